@@ -44,7 +44,10 @@ def cut(graph: OperationGraph, source: Quantised | None = None, apart: Collectio
     operations = _chain(graph)
     first = next((k for k, one in enumerate(operations) if isinstance(one, Linear | Pooling)), len(operations))
     last = max((k for k, one in enumerate(operations[:first]) if isinstance(one, Levels)), default=-1)
-    if first == len(operations) or isinstance(operations[first], Pooling):
+    if first < len(operations) and isinstance(operations[first], Pooling):
+        why = "a convolution must read the input first, got a pool"
+        raise ImportRefused([node_line(operations[first].name, operations[first].op, why)])
+    if first == len(operations):
         name = graph.name or "the network"
         raise ImportRefused([f"{name}: a convolution or a matrix product must come first, got none"])
     if last < 0 and source is None:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from .choose import Held, held_from, integers, padded
 from .errors import ImportRefused, printable
-from .joins import Concatenation
+from .joins import Sum
 from .sections import Quantised, Section
 from .way_cuts import WayCut
 
@@ -39,7 +39,7 @@ def held_between(cuts: Sequence[WayCut]) -> dict[str, Held]:
         joined = one.way.operations[0].makes
         if one.head is None:
             readers.setdefault(one.way.reads[0], []).append(one.cut.sections[0])
-        elif isinstance(one.way.join, Concatenation) and one.head.made is not None:
+        elif not isinstance(one.way.join, Sum) and one.head.made is not None:  # integers go on as they are
             maps[joined] = one.head.made
             readers.setdefault(joined, []).extend(one.cut.sections[:1])
             equal = [*zip(one.way.reads, one.shifts), *([] if one.cut.sections else [(one.way.makes, 0)])]

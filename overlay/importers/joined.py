@@ -24,7 +24,7 @@ from .choose import EngineChoice, Held, choices, integers, padded, worth
 from .emit import emit
 from .errors import ImportRefused, Unsupported, node_line
 from .held_maps import SeveralZeroPoints, held_between
-from .joins import Concatenation, Join
+from .joins import Concatenation, Join, Sum
 from .operation_graph import OperationGraph
 from .sections import Cut, Quantised, Section
 from .sum_fit import SumFactors, fit_sum
@@ -161,7 +161,8 @@ class _Joiner:
         """The layers of a way."""
         last, held = one is self._cuts[-1], None
         if one.head is not None:
-            held = (self._add_concat if isinstance(one.way.join, Concatenation) else self._add_sum)(one, one.head)
+            add = self._add_sum if isinstance(one.way.join, Sum) else self._add_unchanged
+            held = add(one, one.head)
         if one.cut.sections:
             self._add_chain(one, held)
         elif last and one.head is not None and one.head.made is not None and held is not None:
@@ -221,17 +222,19 @@ class _Joiner:
         self._built.append(_built(head, names, factors, layer.reach(factors.arrays, self._sources(inputs)), held))
         return held
 
-    def _add_concat(self, one: WayCut, head: Section) -> Held:
-        """The concatenation that a way begins with, and its pools; how what they make is held."""
+    def _add_unchanged(self, one: WayCut, head: Section) -> Held:
+        """The concatenation that a way begins with, if any, and its pools; how what they make is held."""
         assert head.made is not None
         held = self._held[one.way.operations[0].makes]
-        inputs = tuple(self._makers[read] for read in one.way.reads)
-        layer = Concat(name=f"concat_{self._number}", inputs=inputs)
-        self._append(layer, {})
-        names, encoding = self._add_pools(head, layer.name), self._maps[layer.name].encoding
+        inputs, begun = tuple(self._makers[read] for read in one.way.reads), len(self._layers)
+        if one.way.join is not None:
+            self._append(Concat(name=f"concat_{self._number}", inputs=inputs), {})
+        self._add_pools(head, inputs[0] if one.way.join is None else self._layers[-1].name)
+        names = tuple(layer.name for layer in self._layers[begun:])
+        encoding = self._maps[names[0]].encoding
         self._number += 1
         row = Built(
-            nodes=head.nodes, layers=tuple(names), engine="integer", weights="", made=str(encoding),
+            nodes=head.nodes, layers=names, engine="integer", weights="", made=str(encoding),
             range=(encoding.low, encoding.high), levels=head.made.levels, falling=0, used=1.0,
         )  # fmt: skip
         self._built.append(row)

@@ -13,7 +13,7 @@ from .cut import cut, cut_on
 from .errors import ImportRefused, Unsupported, node_line
 from .joins import Concatenation, Sum
 from .operation_graph import OperationGraph
-from .operations import Levels, Scaling
+from .operations import Levels, Linear, Pooling, Scaling
 from .rationals import same
 from .sections import Cut, Quantised, Section, Size
 from .ways import Way, ways
@@ -31,7 +31,7 @@ class WayCut:
     cut : Cut
         Its sections, without that of a join it begins with.
     head : Section or None
-        What the join makes, and the pools behind it.
+        What the join makes, and the pools behind it; or the map that is pooled before weights read it, and the pools.
     shifts : tuple of int
         Of a concatenation: the level, of those that it makes, that level 0 of each of its maps has.
     """
@@ -67,9 +67,14 @@ def cuts_of(graph: OperationGraph, source: Quantised | None, apart: Collection[s
         way = replace(way, apart=apart)
         own = replace(graph, source=way.reads[0], output=way.makes, operations=way.operations)
         try:
+            before = makers.get(way.reads[0])
+            read = source if before is None else before.made
             if way.join is None:
-                before = makers.get(way.reads[0])
-                made = cut(own, source if before is None else before.made, way.apart)
+                _check_begin(way, before is None)
+            if way.join is None and before is not None and _begins_with_pool(way):
+                found = _cut_pool(way, own, before)
+            elif way.join is None:
+                made = cut(own, read, way.apart)
                 if before is not None and not np.array_equal(made.order.ravel(), before.cut.output_order):
                     raise Unsupported("a map that several operators read must not be reshaped")
                 found = WayCut(way=way, graph=own, cut=made, head=None)
@@ -82,6 +87,40 @@ def cuts_of(graph: OperationGraph, source: Quantised | None, apart: Collection[s
         makers[way.makes] = found
         out.append(found)
     return out
+
+
+def _check_begin(way: Way, reads_input: bool) -> None:
+    """Refuse a way of one map, unless weights read it, or a pool that doesn't read the input."""
+    begin = next((one for one in way.operations if isinstance(one, Linear | Pooling)), None)
+    if isinstance(begin, Linear) or (begin is not None and not reads_input):
+        return
+    one, why = way.operations[-1], "one operator must read the input, a convolution, got several"
+    if begin is not None:
+        one, why = begin, "a convolution must read the input first, got a pool"
+    elif not reads_input:
+        one, why = way.operations[0], "weights or a pool must read a map with several readers, got a way without any"
+    raise ImportRefused([node_line(one.name, one.op, why)])
+
+
+def _begins_with_pool(way: Way) -> bool:
+    """Whether a pool comes before weights."""
+    return isinstance(next((one for one in way.operations if isinstance(one, Linear | Pooling)), None), Pooling)
+
+
+def _cut_pool(way: Way, graph: OperationGraph, before: WayCut) -> WayCut:
+    """A way that begins with a pool of a map, whose levels it must leave as they are."""
+    levels = before.made.levels
+    limits = np.array([[Fraction(level) for level in range(1, levels + 1)]], object)
+    made = replace(before.made, boundaries=limits, reached=np.ones(levels, bool), rule=None, averaged=False)
+    index = before.cut.output_order.reshape(graph.shapes[way.reads[0]])
+    found = _with_head(way, graph, (made, 0), before.cut.final_size, index)
+    head = found.head
+    assert head is not None
+    assert head.made is not None
+    if head.made.levels != levels:
+        rule = f"what a pool makes of a map with several readers must keep its {levels + 1} values"
+        raise Unsupported(f"{rule}, got {head.made.levels + 1}")
+    return replace(found, shifts=(0,)) if head.pools else replace(found, head=None)
 
 
 def _cut_join(way: Way, graph: OperationGraph, sources: Sequence[WayCut]) -> WayCut:

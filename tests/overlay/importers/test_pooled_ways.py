@@ -1,0 +1,123 @@
+"""Ways that begin with a pool of a map with several readers, as Inception has them, equal to onnxruntime's values."""
+
+import numpy as np
+import pytest
+
+from bitloom.overlay.importers.errors import ImportRefused
+from bitloom.overlay.importers.imported import import_graph
+from bitloom.overlay.importers.tflite_file import to_tflite_graph
+from bitloom.overlay.importers.verify import verify
+
+from . import onnx_files
+from .against import by_onnxruntime, check, imported
+from .test_joined import qdq
+from .test_tflite import by_kernels, scores
+from .tflite_files import Chain
+
+AROUND = {"kernel_shape": [3, 3], "pads": [1, 1, 1, 1]}
+
+
+class Branches(onnx_files.Chain):
+    """A chain with one scale throughout, which goes on from any of its tensors."""
+
+    def quantised(self):
+        return qdq(self, 0.125, 0, np.int8)
+
+    def conv(self, rng, inputs, outputs, source=None, size=1):
+        self.here = source or self.here
+        weight = self.constant(rng.integers(-3, 4, (outputs, inputs, size, size)), np.int8)
+        weight = self.weight("DequantizeLinear", weight, np.float32(0.25), self.constant(0, np.int8))
+        pads = [size // 2] * 4
+        return self.node("Conv", weight, kernel_shape=[size, size], pads=pads).quantised().here
+
+    def pool(self, source, op="MaxPool", **attributes):
+        self.here = source
+        return self.node(op, **attributes).here
+
+    def scores(self, count):
+        return self.node("Flatten").node("Gemm", np.eye(count, dtype=np.float32))
+
+
+def begun(shape=(2, 4, 5)):
+    """A chain, and its first convolution's map of 4 channels."""
+    chain = Branches(shape, opset=19).quantised()
+    return chain, chain.conv(np.random.default_rng(6), shape[0], 4, size=3)
+
+
+def test_inception():
+    """Convolutions, a pool, one with a quantiser that leaves its values, and one in front of weights, concatenated."""
+    rng = np.random.default_rng(7)
+    chain, fork = begun()
+    plain, alone = chain.conv(rng, 4, 3, fork), chain.pool(fork, **AROUND)
+    again = (chain.pool(fork, **AROUND), chain.quantised().here)[1]
+    chain.pool(fork, **AROUND)
+    chain.conv(rng, 4, 2, size=3)
+    chain.node("Concat", plain, alone, again, axis=1)
+    made = check(chain.scores(13 * 20), by_onnxruntime, near=0)
+    pools = [layer for layer in made.model.network.layers if layer.kind == "max_pool"]
+    assert {layer.inputs for layer in pools} == {("requantise_1",)}
+    assert len(pools) == 3
+
+
+def test_a_map_and_its_own_maxima_are_added():
+    chain, fork = begun()
+    chain.pool(fork, **AROUND)
+    chain.node("Add", fork).quantised()
+    made = check(chain.scores(80), by_onnxruntime, near=0)
+    assert [layer.kind for layer in made.model.network.layers[2:]] == ["max_pool", "add", "dense"]
+
+
+def test_means_of_a_map_that_others_read():
+    """A mean that is quantised has weights, so it is no pool; the map's own reader has padding."""
+    chain, fork = begun((2, 4, 6))
+    rng = np.random.default_rng(8)
+    half = {"kernel_shape": [2, 2], "strides": [2, 2]}
+    mean = (chain.pool(fork, "AveragePool", **half), chain.quantised().here)[1]
+    chain.pool(fork, **half)
+    chain.conv(rng, 4, 4, size=3)
+    chain.node("Add", mean).quantised()
+    check(chain.scores(24), by_onnxruntime, near=0)
+
+
+def test_pools_of_a_fork_of_tflite():
+    rng = np.random.default_rng(9)
+    chain = Chain((6, 8, 3), 0.02, 7).conv(rng, 4, (3, 3), (0.0331, 0))
+    fork = chain.here
+    chain.pool("MAX", (2, 2), (2, 2)).conv(rng, 4, (3, 3), (0.05, 4))
+    first, chain.here = chain.here, fork
+    chain.pool("AVERAGE", (2, 2), (2, 2)).add(first, (0.06, 11))
+    made = import_graph(to_tflite_graph(chain.reshape(1, 48).dense(rng, 5, (0.03, 4)).bytes()), name="pools")
+    verify(made, 2)
+    images = rng.integers(-128, 128, (6, 6, 8, 3)).astype(np.int8)
+    assert np.abs(by_kernels(made.source, images) - scores(made, images)).max() < 1e-5
+
+
+def refused(chain):
+    with pytest.raises(ImportRefused) as error:
+        imported(chain)
+    return error.value.lines
+
+
+def test_what_is_refused():
+    chain = Branches((2, 4, 5), opset=19).quantised()
+    chain.pool(chain.here, **AROUND)
+    first = "(MaxPool): a convolution must read the input first, got a pool"
+    assert refused(chain) == (f"MaxPool_2 {first}",)
+    chain = Branches((2, 4, 5), opset=19).quantised()
+    fork = chain.here
+    chain.conv(np.random.default_rng(6), 2, 2)
+    chain.node("Add", fork).quantised()
+    several = "one operator must read the input, a convolution, got several"
+    assert refused(chain.scores(40)) == (f"DequantizeLinear_1 (DequantizeLinear): {several}",)
+    chain, fork = begun()
+    chain.pool(fork, **AROUND)
+    qdq(chain, 0.375, 0, np.int8)
+    chain.node("Add", fork).quantised()
+    lost = "what a pool makes of a map with several readers must keep its 256 values, got 86"
+    assert refused(chain.scores(80)) == (f"MaxPool_6 (MaxPool): {lost}",)
+    chain, fork = begun()
+    again = qdq(chain, 0.25, 0, np.int8).here
+    chain.here = fork
+    chain.node("Add", again).quantised()
+    without = "weights or a pool must read a map with several readers, got a way without any"
+    assert refused(chain.scores(80)) == (f"QuantizeLinear_6 (QuantizeLinear): {without}",)

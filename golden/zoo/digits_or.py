@@ -1,8 +1,8 @@
 """digits-or: a network with OR accumulation, trained for it, and what OR costs in accuracy (spec A2, A12).
 
 OR of products is -1 for one window only, the opposite of the kernel. So a kernel that reads 144 bits, as conv_2 of
-digits-cnn does, is always +1 in practice; one that reads 8 bits is a useful detector. `bitloom accumulate`
-measures both.
+digits-cnn does, is always +1 in practice; one that reads 8 bits is a useful detector.
+tests/golden/zoo/test_digits_or.py measures both.
 """
 
 from dataclasses import replace

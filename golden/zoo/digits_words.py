@@ -1,7 +1,7 @@
 """digits-words: digits-cnn with the OR of each word and the sum over words in its hidden binary layers (spec A2, A12).
 
 A word of two products says less than both, but a window of many words says a lot: where OR over whole windows leaves
-nothing (golden/zoo/digits_or.py), OR within words costs little accuracy. `bitloom accumulate` measures it.
+nothing (golden/zoo/digits_or.py), OR within words costs little accuracy; tests/golden/zoo measure it.
 """
 
 from dataclasses import replace

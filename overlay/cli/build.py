@@ -29,8 +29,7 @@ from bitloom.overlay.platform.target import BoardTarget
 from bitloom.overlay.study.lane_counts import lanes
 
 from .kept import tell_kept
-from .old_names import Command
-from .options import FILE, FOLDER, OLD_OPTIONS, board_option, design_options, wanted_of
+from .options import FILE, FOLDER, board_option, design_options, wanted_of
 from .progress import append_log, step_lines, working
 from .show import dump, json_option, one_line_errors, table
 
@@ -38,7 +37,7 @@ LOG = "build.log"
 """File of a build's folder that every build adds a part to: time, command, and its steps with their times."""
 
 
-@click.command("build", cls=Command, old_options=OLD_OPTIONS)
+@click.command("build")
 @click.argument("networks", metavar="NETWORK|DESIGN [NETWORK]...", nargs=-1, required=True)
 @click.option("--out", type=FOLDER, default=None, help="Folder of the build.  [default: build/NETWORK]")
 @design_options

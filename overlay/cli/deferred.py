@@ -25,7 +25,7 @@ class DeferredCommands(Mapping[str, click.Command]):
     package
         Name of the package that has the modules.
     modules
-        Name of a command -> its module. A command ``map-orders`` is the module's ``map_orders_command``.
+        Name of a command -> its module. A command ``import`` is its module's ``import_command``.
     """
 
     def __init__(self, package: str, modules: Mapping[str, str]) -> None:

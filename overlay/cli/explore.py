@@ -24,8 +24,7 @@ from bitloom.overlay.platform.boards import Board
 from bitloom.overlay.timing.design_clock import HOW, clock_figures
 
 from .found_designs import RESOURCES, number, show_front, show_npus
-from .old_names import Command
-from .options import FILE, OLD_OPTIONS, board_option, map_order_option, stream_bits_option
+from .options import FILE, board_option, map_order_option, stream_bits_option
 from .progress import bar, working
 from .show import dump, json_option, one_line_errors
 
@@ -38,7 +37,7 @@ _FROM = {
 """Where a clock comes from, as a text goes on behind its frequency."""
 
 
-@click.command("explore", cls=Command, old_options=OLD_OPTIONS)
+@click.command("explore")
 @click.argument("networks", metavar="NETWORK [NETWORK]...", nargs=-1, required=True)
 @board_option("Budget: all of this board's device, but for a margin of its LUTs.")
 @click.option(

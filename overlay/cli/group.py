@@ -2,18 +2,15 @@
 
 import click
 
+from .command_list import CommandList
 from .deferred import DeferredCommands
-from .old_names import Commands
 
 COMMANDS = DeferredCommands(
     "bitloom.overlay.cli",
     {
-        "accumulate": "accumulate",
         "area": "area",
         "bench": "bench",
         "build": "build",
-        "crosscheck": "crosscheck",
-        "dataflows": "dataflows",
         "demo": "demo",
         "evaluate": "evaluate",
         "explore": "explore",
@@ -22,7 +19,6 @@ COMMANDS = DeferredCommands(
         "import": "importing",
         "learn": "learn",
         "machine": "machine",
-        "map-orders": "map_orders",
         "report": "report",
         "serve": "serve",
         "simulate": "simulate",
@@ -33,9 +29,8 @@ COMMANDS = DeferredCommands(
 
 
 @click.group(
-    cls=Commands,
+    cls=CommandList,
     commands=COMMANDS,
-    old_commands={"orders": "map-orders", "work": "dataflows"},
     context_settings={"help_option_names": ["-h", "--help"], "show_default": True},
 )
 @click.version_option(package_name="bitloom")

@@ -33,8 +33,6 @@ class _GivenPath(click.Path):
 
 FOLDER = _GivenPath(file_okay=False, path_type=Path)
 FILE = _GivenPath(dir_okay=False, path_type=Path)
-OLD_OPTIONS = {"--order": "--map-order"}
-"""Options that were renamed, in every command that has them."""
 
 
 class _Positive(click.ParamType):

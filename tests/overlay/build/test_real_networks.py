@@ -16,18 +16,23 @@ from bitloom.golden import zoo as networks
 from bitloom.golden.kernels import packed
 from bitloom.golden.network import Model, Network
 from bitloom.golden.zoo import bnn_pynq
+from bitloom.golden.zoo.digits import load_digits
+from bitloom.golden.zoo.digits_or import with_or
+from bitloom.golden.zoo.digits_words import WORD_CHANNELS
 from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.compiler.emit import compile_model
 from bitloom.hls_gen.compiler.flow import Result, simulate
 from bitloom.hls_gen.compiler.flow.of_plan import system
 from bitloom.hls_gen.compiler.plan import plan
+from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.hls_gen.design import timing
 from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.manifest import Manifest
 from bitloom.hls_gen.design.program import Program
+from bitloom.overlay.build import build as builds
 from bitloom.overlay.build.build import Build
 from bitloom.overlay.build.images import random_images
-from bitloom.overlay.build.reference_designs import REFERENCE_DESIGNS
+from bitloom.overlay.build.reference_designs import DIGITS, REFERENCE_DESIGNS
 from bitloom.overlay.build.run import Conditions, run
 from bitloom.overlay.study.design_figures import Figures, measure
 from bitloom.overlay.study.lane_counts import lanes
@@ -283,3 +288,23 @@ class TestChainsWithIntegers:
         count = max(timing.FRAMES_IN_FLIGHT, store_bits(build.design) // frame) + 1
         images = random_images(model.network, count, 11)
         check_outputs(build, model, images, packed.forward(model, images), stall=stall, batch=count)
+
+
+# --- Networks that accumulate by OR ------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_networks_that_accumulate_by_or(folder: Path) -> None:
+    """One design counts products, takes their OR, and the OR of each word; golden's accuracies are in its tests."""
+    popcount = networks.load("digits-cnn")
+    replaced = with_or(popcount)
+    models = [
+        Model(replace(replaced.network, name="digits-cnn-or"), replaced.arrays),
+        networks.load("digits-or"),
+        networks.load("digits-words"),
+    ]
+    npu = replace(DIGITS, accumulate="both", word_lanes=WORD_CHANNELS)
+    build = builds.build(folder / "by-or", size_memories("by-or", models, npu), models)
+    for model in models:
+        images = load_digits().test_images
+        assert run(build, model, images).bit_exact_frames == len(images)

@@ -37,8 +37,8 @@ def test_the_list_imports_no_command():
 
 
 def test_completion_imports_no_command():
-    completed, imported = fresh(_BITLOOM_COMPLETE="zsh_complete", COMP_WORDS="bitloom map", COMP_CWORD="1")
-    assert completed.split("\n")[:2] == ["plain", "map-orders"]
+    completed, imported = fresh(_BITLOOM_COMPLETE="zsh_complete", COMP_WORDS="bitloom mach", COMP_CWORD="1")
+    assert completed.split("\n")[:2] == ["plain", "machine"]
     assert not imported
 
 

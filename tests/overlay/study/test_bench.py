@@ -145,27 +145,13 @@ def test_map_orders_of_the_reference_network() -> None:
         built = [npu.memory(name) for name in ("flags", "olds", "jumps", "pool_flags", "pool_olds")]
         assert totals["table_bits"] == sum(memory.depth * memory.width for memory in built)
     assert found["auto"] == min(("pull", "raster"), key=lambda order: found["totals"][order]["memory_bits"]) == "raster"
+    assert map_orders(networks.load("digits-cnn"), REFERENCE_DESIGNS["digits-cnn"].npus[0])["auto"] == "pull"
 
 
-@pytest.mark.parametrize(("name", "auto"), [("digits-cnn", "pull"), ("cifar-quick-int8", "raster")])
-def test_map_orders_command(name: str, auto: str) -> None:
-    found = json.loads(call("map-orders", name, "--json").stdout)
-    assert (found["network"], found["auto"]) == (name, auto)
-    shown = call("map-orders", name).stdout
-    for order in ("pull", "raster", "columns"):
-        for layer in found["layers"]:
-            assert layer["name"] in shown
-            assert f"{layer[order]['tuples']:,}" in shown
-            assert f"{layer[order]['table_bits']:,}" in shown
-        assert f"{found['totals'][order]['memory_bits']:,}" in shown
-    assert f"auto takes {auto}" in shown
-
-
-def test_map_orders_and_build_of_a_model_file(tmp_path: Path) -> None:
+def test_build_of_a_model_file(tmp_path: Path) -> None:
     """A network of 8 bits that has no reference design gets the integer engine."""
     model = dict(integer_cases())["int_small_cnn"]
     file.save(model, tmp_path / "mine.npz")
-    assert json.loads(call("map-orders", str(tmp_path / "mine.npz"), "--json").stdout)["network"] == "int_small_cnn"
     result = call("build", str(tmp_path / "mine.npz"), "--kfp", "16", "--out", str(tmp_path / "mine"), "--json")
     assert result.exit_code == 0, result.output
     facts = json.loads(result.stdout)

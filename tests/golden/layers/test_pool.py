@@ -17,7 +17,8 @@ def random_pool(kind: type, seed: int):
     kh, kw = (int(v) for v in rng.integers(1, 5, 2))
     top, bottom = (int(v) for v in rng.integers(0, kh, 2))
     left, right = (int(v) for v in rng.integers(0, kw, 2))
-    encodings = [signed(8), unsigned(3)] if kind in (AvgPool, SumPool) else [BIPOLAR, bipolar(3), signed(8), unsigned(3)]
+    bits = [] if kind in (AvgPool, SumPool) else [BIPOLAR, bipolar(3)]
+    encodings = [*bits, signed(8), unsigned(3)]
     source = case_map(int(rng.integers(kh, 8)), int(rng.integers(kw, 11)), 5, encodings[seed % len(encodings)])
     stride = (int(rng.integers(1, 4)), int(rng.integers(1, 4)))
     layer = kind(name="pool_1", kernel=(kh, kw), stride=stride, padding=(top, left, bottom, right))

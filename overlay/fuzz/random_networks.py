@@ -74,7 +74,8 @@ def most_planes(npu: Npu) -> int:
 def binary_network(pick: Pick, input_bits: int = 8) -> Network:
     """1 to 4 weighted layers, thresholds, max pools; the last may be raw. Inputs of at most ``input_bits`` planes.
 
-    One network of six begins with a pool: of bits, or of integers with thresholds behind it. The sums of one layer of
+    One network of six begins with a pool, of bits, or of integers with thresholds behind it, which has a copy of the
+    input in front when it is compiled: such a network has a layer less. The sums of one layer of
     four are added up by an average or a sum pool."""
     kind = pick.of(["bipolar", "signed", "unsigned"])
     if kind == "bipolar":
@@ -87,7 +88,7 @@ def binary_network(pick: Pick, input_bits: int = 8) -> Network:
     layers: list[Layer] = first_pool(pick, source) if pick.integer(0, 5) == 0 else []
     for before in layers:
         at = before.output_of([at])
-    count, first = pick.integer(1, 4), len(layers)
+    count, first = pick.integer(1, 3 if layers else 4), len(layers)
     for i in range(count):
         dense = pick.integer(0, 3) == 0
         channels = pick.integer(1, MAX_CHANNELS)

@@ -17,6 +17,7 @@ from bitloom.golden.layers.pool import AvgPool, MaxPool, MinPool
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model, Network
 from bitloom.golden.packing import to_bits
+from bitloom.hls_gen.compiler.host_tail import split
 from bitloom.hls_gen.compiler.lowered_layers import BinaryLayer
 from bitloom.hls_gen.compiler.lowered_rules import run_binary_layer
 from bitloom.hls_gen.compiler.lowering import Lowered, input_planes, lower, plane_coefficients
@@ -55,6 +56,7 @@ def check(model: Model, n: int = 3, planes: int | None = None, images: np.ndarra
     """
     if images is None:
         images = random_images(model, n, np.random.default_rng(9))
+    model, _ = split(model)  # the host's layers are none of a lowered model's
     network, trace, lowered = model.network, model.trace(images), lower(model, planes)
     features = lowered.input_features(images)
     for p, end in zip(lowered.layers, pass_ends(network)):

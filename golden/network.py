@@ -13,7 +13,7 @@ from bitloom.golden.layers.conv import Conv
 from bitloom.golden.layers.dense import Dense
 from bitloom.golden.layers.depthwise import DepthwiseConv
 from bitloom.golden.layers.grouped import GroupedConv
-from bitloom.golden.layers.pool import AvgPool, MaxPool, MinPool
+from bitloom.golden.layers.pool import AvgPool, MaxPool, MinPool, SumPool
 from bitloom.golden.layers.requantise import Requantise
 from bitloom.golden.layers.threshold import Threshold
 
@@ -27,7 +27,8 @@ MOST_LAYERS = 1024
 LAYER_KINDS: dict[str, type[Layer]] = {
     c.kind: c
     for c in (
-        Conv, DepthwiseConv, GroupedConv, Dense, MaxPool, MinPool, AvgPool, Threshold, Requantise, Add, Concat, Affine
+        Conv, DepthwiseConv, GroupedConv, Dense, MaxPool, MinPool, AvgPool, SumPool, Threshold, Requantise, Add,
+        Concat, Affine,
     )
 }
 

@@ -1,15 +1,16 @@
-"""Max, min and average pooling over the valid taps of a window (spec A11, B14).
+"""Max, min, average and sum pooling over the valid taps of a window (spec A11, B14).
 
-The average rounds half away from zero and divides by the number of values really summed.
+The average rounds half away from zero and divides by the number of values really summed. The sum divides by nothing:
+what follows it, a threshold or a requantisation, takes up the division, exactly.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
 
-from bitloom.golden.encoding import Array
+from bitloom.golden.encoding import Array, signed, signed_bits
 from bitloom.golden.layer import Map, OneInput
 from bitloom.golden.window import Pair, Sides, Window
 
@@ -108,14 +109,43 @@ class AvgPool(Pool):
     kind: ClassVar[str] = "avg_pool"
 
     def output(self, source: Map) -> Map:
-        if source.encoding.kind not in ("signed", "unsigned"):
-            raise ValueError(f"{self.name}: an average needs a signed or unsigned map, got {source.encoding}")
+        _check_integers(self.name, "an average", source)
         return super().output(source)
 
     def forward(self, x: Array, arrays: Mapping[str, Array], source: Map) -> Array:
         values, valid = self.gather(x, source, 0)
         mean = rounded_quotient(values.sum(axis=2), valid.sum(axis=1)[None, :, None])
         return mean.reshape(len(x), *self.output(source).shape)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SumPool(Pool):
+    """The sum of a window's valid taps, channel by channel: an average that is neither divided nor rounded.
+
+    It can read maps of kind signed and unsigned only. Its own map is signed, with as many bits as the sum of a whole
+    window needs, at most 62.
+    """
+
+    kind: ClassVar[str] = "sum_pool"
+
+    def output(self, source: Map) -> Map:
+        _check_integers(self.name, "a sum", source)
+        low, high = source.encoding.low, source.encoding.high
+        bits = signed_bits(low * self.window.taps, high * self.window.taps)
+        if bits > 62:
+            raise ValueError(f"{self.name}: sums must fit 62 bits, got {bits} for {self.window.taps} taps")
+        return replace(super().output(source), encoding=signed(bits))
+
+    def forward(self, x: Array, arrays: Mapping[str, Array], source: Map) -> Array:
+        values, _ = self.gather(x, source, 0)
+        total: Array = values.sum(axis=2)
+        return total.reshape(len(x), *self.output(source).shape)
+
+
+def _check_integers(name: str, what: str, source: Map) -> None:
+    """Raise ValueError unless the map's values are integers that add up."""
+    if source.encoding.kind not in ("signed", "unsigned"):
+        raise ValueError(f"{name}: {what} needs a signed or unsigned map, got {source.encoding}")
 
 
 def rounded_quotient(total: Array, count: Array) -> Array:

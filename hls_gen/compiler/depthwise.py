@@ -130,6 +130,7 @@ def joined(cut: Sequence[Part], model: Model) -> list[Part]:
 def _follows(before: Part, part: Part, model: Model) -> bool:
     """Whether a pool unit can compute ``part`` as it takes the results of ``before``."""
     plain = before.tail_kinds in BEFORE and part.tail_kinds == ("requantise",) and part.adds is None
+    plain = plain and not part.sums
     if not plain or part.joins is not None or before.readers != (part.name,) or not isinstance(part.layer, Conv):
         return False
     return isinstance(part.layer, DepthwiseConv) or is_depthwise(plain_of(model, part))

@@ -74,7 +74,7 @@ def _host_layers(network: Network) -> int:
         kinds = canonical(replace(part, tail=tuple(tail[:kept]))).tail_kinds
         if kinds in _engine_tails(network, last, tail[:kept]):
             left = tail[kept:]
-            return len(left) if left and isinstance(left[0], Affine) else 0
+            return len(left) if left and (not kinds or isinstance(left[0], Affine)) else 0
     return len(tail)
 
 

@@ -21,6 +21,7 @@ from .layout import Ints
 from .lowered_layers import BinaryLayer, IntegerLayer
 from .lowering import Lowered
 from .schedule import Schedule
+from .summed_window import SummedWindow
 
 
 def joined_taps(lowered: Lowered, npu: Npu) -> Lowered | None:
@@ -39,7 +40,9 @@ def joined_taps(lowered: Lowered, npu: Npu) -> Lowered | None:
         With the taps of the first layer joined; None where the NPU has no former, or can't feed the layer by it.
     """
     first = lowered.layers[0]
-    if not npu.window_former or first.reads != INPUT or first.window.taps == 1 or first.window.dilated:
+    if not npu.window_former or first.reads != INPUT or isinstance(first.window, SummedWindow):
+        return None
+    if first.window.taps == 1 or first.window.dilated:
         return None
     if isinstance(first, BinaryLayer):
         if npu.lanes_per_weight > 1 or (lowered.input_bits and not npu.planes) or first.word_channels:

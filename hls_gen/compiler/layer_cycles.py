@@ -17,6 +17,7 @@ from .joined_taps import joined_taps
 from .layout import chunks
 from .lowered_layers import BinaryLayer, IntegerLayer
 from .lowering import Lowered
+from .summed_window import SummedWindow
 from .tuple_parts import tuple_part
 
 Layer = BinaryLayer | IntegerLayer
@@ -50,6 +51,6 @@ def _beats(p: Layer, npu: Folding) -> float:
     return _taps(p.window, p.height, p.width) * p.visits * words * -(-p.out_channels // npu.kgp)
 
 
-def _taps(window: Window, height: int, width: int) -> int:
+def _taps(window: Window | SummedWindow, height: int, width: int) -> int:
     """Valid taps of all windows of a map."""
     return int((window.positions(height, width) >= 0).sum())

@@ -34,6 +34,7 @@ from bitloom.golden.layers.requantise import rounded, rounded_shift
 from bitloom.golden.window import Window
 
 from .depthwise import Depthwise
+from .summed_window import SummedWindow
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -50,11 +51,12 @@ class BinaryLayer:
         Name of the lowered layer whose result it reads as well, whose channels follow at each position; None: none's.
     height, width : int
         Size of the map that the lowered layer reads.
-    window : Window
-        Of the convolution.
+    window : Window or SummedWindow
+        Of the convolution, or of those whose sums are added up: their taps go through the places of the kernel again
+        and again.
     visits : int
         Times that each valid tap is visited, one after another.
-    weight : (out_channels, taps * visits, channels, planes) uint8
+    weight : (out_channels, places * visits, channels, planes) uint8
         0 and 1, where 1 stands for +1.
     coefficient : (planes,) int64
         +-2^k of each plane.
@@ -83,7 +85,7 @@ class BinaryLayer:
     reads: str
     height: int
     width: int
-    window: Window
+    window: Window | SummedWindow
     visits: int
     weight: Array
     coefficient: Array
@@ -200,7 +202,7 @@ class IntegerLayer:
     ----------
     name, reads, joins, height, width, window
         As of `BinaryLayer`.
-    weight : (out_channels, taps, channels) int64
+    weight : (out_channels, places, channels) int64
     bias, multiplier, shift : (out_channels, levels) int64 or None
         None: the sums themselves are the result.
     fraction : int
@@ -227,7 +229,7 @@ class IntegerLayer:
     reads: str
     height: int
     width: int
-    window: Window
+    window: Window | SummedWindow
     weight: Array
     bias: Array | None
     multiplier: Array | None

@@ -10,6 +10,7 @@ from bitloom.golden.layers.pool import rounded_quotient
 from bitloom.golden.layers.requantise import rounded
 
 from .lowered_layers import BinaryLayer, IntegerLayer
+from .summed_window import sums_of
 
 
 def run_binary_layer(p: BinaryLayer, features: Array, added: Array | None = None) -> Array:
@@ -44,7 +45,7 @@ def binary_values(p: BinaryLayer, features: Array, added: Array | None = None) -
     total = np.zeros((n, len(positions), p.out_channels), np.int64)
     for place in range(positions.shape[1] * p.visits):
         position = positions[:, place // p.visits]
-        match = flat[:, position, None] == p.weight[:, place]  # (N, outputs, O, channels, planes)
+        match = flat[:, position, None] == p.weight[:, place % p.weight.shape[1]]  # (N, outputs, O, channels, planes)
         if p.word_channels:
             match = np.logical_or.reduceat(match, np.arange(0, match.shape[3], p.word_channels), axis=3)
         total += (match.sum(axis=3) @ p.coefficient) * (position >= 0)[:, None]
@@ -92,7 +93,8 @@ def run_integer_layer(p: IntegerLayer, features: Array, added: Array | None = No
     size, n = p.window.output_size(p.height, p.width), len(features)
     x = features.reshape(n, p.height * p.width, -1).astype(np.int64)
     padded = np.concatenate([x, np.zeros_like(x[:, :1])], axis=1)  # position -1: a tap that adds 0
-    value = signed_sum(padded, p.window.positions(p.height, p.width), p.weight)  # (N, outputs, O)
+    weight = np.tile(p.weight, (1, sums_of(p.window), 1))
+    value = signed_sum(padded, p.window.positions(p.height, p.width), weight)  # (N, outputs, O)
     if p.bias is None or p.multiplier is None or p.shift is None:
         return value.reshape(n, *size, -1)
     biased = (value[..., None] << p.fraction) + p.bias  # (N, outputs, O, levels)

@@ -22,6 +22,7 @@ The rewritings, each of which tests/hls_gen/compiler/test_lowering.py shows to b
 import numpy as np
 
 from bitloom.golden.encoding import BIPOLAR, TERNARY, Array, Encoding
+from bitloom.golden.graph import INPUT
 from bitloom.golden.layers.pool import MinPool, Pool
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model
@@ -30,6 +31,7 @@ from . import signs
 from .depthwise import plain_of
 from .lowered_layers import BinaryLayer
 from .parts import Part
+from .pools import thresholds_of
 
 TAILS = (
     (), ("threshold",), ("threshold", "max_pool"), ("max_pool", "threshold"), ("threshold", "min_pool"),
@@ -98,6 +100,8 @@ def check(part: Part) -> None:
                 f"{layer.name}: what follows accumulate or must be nothing or max_pool, got {', '.join(kinds)}"
             )
         return
+    if part.reads == INPUT and "requantise" in kinds and "threshold" not in kinds:
+        _check_first_pool(part)
     if "requantise" in kinds:
         signs.check(part)
     elif kinds not in TAILS:
@@ -114,6 +118,18 @@ def check(part: Part) -> None:
         raise ValueError(
             f"{layer.name}: ternary weights without a threshold need a bipolar map with an even number of bits at "
             f"each position, got {source.channels} channels of {source.encoding}"
+        )
+
+
+def _check_first_pool(part: Part) -> None:
+    """Raise ValueError if a part is a copy of the input's integers (hls_gen/compiler/tail_copies.py) for a pool whose
+    results are integers again."""
+    pool = next((layer for layer in part.tail if isinstance(layer, Pool)), None)
+    if pool is not None:
+        readers = " and ".join(part.readers) or "the host"
+        raise ValueError(
+            f"{pool.name}: what a pool of the input's integers gives must be read by thresholds, or be computed and "
+            f"read by integer NPUs, got a binary one and {readers}"
         )
 
 
@@ -138,8 +154,8 @@ def binary_layer(model: Model, part: Part, inverted: Array, planes: int) -> tupl
         Which of the bits that the lowered layer makes are complements.
     """
     layer, source = part.layer, part.source
-    window, any_match = layer.window(source), layer.accumulate == "or"
-    low, high = (0, 1) if any_match else layer.accumulator_range(source)
+    window, any_match = part.window, layer.accumulate == "or"
+    low, high = (0, 1) if any_match else part.accumulator_range
     rule = signs.rule(model, part) if "requantise" in part.tail_kinds else None
     weight, threshold, complement = _rising(model, part) if rule is None else signs.rising(model, part)
     halves = [weight]
@@ -147,7 +163,8 @@ def binary_layer(model: Model, part: Part, inverted: Array, planes: int) -> tupl
         halves = [np.where(weight > 0, 1, -1), np.where(weight < 0, -1, 1)]  # w = (a + b) / 2
     weight = np.stack(halves, axis=2).reshape(layer.out_channels, -1, source.channels)  # (O, taps * visits, C)
     lanes = _lanes(weight, source.encoding, planes, inverted)
-    terms = layer.terms(source) // window.taps if layer.word_channels else lanes.shape[2]  # of a tap
+    taps = layer.window(source).taps
+    terms = layer.terms(source) // taps if layer.word_channels else lanes.shape[2]  # of a tap
     double, offset = (False, 0) if planes or any_match else (True, terms)
     if len(halves) == 2 and double and offset % 2 == 0:  # the visits' sum is twice the accumulator: halve both terms
         double, offset = False, offset // 2
@@ -187,7 +204,7 @@ def _rising(model: Model, part: Part) -> tuple[Array, Array | None, Array]:
     act = next((layer for layer in part.tail if isinstance(layer, Threshold)), None)
     if act is None:
         return weight, None, np.zeros(0, bool)
-    threshold, down = arrays[act.name]["threshold"].astype(np.int64), arrays[act.name]["direction"] < 0
+    threshold, down = thresholds_of(model, part, act), arrays[act.name]["direction"] < 0
     pool = next((t for t in part.tail if isinstance(t, Pool)), None)
     pool_first = down & isinstance(part.tail[0], Pool)  # then the largest x makes the smallest bit
     complement = down if layer.word_channels and pool is None else pool_first ^ isinstance(pool, MinPool)
@@ -200,7 +217,7 @@ def _rising(model: Model, part: Part) -> tuple[Array, Array | None, Array]:
     weight = np.where(falls[:, None, None], -weight, weight)
     least = threshold + (complement & down)[:, None]
     most = threshold - (complement & ~down)[:, None]
-    low, high = layer.accumulator_range(source)
+    low, high = part.accumulator_range
     limit = np.clip(np.where(falls[:, None], -most, least), low, high + 1)
     return weight, limit, np.repeat(complement, act.levels)
 

@@ -27,7 +27,7 @@ from bitloom.hls_gen.design.widths import COUNT_BITS
 from .depthwise import lowered, plain_of, window_of
 from .lowered_layers import Addition, IntegerLayer
 from .parts import Engine, Part
-from .pools import canonical
+from .pools import canonical, thresholds_of
 
 TAILS = ((), ("requantise",), ("requantise", "max_pool"), ("requantise", "avg_pool"))
 """Kinds of layers that may follow a weighted one and are lowered with it."""
@@ -137,7 +137,7 @@ def integer_layer(model: Model, part: Part, inverted: Array, weight_bits: int) -
         joins=part.joins,
         height=source.height,
         width=source.width,
-        window=layer.window(source),
+        window=part.window,
         weight=rule.weight,
         bias=rule.factors.get("bias"),
         multiplier=rule.factors.get("multiplier"),
@@ -216,7 +216,7 @@ class _Rule:
 
 def _rule(model: Model, part: Part, weight: Array) -> _Rule:
     """The rule of a part, whose weights are ``weight`` before any change sign."""
-    reach = part.layer.accumulator_range(part.source)
+    reach = part.accumulator_range
     act = next((layer for layer in part.tail if isinstance(layer, Requantise | Threshold)), None)
     if act is None:
         return _Rule(weight=weight, reach=reach)
@@ -229,7 +229,7 @@ def _rule(model: Model, part: Part, weight: Array) -> _Rule:
     if turned.any():
         weight = np.where(turned[:, None, None], -weight, weight)
         reach = min(reach[0], -reach[1]), max(reach[1], -reach[0])
-    limits = np.clip(_limits(arrays, turned), reach[0], reach[1] + 1)
+    limits = np.clip(_limits(thresholds_of(model, part, act), arrays["direction"], turned), reach[0], reach[1] + 1)
     factors = {"bias": -limits, "multiplier": limits * 0 + 1, "shift": limits * 0}
     complement = np.repeat(turned | (arrays["direction"] > 0), act.levels)
     return _Rule(weight=weight, reach=reach, clip=(-1, 0), factors=factors, complement=complement)
@@ -241,8 +241,8 @@ def _turned(direction: Array, tail: Sequence[Layer]) -> Array:
     return turned
 
 
-def _limits(arrays: Mapping[str, Array], turned: Array) -> Array:
+def _limits(threshold: Array, direction: Array, turned: Array) -> Array:
     """(O, levels) limits below which a sign is 1, of kernels of which some are ``turned``."""
-    threshold, down = arrays["threshold"].astype(np.int64), arrays["direction"][:, None] < 0
+    down = direction[:, None] < 0
     limits: Array = np.where(turned[:, None], -threshold, threshold + down)
     return limits

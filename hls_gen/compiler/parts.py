@@ -24,10 +24,13 @@ from bitloom.golden.layer import Layer, Map, OneInput
 from bitloom.golden.layers.add import Add
 from bitloom.golden.layers.concat import Concat
 from bitloom.golden.layers.conv import Weighted
+from bitloom.golden.layers.pool import Pool
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Network
+from bitloom.golden.window import Window
 
 from .additions import Kept, kept_maps
+from .summed_window import SummedWindow, summed, sums_of
 
 
 @dataclass(frozen=True)
@@ -75,6 +78,8 @@ class Part:
         The layer that makes what is added; None where there is no addition.
     depthwise : Part or None
         The part of a depthwise convolution that joined this one, behind its tail (hls_gen/compiler/depthwise.py).
+    sums : tuple of Pool
+        Pools in front of the tail that add up the layer's sums (hls_gen/compiler/summed_window.py).
     """
 
     layer: Weighted
@@ -86,6 +91,18 @@ class Part:
     joins: str | None = None
     added: Layer | None = None
     depthwise: "Part | None" = None
+    sums: tuple[Pool, ...] = ()
+
+    @property
+    def window(self) -> Window | SummedWindow:
+        """What one sum reads: a window of the layer, or all those whose sums are added up."""
+        return summed(self.layer.window(self.source), self.sums, (self.source.height, self.source.width))
+
+    @property
+    def accumulator_range(self) -> tuple[int, int]:
+        """Smallest and largest sum that any weights and any features can give."""
+        low, high = self.layer.accumulator_range(self.source)
+        return low * sums_of(self.window), high * sums_of(self.window)
 
     @property
     def name(self) -> str:

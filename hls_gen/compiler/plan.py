@@ -35,6 +35,7 @@ from .npu_plan import NpuPlan
 from .result_rows import append_results, check_added
 from .schedule import AUTOMATIC, ORDERS, Schedule, Stage, StageTables, schedule
 from .sum_rows import MapWords, append_sums, check_accumulation, words_read
+from .summed_window import SummedWindow
 from .tables import Tables
 from .ways import MapWay, ways
 
@@ -255,6 +256,6 @@ def _pool_name(p: BinaryLayer | IntegerLayer) -> str:
     return f"{p.name}.pool"
 
 
-def _stage(name: str, kind: str, size: Pair, window: Window, reads: str) -> Stage:
+def _stage(name: str, kind: str, size: Pair, window: Window | SummedWindow, reads: str) -> Stage:
     """A stage that reads a map of ``size``."""
     return Stage(name=name, kind=kind, height=size[0], width=size[1], window=window, reads=reads)

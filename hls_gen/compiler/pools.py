@@ -1,31 +1,43 @@
 """Pools as the engines have them: one behind the activation. What a network writes otherwise is rewritten, exactly.
 
+    sum_pool               -->  part of the sums            hls_gen/compiler/summed_window.py
+    avg_pool, threshold    -->  part of the sums, and other thresholds
+
     max_pool, requantise   -->  requantise, max_pool      a requantisation never falls, so it keeps the largest
     max_pool, max_pool     -->  one max_pool              where both together read what one larger window reads
 
 Golden's layers stay as they are: only what a part's tail is lowered from changes.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
+
+import numpy as np
 
 from bitloom.golden.encoding import Array
 from bitloom.golden.layer import Layer
-from bitloom.golden.layers.pool import MaxPool, MinPool, Pool
+from bitloom.golden.layers.pool import AvgPool, MaxPool, MinPool, Pool, SumPool
 from bitloom.golden.layers.requantise import Requantise
+from bitloom.golden.layers.threshold import Threshold
+from bitloom.golden.network import Model
 from bitloom.golden.window import Pair, Window
 
 from .parts import Part
+from .summed_window import SummedWindow, limits_of_sums
 
 
 def canonical(part: Part) -> Part:
-    """The part with its pools behind a requantisation, and pools of one kind as one, wherever that is exact."""
-    tail = list(part.tail)
+    """The part with pools that add up sums as part of these, its other pools behind a requantisation, and pools of one
+    kind as one, wherever that is exact."""
+    sums, tail = list(part.sums), list(part.tail)
+    while tail and _adds_up(sums, tail):
+        sums.append(tail.pop(0))  # type: ignore[arg-type]
+    part = replace(part, sums=tuple(sums))
     for i in range(len(tail) - 1, 0, -1):
         if isinstance(tail[i], Requantise):
             first = next((k for k in range(i) if all(isinstance(t, MaxPool | MinPool) for t in tail[k:i])), i)
             tail.insert(first, tail.pop(i))
-    sums = part.layer.output(part.source)
-    size, merged = (sums.height, sums.width), list[Layer]()
+    size, merged = part.window.output_size(part.source.height, part.source.width), list[Layer]()
     before = size  # of the map that the last one of ``merged`` reads
     for layer in tail:
         last = merged[-1] if merged else None
@@ -40,6 +52,27 @@ def canonical(part: Part) -> Part:
         size = layer.window.output_size(*size) if isinstance(layer, Pool) else size
         merged.append(layer)
     return replace(part, tail=tuple(merged))
+
+
+def _adds_up(sums: Sequence[Pool], tail: Sequence[Layer]) -> bool:
+    """Whether the first layer of a tail adds up the sums before it, behind the pools ``sums`` that do: the one average
+    among them is the last one, and thresholds of it follow."""
+    if any(isinstance(pool, AvgPool) for pool in sums):
+        return False
+    if isinstance(tail[0], SumPool):
+        return True
+    behind = next((layer for layer in tail[1:] if not isinstance(layer, MaxPool | MinPool)), None)
+    return isinstance(tail[0], AvgPool) and isinstance(behind, Threshold)
+
+
+def thresholds_of(model: Model, part: Part, act: Threshold) -> Array:
+    """(channels, levels) thresholds ``act`` of a part, as those of its sums."""
+    arrays = model.arrays[act.name]
+    if not part.sums or not isinstance(part.sums[-1], AvgPool):
+        return arrays["threshold"].astype(np.int64)
+    window = part.window
+    assert isinstance(window, SummedWindow)
+    return limits_of_sums(arrays["threshold"], arrays["direction"], window.repeated)
 
 
 def together(first: Window, second: Window, size: Pair) -> Window | None:

@@ -86,9 +86,10 @@ class Rewriting:
         values = {"bias": 0, "multiplier": 1, "shift": 0}
         self.arrays[name] = {what: np.full(channels, value, np.int64) for what, value in values.items()}
 
-    def identity(self, name: str, reads: str) -> None:
-        """Put in a convolution whose sums are the values that it reads."""
+    def identity(self, name: str, reads: str, weight: Encoding | None = None) -> None:
+        """Put in a convolution whose sums are the values that it reads; its weights are of encoding ``weight``, by
+        default of one that any engine takes which reads such values between two layers."""
         source = self.maps[reads]
-        weight = TERNARY if source.encoding.kind == "bipolar" else unsigned(1)
+        weight = weight or (TERNARY if source.encoding.kind == "bipolar" else unsigned(1))
         self.put(Conv(name=name, inputs=(reads,), out_channels=source.channels, kernel=(1, 1), weight=weight))
         self.arrays[name] = {"weight": np.eye(source.channels, dtype=np.int64)[:, None, None]}

@@ -1,9 +1,14 @@
-"""Copies of maps in front of layers without weights that have no convolution to follow (networks of integers).
+"""Copies of maps in front of layers without weights that have no convolution to follow.
 
     act_1 read by conv_2 and pool_3      -->  act_1, pool_3_copy (a convolution), pool_3_of (a requantisation), pool_3
     add_4 of two maps that others read   -->  copy of one of them, which add_4 follows
     act_1, act_2                         -->  act_1, act_2_copy, act_2
     the input read by conv_1 and conv_2  -->  input_copy, input_of, read by both
+
+In a network with bits a pool that comes before all convolutions takes one, too:
+
+    bits, pool_1                         -->  pool_1_copy (a convolution), pool_1_of (a threshold), pool_1
+    integers, pool_1, threshold_1        -->  pool_1_copy (a convolution), pool_1, threshold_1
 
 What an engine computes begins with a convolution, and behind its sums there is room for one requantisation, one
 addition and one pool, whose map nobody needs as it is in between. Everything else takes a copy
@@ -13,13 +18,15 @@ addition and one pool, whose map nobody needs as it is in between. Everything el
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
+from bitloom.golden.encoding import TERNARY
 from bitloom.golden.graph import INPUT
 from bitloom.golden.layer import Layer
 from bitloom.golden.layers.add import Add
 from bitloom.golden.layers.concat import Concat
 from bitloom.golden.layers.conv import Weighted
-from bitloom.golden.layers.pool import AvgPool, MaxPool
+from bitloom.golden.layers.pool import AvgPool, MaxPool, Pool, SumPool
 from bitloom.golden.layers.requantise import Requantise
+from bitloom.golden.layers.threshold import Threshold
 
 from .additions import deepest
 from .lowering_integer import ADD_TAILS, TAILS
@@ -38,8 +45,11 @@ class TailCopies(Rewriting):
     """Map -> the weighted layer that it comes from, and the layers behind that."""
 
     def place(self) -> None:
-        """Do so. Networks with bits stay as they are: their maps are not copied."""
+        """Do so. Of networks with bits what a first pool reads is copied, and no other map."""
         if any(made.encoding.kind == "bipolar" for made in self.maps.values()):
+            for layer in self.network.layers:
+                if isinstance(layer, Pool) and self._comes_first(self.network.reads[layer.name][0]):
+                    self._copy_for(layer.name)
             return
         its = self.readers(INPUT)
         if not any(isinstance(layer, Weighted) for layer in self.layers.values()):
@@ -48,6 +58,27 @@ class TailCopies(Rewriting):
             self._copy(INPUT, "input", its)
         for layer in self.network.layers:
             self._take(layer.name)
+
+    def _comes_first(self, read: str) -> bool:
+        """Whether a map that one layer reads is the input, or what a binariser makes of it."""
+        entry = self.layers.get(read)
+        first = read == INPUT or (isinstance(entry, Threshold) and entry.inputs == (INPUT,))
+        return first and len(self.readers(read)) == 1
+
+    def _copy_for(self, pool: str) -> None:
+        """Let a pool follow a copy of the map that it reads. Where thresholds of integers follow the pool, they are
+        thresholds of the copy's sums."""
+        layer, sums = self.layers[pool], self.new(pool, "copy")
+        (read,), behind = layer.inputs, layer
+        while isinstance(behind, Pool) and len(self.readers(behind.name)) == 1:
+            (behind,) = self.readers(behind.name)
+        made, encoding = sums, self.maps[read].encoding
+        as_sums = encoding.kind != "bipolar" and isinstance(behind, Threshold)
+        self.identity(sums, read, TERNARY if as_sums else None)
+        if not as_sums:
+            made = self.new(pool, "of")
+            self.same_values(made, sums, encoding)
+        self.layers[pool] = replace(layer, inputs=(made,))
 
     def _take(self, name: str) -> None:
         """Let a layer begin a part, or follow a map, or a copy of it; those in front of it are done."""
@@ -89,7 +120,7 @@ class TailCopies(Rewriting):
 
     def _may_follow(self, layer: Layer, read: str) -> bool:
         """Whether a layer can be computed behind the map ``read``, or no copy would help: sums are not copied."""
-        if read not in self.tails or not isinstance(layer, Requantise | MaxPool | AvgPool | Add):
+        if read not in self.tails or not isinstance(layer, Requantise | MaxPool | AvgPool | SumPool | Add):
             return True
         begun, tail = self.tails[read]
         if not any(isinstance(one, Requantise) for one in tail):
@@ -102,7 +133,7 @@ class TailCopies(Rewriting):
         """Let readers of a map read a copy of it, which is called after ``name``: of the input in all places, of other
         maps in the last one. Returns the copy's map."""
         sums, made = self.new(name, "copy"), self.new(name, "of")
-        if len(readers) == 1 and isinstance(readers[0], Requantise):
+        if len(readers) == 1 and isinstance(readers[0], Requantise | SumPool):
             made = sums
         self.identity(sums, read)
         if made != sums:

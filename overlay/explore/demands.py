@@ -43,7 +43,7 @@ def engine_choices(model: Model) -> list[Engines]:
     """
     own = tuple(engines_of(model.network))
     count = len(own)
-    if not needs_integer(model):
+    if not needs_integer(model) and "integer" not in own:
         binary = ("binary",) * count
         added = any(isinstance(layer, Add) for layer in model.network.layers)  # integers, which NPUs don't exchange
         integers = model.network.input.encoding.kind != "bipolar" and not added

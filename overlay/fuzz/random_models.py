@@ -12,7 +12,7 @@ from bitloom.golden.layer import Layer, Map, OneInput
 from bitloom.golden.layers.add import FACTOR_BITS, MAX_ADD_SHIFT, OFFSET_BITS, Add
 from bitloom.golden.layers.concat import Concat
 from bitloom.golden.layers.conv import Weighted
-from bitloom.golden.layers.pool import MinPool, Pool
+from bitloom.golden.layers.pool import MinPool, Pool, SumPool
 from bitloom.golden.layers.requantise import (
     FIRST_SHIFT,
     MAX_SHIFT,
@@ -170,13 +170,16 @@ def random_model(network: Network, seed: int) -> Model:
     """Random weights, and thresholds among and around the sums that occur, with some far out of reach."""
     rng = np.random.default_rng(seed)
     arrays: dict[str, dict[str, np.ndarray]] = {}
-    spread, final = 1, [layer.kind for layer in network.layers[-2:]] == ["max_pool", "threshold"]
+    final = [layer.kind for layer in network.layers[-2:]] == ["max_pool", "threshold"]
+    spread = 1 + network.input.encoding.high // 2
     for layer, source in network.chain("a random model"):
         shapes = layer.array_shapes(source)
         if "weight" in shapes:
             values = [-1, 1] if layer.weight == BIPOLAR else [-1, 0, 1]
             arrays[layer.name] = {"weight": rng.choice(values, shapes["weight"]).astype(np.int8)}
             spread = max(1, int(layer.fan_in(source) ** 0.5 * source.encoding.high))
+        elif isinstance(layer, SumPool):
+            spread *= layer.window.taps
         elif "threshold" in shapes:
             threshold = np.rint(rng.normal(0, spread, shapes["threshold"])).astype(np.int64)
             far = rng.random(shapes["threshold"]) < 0.05

@@ -12,11 +12,12 @@ from bitloom.golden.encoding import BIPOLAR, TERNARY, Encoding, bipolar, signed,
 from bitloom.golden.layer import Layer, Map
 from bitloom.golden.layers.conv import Conv, Weighted
 from bitloom.golden.layers.dense import Dense
-from bitloom.golden.layers.pool import AvgPool, MaxPool, Pool
+from bitloom.golden.layers.pool import AvgPool, MaxPool, MinPool, Pool, SumPool
 from bitloom.golden.layers.requantise import Requantise
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Network
 from bitloom.golden.window import Window
+from bitloom.hls_gen.compiler.summed_window import summed, sums_of
 from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.widths import PLANES
@@ -71,7 +72,11 @@ def most_planes(npu: Npu) -> int:
 
 
 def binary_network(pick: Pick, input_bits: int = 8) -> Network:
-    """1 to 4 weighted layers, thresholds, max pools; the last may be raw. Inputs of at most ``input_bits`` planes."""
+    """1 to 4 weighted layers, thresholds, max pools; the last may be raw. Inputs of at most ``input_bits`` planes.
+
+    One network of six begins with a pool, of bits, or of integers with thresholds behind it, which has a copy of the
+    input in front when it is compiled: such a network has a layer less. The sums of one layer of
+    four are added up by an average or a sum pool."""
     kind = pick.of(["bipolar", "signed", "unsigned"])
     if kind == "bipolar":
         encoding = bipolar(pick.integer(1, 3))
@@ -80,8 +85,10 @@ def binary_network(pick: Pick, input_bits: int = 8) -> Network:
         encoding = signed(bits) if kind == "signed" else unsigned(bits)
     source = maps(pick, encoding)
     at, macs = source, 0
-    layers: list[Layer] = []
-    count = pick.integer(1, 4)
+    layers: list[Layer] = first_pool(pick, source) if pick.integer(0, 5) == 0 else []
+    for before in layers:
+        at = before.output_of([at])
+    count, first = pick.integer(1, 3 if layers else 4), len(layers)
     for i in range(count):
         dense = pick.integer(0, 3) == 0
         channels = pick.integer(1, MAX_CHANNELS)
@@ -98,10 +105,11 @@ def binary_network(pick: Pick, input_bits: int = 8) -> Network:
             layer = Conv(name=f"layer_{i}", out_channels=channels, weight=weight, **shape)
         out = layer.output(at)
         macs += out.size * layer.fan_in(at)
-        if macs > MAX_MACS and layers:
+        if macs > MAX_MACS and len(layers) > first:
             break
-        layers.append(layer)
-        at = out
+        added = adding_up(pick, layer, at, f"mean_{i}", (AvgPool, SumPool)) if pick.integer(0, 3) == 0 else []
+        layers += [layer, *added]
+        at = added[0].output(out) if added else out
         if raw:
             break
         levels = pick.of([1, 1, 1, 2, 3])
@@ -116,6 +124,25 @@ def binary_network(pick: Pick, input_bits: int = 8) -> Network:
             at = t.output(at)
         layers += tail
     return Network(name="random", input=source, layers=tuple(layers))
+
+
+def first_pool(pick: Pick, source: Map) -> list[Layer]:
+    """A pool that reads the input, and, of integers, thresholds behind it."""
+    bits = source.encoding.kind == "bipolar"
+    kinds: Sequence[type[Pool]] = (MaxPool, MinPool) if bits else (MaxPool, MinPool, AvgPool, SumPool)
+    made = pools(pick, source, "pool_first", kinds)
+    return [made] if bits else [made, Threshold(name="act_first", levels=pick.of([1, 1, 2, 4]))]
+
+
+def adding_up(pick: Pick, layer: Weighted, source: Map, name: str, kinds: Sequence[type[Pool]]) -> list[Pool]:
+    """A pool of one of these kinds that adds up the sums of a layer, which reads ``source``; none where the array would
+    have more products than MAX_MACS for it."""
+    sums = layer.output(source)
+    w = windows(pick, sums, 3)
+    made = pick.of(kinds)(name=name, kernel=w.kernel, stride=w.stride, padding=w.padding)
+    count = sums_of(summed(layer.window(source), (made,), (source.height, source.width)))
+    products = made.output(sums).size * count * layer.fan_in(source)
+    return [made] if products <= MAX_MACS else []
 
 
 def weighted(pick: Pick, at: Map, name: str, weight: Encoding) -> Weighted:
@@ -187,7 +214,9 @@ def integer_network(
         macs += out.size * layer.fan_in(at)
         if macs > MAX_MACS and layers:
             break
-        layers.append(layer)
+        added = adding_up(pick, layer, at, f"sum_{i}", (SumPool,)) if pick.integer(0, 4) == 0 else []
+        layers += [layer, *added]
+        out = added[0].output(out) if added else out
         if i == count - 1 and pick.flip():
             break
         layers.append(requantisation(pick, f"act_{i}", feature_bits, fraction, roundings))
@@ -240,6 +269,8 @@ def mixed_network(pick: Pick, kinds: Sequence[str], poolable: Sequence[bool] | N
             tail.append(Threshold(name=f"act_{i}", levels=pick.of([1, 1, 1, 2, 3])))
             if pooled:
                 tail.insert(pick.integer(0, 1), pools(pick, out, f"pool_{i}", (MaxPool,)))
+            elif pick.integer(0, 2) == 0:
+                tail = [*adding_up(pick, layer, at, f"mean_{i}", (AvgPool, SumPool)), *tail]
         at = out
         for part in tail:
             at = part.output(at)

@@ -173,7 +173,7 @@ def _visits(stage: Stage, output_order: Ints) -> tuple[Ints, Ints, Ints]:
     """(window, place in the kernel, position) of each valid tap of a stage that makes its map in this order."""
     visits = stage.window.positions(stage.height, stage.width)[output_order]  # (windows, taps), -1 where invalid
     window, tap = np.nonzero(visits >= 0)
-    return window, tap, visits[window, tap]
+    return window, tap % stage.places, visits[window, tap]
 
 
 def _first_visits(stage: Stage, output_order: Ints) -> Ints:

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from bitloom.hls_gen.compiler.summed_window import SummedWindow
 from bitloom.hls_gen.design.widths import PLACE_BITS, SIDE_BITS
 
 from .tables import Ints, StageTables
@@ -141,7 +142,9 @@ class Raster:
         """The counters that run through the same taps as ``tables``; None if no counters do."""
         stage, window = tables.stage, tables.stage.window
         outputs, kept = _grid(tables.output_order, stage.output_size[1]), _grid(tables.input_order, stage.width)
-        if tables.map_order != "raster" or outputs is None or kept is None or window.dilated:
+        if isinstance(window, SummedWindow) or window.dilated:
+            return None
+        if tables.map_order != "raster" or outputs is None or kept is None:
             return None
         if len(np.unique(tables.index)) < len(tables.input_order):  # others come by, for another reader
             return None

@@ -8,6 +8,7 @@ from bitloom.golden.layers.conv import Weighted
 from bitloom.golden.layers.pool import Pool
 from bitloom.golden.network import Network
 from bitloom.golden.window import Pair, Window
+from bitloom.hls_gen.compiler.summed_window import SummedWindow
 
 KINDS = ("conv", "pool")
 
@@ -24,7 +25,7 @@ class Stage:
         "conv" (weights: taps have places in a kernel) or "pool".
     height, width : int
         Size of the map that the stage reads, each >= 1.
-    window : Window
+    window : Window or SummedWindow
     reads : str
         Name of the stage that makes that map, or `bitloom.golden.graph.INPUT`. Where it is empty, the stage reads
         the map of the stage listed before it, and the first one the input.
@@ -39,7 +40,7 @@ class Stage:
     kind: str
     height: int
     width: int
-    window: Window
+    window: Window | SummedWindow
     reads: str = ""
     adds: str = ""
     joins: str = ""
@@ -63,6 +64,11 @@ class Stage:
     def output_size(self) -> Pair:
         """(rows, columns) of the map that the stage makes."""
         return self.window.output_size(self.height, self.width)
+
+    @property
+    def places(self) -> int:
+        """Places of the kernel: one a tap, but where sums of several windows are added up."""
+        return self.window.places if isinstance(self.window, SummedWindow) else self.window.taps
 
 
 def stages(network: Network) -> tuple[Stage, ...]:

@@ -64,7 +64,7 @@ class StageTables:
     window : (valid taps,) int64
         Number of each tap's window, 0, 1, ...; the output position is ``output_order[window]``.
     tap : (valid taps,) int64
-        Place of each tap in the kernel, 0 .. taps - 1, row-major.
+        Place of each tap in the kernel, 0 .. places - 1, row-major.
     index : (valid taps,) int64
         Which tuple each tap reads: an index of ``input_order``.
     """
@@ -121,14 +121,15 @@ class StageTables:
 
     @cached_property
     def jump_mark(self) -> Flags:
-        """(valid taps,) bool: the tap is right before a run of invalid taps, which may cross a window boundary (B4).
+        """(valid taps,) bool: the tap is right before a run of invalid taps, which may cross a window boundary (B4), or
+        before the first place of the kernel where the sums of several windows are added up.
 
         A run at the very end of a frame has no mark: no tap follows; a frame begins at ``leading_jump`` or 0.
         Hardware that passes a window several times goes back to the window's own first tap (a register), and
         obeys a mark on a window's last tap in the last pass only. A pool needs no marks: its taps have no weights.
         """
-        place = self.window * self.stage.window.taps + self.tap
-        return frozen(np.append(np.diff(place) > 1, False))
+        place = self.window * self.stage.places + self.tap
+        return frozen(np.append(np.diff(place) != 1, False))
 
     @property
     def jump_target(self) -> Ints:
@@ -171,7 +172,7 @@ class StageTables:
             old_address=olds * (capacity - 1).bit_length(),
             advance=(taps - olds) * max(int(self.advance.max()) - 1, 0).bit_length(),
             jump_mark=taps if conv else 0,
-            jump_target=int(self.jump_mark.sum()) * (self.stage.window.taps - 1).bit_length() if conv else 0,
+            jump_target=int(self.jump_mark.sum()) * (self.stage.places - 1).bit_length() if conv else 0,
         )
 
 

@@ -11,10 +11,10 @@ import numpy as np
 
 from bitloom.driver.errors import DeviceError
 from bitloom.golden.kernels import packed
-from bitloom.golden.layers.conv import Weighted
 from bitloom.golden.network import Network
 from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.compiler.emit import compile_model
+from bitloom.hls_gen.compiler.lowering import engines_of
 from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.program import Program
 from bitloom.overlay.build.images import random_images
@@ -45,7 +45,7 @@ def network_case(pick: Pick, names: Sequence[str]) -> Case:
     design = DESIGNS[name]
     for _ in range(TRIES):
         network = _network(pick, design)
-        mapping = way(pick, design, sum(isinstance(layer, Weighted) for layer in network.layers))
+        mapping = way(pick, design, len(engines_of(network)))
         if mapping is not None:
             break
     by_rows = "raster" in name or design.npus[0].window_former  # which forms windows in no other order

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from bitloom.golden.encoding import BIPOLAR, TERNARY, bipolar, signed, unsigned
-from bitloom.golden.layers.pool import AvgPool, MaxPool, MinPool, rounded_quotient
+from bitloom.golden.layers.pool import AvgPool, MaxPool, MinPool, SumPool, rounded_quotient
 from bitloom.golden.packing import to_bits
 from tests.cases import case_map, random_values
 from tests.errors import value_error
@@ -17,7 +17,8 @@ def random_pool(kind: type, seed: int):
     kh, kw = (int(v) for v in rng.integers(1, 5, 2))
     top, bottom = (int(v) for v in rng.integers(0, kh, 2))
     left, right = (int(v) for v in rng.integers(0, kw, 2))
-    encodings = [signed(8), unsigned(3)] if kind is AvgPool else [BIPOLAR, bipolar(3), signed(8), unsigned(3)]
+    bits = [] if kind in (AvgPool, SumPool) else [BIPOLAR, bipolar(3)]
+    encodings = [*bits, signed(8), unsigned(3)]
     source = case_map(int(rng.integers(kh, 8)), int(rng.integers(kw, 11)), 5, encodings[seed % len(encodings)])
     stride = (int(rng.integers(1, 4)), int(rng.integers(1, 4)))
     layer = kind(name="pool_1", kernel=(kh, kw), stride=stride, padding=(top, left, bottom, right))
@@ -64,6 +65,33 @@ def test_average_equals_pytorch(seed, torch):
     ours = layer.forward(x, {}, source)
     np.testing.assert_array_equal(ours, y.permute(0, 2, 3, 1).numpy())
     source.encoding.check("average", ours)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_sum_equals_pytorch(seed, torch):
+    layer, source, x = random_pool(SumPool, seed)
+    y = torch.nn.functional.avg_pool2d(padded(torch, x, layer.padding, 0), layer.kernel, layer.stride,
+                                       divisor_override=1)  # fmt: skip
+    ours, made = layer.forward(x, {}, source), layer.output(source)
+    assert ours.shape[1:] == made.shape
+    np.testing.assert_array_equal(ours, y.permute(0, 2, 3, 1).numpy())
+    made.encoding.check("sum", ours)
+
+
+@pytest.mark.parametrize("source", [signed(8), unsigned(8), signed(2)], ids=str)
+def test_a_sum_has_as_many_bits_as_a_whole_window_needs(source):
+    layer = SumPool(name="pool_1", kernel=(3, 2), stride=(1, 1))
+    read = case_map(3, 2, 1, source)
+    encoding, less = layer.output(read).encoding, signed(layer.output(read).encoding.bits - 1)
+    ends = [layer.forward(np.full((1, 3, 2, 1), value), {}, read).item() for value in (source.low, source.high)]
+    assert ends == [6 * source.low, 6 * source.high]
+    assert encoding.low <= ends[0] <= ends[1] <= encoding.high
+    assert ends[0] < less.low or ends[1] > less.high
+
+
+def test_a_sum_of_too_many_bits_is_refused():
+    with value_error("pool_1: sums must fit 62 bits, got 64 for 6 taps"):
+        SumPool(name="pool_1", kernel=(3, 2), stride=(1, 1)).output(case_map(3, 2, 1, signed(61)))
 
 
 @pytest.mark.parametrize(("kernel", "padding"), [((3, 2), (1, 1)), ((2, 5), (1, 2)), ((4, 3), (0, 1))])
@@ -149,7 +177,7 @@ def pool(kind: type, **more: object):
     return kind(**{"name": "pool_1", "kernel": (3, 2), "stride": (1, 1), **more})
 
 
-@pytest.mark.parametrize("kind", [MaxPool, MinPool, AvgPool])
+@pytest.mark.parametrize("kind", [MaxPool, MinPool, AvgPool, SumPool])
 def test_what_does_not_fit_is_refused(kind):
     with value_error("pool_1: the window must fit the padded map, got kernel (3, 2) on 2 x 9"):
         pool(kind).output(case_map(2, 9, 1, signed(8)))
@@ -162,6 +190,7 @@ def test_what_does_not_fit_is_refused(kind):
 
 
 @pytest.mark.parametrize("encoding", [BIPOLAR, TERNARY])
-def test_an_average_of_bits_is_refused(encoding):
-    with value_error(f"pool_1: an average needs a signed or unsigned map, got {encoding}"):
-        pool(AvgPool).output(case_map(4, 4, 1, encoding))
+def test_an_average_or_a_sum_of_bits_is_refused(encoding):
+    for kind, what in ((AvgPool, "an average"), (SumPool, "a sum")):
+        with value_error(f"pool_1: {what} needs a signed or unsigned map, got {encoding}"):
+            pool(kind).output(case_map(4, 4, 1, encoding))

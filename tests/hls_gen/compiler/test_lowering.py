@@ -13,10 +13,11 @@ from bitloom.golden.encoding import BIPOLAR, TERNARY, Encoding, bipolar, signed,
 from bitloom.golden.layer import Layer
 from bitloom.golden.layers.conv import Conv
 from bitloom.golden.layers.dense import Dense
-from bitloom.golden.layers.pool import AvgPool, MaxPool
+from bitloom.golden.layers.pool import AvgPool, MaxPool, MinPool
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model, Network
 from bitloom.golden.packing import to_bits
+from bitloom.hls_gen.compiler.host_tail import split
 from bitloom.hls_gen.compiler.lowered_layers import BinaryLayer
 from bitloom.hls_gen.compiler.lowered_rules import run_binary_layer
 from bitloom.hls_gen.compiler.lowering import Lowered, input_planes, lower, plane_coefficients
@@ -55,6 +56,7 @@ def check(model: Model, n: int = 3, planes: int | None = None, images: np.ndarra
     """
     if images is None:
         images = random_images(model, n, np.random.default_rng(9))
+    model, _ = split(model)  # the host's layers are none of a lowered model's
     network, trace, lowered = model.network, model.trace(images), lower(model, planes)
     features = lowered.input_features(images)
     for p, end in zip(lowered.layers, pass_ends(network)):
@@ -63,9 +65,7 @@ def check(model: Model, n: int = 3, planes: int | None = None, images: np.ndarra
         if p.threshold is not None:
             assert low <= p.threshold.min() <= p.threshold.max() <= high + 1
             value = 2 * result.reshape(*result.shape[:3], p.out_channels, p.levels).sum(axis=-1, dtype=int) - p.levels
-            last, before = network.layers[end], network.layers[end - 1]
-            if isinstance(last, Threshold) and isinstance(before, MaxPool):
-                value *= model.arrays[last.name]["direction"]
+            value = value * turned(model, network.layers[: end + 1])
             np.testing.assert_array_equal(value, trace[end])
         else:
             np.testing.assert_array_equal(result, trace[end])
@@ -75,6 +75,15 @@ def check(model: Model, n: int = 3, planes: int | None = None, images: np.ndarra
         features = result[..., None]
     np.testing.assert_array_equal(lowered.forward(images), result)
     return lowered
+
+
+def turned(model: Model, layers: Sequence[Layer]) -> np.ndarray | int:
+    """-1 for channels whose bits are complements: of x <= T behind a pool, and of a min pool's bits (not of both)."""
+    begin = max((i for i, layer in enumerate(layers) if isinstance(layer, Conv | Dense)), default=-1) + 1
+    tail = [layer for layer in layers[begin:] if isinstance(layer, Threshold | MaxPool | MinPool)]
+    sign = -1 if any(isinstance(layer, MinPool) for layer in tail) else 1
+    acts = [layer for layer in tail[1:] if isinstance(layer, Threshold)]
+    return sign * model.arrays[acts[0].name]["direction"] if acts else sign
 
 
 def plain(p: BinaryLayer) -> BinaryLayer:
@@ -311,9 +320,10 @@ def test_values_at_both_ends_of_the_range():
         (unsigned(7), [conv()], 7, "net: the input must have at most 7 bit planes, got 8"),
         (
             BIPOLAR,
-            [POOL, conv()],
+            [POOL, Threshold(name="a"), conv()],
             None,
-            "pool: what an engine computes must begin with a conv or dense layer, got max_pool",
+            "pool_copy: what follows must be nothing, threshold, or threshold and a max_pool or min_pool in either "
+            "order, got threshold, max_pool, threshold",
         ),
         (
             BIPOLAR,

@@ -136,8 +136,6 @@ LEFT_OUT = [MaxPool(name="pool_1", kernel=(1, 1), stride=(2, 2)), MaxPool(name="
         ([conv(), Threshold(name="act_1"), pool(MaxPool), pool(MinPool, 2)],
          "conv_1: what follows must be nothing, threshold, or threshold and a max_pool or min_pool in either order, "
          "got threshold, max_pool, min_pool"),
-        ([pool(MinPool), conv()],
-         "pool_1: what an engine computes must begin with a conv or dense layer, got min_pool"),
     ],
 )  # fmt: skip
 def test_what_is_not_exact_is_refused(layers, message):

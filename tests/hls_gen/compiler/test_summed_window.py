@@ -1,0 +1,262 @@
+"""Averages and sums of sums, in front of thresholds and requantisations, and pools before all convolutions (spec A11):
+rewritten exactly, or refused in one line."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+from bitloom.golden.encoding import BIPOLAR, TERNARY, Encoding, bipolar, signed, unsigned
+from bitloom.golden.graph import INPUT
+from bitloom.golden.layer import Layer
+from bitloom.golden.layers.conv import Conv
+from bitloom.golden.layers.dense import Dense
+from bitloom.golden.layers.pool import AvgPool, MaxPool, MinPool, Pool, SumPool, rounded_quotient
+from bitloom.golden.layers.requantise import Requantise
+from bitloom.golden.layers.threshold import Threshold
+from bitloom.golden.network import Model, Network
+from bitloom.golden.window import Window
+from bitloom.hls_gen.compiler.lowering import Engine, engines_of, lower, lower_integer
+from bitloom.hls_gen.compiler.schedule import Stage, schedule
+from bitloom.hls_gen.compiler.summed_window import SummedWindow, limits_of_sums, summed
+from tests.cases import case_map, random_images, random_model
+from tests.errors import value_error
+
+INT8 = signed(8)
+WHOLE = {"kernel": (2, 3), "stride": (2, 1)}
+"""Every window of this pool has six taps."""
+CUT = {"kernel": (2, 3), "stride": (1, 2), "padding": (1, 0, 0, 2)}
+"""Windows of this one have one to six."""
+
+
+def conv(weight: Encoding = BIPOLAR, **more: object) -> Conv:
+    return Conv(name="conv_1", out_channels=6, kernel=(3, 2), padding=(1, 0, 1, 1), weight=weight, **more)
+
+
+def network(source: Encoding, *layers: Layer, channels: int = 3) -> Network:
+    return Network(name="net", input=case_map(6, 7, channels, source), layers=layers)
+
+
+def with_thresholds(made: Network, seed: int) -> Model:
+    """A random model whose thresholds lie among the values that they are compared with, in both directions, and some
+    next to and beyond their ends."""
+    rng = np.random.default_rng(seed)
+    model = random_model(made, rng)
+    images = random_images(model, 8, rng)
+    arrays = dict(model.arrays)
+    for layer in made.layers:
+        if isinstance(layer, Threshold):
+            model = Model(made, arrays)
+            (read,) = made.reads[layer.name]
+            values = {INPUT: images, **dict(model.walk(images))}[read]
+            shape = arrays[layer.name]["threshold"].shape
+            threshold = rng.choice(values.ravel(), shape)
+            low, high = int(values.min()), int(values.max())
+            ends = [low, high, low - 1, high + 1, 0, -1, 1, -(2**31), 2**31 - 1]
+            threshold.ravel()[: min(threshold.size, 2)] = rng.choice(ends, min(threshold.size, 2))
+            arrays[layer.name] = {"threshold": threshold, "direction": rng.choice([-1, 1], shape[0])}
+    return Model(made, arrays)
+
+
+def agree(model: Model, lowered) -> None:
+    images = random_images(model, 30, np.random.default_rng(4))
+    wanted = model.forward(images)
+    assert len(np.unique(wanted)) > 1
+    result = lowered.forward(images)
+    np.testing.assert_array_equal(2 * result.astype(int) - 1 if result.dtype == np.uint8 else result, wanted)
+
+
+@pytest.mark.parametrize("falls", [False, True])
+@pytest.mark.parametrize("count", [1, 2, 3, 4, 6, 7, 36])
+def test_thresholds_of_totals_are_those_of_averages(count: int, falls: bool) -> None:
+    """For every total and every threshold in reach, and far out of it."""
+    total = np.arange(-9 * count, 9 * count + 1)
+    average = rounded_quotient(total, np.array(count))
+    limits = np.array([*range(-12, 13), -(2**31), 2**31 - 1])[:, None]
+    direction = np.full(len(limits), -1 if falls else 1)
+    found = limits_of_sums(limits, direction, count)
+    wanted = average <= limits if falls else average >= limits
+    np.testing.assert_array_equal(total <= found if falls else total >= found, wanted)
+
+
+@pytest.mark.parametrize("kind", [AvgPool, SumPool])
+@pytest.mark.parametrize("window", [WHOLE, CUT], ids=["whole", "cut"])
+@pytest.mark.parametrize("more", ["", "max_pool", "min_pool", "pool_behind"])
+@pytest.mark.parametrize(
+    ("source", "weight", "levels"),
+    [(BIPOLAR, BIPOLAR, 1), (BIPOLAR, BIPOLAR, 3), (bipolar(3), TERNARY, 1), (signed(5), TERNARY, 1),
+     (unsigned(4), BIPOLAR, 2)],
+    ids=str,
+)  # fmt: skip
+def test_the_binary_engine_adds_up_sums_in_front_of_thresholds(source, weight, levels, more, window, kind) -> None:
+    act, last = Threshold(name="act_1", levels=levels), Dense(name="dense", out_channels=4)
+    other = {"kernel": (1, 2), "stride": (1, 1)}
+    between = {"max_pool": [MaxPool(name="more", **other)], "min_pool": [MinPool(name="more", **other)]}.get(more, [])
+    behind = [MaxPool(name="more", **other)] if more == "pool_behind" else []
+    made = network(source, conv(weight), kind(name="pool_1", **window), *between, act, *behind, last)
+    for seed in range(3):
+        model = with_thresholds(made, seed)
+        agree(model, lower(model))
+
+
+@pytest.mark.parametrize("kind", [AvgPool, SumPool])
+def test_sums_of_words_that_are_ored_are_added_up(kind) -> None:
+    made = network(BIPOLAR, conv(accumulate="or_words", word_channels=2), kind(name="pool_1", **CUT),
+                   Threshold(name="act_1"), Dense(name="dense", out_channels=4))  # fmt: skip
+    model = with_thresholds(made, 1)
+    agree(model, lower(model))
+
+
+@pytest.mark.parametrize("kind", [AvgPool, SumPool])
+@pytest.mark.parametrize("between", [False, True])
+def test_the_integer_engine_adds_up_sums_for_the_binary_one(between: bool, kind) -> None:
+    tail = [MaxPool(name="more", kernel=(1, 2), stride=(1, 1))] * between
+    made = network(INT8, conv(INT8), kind(name="pool_1", **CUT), *tail, Threshold(name="act_1", levels=2),
+                   Dense(name="dense", out_channels=4))  # fmt: skip
+    model = with_thresholds(made, 2)
+    agree(model, lower(model, engines=[Engine("integer", 8, 9), Engine()]))
+
+
+def test_a_sum_pool_in_front_of_a_requantisation() -> None:
+    made = network(INT8, conv(INT8), SumPool(name="pool_1", **WHOLE), Requantise(name="act_1", encoding=INT8),
+                   MaxPool(name="pool_2", kernel=(2, 1), stride=(1, 1)),
+                   Dense(name="dense", out_channels=4, weight=INT8))  # fmt: skip
+    arrays = dict(random_model(made, np.random.default_rng(3)).arrays)
+    arrays["act_1"] = {"bias": np.arange(6), "multiplier": np.full(6, 1 << 20), "shift": np.full(6, 30)}
+    model = Model(made, arrays)
+    agree(model, lower_integer(model, 8, 8))
+
+
+@pytest.mark.parametrize("engine", ["binary", "integer"])
+def test_the_last_sums_are_added_up_too(engine: str) -> None:
+    """A sum pool of raw sums is the device's, from which fewer results leave."""
+    encoding, weight = (BIPOLAR, BIPOLAR) if engine == "binary" else (INT8, INT8)
+    made = network(encoding, conv(weight), SumPool(name="pool_1", **WHOLE), SumPool(name="pool_2", **CUT), channels=4)
+    model = random_model(made, np.random.default_rng(5))
+    lowered = lower(model) if engine == "binary" else lower_integer(model, 8, 8)
+    assert lowered.model.network == made
+    agree(model, lowered)
+
+
+def test_taps_go_through_the_kernel_again_and_again() -> None:
+    """On three positions, the windows of two taps and the sum of two of them: the middle position is read twice."""
+    window = summed(Window(kernel=(1, 2)), (SumPool(name="pool", kernel=(1, 2), stride=(1, 1)),), (1, 3))
+    assert (window.output_size(1, 3), window.places, window.sums, window.taps) == ((1, 1), 2, 2, 4)
+    assert window.positions(1, 3).tolist() == [[0, 1, 1, 2]]
+    average = AvgPool(name="pool", kernel=(1, 2), stride=(1, 2), padding=(0, 1, 0, 0))
+    window = summed(Window(kernel=(1, 1)), (average,), (1, 3))
+    assert (window.repeated, window.positions(1, 3).tolist()) == (2, [[0, 0], [1, 2]])
+
+
+@pytest.mark.parametrize("map_order", ["pull", "raster", "columns"])
+@pytest.mark.parametrize("kind", [AvgPool, SumPool])
+def test_the_tables_read_what_is_added_up(kind, map_order: str) -> None:
+    """Golden's sums of sums, from nothing but the tables; the place in the kernel is counted as hardware counts it."""
+    rng = np.random.default_rng(1)
+    shapes = [({"kernel": (3, 2), "padding": (1, 0, 1, 1)}, CUT), ({"kernel": (1, 1)}, WHOLE),
+              ({"kernel": (2, 3), "stride": (2, 1), "padding": (0, 1, 1, 0)}, CUT),
+              ({"kernel": (2, 2), "dilation": (2, 1)}, WHOLE)]  # fmt: skip
+    for number, (of_conv, of_pool) in enumerate(shapes):
+        layer = Conv(name="conv_1", out_channels=4, weight=INT8, **of_conv)
+        made = network(INT8, layer, SumPool(name="pool_1", **of_pool))
+        model = random_model(made, rng)
+        pool = kind(name="pool_1", **of_pool)
+        window = summed(layer.window(made.input), (pool,), (6, 7))
+        (tables,) = schedule([Stage(name="conv_1", kind="conv", height=6, width=7, window=window)], map_order).tables
+        images = random_images(model, 3, rng)
+        stream = images.reshape(3, 42, 3)[:, tables.input_order]
+        weight, place, jumps = model.arrays["conv_1"]["weight"].reshape(4, -1, 3), tables.leading_jump or 0, 0
+        found = np.zeros((3, len(tables.output_order), 4), np.int64)
+        for tap, (own, read) in enumerate(zip(tables.window.tolist(), tables.index.tolist())):
+            found[:, own] += stream[:, read] @ weight[:, place].T
+            place = 0 if tables.last[tap] else place + 1
+            if tables.jump_mark[tap]:
+                place, jumps = int(tables.jump_target[jumps]), jumps + 1
+        wanted = model.forward(images).reshape(3, -1, 4)
+        counts = (pool.window.positions(*layer.window(made.input).output_size(6, 7)) >= 0).sum(axis=1)
+        more = window.repeated // counts if window.repeated else np.ones_like(counts)
+        np.testing.assert_array_equal(found, (wanted * more[:, None])[:, tables.output_order], str(number))
+
+
+FIRST = {
+    "bits": (BIPOLAR, []), "thermometer": (bipolar(3), []), "made_binary": (signed(6), [Threshold(name="entry")]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", [MaxPool, MinPool])
+@pytest.mark.parametrize("pools", [1, 2])
+@pytest.mark.parametrize("name", FIRST)
+def test_a_pool_of_bits_comes_first(name: str, pools: int, kind) -> None:
+    source, entry = FIRST[name]
+    first = [kind(name="pool_0", **CUT), kind(name="pool_9", kernel=(2, 1), stride=(1, 1))][:pools]
+    model = with_thresholds(
+        network(source, *entry, *first, conv(), Threshold(name="act_1"), Dense(name="dense", out_channels=4)), 3
+    )
+    assert engines_of(model.network) == ["binary"] * 3
+    lowered = lower(model, binariser_bits=6 if entry else 0)
+    assert [p.name for p in lowered.layers] == ["pool_0_copy", "conv_1", "dense"]
+    agree(model, lowered)
+
+
+@pytest.mark.parametrize(
+    ("kind", "source"),
+    [*product((MaxPool, MinPool, AvgPool, SumPool), (signed(5), unsigned(3))), (MaxPool, TERNARY), (MinPool, TERNARY)],
+    ids=str,
+)
+@pytest.mark.parametrize("window", [WHOLE, CUT], ids=["whole", "cut"])
+def test_a_pool_of_integers_comes_first_and_a_threshold_behind_it(window, kind, source) -> None:
+    made = network(source, kind(name="pool_0", **window), Threshold(name="act_0", levels=2), conv(),
+                   Threshold(name="act_1"), Dense(name="dense", out_channels=4))  # fmt: skip
+    assert engines_of(made) == ["binary"] * 3
+    for seed in range(2):
+        model = with_thresholds(made, seed)
+        agree(model, lower(model))
+
+
+@pytest.mark.parametrize("kind", [MaxPool, AvgPool])
+def test_a_pool_of_integers_that_weights_read_needs_integers(kind) -> None:
+    """The integer engine computes the copy and the layer behind the pool, the binary one what reads bits."""
+    made = network(unsigned(7), kind(name="pool_0", **CUT), conv(), Threshold(name="act_1"),
+                   Dense(name="dense", out_channels=4))  # fmt: skip
+    assert engines_of(made) == ["integer", "integer", "binary"]
+    model = with_thresholds(made, 1)
+    agree(model, lower(model, engines=[Engine("integer", 8, 2), Engine("integer", 8, 2), Engine()]))
+
+
+def pool(kind: type[Pool], number: int = 1) -> Pool:
+    return kind(name=f"pool_{number}", **WHOLE)
+
+
+@pytest.mark.parametrize(
+    ("layers", "message"),
+    [
+        ([conv(), pool(MaxPool), pool(AvgPool, 2), Threshold(name="act"), Dense(name="dense", out_channels=2)],
+         "conv_1: what follows must be nothing, threshold, or threshold and a max_pool or min_pool in either order, "
+         "got max_pool, avg_pool, threshold"),
+        ([conv(), AvgPool(name="pool_1", kernel=(2, 1), stride=(1, 1)),
+          AvgPool(name="pool_2", kernel=(2, 1), stride=(1, 1)), Threshold(name="act"),
+          Dense(name="dense", out_channels=2)],
+         "conv_1: what follows must be nothing, threshold, or threshold and a max_pool or min_pool in either order, "
+         "got avg_pool, avg_pool, threshold"),
+    ],
+)  # fmt: skip
+def test_what_is_not_exact_is_refused(layers, message) -> None:
+    with value_error(message):
+        lower(random_model(network(BIPOLAR, *layers), np.random.default_rng(1)))
+
+
+def test_windows_with_too_many_taps_are_refused() -> None:
+    source = case_map(60, 60, 1)
+    first = Conv(name="conv_1", out_channels=1, kernel=(3, 3), padding=(1, 1, 1, 1))
+    average = AvgPool(name="pool_1", kernel=(7, 7), stride=(1, 1), padding=(3, 3, 3, 3))
+    made = Network(name="net", input=source, layers=(first, average, Threshold(name="act"),
+                                                     Dense(name="dense", out_channels=2)))  # fmt: skip
+    rule = r"^pool_1: taps of all windows of a layer must be <= 4,194,304 .*got 5,715,360,000"
+    with pytest.raises(ValueError, match=rule):
+        lower(random_model(made, np.random.default_rng(1)))
+
+
+def test_sums_of_one_window_are_the_windows_sums() -> None:
+    window = Window(kernel=(2, 3))
+    assert summed(window, (), (5, 5)) is window
+    assert SummedWindow(inner=window, outer=Window(kernel=(2, 2))).kernel == (2, 3)

@@ -21,6 +21,7 @@ DATA: frozenset[str] = frozenset()
 """Files that are tables of data, of any length."""
 
 LONG_FILES: dict[str, int] = {
+    "hls_gen/design/packets.py": 320,
     "overlay/build/build.py": 303,
 }
 LONG_FUNCTIONS: dict[str, int] = {

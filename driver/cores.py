@@ -1,13 +1,18 @@
 """Finding the cores of an overlay, and whether what answers is what a manifest describes."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import reduce
 from typing import Any
+
+import pynq
 
 from bitloom.hls_gen.design.manifest import Manifest
 from bitloom.hls_gen.design.registers import VERSION, VERSION_REGISTER
 from bitloom.hls_gen.design.training_manifest import TrainingManifest
 
 from .errors import DesignMismatch, DigestMismatch
+from .interrupts import connect
 from .registers import Registers
 
 
@@ -51,8 +56,41 @@ def find_core(overlay: Any, name: str, wanted: str | None, vlnv: str, what: str,
 
 
 def driver_of(overlay: Any, core: str) -> Any:
-    """pynq's driver of a core, by its name in ``ip_dict``."""
-    return reduce(getattr, core.split("/"), overlay)
+    """pynq's driver of a core, with the interrupts of the overlay's device.
+
+    pynq takes interrupts from its active device, and forgets those of all devices when it is asked for one after an
+    overlay was loaded anywhere. So the driver is made, and its interrupts are connected anew, while the overlay's
+    device is the active one.
+
+    Parameters
+    ----------
+    overlay
+        ``pynq.Overlay``.
+    core
+        Name of the core in ``ip_dict``.
+    """
+    with _active(overlay.device):
+        driver = reduce(getattr, core.split("/"), overlay)
+        for name, entry in overlay.ip_dict[core].get("interrupts", {}).items():
+            interrupt = getattr(driver, name, None)
+            if isinstance(interrupt, pynq.Interrupt):
+                connect(interrupt, pynq.Interrupt(entry["fullpath"]))
+    return driver
+
+
+@contextmanager
+def _active(device: Any) -> Iterator[None]:
+    """Make ``device`` pynq's active one for a while; where pynq has none, whoever looks for it says so."""
+    try:
+        before = pynq.Device.active_device
+    except RuntimeError:
+        yield
+        return
+    pynq.Device.active_device = device
+    try:
+        yield
+    finally:
+        pynq.Device.active_device = before
 
 
 def check_identity(registers: Registers, manifest: Manifest | TrainingManifest, name: str) -> None:

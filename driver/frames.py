@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from bitloom.hls_gen.design.headers import HEADER_WORDS, Words
 from bitloom.hls_gen.design.manifest import Manifest
-from bitloom.hls_gen.design.packets import frame_header, packets, pieces, renumber, transfers
+from bitloom.hls_gen.design.packets import cleared, frame_header, packets, pieces, renumber, transfers
 from bitloom.hls_gen.design.program import Program
 
 from .errors import DigestMismatch
@@ -130,6 +130,9 @@ def _joined(parts: Iterable[Words]) -> Words:
 def loads(program: Program, manifest: Manifest, limit: int) -> list[Words]:
     """A program's parameters as transfers, everything checked that can be without the device.
 
+    Rows of memories that the program doesn't write are written with 0 first, so that results depend on the program
+    alone, and on no other user's.
+
     Parameters
     ----------
     program
@@ -162,7 +165,18 @@ def loads(program: Program, manifest: Manifest, limit: int) -> list[Words]:
         if 4 * count > limit:
             raise ValueError(f"{program.name}: a {what} must fit a DMA transfer of {limit} bytes "
                              f"(c_sg_length_width), got {4 * count} bytes")  # fmt: skip
-    if not any(m.name == "network" for _, m, _ in packets(manifest, program.parameters, program.name)):
-        raise ValueError(f"{program.name}: parameters must load memory network, got packets for others only")
+    _check_memories(program, manifest)
     Frames(manifest, program, limit // 4)
-    return list(transfers(manifest, program.parameters, limit // 4, program.name))
+    words = np.concatenate([cleared(manifest, program.parameters, program.name), program.parameters])
+    return list(transfers(manifest, words, limit // 4, program.name))
+
+
+def _check_memories(program: Program, manifest: Manifest) -> None:
+    """ValueError unless each NPU gets its network row, and kernels where it gets layers with results."""
+    loaded = {(head.npu, m.name) for head, m, _ in packets(manifest, program.parameters, program.name)}
+    streamed = {(head.npu, m.name) for head, m, _ in packets(manifest, program.weights, program.name, "WEIGHTS")}
+    for n in range(len(manifest.npus)):
+        for name in ("network", *["kernels"] * ((n, "results") in loaded)):
+            if (n, name) not in loaded | streamed:
+                raise ValueError(f"{program.name}: parameters must load memory {name} of NPU {n}, "
+                                 "got packets for others only")  # fmt: skip

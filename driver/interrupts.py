@@ -36,6 +36,15 @@ def wired(interrupt: Any) -> bool:
     return iscoroutinefunction(getattr(interrupt, "wait", None))
 
 
+def connect(interrupt: Any, fresh: Any) -> None:
+    """Give a pynq ``Interrupt`` the interrupt controller of another one, and keep that controller alive.
+
+    pynq refers to controllers weakly, and drops them when an overlay is loaded to another device.
+    """
+    interrupt.parent, interrupt.number = fresh.parent, fresh.number
+    interrupt.controller = fresh.parent()
+
+
 def renew(interrupt: Any) -> None:
     """Give a pynq ``Interrupt`` a new event: one belongs to the first loop in which somebody waits for it."""
     interrupt.event, interrupt.waiting = asyncio.Event(), False

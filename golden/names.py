@@ -9,6 +9,8 @@ what                           characters                                length
 =============================  ========================================  =======
 network, design, board         A-Z, a-z, 0-9, _, -, . (no - or . first)  1..64
 layer                          a-z, 0-9, _ (a letter first)              1..64
+module of Verilog              A-Z, a-z, 0-9, _ between them (a letter   1..64
+                               first)
 class                          whatever is printable, blanks too         1..100
 =============================  ========================================  =======
 """
@@ -26,6 +28,7 @@ SHOWN = 60
 """Characters of a refused value that a message shows."""
 
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*", re.ASCII)
+_IDENTIFIER = re.compile(r"[A-Za-z][A-Za-z0-9]*(_[A-Za-z0-9]+)*", re.ASCII)
 _LAYER = re.compile(r"[a-z][a-z0-9_]*", re.ASCII)
 
 
@@ -87,6 +90,28 @@ def check_classes(what: str, classes: object, channels: int) -> None:
         printable = isinstance(label, str) and label.isprintable() and bool(label.strip())
         if not printable or len(str(label)) > LABEL_LENGTH:
             raise ValueError(f"{what}: classes must be 1..{LABEL_LENGTH} printable characters, got {shown(label)}")
+
+
+def check_identifier(what: str, name: object) -> None:
+    """Refuse what can't be the name of a module of Verilog.
+
+    Parameters
+    ----------
+    what : str
+        What has the name, for the message.
+    name : object
+        The name.
+
+    Raises
+    ------
+    ValueError
+        Unless it is a string of 1 to NAME_LENGTH letters, digits and single ``_`` between them, a letter first.
+    """
+    if not isinstance(name, str) or len(name) > NAME_LENGTH or not _IDENTIFIER.fullmatch(name):
+        raise ValueError(
+            f"{what} must be 1..{NAME_LENGTH} letters, digits and single _ between them, a letter first, "
+            f"got {shown(name)}"
+        )
 
 
 def shown(value: object) -> str:

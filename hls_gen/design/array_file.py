@@ -3,7 +3,9 @@
 Equal arrays are equal bytes.
 """
 
+import hashlib
 import io
+import json
 import zipfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -12,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bitloom.golden.reading.archive import read_archive
+from bitloom.golden.reading.archive import listed, read_archive
 from bitloom.golden.reading.file import naming
 
 Array = NDArray[Any]
@@ -25,6 +27,15 @@ def array_bytes(arrays: Mapping[str, Array]) -> bytes:
         for key, array in arrays.items():
             file.writestr(zipfile.ZipInfo(f"{key}.npy", (1980, 1, 1, 0, 0, 0)), npy_bytes(array))
     return out.getvalue()
+
+
+def array_digest(arrays: Mapping[str, Array]) -> str:
+    """SHA-256 of the names, dtypes, shapes and values of arrays, in their order, as 64 hexadecimal digits."""
+    digest = hashlib.sha256()
+    for name, array in arrays.items():
+        digest.update(json.dumps([name, array.dtype.str, list(array.shape)]).encode())
+        digest.update(array.tobytes())
+    return digest.hexdigest()
 
 
 def npy_bytes(array: Array) -> bytes:
@@ -44,7 +55,7 @@ def read_arrays(path: str | Path, names: Sequence[str], *together: Sequence[str]
     names
         Arrays that it must have.
     together
-        Groups of arrays that it must have all or none of; the first one of a group tells.
+        Groups of arrays that it must have all or none of; the first one of a group tells. It may have no others.
 
     Returns
     -------
@@ -56,9 +67,14 @@ def read_arrays(path: str | Path, names: Sequence[str], *together: Sequence[str]
     FileNotFoundError
         There is no such file.
     ValueError
-        It is no whole file of arrays of integers, or lacks an array. One line that begins with the path.
+        It is no whole file of arrays of integers, lacks an array, or has another one. One line that begins with the
+        path.
     """
     archive = read_archive(path)
     with naming(path):
+        known = {f"{name}.npy" for group in (names, *together) for name in group}
+        foreign = [name for name in archive.names if name not in known]
+        if foreign and f"{names[0]}.npy" in archive.names:  # else it is another kind of file, which is told below
+            raise ValueError(f"must hold no arrays but {', '.join(sorted(known))}, got {listed(foreign)}")
         more = [name for group in together if group[0] in archive.arrays for name in group]
         return {name: archive.array(name) for name in (*names, *more)}

@@ -14,7 +14,7 @@ from .design import STREAM_BITS, Design
 from .fields import named
 from .gearbox import gear, geared
 from .headers import MAGIC, ErrorCode, errors, kinds
-from .manifest_parts import read_errors, read_registers
+from .manifest_parts import check_interface, read_errors, read_registers
 from .memories import Memory
 from .npu import Npu
 from .reader import Reader
@@ -207,6 +207,8 @@ class Manifest:
         top.require(len(vlnv.split(":")) == 4, "vlnv must be vendor:library:name:version", vlnv)
         design = _design(top)
         registers = read_registers(top)
+        if vlnv == VLNV:
+            check_interface(top, registers, register_map(design))
         return cls(
             design=design,
             digest=digest,
@@ -215,8 +217,8 @@ class Manifest:
             packet_kinds={kind: of_kinds.number(kind, 0, 15) for kind in kinds(design)},
             errors=read_errors(top),
             vlnv=vlnv,
-            top=top.text("top"),
-            verilog=top.text("verilog"),
+            top=top.identifier("top"),
+            verilog=top.file_name("verilog"),
         )
 
 

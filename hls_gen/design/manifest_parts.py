@@ -1,5 +1,6 @@
 """What manifests of inference engines and of training machines have in common: registers and error codes, read."""
 
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from .fields import Field
@@ -7,6 +8,8 @@ from .headers import ErrorCode
 from .reader import Reader
 from .registers import ACCESS, ADDRESS_BITS, Register
 
+FIELD_KEYS = ("name", "lsb", "width", "description")
+"""What a manifest says of a register's field."""
 REGISTER_SPACE = 1 << ADDRESS_BITS
 """Bytes of the AXI4-Lite address space."""
 
@@ -17,6 +20,7 @@ def _fields(reader: Reader, entries: list[Any], width: int) -> tuple[Field, ...]
     used = 0
     for i, entry in enumerate(entries):
         item = Reader(entry, f"{reader.where}: fields[{i}]")
+        item.only(FIELD_KEYS)
         one = Field(item.text("name"), item.number("lsb"), item.number("width", 1), str(entry.get("description", "")))
         item.require(one.lsb + one.width <= width, f"lsb + width must be <= {width}", one.lsb + one.width)
         item.require(used & one.at(-1) == 0, "fields must not overlap", one.name)
@@ -32,6 +36,40 @@ def read_registers(top: Reader) -> tuple[Register, ...]:
     top.unique("registers: names", [r.name for r in registers])
     top.unique("registers: offsets", [r.offset for r in registers])
     return registers
+
+
+def check_interface(top: Reader, registers: Sequence[Register], wanted: Iterable[Register]) -> None:
+    """Hold the registers of a manifest to the interface that it names.
+
+    Parameters
+    ----------
+    top
+        The manifest.
+    registers
+        Its registers; there may be more than the interface has.
+    wanted
+        Registers of the interface.
+
+    Raises
+    ------
+    ValueError
+        One of the interface is missing, or has another offset, access or field than the interface.
+    """
+    present = {register.name: register for register in registers}
+    for register in wanted:
+        name, found = register.name, present.get(register.name)
+        top.require(found is not None, f"registers must have {name}", ", ".join(present))
+        if found is None:
+            return
+        of_register = Reader({}, f"{top.where}: register {name}")
+        place = f"0x{register.offset:03X}"
+        of_register.require(found.offset == register.offset, f"offset must be {place}", f"0x{found.offset:03X}")
+        of_register.require(found.access == register.access, f"access must be {register.access}", found.access)
+        fields = {field.name: (field.lsb, field.width) for field in found.fields}
+        for field in register.fields:
+            bits = fields.get(field.name)
+            rule = f"field {field.name} must have lsb and width {field.lsb, field.width}"
+            of_register.require(bits == (field.lsb, field.width), rule, bits or "no such field")
 
 
 def _register(entry: Any, where: str) -> Register:

@@ -205,6 +205,44 @@ def packets(
         number += 1
 
 
+def cleared(manifest: Manifest, words: Array, name: str = "program") -> Words:
+    """Make LOAD packets that write 0 to the rows of all memories that a run of LOAD packets leaves as they are.
+
+    Sent in front of the run, they make the content of every memory a function of the run alone: nothing is left of the
+    program that was there before.
+
+    Parameters
+    ----------
+    manifest
+        Of the design.
+    words
+        (n,) uint32, packet after packet.
+    name
+        What messages begin with.
+
+    Returns
+    -------
+    ndarray
+        (m,) uint32, a packet for each run of such rows.
+
+    Raises
+    ------
+    ValueError
+        As ``packets``.
+    """
+    left = {(n, m.name): np.ones(m.depth + 2, bool) for n, npu in enumerate(manifest.npus) for m in npu.memories()}
+    for header, memory, rows in packets(manifest, words, name):
+        left[header.npu, memory.name][1 + header.address : 1 + header.address + len(rows)] = False
+    made = [np.zeros(0, np.uint32)]
+    for (npu, memory_name), rows_left in left.items():
+        rows_left[[0, -1]] = False
+        edges = np.flatnonzero(rows_left[1:] != rows_left[:-1])  # begin and end of each run of rows
+        for begin, end in edges.reshape(-1, 2).tolist():
+            rows = np.zeros((end - begin, manifest.memory(npu, memory_name).words), np.uint32)
+            made.append(load_packet(manifest, npu, memory_name, begin, rows))
+    return np.concatenate(made)
+
+
 def transfers(manifest: Manifest, words: Array, limit: int, name: str = "program") -> Iterator[Words]:
     """Cut a run of LOAD packets into transfers, each of which ends where a packet ends.
 

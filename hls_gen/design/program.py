@@ -1,7 +1,9 @@
 """A network compiled for a design: what the driver sends and how it reads the answer.
 
 Format: docs/reference/device.md, "Program". The file is a plain zip of .npy arrays, stored without compression and
-without a date, so equal programs are equal bytes.
+without a date, so equal programs are equal bytes. The last array is a digest of the others: a program that was damaged
+or changed is refused, also where the zip's own checksums are right. Who writes a program of their own gives it a digest
+of its own.
 """
 
 import json
@@ -20,10 +22,11 @@ from bitloom.golden.atomic import write_bytes
 from bitloom.golden.host import file as host_file
 from bitloom.golden.host.host import Host
 from bitloom.golden.layer import Map
+from bitloom.golden.names import shown
 from bitloom.golden.network import Model
 from bitloom.golden.reading.file import naming
 
-from .array_file import array_bytes, read_arrays
+from .array_file import array_bytes, array_digest, read_arrays
 from .copies import is_copy
 from .image_bits import read_results, stored_bits
 from .program_checks import ARRAYS, ONE, SCALARS, ZERO, check
@@ -32,6 +35,9 @@ from .program_host import input_of, read_host, read_tail
 
 Array = NDArray[Any]
 
+TOGETHER = (("weights", "weights_before"), ("host",), ("tail",), ("digest",))
+"""Arrays of a program's file that are not in all of them, those of a group together. ``digest`` is the last member:
+SHA-256 of all others; a file without it is of an earlier version."""
 CHUNK_BITS = 1 << 19
 """Image and frame bits that are unpacked, a byte each, at a time: 512 KB of scratch. Larger is slower (caches)."""
 
@@ -250,7 +256,7 @@ class Program:
             arrays["host"] = np.frombuffer(host_file.to_bytes(self.host), np.uint8)
         if self.tail is not None:
             arrays["tail"] = np.frombuffer(model_file.to_bytes(self.tail), np.uint8)
-        return array_bytes(arrays)
+        return array_bytes({**arrays, "digest": np.frombuffer(bytes.fromhex(array_digest(arrays)), np.uint8)})
 
     @classmethod
     def load(cls, path: str | Path) -> "Program":
@@ -261,11 +267,15 @@ class Program:
         FileNotFoundError
             There is no such file.
         ValueError
-            The file holds no program. One line that begins with the path.
+            The file holds no program, or not what was saved. One line that begins with the path.
         """
-        arrays = read_arrays(path, ("header", *ARRAYS, *SCALARS), ("weights", "weights_before"), ("host",), ("tail",))
+        arrays = read_arrays(path, ("header", *ARRAYS, *SCALARS), *TOGETHER)
         with naming(path):
+            digest = arrays.pop("digest", np.zeros(0, np.uint8)).tobytes().hex()
+            content = array_digest(arrays)
             given: dict[str, Any] = read_header(arrays.pop("header"))
+            if digest != content:
+                raise ValueError(f"the content's digest must be {shown(digest)}, got {content!r}")
             if "tail" in arrays:
                 given["tail"] = read_tail(arrays.pop("tail"))
             if "host" in arrays:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from .program import Program
 
 FORMAT = "bitloom-program"
-VERSION = 1
+VERSION = 2
 OUTPUT_KINDS = ("raw", "bits", "signed")
 LARGEST = (1 << 31) - 1
 """Heights, widths, channels and cycles at most."""

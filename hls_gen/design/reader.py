@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
-from bitloom.golden.names import shown
+from bitloom.golden.names import check_identifier, check_path, shown
 
 MOST_ENTRIES = 100_000
 """Entries of a list at most, unless a reader says otherwise."""
@@ -53,6 +53,19 @@ class Reader:
         """The non-empty string at ``key``."""
         value = str(self._get(key, str, "a non-empty string"))
         self.require(value != "", f"{key} must be a non-empty string", value)
+        return value
+
+    def identifier(self, key: str) -> str:
+        """The name of a module of Verilog at ``key``."""
+        value = self.text(key)
+        check_identifier(f"{self.where}: {key}", value)
+        return value
+
+    def file_name(self, key: str) -> str:
+        """The name of a file at ``key``, which is no path."""
+        value = self.text(key)
+        check_path(f"{self.where}: {key}", value)
+        self.require("/" not in value, f"{key} must be the name of a file", value)
         return value
 
     def digest(self, key: str) -> str:

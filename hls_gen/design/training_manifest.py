@@ -11,11 +11,13 @@ from typing import Any
 from bitloom.golden.discrete.machine.faults import FAULTS
 from bitloom.golden.discrete.machine.parameters import MachineParameters
 from bitloom.golden.discrete.word import WordFormat
+from bitloom.golden.names import check_name
+from bitloom.golden.reading.file import naming
 from bitloom.golden.reading.json_text import read_json
 
 from .fields import named
 from .headers import ErrorCode
-from .manifest_parts import read_errors, read_registers
+from .manifest_parts import check_interface, read_errors, read_registers
 from .reader import Reader
 from .registers import Register
 from .training import STREAM_BITS, TOP
@@ -134,8 +136,14 @@ class TrainingManifest:
         top.require(bits == STREAM_BITS, f"stream_bits must be {STREAM_BITS}", bits)
         vlnv = top.text("vlnv")
         top.require(len(vlnv.split(":")) == 4, "vlnv must be vendor:library:name:version", vlnv)
-        return cls(top.text("name"), _machine(top.inner("machine")), top.digest("digest"), read_registers(top),
-                   read_errors(top), vlnv)  # fmt: skip
+        registers, title = read_registers(top), top.text("name")
+        with naming(name):
+            check_name("training machine", title)
+        if vlnv == VLNV:
+            check_interface(top, registers, REGISTERS)
+        if "top" in top.data:
+            top.identifier("top")
+        return cls(title, _machine(top.inner("machine")), top.digest("digest"), registers, read_errors(top), vlnv)
 
 
 def _machine(reader: Reader) -> MachineParameters:

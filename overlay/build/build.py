@@ -25,7 +25,7 @@ from typing import Any
 from bitloom.golden import file, zoo
 from bitloom.golden.host import file as host_file
 from bitloom.golden.host.host import Host
-from bitloom.golden.names import check_path
+from bitloom.golden.names import check_name, check_path
 from bitloom.golden.network import Model
 from bitloom.golden.reading.file import naming
 from bitloom.golden.reading.json_text import read_json
@@ -254,9 +254,11 @@ def _build(folder: Path, data: Reader, kept: tuple[KeptFile, ...]) -> Build:
     bit, sources = data.text("bit"), data.text("sources") if data.data.get("sources") else None
     for what, path in (("bit", bit), ("sources", sources or SOURCES)):
         check_path(what, path)
+    command = data.texts("command")
+    data.require(command[:2] in ((), ("bitloom", "build")), "command must begin with bitloom build", list(command))
     return Build(
         folder, design, data.digest("digest"), folder / bit, _named(folder, programs, programs.values()),
-        _named(folder, models, models.values()), *read_choices(data.data), data.texts("command"),
+        _named(folder, models, models.values()), *read_choices(data.data), command,
         sources and folder / sources, kept, read_chunk(data.data),
     )  # fmt: skip
 
@@ -265,7 +267,8 @@ def _files(data: Reader, key: str) -> dict[str, str]:
     """Files by network at ``key``, each inside of the build's folder."""
     found = data.inner(key)
     files = {name: found.text(name) for name in found.data}
-    for path in files.values():
+    for name, path in files.items():
+        check_name(f"{key}: network", name)
         check_path(key, path)
     return files
 

@@ -1,7 +1,7 @@
 """Run a compiled network on the virtual board, through the driver, and compare every output with golden."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -165,7 +165,8 @@ def run(
     Raises
     ------
     ValueError
-        If the build has no such network, was compiled from another model, or the images are none of the network's.
+        If the build has no such network, was compiled from another model, or the images are none of the network's; or
+        if build.json describes another design than the manifest, or the hardware counts no cycles.
     """
     program = build.program(model.network.name)
     if program.model_digest != model_digest(model):
@@ -188,6 +189,7 @@ def run(
             seconds, counters = time.perf_counter() - start, accelerator.counters()
     finally:
         board.close()
+    check_cycles(program.name, [counters["cycles"]])
     with step(f"computing {len(images):,} frames with golden"):
         golden = packed.forward(model, images)
     return Run(program, outputs, golden, counters, seconds, built, build.design)
@@ -196,4 +198,27 @@ def run(
 def _opened(build: Build) -> Accelerator:
     """The build's accelerator on the active board; a step of its own, as the model may have to be compiled."""
     with step(f"opening {build.bit.stem}"):
-        return Accelerator(build.bit)
+        accelerator = Accelerator(build.bit)
+    if accelerator.manifest.design != build.design:
+        accelerator.close()
+        raise ValueError(f"{build.folder}: build.json must describe the design of {build.bit.name}, got another one")
+    return accelerator
+
+
+def check_cycles(name: str, cycles: Sequence[int]) -> None:
+    """Refuse counts of cycles that no figure can be made of.
+
+    Parameters
+    ----------
+    name
+        What the message begins with.
+    cycles
+        What the hardware counted for batches of frames, each longer than the one before it.
+
+    Raises
+    ------
+    ValueError
+        Unless the first batch took a cycle, and every batch more cycles than the one before it.
+    """
+    if not all(before < after for before, after in zip((0, *cycles), cycles)):
+        raise ValueError(f"{name}: cycles must be above 0 and grow with the batches, got {list(cycles)}")

@@ -13,7 +13,7 @@ from bitloom.hls_gen.compiler.plan import plan
 from bitloom.hls_gen.compiler.weight_streams import whole_system
 from bitloom.hls_gen.design.design import Design
 from bitloom.overlay.build.build import Build
-from bitloom.overlay.build.run import Progress, run
+from bitloom.overlay.build.run import Progress, check_cycles, run
 
 FLOW, SIMULATION = "flow model", "simulation"
 
@@ -105,5 +105,6 @@ def cycles_by_simulation(made: Build, model: Model, images: Array, progress: Pro
         cycles[length], done = result.counters["cycles"], done + length
         if progress is not None:
             progress(done, sum(lengths))
+    check_cycles(model.network.name, [cycles[length] for length in lengths])
     steady = (cycles[count] - cycles[count // 2]) / (count - count // 2)
     return FrameCycles(SIMULATION, steady, cycles[1], count, int(exact.sum()))

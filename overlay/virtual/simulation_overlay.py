@@ -22,6 +22,7 @@ from typing import Any
 from bitloom.golden.atomic import write_bytes
 from bitloom.golden.reading.file import naming, read_file
 from bitloom.golden.reading.json_text import parse_json
+from bitloom.hls_gen.check.words import check_words
 from bitloom.hls_gen.design.design import STREAM_BITS
 from bitloom.hls_gen.design.manifest_parts import read_registers
 from bitloom.hls_gen.design.reader import Reader
@@ -89,8 +90,15 @@ def simulation_overlay_files(
     -------
     dict
         Content of each file by its name, the .bit last.
+
+    Raises
+    ------
+    ValueError
+        If a virtual board would refuse the Verilog (`check_words`), or the target contradicts itself.
     """
     design = BlockDesign.from_manifest(manifest, target)
+    with naming(design.name):
+        check_words(verilog)
     hwh = hwh_text(design)
     text = json.dumps(manifest, indent=1, sort_keys=True) + "\n"
     content = hashlib.sha256("\0".join((hwh, text, verilog)).encode()).hexdigest()
@@ -149,7 +157,8 @@ def read_simulation_overlay(bit: Path | str) -> SimulationOverlay:
     Raises
     ------
     OverlayError
-        If the .bit is a real one, a file is missing, or one is not that which the .bit was written with.
+        If the .bit is a real one, a file is missing, or one is not that which the .bit was written with; or if the
+        Verilog says anything but what generated Verilog can say (`check_words`), as it may be a stranger's.
     """
     bit = Path(bit)
     try:
@@ -169,6 +178,7 @@ def read_simulation_overlay(bit: Path | str) -> SimulationOverlay:
     try:
         with naming(f"{bit.stem}.v"):
             verilog = files[".v"].decode()
+            check_words(verilog)
         with naming(f"{bit.stem}.manifest.json"):
             return SimulationOverlay(_manifest(files[".manifest.json"]), verilog)
     except ValueError as e:
@@ -183,6 +193,6 @@ def _manifest(text: bytes) -> dict[str, Any]:
     bits = top.number("stream_bits")
     top.require(bits in STREAM_BITS, "stream_bits must be 32 or 64", bits)
     if "top" in top.data:
-        top.text("top")
+        top.identifier("top")
     read_registers(top)
     return top.data

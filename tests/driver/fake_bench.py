@@ -6,12 +6,18 @@ import numpy as np
 import pytest
 
 from bitloom.driver.accelerator import Accelerator
+from bitloom.driver.frames import loads
 from bitloom.hls_gen.design.signature import loads_signature
 from tests.cases import random_images
 
 from . import design
 from .fake_core import FakeCore
 from .fake_device import FakeDevice
+
+
+def signature_of(program, manifest):
+    """What the device shows once the driver has loaded a program: of all that it sends."""
+    return loads_signature(manifest, np.concatenate(loads(program, manifest, 1 << 20)))
 
 
 class Bench:
@@ -23,7 +29,7 @@ class Bench:
         self.device = FakeDevice(FakeCore(self.manifest))
         self.model = design.model(thresholds=thresholds)
         self.program = design.program(self.model, self.manifest)
-        self.signature = loads_signature(self.manifest, self.program.parameters)
+        self.signature = signature_of(self.program, self.manifest)
         self.images = random_images(self.model, 11, np.random.default_rng(2))
         self.expected = self.model.forward(self.images)
 

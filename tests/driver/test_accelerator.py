@@ -12,7 +12,7 @@ import pytest
 
 from bitloom.driver.accelerator import Accelerator
 from bitloom.driver.errors import DesignMismatch, DeviceError, DigestMismatch, PacketError, Timeout, TransferError
-from bitloom.hls_gen.design.packets import load_packet
+from bitloom.hls_gen.design.packets import load_packet, packets
 from tests.errors import value_error
 
 from . import design
@@ -212,8 +212,13 @@ def test_unfit_programs(bench):
     with value_error("dense: a frame's payload must be 4 words, got 3"):
         accelerator.load(dataclasses.replace(bench.program, frame_words=4))
     nothing = load_packet(bench.manifest, 0, "kernels", 0, np.zeros((1, 3), np.uint32))
-    with value_error("dense: parameters must load memory network, got packets for others only"):
+    with value_error("dense: parameters must load memory network of NPU 0, got packets for others only"):
         accelerator.load(dataclasses.replace(bench.program, parameters=nothing))
+    parts = packets(bench.manifest, bench.program.parameters)
+    rest = [load_packet(bench.manifest, 0, m.name, head.address, rows[:, : m.words]) for head, m, rows in parts
+            if m.name != "kernels"]  # fmt: skip
+    with value_error("dense: parameters must load memory kernels of NPU 0, got packets for others only"):
+        accelerator.load(dataclasses.replace(bench.program, parameters=np.concatenate(rest)))
     np.testing.assert_array_equal(accelerator.predict(bench.images), bench.expected)  # the old one is still there
 
 

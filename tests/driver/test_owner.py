@@ -12,10 +12,9 @@ import pytest
 from bitloom.driver.accelerator import Accelerator
 from bitloom.driver.errors import DeviceError, DeviceTaken, DigestMismatch, TransferError
 from bitloom.driver.overlay import BitloomOverlay
-from bitloom.hls_gen.design.signature import loads_signature
 
 from . import design
-from .fake_bench import Bench, raises
+from .fake_bench import Bench, raises, signature_of
 
 
 @pytest.fixture
@@ -30,7 +29,7 @@ class Two:
         overlay = pynq.Overlay(str(bench.path), device=bench.device)
         self.bench, self.other_model = bench, design.model(seed=9)
         self.other = design.program(self.other_model, bench.manifest)
-        self.other_signature = loads_signature(bench.manifest, self.other.parameters)
+        self.other_signature = signature_of(self.other, bench.manifest)
         self.a, self.b = (Accelerator(overlay, timeout=0.2) for _ in "ab")
         self.a.load(bench.program)
 

@@ -20,6 +20,7 @@ from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.headers import PacketHeader
 from bitloom.hls_gen.design.manifest import Manifest
 from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.design.packets import load_packet, packets
 from bitloom.hls_gen.rtl.generate import generate
 from bitloom.overlay.virtual.board import activate
 from bitloom.overlay.virtual.sim import SimulationTimeout
@@ -237,6 +238,22 @@ def test_frames_for_other_parameters_are_refused_by_the_device(bench, accelerato
     monkeypatch.undo()
     accelerator.load(bench.programs[0])
     right(bench, accelerator)
+
+
+def test_nothing_of_another_program_is_left(bench, accelerator):
+    """A program that leaves out thresholds computes what it computes on a board that was just switched on."""
+    parts = packets(bench.manifest, bench.programs[1].parameters)
+    kept = [load_packet(bench.manifest, head.npu, m.name, head.address, rows[:, : m.words]) for head, m, rows in parts
+            if m.name != "thresholds"]  # fmt: skip
+    less = dataclasses.replace(bench.programs[1], parameters=np.concatenate(kept))
+    bench.system.load(bench.bit)
+    accelerator.load(less)
+    fresh = accelerator.predict(bench.images)
+    accelerator.load(bench.programs[1])
+    right(bench, accelerator, 1)
+    accelerator.load(less)
+    np.testing.assert_array_equal(accelerator.predict(bench.images), fresh)
+    assert (fresh != bench.expected[1]).any()
 
 
 def test_another_bitstream(bench, accelerator, tmp_path):

@@ -32,7 +32,14 @@ FAULTS = {
 
 def loop_verilog(stream_bits: int = 32) -> str:
     """loop.v for a stream width."""
-    return f"`define STREAM_BITS {stream_bits}\n" + LOOP.read_text()
+    return LOOP.read_text().replace("STREAM_BITS", str(stream_bits))
+
+
+def fatal_loop_verilog(stream_bits: int = 32) -> str:
+    """loop.v with the fault "fatal", which no Verilog from a file may have."""
+    before, end, after = loop_verilog(stream_bits).rpartition("endmodule")
+    fatal = 'always @(posedge clk) if (fault == 9 & words_out == 3) $fatal(1, "told to");'
+    return f"{before}    {fatal}\n{end}{after}"
 
 
 @pytest.fixture
@@ -41,7 +48,8 @@ def loop():
     running = []
 
     def start(fault="none", *, stream_bits=32, **options):
-        simulation = Simulation.build(loop_verilog(stream_bits), stream_bits=stream_bits, **options)
+        verilog = fatal_loop_verilog if fault == "fatal" else loop_verilog
+        simulation = Simulation.build(verilog(stream_bits), stream_bits=stream_bits, **options)
         running.append(simulation)
         if fault != "none":
             simulation.write_register(FAULT, FAULTS[fault])

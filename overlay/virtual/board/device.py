@@ -56,21 +56,21 @@ class VirtualMemory:
 
 
 class InterruptLine:
-    """Stands for /dev/uio: whoever waits for the processor's interrupt makes simulated time pass."""
+    """Stands for /dev/uio: whoever waits for the processor's interrupt makes simulated time pass.
 
-    def __init__(self, device: "VirtualDevice"):
-        self._device = device
+    pynq has one table of these for all devices. So the board is that of the interrupt controller that waits.
+    """
 
-    def add_event(self, event: Any, number: int) -> None:
-        """Call ``event.set()`` once the interrupt is high, or never where the board is closed before."""
-        loop = asyncio.get_running_loop()
+    def add_event(self, controller: _InterruptController, number: int) -> None:
+        """Call ``controller.set()`` once the interrupt is high, or never where the board is closed before."""
+        loop, device = asyncio.get_running_loop(), controller.mmio.device
 
         def look() -> None:
             with suppress(NothingLoadedError):
-                if self._device.advance_to_interrupt():
-                    event.set()
+                if device.advance_to_interrupt():
+                    controller.set()
                 else:
-                    loop.call_later(0 if self._device.busy else 0.001, look)
+                    loop.call_later(0 if device.busy else 0.001, look)
 
         loop.call_soon(look)
 
@@ -155,7 +155,7 @@ class VirtualDevice(VirtualBoard, Device):
         parser = parser or self.get_bitfile_metadata(bitstream.bitfile_name)
         self.load(bitstream.bitfile_name)
         for controller in parser.interrupt_controllers.values():
-            _InterruptController._uio_devices[controller["raw_irq"]] = InterruptLine(self)
+            _InterruptController._uio_devices[controller["raw_irq"]] = InterruptLine()
         self.post_download(bitstream, parser, self.name)
 
     def gen_cache(self, bitstream: Any, parser: Any = None) -> None:

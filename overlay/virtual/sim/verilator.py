@@ -28,6 +28,8 @@ from pathlib import Path
 from bitloom.golden.atomic import write_scratch
 from bitloom.golden.kernels.cache import cache_root, cached_folder
 from bitloom.golden.kernels.native import BuildError, Compiler, digest, find_compiler, run_tool
+from bitloom.golden.names import check_identifier
+from bitloom.hls_gen.check.words import without_comments
 from bitloom.hls_gen.design.design import STREAM_BITS
 from bitloom.hls_gen.design.manifest import TOP
 from bitloom.overlay.steps import step
@@ -194,7 +196,8 @@ def build_model(verilog: str, *, top: str = TOP, stream_bits: int = 32, trace: b
     Parameters
     ----------
     verilog
-        The whole design as text.
+        The whole design as text. Verilator gets it without its comments. The text may do whatever Verilog can do on
+        this computer: whoever has it from a file reads it with ``read_simulation_overlay``.
     top
         Name of the top module, whose ports are those of docs/reference/device.md.
     stream_bits
@@ -213,8 +216,10 @@ def build_model(verilog: str, *, top: str = TOP, stream_bits: int = 32, trace: b
     BuildError
         If a tool is missing or refuses the design.
     ValueError
-        If ``stream_bits`` is neither 32 nor 64, or OPTIMISE is set to something else than 0 to 3.
+        If ``stream_bits`` is neither 32 nor 64, ``top`` is no name of a module, or OPTIMISE is set to something else
+        than 0 to 3.
     """
+    check_identifier("model: top", top)
     if stream_bits not in STREAM_BITS:
         raise ValueError(f"model: stream_bits must be 32 or 64, got {stream_bits!r}")
     verilator, compiler = find_verilator(), find_compiler()
@@ -227,6 +232,7 @@ def build_model(verilog: str, *, top: str = TOP, stream_bits: int = 32, trace: b
     flags = _base_flags(verilator, compiler, trace)
     level = optimisation()
     tools = repr((verilator, compiler, options, flags, harness_flags, UNIT_BYTES, WHOLE_BYTES, RUNTIME, level, SLOW))
+    verilog = without_comments(verilog)
     key = digest(verilog, *(path.read_bytes() for path in (HARNESS, BENCH, FST_CHECKS)), top, tools)
 
     def build(folder: Path) -> None:

@@ -111,6 +111,7 @@ def broken(*path_and_value):
     return data
 
 
+MODULE_NAME = "must be 1..64 letters, digits and single _ between them, a letter first"
 UNKNOWN = "fields must be those of an NPU, got 'kfb'"
 REGISTER, MEMORY = ("registers", 8), ("npus", 0, "memories", 0)
 
@@ -161,8 +162,36 @@ REGISTER, MEMORY = ("registers", 8), ("npus", 0, "memories", 0)
         (("errors", "1", ["A"]), "errors: 1 must be [name, rule], got ['A']"),
         (("vlnv", "a:b:c"), "vlnv must be vendor:library:name:version, got 'a:b:c'"),
         (("verilog", 3), "verilog must be a non-empty string, got 3"),
+        (("verilog", "../a.v"), "verilog: must be a path inside the folder, got '../a.v'"),
+        (("verilog", "rtl/a.v"), "verilog must be the name of a file, got 'rtl/a.v'"),
+        *((("top", top), f"top {MODULE_NAME}, got {top!r}")
+          for top in ("../bitloom_top", "a/b", "-CFLAGS", "a b", "a__b", "a_", "_a", "1a", "a;b", "a\nb")),
+        ((*REGISTER, "offset", 0xFFC), "register CONTROL: offset must be 0x020, got '0xFFC'"),
+        ((*REGISTER, "access", "RO"), "register CONTROL: access must be RW, got 'RO'"),
+        ((*REGISTER, "fields", 0, "lsb", 31),
+         "register CONTROL: field START must have lsb and width (0, 1), got (31, 1)"),
+        ((*REGISTER, "fields", []),
+         "register CONTROL: field START must have lsb and width (0, 1), got 'no such field'"),
+        ((*REGISTER, "fields", 0, "bits", 3),
+         "registers[8]: fields[0]: keys must be name, lsb, width, description, got 'bits'"),
     ],
 )  # fmt: skip
 def test_every_rule(change, message):
     with value_error(f"m.json: {message}"):
         Manifest.from_dict(broken(*change), "m.json")
+
+
+def test_a_register_that_is_missing():
+    data = manifest_dict()
+    names = [register["name"] for register in data["registers"]]
+    data["registers"] = [register for register in data["registers"] if register["name"] != "OWNER"]
+    shown = repr(", ".join(name for name in names if name != "OWNER"))
+    with value_error(f"m.json: registers must have OWNER, got {shown[:57]}..."):
+        Manifest.from_dict(data, "m.json")
+
+
+def test_an_interface_of_another_version_has_registers_of_its_own():
+    """The driver refuses it by its VLNV, and a board that compiles has no use for registers."""
+    data = {**manifest_dict(), "vlnv": "bitloom:bitloom:npu:0.9"}
+    data["registers"] = data["registers"][:3]
+    assert len(Manifest.from_dict(data, "m.json").registers) == 3

@@ -3,7 +3,7 @@ import pytest
 
 from bitloom.hls_gen.design.headers import PacketHeader
 from bitloom.hls_gen.design.packet_text import describe_header
-from bitloom.hls_gen.design.packets import frame_header, load_packet, packets, renumber, transfers
+from bitloom.hls_gen.design.packets import cleared, frame_header, load_packet, packets, renumber, transfers
 from bitloom.hls_gen.design.rows import pack_fields, pack_rows
 from tests.driver.design import manifest
 from tests.errors import value_error
@@ -117,6 +117,18 @@ def test_transfers_hold_the_same_rows(m, limit):
         contents(m, part)  # each is whole packets
     if limit == 1000:
         np.testing.assert_array_equal(parts[0], words)
+
+
+@pytest.mark.parametrize("m", [M32, M64])
+def test_what_packets_leave_is_cleared(m):
+    words, every = some_packets(m), {(x.name, row) for x in m.npus[0].memories() for row in range(x.depth)}
+    zeros, rows = contents(m, cleared(m, words)), contents(m, words)
+    assert not any(any(row) for row in zeros.values())
+    assert (zeros.keys() | rows.keys(), zeros.keys() & rows.keys()) == (every, set())
+    runs = [(memory.name, header.address, header.length) for header, memory, _ in packets(m, cleared(m, words))]
+    assert ("kernels", 0, 3) in runs  # and row 16 is the memory's end
+    assert len(runs) == 1 + len(m.npus[0].memories()) - 3
+    assert cleared(m, np.concatenate([cleared(m, words), words])).tolist() == []
 
 
 def test_transfers_needs_room_for_a_row():

@@ -8,6 +8,7 @@ from bitloom.golden.encoding import BIPOLAR, TERNARY, bipolar, signed, unsigned
 from bitloom.golden.layer import Map
 from bitloom.golden.packing import to_bits, unpack
 from bitloom.hls_gen.design import program as program_file
+from bitloom.hls_gen.design.array_file import array_digest
 from bitloom.hls_gen.design.image_bits import stored_bits
 from bitloom.hls_gen.design.program import Program
 from tests.cases import random_values
@@ -146,7 +147,47 @@ def test_save_and_load(tmp_path, stream_bits):
         same(Program.load(tmp_path / "a.npz"), p)
     assert sorted(f.name for f in tmp_path.iterdir()) == ["a.npz", "b.npz"]
     with np.load(tmp_path / "a.npz") as plain:  # an ordinary npz
-        assert sorted(plain) == ["frame_source", "frame_words", "header", "parameters", "result_index", "result_words"]
+        assert sorted(plain) == [
+            "digest", "frame_source", "frame_words", "header", "parameters", "result_index", "result_words",
+        ]  # fmt: skip
+
+
+def arrays_of(path):
+    with np.load(path) as file:
+        return dict(file)
+
+
+@pytest.mark.parametrize("name", ["header", "parameters", "frame_source", "result_index", "result_words", "weights"])
+def test_content_that_was_changed_is_refused_though_the_zip_is_whole(tmp_path, name):
+    path = tmp_path / "a.npz"
+    any_program(weights=np.arange(5, dtype=np.uint32), weights_before=2).save(path)
+    arrays = arrays_of(path)
+    digest = arrays["digest"].tobytes().hex()
+    if name == "header":
+        header = arrays[name].tobytes().replace(b'"ideal_cycles": ', b'"ideal_cycles": 1')
+        arrays[name] = np.frombuffer(header, np.uint8)
+    elif arrays[name].shape:
+        arrays[name].flat[0] ^= 1
+    else:
+        arrays[name] += 1
+    np.savez(path, **arrays)
+    del arrays["digest"]
+    with value_error(f"{path}: the content's digest must be '{digest[:56]}..., got '{array_digest(arrays)}'"):
+        Program.load(path)
+    np.savez(path, **arrays)
+    with value_error(f"{path}: the content's digest must be '', got '{array_digest(arrays)}'"):
+        Program.load(path)
+
+
+def test_an_array_too_many_is_refused(tmp_path):
+    path = tmp_path / "a.npz"
+    any_program().save(path)
+    np.savez(path, **arrays_of(path), more=np.zeros(3))
+    known = ("digest", "frame_source", "frame_words", "header", "host", "parameters", "result_index", "result_words",
+             "tail", "weights", "weights_before")  # fmt: skip
+    listed = ", ".join(f"{name}.npy" for name in known)
+    with value_error(f"{path}: must hold no arrays but {listed}, got more.npy"):
+        Program.load(path)
 
 
 def test_no_file(tmp_path):
@@ -182,14 +223,14 @@ def test_foreign_files(tmp_path):
         Program.load(path)
     any_program().save(path)
     for change, message in (
-        (b'"version": 1', f"{path}: header: version must be 1, got 9"),
+        (b'"version": 2', f"{path}: header: version must be 2, got 9"),
         (b'"name": "p"', f"{path}: header: name must be a non-empty string, got None"),
     ):
         with np.load(path) as file:
             arrays = dict(file)
         text = arrays["header"].tobytes()
         assert change in text
-        new = change.replace(b"1", b"9") if b"1" in change else b'"nome": "p"'
+        new = change.replace(b"2", b"9") if b"2" in change else b'"nome": "p"'
         arrays["header"] = np.frombuffer(text.replace(change, new), np.uint8)
         other = tmp_path / "y.npz"
         np.savez(other, **arrays)

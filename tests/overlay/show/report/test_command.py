@@ -131,7 +131,7 @@ def test_a_run_whose_counters_are_damaged_is_refused(folder: Path, run_file: Pat
     whole = json.loads(run_file.read_text())["run"]
     for change, message in (
         ({"2": {"cycles": 1}}, "run: counters: 2: counters must be the same in every batch, got ['cycles']"),
-        ({n: {"cycles": 5} for n in "124"}, "run: cycles must grow with the batches, got [5, 5, 5]"),
+        ({n: {"cycles": 5} for n in "124"}, "run: cycles must be above 0 and grow with the batches, got [5, 5, 5]"),
         ({n: {"cycles": int(n)} for n in "124"}, "digits-cnn: the run's counters must hold npu0_beats"),
     ):
         run_file.write_text(json.dumps({"run": {**whole, "counters": {**whole["counters"], **change}}}))

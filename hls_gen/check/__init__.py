@@ -22,6 +22,8 @@ Verilog; that our hardware does without it is a rule of ours.
   system call such as ``$display``, function that reads signals of its module, or module that contains itself. Some of
   them mean one thing to simulation and another to synthesis; the others aren't followed here.
 
+sums.py proves modules that count alike for simulation and for synthesis.
+
 What is not understood is refused. Paths are followed bit by bit through slices, concatenations, conditions and bitwise
 operators; elsewhere a result depends on all bits of its operands, so a path may be reported that no bit takes. A module
 that is not in the text, which Verilator reports, drives nothing here.

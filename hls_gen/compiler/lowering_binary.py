@@ -209,17 +209,34 @@ def _rising(model: Model, part: Part) -> tuple[Array, Array | None, Array]:
     pool_first = down & isinstance(part.tail[0], Pool)  # then the largest x makes the smallest bit
     complement = down if layer.word_channels and pool is None else pool_first ^ isinstance(pool, MinPool)
     falls = down ^ complement  # the bit that is computed is 1 for small x: the kernel changes sign
-    if layer.word_channels and falls.any():
-        kinds = ", ".join(part.tail_kinds)
-        raise ValueError(
-            f"{act.name}: {kinds} after accumulate or_words must need bits of large sums only, got some of small sums"
-        )
+    if layer.word_channels and pool is not None:
+        _check_words_pool(act, pool, part.tail[0] is pool, falls)
     weight = np.where(falls[:, None, None], -weight, weight)
     least = threshold + (complement & down)[:, None]
     most = threshold - (complement & ~down)[:, None]
     low, high = part.accumulator_range
     limit = np.clip(np.where(falls[:, None], -most, least), low, high + 1)
     return weight, limit, np.repeat(complement, act.levels)
+
+
+def _check_words_pool(act: Threshold, pool: Pool, pool_first: bool, falls: Array) -> None:
+    """ValueError where a pool behind ``accumulate="or_words"`` needs bits of small sums, as ``falls`` tells by channel.
+
+    The engine's pool ORs bits that are 1 for large sums. Other weights that give the sum with its sign changed, which
+    make a bit of small sums one of large sums elsewhere, words don't have.
+    """
+    if not falls.any():
+        return
+    if pool_first:
+        raise ValueError(
+            f"{pool.name}: accumulate or_words must have no {pool.kind} before its threshold, got one: a pool behind "
+            "the threshold needs directions of -1"
+        )
+    fits = -1 if isinstance(pool, MinPool) else 1
+    raise ValueError(
+        f"{act.name}: between accumulate or_words and a {pool.kind} every direction must be {fits}, got {-fits} in "
+        f"{int(falls.sum())} of {len(falls)} channels"
+    )
 
 
 def _lanes(weight: Array, encoding: Encoding, planes: int, inverted: Array) -> Array:

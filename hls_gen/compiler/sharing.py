@@ -7,7 +7,7 @@ level (layout.result_layout). So the kernel memory needs one of them, and wires 
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -43,14 +43,10 @@ def sharing(n: int, npu: Npu, plans: Sequence[Plan]) -> Npu:
         return npu
     levels, steps = set[int](), set[int]()
     for made in plans:
-        by_name = {p.name: (p, made.npus[m].folding.ol) for p, m in zip(made.lowered.layers, made.mapping)}
+        by_name = {p.name: made.npus[m].folding.ol for p, m in zip(made.lowered.layers, made.mapping)}
         for p in made.npus[n].layers:
-            if p.reads == INPUT:
-                levels |= set() if made.lowered.input_bits else {made.lowered.source.encoding.bits}
-            else:
-                producer, step = by_name[p.reads]
-                levels.add(_bits(producer))
-                steps.add(step)
+            levels |= {_value_bits(made, p)} - {0}
+            steps |= {by_name[p.reads]} if p.reads != INPUT else set()
     if len(levels) != 1 or len(steps) > 1:
         return npu
     several, apart = levels.pop(), max(steps, default=1)
@@ -64,6 +60,70 @@ def sharing(n: int, npu: Npu, plans: Sequence[Plan]) -> Npu:
         if p.reads != INPUT
     ]
     return found if all(_fits(found, m) for m in maps) else npu
+
+
+@dataclass(frozen=True)
+class WeightCopies:
+    """Weights of a network that an NPU stores several times.
+
+    Attributes
+    ----------
+    npu
+        Number of the NPU.
+    widths
+        Bits of the values that its layers read, each width once, rising.
+    stored
+        Weight bits in its kernel memory.
+    once
+        Weight bits if each weight stood there once.
+    """
+
+    npu: int
+    widths: tuple[int, ...]
+    stored: int
+    once: int
+
+    def __str__(self) -> str:
+        """In one line what it costs, and why it is so."""
+        *first, last = map(str, self.widths)
+        if first:
+            why = f"the values that it reads have {', '.join(first)} and {last} bits; NPUs that read one width store"
+        else:
+            why = f"lanes share a weight only where a word holds all {last} bits of its values; then it would store"
+        return (
+            f"NPU {self.npu} stores {self.stored:,} weight bits, each weight once for each bit of a value: {why} "
+            f"{self.once:,}"
+        )
+
+
+def weight_copies(made: Plan) -> list[WeightCopies]:
+    """The NPUs on which a network's weights are stored once for each bit of a value, not once.
+
+    Parameters
+    ----------
+    made
+        The network's plan.
+
+    Returns
+    -------
+    list of WeightCopies
+        By the number of the NPU.
+    """
+    found = []
+    for n, own in enumerate(made.npus):
+        layers = [p for p in own.layers if isinstance(p, BinaryLayer) and _value_bits(made, p)]
+        widths = sorted({_value_bits(made, p) for p in layers})
+        if own.folding.lanes_per_weight == 1 and max(widths, default=1) > 1:
+            once = sum(p.weight.size // _value_bits(made, p) for p in layers)
+            found.append(WeightCopies(n, tuple(widths), sum(p.weight.size for p in layers), once))
+    return found
+
+
+def _value_bits(made: Plan, p: BinaryLayer | IntegerLayer) -> int:
+    """Bits of a value of the map that a lowered layer reads; 0 for an input of integers, which comes in bit planes."""
+    if p.reads == INPUT:
+        return 0 if made.lowered.input_bits else made.lowered.source.encoding.bits
+    return _bits(next(maker for maker in made.lowered.layers if maker.name == p.reads))
 
 
 def _bits(p: BinaryLayer | IntegerLayer) -> int:

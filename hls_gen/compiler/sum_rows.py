@@ -179,6 +179,12 @@ def _check_words(p: BinaryLayer, npu: Npu, layout: Layout) -> None:
     """ValueError unless the channels of each word of ``p``, and no others, lie in ``word_lanes`` lanes of the NPU."""
     if not npu.word_lanes:
         raise ValueError(f"{p.name}: accumulate or_words needs an NPU with word_lanes, got {npu.word_lanes}")
+    if npu.word_lanes < p.word_channels:
+        raise ValueError(
+            f"{p.name}: accumulate or_words with words of {p.word_channels} channels needs an NPU with word_lanes >= "
+            f"{p.word_channels}, since a PE takes the OR of a word in one beat, got word_lanes = {npu.word_lanes} and "
+            f"kfp = {npu.kfp}"
+        )
     groups = layout.reshape(-1, npu.word_lanes)  # a row for each OR of the PE in a beat
     words = np.where(groups == UNUSED, UNUSED, groups // p.word_channels)
     count = -(-p.weight.shape[2] // p.word_channels)

@@ -26,6 +26,12 @@ INLET_BITS = bits_for(len(SOURCES) - 1)
 """Width of such a place."""
 
 
+def weighs_planes(accumulate: str, collect: int = 0) -> bool:
+    """Whether PEs that accumulate so can give matches the weight of a bit plane: those that count, beat by beat. Others
+    have planes 0 and shift_bits 0."""
+    return accumulate in ("popcount", "both") and not collect
+
+
 @dataclass(frozen=True, kw_only=True)
 class Folding:
     """How one NPU is folded. Checked when it is made; ValueError ``npu: field, rule, value``.
@@ -188,7 +194,7 @@ class Folding:
         ok = self.accumulate == "popcount" or self.engine == "binary"
         require(ok, "accumulate must be popcount for engine integer", self.accumulate)
         require(
-            self.accumulate in ("popcount", "both") or not (self.planes or self.shift_bits),
+            weighs_planes(self.accumulate) or not (self.planes or self.shift_bits),
             f"planes and shift_bits must be 0 for accumulate {self.accumulate}", f"{self.planes} and {self.shift_bits}",
         )  # fmt: skip
         self._check_word_lanes()

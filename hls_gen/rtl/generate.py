@@ -1,6 +1,7 @@
 """From a design to checked Verilog and its manifest."""
 
 import hashlib
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal
@@ -8,6 +9,7 @@ from typing import Any, Literal
 import veriloggen
 
 from bitloom.hls_gen.check import check
+from bitloom.hls_gen.check.sums import check_same_sums
 from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.manifest import TOP, Manifest
 from bitloom.hls_gen.design.work import check_memories
@@ -39,7 +41,8 @@ def generate(design: Design, *, target: Target = "simulation", checked: bool = T
     """Verilog and manifest of ``design``; the same text on every run.
 
     The targets differ in the bodies of the popcount modules (popcount.py) and in nothing else. ``checked`` runs the
-    rules of hls_gen.check on the text. The digest is the SHA-256 of the text for simulation with the digest
+    rules of hls_gen.check on the text, and for synthesis proves that these modules give what those for simulation
+    give (hls_gen/check/sums.py). The digest is the SHA-256 of the text for simulation with the digest
     registers at 0, whatever the target is: both are the same design to the driver, with the same manifest. So a design
     is built with 0 there, and the one module that shows the digest again, when it is known.
     """
@@ -51,7 +54,21 @@ def generate(design: Design, *, target: Target = "simulation", checked: bool = T
     made = Verilog({**_blank(design, target), **showing}, Manifest.of(design, digest).to_dict())
     if checked:
         _check(made.text)
+    if checked and target == "synthesis":
+        for name in counting_modules(made.modules):
+            _check_same_sums(_blank(design, "simulation")[name], made.modules[name])
     return made
+
+
+def counting_modules(modules: Iterable[str]) -> list[str]:
+    """Names of the modules that have a body for each target."""
+    return [name for name in modules if name.startswith("popcount")]
+
+
+@lru_cache(maxsize=128)
+def _check_same_sums(simulated: str, synthesised: str) -> None:
+    """The proof of two bodies; a pair is proved once."""
+    check_same_sums(simulated, synthesised)
 
 
 @lru_cache(maxsize=8)
@@ -66,8 +83,7 @@ def _blank(design: Design, target: Target) -> dict[str, str]:
     if target == "simulation":
         return _top(design, target).modules()
     simulated = _blank(design, "simulation")
-    counting = [name for name in simulated if name.startswith("popcount")]  # all that takes a body
-    return {**simulated, **_top(design, target).modules(only=counting)}
+    return {**simulated, **_top(design, target).modules(only=counting_modules(simulated))}
 
 
 def _top(design: Design, target: Target) -> Block:

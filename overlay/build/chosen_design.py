@@ -10,6 +10,7 @@ from bitloom.golden.network import Model, Network
 from bitloom.hls_gen.compiler.dataflow import Dataflow
 from bitloom.hls_gen.compiler.lowering import engines_of
 from bitloom.hls_gen.design.design import MOST_NPUS
+from bitloom.hls_gen.design.folding import weighs_planes
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.topology import cascade, pipeline, ring
 
@@ -104,9 +105,14 @@ def _folded(name: str, npus: tuple[Npu, ...], folding: Mapping[str, Any]) -> tup
         if not any(_takes(npu, key, both) for npu in npus):
             which = "an NPU behind another one" if key == "buffer_words" else "a binary NPU that reads frames"
             raise ValueError(f"{name}: {key} needs {which}, got {value} without")
-    return tuple(
-        replace(npu, **{key: value for key, value in folding.items() if _takes(npu, key, both)}) for npu in npus
-    )
+    return tuple(_with(npu, {key: value for key, value in folding.items() if _takes(npu, key, both)}) for npu in npus)
+
+
+def _with(npu: Npu, values: Mapping[str, Any]) -> Npu:
+    """An NPU with these values. Its bit planes go, where the values don't name them and its PEs can't weigh any."""
+    changed = {"accumulate": npu.accumulate, "collect": npu.collect, **values}
+    planes = {} if weighs_planes(changed["accumulate"], changed["collect"]) else {"planes": 0, "shift_bits": 0}
+    return replace(npu, **planes | dict(values))
 
 
 def _takes(npu: Npu, key: str, both: bool) -> bool:

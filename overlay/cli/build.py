@@ -16,6 +16,7 @@ from bitloom.golden.host.file import load as load_host
 from bitloom.golden.host.file import path_of
 from bitloom.golden.host.host import Host
 from bitloom.golden.network import Model
+from bitloom.hls_gen.compiler.sharing import weight_copies
 from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.overlay.build import build as builds
@@ -26,6 +27,7 @@ from bitloom.overlay.explore.estimate import estimate
 from bitloom.overlay.platform.board_file import find_board
 from bitloom.overlay.platform.boards import Board
 from bitloom.overlay.platform.target import BoardTarget
+from bitloom.overlay.show.report.compiled import compiled
 from bitloom.overlay.study.lane_counts import lanes
 
 from .kept import tell_kept
@@ -90,6 +92,7 @@ def build_command(
     append_log(made.folder / LOG, done, lines)
     tell_kept(made)
     _tell_what_stays(design, made)
+    _tell_weight_copies(made, subject.models)
     facts = _facts(subject, design, made, target)
     if as_json:
         dump(facts)
@@ -159,6 +162,13 @@ def _tell_what_stays(design: Design, made: builds.Build) -> None:
         for name in made.programs:
             if not len(made.program(name).weights):
                 click.echo(f"{name}: all weights stay on the device, none is streamed", err=True)
+
+
+def _tell_weight_copies(made: builds.Build, models: Sequence[Model]) -> None:
+    """NPUs that store a network's weights once for each bit of a value."""
+    for model in models:
+        for copies in weight_copies(compiled(made, model).plan):
+            click.echo(f"{model.network.name}: {copies}", err=True)
 
 
 def _warn(design: Design, target: Board) -> None:

@@ -20,7 +20,7 @@ from bitloom.golden.discrete.learn import CURVE, saved_curve
 from bitloom.golden.discrete.lfsr import STATE_BITS
 from bitloom.golden.discrete.machine.instruction import COMPUTE, FORWARD
 from bitloom.golden.discrete.machine.interpreter import Interpreter, Work
-from bitloom.golden.discrete.machine.parameters import MachineParameters
+from bitloom.golden.discrete.machine.parameters import MOST_INSTRUCTIONS, MachineParameters
 from bitloom.golden.discrete.machine.program import ProgramWriter
 from bitloom.golden.discrete.machine.training import Kind, Training
 from bitloom.golden.discrete.machine.words import LayerState, first_words, read_weights, sample_words
@@ -41,6 +41,8 @@ WORDS = "words"
 """Name of the parameters in a checkpoint."""
 EPOCH_SEEDS = 1 << 16
 """From one seed's first state of the generator to that of the next seed."""
+TIMELINE_SAMPLES = 4
+"""Samples of the run whose work a timeline shows."""
 MOST_SEED = (1 << STATE_BITS) // EPOCH_SEEDS - 2
 """Seeds up to here have a state of the generator for each epoch."""
 
@@ -92,15 +94,24 @@ class MachinePlan:
         sizes = (data.train.shape[1], *self.hidden, int(data.train_labels.max()) + 1)
         return self.kinds.training(sizes, seed=1 + EPOCH_SEEDS * self.seed + epoch)
 
-    def machine(self, training: Training) -> MachineParameters:
-        """A machine with caches and tables that hold the training; without a multiplier where codes need none."""
+    def machine(self, training: Training, samples: int) -> MachineParameters:
+        """A machine with caches and tables that hold the training and its program for so many samples; without a
+        multiplier where codes need none."""
         layers = training.layers
         neurons = 8 * sum(layer.inputs + layer.outputs for layer in layers)
         own = [-(-layer.outputs // self.slaves) for layer in layers]
         rows = sum(layer.inputs * each for layer, each in zip(layers, own))
-        return MachineParameters(slaves=self.slaves, neuron_words=_power(neurons), weight_words=_power(rows),
-                                 column_words=_power(max(own)), tables=max(3, len(training.tables)),
-                                 multiplier=self.kinds.multiplier)  # fmt: skip
+        roomy = MachineParameters(
+            slaves=self.slaves,
+            instructions=MOST_INSTRUCTIONS,
+            neuron_words=_power(neurons),
+            weight_words=_power(rows),
+            column_words=_power(max(own)),
+            tables=max(3, len(training.tables)),
+            multiplier=self.kinds.multiplier,
+        )
+        program = ProgramWriter(roomy, training).program(samples)
+        return replace(roomy, instructions=max(MachineParameters.instructions, _power(len(program))))
 
 
 @dataclass(frozen=True)
@@ -196,7 +207,7 @@ def learn_on_machine(
     """
     data = data.held_out(plan.seed) if plan.held_out else data
     training = plan.training(data)
-    machine = plan.machine(training)
+    machine = plan.machine(training, len(data.train))
     form = machine.form
     states = first_states(plan, training, form)
     curve: list[tuple[float, float]] = []
@@ -245,12 +256,12 @@ def _saved_states(training: Training, form: WordFormat, saved: Mapping[str, Arra
 def work_of_a_sample(plan: MachinePlan, data: LearnData) -> list[Work]:
     """What the units of the interpreter do for a sample among others, up to the first instruction of the next one."""
     training = plan.training(data)
-    machine = plan.machine(training)
+    machine = plan.machine(training, TIMELINE_SAMPLES)
     form = machine.form
     x, targets = _samples(training, form, data)
     parts = [first_words(training, form, first_states(plan, training, form)),
-             sample_words(training, form, x[:4], targets[:4])]  # fmt: skip
-    interpreter = Interpreter(machine, ProgramWriter(machine, training).program(4))
+             sample_words(training, form, x[:TIMELINE_SAMPLES], targets[:TIMELINE_SAMPLES])]  # fmt: skip
+    interpreter = Interpreter(machine, ProgramWriter(machine, training).program(TIMELINE_SAMPLES))
     interpreter.run(np.concatenate(parts))
     first = [n for n, work in enumerate(interpreter.work)
              if work.instruction.key == (COMPUTE, FORWARD) and work.instruction.w == 0]  # fmt: skip

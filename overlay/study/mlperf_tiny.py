@@ -31,7 +31,7 @@ BLOCKS = {"kernels_per_multiplier": 2, "depthwise": True, "window_former": True,
 NPU = Npu(kfp=16, kgp=16, pfp=16, ol=4, acc_bits=32, **BLOCKS, **INTEGER)
 """The design's NPU: 256 lanes on 128 multipliers, a window former for the first layers, and a pool unit with weights.
 Values less their zero point have 9 bits. With 4 accumulators a PE short windows follow each other without a wait.
-Counters save the tables of taps, and additions multiply in LUTs, so that an xc7z020 has room."""
+Counters save the tables of taps, so that an xc7z020 has room for the block RAM; additions multiply in LUTs."""
 STREAM_BITS = 64
 """Width of the streams."""
 RECORDED = {

@@ -10,6 +10,8 @@ ADDRESS_BITS = 16
 MOST_TABLES = 7
 """Tables that the three bits of a kind can name."""
 MOST_SLAVES = 64
+MOST_INSTRUCTIONS = 1 << ADDRESS_BITS
+"""Instructions of an instruction cache at most: a jump's target is an address."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,7 +58,7 @@ class MachineParameters:
             ("slaves", 1, MOST_SLAVES),
             ("code_bits", 1, 3),
             ("tables", 1, MOST_TABLES),
-            ("instructions", 2, most),
+            ("instructions", 2, MOST_INSTRUCTIONS),
             ("neuron_words", 2, most),
             ("weight_words", 2, most),
             ("column_words", 1, most),

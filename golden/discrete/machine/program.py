@@ -109,7 +109,9 @@ class ProgramWriter:
         body = [self._load(x, self.training.layers[0].inputs), *self._sample(x, [self._load_target()])]
         made = [*first, *body, _jump(len(first), samples, counter=0), *last]
         if len(made) > most:
-            raise ValueError(f"training: needs an instruction cache of {len(made)} instructions, got {most}")
+            raise ValueError(
+                f"training: the machine must have instructions >= {len(made)}, what the program needs, got {most}"
+            )
         return made
 
     def _in_turn(self, samples: int, start: int, places: tuple[int, int]) -> list[Instruction]:

@@ -9,6 +9,7 @@ from bitloom.golden.file import model_digest
 from bitloom.golden.graph import INPUT
 from bitloom.golden.layers.conv import Weighted
 from bitloom.hls_gen.compiler.plan import Plan
+from bitloom.hls_gen.compiler.sharing import weight_copies
 from bitloom.hls_gen.design.design import Design
 from bitloom.overlay.area.synthesis import area
 from bitloom.overlay.explore.estimate import error, estimate
@@ -78,6 +79,7 @@ def gather(
         npus=tuple(_npus(made, run, work)),
         timeline=times,
         memories=tuple(memories(made, times.stores)),
+        weight_copies=tuple(map(str, weight_copies(made.plan))),
         area=_area(design, synthesise),
         points=tuple(roofline(made, run, work)),
         commands=tuple(commands(made.build, run.frames, given)),

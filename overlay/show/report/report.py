@@ -130,6 +130,8 @@ class Report:
         What the page's sections show.
     clock
         Estimated clock and frames a second at it (`bitloom.overlay.timing.design_clock`), or nothing.
+    weight_copies
+        NPUs that store weights once for each bit of a value, a line each.
     accuracy
         How often the network is right; None where that isn't known.
     version
@@ -153,6 +155,7 @@ class Report:
     points: tuple[Point, ...]
     commands: tuple[str, ...]
     clock: Mapping[str, float] = field(default_factory=dict)
+    weight_copies: tuple[str, ...] = ()
     accuracy: Accuracy | None = None
     version: str = ""
 
@@ -198,6 +201,7 @@ class Report:
             "work": [{**asdict(w), "busy": w.busy} for w in self.work],
             "npus": [{**asdict(npu), "cycles": npu.cycles} for npu in self.npus],
             "memories": [asdict(m) for m in self.memories],
+            "weight_copies": list(self.weight_copies),
             "area": asdict(self.area),
             "roofline": [{**asdict(p), "intensity": p.intensity, "rate": p.rate, "roof": p.roof} for p in self.points],
             "timeline": asdict(self.timeline),

@@ -263,6 +263,37 @@ def test_words(pooled, padding):
     assert low <= values.min() < values.max() <= high
 
 
+@pytest.mark.parametrize(("pool", "fits"), [(MaxPool, 1), (MinPool, -1)])
+def test_words_in_front_of_a_pool(pool, fits):
+    """The pool unit ORs bits of large sums: the direction that fits is exact, the other one is refused."""
+    words = Conv(name="words", out_channels=6, kernel=(2, 2), accumulate="or_words", word_channels=3)
+    after = pool(name="pool", kernel=(2, 1), stride=(1, 1))
+    model = made(BIPOLAR, 3, words, Threshold(name="act"), after, Dense(name="last", out_channels=4))
+    direction = model.arrays["act"]["direction"]
+    direction[:] = fits
+    images = random_images(model, 20, np.random.default_rng(9))
+    np.testing.assert_array_equal(lower(model).forward(images), model.forward(images))
+    direction[1:3] = -fits
+    with value_error(
+        f"act: between accumulate or_words and a {after.kind} every direction must be {fits}, got {-fits} in 2 of 6 "
+        "channels"
+    ):
+        lower(model)
+
+
+@pytest.mark.parametrize("direction", [-1, 1])
+def test_words_never_have_a_min_pool_of_sums(direction):
+    words = Conv(name="words", out_channels=6, kernel=(2, 2), accumulate="or_words", word_channels=3)
+    pool = MinPool(name="pool", kernel=(2, 1), stride=(1, 1))
+    model = made(BIPOLAR, 3, words, pool, Threshold(name="act"), Dense(name="last", out_channels=4))
+    model.arrays["act"]["direction"][:] = direction
+    with value_error(
+        "pool: accumulate or_words must have no min_pool before its threshold, got one: a pool behind the threshold "
+        "needs directions of -1"
+    ):
+        lower(model)
+
+
 @pytest.mark.parametrize("next_weight", [BIPOLAR, TERNARY], ids=str)
 @pytest.mark.parametrize("levels", [1, 3])
 @pytest.mark.parametrize("encoding", [BIPOLAR, signed(4)], ids=str)
@@ -363,8 +394,7 @@ def test_values_at_both_ends_of_the_range():
             BIPOLAR,
             [replace(conv(), accumulate="or_words", word_channels=2), Threshold(name="act"), POOL],
             None,
-            "act: threshold, max_pool after accumulate or_words must need bits of large sums only, got some of small "
-            "sums",
+            "act: between accumulate or_words and a max_pool every direction must be 1, got -1 in 2 of 4 channels",
         ),
         (
             BIPOLAR,

@@ -428,8 +428,10 @@ def test_an_npu_that_cannot(layer, npu, needs):
     (2, Npu(), "dense: accumulate or_words needs an NPU with word_lanes, got 0"),
     (3, Npu(kfp=4, word_lanes=4), "dense: each word of 3 channels must fill a group of word_lanes = 4 lanes alone, "
      "got [[0, 0, 0, 1]] as the words of the groups' lanes"),
-    (4, Npu(kfp=4, word_lanes=2), "dense: each word of 4 channels must fill a group of word_lanes = 2 lanes alone, "
-     "got [[0, 0], [0, 0]] as the words of the groups' lanes"),
+    (4, Npu(kfp=4, word_lanes=2), "dense: accumulate or_words with words of 4 channels needs an NPU with "
+     "word_lanes >= 4, since a PE takes the OR of a word in one beat, got word_lanes = 2 and kfp = 4"),
+    (2, Npu(kfp=1, word_lanes=1), "dense: accumulate or_words with words of 2 channels needs an NPU with "
+     "word_lanes >= 2, since a PE takes the OR of a word in one beat, got word_lanes = 1 and kfp = 1"),
 ])  # fmt: skip
 def test_words_that_do_not_fit_the_lanes(word, npu, message):
     with value_error(message):

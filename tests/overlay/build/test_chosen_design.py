@@ -5,10 +5,16 @@ from pathlib import Path
 from typing import Any
 
 import click
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
 from bitloom.golden import zoo as networks
+from bitloom.golden.encoding import BIPOLAR
+from bitloom.golden.layers.conv import Conv
+from bitloom.golden.layers.dense import Dense
+from bitloom.golden.layers.threshold import Threshold
+from bitloom.golden.network import Network
 from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.hls_gen.design.folding import Folding
 from bitloom.hls_gen.design.npu import Npu
@@ -20,6 +26,7 @@ from bitloom.overlay.build.run import run
 from bitloom.overlay.build.small_npu import INTEGER
 from bitloom.overlay.cli.group import bitloom
 from bitloom.overlay.cli.options import design_options, wanted_of
+from tests.cases import case_map, random_model
 from tests.errors import value_error
 
 
@@ -43,6 +50,11 @@ OPTIONS = {
     "--accumulate both": {"accumulate": "both"}, "--word-lanes 4": {"word_lanes": 4},
     "--accumulators 4": {"accumulators": 4},
     "--collect 64 --planes 0 --shift-bits 0": {"collect": 64, "planes": 0, "shift_bits": 0},
+    "--collect 64": {"collect": 64, "planes": 0, "shift_bits": 0},
+    "--accumulate or": {"accumulate": "or", "planes": 0, "shift_bits": 0},
+    "--accumulate or_words --word-lanes 4": {
+        "accumulate": "or_words", "word_lanes": 4, "planes": 0, "shift_bits": 0,
+    },
     "--kernel-ram block": {"kernel_ram": "block"},
     "--raster": {"raster": True}, "--no-raster": {"raster": False}, "--no-pool": {"pool": False},
 }  # fmt: skip
@@ -52,6 +64,34 @@ OPTIONS = {
 def test_every_option_is_in_the_npu(words: str) -> None:
     found = chosen_design(networks.load("digits-cnn"), asked(*words.split()))
     assert found.npus == (replace(DIGITS, **OPTIONS[words]),)
+
+
+@pytest.mark.parametrize(
+    ("words", "layer"),
+    [
+        ("--accumulate or", {"accumulate": "or"}),
+        ("--accumulate or --collect 16", {"accumulate": "or"}),
+        ("--accumulate or_words --word-lanes 2", {"accumulate": "or_words", "word_channels": 2}),
+        ("--collect 16", {}),
+        ("--accumulate or --topology pipeline", {"accumulate": "or"}),
+    ],
+)
+def test_a_folding_without_bit_planes_runs_a_network_of_bits(tmp_path: Path, words: str, layer: dict[str, Any]) -> None:
+    """The default NPU has shifts for bit planes, which PEs that OR or collect can't have: nobody asked for them."""
+    conv = Conv(name="conv_1", out_channels=8, kernel=(2, 2), **layer)
+    act = [] if layer.get("accumulate") == "or" else [Threshold(name="act_1")]
+    layers = (conv, *act, Dense(name="dense", out_channels=3, **layer))
+    network = Network(name="bits", input=case_map(6, 5, 4, BIPOLAR), layers=layers)
+    model = random_model(network, np.random.default_rng(0))
+    design = chosen_design(model, asked(*words.split())).design("bits", [model])
+    assert {(npu.planes, npu.shift_bits) for npu in design.npus} == {(0, 0)}
+    made = builds.build(tmp_path, design, [model])
+    assert run(made, model, random_images(network, 4, 0)).bit_exact_frames == 4
+
+
+def test_bit_planes_that_were_asked_for_are_refused_where_matches_have_no_weight() -> None:
+    with value_error("npu: planes and shift_bits must be 0 for accumulate or, got 0 and 3"):
+        chosen_design(networks.load("digits-or"), asked("--accumulate", "or", "--shift-bits", "3"))
 
 
 def test_widths_of_the_integer_engine() -> None:

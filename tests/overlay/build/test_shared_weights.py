@@ -1,24 +1,31 @@
 """Networks with activations of several bits, on hardware whose lanes share weights: each weight is stored once, lint is
 silent, and outputs and cycles are exact."""
 
+import json
 from pathlib import Path
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 from bitloom.golden import zoo
-from bitloom.golden.encoding import TERNARY, signed
+from bitloom.golden.encoding import BIPOLAR, TERNARY, signed
+from bitloom.golden.file import save
 from bitloom.golden.layers.conv import Conv
 from bitloom.golden.layers.dense import Dense
 from bitloom.golden.layers.pool import MaxPool
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model, Network
+from bitloom.hls_gen.compiler.plan import plan
+from bitloom.hls_gen.compiler.sharing import weight_copies
 from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.design.topology import pipeline
 from bitloom.hls_gen.rtl.generate import generate
 from bitloom.overlay.build import build as builds
 from bitloom.overlay.build.chosen_design import chosen_design
 from bitloom.overlay.build.run import run
+from bitloom.overlay.cli.group import bitloom
 from bitloom.overlay.explore.estimate import estimate
 from bitloom.overlay.platform.boards import board
 from bitloom.overlay.virtual.sim import lint
@@ -51,6 +58,56 @@ def test_a_small_network_of_two_bits(tmp_path: Path) -> None:
     made = builds.build(tmp_path, design, [model])
     images = random_images(model, FRAMES, np.random.default_rng(0))
     assert run(made, model, images).bit_exact_frames == FRAMES
+
+
+def mixed() -> Model:
+    """Maps of 1, 3 and 2 bits a value."""
+    layers = (
+        Conv(name="conv_1", out_channels=8, kernel=(3, 3)),
+        Threshold(name="act_1", levels=3),
+        Conv(name="conv_2", out_channels=8, kernel=(2, 2)),
+        Threshold(name="act_2", levels=2),
+        Dense(name="dense", out_channels=3),
+    )
+    network = Network(name="mixed", input=case_map(6, 5, 4, BIPOLAR), layers=layers)
+    return random_model(network, np.random.default_rng(1))
+
+
+ONCE = 9 * 4 * 8 + 4 * 8 * 8 + 3 * 2 * 8 * 3
+COPIED = 9 * 4 * 8 + 4 * 8 * 8 * 3 + 3 * 2 * 8 * 3 * 2
+TOLD = (
+    f"NPU 0 stores {COPIED:,} weight bits, each weight once for each bit of a value: the values that it reads have 1, "
+    f"2 and 3 bits; NPUs that read one width store {ONCE}"
+)
+
+
+def test_weights_that_are_stored_several_times_are_told() -> None:
+    """One NPU reads all three maps; each NPU of a pipeline reads one of them, and stores its weights once."""
+    model = mixed()
+    folding = Npu(kfp=12, kgp=4, pfp=4, ol=4, shift_bits=0)
+    alone = size_memories("mixed", [model], folding).npus
+    assert list(map(str, weight_copies(plan(model, alone)))) == [TOLD]
+    several = size_memories("mixed", [model], pipeline([folding] * 3)).npus
+    assert [npu.lanes_per_weight for npu in several] == [1, 3, 1]
+    told = list(map(str, weight_copies(plan(model, several))))
+    assert told == [
+        f"NPU 2 stores {2 * 3 * 2 * 8 * 3} weight bits, each weight once for each bit of a value: lanes share a weight "
+        f"only where a word holds all 2 bits of its values; then it would store {3 * 2 * 8 * 3}"
+    ]
+    shared = small()
+    assert weight_copies(plan(shared, size_memories("small", [shared], Npu(kfp=18, kgp=5, pfp=8, ol=4)).npus)) == []
+
+
+def test_build_and_report_tell_it(tmp_path: Path) -> None:
+    model = mixed()
+    save(model, tmp_path / "mixed.npz")
+    built = CliRunner().invoke(bitloom, ["build", str(tmp_path / "mixed.npz"), "--out", str(tmp_path / "built")])
+    assert f"mixed: {TOLD}\n" in built.stderr
+    folder, page = str(tmp_path / "built"), tmp_path / "report.html"
+    result = CliRunner().invoke(bitloom, ["report", folder, "--frames", "2", "--out", str(page), "--json"])
+    assert result.exit_code == 0, result.output
+    assert f'<p class="note">{TOLD}.</p>' in page.read_text()
+    assert json.loads(result.stdout)["weight_copies"] == [TOLD]
 
 
 @pytest.mark.slow

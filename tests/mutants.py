@@ -382,7 +382,7 @@ MUTANTS = [
     *of("hls_gen/compiler/ways.py", "hls_gen/compiler/test_copies.py",
         ("len(needed) > 2 or", "len(needed) > 3 or")),
     *of("hls_gen/compiler/flow/addition.py", "overlay/build/test_residual.py",
-        ("cycle = max(cycle, there - 1)", "cycle = max(cycle, there)")),
+        ("cycle = max(cycle, there - 1)", "cycle = max(cycle, there)"), ("cycle = max(there, free)", "cycle = there")),
     *of("hls_gen/compiler/plan.py", "hls_gen/compiler/test_plan.py overlay/study/test_bench.py -k order",
         ("best = min(formed or AUTOMATIC", "best = max(formed or AUTOMATIC")),
     *of("hls_gen/compiler/fitted.py", "overlay/study/test_bench.py -k orders",

@@ -23,10 +23,10 @@ from .choices import CompileChoices
 from .host_tail import split
 from .integer_rows import lane_bits
 from .layout import UNUSED, Ints, to_stream
-from .limits import check_limits
 from .memory_rows import columns, memory_rows
 from .npu_plan import NpuPlan
 from .plan import Plan, plan
+from .shortages import check_capacities
 from .weight_streams import WeightOrder, weight_order
 
 
@@ -65,7 +65,7 @@ def compile_model(
     network, (device, tail), count = model.network, split(model), len(manifest.npus)
     made = plan(device, manifest.npus, choices, chunk=chunk)
     frame = to_stream(made.input_words, manifest.stream_bits)  # UNUSED == ZERO: constant 0
-    check_limits(made, manifest)
+    check_capacities(made, manifest)
     order = _place(made, manifest)
     parameters, before, after = _packets(made, manifest, order, len(frame))
     final = made.npus[made.mapping[-1]]

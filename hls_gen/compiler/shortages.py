@@ -1,6 +1,6 @@
-"""What a network needs of a design that is there, limit by limit; a refusal names every limit that is too low.
+"""Capacities of which a design has less than a network needs; a refusal names them all.
 
-    Plan, Manifest --depths, widths--> limits of each NPU --flow model--> words of skip stores and of the spill store
+    Plan, Manifest --depths, widths--> shortages of each NPU --flow model--> of skip stores and of the spill store
 """
 
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ FRAMES = 2
 
 
 @dataclass(frozen=True)
-class Limit:
+class Shortage:
     """A capacity that is too small.
 
     Attributes
@@ -48,7 +48,7 @@ class Limit:
     why: str = ""
 
 
-def check_limits(made: Plan, manifest: Manifest) -> None:
+def check_capacities(made: Plan, manifest: Manifest) -> None:
     """Refuse a network that doesn't fit a design.
 
     Parameters
@@ -64,18 +64,18 @@ def check_limits(made: Plan, manifest: Manifest) -> None:
         A capacity is too small, or NPUs would wait for each other, or for room in a skip store, for ever (spec D8). One
         line with every capacity that is too small.
     """
-    found = [limit for n in range(len(made.npus)) for limit in _of_npu(made, manifest, n)]
+    found = [shortage for n in range(len(made.npus)) for shortage in _of_npu(made, manifest, n)]
     found += _of_flow(made, manifest, found)
     if found:
-        told = "; ".join(_told(limit, manifest) for limit in found)
+        told = "; ".join(_told(shortage, manifest) for shortage in found)
         raise ValueError(f"{made.lowered.model.network.name}: {told}")
 
 
-def _told(limit: Limit, manifest: Manifest) -> str:
-    """A limit in words."""
-    of_design = limit.npu is None or len(manifest.npus) == 1
-    what = _design(manifest) if of_design else f"NPU {limit.npu} of {_design(manifest)}"
-    return f"{limit.name} must be >= {limit.least}, {what} has {limit.has}{limit.why}"
+def _told(shortage: Shortage, manifest: Manifest) -> str:
+    """A shortage in words."""
+    of_design = shortage.npu is None or len(manifest.npus) == 1
+    what = _design(manifest) if of_design else f"NPU {shortage.npu} of {_design(manifest)}"
+    return f"{shortage.name} must be >= {shortage.least}, {what} has {shortage.has}{shortage.why}"
 
 
 def _design(manifest: Manifest) -> str:
@@ -83,7 +83,7 @@ def _design(manifest: Manifest) -> str:
     return f"design {manifest.name}"
 
 
-def _of_npu(made: Plan, manifest: Manifest, n: int) -> list[Limit]:
+def _of_npu(made: Plan, manifest: Manifest, n: int) -> list[Shortage]:
     """Depths and widths that are too small for what NPU ``n`` has to do."""
     own, npu = made.npus[n], manifest.npus[n]
     needs = {"collect": own.window_lanes if npu.collect else 0, **own.depths(), "acc_bits": own.acc_bits()}
@@ -92,12 +92,12 @@ def _of_npu(made: Plan, manifest: Manifest, n: int) -> list[Limit]:
     needs["kernel_rows"] += npu.first_kernel_row
     without = OF_SKIP_STORE if own.folding.skip_words and not npu.skip_words else ("skip_words",)
     needs = {name: need for name, need in needs.items() if name not in without}
-    return [Limit(name, need, has, n) for name, need in needs.items() if need > (has := getattr(npu, name))]
+    return [Shortage(name, need, has, n) for name, need in needs.items() if need > (has := getattr(npu, name))]
 
 
-def _of_flow(made: Plan, manifest: Manifest, low: Sequence[Limit]) -> list[Limit]:
-    """Skip stores and the spill store, as far as they are too small where all else has room; ``low`` are the limits
-    that say what has none. ValueError where no size of them would help.
+def _of_flow(made: Plan, manifest: Manifest, low: Sequence[Shortage]) -> list[Shortage]:
+    """Skip stores and the spill store, as far as they are too small where all else has room; ``low`` are the
+    other shortages. ValueError where no size of them would help.
 
     Maps always flow where none goes back to NPU 0, and none waits in a skip store.
     """
@@ -112,13 +112,13 @@ def _of_flow(made: Plan, manifest: Manifest, low: Sequence[Limit]) -> list[Limit
         except Deadlock as e:
             blocked = f": {e}"
     least = {n: least_skip(flow, n, FRAMES) for n in skips}
-    found = [Limit("skip_words", words, manifest.npus[n].skip_words, n) for n, words in least.items()]
-    found = [limit for limit in found if limit.least > limit.has]
+    found = [Shortage("skip_words", words, manifest.npus[n].skip_words, n) for n, words in least.items()]
+    found = [shortage for shortage in found if shortage.least > shortage.has]
     if found:  # with skip stores that are large enough the spill store may be, too
         flow, blocked = replace(flow, units=tuple(replace(unit, skip_words=None) for unit in flow.units)), ""
     words = spill(flow, FRAMES).least
     if words > spill_words:
-        found.append(Limit("spill_words", words, spill_words, why=blocked))
+        found.append(Shortage("spill_words", words, spill_words, why=blocked))
     if not found:
         raise ValueError(f"{made.lowered.model.network.name}: {_design(manifest)} has no room for its maps{blocked}")
     return found
@@ -130,8 +130,8 @@ def _skipping(made: Plan) -> list[int]:
     return sorted({way.store(n) for n, way in ways if way.skips})
 
 
-def _roomy(made: Plan, manifest: Manifest, low: Sequence[Limit]) -> System:
-    """The system that runs the plan, with room for what the limits ``low`` name, and with skip stores where the design
+def _roomy(made: Plan, manifest: Manifest, low: Sequence[Shortage]) -> System:
+    """The system that runs the plan, with room where there are shortages ``low``, and with skip stores where the design
     has none; of which size doesn't count."""
     npus = [npu if npu.skip_words or not own.folding.skip_words else fitted(own.folding, [own])
             for own, npu in zip(made.npus, manifest.npus)]  # fmt: skip

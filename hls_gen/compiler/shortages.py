@@ -11,7 +11,7 @@ from bitloom.hls_gen.compiler.flow.of_plan import system
 from bitloom.hls_gen.design.manifest import Manifest
 
 from .fitted import fitted
-from .flow import Deadlock, System, least_skip, simulate, spill
+from .flow import Deadlock, System, enough_skips, simulate, spill
 from .plan import Plan
 
 STORES = ("tuple_words", "pool_words", "map_words", "buffer_words")
@@ -37,6 +37,8 @@ class Shortage:
         What the design has.
     npu
         Number of the NPU; None for what the design has once.
+    layer
+        Name of the layer that needs it; nothing where several do.
     why
         What is said besides, or nothing.
     """
@@ -45,6 +47,7 @@ class Shortage:
     least: int
     has: int
     npu: int | None = None
+    layer: str = ""
     why: str = ""
 
 
@@ -64,63 +67,64 @@ def check_capacities(made: Plan, manifest: Manifest) -> None:
         A capacity is too small, or NPUs would wait for each other, or for room in a skip store, for ever (spec D8). One
         line with every capacity that is too small.
     """
+    network = made.lowered.model.network.name
     found = [shortage for n in range(len(made.npus)) for shortage in _of_npu(made, manifest, n)]
-    found += _of_flow(made, manifest, found)
+    try:
+        found += _of_flow(made, manifest, found)
+    except Deadlock as e:
+        raise ValueError(f"{network}: design {manifest.name} has no room for its maps: {e}") from None
     if found:
         told = "; ".join(_told(shortage, manifest) for shortage in found)
-        raise ValueError(f"{made.lowered.model.network.name}: {told}")
+        raise ValueError(f"{network}: {told}")
 
 
 def _told(shortage: Shortage, manifest: Manifest) -> str:
     """A shortage in words."""
-    of_design = shortage.npu is None or len(manifest.npus) == 1
-    what = _design(manifest) if of_design else f"NPU {shortage.npu} of {_design(manifest)}"
-    return f"{shortage.name} must be >= {shortage.least}, {what} has {shortage.has}{shortage.why}"
-
-
-def _design(manifest: Manifest) -> str:
-    """The design in words."""
-    return f"design {manifest.name}"
+    what = f"design {manifest.name}"
+    if shortage.npu is not None and len(manifest.npus) > 1:
+        what = f"NPU {shortage.npu} of {what}"
+    least = f"{shortage.least} for {shortage.layer}" if shortage.layer else shortage.least
+    return f"{shortage.name} must be >= {least}, {what} has {shortage.has}{shortage.why}"
 
 
 def _of_npu(made: Plan, manifest: Manifest, n: int) -> list[Shortage]:
     """Depths and widths that are too small for what NPU ``n`` has to do."""
     own, npu = made.npus[n], manifest.npus[n]
     needs = {"collect": own.window_lanes if npu.collect else 0, **own.depths(), "acc_bits": own.acc_bits()}
-    if npu.stream_weights:
-        needs["kernel_rows"] = max(map(len, own.kernels), default=0)
+    layers: dict[str, str] = {}
+    if npu.stream_weights and own.kernels:
+        rows, layers["kernel_rows"] = max((len(k), p.name) for k, p in zip(own.kernels, own.layers))
+        needs["kernel_rows"] = rows
     needs["kernel_rows"] += npu.first_kernel_row
     without = OF_SKIP_STORE if own.folding.skip_words and not npu.skip_words else ("skip_words",)
     needs = {name: need for name, need in needs.items() if name not in without}
-    return [Shortage(name, need, has, n) for name, need in needs.items() if need > (has := getattr(npu, name))]
+    found = [Shortage(name, need, getattr(npu, name), n, layers.get(name, "")) for name, need in needs.items()]
+    return [shortage for shortage in found if shortage.least > shortage.has]
 
 
 def _of_flow(made: Plan, manifest: Manifest, low: Sequence[Shortage]) -> list[Shortage]:
     """Skip stores and the spill store, as far as they are too small where all else has room; ``low`` are the
-    other shortages. ValueError where no size of them would help.
+    other shortages. Deadlock where no size of them would help.
 
     Maps always flow where none goes back to NPU 0, and none waits in a skip store.
     """
     edges, skips = zip(made.mapping, made.mapping[1:]), _skipping(made)
     if not skips and not any(here != there == 0 for here, there in edges):
         return []
-    flow, spill_words, blocked = _roomy(made, manifest, low), manifest.design.spill_words, ""
-    if all(manifest.npus[n].skip_words for n in skips):
+    flow, stores = _roomy(made, manifest, low), {n: manifest.npus[n].skip_words for n in skips}
+    blocked = ""
+    if all(stores.values()):
         try:
             simulate(flow, FRAMES)
             return []
         except Deadlock as e:
             blocked = f": {e}"
-    least = {n: least_skip(flow, n, FRAMES) for n in skips}
-    found = [Shortage("skip_words", words, manifest.npus[n].skip_words, n) for n, words in least.items()]
-    found = [shortage for shortage in found if shortage.least > shortage.has]
-    if found:  # with skip stores that are large enough the spill store may be, too
-        flow, blocked = replace(flow, units=tuple(replace(unit, skip_words=None) for unit in flow.units)), ""
-    words = spill(flow, FRAMES).least
+    enough, spill_words = enough_skips(flow, stores, FRAMES), manifest.design.spill_words
+    found = [Shortage("skip_words", words, stores[n], n) for n, words in enough.items() if words > stores[n]]
+    units = [replace(unit, skip_words=enough.get(n, unit.skip_words)) for n, unit in enumerate(flow.units)]
+    words = spill(replace(flow, units=tuple(units)), FRAMES).least
     if words > spill_words:
-        found.append(Shortage("spill_words", words, spill_words, why=blocked))
-    if not found:
-        raise ValueError(f"{made.lowered.model.network.name}: {_design(manifest)} has no room for its maps{blocked}")
+        found.append(Shortage("spill_words", words, spill_words, why="" if found else blocked))
     return found
 
 
@@ -135,7 +139,8 @@ def _roomy(made: Plan, manifest: Manifest, low: Sequence[Shortage]) -> System:
     has none; of which size doesn't count."""
     npus = [npu if npu.skip_words or not own.folding.skip_words else fitted(own.folding, [own])
             for own, npu in zip(made.npus, manifest.npus)]  # fmt: skip
-    flow = system(made, npus, stream_bits=manifest.stream_bits, spill_words=manifest.design.spill_words)
-    more: list[dict[str, Any]] = [{one.name: one.least for one in low if one.npu == n and one.name in STORES}
-                                  for n in range(len(npus))]  # fmt: skip
-    return replace(flow, units=tuple(replace(unit, **words) for unit, words in zip(flow.units, more)))
+    for one in low:
+        if one.npu is not None and one.name in STORES:
+            more: dict[str, Any] = {one.name: 1 << (one.least - 1).bit_length()}
+            npus[one.npu] = replace(npus[one.npu], **more)
+    return system(made, npus, stream_bits=manifest.stream_bits, spill_words=manifest.design.spill_words)

@@ -6,14 +6,11 @@ The hardware is known by its manifest alone, and numpy is all that is needed, so
 network whose lowered layers fit the memories runs on the same bitstream.
 """
 
-from typing import NoReturn
-
 import numpy as np
 
 from bitloom.golden.file import model_digest
 from bitloom.golden.host.host import Host
 from bitloom.golden.network import Model
-from bitloom.hls_gen.compiler.flow.of_plan import system
 from bitloom.hls_gen.design.gearbox import gear
 from bitloom.hls_gen.design.headers import Words
 from bitloom.hls_gen.design.manifest import Manifest
@@ -23,14 +20,13 @@ from bitloom.hls_gen.design.rows import pack_fields
 from bitloom.hls_gen.design.window_former import former_row
 
 from .choices import CompileChoices
-from .fitted import fitted
-from .flow import Deadlock, least_skip, simulate, spill
 from .host_tail import split
 from .integer_rows import lane_bits
 from .layout import UNUSED, Ints, to_stream
 from .memory_rows import columns, memory_rows
 from .npu_plan import NpuPlan
 from .plan import Plan, plan
+from .shortages import check_capacities
 from .weight_streams import WeightOrder, weight_order
 
 
@@ -69,8 +65,8 @@ def compile_model(
     network, (device, tail), count = model.network, split(model), len(manifest.npus)
     made = plan(device, manifest.npus, choices, chunk=chunk)
     frame = to_stream(made.input_words, manifest.stream_bits)  # UNUSED == ZERO: constant 0
+    check_capacities(made, manifest)
     order = _place(made, manifest)
-    _check_fits(made, manifest, placed=order is not None)
     parameters, before, after = _packets(made, manifest, order, len(frame))
     final = made.npus[made.mapping[-1]]
     result_words, index = _result_index(made, final, manifest.stream_bits)
@@ -96,82 +92,9 @@ def compile_model(
     )
 
 
-def _check_fits(made: Plan, manifest: Manifest, *, placed: bool) -> None:
-    """ValueError unless every NPU has what its layers need, and maps can flow; see `_check_depths` for ``placed``."""
-    _check_skip_stores(made, manifest)
-    for n in range(len(made.npus)):
-        _check_depths(made, manifest, n, placed=placed)
-    _check_flow(made.lowered.model.network.name, made, manifest)
-
-
-def _skipping(made: Plan) -> list[int]:
-    """Numbers of the NPUs that need a skip store."""
-    ways = [(n, made.ways[p.name]) for n, p in zip(made.mapping, made.lowered.layers)]
-    return sorted({way.store(n) for n, way in ways if way.skips})
-
-
-def _check_skip_stores(made: Plan, manifest: Manifest) -> None:
-    """Raise ValueError unless each NPU has a skip store where it needs one; of which size, `_check_flow` checks."""
-    for n in _skipping(made):
-        if not manifest.npus[n].skip_words:
-            npus = [fitted(own.folding, [own]) for own in made.npus]
-            chain = system(made, npus, stream_bits=manifest.stream_bits, spill_words=None)
-            _refuse_skip(made.lowered.model.network.name, made, manifest, n, least_skip(chain, n, frames=2))
-
-
-def _check_flow(network: str, made: Plan, manifest: Manifest) -> None:
-    """Raise ValueError if NPUs would wait for each other, or for room in a skip store, for ever (spec D8).
-
-    They can't where no map goes back to NPU 0, and none waits in a skip store.
-    """
-    edges = zip(made.mapping, made.mapping[1:])
-    skips = _skipping(made)
-    if not skips and not any(here != there == 0 for here, there in edges):
-        return
-    spill_words = manifest.design.spill_words
-    ring = system(made, manifest.npus, stream_bits=manifest.stream_bits, spill_words=spill_words)
-    try:
-        simulate(ring, frames=2)
-    except Deadlock as e:
-        for n in skips:
-            least = least_skip(ring, n, frames=2)
-            if least > manifest.npus[n].skip_words:
-                _refuse_skip(network, made, manifest, n, least)
-        least = spill(ring, frames=2).least
-        raise ValueError(
-            f"{network}: spill_words must be >= {least}, design {manifest.name} has {spill_words}: {e}"
-        ) from None
-
-
-def _refuse_skip(network: str, made: Plan, manifest: Manifest, n: int, least: int) -> NoReturn:
-    """Raise ValueError: NPU ``n`` needs a skip store of so many words."""
-    words = manifest.npus[n].skip_words
-    raise ValueError(f"{network}: skip_words must be >= {least}, {_what(made, manifest, n)} has {words}") from None
-
-
-def _what(made: Plan, manifest: Manifest, n: int) -> str:
-    """NPU ``n`` in words."""
-    return f"design {manifest.name}" if len(made.npus) == 1 else f"NPU {n} of design {manifest.name}"
-
-
 def _beats(made: Plan, n: int) -> int:
     """Beats a frame of NPU ``n``."""
     return sum(beats for (_, beats), npu in zip(made.ideal, made.mapping) if npu == n)
-
-
-def _check_depths(made: Plan, manifest: Manifest, n: int, *, placed: bool) -> None:
-    """Raise ValueError unless NPU ``n`` has what its layers need, kernel rows apart if they are ``placed`` already."""
-    network, own, npu = made.lowered.model.network.name, made.npus[n], manifest.npus[n]
-    what = _what(made, manifest, n)
-    needs = {**own.depths(), "acc_bits": own.acc_bits()}
-    needs["kernel_rows"] += npu.first_kernel_row
-    if npu.collect and own.window_lanes > npu.collect:
-        raise ValueError(f"{network}: collect must be >= {own.window_lanes}, {what} has {npu.collect}")
-    if placed:
-        del needs["kernel_rows"]
-    for name, need in needs.items():
-        if need > getattr(npu, name):
-            raise ValueError(f"{network}: {name} must be >= {need}, {what} has {getattr(npu, name)}")
 
 
 def _place(made: Plan, manifest: Manifest) -> WeightOrder | None:

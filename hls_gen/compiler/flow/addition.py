@@ -2,7 +2,7 @@
 
     activation --> row register --> stages --> gearboxes
                         ^
-    skip store --> steps of OL lanes
+    skip store --> steps of OL lanes: words collected, or cut
 
 Every layer's steps go this way. In the row register a step of a layer that adds waits until what it adds is there; the
 stages behind all move at once, as those of the activation do.
@@ -11,35 +11,81 @@ stages behind all move at once, as those of the activation do.
 from collections.abc import Sequence
 from itertools import cycle as again
 
-from bitloom.hls_gen.design.gearbox import gear
-
 from .gearbox import Gears
-from .kahn import Wait
+from .kahn import Stamps, Steps, Wait
 from .results import Activation, Taker
 from .skip import SkipFifo
 from .streams import Source
 
 
+class CollectedSteps:
+    """The collector that makes steps of several words of the skip store each (hls_gen/rtl/primitives/gearbox.py); a
+    source of steps.
+
+    The collector takes words as soon as its output is free, whether or not a step of results waits for them: the words
+    leave the skip store, where others may need the room.
+
+    Parameters
+    ----------
+    words
+        What comes out of the skip store.
+    together
+        Words of a step, >= 2.
+    """
+
+    def __init__(self, words: Source, together: int):
+        self._words, self._together = words, together
+        self.offered = Stamps("a step of the words in its skip store")
+        """Cycles from which on steps are at the output."""
+        self.freed = Stamps("room in front of its addition")
+        """Cycles in which steps are taken."""
+
+    def steps(self, count: int) -> Steps:
+        """The process: collects so many steps."""
+        free = -1
+        for step in range(count):
+            cycle = free
+            for _ in range(self._together):
+                while (there := self._words.next()) is None:
+                    yield (self._words.word,)
+                cycle = max(there, free)
+                self._words.taken(cycle)
+            self.offered.append(cycle + 1)
+            if len(self.freed) <= step:
+                yield ((self.freed, step),)
+            free = self.freed[step]
+
+    @property
+    def word(self) -> Wait:
+        """See Source."""
+        return self.offered, len(self.freed)
+
+    def next(self) -> int | None:
+        """See Source, for steps."""
+        step = len(self.freed)
+        return self.offered[step] if step < len(self.offered) else None
+
+    def taken(self, cycle: int) -> None:
+        """See Source, for steps."""
+        self.freed.append(cycle)
+
+
 class AddedSteps:
-    """Words of the skip store as steps of OL lanes.
+    """Words of the skip store cut into steps of OL lanes.
 
     Parameters
     ----------
     source
-        The words.
-    word_lanes, step_lanes
-        Lanes of a word and of a step, of which one divides the other.
+        The words, or the steps that a collector made of them.
+    pieces
+        Steps of a word, >= 1.
     """
 
-    def __init__(self, source: Source, word_lanes: int, step_lanes: int):
-        self._source = source
-        self._together, self._pieces = gear(word_lanes, step_lanes)
+    def __init__(self, source: Source, pieces: int):
+        self._source, self._pieces = source, pieces
         self._place = 0
         self._there: int | None = None
-        """Cycle from which on the step at hand is there, as far as known."""
-        self._collected = 0
-        self._free = -1
-        """Cycle in which the collector's output was last taken."""
+        """Cycle from which on the word at hand is there, as far as known."""
 
     @property
     def word(self) -> Wait:
@@ -48,24 +94,12 @@ class AddedSteps:
 
     def next(self) -> int | None:
         """See Source, for steps."""
-        if self._there is None and self._together == 1:
+        if self._there is None:
             self._there = self._source.next()
-        while self._there is None:  # a collector takes a word when its output is free
-            cycle = self._source.next()
-            if cycle is None:
-                return None
-            cycle = max(cycle, self._free)
-            self._source.taken(cycle)
-            self._collected += 1
-            if self._collected == self._together:
-                self._collected, self._there = 0, cycle + 1
         return self._there
 
     def taken(self, cycle: int, last: bool) -> None:
         """The step that ``next`` told of was taken; ``last``: its tuple ends with it."""
-        if self._together > 1:
-            self._free, self._there = cycle, None
-            return
         self._place += 1
         if last or self._place == self._pieces:
             self._place, self._there = 0, None

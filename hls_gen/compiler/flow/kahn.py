@@ -84,8 +84,8 @@ class Blocked:
     waits_for: str
 
 
-class Deadlock(RuntimeError):
-    """Nothing can go on.
+class Deadlock(ValueError):
+    """Nothing can go on: these NPUs can't compute these layers.
 
     Parameters
     ----------

@@ -2,7 +2,9 @@
 
 import numpy as np
 
-from .addition import AddedSteps, AdditionUnit, KeptSteps
+from bitloom.hls_gen.design.gearbox import gear
+
+from .addition import AddedSteps, AdditionUnit, CollectedSteps, KeptSteps
 from .former import Former
 from .gearbox import Gearbox, Gears
 from .host import FrameSource, MapResults, RawResults
@@ -174,21 +176,21 @@ class ProcessNetwork:
         raw = Activation(0, Gears([(steps, Gearbox(unit.ol, 1, sink)) for steps, sink in raws]))
         outlets = self._outlets(n)
         several, depth, puts = unit.accumulators > 1, unit.activation_latency - 1, self._puts[n]
-        added = [self._skips[n].addition.takes, self._skips[n].addition.seen] if n in self._skips else []
+        added, addition_writes = self._added_steps(n)
         store = self._skips.get(system.store(n))
-        added += [store.addition.puts] if store is not None and unit.keeps_steps else []
+        addition_writes += [store.addition.puts] if store is not None and unit.keeps_steps else []
         if not unit.pfp:
-            results = ResultsUnit(several, arrived, credit, Activation(depth, self._addition(n, outlets)), raw)
-            add("results unit", results.steps(layers, frames), credit, *puts, *added)
+            results = ResultsUnit(several, arrived, credit, Activation(depth, self._addition(n, outlets, added)), raw)
+            add("results unit", results.steps(layers, frames), credit, *puts, *addition_writes)
             return
         readings = [unit.pool_reading(layer) for layer in layers if not layer.raw]
         written, given = Stamps("words in its pool memory"), Stamps("room in its pool memory")
         emitted, taken = Stamps("words of its pool unit"), Stamps("room behind its pool unit")
         ring = self._rings[f"npu{n}.pool_words"] = Ring(unit.pool_words, written, given)
         to_pool = Gears([(1, Gearbox(unit.ol, unit.pfp, ring))])
-        results = ResultsUnit(several, arrived, credit, Activation(depth, self._addition(n, to_pool)), raw)
+        results = ResultsUnit(several, arrived, credit, Activation(depth, self._addition(n, to_pool, added)), raw)
         result = [self.done] if layers[-1].raw else []
-        add("results unit", results.steps(layers, frames), credit, written, *result, *added)
+        add("results unit", results.steps(layers, frames), credit, written, *result, *addition_writes)
         pool = PoolIssuer(unit, written, given, emitted, taken)
         add("pool issuer", pool.steps(readings, frames), given, emitted)
         if unit.depthwise:
@@ -198,14 +200,28 @@ class ProcessNetwork:
             steps = outlet(unit.pool_latency, readings, frames, emitted, taken, outlets)
         add("outlet", steps, taken, *(stamps for stamps in puts if not (layers[-1].raw and stamps is self.done)))
 
-    def _addition(self, n: int, gears: Gears) -> Gears | AdditionUnit:
-        """What stands behind the activation of NPU ``n``: an addition in front of ``gears`` if it has one."""
+    def _added_steps(self, n: int) -> tuple[AddedSteps, list[Stamps]]:
+        """What the addition of NPU ``n`` takes from the skip store, and what is stamped as it does. Where a step takes
+        several words, a process of its own collects them."""
+        unit, layers = self.system.units[n], [self.system.layers[i] for i in self.system.of(n)]
+        store = self._skips.get(n) or SkipFifo(None, [])
+        words, takes = SkipSource(store, store.addition), [store.addition.takes, store.addition.seen]
+        together, pieces = gear(unit.ol if unit.keeps_steps else unit.kfp, unit.ol)
+        if together == 1:
+            return AddedSteps(words, pieces), takes
+        collected = CollectedSteps(words, together)
+        count = sum(layer.reading.windows * layer.tuple_steps for layer in layers if layer.adds is not None)
+        steps = collected.steps(count * self.frames)
+        self.processes.append(FlowProcess("collector", n, steps, (*takes, collected.offered)))
+        return AddedSteps(collected, 1), [collected.freed]
+
+    def _addition(self, n: int, gears: Gears, added: AddedSteps) -> Gears | AdditionUnit:
+        """What stands behind the activation of NPU ``n``: an addition in front of ``gears`` if it has one, which takes
+        ``added``."""
         unit, layers = self.system.units[n], [self.system.layers[i] for i in self.system.of(n)]
         own = [layer for layer in layers if not layer.raw]
         if not unit.addition_latency:
             return gears
-        store = self._skips.get(n) or SkipFifo(None, [])
-        added = AddedSteps(SkipSource(store, store.addition), unit.ol if unit.keeps_steps else unit.kfp, unit.ol)
         steps = [layer.reading.windows * layer.tuple_steps for layer in own]
         behind: Taker = gears
         if unit.keeps_steps:

@@ -1,7 +1,7 @@
 """Sizes of stores: the least spill store with which a ring finishes, and the least that never stops it (spec D8); the
 same of skip stores."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from bitloom.hls_gen.design import timing
@@ -120,6 +120,42 @@ def least_skip(system: System, npu: int, frames: int = FRAMES) -> int:
         return _finishes(replace(system, units=tuple(units), spill_words=None), frames)
 
     return _least(2, smooth_skips(system, frames)[npu], enough)
+
+
+def enough_skips(system: System, has: Mapping[int, int], frames: int = FRAMES) -> dict[int, int]:
+    """Find sizes of skip stores with which all finishes.
+
+    Parameters
+    ----------
+    system
+        NPUs, whose own ``skip_words`` count for nothing, nor does ``spill_words``.
+    has
+        Number of each NPU that needs a skip store -> words that it has.
+    frames
+        Frames that are simulated.
+
+    Returns
+    -------
+    dict
+        Number of each of these NPUs -> words >= 2: what it has, or the least size that is enough beside the stores of
+        the NPUs before it, if that is more.
+
+    Raises
+    ------
+    Deadlock
+        No size helps.
+    """
+    units = [replace(unit, skip_words=None) for unit in system.units]
+    for n, words in has.items():
+
+        def with_words(count: int | None, n: int = n) -> System:
+            each = [replace(unit, skip_words=count) if k == n else unit for k, unit in enumerate(units)]
+            return replace(system, units=tuple(each), spill_words=None)
+
+        most = skips_of(simulate(with_words(None), frames), len(units))[n]
+        least = _least(2, most, lambda count, of=with_words: _finishes(of(count), frames))  # type: ignore[misc]
+        units[n] = replace(units[n], skip_words=max(words, least))
+    return {n: units[n].skip_words or 0 for n in has}
 
 
 def _registered(held: int) -> int:

@@ -222,6 +222,14 @@ def test_what_does_not_fit_is_refused(name):
         compile_model(model, design, CompileChoices(map_order="raster"))
 
 
+def test_all_that_does_not_fit_is_told_at_once():
+    model, few = CASES["small_cnn"], ("windows", "taps", "kernel_rows", "threshold_rows")
+    design = changed(fitted(model, "k3_g5", "raster"), **{name: DEPTHS[name] - 1 for name in few})
+    told = "; ".join(f"{name} must be >= {DEPTHS[name]}, design small has {DEPTHS[name] - 1}" for name in few)
+    with value_error(f"small_cnn: {told}"):
+        compile_model(model, design, CompileChoices(map_order="raster"))
+
+
 def test_a_design_without_shifts_takes_no_integers():
     design = design_manifest(Design(name="plain", npus=(Npu(shift_bits=0, acc_bits=12, kernel_rows=4096),)))
     check(two_layers(5), random_images(two_layers(5), 1, np.random.default_rng(0)), design, "pull")

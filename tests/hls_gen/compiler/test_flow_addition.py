@@ -3,9 +3,10 @@ overlay/build/test_residual.py."""
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
-from bitloom.hls_gen.compiler.flow import FlowLayer, Reading, System, simulate, smooth_skips
+from bitloom.hls_gen.compiler.flow import FlowLayer, Reading, System, least_skip, simulate, smooth_skips
 
 from .flows import UNIT
 
@@ -26,3 +27,24 @@ def test_steps_behind_the_one_that_waits_go_on(pfp):
     assert simulate(tight, 4).left == simulate(system, 4).left
     shorter = replace(system, layers=(layers[0], layer("alone", reads="fork")), mapping=(0, 0))
     assert simulate(system, 4).latency > simulate(shorter, 4).latency
+
+
+@pytest.mark.parametrize("pfp", [0, 1, 4])
+def test_words_are_collected_before_a_step_wants_them(pfp):
+    """A layer adds the map that it reads, all of which it must have for its first window. By then the collector has
+    taken a step's 2 words, and a third one waits in the store's output register: 37 of 40 words are left."""
+    tuples = 20
+    reading = Reading(
+        words=2, taps=np.full(tuples, tuples), claiming=np.arange(tuples), claims=np.ones(tuples, np.int64),
+        hold_tuples=tuples,
+    )  # fmt: skip
+    layers = (
+        FlowLayer(name="fork", reading=Reading.straight(tuples, 2)),
+        FlowLayer(name="joins", reading=reading, reads="fork", adds="fork"),
+    )
+    unit = replace(ADDING, kfp=2, pfp=pfp, ol=4)
+    system = System(units=(unit,), layers=layers, mapping=(0, 0))
+    assert smooth_skips(system, 2) == [37]
+    tight, roomy = (replace(system, units=(replace(unit, skip_words=words),)) for words in (37, None))
+    assert simulate(tight, 4).left == simulate(roomy, 4).left
+    assert least_skip(system, 0, 2) == 36

@@ -16,14 +16,17 @@ from bitloom.golden.layers.conv import Conv
 from bitloom.golden.layers.requantise import Requantise
 from bitloom.golden.network import Network
 from bitloom.hls_gen.compiler.choices import CompileChoices
+from bitloom.hls_gen.compiler.emit import compile_model
 from bitloom.hls_gen.compiler.fitted import fitted
 from bitloom.hls_gen.compiler.flow import Deadlock, least_skip, simulate, smooth_skips
 from bitloom.hls_gen.compiler.flow.of_plan import system
 from bitloom.hls_gen.compiler.lowering import lower_integer
 from bitloom.hls_gen.compiler.plan import plan
+from bitloom.hls_gen.compiler.sizing import size_memories
+from bitloom.hls_gen.design.manifest import Manifest
 from bitloom.hls_gen.design.npu import Npu
 from tests.errors import value_error
-from tests.networks import random_images, random_integer_model, residual_networks
+from tests.networks import graph_networks, joined_networks, random_images, random_integer_model, residual_networks
 
 NPU = Npu(engine="integer", feature_bits=9, weight_bits=8, shift_bits=0, kfp=4, kgp=4, pfp=4, ol=2, acc_bits=32)
 SEEDS = st.integers(0, 2**32 - 1)
@@ -69,6 +72,48 @@ def flows(network, seed, order):
     if least > 2:
         with pytest.raises(Deadlock):
             simulate(system(made, [replace(npu, skip_words=least - 1)]), 2)
+
+
+LANES = (1, 2, 3, 4, 6, 8, 16)
+REFUSED = ("which it adds, must have the lanes of its results' steps", "a pool needs an NPU with a pool unit, got one")
+"""Why a network may be refused whatever the sizes of memories."""
+
+
+@st.composite
+def foldings(draw):
+    """NPUs with a skip store: ol, kfp, kgp and pfp in any order of size."""
+    kfp, kgp, pfp = (draw(st.sampled_from(LANES)) for _ in range(3))
+    ol = draw(st.sampled_from([ol for ol in LANES if ol <= kgp and not (kfp % ol and ol % kfp)]))
+    own = {"accumulators": draw(st.sampled_from([1, 4])), "raster": draw(st.booleans())}
+    return replace(NPU, kfp=kfp, kgp=kgp, pfp=pfp, ol=ol, pool=draw(st.sampled_from([True, True, False])), **own)
+
+
+def compiles(network, seed, npu):
+    """A design is made, and the network compiled for it, or refused by a rule of the folding."""
+    model = random_integer_model(network, seed, 32)
+    try:
+        design = size_memories("d", [model], npu)
+        compile_model(model, Manifest.of(design, "0" * 64))
+    except ValueError as e:
+        if not any(rule in str(e) for rule in REFUSED):
+            raise
+
+
+@pytest.mark.parametrize(("kfp", "ol", "pfp"), [(2, 4, 1), (2, 4, 4), (1, 4, 2), (4, 8, 1)])
+def test_steps_of_several_words(kfp, ol, pfp):
+    """All of a map waits before the first of its words is added. What the addition's collector takes by then, of which
+    the store's size is found so, leaves room for the map's last words."""
+    net = residual(conv("conv_1", INPUT, 8), conv("conv_2", "act_1", 8, 3), conv("conv_3", "act_2", 8, 3),
+                   add("add_4", "act_3", "act_1"))  # fmt: skip
+    model = random_integer_model(net, 1, 32)
+    design = size_memories("d", [model], replace(NPU, kfp=kfp, kgp=8, ol=ol, pfp=pfp))
+    compile_model(model, Manifest.of(design, "0" * 64))
+
+
+@some(20)
+@given(st.one_of(residual_networks(8, 8), graph_networks(8, 8)), SEEDS, foldings())
+def test_random_foldings(network, seed, npu):
+    compiles(network, seed, npu)
 
 
 @some(12)
@@ -174,6 +219,13 @@ def test_sums_are_not_forked():
         "act_2 and act_3"
     ):
         planned(net)
+
+
+@pytest.mark.slow
+@some(400)
+@given(st.one_of(residual_networks(8, 8), graph_networks(8, 8), joined_networks(8, 8)), SEEDS, foldings())
+def test_many_random_foldings(network, seed, npu):
+    compiles(network, seed, npu)
 
 
 @pytest.mark.slow

@@ -107,7 +107,7 @@ def test_a_design_rounds_twice_where_a_layer_does() -> None:
     assert [one.results[0]["round_twice"] for one in plans] == [0, 1]
     assert [(one.scales[0]["multiplier_0"][0], one.scales[0]["shift_0"][0]) for one in plans] == [(1, 31), (4, 33)]
     small = Manifest.of(Design(name="d", npus=(without,)), "0" * 64)
-    with value_error("twice: multiplier_bits must be >= 3, design d has 0"):
+    with value_error("twice: multiplier_bits must be >= 3, design d has 0; round_twice must be >= 1, design d has 0"):
         compile_model(twice, small)
     with value_error("twice: round_twice must be >= 1, design d has 0"):
         compile_model(twice, Manifest.of(Design(name="d", npus=(replace(with_it, round_twice=0),)), "0" * 64))

@@ -138,6 +138,41 @@ def test_more_comes_by_than_the_tuple_memory_holds(aheads: int, folder: Path) ->
     assert counters["cycles"] == flow.left[3] + 1
 
 
+def steps_of_several_words(folding: dict[str, object], folder: Path) -> None:
+    """Twice in turn a map waits for what two convolutions make of it, in stores of the sizes that are found."""
+    layers: list[Layer] = [*conv("conv_0", INPUT, 16)]
+    for k, read in ((1, "act_0"), (4, "add_3")):
+        layers += [*conv(f"conv_{k}", read, 16, 3), *conv(f"conv_{k + 1}", f"act_{k}", 16, 3)]
+        layers.append(Add(name=f"add_{k + 2}", encoding=signed(8), inputs=(f"act_{k + 1}", read)))
+    network = Network(name="blocks", input=Map(height=5, width=4, channels=3, encoding=signed(8)), layers=tuple(layers))
+    model, images = random_integer_model(network, 1, 32), random_images(network, 4, 1)
+    name = "_".join(f"{key}_{value}" for key, value in folding.items())
+    bit, manifest = overlay(size_memories(name, [model], (replace(NPU, **folding),)), folder)
+    program = compile_model(model, manifest)
+    found, counters = outputs(bit, program, images)
+    np.testing.assert_array_equal(found, model.forward(images))
+    assert counters["cycles"] == simulate(system(plan(model, manifest.npus), manifest.npus), 4).left[3] + 1
+    np.testing.assert_array_equal(outputs(bit, program, images, source=0.4, sink=0.4, seed=1)[0], found)
+
+
+def test_steps_of_several_words(folder: Path) -> None:
+    steps_of_several_words({"kfp": 2, "kgp": 4, "ol": 4, "pfp": 1}, folder)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "folding",
+    [
+        {"kfp": 8, "kgp": 16, "ol": 16, "pfp": 1},
+        {"kfp": 1, "kgp": 8, "ol": 4, "pfp": 2, "accumulators": 4},
+        {"kfp": 4, "kgp": 8, "ol": 8, "pfp": 4, "raster": True},
+        {"kfp": 2, "kgp": 16, "ol": 16, "pool": False},
+    ],
+)
+def test_steps_of_many_words(folding: dict[str, object], folder: Path) -> None:
+    steps_of_several_words(folding, folder)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("design", DESIGNS)
 def test_many_random_residual_networks(design: str, folder: Path) -> None:

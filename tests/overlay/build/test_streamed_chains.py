@@ -117,8 +117,10 @@ def test_what_blocks_is_found_and_refused(model: Model) -> None:
 
 def test_a_layer_that_is_too_large(model: Model) -> None:
     design = tight(model, ring([DIGITS, NEXT]), -1)
-    with value_error(f"digits-cnn: kernel_rows must be >= {design.npus[0].kernel_rows + 1} for conv_3, got "
-                     f"{design.npus[0].kernel_rows}"):  # fmt: skip
+    rows = [npu.kernel_rows for npu in design.npus]
+    told = [f"kernel_rows must be >= {has + 1} for {layer}, NPU {n} of design {design.name} has {has}"
+            for n, (has, layer) in enumerate(zip(rows, ("conv_3", "dense_4")))]  # fmt: skip
+    with value_error(f"digits-cnn: {told[0]}; {told[1]}"):
         compile_model(model, Manifest.of(design, "0" * 64), PULL)
 
 

@@ -150,7 +150,8 @@ def test_a_layer_larger_than_the_memory(small, tmp_path: Path) -> None:
     made, model, _ = small
     rows = rows_of(model, INTEGER)
     design = replace(made.design, npus=(replace(made.design.npus[0], kernel_rows=max(rows) - 1),))
-    with value_error(f"five: kernel_rows must be >= {max(rows)} for fc_1, got {max(rows) - 1}"):
+    told = f"kernel_rows must be >= {max(rows)} for fc_1, design {design.name} has {max(rows) - 1}"
+    with value_error(f"five: {told}"):
         builds.build(tmp_path, design, [model])
 
 

@@ -1,0 +1,146 @@
+"""Capacities of which a design has less than a network needs; a refusal names them all.
+
+    Plan, Manifest --depths, widths--> shortages of each NPU --flow model--> of skip stores and of the spill store
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from bitloom.hls_gen.compiler.flow.of_plan import system
+from bitloom.hls_gen.design.manifest import Manifest
+
+from .fitted import fitted
+from .flow import Deadlock, System, enough_skips, simulate, spill
+from .plan import Plan
+
+STORES = ("tuple_words", "pool_words", "map_words", "buffer_words")
+"""Capacities that are words of a store in the flow model, skip stores and the spill store apart."""
+OF_SKIP_STORE = ("skip_words", "skip_bits", "skips_onward", "joined_words", "aheads")
+"""Capacities that a network needs of an NPU for the sake of its skip store: nothing is said of them where there is no
+skip store. How many words it must have, the flow model says."""
+FRAMES = 2
+"""Frames that the flow model follows."""
+
+
+@dataclass(frozen=True)
+class Shortage:
+    """A capacity that is too small.
+
+    Attributes
+    ----------
+    name
+        The capacity, a field of `bitloom.hls_gen.design.capacities.Capacities`, or ``collect`` or ``spill_words``.
+    least
+        What the network needs at least.
+    has
+        What the design has.
+    npu
+        Number of the NPU; None for what the design has once.
+    layer
+        Name of the layer that needs it; nothing where several do.
+    why
+        What is said besides, or nothing.
+    """
+
+    name: str
+    least: int
+    has: int
+    npu: int | None = None
+    layer: str = ""
+    why: str = ""
+
+
+def check_capacities(made: Plan, manifest: Manifest) -> None:
+    """Refuse a network that doesn't fit a design.
+
+    Parameters
+    ----------
+    made
+        The network's plan for the design.
+    manifest
+        Of the design.
+
+    Raises
+    ------
+    ValueError
+        A capacity is too small, or NPUs would wait for each other, or for room in a skip store, for ever (spec D8). One
+        line with every capacity that is too small.
+    """
+    network = made.lowered.model.network.name
+    found = [shortage for n in range(len(made.npus)) for shortage in _of_npu(made, manifest, n)]
+    try:
+        found += _of_flow(made, manifest, found)
+    except Deadlock as e:
+        raise ValueError(f"{network}: design {manifest.name} has no room for its maps: {e}") from None
+    if found:
+        told = "; ".join(_told(shortage, manifest) for shortage in found)
+        raise ValueError(f"{network}: {told}")
+
+
+def _told(shortage: Shortage, manifest: Manifest) -> str:
+    """A shortage in words."""
+    what = f"design {manifest.name}"
+    if shortage.npu is not None and len(manifest.npus) > 1:
+        what = f"NPU {shortage.npu} of {what}"
+    least = f"{shortage.least} for {shortage.layer}" if shortage.layer else shortage.least
+    return f"{shortage.name} must be >= {least}, {what} has {shortage.has}{shortage.why}"
+
+
+def _of_npu(made: Plan, manifest: Manifest, n: int) -> list[Shortage]:
+    """Depths and widths that are too small for what NPU ``n`` has to do."""
+    own, npu = made.npus[n], manifest.npus[n]
+    needs = {"collect": own.window_lanes if npu.collect else 0, **own.depths(), "acc_bits": own.acc_bits()}
+    layers: dict[str, str] = {}
+    if npu.stream_weights and own.kernels:
+        rows, layers["kernel_rows"] = max((len(k), p.name) for k, p in zip(own.kernels, own.layers))
+        needs["kernel_rows"] = rows
+    needs["kernel_rows"] += npu.first_kernel_row
+    without = OF_SKIP_STORE if own.folding.skip_words and not npu.skip_words else ("skip_words",)
+    needs = {name: need for name, need in needs.items() if name not in without}
+    found = [Shortage(name, need, getattr(npu, name), n, layers.get(name, "")) for name, need in needs.items()]
+    return [shortage for shortage in found if shortage.least > shortage.has]
+
+
+def _of_flow(made: Plan, manifest: Manifest, low: Sequence[Shortage]) -> list[Shortage]:
+    """Skip stores and the spill store, as far as they are too small where all else has room; ``low`` are the
+    other shortages. Deadlock where no size of them would help.
+
+    Maps always flow where none goes back to NPU 0, and none waits in a skip store.
+    """
+    edges, skips = zip(made.mapping, made.mapping[1:]), _skipping(made)
+    if not skips and not any(here != there == 0 for here, there in edges):
+        return []
+    flow, stores = _roomy(made, manifest, low), {n: manifest.npus[n].skip_words for n in skips}
+    blocked = ""
+    if all(stores.values()):
+        try:
+            simulate(flow, FRAMES)
+            return []
+        except Deadlock as e:
+            blocked = f": {e}"
+    enough, spill_words = enough_skips(flow, stores, FRAMES), manifest.design.spill_words
+    found = [Shortage("skip_words", words, stores[n], n) for n, words in enough.items() if words > stores[n]]
+    units = [replace(unit, skip_words=enough.get(n, unit.skip_words)) for n, unit in enumerate(flow.units)]
+    words = spill(replace(flow, units=tuple(units)), FRAMES).least
+    if words > spill_words:
+        found.append(Shortage("spill_words", words, spill_words, why="" if found else blocked))
+    return found
+
+
+def _skipping(made: Plan) -> list[int]:
+    """Numbers of the NPUs that need a skip store."""
+    ways = [(n, made.ways[p.name]) for n, p in zip(made.mapping, made.lowered.layers)]
+    return sorted({way.store(n) for n, way in ways if way.skips})
+
+
+def _roomy(made: Plan, manifest: Manifest, low: Sequence[Shortage]) -> System:
+    """The system that runs the plan, with room where there are shortages ``low``, and with skip stores where the design
+    has none; of which size doesn't count."""
+    npus = [npu if npu.skip_words or not own.folding.skip_words else fitted(own.folding, [own])
+            for own, npu in zip(made.npus, manifest.npus)]  # fmt: skip
+    for one in low:
+        if one.npu is not None and one.name in STORES:
+            more: dict[str, Any] = {one.name: 1 << (one.least - 1).bit_length()}
+            npus[one.npu] = replace(npus[one.npu], **more)
+    return system(made, npus, stream_bits=manifest.stream_bits, spill_words=manifest.design.spill_words)

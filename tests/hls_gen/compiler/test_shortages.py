@@ -1,0 +1,103 @@
+"""A refusal names every capacity that is too small: with just these as large as it says, the network fits."""
+
+import random
+import re
+from dataclasses import replace
+
+import pytest
+
+from bitloom.golden.graph import INPUT
+from bitloom.hls_gen.compiler.emit import compile_model
+from bitloom.hls_gen.compiler.sizing import size_memories
+from bitloom.hls_gen.design.design import Design
+from bitloom.hls_gen.design.manifest import Manifest
+from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.design.topology import cascade, ring
+from tests.hls_gen.compiler.test_kept_ways import LATE, LONG, made_of
+from tests.hls_gen.compiler.test_residual import BLOCK, NPU, SHORTCUT, add, conv, residual
+from tests.networks import random_integer_model
+
+SIZES = (
+    "acc_bits", "multiplier_bits", "layers", "windows", "window_taps", "groups", "input_words", "tuple_words",
+    "pool_words", "taps", "olds", "jumps", "aheads", "kernel_rows", "threshold_rows", "map_words", "skip_words",
+    "add_factor_bits", "add_bias_bits", "buffer_words",
+)  # fmt: skip
+"""Capacities that are made smaller."""
+POWERS = ("tuple_words", "pool_words", "buffer_words")
+SMALL = replace(NPU, kfp=2, kgp=8, ol=4, pfp=1, buffer_words=32)
+SHORTAGE = re.compile(r"(\w+) must be >= (\d+), (?:NPU (\d+) of )?design d has (\d+)(?:: flow: deadlock: .*)?")
+
+
+def two_ways(*ways):
+    """A residual network whose two ``ways`` are added."""
+    model = residual(*ways, conv("conv_5", "act_1", 4, 1, 2 if ways[1][0].stride[0] == 2 else 1),
+                     add("add_6", "act_5", "act_3"), conv("conv_7", "add_6", 12, 3))  # fmt: skip
+    return random_integer_model(model, 1, 32, 31)
+
+
+DESIGNS = {
+    "one": (two_ways(*BLOCK), (SMALL,)),
+    "cascade": (two_ways(*SHORTCUT), cascade([SMALL, replace(SMALL, kgp=4)])),
+    "ring": (two_ways(*BLOCK), ring([SMALL, SMALL])),
+    "binary": (made_of(LATE), (Npu(kfp=8, kgp=4, ol=2, pfp=4, shift_bits=0),)),
+    "binary_ring": (made_of(LONG), ring([Npu(kfp=8, kgp=4, ol=2, pfp=4, shift_bits=0)] * 2)),
+}
+
+
+def smaller(npu: Npu, pick: random.Random) -> Npu:
+    """The NPU with some capacities smaller, as far as an NPU may have them so."""
+    for name in pick.sample(SIZES, pick.choice([1, 3, 6])):
+        has = getattr(npu, name)
+        less = has // 2 if name in POWERS else pick.randint(has // 2, has - 1) if has else 0
+        try:
+            npu = replace(npu, **{name: less})
+        except ValueError:
+            continue
+    return npu
+
+
+@pytest.mark.parametrize("name", DESIGNS)
+def test_what_is_told_is_enough(name: str) -> None:
+    model, npus = DESIGNS[name]
+    roomy, refused = size_memories("d", [model], npus), 0
+    for seed in range(25):
+        pick = random.Random(seed)
+        spill_words = max(2, roomy.spill_words // pick.choice([1, 4])) if roomy.spill_words else 0
+        design = replace(roomy, npus=tuple(smaller(npu, pick) for npu in roomy.npus), spill_words=spill_words)
+        try:
+            compile_model(model, Manifest.of(design, "0" * 64))
+        except ValueError as e:
+            refused += 1
+            compile_model(model, Manifest.of(enlarged(design, str(e)), "0" * 64))
+    assert refused >= 10
+
+
+def enlarged(design: Design, refusal: str) -> Design:
+    """The design with the capacities that a refusal names, and no others, as large as it says."""
+    network, _, told = refusal.partition(": ")
+    assert network == "net"
+    for part in told.split("; "):
+        found = SHORTAGE.fullmatch(part)
+        assert found, part
+        name, least, has = found[1], int(found[2]), int(found[4])
+        assert least > has
+        if name == "spill_words":
+            assert design.spill_words == has
+            design = replace(design, spill_words=least)
+            continue
+        n = int(found[3] or 0)
+        assert getattr(design.npus[n], name) == has
+        size = 1 << (least - 1).bit_length() if name in POWERS else least
+        grown = replace(design.npus[n], **{name: size})
+        design = replace(design, npus=(*design.npus[:n], grown, *design.npus[n + 1 :]))
+    return design
+
+
+def test_a_design_without_a_skip_store() -> None:
+    """Nothing is said of what an NPU has for the sake of its skip store alone."""
+    plain = random_integer_model(residual(conv("conv_1", INPUT, 4, 3), conv("conv_2", "act_1")), 1, 32)
+    design = size_memories("d", [plain], SMALL)
+    assert (design.npus[0].skip_words, design.npus[0].aheads) == (0, 0)
+    with pytest.raises(ValueError, match=r"\Anet: layers must be >= \d, design d has 2; .*; skip_words must be >= \d+, "
+                                         r"design d has 0\Z"):  # fmt: skip
+        compile_model(two_ways(*BLOCK), Manifest.of(design, "0" * 64))

@@ -1,7 +1,7 @@
 """The command evaluate: how often a network is right on labelled images, and how fast its hardware is."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,8 @@ from bitloom.overlay.build import build as builds
 from bitloom.overlay.build.chosen_design import chosen_design
 from bitloom.overlay.evaluation.data import labelled_images
 from bitloom.overlay.evaluation.hardware import FrameCycles, build_choices, cycles_by_flow, cycles_by_simulation
-from bitloom.overlay.evaluation.host_transform import HostTransform, transform_of
+from bitloom.overlay.evaluation.host_transform import HostTransform, fitting, transform_of
+from bitloom.overlay.evaluation.input_use import InputUse
 from bitloom.overlay.evaluation.labelled import LabelledImages
 from bitloom.overlay.evaluation.plot import plot_confusion
 from bitloom.overlay.evaluation.score import RULES, Score, as_counted, class_rule, classifier, evaluate, inputs
@@ -83,7 +84,8 @@ def evaluate_command(
     simulated board too, and every bit is compared.
 
     A transform is none, or steps with commas between them: minus:128, shift:3, threshold:128, fixed:8. For what
-    bitloom import made it is host:1/255, where a pixel was divided by 255, or host.
+    bitloom import made it says which real number of the training a pixel stands for: host, the pixel itself;
+    host:1/255, the pixel divided by 255; host:2/255:-1, that from -1 to 1. The file's own scale and zero point follow.
     """
     if picture is not None:
         check_plot(picture)
@@ -100,6 +102,7 @@ def evaluate_command(
         classify = classifier(rule, subject.host)
         score = evaluate(subject.model, images, transform=pixels, classify=classify, limit=limit, progress=update)
         score = replace(score, classes=counted.classes or score.classes)
+    _tell_doubts(images, pixels, score.use)
     cycles = _simulated(subject, images, pixels, hardware) if hardware else _modelled(subject)
     if picture is not None:
         plot_confusion(picture, f"{subject.name}: {score.accuracy:.2%} of {score.images:,} images", score)
@@ -175,10 +178,27 @@ def _transform(subject: _Evaluated, text: str | None) -> Transform | HostTransfo
         return transform_of(text, subject.host)
     if subject.host is not None:
         raise ValueError(
-            f"{subject.name}: --transform must say what a pixel stands for, host:1/255 for 0..1, host where images "
-            "hold the numbers that the imported file was fed with, got none"
+            f"{subject.name}: --transform must say which real number a pixel stands for ({_proposal(subject.host)}), "
+            "got none"
         )
     return networks.TRANSFORMS.get(subject.name, Transform(NONE))
+
+
+def _proposal(host: Host) -> str:
+    """The transforms that a user may mean: those that fit the input's range where the host file tells it."""
+    real, fits = host.real_range(), fitting(host)
+    if real is None:
+        return "host: the pixel itself; host:1/255: pixels of 0..255 for 0..1"
+    takes = f"the input takes {real.low.min():.6g}..{real.high.max():.6g}"
+    return f"{takes}: {' or '.join(fits)} fits pixels of 0..255" if fits else f"{takes}: host:SCALE:OFFSET"
+
+
+def _tell_doubts(images: LabelledImages, pixels: Transform | HostTransform, use: InputUse | None) -> None:
+    """Say where the images use little of the input's range, or leave it: then the transform is probably wrong."""
+    fits = fitting(pixels.host) if isinstance(pixels, HostTransform) else ()
+    advice = f"; {' or '.join(fits)} fits pixels of 0..255" if fits and str(pixels) not in fits else ""
+    for doubt in use.doubts if use is not None else ():
+        click.echo(f"bitloom: warning: {images.name}: with transform {pixels} {doubt}{advice}", err=True)
 
 
 def _modelled(subject: _Evaluated) -> FrameCycles | str:
@@ -227,6 +247,7 @@ def _facts(score: Score) -> dict[str, Any]:
         "images": score.images, "right": score.right, "accuracy": score.accuracy, "interval": list(score.interval),
         "classes": list(score.classes), "recall": score.recall, "confused": confused,
         "confusion": score.confusion.tolist(),
+        "input": asdict(score.use) if score.use is not None else None,
     }  # fmt: skip
 
 

@@ -138,7 +138,7 @@ def _subject(names: tuple[str, ...], design: str | None, foldings: Path | None) 
         own = first if first != reference.network else None  # a network's design is where it begins, not what is asked
         found = _Subject(first, [*reference.models(), *rest], own, reference.network)
     else:
-        model = zoo.find(first)
+        model = zoo.find(first, REFERENCE_DESIGNS)
         found = _Subject(model.network.name, [model, *rest], design, first)
     together = [model.network.name for model in found.models]
     for name in together:

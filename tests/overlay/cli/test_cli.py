@@ -153,6 +153,32 @@ def error(*arguments: str) -> str:
     return str(result.exception)
 
 
+LIST = ", ".join(networks.names())
+
+
+@pytest.mark.parametrize("command", [
+    "build", "evaluate", "explore", "area", "timing", "dataflows", "map-orders", "export --qonnx", "crosscheck",
+])  # fmt: skip
+def test_a_misspelt_name_and_a_file_of_another_tool(command: str) -> None:
+    """Every command that takes a network says which name was meant, or the line that imports the file."""
+    words = command.split()
+    start = f"bitloom: network: must be one of {LIST}, {OR_A_FILE}, got 'digits_cnn'"
+    assert error(*words, "digits_cnn") == f"{start}; was digits-cnn meant?"
+    assert error(*words, "a net/Net.onnx") == (
+        "bitloom: network: must be a model file, got 'a net/Net.onnx'; import it first: bitloom import 'a net/Net.onnx'"
+        " --out Net.npz"
+    )
+    if command in ("build", "area", "timing"):  # which take designs, too
+        assert error(command, "DIGITS.CNN_Pipeline").endswith("got 'DIGITS.CNN_Pipeline'; was digits-cnn-pipeline meant?")
+
+
+def test_a_misspelt_design(tmp_path: Path) -> None:
+    known = ", ".join(REFERENCE_DESIGNS)
+    said = f"bitloom: design: name must be one of {known}, got 'digits-cnn-pipelines'; was digits-cnn-pipeline meant?"
+    assert error("bench", "digits-cnn-pipelines") == said
+    assert error("build", "digits-cnn", "--design", "digits-cnn-pipelines") == said
+
+
 def test_errors_are_one_line(tmp_path: Path) -> None:
     names = ", ".join(networks.names())
     assert error("build", "nonet") == f"bitloom: network: must be one of {names}, {OR_A_FILE}, got 'nonet'"

@@ -12,10 +12,13 @@ from bitloom.golden import file
 from bitloom.golden import zoo as networks
 from bitloom.golden.network import Model
 from bitloom.golden.zoo import digits
+from bitloom.overlay.area.netlist import Resources
 from bitloom.overlay.build import build as builds
 from bitloom.overlay.build.reference_designs import DIGITS, REFERENCE_DESIGNS, ReferenceDesign
 from bitloom.overlay.cli.group import bitloom
+from bitloom.overlay.explore.estimate import estimate
 from tests.errors import OR_A_FILE
+from tests.printed import row
 
 REPORT_KEYS = {
     "frames", "bit_exact_frames", "accuracy_golden", "accuracy_hardware", "cycles_per_frame", "ideal_cycles_per_frame",
@@ -91,6 +94,36 @@ def test_build_and_simulate(tmp_path: Path) -> None:
     expected = networks.load("digits-cnn").forward(images[:4])
     np.testing.assert_array_equal(np.load(tmp_path / "out.npy"), expected)
     assert (tmp_path / "new" / "wave.vcd").stat().st_size > 10_000
+
+
+def test_what_a_build_ends_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a user wants to know: the board it fits, what it takes of that, how fast it is, and what comes next."""
+    monkeypatch.chdir(tmp_path)
+    made = call("build", "digits-cnn", "--out", "a folder", "--clock-mhz", "50")
+    assert max(map(len, made.stdout.splitlines()[1:-1])) <= 80
+    area = estimate(builds.load(tmp_path / "a folder").design)
+    wanted = {
+        "board": "Pynq-Z1, the smallest that holds it", "LUT, by formula": f"{area.lut + area.lutram:,}, 7%",
+        "FF, by formula": f"{area.ff:,}, 3%", "BRAM36, by formula": f"{area.bram36:g}, 6%", "DSP, by formula": "0, 0%",
+        "cycles a frame, at least": "1,346", "frames a second at 50 MHz, at most": "37,147",
+    }  # fmt: skip
+    assert {key: " ".join(row(made.stdout, key)) for key in wanted} == wanted
+    assert made.stdout.splitlines()[-1] == "next, every bit against golden: bitloom simulate 'a folder'"
+    options = ["--board", "kv260", "--out", "two"]
+    made = call("build", "digits-cnn", "digits-or", *options)
+    assert row(made.stdout, "board") == ["KV260"]
+    assert row(made.stdout, "cycles a frame of digits-cnn, at least") == ["1,346"]
+    facts = json.loads(call("build", "digits-cnn", "digits-or", *options, "--json").stdout)
+    assert set(facts["networks"]) == {"digits-cnn", "digits-or"}
+    assert facts["share_of"]["lut"] == facts["area"]["lut"] / 117_120
+
+
+def test_a_build_that_no_board_holds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bitloom.overlay.cli.build.estimate", lambda design: Resources(lut=460_800, bram36=2.5))
+    monkeypatch.chdir(tmp_path)
+    made = call("build", "digits-cnn")
+    assert row(made.stdout, "board") == ["ZCU104, the largest, which is too small"]
+    assert row(made.stdout, "LUT, by formula") == ["460,800, 200%"]
 
 
 def test_a_build_remembers_its_models(tmp_path: Path) -> None:
@@ -169,7 +202,8 @@ def test_a_misspelt_name_and_a_file_of_another_tool(command: str) -> None:
         " --out Net.npz"
     )
     if command in ("build", "area", "timing"):  # which take designs, too
-        assert error(command, "DIGITS.CNN_Pipeline").endswith("got 'DIGITS.CNN_Pipeline'; was digits-cnn-pipeline meant?")
+        said = error(command, "DIGITS.CNN_Pipeline")
+        assert said.endswith("got 'DIGITS.CNN_Pipeline'; was digits-cnn-pipeline meant?")
 
 
 def test_a_misspelt_design(tmp_path: Path) -> None:
@@ -254,8 +288,8 @@ def test_learn(tmp_path: Path) -> None:
     assert picture.read_text().startswith("<?xml")
     again = call("learn", "digits", *names, "--seeds", "2", *out)  # what is there is shown
     assert again.exit_code == 0
-    for row in report["settings"]:
-        assert f"{100 * row['mean']:.2f}" in again.stdout
+    for setting in report["settings"]:
+        assert f"{100 * setting['mean']:.2f}" in again.stdout
     assert "2-bit weights, codes only, stochastic" in again.stdout
 
 

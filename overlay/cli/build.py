@@ -256,18 +256,18 @@ def _board_rows(facts: Mapping[str, Any]) -> dict[str, str]:
     shares = {key: share for key, share in facts["share_of"].items() if key in RESOURCES}
     told = facts["share_of"]["board"]
     if "board" not in facts:
-        told += ", the smallest that holds it" if max(shares.values()) <= 1 else ", the largest, which is too small"
+        told += ", the smallest that holds it" if max(shares.values()) <= 1 else ", the largest: too small"
     area = {f"{name}, by formula": f"{facts['area'][key]:,g}, {shares[key]:.0%}" for key, name in RESOURCES.items()}
     return {"board": told, **area, **({"sources": facts["sources"]} if "sources" in facts else {})}
 
 
 def _speed_rows(facts: Mapping[str, Any]) -> dict[str, str]:
     """Cycles and frames a second of each network, as rows of a table."""
-    clock, rows = facts["clock_mhz"], {}
+    clock, rows = facts["clock_mhz"], {"clock": f"{facts['clock_mhz']:g} MHz"}
     for network, cycles in facts["networks"].items():
-        of = f" of {network}" if len(facts["networks"]) > 1 else ""
-        rows[f"cycles a frame{of}, at least"] = f"{cycles:,}"
-        rows[f"frames a second{of} at {clock:g} MHz, at most"] = f"{clock * 1e6 / cycles:,.0f}"
+        whose = f"{network}: " if len(facts["networks"]) > 1 else ""
+        rows[f"{whose}cycles a frame, at least"] = f"{cycles:,}"
+        rows[f"{whose}frames a second, at most"] = f"{clock * 1e6 / cycles:,.0f}"
     return rows
 
 

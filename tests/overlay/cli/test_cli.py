@@ -105,16 +105,18 @@ def test_what_a_build_ends_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     wanted = {
         "board": "Pynq-Z1, the smallest that holds it", "LUT, by formula": f"{area.lut + area.lutram:,}, 7%",
         "FF, by formula": f"{area.ff:,}, 3%", "BRAM36, by formula": f"{area.bram36:g}, 6%", "DSP, by formula": "0, 0%",
-        "cycles a frame, at least": "1,346", "frames a second at 50 MHz, at most": "37,147",
+        "clock": "50 MHz", "cycles a frame, at least": "1,346", "frames a second, at most": "37,147",
     }  # fmt: skip
     assert {key: " ".join(row(made.stdout, key)) for key in wanted} == wanted
     assert made.stdout.splitlines()[-1] == "next, every bit against golden: bitloom simulate 'a folder'"
-    options = ["--board", "kv260", "--out", "two"]
-    made = call("build", "digits-cnn", "digits-or", *options)
+    model = networks.load("digits-cnn")
+    file.save(Model(replace(model.network, name="mine"), model.arrays), "mine.npz")
+    options = ["mine.npz", "--board", "kv260", "--out", "two"]
+    made = call("build", "digits-cnn", *options)
     assert row(made.stdout, "board") == ["KV260"]
-    assert row(made.stdout, "cycles a frame of digits-cnn, at least") == ["1,346"]
-    facts = json.loads(call("build", "digits-cnn", "digits-or", *options, "--json").stdout)
-    assert set(facts["networks"]) == {"digits-cnn", "digits-or"}
+    assert row(made.stdout, "digits-cnn: cycles a frame, at least") == ["1,346"]
+    facts = json.loads(call("build", "digits-cnn", *options, "--json").stdout)
+    assert set(facts["networks"]) == {"digits-cnn", "mine"}
     assert facts["share_of"]["lut"] == facts["area"]["lut"] / 117_120
 
 
@@ -122,7 +124,7 @@ def test_a_build_that_no_board_holds(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr("bitloom.overlay.cli.build.estimate", lambda design: Resources(lut=460_800, bram36=2.5))
     monkeypatch.chdir(tmp_path)
     made = call("build", "digits-cnn")
-    assert row(made.stdout, "board") == ["ZCU104, the largest, which is too small"]
+    assert row(made.stdout, "board") == ["ZCU104, the largest: too small"]
     assert row(made.stdout, "LUT, by formula") == ["460,800, 200%"]
 
 

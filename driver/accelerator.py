@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import pynq
 
+from bitloom.golden.integers import integer
 from bitloom.hls_gen.design.manifest import Manifest
 from bitloom.hls_gen.design.program import Program
 
@@ -123,6 +124,7 @@ class Accelerator(Classifier):
             ``predict``.
         """
         self._link.turn.check()
+        results = integer(f"{self.name}: results", results)
         if results < 0:
             raise ValueError(f"{self.name}: results must be >= 0 frames, got {results}")
         program = program if isinstance(program, Program) else Program.load(program)

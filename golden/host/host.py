@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bitloom.golden.encoding import Array
+from bitloom.golden.encoding import Array, refuse_masked
 
 MOST = 1 << 31
 """Beyond this no integer belongs to an input: floating-point numbers are cut to it before they become integers."""
@@ -132,6 +132,7 @@ class Host:
         if not isinstance(images, np.ndarray) or images.ndim == 0 or images.shape[1:] != self.shape:
             got = getattr(images, "shape", type(images).__name__)
             raise ValueError(f"images must have shape (N, {', '.join(map(str, self.shape))}), got {got}")
+        refuse_masked("images", images)
         if images.dtype.kind not in "biuf":
             raise ValueError(f"images must be numbers, got dtype {images.dtype}")
         if self.integers is not None and images.dtype.kind == "f":
@@ -150,6 +151,7 @@ class Host:
         (N, *shape)
             Integers where the file's input takes integers (`InputIntegers.of`), else the numbers themselves.
         """
+        refuse_masked("images", numbers)
         return numbers if self.integers is None else self.integers.of(numbers)
 
     def real_range(self) -> RealRange | None:

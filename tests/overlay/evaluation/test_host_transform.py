@@ -20,6 +20,7 @@ from bitloom.hls_gen.design.program import Program
 from bitloom.overlay.cli.group import bitloom
 from bitloom.overlay.evaluation.data import labelled_images
 from bitloom.overlay.evaluation.host_transform import HostTransform, fitting, transform_of
+from bitloom.overlay.evaluation.labelled import checked_labels
 from bitloom.overlay.evaluation.score import as_counted, class_rule, classifier, evaluate
 from bitloom.overlay.importers.imported import import_file
 from tests import board_data
@@ -119,6 +120,19 @@ def test_floating_point_is_no_image_of_integers():
     """It would be rounded: TFLite's interpreter refuses it too."""
     with value_error("images must be integers of -128..127, as the file's input, got dtype float64"):
         integers(1 / 255, -128).to_input(np.zeros((1, 1, 2, 2)), (2, 2, 1))
+
+
+def test_masked_images_are_refused():
+    """What computes would take the values below the mask."""
+    masked = np.ma.masked_greater(np.array([0.0, 1.0, 2.0, 300.0]).reshape(1, 2, 2, 1), 255)
+    rule = "values must not be masked, got a masked array: say its values with filled()"
+    for made in (host(), integers(1.0, -128)):
+        with value_error(f"images: {rule}"):
+            HostTransform("host", made)(masked)
+        with value_error(f"images: {rule}"):
+            made.to_input(masked.reshape(1, 1, 2, 2), (2, 2, 1))
+    with value_error(f"data: labels: {rule}"):
+        checked_labels("data", np.ma.array([1, 2]), 2, corners().network)
 
 
 def test_the_file_keeps_what_integers_stand_for(tmp_path):

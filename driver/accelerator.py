@@ -22,6 +22,7 @@ from bitloom.hls_gen.design.program import Program
 
 from .accelerator_link import AcceleratorLink
 from .classifier import Array, Classifier, Progress
+from .device import active_device
 from .frames import Frames, loads
 from .registers import Registers
 
@@ -55,6 +56,8 @@ class Accelerator(Classifier):
 
     Raises
     ------
+    DeviceError
+        There is no device: neither a board nor an active virtual one.
     ValueError, FileNotFoundError
         The manifest is none, or isn't there.
     DesignMismatch, DigestMismatch
@@ -72,7 +75,7 @@ class Accelerator(Classifier):
         timeout: float = 10.0,
     ) -> None:
         if isinstance(overlay, (str, Path)):
-            overlay = pynq.Overlay(str(overlay), device=device)
+            overlay = pynq.Overlay(str(overlay), device=device or active_device(overlay))
         path = Path(overlay.bitfile_name)
         if not isinstance(manifest, Manifest):
             manifest = Manifest.load(manifest or path.with_suffix(".manifest.json"))

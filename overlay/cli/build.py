@@ -30,6 +30,7 @@ from bitloom.overlay.study.lane_counts import lanes
 
 from .kept import tell_kept
 from .old_names import Command
+from .option_groups import option_group
 from .options import FILE, FOLDER, OLD_OPTIONS, board_option, design_options, wanted_of
 from .progress import append_log, step_lines, working
 from .show import dump, json_option, one_line_errors, table
@@ -47,11 +48,15 @@ LOG = "build.log"
 )
 @click.option("--foldings", type=FILE, help="Build what explore --save wrote there instead.")
 @click.option("--stream-weights", is_flag=True, help="Kernel memory for two layers; weights come with every frame.")
-@click.option(
-    "--arch", type=click.Choice(["zynqmp", "zynq"]), help="Processor of the simulated board.  [default: the board's]"
-)
-@board_option("Also sources for its bitstream.")
-@click.option("--clock-mhz", type=float, default=100.0, help="Clock of the device.")
+@option_group(
+    "Board",
+    board_option("Also sources for its bitstream."),
+    click.option("--clock-mhz", type=float, default=100.0, help="Clock of the device."),
+    click.option(
+        "--arch", type=click.Choice(["zynqmp", "zynq"]),
+        help="Processor of the simulated board.  [default: the board's]",
+    ),
+)  # fmt: skip
 @json_option
 @one_line_errors
 def build_command(

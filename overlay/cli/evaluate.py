@@ -28,6 +28,7 @@ from bitloom.overlay.picture import check_plot
 from bitloom.overlay.show.report.gather import CLOCK_MHZ
 
 from .kept import loaded, model_of, tell_kept
+from .option_groups import GroupedCommand, option_group
 from .options import FILE, FOLDER, POSITIVE
 from .progress import bar, working
 from .show import dump, grid, json_option, one_line_errors, table
@@ -40,23 +41,31 @@ MOST_RECALLS = 20
 """Classes whose recall is shown; of more of them those with the lowest."""
 
 
-@click.command("evaluate")
+@click.command("evaluate", cls=GroupedCommand)
 @click.argument("net", metavar="NETWORK|FOLDER")
 @click.argument("data", required=False)
-@click.option("--labels", type=FILE, help="Labels of a file of images, .npy or IDX.  [default: where they usually are]")
-@click.option("--transform", help="How pixels become values of the input.  [default: the network's own; else none]")
-@click.option(
-    "--host", "host_file", type=FILE,
-    help="Host file of an imported network.  [default: beside the model, or in the build]",
+@option_group(
+    "Images",
+    click.option("--labels", type=FILE,
+                 help="Labels of a file of images, .npy or IDX.  [default: where they usually are]"),
+    click.option("--transform", help="How pixels become values of the input.  [default: the network's own; else none]"),
+    click.option(
+        "--host", "host_file", type=FILE,
+        help="Host file of an imported network.  [default: beside the model, or in the build]",
+    ),
+    click.option("--resize", is_flag=True, help="Bring pictures of a folder to the input's size, bilinearly."),
 )  # fmt: skip
-@click.option("--resize", is_flag=True, help="Bring pictures of a folder to the input's size, bilinearly.")
 @click.option("--class-rule", "class_rule_name", type=click.Choice(list(RULES)),
               help="How outputs tell the class.  [default: highest-set where they are single bits; else largest]")
 @click.option("--limit", type=click.IntRange(1), help="Images to take, the first ones.  [default: all]")
-@click.option("--network", help="Which network of the build in FOLDER.  [default: the first one]")
-@click.option("--hardware", type=click.IntRange(2), help="Images that also run on simulated hardware, the first ones.")
-@click.option("--clock-mhz", type=POSITIVE, default=CLOCK_MHZ, help="Clock for frames a second.")
-@click.option("--out", type=FOLDER, help="Folder for the build of --hardware.  [default: build/evaluate/NETWORK]")
+@option_group(
+    "Hardware",
+    click.option("--network", help="Which network of the build in FOLDER.  [default: the first one]"),
+    click.option("--hardware", type=click.IntRange(2),
+                 help="Images that also run on simulated hardware, the first ones."),
+    click.option("--clock-mhz", type=POSITIVE, default=CLOCK_MHZ, help="Clock for frames a second."),
+    click.option("--out", type=FOLDER, help="Folder for the build of --hardware.  [default: build/evaluate/NETWORK]"),
+)  # fmt: skip
 @click.option("--plot", "picture", type=FILE, help="Write a picture of the confusion matrix, .png or .svg.")
 @json_option
 @one_line_errors

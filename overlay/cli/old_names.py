@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from .command_list import CommandList
+from .option_groups import GroupedCommand
 
 
 class Commands(CommandList):
@@ -35,13 +36,13 @@ class Commands(CommandList):
         return super().resolve_command(ctx, args)
 
 
-class Command(click.Command):
+class Command(GroupedCommand):
     """A command, some of whose options had another name.
 
     Parameters
     ----------
     *args, **others
-        As for ``click.Command``.
+        As for `GroupedCommand`.
     old_options
         Old name of an option, with its dashes -> its name now.
     """

@@ -1,9 +1,11 @@
 """The command line: what people and scripts see."""
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
+import click
 import numpy as np
 import pytest
 from click.testing import CliRunner, Result
@@ -40,6 +42,27 @@ def test_help(command: str) -> None:
     assert result.exit_code == 0
     assert "--json" in result.stdout
     assert max(map(len, result.stdout.splitlines())) <= 60
+
+
+GROUPS = {
+    "build": ["Options", "Folding of the NPUs, by default the design's", "Several NPUs", "Streams", "Board"],
+    "area": ["Options", "Folding of the NPUs, by default the design's", "Several NPUs", "Streams"],
+    "timing": ["Options", "Folding of the NPUs, by default the design's", "Several NPUs", "Streams"],
+    "explore": ["Options", "Budget", "Search"],
+    "evaluate": ["Options", "Images", "Hardware"],
+    "train": ["Options", "Network", "Training", "Results"],
+    "learn": ["Options", "Training", "Results", "Training machine"],
+}
+
+
+@pytest.mark.parametrize("command", GROUPS)
+def test_help_has_options_in_groups(command: str) -> None:
+    """Every option stands in one of them, once."""
+    text = call(command, "--help").stdout
+    assert re.findall(r"(?m)^(\S.*):$", text) == GROUPS[command]
+    options = [one for one in bitloom.commands[command].params if isinstance(one, click.Option)]
+    told = [words.split()[0].rstrip(",") for words in re.findall(r"(?m)^  (-.*)$", text)]
+    assert sorted(told) == sorted([*(min(one.opts, key=len) for one in options), "-h"])
 
 
 @pytest.mark.parametrize("group", [[], ["bench"]], ids=["bitloom", "bench"])

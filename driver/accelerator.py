@@ -16,11 +16,13 @@ from typing import Any
 import numpy as np
 import pynq
 
+from bitloom.golden.integers import integer
 from bitloom.hls_gen.design.manifest import Manifest
 from bitloom.hls_gen.design.program import Program
 
 from .accelerator_link import AcceleratorLink
 from .classifier import Array, Classifier, Progress
+from .device import active_device
 from .frames import Frames, loads
 from .registers import Registers
 
@@ -54,6 +56,8 @@ class Accelerator(Classifier):
 
     Raises
     ------
+    DeviceError
+        There is no device: neither a board nor an active virtual one.
     ValueError, FileNotFoundError
         The manifest is none, or isn't there.
     DesignMismatch, DigestMismatch
@@ -71,7 +75,7 @@ class Accelerator(Classifier):
         timeout: float = 10.0,
     ) -> None:
         if isinstance(overlay, (str, Path)):
-            overlay = pynq.Overlay(str(overlay), device=device)
+            overlay = pynq.Overlay(str(overlay), device=device or active_device(overlay))
         path = Path(overlay.bitfile_name)
         if not isinstance(manifest, Manifest):
             manifest = Manifest.load(manifest or path.with_suffix(".manifest.json"))
@@ -123,6 +127,7 @@ class Accelerator(Classifier):
             ``predict``.
         """
         self._link.turn.check()
+        results = integer(f"{self.name}: results", results)
         if results < 0:
             raise ValueError(f"{self.name}: results must be >= 0 frames, got {results}")
         program = program if isinstance(program, Program) else Program.load(program)

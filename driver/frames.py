@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bitloom.golden.integers import integer
 from bitloom.hls_gen.design.headers import HEADER_WORDS, Words
 from bitloom.hls_gen.design.manifest import Manifest
 from bitloom.hls_gen.design.packets import cleared, frame_header, packets, pieces, renumber, transfers
@@ -106,6 +107,7 @@ class Frames:
         most = limit // (results if len(program.weights) else longest)
         if wanted is None:
             return max(1, min(most, BATCH_BYTES // longest))
+        wanted = integer(f"{program.name}: batch", wanted)
         if not 1 <= wanted <= most:
             raise ValueError(f"{program.name}: batch must be 1..{most} (DMA transfers), got {wanted}")
         return wanted

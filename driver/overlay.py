@@ -15,6 +15,7 @@ from typing import Any
 import pynq
 
 from .accelerator import Accelerator
+from .device import active_device
 from .errors import DeviceError
 
 
@@ -60,6 +61,7 @@ class BitloomOverlay(pynq.Overlay):  # type: ignore[misc]
     ) -> None:
         self._accelerator: Accelerator | None = None
         self._options = options
+        device = device or active_device(bitfile_name)
         super().__init__(str(bitfile_name), download=download, ignore_version=ignore_version, device=device)
         # help(overlay) shows this text alone, and pynq's names the cores
         self.__doc__ = f"{cleandoc(type(self).__doc__ or '')}\n\n{cleandoc(self.__doc__ or '')}"

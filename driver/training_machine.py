@@ -23,6 +23,7 @@ from bitloom.golden.discrete.machine.words import LayerState, first_words, read_
 from bitloom.hls_gen.design.training_manifest import TrainingManifest
 from bitloom.hls_gen.design.training_packets import program_packet, run_packet
 
+from .device import active_device
 from .registers import Registers
 from .training_link import TrainingLink
 
@@ -71,7 +72,7 @@ class TrainingMachine:
         timeout: float = 10.0,
     ) -> None:
         if isinstance(overlay, (str, Path)):
-            overlay = pynq.Overlay(str(overlay), device=device)
+            overlay = pynq.Overlay(str(overlay), device=device or active_device(overlay))
         path = Path(overlay.bitfile_name)
         if not isinstance(manifest, TrainingManifest):
             manifest = TrainingManifest.load(manifest or path.with_suffix(".manifest.json"))

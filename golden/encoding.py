@@ -86,8 +86,9 @@ class Encoding:
         Raises
         ------
         ValueError
-            If the array's dtype is no integer, or a value is not of the encoding.
+            If the array's dtype is no integer, it is a masked array, or a value is not of the encoding.
         """
+        refuse_masked(name, values)
         if not np.issubdtype(values.dtype, np.integer):
             raise ValueError(f"{name}: values must be integers, got dtype {values.dtype}")
         if values.size == 0:
@@ -102,6 +103,25 @@ class Encoding:
     def __str__(self) -> str:
         steps = " in steps of 2" if self.step == 2 else ""
         return f"{self.kind} {self.bits} bit ({self.low}..{self.high}{steps})"
+
+
+def refuse_masked(name: str, values: Array) -> None:
+    """Refuse a masked array: its smallest and its largest value leave out what is masked, but what computes takes it.
+
+    Parameters
+    ----------
+    name : str
+        What the values are, for the message.
+    values : array
+        Of any shape.
+
+    Raises
+    ------
+    ValueError
+        If it is a masked array, whether a value is masked or not.
+    """
+    if isinstance(values, np.ma.MaskedArray):
+        raise ValueError(f"{name}: values must not be masked, got a masked array: say its values with filled()")
 
 
 BIPOLAR = Encoding("bipolar", 1)

@@ -5,6 +5,8 @@ from typing import Any
 
 import numpy as np
 
+from .names import shown
+
 
 def plain(value: Any) -> Any:
     """``value`` with Python's integers and truth values in place of numpy's, in tuples and lists too; else as it is."""
@@ -13,6 +15,14 @@ def plain(value: Any) -> Any:
     if type(value) in (tuple, list):
         return type(value)(map(plain, value))
     return value
+
+
+def integer(what: str, value: object) -> int:
+    """A number as Python's integer; ValueError, which begins with ``what``, where it is none. True is none."""
+    number = plain(value)
+    if type(number) is not int:
+        raise ValueError(f"{what} must be an integer, got {shown(value)}")
+    return number
 
 
 def make_fields_plain(item: Any) -> None:

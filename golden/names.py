@@ -16,7 +16,7 @@ class                          whatever is printable, blanks too         1..100
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -118,6 +118,33 @@ def shown(value: object) -> str:
     """A value as a message shows it: on one line, printable, and not longer than SHOWN characters."""
     text = ascii(value) if not repr(value).isprintable() else repr(value)
     return text if len(text) <= SHOWN else f"{text[: SHOWN - 3]}..."
+
+
+def meant(name: str, known: Iterable[str]) -> str:
+    """The end of a message about an unknown name: the known name that it resembles, or nothing.
+
+    Parameters
+    ----------
+    name : str
+        What was given.
+    known : iterable of str
+        The names that there are.
+
+    Returns
+    -------
+    str
+        Such as ``; was digits-cnn meant?``, or empty.
+    """
+    from difflib import get_close_matches  # of errors alone
+
+    by_key = {_key(one): one for one in known}
+    found = get_close_matches(_key(name[:NAME_LENGTH]), by_key, n=1, cutoff=0.85)
+    return f"; was {by_key[found[0]]} meant?" if found else ""
+
+
+def _key(name: str) -> str:
+    """A name as it is compared: most are misspelt by capital letters, or by other characters between words."""
+    return re.sub(r"[-_. ]+", "-", name.lower())
 
 
 def check_path(what: str, path: object) -> None:

@@ -1,11 +1,12 @@
 """What the host does, as JSON: beside a model as ``NAME.host.json``, and in a program's file.
 
-    {"format": "bitloom host", "version": 1, "digest": "...", "input": {...}, "scores": {...}}
+    {"format": "bitloom host", "version": 2, "digest": "...", "input": {...}, "scores": {...}}
 """
 
 import json
 import os
 from collections.abc import Mapping
+from dataclasses import asdict
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -21,10 +22,10 @@ from bitloom.golden.network import Model
 from bitloom.golden.reading.file import foreign_reason, naming
 from bitloom.golden.reading.json_text import parse_json, read_json
 
-from .host import CLOSINGS, MOST, Host, Links
+from .host import CLOSINGS, MOST, Host, InputIntegers, Links
 
 FORMAT = "bitloom host"
-VERSION = 1
+VERSION = 2
 MOST_AXES = 8
 """Axes of an image in the file at most."""
 MOST_LINKS = 64
@@ -60,6 +61,7 @@ def to_bytes(host: Host) -> bytes:
             "reached": None if host.reached is None else host.reached.tolist(),
             "first": host.first,
             "stride": host.stride,
+            "integers": None if host.integers is None else asdict(host.integers),
         },
         "scores": {
             "chain": _plain(host.back),
@@ -126,8 +128,11 @@ def from_bytes(text: bytes, digest: str, source: Map, output: Map) -> Host:
 
 def _checked(data: Any, digest: str, source: Map, output: Map) -> Host:
     """A host of JSON data from anybody."""
-    if not isinstance(data, dict) or data.get("format") != FORMAT or data.get("version") != VERSION:
+    if not isinstance(data, dict) or data.get("format") != FORMAT:
         raise ValueError(f"must be a {FORMAT} file of version {VERSION}")
+    if data.get("version") != VERSION:
+        got = shown(data.get("version"))
+        raise ValueError(f"must be a {FORMAT} file of version {VERSION}, got version {got}: import the network again")
     if data.get("digest") != digest:
         raise ValueError(f"must belong to the model {digest[:12]}, got {shown(data.get('digest'))}")
     try:
@@ -164,6 +169,7 @@ def _host(data: Mapping[str, Any], source: Map, output: Map) -> Host:
         back=_links(scores["chain"], output.channels, "scores.chain"),
         output_order=_order(scores["order"], "scores.order", output),
         closing=_closing(scores["closing"]),
+        integers=_integers(given["integers"]),
     )
 
 
@@ -187,6 +193,19 @@ def _boundaries(given: Mapping[str, Any], channels: int) -> tuple[Array | None, 
     if reached.shape != boundaries.shape[1:]:
         raise ValueError("input.reached must have as many entries as input.boundaries have columns")
     return boundaries, reached
+
+
+def _integers(given: Any) -> InputIntegers | None:
+    """The integers that the file's input takes."""
+    if given is None:
+        return None
+    low, high, zero, scale = int(given["low"]), int(given["high"]), int(given["zero"]), float(given["scale"])
+    if not -MOST <= low <= zero <= high <= MOST or low == high:
+        rule = f"input.integers must have {-MOST} <= low <= zero <= high <= {MOST} and low < high"
+        raise ValueError(f"{rule}, got {shown(low)}, {shown(zero)}, {shown(high)}")
+    if not (np.isfinite(scale) and scale > 0):
+        raise ValueError(f"input.integers must have a finite scale above 0, got {shown(scale)}")
+    return InputIntegers(low=low, high=high, scale=scale, zero=zero)
 
 
 def _closing(words: Any) -> tuple[str, ...]:

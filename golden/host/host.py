@@ -2,6 +2,9 @@
 
     image --lines, clips--> real numbers --levels--> [network] --lines, clips--> scores --closing--> the file's output
 
+An image is what the file's input takes. Where that is integers, as in int8 TFLite files, `InputIntegers` says which
+real numbers the integers stand for.
+
 Both ends are chains of lines and clips, a channel, as floating-point numbers: the host computes in float64.
 """
 
@@ -10,13 +13,75 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bitloom.golden.encoding import Array
+from bitloom.golden.encoding import Array, refuse_masked
 
 MOST = 1 << 31
 """Beyond this no integer belongs to an input: floating-point numbers are cut to it before they become integers."""
 
 Links = tuple[tuple[str, Array, Array], ...]
 """("line", multiply, add) or ("clip", low, high), each with an array for all channels; clips may be infinite."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class InputIntegers:
+    """The integers that a file's input takes, and the real numbers that the integers stand for.
+
+    An integer stands for (integer - zero) * scale, as in an int8 TFLite file.
+
+    Attributes
+    ----------
+    low, high : int
+        The smallest and the largest integer, within -MOST..MOST.
+    scale : float
+        > 0. Where a file doesn't say what its integers stand for, the scale is 1 and zero is 0.
+    zero : int
+        The integer that stands for 0, low..high.
+    """
+
+    low: int
+    high: int
+    scale: float = 1.0
+    zero: int = 0
+
+    def of(self, numbers: Array) -> Array:
+        """Make int64 integers of real numbers: the nearest one, halves away from zero, and the ends for all beyond.
+
+        Rounding and saturation are those of TFLite's QUANTIZE.
+
+        Raises
+        ------
+        ValueError
+            If a number is not finite.
+        """
+        numbers = np.asarray(numbers, np.float64)
+        _check_finite(numbers)
+        steps = numbers / self.scale
+        rounded = np.copysign(np.floor(np.abs(steps) + 0.5), steps)
+        integers: Array = np.clip(rounded + self.zero, self.low, self.high).astype(np.int64)
+        return integers
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class RealRange:
+    """The real numbers that an input tells apart.
+
+    Attributes
+    ----------
+    low, high : (1,) or (channels,) float64
+        What the smallest and the largest value of the input stand for.
+    slack : (1,) or (channels,) float64
+        Half the distance of two neighbouring values, where the host knows it: a number that lies further outside of
+        low..high is clipped.
+    """
+
+    low: Array
+    high: Array
+    slack: Array
+
+    def clipped(self, numbers: Array) -> Array:
+        """Tell which of (..., channels) numbers are clipped: truth values of the same shape."""
+        outside: Array = (numbers < self.low - self.slack) | (numbers > self.high + self.slack)
+        return outside
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -45,6 +110,8 @@ class Host:
         The place of each score in the network's output map.
     closing : tuple of str
         What the file computes of the scores, words of CLOSINGS; it leaves their order as it is.
+    integers : InputIntegers or None
+        Of a file whose input takes integers: which ones, and what they stand for. None where it takes real numbers.
     """
 
     digest: str
@@ -58,14 +125,66 @@ class Host:
     back: Links
     output_order: Array
     closing: tuple[str, ...]
+    integers: InputIntegers | None = None
 
     def check_images(self, images: Array) -> None:
-        """Raise ValueError unless images are numbers in the file's shape, (N, *shape)."""
+        """Raise ValueError unless images are numbers of the file's kind in the file's shape, (N, *shape)."""
         if not isinstance(images, np.ndarray) or images.ndim == 0 or images.shape[1:] != self.shape:
             got = getattr(images, "shape", type(images).__name__)
             raise ValueError(f"images must have shape (N, {', '.join(map(str, self.shape))}), got {got}")
+        refuse_masked("images", images)
         if images.dtype.kind not in "biuf":
             raise ValueError(f"images must be numbers, got dtype {images.dtype}")
+        if self.integers is not None and images.dtype.kind == "f":
+            low, high = self.integers.low, self.integers.high
+            raise ValueError(f"images must be integers of {low}..{high}, as the file's input, got dtype {images.dtype}")
+
+    def as_file(self, numbers: Array) -> Array:
+        """Make images as the file takes them, of the real numbers that the network was trained on.
+
+        Parameters
+        ----------
+        numbers : (N, *shape) numbers
+
+        Returns
+        -------
+        (N, *shape)
+            Integers where the file's input takes integers (`InputIntegers.of`), else the numbers themselves.
+        """
+        refuse_masked("images", numbers)
+        return numbers if self.integers is None else self.integers.of(numbers)
+
+    def real_range(self) -> RealRange | None:
+        """Find the real numbers that the input tells apart; see `RealRange`.
+
+        Returns
+        -------
+        RealRange or None
+            None where the host doesn't say: the range has no end, or one boundary alone, as that of a binary input.
+        """
+        steps = 0
+        ends = [np.array([-np.inf]), np.array([np.inf])]
+        if self.boundaries is not None:
+            steps = self.boundaries.shape[1]
+            if steps < 2:
+                return None
+            first, last = self.boundaries[:, 0], self.boundaries[:, -1]
+            half = (last - first) / (steps - 1) / 2  # a value lies between two boundaries
+            ends = [first - half, last + half]
+        for kind, one, other in reversed(self.front):
+            if kind == "clip":
+                ends = [np.clip(end, one, other) for end in ends]
+            else:
+                with np.errstate(all="ignore"):
+                    ends = [(end - other) / one for end in ends]
+        if self.integers is not None:
+            i = self.integers
+            steps = steps or i.high - i.low
+            ends = [(np.clip(end, i.low, i.high) - i.zero) * i.scale for end in ends]
+        low, high = np.minimum(*ends), np.maximum(*ends)
+        if not np.isfinite([low, high]).all() or not (low < high).all():
+            return None
+        return RealRange(low=low, high=high, slack=(high - low) / (2 * steps) if steps else 0 * low)
 
     def to_input(self, images: Array, size: tuple[int, int, int]) -> Array:
         """Images as the file has them -> what the network reads.
@@ -89,8 +208,7 @@ class Host:
         placed = np.empty((len(images), self.order.size), np.float64)
         placed[:, self.order] = images.reshape(len(images), self.order.size)
         x = _through(self.front, placed.reshape(len(images), *size))
-        if not np.isfinite(x).all():
-            raise ValueError(f"images must give finite numbers, got {x[~np.isfinite(x)][0]}")
+        _check_finite(x)
         if self.boundaries is None or self.reached is None:
             values: Array = np.rint(np.clip(x, -MOST, MOST)).astype(np.int64) + self.first
             return values
@@ -144,6 +262,11 @@ class Host:
             if kind == "clip" or (multiply != multiply[0]).any() or multiply[0] <= 0 or (add != add[0]).any():
                 return False
         return np.array_equal(self.output_order, np.arange(self.output_order.size))
+
+
+def _check_finite(numbers: Array) -> None:
+    if not np.isfinite(numbers).all():
+        raise ValueError(f"images must give finite numbers, got {numbers[~np.isfinite(numbers)][0]}")
 
 
 def _softmax(x: Array) -> Array:

@@ -25,6 +25,7 @@ import numpy as np
 from bitloom.golden import packing
 from bitloom.golden.encoding import BIPOLAR, Array
 from bitloom.golden.graph import final, walk
+from bitloom.golden.integers import integer
 from bitloom.golden.layer import Layer, Map
 from bitloom.golden.layers.conv import Weighted
 from bitloom.golden.layers.dense import Dense
@@ -117,9 +118,9 @@ Forward = Callable[..., Array]
 def _batches(model: Model, images: Array, batch: int | None) -> Iterator[Iterator[Array]]:
     """For each batch: the layers' outputs, in the order of the layers and in the maps' value_dtype."""
     model.check_images(images)
-    if batch is not None and batch < 1:
-        raise ValueError(f"{model.network.name}: batch must be >= 1, got {batch}")
-    size = default_batch(model) if batch is None else batch
+    size = default_batch(model) if batch is None else integer(f"{model.network.name}: batch", batch)
+    if size < 1:
+        raise ValueError(f"{model.network.name}: batch must be >= 1, got {size}")
     network = model.network
     forwards = {layer.name: _forward(layer, network, model.arrays.get(layer.name, {})) for layer in network.layers}
     for start in range(0, len(images), size):

@@ -7,11 +7,12 @@ the same topologies get seeded weights (golden/zoo/bnn_pynq.py); `source` says w
 """
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from shlex import quote
 
 from bitloom.golden import file
-from bitloom.golden.names import shown
+from bitloom.golden.names import meant, shown
 from bitloom.golden.network import Model, Network
 from bitloom.golden.transform import Transform
 
@@ -102,22 +103,42 @@ def source(name: str) -> str:
     return f"trained, from {path.name}" if path.exists() else f"seeded weights: {path.name} is not in {path.parent}"
 
 
-def find(name: str) -> Model:
+def find(name: str, others: Iterable[str] = ()) -> Model:
     """A network that comes along, by one of `names`, or the model in a file, by the file's path (.npz).
+
+    Parameters
+    ----------
+    name : str
+    others : iterable of str
+        Further names that the caller takes, such as those of designs: a misspelt name may mean one of them.
 
     Raises
     ------
     OSError
         If there is no file.
     ValueError
-        If it is neither a network's name nor a model file.
+        If it is neither a network's name nor a model file; the message says which name was probably meant, or how a
+        file of another tool becomes a model file.
     """
-    return file.load(Path(name)) if Path(name).suffix == ".npz" else load(name)
+    if Path(name).suffix == ".npz":
+        return file.load(Path(name))
+    _check(name, others)
+    return load(name)
 
 
-def _check(name: str) -> None:
-    if name not in names():
+FOREIGN = (".onnx", ".tflite")
+"""Endings of files that ``bitloom import`` makes model files of."""
+
+
+def _check(name: str, others: Iterable[str] = ()) -> None:
+    if name in names():
+        return
+    if Path(name).suffix.lower() in FOREIGN:
         raise ValueError(
-            f"network: must be one of {', '.join(names())}, or a model file, <name>.npz (how to make one: "
-            f"docs/how-to/network.md), got {shown(name)}"
+            f"network: must be a model file, got {shown(name)}; import it first: bitloom import {quote(name)} "
+            f"--out {quote(f'{Path(name).stem}.npz')}"
         )
+    raise ValueError(
+        f"network: must be one of {', '.join(names())}, or a model file, <name>.npz (how to make one: "
+        f"docs/how-to/network.md), got {shown(name)}{meant(name, [*names(), *others])}"
+    )

@@ -141,10 +141,6 @@ class Program:
         ok = isinstance(images, np.ndarray) and images.ndim == 4 and images.shape[1:] == self.input.shape
         self.require(ok, f"images must have shape (N, {shape})", got)
         encoding = self.input.encoding
-        if np.issubdtype(images.dtype, np.integer) and encoding.step == 1 and images.size:
-            low, high = images.min(), images.max()
-            if encoding.low <= low and high <= encoding.high:
-                return  # the fast way to "yes"
         for i in range(0, max(len(images), 1), self._chunk):
             encoding.check(f"{self.name}: images", images[i : i + self._chunk])
 

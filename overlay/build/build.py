@@ -25,7 +25,7 @@ from typing import Any
 from bitloom.golden import file, zoo
 from bitloom.golden.host import file as host_file
 from bitloom.golden.host.host import Host
-from bitloom.golden.names import check_name, check_path
+from bitloom.golden.names import check_name, check_path, meant, shown
 from bitloom.golden.network import Model
 from bitloom.golden.reading.file import naming
 from bitloom.golden.reading.json_text import read_json
@@ -124,7 +124,9 @@ class Build:
     def _check(self, network: str) -> None:
         """ValueError unless the build has the network."""
         if network not in self.programs:
-            raise ValueError(f"{self.folder}: network must be one of {', '.join(self.programs)}, got {network!r}")
+            known = ", ".join(self.programs)
+            near = meant(network, self.programs)
+            raise ValueError(f"{self.folder}: network must be one of {known}, got {shown(network)}{near}")
 
 
 @dataclass(frozen=True, kw_only=True)

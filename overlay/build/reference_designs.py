@@ -4,6 +4,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from bitloom.golden import zoo as networks
+from bitloom.golden.names import meant, shown
 from bitloom.golden.network import Model
 from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.compiler.dataflow import Dataflow
@@ -222,7 +223,8 @@ def reference_design(name: str) -> ReferenceDesign:
         If there is none.
     """
     if name not in REFERENCE_DESIGNS:
-        raise ValueError(f"design: name must be one of {', '.join(REFERENCE_DESIGNS)}, got {name!r}")
+        known = ", ".join(REFERENCE_DESIGNS)
+        raise ValueError(f"design: name must be one of {known}, got {shown(name)}{meant(name, REFERENCE_DESIGNS)}")
     return REFERENCE_DESIGNS[name]
 
 

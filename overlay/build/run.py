@@ -19,6 +19,8 @@ from bitloom.overlay.virtual.board import activate
 from .build import Build
 from .images import check_frames
 
+OPERATIONS = {"binary": "xnor_operations", "integer": "multiplications"}
+"""Engine -> what its lanes compute."""
 Progress = Callable[[int, int], None]
 """Called with (done, all) while something runs."""
 
@@ -64,6 +66,10 @@ class Run:
         Wall-clock time to compile the model; next to nothing where the cache has it.
     design
         The hardware.
+    latency
+        Clock cycles of the first frame, where it ran alone; None where it didn't.
+    transfers
+        How many transfers the frames came in, that of the first one included.
     """
 
     program: Program
@@ -73,6 +79,8 @@ class Run:
     seconds: float
     build_seconds: float
     design: Design
+    latency: int | None = None
+    transfers: int = 1
 
     @property
     def frames(self) -> int:
@@ -90,14 +98,24 @@ class Run:
         return self.counters["cycles"] / self.frames
 
     @property
-    def utilisation(self) -> float:
-        """Beats that the busiest NPU needs at the least over the cycles that passed, 0..1."""
-        return self.program.ideal_cycles * self.frames / self.counters["cycles"]
+    def cycles_between_frames(self) -> float | None:
+        """Clock cycles from one result to the next within a transfer, which don't depend on how many frames ran.
+
+        A transfer takes the latency of its first frame, and so many cycles for each frame after it. None where the
+        latency isn't known, or each transfer has a single frame.
+        """
+        if self.latency is None or self.frames == self.transfers:
+            return None
+        return (self.counters["cycles"] - self.transfers * self.latency) / (self.frames - self.transfers)
 
     @property
-    def xnor_operations(self) -> int:
-        """Operations of all XNOR lanes in all frames: two inputs, one gate, one operation."""
-        lanes = [n.kfp * n.kgp if n.engine == "binary" else 0 for n in self.design.npus]
+    def utilisation(self) -> float:
+        """Beats that the busiest NPU needs at the least over the cycles that passed, 0..1."""
+        return self.program.ideal_cycles / (self.cycles_between_frames or self.cycles_per_frame)
+
+    def lane_operations(self, engine: str) -> int:
+        """Operations of all lanes of the NPUs of an engine in all frames: XNOR gates, or multiplications."""
+        lanes = [n.kfp * n.kgp if n.engine == engine else 0 for n in self.design.npus]
         return sum(count * self.counters[f"npu{n}_beats"] for n, count in enumerate(lanes))
 
     def report(self, labels: np.ndarray | None = None) -> dict[str, float]:
@@ -112,13 +130,20 @@ class Run:
         -------
         dict
             Figures by name. Counters of an NPU are given a frame, with its number where there are several NPUs.
+            Where the first frame ran alone there is its latency, and cycles a frame are those between frames. An
+            engine that the design doesn't have has no operations.
         """
+        latency, between = self.latency, self.cycles_between_frames
+        seconds, engines = self.seconds, {npu.engine for npu in self.design.npus}
         out: dict[str, float] = {
-            "frames": self.frames, "bit_exact_frames": self.bit_exact_frames, "seconds": self.seconds,
-            "cycles_per_frame": self.cycles_per_frame, "ideal_cycles_per_frame": self.program.ideal_cycles,
-            "utilisation": self.utilisation,
-            "simulated_cycles_per_second": self.counters["cycles"] / self.seconds,
-            "simulated_xnor_operations_per_second": self.xnor_operations / self.seconds,
+            "frames": self.frames, "transfers": self.transfers, "bit_exact_frames": self.bit_exact_frames,
+            "seconds": self.seconds,
+            **({"latency_cycles": latency} if latency is not None else {}),
+            "cycles_per_frame": self.cycles_per_frame if between is None else between,
+            "ideal_cycles_per_frame": self.program.ideal_cycles, "utilisation": self.utilisation,
+            "simulated_cycles_per_second": self.counters["cycles"] / seconds,
+            **{f"simulated_{name}_per_second": self.lane_operations(engine) / seconds
+               for engine, name in OPERATIONS.items() if engine in engines},
             "build_seconds": self.build_seconds,
         }  # fmt: skip
         alone = not any(key.startswith("npu1_") for key in self.counters)
@@ -139,6 +164,7 @@ def run(
     batch: int | None = None,
     conditions: Conditions = IDEAL,
     progress: Progress | None = None,
+    first_alone: bool = False,
 ) -> Run:
     """Run a network of a build on the virtual board, through the driver, and compute the same with golden.
 
@@ -156,6 +182,8 @@ def run(
         How the simulated streams behave, and whether a waveform is written.
     progress
         Called with (frames done, frames) after each transfer.
+    first_alone
+        Whether the first image has a transfer of its own, which tells the latency.
 
     Returns
     -------
@@ -185,14 +213,38 @@ def run(
             accelerator.clear_counters()
             start = time.perf_counter()
             with step(f"simulating {len(images):,} frames"):
-                outputs = accelerator.predict(images, batch, progress)
+                outputs, latency, transfers = _outputs(accelerator, images, batch, progress, first_alone)
             seconds, counters = time.perf_counter() - start, accelerator.counters()
     finally:
         board.close()
     check_cycles(program.name, [counters["cycles"]])
     with step(f"computing {len(images):,} frames with golden"):
         golden = packed.forward(model, images)
-    return Run(program, outputs, golden, counters, seconds, built, build.design)
+    return Run(program, outputs, golden, counters, seconds, built, build.design, latency, transfers)
+
+
+def _outputs(
+    accelerator: Accelerator, images: np.ndarray, batch: int | None, progress: Progress | None, first_alone: bool
+) -> tuple[np.ndarray, int | None, int]:
+    """The outputs of all images, the latency where the first one runs alone, and the number of transfers."""
+    count, transfers = len(images), 0
+
+    def told(before: int) -> Progress:
+        def tell(done: int, _: int) -> None:
+            nonlocal transfers
+            transfers += 1
+            if progress is not None:
+                progress(before + done, count)
+
+        return tell
+
+    if not first_alone:
+        outputs = accelerator.predict(images, batch, told(0))
+        return outputs, None, transfers
+    first = accelerator.predict(images[:1], 1, told(0))
+    latency = accelerator.counters()["cycles"]
+    outputs = np.concatenate([first, accelerator.predict(images[1:], batch, told(1))])
+    return outputs, latency, transfers
 
 
 def _opened(build: Build) -> Accelerator:

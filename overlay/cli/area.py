@@ -9,6 +9,7 @@ from bitloom.overlay.area.netlist import Resources
 from bitloom.overlay.area.synthesis import PATHS, Area, area
 
 from .design_of import design_of
+from .option_groups import GroupedCommand
 from .options import design_options
 from .progress import working
 from .show import dump, grid, json_option, one_line_errors
@@ -20,7 +21,7 @@ SHARE = 0.01
 """Modules with less than this share of the LUTs, and without block RAM and DSP, are left out of the table."""
 
 
-@click.command("area")
+@click.command("area", cls=GroupedCommand)
 @click.argument("source", metavar="DESIGN|NETWORK|FOLDER")
 @design_options
 @click.option("--paths", type=click.IntRange(0, PATHS), default=5, help="Longest paths to show.")

@@ -25,12 +25,13 @@ from bitloom.overlay.build.reference_designs import REFERENCE_DESIGNS, Reference
 from bitloom.overlay.explore.candidate import Candidate
 from bitloom.overlay.explore.estimate import estimate
 from bitloom.overlay.platform.board_file import find_board
-from bitloom.overlay.platform.boards import Board
+from bitloom.overlay.platform.boards import RESOURCES, Board, smallest_board
 from bitloom.overlay.platform.target import BoardTarget
 from bitloom.overlay.show.report.compiled import compiled
 from bitloom.overlay.study.lane_counts import lanes
 
 from .kept import tell_kept
+from .option_groups import GroupedCommand, option_group
 from .options import FILE, FOLDER, board_option, design_options, wanted_of
 from .progress import append_log, step_lines, working
 from .show import dump, json_option, one_line_errors, table
@@ -39,7 +40,7 @@ LOG = "build.log"
 """File of a build's folder that every build adds a part to: time, command, and its steps with their times."""
 
 
-@click.command("build")
+@click.command("build", cls=GroupedCommand)
 @click.argument("networks", metavar="NETWORK|DESIGN [NETWORK]...", nargs=-1, required=True)
 @click.option("--out", type=FOLDER, default=None, help="Folder of the build.  [default: build/NETWORK]")
 @design_options
@@ -48,11 +49,15 @@ LOG = "build.log"
 )
 @click.option("--foldings", type=FILE, help="Build what explore --save wrote there instead.")
 @click.option("--stream-weights", is_flag=True, help="Kernel memory for two layers; weights come with every frame.")
-@click.option(
-    "--arch", type=click.Choice(["zynqmp", "zynq"]), help="Processor of the simulated board.  [default: the board's]"
-)
-@board_option("Also sources for its bitstream.")
-@click.option("--clock-mhz", type=float, default=100.0, help="Clock of the device.")
+@option_group(
+    "Board",
+    board_option("Also sources for its bitstream."),
+    click.option("--clock-mhz", type=float, default=100.0, help="Clock of the device."),
+    click.option(
+        "--arch", type=click.Choice(["zynqmp", "zynq"]),
+        help="Processor of the simulated board.  [default: the board's]",
+    ),
+)  # fmt: skip
 @json_option
 @one_line_errors
 def build_command(
@@ -93,14 +98,12 @@ def build_command(
     tell_kept(made)
     _tell_what_stays(design, made)
     _tell_weight_copies(made, subject.models)
-    facts = _facts(subject, design, made, target)
+    facts = _facts(subject, design, made, target, clock_mhz)
     if as_json:
         dump(facts)
         return
-    table(
-        f"{subject.name}: {made.folder}",
-        {k: f"{v:,}" if isinstance(v, int) else str(v) for k, v in facts.items() if k != "npu"},
-    )
+    table(f"{subject.name}: {made.folder}", {**_hardware_rows(facts), **_board_rows(facts), **_speed_rows(facts)})
+    click.echo(f"next, every bit against golden: bitloom simulate {quote(str(made.folder))}")
     if target:
         click.echo(f"bitstream for {target.name}, on a machine with Vivado: make -C {quote(str(made.sources))}")
         _warn(design, target)
@@ -140,7 +143,7 @@ def _subject(names: tuple[str, ...], design: str | None, foldings: Path | None) 
         own = first if first != reference.network else None  # a network's design is where it begins, not what is asked
         found = _Subject(first, [*reference.models(), *rest], own, reference.network)
     else:
-        model = zoo.find(first)
+        model = zoo.find(first, REFERENCE_DESIGNS)
         found = _Subject(model.network.name, [model, *rest], design, first)
     together = [model.network.name for model in found.models]
     for name in together:
@@ -228,9 +231,12 @@ def _refuse(options: Mapping[str, Any]) -> None:
         raise ValueError(f"--foldings: the file says everything about the design, got {option} too")
 
 
-def _facts(subject: _Subject, design: Design, made: builds.Build, target: Board | None) -> dict[str, Any]:
-    """What is shown of the build."""
-    program = made.program(subject.model.network.name)
+def _facts(
+    subject: _Subject, design: Design, made: builds.Build, target: Board | None, clock_mhz: float
+) -> dict[str, Any]:
+    """What is shown of the build. Area is by the area model; cycles are beats, which is what no frame falls below."""
+    program, area = made.program(subject.model.network.name), estimate(design)
+    board = target or smallest_board(area)
     return {
         "folder": str(made.folder), "digest": made.digest, "weights": zoo.source(subject.weights),
         **(_parallelism(design.npus[0]) if len(design.npus) == 1 else {}), **lanes(design),
@@ -240,8 +246,43 @@ def _facts(subject: _Subject, design: Design, made: builds.Build, target: Board 
         ],
         "mapping": list(program.mapping),
         "ideal_cycles_per_frame": program.ideal_cycles, "parameter_words": int(program.parameters.size),
+        "clock_mhz": clock_mhz,
+        "networks": {name: made.program(name).ideal_cycles for name in made.programs},
+        "area": {"lut": area.lut + area.lutram, "ff": area.ff, "bram36": area.bram36, "dsp": area.dsp},
+        "share_of": {"board": board.name, **board.shares(area)},
         **({"board": target.name, "sources": str(made.sources)} if target else {}),
     }  # fmt: skip
+
+
+def _hardware_rows(facts: Mapping[str, Any]) -> dict[str, str]:
+    """What the hardware is, as rows of a table."""
+    shown = ("folder", "weights", "kfp", "kgp", "pfp", "ol", "planes", "npus", "lanes", "xnor_lanes", "mapping",
+             "parameter_words")  # fmt: skip
+    rows = {key.replace("_", " "): facts[key] for key in shown if key in facts}
+    return {
+        "digest": facts["digest"][:16],
+        **{key: f"{value:,}" if isinstance(value, int) else str(value) for key, value in rows.items()},
+    }
+
+
+def _board_rows(facts: Mapping[str, Any]) -> dict[str, str]:
+    """What the device takes of a board, as rows of a table: of the board that was given, else of the smallest one."""
+    shares = {key: share for key, share in facts["share_of"].items() if key in RESOURCES}
+    told = facts["share_of"]["board"]
+    if "board" not in facts:
+        told += ", the smallest that holds it" if max(shares.values()) <= 1 else ", the largest: too small"
+    area = {f"{name}, by formula": f"{facts['area'][key]:,g}, {shares[key]:.0%}" for key, name in RESOURCES.items()}
+    return {"board": told, **area, **({"sources": facts["sources"]} if "sources" in facts else {})}
+
+
+def _speed_rows(facts: Mapping[str, Any]) -> dict[str, str]:
+    """Cycles and frames a second of each network, as rows of a table."""
+    clock, rows = facts["clock_mhz"], {"clock": f"{facts['clock_mhz']:g} MHz"}
+    for network, cycles in facts["networks"].items():
+        whose = f"{network}: " if len(facts["networks"]) > 1 else ""
+        rows[f"{whose}cycles a frame, at least"] = f"{cycles:,}"
+        rows[f"{whose}frames a second, at most"] = f"{clock * 1e6 / cycles:,.0f}"
+    return rows
 
 
 def _parallelism(npu: Npu) -> dict[str, int]:

@@ -22,7 +22,7 @@ def design_of(source: str, options: Mapping[str, Any]) -> Design:
             raise ValueError(f"{source}: a build has its folding, give no options of it")
         return loaded(Path(source)).design
     name = reference_design(source).network if source in REFERENCE_DESIGNS else source
-    model = networks.find(name)
+    model = networks.find(name, REFERENCE_DESIGNS)
     named = source if source in REFERENCE_DESIGNS and source != name else None
     found = chosen_design(model, replace(wanted, design=named))
     models = found.models() if source in REFERENCE_DESIGNS else [model]

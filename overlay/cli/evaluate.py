@@ -1,7 +1,7 @@
 """The command evaluate: how often a network is right on labelled images, and how fast its hardware is."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,8 @@ from bitloom.overlay.build import build as builds
 from bitloom.overlay.build.chosen_design import chosen_design
 from bitloom.overlay.evaluation.data import labelled_images
 from bitloom.overlay.evaluation.hardware import FrameCycles, build_choices, cycles_by_flow, cycles_by_simulation
-from bitloom.overlay.evaluation.host_transform import HostTransform, transform_of
+from bitloom.overlay.evaluation.host_transform import HostTransform, fitting, transform_of
+from bitloom.overlay.evaluation.input_use import InputUse
 from bitloom.overlay.evaluation.labelled import LabelledImages
 from bitloom.overlay.evaluation.plot import plot_confusion
 from bitloom.overlay.evaluation.score import RULES, Score, as_counted, class_rule, classifier, evaluate, inputs
@@ -26,6 +27,7 @@ from bitloom.overlay.picture import check_plot
 from bitloom.overlay.show.report.gather import CLOCK_MHZ
 
 from .kept import loaded, model_of, tell_kept
+from .option_groups import GroupedCommand, option_group
 from .options import FILE, FOLDER, POSITIVE
 from .progress import bar, working
 from .show import dump, grid, json_option, one_line_errors, table
@@ -38,23 +40,31 @@ MOST_RECALLS = 20
 """Classes whose recall is shown; of more of them those with the lowest."""
 
 
-@click.command("evaluate")
+@click.command("evaluate", cls=GroupedCommand)
 @click.argument("net", metavar="NETWORK|FOLDER")
 @click.argument("data", required=False)
-@click.option("--labels", type=FILE, help="Labels of a file of images, .npy or IDX.  [default: where they usually are]")
-@click.option("--transform", help="How pixels become values of the input.  [default: the network's own; else none]")
-@click.option(
-    "--host", "host_file", type=FILE,
-    help="Host file of an imported network.  [default: beside the model, or in the build]",
+@option_group(
+    "Images",
+    click.option("--labels", type=FILE,
+                 help="Labels of a file of images, .npy or IDX.  [default: where they usually are]"),
+    click.option("--transform", help="How pixels become values of the input.  [default: the network's own; else none]"),
+    click.option(
+        "--host", "host_file", type=FILE,
+        help="Host file of an imported network.  [default: beside the model, or in the build]",
+    ),
+    click.option("--resize", is_flag=True, help="Bring pictures of a folder to the input's size, bilinearly."),
 )  # fmt: skip
-@click.option("--resize", is_flag=True, help="Bring pictures of a folder to the input's size, bilinearly.")
 @click.option("--class-rule", "class_rule_name", type=click.Choice(list(RULES)),
               help="How outputs tell the class.  [default: highest-set where they are single bits; else largest]")
 @click.option("--limit", type=click.IntRange(1), help="Images to take, the first ones.  [default: all]")
-@click.option("--network", help="Which network of the build in FOLDER.  [default: the first one]")
-@click.option("--hardware", type=click.IntRange(2), help="Images that also run on simulated hardware, the first ones.")
-@click.option("--clock-mhz", type=POSITIVE, default=CLOCK_MHZ, help="Clock for frames a second.")
-@click.option("--out", type=FOLDER, help="Folder for the build of --hardware.  [default: build/evaluate/NETWORK]")
+@option_group(
+    "Hardware",
+    click.option("--network", help="Which network of the build in FOLDER.  [default: the first one]"),
+    click.option("--hardware", type=click.IntRange(2),
+                 help="Images that also run on simulated hardware, the first ones."),
+    click.option("--clock-mhz", type=POSITIVE, default=CLOCK_MHZ, help="Clock for frames a second."),
+    click.option("--out", type=FOLDER, help="Folder for the build of --hardware.  [default: build/evaluate/NETWORK]"),
+)  # fmt: skip
 @click.option("--plot", "picture", type=FILE, help="Write a picture of the confusion matrix, .png or .svg.")
 @json_option
 @one_line_errors
@@ -82,7 +92,8 @@ def evaluate_command(
     simulated board too, and every bit is compared.
 
     A transform is none, or steps with commas between them: minus:128, shift:3, threshold:128, fixed:8. For what
-    bitloom import made it is host:1/255, where a pixel was divided by 255, or host.
+    bitloom import made it says which real number of the training a pixel stands for: host, the pixel itself;
+    host:1/255, the pixel divided by 255; host:2/255:-1, that from -1 to 1. The file's own scale and zero point follow.
     """
     if picture is not None:
         check_plot(picture)
@@ -99,6 +110,7 @@ def evaluate_command(
         classify = classifier(rule, subject.host)
         score = evaluate(subject.model, images, transform=pixels, classify=classify, limit=limit, progress=update)
         score = replace(score, classes=counted.classes or score.classes)
+    _tell_doubts(images, pixels, score.use)
     cycles = _simulated(subject, images, pixels, hardware) if hardware else _modelled(subject)
     if picture is not None:
         plot_confusion(picture, f"{subject.name}: {score.accuracy:.2%} of {score.images:,} images", score)
@@ -174,10 +186,27 @@ def _transform(subject: _Evaluated, text: str | None) -> Transform | HostTransfo
         return transform_of(text, subject.host)
     if subject.host is not None:
         raise ValueError(
-            f"{subject.name}: --transform must say what a pixel stands for, host:1/255 for 0..1, host where images "
-            "hold the numbers that the imported file was fed with, got none"
+            f"{subject.name}: --transform must say which real number a pixel stands for ({_proposal(subject.host)}), "
+            "got none"
         )
     return networks.TRANSFORMS.get(subject.name, Transform(NONE))
+
+
+def _proposal(host: Host) -> str:
+    """The transforms that a user may mean: those that fit the input's range where the host file tells it."""
+    real, fits = host.real_range(), fitting(host)
+    if real is None:
+        return "host: the pixel itself; host:1/255: pixels of 0..255 for 0..1"
+    takes = f"the input takes {real.low.min():.6g}..{real.high.max():.6g}"
+    return f"{takes}: {' or '.join(fits)} fits pixels of 0..255" if fits else f"{takes}: host:SCALE:OFFSET"
+
+
+def _tell_doubts(images: LabelledImages, pixels: Transform | HostTransform, use: InputUse | None) -> None:
+    """Say where the images use little of the input's range, or leave it: then the transform is probably wrong."""
+    fits = fitting(pixels.host) if isinstance(pixels, HostTransform) else ()
+    advice = f"; {' or '.join(fits)} fits pixels of 0..255" if fits and str(pixels) not in fits else ""
+    for doubt in use.doubts if use is not None else ():
+        click.echo(f"bitloom: warning: {images.name}: with transform {pixels} {doubt}{advice}", err=True)
 
 
 def _modelled(subject: _Evaluated) -> FrameCycles | str:
@@ -226,6 +255,7 @@ def _facts(score: Score) -> dict[str, Any]:
         "images": score.images, "right": score.right, "accuracy": score.accuracy, "interval": list(score.interval),
         "classes": list(score.classes), "recall": score.recall, "confused": confused,
         "confusion": score.confusion.tolist(),
+        "input": asdict(score.use) if score.use is not None else None,
     }  # fmt: skip
 
 

@@ -24,6 +24,7 @@ from bitloom.overlay.platform.boards import Board
 from bitloom.overlay.timing.design_clock import HOW, clock_figures
 
 from .found_designs import RESOURCES, number, show_front, show_npus
+from .option_groups import GroupedCommand, option_group
 from .options import FILE, board_option, map_order_option, stream_bits_option
 from .progress import bar, working
 from .show import dump, json_option, one_line_errors
@@ -37,36 +38,44 @@ _FROM = {
 """Where a clock comes from, as a text goes on behind its frequency."""
 
 
-@click.command("explore")
+@click.command("explore", cls=GroupedCommand)
 @click.argument("networks", metavar="NETWORK [NETWORK]...", nargs=-1, required=True)
-@board_option("Budget: all of this board's device, but for a margin of its LUTs.")
-@click.option(
-    "--margin", type=click.FloatRange(0),
-    help="LUTs kept free, in percent of the estimate.  [default: with --board, as much as it was off at most; else 0]",
+@option_group(
+    "Budget",
+    board_option("Budget: all of this board's device, but for a margin of its LUTs."),
+    click.option(
+        "--margin", type=click.FloatRange(0),
+        help="LUTs kept free, in percent of the estimate.  "
+        "[default: with --board, as much as it was off at most; else 0]",
+    ),
+    click.option("--lut", type=float, help="LUTs at most, those used as memory included."),
+    click.option("--bram", "bram36", type=float, help="Block RAM at most, in units of 36 Kbit."),
+    click.option("--dsp", type=float, help="DSP blocks at most."),
+    click.option("--lanes", type=float, help="Lanes at most."),
+    click.option("--cycles", type=float,
+                 help="Cycles a frame at most: the smallest design that keeps to it is chosen."),
+    click.option("--rate", type=float, help="Frames a second at least, instead of --cycles; with --clock-mhz."),
+    click.option("--clock-mhz", type=float, default=CLOCK_MHZ, help="Clock for --rate and for frames a second."),
+    click.option("--latency", type=float, help="Latency at most, in cycles."),
 )  # fmt: skip
-@click.option("--lut", type=float, help="LUTs at most, those used as memory included.")
-@click.option("--bram", "bram36", type=float, help="Block RAM at most, in units of 36 Kbit.")
-@click.option("--dsp", type=float, help="DSP blocks at most.")
-@click.option("--lanes", type=float, help="Lanes at most.")
-@click.option("--cycles", type=float, help="Cycles a frame at most: the smallest design that keeps to it is chosen.")
-@click.option("--rate", type=float, help="Frames a second at least, instead of --cycles; with --clock-mhz.")
-@click.option("--clock-mhz", type=float, default=CLOCK_MHZ, help="Clock for --rate and for frames a second.")
-@click.option("--latency", type=float, help="Latency at most, in cycles.")
-@stream_bits_option("64")
-@map_order_option(*MAP_ORDERS, default="both")
-@click.option(
-    "--streamed-weights", type=click.Choice(list(STREAMED_WEIGHTS)), default="auto",
-    help="Whether weights come with every frame; auto: in some designs, where block RAM lacks or that saves LUTs.",
+@option_group(
+    "Search",
+    stream_bits_option("64"),
+    map_order_option(*MAP_ORDERS, default="both"),
+    click.option(
+        "--streamed-weights", type=click.Choice(list(STREAMED_WEIGHTS)), default="auto",
+        help="Whether weights come with every frame; auto: in some designs, where block RAM lacks or that saves LUTs.",
+    ),
+    click.option("--points", type=click.IntRange(1), default=POINTS, help="Intervals of the sweep."),
+    click.option(
+        "--halvings",
+        type=click.IntRange(0),
+        default=HALVINGS,
+        help="How often to try between the fastest interval that fits and the next shorter one: more find more.",
+    ),
+    click.option("--jobs", type=click.IntRange(1), default=1, help="Processes at work."),
+    click.option("--scheduler", help="Address of a Dask scheduler whose workers do the jobs."),
 )  # fmt: skip
-@click.option("--points", type=click.IntRange(1), default=POINTS, help="Intervals of the sweep.")
-@click.option(
-    "--halvings",
-    type=click.IntRange(0),
-    default=HALVINGS,
-    help="How often to try between the fastest interval that fits and the next shorter one: more find more.",
-)
-@click.option("--jobs", type=click.IntRange(1), default=1, help="Processes at work.")
-@click.option("--scheduler", help="Address of a Dask scheduler whose workers do the jobs.")
 @click.option("--plot", "picture", type=FILE, help="Write a picture of the front, .png or .svg.")
 @click.option("--save", type=FILE, help="Write the chosen design's foldings, JSON.")
 @click.option("--synthesise", is_flag=True, help="Also the chosen design's area by Yosys, and clock (minutes).")

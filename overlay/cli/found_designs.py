@@ -8,14 +8,12 @@ from bitloom.hls_gen.design.npu import Npu
 from bitloom.overlay.explore.search import Explored
 from bitloom.overlay.explore.tries import Row
 from bitloom.overlay.explore.variations import setting_of
-from bitloom.overlay.platform.boards import Board
+from bitloom.overlay.platform.boards import RESOURCES, Board
 
 from .show import grid
 
 HEADER = ["", "topology", "lanes", "cycles a frame", "frames a second", "latency, cycles", "LUT", "as RAM", "BRAM36",
           "DSP", "map order"]  # fmt: skip
-RESOURCES = {"lut": "LUT", "ff": "FF", "bram36": "BRAM36", "dsp": "DSP"}
-"""What a board's device has, by the budget's name."""
 
 
 def show_front(name: str, found: Explored, on: Board | None, clock_mhz: float) -> None:

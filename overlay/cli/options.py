@@ -1,7 +1,7 @@
 """Options that several commands have, each said once."""
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import fields
 from math import inf, isnan
 from pathlib import Path
@@ -18,7 +18,7 @@ from bitloom.overlay.build.chosen_design import TOPOLOGIES, Wanted
 from bitloom.overlay.platform.board_file import is_board_file
 from bitloom.overlay.platform.boards import BOARDS
 
-Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+from .option_groups import Decorator, option_group, together
 
 
 class _GivenPath(click.Path):
@@ -80,17 +80,6 @@ POSITIVE = _Positive()
 """Type of an option that is a number above 0, such as a clock's frequency."""
 
 
-def together(*several: Decorator) -> Decorator:
-    """One decorator that adds all of ``several``; help shows their options in this order."""
-
-    def add(command: Callable[..., Any]) -> Callable[..., Any]:
-        for option in reversed(several):
-            command = option(command)
-        return command
-
-    return add
-
-
 def out_option(default: Path, help: str) -> Decorator:
     """``--out``, the folder that a command writes to."""
     return click.option("--out", type=FOLDER, default=default, help=help)
@@ -113,7 +102,8 @@ def _lut_products(ctx: click.Context, param: click.Parameter, given: tuple[str, 
     return tuple(one for one in LUT_PRODUCTS if one in given) or None
 
 
-folding_options = together(
+folding_options = option_group(
+    "Folding of the NPUs, by default the design's",
     click.option("--kfp", type=int, help="Input channels a PE takes in a cycle."),
     click.option("--kgp", type=int, help="PEs, kernels in parallel."),
     click.option("--pfp", type=int, help="Channels that the pool unit takes in a cycle."),
@@ -183,7 +173,8 @@ chunk_option = click.option(
 )  # fmt: skip
 """``--chunk``."""
 
-chain_options = together(
+chain_options = option_group(
+    "Several NPUs",
     click.option("--topology", type=click.Choice(list(TOPOLOGIES)), help="Join several NPUs of this folding."),
     click.option("--npus", type=int, help="How many, for --topology.  [default for a pipeline: one for each layer]"),
     click.option(
@@ -198,8 +189,9 @@ chain_options = together(
 """``--topology``, ``--npus``, ``--mapping``, ``--chunk``, ``--dataflow``: several NPUs, and how layers run on them."""
 
 design_options = together(
-    folding_options, chain_options, stream_bits_option(), map_order_option("auto", *ORDERS)
-)
+    folding_options, chain_options,
+    option_group("Streams", stream_bits_option(), map_order_option("auto", *ORDERS)),
+)  # fmt: skip
 """Everything that says what a design is."""
 FOLDING_NAMES = tuple(one.name for one in fields(Folding) if one.name != "stream_weights")
 """Fields of a folding; whether weights are streamed is said of the whole design."""

@@ -34,6 +34,14 @@ EXPECTED = (
 )
 
 
+PIPED_WIDTH = 80
+"""Characters of a line where output is no terminal, as far as wrapping between words allows it."""
+PROSE_WORDS = 6
+"""Words that a cell of figures has at most."""
+LONG_WORD = 16
+"""Characters that a word of a label has at least where it may be wrapped inside."""
+
+
 def json_option(command: Callable[..., Any]) -> Callable[..., Any]:
     """Adds ``--json``."""
     return click.option("--json", "as_json", is_flag=True, help="Print the result as JSON on standard output.")(command)
@@ -90,8 +98,10 @@ def grid(title: str, header: Sequence[str], rows: Sequence[Sequence[str]], label
     """Print rows under headings, on standard output.
 
     No cell is ever cut. Where the terminal is too narrow, headings are wrapped between words; where that is not enough,
-    the table is printed in several parts one below the other, each with the label columns. Output that is no terminal,
-    and for which COLUMNS is not set, has lines as long as the table needs.
+    the table is printed in several parts one below the other, each with the label columns. Words of labels that are
+    longer than LONG_WORD are wrapped inside where nothing else helps: names in files of others may be of any length.
+    Output that is no terminal, and for which COLUMNS is not set, has lines of PIPED_WIDTH characters where wrapping is
+    enough for that; else they are as long as the table needs, in one part.
 
     Parameters
     ----------
@@ -123,6 +133,11 @@ class _Column:
 
     heading: str
     cells: list[str]
+
+    @property
+    def is_prose(self) -> bool:
+        """Whether the cells are sentences, which are read from the left; figures stand at the right."""
+        return any(len(cell.split()) > PROSE_WORDS for cell in self.cells)
 
     @property
     def width(self) -> int:
@@ -172,22 +187,33 @@ def _parts(columns: list[_Column], labels: int, room: int | None) -> list[list[_
 def _widths(columns: list[_Column], labels: int, room: int | None) -> list[int]:
     """Width of each column: as wide as the room allows, and never less than its longest word.
 
-    Wrapped are, as far as the room needs it, headings, then values, then labels; labels only where that is enough.
+    Wrapped are, as far as the room needs it, headings, then values, then labels, then long words of labels; labels only
+    where that is enough. Without a limit columns are wrapped if that brings them to PIPED_WIDTH.
     """
     natural = [column.width for column in columns]
-    if room is None or _total(natural) <= room:
+    if room is None:
+        wrapped = _widths(columns, labels, PIPED_WIDTH)
+        return wrapped if _total(wrapped) <= PIPED_WIDTH else natural
+    if _total(natural) <= room:
         return natural
     headings = [column.width_wrapped_heading for column in columns]
     values = headings[:labels] + [column.width_wrapped for column in columns[labels:]]
     everything = [column.width_wrapped for column in columns]
-    least = next((widths for widths in (headings, values, everything) if _total(widths) <= room), values)
-    spare = max(0, room - _total(least))
-    widths = []
-    for most, width in zip(natural, least):
-        more = min(spare, most - width)
-        spare -= more
-        widths.append(width + more)
+    tried = (headings, values, everything, _folded(everything, labels, room))
+    least = next((widths for widths in tried if _total(widths) <= room), values)
+    widths = list(least)
+    for _ in range(max(0, room - _total(least))):  # to the column whose cells have most lines
+        widths[max(range(len(widths)), key=lambda k: natural[k] / widths[k] if natural[k] > widths[k] else 0)] += 1
     return widths
+
+
+def _folded(widths: list[int], labels: int, room: int) -> list[int]:
+    """The widths with label columns so narrow that the row fits the room, but none below LONG_WORD."""
+    found = list(widths)
+    for _ in range(_total(widths) - room):
+        widest = max(range(labels), key=lambda k: found[k])
+        found[widest] -= found[widest] > LONG_WORD
+    return found
 
 
 def _print_title(title: str) -> None:
@@ -199,7 +225,8 @@ def _print_columns(columns: list[_Column], labels: int, room: int | None, headin
     widths = _widths(columns, labels, room)
     out = Table(show_header=headings)
     for k, (column, width) in enumerate(zip(columns, widths)):
-        style, justify = ("bold", "left") if k < labels else (None, "right")
+        style = "bold" if k < labels else None
+        justify = "left" if k < labels or (headings and column.is_prose) else "right"
         out.add_column(Text(column.heading), width=width, style=style, justify=justify, overflow="fold")
     for row in zip(*(column.cells for column in columns)):
         out.add_row(*(Text(cell) for cell in row))

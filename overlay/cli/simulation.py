@@ -15,7 +15,14 @@ from .show import dump, table
 def simulated(made: builds.Build, model: Model, images: np.ndarray, **options: Any) -> Run:
     """Run ``images`` on the simulated board, behind a progress bar; ``options`` are those of ``run``."""
     with bar("building and running the simulation") as update:
-        return run(made, model, images, progress=update, **options)
+        return run(made, model, images, progress=update, first_alone=True, **options)
+
+
+OPERATION_WORDS = {
+    "simulated_xnor_operations_per_second": "XNOR operations",
+    "simulated_multiplications_per_second": "multiplications",
+}
+"""Rates in a report, in words."""
 
 
 def show_report(title: str, report: dict[str, float], as_json: bool) -> None:
@@ -23,6 +30,7 @@ def show_report(title: str, report: dict[str, float], as_json: bool) -> None:
     if as_json:
         dump(report)
         return
+    several = report["frames"] > report["transfers"]
     rows = {
         "frames": f"{report['frames']:,}",
         "bit-exact frames": f"{report['bit_exact_frames']:,}",
@@ -31,11 +39,16 @@ def show_report(title: str, report: dict[str, float], as_json: bool) -> None:
             for who in ("golden", "hardware")
             if f"accuracy_{who}" in report
         },
-        "cycles a frame": f"{report['cycles_per_frame']:,.1f}",
+        "latency of the first frame, cycles": f"{report['latency_cycles']:,}",
+        **({"cycles a frame, in a stream": f"{report['cycles_per_frame']:,.1f}"} if several else {}),
         "ideal beats a frame": f"{report['ideal_cycles_per_frame']:,}",
         "utilisation": f"{report['utilisation']:.2%}",
         "simulated cycles a second": f"{report['simulated_cycles_per_second']:,.0f}",
-        "simulated XNOR operations a second": f"{report['simulated_xnor_operations_per_second']:,.0f}",
+        **{
+            f"simulated {words} a second": f"{report[key]:,.0f}"
+            for key, words in OPERATION_WORDS.items()
+            if key in report
+        },
         "seconds a frame": f"{report['seconds'] / report['frames']:.3f}",
         "seconds to build the model": f"{report['build_seconds']:.1f}",
     }

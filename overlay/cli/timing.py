@@ -13,12 +13,13 @@ from bitloom.overlay.timing.estimate import GRADES, Estimate, estimate
 from bitloom.overlay.timing.routed import Routed, routed
 
 from .design_of import design_of
+from .option_groups import GroupedCommand
 from .options import design_options
 from .progress import working
 from .show import dump, grid, json_option, one_line_errors
 
 
-@click.command("timing")
+@click.command("timing", cls=GroupedCommand)
 @click.argument("source", metavar="DESIGN|NETWORK|FOLDER")
 @design_options
 @click.option("--grade", type=click.Choice(list(GRADES)), default="artix7-1", help="Family and grade of the estimate.")

@@ -10,7 +10,7 @@ from typing import Protocol
 
 import numpy as np
 
-from bitloom.golden.encoding import Array
+from bitloom.golden.encoding import Array, refuse_masked
 from bitloom.golden.names import shown
 from bitloom.golden.network import Network
 
@@ -112,6 +112,7 @@ def checked_labels(name: str, labels: Array, count: int, network: Network) -> Ar
     ValueError
         Unless they are ``count`` integers, each the number of an output of the network.
     """
+    refuse_masked(f"{name}: labels", labels)
     if labels.shape not in ((count,), (count, 1)):
         raise ValueError(f"{name}: labels must have shape ({count},), one for each image, got {labels.shape}")
     if labels.dtype.kind not in "iu":

@@ -15,6 +15,7 @@ from bitloom.golden.reading.file import naming
 from bitloom.golden.transform import Transform
 
 from .host_transform import HostTransform
+from .input_use import InputUse, InputWatch
 from .labelled import LabelledImages
 
 LARGEST, HIGHEST_SET, SCORES = "largest", "highest-set", "scores"
@@ -41,10 +42,13 @@ class Score:
         Name of each class; its number where it has none.
     confusion
         (classes, classes) int64: images of the class of the row that the network takes for that of the column.
+    use
+        What the images use of the network's input; None where nobody looked.
     """
 
     classes: tuple[str, ...]
     confusion: Array
+    use: InputUse | None = None
 
     @property
     def images(self) -> int:
@@ -165,8 +169,12 @@ def inputs(
     ValueError
         If a picture is damaged, or the transform gives values that the input can't have.
     """
-    pixels = data.pixels(begin, end)
-    with naming(data.name):
+    return values_of(data.pixels(begin, end), data.name, network, transform)
+
+
+def values_of(pixels: Array, name: str, network: Network, transform: Transform | HostTransform) -> Array:
+    """Pixels of the data ``name`` as values of the network's input, (N, H, W, C); ValueError as `inputs`."""
+    with naming(name):
         values = transform(pixels)
         network.input.encoding.check(f"images with transform {transform}", values)
     return values
@@ -213,11 +221,16 @@ def evaluate(
     count, outputs = limit or len(labels), network.output.channels
     size = max(1, min(MOST_IMAGES, MOST_VALUES // max(network.input.size, network.output.size)))
     confusion = np.zeros((outputs, outputs), np.int64)
+    hosted = isinstance(transform, HostTransform)
+    watch = InputWatch(network.input.encoding, transform.host.real_range() if hosted else None)
     for begin in range(0, count, size):
         end = min(begin + size, count)
-        found = classify(packed.forward(model, inputs(data, network, transform, begin, end)))
+        pixels = data.pixels(begin, end)
+        values = values_of(pixels, data.name, network, transform)
+        watch.see(values, transform.numbers(pixels) if hosted else None)
+        found = classify(packed.forward(model, values))
         np.add.at(confusion, (labels[begin:end], found), 1)
         if progress is not None:
             progress(end, count)
     names = network.classes or data.classes or tuple(str(number) for number in range(outputs))
-    return Score(names, confusion)
+    return Score(names, confusion, watch.use())

@@ -9,6 +9,7 @@ Case ``n`` of a seed is always the same one. So a campaign can be stopped and re
 
 import json
 import re
+import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
@@ -186,7 +187,7 @@ def _object(path: Path, what: str, form: str) -> dict[str, Any]:
 def run_campaign(
     name: str,
     out: Path,
-    more: Callable[[int], bool],
+    more: Callable[[int], int],
     *,
     seed: int | None = None,
     workers: Workers | None = None,
@@ -201,7 +202,7 @@ def run_campaign(
     out
         Its folder.
     more
-        Asked before each batch: whether to do more, after so many cases.
+        Asked before each batch: how many more cases to do at most, after so many; 0 ends the campaign.
     seed
         Of a new campaign, >= 0; None goes on with the one in ``out``.
     workers
@@ -224,9 +225,9 @@ def run_campaign(
 
     def batches() -> Iterator[Batch]:
         at = state.cases
-        while more(at):
-            yield Batch(name, state.seed, at, size)
-            at += size
+        while count := min(size, more(at)):
+            yield Batch(name, state.seed, at, count)
+            at += count
 
     _save(out, state)
     for ends, found in (workers or Workers()).stream(run_batch, batches()):
@@ -235,17 +236,23 @@ def run_campaign(
             about = {"campaign": name, "found": finding.what, "seed": state.seed, "number": finding.number}
             _write(path, {"format": CASE_FORMAT, "version": VERSION, **about, "case": finding.case})
             state.found.append(path.name)
-        state.cases += size
+        state.cases += sum(ends.values())
         state.ends += ends
         _save(out, state)
         progress(state)
     return state
 
 
-def until(cases: int | None, minutes: float | None) -> Callable[[int], bool]:
-    """Whether to do more cases, for ``run_campaign``: up to so many, for so long; whichever ends first."""
+def until(cases: int | None, minutes: float | None) -> Callable[[int], int]:
+    """How many more cases to do, for ``run_campaign``: up to so many, for so long; whichever ends first."""
     end = None if minutes is None else time.monotonic() + 60 * minutes
-    return lambda done: (cases is None or done < cases) and (end is None or time.monotonic() < end)
+
+    def more(done: int) -> int:
+        if end is not None and time.monotonic() >= end:
+            return 0
+        return sys.maxsize if cases is None else max(0, cases - done)
+
+    return more
 
 
 def read_progress(out: Path, name: str) -> CampaignState:

@@ -43,13 +43,14 @@ def rows(imported: Imported) -> list[list[str]]:
     owner = {node: built for built in imported.emitted.built for node in built.nodes}
     on_the_way = {operation.name for operation in imported.cut.chain}
     rewritten = {operation.name for operation in imported.operations.operations}
-    out = []
+    out, behind = [], False
     for node in imported.source.nodes:
         built = owner.get(node.name)
+        behind = behind or built is not None
         if built is not None:
             became, how = ", ".join(built.layers), _how(node.op, built)
         elif node.name in on_the_way:
-            became, how = "host", _host_how(imported, node.op)
+            became, how = "host", "after the accelerator" if behind else "before the accelerator"
         elif node.name in rewritten:
             became, how = "nothing", "the output doesn't depend on it"
         else:
@@ -58,16 +59,12 @@ def rows(imported: Imported) -> list[list[str]]:
     return out
 
 
-def _host_how(imported: Imported, op: str) -> str:
-    return "after the accelerator" if op in imported.cut.closing else "before the accelerator"
-
-
 def _how(op: str, built: Built) -> str:
     """What a node is in the layers that it became."""
     if op in WEIGHTED:
         low, high = built.range
         share = f", {built.used:.0%} of them not 0" if built.used < 0.5 else ""
-        return f"weights {built.weights}{share}, sums {low:,}..{high:,}, {built.engine} engine"
+        return f"weights {built.weights}{share}, sums {low:,} .. {high:,}, {built.engine} engine"
     if op in ("Reshape", "Flatten", "Transpose", "Squeeze", "Unsqueeze"):
         return "an order of values, which the weights follow"
     if not built.made:

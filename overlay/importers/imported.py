@@ -11,7 +11,7 @@ import numpy as np
 
 from bitloom.golden.encoding import Encoding
 from bitloom.golden.file import model_digest
-from bitloom.golden.host.host import Host
+from bitloom.golden.host.host import MOST, Host, InputIntegers
 from bitloom.golden.names import NAME_LENGTH, shown
 from bitloom.golden.network import Model
 from bitloom.hls_gen.compiler.lowering import check_engines
@@ -22,12 +22,13 @@ from .choose import EngineChoice, choices
 from .cut import cut, quantises_input
 from .emit import Emitted, emit
 from .host import links
+from .integer_types import integer_ends
 from .joined import join
 from .onnx_file import read_onnx
 from .operation_graph import OperationGraph
 from .rationals import floats
 from .sections import Cut, Quantised
-from .source import SourceGraph
+from .source import SourceGraph, SourceInput
 from .tflite_file import ENDING, is_tflite, read_tflite
 from .ways import is_chain
 
@@ -249,7 +250,8 @@ def _host(made: Cut, choice: EngineChoice, emitted: Emitted, source: SourceGraph
     elif integers:
         level = (np.array([1 / quantised.step], object), np.array([-quantised.base / quantised.step], object))
         multiply, add = (np.full(made.size[2], float(value[0] * held.stride)) for value in level)
-        front = (("line", multiply, add),)
+        ends = np.zeros(made.size[2]), np.full(made.size[2], float(quantised.levels * held.stride))
+        front = (("line", multiply, add), ("clip", *ends))
     return Host(
         digest=model_digest(emitted.model),
         shape=source.source.shape[1:],
@@ -262,7 +264,17 @@ def _host(made: Cut, choice: EngineChoice, emitted: Emitted, source: SourceGraph
         back=links(emitted.scores, emitted.model.network.output.channels),
         output_order=made.output_order,
         closing=made.closing,
+        integers=_integers(source.source),
     )
+
+
+def _integers(source: SourceInput) -> InputIntegers | None:
+    """The integers that a file's input takes, and what they stand for; None where it takes real numbers."""
+    ends = integer_ends(source.dtype)
+    if ends is None:
+        return None
+    low, high = max(ends[0], -MOST), min(ends[1], MOST)
+    return InputIntegers(low=low, high=high, scale=source.scale, zero=source.zero)
 
 
 def network_name(path: str | os.PathLike[str]) -> str:

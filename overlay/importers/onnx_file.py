@@ -4,6 +4,7 @@ import math
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from bitloom.golden.reading.file import foreign_reason, naming, read_file
 
 from .class_names import labels_of_metadata
 from .errors import printable
-from .integer_types import is_number
+from .integer_types import is_number, plain
 from .source import (
     MOST_AXES,
     MOST_BYTES,
@@ -120,7 +121,22 @@ def _graph(message: Any, tensors: "_Tensors") -> SourceGraph:
         labels=labels_of_metadata((entry.key, entry.value) for entry in message.metadata_props),
     )
     made.check()
-    return made
+    return replace(made, source=_quantised(made))
+
+
+DEQUANTISE = ("DequantizeLinear", "QLinearConv", "QLinearMatMul", "QGemm")
+"""Operators that read a map of integers together with its scale and its zero point, inputs 0 to 2."""
+
+
+def _quantised(graph: SourceGraph) -> SourceInput:
+    """The input, with the scale and the zero point that the nodes which read its integers have for it."""
+    source = graph.source
+    for node in graph.nodes:
+        if node.op in DEQUANTISE and node.inputs[0] == source.name and len(node.inputs) > 1:
+            scale = graph.constants.get(node.inputs[1], np.zeros(0))
+            zero = graph.constants.get(node.inputs[2]) if len(node.inputs) > 2 else None
+            return source.quantised(plain(scale), np.zeros(1) if zero is None else plain(zero))
+    return source
 
 
 def _check_texts(graph: Any) -> None:

@@ -1,7 +1,7 @@
 """The source graph: what a file says, in the words of ONNX, before anything is rewritten."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -9,6 +9,7 @@ import numpy as np
 from bitloom.golden.encoding import Array
 
 from .errors import printable
+from .integer_types import integer_ends
 
 Shape = tuple[int, ...]
 
@@ -69,11 +70,31 @@ class SourceInput:
     shape : tuple of int
         With the number of images, which is 1, in front.
     dtype : numpy dtype
+    scale, zero : float, int
+        Of integers: what they stand for in the real numbers that the network was trained on, (integer - zero) * scale.
+        1 and 0 where the file doesn't say it.
     """
 
     name: str
     shape: tuple[int, ...]
     dtype: "np.dtype[Any]"
+    scale: float = 1.0
+    zero: int = 0
+
+    def quantised(self, scale: Array, zero: Array) -> "SourceInput":
+        """The same input, with the scale and the zero point of its integers where the file says one of each.
+
+        Parameters
+        ----------
+        scale, zero : array of numbers
+        """
+        ends = integer_ends(self.dtype)
+        if ends is None or scale.size != 1 or zero.size != 1:
+            return self
+        one, offset = float(scale.ravel()[0]), int(zero.ravel()[0])
+        if not (np.isfinite(one) and one > 0 and ends[0] <= offset <= ends[1]):
+            return self
+        return replace(self, scale=one, zero=offset)
 
 
 @dataclass(frozen=True)

@@ -132,7 +132,8 @@ class _Graph:
         shape = check_shape(what, tensor.shape)
         if len(shape) < 2 or shape[0] != 1:
             raise ValueError(f"{what}: must be one image, shape (1, ...), got {shape}")
-        return SourceInput(name=self._names[number], shape=shape, dtype=np.dtype(DTYPES[tensor.kind]))
+        found = SourceInput(name=self._names[number], shape=shape, dtype=np.dtype(DTYPES[tensor.kind]))
+        return found.quantised(tensor.scale, tensor.zero)
 
     def _name(self, number: int) -> str:
         """A tensor's name; that of the result which it only converts, if it does."""

@@ -13,6 +13,8 @@ from bitloom.overlay.area.netlist import Resources
 FAMILIES = {"xc7z": "zynq", "xczu": "zynqmp", "xck": "zynqmp"}
 """Family of processors by how a device's name begins: Zynq-7000, Zynq UltraScale+, and Kria's modules of the latter."""
 
+RESOURCES = {"lut": "LUT", "ff": "FF", "bram36": "BRAM36", "dsp": "DSP"}
+"""What a board's device has: the name of the field, and what tables call it."""
 
 _PART = re.compile(
     rf"(({'|'.join(FAMILIES)})[0-9]\w{{0,8}}?)-?([a-z]{{3,4}}[0-9]{{2,4}})(-\w{{1,4}}(?:-[a-z])?)", re.ASCII
@@ -80,14 +82,18 @@ class Board:
         assert found is not None
         return FAMILIES[found[2]]
 
+    def shares(self, area: Resources) -> dict[str, float]:
+        """What a design of that area takes of each of RESOURCES, 1 for all of it; LUT RAM is counted as LUTs."""
+        return {
+            "lut": (area.lut + area.lutram) / self.lut,
+            "ff": area.ff / self.ff,
+            "bram36": area.bram36 / self.bram36,
+            "dsp": area.dsp / self.dsp,
+        }
+
     def holds(self, area: Resources) -> bool:
         """Whether a design of that area fits, LUT RAM counted as LUTs."""
-        return (
-            area.lut + area.lutram <= self.lut
-            and area.ff <= self.ff
-            and area.bram36 <= self.bram36
-            and area.dsp <= self.dsp
-        )
+        return max(self.shares(area).values()) <= 1
 
 
 STORE = "https://github.com/Xilinx/XilinxBoardStore"
@@ -109,6 +115,12 @@ _ALL = (
           board_part="xilinx.com:zcu104:part0", board_files=STORE),
 )  # fmt: skip
 BOARDS = {board.name: board for board in _ALL}
+
+
+def smallest_board(area: Resources) -> Board:
+    """The first board, by LUTs, that holds a design of that area; the one with most LUTs where none holds it."""
+    by_size = sorted(_ALL, key=lambda one: one.lut)
+    return next((one for one in by_size if one.holds(area)), by_size[-1])
 
 
 def board(name: str) -> Board:

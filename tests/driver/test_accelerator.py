@@ -90,6 +90,10 @@ def test_transfers_fit_the_dma(bench):
             accelerator.predict(bench.images, batch=3)
         with value_error("dense: batch must be 1..2 (DMA transfers), got 0"):
             accelerator.predict(bench.images, batch=0)
+        for batch in (1.5, True, "2"):
+            with value_error(f"dense: batch must be an integer, got {batch!r}"):
+                accelerator.predict(bench.images, batch=batch)
+        accelerator.predict(bench.images, batch=np.int64(2))
     assert max(bench.device.dma.sizes) <= 60
 
 

@@ -8,11 +8,13 @@ import re
 import numpy as np
 import pynq
 import pytest
+from pynq.pl_server.device import Device
 
 from bitloom.driver.accelerator import Accelerator
 from bitloom.driver.errors import DesignMismatch, DeviceError
 from bitloom.driver.link import Core
 from bitloom.driver.overlay import BitloomOverlay
+from bitloom.driver.training_machine import TrainingMachine
 from tests.cases import random_images
 
 from . import design
@@ -166,3 +168,17 @@ def test_another_version_of_the_core(bench):
         overlay = bench.overlay(download=False)
     assert not isinstance(overlay.npu_0, Core)
     assert isinstance(bench.overlay(download=False, ignore_version=True).npu_0, Core)
+
+
+@pytest.mark.parametrize("kind", [BitloomOverlay, Accelerator, TrainingMachine])
+def test_without_a_board(kind, bench, monkeypatch):
+    """On a PC, before a virtual board was made; pynq says "No Devices Found"."""
+    monkeypatch.delattr(Device, "_active_device", raising=False)
+    monkeypatch.delattr(Device, "_devices", raising=False)
+    monkeypatch.setattr(type(Device), "_subclasses", {})
+    with pytest.raises(DeviceError) as error:
+        kind(str(bench.path))
+    assert str(error.value) == (
+        f"{bench.path.stem}: a PYNQ board must be there, got none; for a virtual board say first: "
+        "from bitloom.overlay.virtual.board import activate; activate()"
+    )

@@ -60,6 +60,8 @@ def test_it_lasts_until_the_next_load(bench):
     accelerator.load(bench.program, results=3)
     with raises(ValueError, "fake: results must be >= 0 frames, got -1"):
         accelerator.load(bench.program, results=-1)
+    with raises(ValueError, "fake: results must be an integer, got 2.5"):
+        accelerator.load(bench.program, results=2.5)
     assert accelerator.results.size == 3 * bench.program.result_words
     accelerator.close()
     assert accelerator.results is None

@@ -4,6 +4,8 @@ import pytest
 from bitloom.golden.encoding import BIPOLAR, TERNARY, Encoding, bipolar, signed, signed_bits, unsigned
 from tests.errors import value_error
 
+MASKED = "values must not be masked, got a masked array: say its values with filled()"
+
 
 @pytest.mark.parametrize(
     ("encoding", "values"),
@@ -42,6 +44,8 @@ def test_signed_bits(low, high, bits):
         (lambda: bipolar(1.0), "encoding bipolar: bits must be 1..62, got 1.0"),
         (lambda: Encoding("ternary", 3), "encoding ternary: bits must be 2, got 3"),
         (lambda: BIPOLAR.check("x", np.ones(2)), "x: values must be integers, got dtype float64"),
+        (lambda: unsigned(5).check("x", np.ma.masked_greater([3, 99], 31)), f"x: {MASKED}"),
+        (lambda: unsigned(5).check("x", np.ma.array([3, 9])), f"x: {MASKED}"),
         (lambda: BIPOLAR.check("x", np.ones(2, bool)), "x: values must be integers, got dtype bool"),
         (
             lambda: signed(8).check("x", np.array([2**64 - 1], np.uint64)),

@@ -1,5 +1,6 @@
 """A loaded model: the part that the access to its streams and the access to its registers share."""
 
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -27,14 +28,19 @@ class RunningModel:
         self.registers = list(registers)
         self._per_word = stream_bits // 32
         self._call = load(library)
-        self._model = self._call.new()
+        self._model, self._process = self._call.new(), os.getpid()
         self._fst: Path | None = None  # the waveform, where it is of that kind
 
     def close(self) -> None:
         """End the model and close its waveform. Nothing else may be called afterwards.
 
+        A process that was forked from the one that made the model only forgets its copy: Verilator would wait for
+        threads that a fork doesn't copy, and the waveform's file is the other process'.
+
         ProtocolError if not all of the waveform can be written.
         """
+        if self._model and os.getpid() != self._process:
+            self._model = None
         if self._model:
             try:
                 self._end_waveform()

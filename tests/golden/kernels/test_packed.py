@@ -163,3 +163,5 @@ def test_images_and_batch_are_checked():
         packed.forward(model, np.ones((1, 1), np.int8))
     with value_error("fan_in_1: batch must be >= 1, got 0"):
         packed.forward(model, np.ones((1, 1, 1, 1), np.int8), batch=0)
+    with value_error("fan_in_1: batch must be an integer, got 1.5"):
+        packed.forward(model, np.ones((1, 1, 1, 1), np.int8), batch=1.5)

@@ -74,6 +74,11 @@ def test_pack_no_images():
         (signed(8), np.zeros((1, 2, 5, 3), int), "images must have shape (N, 2, 3, 5), got (1, 2, 5, 3)"),
         (signed(8), [1], "images must have shape (N, 2, 3, 5), got list"),
         (signed(8), np.zeros((1, 2, 3, 5)), "images: values must be integers, got dtype float64"),
+        (
+            signed(8),
+            np.ma.masked_array(np.full((1, 2, 3, 5), 128), True),
+            "images: values must not be masked, got a masked array: say its values with filled()",
+        ),
         (signed(8), np.full((1, 2, 3, 5), 128), "images: values must be signed 8 bit (-128..127), got 128"),
         (signed(8), np.full((1, 2, 3, 5), 200, np.uint8), "images: values must be signed 8 bit (-128..127), got 200"),
         (unsigned(8), np.full((1, 2, 3, 5), -1, np.int8), "images: values must be unsigned 8 bit (0..255), got -1"),

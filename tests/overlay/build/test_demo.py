@@ -11,8 +11,8 @@ from bitloom.golden.network import Model
 from bitloom.golden.zoo import digits
 from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.overlay.build import build as builds
-from bitloom.overlay.build.reference_designs import DIGITS
-from bitloom.overlay.build.run import Conditions, run
+from bitloom.overlay.build.reference_designs import DIGITS, reference_design
+from bitloom.overlay.build.run import Conditions, Run, run
 from tests.errors import value_error
 
 
@@ -38,6 +38,36 @@ def test_all_test_images_are_bit_exact_and_cycles_are_as_stated(model: Model, ma
     waits = sum(count for key, count in done.counters.items() if key.startswith("npu0_"))
     assert waits == done.counters["cycles"]
     assert done.cycles_per_frame < 1.01 * 1346
+
+
+@pytest.mark.parametrize(("frames", "batch", "transfers"), [(3, None, 2), (12, None, 2), (13, 4, 4)])
+def test_cycles_do_not_hang_on_the_number_of_frames(model: Model, made: builds.Build, frames, batch, transfers) -> None:
+    """The first frame alone gives the latency; what comes after it in a transfer, the cycles between frames."""
+    done = run(made, model, digits.load_digits().test_images[:frames], batch=batch, first_alone=True)
+    assert (done.bit_exact_frames, done.transfers) == (frames, transfers)
+    assert (done.latency, done.cycles_between_frames) == (1_378, 1_358)
+    report = done.report()
+    assert (report["latency_cycles"], report["cycles_per_frame"]) == (done.latency, 1_358)
+    assert report["utilisation"] == 1_346 / 1_358
+    assert report["simulated_xnor_operations_per_second"] > 0
+    assert "simulated_multiplications_per_second" not in report
+
+
+def test_one_frame_has_a_latency_alone(model: Model, made: builds.Build) -> None:
+    done = run(made, model, digits.load_digits().test_images[:1], first_alone=True)
+    assert (done.latency, done.transfers, done.cycles_between_frames) == (done.counters["cycles"], 1, None)
+
+
+def test_integers_are_multiplied(tmp_path: Path) -> None:
+    """A design without an XNOR gate has no such operations: their number was 0."""
+    model = networks.load("cifar-quick-int8")
+    design = reference_design("cifar-quick-int8")
+    small = builds.build(tmp_path, design.design("small", [model]), [model], choices=design.choices)
+    counters = {"cycles": 1000, "npu0_beats": 500}
+    outputs = np.zeros((2, 1, 1, 10), int)
+    report = Run(small.program("cifar-quick-int8"), outputs, outputs, counters, 2.0, 0.0, small.design).report()
+    assert report["simulated_multiplications_per_second"] == 500 * 64 / 2
+    assert "simulated_xnor_operations_per_second" not in report
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2])

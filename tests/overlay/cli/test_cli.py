@@ -1,9 +1,11 @@
 """The command line: what people and scripts see."""
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
+import click
 import numpy as np
 import pytest
 from click.testing import CliRunner, Result
@@ -12,10 +14,13 @@ from bitloom.golden import file
 from bitloom.golden import zoo as networks
 from bitloom.golden.network import Model
 from bitloom.golden.zoo import digits
+from bitloom.overlay.area.netlist import Resources
 from bitloom.overlay.build import build as builds
 from bitloom.overlay.build.reference_designs import DIGITS, REFERENCE_DESIGNS, ReferenceDesign
 from bitloom.overlay.cli.group import bitloom
+from bitloom.overlay.explore.estimate import estimate
 from tests.errors import OR_A_FILE
+from tests.printed import row
 
 REPORT_KEYS = {
     "frames", "bit_exact_frames", "accuracy_golden", "accuracy_hardware", "cycles_per_frame", "ideal_cycles_per_frame",
@@ -37,6 +42,27 @@ def test_help(command: str) -> None:
     assert result.exit_code == 0
     assert "--json" in result.stdout
     assert max(map(len, result.stdout.splitlines())) <= 60
+
+
+GROUPS = {
+    "build": ["Options", "Folding of the NPUs, by default the design's", "Several NPUs", "Streams", "Board"],
+    "area": ["Options", "Folding of the NPUs, by default the design's", "Several NPUs", "Streams"],
+    "timing": ["Options", "Folding of the NPUs, by default the design's", "Several NPUs", "Streams"],
+    "explore": ["Options", "Budget", "Search"],
+    "evaluate": ["Options", "Images", "Hardware"],
+    "train": ["Options", "Network", "Training", "Results"],
+    "learn": ["Options", "Training", "Results", "Training machine"],
+}
+
+
+@pytest.mark.parametrize("command", GROUPS)
+def test_help_has_options_in_groups(command: str) -> None:
+    """Every option stands in one of them, once."""
+    text = call(command, "--help").stdout
+    assert re.findall(r"(?m)^(\S.*):$", text) == GROUPS[command]
+    options = [one for one in bitloom.commands[command].params if isinstance(one, click.Option)]
+    told = [words.split()[0].rstrip(",") for words in re.findall(r"(?m)^  (-.*)$", text)]
+    assert sorted(told) == sorted([*(min(one.opts, key=len) for one in options), "-h"])
 
 
 @pytest.mark.parametrize("group", [[], ["bench"]], ids=["bitloom", "bench"])
@@ -91,6 +117,38 @@ def test_build_and_simulate(tmp_path: Path) -> None:
     expected = networks.load("digits-cnn").forward(images[:4])
     np.testing.assert_array_equal(np.load(tmp_path / "out.npy"), expected)
     assert (tmp_path / "new" / "wave.vcd").stat().st_size > 10_000
+
+
+def test_what_a_build_ends_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a user wants to know: the board it fits, what it takes of that, how fast it is, and what comes next."""
+    monkeypatch.chdir(tmp_path)
+    made = call("build", "digits-cnn", "--out", "a folder", "--clock-mhz", "50")
+    assert max(map(len, made.stdout.splitlines()[1:-1])) <= 80
+    area = estimate(builds.load(tmp_path / "a folder").design)
+    wanted = {
+        "board": "Pynq-Z1, the smallest that holds it", "LUT, by formula": f"{area.lut + area.lutram:,}, 7%",
+        "FF, by formula": f"{area.ff:,}, 3%", "BRAM36, by formula": f"{area.bram36:g}, 6%", "DSP, by formula": "0, 0%",
+        "clock": "50 MHz", "cycles a frame, at least": "1,346", "frames a second, at most": "37,147",
+    }  # fmt: skip
+    assert {key: " ".join(row(made.stdout, key)) for key in wanted} == wanted
+    assert made.stdout.splitlines()[-1] == "next, every bit against golden: bitloom simulate 'a folder'"
+    model = networks.load("digits-cnn")
+    file.save(Model(replace(model.network, name="mine"), model.arrays), "mine.npz")
+    options = ["mine.npz", "--board", "kv260", "--out", "two"]
+    made = call("build", "digits-cnn", *options)
+    assert row(made.stdout, "board") == ["KV260"]
+    assert row(made.stdout, "digits-cnn: cycles a frame, at least") == ["1,346"]
+    facts = json.loads(call("build", "digits-cnn", *options, "--json").stdout)
+    assert set(facts["networks"]) == {"digits-cnn", "mine"}
+    assert facts["share_of"]["lut"] == facts["area"]["lut"] / 117_120
+
+
+def test_a_build_that_no_board_holds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bitloom.overlay.cli.build.estimate", lambda design: Resources(lut=460_800, bram36=2.5))
+    monkeypatch.chdir(tmp_path)
+    made = call("build", "digits-cnn")
+    assert row(made.stdout, "board") == ["ZCU104, the largest: too small"]
+    assert row(made.stdout, "LUT, by formula") == ["460,800, 200%"]
 
 
 def test_a_build_remembers_its_models(tmp_path: Path) -> None:
@@ -151,6 +209,31 @@ def error(*arguments: str) -> str:
     result = call(*arguments)
     assert result.exit_code == 1
     return str(result.exception)
+
+
+LIST = ", ".join(networks.names())
+
+
+@pytest.mark.parametrize("command", ["build", "evaluate", "explore", "area", "timing", "export --qonnx"])
+def test_a_misspelt_name_and_a_file_of_another_tool(command: str) -> None:
+    """Every command that takes a network says which name was meant, or the line that imports the file."""
+    words = command.split()
+    start = f"bitloom: network: must be one of {LIST}, {OR_A_FILE}, got 'digits_cnn'"
+    assert error(*words, "digits_cnn") == f"{start}; was digits-cnn meant?"
+    assert error(*words, "a net/Net.onnx") == (
+        "bitloom: network: must be a model file, got 'a net/Net.onnx'; import it first: bitloom import 'a net/Net.onnx'"
+        " --out Net.npz"
+    )
+    if command in ("build", "area", "timing"):  # which take designs, too
+        said = error(command, "DIGITS.CNN_Pipeline")
+        assert said.endswith("got 'DIGITS.CNN_Pipeline'; was digits-cnn-pipeline meant?")
+
+
+def test_a_misspelt_design(tmp_path: Path) -> None:
+    known = ", ".join(REFERENCE_DESIGNS)
+    said = f"bitloom: design: name must be one of {known}, got 'digits-cnn-pipelines'; was digits-cnn-pipeline meant?"
+    assert error("bench", "digits-cnn-pipelines") == said
+    assert error("build", "digits-cnn", "--design", "digits-cnn-pipelines") == said
 
 
 def test_errors_are_one_line(tmp_path: Path) -> None:
@@ -228,8 +311,8 @@ def test_learn(tmp_path: Path) -> None:
     assert picture.read_text().startswith("<?xml")
     again = call("learn", "digits", *names, "--seeds", "2", *out)  # what is there is shown
     assert again.exit_code == 0
-    for row in report["settings"]:
-        assert f"{100 * row['mean']:.2f}" in again.stdout
+    for setting in report["settings"]:
+        assert f"{100 * setting['mean']:.2f}" in again.stdout
     assert "2-bit weights, codes only, stochastic" in again.stdout
 
 

@@ -78,6 +78,24 @@ def test_values_are_wrapped_between_words(monkeypatch, capsys, width) -> None:
     assert [line[0] for line in lines(text) if line[0]] == list(values)
 
 
+LONG = "model_1/block_13_expand/a_long_name_of_keras/BiasAdd;model_1/block_13_expand/Relu"
+EXPLAINED = ["DEPTHWISE_CONV_2D", "requantise_13, depthwise_13", "weights signed 8 bit, sums -18,800,640 .. 18,653,760"]
+
+
+@pytest.mark.parametrize("width", [None, 80])
+def test_prose_fits_80_columns(monkeypatch, capsys, width) -> None:
+    """In a narrow terminal and where there is none; a stranger's names are wrapped inside where nothing else helps."""
+    set_width(monkeypatch, width)
+    header = ["node", "operator", "became", "how"]
+    text = printed(capsys, show.grid, "t", header, [[LONG, *EXPLAINED], ["CONV_2D_0", *EXPLAINED]], labels=3)
+    assert max(map(len, text.splitlines())) <= 80
+    cells = list(zip(*lines(text)[1:]))
+    assert "".join(cells[0]) == f"{LONG}CONV_2D_0"
+    assert " ".join(" ".join(cells[3]).split()) == f"{EXPLAINED[2]} {EXPLAINED[2]}"
+    values = {"name": " ".join(["word"] * 40), "digest": "0123456789abcdef"}
+    assert max(map(len, printed(capsys, show.table, "t", values).splitlines())) <= 80
+
+
 def test_cells_are_no_markup(capsys) -> None:
     cells = ["[bold]signal[/bold]", ":smile:", "[3]"]
     text = printed(capsys, show.grid, "t [red]", cells, [cells])

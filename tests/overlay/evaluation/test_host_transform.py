@@ -10,15 +10,19 @@ from click.testing import CliRunner
 from PIL import Image
 
 from bitloom.golden import file
+from bitloom.golden.encoding import signed
 from bitloom.golden.file import model_digest
 from bitloom.golden.host import file as hosts
-from bitloom.golden.host.host import Host
+from bitloom.golden.host.host import Host, InputIntegers
 from bitloom.golden.network import Model
 from bitloom.golden.transform import Transform
 from bitloom.hls_gen.design.program import Program
 from bitloom.overlay.cli.group import bitloom
-from bitloom.overlay.evaluation.host_transform import HostTransform, transform_of
-from bitloom.overlay.evaluation.score import as_counted, class_rule, classifier
+from bitloom.overlay.evaluation.data import labelled_images
+from bitloom.overlay.evaluation.host_transform import HostTransform, fitting, transform_of
+from bitloom.overlay.evaluation.labelled import checked_labels
+from bitloom.overlay.evaluation.score import as_counted, class_rule, classifier, evaluate
+from bitloom.overlay.importers.imported import import_file
 from tests import board_data
 from tests.errors import value_error
 
@@ -70,6 +74,125 @@ def test_the_order_of_the_file_does_not_matter():
 def test_what_is_no_transform(text):
     with value_error(f"transform: must be host, host:SCALE or host:SCALE:OFFSET, numbers or fractions, got {text!r}"):
         transform_of(text, host())
+
+
+def wide_corners() -> Model:
+    """`corners` with an input of signed 8 bit."""
+    made = corners()
+    source = replace(made.network.input, encoding=signed(8))
+    return Model(replace(made.network, name="wide", input=source), made.arrays)
+
+
+def integers(scale: float, zero: int) -> Host:
+    """Of an int8 file: what comes in is what the network reads."""
+    made = InputIntegers(low=-128, high=127, scale=scale, zero=zero)
+    return host(front=(), boundaries=None, reached=None, first=0, stride=1, integers=made)
+
+
+@pytest.mark.parametrize(("scale", "zero", "transform", "wanted"), [
+    (1.0, -128, "host", [-128, -127, -1, 127]),
+    (1 / 255, -128, "host:1/255", [-128, -127, -1, 127]),
+    (2.0, 0, "host", [0, 1, 64, 127]),  # halves away from zero
+    (2.0, 0, "host:-1", [0, -1, -64, -128]),
+    (1.0, 0, "host:1:-128", [-128, -127, -1, 127]),
+    (1.0, -128, "host:16:-128", [-128, -128, 127, 127]),  # saturates, as TFLite's QUANTIZE
+])  # fmt: skip
+def test_integers_of_a_file_follow_by_scale_and_zero_point(scale, zero, transform, wanted):
+    """So one text means the same for files of every format; the numbers are those of TFLite's QUANTIZE."""
+    pixels = np.array([0, 1, 127, 255]).reshape(1, 2, 2, 1)
+    assert HostTransform(transform, integers(scale, zero))(pixels).ravel().tolist() == wanted
+
+
+@pytest.mark.parametrize(("made", "wanted"), [
+    (integers(1.0, -128), ("host",)),
+    (integers(1.0, 0), ("host:1:-128",)),
+    (integers(1 / 255, -128), ("host:1/255",)),
+    (integers(2 / 255, -1), ("host:2/255:-1",)),
+    (integers(0.39, 89), ()),
+    (host(), ()),  # a single boundary has no range
+    (host(boundaries=np.arange(1.0, 16)[None] / 8 - 1, reached=np.ones(15, bool)), ("host:1/255",)),
+])  # fmt: skip
+def test_the_transforms_that_fit(made, wanted):
+    assert fitting(made) == wanted
+
+
+def test_floating_point_is_no_image_of_integers():
+    """It would be rounded: TFLite's interpreter refuses it too."""
+    with value_error("images must be integers of -128..127, as the file's input, got dtype float64"):
+        integers(1 / 255, -128).to_input(np.zeros((1, 1, 2, 2)), (2, 2, 1))
+
+
+def test_masked_images_are_refused():
+    """What computes would take the values below the mask."""
+    masked = np.ma.masked_greater(np.array([0.0, 1.0, 2.0, 300.0]).reshape(1, 2, 2, 1), 255)
+    rule = "values must not be masked, got a masked array: say its values with filled()"
+    for made in (host(), integers(1.0, -128)):
+        with value_error(f"images: {rule}"):
+            HostTransform("host", made)(masked)
+        with value_error(f"images: {rule}"):
+            made.to_input(masked.reshape(1, 1, 2, 2), (2, 2, 1))
+    with value_error(f"data: labels: {rule}"):
+        checked_labels("data", np.ma.array([1, 2]), 2, corners().network)
+
+
+def test_the_file_keeps_what_integers_stand_for(tmp_path):
+    made = host(integers=integers(0.5, 3).integers)
+    hosts.save(made, tmp_path / "h.json")
+    assert hosts.load(tmp_path / "h.json", corners()).integers == made.integers
+    data = json.loads((tmp_path / "h.json").read_text(encoding="utf-8"))
+    for change, rule in (
+        ({"zero": 128}, f"input.integers must have {-1 << 31} <= low <= zero <= high <= {1 << 31} and low < high, "
+                        "got -128, 128, 127"),
+        ({"scale": 0}, "input.integers must have a finite scale above 0, got 0.0"),
+    ):  # fmt: skip
+        changed = {**data, "input": {**data["input"], "integers": {**data["input"]["integers"], **change}}}
+        (tmp_path / "h.json").write_text(json.dumps(changed), encoding="utf-8")
+        with value_error(f"{tmp_path / 'h.json'}: {rule}"):
+            hosts.load(tmp_path / "h.json", corners())
+    (tmp_path / "h.json").write_text(json.dumps({**data, "version": 1}), encoding="utf-8")
+    rule = "must be a bitloom host file of version 2, got version 1: import the network again"
+    with value_error(f"{tmp_path / 'h.json'}: {rule}"):
+        hosts.load(tmp_path / "h.json", corners())
+
+
+@pytest.mark.parametrize(("transform", "warnings"), [
+    ("host", []),
+    ("host:1/255", ["images give 0..1, and the input takes 0..255: 0.4% of its range is used"]),
+    ("host:1:-128", ["images give -128..127, and the input takes 0..255: 50.0% of them are clipped"]),
+    ("none", []),
+])  # fmt: skip
+def test_a_transform_that_is_probably_wrong(transform, warnings, tmp_path):
+    """The command says so, and what fits."""
+    model, data = tmp_path / "wide.npz", tmp_path / "data.npz"
+    wide = wide_corners()
+    file.save(wide, model)
+    hosts.save(replace(integers(1.0, -128), digest=model_digest(wide)), hosts.path_of(model))
+    images = np.array([[-128, 127, 0, 1], [-3, -2, -1, 5]], np.int8)
+    np.savez(data, x=images if transform == "none" else images.astype(int) + 128, y=[0, 1])
+    done = CliRunner().invoke(bitloom, ["evaluate", str(model), str(data), "--transform", transform, "--json"])
+    advice = "; host fits pixels of 0..255"
+    said = [line for line in done.stderr.splitlines() if "warning" in line]
+    assert said == [f"bitloom: warning: {data}: with transform {transform} {text}{advice}" for text in warnings]
+    assert str(CliRunner().invoke(bitloom, ["evaluate", str(model), str(data)]).exception) == (
+        "bitloom: wide: --transform must say which real number a pixel stands for (the input takes 0..255: host fits "
+        "pixels of 0..255), got none"
+    )
+
+
+@pytest.mark.slow  # imports a network of 13 layers, and classifies 761 images
+def test_resnet8_is_right_on_672_of_761_images(tmp_path: Path) -> None:
+    """The network of MLPerf Tiny was trained on pixels of 0..255; its integers are 128 less."""
+    source = board_data.file("mlperf_tiny/pretrainedResnet_quant.tflite")
+    made = import_file(source)
+    network, rule = made.model.network, class_rule(made.model.network, host=made.host)
+    images = labelled_images(str(board_data.file("cifar10_test_first761.npz")), network, real=True)
+    assert fitting(made.host) == ("host",)
+    for text, right, doubts in (
+        ("host", 672, []),
+        ("host:1/255", 87, ["images give 0..1, and the input takes 0..255: 0.4% of its range is used"]),
+    ):
+        found = evaluate(made.model, images, transform=transform_of(text, made.host), classify=classifier(rule))
+        assert (found.right, found.use.doubts) == (right, doubts)
 
 
 def test_a_host_file_is_needed():
@@ -157,8 +280,8 @@ def test_the_command(tmp_path: Path) -> None:
     assert str(call("--transform", "threshold:1").exception) == refused
     hosts.save(host(), hosts.path_of(model))
     assert str(call().exception) == (
-        "bitloom: tiny: --transform must say what a pixel stands for, host:1/255 for 0..1, host where images hold the "
-        "numbers that the imported file was fed with, got none"
+        "bitloom: tiny: --transform must say which real number a pixel stands for (host: the pixel itself; "
+        "host:1/255: pixels of 0..255 for 0..1), got none"
     )
     found = json.loads(call("--transform", "host").stdout)
     assert (found["right"], found["transform"], found["class_rule"]) == (3, "host", "largest")

@@ -55,17 +55,17 @@ def test_found_cases_are_written_and_can_be_replayed(dice, tmp_path):
 
 def test_the_same_seed_gives_the_same_campaign_however_it_is_cut(dice, tmp_path):
     run_campaign("device", tmp_path / "whole", until(90, None), seed=7)
-    run_campaign("device", tmp_path / "parts", until(20, None), seed=7)
-    for cases in (20, 30, 70, 90):
-        run_campaign("device", tmp_path / "parts", until(cases, None))
+    run_campaign("device", tmp_path / "parts", until(2, None), seed=7)  # less than a batch
+    for cases in (2, 13, 70, 90):
+        assert run_campaign("device", tmp_path / "parts", until(cases, None)).cases == cases
     run_campaign("device", tmp_path / "other", until(90, None), seed=8)
     assert files(tmp_path / "whole") == files(tmp_path / "parts") != files(tmp_path / "other")
 
 
 def test_minutes_end_a_campaign(dice, tmp_path):
     assert run_campaign("device", tmp_path, until(None, 0), seed=0).cases == 0
-    assert not until(5, 1000)(5)
-    assert until(5, 1000)(4)
+    assert [until(5, 1000)(done) for done in (3, 5, 7)] == [2, 0, 0]
+    assert until(None, 1000)(1 << 40) > 0
 
 
 def test_folders_of_campaigns(dice, tmp_path):

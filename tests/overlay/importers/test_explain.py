@@ -6,10 +6,12 @@ from html import unescape
 import numpy as np
 import pytest
 
-from bitloom.overlay.importers.explain import write_explanation
-from bitloom.overlay.importers.imported import import_file
+from bitloom.overlay.importers.explain import rows, write_explanation
+from bitloom.overlay.importers.imported import import_file, import_graph
+from bitloom.overlay.importers.tflite_file import to_tflite_graph
 
 from .onnx_files import Chain
+from .tflite_files import Chain as TfliteChain
 
 markdown = pytest.importorskip("markdown", reason="the extra docs is not installed")
 NAMES = (
@@ -36,3 +38,14 @@ def test_names_in_markdown_and_html(tmp_path):
         cells = [unescape(row) for row in re.findall(r"<tr>\s*<td>(.*?)</td>", text)]
         assert cells[2 : 2 + len(NAMES)] == list(NAMES)
     assert "| plain_name_1 | Identity |" in pages[0]
+
+
+def test_what_the_host_does_stands_at_its_end():
+    """DEQUANTIZE makes scores here; it was said to be in front of the accelerator."""
+    rng = np.random.default_rng(4)
+    chain = TfliteChain((3, 4, 2), kind="FLOAT32").operator("QUANTIZE", (1, 3, 4, 2), (0.05, -3))
+    chain = chain.dense(rng, 6, (0.02, 3)).operator("DEQUANTIZE", (1, 6), kept="FLOAT32")
+    found = rows(import_graph(to_tflite_graph(chain.bytes()), name="chain"))
+    assert [(op, how) for _, op, became, how in found if became == "host"] == [
+        ("QUANTIZE", "before the accelerator"), ("DEQUANTIZE", "after the accelerator"),
+    ]  # fmt: skip

@@ -11,6 +11,7 @@ from bitloom.hls_gen.compiler.emit import compile_model
 from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.overlay.cli.importing import import_command
+from bitloom.overlay.evaluation.host_transform import HostTransform
 from bitloom.overlay.importers.errors import ImportRefused
 from bitloom.overlay.importers.imported import import_file, import_graph
 from bitloom.overlay.importers.references import reference
@@ -227,6 +228,26 @@ def test_ends_without_a_sign():
     chain = Chain((3, 4, 2), 0.05, 125, kind="UINT8").operator("QUANTIZE", (1, 3, 4, 2), (0.05, -3))
     chain.conv(rng, 4, (2, 2), (0.02, -128), activation="RELU").dense(rng, 6, (0.02, 3))
     check(chain.operator("QUANTIZE", (1, 6), (0.02, 131), kept="UINT8"), least=20)
+
+
+def test_a_transform_means_the_same_for_every_type_of_input():
+    """Pixels stand for real numbers: the file's own scale and zero point make integers of these, saturating."""
+    pixels = np.random.default_rng(5).integers(0, 256, (6, 3, 4, 2))
+    found = []
+    for chain in (
+        Chain((3, 4, 2), kind="FLOAT32").operator("QUANTIZE", (1, 3, 4, 2), (0.05, -3)),
+        Chain((3, 4, 2), 0.05, 125, kind="UINT8").operator("QUANTIZE", (1, 3, 4, 2), (0.05, -3)),
+        Chain((3, 4, 2), 0.05, -3),
+    ):
+        rng = np.random.default_rng(4)
+        made = imported(chain.conv(rng, 4, (2, 2), (0.02, -128), activation="RELU").dense(rng, 6, (0.02, 3)))
+        values = [HostTransform(text, made.host)(pixels) for text in ("host:1/16:-6", "host:1/8:-7", "host")]
+        found.append((values, made.model.forward(values[0])))
+        real = made.host.real_range()
+        assert np.allclose([real.low[0], real.high[0]], [-6.25, 6.5])
+    for values, outputs in found[1:]:
+        assert np.array_equal(values, found[0][0])
+        assert np.array_equal(outputs, found[0][1])
 
 
 def test_softmax_is_the_hosts():

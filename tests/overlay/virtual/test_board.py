@@ -4,6 +4,9 @@ Tests marked ``both`` run on both forms of the board: in this process, and throu
 """
 
 import asyncio
+import os
+import subprocess
+import sys
 from contextlib import ExitStack
 from types import SimpleNamespace
 
@@ -507,3 +510,35 @@ def test_an_address_between_stream_words_is_refused():
     rule = r"^: address and length must be multiples of 8 bytes \(the stream word\), got 0x10000004 and 8$"
     with pytest.raises(DmaMisuseError, match=rule):
         channel.write(dma.LENGTH, 8)
+
+
+FORKED = """
+import os, sys, warnings
+import pynq
+from bitloom.overlay.virtual.board import activate
+
+warnings.simplefilter("ignore", DeprecationWarning)  # of forks beside threads: that is what is tried
+board = activate()
+board.waveform = sys.argv[2]
+overlay = pynq.Overlay(sys.argv[1])
+board.simulation.run(50)
+if os.fork() == 0:
+    sys.exit(3)
+code = os.waitstatus_to_exitcode(os.wait()[1])
+board.simulation.run(50)
+board.close()
+sys.exit(code)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_forked_child_ends(bit, tmp_path):
+    """It has a copy of the model, but neither Verilator's threads, for which it waited for ever, nor the waveform."""
+    waves = [tmp_path / "forked.vcd", tmp_path / "alone.vcd"]
+    for wave, script in zip(waves, (FORKED, FORKED.replace("os.fork() == 0", "False").replace("os.wait()[1]", "768"))):
+        command = [sys.executable, "-c", script, str(bit()), str(wave)]
+        done = subprocess.run(command, timeout=60, capture_output=True, text=True)
+        assert (done.returncode, done.stderr) == (3, "")
+    texts = [wave.read_text().partition("$timescale")[2] for wave in waves]
+    assert len(texts[0]) > 1000
+    assert texts[0] == texts[1]

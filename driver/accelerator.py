@@ -14,7 +14,6 @@ from types import TracebackType
 from typing import Any
 
 import numpy as np
-import pynq
 
 from bitloom.hls_gen.design.manifest import Manifest
 from bitloom.hls_gen.design.program import Program
@@ -22,6 +21,7 @@ from bitloom.hls_gen.design.program import Program
 from .accelerator_link import AcceleratorLink
 from .classifier import Array, Classifier, Progress
 from .frames import Frames, loads
+from .pynq_api import pynq
 from .registers import Registers
 
 

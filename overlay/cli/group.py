@@ -2,6 +2,8 @@
 
 import click
 
+from bitloom.golden.distribution import DISTRIBUTION
+
 from .deferred import DeferredCommands
 from .old_names import Commands
 
@@ -38,6 +40,6 @@ COMMANDS = DeferredCommands(
     old_commands={"orders": "map-orders", "work": "dataflows"},
     context_settings={"help_option_names": ["-h", "--help"], "show_default": True},
 )
-@click.version_option(package_name="bitloom")
+@click.version_option(package_name=DISTRIBUTION)
 def bitloom() -> None:
     """Trained low-bit neural networks become FPGA accelerators for PYNQ boards, proved on a laptop."""

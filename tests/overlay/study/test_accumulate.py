@@ -74,7 +74,7 @@ def test_or_takes_fewer_luts():
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    pytest.importorskip("sklearn", reason='the images come from scikit-learn: pip install "bitloom[cli]"')
+    pytest.importorskip("sklearn", reason="the images come from scikit-learn: pip install 'bitloom-fpga[cli]'")
     return tmp_path_factory.mktemp("accumulate")
 
 

@@ -1,10 +1,11 @@
-# Each target sets up what it needs by itself, from a fresh clone: Python 3.10 to 3.12, g++ and PyPI are enough.
+# Each target sets up what it needs by itself, from a fresh clone: Python 3.10 to 3.12, g++ and PyPI are enough. Demo and tests
+# simulate through pynq, which ends at Python 3.12; what installs with later ones: docs/start/install.md.
 # Another interpreter: make test PYTHON=/path/to/python3.11
 
 VENV := .venv
 BIN := $(VENV)/bin
 PYTHON ?=
-DEMO := hls,sim,cli
+DEMO := hls,sim,cli,import
 DEV := all,docs,dev
 # A worker a processor, at most 8. Each begins with neighbouring tests, which share what they build; idle ones take over from others.
 WORKERS := -n auto --maxprocesses=8 --dist=worksteal
@@ -64,7 +65,7 @@ if $(BIN)/python -c '$(SUITS)' 2>/dev/null; then exit 0; fi; \
 for python in $(or $(PYTHON),python3 python3.12 python3.11 python3.10 python); do \
   if $$python -c '$(SUITS)' 2>/dev/null; then exec $$python -m venv --clear $(VENV); fi; \
 done; \
-echo "bitloom: Python 3.10, 3.11 or 3.12 with venv is needed, none found$(if $(PYTHON), at $(PYTHON)): install one (Debian, Ubuntu: sudo apt install python3-venv) or say make PYTHON=/path/to/python3.11" >&2; exit 1
+echo "bitloom: Python 3.10, 3.11 or 3.12 with venv is needed, where pynq ends, none found$(if $(PYTHON), at $(PYTHON)): install one (Debian, Ubuntu: sudo apt install python3-venv) or say make PYTHON=/path/to/python3.11" >&2; exit 1
 endef
 
 # The build tools come first and pinned: several dependencies have no wheel, and the newest setuptools need not build them.

@@ -14,7 +14,6 @@ from types import TracebackType
 from typing import Any
 
 import numpy as np
-import pynq
 
 from bitloom.golden.integers import integer
 from bitloom.hls_gen.design.manifest import Manifest
@@ -24,6 +23,7 @@ from .accelerator_link import AcceleratorLink
 from .classifier import Array, Classifier, Progress
 from .device import active_device
 from .frames import Frames, loads
+from .pynq_api import pynq
 from .registers import Registers
 
 

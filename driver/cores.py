@@ -5,14 +5,13 @@ from contextlib import contextmanager
 from functools import reduce
 from typing import Any
 
-import pynq
-
 from bitloom.hls_gen.design.manifest import Manifest
 from bitloom.hls_gen.design.registers import VERSION, VERSION_REGISTER
 from bitloom.hls_gen.design.training_manifest import TrainingManifest
 
 from .errors import DesignMismatch, DigestMismatch
 from .interrupts import connect
+from .pynq_api import pynq
 from .registers import Registers
 
 

@@ -4,9 +4,8 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-from pynq.pl_server.device import Device
-
 from .errors import DeviceError
+from .pynq_api import Device
 
 
 def active_device(overlay: object) -> Any:

@@ -17,9 +17,7 @@ from contextlib import contextmanager, suppress
 from typing import Any, NoReturn
 
 import numpy as np
-import pynq
 from numpy.typing import NDArray
-from pynq.lib.dma import DMA
 
 from bitloom.hls_gen.design.manifest import VLNV, Manifest
 from bitloom.hls_gen.design.training_manifest import VLNV as TRAINING_VLNV
@@ -29,6 +27,7 @@ from .cores import check_identity, driver_of, find_core
 from .dma import StreamDma
 from .errors import DesignMismatch, DeviceError, Timeout, TransferError
 from .interrupts import LOOKS_FIRST, CoreInterrupt, idle_loop, run_in, wait_for_results
+from .pynq_api import DMA, pynq
 from .registers import Counters, Registers
 from .turn import Turn
 from .watch import Watch

@@ -7,27 +7,29 @@
 The calls of every day are here; everything else is ``overlay.accelerator``'s, and pynq's.
 """
 
+from collections.abc import Callable
 from functools import wraps
 from inspect import cleandoc
 from types import TracebackType
-from typing import Any
-
-import pynq
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from .accelerator import Accelerator
 from .device import active_device
 from .errors import DeviceError
+from .pynq_api import pynq
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
-def _of_accelerator(name: str) -> Any:
-    """A method that is the accelerator's of that name, with its docstring and its parameters; or such a property."""
-    own = getattr(Accelerator, name)
-    if isinstance(own, property):
-        return property(lambda self: getattr(self.accelerator, name), doc=own.__doc__)
+def _of_accelerator(
+    method: "Callable[Concatenate[Accelerator, P], R]",
+) -> "Callable[Concatenate[BitloomOverlay, P], R]":
+    """A method that calls the accelerator's, with its docstring, its parameters and their types."""
 
-    @wraps(own)
-    def call(self: "BitloomOverlay", *args: Any, **options: Any) -> Any:
-        return getattr(self.accelerator, name)(*args, **options)
+    @wraps(method)
+    def call(self: "BitloomOverlay", /, *args: P.args, **options: P.kwargs) -> R:
+        return method(self.accelerator, *args, **options)
 
     return call
 
@@ -83,14 +85,18 @@ class BitloomOverlay(pynq.Overlay):  # type: ignore[misc]
             self._accelerator = Accelerator(self, **self._options)
         return self._accelerator
 
-    load = _of_accelerator("load")
-    predict = _of_accelerator("predict")
-    predict_async = _of_accelerator("predict_async")
-    classify = _of_accelerator("classify")
-    scores = _of_accelerator("scores")
-    counters = _of_accelerator("counters")
-    clear_counters = _of_accelerator("clear_counters")
-    utilisation = _of_accelerator("utilisation")
+    load = _of_accelerator(Accelerator.load)
+    predict = _of_accelerator(Accelerator.predict)
+    predict_async = _of_accelerator(Accelerator.predict_async)
+    classify = _of_accelerator(Accelerator.classify)
+    scores = _of_accelerator(Accelerator.scores)
+    counters = _of_accelerator(Accelerator.counters)
+    clear_counters = _of_accelerator(Accelerator.clear_counters)
+
+    @property
+    def utilisation(self) -> tuple[float, ...]:
+        """Per NPU: share of the transfers' cycles in which its array was fed, 0..1."""
+        return self.accelerator.utilisation
 
     @property
     def results(self) -> Any:

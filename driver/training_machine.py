@@ -13,7 +13,6 @@ from types import TracebackType
 from typing import Any
 
 import numpy as np
-import pynq
 from numpy.typing import NDArray
 
 from bitloom.golden.discrete.machine.instruction import Instruction
@@ -24,6 +23,7 @@ from bitloom.hls_gen.design.training_manifest import TrainingManifest
 from bitloom.hls_gen.design.training_packets import program_packet, run_packet
 
 from .device import active_device
+from .pynq_api import pynq
 from .registers import Registers
 from .training_link import TrainingLink
 

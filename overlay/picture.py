@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bitloom.golden.atomic import write_bytes
+from bitloom.golden.distribution import pip_install
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-NO_MATPLOTLIB = "--plot needs matplotlib: pip install 'bitloom[explore]'"
+NO_MATPLOTLIB = f"--plot needs matplotlib: {pip_install('explore')}"
 ENDINGS = (".png", ".svg")
 
 

@@ -14,6 +14,7 @@ import os
 import shutil
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from bitloom.golden import atomic
@@ -74,21 +75,39 @@ def cached_folder(kind: str, key: str, build: Callable[[Path], None]) -> Path:
     Raises
     ------
     OSError
-        If the cache can't be written, or somebody else could change it.
+        If the cache can't be written, by ``build`` too, or somebody else could change it.
     """
-    parent = private_root() / kind
-    folder = parent / key
-    while not (_used(folder) and _unchanged(folder, kind, key)):
-        parent.mkdir(mode=0o700, exist_ok=True)
-        with atomic.locked_file(parent / f"{key}.lock"):
-            if not _unchanged(folder, kind, key):
-                _remove(folder)
-                prune(LIMIT_BYTES)
-                with atomic.new_folder(folder) as work:
-                    build(work)
-                    work.chmod(0o700)
-                    atomic.write_scratch(work / SUMS, _sums(work, kind, key))
+    with _naming_the_cache(cache_root()):
+        parent = private_root() / kind
+        folder = parent / key
+        while not (_used(folder) and _unchanged(folder, kind, key)):
+            parent.mkdir(mode=0o700, exist_ok=True)
+            with atomic.locked_file(parent / f"{key}.lock"):
+                if not _unchanged(folder, kind, key):
+                    _remove(folder)
+                    prune(LIMIT_BYTES)
+                    with atomic.new_folder(folder) as work:
+                        build(work)
+                        work.chmod(0o700)
+                        atomic.write_scratch(work / SUMS, _sums(work, kind, key))
     return folder
+
+
+@contextmanager
+def _naming_the_cache(root: Path) -> Iterator[None]:
+    """What the system says of a file in the cache, or of a folder above it, becomes an error that names the cache."""
+    try:
+        yield
+    except OSError as e:
+        if e.errno is None or not isinstance(e.filename, (str, bytes)):  # ours, or of no file
+            raise
+        file, real = os.path.realpath(os.fsdecode(e.filename)), os.path.realpath(root)
+        if os.path.commonpath([file, real]) not in (file, real):
+            raise
+        said = os.strerror(e.errno)
+        raise OSError(
+            f"{root}: the cache must be writable (set BITLOOM_CACHE), got: {said[:1].lower()}{said[1:]}"
+        ) from None
 
 
 def _unchanged(folder: Path, kind: str, key: str) -> bool:

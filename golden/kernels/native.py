@@ -8,6 +8,7 @@ What is native here is only faster: golden runs on numpy alone, and callers go b
 """
 
 import ctypes
+import errno
 import hashlib
 import os
 import platform
@@ -20,7 +21,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from .cache import cache_root, cached_folder
+from .cache import cached_folder
 
 COMPILERS = ("g++", "clang++")
 """What is looked for where CXX names nothing, best first."""
@@ -121,9 +122,14 @@ def run_tool(command: Sequence[str | Path], what: str, **options: Any) -> "subpr
     ------
     BuildError
         If the tool fails, with the first lines of its complaint.
+    OSError
+        If the tool fails because the disk is full; its file is the folder in which the tool ran.
     """
     done = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False, **options)
     if done.returncode:
+        full = os.strerror(errno.ENOSPC)
+        if full in done.stderr + done.stdout:
+            raise OSError(errno.ENOSPC, full, str(options.get("cwd", os.curdir)))
         said = [line for line in (done.stderr + done.stdout).splitlines() if line.strip()]
         raise BuildError(f"{what} failed (exit status {done.returncode}):\n" + "\n".join(said[:20]))
     return done
@@ -167,9 +173,11 @@ def library(sources: Sequence[Path], *, includes: Sequence[Path] = (), flags: Se
         what = f"{compiler.program} {' '.join(path.name for path in sources)}"
         run_tool([compiler.program, *options, *folders, *sources, "-o", "library.so"], what, cwd=folder)
 
-    root = "~"
     try:
-        root = str(cache_root())
-        return ctypes.CDLL(str(cached_folder("native", key, build) / "library.so"))
+        path = cached_folder("native", key, build) / "library.so"
     except OSError as e:
-        raise BuildError(f"{root}: the cache must be writable (set BITLOOM_CACHE), got: {e}") from None
+        raise BuildError(str(e)) from None
+    try:
+        return ctypes.CDLL(str(path))
+    except OSError as e:
+        raise BuildError(f"{path}: must be a library that can be run (set BITLOOM_CACHE), got: {e}") from None

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from bitloom.golden.distribution import pip_install
 from bitloom.golden.encoding import Array, unsigned
 from bitloom.golden.layer import Map
 from bitloom.golden.layers.conv import Conv
@@ -44,7 +45,7 @@ def load_digits() -> Digits:
     try:
         from sklearn import datasets, model_selection  # type: ignore[import-untyped]
     except ImportError as e:
-        raise ImportError('digits: needs scikit-learn for its images: pip install "bitloom[cli]"') from e
+        raise ImportError(f"digits: needs scikit-learn for its images: {pip_install('cli')}") from e
     data = datasets.load_digits()
     images = data.images.astype(np.uint8)[..., None]
     labels = data.target.astype(np.int64)

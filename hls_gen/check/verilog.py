@@ -18,6 +18,7 @@ from pyverilog.vparser.ast import ModuleDef
 from pyverilog.vparser.lexer import VerilogLexer
 from pyverilog.vparser.parser import ParseError, VerilogParser
 
+from bitloom.golden.docstrings import check_docstrings
 from bitloom.golden.kernels.cache import cached_folder
 from bitloom.golden.kernels.native import digest
 
@@ -40,6 +41,7 @@ class _Parser(VerilogParser):
     """VerilogParser with its tables in one file of our choice."""
 
     def __init__(self, tables: str):
+        check_docstrings("hls_gen.check")  # ply reads the grammar from them
         self.lexer = VerilogLexer(error_func=self._lexer_error_func)
         self.lexer.build()
         self.tokens = self.lexer.tokens

@@ -24,6 +24,7 @@ from bitloom.overlay.steps import step
 
 from . import netlist
 from .netlist import LogicPath, Resources
+from .tool import read_written
 from .yosys import bare, run_yosys, yosys_version
 
 VERSION = "1"
@@ -133,7 +134,7 @@ def area_of(verilog: str, top: str) -> Area:
         write_scratch(folder / "design.v", verilog)
         with step(f"synthesis of {top} by Yosys"):
             run_yosys(script, folder, f"synthesis of {top}")
-        found = _summary(*(json.loads((folder / f"{kind}.json").read_text()) for kind in ("blocks", "flat")), top)
+        found = _summary(*(read_written(folder / f"{kind}.json") for kind in ("blocks", "flat")), top)
         for path in folder.iterdir():
             path.unlink()
         write_scratch(folder / "area.json", json.dumps(found))

@@ -4,22 +4,37 @@ import codecs
 import sys
 from typing import NoReturn
 
+from bitloom.golden.distribution import pip_install
+
 
 def main() -> None:
-    """Entry point; says in one line what to install where the extras are missing, and that it was interrupted.
+    """Entry point; says in one line what to install where extras are missing, and what standard output can't take.
 
     An interrupt may come at any time, most often while packages are imported, which takes a second.
     """
     try:
-        _run()
+        try:
+            _run()
+        finally:
+            if sys.stdout is not None:
+                sys.stdout.flush()
     except KeyboardInterrupt:
         interrupted()
+    except OSError as e:  # of standard output: commands say their own
+        sys.stdout = None  # type: ignore[assignment]  # Python would fail at the same again at its end
+        raise SystemExit(f"bitloom: {system_words(e)}") from None
 
 
 def interrupted() -> NoReturn:
     """Say that the command was interrupted, and end with the exit status of one that was."""
     sys.stderr.write("bitloom: interrupted\n")
     raise SystemExit(130) from None
+
+
+def system_words(error: OSError) -> str:
+    """What the system says of a file, or of standard output, which has no name, as thing, rule and value."""
+    said = error.strerror or type(error).__name__
+    return f"{error.filename or 'standard output'}: must be usable, got: {said[:1].lower()}{said[1:]}"
 
 
 def _run() -> None:
@@ -33,10 +48,12 @@ def _run() -> None:
 
         bitloom()
     except ImportError as e:
-        missing = (e.name or str(e)).partition(".")[0]
+        if e.name is None:  # ours, with what to do
+            raise SystemExit(f"bitloom: {e}") from None
+        missing = e.name.partition(".")[0]
         if missing == "bitloom":  # a mistake of ours, nothing to install
             raise
-        raise SystemExit(f'bitloom: the command line needs {missing}: pip install "bitloom[hls,sim,cli]"') from None
+        raise SystemExit(f"bitloom: the command line needs {missing}: {pip_install('hls', 'sim', 'cli')}") from None
 
 
 def _unencodable(error: UnicodeError) -> tuple[str | bytes, int]:

@@ -3,7 +3,6 @@
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from importlib.metadata import version
 from pathlib import Path
 from shlex import join, quote
 from typing import Any
@@ -12,6 +11,7 @@ import click
 from click.core import ParameterSource
 
 from bitloom.golden import zoo
+from bitloom.golden.distribution import version
 from bitloom.golden.host.file import load as load_host
 from bitloom.golden.host.file import path_of
 from bitloom.golden.host.host import Host
@@ -93,7 +93,7 @@ def build_command(
             choices=found.choices, target=BoardTarget(arch=arch, board=target, clock_mhz=clock_mhz),
             origin=builds.Origin(command=_words(click.get_current_context()), hosts=_hosts(networks, subject.models)),
         )  # fmt: skip
-    done = f"bitloom {version('bitloom')}, design {made.digest[:16]}: {join(made.command)}"
+    done = f"bitloom {version()}, design {made.digest[:16]}: {join(made.command)}"
     append_log(made.folder / LOG, done, lines)
     tell_kept(made)
     _tell_what_stays(design, made)

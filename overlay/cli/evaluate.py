@@ -24,7 +24,7 @@ from bitloom.overlay.evaluation.labelled import LabelledImages
 from bitloom.overlay.evaluation.plot import plot_confusion
 from bitloom.overlay.evaluation.score import RULES, Score, as_counted, class_rule, classifier, evaluate, inputs
 from bitloom.overlay.picture import check_plot
-from bitloom.overlay.show.report.gather import CLOCK_MHZ
+from bitloom.overlay.platform.boards import CLOCK_MHZ
 
 from .kept import loaded, model_of, tell_kept
 from .option_groups import GroupedCommand, option_group

@@ -20,7 +20,7 @@ from bitloom.overlay.explore.search import HALVINGS, MAP_ORDERS, POINTS, STREAME
 from bitloom.overlay.explore.workers import Workers
 from bitloom.overlay.picture import check_plot
 from bitloom.overlay.platform.board_file import find_board
-from bitloom.overlay.platform.boards import Board
+from bitloom.overlay.platform.boards import CLOCK_MHZ, Board
 from bitloom.overlay.timing.design_clock import HOW, clock_figures
 
 from .found_designs import RESOURCES, number, show_front, show_npus
@@ -29,8 +29,6 @@ from .options import FILE, board_option, map_order_option, stream_bits_option
 from .progress import bar, working
 from .show import dump, json_option, one_line_errors
 
-CLOCK_MHZ = 100.0
-"""Clock of a build where none is given."""
 _FROM = {
     "option": "--clock-mhz), which is given and not found",
     "default": "that of a build; else --clock-mhz), which is not found",

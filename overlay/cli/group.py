@@ -2,6 +2,8 @@
 
 import click
 
+from bitloom.golden.distribution import DISTRIBUTION
+
 from .command_list import CommandList
 from .deferred import DeferredCommands
 
@@ -33,6 +35,6 @@ COMMANDS = DeferredCommands(
     commands=COMMANDS,
     context_settings={"help_option_names": ["-h", "--help"], "show_default": True},
 )
-@click.version_option(package_name="bitloom")
+@click.version_option(package_name=DISTRIBUTION)
 def bitloom() -> None:
     """Trained low-bit neural networks become FPGA accelerators for PYNQ boards, proved on a laptop."""

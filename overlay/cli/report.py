@@ -8,10 +8,11 @@ from pathlib import Path
 import click
 
 from bitloom.golden.atomic import write_text
+from bitloom.overlay.platform.boards import CLOCK_MHZ
 from bitloom.overlay.show.report.accuracy import accuracy_of
 from bitloom.overlay.show.report.compiled import compiled
 from bitloom.overlay.show.report.figures import check_extra, sheet
-from bitloom.overlay.show.report.gather import CLOCK_MHZ, gather
+from bitloom.overlay.show.report.gather import gather
 from bitloom.overlay.show.report.measure import FRAMES, Measured, measure
 from bitloom.overlay.show.report.page import page
 from bitloom.overlay.show.report.text import number

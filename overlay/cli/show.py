@@ -5,6 +5,7 @@ import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from errno import ENOSPC
 from functools import wraps
 from typing import Any
 
@@ -19,7 +20,7 @@ from bitloom.hls_gen.check import DesignError
 from bitloom.overlay.virtual.sim import BuildError, ProtocolError, SimulationTimeout
 from bitloom.overlay.virtual.simulation_overlay import OverlayError
 
-from . import interrupted
+from . import interrupted, system_words
 
 EXPECTED = (
     ValueError,
@@ -63,7 +64,10 @@ def one_line_errors(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _line(error: BaseException) -> str:
-    text = _file_error(error) if isinstance(error, OSError) and error.filename else str(error) or type(error).__name__
+    if isinstance(error, OSError) and (error.filename or error.errno == ENOSPC):  # without a name: standard output
+        text = _file_error(error)
+    else:
+        text = str(error) or type(error).__name__
     first, _, rest = text.partition("\n")
     first = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in first)  # a file's words must not steer a terminal
     return f"bitloom: {first}" + (f"\n{rest}" if isinstance(error, SimulationTimeout) and rest else "")
@@ -76,8 +80,7 @@ def _file_error(error: OSError) -> str:
     if isinstance(error, FileExistsError):  # a folder was to be made there
         found = "a file" if os.path.exists(error.filename) else "a link to nothing"
         return f"{error.filename}: must be a folder, got {found}"
-    said = error.strerror or type(error).__name__
-    return f"{error.filename}: must be usable, got: {said[:1].lower()}{said[1:]}"
+    return system_words(error)
 
 
 def table(title: str, rows: Mapping[str, str]) -> None:

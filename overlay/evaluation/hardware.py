@@ -1,5 +1,6 @@
 """What hardware makes of labelled images: the same bits as golden, and in how many cycles."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +14,6 @@ from bitloom.hls_gen.compiler.plan import plan
 from bitloom.hls_gen.compiler.weight_streams import whole_system
 from bitloom.hls_gen.design.design import Design
 from bitloom.overlay.build.build import Build
-from bitloom.overlay.build.run import Progress, check_cycles, run
 
 FLOW, SIMULATION = "flow model", "simulation"
 
@@ -75,7 +75,9 @@ def build_choices(made: Build, network: str) -> CompileChoices:
     return CompileChoices(map_order=order, dataflow=dataflow, mapping=program.weighted_mapping, chunk=made.chunk)
 
 
-def cycles_by_simulation(made: Build, model: Model, images: Array, progress: Progress | None = None) -> FrameCycles:
+def cycles_by_simulation(
+    made: Build, model: Model, images: Array, progress: Callable[[int, int], None] | None = None
+) -> FrameCycles:
     """Run images on the simulated board, compare every output with golden's and count cycles.
 
     There are batches of 1, half of the images, and all of them; figures are those of overlay/study/design_figures.py.
@@ -94,6 +96,9 @@ def cycles_by_simulation(made: Build, model: Model, images: Array, progress: Pro
     ValueError
         If there are fewer images than 2, or `overlay.build.run.run` refuses the model.
     """
+    # The driver needs pynq, which those who ask for the flow model may not have.
+    from bitloom.overlay.build.run import check_cycles, run
+
     count = len(images)
     if count < 2:
         raise ValueError(f"{model.network.name}: frames on hardware must be >= 2, got {count}")

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
+from bitloom.golden.distribution import pip_install
 from bitloom.golden.encoding import Array
 from bitloom.golden.limits import check_read
 from bitloom.golden.names import check_classes, shown
@@ -23,7 +24,7 @@ from bitloom.golden.network import Network
 from bitloom.golden.reading.archive import listed
 from bitloom.golden.reading.file import foreign_reason, naming, read_file
 
-NO_PILLOW = "pictures need Pillow: pip install 'bitloom[explore]'"
+NO_PILLOW = f"pictures need Pillow: {pip_install('explore')}"
 ENDINGS = (".png", ".jpg", ".jpeg", ".bmp", ".pgm", ".ppm")
 FORMATS = ("PNG", "JPEG", "BMP", "PPM")
 """What Pillow may take a file for: each is simple to read, and none leads to other files."""

@@ -20,6 +20,7 @@ from bitloom.hls_gen.rtl.generate import generate
 from bitloom.overlay.area import netlist
 from bitloom.overlay.area.netlist import Resources
 from bitloom.overlay.area.synthesis import Area, BlockArea
+from bitloom.overlay.area.tool import read_written
 from bitloom.overlay.area.yosys import bare, run_yosys, yosys_version
 
 from .least_squares import matched
@@ -67,7 +68,7 @@ def blocks(design: Design, kinds: Collection[str]) -> Area:
     def make(folder: Path) -> None:
         write_scratch(folder / "design.v", verilog)
         run_yosys(SCRIPT, folder, f"synthesis of blocks of {design.name}")
-        found = json.loads((folder / "blocks.json").read_text())["modules"]
+        found = read_written(folder / "blocks.json")["modules"]
         for path in folder.iterdir():
             path.unlink()
         counts = {name: netlist.count(module) for name, module in found.items()}

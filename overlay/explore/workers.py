@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from multiprocessing import get_context, parent_process
 from typing import Any
 
+from bitloom.golden.distribution import pip_install
 from bitloom.golden.names import shown
 from bitloom.golden.reading.file import reason
 
@@ -20,7 +21,7 @@ MOST_JOBS = 256
 """Processes at most: all of them are begun at once, and each takes about 100 MB."""
 AHEAD = 2
 """Tasks for each process that are on their way, so that none waits for the next."""
-NO_DASK = "--scheduler needs dask.distributed: pip install 'bitloom[cluster]'"
+NO_DASK = f"--scheduler needs dask.distributed: {pip_install('cluster')}"
 """What to install for a cluster."""
 
 

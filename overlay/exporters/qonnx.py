@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from bitloom.golden.distribution import pip_install
 from bitloom.golden.encoding import BIPOLAR, Array, Encoding
 from bitloom.golden.graph import INPUT
 from bitloom.golden.layer import Layer, Map, OneInput
@@ -65,7 +66,7 @@ class _Writer:
         try:
             from onnx import helper, numpy_helper
         except ModuleNotFoundError as e:
-            raise ValueError(f"needs the extra import: pip install 'bitloom[import]' ({e})") from None
+            raise ValueError(f"needs the extra import: {pip_install('import')} ({e})") from None
         self._helper, self._numpy = helper, numpy_helper
         self._model = model
         self._nodes: list[Any] = []

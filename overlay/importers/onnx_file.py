@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from bitloom.golden.distribution import pip_install
 from bitloom.golden.encoding import Array
 from bitloom.golden.reading.file import foreign_reason, naming, read_file
 
@@ -74,7 +75,7 @@ def to_graph(data: bytes, folder: Path | None = None) -> SourceGraph:
     try:
         import onnx  # slow to import, and not installed everywhere
     except ModuleNotFoundError as e:
-        raise ValueError(f"needs the extra import: pip install 'bitloom[import]' ({e})") from None
+        raise ValueError(f"needs the extra import: {pip_install('import')} ({e})") from None
     from google.protobuf.message import DecodeError
 
     message = onnx.ModelProto()

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from bitloom.golden.distribution import pip_install
 from bitloom.golden.encoding import Array
 from bitloom.golden.reading.file import reason
 
@@ -154,7 +155,7 @@ def read_tables(data: bytes) -> FileTables:
     try:
         import tflite  # not installed everywhere
     except ModuleNotFoundError as e:
-        raise ValueError(f"needs the extra import: pip install 'bitloom[import]' ({e})") from None
+        raise ValueError(f"needs the extra import: {pip_install('import')} ({e})") from None
     if data[4:8] != MARK:
         raise ValueError(f"must be a TFLite file, with {MARK.decode()} in bytes 4 to 7, got {data[4:8]!r}")
     try:

@@ -10,6 +10,8 @@ from dataclasses import dataclass, replace
 from bitloom.golden.names import check_name, shown
 from bitloom.overlay.area.netlist import Resources
 
+CLOCK_MHZ = 100.0
+"""Clock of a board's design in MHz, where none is given."""
 FAMILIES = {"xc7z": "zynq", "xczu": "zynqmp", "xck": "zynqmp"}
 """Family of processors by how a device's name begins: Zynq-7000, Zynq UltraScale+, and Kria's modules of the latter."""
 

@@ -13,10 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import pynq
-from pynq.pl_server.device import Device
-
+from bitloom.driver.pynq_api import Device, pynq
 from bitloom.golden.discrete.machine.parameters import MachineParameters
+from bitloom.golden.distribution import pip_install
 from bitloom.golden.reading.json_text import read_json
 from bitloom.hls_gen.design.reader import Reader
 
@@ -129,8 +128,8 @@ def _found(design: str, build: Callable[[], Path]) -> NotebookTarget:
 
         made = build()
     except ImportError as e:
-        raise ImportError(f"{design}: needs its bitstream and a board, or to simulate it: pip install "
-                          f"'bitloom[hls,sim]' ({e})") from e  # fmt: skip
+        raise ImportError(f"{design}: needs its bitstream and a board, or to simulate it: "
+                          f"{pip_install('hls', 'sim')} ({e})") from e  # fmt: skip
     return NotebookTarget(design, str(made), activate())
 
 

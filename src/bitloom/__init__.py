@@ -20,9 +20,9 @@ __all__ = ["Accelerator", "BitloomOverlay", "Model", "Network"]
 def __getattr__(name: str) -> object:
     """The names that need pynq, and the version, which only pyproject.toml says."""
     if name == "__version__":
-        from importlib.metadata import version
+        from bitloom.golden.distribution import version
 
-        return version("bitloom")
+        return version()
     if name == "Accelerator":
         from bitloom.driver.accelerator import Accelerator
 
@@ -32,3 +32,8 @@ def __getattr__(name: str) -> object:
 
         return BitloomOverlay
     raise AttributeError(f"module 'bitloom' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """All names, those too that are imported when one first asks for them."""
+    return sorted({*globals(), *__all__, "__version__"})

@@ -37,6 +37,8 @@ NOT_RUN: dict[str, list[str]] = {
         "needs a clone and PyPI; the tests' own environment is made by the same makefile",
         "a test's PATH has the environment already",
         "needs PyPI",
+        "needs PyPI",
+        "needs PyPI and Python 3.13",
         "needs a board",
     ],
 }

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from bitloom.golden.distribution import pip_install
 from bitloom.golden.encoding import Array
 
 from .conv import PackedConv
@@ -163,6 +164,6 @@ def _imported() -> ModuleType:
     try:
         import cupy
     except ImportError:
-        raise GpuError('gpu: CuPy is missing: pip install "bitloom[gpu]"') from None
+        raise GpuError(f"gpu: CuPy is missing: {pip_install('gpu')}") from None
     module: ModuleType = cupy
     return module

@@ -9,12 +9,13 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from bitloom.golden.atomic import write_bytes
+from bitloom.golden.distribution import pip_install
 
 from .colours import LIGHT
 from .plots import AROUND, BAR, STYLE, WHOLE, Picture, pictures
 from .report import Report
 
-MISSING = "report needs jinja2 and matplotlib: pip install 'bitloom[report]'"
+MISSING = f"report needs jinja2 and matplotlib: {pip_install('report')}"
 
 
 def check_extra(png: Path | None = None) -> None:

@@ -1,9 +1,9 @@
 """Gather all that a report shows, from the build, the compiler's plan and the run."""
 
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from bitloom.golden import zoo as networks
+from bitloom.golden.distribution import version
 from bitloom.golden.encoding import Encoding
 from bitloom.golden.file import model_digest
 from bitloom.golden.graph import INPUT
@@ -13,6 +13,7 @@ from bitloom.hls_gen.compiler.sharing import weight_copies
 from bitloom.hls_gen.design.design import Design
 from bitloom.overlay.area.synthesis import area
 from bitloom.overlay.explore.estimate import error, estimate
+from bitloom.overlay.platform.boards import CLOCK_MHZ
 from bitloom.overlay.study.lane_counts import npu_lanes
 
 from .commands import commands
@@ -25,9 +26,6 @@ from .roofline import roofline
 from .text import TIMES
 from .timeline import timeline
 from .units import units_by_model, units_by_synthesis
-
-CLOCK_MHZ = 100.0
-"""Clock of the device in MHz, where nothing else is said."""
 
 
 def gather(
@@ -83,7 +81,7 @@ def gather(
         area=_area(design, synthesise),
         points=tuple(roofline(made, run, work)),
         commands=tuple(commands(made.build, run.frames, given)),
-        version=_version(),
+        version=version(),
     )
 
 
@@ -180,11 +178,3 @@ def _area(design: Design, synthesise: bool) -> AreaFacts:
         found = area(design)
         return AreaFacts(found.total, "yosys", error(), units_by_synthesis(found))
     return AreaFacts(estimate(design), "model", error(), units_by_model(design))
-
-
-def _version() -> str:
-    """Version of the installed package; "" for a checkout that nobody installed."""
-    try:
-        return version("bitloom")
-    except PackageNotFoundError:
-        return ""

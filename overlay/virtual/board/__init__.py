@@ -6,6 +6,8 @@
     bus.py, dma.py, interrupts.py, memory.py   its parts
 """
 
+from bitloom.driver import pynq_api as pynq_api  # says what pynq lacks; device.py would only fail
+
 from .bus import BusError
 from .device import VirtualDevice, activate
 from .dma import DmaMisuseError

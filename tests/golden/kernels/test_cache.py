@@ -1,11 +1,14 @@
 """Folders that are built once: several processes, failures, the bound."""
 
+import errno
 import os
+import re
 import shutil
 import stat
 import subprocess
 import sys
 import time
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -247,3 +250,43 @@ def test_a_group_is_the_users_own_with_the_users_name_and_no_other_member(monkey
     monkeypatch.setattr(pwd, "getpwuid", lambda number: SimpleNamespace(pw_name="me"))
     monkeypatch.setattr(grp, "getgrgid", lambda number: SimpleNamespace(gr_name=group, gr_mem=members))
     assert private._own_group(1234) is own
+
+
+def failing(error):
+    """A build in whose folder a file can't be written."""
+
+    def write(folder):
+        raise OSError(error, os.strerror(error), str(folder / "x"))
+
+    return write
+
+
+@pytest.mark.parametrize(
+    ("error", "words"), [(errno.ENOSPC, "no space left on device"), (errno.EROFS, "read-only file system")]
+)
+def test_a_disk_that_takes_no_more_is_said_with_the_cache_and_its_variable(error, words, monkeypatch, tmp_path):
+    monkeypatch.setenv("BITLOOM_CACHE", str(tmp_path / "c"))
+    said = f"{tmp_path / 'c'}: the cache must be writable (set BITLOOM_CACHE), got: {words}"
+    with pytest.raises(OSError, match=rf"^{re.escape(said)}\Z"):
+        cache.cached_folder("outer", "k", lambda folder: cache.cached_folder("model", "k", failing(error)))
+    assert [path.name for path in (tmp_path / "c" / cache.LAYOUT).glob("*/*")] == ["k.lock", "k.lock"]
+
+
+def test_a_home_that_cannot_be_written(monkeypatch, tmp_path):
+    monkeypatch.delenv("BITLOOM_CACHE", raising=False)
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+
+    def refused(self, *args, **options):
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS), str(self))
+
+    monkeypatch.setattr(cache.Path, "mkdir", refused)
+    said = f"{tmp_path}/home/.cache/bitloom: the cache must be writable (set BITLOOM_CACHE), got: read-only file system"
+    with pytest.raises(OSError, match=rf"^{re.escape(said)}\Z"):
+        cache.cached_folder("model", "k", build(b""))
+
+
+def test_errors_of_other_files_stay_as_they_are(monkeypatch, tmp_path):
+    monkeypatch.setenv("BITLOOM_CACHE", str(tmp_path / "c"))
+    with pytest.raises(FileNotFoundError, match=r"No such file or directory: '/nowhere/source\.cpp'\Z"):
+        cache.cached_folder("model", "k", lambda folder: Path("/nowhere/source.cpp").read_text())

@@ -1,6 +1,7 @@
 """Compiling C++ on demand: the key, the messages, several processes."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -135,3 +136,20 @@ def test_processor_features_are_those_of_linux_on_x86(monkeypatch):
     monkeypatch.setattr(native.platform, "machine", lambda: "aarch64")
     assert native.processor_features() == frozenset()
     assert "-march=native" not in native.Compiler("g++", "g++ 12", native._processor()).flags
+
+
+def test_a_compiler_that_finds_the_disk_full(monkeypatch, tmp_path):
+    monkeypatch.setenv("BITLOOM_CACHE", str(tmp_path / "cache"))
+    compiler = tmp_path / "cxx"
+    compiler.write_text(
+        "#!/bin/sh\n"
+        'if [ "$1" = --version ]; then echo cxx 1; exit; fi\n'
+        "echo 'fatal error: error writing to library.so: No space left on device' >&2; exit 1\n"
+    )
+    compiler.chmod(0o755)
+    monkeypatch.setenv("CXX", str(compiler))
+    source = tmp_path / "a.cpp"
+    source.write_text("")
+    said = f"{tmp_path}/cache: the cache must be writable (set BITLOOM_CACHE), got: no space left on device"
+    with pytest.raises(BuildError, match=rf"^{re.escape(said)}\Z"):
+        native.library([source])

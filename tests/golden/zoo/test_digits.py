@@ -20,7 +20,7 @@ SPLIT = "6a812af8365b27b7ec02d34500f780068c2c6659fd92ac09c86758d8ab34538c"
 
 @pytest.fixture(scope="module")
 def digits():
-    pytest.importorskip("sklearn", reason='the images come from scikit-learn: pip install "bitloom[cli]"')
+    pytest.importorskip("sklearn", reason="the images come from scikit-learn: pip install 'bitloom-fpga[cli]'")
     return load_digits()
 
 
@@ -40,7 +40,7 @@ def test_images_are_the_agreed_split(digits):
 
 def test_missing_scikit_learn_is_told_in_one_line(monkeypatch):
     monkeypatch.setitem(sys.modules, "sklearn", None)
-    rule = r'^digits: needs scikit-learn for its images: pip install "bitloom\[cli\]"\Z'
+    rule = r"^digits: needs scikit-learn for its images: pip install 'bitloom-fpga\[cli\]'\Z"
     with pytest.raises(ImportError, match=rule):
         load_digits()
 

@@ -54,7 +54,7 @@ DIGEST = "587a8cbd272ff00cd2712f73b2e3bbf3fee2d27eec36351d9d6486352e3f1c1f"
 
 @pytest.fixture(scope="module")
 def digits():
-    pytest.importorskip("sklearn", reason='the images come from scikit-learn: pip install "bitloom[cli]"')
+    pytest.importorskip("sklearn", reason="the images come from scikit-learn: pip install 'bitloom-fpga[cli]'")
     return load_digits()
 
 

@@ -14,7 +14,7 @@ DIGEST = "0b40f45cd5c2b2b9e771a244f6c0d01a40c4bb6a6ac0358c294ee16dbb0e0ce6"
 
 @pytest.fixture(scope="module")
 def digits():
-    pytest.importorskip("sklearn", reason='the images come from scikit-learn: pip install "bitloom[cli]"')
+    pytest.importorskip("sklearn", reason="the images come from scikit-learn: pip install 'bitloom-fpga[cli]'")
     return load_digits()
 
 

@@ -14,7 +14,7 @@ DIGEST = "21356bc4e084bc6816ba4f147d97f5c409ca15e8f4d7dc50007b3f0d579defd8"
 
 @pytest.fixture(scope="module")
 def digits():
-    pytest.importorskip("sklearn", reason='the images come from scikit-learn: pip install "bitloom[cli]"')
+    pytest.importorskip("sklearn", reason="the images come from scikit-learn: pip install 'bitloom-fpga[cli]'")
     return load_digits()
 
 

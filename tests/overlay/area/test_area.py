@@ -2,6 +2,7 @@
 
 import importlib.util
 import json
+import re
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -341,3 +342,19 @@ def test_other_verilog_is_another_key(monkeypatch, tmp_path):
     for text in ("one", "two", "one"):
         assert area_of(text, "t").total == Resources(lut=1)
     assert runs == ["one", "two"]
+
+
+def test_a_netlist_that_the_disk_cut_short(monkeypatch, tmp_path):
+    """Yosys in WebAssembly ends well where the disk is full."""
+    monkeypatch.setenv("BITLOOM_CACHE", str(tmp_path))
+
+    def fake(script: str, folder: Path, what: str) -> str:
+        for kind in ("blocks", "flat"):
+            (folder / f"{kind}.json").write_text('{"modules": {"t')
+        return ""
+
+    monkeypatch.setattr(areas, "run_yosys", fake)
+    said = f"{tmp_path}: the cache must be writable (set BITLOOM_CACHE), got: no space left on device"
+    with pytest.raises(OSError, match=rf"^{re.escape(said)}\Z"):
+        area_of("one", "t")
+    assert [path.name for path in tmp_path.glob("*/area/*") if path.suffix != ".lock"] == []

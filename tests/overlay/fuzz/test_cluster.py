@@ -24,7 +24,7 @@ if __name__ == "__main__":
 @pytest.fixture
 def scheduler(tmp_path_factory):
     """Address of a scheduler with one worker."""
-    pytest.importorskip("distributed", reason="a cluster needs dask.distributed: pip install 'bitloom[cluster]'")
+    pytest.importorskip("distributed", reason="a cluster needs dask.distributed: pip install 'bitloom-fpga[cluster]'")
     script = tmp_path_factory.mktemp("cluster") / "cluster.py"
     script.write_text(CLUSTER)
     pipe = subprocess.PIPE
@@ -52,7 +52,7 @@ def test_a_campaign_on_a_cluster_is_the_same(scheduler, tmp_path):
 
 
 def test_nobody_at_the_address(tmp_path):
-    pytest.importorskip("distributed", reason="a cluster needs dask.distributed: pip install 'bitloom[cluster]'")
+    pytest.importorskip("distributed", reason="a cluster needs dask.distributed: pip install 'bitloom-fpga[cluster]'")
     words = ["fuzz", "files", "--cases", "1", "--out", str(tmp_path), "--scheduler", "nonsense://here"]
     ran = CliRunner().invoke(bitloom, words)
     rule = "--scheduler must be the address of a Dask scheduler, got 'nonsense://here'"

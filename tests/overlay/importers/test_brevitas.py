@@ -1,6 +1,6 @@
 """Networks made and exported by Brevitas as it is installed, imported, on simulated hardware, beside PyTorch.
 
-They need PyTorch and Brevitas, which bitloom itself doesn't: ``pip install 'bitloom[brevitas]'``; then
+They need PyTorch and Brevitas, which bitloom itself doesn't: ``pip install 'bitloom-fpga[brevitas]'``; then
 ``pytest -m brevitas``.
 """
 
@@ -12,7 +12,7 @@ from bitloom.overlay.importers.verify import verify
 
 from .hardware import on_hardware
 
-HINT = "is not installed: pip install 'bitloom[brevitas]'"
+HINT = "is not installed: pip install 'bitloom-fpga[brevitas]'"
 torch = pytest.importorskip("torch", reason=f"PyTorch {HINT}")
 pytest.importorskip("brevitas", reason=f"Brevitas {HINT}")
 pytestmark = [pytest.mark.brevitas, pytest.mark.slow]  # an export takes PyTorch 20 s to a minute

@@ -8,7 +8,7 @@ from bitloom.overlay.importers.verify import verify
 
 from .hardware import on_hardware
 
-HINT = "is not installed: pip install 'bitloom[brevitas]'"
+HINT = "is not installed: pip install 'bitloom-fpga[brevitas]'"
 torch = pytest.importorskip("torch", reason=f"PyTorch {HINT}")
 fx = pytest.importorskip("torch.ao.quantization.quantize_fx", reason="PyTorch has no FX quantisation any more")
 ort = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")

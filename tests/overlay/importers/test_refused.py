@@ -446,7 +446,7 @@ def test_without_the_extra(there, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "onnx", None)
     result = run("net.onnx")
     assert result.exit_code == 1
-    assert result.output.startswith("bitloom: net.onnx: needs the extra import: pip install 'bitloom[import]' (")
+    assert result.output.startswith("bitloom: net.onnx: needs the extra import: pip install 'bitloom-fpga[import]' (")
     assert result.output.count("\n") == 1
 
 

@@ -25,8 +25,25 @@ def interpreter(version: str) -> str:
     pytest.skip(f"no Python {version} with venv, neither as python{version} nor below ~/.pyenv/versions")
 
 
+def pinned(*pins: str) -> str:
+    """Text of constraints.txt, with ``pins`` such as ``numpy==1.21.6`` in the place of its own."""
+    own = tuple(pin.partition("==")[0] + "=" for pin in pins)
+    lines = (ROOT / "constraints.txt").read_text().splitlines()
+    kept = [line for line in lines if not (own and line.startswith(own))]
+    return "\n".join([*kept, *pins]) + "\n"
+
+
 class Environment:
-    """A new environment below ``folder``, with pinned versions: those of constraints.txt except where ``pins`` differ.
+    """A new environment below ``folder``.
+
+    Parameters
+    ----------
+    folder
+        Where it is made.
+    version
+        Of its Python, such as "3.10".
+    constraints
+        Text of the constraints with which pip installs; "" leaves every choice to pip, as a user without them has it.
 
     Attributes
     ----------
@@ -34,14 +51,11 @@ class Environment:
         Its interpreter.
     """
 
-    def __init__(self, folder: Path, version: str, pins: tuple[str, ...] = ()) -> None:
+    def __init__(self, folder: Path, version: str, constraints: str) -> None:
         subprocess.run([interpreter(version), "-m", "venv", str(folder / "venv")], check=True)
         self.folder = folder
         self.python = str(folder / "venv" / "bin" / "python")
-        own = tuple(pin.partition("==")[0] + "=" for pin in pins)
-        lines = (ROOT / "constraints.txt").read_text().splitlines()
-        kept = [line for line in lines if not (own and line.startswith(own))]
-        (folder / "constraints.txt").write_text("\n".join([*kept, *pins]) + "\n")
+        (folder / "constraints.txt").write_text(constraints)
 
     def install(self, *what: str) -> None:
         """Install; the test fails with pip's last words if it can't."""

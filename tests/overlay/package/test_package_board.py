@@ -18,7 +18,7 @@ from bitloom.hls_gen.design.manifest import Manifest
 from bitloom.overlay.build.reference_designs import DIGITS
 from tests.overlay.conftest import ROOT
 
-from .environments import CLEAN, Environment
+from .environments import CLEAN, Environment, pinned
 
 pytestmark = pytest.mark.slow
 
@@ -37,7 +37,7 @@ TESTS = (
 @pytest.fixture(scope="module")
 def board(wheel, tmp_path_factory):
     """Python of a new environment with PINS and our wheel, no extras."""
-    made = Environment(tmp_path_factory.mktemp("board"), "3.10", PINS)
+    made = Environment(tmp_path_factory.mktemp("board"), "3.10", pinned(*PINS))
     made.install_or_skip(*TOOLS)
     made.install_or_skip("--no-build-isolation", *PINS)
     made.install(str(wheel))

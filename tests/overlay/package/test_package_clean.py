@@ -13,7 +13,7 @@ import pytest
 from tests.overlay.conftest import wheel_of
 from tests.paths import ROOT
 
-from .environments import Environment
+from .environments import Environment, pinned
 
 pytestmark = pytest.mark.slow
 
@@ -31,11 +31,12 @@ missing = {}
 for module in pkgutil.walk_packages(bitloom.__path__, "bitloom.", onerror=lambda name: None):
     try:
         importlib.import_module(module.name)
-    except ModuleNotFoundError as e:
-        missing[module.name] = e.name.partition(".")[0]
+    except ImportError as e:  # without a name it is ours, and begins with the package
+        missing[module.name] = e.name.partition(".")[0] if e.name else str(e).partition(":")[0]
 print(json.dumps(missing))
 """
 MYPY = """
+import bitloom
 from bitloom import Accelerator, BitloomOverlay, Model, Network
 from bitloom.golden.zoo import load
 from bitloom.hls_gen.design.npu import Npu
@@ -43,6 +44,10 @@ from bitloom.overlay.platform.boards import board
 reveal_type(load("digits-cnn"))
 reveal_type(Npu.engine)
 reveal_type(board("pynq-z2").lut)
+reveal_type(bitloom.__version__)
+reveal_type(Accelerator.counters)
+reveal_type(BitloomOverlay.counters)
+reveal_type(BitloomOverlay.classify)
 """
 
 
@@ -62,7 +67,7 @@ def contents(path):
 
 
 def test_the_source_distribution_makes_the_same_wheel(wheel, wheel_of_sdist):
-    assert wheel.name == wheel_of_sdist.name == f"bitloom-{VERSION}-py3-none-any.whl"
+    assert wheel.name == wheel_of_sdist.name == f"bitloom_fpga-{VERSION}-py3-none-any.whl"
     assert contents(wheel) == contents(wheel_of_sdist)
 
 
@@ -78,25 +83,25 @@ def test_the_source_distribution_holds_what_a_wheel_is_made_of(sdist):
 @pytest.fixture(scope="module", params=PYTHONS)
 def plain(request, wheel_of_sdist, tmp_path_factory):
     """An environment with numpy and bitloom, nothing else."""
-    made = Environment(tmp_path_factory.mktemp("plain"), request.param)
+    made = Environment(tmp_path_factory.mktemp("plain"), request.param, pinned())
     made.install(str(wheel_of_sdist))
     return made
 
 
 def test_numpy_alone(plain, tmp_path):
     listed = json.loads(plain.run("python", "-m", "pip", "list", "--format=json", cwd=tmp_path).stdout)
-    assert {package["name"] for package in listed} - {"pip", "setuptools"} == {"bitloom", "numpy"}
+    assert {package["name"] for package in listed} - {"pip", "setuptools"} == {"bitloom-fpga", "numpy"}
     done = plain.run("python", "-W", "error", "-c", IMPORT_ALL, cwd=tmp_path)
     missing = json.loads(done.stdout)
     assert done.stderr == ""
     assert set(missing.values()) == WITHOUT_NUMPY_ALONE
     assert [name for name in missing if name.startswith(NEEDS_NUMPY_ALONE)] == []
     said = plain.run("bitloom", "--help", cwd=tmp_path, status=1)
-    assert said.stderr == 'bitloom: the command line needs click: pip install "bitloom[hls,sim,cli]"\n'
+    assert said.stderr == "bitloom: the command line needs click: pip install 'bitloom-fpga[hls,sim,cli]'\n"
 
 
 def test_the_version_is_said_once(plain, tmp_path):
-    code = "import bitloom, importlib.metadata as m; print(bitloom.__version__, m.version('bitloom'))"
+    code = "import bitloom, importlib.metadata as m; print(bitloom.__version__, m.version('bitloom-fpga'))"
     assert plain.run("python", "-c", code, cwd=tmp_path).stdout == f"{VERSION} {VERSION}\n"
 
 
@@ -109,9 +114,9 @@ def test_a_network_of_the_package_computes(plain, tmp_path):
 @pytest.fixture(scope="module", params=PYTHONS)
 def whole(request, wheel_of_sdist, tmp_path_factory):
     """An environment with all extras."""
-    made = Environment(tmp_path_factory.mktemp("whole"), request.param)
+    made = Environment(tmp_path_factory.mktemp("whole"), request.param, pinned())
     made.install("setuptools", "wheel")  # several of what we need have no wheel
-    made.install("--no-build-isolation", "--use-pep517", f"bitloom[all] @ {wheel_of_sdist.as_uri()}", "mypy")
+    made.install("--no-build-isolation", "--use-pep517", f"bitloom-fpga[all] @ {wheel_of_sdist.as_uri()}", "mypy")
     return made
 
 
@@ -140,4 +145,13 @@ def test_others_see_our_types(whole, tmp_path):
     (tmp_path / "theirs.py").write_text(MYPY)
     said = whole.run("mypy", "--follow-imports=silent", "theirs.py", cwd=tmp_path).stdout
     found = re.findall(r'Revealed type is "(.+)"', said)
-    assert [name.removeprefix("builtins.") for name in found] == ["bitloom.golden.network.Model", "str", "int"]
+    *plain, classify = [name.removeprefix("builtins.") for name in found]
+    assert plain == [
+        "bitloom.golden.network.Model",
+        "str",
+        "int",
+        "str",
+        "def (self: bitloom.driver.accelerator.Accelerator) -> dict[str, int]",
+        "def (bitloom.driver.overlay.BitloomOverlay) -> dict[str, int]",
+    ]
+    assert classify.endswith(") -> numpy.ndarray[Any, numpy.dtype[Any]]")

@@ -12,7 +12,7 @@ import pytest
 
 from tests.paths import ROOT
 
-from .environments import Environment
+from .environments import Environment, pinned
 
 pytestmark = pytest.mark.slow
 
@@ -27,10 +27,10 @@ TESTS = ("driver", "overlay/virtual/test_board.py", "overlay/virtual/test_simula
 @pytest.fixture(scope="module", params=VERSIONS)
 def installed(request, wheel, tmp_path_factory):
     """An environment with that pynq, and our wheel with what the virtual board needs."""
-    made = Environment(tmp_path_factory.mktemp("pynq"), VERSIONS[request.param], (f"pynq=={request.param}",))
+    made = Environment(tmp_path_factory.mktemp("pynq"), VERSIONS[request.param], pinned(f"pynq=={request.param}"))
     made.install_or_skip("setuptools", "wheel")
     made.install_or_skip("--no-build-isolation", "--use-pep517", f"pynq=={request.param}", "pycparser")
-    ours = f"bitloom[hls,sim,cli] @ {wheel.as_uri()}"
+    ours = f"bitloom-fpga[hls,sim,cli] @ {wheel.as_uri()}"
     made.install("--no-build-isolation", "--use-pep517", ours, "pytest", "hypothesis")
     made.pynq = request.param
     return made

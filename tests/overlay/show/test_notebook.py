@@ -108,7 +108,7 @@ def test_nothing_to_run_on(monkeypatch):
     with pytest.raises(ImportError) as error:
         find("digits-cnn")
     assert str(error.value) == (
-        "digits-cnn: needs its bitstream and a board, or to simulate it: pip install 'bitloom[hls,sim]' "
+        "digits-cnn: needs its bitstream and a board, or to simulate it: pip install 'bitloom-fpga[hls,sim]' "
         "(import of bitloom.overlay.build.reference_designs halted; None in sys.modules)"
     )
 

@@ -92,7 +92,7 @@ def test_results_of_a_stranger_are_refused_and_made_again(small, tmp_path, key, 
 
 @pytest.mark.parametrize("ending", ["png", "svg"])
 def test_curves_are_drawn(small, tmp_path, ending):
-    pytest.importorskip("matplotlib", reason="the picture needs matplotlib: pip install 'bitloom[explore]'")
+    pytest.importorskip("matplotlib", reason="the picture needs matplotlib: pip install 'bitloom-fpga[explore]'")
     path = tmp_path / "pictures" / f"curves.{ending}"
     plot_curves(path, "digits", compare(["float"], PLANS[:1], small, tmp_path / "out"))
     assert path.read_bytes()[:5] in (b"\x89PNG\r", b"<?xml")

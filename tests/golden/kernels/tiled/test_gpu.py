@@ -197,8 +197,8 @@ def test_no_gpu_is_said_in_one_line(device, monkeypatch):
     sys.modules["cupy"].cuda.runtime.getDeviceCount = no_driver
     assert gpu.missing() == "gpu: CUDA finds no device: cudaErrorInsufficientDriver: the driver is too old"
     monkeypatch.setitem(sys.modules, "cupy", None)
-    assert gpu.missing() == 'gpu: CuPy is missing: pip install "bitloom[gpu]"'
-    with pytest.raises(gpu.GpuError, match=r"^gpu: CuPy is missing: pip install \"bitloom\[gpu\]\"\Z"):
+    assert gpu.missing() == "gpu: CuPy is missing: pip install 'bitloom-fpga[gpu]'"
+    with pytest.raises(gpu.GpuError, match=r"^gpu: CuPy is missing: pip install 'bitloom-fpga\[gpu\]'\Z"):
         gpu.run(made.layer, made.words)
     device()
 

@@ -149,7 +149,7 @@ def test_a_clock_is_a_number_above_0(value: str, folder: Path, run_file: Path) -
 @pytest.mark.parametrize("package", ["jinja2", "matplotlib"])
 def test_without_the_extra(package: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(figures, "find_spec", lambda name: None if name == package else True)
-    refused("report needs jinja2 and matplotlib: pip install 'bitloom[report]'", folder)
+    refused("report needs jinja2 and matplotlib: pip install 'bitloom-fpga[report]'", folder)
 
 
 def test_area_by_yosys_where_it_is_asked_for(folder: Path, run_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:

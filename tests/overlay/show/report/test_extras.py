@@ -47,8 +47,8 @@ def test_accuracy_that_evaluate_found(one: Report, tmp_path: Path) -> None:
 
 
 def test_version_and_date(one: Report) -> None:
-    assert f"by bitloom {version('bitloom')}. Counters" in page(one)
-    assert f"by bitloom {version('bitloom')}, 2026-01-31. Counters" in page(one, "2026-01-31")
+    assert f"by bitloom {version('bitloom-fpga')}. Counters" in page(one)
+    assert f"by bitloom {version('bitloom-fpga')}, 2026-01-31. Counters" in page(one, "2026-01-31")
 
 
 def test_a_date_only_where_it_is_asked_for(

@@ -1,0 +1,28 @@
+"""What pip calls this package, and the commands that add extras to it.
+
+The distribution is ``bitloom-fpga``, because ``bitloom`` on PyPI is another project's; the package that Python imports
+is ``bitloom``.
+"""
+
+from importlib.metadata import PackageNotFoundError
+from importlib.metadata import version as version_of
+
+DISTRIBUTION = "bitloom-fpga"
+"""The name that pip knows."""
+
+
+def version() -> str:
+    """Version of the installed package, which pyproject.toml says; "" for a checkout that nobody installed."""
+    try:
+        return version_of(DISTRIBUTION)
+    except PackageNotFoundError:
+        return ""
+
+
+def pip_install(*extras: str) -> str:
+    """The command that adds extras to the installed package, such as ``pip install 'bitloom-fpga[import]'``.
+
+    pip reads the extras from the installed package itself. So the command is the same for a package from PyPI, for a
+    wheel, and for a clone (``pip install -e .``), and an index is asked for the extras' packages alone.
+    """
+    return f"pip install '{DISTRIBUTION}[{','.join(extras)}]'"

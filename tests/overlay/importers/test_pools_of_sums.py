@@ -92,8 +92,11 @@ def test_pools_of_integers_that_come_first(name):
 def test_a_max_pool_of_bits_comes_first():
     rng = np.random.default_rng(7)
     chain = bipolar(Chain((3, 6, 6))).node("MaxPool", kernel_shape=[2, 2], strides=[2, 2])
-    chain = bipolar(chain.node("Conv", ternary(rng, 4, 3, 2, 2))).node("Flatten", axis=1)
-    made = check(chain.node("Gemm", ternary(rng, 5, 16), transB=1), by_qonnx, engine="binary", near=1e-6)
+    signs = np.where(ternary(rng, 4, 3, 2, 2) < 0, -1, 1).astype(np.float32)
+    chain = bipolar(chain.node("Conv", signs)).node("Flatten", axis=1)
+    made = check(chain.node("Gemm", np.sign(ternary(rng, 5, 16) - np.float32(0.5)), transB=1), by_qonnx, near=1e-6)
+    assert set(made.choice.engines) == {"binary"}
+    assert "costs less" in made.choice.why
     assert kinds(made) == ["max_pool", "conv", "threshold", "dense"]
     assert engines_of(made.model.network) == ["binary"] * 3
     assert [p.name for p in lower(made.model).layers] == ["pool_0_copy", "conv_1", "dense_2"]

@@ -242,7 +242,8 @@ def lower_integer(model: Model, feature_bits: int, weight_bits: int, lanes: int 
 
 
 def check_engines(network: Network, engines: Sequence[str]) -> None:
-    """Check that weighted layers, which come in the order of computing, are computed by these engines by default.
+    """Check that weighted layers, which come in the order of computing, are computed by these engines by default. Copies
+    of maps, which the network doesn't have, are computed by the engine that they are for.
 
     Raises
     ------
@@ -250,9 +251,12 @@ def check_engines(network: Network, engines: Sequence[str]) -> None:
         If a layer is for another engine, or can't be computed by its own, whatever the NPU's widths. The message names
         the layer, the rule and the value.
     """
+    names = {layer.name for layer in network.layers}
     network = placed_network(on_device(network))
     cut = [canonical(part) for part in parts(network)]
-    for part, engine, default in zip(cut, engines, engines_of(network), strict=True):
+    given, defaults = iter(engines), engines_of(network)
+    engines = [next(given) if part.name in names else default for part, default in zip(cut, defaults, strict=True)]
+    for part, engine, default in zip(cut, engines, defaults):
         if engine != default:
             raise ValueError(f"{part.name}: its engine must be the {default} one, got {engine}")
     binary = {part.name for part, engine in zip(cut, engines) if engine == "binary"}

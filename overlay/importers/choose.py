@@ -104,6 +104,8 @@ def choices(cut: Cut, engine: str = "auto") -> list[EngineChoice]:
     weights = tuple(map(_built, cut.sections))
     sources = (cut.source, *(s.made for s in cut.sections if s.made is not None))
     binary = [_binary_refusal(s, w, q, k == 0) for k, (s, w, q) in enumerate(zip(cut.sections, weights, sources))]
+    if cut.head is not None and cut.source.levels > 1:
+        binary[0] = binary[0] or f"{printable(cut.head.name)}: a pool of integers comes before the first weights"
     widths = [FEATURE_BITS, *[MOST_BITS] * len(cut.sections)]  # what comes in may be wider than what layers make
     integer = [_integer_refusal(s, q, bits) for s, q, bits in zip(cut.sections, sources, widths)]
     refused = {"binary": binary, "integer": integer}

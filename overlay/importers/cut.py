@@ -13,9 +13,9 @@ from bitloom.golden.encoding import Array
 from .errors import ImportRefused, node_line
 from .joins import Join
 from .operation_graph import OperationGraph
-from .operations import Closing, Layout, Levels, Linear, Operation, Pooling
+from .operations import Clip, Closing, Layout, Levels, Linear, Operation, Pooling, Scaling
 from .padding import is_padded
-from .sections import Cut, Quantised, Section, Size, golden_order
+from .sections import Cut, Quantised, Section, Size, golden_order, without_weights
 from .source import MOST_CHANNELS
 from .walk import RULES
 from .walk_state import Walk
@@ -41,13 +41,10 @@ def cut(graph: OperationGraph, source: Quantised | None = None, apart: Collectio
     ImportRefused
         With a line for the operation that can't be put into a section.
     """
-    operations = _chain(graph)
+    operations = _quantised_first(_chain(graph))
     first = next((k for k, one in enumerate(operations) if isinstance(one, Linear | Pooling)), len(operations))
     last = max((k for k, one in enumerate(operations[:first]) if isinstance(one, Levels)), default=-1)
-    if first < len(operations) and isinstance(operations[first], Pooling):
-        why = "a convolution must read the input first, got a pool"
-        raise ImportRefused([node_line(operations[first].name, operations[first].op, why)])
-    if first == len(operations):
+    if not any(isinstance(one, Linear) for one in operations):
         name = graph.name or "the network"
         raise ImportRefused([f"{name}: a convolution or a matrix product must come first, got none"])
     if last < 0 and source is None:
@@ -68,9 +65,37 @@ def cut(graph: OperationGraph, source: Quantised | None = None, apart: Collectio
     )  # fmt: skip
     if last >= 0:
         walk.links, walk.nodes = [], []
+    if isinstance(operations[first], Pooling):
+        walk.done = [without_weights(operations[first].name, walk.input, size, ())]
     for place in range(last + 1, len(operations)):
         _take(walk, place)
-    return _finished(walk, begun)
+    found = _finished(walk, begun)
+    if not isinstance(operations[first], Pooling):
+        return found
+    head, *others = found.sections
+    if not others:
+        raise ImportRefused([f"{graph.name or 'the network'}: weights must follow the first pool, got none"])
+    assert head.made is not None
+    return replace(found, source=head.made, sections=tuple(others), head=head if head.pools else None)
+
+
+def _quantised_first(operations: Sequence[Operation]) -> list[Operation]:
+    """The operations with max pools of the input behind what rises in every channel before the first weights, with its
+    quantiser: the largest value has the largest level."""
+    out = list(operations)
+    end = next((k for k, one in enumerate(out) if isinstance(one, Linear)), 0)
+    for begin in reversed(range(end)):
+        place, one = begin, out[begin]
+        while isinstance(one, Pooling) and not one.average and place + 1 < end and _rises(out[place + 1]):
+            out[place], out[place + 1] = out[place + 1], one
+            place += 1
+    return out
+
+
+def _rises(operation: Operation) -> bool:
+    """Whether an operation works on each value for itself, and never falls."""
+    scaled = isinstance(operation, Scaling) and all(m > 0 for m in operation.multiply.ravel())
+    return scaled or isinstance(operation, Clip | Levels)
 
 
 def cut_on(

@@ -12,7 +12,7 @@ from bitloom.golden.layer import Layer, Map
 from bitloom.golden.layers.conv import Conv, Weighted
 from bitloom.golden.layers.dense import Dense
 from bitloom.golden.layers.grouped import by_groups
-from bitloom.golden.layers.pool import AvgPool, MaxPool
+from bitloom.golden.layers.pool import AvgPool, MaxPool, Pool, SumPool
 from bitloom.golden.layers.requantise import Requantise
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model, Network
@@ -76,6 +76,10 @@ class _Maker:
         self._map = self.input
         self._cut, self._choice, self._first = cut, choice, first
         self._source: Quantised = cut.source
+        self._head = cut.head
+        pools = () if cut.head is None else cut.head.pools
+        for place, window in enumerate(pools):
+            self._pool(0, window, mean=cut.source.averaged and place == len(pools) - 1)
 
     def add(self, number: int, section: Section) -> None:
         """Add the layers of a section."""
@@ -90,14 +94,16 @@ class _Maker:
         weights, chain = _turned(weights, chain, turned)
         place = self._first + number
         layer = self._weighted(place, section, weights)
-        low, high = layer.accumulator_range(self._map)
-        begun = len(self.layers)
+        low, high = (end * section.count for end in layer.accumulator_range(self._map))
+        begun = len(self.layers) if number else 0
         if section.made is None:
             self._append_weighted(layer, weights.values)
+            self._append_sums(place, section)
             self.scores += joined(chain)
             summary = (0, 0, (0, 0))
         elif as_bits:
             self._append_weighted(layer, weights.values)
+            self._append_sums(place, section)
             summary = self._thresholds(place, section, chain, (low, high))
         else:
             held = self._choice.held[number + 1]
@@ -105,7 +111,7 @@ class _Maker:
         made = self._map.encoding
         self.built.append(
             Built(
-                nodes=section.nodes,
+                nodes=section.nodes if number or self._head is None else (*self._head.nodes, *section.nodes),
                 layers=tuple(one.name for one in self.layers[begun:]),
                 engine=self._choice.engines[number],
                 weights=str(weights.encoding),
@@ -132,7 +138,7 @@ class _Maker:
         divisor = lcm(*(add.denominator for add in line.add))
         adds = np.array([int(add * divisor) for add in line.add], object)
         totals = weights.values.sum(axis=(1, 2)).astype(object) @ adds  # (outputs,); 0 where there is padding
-        constant = np.array([Fraction(total, divisor) for total in totals], object)
+        constant = np.array([Fraction(total, divisor) for total in totals], object) * section.count
         sums = Line(multiply=weights.scale * line.multiply[0], add=weights.scale * constant)
         return [sums, *section.chain]
 
@@ -146,6 +152,11 @@ class _Maker:
         if isinstance(layer, Conv):
             layer, weight = by_groups(layer, weight)
         self._append(layer, {"weight": weight})
+
+    def _append_sums(self, number: int, section: Section) -> None:
+        """Sum pools for the means that are taken of a section's sums."""
+        for window in section.sums:
+            self._pool(number, window, kind=SumPool)
 
     def _weighted(self, number: int, section: Section, weights: Weights) -> Weighted:
         outputs, rows, columns, _ = weights.values.shape
@@ -169,7 +180,7 @@ class _Maker:
         assert made is not None
         assert made.boundaries is not None
         assert made.reached is not None
-        stairs = staircases(chain, made.boundaries, made.reached, len(self.arrays[self.layers[-1].name]["weight"]))
+        stairs = staircases(chain, made.boundaries, made.reached, len(section.weight))
         before = bool(section.inner) and not _rises(chain[1 + section.inner_at :])
         for window in section.inner if before else ():
             self._pool(number, window)
@@ -194,12 +205,13 @@ class _Maker:
         assert made.reached is not None
         if section.inner and not _rises(chain[1 + section.inner_at :]):
             raise Unsupported("between a max pool and a quantiser nothing may fall, got a negative scale")
-        rule = made.rule if made.rule is not None and held.zero == made.rule.low else None
+        ruled = made.rule is not None and held.zero == made.rule.low and not section.sums
+        rule = made.rule if ruled else None
         if rule is not None:
             weights, chain = undivided(weights, chain, rule)
             layer = replace(layer, weight=weights.encoding)
         stairs = staircases(chain, made.boundaries, made.reached, len(weights.values))
-        reach = _reaches(weights.values, self._map.encoding)
+        reach = _reaches(weights.values, self._map.encoding, section.count)
         inside = [stair.within(*ends) for stair, ends in zip(stairs, reach)]
         still = [all(limit is None for limit in stair.limits) for stair in inside]
         if any(still):  # a channel of one level: its weights are 0, so that its sum is
@@ -207,6 +219,7 @@ class _Maker:
             weights = replace(weights, values=values, encoding=weight_encoding(values))
             layer = replace(layer, weight=weights.encoding)
         self._append_weighted(layer, weights.values)
+        self._append_sums(number, section)
         slopes = _slopes(chain, made, len(weights.values))
         exact = None if rule is None else kernel_factors(rule, chain, inside, self._map.encoding)
         found = exact or fit(inside, slopes, held.zero, self._map.encoding)
@@ -240,21 +253,22 @@ class _Maker:
         limits = (held.zero + low, held.zero + high)
         return None if limits == (held.encoding.low, held.encoding.high) else limits
 
-    def _pool(self, number: int, window: Window, *, mean: bool = False) -> None:
+    def _pool(self, number: int, window: Window, *, mean: bool = False, kind: type[Pool] = MaxPool) -> None:
         name = f"pool_{number}"
         taken = sum(layer.name.startswith(name) for layer in self.layers)
         name = f"{name}_{taken + 1}" if taken else name
-        kind = AvgPool if mean else MaxPool
+        kind = AvgPool if mean else kind
         self._append(kind(name=name, kernel=window.kernel, stride=window.stride, padding=window.padding), {})
 
 
-def _reaches(values: Array, source: Encoding) -> list[tuple[int, int]]:
-    """The smallest and the largest sum of each output: of values of ``source``, or of 0 at padded places."""
+def _reaches(values: Array, source: Encoding, count: int) -> list[tuple[int, int]]:
+    """The smallest and the largest sum of each output, of values of ``source``, or of 0 at padded places; ``count``
+    times that where so many are added up."""
     low, high = min(source.low, 0), max(source.high, 0)
     rising = np.clip(values, 0, None).sum(axis=(1, 2, 3))
     falling = np.clip(values, None, 0).sum(axis=(1, 2, 3))
     ends = low * rising + high * falling, high * rising + low * falling
-    return list(zip(ends[0].tolist(), ends[1].tolist()))
+    return list(zip((ends[0] * count).tolist(), (ends[1] * count).tolist()))
 
 
 def _turns(chain: Sequence[Line | Ends]) -> Array:

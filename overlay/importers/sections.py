@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from fractions import Fraction
+from math import prod
 
 import numpy as np
 
@@ -85,6 +86,8 @@ class Section:
         The place of each value of that tensor in golden's map.
     there : Line
         What the map's levels are worth in that tensor: real = multiply * (base + step * level) + add.
+    sums : tuple of Window
+        Of means that are taken of the sums, before all that the chain does.
     """
 
     name: str
@@ -102,6 +105,13 @@ class Section:
     reads: str = ""
     order: Array | None = None
     there: Line | None = None
+    sums: tuple[Window, ...] = ()
+
+    @property
+    def count(self) -> int:
+        """How many sums of its weights each value is made of that the chain takes: more than 1 where means of sums are
+        taken. ``scale`` has the division in it."""
+        return prod(window.taps for window in self.sums)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -130,6 +140,8 @@ class Cut:
         Operators that the host computes at the end.
     final_size : (int, int, int)
         Rows, columns and channels of the last map.
+    head : Section or None
+        Without weights: the input, and pools of it that come before the first section; None where there are none.
     """
 
     name: str
@@ -143,6 +155,17 @@ class Cut:
     output_order: Array
     closing: tuple[str, ...]
     final_size: Size = (1, 1, 1)
+    head: Section | None = None
+
+
+def without_weights(name: str, made: Quantised, size: Size, nodes: tuple[str, ...]) -> Section:
+    """A section for pools of a map that no weights make: of this name, with what the map holds, its size, and the names
+    of its nodes."""
+    one, none = np.full(size[2], Fraction(1), object), np.full(size[2], Fraction(0), object)
+    return Section(
+        name=name, weight=np.zeros((0, 1, 1, size[2]), np.int64), scale=one[:0], window=None, size=size,
+        lead=Line(multiply=one, add=none), made=made, nodes=nodes,
+    )  # fmt: skip
 
 
 def golden_order(shape: tuple[int, ...]) -> tuple[Array, Size]:

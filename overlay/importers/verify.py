@@ -194,16 +194,22 @@ def _maps(imported: Imported, inputs: Array) -> Iterator[Checked]:
     """Golden's maps against the operations between them."""
     model, cut = imported.model, imported.cut
     trace = {INPUT: inputs, **dict(zip((layer.name for layer in model.network.layers), model.trace(inputs)))}
-    last_layers = [INPUT, *(built.layers[-1] for built in imported.emitted.built)]
+    pooled = cut.head is not None and len(cut.head.pools)
+    first = model.network.layers[pooled - 1].name if pooled else INPUT
+    last_layers = [first, *(built.layers[-1] for built in imported.emitted.built)]
     operations = imported.cut.chain
     places = {section.reads: number for number, section in enumerate(cut.sections)}
     begin, now = next(k for k, operation in enumerate(operations) if operation.reads in places), 0
-    x, low, high = (np.empty(0),) * 3
+    x = low = high = np.empty(0)
+    if pooled:
+        x = low = high = real_inputs(imported, inputs)
+        for operation in operations[:begin]:
+            x, low, high = _one(operation, (x, low, high), EXACT_NEAR)
     for operation in operations[begin:]:
         number = places.get(operation.reads)
         if number is not None:
             held = _held_values(imported, trace[last_layers[number]], number)
-            if number:
+            if number or pooled:
                 yield _map_checked(last_layers[number], (x, low, high), held)
             x, low, high, now = held, held, held, number
         x, low, high = _one(operation, (x, low, high), EXACT_NEAR)

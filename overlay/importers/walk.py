@@ -89,12 +89,13 @@ def _pooling(walk: Walk, operation: Pooling) -> None:
     _check_order(walk)
     rows, columns = operation.window.output_size(walk.size[0], walk.size[1])
     if operation.average:
-        if walk.open is not None:
-            raise Unsupported("a mean must be of quantised values, got sums", "quantise before it")
         if walk.average is not None:
             raise Unsupported("a mean of means must be quantised between")
-        walk.average = operation
-        walk.average_links, walk.average_index = len(walk.links), walk.index
+        if walk.open is not None:
+            _add_up(walk, walk.open, operation)
+        else:
+            walk.average = operation
+            walk.average_links, walk.average_index = len(walk.links), walk.index
     elif walk.open is not None:
         if walk.inner and walk.inner_at != len(walk.links):
             raise Unsupported("two max pools before a quantiser must follow each other")
@@ -113,6 +114,20 @@ def _pooling(walk: Walk, operation: Pooling) -> None:
     walk.size = (rows, columns, walk.size[2])
     walk.index = golden_order((1, walk.size[2], rows, columns))[0]
     _copy_channels(walk)
+
+
+def _add_up(walk: Walk, section: Section, operation: Pooling) -> None:
+    """A mean of sums is their sum, and what follows takes up the division. What is added to sums before, or multiplied
+    with, is the same behind the mean."""
+    if walk.inner or any(isinstance(link, Ends) for link in walk.links):
+        raise Unsupported("a mean of sums must come before a clip and a max pool", "quantise before it")
+    window = operation.window
+    counts = np.unique((window.positions(*walk.size[:2]) >= 0).sum(axis=1))
+    if counts.tolist() != [window.taps]:
+        rule = f"a mean of sums must have {window.taps} values in every window"
+        raise Unsupported(f"{rule}, got {counts[0]} in some", "quantise before it")
+    scale = section.scale / window.taps
+    walk.open = replace(section, sums=(*section.sums, window), scale=scale)
 
 
 def _check_order(walk: Walk) -> None:

@@ -15,7 +15,7 @@ from .joins import Concatenation, Sum
 from .operation_graph import OperationGraph
 from .operations import Levels, Linear, Pooling, Scaling
 from .rationals import same
-from .sections import Cut, Quantised, Section, Size
+from .sections import Cut, Quantised, Section, Size, without_weights
 from .ways import Way, ways
 
 
@@ -140,11 +140,7 @@ def _with_head(way: Way, graph: OperationGraph, head: tuple[Quantised, int], siz
     has this size, and ``index`` tells where in golden's map its values lie."""
     made, taken = head
     nodes = tuple(dict.fromkeys(operation.name for operation in way.operations[:taken]))
-    one, none = np.full(size[2], Fraction(1), object), np.full(size[2], Fraction(0), object)
-    section = Section(
-        name=way.operations[0].name, weight=np.zeros((0, 1, 1, size[2]), np.int64), scale=one[:0], window=None,
-        size=size, lead=Line(multiply=one, add=none), made=made, nodes=nodes,
-    )  # fmt: skip
+    section = without_weights(way.operations[0].name, made, size, nodes)
     found = cut_on(graph.name, way.operations, taken, section, index, way.apart)
     return WayCut(way=way, graph=graph, cut=replace(found, sections=found.sections[1:]), head=found.sections[0])
 

@@ -97,14 +97,11 @@ def test_the_average_of_windows_side_by_side_costs_no_beat() -> None:
 @pytest.mark.parametrize(
     "more",
     [
-        {"collect": 1, "kfp": 1, "shift_bits": 0},
-        {"one_memory": True},
-        {"accumulators": 4, "ol": 2},
-        {"planes": 4, "kfp": 15},
-        {"raster": True},
+        {"collect": 1, "kfp": 1, "shift_bits": 0}, {"one_memory": True}, {"accumulators": 4, "ol": 2},
+        {"planes": 4, "kfp": 15}, {"raster": True},
     ],
     ids=str,
-)
+)  # fmt: skip
 def test_other_binary_npus(more: dict, folder: Path) -> None:
     models = [BINARY["average"], BINARY["bits_first" if {"planes", "collect"} & set(more) else "integers_first"]]
     dataflow = CompileChoices(dataflow="auto") if "accumulators" in more else None

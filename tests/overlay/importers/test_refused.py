@@ -85,9 +85,10 @@ ONE = {
         lambda: begun().node("Conv", np.ones((4, 4, 3, 3), np.float32)),
         "Conv_2 (Conv): its input must be quantised, got sums of other weights; quantise before it",
     ),
-    "mean of sums": (
-        lambda: begun().node("GlobalAveragePool"),
-        "GlobalAveragePool_2 (GlobalAveragePool): a mean must be of quantised values, got sums; quantise before it",
+    "mean of clipped sums": (
+        lambda: begun().node("Relu").node("GlobalAveragePool"),
+        "GlobalAveragePool_3 (GlobalAveragePool): a mean of sums must come before a clip and a max pool; quantise "
+        "before it",
     ),
     "division by a map": (
         lambda: begun().reversed("Div", np.float32(2)),

@@ -1,0 +1,136 @@
+"""Means of sums, which what follows divides, and pools of the input: equal to qonnx, bit for bit, or refused."""
+
+import numpy as np
+import pytest
+
+from bitloom.golden.layers.pool import AvgPool, MaxPool, SumPool
+from bitloom.hls_gen.compiler.lowering import engines_of, lower
+from bitloom.overlay.importers.errors import ImportRefused
+
+from .against import by_qonnx, check, imported
+from .onnx_files import QONNX, Chain
+from .test_operators import begun, ended, size_of, ternary
+
+EACH = np.float32([0.5, -0.25, 2, 1]).reshape(1, 4, 1, 1)
+MEANS = {
+    "AveragePool": (lambda c: c.node("AveragePool", kernel_shape=[2, 3], strides=[2, 1]), 16),
+    "overlapping": (lambda c: c.node("AveragePool", kernel_shape=[3, 2], strides=[1, 2]), 16),
+    "GlobalAveragePool": (lambda c: c.node("GlobalAveragePool"), 4),
+    "bias before": (lambda c: c.node("Add", EACH).node("AveragePool", kernel_shape=[2, 2], strides=[2, 2]), 16),
+    "negative scales": (
+        lambda c: c.node("Mul", -EACH).node("AveragePool", kernel_shape=[2, 1], strides=[2, 1]).node("Add", EACH), 32,
+    ),
+    "max pool behind": (
+        lambda c: c.node("AveragePool", kernel_shape=[2, 1], strides=[1, 1])
+        .node("MaxPool", kernel_shape=[1, 2], strides=[1, 2]), 24,
+    ),
+}  # fmt: skip
+
+
+def kinds(made):
+    return [layer.kind for layer in made.model.network.layers]
+
+
+def bipolar(chain):
+    return chain.node("BipolarQuant", np.float32(1), domain=QONNX)
+
+
+@pytest.mark.parametrize("engine", ["binary", "integer"])
+@pytest.mark.parametrize("name", MEANS)
+def test_means_of_sums(name, engine):
+    rng = np.random.default_rng(3)
+    chain, size = MEANS[name][0](begun(rng)), MEANS[name][1]
+    made = check(ended(chain, rng, size, step=0.125), by_qonnx, engine=engine, near=1e-6)
+    assert set(made.choice.engines) == {engine}
+    assert kinds(made)[:2] == ["conv", "sum_pool"]
+
+
+def test_a_mean_of_sums_in_front_of_a_sign():
+    """What binary networks have: one threshold a channel, which has the division in it."""
+    rng = np.random.default_rng(4)
+    chain = begun(rng, pads=[1, 0, 1, 1]).batch_norm(rng, 4)
+    chain = bipolar(chain.node("AveragePool", kernel_shape=[2, 2], strides=[2, 2])).node("Flatten", axis=1)
+    made = check(chain.node("Gemm", ternary(rng, 5, 24), transB=1), by_qonnx, engine="binary", near=1e-6)
+    assert kinds(made) == ["conv", "sum_pool", "threshold", "dense"]
+    assert [p.levels for p in lower(made.model).layers] == [1, 1]
+
+
+def test_a_mean_of_the_last_sums():
+    rng = np.random.default_rng(4)
+    made = check(begun(rng).node("GlobalAveragePool").node("Flatten", axis=1), by_qonnx, near=1e-6)
+    assert kinds(made) == ["conv", "sum_pool"]
+
+
+FIRST = {
+    "max pool": (lambda c: c.quant(0.25, 3).node("MaxPool", kernel_shape=[2, 3], pads=[1, 0, 0, 1]), ["max_pool"]),
+    "max pool before the quantiser": (
+        lambda c: c.node("MaxPool", kernel_shape=[2, 2], strides=[2, 1]).node("Mul", np.float32(0.5)).quant(0.25, 3),
+        ["max_pool"],
+    ),
+    "two": (
+        lambda c: c.quant(0.25, 3).node("MaxPool", kernel_shape=[2, 1]).node("MaxPool", kernel_shape=[1, 2]),
+        ["max_pool", "max_pool"],
+    ),
+    "rounded mean": (
+        lambda c: c.quant(0.25, 3).node("AveragePool", kernel_shape=[3, 1]).quant(0.25, 3, rounding="HALF_UP"),
+        ["avg_pool"],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FIRST)
+def test_pools_of_integers_that_come_first(name):
+    rng = np.random.default_rng(6)
+    chain = FIRST[name][0](Chain((2, 6, 6)))
+    chain = chain.node("Conv", ternary(rng, 4, 2, 3, 3)).quant(0.5, 4).node("Flatten", axis=1)
+    made = check(chain.node("Gemm", ternary(rng, 5, size_of(chain)), transB=1), by_qonnx, near=1e-6)
+    assert kinds(made)[: len(FIRST[name][1])] == FIRST[name][1]
+    assert made.choice.engines[0] == "integer"
+    assert isinstance(made.model.network.layers[0], MaxPool | AvgPool)
+
+
+def test_a_max_pool_of_bits_comes_first():
+    rng = np.random.default_rng(7)
+    chain = bipolar(Chain((3, 6, 6))).node("MaxPool", kernel_shape=[2, 2], strides=[2, 2])
+    signs = np.where(ternary(rng, 4, 3, 2, 2) < 0, -1, 1).astype(np.float32)
+    chain = bipolar(chain.node("Conv", signs)).node("Flatten", axis=1)
+    made = check(chain.node("Gemm", np.sign(ternary(rng, 5, 16) - np.float32(0.5)), transB=1), by_qonnx, near=1e-6)
+    assert set(made.choice.engines) == {"binary"}
+    assert "costs less" in made.choice.why
+    assert kinds(made) == ["max_pool", "conv", "threshold", "dense"]
+    assert engines_of(made.model.network) == ["binary"] * 3
+    assert [p.name for p in lower(made.model).layers] == ["pool_0_copy", "conv_1", "dense_2"]
+
+
+def test_a_mean_of_the_input_in_front_of_a_sign():
+    """It is a convolution with weights of 0 and 1, as other means of quantised values are."""
+    rng = np.random.default_rng(8)
+    chain = bipolar(Chain((3, 6, 6)).quant(0.25, 4).node("AveragePool", kernel_shape=[2, 2], strides=[2, 2]))
+    chain = bipolar(chain.node("Conv", ternary(rng, 4, 3, 2, 2))).node("Flatten", axis=1)
+    made = check(chain.node("Gemm", ternary(rng, 5, 16), transB=1), by_qonnx, engine="binary", near=1e-6)
+    assert SumPool not in {type(layer) for layer in made.model.network.layers}
+
+
+PADDED = dict(kernel_shape=[2, 2], strides=[1, 1], pads=[1, 0, 0, 0], count_include_pad=0)
+
+
+@pytest.mark.parametrize(
+    ("chain", "line"),
+    [
+        (lambda: begun(np.random.default_rng(0)).node("AveragePool", **PADDED),
+         "AveragePool_2 (AveragePool): a mean of sums must have 4 values in every window, got 2 in some; quantise "
+         "before it"),
+        (lambda: begun(np.random.default_rng(0)).node("Relu").node("GlobalAveragePool"),
+         "GlobalAveragePool_3 (GlobalAveragePool): a mean of sums must come before a clip and a max pool; quantise "
+         "before it"),
+        (lambda: begun(np.random.default_rng(0)).node("MaxPool", kernel_shape=[2, 2]).node("GlobalAveragePool"),
+         "GlobalAveragePool_3 (GlobalAveragePool): a mean of sums must come before a clip and a max pool; quantise "
+         "before it"),
+        (lambda: Chain((2, 6, 6)).quant(0.25, 3).node("MaxPool", kernel_shape=[2, 2]),
+         "chain: a convolution or a matrix product must come first, got none"),
+    ],
+)  # fmt: skip
+def test_what_is_refused(chain, line):
+    with pytest.raises(ImportRefused) as error:
+        imported(chain())
+    assert error.value.lines == (line,)

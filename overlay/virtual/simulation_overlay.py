@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bitloom.golden.atomic import write_bytes
+from bitloom.golden.atomic import inside, write_bytes
 from bitloom.golden.reading.file import naming, read_file
 from bitloom.golden.reading.json_text import parse_json
 from bitloom.hls_gen.check.words import check_words
@@ -131,7 +131,7 @@ def write_simulation_overlay(
     folder.mkdir(parents=True, exist_ok=True)
     files = simulation_overlay_files(manifest, verilog, target)
     for name, data in files.items():
-        write_bytes(folder / name, data)
+        write_bytes(inside(folder, name), data)
     return folder / list(files)[-1]
 
 

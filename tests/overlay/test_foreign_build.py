@@ -11,14 +11,17 @@ import pytest
 from click.testing import CliRunner
 
 from bitloom.golden import zoo as networks
+from bitloom.golden.discrete.machine.parameters import MachineParameters
 from bitloom.hls_gen.check.words import check_words
 from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.topology import pipeline
 from bitloom.overlay.build import build as builds
 from bitloom.overlay.build.reference_designs import DIGITS
+from bitloom.overlay.build.training import build_training_machine
 from bitloom.overlay.cli.group import bitloom
 from bitloom.overlay.platform.block_design import BlockDesign
+from bitloom.overlay.platform.boards import PYNQ_Z2
 from bitloom.overlay.platform.target import BoardTarget
 from bitloom.overlay.virtual.sim import verilator
 from bitloom.overlay.virtual.simulation_overlay import (
@@ -243,3 +246,32 @@ def test_strings_of_the_description(whole: builds.Build, change: dict[str, objec
     line = said("simulate", whole)
     assert line.startswith(f"{whole.folder / 'build.json'}: ")
     assert line.endswith(rule)
+
+
+LINKS = {
+    "build.log": ["build", "digits-cnn", "--out"],
+    "report.html": ["report"],
+    "report.json": ["demo", "--frames", "1", "--out"],
+}
+"""Words of the command that writes a file of that name into the folder behind them."""
+
+
+@pytest.mark.parametrize("name", LINKS)
+def test_no_link_in_the_folder_is_followed(whole: builds.Build, name: str, tmp_path: Path) -> None:
+    precious = tmp_path / "precious"
+    precious.write_text("mine")
+    (whole.folder / name).symlink_to(precious)
+    done = CliRunner().invoke(bitloom, [*LINKS[name], str(whole.folder)])
+    place = whole.folder / name
+    assert done.output.splitlines()[-1] == f"bitloom: {place}: must be a file or not there, got a link"
+    assert precious.read_text() == "mine"
+    assert place.is_symlink()
+
+
+def test_a_training_machine_is_written_through_no_link(tmp_path: Path) -> None:
+    (tmp_path / "build").mkdir()
+    (tmp_path / "other").mkdir()
+    (tmp_path / "build" / "vivado").symlink_to(tmp_path / "other")
+    with value_error(f"{tmp_path / 'build' / 'vivado'}: must be a folder, got a link"):
+        build_training_machine(tmp_path / "build", "t", MachineParameters(), BoardTarget(board=PYNQ_Z2))
+    assert list((tmp_path / "other").iterdir()) == []

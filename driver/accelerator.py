@@ -144,7 +144,8 @@ class Accelerator(Classifier):
         Parameters
         ----------
         images
-            (N, H, W, C) integers, each a value of the input's encoding.
+            (N, H, W, C) integers, each a value of the input's encoding. Later batches are packed while earlier ones are
+            computed: what is changed in the array before the call has ended may still change what is computed.
         batch
             Frames a transfer; by default as many as frames.BATCH_BYTES hold. The next batch is packed meanwhile.
         progress
@@ -158,7 +159,7 @@ class Accelerator(Classifier):
         Raises
         ------
         ValueError
-            The images don't suit the network; nothing was sent.
+            The images don't suit the network; nothing was sent, unless they were changed during the call.
         DeviceTaken
             Somebody else has loaded the device since ``load``, or meanwhile; it stays theirs until ``load`` is called.
         PacketError, TransferError, Timeout

@@ -10,7 +10,7 @@ from bitloom.hls_gen.design.registers import VERSION, VERSION_REGISTER
 from bitloom.hls_gen.design.training_manifest import TrainingManifest
 
 from .errors import DesignMismatch, DigestMismatch
-from .interrupts import connect
+from .interrupts import connect, wired
 from .pynq_api import pynq
 from .registers import Registers
 
@@ -71,9 +71,9 @@ def driver_of(overlay: Any, core: str) -> Any:
     with _active(overlay.device):
         driver = reduce(getattr, core.split("/"), overlay)
         for name, entry in overlay.ip_dict[core].get("interrupts", {}).items():
-            interrupt = getattr(driver, name, None)
-            if isinstance(interrupt, pynq.Interrupt):
-                connect(interrupt, pynq.Interrupt(entry["fullpath"]))
+            interrupt: Any = getattr(driver, name, None)
+            if wired(interrupt):
+                connect(interrupt, type(interrupt)(entry["fullpath"]))
     return driver
 
 

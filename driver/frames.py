@@ -62,7 +62,9 @@ class Frames:
         self.words, self.packets = int(self._ends[-1]), len(lengths)
 
     def fill(self, out: NDArray[np.uint32], images: NDArray[Any], signature: int, number: int) -> None:
-        """Write the blocks of n checked images. The last frame ends the results.
+        """Write the blocks of n images. The last frame ends the results.
+
+        The images are checked here, however they were checked before: whoever calls may have changed them since.
 
         Parameters
         ----------
@@ -74,6 +76,11 @@ class Frames:
             Of the parameters in the device.
         number
             Packets of blocks that were sent before, since the parameters were loaded.
+
+        Raises
+        ------
+        ValueError
+            The images don't suit the network.
         """
         blocks, program, first = out.reshape(len(images), self.words), self._program, len(self._before)
         payload = first + HEADER_WORDS
@@ -81,7 +88,7 @@ class Frames:
         for end, last in ((slice(None), False), (slice(-1, None), True)):
             header = frame_header(self._manifest, program.frame_words, last, signature=signature)
             blocks[end, first:payload] = header
-        program.pack_images(images, out=blocks[:, payload : payload + program.payload_words], check=False)
+        program.pack_images(images, out=blocks[:, payload : payload + program.payload_words])
         blocks[:, payload + program.payload_words :] = self._after
         numbers = number + self.packets * np.arange(len(images))
         for place, begin in enumerate((0, *self._ends[:-1])):

@@ -32,8 +32,8 @@ TRIES = 100
 def write_bytes(path: AnyPath, data: bytes) -> None:
     """Write a file in one step: whoever looks finds the old one or the new one, whole.
 
-    A link is followed, and a file that was there keeps its permissions. What is neither a file nor a folder, such as
-    a pipe or /dev/stdout, is written directly.
+    A link is followed, as the user may have made it (else: `inside`), and a file that was there keeps its permissions.
+    What is neither a file nor a folder, such as a pipe or /dev/stdout, is written directly.
 
     Parameters
     ----------
@@ -65,6 +65,45 @@ def write_bytes(path: AnyPath, data: bytes) -> None:
 def write_text(path: AnyPath, text: str) -> None:
     """Write a text in UTF-8 in one step, as `write_bytes` does."""
     write_bytes(path, text.encode())
+
+
+def inside(folder: AnyPath, path: str) -> Path:
+    """Find the place of a file in a folder that may be somebody else's: no link in the folder may lead elsewhere.
+
+    Where the user names a file, links to it are followed (`write_bytes`). Here only the folder was named, and bitloom
+    chose the names in it.
+
+    Parameters
+    ----------
+    folder : path
+        The folder, which may be reached by links.
+    path : str
+        The file's path in it, with ``/`` between its parts. Folders on the way are made.
+
+    Returns
+    -------
+    Path
+        The place, where there is a file or nothing.
+
+    Raises
+    ------
+    ValueError
+        If a link or something else lies there, or on the way.
+    OSError
+        If a folder on the way can't be made.
+    """
+    place = Path(folder)
+    parts = path.split("/")
+    for part in parts[:-1]:
+        place = place / part
+        if place.is_symlink():
+            raise ValueError(f"{place}: must be a folder, got a link")
+        place.mkdir(parents=True, exist_ok=True)
+    place = place / parts[-1]
+    if os.path.lexists(place) and not stat.S_ISREG(place.lstat().st_mode):
+        kind = "a link" if place.is_symlink() else "a folder, a device or a pipe"
+        raise ValueError(f"{place}: must be a file or not there, got {kind}")
+    return place
 
 
 def write_scratch(path: AnyPath, data: str | bytes) -> None:

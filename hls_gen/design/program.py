@@ -144,7 +144,7 @@ class Program:
         for i in range(0, max(len(images), 1), self._chunk):
             encoding.check(f"{self.name}: images", images[i : i + self._chunk])
 
-    def pack_images(self, images: Array, out: Array | None = None, check: bool = True) -> Array:
+    def pack_images(self, images: Array, out: Array | None = None) -> Array:
         """Make the payloads of frames. Scratch memory doesn't grow with their number.
 
         Parameters
@@ -153,8 +153,6 @@ class Program:
             (n, H, W, C) integers.
         out
             Where to write the payloads; by default a new array.
-        check
-            Whether images are checked first.
 
         Returns
         -------
@@ -166,8 +164,7 @@ class Program:
         ValueError
             As ``check_images``.
         """
-        if check:
-            self.check_images(images)
+        self.check_images(images)
         if out is None:
             out = np.empty((len(images), self.payload_words), np.uint32)
         size, bits = self.input.size, self.input.size * self.input.encoding.bits

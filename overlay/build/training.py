@@ -7,7 +7,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from bitloom.golden.atomic import write_bytes
+from bitloom.golden.atomic import inside, write_bytes
 from bitloom.golden.discrete.machine.parameters import MachineParameters
 from bitloom.golden.names import check_name
 from bitloom.hls_gen.rtl.training.generate import training_manifest, training_verilog
@@ -66,7 +66,6 @@ def build_training_machine(
     if target.board is not None:
         sources = folder / SOURCES
         for path, content in source_files(BlockDesign.from_manifest(data, target), data, modules, {}).items():
-            (sources / path).parent.mkdir(parents=True, exist_ok=True)
-            write_bytes(sources / path, content)
+            write_bytes(inside(folder, f"{SOURCES}/{path}"), content)
     bit = write_simulation_overlay(folder, data, "\n".join(modules.values()), target)
     return TrainingBuild(bit, manifest.digest, sources)

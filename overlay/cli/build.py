@@ -11,6 +11,7 @@ import click
 from click.core import ParameterSource
 
 from bitloom.golden import zoo
+from bitloom.golden.atomic import inside
 from bitloom.golden.distribution import version
 from bitloom.golden.host.file import load as load_host
 from bitloom.golden.host.file import path_of
@@ -81,6 +82,8 @@ def build_command(
     """
     subject = _subject(networks, design_name, foldings)
     target = find_board(board_name) if board_name else None
+    folder = out or Path("build") / subject.name
+    log = inside(folder, LOG)
     with step_lines() as lines, working("generating Verilog and compiling the network"):
         if foldings is not None:
             _refuse({"design": design_name, **options})
@@ -89,12 +92,12 @@ def build_command(
         else:
             found, design = _designed(subject, options)
         made = builds.build(
-            out or Path("build") / subject.name, design, subject.models,
+            folder, design, subject.models,
             choices=found.choices, target=BoardTarget(arch=arch, board=target, clock_mhz=clock_mhz),
             origin=builds.Origin(command=_words(click.get_current_context()), hosts=_hosts(networks, subject.models)),
         )  # fmt: skip
     done = f"bitloom {version()}, design {made.digest[:16]}: {join(made.command)}"
-    append_log(made.folder / LOG, done, lines)
+    append_log(log, done, lines)
     tell_kept(made)
     _tell_what_stays(design, made)
     _tell_weight_copies(made, subject.models)

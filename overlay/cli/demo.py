@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from bitloom.golden import zoo as networks
-from bitloom.golden.atomic import write_text
+from bitloom.golden.atomic import inside, write_text
 from bitloom.golden.zoo import digits
 from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.overlay.build import build as builds
@@ -38,8 +38,9 @@ def demo_command(frames: int, stall: float, seed: int, out: Path, as_json: bool)
     with working("generating Verilog and compiling the network"):
         made = builds.build(out, size_memories("digits", [model], DIGITS), [model])
     tell_kept(made)
+    place = inside(out, "report.json")
     done = simulated(made, model, images, conditions=Conditions(stall=stall, seed=seed))
     report = done.report(labels)
-    write_text(out / "report.json", json.dumps(report, indent=1) + "\n")
+    write_text(place, json.dumps(report, indent=1) + "\n")
     show_report("digits-cnn on simulated hardware", report, as_json)
     fail_unless_exact(done)

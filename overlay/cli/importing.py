@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from bitloom.golden import file
+from bitloom.golden.atomic import inside
 from bitloom.golden.host import file as hosts
 from bitloom.golden.host.host import Host
 from bitloom.golden.names import check_name, shown
@@ -82,7 +83,7 @@ def import_command(
             checked = verify(imported, images, progress=update)
     target.parent.mkdir(parents=True, exist_ok=True)
     file.save(imported.model, target)
-    hosts.save(imported.host, hosts.path_of(target))
+    hosts.save(imported.host, inside(target.parent, hosts.path_of(target).name))
     written = [target, hosts.path_of(target)]
     if explain:
         written += write_explanation(imported, checked, target)

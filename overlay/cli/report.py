@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from bitloom.golden.atomic import write_text
+from bitloom.golden.atomic import inside, write_text
 from bitloom.overlay.platform.boards import CLOCK_MHZ
 from bitloom.overlay.show.report.accuracy import accuracy_of
 from bitloom.overlay.show.report.compiled import compiled
@@ -64,7 +64,7 @@ def report_command(
     check_extra(png)
     if run_file and frames:
         raise ValueError(f"report: --from brings its own frames, --frames must be left out, got {frames}")
-    made = loaded(folder)
+    made, out = loaded(folder), out or inside(folder, "report.html")
     model = model_of(made, network)
     found = compiled(made, model)
     accuracy = accuracy_of(model, evaluated)
@@ -77,7 +77,6 @@ def report_command(
         estimate = clock_figures(made.design, run.steady("cycles")) if clock else {}
         report = gather(found, run, given=network, clock_mhz=clock_mhz, synthesise=synthesise)
         report = replace(report, clock=estimate, accuracy=accuracy)
-        out = out or folder / "report.html"
         out.parent.mkdir(parents=True, exist_ok=True)
         write_text(out, page(report, date))
         if png:

@@ -295,4 +295,4 @@ def _save(out: Path, state: CampaignState) -> None:
 def _write(path: Path, data: Mapping[str, Any]) -> None:
     """Write JSON to a file, whole or not at all."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    atomic.write_text(path, json.dumps(data, indent=1) + "\n")
+    atomic.write_text(atomic.inside(path.parent, path.name), json.dumps(data, indent=1) + "\n")

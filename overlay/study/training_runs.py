@@ -65,7 +65,7 @@ class TrainingRun:
 
 def curve_file(checkpoint: Path) -> Path:
     """The file beside a checkpoint that holds the learning curve so far."""
-    return checkpoint.with_suffix(".curve.json")
+    return atomic.inside(checkpoint.parent, checkpoint.with_suffix(".curve.json").name)
 
 
 def run_training(

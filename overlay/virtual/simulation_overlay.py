@@ -19,10 +19,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bitloom.golden.atomic import write_bytes
+from bitloom.golden.atomic import inside, write_bytes
 from bitloom.golden.reading.file import naming, read_file
 from bitloom.golden.reading.json_text import parse_json
-from bitloom.hls_gen.check.words import check_words
+from bitloom.hls_gen.check.tokens import check_tokens
 from bitloom.hls_gen.design.design import STREAM_BITS
 from bitloom.hls_gen.design.manifest_parts import read_registers
 from bitloom.hls_gen.design.reader import Reader
@@ -94,11 +94,11 @@ def simulation_overlay_files(
     Raises
     ------
     ValueError
-        If a virtual board would refuse the Verilog (`check_words`), or the target contradicts itself.
+        If a virtual board would refuse the Verilog (`check_tokens`), or the target contradicts itself.
     """
     design = BlockDesign.from_manifest(manifest, target)
     with naming(design.name):
-        check_words(verilog)
+        check_tokens(verilog)
     hwh = hwh_text(design)
     text = json.dumps(manifest, indent=1, sort_keys=True) + "\n"
     content = hashlib.sha256("\0".join((hwh, text, verilog)).encode()).hexdigest()
@@ -131,7 +131,7 @@ def write_simulation_overlay(
     folder.mkdir(parents=True, exist_ok=True)
     files = simulation_overlay_files(manifest, verilog, target)
     for name, data in files.items():
-        write_bytes(folder / name, data)
+        write_bytes(inside(folder, name), data)
     return folder / list(files)[-1]
 
 
@@ -158,7 +158,7 @@ def read_simulation_overlay(bit: Path | str) -> SimulationOverlay:
     ------
     OverlayError
         If the .bit is a real one, a file is missing, or one is not that which the .bit was written with; or if the
-        Verilog says anything but what generated Verilog can say (`check_words`), as it may be a stranger's.
+        Verilog says anything but what generated Verilog can say (`check_tokens`), as it may be a stranger's.
     """
     bit = Path(bit)
     try:
@@ -178,7 +178,7 @@ def read_simulation_overlay(bit: Path | str) -> SimulationOverlay:
     try:
         with naming(f"{bit.stem}.v"):
             verilog = files[".v"].decode()
-            check_words(verilog)
+            check_tokens(verilog)
         with naming(f"{bit.stem}.manifest.json"):
             return SimulationOverlay(_manifest(files[".manifest.json"]), verilog)
     except ValueError as e:

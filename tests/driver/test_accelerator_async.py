@@ -7,6 +7,7 @@ import pynq
 import pytest
 
 from bitloom.driver.errors import PacketError, Timeout
+from tests.errors import value_error
 
 from .fake_bench import Bench, recovers
 
@@ -71,6 +72,30 @@ def test_async_after_polling_waits_for_a_new_interrupt(bench, monkeypatch):
         np.testing.assert_array_equal(asyncio.run(accelerator.predict_async(bench.images)), bench.expected)
         assert pending == [0]
         np.testing.assert_array_equal(accelerator.predict(bench.images), bench.expected)
+
+
+def test_images_that_are_changed_before_they_are_packed_are_refused(bench):
+    awaited(bench)
+    with bench.loaded() as accelerator:
+        images = bench.images.copy()
+
+        async def change():
+            images[-1, 0, 0, 0] = 5
+
+        async def both():
+            return await asyncio.gather(accelerator.predict_async(images, batch=2), change())
+
+        with value_error("dense: images: values must be bipolar 1 bit (-1..1 in steps of 2), got 5"):
+            asyncio.run(both())
+        recovers(bench, accelerator)
+
+        def during(done, total):
+            images[-1, 0, 0, 0] = 7
+
+        images[:] = bench.images
+        with value_error("dense: images: values must be bipolar 1 bit (-1..1 in steps of 2), got 7"):
+            accelerator.predict(images, batch=2, progress=during)
+        recovers(bench, accelerator)
 
 
 def test_async_with_a_lost_interrupt(bench):

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from bitloom.golden import atomic
+from tests.errors import value_error
 from tests.paths import SOURCES
 
 
@@ -217,3 +218,32 @@ def test_a_folder_in_which_nothing_can_be_made(tmp_path: Path, monkeypatch: pyte
     with pytest.raises(FileNotFoundError) as caught:
         make(tmp_path / "a")
     assert Path(caught.value.filename).name.startswith(("a", ".a."))
+
+
+def test_a_place_in_a_folder(tmp_path):
+    folder = tmp_path / "folder"
+    assert atomic.inside(folder, "a/b/c.txt") == folder / "a" / "b" / "c.txt"
+    assert sorted(path.name for path in folder.rglob("*")) == ["a", "b"]
+    (folder / "a" / "b" / "c.txt").write_text("old")
+    (tmp_path / "way").symlink_to(folder)
+    atomic.write_text(atomic.inside(tmp_path / "way", "a/b/c.txt"), "new")  # the user may reach the folder by a link
+    assert (folder / "a" / "b" / "c.txt").read_text() == "new"
+
+
+def test_no_link_in_a_folder_is_followed(tmp_path):
+    folder, other = tmp_path / "folder", tmp_path / "other"
+    folder.mkdir()
+    other.mkdir()
+    (folder / "link").symlink_to(other / "file")
+    (folder / "way").symlink_to(other)
+    (folder / "sub").mkdir()
+    for path, place, rule, got in (
+        ("link", "link", "a file or not there", "a link"),
+        ("way", "way", "a file or not there", "a link"),
+        ("sub", "sub", "a file or not there", "a folder, a device or a pipe"),
+        ("way/file", "way", "a folder", "a link"),
+        ("way/sub/file", "way", "a folder", "a link"),
+    ):
+        with value_error(f"{folder / place}: must be {rule}, got {got}"):
+            atomic.inside(folder, path)
+    assert list(other.iterdir()) == []

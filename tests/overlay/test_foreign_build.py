@@ -11,14 +11,17 @@ import pytest
 from click.testing import CliRunner
 
 from bitloom.golden import zoo as networks
-from bitloom.hls_gen.check.words import check_words
+from bitloom.golden.discrete.machine.parameters import MachineParameters
+from bitloom.hls_gen.check.tokens import check_tokens
 from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.topology import pipeline
 from bitloom.overlay.build import build as builds
 from bitloom.overlay.build.reference_designs import DIGITS
+from bitloom.overlay.build.training import build_training_machine
 from bitloom.overlay.cli.group import bitloom
 from bitloom.overlay.platform.block_design import BlockDesign
+from bitloom.overlay.platform.boards import PYNQ_Z2
 from bitloom.overlay.platform.target import BoardTarget
 from bitloom.overlay.virtual.sim import verilator
 from bitloom.overlay.virtual.simulation_overlay import (
@@ -31,7 +34,7 @@ from bitloom.overlay.virtual.simulation_overlay import (
 from tests.errors import value_error
 from tests.overlay.platform.manifest import loop_manifest
 
-RULE = "Verilog must consist of the words that generated Verilog consists of"
+RULE = "Verilog must consist of the tokens of generated Verilog"
 COMMANDS = {
     "simulate": ["simulate", "--frames", "2"],
     "report": ["report", "--frames", "2"],
@@ -42,7 +45,7 @@ COMMANDS = {
 
 
 def attacks(mark: Path) -> dict[str, tuple[str, str]]:
-    """What a stranger writes into a module so that ``mark`` is made, and the word that is refused."""
+    """What a stranger writes into a module so that ``mark`` is made, and the token that is refused."""
     touch = f"touch {mark}"
     return {
         "system task": (f'initial $system("{touch}");', "'initial'"),
@@ -125,15 +128,15 @@ def whole(build: builds.Build):
 
 @pytest.mark.parametrize("attack", attacks(Path("mark")))
 def test_verilog_that_could_run_something_is_refused(whole: builds.Build, attack: str, tmp_path: Path) -> None:
-    text, word = attacks(tmp_path / "mark")[attack]
+    text, token = attacks(tmp_path / "mark")[attack]
     verilog, line = put_into_a_module(whole.bit.with_suffix(".v").read_text(), text)
     signed(whole.bit, verilog)
-    if not word:  # a comment of ours ends where Verilator's does, or Verilator doesn't see it
+    if not token:  # a comment of ours ends where Verilator's does, or Verilator doesn't see it
         assert "$system" not in given_to_verilator(read_simulation_overlay(whole.bit).verilog)
         return
     with pytest.raises(OverlayError) as e:
         read_simulation_overlay(whole.bit)
-    assert re.fullmatch(rf"{re.escape(whole.bit.stem)}\.v: line (\d+): {RULE}, got {re.escape(word)}", str(e.value))
+    assert re.fullmatch(rf"{re.escape(whole.bit.stem)}\.v: line (\d+): {RULE}, got {re.escape(token)}", str(e.value))
     assert f"line {line}:" in str(e.value) or f"line {line + 1}:" in str(e.value)
     assert not (tmp_path / "mark").exists()
 
@@ -144,13 +147,13 @@ def test_no_command_runs_it(
     whole: builds.Build, command: str, attack: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(verilator, "run_tool", lambda command, *_, **__: pytest.fail(f"{command} runs"))
-    text, word = attacks(tmp_path / "mark")[attack]
+    text, token = attacks(tmp_path / "mark")[attack]
     verilog, line = put_into_a_module(whole.bit.with_suffix(".v").read_text(), text)
     signed(whole.bit, verilog)
     name, *words = COMMANDS[command]
     done = CliRunner().invoke(bitloom, [name, str(whole.folder), *words])
     assert done.exit_code == 1
-    assert done.output.splitlines()[-1] == f"bitloom: {whole.bit.stem}.v: line {line}: {RULE}, got {word}"
+    assert done.output.splitlines()[-1] == f"bitloom: {whole.bit.stem}.v: line {line}: {RULE}, got {token}"
     assert not (tmp_path / "mark").exists()
 
 
@@ -169,8 +172,8 @@ def test_what_is_written_can_be_read() -> None:
 
 
 @pytest.mark.parametrize("style", ["block", "distributed"])
-def test_the_words_of_generated_verilog_may_stand_in_it(style: str) -> None:
-    check_words(f'(* ram_style = "{style}" *)\nreg [3:0] a_1 [0:15];\nalways @(*) begin a = $signed(4\'sd3); end\n')
+def test_tokens_of_generated_verilog_may_stand_in_it(style: str) -> None:
+    check_tokens(f'(* ram_style = "{style}" *)\nreg [3:0] a_1 [0:15];\nalways @(*) begin a = $signed(4\'sd3); end\n')
 
 
 def described(build: builds.Build, change: Callable[[dict[str, object]], object]) -> None:
@@ -243,3 +246,32 @@ def test_strings_of_the_description(whole: builds.Build, change: dict[str, objec
     line = said("simulate", whole)
     assert line.startswith(f"{whole.folder / 'build.json'}: ")
     assert line.endswith(rule)
+
+
+LINKS = {
+    "build.log": ["build", "digits-cnn", "--out"],
+    "report.html": ["report"],
+    "report.json": ["demo", "--frames", "1", "--out"],
+}
+"""Words of the command that writes a file of that name into the folder behind them."""
+
+
+@pytest.mark.parametrize("name", LINKS)
+def test_no_link_in_the_folder_is_followed(whole: builds.Build, name: str, tmp_path: Path) -> None:
+    precious = tmp_path / "precious"
+    precious.write_text("mine")
+    (whole.folder / name).symlink_to(precious)
+    done = CliRunner().invoke(bitloom, [*LINKS[name], str(whole.folder)])
+    place = whole.folder / name
+    assert done.output.splitlines()[-1] == f"bitloom: {place}: must be a file or not there, got a link"
+    assert precious.read_text() == "mine"
+    assert place.is_symlink()
+
+
+def test_a_training_machine_is_written_through_no_link(tmp_path: Path) -> None:
+    (tmp_path / "build").mkdir()
+    (tmp_path / "other").mkdir()
+    (tmp_path / "build" / "vivado").symlink_to(tmp_path / "other")
+    with value_error(f"{tmp_path / 'build' / 'vivado'}: must be a folder, got a link"):
+        build_training_machine(tmp_path / "build", "t", MachineParameters(), BoardTarget(board=PYNQ_Z2))
+    assert list((tmp_path / "other").iterdir()) == []

@@ -88,10 +88,16 @@ class Calls(grpc.ServerInterceptor):
         Bounds of the calls.
     cancelled
         Called with the client of each call that took too long.
+
+    Attributes
+    ----------
+    noted
+        Called with the client of each call that comes.
     """
 
     def __init__(self, limits: ServerLimits, cancelled: Callable[[str], object]):
         self._limits, self._cancelled = limits, cancelled
+        self.noted: Callable[[str], object] = lambda client: None
         self._lock = threading.Lock()
         self._calls: dict[Call, None] = {}
         self._of_client: Counter[str] = Counter()
@@ -103,6 +109,12 @@ class Calls(grpc.ServerInterceptor):
         """The methods that are under way, a name a call."""
         with self._lock:
             return [call.name for call in self._calls]
+
+    @property
+    def clients(self) -> set[str]:
+        """Clients that have calls under way."""
+        with self._lock:
+            return {call.client for call in self._calls}
 
     def stop(self) -> None:
         """End the watch."""
@@ -145,6 +157,7 @@ class Calls(grpc.ServerInterceptor):
     def _under_way(self, name: str, context: grpc.ServicerContext) -> Iterator[Call]:
         """A call, noted as long as it keeps a thread; Refused where its client has too many."""
         call, most = Call(name, context), self._limits.calls_of_client
+        self.noted(call.client)
         with self._lock:
             if self._of_client[call.client] >= most:
                 rule = f"at most {most} calls of a client must be under way"

@@ -70,6 +70,11 @@ class Holder:
         with self._lock:
             return None if self._free() else self._client
 
+    @property
+    def latest(self) -> str | None:
+        """The client that had the board last, whether it still may or not; None where none had it."""
+        return self._client
+
     def claim(self, client: str, *, anew: bool = False) -> None:
         """Give the board to a client, or let it keep it.
 

@@ -18,6 +18,8 @@ class ServerLimits:
         Calls that run at the same time, each on a thread of its own; more are refused.
     calls_of_client
         Calls of one client that run at the same time. pynq itself makes one after another.
+    connections
+        Connections that stand at the same time; idle ones beyond are ended, the least used first.
     piece_seconds
         For so long the server waits for the next piece of a request, or for the client to take one of an answer.
     request_seconds
@@ -33,6 +35,7 @@ class ServerLimits:
 
     calls: int = 64
     calls_of_client: int = 8
+    connections: int = 128
     piece_seconds: float = 5.0
     request_seconds: float = 60.0
     idle_seconds: float = 60.0

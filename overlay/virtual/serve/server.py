@@ -16,6 +16,7 @@ from bitloom.overlay.virtual.board.board import VirtualBoard
 from . import PORT
 from .buffers import BufferService
 from .calls import Calls
+from .connections import Connections
 from .errors import LOG
 from .files import FileService
 from .holder import Holder, connected
@@ -57,6 +58,8 @@ class Server:
         The client that has the board.
     calls
         What is under way.
+    connections
+        The bound on connections.
 
     Raises
     ------
@@ -97,7 +100,13 @@ class Server:
             self.calls.stop()
             self.board.close()
             raise _taken(host, port) from None
+        self.connections = Connections(self.port, limits.connections, self._in_use)
+        self.calls.noted = self.connections.note_call
         self._server.start()
+
+    def _in_use(self) -> list[str]:
+        """Clients whose connections must stand."""
+        return [*self.calls.clients, *([self.holder.latest] if self.holder.latest else [])]
 
     def wait(self) -> None:
         """Wait for ``stop``, or for an exception such as KeyboardInterrupt."""
@@ -113,6 +122,7 @@ class Server:
         """
         self._server.stop(grace).wait()
         self.calls.stop()
+        self.connections.stop()
         self.board.close()
 
     def __enter__(self) -> "Server":

@@ -70,8 +70,8 @@ def read_file(client, path: str) -> bytes:
     return b"".join(p.data for p in client.files.readfile(remote_device_pb2.ReadFileRequest(file_path=path)))
 
 
-def exists(client, path: str) -> bool:
-    return client.files.existsfile(remote_device_pb2.ExistsFileRequest(file_path=path)).exists
+def exists(client, path: str, timeout: float | None = None) -> bool:
+    return client.files.existsfile(remote_device_pb2.ExistsFileRequest(file_path=path), timeout=timeout).exists
 
 
 def load(client, binary: bytes, name: str = "loop.bin") -> None:

@@ -20,7 +20,7 @@ import pytest
 from pynq.pl_server.embedded_device import bit2bin
 from pynq.remote import buffer_pb2, remote_device_pb2
 
-from bitloom.overlay.virtual.serve import holder
+from bitloom.overlay.virtual.serve import connections, holder
 from bitloom.overlay.virtual.serve.limits import ServerLimits
 from bitloom.overlay.virtual.serve.server import Server
 from tests.overlay.platform.manifest import ADDEND, IDENT
@@ -84,6 +84,70 @@ def test_connections_that_say_nothing(server, bit):
     for wire in wires:
         wire.close()
     works(server, bit)
+
+
+SERVES = textwrap.dedent("""
+    import sys
+    from pathlib import Path
+    from bitloom.overlay.virtual.serve.server import Server
+
+    with Server(Path(sys.argv[1]), port=0) as server:
+        print(server.port, flush=True)
+        sys.stdin.read()
+""")
+
+
+SETTINGS = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes([0, 0, 0, 4, 0, 0, 0, 0, 0])
+"""How a client of HTTP/2 begins."""
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="a process with few descriptors, as Linux has it")
+@pytest.mark.parametrize("begin", [b"", SETTINGS], ids=["silent", "http2"])
+def test_more_idle_connections_than_the_server_has_descriptors(bit, begin):
+    few = "import resource\nresource.setrlimit(resource.RLIMIT_NOFILE, (256, 256))\n"
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen([sys.executable, "-c", few + SERVES, str(bit)], text=True, **pipes) as process:
+        server = SimpleNamespace(host="127.0.0.1", port=int(process.stdout.readline()))
+        first = Client(server)
+        core = mapping(first, DEVICE, 0x1000)
+        put(first, core, ADDEND, 7)
+        wires = [socket.create_connection((server.host, server.port), 60) for _ in range(400)]
+        for wire in wires:
+            with suppress(OSError):  # it was ended already
+                wire.sendall(begin)
+        others = [Client(server) for _ in range(3)]
+        for other in others:  # within seconds, and not first of all
+            exists(other, "/proc/version", timeout=20)
+        assert get(first, core, ADDEND) == 7  # the client that has the board still has it
+        for wire in wires:
+            wire.close()
+        process.stdin.close()
+
+
+@pytest.mark.parametrize("limits", [ServerLimits(connections=3)], ids=["3 connections"])
+def test_the_least_used_connections_are_ended(server, connect, caplog, monkeypatch):
+    monkeypatch.setattr(connections, "LOOK_SECONDS", 1e9)  # looks by hand
+    server.connections.stop()
+    first, early, late, latest = (connect() for _ in range(4))
+    core = mapping(first, DEVICE, 0x1000)
+    put(first, core, ADDEND, 7)
+    for client in (early, late, latest):
+        exists(client, "/proc/version")
+    call, end = hang(early, "/mmio.Mmio/read")
+    until(lambda: server.calls.names.count("read") == 1)
+    silent = socket.create_connection((server.host, server.port), 60)
+    until(lambda: len(list(connections._connections(server.port))) == 5)
+    caplog.clear()
+    assert server.connections.look() == 2
+    while silent.recv(100):  # what gRPC says first, and then the end
+        pass
+    until(lambda: len(list(connections._connections(server.port))) == 3)
+    assert server.connections.look() == 0
+    assert [r.getMessage() for r in caplog.records] == ["5 connections stood, at most 3 may: ended 2 that were idle"]
+    assert get(first, core, ADDEND) == 7
+    exists(late, "/proc/version")  # on a new connection
+    end.set()
+    call.cancel()
 
 
 VANISHES = textwrap.dedent("""
@@ -267,17 +331,6 @@ def test_who_has_the_board_is_not_disturbed(server, bit, connect):
     for call, end in ends:
         end.set()
         call.cancel()
-
-
-SERVES = textwrap.dedent("""
-    import sys
-    from pathlib import Path
-    from bitloom.overlay.virtual.serve.server import Server
-
-    with Server(Path(sys.argv[1]), port=0) as server:
-        print(server.port, flush=True)
-        sys.stdin.read()
-""")
 
 
 def peak_bytes(process):

@@ -446,7 +446,7 @@ def test_bytes_that_are_no_message(server, client):
     assert client.registers.get_mmio(mmio_pb2.GetMmioRequest()).mmio_id == "0x0+0x0"
 
 
-@pytest.mark.parametrize("name", ["calls", "calls_of_client", "piece_seconds", "request_seconds", "idle_seconds"])
+@pytest.mark.parametrize("name", vars(ServerLimits()))
 @pytest.mark.parametrize("value", [0, -1, float("inf"), float("nan")])
 def test_limits_are_numbers_above_0(name, value):
     with pytest.raises(ValueError, match=f"^limits: {name} must be a number above 0, got {value}$"):

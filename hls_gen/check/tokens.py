@@ -1,14 +1,14 @@
-"""The words that generated Verilog consists of, and nothing else: for Verilog that comes from a file.
+"""The tokens of generated Verilog, to which Verilog from a file is held. Test: tests/overlay/test_foreign_build.py.
 
 Verilator turns Verilog into a program, and Verilog can say what that program does on this computer: ``$system`` runs a
 command, ``$c`` and ```systemc_header`` are C++, ``import "DPI-C"`` calls a function of C, ```include`` and
-``$readmemh`` read files, ``initial forever`` never ends. None of these can be said in the words below, which are all
-that the generator writes. The rule is about words and not about grammar, so that it doesn't matter whether two parsers
+``$readmemh`` read files, ``initial forever`` never ends. None of these can be said with the tokens below, which are all
+that the generator writes. The rule is about tokens and not about grammar, so that it doesn't matter whether two parsers
 read a text in the same way.
 
 Comments may hold anything, because they are left out before a tool reads the text (`without_comments`): Verilator takes
-orders from comments, too. A text that passes has neither strings nor macros, so that everybody finds the same comments
-in it.
+orders from comments, too. A text that passes has neither macros nor strings, but for the names of RAM styles, so that
+everybody finds the same comments in it.
 """
 
 import re
@@ -21,7 +21,7 @@ _KEYWORDS = """
     always assign begin case default else end endcase endmodule if input localparam module output posedge reg signed
     wire
 """
-_OTHER_RESERVED_WORDS = """
+_OTHER_KEYWORDS = """
     accept_on alias always_comb always_ff always_latch and assert assume automatic before bind bins binsof bit break buf
     bufif0 bufif1 byte casex casez cell chandle checker class clocking cmos config const constraint context continue
     cover covergroup coverpoint cross deassign defparam design disable dist do edge endchecker endclass endclocking
@@ -40,19 +40,19 @@ _OTHER_RESERVED_WORDS = """
     vectored virtual void wait wait_order wand weak weak0 weak1 while wildcard with within wor xnor xor
 """
 KEYWORDS = frozenset(_KEYWORDS.split())
-"""Reserved words that may stand in the text."""
-RESERVED = KEYWORDS | frozenset(_OTHER_RESERVED_WORDS.split())
-"""The reserved words of SystemVerilog (IEEE 1800-2017, Annex B), which are no names."""
+"""Keywords that may stand in the text."""
+RESERVED = KEYWORDS | frozenset(_OTHER_KEYWORDS.split())
+"""The keywords of SystemVerilog (IEEE 1800-2017, Annex B), which are no names."""
 
 _COMMENT = r"//[^\n]*|/\*.*?\*/"
-_PARTS = re.compile(
+_TOKENS = re.compile(
     rf"""
     (?P<good> [ \n]+
             | {_COMMENT}
             | \(\*[ ]ram_style[ ]=[ ]"[a-z]+"[ ]\*\) | \(\*\)      # an attribute, and @(*)
             | \((?!\*) | :(?!:) | [])[{{}};,.@?=<>+*~&|^!-]
             | [0-9]+ (?: '[sS]?[bBoOdDhH][0-9a-fA-F]+ )? (?![0-9a-zA-Z_$']) )
-  | (?P<word> [A-Za-z][A-Za-z0-9_]* )
+  | (?P<name> [A-Za-z][A-Za-z0-9_]* )
   | (?P<call> (?<!\w) \$\w+ )
   | (?P<other> `\w* | \(\* | . )
     """,
@@ -61,8 +61,8 @@ _PARTS = re.compile(
 _STRING_OR_COMMENT = re.compile(rf'("[^"\n]*")|{_COMMENT}', re.DOTALL)
 
 
-def check_words(text: str) -> None:
-    """Hold Verilog to the words above.
+def check_tokens(text: str) -> None:
+    """Hold Verilog to the tokens above.
 
     Parameters
     ----------
@@ -72,16 +72,16 @@ def check_words(text: str) -> None:
     Raises
     ------
     ValueError
-        Something else stands in the text: one line, with the line of the text and the first word that isn't allowed.
+        Something else stands in the text: one line, with the line of the text and the first token that isn't allowed.
     """
-    for part in _PARTS.finditer(text):
-        kind, found = part.lastgroup, part.group()
+    for token in _TOKENS.finditer(text):
+        kind, found = token.lastgroup, token.group()
         if kind == "good" or (kind == "call" and found[1:] in SYSTEM_CALLS):
             continue
-        if kind == "word" and "__" not in found and (found in KEYWORDS or found not in RESERVED):
+        if kind == "name" and "__" not in found and (found in KEYWORDS or found not in RESERVED):
             continue
-        line = text.count("\n", 0, part.start()) + 1
-        rule = "Verilog must consist of the words that generated Verilog consists of"
+        line = text.count("\n", 0, token.start()) + 1
+        rule = "Verilog must consist of the tokens of generated Verilog"
         raise ValueError(f"line {line}: {rule}, got {shown(found)}")
 
 

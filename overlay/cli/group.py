@@ -12,6 +12,7 @@ COMMANDS = DeferredCommands(
         "area": "area",
         "bench": "bench",
         "build": "build",
+        "compile": "compiling",
         "crosscheck": "crosscheck",
         "dataflows": "dataflows",
         "demo": "demo",

@@ -189,5 +189,5 @@ def copy_of(p: BinaryLayer | IntegerLayer, reads: str, name: str) -> BinaryLayer
     last, zeros = p.depthwise or p.addition or p, np.zeros((channels, 1), np.int64)
     return IntegerLayer(
         **at, weight=own.astype(np.int64)[:, None], bias=zeros, multiplier=zeros + 1, shift=zeros, low=last.low,
-        high=last.high, average=False, value_range=(min(last.low, 0), max(last.high, 0)),
+        high=last.high, average=False, sum_range=(min(last.low, 0), max(last.high, 0)),
     )  # fmt: skip

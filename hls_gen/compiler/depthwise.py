@@ -23,6 +23,7 @@ from bitloom.golden.window import Window
 
 from .parts import Part
 from .pools import canonical
+from .value_ranges import Range, with_any_biases, with_biases
 
 BEFORE = (("requantise",), ("requantise", "add"))
 """Kinds of layers behind a weighted one that a depthwise convolution may follow in the same trip."""
@@ -47,8 +48,8 @@ class Depthwise:
         As of `bitloom.golden.layers.requantise.Requantise`.
     low, high : int
         Smallest and largest result.
-    value_range : tuple of int
-        Smallest and largest sum, bias, and sum plus bias, for any features; what is behind the point is cut off.
+    sum_range : tuple of int
+        Smallest and largest sum, for any features and weights.
     """
 
     name: str
@@ -60,7 +61,17 @@ class Depthwise:
     rounding: str
     low: int
     high: int
-    value_range: tuple[int, int]
+    sum_range: Range
+
+    @property
+    def value_range(self) -> Range:
+        """Smallest and largest sum, bias, and sum plus bias, for any features; what is behind the point is cut off."""
+        return with_biases(self.sum_range, self.bias >> self.fraction)
+
+    @property
+    def roomy_range(self) -> Range:
+        """``value_range`` with room for other biases."""
+        return with_any_biases(self.sum_range, self.bias >> self.fraction)
 
     def forward(self, values: Array, positions: Array) -> Array:
         """The results for values that are read by windows.
@@ -143,8 +154,6 @@ def lowered(model: Model, part: Part) -> Depthwise:
     arrays = {key: value.astype(np.int64) for key, value in model.arrays[act.name].items()}
     own = own_weights(plain_of(model, part)).reshape(layer.out_channels, -1).T  # (taps, channels)
     low, high = product_range(source.encoding, layer.weight)
-    reach, whole = (min(low * len(own), 0), max(high * len(own), 0)), arrays["bias"] >> act.fraction
-    bias = 0, int(whole.min()), int(whole.max())
     return Depthwise(
         name=layer.name,
         weight=own,
@@ -153,7 +162,7 @@ def lowered(model: Model, part: Part) -> Depthwise:
         rounding=act.rounding,
         low=act.low,
         high=act.high,
-        value_range=(min(reach[0] + min(bias), *bias), max(reach[1] + max(bias), *bias)),
+        sum_range=(min(low * len(own), 0), max(high * len(own), 0)),
     )
 
 

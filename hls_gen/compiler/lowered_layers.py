@@ -35,6 +35,7 @@ from bitloom.golden.window import Window
 
 from .depthwise import Depthwise
 from .summed_window import SummedWindow
+from .value_ranges import Range, with_any_biases, with_any_thresholds, with_biases
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -111,18 +112,21 @@ class BinaryLayer:
         return self.addition.adds if self.addition else None
 
     @property
-    def biased_range(self) -> tuple[int, int]:
+    def biased_range(self) -> Range:
         """Smallest and largest of all values, biases, and values with their bias, where values are requantised:
         a threshold is a bias of its negative then, and one that is never reached is value_range[1] + 1."""
-        low, high = self.value_range
         if self.scale is not None:
-            biases = self.scale.bias >> self.scale.fraction
-        elif self.threshold is not None:
-            biases = np.append(-self.threshold, -1 - high)
-        else:
-            biases = np.zeros(1, np.int64)
-        bias = 0, int(biases.min()), int(biases.max())
-        return min(low + min(bias), *bias), max(high + max(bias), *bias)
+            return with_biases(self.value_range, self.scale.bias >> self.scale.fraction)
+        if self.threshold is None:
+            return with_biases(self.value_range, np.zeros(1, np.int64))
+        return with_biases(self.value_range, np.append(-self.threshold, -1 - self.value_range[1]))
+
+    @property
+    def roomy_range(self) -> Range:
+        """``biased_range`` with room for other biases and thresholds."""
+        if self.scale is not None:
+            return with_any_biases(self.value_range, self.scale.bias >> self.scale.fraction)
+        return self.biased_range if self.threshold is None else with_any_thresholds(self.value_range)
 
     @property
     def raw(self) -> bool:
@@ -215,8 +219,8 @@ class IntegerLayer:
         Of the pool over the results, or of the depthwise convolution.
     average : bool
         Whether the pool is an average, not a maximum.
-    value_range : tuple of int
-        Smallest and largest sum, and sum plus bias, for any features; what is behind the point is cut off.
+    sum_range : tuple of int
+        Smallest and largest sum, for any features and weights.
     signs : bool
         Whether the results leave as bits, 1 where negative.
     addition : Addition or None
@@ -238,7 +242,7 @@ class IntegerLayer:
     high: int
     pool: Window | None
     average: bool
-    value_range: tuple[int, int]
+    sum_range: Range
     signs: bool = False
     addition: Addition | None = None
     fraction: int = 0
@@ -257,6 +261,16 @@ class IntegerLayer:
     def adds(self) -> str | None:
         """Name of the lowered layer whose result this one adds to its own; None where it adds none."""
         return self.addition.adds if self.addition else None
+
+    @property
+    def value_range(self) -> Range:
+        """Smallest and largest sum, and sum plus bias, for any features; what is behind the point is cut off."""
+        return self.sum_range if self.bias is None else with_biases(self.sum_range, self.bias >> self.fraction)
+
+    @property
+    def roomy_range(self) -> Range:
+        """``value_range`` with room for other biases."""
+        return self.sum_range if self.bias is None else with_any_biases(self.sum_range, self.bias >> self.fraction)
 
     @property
     def raw(self) -> bool:

@@ -146,7 +146,7 @@ def integer_layer(model: Model, part: Part, inverted: Array, weight_bits: int) -
         high=rule.clip[1],
         pool=window_of(part),
         average=any(isinstance(layer, AvgPool) for layer in part.tail),
-        value_range=rule.value_range,
+        sum_range=rule.reach,
         signs=len(rule.complement) > 0,
         addition=addition_of(model, part),
         fraction=rule.fraction,
@@ -203,16 +203,6 @@ class _Rule:
     complement: Array = field(default_factory=lambda: np.zeros(0, bool))
     """(O * levels) bool: which of the bits that leave are complements; none where integers leave."""
 
-    @property
-    def value_range(self) -> tuple[int, int]:
-        """Smallest and largest of all sums, biases, and sums with their bias, rounded down to whole numbers."""
-        low, high = self.reach
-        if not self.factors:
-            return low, high
-        whole = self.factors["bias"] >> self.fraction  # of a sum and a bias as of the bias alone
-        bias = 0, int(whole.min()), int(whole.max())
-        return min(low + min(bias), *bias), max(high + max(bias), *bias)
-
 
 def _rule(model: Model, part: Part, weight: Array) -> _Rule:
     """The rule of a part, whose weights are ``weight`` before any change sign."""
@@ -226,8 +216,8 @@ def _rule(model: Model, part: Part, weight: Array) -> _Rule:
         how = {"clip": (act.low, act.high), "fraction": act.fraction, "rounding": act.rounding}
         return _Rule(weight=weight, reach=reach, factors=factors, **how)  # type: ignore[arg-type]
     turned = _turned(arrays["direction"], part.tail)
-    if turned.any():
-        weight = np.where(turned[:, None, None], -weight, weight)
+    weight = np.where(turned[:, None, None], -weight, weight)
+    if isinstance(part.tail[-1], MaxPool):  # whichever directions the thresholds have
         reach = min(reach[0], -reach[1]), max(reach[1], -reach[0])
     limits = np.clip(_limits(thresholds_of(model, part, act), arrays["direction"], turned), reach[0], reach[1] + 1)
     factors = {"bias": -limits, "multiplier": limits * 0 + 1, "shift": limits * 0}

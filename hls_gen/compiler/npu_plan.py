@@ -1,5 +1,6 @@
 """What a network needs of one NPU: rows of its memories, and how many of them."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -10,10 +11,12 @@ from bitloom.hls_gen.design.memories import ROUNDING
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.window_former import FormedWindows
 
+from .depthwise import Depthwise
 from .integer_rows import multiplier_bits
 from .layout import Ints, Layout
 from .lowered_layers import Addition, BinaryLayer, IntegerLayer
 from .tables import Tables, rows
+from .value_ranges import Range
 
 
 @dataclass(kw_only=True)
@@ -155,13 +158,25 @@ class NpuPlan:
     def acc_bits(self) -> int:
         """Width of accumulator that holds every value, and the threshold that is never reached."""
         if self.folding.keeps_steps:
-            ranges = [p.biased_range for p in self.layers if isinstance(p, BinaryLayer)]
-            low, high = min((low for low, _ in ranges), default=0), max((high for _, high in ranges), default=0)
-            return max(signed_bits(low), signed_bits(high))
+            return held_bits(p.biased_range for p in self.layers if isinstance(p, BinaryLayer))
+        return held_bits((low, high + 1) for low, high in (p.value_range for p in self._accumulated()))
+
+    def roomy_acc_bits(self) -> int:
+        """``acc_bits`` with room for the biases and thresholds of other weights."""
+        if self.folding.engine == "binary" and not self.folding.keeps_steps:
+            return self.acc_bits()  # thresholds are no further apart than sums
+        above = int(not self.folding.keeps_steps)
+        return held_bits((low, high + above) for low, high in (p.roomy_range for p in self._accumulated()))
+
+    def _accumulated(self) -> list[BinaryLayer | IntegerLayer | Depthwise]:
+        """What has sums: the layers, and the depthwise convolutions that joined them."""
         joined = [p.depthwise for p in self.layers if isinstance(p, IntegerLayer) and p.depthwise is not None]
-        low = min((p.value_range[0] for p in (*self.layers, *joined)), default=0)
-        high = max((p.value_range[1] + 1 for p in (*self.layers, *joined)), default=0)
-        return 1 + max(high.bit_length(), (~low).bit_length())
+        return [*self.layers, *joined]
+
+
+def held_bits(ranges: Iterable[Range]) -> int:
+    """Bits in two's complement that hold the values of all ranges, 1 at least."""
+    return max((signed_bits(end) for ends in ranges for end in ends), default=1)
 
 
 def signed_bits(value: int) -> int:

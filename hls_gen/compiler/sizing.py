@@ -15,6 +15,7 @@ from .choices import CompileChoices
 from .fitted import fitted, unsized
 from .flow import smooth, smooth_skips
 from .kept_ways import with_equal_steps
+from .margins import roomy_acc_bits, roomy_add_widths, roomy_multiplier_bits
 from .npu_plan import NpuPlan
 from .plan import Plan, plan
 from .sharing import sharing
@@ -180,8 +181,16 @@ def _spill(made: Plan, npus: Sequence[Npu], stream_bits: int) -> int:
 
 
 def _fit(folding: Npu, own: Sequence[NpuPlan], streamed: Sequence[dict[str, int]]) -> Npu:
-    """The NPU with memories for what it has to do in each plan; with depths of ``streamed`` weights, if they are."""
-    return replace(fitted(folding, own, streamed or None), stream_weights=bool(streamed))
+    """The NPU with memories for what it has to do in each plan; with depths of ``streamed`` weights, if they are; and
+    with margins for networks of other weights."""
+    npu = fitted(folding, own, streamed or None)
+    roomy = max(one.roomy_acc_bits() for one in own)
+    wider: dict[str, Any] = {"acc_bits": roomy_acc_bits(npu.acc_bits, roomy)}
+    if npu.requantises:
+        wider["multiplier_bits"] = roomy_multiplier_bits(npu.multiplier_bits)
+    if npu.skip_words:
+        wider |= roomy_add_widths(npu.add_factor_bits, npu.add_bias_bits, npu.value_bits)
+    return replace(npu, stream_weights=bool(streamed), **wider)
 
 
 def _streamed(made: Plan, n: int, folding: Npu) -> dict[str, int]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, fields
 from bitloom.golden.integers import make_fields_plain
 
 from .rules import check_least, check_power, require
-from .widths import ADD_BIAS_BITS, ADD_FACTOR_BITS, FRACTION_BITS, LAYER_BITS, MULTIPLIER_BITS, SKIP_BITS
+from .widths import ACC_BITS, ADD_BIAS_BITS, ADD_FACTOR_BITS, FRACTION_BITS, LAYER_BITS, MULTIPLIER_BITS, SKIP_BITS
 
 POWERS_OF_TWO = ("tuple_words", "pool_words")
 """Capacities that must be powers of two: of memories that are used as rings."""
@@ -148,7 +148,7 @@ class Capacities:
         for one in fields(Capacities):
             if one.name not in ("acc_bits", *MAY_BE_0, *MAY_BE_1, *POWERS_OF_TWO):
                 require(getattr(self, one.name) >= 2, f"{one.name} must be >= 2", getattr(self, one.name))
-        require(4 <= self.acc_bits <= 32, "acc_bits must be 4..32", self.acc_bits)
+        require(4 <= self.acc_bits <= ACC_BITS, f"acc_bits must be 4..{ACC_BITS}", self.acc_bits)
         widest = {
             "multiplier_bits": MULTIPLIER_BITS, "bias_fraction_bits": FRACTION_BITS, "half_even": 1, "round_twice": 1,
             "skip_bits": SKIP_BITS, "skips_onward": 1, "tuple_parts": 1,

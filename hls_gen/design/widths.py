@@ -2,6 +2,8 @@
 
 from bitloom.golden.layers import add, requantise
 
+ACC_BITS = 32
+"""Bits of an accumulator at most."""
 PLACE_BITS = 5
 """Bits of a place in the kernel, in hardware's counters."""
 SIDE_BITS = 11

@@ -31,7 +31,6 @@ from bitloom.golden.reading.file import naming
 from bitloom.golden.reading.json_text import read_json
 from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.compiler.dataflow import Dataflow, read_choices, read_chunk
-from bitloom.hls_gen.compiler.emit import compile_model
 from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.manifest import Manifest
 from bitloom.hls_gen.design.program import Program
@@ -44,6 +43,7 @@ from bitloom.overlay.steps import step
 from bitloom.overlay.virtual.simulation_overlay import simulation_overlay_files
 
 from .folder import LISTING, KeptFile, replace_build, settle
+from .programs import compiled
 
 FORMAT = "bitloom-build"
 SOURCES = "vivado"
@@ -192,14 +192,16 @@ def build(
     manifest = Manifest.from_dict(made.manifest, design.name)
     block_design = BlockDesign.from_manifest(made.manifest, target)
     overlay, names = simulation_overlay_files(made.manifest, made.text, target), [m.network.name for m in models]
-    compiled, hosts = _compiled(models, manifest, choices, origin.hosts)
+    programs = compiled(models, manifest, choices, origin.hosts)
+    compiled_files = {f"{name}.program.npz": program.to_bytes() for name, program in programs.items()}
+    hosts = {host_file.name_of(name): host_file.to_bytes(host) for name, host in origin.hosts.items()}
     kept = {f"{m.network.name}.model.npz": file.to_bytes(m) for m in models}
-    files = {**_modules(made.modules, synthesis), **overlay, **compiled, **kept, **hosts}
+    files = {**_modules(made.modules, synthesis), **overlay, **compiled_files, **kept, **hosts}
     if target.board:
-        sources = source_files(block_design, made.manifest, synthesis, compiled)
+        sources = source_files(block_design, made.manifest, synthesis, compiled_files)
         files |= {f"{SOURCES}/{path}": data for path, data in sources.items()}
     done = Build(
-        folder, design, manifest.digest, folder / list(overlay)[-1], _named(folder, names, compiled),
+        folder, design, manifest.digest, folder / list(overlay)[-1], _named(folder, names, compiled_files),
         _named(folder, names, kept), choices.map_order, choices.dataflow, tuple(origin.command),
         folder / SOURCES if target.board else None, chunk=choices.chunk,
     )  # fmt: skip
@@ -211,19 +213,6 @@ def _generated(design: Design, target: Target) -> Verilog:
     """A design's Verilog; a step of its own."""
     with step(f"generating Verilog for {target}"):
         return generate(design, target=target)
-
-
-def _compiled(
-    models: Sequence[Model], manifest: Manifest, choices: CompileChoices, hosts: Mapping[str, Host]
-) -> tuple[dict[str, bytes], dict[str, bytes]]:
-    """Files of the networks' programs, and of what the host does around them; a step for each program."""
-    programs = {}
-    for model in models:
-        name = model.network.name
-        with step(f"compiling {name}"):
-            program = compile_model(model, manifest, choices, host=hosts.get(name))
-            programs[f"{name}.program.npz"] = program.to_bytes()
-    return programs, {host_file.name_of(name): host_file.to_bytes(host) for name, host in hosts.items()}
 
 
 def load(folder: Path | str) -> Build:

@@ -1,7 +1,7 @@
 """The command build: hardware for a network, for simulation and, with a board, for Vivado."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from shlex import join, quote
@@ -13,15 +13,13 @@ from click.core import ParameterSource
 from bitloom.golden import zoo
 from bitloom.golden.atomic import inside
 from bitloom.golden.distribution import version
-from bitloom.golden.host.file import load as load_host
-from bitloom.golden.host.file import path_of
-from bitloom.golden.host.host import Host
 from bitloom.golden.network import Model
 from bitloom.hls_gen.compiler.sharing import weight_copies
 from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.overlay.build import build as builds
 from bitloom.overlay.build.chosen_design import chosen_design
+from bitloom.overlay.build.programs import check_names
 from bitloom.overlay.build.reference_designs import REFERENCE_DESIGNS, ReferenceDesign
 from bitloom.overlay.explore.candidate import Candidate
 from bitloom.overlay.explore.estimate import estimate
@@ -31,6 +29,7 @@ from bitloom.overlay.platform.target import BoardTarget
 from bitloom.overlay.show.report.compiled import compiled
 from bitloom.overlay.study.lane_counts import lanes
 
+from .hosts import hosts_of
 from .kept import tell_kept
 from .option_groups import GroupedCommand, option_group
 from .options import FILE, FOLDER, board_option, design_options, wanted_of
@@ -94,7 +93,7 @@ def build_command(
         made = builds.build(
             folder, design, subject.models,
             choices=found.choices, target=BoardTarget(arch=arch, board=target, clock_mhz=clock_mhz),
-            origin=builds.Origin(command=_words(click.get_current_context()), hosts=_hosts(networks, subject.models)),
+            origin=builds.Origin(command=_words(click.get_current_context()), hosts=hosts_of(networks, subject.models)),
         )  # fmt: skip
     done = f"bitloom {version()}, design {made.digest[:16]}: {join(made.command)}"
     append_log(log, done, lines)
@@ -148,10 +147,7 @@ def _subject(names: tuple[str, ...], design: str | None, foldings: Path | None) 
     else:
         model = zoo.find(first, REFERENCE_DESIGNS)
         found = _Subject(model.network.name, [model, *rest], design, first)
-    together = [model.network.name for model in found.models]
-    for name in together:
-        if together.count(name) > 1:
-            raise ValueError(f"{found.name}: the networks of a design must have different names, got {name} twice")
+    check_names(found.name, [model.network.name for model in found.models])
     return found
 
 
@@ -187,15 +183,6 @@ def _warn(design: Design, target: Board) -> None:
             f"{target.bram36:g} and {target.dsp:,}",
             err=True,
         )
-
-
-def _hosts(given: Sequence[str], models: Sequence[Model]) -> dict[str, Host]:
-    """What the host does for imported networks, by their names; it lies beside their models."""
-    found = {}
-    for text, model in zip(reversed(given), reversed(models)):  # from the end: a reference design may stand for several
-        if text.endswith(".npz") and path_of(text).exists():
-            found[model.network.name] = load_host(path_of(text), model)
-    return found
 
 
 def _words(context: click.Context) -> list[str]:

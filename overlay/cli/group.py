@@ -13,6 +13,7 @@ COMMANDS = DeferredCommands(
         "area": "area",
         "bench": "bench",
         "build": "build",
+        "compile": "compiling",
         "demo": "demo",
         "evaluate": "evaluate",
         "explore": "explore",

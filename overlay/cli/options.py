@@ -167,26 +167,37 @@ def _chunk(ctx: click.Context, param: click.Parameter, given: str | None) -> str
     return given
 
 
-chunk_option = click.option(
-    "--chunk", callback=_chunk, metavar="tuples|rows|columns[:N]",
-    help="What each of the two buffers between NPUs takes; without N, as many as it holds.  [default: tuples:1]",
-)  # fmt: skip
-"""``--chunk``."""
+def chunk_option(default: str = "tuples:1") -> Decorator:
+    """``--chunk``; ``default`` is what help says of it."""
+    return click.option(
+        "--chunk", callback=_chunk, metavar="tuples|rows|columns[:N]",
+        help=f"What each of the two buffers between NPUs takes; without N, as many as it holds.  [default: {default}]",
+    )  # fmt: skip
+
+
+def compile_options(mapping: str = "chosen", chunk: str = "tuples:1") -> Decorator:
+    """``--mapping``, ``--chunk``, ``--dataflow``: how layers run on NPUs; ``mapping`` and ``chunk`` are what help says
+    of their defaults."""
+    return together(
+        click.option(
+            "--mapping", callback=_mapping, metavar="N,N,...",
+            help=f"NPU of each conv and dense layer.  [default: {mapping}]",
+        ),
+        chunk_option(chunk),
+        click.option(
+            "--dataflow", multiple=True, callback=_dataflow, metavar="[LAYER=]DATAFLOW",
+            help=f"{', '.join(DATAFLOWS)}: of all layers, or once for each of some.",
+        ),
+    )  # fmt: skip
+
 
 chain_options = option_group(
     "Several NPUs",
     click.option("--topology", type=click.Choice(list(TOPOLOGIES)), help="Join several NPUs of this folding."),
     click.option("--npus", type=int, help="How many, for --topology.  [default for a pipeline: one for each layer]"),
-    click.option(
-        "--mapping", callback=_mapping, metavar="N,N,...", help="NPU of each conv and dense layer.  [default: chosen]"
-    ),
-    chunk_option,
-    click.option(
-        "--dataflow", multiple=True, callback=_dataflow, metavar="[LAYER=]DATAFLOW",
-        help=f"{', '.join(DATAFLOWS)}: of all layers, or once for each of some.",
-    ),
-)  # fmt: skip
-"""``--topology``, ``--npus``, ``--mapping``, ``--chunk``, ``--dataflow``: several NPUs, and how layers run on them."""
+    compile_options(),
+)
+"""``--topology``, ``--npus``, and `compile_options`: several NPUs, and how layers run on them."""
 
 design_options = together(
     folding_options, chain_options,

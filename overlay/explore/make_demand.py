@@ -8,7 +8,8 @@ import numpy as np
 from bitloom.hls_gen.compiler.binary_scales import requantisation
 from bitloom.hls_gen.compiler.integer_rows import multiplier_bits, scales
 from bitloom.hls_gen.compiler.lowered_layers import Addition, BinaryLayer, IntegerLayer
-from bitloom.hls_gen.compiler.npu_plan import signed_bits
+from bitloom.hls_gen.compiler.margins import roomy_acc_bits, roomy_multiplier_bits
+from bitloom.hls_gen.compiler.npu_plan import held_bits, signed_bits
 from bitloom.hls_gen.compiler.schedule import StageTables
 from bitloom.hls_gen.compiler.tuple_parts import leaves_out
 
@@ -91,7 +92,7 @@ def _of_integers(p: IntegerLayer) -> dict[str, Any]:
         roundings.add(joined.rounding)
         fraction = max(fraction, joined.fraction)
     found: dict[str, Any] = {
-        "multiplier_bits": multiplier_bits(columns),
+        "multiplier_bits": roomy_multiplier_bits(multiplier_bits(columns)),
         "bias_fraction_bits": fraction,
         "rounding": {"half_even": int("even" in roundings), "round_twice": int("twice" in roundings)},
         "depthwise": joined is not None,
@@ -104,10 +105,10 @@ def _of_signs(p: BinaryLayer) -> dict[str, Any]:
     of = requantisation(p, np.arange(p.out_channels * p.levels)[:, None])
     limits = [of.low, of.high, *((p.addition.low, p.addition.high) if p.addition else ())]
     return {
-        "multiplier_bits": multiplier_bits([of.columns]),
+        "multiplier_bits": roomy_multiplier_bits(multiplier_bits([of.columns])),
         "bias_fraction_bits": of.fraction,
         "rounding": {"half_even": int(of.rounding == "even"), "round_twice": int(of.rounding == "twice")},
-        "biased_bits": max(map(signed_bits, p.biased_range)),
+        "biased_bits": roomy_acc_bits(held_bits([p.biased_range]), held_bits([p.roomy_range])),
         "kept_bits": max(map(signed_bits, limits)),
         "add_widths": _add_widths(p.addition),
     }
@@ -122,12 +123,14 @@ def _add_widths(addition: Addition | None) -> dict[str, int]:
 
 
 def _value_bits(p: BinaryLayer | IntegerLayer) -> int:
-    """Width of an accumulator that holds every value of the layer, and of the depthwise convolution that joined it."""
-    ranges = [p.value_range]
-    if isinstance(p, IntegerLayer) and p.depthwise is not None:
-        ranges.append(p.depthwise.value_range)
-    low, high = min(r[0] for r in ranges), max(r[1] for r in ranges) + 1
-    return 1 + max(high.bit_length(), (~low).bit_length())
+    """Width of an accumulator for the values of the layer, and of the depthwise convolution that joined it, as sizing
+    makes it."""
+    if isinstance(p, BinaryLayer):
+        low, high = p.value_range
+        return held_bits([(low, high + 1)])
+    parts = [p] if p.depthwise is None else [p, p.depthwise]
+    needed, roomy = [part.value_range for part in parts], [part.roomy_range for part in parts]
+    return roomy_acc_bits(*(held_bits((low, high + 1) for low, high in ranges) for ranges in (needed, roomy)))
 
 
 def _weight_bits(p: IntegerLayer) -> int:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from bitloom.hls_gen.compiler.fitted import LEAST
+from bitloom.hls_gen.compiler.margins import roomy_add_widths
 from bitloom.hls_gen.design.capacities import FORMER
 from bitloom.hls_gen.design.npu import Npu
 
@@ -51,6 +52,8 @@ def npu_depths(layers: Sequence[LayerDemand], own: Own, npu: Npu, *, streamed: b
     found |= {key: max(LEAST.get(key, 2), sum(d.get(key, 0) for d in each)) for key in TOGETHER}
     found["acc_bits"] = max(found["acc_bits"], npu.pool_sum_bits if npu.depthwise else 0)
     if npu.skip_words:
+        value_bits = found["skip_bits"] or npu.feature_bits
+        found |= roomy_add_widths(found["add_factor_bits"], found["add_bias_bits"], value_bits)
         found |= {"skip_words": max(2, _waiting(layers, own, npu, "taker") + 1), "aheads": max(2, found["aheads"])}
     if "loop" in npu.inlets:
         found["map_words"] = max(2, _waiting(layers, own, npu, "reader"))

@@ -32,7 +32,7 @@ AREA = {**COLUMNS, "levels": "levels"}
 @click.option("--frames", type=click.IntRange(2), default=2, help="Frames of the longer batch, an even number.")
 @click.option("--topology", type=click.Choice(["cascade", "ring"]), help="Join several NPUs like the design's one.")
 @click.option("--npus", type=click.IntRange(2, MOST_NPUS), help="How many, for --topology: 2 if not said.")
-@chunk_option
+@chunk_option()
 @click.option("--area", is_flag=True, help="Also LUT, flip-flops, block RAM, DSP and logic levels, by Yosys.")
 @out_option(design_figures.FOLDER, "The build goes here.")
 @json_option

@@ -28,7 +28,7 @@ def integer_layer(lanes: np.ndarray) -> IntegerLayer:
     """A 1 x 1 convolution with weights of 1 where ``lanes`` (kernels, channels) are."""
     return IntegerLayer(
         name="conv", reads="", height=1, width=1, window=Window(kernel=(1, 1)), weight=lanes[:, None].astype(np.int64),
-        bias=None, multiplier=None, shift=None, low=0, high=0, pool=None, average=False, value_range=(0, 0),
+        bias=None, multiplier=None, shift=None, low=0, high=0, pool=None, average=False, sum_range=(0, 0),
     )  # fmt: skip
 
 

@@ -1,0 +1,47 @@
+"""Ranges of the values that an accumulator holds: of the sums, of their biases, and of sums with their bias.
+
+What sums can be follows from the architecture: from fan-in, and from the encodings of features and weights. Biases are
+trained.
+"""
+
+import numpy as np
+
+from bitloom.golden.encoding import Array
+
+Range = tuple[int, int]
+"""Smallest and largest value, both included."""
+
+
+def with_biases(sums: Range, biases: Array) -> Range:
+    """The range of sums, of biases, and of sums with their bias.
+
+    Parameters
+    ----------
+    sums
+        Of the sums; 0 may be outside of it.
+    biases
+        Any number of integers, whole parts of accumulator steps.
+
+    Returns
+    -------
+    tuple of int
+    """
+    low, high = sums
+    bias = np.append(biases, 0)
+    least, most = int(bias.min()), int(bias.max())
+    return min(low + least, least), max(high + most, most)
+
+
+def with_any_biases(sums: Range, biases: Array) -> Range:
+    """As `with_biases`, for whatever biases other weights of the same architecture are likely to have: up to a quarter
+    of the largest sum, and up to a quarter further from 0 than ``biases``."""
+    largest = max(-sums[0], sums[1])
+    room = max(largest // 4, 5 * int(np.abs(np.append(biases, 0)).max()) // 4)
+    return with_biases(sums, np.array([-room, room]))
+
+
+def with_any_thresholds(sums: Range) -> Range:
+    """As `with_biases`, for any thresholds of the sums: each is a bias of its negative, and none is below the smallest
+    sum, or above the largest one by more than 1."""
+    low, high = sums
+    return with_biases(sums, np.array([-low, -1 - high]))

@@ -1,0 +1,74 @@
+"""The command compile: programs of networks for a build that is there."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from bitloom.golden import zoo as networks
+from bitloom.golden.atomic import write_bytes
+from bitloom.hls_gen.compiler.schedule import ORDERS
+from bitloom.hls_gen.design.manifest import Manifest
+from bitloom.overlay.build.build import Build
+from bitloom.overlay.build.programs import choices_for, compiled
+
+from .hosts import hosts_of
+from .kept import loaded
+from .options import FOLDER, compile_options, map_order_option
+from .progress import working
+from .show import dump, grid, json_option, one_line_errors
+
+ENDING = ".program.npz"
+"""Of a program's file."""
+
+
+@click.command("compile")
+@click.argument("given", metavar="NETWORK...", nargs=-1, required=True)
+@click.option("--for", "folder", type=FOLDER, required=True, metavar="BUILD", help="Folder of the build.")
+@click.option("--out", type=FOLDER, help="Folder of the programs.  [default: that of the model's file]")
+@compile_options(mapping="the build's, or chosen", chunk="the build's")
+@map_order_option("auto", *ORDERS)
+@json_option
+@one_line_errors
+def compile_command(given: tuple[str, ...], folder: Path, out: Path | None, as_json: bool, **changes: Any) -> None:
+    """Compile NETWORK for the hardware in BUILD: a name of ours (digits-cnn) or a model file (.npz).
+
+    Its program, NETWORK.program.npz, runs on the bitstream that is there. A network with the layers of one of the
+    build's, trained anew, fits; of any other one is said what doesn't. Without
+    options it is compiled as the build's networks were.
+    """
+    made, models = loaded(folder), [networks.find(text) for text in given]
+    files = _files(made, given, out)
+    choices = {model.network.name: choices_for(made, model, changes) for model in models}
+    with working("compiling"):
+        manifest = Manifest.of(made.design, made.digest)
+        programs = list(compiled(models, manifest, choices, hosts_of(given, models)).values())
+    for path, program in zip(files, programs):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_bytes(path, program.to_bytes())
+    facts = [
+        {"network": program.name, "file": str(path), "mapping": list(program.mapping),
+         "ideal_cycles_per_frame": program.ideal_cycles, "parameter_words": int(program.parameters.size)}
+        for path, program in zip(files, programs)
+    ]  # fmt: skip
+    if as_json:
+        dump({"design": made.design.name, "digest": made.digest, "programs": facts})
+        return
+    rows = [[*(str(one[key]) for key in ("network", "file")),
+             *(f"{one[key]:,}" for key in ("ideal_cycles_per_frame", "parameter_words"))] for one in facts]  # fmt: skip
+    grid(f"for {made.design.name}", ["network", "program", "ideal cycles a frame", "parameter words"], rows, labels=2)
+
+
+def _files(made: Build, given: Sequence[str], out: Path | None) -> list[Path]:
+    """The file of each program; ValueError if it is another one's, or the build's own."""
+    files = []
+    for text in given:
+        stem = Path(text).stem if text.endswith(".npz") else text
+        path = (out or (Path(text).parent if text.endswith(".npz") else Path())) / f"{stem}{ENDING}"
+        if path in files:
+            raise ValueError(f"--out: programs must be files of different names, got {path} twice")
+        if path.resolve() in [own.resolve() for own in made.programs.values()]:
+            raise ValueError(f"--out: a program must be no file of the build, got {path}")
+        files.append(path)
+    return files

@@ -1,0 +1,145 @@
+"""Designs have room for networks of the same layers with other weights, biases, thresholds and scales."""
+
+import numpy as np
+import pytest
+
+from bitloom.golden.encoding import BIPOLAR, TERNARY, signed, unsigned
+from bitloom.golden.layer import Map
+from bitloom.golden.layers.add import Add
+from bitloom.golden.layers.conv import Conv, Weighted
+from bitloom.golden.layers.dense import Dense
+from bitloom.golden.layers.pool import MaxPool
+from bitloom.golden.layers.requantise import Requantise
+from bitloom.golden.layers.threshold import Threshold
+from bitloom.golden.network import Model, Network
+from bitloom.golden.training.architecture import network_of
+from bitloom.golden.training.train import Recipe, train
+from bitloom.golden.zoo import load
+from bitloom.golden.zoo.digits import IMAGE, load_digits
+from bitloom.hls_gen.compiler.emit import compile_model
+from bitloom.hls_gen.compiler.margins import roomy_add_widths, roomy_multiplier_bits
+from bitloom.hls_gen.compiler.sizing import size_memories
+from bitloom.hls_gen.compiler.value_ranges import with_any_biases, with_any_thresholds, with_biases
+from bitloom.hls_gen.design.design import Design
+from bitloom.hls_gen.design.manifest import Manifest
+from bitloom.hls_gen.design.npu import Npu
+from bitloom.overlay.build.reference_designs import default_npu
+from tests.hls_gen.compiler.test_residual import BLOCK, NPU, SHORTCUT, add, conv, residual
+
+
+def other_weights(network: Network, seed: int, scale: int = 1) -> Model:
+    """Arrays such as training may give: weights as the encoding has them, biases up to a quarter of the largest sum,
+    multipliers of 16 bits, and additions whose maps count about alike. Multipliers of additions, and their bias, have
+    up to 2 bits more with ``scale`` 4."""
+    rng, arrays, reach = np.random.default_rng(seed), dict[str, dict[str, np.ndarray]](), 0
+    for layer in network.layers:
+        source = network.sources(layer)[0]
+        if isinstance(layer, Weighted):
+            values = np.arange(layer.weight.low, layer.weight.high + 1, layer.weight.step)
+            arrays[layer.name] = {"weight": rng.choice(values, layer.array_shapes(source)["weight"])}
+            reach = max(map(abs, layer.accumulator_range(source)))
+        elif isinstance(layer, Requantise):
+            shape = (source.channels,)
+            arrays[layer.name] = {"bias": rng.integers(-(reach // 4), reach // 4 + 1, shape),
+                                  "multiplier": rng.integers(1, 1 << 16, shape),
+                                  "shift": rng.integers(16, 32, shape)}  # fmt: skip
+        elif isinstance(layer, Threshold):
+            arrays[layer.name] = {"threshold": rng.integers(-2 * reach, 2 * reach + 1, (source.channels, layer.levels)),
+                                  "direction": rng.choice([-1, 1], source.channels)}  # fmt: skip
+        elif isinstance(layer, Add):
+            factors = rng.integers(1 << 17, 1 << 18, 2) * scale
+            bias = rng.integers(-128, 128, 1) * factors.max()
+            arrays[layer.name] = {"multiplier": factors, "bias": bias, "shift": np.array([18])}
+    return Model(network, arrays)
+
+
+def chain(*layers, channels=6, encoding=None):
+    source = Map(height=7, width=5, channels=channels, encoding=encoding or signed(8))
+    return Network(name="net", input=source, layers=layers)
+
+
+def blocks(ways, stride=1):
+    """A residual network whose two ``ways`` are added."""
+    return residual(*ways, conv("conv_5", "act_1", 4, 1, stride), add("add_6", "act_5", "act_3"),
+                    conv("conv_7", "add_6", 12, 3))  # fmt: skip
+
+
+INTEGER = Npu(engine="integer", feature_bits=9, weight_bits=8, shift_bits=0, kfp=4, kgp=4, pfp=4, ol=2, acc_bits=32)
+CASES = {
+    "block": (blocks(BLOCK), NPU),
+    "shortcut": (blocks(SHORTCUT, 2), NPU),
+    "integer": (
+        chain(Conv(name="conv_1", out_channels=9, kernel=(3, 3), weight=signed(8)),
+              Requantise(name="act_1", encoding=unsigned(8), relu=True),
+              MaxPool(name="pool_1", kernel=(2, 2), stride=(2, 2)),
+              Dense(name="fc_2", out_channels=10, weight=signed(8)), Requantise(name="act_2", encoding=signed(8))),
+        INTEGER,
+    ),
+    "binary": (
+        chain(Conv(name="conv_1", out_channels=9, kernel=(3, 3), weight=BIPOLAR), Threshold(name="act_1"),
+              MaxPool(name="pool_1", kernel=(2, 2), stride=(2, 2)),
+              Conv(name="conv_2", out_channels=5, kernel=(2, 1), weight=TERNARY), Threshold(name="act_2", levels=3),
+              Dense(name="fc_3", out_channels=10)),
+        Npu(kfp=4, kgp=4, pfp=4, ol=2),
+    ),
+}  # fmt: skip
+
+
+def design_of(model: Model, npu: Npu) -> Design:
+    return size_memories("d", [model], npu)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_other_weights_fit(name: str) -> None:
+    network, npu = CASES[name]
+    manifest = Manifest.of(design_of(other_weights(network, 0), npu), "0" * 64)
+    for seed in range(1, 13):
+        compile_model(other_weights(network, seed, scale=4), manifest)
+
+
+@pytest.mark.parametrize(
+    ("layers", "kinds"),
+    [
+        ("conv8,res,res,pool,conv16,res,dense10", {}),
+        ("conv8,pool,conv8,dense10", {"weights": "int8", "activations": "8"}),
+        ("conv8,pool,conv8,dense10", {"weights": "ternary", "activations": "2"}),
+    ],
+    ids=["binary_residual", "integer", "ternary"],
+)
+def test_networks_that_are_trained_again_fit(layers: str, kinds: dict[str, str]) -> None:
+    """On other images, from other seeds."""
+    data, network = load_digits(), network_of("net", IMAGE, layers, **kinds)
+    parts = [slice(100 * seed, 100 * seed + 200) for seed in range(4)]
+    models = [train(network, data.train_images[part], data.train_labels[part], Recipe(epochs=1, batch=32, seed=seed))
+              for seed, part in enumerate(parts)]  # fmt: skip
+    for first in models[:1]:
+        manifest = Manifest.of(design_of(first, default_npu(first)), "0" * 64)
+        for model in models:
+            compile_model(model, manifest)
+
+
+@pytest.mark.parametrize("name", ["digits-cnn", "cifar-quick-int8"])
+def test_reference_designs_need_no_more(name: str) -> None:
+    """Sums need so many bits, whatever the biases; multipliers had 16."""
+    model = load(name)
+    (npu,) = design_of(model, default_npu(model)).npus
+    assert (npu.acc_bits, npu.multiplier_bits) == {"digits-cnn": (11, 16), "cifar-quick-int8": (26, 16)}[name]
+
+
+def test_ranges() -> None:
+    biases = np.array([-3, 20])
+    assert with_biases((-10, 12), biases) == (-13, 32)
+    assert with_biases((5, 12), biases) == (-3, 32)
+    assert with_biases((-10, 12), biases[:0]) == (-10, 12)
+    assert with_any_biases((-100, 120), biases) == (-130, 150)
+    assert with_any_biases((-10, 12), biases) == (-35, 37)
+    assert with_any_thresholds((-10, 12)) == (-23, 22)
+
+
+def test_widths() -> None:
+    assert [roomy_multiplier_bits(bits) for bits in (0, 1, 2, 16, 17, 31)] == [0, 16, 16, 16, 31, 31]
+    assert roomy_add_widths(2, 2, 8) == {"add_factor_bits": 2, "add_bias_bits": 2}  # maps count alike
+    assert roomy_add_widths(2, 9, 8) == {"add_factor_bits": 4, "add_bias_bits": 12}
+    assert roomy_add_widths(19, 30, 9) == {"add_factor_bits": 21, "add_bias_bits": 30}
+    assert roomy_add_widths(24, 25, 9) == {"add_factor_bits": 25, "add_bias_bits": 34}
+    assert roomy_add_widths(25, 40, 18) == {"add_factor_bits": 25, "add_bias_bits": 40}

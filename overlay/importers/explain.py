@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 from html import escape
+from itertools import groupby
 from pathlib import Path
 
 from bitloom.golden.atomic import write_bytes
@@ -24,8 +25,10 @@ WEIGHTED = (
 _MARKUP = re.compile(r"[\\`*\[\]<>&|~$!]|(?<![^\W_])_|_(?![^\W_])")
 """What Markdown could take for more than a character: names of nodes are a stranger's."""
 
-ROW_PIXELS, LEFT, RIGHT, WIDTH = 26, 300, 430, 760
+ROW_PIXELS, LEFT, RIGHT, WIDTH = 26, 400, 510, 900
 """The picture: height of a row, where lines begin and end, and its width."""
+LETTERS = 44
+"""Letters of a box's text at most: so many fit, all of them wide; the whole text is in the box's title."""
 
 
 def rows(imported: Imported) -> list[list[str]]:
@@ -130,25 +133,33 @@ svg {{ max-width: 100% }}
 
 
 def picture(imported: Imported) -> str:
-    """The file's nodes on the left, what they became on the right: an SVG element."""
+    """The file's nodes on the left, what they became on the right: an SVG element.
+
+    Nodes behind one another that became the same share a box, which stands beside them. So boxes don't overlap, and
+    lines don't cross: what the host does before and after the accelerator are two boxes.
+    """
     found = rows(imported)
-    places = [row[2] for row in found]
-    names = list(dict.fromkeys(places))
     height = ROW_PIXELS * (len(found) + 1)
-    at = {name: ROW_PIXELS * (places.index(name) + places.count(name) / 2 + 0.5) for name in names}
     parts = [f'<svg viewBox="0 0 {WIDTH} {height}" role="img" font-family="sans-serif" font-size="12">']
-    for number, (node, op, became, _) in enumerate(found):
-        y = ROW_PIXELS * (number + 1)
-        parts.append(_box(4, y, LEFT - 4, f"{op}  {node}", "#eef3fb"))
-        parts.append(f'<path d="M{LEFT} {y} C{LEFT + 60} {y} {RIGHT - 60} {at[became]:g} {RIGHT} {at[became]:g}" '
-                     'fill="none" stroke="#999"/>')  # fmt: skip
-    parts += [_box(RIGHT, at[name], WIDTH - RIGHT - 4, name, "#f6efe2") for name in names]
+    begin = 0
+    for became, run in groupby(found, key=lambda row: row[2]):
+        nodes = list(run)
+        middle = ROW_PIXELS * (begin + (len(nodes) + 1) / 2)
+        for number, (node, op, _, _) in enumerate(nodes, begin):
+            y = ROW_PIXELS * (number + 1)
+            parts.append(_box(4, y, LEFT - 4, f"{op}  {node}", "#eef3fb"))
+            bend = (LEFT + RIGHT) // 2
+            parts.append(f'<path d="M{LEFT} {y} C{bend} {y} {bend} {middle:g} {RIGHT} {middle:g}" '
+                         'fill="none" stroke="#999"/>')  # fmt: skip
+        parts.append(_box(RIGHT, middle, WIDTH - RIGHT - 4, became, "#f6efe2"))
+        begin += len(nodes)
     return "\n".join([*parts, "</svg>"])
 
 
 def _box(x: float, y: float, width: float, text: str, colour: str) -> str:
-    short = text if len(text) <= 44 else f"{text[:41]}..."
+    short = text if len(text) <= LETTERS else f"{text[: LETTERS - 1]}\N{HORIZONTAL ELLIPSIS}"
     return (
+        f"<g><title>{escape(text)}</title>"
         f'<rect x="{x:g}" y="{y - 9:g}" width="{width:g}" height="18" rx="3" fill="{colour}" stroke="#777"/>'
-        f'<text x="{x + 6:g}" y="{y + 4:g}">{escape(short)}</text>'
+        f'<text x="{x + 6:g}" y="{y + 4:g}">{escape(short)}</text></g>'
     )

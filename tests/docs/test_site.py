@@ -73,7 +73,7 @@ def test_every_notebook_is_a_page_with_all_its_cells(site):
         page = (site / "notebooks" / f"{source.stem}.html").read_text()
         cells = json.loads(source.read_text())["cells"]
         codes = sum(cell["cell_type"] == "code" for cell in cells)
-        assert page.count('<div class="highlight"><pre>') >= codes
+        assert page.count('highlight"><pre>') >= codes
         assert "".join(cells[0]["source"]).partition("\n")[0].removeprefix("# ") in page
 
 
@@ -171,3 +171,30 @@ def test_pictures_are_whole_and_used(path):
     assert ElementTree.parse(path).getroot().get("viewBox")
     texts = [page.read_text() for page in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]]
     assert any(f"images/{path.name})" in text for text in texts), f"{path.name}: must be in a page"
+
+
+MEASURE = """<script>window.addEventListener("load", () => {
+  const cut = [...document.querySelectorAll(".highlight code")].filter(code => code.scrollWidth > code.clientWidth + 1)
+    .filter(code => !code.closest(".language-text"));
+  document.body.dataset.cut = "lines cut: " + cut.map(code => code.textContent.slice(0, 60)).join(" | ");
+})</script>"""
+"""Notes the code blocks whose lines are longer than the page is wide; drawings may be."""
+
+
+@pytest.mark.parametrize("page", ["reference/cli.html", "how-to/network.html", "how-to/board.html"])
+def test_no_line_of_a_program_is_cut(site, tmp_path, page):
+    """In a window of 1,440 pixels, as laptops have it."""
+    browser = next((path for name in BROWSERS if (path := shutil.which(name))), None)
+    if browser is None:
+        pytest.skip(f"needs a Chromium: none of {', '.join(BROWSERS)} is on the PATH")
+    copy = (site / page).with_name(f"measured-{Path(page).name}")
+    copy.write_text((site / page).read_text().replace("</body>", f"{MEASURE}</body>"))
+    command = [
+        browser, "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--window-size=1440,900",
+        f"--user-data-dir={tmp_path / 'profile'}", "--virtual-time-budget=3000", "--dump-dom", copy.as_uri(),
+    ]  # fmt: skip
+    try:
+        shown = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout
+    finally:
+        copy.unlink()
+    assert re.findall(r'data-cut="([^"]*)"', shown) == ["lines cut: "]

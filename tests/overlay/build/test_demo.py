@@ -43,7 +43,8 @@ def test_all_test_images_are_bit_exact_and_cycles_are_as_stated(model: Model, ma
 @pytest.mark.parametrize(("frames", "batch", "transfers"), [(3, None, 2), (12, None, 2), (13, 4, 4)])
 def test_cycles_do_not_hang_on_the_number_of_frames(model: Model, made: builds.Build, frames, batch, transfers) -> None:
     """The first frame alone gives the latency; what comes after it in a transfer, the cycles between frames."""
-    done = run(made, model, digits.load_digits().test_images[:frames], batch=batch, first_alone=True)
+    images, alone = digits.load_digits().test_images[:frames], Conditions(first_alone=True)
+    done = run(made, model, images, batch=batch, conditions=alone)
     assert (done.bit_exact_frames, done.transfers) == (frames, transfers)
     assert (done.latency, done.cycles_between_frames) == (1_378, 1_358)
     report = done.report()
@@ -54,7 +55,7 @@ def test_cycles_do_not_hang_on_the_number_of_frames(model: Model, made: builds.B
 
 
 def test_one_frame_has_a_latency_alone(model: Model, made: builds.Build) -> None:
-    done = run(made, model, digits.load_digits().test_images[:1], first_alone=True)
+    done = run(made, model, digits.load_digits().test_images[:1], conditions=Conditions(first_alone=True))
     assert (done.latency, done.transfers, done.cycles_between_frames) == (done.counters["cycles"], 1, None)
 
 

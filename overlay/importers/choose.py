@@ -15,7 +15,8 @@ from dataclasses import dataclass, field
 from itertools import groupby
 
 from bitloom.golden.encoding import BIPOLAR, TERNARY, Encoding, bipolar, signed, signed_bits, unsigned
-from bitloom.hls_gen.design.widths import FEATURE_BITS
+from bitloom.hls_gen.compiler.lowering_integer import stored_bits
+from bitloom.hls_gen.design.widths import FEATURE_BITS, WEIGHT_BITS
 
 from .boundaries import Line
 from .engine_cost import EngineCost, cost_of
@@ -105,7 +106,10 @@ def choices(cut: Cut, engine: str = "auto") -> list[EngineChoice]:
     sources = (cut.source, *(s.made for s in cut.sections if s.made is not None))
     binary = [_binary_refusal(s, w, q, k == 0) for k, (s, w, q) in enumerate(zip(cut.sections, weights, sources))]
     widths = [FEATURE_BITS, *[MOST_BITS] * len(cut.sections)]  # what comes in may be wider than what layers make
-    integer = [_integer_refusal(s, q, bits) for s, q, bits in zip(cut.sections, sources, widths)]
+    integer = [
+        _weight_refusal(s, w) or _integer_refusal(s, q, bits)
+        for s, w, q, bits in zip(cut.sections, weights, sources, widths)
+    ]
     refused = {"binary": binary, "integer": integer}
     maker = _ChoiceMaker(cut, weights, sources)
     costs: dict[str, EngineCost | str] = {}
@@ -168,6 +172,18 @@ def _thermometer_refusal(section: Section, source: Quantised) -> str:
     if padded(section) and any(worth(section.lead, source, thermometer(source)).add):
         return f"{printable(section.name)}: a padded tap is worth 0, which is not in the middle of its map's values"
     return ""
+
+
+def _weight_refusal(section: Section, weights: Weights) -> str:
+    """Why the integer engine can't hold a section's weights; empty if it can."""
+    if stored_bits(weights.encoding) <= WEIGHT_BITS:
+        return ""
+    most = 1 << WEIGHT_BITS - 1
+    return (
+        f"{printable(section.name)}: weights less their zero point must fit {WEIGHT_BITS} bits, {-most}..{most - 1}, "
+        f"got {weights.values.min()}..{weights.values.max()}; quantise them to int8, or to uint8 with zero point 128 "
+        "(onnxruntime: extra_options={'WeightSymmetric': True})"
+    )
 
 
 def _integer_refusal(section: Section, source: Quantised, bits: int = MOST_BITS) -> str:

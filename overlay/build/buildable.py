@@ -11,7 +11,7 @@ from .small_npu import small_npu
 SKIP_WORDS = 2
 """Words of the skip stores, where there are any: the fewest, since how many there must be is nothing to check."""
 CHOICES = CompileChoices(map_order="raster")
-"""One order of the maps, where `build` compares several: each computes what the others do."""
+"""One map order, where `build` compares several: each computes what the others do."""
 
 
 def check_buildable(model: Model) -> None:

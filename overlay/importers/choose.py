@@ -193,6 +193,9 @@ def _integer_refusal(section: Section, source: Quantised, bits: int = MOST_BITS)
         return f"{printable(section.name)}: its map must have at most {most} values, got {source.levels + 1}"
     if (padded(section) or source.averaged) and natural_zero(section, source, bits) is None:
         return f"{printable(section.name)}: a padded tap is worth 0, which is none of its map's integers"
+    if section.made is not None and section.made.levels >= 1 << MOST_BITS:
+        values = section.made.levels + 1
+        return f"{printable(section.name)}: the map behind it must have at most {1 << MOST_BITS} values, got {values:,}"
     return ""
 
 

@@ -18,6 +18,7 @@ from bitloom.hls_gen.compiler.lowering import check_engines
 from bitloom.hls_gen.design.widths import FEATURE_BITS
 from bitloom.overlay.build.buildable import check_buildable
 
+from .budget import budget
 from .canonical import canonical
 from .choose import EngineChoice, choices
 from .cut import cut, quantises_input
@@ -188,6 +189,12 @@ def _is_tflite(path: str | os.PathLike[str]) -> bool:
 
 def import_graph(source: SourceGraph, *, spec: InputSpec | None = None, engine: str = "auto", name: str) -> Imported:
     """Import a source graph: see `import_file`."""
+    with budget(sum(values.nbytes for values in source.constants.values())):
+        return _imported_graph(source, spec, engine, name)
+
+
+def _imported_graph(source: SourceGraph, spec: InputSpec | None, engine: str, name: str) -> Imported:
+    source = source.needed()
     operations = canonical(source)
     if not is_chain(operations):
         graph = join(operations, _source(source, spec, operations), engine, name)

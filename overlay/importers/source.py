@@ -1,7 +1,7 @@
 """The source graph: what a file says, in the words of ONNX, before anything is rewritten."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -123,6 +123,15 @@ class SourceGraph:
     opset: int
     shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     labels: tuple[Labels, ...] = ()
+
+    def needed(self) -> "SourceGraph":
+        """The same without nodes that the output doesn't depend on, such as those that compute a shape nobody reads."""
+        names, nodes = {self.output}, []
+        for node in reversed(self.nodes):
+            if not names.isdisjoint(node.outputs):
+                names.update(node.inputs)
+                nodes.append(node)
+        return replace(self, nodes=tuple(reversed(nodes)))
 
     def check(self) -> None:
         """Raise ValueError unless every tensor is made once, before it is read, and the output is made."""

@@ -1,7 +1,7 @@
 """The command build: hardware for a network, for simulation and, with a board, for Vivado."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from shlex import join, quote

@@ -4,14 +4,16 @@ from dataclasses import replace
 
 import numpy as np
 
+from .activations import inner_activations
+from .budget import OverBudget
 from .constants import FOLDED, Constants
-from .errors import ImportRefused, Unsupported, node_line, printable
+from .errors import ACTIVATION, ImportRefused, Unsupported, merged_lines, printable
 from .node_view import NodeView
 from .operation_graph import OperationGraph
 from .operations import Closing, Operation
 from .operators import OPERATORS
 from .operators.registry import INSTEAD
-from .source import SourceGraph, SourceNode
+from .source import TFLITE, SourceGraph, SourceNode
 
 
 def canonical(graph: SourceGraph) -> OperationGraph:
@@ -34,28 +36,36 @@ def canonical(graph: SourceGraph) -> OperationGraph:
     constants = Constants(values=dict(graph.constants), grids={}, opset=graph.opset)
     shapes = {graph.source.name: graph.source.shape}
     operations: list[Operation] = []
-    lines: list[str] = []
+    refusals: list[tuple[str, str, object]] = []
+    inner = inner_activations(graph)
     lost: set[str] = set()  # what nodes that can't be rewritten would have made
     said: set[str] = set()  # the same, where the file says the shape
     for node in graph.nodes:
         unknown = [name for name in node.inputs if name and name not in constants.values and name not in shapes]
         if not lost.isdisjoint(unknown):
             lost.update(node.outputs)
-            if (node.domain, node.op) not in OPERATORS and node.op not in (*FOLDED, "Shape"):  # these may be of shapes
-                lines.append(node_line(node.name, node.op, _not_imported(node)))
+            known = (node.domain, node.op) in OPERATORS or node.op in (*FOLDED, "Shape")  # these may be of shapes
+            if not known and node.name not in inner:
+                refusals.append((node.name, node.op, _not_imported(node)))
             continue
         try:
+            if node.name in inner:
+                raise Unsupported("this activation is not imported", ACTIVATION)
             if unknown:
                 raise Unsupported(f"it reads {printable(unknown[0])}, a second output, which is not computed")
             operations += _operations_of(node, constants, shapes, graph.output)
+        except OverBudget as e:
+            raise ImportRefused(merged_lines([*refusals, (node.name, node.op, e)])) from None
         except (ValueError, ArithmeticError, LookupError, TypeError) as e:
             if node.op != "Cast" or said.isdisjoint(node.inputs):  # else it may be one of integers, which are not known
-                lines.append(node_line(node.name, node.op, e))
+                refusals.append((node.name, inner.get(node.name, node.op), e))
             said.update(node.outputs)
+            lost.update(node.outputs[1:])
             if node.outputs[0] in graph.shapes:  # so that those are looked at too that read what it would have made
                 shapes[node.outputs[0]] = graph.shapes[node.outputs[0]]
             else:
                 lost.update(node.outputs)
+    lines = merged_lines(refusals)
     if not lines and graph.output not in shapes:
         lines.append(f"{graph.name or 'the network'}: the output must depend on the input, got a constant")
     if lines:
@@ -90,5 +100,5 @@ def _operations_of(
 
 def _not_imported(node: SourceNode) -> Unsupported:
     """Why a node with an operator that nobody knows can't be imported."""
-    domain = f" of {printable(node.domain)}" if node.domain else ""
+    domain = f" of {'TFLite' if node.domain == TFLITE else printable(node.domain)}" if node.domain else ""
     return Unsupported(f"this operator{domain} is not imported", INSTEAD.get(node.op, ""))

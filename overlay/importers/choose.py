@@ -15,7 +15,8 @@ from dataclasses import dataclass, field
 from itertools import groupby
 
 from bitloom.golden.encoding import BIPOLAR, TERNARY, Encoding, bipolar, signed, signed_bits, unsigned
-from bitloom.hls_gen.design.widths import FEATURE_BITS
+from bitloom.hls_gen.compiler.lowering_integer import stored_bits
+from bitloom.hls_gen.design.widths import FEATURE_BITS, WEIGHT_BITS
 
 from .boundaries import Line
 from .engine_cost import EngineCost, cost_of
@@ -107,7 +108,10 @@ def choices(cut: Cut, engine: str = "auto") -> list[EngineChoice]:
     if cut.head is not None and cut.source.levels > 1:
         binary[0] = binary[0] or f"{printable(cut.head.name)}: a pool of integers comes before the first weights"
     widths = [FEATURE_BITS, *[MOST_BITS] * len(cut.sections)]  # what comes in may be wider than what layers make
-    integer = [_integer_refusal(s, q, bits) for s, q, bits in zip(cut.sections, sources, widths)]
+    integer = [
+        _weight_refusal(s, w) or _integer_refusal(s, q, bits)
+        for s, w, q, bits in zip(cut.sections, weights, sources, widths)
+    ]
     refused = {"binary": binary, "integer": integer}
     maker = _ChoiceMaker(cut, weights, sources)
     costs: dict[str, EngineCost | str] = {}
@@ -172,6 +176,18 @@ def _thermometer_refusal(section: Section, source: Quantised) -> str:
     return ""
 
 
+def _weight_refusal(section: Section, weights: Weights) -> str:
+    """Why the integer engine can't hold a section's weights; empty if it can."""
+    if stored_bits(weights.encoding) <= WEIGHT_BITS:
+        return ""
+    most = 1 << WEIGHT_BITS - 1
+    return (
+        f"{printable(section.name)}: weights less their zero point must fit {WEIGHT_BITS} bits, {-most}..{most - 1}, "
+        f"got {weights.values.min()}..{weights.values.max()}; quantise them to int8, or to uint8 with zero point 128 "
+        "(onnxruntime: extra_options={'WeightSymmetric': True})"
+    )
+
+
 def _integer_refusal(section: Section, source: Quantised, bits: int = MOST_BITS) -> str:
     """Why no engine that reads integers of so many bits can compute a section; empty if one can."""
     if source.levels >= 1 << bits - 1 and not (source.levels < 1 << bits and not padded(section)):
@@ -179,6 +195,9 @@ def _integer_refusal(section: Section, source: Quantised, bits: int = MOST_BITS)
         return f"{printable(section.name)}: its map must have at most {most} values, got {source.levels + 1}"
     if (padded(section) or source.averaged) and natural_zero(section, source, bits) is None:
         return f"{printable(section.name)}: a padded tap is worth 0, which is none of its map's integers"
+    if section.made is not None and section.made.levels >= 1 << MOST_BITS:
+        values = section.made.levels + 1
+        return f"{printable(section.name)}: the map behind it must have at most {1 << MOST_BITS} values, got {values:,}"
     return ""
 
 

@@ -13,6 +13,7 @@ import numpy as np
 from bitloom.golden.encoding import Array
 from bitloom.golden.reading.file import reason
 
+from .budget import FOLD_STEPS, VALUE_BYTES, take
 from .errors import Unsupported
 from .integer_types import is_number
 from .quantisers import QUANTISERS, Grid
@@ -25,8 +26,6 @@ SHAPING = ("Reshape", "Transpose", "Squeeze", "Unsqueeze", "Flatten", "Identity"
 """These keep a grid: they put values in another order."""
 REDUCING = ("ReduceProd", "ReduceSum", "ReduceMax", "ReduceMin", "ReduceMean")
 OTHERS = ("Concat", "Gather", "Slice", "Constant", "ConstantOfShape", "Expand", "Range", "Tile", "Equal", "Where")
-MOST_SPENT = 1 << 26
-"""Values of all maps, and of all constants that are computed, at most."""
 FOLDED = frozenset(ELEMENTWISE + UNARY + SHAPING + REDUCING + OTHERS)
 """Operators that are computed."""
 
@@ -42,8 +41,6 @@ class Constants:
         Of those that are integers times a scale.
     opset : int
         Version of ONNX's own operators.
-    spent : int
-        How many values were made of the file's.
     ranges : dict of str to (int, int)
         Smallest and largest value of maps of integers.
     """
@@ -51,7 +48,6 @@ class Constants:
     values: dict[str, Array]
     grids: dict[str, Grid]
     opset: int
-    spent: int = 0
     ranges: dict[str, tuple[int, int]] = field(default_factory=dict)
 
     def can_fold(self, node: SourceNode) -> bool:
@@ -67,6 +63,7 @@ class Constants:
             If the operator is none of FOLDED or of the quantisers, or what it makes is too large.
         """
         inputs = [self.values[name] if name else None for name in node.inputs]
+        take(steps=FOLD_STEPS * sum(x.size for x in inputs if x is not None))
         quantiser = QUANTISERS.get(node.op)
         if quantiser is not None:
             grid = quantiser(node, inputs)
@@ -77,6 +74,7 @@ class Constants:
         if node.domain != STANDARD or node.op not in FOLDED:
             raise Unsupported("must be one of the operators that constants can be made with")
         self._limit(node, inputs)
+        _check_numbers(node)
         if node.op == "Constant" and isinstance(node.attributes.get("value"), np.ndarray):
             made = node.attributes["value"]
         else:
@@ -84,16 +82,10 @@ class Constants:
         grid = self.grids.get(node.inputs[0]) if node.op in SHAPING else None
         self._keep(node, made, grid and self._moved(node, grid, inputs))
 
-    def spend(self, count: int) -> None:
-        """Note that so many values were made; Unsupported if all that were are too many."""
-        self.spent += count
-        if self.spent > MOST_SPENT:
-            raise Unsupported(f"all maps and constants together must have at most {MOST_SPENT:,} values, got more")
-
     def _keep(self, node: SourceNode, values: Array, grid: Grid | None) -> None:
         if not is_number(values.dtype):
             raise Unsupported(f"a constant must hold numbers, got {values.dtype}")
-        self.spend(values.size)
+        take(held=VALUE_BYTES * values.size, steps=FOLD_STEPS * values.size)
         self.values[node.outputs[0]] = values
         if grid is not None:
             self.grids[node.outputs[0]] = grid
@@ -133,6 +125,19 @@ class Constants:
             count = float(first.size) * float(inputs[1].size)
         if not count <= MOST_VALUES:
             raise Unsupported(f"a constant must have at most {MOST_VALUES:,} values, got {count:,.0f}")
+
+
+def _check_numbers(node: SourceNode) -> None:
+    """Refuse a cast to what is no number before it is made: a text takes many times the memory of its number."""
+    from onnx import TensorProto, helper
+
+    to = node.attributes.get("to", TensorProto.FLOAT) if node.op == "Cast" else TensorProto.FLOAT
+    try:
+        good = is_number(np.dtype(helper.tensor_dtype_to_np_dtype(to)))
+    except (KeyError, TypeError):
+        good = False
+    if not good:
+        raise Unsupported(f"a constant must be cast to a type of numbers, got type {to!r}")
 
 
 def run_node(node: SourceNode, inputs: Sequence[Array | None], opset: int) -> list[Array]:

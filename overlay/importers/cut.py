@@ -10,7 +10,7 @@ import numpy as np
 
 from bitloom.golden.encoding import Array
 
-from .errors import ImportRefused, node_line
+from .errors import ACTIVATION, ImportRefused, node_line, printable
 from .joins import Join
 from .operation_graph import OperationGraph
 from .operations import Clip, Closing, Layout, Levels, Linear, Operation, Pooling, Scaling
@@ -147,8 +147,10 @@ def _take(walk: Walk, place: int) -> None:
     """One operation further; ImportRefused with a line for an operation that can't be taken."""
     operation, walk.place = walk.chain[place], place
     if walk.closing and not isinstance(operation, Closing | Layout):
-        why = f"what follows {walk.closing[-1]} is not computed"
-        raise ImportRefused([node_line(operation.name, operation.op, why)])
+        last = next(one for one in reversed(walk.chain[:place]) if isinstance(one, Closing))
+        why = f"the host computes it at the network's end alone, and {printable(operation.name)} follows"
+        instead = f"; {ACTIVATION}" if last.op == "Sigmoid" else ""
+        raise ImportRefused([node_line(last.name, last.op, why + instead)])
     before = walk.nodes or (walk.done[-1].nodes if walk.done else ())  # a node may go on behind its quantiser
     if operation.name not in before[-1:]:
         walk.nodes.append(operation.name)
@@ -202,11 +204,17 @@ def _chain(graph: OperationGraph) -> list[Operation]:
 
 
 def _input_order(graph: OperationGraph, operations: list[Operation]) -> tuple[Array, Size]:
-    """`golden_order` of the input; one that is transposed at once has its channels last."""
+    """`golden_order` of the input; where it is put into another order first, that of the map which weights read."""
     shape = graph.shapes[graph.source]
-    first = next((one for one in operations if isinstance(one, Layout | Linear | Pooling)), None)
-    if len(shape) == 4 and isinstance(first, Layout):
-        last = np.arange(int(np.prod(shape))).reshape(shape)
-        if np.array_equal(first.order, last.transpose(0, 3, 1, 2)):
-            return last, (shape[1], shape[2], shape[3])
-    return golden_order(shape)
+    places = np.arange(int(np.prod(shape))).reshape(shape)
+    for operation in operations:
+        if isinstance(operation, Layout):
+            places = places.ravel()[operation.order]
+        elif not isinstance(operation, Scaling | Clip | Levels):
+            break
+    if places.ndim != 4 or not np.array_equal(np.sort(places, axis=None), np.arange(int(np.prod(shape)))):
+        return golden_order(shape)
+    there, size = golden_order(places.shape)
+    order = np.empty(places.size, np.int64)
+    order[places.ravel()] = there.ravel()
+    return order.reshape(shape), size

@@ -17,6 +17,8 @@ from bitloom.golden.layers.requantise import Requantise
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model, Network
 from bitloom.golden.window import Window
+from bitloom.hls_gen.compiler.lowering_integer import stored_bits
+from bitloom.hls_gen.design.widths import WEIGHT_BITS
 
 from .boundaries import Ends, Line, Staircase, joined, staircases, threshold_arrays
 from .built import Built, Emitted
@@ -25,7 +27,7 @@ from .errors import ImportRefused, Unsupported, node_line
 from .kernel_factors import kernel_factors, undivided
 from .requantise_fit import arrays, fit, mismatch
 from .sections import Cut, Quantised, Section
-from .weights import Weights, weight_encoding
+from .weights import Weights, integer_weights, weight_encoding
 
 
 def emit(cut: Cut, choice: EngineChoice, name: str, *, first: int = 1) -> Emitted:
@@ -92,6 +94,8 @@ class _Maker:
         elif section.inner:
             turned = _turns(chain[: 1 + section.inner_at])
         weights, chain = _turned(weights, chain, turned)
+        if self._choice.engines[number] == "integer" and (section.made is None or as_bits):
+            weights = integer_weights(weights)
         place = self._first + number
         layer = self._weighted(place, section, weights)
         low, high = (end * section.count for end in layer.accumulator_range(self._map))
@@ -289,6 +293,10 @@ def _turned(
     if (turned == 1).all():
         return weights, list(chain)
     values = weights.values * turned[:, None, None, None]
+    if stored_bits(weight_encoding(values)) > WEIGHT_BITS:
+        most = (1 << WEIGHT_BITS - 1) - 1
+        rule = f"weights that change sign, as a scale behind them is negative, must be {-most}..{most}"
+        raise Unsupported(f"{rule}, got {-values.max()}", f"quantise weights to {-most}..{most}")
     first = chain[0]
     assert isinstance(first, Line)
     flipped = Line(multiply=first.multiply * turned, add=first.add)

@@ -4,6 +4,9 @@ from collections.abc import Sequence
 
 from bitloom.golden.names import shown
 
+ACTIVATION = "use Relu, or a quantiser"
+"""What to do instead of activations that are not imported."""
+
 
 class Unsupported(ValueError):
     """One thing in a file that can't be imported.
@@ -37,6 +40,24 @@ class ImportRefused(ValueError):
 def node_line(name: str, op: str, reason: object) -> str:
     """The line of a node: its name, its operator, and the reason."""
     return f"{printable(name)} ({printable(op)}): {reason}"
+
+
+def merged_lines(refusals: Sequence[tuple[str, str, object]]) -> list[str]:
+    """The lines of nodes; those with the same operator and reason become one.
+
+    Parameters
+    ----------
+    refusals : sequence of (str, str, object)
+        Name of the node, its operator, and the reason.
+    """
+    names: dict[tuple[str, str], list[str]] = {}
+    for name, op, reason in refusals:
+        names.setdefault((op, str(reason)), []).append(name)
+    lines = []
+    for (op, reason), several in names.items():
+        more = f" and {len(several) - 1} more like it" if len(several) > 1 else ""
+        lines.append(f"{printable(several[0])} ({printable(op)}){more}: {reason}")
+    return lines
 
 
 def printable(text: str) -> str:

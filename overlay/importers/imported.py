@@ -16,11 +16,14 @@ from bitloom.golden.names import NAME_LENGTH, shown
 from bitloom.golden.network import Model
 from bitloom.hls_gen.compiler.lowering import check_engines
 from bitloom.hls_gen.design.widths import FEATURE_BITS
+from bitloom.overlay.build.buildable import check_buildable
 
+from .budget import budget
 from .canonical import canonical
 from .choose import EngineChoice, choices
 from .cut import cut, quantises_input
 from .emit import Emitted, emit
+from .errors import ImportRefused, printable
 from .host import links
 from .integer_types import integer_ends
 from .joined import join
@@ -187,9 +190,16 @@ def _is_tflite(path: str | os.PathLike[str]) -> bool:
 
 def import_graph(source: SourceGraph, *, spec: InputSpec | None = None, engine: str = "auto", name: str) -> Imported:
     """Import a source graph: see `import_file`."""
+    with budget(sum(values.nbytes for values in source.constants.values())):
+        return _imported_graph(source, spec, engine, name)
+
+
+def _imported_graph(source: SourceGraph, spec: InputSpec | None, engine: str, name: str) -> Imported:
+    source = source.needed()
     operations = canonical(source)
     if not is_chain(operations):
         graph = join(operations, _source(source, spec, operations), engine, name)
+        _check_buildable(graph.emitted)
         whole = _imported(source, operations, graph.cut, graph.choice, graph.emitted)
         return replace(
             whole, chains=tuple(_imported(source, one.graph, one.cut, one.choice, one.emitted) for one in graph.chains)
@@ -201,12 +211,13 @@ def import_graph(source: SourceGraph, *, spec: InputSpec | None = None, engine: 
 
 def _built(made: Cut, tried: Sequence[EngineChoice], name: str) -> tuple[EngineChoice, Emitted]:
     """The model of the first choice that equals the file for every sum, and that the compiler takes as it was meant;
-    else of the last one."""
+    else of the last one, which the compiler must take."""
     *preferred, last = tried
     for choice in preferred:
         try:
             emitted = emit(made, choice, name)
             check_engines(emitted.model.network, choice.engines)
+            check_buildable(emitted.model)
         except ValueError as e:
             reason = str(e).splitlines()[0]
         else:
@@ -217,7 +228,20 @@ def _built(made: Cut, tried: Sequence[EngineChoice], name: str) -> tuple[EngineC
         other = last.engines[0]
         why = f"the {other} engine computes all: on the {choice.engines[0]} one, which costs less, {reason}"
         last = replace(last, why=why)
-    return last, emit(made, last, name)
+    emitted = emit(made, last, name)
+    _check_buildable(emitted)
+    return last, emitted
+
+
+def _check_buildable(emitted: Emitted) -> None:
+    """Raise ImportRefused, with the name of the file's node, if the compiler can't compute a network."""
+    try:
+        check_buildable(emitted.model)
+    except ValueError as e:
+        layer, _, rule = str(e).partition(": ")
+        nodes = {name: built.nodes for built in emitted.built for name in built.layers}
+        line = f"{printable(nodes[layer][0])} (layer {layer}): {rule}" if nodes.get(layer) else str(e)
+        raise ImportRefused([line]) from None
 
 
 def _imported(

@@ -8,6 +8,7 @@ import numpy as np
 
 from bitloom.golden.encoding import Array
 
+from .budget import FRACTION_BYTES, LEVEL_STEPS, VALUE_BYTES, take
 from .constants import Constants, grid_of
 from .errors import Unsupported, printable
 from .joins import Concatenation, Sum, SumTable
@@ -18,10 +19,6 @@ from .source import MOST_MAP, Shape, SourceNode, check_shape
 
 KINDS = {int: "a number", float: "a number", str: "a text", tuple: "a list"}
 """How messages name the types of attributes."""
-
-
-LEVEL_COST = 512
-"""Values of a map that take as long as a boundary of a quantiser does, which is a fraction."""
 
 
 class NodeView:
@@ -118,8 +115,12 @@ class NodeView:
         reads = self._here or self.only_map()
         makes = f"{self.node.outputs[0]}/{len(self.operations)}"
         if len(self.operations) == 0:
-            self._constants.spend(math.prod(self._shapes[reads]))
+            take(held=VALUE_BYTES * math.prod(self._shapes[reads]))
         operation = kind(name=self.node.name, op=self.node.op, reads=reads, makes=makes, **fields)
+        take(
+            held=sum(_bytes_of(value) for value in fields.values() if isinstance(value, np.ndarray)),
+            steps=LEVEL_STEPS * operation.boundaries.size if isinstance(operation, Levels) else 0,
+        )
         self._shapes[makes] = operation.shape(self._shapes[reads])
         self.operations.append(operation)
         self._here = makes
@@ -128,7 +129,7 @@ class NodeView:
         """Append the sum of the two tensors that the node reads, as a table has it or as it is."""
         first, second = self.maps
         makes = f"{self.node.outputs[0]}/{len(self.operations)}"
-        self._constants.spend(math.prod(self._shapes[first]))
+        take(held=VALUE_BYTES * math.prod(self._shapes[first]))
         made = Sum(name=self.node.name, op=self.node.op, reads=first, also=second, makes=makes, table=table)
         self._shapes[makes] = made.shape_of(self._shapes[first], self._shapes[second])
         self.operations.append(made)
@@ -146,7 +147,7 @@ class NodeView:
         made = Concatenation(name=self.node.name, op=self.node.op, reads=first, also=tuple(others), makes=makes,
                              axis=axis % rank)  # fmt: skip
         self._shapes[makes] = check_shape(self.node.name, made.shape_of(*shapes), MOST_MAP)
-        self._constants.spend(math.prod(self._shapes[makes]))
+        take(held=VALUE_BYTES * math.prod(self._shapes[makes]))
         self.operations.append(made)
         self._here = makes
 
@@ -161,7 +162,6 @@ class NodeView:
 
     def quantise(self, rule: Rule, *, integers: bool = False) -> None:
         """Append a quantiser: of real values, or with ``integers`` of the integers that stand for them."""
-        self._constants.spend(LEVEL_COST * rule.levels)
         boundaries, reached = rule.boundaries()
         scale = rule.one_scale()
         if integers:
@@ -207,6 +207,11 @@ class NodeView:
         """Numbers of the values of one image, in the tensor's shape: what a layout is made of."""
         shape = self.shape
         return np.arange(int(np.prod(shape))).reshape(shape)
+
+
+def _bytes_of(values: Array) -> int:
+    """Bytes that an array takes, with the fractions in it."""
+    return values.size * FRACTION_BYTES if values.dtype == object else values.nbytes
 
 
 def _exact(values: Any) -> Array:

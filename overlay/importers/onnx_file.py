@@ -178,8 +178,15 @@ def _input(value: Any) -> SourceInput:
     if not sizes:
         raise ValueError(f"{what}: must have a shape, got none")
     sizes[0] = 1  # the number of images, whatever the file says
-    if 0 in sizes:
-        raise ValueError(f"{what}: must have a fixed shape behind the number of images, got an axis of any size")
+    open_axes = [axis for axis, size in enumerate(sizes) if size == 0]
+    if open_axes:
+        names = ", ".join(f"{axis} ({printable(kind.shape.dim[axis].dim_param) or 'no name'})" for axis in open_axes)
+        wanted = ",".join(str(size or "SIZE") for size in sizes)
+        raise ValueError(
+            f"{what}: must have a fixed shape behind the number of images, got any size at axis {names}; export with "
+            "fixed sizes, or set them: python -m onnxruntime.tools.make_dynamic_shape_fixed "
+            f"--input_name {printable(value.name)} --input_shape {wanted} FILE NEW_FILE"
+        )
     return SourceInput(name=value.name, shape=check_shape(what, sizes, MOST_MAP), dtype=dtype)
 
 
@@ -202,7 +209,7 @@ def _nodes(nodes: Any, tensors: "_Tensors") -> Iterator[SourceNode]:
         name = node.name if node.name and node.name not in taken else f"{node.name or node.op_type}_{number}"
         taken.add(name)
         with naming(printable(name)):
-            attributes = {a.name: _attribute(a, tensors) for a in node.attribute}
+            attributes = _attributes(node.attribute, tensors)
         yield SourceNode(
             name=name,
             op=node.op_type,
@@ -211,6 +218,16 @@ def _nodes(nodes: Any, tensors: "_Tensors") -> Iterator[SourceNode]:
             outputs=tuple(node.output),
             attributes=attributes,
         )
+
+
+def _attributes(given: Any, tensors: "_Tensors") -> dict[str, Any]:
+    """The attributes of a node: name -> value."""
+    attributes: dict[str, Any] = {}
+    for attribute in given:
+        if attribute.name in attributes:
+            raise ValueError(f"attributes must be given once, got {printable(attribute.name)} again")
+        attributes[attribute.name] = _attribute(attribute, tensors)
+    return attributes
 
 
 def _attribute(attribute: Any, tensors: "_Tensors") -> Any:

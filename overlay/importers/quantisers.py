@@ -13,6 +13,7 @@ import numpy as np
 
 from bitloom.golden.encoding import Array
 
+from .budget import FRACTION_STEPS, take
 from .errors import Unsupported
 from .integer_types import integer_ends
 from .rationals import floats, fractions, same
@@ -77,9 +78,10 @@ class Rule:
     def boundaries(self) -> tuple[Array, Array]:
         """The boundaries of x, (1, levels) fractions, and which of them a value that equals one has reached."""
         scale = self.one_scale()
+        take(steps=FRACTION_STEPS * self.levels)
         place = ROUNDINGS[self.rounding]
         after = int(self.zero) if self.zero_after else 0
-        found = [place(q - after) for q in range(self.low + 1, self.high + 1)]
+        found = [place(self.low + level - after) for level in range(1, self.levels + 1)]
         limits = np.empty((1, len(found)), object)
         limits[0, :] = [(limit + after - self.zero) * scale for limit, _ in found]
         return limits, np.array([reached for _, reached in found])

@@ -7,6 +7,7 @@ import numpy as np
 
 from bitloom.golden.encoding import Array
 
+from .budget import FRACTION_STEPS, take
 from .integer_types import plain
 
 MOST_NUMBERS = 1 << 19
@@ -38,6 +39,7 @@ def fractions(values: Array) -> Array:
     values = plain(np.asarray(values))
     if values.size > MOST_NUMBERS:
         raise ValueError(f"parameters must be at most {MOST_NUMBERS:,} numbers, got {values.size:,}")
+    take(steps=FRACTION_STEPS * values.size)
     out = np.empty(values.shape, object)
     for place, value in np.ndenumerate(values):
         if isinstance(value, Fraction):

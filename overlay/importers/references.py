@@ -6,6 +6,7 @@ step by step, and share nothing with what the importer makes of them.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,8 @@ from .source import STANDARD, TFLITE, SourceNode
 from .tflite_kernels import run_kernel
 
 Inputs = Sequence[Any]
+MOST_COPIED = 1 << 22
+"""Values of windows that are copied at once."""
 
 _MODES: dict[str, Callable[[Array], Array]] = {
     "ROUND": np.round,
@@ -79,7 +82,9 @@ def _multi_threshold(inputs: Inputs, attributes: Mapping[str, Any]) -> Array:
     x, thresholds = inputs[:2]
     layout = str(attributes.get("data_layout", "")) or {3: "NWC"}.get(x.ndim, "NC")
     moved = np.moveaxis(x, layout.index("C"), -1)
-    count = (moved[..., None] >= thresholds).sum(axis=-1).astype(x.dtype)
+    count = np.zeros(moved.shape, x.dtype)
+    for threshold in np.asarray(thresholds).T:  # all at once would take memory for each value and threshold
+        count += moved >= threshold
     made = attributes.get("out_scale", 1.0) * count + attributes.get("out_bias", 0.0)
     return np.moveaxis(made, -1, layout.index("C"))
 
@@ -164,7 +169,24 @@ def reference(node: SourceNode, inputs: Sequence[Array | None], opset: int) -> A
     if node.op == "BatchNormalization":  # the reference takes older ones' momentum for a sign of training
         kept = {key: value for key, value in node.attributes.items() if key == "epsilon"}
         return run_node(replace(node, attributes=kept), inputs, 15)[0]
-    return run_node(_with_pads(node, inputs), inputs, opset)[0]
+    node = _with_pads(node, inputs)
+    if node.op == "Conv":
+        return _conv(node, inputs, opset)
+    return run_node(node, inputs, opset)[0]
+
+
+def _conv(node: SourceNode, inputs: Inputs, opset: int) -> Array:
+    """A convolution by ONNX's reference, which copies every window: the sum of those of some channels at a time."""
+    x, weight, *bias = inputs
+    each = max(1, MOST_COPIED // max(1, x[:, :1].size * prod(weight.shape[2:])))
+    if int(node.attributes.get("group", 1)) != 1 or each >= x.shape[1]:
+        return run_node(node, inputs, opset)[0]
+    made = run_node(node, [x[:, :each], weight[:, :each], *bias], opset)[0]
+    for first in range(each, x.shape[1], each):
+        part = slice(first, first + each)
+        unbiased = replace(node, inputs=node.inputs[:2])
+        made = made + run_node(unbiased, [x[:, part], weight[:, part]], opset)[0]
+    return made
 
 
 def _with_pads(node: SourceNode, inputs: Sequence[Array | None]) -> SourceNode:

@@ -145,6 +145,15 @@ class SourceGraph:
     shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     labels: tuple[Labels, ...] = ()
 
+    def needed(self) -> "SourceGraph":
+        """The same without nodes that the output doesn't depend on, such as those that compute a shape nobody reads."""
+        names, nodes = {self.output}, []
+        for node in reversed(self.nodes):
+            if not names.isdisjoint(node.outputs):
+                names.update(node.inputs)
+                nodes.append(node)
+        return replace(self, nodes=tuple(reversed(nodes)))
+
     def check(self) -> None:
         """Raise ValueError unless every tensor is made once, before it is read, and the output is made."""
         made = {self.source.name, *self.constants}

@@ -19,9 +19,10 @@ from bitloom.golden.reading.file import naming, read_file
 
 from .class_names import labels_of_texts
 from .errors import printable
+from .operators import OPERATORS
 from .source import MOST_NODES, TFLITE, SourceGraph, SourceInput, SourceNode, check_shape
 from .tflite_rules import TensorScale
-from .tflite_tables import MARK, FileTables, OperatorTable, TensorTable, read_tables
+from .tflite_tables import MARK, MOST_INPUTS, FileTables, OperatorTable, TensorTable, read_tables
 
 DTYPES: Mapping[str, type] = {
     "INT8": np.int8, "UINT8": np.uint8, "INT16": np.int16, "INT32": np.int32, "INT64": np.int64, "FLOAT32": np.float32,
@@ -87,7 +88,7 @@ def to_tflite_graph(data: bytes) -> SourceGraph:
         raise ValueError(f"must have one subgraph, got {tables.subgraphs}")
     for what, numbers in (("input", tables.inputs), ("output", tables.outputs)):
         if len(numbers) != 1:
-            raise ValueError(f"must have one {what}, got {len(numbers)}")
+            raise ValueError(f"must have one {what}, got {len(numbers)}; convert a network with one alone")
     if not 1 <= len(tables.operators) <= MOST_NODES:
         raise ValueError(f"must have 1 to {MOST_NODES:,} operators, got {len(tables.operators):,}")
     return replace(_Graph(tables, len(data)).graph(), labels=labels_of_texts(data))
@@ -102,12 +103,14 @@ class _Graph:
         self._constants: dict[str, Array] = {}
         self._alias: dict[int, int] = {}  # what converts a closing's result, and that result
         self._closed: set[int] = set()
+        self._made = set(tables.inputs)  # tensors that are no constants
         self._reads, self._most_reads = 0, MOST_READS * size
 
     def graph(self) -> SourceGraph:
         """The graph, checked."""
         tables = self._tables
         nodes = [node for k, operator in enumerate(tables.operators) for node in self._nodes(k, operator)]
+        used = {name for node in nodes for name in (*node.inputs, *node.outputs)}
         made = SourceGraph(
             name=tables.name,
             source=self._source(tables.inputs[0]),
@@ -118,7 +121,7 @@ class _Graph:
             shapes={
                 name: check_shape(f"tensor {printable(name)}", tensor.shape)
                 for name, tensor in zip(self._names, tables.tensors)
-                if tensor.shape and name not in self._constants
+                if tensor.shape and name in used and name not in self._constants
             },
         )
         made.check()
@@ -128,7 +131,8 @@ class _Graph:
         tensor = self._tables.tensors[number]
         what = f"input {printable(self._names[number])}"
         if tensor.kind not in INPUTS:
-            raise ValueError(f"{what}: must be of type {', '.join(INPUTS)}, got {tensor.kind}")
+            rule = f"must be of type {', '.join(INPUTS)}, got {tensor.kind}"
+            raise ValueError(f"{what}: {rule}; convert it with inference_input_type=tf.int8")
         shape = check_shape(what, tensor.shape)
         if len(shape) < 2 or shape[0] != 1:
             raise ValueError(f"{what}: must be one image, shape (1, ...), got {shape}")
@@ -142,10 +146,14 @@ class _Graph:
     def _nodes(self, place: int, operator: OperatorTable) -> Iterator[SourceNode]:
         """The nodes of an operator."""
         name = f"{operator.kind}_{place}"
-        if not operator.inputs or len(operator.outputs) != 1:
+        if not operator.inputs or not 1 <= len(operator.outputs) <= (1 if _is_imported(operator.kind) else MOST_INPUTS):
             count = f"{len(operator.inputs)} inputs and {len(operator.outputs)} outputs"
             raise ValueError(f"{name}: must have inputs and one output, got {count}")
         first, made = operator.inputs[0], operator.outputs[0]
+        self._made.update(operator.outputs)
+        if not _is_imported(operator.kind):
+            yield self._unknown(name, operator)
+            return
         if operator.kind in ("QUANTIZE", "DEQUANTIZE") and first in self._closed:
             self._alias[made] = self._alias.get(first, first)
             self._closed.add(made)
@@ -164,9 +172,21 @@ class _Graph:
                 self._closed.add(made)
                 yield from _closing(node, _free_name(f"{node.outputs[0]}/real", self._names))
             elif operator.kind == "RESHAPE":
+                if first in self._closed:
+                    self._closed.add(made)
                 yield self._reshape(node, self._tables.tensors[made])
             else:
                 yield node
+
+    def _unknown(self, name: str, operator: OperatorTable) -> SourceNode:
+        """A node of an operator that is not imported, which is refused where nodes are rewritten.
+
+        Its state, which nobody makes, is left out.
+        """
+        tensors, known = self._tables.tensors, self._made
+        inputs = tuple(self._read(number) for number in operator.inputs if number in known or tensors[number].data.size)
+        outputs = tuple(self._names[number] for number in operator.outputs)
+        return SourceNode(name=name, op=operator.kind, domain=TFLITE, inputs=inputs, outputs=outputs)
 
     def _read(self, number: int) -> str:
         """The name of a tensor that is read; it becomes a constant if the file holds its values."""
@@ -201,6 +221,11 @@ class _Graph:
             "beta": float(options.get("beta", 1.0)),
             "axis": int(options.get("axis", 0)),
         }
+
+
+def _is_imported(kind: str) -> bool:
+    """Whether an operator is rewritten, here or later."""
+    return kind == "RESHAPE" or kind in CLOSINGS or (TFLITE, kind) in OPERATORS
 
 
 def _unique_names(names: Sequence[str]) -> list[str]:

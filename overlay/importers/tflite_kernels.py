@@ -150,13 +150,13 @@ def _both(found: Multiplier) -> tuple[Array, Array]:
 
 
 def _add(node: SourceNode, inputs: Inputs) -> Array:
-    """Both maps with 20 bits more, in halves of the larger scale; their sum in the result's."""
+    """Both maps with 20 bits more, in halves of the larger scale; their sum or difference in the result's."""
     scales = [found.one("an input") for found in node.attributes["scales"]]
     largest = max(scale for scale, _ in scales)
     total: Array = np.int64(0)  # type: ignore[assignment]
-    for x, (scale, zero) in zip(inputs, scales):
+    for x, (scale, zero), sign in zip(inputs, scales, (1, -1 if node.op == "SUB" else 1)):
         values = (np.asarray(x).astype(np.int64) - zero) * 2**20
-        total = total + rounded_twice(values, *_both(multiplier_of(scale / (2 * largest))))
+        total = total + sign * rounded_twice(values, *_both(multiplier_of(scale / (2 * largest))))
     result, _ = node.attributes["made"].one("the result")
     return _ended(node, rounded_twice(total, *_both(multiplier_of(2 * largest / (2**20 * result)))))
 
@@ -196,6 +196,7 @@ KERNELS: dict[str, Callable[[SourceNode, Inputs], Array]] = {
     "AVERAGE_POOL_2D": _average_pool,
     "MEAN": _mean,
     "ADD": _add,
+    "SUB": _add,
     "CONCATENATION": _concatenation,
     "PAD": _pad,
     "QUANTIZE": _quantize,

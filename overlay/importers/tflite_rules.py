@@ -158,16 +158,20 @@ SUM_SHIFT = 20
 """Bits by which an addition shifts its integers to the left."""
 
 
-def sums_of_pairs(first: tuple[float, int], second: tuple[float, int], made: tuple[float, int]) -> Array:
-    """What an addition makes of all pairs of int8 values, before it clips.
+def sums_of_pairs(
+    first: tuple[float, int], second: tuple[float, int], made: tuple[float, int], sign: int = 1
+) -> Array:
+    """What an addition or a subtraction makes of all pairs of int8 values, before it clips.
 
     Each value less its zero point is shifted to the left and scaled by half of its scale's share of the larger one; the
-    sum is scaled to the result. All three scalings round twice.
+    sum or the difference is scaled to the result. All three scalings round twice.
 
     Parameters
     ----------
     first, second, made : (float, int)
         Scale and zero point of both maps and of the result.
+    sign : int
+        1 for a sum, -1 for the first less the second.
 
     Returns
     -------
@@ -180,7 +184,7 @@ def sums_of_pairs(first: tuple[float, int], second: tuple[float, int], made: tup
     """
     twice = 2 * max(first[0], second[0])
     parts = [_scaled(np.arange(LOW, HIGH + 1) - zero << SUM_SHIFT, scale / twice) for scale, zero in (first, second)]
-    total = parts[0][:, None] + parts[1][None, :]
+    total = parts[0][:, None] + sign * parts[1][None, :]
     return _scaled(total, twice / ((1 << SUM_SHIFT) * made[0])) + made[1]
 
 

@@ -16,14 +16,17 @@ from bitloom.golden.distribution import pip_install
 from bitloom.golden.encoding import Array
 from bitloom.golden.reading.file import reason
 
+from .errors import Unsupported
 from .source import MOST_AXES, MOST_NODES
 
 MARK = b"TFL3"
 """Bytes 4 to 7 of a TFLite file."""
 NAME_BYTES = 200
 """Bytes of a tensor's name at most."""
-MOST_INPUTS = 16
-"""Tensors that an operator reads at most."""
+MOST_INPUTS = 64
+"""Tensors that an operator reads or writes at most; the LSTM has 24."""
+CODE_PLACE = 10
+"""Of the field ``builtin_code`` in the table of an operator code."""
 
 DAMAGE = (
     struct.error, IndexError, KeyError, ValueError, TypeError, AttributeError, OverflowError, MemoryError,
@@ -57,6 +60,7 @@ OPTIONS: dict[str, tuple[str, dict[str, str]]] = {
          "padding": "Padding", "activation": "FusedActivationFunction"},
     ),
     "ADD": ("AddOptions", {"activation": "FusedActivationFunction"}),
+    "SUB": ("SubOptions", {"activation": "FusedActivationFunction"}),
     "CONCATENATION": ("ConcatenationOptions", {"axis": "Axis", "activation": "FusedActivationFunction"}),
     "MEAN": ("ReducerOptions", {"keep": "KeepDims"}),
     "SOFTMAX": ("SoftmaxOptions", {"beta": "Beta"}),
@@ -150,7 +154,7 @@ def read_tables(data: bytes) -> FileTables:
     Raises
     ------
     ValueError
-        If it is no TFLite file, or a damaged one; one line.
+        If it is no TFLite file, a damaged one, or one with an operator of too many tensors; one line.
     """
     try:
         import tflite  # not installed everywhere
@@ -160,6 +164,8 @@ def read_tables(data: bytes) -> FileTables:
         raise ValueError(f"must be a TFLite file, with {MARK.decode()} in bytes 4 to 7, got {data[4:8]!r}")
     try:
         return _Reader(tflite, data).tables()
+    except Unsupported:
+        raise
     except DAMAGE as e:
         raise ValueError(f"must be a whole TFLite file, got: {reason(e)}") from None
 
@@ -186,9 +192,9 @@ class _Reader:
             name=_text(graph.Name()),
             subgraphs=subgraphs,
             tensors=tuple(self._tensor(graph.Tensors(k)) for k in range(tensors)),
-            operators=tuple(self._operator(graph.Operators(k), tensors) for k in range(operators)),
-            inputs=_numbers(graph.InputsAsNumpy(), 0, tensors),
-            outputs=_numbers(graph.OutputsAsNumpy(), 0, tensors),
+            operators=tuple(self._operator(k, graph.Operators(k), tensors) for k in range(operators)),
+            inputs=_numbers("the network", graph.InputsAsNumpy(), 0, tensors),
+            outputs=_numbers("the network", graph.OutputsAsNumpy(), 0, tensors),
         )
 
     def _count(self, count: int, what: str) -> int:
@@ -224,19 +230,19 @@ class _Reader:
             raise ValueError(f"a buffer at bytes {begin:,}..{begin + size:,} of {len(self._data):,}")
         return np.frombuffer(self._data, np.uint8, size, begin)
 
-    def _operator(self, table: Any, tensors: int) -> OperatorTable:
+    def _operator(self, place: int, table: Any, tensors: int) -> OperatorTable:
         codes = self._count(self._file.OperatorCodesLength(), "operator codes")
         number = table.OpcodeIndex()
         if not 0 <= number < codes:
             raise ValueError(f"operator code {number:,} of {codes:,}")
         code = self._file.OperatorCodes(number)
-        word = max(code.BuiltinCode(), code.DeprecatedBuiltinCode())  # older files have the second alone
+        word = max(_builtin_code(code), code.DeprecatedBuiltinCode())  # files may have either field alone
         kind = self._kinds.get(word, f"operator {word}")
-        inputs, outputs = table.InputsAsNumpy(), table.OutputsAsNumpy()
+        name, inputs, outputs = f"{kind}_{place}", table.InputsAsNumpy(), table.OutputsAsNumpy()
         return OperatorTable(
             kind=kind,
-            inputs=_numbers(inputs, -1, tensors),
-            outputs=_numbers(outputs, 0, tensors),
+            inputs=_numbers(name, inputs, -1, tensors),
+            outputs=_numbers(name, outputs, 0, tensors),
             options=self._options(kind, table),
         )
 
@@ -262,12 +268,27 @@ def _vector(values: Any) -> Array:
     return values if isinstance(values, np.ndarray) else np.zeros(0, np.uint8)
 
 
-def _numbers(values: Any, low: int, count: int) -> tuple[int, ...]:
-    """Numbers of tensors, low .. count - 1."""
-    found = _vector(values)
-    if len(found) > MOST_INPUTS or ((found < low) | (found >= count)).any():
-        raise ValueError(f"numbers of tensors {found[:MOST_INPUTS].tolist()}, of {len(found):,}, of {count:,} tensors")
-    return tuple(int(number) for number in found)
+def _builtin_code(code: Any) -> int:
+    """The field ``builtin_code`` itself, 0 where it is missing.
+
+    The reader's own ``BuiltinCode`` has the other field in its place wherever this one is below 127.
+    """
+    import flatbuffers
+
+    table = code._tab
+    place = table.Offset(CODE_PLACE)
+    return int(table.Get(flatbuffers.number_types.Int32Flags, table.Pos + place)) if place else 0
+
+
+def _numbers(name: str, values: Any, low: int, count: int) -> tuple[int, ...]:
+    """Numbers of tensors, low .. count - 1, that ``name`` reads or writes."""
+    numbers = _vector(values)
+    if len(numbers) > MOST_INPUTS:
+        rule = f"must read and write at most {MOST_INPUTS} tensors each"
+        raise Unsupported(f"{name}: {rule}, got {len(numbers):,}")
+    if ((numbers < low) | (numbers >= count)).any():
+        raise ValueError(f"{name} with tensors {numbers.tolist()}, of {count:,} tensors")
+    return tuple(int(number) for number in numbers)
 
 
 def _text(value: bytes | None) -> str:

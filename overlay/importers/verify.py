@@ -11,9 +11,10 @@ counted as ties. The model itself is exact (`bitloom.overlay.importers.boundarie
 point would decide at random.
 """
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import chain
+from math import prod
 
 import numpy as np
 
@@ -34,6 +35,8 @@ NEAR = 1e-6
 """How near to a boundary, in parts of the largest value around, a value of float32 is a tie."""
 EXACT_NEAR = 1e-11
 """The same for float64."""
+MOST_AT_ONCE = 1 << 21
+"""Values of the largest map, of all images that are computed at once, unless one image has more."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,28 +84,49 @@ def verify(
     ValueError
         That names the first rewriting that isn't right: a mistake of the importer, or of the file's operators.
     """
-    inputs = sample_inputs(imported, images, seed)
-    few = np.concatenate([inputs[:2], inputs[-4:]]) if images > 1 else inputs
+    numbers = range(images + 4)
+    few = [*numbers[:2], *numbers[-4:]] if images > 1 else numbers
     nodes = {one.name for one in imported.operations.operations if one.op not in CLOSINGS}
     total = len(nodes) + len(imported.cut.sections)
-    out: list[Checked] = []
+    source = imported.source
+    constants = Constants(values=dict(source.constants), grids={}, opset=source.opset)
+    operators = (_operators(imported, constants, part) for part in _parts(imported, few, images, seed))
     chains = imported.chains or (imported,)
-    maps = (_maps(one, sample_inputs(one, images, seed)) for one in chains)
-    for checked in chain(_operators(imported, few), *maps):
-        out.append(checked)
+    maps = (_maps(one, part) for one in chains for part in _parts(one, numbers, images, seed))
+    out: dict[tuple[str, str], Checked] = {}
+    for checked in chain.from_iterable(chain(operators, maps)):
+        key, same = (checked.name, checked.against), out.get((checked.name, checked.against))
+        if same is not None:
+            checked = replace(checked, values=checked.values + same.values, ties=checked.ties + same.ties)
+        out[key] = checked
         progress(len(out), total)
-    return out
+    return list(out.values())
+
+
+def _parts(imported: Imported, numbers: Sequence[int], images: int, seed: int) -> Iterator[Array]:
+    """Images of `sample_inputs` in parts that are computed at once, so that large maps take the memory of one image."""
+    largest = max(prod(shape) for shape in imported.operations.shapes.values())
+    count = max(1, MOST_AT_ONCE // largest)
+    for first in range(0, len(numbers), count):
+        yield np.stack([_sample(imported, number, images, seed) for number in numbers[first : first + count]])
 
 
 def sample_inputs(imported: Imported, images: int, seed: int) -> Array:
     """Integers of the input map: (images + 4, rows, columns, channels), the last four extreme: all lowest, all highest,
     and two chequered ones."""
-    held, size = imported.choice.held[0], imported.cut.size
-    most = imported.cut.source.levels
-    made = np.random.default_rng(seed).integers(0, most + 1, (images + 4, *size))
-    chequered = np.indices(size).sum(axis=0) % 2 * most
-    made[-4:] = np.broadcast_to(0, size), np.broadcast_to(most, size), chequered, most - chequered
-    return held.zero + held.stride * made
+    return np.stack([_sample(imported, number, images, seed) for number in range(images + 4)])
+
+
+def _sample(imported: Imported, number: int, images: int, seed: int) -> Array:
+    """One image of `sample_inputs`: (rows, columns, channels)."""
+    held, size, most = imported.choice.held[0], imported.cut.size, imported.cut.source.levels
+    if number < images:
+        level = np.random.default_rng((seed, number)).integers(0, most + 1, size)
+    elif number < images + 2:
+        level = np.full(size, most * (number - images))
+    else:
+        level = (sum(np.ogrid[tuple(map(slice, size))]) + number - images) % 2 * most
+    return held.zero + held.stride * level
 
 
 def real_inputs(imported: Imported, inputs: Array) -> Array:
@@ -126,8 +150,8 @@ def real_inputs(imported: Imported, inputs: Array) -> Array:
     return flat.reshape(len(x), *imported.host.shape)
 
 
-def _operators(imported: Imported, inputs: Array) -> Iterator[Checked]:
-    """Every node against its operations."""
+def _operators(imported: Imported, constants: Constants, inputs: Array) -> Iterator[Checked]:
+    """Every node against its operations; ``constants`` keep those that are computed."""
     source = imported.source
     by_node: dict[str, list[Operation]] = {}
     for operation in imported.operations.operations:
@@ -135,8 +159,9 @@ def _operators(imported: Imported, inputs: Array) -> Iterator[Checked]:
     tensors = [{source.source.name: x[None]} for x in real_inputs(imported, inputs)]
     for values in tensors:
         values[source.source.name] = values[source.source.name].astype(source.source.dtype)
-    constants = Constants(values=dict(source.constants), grids={}, opset=source.opset)
     for node in source.nodes:
+        if node.outputs[0] in constants.values:
+            continue
         if constants.can_fold(node) and (node.inputs or node.op == "Constant"):
             constants.fold(node)
             continue
@@ -234,6 +259,8 @@ def _one(operation: Operation, ran: tuple[Array, Array, Array], near: float) -> 
         largest = max(float(np.abs(values).max(initial=0)) for values in (x, floats(operation.boundaries)))
         little = near * max(largest, 1e-30)
         return operation.run(x), operation.run(low - little), operation.run(high + little)
+    if low is x and high is x:
+        return (operation.run(x),) * 3
     ends = operation.run(low), operation.run(high)
     return operation.run(x), np.minimum(*ends), np.maximum(*ends)
 

@@ -133,7 +133,10 @@ def _add_up(walk: Walk, section: Section, operation: Pooling) -> None:
 def _check_order(walk: Walk) -> None:
     """Refuse a map whose values are in another order than (channels, rows, columns)."""
     if is_padded(walk.index):
-        raise Unsupported("a padded map must be read by a convolution", "give the pool its own padding")
+        raise Unsupported(
+            "a padded map must be read by a convolution",
+            "give the pool its own padding (PyTorch: AvgPool2d with count_include_pad=False; Keras: padding='same')",
+        )
     if not np.array_equal(walk.index, golden_order((1, walk.size[2], *walk.size[:2]))[0]):
         raise Unsupported("the map must have its channels, rows and columns in ONNX's order, got a reshaped one")
 

@@ -1,6 +1,6 @@
 """A section's weights as they are built: whole numbers in lowest terms, and their encoding."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -35,6 +35,12 @@ def built(section: Section) -> Weights:
     values = section.weight // divisor.reshape(-1, 1, 1, 1)
     scale = section.scale * np.array([Fraction(int(d)) for d in divisor], object)
     return Weights(values=values, scale=scale, encoding=weight_encoding(values))
+
+
+def integer_weights(weights: Weights) -> Weights:
+    """The same weights for the integer engine: where nothing is requantised, their encoding alone says the engine."""
+    narrow = weights.encoding in (BIPOLAR, TERNARY)
+    return replace(weights, encoding=signed(2)) if narrow else weights
 
 
 def weight_encoding(values: Array) -> Encoding:

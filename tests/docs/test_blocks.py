@@ -22,7 +22,7 @@ NOT_RUN: dict[str, list[str]] = {
         "minutes of synthesis; tests/overlay/timing/test_timing.py holds it in the slow tier",
     ],
     "docs/how-to/fuzz.md": ["needs a case that was found"],
-    "docs/how-to/import.md": ["needs a board"],
+    "docs/how-to/import.md": ["needs a board", "needs a file with open sizes"],
     "docs/how-to/serve.md": [
         "a server that runs until it is stopped; tests/overlay/virtual/serve runs it",
         "needs the server above",

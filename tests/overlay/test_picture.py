@@ -4,7 +4,7 @@ import pytest
 
 from bitloom.overlay.picture import ENDINGS, picture
 
-pytest.importorskip("matplotlib", reason="pictures need matplotlib: pip install 'bitloom[explore]'")
+pytest.importorskip("matplotlib", reason="pictures need matplotlib: pip install 'bitloom-fpga[explore]'")
 
 
 @pytest.mark.parametrize("ending", ENDINGS)

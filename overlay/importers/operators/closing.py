@@ -1,5 +1,7 @@
 """What the host does at the end."""
 
+from math import prod
+
 from bitloom.overlay.importers.errors import Unsupported
 from bitloom.overlay.importers.node_view import NodeView
 from bitloom.overlay.importers.operations import Closing
@@ -14,8 +16,9 @@ def closing(node: NodeView) -> None:
     shape = node.shape
     older = node.opset < 13 and node.node.op in ("Softmax", "LogSoftmax")  # all axes from this one on are taken as one
     axis = int(node.attribute("axis", 1 if older else 0 if node.node.op == "ArgMax" else -1))
-    if node.node.op != "Sigmoid" and axis % len(shape) != (1 if len(shape) == 4 else len(shape) - 1):
-        raise Unsupported(f"it must be over the classes, the last axis of {shape}, got axis {axis}")
+    classes = 1 if len(shape) == 4 else len(shape) - 1
+    if node.node.op != "Sigmoid" and axis % len(shape) != classes and shape[axis % len(shape)] != prod(shape):
+        raise Unsupported(f"it must be over the classes, axis {classes} of {shape}, got axis {axis}")
     if node.node.op == "TopK" and not int(node.attribute("largest", 1)):
         raise Unsupported("largest must be 1, got 0")
     if int(node.attribute("select_last_index", 0)):

@@ -151,8 +151,12 @@ def _to_the_end(shape: Shape, kernel: Sequence[int], stride: Sequence[int], padd
 def _ungrouped(weight: Array, groups: int, source: Shape) -> Array:
     """Kernels of groups as kernels of all channels: zeros for the other groups' ones."""
     outputs, inputs = weight.shape[:2]
-    if groups < 1 or outputs % groups or inputs * groups != source[1]:
-        raise Unsupported(f"group must divide {outputs} outputs and {source[1]} inputs, got {groups}")
+    if groups < 1 or outputs % groups:
+        raise Unsupported(f"group must be >= 1 and divide {outputs} outputs, got {groups}")
+    if inputs * groups != source[1]:
+        last = source[3] == inputs * groups
+        hint = "ONNX has the channels in front of rows and columns: is the map in the order NHWC?" if last else ""
+        raise Unsupported(f"weights must read all {source[1]} channels of a map {source}, got {inputs * groups}", hint)
     if groups == 1:
         return weight
     check_weights(weight.size * groups)

@@ -15,7 +15,7 @@ def max_pool(node: NodeView) -> None:
     """The maximum of each window."""
     node.only_map(0)
     if len([name for name in node.node.outputs if name]) > 1:
-        raise Unsupported("the places of the maxima are not computed")
+        raise Unsupported("the places of the maxima are not computed", "PyTorch: return_indices=False")
     node.append(Pooling, window=_window(node), average=False)
 
 
@@ -25,7 +25,9 @@ def average_pool(node: NodeView) -> None:
     node.only_map(0)
     window = _window(node)
     if int(node.attribute("count_include_pad", 0)) and any(window.padding):
-        raise Unsupported("count_include_pad must be 0 where there is padding, got 1")
+        raise Unsupported(
+            "count_include_pad must be 0 where windows go beyond the map, got 1", "PyTorch: count_include_pad=False"
+        )
     node.append(Pooling, window=window, average=True)
 
 
@@ -80,5 +82,5 @@ def _window(node: NodeView) -> Window:
         raise Unsupported(f"maps must have rows and columns, got shape {node.shape}")
     kernel = pair(node, "kernel_shape")
     if pair(node, "dilations") != (1, 1):
-        raise Unsupported("dilations must be 1")
+        raise Unsupported(f"dilations must be 1, got {pair(node, 'dilations')}", "PyTorch: dilation=1")
     return sliding(node, kernel, ceil=bool(int(node.attribute("ceil_mode", 0))))

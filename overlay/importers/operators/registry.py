@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from bitloom.overlay.importers.errors import ACTIVATION
 from bitloom.overlay.importers.node_view import NodeView
 from bitloom.overlay.importers.source import STANDARD, TFLITE
 
@@ -31,10 +32,29 @@ def operator(*names: str, domains: tuple[str, ...] = ONNX) -> Callable[[Operator
 
 
 INSTEAD = {
-    **dict.fromkeys(("ConvTranspose", "Resize", "Upsample"), "there is no hardware that makes maps larger"),
-    **dict.fromkeys(("LSTM", "GRU", "RNN"), "recurrent layers have no hardware: use convolutions"),
-    **dict.fromkeys(("Elu", "Gelu", "HardSwish", "LeakyRelu", "PRelu", "Selu", "Tanh"), "use Relu, or a quantiser"),
-    **dict.fromkeys(("If", "Loop", "Scan"), "export the network without control flow"),
-    **dict.fromkeys(("Split", "Slice", "Gather"), "what takes maps apart has no hardware"),
+    **dict.fromkeys(
+        ("ConvTranspose", "Resize", "Upsample", "TRANSPOSE_CONV", "RESIZE_BILINEAR", "RESIZE_NEAREST_NEIGHBOR"),
+        "there is no hardware that makes maps larger",
+    ),
+    **dict.fromkeys(
+        ("LSTM", "GRU", "RNN", "UNIDIRECTIONAL_SEQUENCE_LSTM", "UNIDIRECTIONAL_SEQUENCE_RNN", "SVDF"),
+        "recurrent layers have no hardware: use convolutions",
+    ),
+    **dict.fromkeys(
+        ("Elu", "Erf", "Gelu", "HardSigmoid", "HardSwish", "LeakyRelu", "Mish", "PRelu", "Selu", "Softplus", "Tanh"),
+        ACTIVATION,
+    ),
+    **dict.fromkeys(
+        ("ELU", "GELU", "HARD_SWISH", "LEAKY_RELU", "PRELU", "TANH"), "use RELU, RELU6 or RELU_N1_TO_1"
+    ),
+    **dict.fromkeys(("If", "Loop", "Scan", "IF", "WHILE"), "export the network without control flow"),
+    **dict.fromkeys(
+        ("Split", "Slice", "Gather", "SPLIT", "SPLIT_V", "SLICE", "STRIDED_SLICE", "GATHER", "UNPACK"),
+        "what takes maps apart has no hardware",
+    ),
+    "MUL": "the scale of a channel belongs into the weights of the layer before or behind",
+    "REDUCE_MAX": "use MAX_POOL_2D over the whole map",
+    "TRANSPOSE": "convert a network whose maps have their channels last",
+    **dict.fromkeys(("SHAPE", "PACK"), "convert the network with a fixed number of images, 1"),
 }
 """What to do instead of operators that are not imported."""

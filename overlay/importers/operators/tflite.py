@@ -219,15 +219,17 @@ def dequantize(node: NodeView) -> None:
     node.affine(multiply=Fraction(scale), add=-Fraction(scale) * zero)
 
 
-@operator("ADD", domains=TENSORFLOW)
+@operator("ADD", "SUB", domains=TENSORFLOW)
 def add(node: NodeView) -> None:
-    """The sum of two maps, each with a scale of its own."""
+    """The sum or the difference of two maps, each with a scale of its own."""
+    sign = -1 if node.node.op == "SUB" else 1
     if len(node.maps) != 2:
-        raise Unsupported("addition of a constant is not imported", "it belongs into the bias of the layer before")
+        what = "addition" if sign > 0 else "subtraction"
+        raise Unsupported(f"{what} of a constant is not imported", "it belongs into the bias of the layer before")
     first, second, made = _scale(node, 0).one("input 0"), _scale(node, 1).one("input 1"), _made(node).one("the result")
     low, high = activation_ends(str(node.attribute("activation", "NONE")), *made)
-    values = sums_of_pairs(first, second, made)
-    slopes = Fraction(first[0]) / Fraction(made[0]), Fraction(second[0]) / Fraction(made[0])
+    values = sums_of_pairs(first, second, made, sign)
+    slopes = Fraction(first[0]) / Fraction(made[0]), sign * Fraction(second[0]) / Fraction(made[0])
     offset = made[1] - slopes[0] * first[1] - slopes[1] * second[1]
     table = SumTable(
         values=np.clip(values, low, high), first=LOW, slopes=slopes, offset=offset, low=low, high=high

@@ -72,11 +72,50 @@ def layers(count):
     return chain
 
 
+def thresholds(count):
+    chain = begun().node("Conv", np.ones((3, 2, 3, 3), np.float32))
+    return chain.node("MultiThreshold", np.sort(np.random.default_rng(0).normal(0, 9, (1, count))), domain=QONNX)
+
+
+def many_constants(count):
+    chain = begun()
+    total = filled(chain, 1 << 23)
+    for _ in range(count):
+        total = chain.weight("Add", total, filled(chain, 1 << 23))
+    return chain.node("Add", chain.weight("ReduceSum", total)).node("Conv", np.ones((3, 2, 3, 3), np.float32))
+
+
+def sums_of_a_constant(count):
+    """Each reads 16 million values, and makes one."""
+    chain = begun()
+    large = filled(chain, 1 << 24)
+    total = chain.weight("ReduceSum", large)
+    for _ in range(count - 1):
+        total = chain.weight("Add", total, chain.weight("ReduceSum", large))
+    return chain.node("Add", total).node("Conv", np.ones((3, 2, 3, 3), np.float32))
+
+
+def quantised_constants(count):
+    """Each has as many scales as values."""
+    chain = begun()
+    large = filled(chain, 1 << 19)
+    attributes = dict(signed=1, narrow=0, rounding_mode="ROUND")
+    name = large
+    for _ in range(count):
+        name = chain.weight("Quant", name, large, 0.0, 4.0, domain=QONNX, **attributes)
+    return chain.node("Add", name).node("Conv", np.ones((3, 2, 3, 3), np.float32))
+
+
 HOSTILE = {
+    "24,000 thresholds": lambda: thresholds(24_000),
+    "380,000 thresholds": lambda: thresholds(380_000),
+    "texts": lambda: (c := begun()).node("Add", c.weight("Cast", filled(c, 1 << 24), to=8)),
+    "2,400 sums of a constant": lambda: sums_of_a_constant(2400),
+    "1,500 quantised constants": lambda: quantised_constants(1500),
     "constants that double": doubled,
     "ConstantOfShape": lambda: (c := begun()).node("Add", filled(c, 1 << 20, 1 << 10)),
     "ConstantOfShape that fits": lambda: (c := Chain((1 << 22,)).quant(1, 3)).node("MatMul", filled(c, 1 << 22, 7)),
-    "many ConstantOfShape": lambda: repeated(60, lambda c, k: filled(c, 1 << 23)),
+    "many ConstantOfShape": lambda: many_constants(60),
     "Expand": lambda: (c := begun()).node(
         "Add", c.weight("Expand", np.float32([1]), c.constant(np.int64([1 << 20, 1 << 10])))
     ),

@@ -3,19 +3,24 @@
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
+from bitloom.overlay.importers import verify as verify_module
+from bitloom.overlay.importers.errors import ImportRefused
 from bitloom.overlay.importers.imported import import_graph
 from bitloom.overlay.importers.onnx_file import read_onnx, to_graph
 from bitloom.overlay.importers.verify import verify
+from tests.errors import value_error
 from tests.paths import ROOT
 
-from .hostile import HOSTILE
+from .hostile import HOSTILE, begun, layers
 from .onnx_files import Chain
 
 QUICK = [
     "ConstantOfShape", "Expand", "Range", "Tile", "4,900 products", "4,900 tiny products", "4,900 clips",
-    "50,000 nodes", "groups", "a wide window", "dilations past the map", "numbers of 1e38", "NaN weights",
+    "50,000 nodes", "24,000 thresholds", "texts", "2,400 sums of a constant", "groups", "a wide window",
+    "dilations past the map", "numbers of 1e38", "NaN weights",
 ]  # fmt: skip
 TAKES_MB = 1000
 CHILD = """
@@ -63,6 +68,92 @@ def test_memory(name):
     assert ran.returncode == 0, ran.stderr
     kilobytes = int(ran.stdout.splitlines()[-1])
     assert kilobytes / 1024 < TAKES_MB, ran.stdout
+
+
+def lines_of(data):
+    with pytest.raises(ImportRefused) as refused:
+        import_graph(to_graph(data), name="x")
+    return refused.value.lines
+
+
+def test_constants_have_a_budget_of_work(monkeypatch):
+    """The user's to change; nothing behind the node where it ends is looked at."""
+    monkeypatch.setenv("BITLOOM_MAX_IMPORT_STEPS", "20000000")
+    assert lines_of(HOSTILE["2,400 sums of a constant"]()) == (
+        "ConstantOfShape_1 (ConstantOfShape): the network: steps of work to import it must be <= 20,000,000 "
+        "(environment variable BITLOOM_MAX_IMPORT_STEPS sets another limit), got 67,122,692",
+    )
+    monkeypatch.setenv("BITLOOM_MAX_IMPORT_STEPS", "100000000")
+    (line,) = lines_of(HOSTILE["1,500 quantised constants"]())
+    assert line.startswith("Quant_2 (Quant): the network: steps of work to import it must be <= 100,000,000 (")
+
+
+def test_constants_have_a_budget_of_memory(monkeypatch):
+    monkeypatch.setenv("BITLOOM_MAX_IMPORT_MB", "100")
+    assert lines_of(HOSTILE["many ConstantOfShape"]()) == (
+        "ConstantOfShape_2 (ConstantOfShape): the network: MB of memory to import it must be <= 100 (environment "
+        "variable BITLOOM_MAX_IMPORT_MB sets another limit), got 128",
+    )
+
+
+def test_the_budget_grows_with_the_constants_of_the_file(monkeypatch):
+    """A byte allows 2,048 steps, so that weights alone never end it."""
+    monkeypatch.setenv("BITLOOM_MAX_IMPORT_STEPS", "1")
+    chain = Chain((2, 6, 6)).quant(0.5, 3).node("Conv", np.ones((64, 2, 3, 3), np.float32)).quant(4, 3)
+    assert import_graph(to_graph(chain.bytes()), name="x").model.network.output.channels == 64
+
+
+def test_more_thresholds_than_values():
+    assert lines_of(HOSTILE["24,000 thresholds"]()) == (
+        "Conv_1: the map behind it must have at most 512 values, got 24,001",
+    )
+
+
+def test_a_constant_of_texts():
+    assert lines_of(HOSTILE["texts"]()) == (
+        "Cast_2 (Cast): a constant must be cast to a type of numbers, got type 8",
+    )
+
+
+def test_an_attribute_twice():
+    model = begun().node("Conv", np.ones((3, 2, 3, 3), np.float32), group=1).model()
+    model.graph.node[1].attribute.add().CopyFrom(model.graph.node[1].attribute[0])
+    with value_error("Conv_1: attributes must be given once, got group again"):
+        to_graph(model.SerializeToString())
+
+
+def test_images_are_verified_in_parts(monkeypatch):
+    """As many values and ties as all at once."""
+    made = import_graph(to_graph(layers(3).bytes()), name="x")
+    once = verify(made, 5)
+    monkeypatch.setattr(verify_module, "MOST_AT_ONCE", 1)
+    assert verify(made, 5) == once
+    assert [checked.values for checked in once if "operations" not in checked.against] == [6 * 8] * 6
+    assert {checked.values for checked in once if "operations" in checked.against} == {9 * 8}
+
+
+VERIFIED = """
+import resource
+import numpy as np
+from tests.overlay.importers.onnx_files import Chain
+from bitloom.overlay.importers.imported import import_graph
+from bitloom.overlay.importers.onnx_file import to_graph
+from bitloom.overlay.importers.verify import verify
+weights = np.random.default_rng(0).integers(-7, 8, (16, 1024, 3, 3)).astype(np.float32)
+made = import_graph(to_graph(Chain((1024, 60, 60)).quant(0.5, 3).node("Conv", weights).bytes()), name="x")
+verify(made, 8)
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+"""
+
+
+@pytest.mark.slow  # a minute
+def test_memory_of_the_verification():
+    """A map of 3.7 million values, of which 12 images are computed."""
+    ran = subprocess.run(
+        [sys.executable, "-c", VERIFIED], capture_output=True, text=True, cwd=ROOT, timeout=600, check=False
+    )
+    assert ran.returncode == 0, ran.stderr
+    assert int(ran.stdout) / 1024 < TAKES_MB
 
 
 def external(tmp_path, *, location, offset=0, length=None, content=bytes(range(32)), shape=(4, 2)):

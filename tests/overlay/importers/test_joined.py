@@ -6,20 +6,22 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from bitloom.golden.file import model_digest
 from bitloom.golden.layers.add import Add
 from bitloom.golden.layers.pool import AvgPool
 from bitloom.overlay.cli.importing import import_command
 from bitloom.overlay.importers.errors import ImportRefused
-from bitloom.overlay.importers.imported import import_graph
+from bitloom.overlay.importers.imported import import_file, import_graph
 from bitloom.overlay.importers.onnx_file import to_graph
 from bitloom.overlay.importers.tflite_file import to_tflite_graph
 from bitloom.overlay.importers.verify import verify
 
 from . import onnx_files
 from .against import by_onnxruntime, check, imported
+from .hardware import on_hardware
 from .test_tflite import by_kernels, scores
 from .test_tflite import check as check_kernels
-from .tflite_files import Chain
+from .tflite_files import DATA, Chain
 
 
 def residual(add_activation="RELU"):
@@ -49,6 +51,42 @@ def test_a_residual_network_of_tflite():
     wanted = by_kernels(made.source, images)
     assert len(np.unique(wanted)) > 12
     assert np.abs(wanted - scores(made, images)).max() < 1e-5
+
+
+def test_a_difference_of_two_maps():
+    """Every value of every layer is what TFLite's reference kernels recorded."""
+    recorded = np.load(DATA / "subtraction.npz")
+    made = import_file(DATA / "subtraction.tflite")
+    assert {built.wrong for built in made.emitted.built} == {(0, 0)}
+    verify(made, 2)
+    trace = made.model.trace(made.host.to_input(recorded["x"], made.model.network.input.shape))
+    maps = dict(zip((layer.name for layer in made.model.network.layers), trace))
+    nodes = ("00_CONV_2D", "01_CONV_2D", "02_SUB", "04_FULLY_CONNECTED")
+    layers = ("requantise_1", "requantise_2", "add_3", "requantise_4")
+    for layer, node in zip(layers, nodes):
+        away = recorded[node].astype(np.int64).ravel() - maps[layer].ravel()  # the zero point
+        assert (away == away[0]).all(), layer
+    wanted = recorded["04_FULLY_CONNECTED"]
+    assert np.array_equal(scores(made, recorded["x"]), wanted)
+    first, second = made.model.arrays["add_3"]["multiplier"]
+    assert first > 0 > second
+
+
+@pytest.mark.slow  # builds a simulation
+def test_a_difference_on_hardware(tmp_path):
+    recorded = np.load(DATA / "subtraction.npz")
+    made = import_file(DATA / "subtraction.tflite")
+    got, golden = on_hardware(made, recorded["x"], tmp_path / "subtraction")
+    assert np.array_equal(got, golden)
+
+
+@pytest.mark.parametrize("codes", [("BuiltinCode",), ("DeprecatedBuiltinCode",)])
+def test_the_field_that_an_operators_code_stands_in_does_not_matter(codes):
+    chain = residual()
+    wanted = import_graph(to_tflite_graph(chain.bytes()), name="residual")
+    chain.codes = codes
+    made = import_graph(to_tflite_graph(chain.bytes()), name="residual")
+    assert model_digest(made.model) == model_digest(wanted.model)
 
 
 def forked_mean(kernel, zero, second, same=False):

@@ -37,6 +37,15 @@ def two_maps(chain, op, **attributes):
     return chain
 
 
+def joined_with(chain, op, between):
+    """An operator on what ``between`` makes of the map of now, and that map itself."""
+    before = chain.here
+    between(chain)
+    chain.nodes.append(helper.make_node(op, [chain.here, before], [f"with {before}, {op}"], f"{op}_1"))
+    chain.here = chain.nodes[-1].output[0]
+    return chain
+
+
 MAPS = (
     "one input must be a map and the others constants, got 2 maps; "
     "of what joins maps only sums of two and concatenations are imported"
@@ -135,7 +144,8 @@ ONE = {
     ),
     "a pad before a pool": (
         lambda: padded(begun().quant(1, 3)).node("MaxPool", kernel_shape=[2, 2]),
-        "MaxPool_4 (MaxPool): a padded map must be read by a convolution; give the pool its own padding",
+        "MaxPool_4 (MaxPool): a padded map must be read by a convolution; give the pool its own padding (PyTorch: "
+        "AvgPool2d with count_include_pad=False; Keras: padding='same')",
     ),
     "a pad before a matrix": (
         lambda: padded(begun().quant(1, 3)).node("Flatten").node("MatMul", np.ones((144, 2), np.float32)),
@@ -148,11 +158,11 @@ ONE = {
     ),
     "softmax over rows": (
         lambda: begun().node("Softmax", axis=2),
-        "Softmax_2 (Softmax): it must be over the classes, the last axis of (1, 4, 4, 4), got axis 2",
+        "Softmax_2 (Softmax): it must be over the classes, axis 1 of (1, 4, 4, 4), got axis 2",
     ),
     "more behind softmax": (
         lambda: begun().node("Softmax", axis=1).node("Mul", np.float32(2)),
-        "Mul_3 (Mul): what follows Softmax is not computed",
+        "Softmax_2 (Softmax): the host computes it at the network's end alone, and Mul_3 follows",
     ),
     "smallest": (
         lambda: begun().node("Flatten").node("TopK", np.int64([1]), largest=0),
@@ -160,7 +170,7 @@ ONE = {
     ),
     "places of maxima": (
         lambda: second_output(begun().quant(1, 3).node("MaxPool", kernel_shape=[2, 2])),
-        "MaxPool_3 (MaxPool): the places of the maxima are not computed",
+        "MaxPool_3 (MaxPool): the places of the maxima are not computed; PyTorch: return_indices=False",
     ),
     "a mask": (
         lambda: second_output(begun().node("Dropout"), "Relu"),
@@ -191,11 +201,37 @@ ONE = {
     ),
     "groups": (
         lambda: begun().quant(1, 3).node("Conv", np.ones((4, 3, 3, 3), np.float32), group=3),
-        "Conv_3 (Conv): group must divide 4 outputs and 4 inputs, got 3",
+        "Conv_3 (Conv): group must be >= 1 and divide 4 outputs, got 3",
     ),
     "wrong inputs": (
         lambda: begun().quant(1, 3).node("Conv", np.ones((4, 3, 3, 3), np.float32)),
-        "Conv_3 (Conv): group must divide 4 outputs and 4 inputs, got 1",
+        "Conv_3 (Conv): weights must read all 4 channels of a map (1, 4, 4, 4), got 3",
+    ),
+    "channels behind rows and columns": (
+        lambda: Chain((8, 8, 3)).quant(1, 3).node("Conv", np.ones((8, 3, 3, 3), np.float32)),
+        "Conv_1 (Conv): weights must read all 8 channels of a map (1, 8, 8, 3), got 3; ONNX has the channels in front "
+        "of rows and columns: is the map in the order NHWC?",
+    ),
+    "Sigmoid between layers": (
+        lambda: begun().node("Sigmoid").quant(1 / 16, 3).node("Conv", np.ones((4, 4, 3, 3), np.float32)),
+        "Sigmoid_2 (Sigmoid): the host computes it at the network's end alone, and Quant_3 follows; use Relu, or a "
+        "quantiser",
+    ),
+    "SiLU": (
+        lambda: two_maps(begun().node("Sigmoid"), "Mul"),
+        "Sigmoid_2 (SiLU): this activation is not imported; use Relu, or a quantiser",
+    ),
+    "GELU": (
+        lambda: joined_with(begun(), "Mul", lambda c: c.node("Div", np.float32(2**0.5)).node("Erf").node("Add", 1.0)),
+        "Erf_3 (GELU): this activation is not imported; use Relu, or a quantiser",
+    ),
+    "Mish": (
+        lambda: joined_with(begun(), "Mul", lambda c: c.node("Softplus").node("Tanh")),
+        "Softplus_2 (Mish): this activation is not imported; use Relu, or a quantiser",
+    ),
+    "GELU by Tanh": (
+        lambda: joined_with(begun(), "Mul", lambda c: joined_with(c, "Add", lambda c: c.node("Pow", 3.0)).node("Tanh")),
+        "Pow_2 (GELU): this activation is not imported; use Relu, or a quantiser",
     ),
     "not flat": (
         lambda: begun().quant(1, 3).node("MatMul", np.ones((64, 2), np.float32)),
@@ -205,7 +241,8 @@ ONE = {
         lambda: begun().quant(1, 3).node(
             "AveragePool", kernel_shape=[2, 2], pads=[1, 0, 0, 0], count_include_pad=1
         ),
-        "AveragePool_3 (AveragePool): count_include_pad must be 0 where there is padding, got 1",
+        "AveragePool_3 (AveragePool): count_include_pad must be 0 where windows go beyond the map, got 1; PyTorch: "
+        "count_include_pad=False",
     ),
     "a mean of channels": (
         lambda: begun().quant(1, 3).node("ReduceMean", axes=[1]),
@@ -281,24 +318,56 @@ def test_all_nodes_at_once():
     here = chain.here
     other = chain.weight("LSTM", np.ones(3, np.float32))
     chain.here = chain.weight("Sqrt", np.float32([1]), domain="made.up")
-    chain.here = here
-    chain.node("Tanh").node("Elu")
+    chain.here, root = here, chain.here
+    chain.node("Add", other).node("Add", root).node("Tanh").node("Elu")
     assert lines(chain) == [
         f"Mul_1 (Mul): {MAPS}",
         f"{other.replace('w', 'LSTM_')} (LSTM): must be one of the operators that constants can be made with",
         "Sqrt_5 (Sqrt): must be one of the operators that constants can be made with",
-        "Tanh_6 (Tanh): this operator is not imported; use Relu, or a quantiser",
-        "Elu_7 (Elu): this operator is not imported; use Relu, or a quantiser",
+        "Tanh_8 (Tanh): this operator is not imported; use Relu, or a quantiser",
+        "Elu_9 (Elu): this operator is not imported; use Relu, or a quantiser",
     ]
+
+
+def test_nodes_with_one_reason_have_one_line():
+    chain = begun()
+    for number in range(12):
+        chain.node("Elu" if number % 6 else "Tanh")
+    assert lines(chain) == [
+        "Tanh_2 (Tanh) and 1 more like it: this operator is not imported; use Relu, or a quantiser",
+        "Elu_3 (Elu) and 9 more like it: this operator is not imported; use Relu, or a quantiser",
+    ]
+
+
+def test_second_outputs_of_what_is_refused_have_no_lines():
+    """The network goes on with the last state of a recurrent layer, and the file says the shape of the first output."""
+    weights = (np.ones((1, 4, 4), np.float32), np.ones((1, 4, 1), np.float32))
+    chain = begun().node("LSTM", *weights, hidden_size=1)
+    chain.nodes[-1].output.append("state")
+    chain.here = "state"
+    model = chain.node("Relu").model()
+    model.graph.value_info.append(helper.make_tensor_value_info("t2", 1, [1, 4, 4, 4]))
+    with pytest.raises(ImportRefused) as refused:
+        import_graph(to_graph(model.SerializeToString()), name="chain")
+    rule = "this operator is not imported; recurrent layers have no hardware: use convolutions"
+    assert refused.value.lines == (f"LSTM_2 (LSTM): {rule}",)
+
+
+def test_nodes_that_the_output_does_not_need_are_left_out():
+    """As those that compute a shape which nobody reads."""
+    chain = begun()
+    chain.nodes.append(helper.make_node("Tanh", [chain.here], ["nothing"], "Tanh_9"))
+    made = imported(chain.quant(1, 3))
+    assert [node.name for node in made.source.nodes] == ["Quant_0", "Conv_1", "Quant_3"]
 
 
 def test_a_shape_that_the_file_says():
     """So known operators are looked at, too, behind one that is refused; shapes that no map has are passed over."""
     chain = begun().quant(1, 3).node("Tanh").node("MaxPool", kernel_shape=[2, 2], dilations=[2, 2]).node("Erf")
     model = chain.model()
-    pool = "MaxPool_4 (MaxPool): dilations must be 1"
+    pool = "MaxPool_4 (MaxPool): dilations must be 1, got (2, 2); PyTorch: dilation=1"
     unknown = ["Tanh_3 (Tanh): this operator is not imported; use Relu, or a quantiser",
-               "Erf_5 (Erf): this operator is not imported"]  # fmt: skip
+               "Erf_5 (Erf): this operator is not imported; use Relu, or a quantiser"]  # fmt: skip
     for shape, more in (([2, 4, 4, 4], [pool]), (["N", 4, 4, 4], [pool]), ([1, 4, "h", 4], []), ([1, 1 << 40], [])):
         del model.graph.value_info[:]
         model.graph.value_info.append(helper.make_tensor_value_info("t3", 1, shape))
@@ -317,7 +386,7 @@ def test_a_cast_behind_a_quantiser_that_is_refused():
         import_graph(to_graph(model.SerializeToString()), name="chain")
     assert refused.value.lines == (
         "QuantizeLinear_2 (QuantizeLinear): quantised values must be integers of at most 8 bits, got uint16",
-        "Erf_4 (Erf): this operator is not imported",
+        "Erf_4 (Erf): this operator is not imported; use Relu, or a quantiser",
     )
 
 
@@ -413,8 +482,8 @@ def test_one_line_and_several(there):
     text = "bitloom: one.onnx: Tanh_2 (Tanh): this operator is not imported; use Relu, or a quantiser\n"
     assert run("one.onnx").output == text
     chain = begun()
-    chain.weight("Sqrt", np.float32([1]), domain="made.up")
-    (there / "two.onnx").write_bytes(chain.node("Tanh").bytes())
+    root = chain.weight("Sqrt", np.float32([1]), domain="made.up")
+    (there / "two.onnx").write_bytes(chain.node("Add", root).node("Tanh").bytes())
     result = run("two.onnx", "--json")
     assert result.exit_code == 1
     assert result.output.splitlines()[0].endswith("two.onnx: 2 things can't be imported:")
@@ -474,7 +543,9 @@ def test_inputs_and_outputs_of_the_file(there):
     assert refused(more("input")) == "must have one input, got x, y"
     assert refused(more("output")) == "must have one output, got t1, y"
     assert refused(set_dim(None)) == (
-        "input x: must have a fixed shape behind the number of images, got an axis of any size"
+        "input x: must have a fixed shape behind the number of images, got any size at axis 1 (no name); export with "
+        "fixed sizes, or set them: python -m onnxruntime.tools.make_dynamic_shape_fixed --input_name x --input_shape "
+        "1,SIZE FILE NEW_FILE"
     )
     assert refused(set_dim(-3)) == "input x: axes must be >= 1, got (1, -3)"
     assert refused(set_dim(1 << 40)) == "input x: must have at most 4,194,304 values, got 1,099,511,627,776"

@@ -4,10 +4,13 @@ import numpy as np
 import pytest
 
 from bitloom.overlay.importers.errors import ImportRefused
+from bitloom.overlay.importers.imported import import_file
 from bitloom.overlay.importers.verify import verify
+from tests.board_data import file as data
+from tests.errors import value_error
 
 from .test_tflite import by_kernels, imported, scores
-from .tflite_files import Chain
+from .tflite_files import Chain, Tensor
 
 ACTIVATIONS = ("NONE", "NONE", "RELU", "RELU6", "RELU_N1_TO_1")
 
@@ -60,6 +63,93 @@ def test_one_weight_behind_pixels():
     made, _ = check(Chain((4, 5, 1), 0.02, 3).conv(rng, 1, (1, 1), (0.01, 0)))
     rule = "the map behind it has 256 values, more than 63"
     assert made.choice.costs["binary"] == f"CONV_2D_0: {rule}"
+
+
+def test_the_input_is_reshaped_first():
+    """As in micro_speech, whose input is a list of values."""
+    rng = np.random.default_rng(7)
+    chain = Chain((1, 1, 60), 0.02, 3).reshape(1, 5, 6, 2).conv(rng, 3, (3, 2), (0.03, -128), (2, 1), activation="RELU")
+    made, _ = check(chain)
+    assert made.model.network.input.shape == (5, 6, 2)
+
+
+def test_what_the_end_only_reshapes_and_converts():
+    """As in ST's classifiers: softmax, a reshape, and integers become real numbers."""
+    rng = np.random.default_rng(8)
+    chain = Chain((2, 2, 3), 0.02, 3).conv(rng, 5, (2, 2), (0.03, 9), same=False).softmax().reshape(1, 5)
+    chain.operator("DEQUANTIZE", (1, 5), kept="FLOAT32")
+    made = imported(chain)
+    assert made.host.closing == ("Softmax",)
+    verify(made, 2)
+
+
+def test_what_nobody_reads_is_left_out():
+    """As the shapes that converters compute for a reshape which says its own."""
+    rng = np.random.default_rng(9)
+    chain = Chain((4, 4, 2), 0.02, 3).conv(rng, 3, (3, 3), (0.03, 9))
+    here = chain.here
+    chain.operator("SHAPE", (4,))
+    chain.here = here
+    check(chain.reshape(1, 48).dense(rng, 5, (0.1, 3)))
+
+
+def test_an_operator_of_24_tensors_is_refused_by_its_name():
+    chain = Chain((1, 6, 4), 0.02, 3)
+    weight = chain.constant(np.ones((4, 4), np.int8), (0.1,))
+    state = len(chain.tensors)
+    chain.tensors.append(Tensor("state", (1, 4), "INT8", (0.1,), (0,)))  # which nobody makes
+    chain.tensors.append(Tensor("unused", (0,), "INT8"))
+    chain.operator("UNIDIRECTIONAL_SEQUENCE_LSTM", (1, 6, 4), None, (*[weight] * 17, state, state, *[-1] * 4))
+    with pytest.raises(ImportRefused) as refused:
+        imported(chain.dense(np.random.default_rng(1), 5, (0.1, 3)))
+    lstm = "UNIDIRECTIONAL_SEQUENCE_LSTM"
+    rule = "this operator of TFLite is not imported; recurrent layers have no hardware: use convolutions"
+    assert refused.value.lines == (f"{lstm}_0 ({lstm}): {rule}",)
+
+
+def test_too_many_tensors():
+    chain = Chain((1, 1, 4), 0.02, 3)
+    chain.operator("ADD_N", (1, 1, 1, 4), None, (0,) * 64)
+    with value_error("ADD_N_0: must read and write at most 64 tensors each, got 65"):
+        imported(chain)
+
+
+REAL = {
+    "emnist_byclass_stmnist_v1_int8": None,
+    "flowers_fdmobilenet_0.25_128_int8": None,
+    "hello_world_int8": None,
+    "micro_speech_quantized": None,
+    "model_magic_wand": None,
+    "person_detect": None,
+    "str_ww_ref_model": None,
+    "COCO_ssd_mobilenet_v1_025_192_int8": "must have one output, got 3; convert a network with one alone",
+    "esc10_miniresnet_1stacks_64x50_int8": "MAX_POOL_2D_3 (MAX_POOL_2D): a padded map must be read by a convolution; ",
+    "esc10_miniresnetv2_1stacks_64x50_int8": "MUL_4 (MUL) and 2 more like it: this operator of TFLite ",
+    "flowers_squeezenet_v1.0_128_int8": "MUL_4 (MUL) and 7 more like it: this operator of TFLite is not imported; ",
+    "hps_model_2022_01_05_74ops": "STRIDED_SLICE_1 (STRIDED_SLICE) and 7 more like it: this operator of TFLite ",
+    "keyword_scrambled_8bit": "input :52: must be of type INT8, UINT8, FLOAT32, got INT16; convert it with ",
+    "mobility_v1_gmp_wl_24_int8": "REDUCE_MAX_3 (REDUCE_MAX): this operator of TFLite is not imported; use ",
+    "model_mobilenetv2_160_035": "MUL_0 (MUL): this operator of TFLite is not imported; ",
+    "person_mobilenet_v2_0.35_128_int8": "MEAN_67 (MEAN): a layer must have at most 16,777,216 weights, ",
+    "presence_201k_96ops": "STRIDED_SLICE_1 (STRIDED_SLICE) and 10 more like it: this operator of TFLite ",
+    "trained_lstm_int8": "UNIDIRECTIONAL_SEQUENCE_LSTM_0 (UNIDIRECTIONAL_SEQUENCE_LSTM): this operator of TFLite ",
+    "vww": "TRANSPOSE_58 (TRANSPOSE): this operator of TFLite is not imported; ",
+    "yamnet_256_64x96_yamnet_256_64x96_int8": "TRANSPOSE_0 (TRANSPOSE): this operator of TFLite is not imported; ",
+}
+"""Networks as people have them -> what the refusal begins with; None for those that are imported."""
+
+
+@pytest.mark.slow  # some take 10 s
+@pytest.mark.parametrize(("name", "refusal"), REAL.items())
+def test_networks_as_people_have_them(name, refusal):
+    path = data(f"tflite_real/{name}.tflite")
+    if refusal is None:
+        made = import_file(path)
+        assert {built.wrong for built in made.emitted.built} == {(0, 0)}
+        return
+    with pytest.raises(ValueError, match=r"must|not imported") as refused:
+        import_file(path)
+    assert str(refused.value).removeprefix(f"{path}: ").startswith(refusal)
 
 
 def with_layer(chain, rng):

@@ -1,6 +1,8 @@
 """Small TFLite files, made here with the schema's own builder: a chain of operators with their constants.
 
-``python -m tests.overlay.importers.tflite_files`` writes data/small.tflite again.
+``python -m tests.overlay.importers.tflite_files`` writes data/small.tflite and data/subtraction.tflite again. Files of
+the same names, ``.npz``, hold images, ``x``, and the result of each operator: those of subtraction are recorded from
+TFLite's own reference kernels (ai-edge-litert with ``OpResolverType.BUILTIN_REF``).
 """
 
 from dataclasses import dataclass, field
@@ -35,6 +37,7 @@ class Chain:
     scale: float = 0.5
     zero: int = 0
     kind: str = "INT8"
+    codes: tuple = ("BuiltinCode", "DeprecatedBuiltinCode")  # fields that an operator's code stands in
     tensors: list = field(default_factory=list)
     operators: list = field(default_factory=list)
     here: int = 0
@@ -129,6 +132,11 @@ class Chain:
         fused = getattr(tflite.ActivationFunctionType, activation)
         return self.operator("ADD", self.now.shape, made, (other,), "AddOptions", FusedActivationFunction=fused)
 
+    def subtract(self, other, made, activation="NONE"):
+        """What is here less tensor ``other``."""
+        fused = getattr(tflite.ActivationFunctionType, activation)
+        return self.operator("SUB", self.now.shape, made, (other,), "SubOptions", FusedActivationFunction=fused)
+
     def concat(self, *others, axis=3, made=None, activation="NONE"):
         """What is here and tensors behind it, along an axis."""
         shape = list(self.now.shape)
@@ -177,7 +185,7 @@ class _File:
         codes = []
         for kind in kinds:
             code = getattr(tflite.BuiltinOperator, kind)
-            codes.append(self.table("OperatorCode", BuiltinCode=code, DeprecatedBuiltinCode=code, Version=1))
+            codes.append(self.table("OperatorCode", Version=1, **dict.fromkeys(chain.codes, code)))
         inputs, outputs = self.numbers([0], np.int32), self.numbers([chain.here], np.int32)
         tensors, operators = self.tables(tensors), self.tables(operators)
         name = self.b.CreateString("main")
@@ -222,5 +230,15 @@ def small():
     return chain.pool("AVERAGE", (4, 3)).reshape(1, 3).dense(rng, 5, (0.02, 9)).softmax()
 
 
+def subtraction():
+    """A difference of two maps, with operator codes in one field alone: the network of data/subtraction.tflite."""
+    rng = np.random.default_rng(15)
+    chain = Chain((5, 6, 2), 0.02, 7, codes=("BuiltinCode",)).conv(rng, 3, (3, 3), (0.0331, -20))
+    fork = chain.here
+    chain.conv(rng, 3, (1, 2), (0.0517, 9)).subtract(fork, (0.0413, -31), "RELU6")
+    return chain.reshape(1, 90).dense(rng, 5, (0.05, 4))
+
+
 if __name__ == "__main__":
     (DATA / "small.tflite").write_bytes(small().bytes())
+    (DATA / "subtraction.tflite").write_bytes(subtraction().bytes())

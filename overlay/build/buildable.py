@@ -1,0 +1,34 @@
+"""Whether a network can be built: the compiler's own check of it, on the smallest hardware that is for it."""
+
+from bitloom.golden.network import Model
+from bitloom.hls_gen.compiler.choices import CompileChoices
+from bitloom.hls_gen.compiler.lowering import engines_of
+from bitloom.hls_gen.compiler.sizing import Sizing, size_memories
+
+from .chosen_design import Wanted, chosen_design
+from .small_npu import small_npu
+
+SKIP_WORDS = 2
+"""Words of the skip stores, where there are any: the fewest, since how many there must be is nothing to check."""
+CHOICES = CompileChoices(map_order="raster")
+"""One map order, where `build` compares several: each computes what the others do."""
+
+
+def check_buildable(model: Model) -> None:
+    """Refuse a network that `bitloom build` would refuse with the folding that it takes by itself.
+
+    The network is lowered, scheduled and planned for one small NPU; a network that needs both engines for a pipeline of
+    small NPUs.
+
+    Parameters
+    ----------
+    model : Model
+
+    Raises
+    ------
+    ValueError
+        If the compiler can't compute the network. One line: layer, rule and value.
+    """
+    mixed = len(set(engines_of(model.network))) > 1
+    npus = chosen_design(model, Wanted(topology="pipeline")).npus if mixed else (small_npu(model),)
+    size_memories(model.network.name, [model], npus, CHOICES, sizing=Sizing(skip_words=SKIP_WORDS))

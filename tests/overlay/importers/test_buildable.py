@@ -1,0 +1,113 @@
+"""Whatever is imported can be built: what the compiler would refuse is refused in one line when it is imported."""
+
+import numpy as np
+import pytest
+
+from bitloom.golden.network import Model
+from bitloom.overlay.build.buildable import check_buildable
+from bitloom.overlay.importers.errors import ImportRefused
+from bitloom.overlay.importers.imported import import_graph
+from bitloom.overlay.importers.onnx_file import to_graph
+
+from .against import by_onnxruntime, check, imported
+from .onnx_files import Chain
+from .test_engine_choice import both_kinds
+
+RULE = (
+    "weights less their zero point must fit 8 bits, -128..127, got {}; quantise them to int8, or to uint8 with zero "
+    "point 128 (onnxruntime: extra_options={{'WeightSymmetric': True}})"
+)
+
+
+def qdq(weights, zero):
+    """A convolution between quantisers, whose weights of 8 bits have a zero point."""
+    chain = Chain((2, 5, 5))
+    scale, offset = chain.constant(np.float32(0.5)), chain.constant(np.uint8(4), np.uint8)
+    chain.node("QuantizeLinear", scale, offset).node("DequantizeLinear", scale, offset)
+    integers = chain.constant(np.asarray(weights, np.uint8), np.uint8)
+    real = chain.weight("DequantizeLinear", integers, np.float32(0.125), chain.constant(np.uint8(zero), np.uint8))
+    chain.node("Conv", real)
+    return chain.node("QuantizeLinear", np.float32(2), offset).node("DequantizeLinear", np.float32(2), offset)
+
+
+def operator(weights, zero):
+    """The same in onnxruntime's older format."""
+    chain = Chain((2, 5, 5))
+    scale, offset = chain.constant(np.float32(0.5)), chain.constant(np.uint8(4), np.uint8)
+    chain.node("QuantizeLinear", scale, offset)
+    integers = chain.constant(np.asarray(weights, np.uint8), np.uint8)
+    zero = chain.constant(np.uint8(zero), np.uint8)
+    chain.node("QLinearConv", scale, offset, integers, np.float32(0.125), zero, np.float32(2), offset)
+    return chain.node("DequantizeLinear", np.float32(2), offset)
+
+
+def random_weights():
+    weights = np.random.default_rng(1).integers(1, 255, (3, 2, 3, 3))
+    weights[0, 0, 0, 0], weights[2, 1, 2, 2] = 0, 255
+    return weights
+
+
+@pytest.mark.parametrize("kind", [qdq, operator])
+def test_weights_without_a_sign(kind):
+    """A zero point of 128 leaves 8 bits with a sign."""
+    chain = kind(random_weights(), 128)
+    made = check(chain, by_onnxruntime, near=0)
+    assert [built.wrong for built in made.emitted.built] == [(0, 0)]
+    check_buildable(made.model)
+    assert (made.model.arrays["conv_1"]["weight"].min(), made.model.arrays["conv_1"]["weight"].max()) == (-128, 127)
+
+
+@pytest.mark.parametrize("kind", [qdq, operator])
+@pytest.mark.parametrize(("zero", "got"), [(119, "-119..136"), (0, "0..255"), (255, "-255..0")])
+def test_weights_of_nine_bits(kind, zero, got):
+    with pytest.raises(ImportRefused) as refused:
+        imported(kind(random_weights(), zero))
+    node = "Conv_3" if kind is qdq else "QLinearConv_1"
+    assert refused.value.lines == (f"{node}: {RULE.format(got)}",)
+
+
+def test_weights_that_fit_in_lowest_terms():
+    """Even weights of 9 bits are twice weights of 8."""
+    halves = np.random.default_rng(1).integers(-59, 68, (3, 2, 3, 3))
+    halves[:, 0, 0, 0] = 68
+    made = check(qdq(119 + 2 * halves, 119), by_onnxruntime, near=0)
+    assert [built.wrong for built in made.emitted.built] == [(0, 0)]
+    assert np.array_equal(made.model.arrays["conv_1"]["weight"], halves.transpose(0, 2, 3, 1))
+
+
+def test_weights_that_have_to_change_sign():
+    """A factor below 0 behind the sums turns the weights around, and 128 has no room."""
+    chain = Chain((2, 5, 5)).quant(0.5, 8)
+    weights = np.random.default_rng(1).integers(-127, 128, (3, 2, 3, 3)).astype(np.float32)
+    weights[1, 0, 0, 0] = -128
+    chain.node("Conv", weights).node("Mul", np.float32([[[1]], [[-1]], [[1]]])).quant(64, 8)
+    with pytest.raises(ImportRefused) as refused:
+        imported(chain)
+    assert refused.value.lines == (
+        "Conv_1 (integer engine): weights that change sign, as a scale behind them is negative, must be -127..127, got "
+        "-128; quantise weights to -127..127",
+    )
+
+
+def test_networks_of_both_engines():
+    check_buildable(imported(both_kinds(0)).model)
+
+
+def test_the_check_is_made_where_imports_end(monkeypatch):
+    """Of chains and of graphs."""
+    checked = []
+
+    def refuse(model: Model) -> None:
+        checked.append(model)
+        raise ValueError("conv_1: must be so, got other")
+
+    monkeypatch.setattr("bitloom.overlay.importers.imported.check_buildable", refuse)
+    chain = Chain((2, 5, 5)).quant(0.5, 3).node("Conv", np.ones((2, 2, 1, 1), np.float32)).quant(4, 8)
+    fork = chain.here
+    graph = Chain((2, 5, 5)).quant(0.5, 3).node("Conv", np.ones((2, 2, 1, 1), np.float32)).quant(4, 8)
+    graph.node("Conv", np.ones((2, 2, 1, 1), np.float32)).quant(4, 8).node("Add", fork).quant(4, 8)
+    for one in (chain, graph):
+        with pytest.raises(ImportRefused) as refused:
+            import_graph(to_graph(one.bytes()), name="x")
+        assert refused.value.lines == ("Conv_1 (layer conv_1): must be so, got other",)
+    assert len(checked) >= 2

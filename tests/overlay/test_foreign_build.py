@@ -12,7 +12,6 @@ from click.testing import CliRunner
 
 from bitloom.golden import zoo as networks
 from bitloom.golden.discrete.machine.parameters import MachineParameters
-from bitloom.hls_gen.check.tokens import check_tokens
 from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.topology import pipeline
@@ -24,6 +23,7 @@ from bitloom.overlay.platform.block_design import BlockDesign
 from bitloom.overlay.platform.boards import PYNQ_Z2
 from bitloom.overlay.platform.target import BoardTarget
 from bitloom.overlay.virtual.sim import verilator
+from bitloom.overlay.virtual.sim.tokens import check_tokens
 from bitloom.overlay.virtual.simulation_overlay import (
     SUFFIXES,
     OverlayError,

@@ -3,7 +3,8 @@
     text --> verilog.py: syntax trees --> scope.py: names --> constructs.py, process.py: what may stand in a module
                                                           --> module.py: drivers, paths --> streams.py: ready to valid
 
-Verilog that somebody else may have written, beside a .bit, is held to the tokens of ours (tokens.py) instead.
+Verilog that somebody else may have written, beside a .bit, is held to the tokens of ours instead
+(overlay/virtual/sim/tokens.py).
 
 Tests run ``verilator --lint-only -Wall`` on what the generator writes. Verilator reports names that nobody declared,
 signals that nobody drives, ports left open, widths that differ, latches, loops, and the wrong kind of assignment

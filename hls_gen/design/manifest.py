@@ -204,7 +204,8 @@ class Manifest:
         packet = Reader(top.table("packet"), f"{name}: packet")
         of_kinds = Reader(packet.table("kinds"), f"{name}: packet.kinds")
         vlnv = top.text("vlnv")
-        top.require(len(vlnv.split(":")) == 4, "vlnv must be vendor:library:name:version", vlnv)
+        ok = len(vlnv.split(":")) == 4 and vlnv.isprintable()
+        top.require(ok, "vlnv must be vendor:library:name:version", vlnv)
         design = _design(top)
         registers = read_registers(top)
         if vlnv == VLNV:

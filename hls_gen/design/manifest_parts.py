@@ -3,6 +3,8 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from bitloom.golden.names import check_name
+
 from .fields import Field
 from .headers import ErrorCode
 from .reader import Reader
@@ -21,6 +23,7 @@ def _fields(reader: Reader, entries: list[Any], width: int) -> tuple[Field, ...]
     for i, entry in enumerate(entries):
         item = Reader(entry, f"{reader.where}: fields[{i}]")
         item.only(FIELD_KEYS)
+        check_name(item.where, item.data.get("name"))
         one = Field(item.text("name"), item.number("lsb"), item.number("width", 1), str(entry.get("description", "")))
         item.require(one.lsb + one.width <= width, f"lsb + width must be <= {width}", one.lsb + one.width)
         item.require(used & one.at(-1) == 0, "fields must not overlap", one.name)
@@ -75,6 +78,7 @@ def check_interface(top: Reader, registers: Sequence[Register], wanted: Iterable
 def _register(entry: Any, where: str) -> Register:
     reader = Reader(entry, where)
     name, offset = reader.text("name"), reader.number("offset", 0, REGISTER_SPACE - 4)
+    check_name(where, name)
     reader.require(offset % 4 == 0, "offset must be a multiple of 4", offset)
     access = reader.text("access")
     reader.require(access in ACCESS, f"access must be one of {', '.join(ACCESS)}", access)
@@ -91,6 +95,7 @@ def _error(code: str, entry: Any, where: str) -> ErrorCode:
     reader = Reader({"code": code}, where)
     number = code.isascii() and code.isdigit() and len(code) < 10
     reader.require(number and int(code) > 0, "codes must be integers >= 1", code)
-    ok = isinstance(entry, list) and len(entry) == 2 and all(isinstance(text, str) and text for text in entry)
+    texts = entry if isinstance(entry, list) and len(entry) == 2 else [None]
+    ok = all(isinstance(text, str) and text and text.isprintable() for text in texts)
     reader.require(ok, f"{code} must be [name, rule]", entry)
     return ErrorCode(int(code), entry[0], entry[1])

@@ -135,7 +135,8 @@ class TrainingManifest:
         bits = top.number("stream_bits")
         top.require(bits == STREAM_BITS, f"stream_bits must be {STREAM_BITS}", bits)
         vlnv = top.text("vlnv")
-        top.require(len(vlnv.split(":")) == 4, "vlnv must be vendor:library:name:version", vlnv)
+        ok = len(vlnv.split(":")) == 4 and vlnv.isprintable()
+        top.require(ok, "vlnv must be vendor:library:name:version", vlnv)
         registers, title = read_registers(top), top.text("name")
         with naming(name):
             check_name("training machine", title)

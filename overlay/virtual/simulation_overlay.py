@@ -22,13 +22,13 @@ from typing import Any
 from bitloom.golden.atomic import inside, write_bytes
 from bitloom.golden.reading.file import naming, read_file
 from bitloom.golden.reading.json_text import parse_json
-from bitloom.hls_gen.check.tokens import check_tokens
 from bitloom.hls_gen.design.design import STREAM_BITS
 from bitloom.hls_gen.design.manifest_parts import read_registers
 from bitloom.hls_gen.design.reader import Reader
 from bitloom.overlay.platform.block_design import BlockDesign
 from bitloom.overlay.platform.hwh import hwh_text
 from bitloom.overlay.platform.target import BoardTarget
+from bitloom.overlay.virtual.sim.tokens import check_tokens
 
 SIMULATION_ONLY = "SIMULATION ONLY"
 """By these words in its header a .bit is known as none for an FPGA."""

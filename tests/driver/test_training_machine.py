@@ -177,11 +177,17 @@ BROKEN = {
     "vlnv": ("vlnv", "a:b", "m.json: vlnv must be vendor:library:name:version, got 'a:b'"),
     "digest": ("digest", "00", "m.json: digest must be 64 lower-case hex digits, got '00'"),
     "registers": ("registers", [], "m.json: registers must have at least 1 entries, got []"),
+    "name": ("name", "../x", "m.json: training machine: name must be 1..64 of A-Z, a-z, 0-9, _, - and ., "
+                             "not beginning with - or ., got '../x'"),
+    "top": ("top", "a/b", "m.json: top must be 1..64 letters, digits and single _ between them, a letter first, "
+                          "got 'a/b'"),
+    "moved": ("registers.0.offset", 0x0FC, "m.json: register IDENT: offset must be 0x000, got '0x0FC'"),
+    "access": ("registers.0.access", "RW", "m.json: register IDENT: access must be RO, got 'RW'"),
     "slaves": ("machine.slaves", 3, "m.json: machine: slaves must be a power of two, got 3"),
     "tables": ("machine.tables", "many", "m.json: machine: tables must be an integer >= 0, got 'many'"),
     "multiplier": ("machine.multiplier", 1, "m.json: machine: multiplier must be true or false, got 1"),
     "form": ("machine.form", {"bits": 2, "fraction": 0}, "m.json: word: bits must be 4..32, got 2"),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("case", BROKEN)
@@ -195,7 +201,7 @@ def test_a_manifest_that_is_wrong(case, bit, tmp_path, monkeypatch):
     inner = data
     *path, last = key.split(".")
     for part in path:
-        inner = inner[part]
+        inner = inner[int(part) if part.isdigit() else part]
     inner[last] = value
     (tmp_path / "m.json").write_text(json.dumps(data))
     with value_error(message):

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from bitloom.driver.training_machine import TrainingMachine
 from bitloom.golden import zoo as networks
 from bitloom.golden.discrete.machine.parameters import MachineParameters
-from bitloom.hls_gen.check.tokens import check_tokens
 from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.topology import pipeline
@@ -23,7 +23,9 @@ from bitloom.overlay.cli.group import bitloom
 from bitloom.overlay.platform.block_design import BlockDesign
 from bitloom.overlay.platform.boards import PYNQ_Z2
 from bitloom.overlay.platform.target import BoardTarget
+from bitloom.overlay.virtual.board import activate
 from bitloom.overlay.virtual.sim import verilator
+from bitloom.overlay.virtual.sim.tokens import check_tokens
 from bitloom.overlay.virtual.simulation_overlay import (
     SUFFIXES,
     OverlayError,
@@ -275,3 +277,18 @@ def test_a_training_machine_is_written_through_no_link(tmp_path: Path) -> None:
     with value_error(f"{tmp_path / 'build' / 'vivado'}: must be a folder, got a link"):
         build_training_machine(tmp_path / "build", "t", MachineParameters(), BoardTarget(board=PYNQ_Z2))
     assert list((tmp_path / "other").iterdir()) == []
+
+
+def test_verilog_of_a_training_machine_is_held_to_the_same_tokens(tmp_path: Path) -> None:
+    made = build_training_machine(tmp_path / "build", "t", MachineParameters())
+    read_simulation_overlay(made.bit)
+    text, token = attacks(tmp_path / "mark")["system function"]
+    verilog, line = put_into_a_module(made.bit.with_suffix(".v").read_text(), text)
+    signed(made.bit, verilog)
+    board = activate()
+    try:
+        with pytest.raises(OverlayError, match=re.escape(f"{made.bit.stem}.v: line {line}: {RULE}, got {token}")):
+            TrainingMachine(made.bit)
+    finally:
+        board.close()
+    assert not (tmp_path / "mark").exists()

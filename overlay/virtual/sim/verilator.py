@@ -29,12 +29,12 @@ from bitloom.golden.atomic import write_scratch
 from bitloom.golden.kernels.cache import cache_root, cached_folder
 from bitloom.golden.kernels.native import BuildError, Compiler, digest, find_compiler, run_tool
 from bitloom.golden.names import check_identifier
-from bitloom.hls_gen.check.tokens import without_comments
 from bitloom.hls_gen.design.design import STREAM_BITS
 from bitloom.hls_gen.design.manifest import TOP
 from bitloom.overlay.steps import step
 
 from .fst import check_headers
+from .tokens import without_comments
 from .verilator_install import Verilator, find_verilator
 
 HARNESS = Path(__file__).with_name("harness.cpp")

@@ -111,6 +111,7 @@ def broken(*path_and_value):
     return data
 
 
+NAME = "name must be 1..64 of A-Z, a-z, 0-9, _, - and ., not beginning with - or ."
 MODULE_NAME = "must be 1..64 letters, digits and single _ between them, a letter first"
 UNKNOWN = "fields must be those of an NPU, got 'kfb'"
 REGISTER, MEMORY = ("registers", 8), ("npus", 0, "memories", 0)
@@ -160,6 +161,10 @@ REGISTER, MEMORY = ("registers", 8), ("npus", 0, "memories", 0)
         (("packet", "kinds", "LOAD", None), "packet.kinds: LOAD must be an integer 0..15, got None"),
         (("errors", "0", ["A", "b"]), "errors: codes must be integers >= 1, got '0'"),
         (("errors", "1", ["A"]), "errors: 1 must be [name, rule], got ['A']"),
+        (("errors", "1", ["A", "\x1b[2J"]), "errors: 1 must be [name, rule], got ['A', '\\x1b[2J']"),
+        ((*REGISTER, "name", "A\nB"), f"registers[8]: {NAME}, got 'A\\nB'"),
+        ((*REGISTER, "fields", 0, "name", "<b>"), f"registers[8]: fields[0]: {NAME}, got '<b>'"),
+        (("vlnv", "a:b:c:\n"), "vlnv must be vendor:library:name:version, got 'a:b:c:\\n'"),
         (("vlnv", "a:b:c"), "vlnv must be vendor:library:name:version, got 'a:b:c'"),
         (("verilog", 3), "verilog must be a non-empty string, got 3"),
         (("verilog", "../a.v"), "verilog: must be a path inside the folder, got '../a.v'"),

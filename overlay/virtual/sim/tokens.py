@@ -12,11 +12,12 @@ everybody finds the same comments in it.
 """
 
 import re
+from functools import lru_cache
 
 from bitloom.golden.names import shown
 
-from .constructs import SYSTEM_CALLS
-
+SYSTEM_CALLS = ("countones", "signed")
+"""System functions that may stand in the text; both depend on their arguments alone."""
 _KEYWORDS = """
     always assign begin case default else end endcase endmodule if input localparam module output posedge reg signed
     wire
@@ -61,6 +62,7 @@ _TOKENS = re.compile(
 _STRING_OR_COMMENT = re.compile(rf'("[^"\n]*")|{_COMMENT}', re.DOTALL)
 
 
+@lru_cache(maxsize=8)  # of a text that passed: pynq reads an overlay twice, and runs of a design follow each other
 def check_tokens(text: str) -> None:
     """Hold Verilog to the tokens above.
 

@@ -12,7 +12,7 @@ FIELDS = (
     "channels", "groups", "height", "width",
     "out_channels", "out_groups", "out_height", "out_width",
     "kernel_rows", "kernel_columns", "stride_rows", "stride_columns", "top", "left",
-    "pad", "stage_groups",
+    "pad", "stage_groups", "buffers",
 )  # fmt: skip
 """Members of the source's ``struct Problem``, each an int, in its order."""
 
@@ -28,7 +28,7 @@ def problem(how: TilePlan) -> dict[str, int]:
         layer.channels, layer.groups, how.height, how.width,
         layer.out_channels, layer.out_groups, rows, columns,
         kh, kw, sy, sx, top, left,
-        PAD_CODES[layer.pad], how.stage_groups,
+        PAD_CODES[layer.pad], how.stage_groups, how.buffers,
     )  # fmt: skip
     return dict(zip(FIELDS, values))
 

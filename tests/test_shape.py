@@ -20,7 +20,7 @@ FILE_LINES, FUNCTION_LINES, PARAMETERS = 300, 60, 6
 DATA: frozenset[str] = frozenset()
 """Files that are tables of data, of any length."""
 
-LONG_FILES: dict[str, int] = {"hls_gen/check/sums.py": 332}
+LONG_FILES: dict[str, int] = {"golden/kernels/tiled/plan.py": 329, "hls_gen/check/sums.py": 332}
 LONG_FUNCTIONS: dict[str, int] = {}
 MANY_PARAMETERS: dict[str, int] = {}
 """Exceptions and their size: each may shrink, none may grow, and what keeps to the rule is taken off the list."""

@@ -574,3 +574,23 @@ __global__ void binary_conv_mma(const Word* input, const Word* weight, const int
         store_products<XOR, Word>(p, tile, part, at, sum[chunk], input_ones[chunk], weight_ones, threshold, bits, dots);
     }
 }
+
+// ---- max pool of bits
+
+// The OR of the words in each window, in layout N(C/B)HWB; a thread makes one of ``count`` words. Taps outside the map
+// add nothing.
+template <typename Word>
+__global__ void binary_pool(const Word* input, Word* output, int count, Problem p) {
+    const int index = blockIdx.x * blockDim.x + threadIdx.x;
+    if (index >= count) return;
+    const int column = index % p.out_width, row = index / p.out_width % p.out_height;
+    const int y = row * p.stride_rows - p.top, x = column * p.stride_columns - p.left;
+    const Word* map = input + (long long)(index / p.out_width / p.out_height) * p.height * p.width;
+    Word word = 0;
+    for (int ky = max(0, -y); ky < min(p.kernel_rows, p.height - y); ky++) {
+        for (int kx = max(0, -x); kx < min(p.kernel_columns, p.width - x); kx++) {
+            word |= __ldg(map + (y + ky) * p.width + x + kx);
+        }
+    }
+    output[index] = word;
+}

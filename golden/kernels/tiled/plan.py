@@ -293,7 +293,21 @@ def plan(
         If not even one word group fits, or the input is not of the layer.
     """
     layer.check_input(words)
-    images, groups, height, width = words.shape
+    images, _, height, width = words.shape
+    return plan_of_shape(layer, (images, height, width), block=block, patch=patch, kernel=kernel, limits=limits)
+
+
+def plan_of_shape(
+    layer: PackedConv,
+    shape: tuple[int, int, int],
+    *,
+    block: tuple[int, int, int] = (32, 4, 4),
+    patch: Pair = (4, 4),
+    kernel: str = "popc",
+    limits: Limits = Limits(),
+) -> TilePlan:
+    """As `plan`, for an input of so many images, rows and columns, ``shape``."""
+    images, height, width = shape
 
     def staging(stage_groups: int, buffers: int = 1) -> TilePlan:
         return TilePlan(
@@ -303,8 +317,8 @@ def plan(
 
     one = staging(1)
     room = limits.shared_bytes - one.count_bytes
-    if room >= groups * (one.group_bytes + one.offset_bytes):
-        return staging(groups)
+    if room >= layer.groups * (one.group_bytes + one.offset_bytes):
+        return staging(layer.groups)
     in_pairs = room // (2 * one.group_bytes + one.offset_bytes)
     return staging(in_pairs, 2) if in_pairs else one
 

@@ -7,6 +7,7 @@ import subprocess
 import pytest
 
 from bitloom.golden.kernels.tiled import kernel
+from bitloom.golden.kernels.tiled.gpu import POOL_REGISTERS
 from bitloom.golden.kernels.tiled.plan import KERNELS
 
 from . import ptx
@@ -72,6 +73,22 @@ def test_what_is_in_a_loop(tmp_path):
     text = out.read_text()
     assert ptx.count(DIVISION, text.splitlines()) == 2
     assert ptx.count(DIVISION, ptx.in_loops(text)) == 1
+
+
+@pytest.mark.parametrize("architecture", [75, pytest.param(120, marks=pytest.mark.slow)])
+def test_the_pool_compiles(tmp_path, architecture):
+    """For both widths of words, with no more registers than gpu.py lets it have, and no division in its loop."""
+    for word in kernel.WORDS.values():
+        source, out = tmp_path / "pool.cu", tmp_path / "pool.ptx"
+        instance = f"template __global__ void binary_pool<{word}>(const {word}*, {word}*, int, Problem);"
+        source.write_text(f'#include "{kernel.SOURCE}"\n{instance}\n')
+        command = ["nvcc", "-std=c++17", f"-arch=sm_{architecture}", "-Werror", "all-warnings", str(source), "-o"]
+        subprocess.run([*command, str(out), "-ptx"], check=True)
+        assert ptx.count(DIVISION, ptx.in_loops(out.read_text())) == 0
+        done = subprocess.run([*command, str(tmp_path / "pool.cubin"), "-cubin", "-Xptxas", "-v"], check=True,
+                              capture_output=True, text=True)  # fmt: skip
+        (registers,) = re.findall(r"Used (\d+) registers", done.stderr)
+        assert int(registers) <= POOL_REGISTERS
 
 
 @pytest.mark.parametrize("size", [2, 3])

@@ -3,8 +3,9 @@
 //
 // A block of (a, bh, bw) threads makes the outputs of a channels, bh * ROWS rows and bw * COLUMNS columns. It copies
 // what these need of the input, and the weights of its channels, into shared memory, stage_groups word groups at a
-// time; each word is read once. From there on it reads shared memory only, and a threshold. The decisions of a warp
-// become output words of 32 bits, or halves of words, by votes.
+// time; each word is read once. With two buffers the next groups are copied while the block works on these. From there
+// on it reads shared memory only, and a threshold. The decisions of a warp become output words of 32 bits, or halves of
+// words, by votes.
 //
 //   binary_conv_popc : every thread has ROWS x COLUMNS neighbouring positions of one channel; XOR and popcount.
 //   binary_conv_mma  : every warp has 16 positions of 32 channels at a time; the tensor cores' binary matrix product.
@@ -15,7 +16,7 @@ struct Problem {
     int channels, groups, height, width;
     int out_channels, out_groups, out_height, out_width;
     int kernel_rows, kernel_columns, stride_rows, stride_columns, top, left;
-    int pad, stage_groups;
+    int pad, stage_groups, buffers;
 };
 
 enum Pad { PAD_MINUS, PAD_PLUS, PAD_EXACT };  // what taps outside the map count as
@@ -68,26 +69,166 @@ __device__ inline Word outside_word(const Problem& p, int group) {
     return p.pad == PAD_PLUS ? ~Word(0) >> (bits - used) : 0;
 }
 
-// Copies word groups first ... first + groups - 1: features[groups][rows][columns], and kernels[groups][taps][a + 1],
-// whose last column is empty so that neighbouring taps fall into different banks.
+// Numbers row by row and group by group, of which a thread takes every ``step``-th: without a division for each one.
+struct Walk {
+    int group, row, column;              // of the number
+    int groups_on, rows_on, columns_on;  // from a number to the next one
+
+    __device__ Walk(int rows, int columns, int first, int step)
+        : group(first / columns / rows), row(first / columns % rows), column(first % columns),
+          groups_on(step / columns / rows), rows_on(step / columns % rows), columns_on(step % columns) {}
+
+    __device__ void next(int rows, int columns) {
+        column += columns_on, row += rows_on, group += groups_on;
+        if (column >= columns) column -= columns, row++;
+        if (row >= rows) row -= rows, group++;
+    }
+};
+
+// A thread's part in its warp's products. Row r of a product is position r of 16; column c of product j of four is
+// channel 8 j + c / 2 + 4 (c % 2), so that a vote on one element of the results has 4 channels side by side.
+struct Part {
+    int lane, quad, member;  // the PTX ISA's laneid, groupID, threadID_in_group
+    int channel;             // first of the warp's 32, in the tile
+    int warp, warps;         // of those with the same channels
+
+    __device__ int first_position(int chunk) const { return 16 * (warp + chunk * warps); }
+    __device__ int loaded_column(int j) const { return channel + 8 * j + quad; }
+    __device__ int result_column(int j, int odd) const { return channel + 8 * j + 2 * member + odd; }
+};
+
+__device__ inline Part part_of_thread() {
+    const int lane = threadIdx.x % 32;
+    return {lane,
+            lane / 4,
+            lane % 4,
+            int(threadIdx.x) - lane,
+            int(threadIdx.y + blockDim.y * threadIdx.z),
+            int(blockDim.y * blockDim.z)};
+}
+
+// The channel of a column of the products, of the tile's; and the column of a channel.
+__device__ inline int channel_of(int column) { return (column & ~7) + (column % 8 >> 1) + 4 * (column & 1); }
+__device__ inline int column_of(int channel) { return (channel & ~7) + 2 * (channel & 3) + (channel >> 2 & 1); }
+
+// Where the weights of a tap and a column lie. Rows are 32 bytes longer than a: four neighbouring taps of eight columns
+// (four of words of 64 bits), as a warp (half of it) reads and writes them at a time, then are all in different banks.
 template <typename Word>
-__device__ inline void stage(const Problem& p, const Tile& tile, int first, int groups, const Word* input,
+__device__ inline int weight_at(int tap, int column) {
+    return tap * (blockDim.x + 32 / int(sizeof(Word))) + column;
+}
+
+// Copies a word from global to shared memory, where it is after wait_for_copies.
+template <typename Word>
+__device__ inline void start_copy(Word* to, const Word* from) {
+#ifdef FIBERS
+    fibers::start_copy(to, __ldg(from));
+#elif __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2;"
+                 :: "r"(unsigned(__cvta_generic_to_shared(to))), "l"(from), "n"(sizeof(Word)) : "memory");
+#else
+    *to = __ldg(from);
+#endif
+}
+
+// Ends a group of copies.
+__device__ inline void commit_copies() {
+#ifdef FIBERS
+    fibers::commit_copies();
+#elif __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.commit_group;" ::: "memory");
+#endif
+}
+
+// Waits for this thread's copies but those of the last LATER groups.
+template <int LATER>
+__device__ inline void wait_for_copies() {
+#ifdef FIBERS
+    fibers::wait_for_copies(LATER);
+#elif __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.wait_group %0;" :: "n"(LATER) : "memory");
+#endif
+}
+
+// What of the input and of the weights a thread copies, of the first word groups that are staged.
+struct Share {
+    Walk word;     // of the input tile
+    Walk weights;  // group: 4 taps; column: 8 channels
+};
+
+__device__ inline Share share_of_thread(const Tile& tile) {
+    return {Walk(tile.rows, tile.columns, thread_index(), thread_count()),
+            Walk(1, blockDim.x / 8, thread_index() / 32, thread_count() / 32)};
+}
+
+// Starts to copy word groups first ... first + groups - 1: features[groups][rows][columns], and kernels, by weight_at.
+// A warp copies four taps of eight channels at a time.
+template <typename Word>
+__device__ inline void stage(const Problem& p, const Tile& tile, Share share, int first, int groups, const Word* input,
                              const Word* weight, Word* features, Word* kernels) {
+    const int taps = p.kernel_rows * p.kernel_columns;
+    Walk& at = share.word;
+    for (int i = thread_index(); at.group < groups; i += thread_count(), at.next(tile.rows, tile.columns)) {
+        const int y = tile.top + at.row, x = tile.left + at.column, group = first + at.group;
+        if (at.row >= tile.used_rows || at.column >= tile.used_columns) continue;
+        if (0 <= y && y < p.height && 0 <= x && x < p.width) {
+            const long long from = (((long long)tile.image * p.groups + group) * p.height + y) * p.width + x;
+            start_copy(features + i, input + from);
+        } else {
+            features[i] = outside_word<Word>(p, group);
+        }
+    }
+    const int quad = threadIdx.x % 32 / 4, member = threadIdx.x % 4, blocks = blockDim.x / 8;
+    for (Walk& part = share.weights; 4 * part.group < groups * taps; part.next(1, blocks)) {
+        const int tap = 4 * part.group + member, column = 8 * part.column + quad, channel = channel_of(column);
+        if (tap >= groups * taps) continue;
+        if (tile.channel + channel < p.out_channels) {
+            const long long from = ((long long)(tile.channel + channel) * p.groups + first) * taps + tap;
+            start_copy(kernels + weight_at<Word>(tap, column), weight + from);
+        } else {
+            kernels[weight_at<Word>(tap, column)] = 0;
+        }
+    }
+}
+
+// Stages all word groups of a tile, p.stage_groups at a time, and calls work(first, groups, features, kernels) for
+// these. With two buffers the next ones are on their way meanwhile.
+template <typename Word, typename Work>
+__device__ inline void for_staged(const Problem& p, const Tile& tile, const Word* input, const Word* weight,
+                                  Word* buffers, Work work) {
     const int area = tile.rows * tile.columns, taps = p.kernel_rows * p.kernel_columns;
-    for (int i = thread_index(); i < groups * area; i += thread_count()) {
-        const int group = first + i / area, row = i % area / tile.columns, column = i % tile.columns;
-        const int y = tile.top + row, x = tile.left + column;
-        if (row >= tile.used_rows || column >= tile.used_columns) continue;
-        const bool inside = 0 <= y && y < p.height && 0 <= x && x < p.width;
-        const long long at = (((long long)tile.image * p.groups + group) * p.height + y) * p.width + x;
-        features[i] = inside ? __ldg(input + at) : outside_word<Word>(p, group);
+    const int words = p.stage_groups * (area + weight_at<Word>(taps, 0));  // of a buffer
+    const int needed = tile.channel < p.out_channels ? p.groups : 0;
+    const Share share = share_of_thread(tile);
+    const auto start = [&](int first, Word* buffer) {
+        const int groups = min(p.stage_groups, p.groups - first);
+        stage(p, tile, share, first, groups, input, weight, buffer, buffer + p.stage_groups * area);
+        commit_copies();
+    };
+    if (needed) start(0, buffers);
+    int buffer = 0;
+    for (int first = 0; first < needed; first += p.stage_groups) {
+        const int next = first + p.stage_groups;
+        Word* features = buffers + buffer * words;
+        if (p.buffers == 2 && next < needed) {
+            buffer = !buffer;
+            start(next, buffers + buffer * words);
+            wait_for_copies<1>();
+        } else {
+            wait_for_copies<0>();
+        }
+        __syncthreads();
+        work(first, min(p.stage_groups, p.groups - first), features, features + p.stage_groups * area);
+        __syncthreads();
+        if (p.buffers == 1 && next < needed) start(next, buffers);
     }
-    for (int i = thread_index(); i < int(blockDim.x) * groups * taps; i += thread_count()) {
-        const int channel = i / (groups * taps), tap = i % (groups * taps);
-        const bool there = tile.channel + channel < p.out_channels;
-        const long long at = ((long long)(tile.channel + channel) * p.groups + first) * taps + tap;
-        kernels[tap * (blockDim.x + 1) + channel] = there ? __ldg(weight + at) : 0;
-    }
+}
+
+// Words of all buffers.
+template <typename Word>
+__device__ inline int buffer_words(const Problem& p, const Tile& tile) {
+    const int taps = p.kernel_rows * p.kernel_columns;
+    return p.buffers * p.stage_groups * (tile.rows * tile.columns + weight_at<Word>(taps, 0));
 }
 
 // ---- which taps of a window count
@@ -139,7 +280,7 @@ __device__ inline void add_mismatches(const Problem& p, const Tile& tile, int gr
         for (int ky = 0; ky < p.kernel_rows; ky++) {
             for (int kx = 0; kx < p.kernel_columns; kx++) {
                 const int tap = (group * p.kernel_rows + ky) * p.kernel_columns + kx;
-                const Word weight = kernels[tap * (blockDim.x + 1) + threadIdx.x];
+                const Word weight = kernels[weight_at<Word>(tap, column_of(threadIdx.x))];
                 const Word* window = features + (group * tile.rows + row + ky) * tile.columns + column + kx;
 #pragma unroll
                 for (int i = 0; i < ROWS; i++) {
@@ -163,23 +304,17 @@ __global__ void binary_conv_popc(const Word* input, const Word* weight, const in
                                  Problem p) {
     fix_kernel<KERNEL>(p);
     const Tile tile = place(p, 8 * sizeof(Word), blockDim.y * ROWS, blockDim.z * COLUMNS);
-    Word* features = reinterpret_cast<Word*>(shared_memory);
-    Word* kernels = features + p.stage_groups * tile.rows * tile.columns;
+    Word* buffers = reinterpret_cast<Word*>(shared_memory);
     const int channel = tile.channel + threadIdx.x, row = tile.row + threadIdx.y * ROWS,
               column = tile.column + threadIdx.z * COLUMNS;
     const bool working = channel < p.out_channels && row < p.out_height && column < p.out_width;
     const bool border = !whole_window(p, row, column) || !whole_window(p, row + ROWS - 1, column + COLUMNS - 1);
 
-    const int needed = tile.channel < p.out_channels ? p.groups : 0;
     int sum[ROWS][COLUMNS] = {};
-    for (int group = 0; group < needed; group += p.stage_groups) {
-        const int groups = min(p.stage_groups, p.groups - group);
-        stage(p, tile, group, groups, input, weight, features, kernels);
-        __syncthreads();
+    for_staged(p, tile, input, weight, buffers, [&](int, int groups, const Word* features, const Word* kernels) {
         if (working && border) add_mismatches<true>(p, tile, groups, features, kernels, sum);
         if (working && !border) add_mismatches<false>(p, tile, groups, features, kernels, sum);
-        __syncthreads();
-    }
+    });
 
     const int limit = threshold && channel < p.out_channels ? __ldg(threshold + channel) : 0;
 #pragma unroll
@@ -216,18 +351,18 @@ __device__ inline void multiply(int (&sum)[4], const unsigned (&a)[4], const uns
 #endif
 }
 
-// The two pieces of 32 bits that a lane holds of a row of 256: load(k) is word k of ``words``; which pieces they are
-// doesn't matter, if both operands hold the same.
-template <typename Load>
-__device__ inline void pieces(int k, int words, Load load, unsigned& low, unsigned& high, unsigned) {
-    low = k < words ? load(k) : 0;
-    high = k + 4 < words ? load(k + 4) : 0;
+// Words of a row of 256 bits that a lane holds: of those from k on, k and, where words have 32 bits, k + 4. Which ones
+// they are doesn't matter, if both operands hold the same.
+template <typename Word>
+constexpr int LANE_WORDS = 8 / sizeof(Word);
+
+// Their two pieces of 32 bits.
+__device__ inline void pieces(const unsigned (&word)[2], unsigned& low, unsigned& high) {
+    low = word[0], high = word[1];
 }
 
-template <typename Load>
-__device__ inline void pieces(int k, int words, Load load, unsigned& low, unsigned& high, unsigned long long) {
-    const unsigned long long word = k < words ? load(k) : 0;
-    low = unsigned(word), high = unsigned(word >> 32);
+__device__ inline void pieces(const unsigned long long (&word)[1], unsigned& low, unsigned& high) {
+    low = unsigned(word[0]), high = unsigned(word[0] >> 32);
 }
 
 // A position of the tile that a warp works on, by its number, row by row.
@@ -247,39 +382,40 @@ __device__ inline int first_input(const Problem& p, const Tile& tile, const Posi
     return at.inside ? at.row * p.stride_rows * tile.columns + at.column * p.stride_columns : 0;
 }
 
-// weight_ones[taps + 1][a]: adds the ones of the staged groups in each tap's weights.
+// weight_ones[taps + 1][a]: adds the ones of the staged groups in each tap's weights, column by column.
 template <typename Word>
-__device__ inline void count_weight_ones(int taps, bool first, int groups, const Word* kernels, int* weight_ones) {
-    const int a = blockDim.x;
-    for (int i = thread_index(); i < taps * a; i += thread_count()) {
-        int count = first ? 0 : weight_ones[i];
+__device__ inline void count_weight_ones(const Part& part, int taps, bool first, int groups, const Word* kernels,
+                                         int* weight_ones) {
+    const int column = threadIdx.x, a = blockDim.x;
+    for (int tap = part.warp; tap < taps; tap += part.warps) {
+        int count = first ? 0 : weight_ones[tap * a + column];
         for (int group = 0; group < groups; group++) {
-            count += ones(kernels[(group * taps + i / a) * (a + 1) + i % a]);
+            count += ones(kernels[weight_at<Word>(group * taps + tap, column)]);
         }
-        weight_ones[i] = count;
+        weight_ones[tap * a + column] = count;
     }
 }
 
 // And their totals, when all groups have been counted.
 __device__ inline void total_weight_ones(int taps, int* weight_ones) {
     const int a = blockDim.x;
-    for (int channel = thread_index(); channel < a; channel += thread_count()) {
+    for (int column = thread_index(); column < a; column += thread_count()) {
         int count = 0;
-        for (int tap = 0; tap < taps; tap++) count += weight_ones[tap * a + channel];
-        weight_ones[taps * a + channel] = count;
+        for (int tap = 0; tap < taps; tap++) count += weight_ones[tap * a + column];
+        weight_ones[taps * a + column] = count;
     }
 }
 
 // offsets[stage_groups * taps]: of each word of a window, from its first one.
 __device__ inline void set_offsets(const Problem& p, const Tile& tile, int* offsets) {
-    const int taps = p.kernel_rows * p.kernel_columns;
-    for (int k = thread_index(); k < p.stage_groups * taps; k += thread_count()) {
-        const int row = k / taps * tile.rows + k % taps / p.kernel_columns;
-        offsets[k] = row * tile.columns + k % p.kernel_columns;
+    const int rows = p.kernel_rows, columns = p.kernel_columns;
+    Walk at(rows, columns, thread_index(), thread_count());
+    for (int k = thread_index(); at.group < p.stage_groups; k += thread_count(), at.next(rows, columns)) {
+        offsets[k] = (at.group * tile.rows + at.row) * tile.columns + at.column;
     }
 }
 
-// Ones in a channel's weights, of the taps that count. weight_ones: that channel's column.
+// Ones in a column's weights, of the taps that count. weight_ones: that column's.
 __device__ inline int ones_that_count(const Problem& p, const Taps& counting, const int* weight_ones) {
     const int taps = p.kernel_rows * p.kernel_columns, a = blockDim.x;
     if (counting.count() == taps) return weight_ones[taps * a];
@@ -292,53 +428,62 @@ __device__ inline int ones_that_count(const Problem& p, const Taps& counting, co
     return count;
 }
 
-// A thread's part in its warp's products. Row r of a product is position r of 16; column c of product j of four is
-// channel 8 j + c / 2 + 4 (c % 2), so that a vote on one element of the results has 4 channels side by side.
-struct Part {
-    int lane, quad, member;  // the PTX ISA's laneid, groupID, threadID_in_group
-    int channel;             // first of the warp's 32, in the tile
-    int warp, warps;         // of those with the same channels
-
-    __device__ int first_position(int chunk) const { return 16 * (warp + chunk * warps); }
-    __device__ int loaded_channel(int j) const { return channel + 8 * j + quad / 2 + 4 * (quad % 2); }
-    __device__ int result_channel(int j, int odd) const { return channel + 8 * j + 4 * odd + member; }
-};
-
-__device__ inline Part part_of_thread() {
-    const int lane = threadIdx.x % 32;
-    return {lane,
-            lane / 4,
-            lane % 4,
-            int(threadIdx.x) - lane,
-            int(threadIdx.y + blockDim.y * threadIdx.z),
-            int(blockDim.y * blockDim.z)};
-}
-
-// Products of 16 windows, this thread's rows of which begin at upper and lower, with the weights of 32 channels.
-template <bool XOR, typename Word>
-__device__ inline void multiply_windows(const Part& part, int words, const Word* upper, const Word* lower,
-                                        const int* offsets, const Word* kernels, int (&sum)[4][4],
-                                        int (&input_ones)[2]) {
-    constexpr int STEP = 256 / (8 * sizeof(Word));  // words of a row in one product
-    const int pitch = blockDim.x + 1;
+// Products of CHUNKS times 16 windows with the weights of 32 channels, which are read once for all of them. This
+// thread's rows begin at upper and lower of each chunk; ``busy`` has a bit for each chunk with a window in the map.
+template <bool XOR, typename Word, int CHUNKS>
+__device__ inline void multiply_windows(const Part& part, int words, unsigned busy, const Word* features,
+                                        const int (&upper)[CHUNKS], const int (&lower)[CHUNKS], const int* offsets,
+                                        const Word* kernels, int (&sum)[CHUNKS][4][4], int (&input_ones)[CHUNKS][2]) {
+    constexpr int STEP = 256 / (8 * sizeof(Word)), LOADS = LANE_WORDS<Word>;  // words of a row in one product
     for (int first = 0; first < words; first += STEP) {
-        const int k = first + part.member;
-        unsigned rows[4], columns[2];
-        pieces(k, words, [=](int i) { return upper[offsets[i]]; }, rows[0], rows[2], Word());
-        pieces(k, words, [=](int i) { return lower[offsets[i]]; }, rows[1], rows[3], Word());
-        input_ones[0] += ones(rows[0]) + ones(rows[2]);
-        input_ones[1] += ones(rows[1]) + ones(rows[3]);
+        int offset[LOADS], row[LOADS];
+        Word kept[LOADS];  // all bits, or none behind the last word: no branch around a read
+        unsigned columns[4][2];
+#pragma unroll
+        for (int i = 0; i < LOADS; i++) {
+            const int k = first + part.member + 4 * i;
+            row[i] = min(k, words - 1), kept[i] = k < words ? ~Word(0) : 0;
+            offset[i] = offsets[row[i]];
+        }
 #pragma unroll
         for (int j = 0; j < 4; j++) {
-            const Word* channel = kernels + part.loaded_channel(j);
-            pieces(k, words, [=](int i) { return channel[i * pitch]; }, columns[0], columns[1], Word());
-            multiply<XOR>(sum[j], rows, columns);
+            Word word[LOADS];
+#pragma unroll
+            for (int i = 0; i < LOADS; i++) {
+                word[i] = kernels[weight_at<Word>(row[i], part.loaded_column(j))] & kept[i];
+            }
+            pieces(word, columns[j][0], columns[j][1]);
+        }
+#pragma unroll
+        for (int chunk = 0; chunk < CHUNKS; chunk++) {
+            if (!(busy >> chunk & 1)) continue;
+            Word high[LOADS], low[LOADS];
+            unsigned rows[4];
+#pragma unroll
+            for (int i = 0; i < LOADS; i++) {
+                high[i] = features[upper[chunk] + offset[i]] & kept[i];
+                low[i] = features[lower[chunk] + offset[i]] & kept[i];
+            }
+            pieces(high, rows[0], rows[2]);
+            pieces(low, rows[1], rows[3]);
+            if constexpr (!XOR) {
+                input_ones[chunk][0] += ones(rows[0]) + ones(rows[2]);
+                input_ones[chunk][1] += ones(rows[1]) + ones(rows[3]);
+            }
+#pragma unroll
+            for (int j = 0; j < 4; j++) multiply<XOR>(sum[chunk][j], rows, columns[j]);
         }
     }
 }
 
+// Whether mismatches hang on how many ones there are in weights, too.
+template <bool XOR>
+__device__ inline bool needs_weight_ones(const Problem& p) {
+    return !XOR || p.pad == PAD_EXACT;
+}
+
 // Dots of 16 positions and 32 channels from the sums of their products; votes on them, or stores them.
-//   XOR: sum = mismatches of the taps that count + ones in the weights of the others
+//   XOR: sum = mismatches of the taps that count + ones in the weights of the others, if there are any
 //   AND: mismatches = ones in the input + ones in the weights, of taps that count, - 2 * sum
 template <bool XOR, typename Word, typename At>
 __device__ inline void store_products(const Problem& p, const Tile& tile, const Part& part, At at,
@@ -349,8 +494,10 @@ __device__ inline void store_products(const Problem& p, const Tile& tile, const 
 #pragma unroll
     for (int half = 0; half < 2; half++) {
         int in_window = input_ones[half];  // so far of this lane's pieces
-        in_window += __shfl_xor_sync(WARP, in_window, 1);
-        in_window += __shfl_xor_sync(WARP, in_window, 2);
+        if constexpr (!XOR) {
+            in_window += __shfl_xor_sync(WARP, in_window, 1);
+            in_window += __shfl_xor_sync(WARP, in_window, 2);
+        }
         const Position here = at(part.quad + 8 * half);
         const int row = tile.row + here.row, column = tile.column + here.column;
         const Taps counting = counting_taps(p, row, column);
@@ -358,10 +505,14 @@ __device__ inline void store_products(const Problem& p, const Tile& tile, const 
         for (int j = 0; j < 4; j++) {
 #pragma unroll
             for (int odd = 0; odd < 2; odd++) {
-                const int channel = part.result_channel(j, odd), product = sum[j][2 * half + odd];
-                const int in_weight = here.inside ? ones_that_count(p, counting, weight_ones + channel) : 0;
-                const int mismatches = XOR ? product - (weight_ones[taps * a + channel] - in_weight)
-                                           : in_window + in_weight - 2 * product;
+                const int column_here = part.result_column(j, odd), channel = channel_of(column_here);
+                const int product = sum[j][2 * half + odd];
+                int mismatches = product;
+                if (needs_weight_ones<XOR>(p)) {
+                    const int in_weight = here.inside ? ones_that_count(p, counting, weight_ones + column_here) : 0;
+                    mismatches = XOR ? product - (weight_ones[taps * a + column_here] - in_weight)
+                                     : in_window + in_weight - 2 * product;
+                }
                 const int dot = p.channels * counting.count() - 2 * mismatches;
                 const bool there = here.inside && tile.channel + channel < p.out_channels;
                 if (dots) {
@@ -389,33 +540,32 @@ __global__ void binary_conv_mma(const Word* input, const Word* weight, const int
     const int tile_rows = blockDim.y * ROWS, tile_columns = blockDim.z * COLUMNS;
     const Tile tile = place(p, 8 * sizeof(Word), tile_rows, tile_columns);
     const Part part = part_of_thread();
-    const int taps = p.kernel_rows * p.kernel_columns, a = blockDim.x;
-    Word* features = reinterpret_cast<Word*>(shared_memory);
-    Word* kernels = features + p.stage_groups * tile.rows * tile.columns;
-    int* weight_ones = reinterpret_cast<int*>(kernels + p.stage_groups * taps * (a + 1));
-    int* offsets = weight_ones + (taps + 1) * a;
+    const int taps = p.kernel_rows * p.kernel_columns;
+    Word* buffers = reinterpret_cast<Word*>(shared_memory);
+    int* offsets = reinterpret_cast<int*>(buffers + buffer_words<Word>(p, tile));
+    int* weight_ones = offsets + p.stage_groups * taps;
     set_offsets(p, tile, offsets);
 
-    const int needed = tile.channel < p.out_channels ? p.groups : 0;
-    int sum[CHUNKS][4][4] = {}, input_ones[CHUNKS][2] = {};
-    for (int group = 0; group < needed; group += p.stage_groups) {
-        const int groups = min(p.stage_groups, p.groups - group);
-        stage(p, tile, group, groups, input, weight, features, kernels);
-        __syncthreads();
-        count_weight_ones(taps, group == 0, groups, kernels, weight_ones);
+    int upper[CHUNKS], lower[CHUNKS];
+    unsigned busy = 0;
 #pragma unroll
-        for (int chunk = 0; chunk < CHUNKS; chunk++) {
-            const int first = part.first_position(chunk) + part.quad;
-            const Position high = position(p, tile, first, tile_rows, tile_columns);
-            const Position low = position(p, tile, first + 8, tile_rows, tile_columns);
-            if (!__ballot_sync(WARP, high.inside || low.inside)) continue;
-            const Word *upper = features + first_input(p, tile, high), *lower = features + first_input(p, tile, low);
-            multiply_windows<XOR>(part, groups * taps, upper, lower, offsets, kernels, sum[chunk], input_ones[chunk]);
-        }
+    for (int chunk = 0; chunk < CHUNKS; chunk++) {
+        const int first = part.first_position(chunk) + part.quad;
+        const Position high = position(p, tile, first, tile_rows, tile_columns);
+        const Position low = position(p, tile, first + 8, tile_rows, tile_columns);
+        upper[chunk] = first_input(p, tile, high), lower[chunk] = first_input(p, tile, low);
+        busy |= unsigned(__ballot_sync(WARP, high.inside || low.inside) != 0) << chunk;
+    }
+
+    int sum[CHUNKS][4][4] = {}, input_ones[CHUNKS][2] = {};
+    for_staged(p, tile, input, weight, buffers, [&](int first, int groups, const Word* features, const Word* kernels) {
+        if (needs_weight_ones<XOR>(p)) count_weight_ones(part, taps, first == 0, groups, kernels, weight_ones);
+        multiply_windows<XOR>(part, groups * taps, busy, features, upper, lower, offsets, kernels, sum, input_ones);
+    });
+    if (needs_weight_ones<XOR>(p)) {
+        total_weight_ones(taps, weight_ones);
         __syncthreads();
     }
-    total_weight_ones(taps, weight_ones);
-    __syncthreads();
 
 #pragma unroll
     for (int chunk = 0; chunk < CHUNKS; chunk++) {
@@ -423,4 +573,24 @@ __global__ void binary_conv_mma(const Word* input, const Word* weight, const int
         const auto at = [&](int row) { return position(p, tile, first + row, tile_rows, tile_columns); };
         store_products<XOR, Word>(p, tile, part, at, sum[chunk], input_ones[chunk], weight_ones, threshold, bits, dots);
     }
+}
+
+// ---- max pool of bits
+
+// The OR of the words in each window, in layout N(C/B)HWB; a thread makes one of ``count`` words. Taps outside the map
+// add nothing.
+template <typename Word>
+__global__ void binary_pool(const Word* input, Word* output, int count, Problem p) {
+    const int index = blockIdx.x * blockDim.x + threadIdx.x;
+    if (index >= count) return;
+    const int column = index % p.out_width, row = index / p.out_width % p.out_height;
+    const int y = row * p.stride_rows - p.top, x = column * p.stride_columns - p.left;
+    const Word* map = input + (long long)(index / p.out_width / p.out_height) * p.height * p.width;
+    Word word = 0;
+    for (int ky = max(0, -y); ky < min(p.kernel_rows, p.height - y); ky++) {
+        for (int kx = max(0, -x); kx < min(p.kernel_columns, p.width - x); kx++) {
+            word |= __ldg(map + (y + ky) * p.width + x + kx);
+        }
+    }
+    output[index] = word;
 }

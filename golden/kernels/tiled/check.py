@@ -20,6 +20,7 @@ from bitloom.golden.network import Model
 
 from . import cpu, fiber, gpu, layout, reference
 from .conv import PackedConv, from_golden
+from .network import PackedNetwork, PackedPool
 from .plan import KERNELS, plan
 
 Convolve = Callable[[PackedConv, Array], Array]
@@ -151,7 +152,7 @@ def trace(model: Model, images: Array, convolve: Convolve, word_bits: int) -> li
             words = None if stage.conv.threshold is None else result
             values = result.astype(np.int64)
         elif words is not None and isinstance(layer, MaxPool):
-            words = pool(layer, words)
+            words = packed_pool(layer, words).run(words)
         else:
             values, words = _plain(model, stage, values), None
         if words is not None:
@@ -168,10 +169,66 @@ def _plain(model: Model, stage: PackedStage, values: Array) -> Array:
     return values
 
 
-def pool(layer: MaxPool, words: Array) -> Array:
-    """Max pool of packed bits, the OR of the words in a window: (N, ceil(C/B), H, W) -> (N, ceil(C/B), H', W')."""
-    images, groups, height, width = words.shape
-    flat_words = words.reshape(images, groups, -1)
-    padded = np.concatenate([flat_words, np.zeros_like(flat_words[:, :, :1])], axis=2)  # position -1: adds no bit
-    largest: Array = np.bitwise_or.reduce(padded[:, :, layer.window.positions(height, width)], axis=-1)
-    return largest.reshape(images, groups, *layer.window.output_size(height, width))
+def packed_network(model: Model, word_bits: int) -> tuple[list[PackedStage], PackedNetwork]:
+    """Cut a model into what golden computes first, and a packed network, which goes through a device in one piece.
+
+    Parameters
+    ----------
+    model : Model
+        A chain of layers, its dense layers flat (`bitloom.golden.flatten.flat`).
+    word_bits : int
+        B, 32 or 64.
+
+    Returns
+    -------
+    list of PackedStage
+        In front of the first binary layer.
+    PackedNetwork
+        The rest.
+
+    Raises
+    ------
+    ValueError
+        If there is no binary layer, or one of the others behind the first is no max pool of bits. The message names it.
+    """
+    found = stages(model, word_bits)
+    first = next((k for k, stage in enumerate(found) if stage.conv is not None), None)
+    if first is None:
+        raise ValueError(f"{model.network.name}: a packed network must have a binary layer, got none")
+    layers: list[PackedConv | PackedPool] = []
+    for stage in found[first:]:
+        layer, source = stage.layers[0]
+        if stage.conv is not None:
+            layers.append(stage.conv)
+        elif isinstance(layer, MaxPool) and source.encoding == BIPOLAR:
+            layers.append(PackedPool(name=layer.name, channels=source.channels, window=layer.window))
+        else:
+            rule = "must be a binary convolution or a max pool of bits, to stay on a device"
+            raise ValueError(f"{layer.name}: {rule}, got {layer.kind} of {source.encoding}")
+    return found[:first], PackedNetwork(tuple(layers))
+
+
+def run_network(model: Model, images: Array, run: Callable[[PackedNetwork, Array], Array], word_bits: int) -> Array:
+    """A model's values, in golden's numbers, by ``run`` of the packed network behind what golden computes first.
+
+    Parameters and errors are those of `trace` and `packed_network`.
+    """
+    model.check_images(images)
+    model = flat(model, word_bits)
+    values = images.reshape(len(images), *model.network.input.shape).astype(np.int64)
+    before, network = packed_network(model, word_bits)
+    for stage in before:
+        values = _plain(model, stage, values)
+    result = run(network, layout.pack(values, word_bits))
+    last = network.layers[-1]
+    if isinstance(last, PackedConv) and last.threshold is None:
+        return result.astype(np.int64)
+    bits = layout.unpack(result, model.network.output.channels).astype(np.int64)
+    signs: Array = 2 * bits - 1
+    return signs
+
+
+def packed_pool(layer: MaxPool, words: Array) -> PackedPool:
+    """A max pool of packed bits, for all bits of the words."""
+    channels = words.shape[1] * layout.word_bits_of(layer.name, words)
+    return PackedPool(name=layer.name, channels=channels, window=layer.window)

@@ -16,7 +16,8 @@ from bitloom.golden.kernels import native
 from bitloom.golden.window import Pair
 
 from .conv import PackedConv
-from .kernel import FIELDS, SOURCE, kernel_constant, problem
+from .kernel import FIELDS, SOURCE, kernel_constant, pool_problem, problem
+from .network import POOL_THREADS, PackedNetwork, PoolPlan
 from .plan import TilePlan, plan
 from .reference import Reads
 
@@ -100,6 +101,26 @@ def run(
     return output
 
 
+def run_pool(words: Array, how: PoolPlan) -> Array:
+    """The same as `PackedPool.run`, by the CUDA kernel; FiberError as for `run`."""
+    words, output = np.ascontiguousarray(words), np.empty(how.output_shape, how.output_dtype)
+    message = ctypes.create_string_buffer(256)
+    fields = ctypes.byref(Problem(**pool_problem(how)))
+    arguments = (words.ctypes.data, words.nbytes, output.ctypes.data, how.words, fields, POOL_THREADS, how.blocks)
+    _library((4, 4), 0).binary_pool(how.word_bits, *arguments, message)
+    if message.value:
+        raise FiberError(f"{how.layer.name}: pool: {message.value.decode()}")
+    return output
+
+
+def run_network(network: PackedNetwork, words: Array, kernel: str = "popc") -> Array:
+    """A whole network by the CUDA kernels: words, or the dots of the last layer. ``kernel`` is that of convolutions."""
+    network.check_input(words)
+    for how in network.plans(words.shape, kernel=kernel):
+        words = run_pool(words, how) if isinstance(how, PoolPlan) else run(how.layer, words, how)
+    return words
+
+
 @cache
 def _library(patch: Pair, constant: int) -> ctypes.CDLL:
     """The source for one size of patch and of kernel (0: any)."""
@@ -108,4 +129,9 @@ def _library(patch: Pair, constant: int) -> ctypes.CDLL:
     library = native.library([FOLDER / "fibers.cpp"], includes=[FOLDER / name for name in names], flags=flags)
     library.binary_conv.argtypes = [ctypes.c_char_p, ctypes.c_int, ctypes.c_void_p, ctypes.c_char_p]
     library.binary_conv.restype = None
+    pointer, number = ctypes.c_void_p, ctypes.c_uint
+    library.binary_pool.argtypes = [
+        ctypes.c_int, pointer, ctypes.c_uint64, pointer, ctypes.c_int, pointer, number, number, ctypes.c_char_p,
+    ]  # fmt: skip
+    library.binary_pool.restype = None
     return library

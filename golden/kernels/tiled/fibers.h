@@ -4,7 +4,7 @@
 // operation does it and goes on, and when all warps wait at the same barrier, the block passes it. Anything else is an
 // error that names the threads: one that is missing at a barrier or a vote, a read of global memory outside the arrays
 // that were announced, a write beyond the shared memory that was asked for. Shared memory starts with a pattern, not
-// with zeros. Reads by __ldg are counted.
+// with zeros. Reads by __ldg are counted. An asynchronous copy writes when its thread waits for it, and not earlier.
 //
 // Unlike on a GPU, threads run one after another. A warp goes as far as its next barrier before another begins, the
 // last warp first: where a barrier is missing, a warp reads what those before it have not written yet. Other races show
@@ -16,6 +16,7 @@
 #include <cstdarg>
 #include <cstdio>
 #include <cstring>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -52,6 +53,13 @@ struct Operation {
     const unsigned *a, *b;
 };
 
+// A word on its way to shared memory.
+struct Copy {
+    void* to;
+    unsigned long long value;
+    size_t bytes;
+};
+
 struct Fiber {
     ucontext_t context;
     std::unique_ptr<char[]> stack;
@@ -59,6 +67,7 @@ struct Fiber {
     State state;
     int line;  // of the barrier where it waits
     Operation operation;
+    std::deque<std::vector<Copy>> copies;  // by group; the last one is not committed yet
 };
 
 // Words of global memory that a kernel may read; reads[i], if there is such an array, counts those of word i.
@@ -192,6 +201,7 @@ static void start(Fiber& fiber, unsigned index) {
     if (!fiber.stack) fiber.stack.reset(new char[STACK_BYTES]);
     fiber.thread = {index % blockDim.x, index / blockDim.x % blockDim.y, index / blockDim.x / blockDim.y};
     fiber.state = State::ready;
+    fiber.copies.assign(1, {});
     getcontext(&fiber.context);
     fiber.context.uc_stack.ss_sp = fiber.stack.get();
     fiber.context.uc_stack.ss_size = STACK_BYTES;
@@ -215,6 +225,21 @@ static bool run_block(unsigned char* shared, size_t shared_bytes) {
         }
     }
     return true;
+}
+
+template <typename Word>
+inline void start_copy(Word* to, Word value) {
+    current->copies.back().push_back({to, value, sizeof(Word)});
+}
+
+inline void commit_copies() { current->copies.emplace_back(); }
+
+// Until no more than ``later`` of the groups that were committed are under way.
+inline void wait_for_copies(size_t later) {
+    while (current->copies.size() > later + 1) {
+        for (const Copy& copy : current->copies.front()) memcpy(copy.to, &copy.value, copy.bytes);
+        current->copies.pop_front();
+    }
 }
 
 inline void multiply(bool exclusive_or, int* sum, const unsigned* a, const unsigned* b, int line = __builtin_LINE()) {

@@ -10,11 +10,16 @@ from bitloom.golden.distribution import pip_install
 from bitloom.golden.encoding import Array
 
 from .conv import PackedConv
-from .kernel import SOURCE, instance, problem
+from .kernel import SOURCE, instance, pool_instance, pool_problem, problem
+from .network import POOL_THREADS, PackedNetwork, PoolPlan
 from .plan import TilePlan, plan
 
 MMA_FIRST, XOR_LAST = 80, 89
 """Compute capabilities, times 10, since which there is the binary matrix product, and to which the one with XOR."""
+
+
+POOL_REGISTERS = 64
+"""Registers that a thread of the pool's kernel may have."""
 
 
 class GpuError(RuntimeError):
@@ -65,8 +70,7 @@ class Prepared:
         self._kernel = _compiled(instance(how), how.register_limit)
         self._weight = cupy.asarray(np.ascontiguousarray(layer.weight))
         self._threshold = np.uintp(0) if layer.threshold is None else cupy.asarray(layer.threshold)
-        fields = problem(how)
-        self._problem = np.array([tuple(fields.values())], np.dtype([(name, np.int32) for name in fields]))
+        self._problem = _struct(problem(how))
 
     def __call__(self, words: Any, output: Any = None) -> Any:
         """Start the kernel in CuPy's current stream and return at once.
@@ -89,6 +93,79 @@ class Prepared:
         arguments = (words, self._weight, self._threshold, bits, dots, self._problem)
         self._kernel((self.how.blocks,), self.how.block, arguments, shared_mem=self.how.shared_bytes)
         return output
+
+
+class PreparedPool:
+    """A pool on the GPU, for inputs of one size."""
+
+    def __init__(self, how: PoolPlan) -> None:
+        self.how = how
+        self._kernel = _compiled(pool_instance(how), POOL_REGISTERS)
+        self._problem = _struct(pool_problem(how))
+
+    def __call__(self, words: Any, output: Any) -> Any:
+        """As `Prepared`: starts the kernel and returns at once."""
+        arguments = (words, output, np.int32(self.how.words), self._problem)
+        self._kernel((self.how.blocks,), (POOL_THREADS, 1, 1), arguments, shared_mem=0)
+        return output
+
+
+class PreparedNetwork:
+    """A whole network on the GPU, for inputs of one size: weights, maps between layers and kernels are there.
+
+    A call uploads the input, starts one kernel a layer in a stream of its own, and downloads the last map. Nothing is
+    copied between layers, and the processor waits once, for the last map.
+
+    Parameters
+    ----------
+    network : PackedNetwork
+    shape : (N, ceil(C/B), H, W)
+        Of the inputs.
+    kernel : str, optional
+        Of the convolutions; by default the GPU's `best_kernel`.
+
+    Raises
+    ------
+    GpuError
+        If there is no GPU, CuPy or NVRTC.
+    ValueError
+        If the GPU can't run a layer's plan.
+    """
+
+    def __init__(self, network: PackedNetwork, shape: tuple[int, ...], kernel: str | None = None) -> None:
+        cupy = _cupy()
+        plans = network.plans(shape, kernel=kernel or best_kernel(capability()))
+        self.network, self.shape = network, tuple(shape)
+        self._stream = cupy.cuda.Stream(non_blocking=True)
+        with self._stream:
+            self._steps = [PreparedPool(how) if isinstance(how, PoolPlan) else Prepared(how) for how in plans]
+            self._input = cupy.empty(shape, network.dtype)
+            self._maps = [cupy.empty(how.output_shape, how.output_dtype) for how in plans]
+            self._stream.synchronize()
+
+    def __call__(self, words: Array) -> Array:
+        """The network's words or dots for (N, ceil(C/B), H, W) words; ValueError if these have another shape."""
+        self.network.check_input(words)
+        if words.shape != self.shape:
+            raise ValueError(f"network: prepared for an input of shape {self.shape}, got {words.shape}")
+        with self._stream:
+            self._input.set(np.ascontiguousarray(words))
+            at = self._input
+            for step, output in zip(self._steps, self._maps):
+                at = step(at, output)
+            result: Array = at.get()
+        return result
+
+
+def run_network(network: PackedNetwork, words: Array, kernel: str | None = None) -> Array:
+    """The same as `golden.kernels.tiled.fiber.run_network`, on the current GPU; errors as of `PreparedNetwork`."""
+    network.check_input(words)
+    return PreparedNetwork(network, words.shape, kernel)(words)
+
+
+def _struct(fields: dict[str, int]) -> Array:
+    """The source's ``struct Problem`` as a scalar that CuPy passes by value."""
+    return np.array([tuple(fields.values())], np.dtype([(name, np.int32) for name in fields]))
 
 
 def run(layer: PackedConv, words: Array, how: TilePlan | None = None) -> Array:

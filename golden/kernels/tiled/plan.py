@@ -4,8 +4,9 @@
     low level : a thread makes a patch of th x tw neighbouring outputs of one channel
 
 The high level is limited by the shared memory of a block, which holds the input that the tile needs and the weights of
-its channels, ``stage_groups`` word groups at a time; the low level by the registers of a thread, which hold a sum for
-each output of the patch. Blocks are numbered column of tiles fastest, then row, channels, image.
+its channels, ``stage_groups`` word groups at a time, in two buffers if not all fit; the low level by the registers of a
+thread, which hold a sum for each output of the patch. Blocks are numbered column of tiles fastest, then row, channels,
+image.
 """
 
 from collections.abc import Sequence
@@ -30,7 +31,7 @@ capability 8.0 to 8.9) or with AND (8.0 and later)."""
 MMA_POSITIONS = 16
 """Output positions of one binary matrix product."""
 
-SUM_REGISTERS, OTHER_REGISTERS = 2, 72
+SUM_REGISTERS, OTHER_REGISTERS = 2, 88
 """Registers of a thread: for each sum, with what goes with it, and beside them. An upper bound; nvcc's figures are held
 against it by test."""
 
@@ -87,7 +88,9 @@ class TilePlan:
     patch : (int, int)
         th, tw: rows and columns of outputs of a thread.
     stage_groups : int
-        Word groups in shared memory at a time, 1 .. ceil(C/B).
+        Word groups in a buffer of shared memory, 1 .. ceil(C/B).
+    buffers : int
+        2 to copy the next word groups while these are worked on; 1 where all are in one buffer, or memory lacks.
     kernel : str
         One of `KERNELS`.
     limits : Limits
@@ -105,6 +108,7 @@ class TilePlan:
     block: tuple[int, int, int] = (32, 4, 4)
     patch: Pair = (4, 4)
     stage_groups: int = 1
+    buffers: int = 1
     kernel: str = "popc"
     limits: Limits = field(default=Limits())
 
@@ -123,6 +127,8 @@ class TilePlan:
             )
         if type(self.stage_groups) is not int or not 1 <= self.stage_groups <= self.layer.groups:
             raise ValueError(f"{name}: stage_groups must be 1..{self.layer.groups}, got {self.stage_groups!r}")
+        if self.buffers not in (1, 2):
+            raise ValueError(f"{name}: buffers must be 1 or 2, got {self.buffers!r}")
         if self.thread_registers > self.register_limit:
             raise ValueError(
                 f"{name}: a patch of {self.patch} needs {self.thread_registers} registers a thread, "
@@ -130,8 +136,9 @@ class TilePlan:
             )
         if self.shared_bytes > limits.shared_bytes:
             raise ValueError(
-                f"{name}: a block of {self.block} with patches of {self.patch} and {self.stage_groups} word groups "
-                f"needs {self.shared_bytes} bytes of shared memory, the limit is {limits.shared_bytes}"
+                f"{name}: a block of {self.block} with patches of {self.patch} and {self.buffers} x "
+                f"{self.stage_groups} word groups needs {self.shared_bytes} bytes of shared memory, the limit is "
+                f"{limits.shared_bytes}"
             )
         if self.blocks >= 1 << 31:
             raise ValueError(f"{name}: blocks must be < 2^31, got {self.blocks}")
@@ -197,19 +204,32 @@ class TilePlan:
         return Place(image, channel * self.block[0], row * self.tile[0], column * self.tile[1])
 
     @property
+    def weight_pitch(self) -> int:
+        """Words from the weights of a tap to those of the next one: a, and 32 bytes. Four neighbouring taps of eight
+        channels, or of four where words have 64 bits, then are in different banks."""
+        return self.block[0] + 32 * 8 // self.layer.word_bits
+
+    @property
     def group_bytes(self) -> int:
-        """Shared memory that one word group takes: of the input tile, of the weights and, for the tensor cores, an
-        int for each tap. The weights of a tap take a + 1 words: neighbours fall into other banks."""
+        """Shared memory that one word group takes in a buffer: of the input tile, and of the weights."""
         rows, columns = self.input_tile
-        taps, word_bytes = self.layer.window.taps, self.layer.word_bits // 8
-        offsets = 0 if self.kernel == "popc" else 4 * taps
-        return word_bytes * (rows * columns + taps * (self.block[0] + 1)) + offsets
+        return self.layer.word_bits // 8 * (rows * columns + self.layer.window.taps * self.weight_pitch)
+
+    @property
+    def offset_bytes(self) -> int:
+        """Shared memory for the offsets of a word group's taps, which the tensor cores need."""
+        return 0 if self.kernel == "popc" else 4 * self.layer.window.taps
+
+    @property
+    def count_bytes(self) -> int:
+        """Shared memory for the ones in a channel's weights, by tap and in all, where the mismatches hang on them."""
+        counts = self.kernel == "mma-and" or (self.kernel == "mma-xor" and self.layer.pad == "exact")
+        return 4 * (self.layer.window.taps + 1) * self.block[0] if counts else 0
 
     @property
     def shared_bytes(self) -> int:
-        """Shared memory of a block; for the tensor cores with the ones in each channel's weights, by tap and in all."""
-        ones = 0 if self.kernel == "popc" else 4 * (self.layer.window.taps + 1) * self.block[0]
-        return self.stage_groups * self.group_bytes + ones
+        """Shared memory of a block."""
+        return self.stage_groups * (self.buffers * self.group_bytes + self.offset_bytes) + self.count_bytes
 
     @property
     def thread_registers(self) -> int:
@@ -253,7 +273,7 @@ def plan(
     kernel: str = "popc",
     limits: Limits = Limits(),
 ) -> TilePlan:
-    """Plan a layer so that as many word groups as fit are in shared memory at a time.
+    """Plan a layer so that all word groups are in shared memory, or two buffers of as many as fit.
 
     Parameters
     ----------
@@ -273,17 +293,34 @@ def plan(
         If not even one word group fits, or the input is not of the layer.
     """
     layer.check_input(words)
-    images, groups, height, width = words.shape
+    images, _, height, width = words.shape
+    return plan_of_shape(layer, (images, height, width), block=block, patch=patch, kernel=kernel, limits=limits)
 
-    def staging(stage_groups: int) -> TilePlan:
+
+def plan_of_shape(
+    layer: PackedConv,
+    shape: tuple[int, int, int],
+    *,
+    block: tuple[int, int, int] = (32, 4, 4),
+    patch: Pair = (4, 4),
+    kernel: str = "popc",
+    limits: Limits = Limits(),
+) -> TilePlan:
+    """As `plan`, for an input of so many images, rows and columns, ``shape``."""
+    images, height, width = shape
+
+    def staging(stage_groups: int, buffers: int = 1) -> TilePlan:
         return TilePlan(
             layer=layer, images=images, height=height, width=width, block=block, patch=patch,
-            stage_groups=stage_groups, kernel=kernel, limits=limits,
+            stage_groups=stage_groups, buffers=buffers, kernel=kernel, limits=limits,
         )  # fmt: skip
 
     one = staging(1)
-    more = (limits.shared_bytes - one.shared_bytes) // one.group_bytes
-    return staging(min(groups, 1 + more))
+    room = limits.shared_bytes - one.count_bytes
+    if room >= layer.groups * (one.group_bytes + one.offset_bytes):
+        return staging(layer.groups)
+    in_pairs = room // (2 * one.group_bytes + one.offset_bytes)
+    return staging(in_pairs, 2) if in_pairs else one
 
 
 def _check_integers(name: str, what: str, values: tuple[int, ...], size: int) -> None:

@@ -66,19 +66,30 @@ def test_a_patch_whose_last_windows_lie_behind_the_map(size, kernel):
 def test_staging_in_parts_and_order_of_blocks(kernel):
     made = case(images=2, size=(17, 9), channels=128, out_channels=40, padding=(1, 1, 1, 1), pad="exact")
     how = plan(made.layer, made.words, kernel=kernel, limits=Limits(shared_bytes=9_000))
-    assert 1 < how.stage_groups < how.layer.groups
-    assert how.blocks == 8
+    assert (how.stage_groups, how.buffers, how.layer.groups, how.blocks) == (1, 2, 4, 8)
     check(made, how, order=np.random.default_rng(0).permutation(how.blocks).tolist())
+    for stage_groups, buffers in ((1, 1), (2, 2), (3, 1), (3, 2)):
+        check(made, replace(how, stage_groups=stage_groups, buffers=buffers, limits=Limits()))
+
+
+@kernels
+@pytest.mark.parametrize("word_bits", [32, 64])
+@pytest.mark.parametrize("patch", [(4, 8), (5, 7)])
+def test_several_chunks_share_the_weights_of_a_warp(patch, word_bits, kernel):
+    """Chunks of 16 positions of which the last ones lie outside the map, some wholly; two stages, two buffers."""
+    made = case(size=(13, 9), channels=200, padding=(1, 1, 2, 0), pad="exact", word_bits=word_bits)
+    how = plan(made.layer, made.words, block=(32, 2, 1), patch=patch, kernel=kernel)
+    check(made, replace(how, stage_groups=2, buffers=2))
 
 
 @kernels
 @pytest.mark.parametrize("word_bits", [32, 64])
 @pytest.mark.parametrize("map_", UNEVEN)
-@pytest.mark.parametrize("columns", [1, 2])
-def test_a_block_reads_each_word_that_it_needs_once(columns, map_, word_bits, kernel):
+@pytest.mark.parametrize(("columns", "buffers"), [(1, 2), (2, 1)])
+def test_a_block_reads_each_word_that_it_needs_once(columns, buffers, map_, word_bits, kernel):
     """The upper half of 64-bit words has no channel, and its block needs nothing."""
     made = case(images=2, channels=65, out_channels=31, word_bits=word_bits, **map_)
-    how = replace(plan(made.layer, made.words, block=(32, 1, columns), kernel=kernel), stage_groups=2)
+    how = replace(plan(made.layer, made.words, block=(32, 1, columns), kernel=kernel), stage_groups=2, buffers=buffers)
     for index in range(how.blocks):
         reads = Reads.none(made.layer, made.words)
         fiber.run(made.layer, made.words, how, order=[index], reads=reads)
@@ -110,11 +121,11 @@ def test_instance_of_the_source(word_bits, size, options, expected):
 
 
 def test_global_memory_is_read_by_the_call_that_counts_and_checks():
-    """Only what goes through __ldg is counted, so that a second read elsewhere would not be seen."""
+    """Only what goes through __ldg or start_copy, which calls it, is counted: a second read elsewhere isn't seen."""
     text = re.sub(r"//.*", "", kernel.SOURCE.read_text())
     uses = re.findall(r"[^\n]*\b(?:input|weight|threshold)\b\s*(?:\+|\[)[^\n]*", text)
     assert len(uses) == 4
-    assert all("__ldg(" in use for use in uses)
+    assert all("__ldg(" in use or "start_copy(" in use for use in uses)
 
 
 @kernels
@@ -201,6 +212,31 @@ RUNS = {
     "global memory": ("__ldg(out + 1);", "block 0: thread (0, 1, 0) reads outside every array"),
     "shared memory is not zero": (
         "if (reinterpret_cast<unsigned char*>(shared_memory)[63] != 0xa5) __ldg(out + 1);", ""
+    ),
+    "a copy that is waited for": (
+        """
+        unsigned* to = reinterpret_cast<unsigned*>(shared_memory);
+        if (threadIdx.y == 0 && threadIdx.x == 0) {
+            fibers::start_copy(to, 7u);
+            fibers::commit_copies();
+            fibers::start_copy(to + 1, 8u);
+            fibers::commit_copies();
+            fibers::wait_for_copies(1);
+            if (to[0] != 7 || to[1] != 0xa5a5a5a5) __ldg(out + 1);
+            fibers::wait_for_copies(0);
+            if (to[1] != 8) __ldg(out + 1);
+        }
+        """,
+        "",
+    ),
+    "a copy that is not waited for": (
+        """
+        unsigned* to = reinterpret_cast<unsigned*>(shared_memory);
+        fibers::start_copy(to, 7u);
+        fibers::wait_for_copies(0);
+        if (to[0] != 7) __ldg(out + 1);
+        """,
+        "block 0: thread (0, 1, 0) reads outside every array",
     ),
     "a barrier is missing": (
         """

@@ -1,8 +1,10 @@
 """The kernels on a GPU (marker gpu); and without one, that gpu.py launches them as fiber.py does."""
 
+import contextlib
 import ctypes
 import sys
 from types import SimpleNamespace
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -12,6 +14,7 @@ from bitloom.golden.kernels.tiled.plan import KERNELS, Limits, plan
 from tests.errors import value_error
 
 from .cases import case, random_case
+from .test_network import by_numpy, network
 
 
 def usable(name):
@@ -60,6 +63,43 @@ class CudaError(Exception):
     pass
 
 
+class Stream(contextlib.nullcontext):
+    """A stream in which everything is done at once."""
+
+    def __init__(self, *, non_blocking):
+        super().__init__()
+        assert non_blocking
+
+    def synchronize(self):
+        pass
+
+
+class DeviceArray(np.ndarray):
+    """An array of the fake device, which counts what is copied there and back."""
+
+    copies: ClassVar[list[str]] = []
+
+    def set(self, values):
+        assert (self.shape, self.dtype) == (values.shape, values.dtype)
+        self.copies.append("upload")
+        self[:] = values
+
+    def get(self):
+        self.copies.append("download")
+        return np.array(self)
+
+
+def pool(name, grid, block, arguments):
+    """The pool's kernel by fibers."""
+    words, output, count, problem = arguments
+    message = ctypes.create_string_buffer(256)
+    library = fiber._library((4, 4), 0)
+    bits = {"unsigned int": 32, "unsigned long long": 64}[name.partition("<")[2][:-1]]
+    arrays = (words.ctypes.data, words.nbytes, output.ctypes.data)
+    library.binary_pool(bits, *arrays, count, problem.ctypes.data, block[0], grid[0], message)
+    assert message.value == b""
+
+
 def fake_cupy(capability="86", devices=1, launches=None):
     """What gpu.py uses of CuPy, on arrays of numpy and with fibers for threads."""
 
@@ -82,6 +122,9 @@ def fake_cupy(capability="86", devices=1, launches=None):
             launches.append(
                 SimpleNamespace(name=self.name, options=self.options, grid=grid, shared_mem=shared_mem, allowed=allowed)
             )
+            if self.name.startswith("binary_pool"):
+                pool(self.name, grid, block, arguments)
+                return
             *arrays, problem = arguments
             pointers = [a.ctypes.data if a.ndim else int(a) or None for a in arrays]
             sizes = [a.nbytes if a.ndim else 0 for a in arrays]
@@ -108,8 +151,10 @@ def fake_cupy(capability="86", devices=1, launches=None):
             assert message.value == b""
 
     return SimpleNamespace(
-        asarray=np.asarray, asnumpy=np.asarray, empty=np.empty, RawModule=RawModule,
+        asarray=np.asarray, asnumpy=np.asarray, RawModule=RawModule,
+        empty=lambda shape, dtype: np.empty(shape, dtype).view(DeviceArray),
         cuda=SimpleNamespace(
+            Stream=Stream,
             Device=lambda: SimpleNamespace(
                 compute_capability=capability, attributes={"MaxSharedMemoryPerBlockOptin": OPT_IN}
             ),
@@ -163,6 +208,36 @@ def test_a_kernel_is_compiled_once_and_asks_for_shared_memory_above_the_default(
     gpu.Prepared(how)
     assert gpu._compiled.cache_info().misses == 1
     assert [launch.allowed for launch in launches] == [OPT_IN] * 2
+
+
+@pytest.mark.parametrize("word_bits", [32, 64])
+def test_a_network_stays_on_the_device(device, monkeypatch, word_bits):
+    """One upload and one download, however many layers there are; a kernel for each; the next call uploads images."""
+    copies = []
+    monkeypatch.setattr(DeviceArray, "copies", copies)
+    launches = device(capability="86")
+    packed, words = network(word_bits)
+    prepared = gpu.PreparedNetwork(packed, words.shape)
+    for given in (words, words[::-1]):
+        copies.clear()
+        launches.clear()
+        np.testing.assert_array_equal(prepared(given), by_numpy(packed, given))
+        assert copies == ["upload", "download"]
+        names = [launch.name.partition("<")[0] for launch in launches]
+        assert names == ["binary_conv_mma", "binary_pool", "binary_conv_mma", "binary_conv_mma"]
+    message = f"network: prepared for an input of shape {words.shape}, got {words[:1].shape}"
+    with value_error(message):
+        prepared(words[:1])
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("name", KERNELS)
+@pytest.mark.parametrize("word_bits", [32, 64])
+def test_a_network_on_a_gpu(word_bits, name):
+    if not usable(name):
+        pytest.skip(f"this GPU does not run {name}")
+    packed, words = network(word_bits)
+    np.testing.assert_array_equal(gpu.run_network(packed, words, name), by_numpy(packed, words))
 
 
 def test_more_shared_memory_than_the_device_has(device):

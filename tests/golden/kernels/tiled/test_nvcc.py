@@ -7,11 +7,15 @@ import subprocess
 import pytest
 
 from bitloom.golden.kernels.tiled import kernel
+from bitloom.golden.kernels.tiled.gpu import POOL_REGISTERS
+from bitloom.golden.kernels.tiled.plan import KERNELS
 
+from . import ptx
 from .cases import plans
 
 pytestmark = pytest.mark.skipif(shutil.which("nvcc") is None, reason="needs nvcc, of the CUDA toolkit, on the PATH")
 
+DIVISION = r"\b(div|rem)\.[su]32"
 PARAMETERS = "const {word}*, const {word}*, const int*, unsigned*, int*, Problem"
 
 
@@ -47,6 +51,80 @@ def test_a_matrix_product_is_of_the_form_that_its_name_says(tmp_path, form):
     subprocess.run(["nvcc", "-std=c++17", "-arch=sm_80", "-ptx", str(source), "-o", str(out)], check=True)
     found = re.findall(r"mma\.sync\.aligned\.m16n8k256\.row\.col\.s32\.b1\.b1\.s32\.(\w+)\.popc", out.read_text())
     assert set(found) == {form}
+
+
+def assembly(folder, how, architecture=80):
+    """The PTX of a plan's kernel."""
+    source, out = instances(folder, [how]), folder / "out.ptx"
+    subprocess.run(["nvcc", "-std=c++17", f"-arch=sm_{architecture}", "-ptx", str(source), "-o", str(out)], check=True)
+    return out.read_text()
+
+
+def test_what_is_in_a_loop(tmp_path):
+    """The counting itself: a division in a loop, and one in front of it."""
+    source, out = tmp_path / "loop.cu", tmp_path / "loop.ptx"
+    source.write_text(
+        "__global__ void k(int* x, int a, int b) {\n"
+        "    a = a / b;\n"
+        "#pragma unroll 1\n"
+        "    for (int i = 0; i < a; i++) x[i] = x[i] % b;\n}\n"
+    )
+    subprocess.run(["nvcc", "-arch=sm_80", "-ptx", str(source), "-o", str(out)], check=True)
+    text = out.read_text()
+    assert ptx.count(DIVISION, text.splitlines()) == 2
+    assert ptx.count(DIVISION, ptx.in_loops(text)) == 1
+
+
+@pytest.mark.parametrize("architecture", [75, pytest.param(120, marks=pytest.mark.slow)])
+def test_the_pool_compiles(tmp_path, architecture):
+    """For both widths of words, with no more registers than gpu.py lets it have, and no division in its loop."""
+    for word in kernel.WORDS.values():
+        source, out = tmp_path / "pool.cu", tmp_path / "pool.ptx"
+        instance = f"template __global__ void binary_pool<{word}>(const {word}*, {word}*, int, Problem);"
+        source.write_text(f'#include "{kernel.SOURCE}"\n{instance}\n')
+        command = ["nvcc", "-std=c++17", f"-arch=sm_{architecture}", "-Werror", "all-warnings", str(source), "-o"]
+        subprocess.run([*command, str(out), "-ptx"], check=True)
+        assert ptx.count(DIVISION, ptx.in_loops(out.read_text())) == 0
+        done = subprocess.run([*command, str(tmp_path / "pool.cubin"), "-cubin", "-Xptxas", "-v"], check=True,
+                              capture_output=True, text=True)  # fmt: skip
+        (registers,) = re.findall(r"Used (\d+) registers", done.stderr)
+        assert int(registers) <= POOL_REGISTERS
+
+
+@pytest.mark.parametrize("size", [2, 3])
+@pytest.mark.parametrize("name", KERNELS)
+def test_no_division_is_in_a_loop(tmp_path, name, size):
+    """Of kernel sizes that the compiler knows (3) and doesn't know (2): addresses go on by addition."""
+    (how,) = plans([name], word_bits=[32], sizes=[size])
+    text = assembly(tmp_path, how)
+    assert ptx.count(DIVISION, ptx.in_loops(text)) == 0 < ptx.count(DIVISION, text.splitlines())
+
+
+def test_the_product_with_xor_counts_no_input(tmp_path):
+    """With AND the ones of four pieces are counted beside four products, and summed over lanes in the end."""
+    for name, counted, shuffles in (("mma-xor", 0, 0), ("mma-and", 1, 4)):
+        text = assembly(tmp_path, *plans([name], word_bits=[32]))
+        body = ptx.innermost(text, r"\bmma\.")
+        assert ptx.count(r"\bpopc\.b32", body) == counted * ptx.count(r"\bmma\.", body)
+        assert ptx.count(r"\bshfl", text.splitlines()) == shuffles
+
+
+def test_weights_are_read_once_for_all_chunks(tmp_path):
+    """A patch of 8 x 8 has 4 chunks: four times the products, but not four times the reads of shared memory."""
+    reads = {}
+    for patch in ((4, 4), (8, 8)):
+        body = ptx.innermost(assembly(tmp_path, *plans(["mma-xor"], [patch], word_bits=[32])), r"\bmma\.")
+        steps = ptx.count(r"\bmma\.", body) / (4 * patch[0] * patch[1] / 16)  # the compiler may unroll the loop
+        reads[patch] = ptx.count(r"ld\.shared", body) / steps
+    assert reads == {(4, 4): 2 + 8 + 4, (8, 8): 2 + 8 + 4 * 4}  # offsets, weights, windows
+
+
+@pytest.mark.parametrize(("architecture", "name"), [(75, "popc"), (80, "popc"), (90, "mma-and")])
+def test_copies_are_asynchronous_where_the_gpu_can(tmp_path, architecture, name):
+    text = assembly(tmp_path, *plans([name], word_bits=[64]), architecture)
+    copies = re.findall(r"cp\.async\.ca\.shared\.global \[%r\w+\], \[%rd\w+\], 8;", text)
+    assert bool(copies) == (architecture >= 80)
+    assert ("cp.async.wait_group 1;" in text) == (architecture >= 80)
 
 
 def mangled(how):

@@ -33,39 +33,48 @@ def test_places_are_all_tiles_column_fastest():
 def test_shared_memory_is_the_input_tile_and_the_weights():
     made = case(size=(20, 20), channels=64, out_channels=32)
     how = plan(made.layer, made.words)
-    assert how.shared_bytes == 2 * (18 * 18 + 9 * 33) * 4
+    assert how.shared_bytes == 2 * (18 * 18 + 9 * 40) * 4
     assert plan(made.layer, made.words, kernel="mma-and").shared_bytes == how.shared_bytes + 4 * (10 * 32 + 2 * 9)
+    assert plan(made.layer, made.words, kernel="mma-xor").shared_bytes == how.shared_bytes + 4 * 2 * 9
+    exact = replace(made.layer, pad="exact")
+    assert plan(exact, made.words, kernel="mma-xor").shared_bytes == how.shared_bytes + 4 * (10 * 32 + 2 * 9)
+    two = replace(how, stage_groups=1, buffers=2)
+    assert two.shared_bytes == how.shared_bytes
+    assert replace(two, kernel="mma-xor").shared_bytes == how.shared_bytes + 4 * 9
     wide = case(size=(20, 20), channels=64, out_channels=32, word_bits=64)
-    assert plan(wide.layer, wide.words).shared_bytes == (18 * 18 + 9 * 33) * 8
+    assert plan(wide.layer, wide.words).shared_bytes == (18 * 18 + 9 * 36) * 8
 
 
-@pytest.mark.parametrize("kernel", ["popc", "mma-xor"])
-def test_stages_as_many_groups_as_fit(kernel):
-    made = case(size=(5, 5), channels=128)
-    one = plan(made.layer, made.words, kernel=kernel, limits=Limits(shared_bytes=4000))
-    assert one.stage_groups == 1
-    for groups in (2, 3, 4):
-        enough = replace(one, limits=Limits(), stage_groups=groups).shared_bytes
-        for limit, staged in ((enough - 1, groups - 1), (enough, groups)):
+@pytest.mark.parametrize("kernel", ["popc", "mma-xor", "mma-and"])
+def test_stages_all_groups_or_two_buffers_of_as_many_as_fit(kernel):
+    """Five groups: all, or two and two, or one and one, or one alone where there is no room for a second buffer."""
+    made = case(size=(5, 5), channels=160)
+    least = plan(made.layer, made.words, kernel=kernel, limits=Limits(shared_bytes=4100))
+    assert (least.stage_groups, least.buffers) == (1, 1)
+    for expected, below in (((1, 2), (1, 1)), ((2, 2), (1, 2)), ((5, 1), (2, 2))):
+        groups, buffers = expected
+        enough = replace(least, limits=Limits(), stage_groups=groups, buffers=buffers).shared_bytes
+        for limit, found in ((enough - 1, below), (enough, expected)):
             how = plan(made.layer, made.words, kernel=kernel, limits=Limits(shared_bytes=limit))
-            assert how.stage_groups == staged
-    assert plan(made.layer, made.words, kernel=kernel, limits=Limits(shared_bytes=1 << 20)).stage_groups == 4
+            assert (how.stage_groups, how.buffers) == found
+    how = plan(made.layer, made.words, kernel=kernel, limits=Limits(shared_bytes=1 << 20))
+    assert (how.stage_groups, how.buffers) == (5, 1)
 
 
 def test_registers_of_sums_and_matrix_products():
     made = case()
-    assert plan(made.layer, made.words).thread_registers == 2 * 16 + 72
-    assert plan(made.layer, made.words, block=(32, 2, 2), patch=(5, 5)).thread_registers == 2 * 25 + 72
+    assert plan(made.layer, made.words).thread_registers == 2 * 16 + 88
+    assert plan(made.layer, made.words, block=(32, 2, 2), patch=(5, 5)).thread_registers == 2 * 25 + 88
     assert (
-        plan(made.layer, made.words, block=(32, 2, 2), patch=(5, 5), kernel="mma-xor").thread_registers == 2 * 32 + 72
+        plan(made.layer, made.words, block=(32, 2, 2), patch=(5, 5), kernel="mma-xor").thread_registers == 2 * 32 + 88
     )
 
 
 def test_limits_may_be_met_exactly():
     made = case()
-    for limits in (Limits(threads=512, thread_registers=104), Limits(registers=104 * 512)):
+    for limits in (Limits(threads=512, thread_registers=120), Limits(registers=120 * 512)):
         how = plan(made.layer, made.words, limits=limits)
-        assert how.thread_registers == how.register_limit == 104
+        assert how.thread_registers == how.register_limit == 120
     many = Limits(registers=1 << 20)
     assert plan(made.layer, made.words, block=(64, 4, 4), patch=(1, 1), limits=many).threads == 1024
     many = Limits(threads=2048, registers=1 << 20)
@@ -92,16 +101,16 @@ def test_impossible_tiles():
         ({"kernel": "xor"}, "conv: kernel must be one of popc, mma-xor, mma-and, got 'xor'"),
         (
             {"patch": (8, 8)},
-            "conv: a patch of (8, 8) needs 200 registers a thread, 512 threads have 128 each",
+            "conv: a patch of (8, 8) needs 216 registers a thread, 512 threads have 128 each",
         ),
         (
             {"block": (32, 1, 1), "patch": (16, 16)},
-            "conv: a patch of (16, 16) needs 584 registers a thread, 32 threads have 255 each",
+            "conv: a patch of (16, 16) needs 600 registers a thread, 32 threads have 255 each",
         ),
         (
-            {"limits": Limits(shared_bytes=2483)},
-            "conv: a block of (32, 4, 4) with patches of (4, 4) and 1 word groups needs 2484 bytes of shared memory, "
-            "the limit is 2483",
+            {"limits": Limits(shared_bytes=2735)},
+            "conv: a block of (32, 4, 4) with patches of (4, 4) and 1 x 1 word groups needs 2736 bytes of shared "
+            "memory, the limit is 2735",
         ),
     ):
         with value_error(message):
@@ -111,6 +120,8 @@ def test_impossible_tiles():
         replace(how, stage_groups=3)
     with value_error("conv: stage_groups must be 1..2, got 1.0"):
         replace(how, stage_groups=1.0)
+    with value_error("conv: buffers must be 1 or 2, got 3"):
+        replace(how, buffers=3)
     with value_error("conv: blocks must be < 2^31, got 2147483648"):
         replace(how, images=1 << 30)
     with value_error("limits: shared_bytes must be an integer >= 1, got nan"):

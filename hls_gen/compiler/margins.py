@@ -13,8 +13,9 @@ from bitloom.hls_gen.design.widths import ACC_BITS, ADD_BIAS_BITS, ADD_FACTOR_BI
 
 MULTIPLIERS = (0, 16, MULTIPLIER_BITS)
 """Widths of multipliers: there are none, as `scale_to_multiplier` makes them by default, and at most."""
-FACTOR_MARGIN = 2
-"""Bits of an addition's factors beyond those that a network needs."""
+FACTOR_MARGIN = {False: 2, True: 1}
+"""Bits of an addition's factors beyond those that a network needs: where DSP blocks multiply, and where LUTs do, since
+every bit takes some of them."""
 PLAIN = 2
 """Bits of the factors of an addition of maps that count alike: 1 or -1. Training makes such ones, whatever weights it
 finds."""
@@ -30,7 +31,7 @@ def roomy_multiplier_bits(bits: int) -> int:
     return next(width for width in MULTIPLIERS if bits <= width)
 
 
-def roomy_add_widths(factor_bits: int, bias_bits: int, value_bits: int) -> dict[str, int]:
+def roomy_add_widths(factor_bits: int, bias_bits: int, value_bits: int, *, in_luts: bool) -> dict[str, int]:
     """Widths of a design's additions.
 
     Parameters
@@ -39,6 +40,8 @@ def roomy_add_widths(factor_bits: int, bias_bits: int, value_bits: int) -> dict[
         Of the network's factors and biases.
     value_bits
         Of the values that are added.
+    in_luts
+        Whether LUTs multiply.
 
     Returns
     -------
@@ -47,5 +50,5 @@ def roomy_add_widths(factor_bits: int, bias_bits: int, value_bits: int) -> dict[
     """
     if factor_bits <= PLAIN and bias_bits <= PLAIN:
         return {"add_factor_bits": factor_bits, "add_bias_bits": bias_bits}
-    factor = min(factor_bits + FACTOR_MARGIN, ADD_FACTOR_BITS)
+    factor = min(factor_bits + FACTOR_MARGIN[in_luts], ADD_FACTOR_BITS)
     return {"add_factor_bits": factor, "add_bias_bits": min(max(bias_bits, value_bits + factor), ADD_BIAS_BITS)}

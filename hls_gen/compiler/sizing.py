@@ -189,7 +189,8 @@ def _fit(folding: Npu, own: Sequence[NpuPlan], streamed: Sequence[dict[str, int]
     if npu.requantises:
         wider["multiplier_bits"] = roomy_multiplier_bits(npu.multiplier_bits)
     if npu.skip_words:
-        wider |= roomy_add_widths(npu.add_factor_bits, npu.add_bias_bits, npu.value_bits)
+        in_luts = "addition" in npu.lut_products
+        wider |= roomy_add_widths(npu.add_factor_bits, npu.add_bias_bits, npu.value_bits, in_luts=in_luts)
     return replace(npu, stream_weights=bool(streamed), **wider)
 
 

@@ -192,16 +192,14 @@ def build(
     manifest = Manifest.from_dict(made.manifest, design.name)
     block_design = BlockDesign.from_manifest(made.manifest, target)
     overlay, names = simulation_overlay_files(made.manifest, made.text, target), [m.network.name for m in models]
-    programs = compiled(models, manifest, choices, origin.hosts)
-    compiled_files = {f"{name}.program.npz": program.to_bytes() for name, program in programs.items()}
-    hosts = {host_file.name_of(name): host_file.to_bytes(host) for name, host in origin.hosts.items()}
+    programs, hosts = _compiled(models, manifest, choices, origin.hosts)
     kept = {f"{m.network.name}.model.npz": file.to_bytes(m) for m in models}
-    files = {**_modules(made.modules, synthesis), **overlay, **compiled_files, **kept, **hosts}
+    files = {**_modules(made.modules, synthesis), **overlay, **programs, **kept, **hosts}
     if target.board:
-        sources = source_files(block_design, made.manifest, synthesis, compiled_files)
+        sources = source_files(block_design, made.manifest, synthesis, programs)
         files |= {f"{SOURCES}/{path}": data for path, data in sources.items()}
     done = Build(
-        folder, design, manifest.digest, folder / list(overlay)[-1], _named(folder, names, compiled_files),
+        folder, design, manifest.digest, folder / list(overlay)[-1], _named(folder, names, programs),
         _named(folder, names, kept), choices.map_order, choices.dataflow, tuple(origin.command),
         folder / SOURCES if target.board else None, chunk=choices.chunk,
     )  # fmt: skip
@@ -213,6 +211,17 @@ def _generated(design: Design, target: Target) -> Verilog:
     """A design's Verilog; a step of its own."""
     with step(f"generating Verilog for {target}"):
         return generate(design, target=target)
+
+
+def _compiled(
+    models: Sequence[Model], manifest: Manifest, choices: CompileChoices, hosts: Mapping[str, Host]
+) -> tuple[dict[str, bytes], dict[str, bytes]]:
+    """Files of the networks' programs, and of what the host does around them."""
+    programs = compiled(models, manifest, choices, hosts)
+    return (
+        {f"{name}.program.npz": program.to_bytes() for name, program in programs.items()},
+        {host_file.name_of(name): host_file.to_bytes(host) for name, host in hosts.items()},
+    )
 
 
 def load(folder: Path | str) -> Build:

@@ -32,11 +32,11 @@ ENDING = ".program.npz"
 @json_option
 @one_line_errors
 def compile_command(given: tuple[str, ...], folder: Path, out: Path | None, as_json: bool, **changes: Any) -> None:
-    """Compile NETWORK for the hardware in BUILD: a name of ours (digits-cnn) or a model file (.npz).
+    """Compile networks for the hardware of a build.
 
-    Its program, NETWORK.program.npz, runs on the bitstream that is there. A network with the layers of one of the
-    build's, trained anew, fits; of any other one is said what doesn't. Without
-    options it is compiled as the build's networks were.
+    NETWORK is a name of ours (digits-cnn) or a model file (.npz). Its program, NETWORK.program.npz, runs on the
+    bitstream that is there. A network with the layers of one of the build's, trained anew, fits; of any other one is
+    said what doesn't. Without options it is compiled as the build's networks were.
     """
     made, models = loaded(folder), [networks.find(text) for text in given]
     files = _files(made, given, out)

@@ -52,8 +52,9 @@ def npu_depths(layers: Sequence[LayerDemand], own: Own, npu: Npu, *, streamed: b
     found |= {key: max(LEAST.get(key, 2), sum(d.get(key, 0) for d in each)) for key in TOGETHER}
     found["acc_bits"] = max(found["acc_bits"], npu.pool_sum_bits if npu.depthwise else 0)
     if npu.skip_words:
-        value_bits = found["skip_bits"] or npu.feature_bits
-        found |= roomy_add_widths(found["add_factor_bits"], found["add_bias_bits"], value_bits)
+        factors, bias, values = (found[key] for key in ("add_factor_bits", "add_bias_bits", "skip_bits"))
+        in_luts = "addition" in npu.lut_products
+        found |= roomy_add_widths(factors, bias, values or npu.feature_bits, in_luts=in_luts)
         found |= {"skip_words": max(2, _waiting(layers, own, npu, "taker") + 1), "aheads": max(2, found["aheads"])}
     if "loop" in npu.inlets:
         found["map_words"] = max(2, _waiting(layers, own, npu, "reader"))

@@ -138,8 +138,12 @@ def test_ranges() -> None:
 
 def test_widths() -> None:
     assert [roomy_multiplier_bits(bits) for bits in (0, 1, 2, 16, 17, 31)] == [0, 16, 16, 16, 31, 31]
-    assert roomy_add_widths(2, 2, 8) == {"add_factor_bits": 2, "add_bias_bits": 2}  # maps count alike
-    assert roomy_add_widths(2, 9, 8) == {"add_factor_bits": 4, "add_bias_bits": 12}
-    assert roomy_add_widths(19, 30, 9) == {"add_factor_bits": 21, "add_bias_bits": 30}
-    assert roomy_add_widths(24, 25, 9) == {"add_factor_bits": 25, "add_bias_bits": 34}
-    assert roomy_add_widths(25, 40, 18) == {"add_factor_bits": 25, "add_bias_bits": 40}
+    assert [added(*bits) for bits in ((2, 2, 8), (2, 9, 8), (19, 30, 9), (24, 25, 9), (25, 40, 18))] == [
+        (2, 2), (4, 12), (21, 30), (25, 34), (25, 40)  # in the first one maps count alike
+    ]  # fmt: skip
+    assert [added(*bits, in_luts=True) for bits in ((2, 2, 8), (19, 25, 9))] == [(2, 2), (20, 29)]
+
+
+def added(*bits: int, in_luts: bool = False) -> tuple[int, ...]:
+    """Bits of factors and of a bias."""
+    return tuple(roomy_add_widths(*bits, in_luts=in_luts).values())

@@ -242,8 +242,8 @@ def lower_integer(model: Model, feature_bits: int, weight_bits: int, lanes: int 
 
 
 def check_engines(network: Network, engines: Sequence[str]) -> None:
-    """Check that weighted layers, which come in the order of computing, are computed by these engines by default. Copies
-    of maps, which the network doesn't have, are computed by the engine that they are for.
+    """Check that weighted layers, which come in the order of computing, are computed by these engines by default.
+    Copies of maps, which the network doesn't have, are computed by the engine that they are for.
 
     Raises
     ------

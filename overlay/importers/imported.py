@@ -12,6 +12,7 @@ import numpy as np
 from bitloom.golden.encoding import Encoding
 from bitloom.golden.file import model_digest
 from bitloom.golden.host.host import Host
+from bitloom.golden.layers.conv import Weighted
 from bitloom.golden.names import NAME_LENGTH, shown
 from bitloom.golden.network import Model
 from bitloom.hls_gen.compiler.lowering import check_engines
@@ -21,6 +22,7 @@ from .canonical import canonical
 from .choose import EngineChoice, choices
 from .cut import cut, quantises_input
 from .emit import Emitted, emit
+from .errors import ImportRefused
 from .host import links
 from .joined import join
 from .onnx_file import read_onnx
@@ -144,7 +146,12 @@ def parse_input(text: str) -> InputSpec:
 
 
 def import_file(
-    path: str | os.PathLike[str], *, spec: InputSpec | None = None, engine: str = "auto", name: str = ""
+    path: str | os.PathLike[str],
+    *,
+    spec: InputSpec | None = None,
+    engine: str = "auto",
+    name: str = "",
+    real_weights: bool = False,
 ) -> Imported:
     """Import a file.
 
@@ -158,6 +165,8 @@ def import_file(
         See `choose`.
     name : str
         Of the network; by default made of the file's name.
+    real_weights : bool
+        Whether layers take the signs of the file's real weights themselves, where it takes these signs.
 
     Returns
     -------
@@ -173,7 +182,8 @@ def import_file(
         If something in it can't be imported: a line for each such thing.
     """
     source = read_tflite(path) if _is_tflite(path) else read_onnx(path)
-    return import_graph(source, spec=spec, engine=engine, name=name or network_name(path))
+    name = name or network_name(path)
+    return import_graph(source, spec=spec, engine=engine, name=name, real_weights=real_weights)
 
 
 def _is_tflite(path: str | os.PathLike[str]) -> bool:
@@ -184,10 +194,14 @@ def _is_tflite(path: str | os.PathLike[str]) -> bool:
         return is_tflite(file.read(8))
 
 
-def import_graph(source: SourceGraph, *, spec: InputSpec | None = None, engine: str = "auto", name: str) -> Imported:
+def import_graph(
+    source: SourceGraph, *, spec: InputSpec | None = None, engine: str = "auto", name: str, real_weights: bool = False
+) -> Imported:
     """Import a source graph: see `import_file`."""
     operations = canonical(source)
     if not is_chain(operations):
+        if real_weights:
+            raise ImportRefused(["real weights are kept in chains of layers, got maps that several layers read"])
         graph = join(operations, _source(source, spec, operations), engine, name)
         whole = _imported(source, operations, graph.cut, graph.choice, graph.emitted)
         return replace(
@@ -195,7 +209,22 @@ def import_graph(source: SourceGraph, *, spec: InputSpec | None = None, engine: 
         )
     made = cut(operations, _source(source, spec, operations))
     choice, emitted = _built(made, choices(made, engine), name)
+    if real_weights:
+        emitted = _with_real_weights(emitted)
     return _imported(source, operations, made, choice, emitted)
+
+
+def _with_real_weights(emitted: Emitted) -> Emitted:
+    """The model, its layers taking the signs of the file's real weights; ImportRefused if the file has none."""
+    network, real = emitted.model.network, emitted.real
+    if not real:
+        raise ImportRefused(["real weights must be made binary by BipolarQuant or Sign, got no such weights"])
+    layers = tuple(
+        replace(one, real_weights=True) if isinstance(one, Weighted) and one.name in real else one
+        for one in network.layers
+    )
+    arrays = {**emitted.model.arrays, **{name: {"weight": values} for name, values in real.items()}}
+    return replace(emitted, model=Model(replace(network, layers=layers), arrays))
 
 
 def _built(made: Cut, tried: Sequence[EngineChoice], name: str) -> tuple[EngineChoice, Emitted]:

@@ -4,7 +4,8 @@ Members, stored without compression, in this order:
 
 * ``bitloom.json``: {"format": "bitloom model", "version": 1, "digest": "...", "network": Network.to_dict()}
 * ``<layer>.<array>.npy`` for each array, in the order of the layers: npy format 1.0, row-major, in the smallest
-  little-endian integer dtype that holds its values.
+  little-endian integer dtype that holds its values; real weights that are no integers as ``<f4`` where these hold
+  them exactly, else as ``<f8``.
 
 The same model gives the same bytes, on every machine and with every version of numpy and zlib: therefore there is no
 compression, no date, and the npy headers are written here (numpy's own padding changed with 1.23). The digest
@@ -35,7 +36,9 @@ FORMAT = "bitloom model"
 VERSION = 1
 HEADER = "bitloom.json"
 DTYPES = tuple(np.dtype(t) for t in ("|i1", "|u1", "<i2", "<u2", "<i4", "<u4", "<i8", "<u8"))
-"""Dtypes of stored arrays, in the order in which they are tried."""
+"""Dtypes of stored arrays of integers, in the order in which they are tried."""
+REAL_DTYPES = tuple(np.dtype(t) for t in ("<f4", "<f8"))
+"""The same of arrays of real numbers."""
 
 
 def model_digest(model: Model) -> str:
@@ -158,14 +161,14 @@ def _header(text: bytes) -> dict[str, Any]:
 
 def _array(name: str, shape: tuple[int, ...], data: bytes) -> Array:
     """The array in an npy member, which must be one that `save` writes, of this shape."""
-    for dtype in DTYPES:
+    for dtype in (*DTYPES, *REAL_DTYPES):
         head = _npy_header(dtype, shape)
         if data.startswith(head):
             size, needed = len(data) - len(head), dtype.itemsize * math.prod(shape)
             if size != needed:
                 raise ValueError(f"{name}: an array of shape {shape} needs {needed} bytes, got {size}")
             return np.frombuffer(data, dtype, offset=len(head)).reshape(shape)
-    raise ValueError(f"{name}: must be an npy array of integers of shape {shape}, got header {data[:128]!r}")
+    raise ValueError(f"{name}: must be an npy array of numbers of shape {shape}, got header {data[:128]!r}")
 
 
 def _stored_arrays(model: Model) -> Iterator[tuple[str, Array]]:
@@ -173,9 +176,16 @@ def _stored_arrays(model: Model) -> Iterator[tuple[str, Array]]:
     for layer in model.network.layers:
         for key in sorted(layer.array_shapes_of(model.network.sources(layer))):
             array = model.arrays[layer.name][key]
-            low, high = (int(array.min()), int(array.max())) if array.size else (0, 0)
-            dtype = next(d for d in DTYPES if np.iinfo(d).min <= low and high <= np.iinfo(d).max)
-            yield f"{layer.name}.{key}", np.ascontiguousarray(array.astype(dtype))
+            yield f"{layer.name}.{key}", np.ascontiguousarray(array.astype(_stored_dtype(array)))
+
+
+def _stored_dtype(array: Array) -> "np.dtype[Any]":
+    """The smallest dtype in which an array is stored that holds its values."""
+    if array.dtype.kind == "f" and not ((array == np.rint(array)) & (np.abs(array) < 2.0**63)).all():
+        with np.errstate(over="ignore", under="ignore"):
+            return next(d for d in REAL_DTYPES if (array.astype(d) == array).all())
+    low, high = (int(array.min()), int(array.max())) if array.size else (0, 0)
+    return next(d for d in DTYPES if np.iinfo(d).min <= low and high <= np.iinfo(d).max)
 
 
 def _npy(array: Array) -> bytes:

@@ -9,7 +9,7 @@ import numpy as np
 from bitloom.golden.layers.add import Add
 from bitloom.golden.layers.affine import Affine
 from bitloom.golden.layers.concat import Concat
-from bitloom.golden.layers.conv import Conv
+from bitloom.golden.layers.conv import Conv, Weighted
 from bitloom.golden.layers.dense import Dense
 from bitloom.golden.layers.depthwise import DepthwiseConv
 from bitloom.golden.layers.grouped import GroupedConv
@@ -172,7 +172,7 @@ class Model:
     ----------
     network : Network
     arrays : mapping of str to mapping of str to array
-        ``arrays[layer name][array name]``, integers.
+        ``arrays[layer name][array name]``, integers; real numbers where a layer has ``real_weights``.
 
     Raises
     ------
@@ -190,6 +190,11 @@ class Model:
                 raise ValueError(f"{self.network.name}: arrays must belong to a layer, got {name!r}")
         for layer in self.network.layers:
             layer.check_arrays_of(self.arrays.get(layer.name, {}), self.network.sources(layer))
+
+    def weights(self, name: str) -> Array:
+        """The weights that count of the conv or dense layer of that name, int64: of real numbers their signs."""
+        layer = next(layer for layer in self.network.layers if layer.name == name and isinstance(layer, Weighted))
+        return layer.weights(self.arrays[name])
 
     def check_images(self, images: Array) -> None:
         """Raise ValueError unless ``images`` are (N, H, W, C) integers of the input map's size and encoding."""

@@ -132,6 +132,9 @@ def _forward(layer: Layer, network: Network, arrays: Arrays) -> Forward:
     """The layer of ``network`` in the fastest way; by its definition where there is none."""
     sources, target = network.sources(layer), network.maps[layer.name]
     source = sources[0]
+    if isinstance(layer, Weighted) and layer.real_weights:
+        arrays = {"weight": layer.weights(arrays)}
+        layer = replace(layer, real_weights=False)
     if isinstance(layer, GroupedConv):
         zeros = {"weight": ungrouped_weights(arrays["weight"], source.channels)}
         return _weighted(as_plain(layer), source, target, zeros)

@@ -46,17 +46,26 @@ class Weighted(OneInput):
     word_channels : int
         Channels of a word, >= 1: word i of a tap are those from i * word_channels on, the last one what is left. 0
         unless accumulate is "or_words".
+    real_weights : bool
+        Whether the array ``weight`` holds real numbers, finite ones of any dtype, of which the layer takes the signs:
+        a number z is the weight +1 where z >= 0, 0 and -0 among them, and -1 where z < 0. The encoding ``weight`` must
+        be bipolar then. `weights` gives the weights that count.
     """
 
     out_channels: int
     weight: Encoding = BIPOLAR
     accumulate: str = field(default="popcount", metadata={"written_if_set": True})  # came after the first files
     word_channels: int = field(default=0, metadata={"written_if_set": True})
+    real_weights: bool = field(default=False, metadata={"written_if_set": True})
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if type(self.out_channels) is not int or self.out_channels < 1:
             raise ValueError(f"{self.name}: out_channels must be an integer >= 1, got {self.out_channels!r}")
+        if type(self.real_weights) is not bool:
+            raise ValueError(f"{self.name}: real_weights must be True or False, got {self.real_weights!r}")
+        if self.real_weights and self.weight != BIPOLAR:
+            raise ValueError(f"{self.name}: real_weights need weights of {BIPOLAR}, got {self.weight}")
         if self.accumulate not in ACCUMULATIONS:
             rule = f"must be one of {', '.join(ACCUMULATIONS)}"
             raise ValueError(f"{self.name}: accumulate {rule}, got {self.accumulate!r}")
@@ -117,12 +126,25 @@ class Weighted(OneInput):
         return {"weight": (self.out_channels, *self.window(source).kernel, source.channels)}
 
     def check_arrays(self, arrays: Mapping[str, Array], source: Map) -> None:
-        super().check_arrays(arrays, source)
-        self.weight.check(f"{self.name}.weight", arrays["weight"])
+        given = arrays.get("weight")
+        if self.real_weights and given is not None and given.dtype in (np.float16, np.float32, np.float64):
+            super().check_arrays({**arrays, "weight": np.zeros(given.shape, np.int8)}, source)
+        else:
+            super().check_arrays(arrays, source)
+        if not self.real_weights:
+            self.weight.check(f"{self.name}.weight", arrays["weight"])
+        elif not np.isfinite(arrays["weight"]).all():
+            wrong = arrays["weight"][~np.isfinite(arrays["weight"])][0]
+            raise ValueError(f"{self.name}.weight: real numbers must be finite, got {wrong}")
+
+    def weights(self, arrays: Mapping[str, Array]) -> Array:
+        """The weights that count, int64, in the shape of the array: the array's values, or their signs."""
+        given = arrays["weight"]
+        return np.where(given >= 0, 1, -1) if self.real_weights else given.astype(np.int64)
 
     def forward(self, x: Array, arrays: Mapping[str, Array], source: Map) -> Array:
         target = self.output(source)
-        weight = arrays["weight"].astype(np.int64).reshape(self.out_channels, -1, source.channels)  # (O, taps, C)
+        weight = self.weights(arrays).reshape(self.out_channels, -1, source.channels)  # (O, taps, C)
         flat = x.reshape(len(x), source.positions, source.channels)  # (N, H*W, C)
         padded = np.concatenate([flat, np.zeros_like(flat[:, :1])], axis=1)  # position -1: a tap that adds 0
         positions = self.window(source).positions(source.height, source.width)  # (outputs, taps)

@@ -44,7 +44,7 @@ class DepthwiseConv(Conv):
 
     def forward(self, x: Array, arrays: Mapping[str, Array], source: Map) -> Array:
         target = self.output(source)
-        weight = arrays["weight"].astype(np.int64).reshape(self.out_channels, -1)  # (C, taps)
+        weight = self.weights(arrays).reshape(self.out_channels, -1)  # (C, taps)
         flat = x.reshape(len(x), source.positions, source.channels)  # (N, H*W, C)
         padded = np.concatenate([flat, np.zeros_like(flat[:, :1])], axis=1)  # position -1: a tap that adds 0
         positions = self.window(source).positions(source.height, source.width)  # (outputs, taps)
@@ -71,7 +71,8 @@ def as_plain(layer: Conv) -> Conv:
     """The depthwise or grouped convolution as a plain one, with zeros for other channels (`plain_weights`,
     `grouped.ungrouped_weights`); there 0 is a weight too."""
     weight = TERNARY if layer.weight == BIPOLAR else layer.weight
-    return Conv(**{**{one.name: getattr(layer, one.name) for one in fields(Conv)}, "weight": weight})
+    plain = {"weight": weight, "real_weights": False}
+    return Conv(**{**{one.name: getattr(layer, one.name) for one in fields(Conv)}, **plain})
 
 
 def own_weights(weight: Array) -> Array:

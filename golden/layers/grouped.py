@@ -61,7 +61,7 @@ class GroupedConv(Conv):
         padded = np.concatenate([flat, np.zeros_like(flat[:, :1])], axis=1)  # position -1: a tap that adds 0
         positions = self.window(source).positions(source.height, source.width)  # (outputs, taps)
         channels = source.channels // self.groups
-        weight = arrays["weight"].astype(np.int64).reshape(self.groups, -1, positions.shape[1], channels)
+        weight = self.weights(arrays).reshape(self.groups, -1, positions.shape[1], channels)
         features = np.split(padded, self.groups, axis=2)  # (N, H*W + 1, channels) each
         sums = [signed_sum(own, positions, kernels) for own, kernels in zip(features, weight)]
         return np.concatenate(sums, axis=2).reshape(len(x), *target.shape)

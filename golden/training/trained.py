@@ -1,11 +1,11 @@
 """What training makes, and how it becomes a model of integers."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from bitloom.golden.encoding import Array
+from bitloom.golden.encoding import BIPOLAR, Array
 from bitloom.golden.graph import INPUT, final, walk
 from bitloom.golden.layers.batch_norm import BatchNorm
 from bitloom.golden.layers.conv import Weighted
@@ -49,9 +49,15 @@ class Trained:
         x = final(made for _, made in walk(self.network.reads, flat(images), compute))
         return x.reshape(len(x), *self.network.output.shape)
 
-    def model(self) -> Model:
+    def model(self, *, real_weights: bool = False) -> Model:
         """The network in integers: the same function where it has thresholds, and nearly the same where it requantises
-        (`bitloom.golden.training.activation.RequantiseBlock`)."""
+        (`bitloom.golden.training.activation.RequantiseBlock`).
+
+        Parameters
+        ----------
+        real_weights : bool
+            Whether layers with weights of 1 bit have the real numbers that were trained, of which they take the signs.
+        """
         arrays: dict[str, dict[str, Array]] = {}
         reach = {INPUT: (self.network.input.encoding.low, self.network.input.encoding.high)}
         blocks = BlockGraph(self.network, 1).blocks
@@ -59,8 +65,9 @@ class Trained:
             b, before = blocks[layer.name], reach[self.network.reads[layer.name][0]]
             ends = b.target.encoding.low, b.target.encoding.high
             if isinstance(layer, Weighted):
-                weight = quantised(layer.weight, self.params[layer.name]["weight"])
-                arrays[layer.name] = {"weight": weight.astype(np.int64)}
+                real = self.params[layer.name]["weight"]
+                kept = real_weights and layer.weight == BIPOLAR
+                arrays[layer.name] = {"weight": real if kept else quantised(layer.weight, real).astype(np.int64)}
                 ends = layer.accumulator_range(b.source)
             elif isinstance(b, NormBlock):
                 arrays[layer.name] = b.fold(self.norms[layer.name], *before)
@@ -69,7 +76,16 @@ class Trained:
             else:  # a pool, whose values are some of those that it reads, or between them
                 ends = before
             reach[layer.name] = ends
-        return Model(self.network, arrays)
+        return Model(with_real_weights(self.network) if real_weights else self.network, arrays)
+
+
+def with_real_weights(network: Network) -> Network:
+    """The network, its layers with weights of 1 bit being those that take the signs of real numbers."""
+    layers = tuple(
+        replace(layer, real_weights=True) if isinstance(layer, Weighted) and layer.weight == BIPOLAR else layer
+        for layer in network.layers
+    )
+    return replace(network, layers=layers)
 
 
 def norms_of(

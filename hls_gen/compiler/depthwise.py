@@ -95,7 +95,7 @@ class Depthwise:
 
 def plain_of(model: Model, part: Part) -> Array:
     """Weights (O, rows, columns, C) of a part's layer, with zeros for channels that a kernel doesn't read."""
-    weight: Array = model.arrays[part.name]["weight"].astype(np.int64)
+    weight = model.weights(part.name)
     return ungrouped_weights(weight, part.source.channels) if weight.shape[3] < part.source.channels else weight
 
 

@@ -12,6 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from bitloom.golden.encoding import Array
 from bitloom.golden.graph import INPUT
 from bitloom.golden.window import Window
 from bitloom.hls_gen.design.npu import Npu
@@ -47,11 +48,10 @@ def joined_taps(lowered: Lowered, npu: Npu) -> Lowered | None:
     if isinstance(first, BinaryLayer):
         if npu.lanes_per_weight > 1 or (lowered.input_bits and not npu.planes) or first.word_channels:
             return None
-        weight, visits = first.weight, first.visits
-        by_visit = weight.reshape(len(weight), -1, visits, *weight.shape[2:]).swapaxes(1, 2)
         made: BinaryLayer | IntegerLayer = replace(
             first,
-            weight=by_visit.reshape(len(weight), visits, -1, weight.shape[3]),
+            weight=_by_visit(first.weight, first.visits),
+            magnitude=None if first.magnitude is None else _by_visit(first.magnitude, first.visits),
             tap_offset=first.tap_offset * first.window.taps,
         )
     else:
@@ -59,6 +59,12 @@ def joined_taps(lowered: Lowered, npu: Npu) -> Lowered | None:
     height, width = first.window.output_size(first.height, first.width)
     made = replace(made, height=height, width=width, window=Window(kernel=(1, 1)))
     return replace(lowered, layers=(made, *lowered.layers[1:]), joined=first.window)
+
+
+def _by_visit(weight: Array, visits: int) -> Array:
+    """(O, taps * visits, channels, planes) -> (O, visits, taps * channels, planes)."""
+    by_visit = weight.reshape(len(weight), -1, visits, *weight.shape[2:]).swapaxes(1, 2)
+    return by_visit.reshape(len(weight), visits, -1, weight.shape[3])
 
 
 def formed_windows(lowered: Lowered, orders: Schedule, npu: Npu) -> FormedWindows | None:

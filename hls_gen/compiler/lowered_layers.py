@@ -80,6 +80,9 @@ class BinaryLayer:
         as they are.
     addition : Addition or None
         Of another map to these integers; None where there is none.
+    magnitude : uint8 array or None
+        Of a layer with real weights, in the shape of ``weight``: what a binariser of kernels is given beside the signs
+        (hls_gen/compiler/fixed_kernels.py); nothing is computed with it. None: 1 and 0, as the weights are.
     """
 
     name: str
@@ -100,6 +103,12 @@ class BinaryLayer:
     joins: str | None = None
     scale: "Scale | None" = None
     addition: "Addition | None" = None
+    magnitude: Array | None = None
+
+    @property
+    def magnitudes(self) -> Array:
+        """Those of all weights."""
+        return self.weight if self.magnitude is None else self.magnitude
 
     @property
     def out_channels(self) -> int:

@@ -29,6 +29,7 @@ from bitloom.golden.network import Model
 
 from . import signs
 from .depthwise import plain_of
+from .fixed_kernels import fixed_point, magnitudes
 from .lowered_layers import BinaryLayer
 from .parts import Part
 from .pools import thresholds_of
@@ -190,8 +191,18 @@ def binary_layer(model: Model, part: Part, inverted: Array, planes: int) -> tupl
         word_channels=layer.word_channels,
         scale=None if rule is None else rule.scale,
         addition=None if rule is None else rule.addition,
+        magnitude=_magnitude(model, part, planes) if layer.real_weights else None,
     )
     return made, complement
+
+
+def _magnitude(model: Model, part: Part, planes: int) -> Array:
+    """(O, taps, channels, planes) magnitudes of real weights, in the lanes of these."""
+    given = magnitudes(fixed_point(model.arrays[part.name]["weight"]))
+    plain = given.reshape(len(given), -1, part.source.channels)
+    if planes:
+        return np.repeat(plain[..., None], planes + 1, axis=3)
+    return np.repeat(plain, part.source.encoding.bits, axis=2)[..., None]
 
 
 def _rising(model: Model, part: Part) -> tuple[Array, Array | None, Array]:

@@ -11,6 +11,7 @@ from bitloom.hls_gen.design.memories import ROUNDING, Memory
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.rows import pack_fields, pack_rows
 
+from .fixed_kernels import integers
 from .integer_rows import reciprocals, scale_fields, two_complement
 from .lowered_layers import Addition
 from .npu_plan import NpuPlan
@@ -42,8 +43,11 @@ def memory_rows(made: NpuPlan, npu: Npu) -> dict[str, Words]:
             for name in ("inputs", "layers")
         }
     out = {**_table_rows(made.conv, npu, ""), **_table_rows(made.pool, npu, "pool_")}
-    kernels = np.concatenate([np.concatenate(made.kernels), _code_bits(made, npu)], axis=1)
-    out["kernels"] = pack_rows(npu.memory("kernels").width, sent_kernels(kernels, npu))
+    codes = _code_bits(made, npu)
+    kernels = np.concatenate([np.concatenate(made.kernels), codes], axis=1)
+    if npu.kernel_binariser:
+        kernels = sent_kernels(kernels, np.concatenate([np.concatenate(made.magnitudes), codes], axis=1))
+    out["kernels"] = pack_rows(npu.memory("kernels").width, kernels)
     out["results"] = pack_fields(npu.memory("results"), columns(_known(made.results, npu)))
     if npu.depthwise:
         out |= _depthwise_rows(made, npu)
@@ -68,11 +72,10 @@ def memory_rows(made: NpuPlan, npu: Npu) -> dict[str, Words]:
     return out
 
 
-def sent_kernels(rows: Array, npu: Npu) -> Array:
-    """(n, width) bits of kernel rows as they are loaded: to a kernel binariser 1 as +1 and 0 as -1, of 8 bits each."""
-    if not npu.kernel_binariser:
-        return rows
-    return np.unpackbits(np.where(rows, 1, -1).astype(np.int8).view(np.uint8), axis=1, bitorder="little")
+def sent_kernels(rows: Array, magnitudes: Array) -> Array:
+    """(n, width) bits of kernel rows as a binariser of kernels takes them: 8 bits of an integer for each bit of a row,
+    the integer having the bit's sign and this magnitude. Where magnitudes are the bits, 1 is +1 and 0 is -1."""
+    return np.unpackbits(integers(rows, magnitudes).view(np.uint8), axis=1, bitorder="little")
 
 
 def _known(rows: Sequence[Mapping[str, int]], npu: Npu) -> list[dict[str, int]]:

@@ -29,6 +29,8 @@ class NpuPlan:
     layers: list[BinaryLayer | IntegerLayer] = field(default_factory=list)
     kernels: list[Array] = field(default_factory=list)
     """(rows, bits of all weights) of 0 and 1, an array a layer."""
+    magnitudes: list[Array] = field(default_factory=list)
+    """The same of the magnitudes that a binariser of kernels is given with them, where the NPU has one."""
     codes: list[Ints] = field(default_factory=list)
     """(rows): code of each kernel row, as ``layout.plane_layout`` gives it; 0 in binary layers."""
     words: list[Layout] = field(default_factory=list)

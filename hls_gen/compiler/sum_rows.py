@@ -109,18 +109,18 @@ def append_sums(made: NpuPlan, p: BinaryLayer | IntegerLayer, tables: StageTable
     if isinstance(p, BinaryLayer):
         offset = p.tap_offset - (left_out if p.double else left_out // 2)
         made.conv.layers[-1] |= {"tap_offset": offset, **({"twice": p.visits - 1} if made.conv.raster else {})}
-        kernels = _kernels(p, layout, folding)
+        kernels = _kernels(p, p.weight, layout, folding)
     else:
         kernels = integer.kernels(p, layout, folding.kgp, folding.weight_bits)
-    codes = np.tile(read.codes, groups * places)
+    order = np.arange(groups * places * words)
     if part.words < words:
-        left = part.rows(groups, places, words)
-        kernels, codes = kernels[left], codes[left]
+        order = order[part.rows(groups, places, words)]
     if inner > 1:  # from (group, place, word) to (place, word, group)
-        kernels = kernels.reshape(groups, places * words, -1).transpose(1, 0, 2).reshape(kernels.shape)
-        codes = codes.reshape(groups, -1).T.ravel()
-    made.kernels.append(kernels)
-    made.codes.append(codes)
+        order = order.reshape(groups, -1).T.ravel()
+    made.kernels.append(kernels[order])
+    if isinstance(p, BinaryLayer) and folding.kernel_binariser:
+        made.magnitudes.append(_kernels(p, p.magnitudes, layout, folding)[order])
+    made.codes.append(np.tile(read.codes, groups * places)[order])
     made.words.append(layout)
     made.any_match.append(isinstance(p, BinaryLayer) and p.any_match)
     made.by_words.append(isinstance(p, BinaryLayer) and p.word_channels > 0)
@@ -196,11 +196,12 @@ def _check_words(p: BinaryLayer, npu: Npu, layout: Layout) -> None:
         )
 
 
-def _kernels(p: BinaryLayer, layout: Layout, npu: Npu) -> Array:
-    """(groups * taps * visits * words, kgp * row_weights) weight bits; unused lanes 1, unused kernels as kernel 0."""
+def _kernels(p: BinaryLayer, weight: Array, layout: Layout, npu: Npu) -> Array:
+    """(groups * taps * visits * words, kgp * row_weights) weight bits, or magnitudes, of the layer's ``weight``; unused
+    lanes 1, unused kernels as kernel 0."""
     kgp, groups = npu.kgp, -(-p.out_channels // npu.kgp)
     places = p.weight.shape[1]
-    lanes = p.weight.reshape(p.out_channels, places, -1)
+    lanes = weight.reshape(p.out_channels, places, -1)
     padded = np.concatenate([lanes, np.ones((*lanes.shape[:2], 1), lanes.dtype)], axis=2)
     kernel = np.zeros(groups * kgp, np.int64)
     kernel[: p.out_channels] = np.arange(p.out_channels)

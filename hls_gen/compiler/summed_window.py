@@ -148,5 +148,5 @@ def limits_of_sums(threshold: Array, direction: Array, count: int) -> Array:
     average = threshold.astype(np.int64) + falls  # average <= t is not average >= t + 1
     # average >= t: total / count >= t - 1/2; from below zero a half is rounded down, so that t is reached beyond it
     halves = count * (2 * average - 1)
-    least = np.where(average > 0, -(-halves // 2), halves // 2 + 1)
-    return least - falls
+    least: Array = np.where(average > 0, -(-halves // 2), halves // 2 + 1) - falls
+    return least

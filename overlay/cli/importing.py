@@ -36,6 +36,8 @@ from .show import dump, grid, json_option, one_line_errors, table
               help="The engine that is to compute all layers; auto: the one that costs less.")
 @click.option("--classes", "names", type=FILE,
               help="Text file with the names of the classes, a line each.  [default: those in FILE]")  # fmt: skip
+@click.option("--real-weights", is_flag=True,
+              help="Keep the real numbers of which binary weights are the signs.")  # fmt: skip
 @click.option("--check", "images", type=click.IntRange(0, 4096), default=8, help="Random images to verify with.")
 @click.option("--explain", is_flag=True, help="Show what became of each node; write it to NAME.import.md and .html.")
 @json_option
@@ -47,6 +49,7 @@ def import_command(
     given: str | None,
     engine: str,
     names: Path | None,
+    real_weights: bool,
     images: int,
     explain: bool,
     as_json: bool,
@@ -70,7 +73,7 @@ def import_command(
     _check_target(target)
     try:
         with working("reading and rewriting"):
-            imported = import_file(source, spec=spec, engine=engine, name=name)
+            imported = import_file(source, spec=spec, engine=engine, name=name, real_weights=real_weights)
     except ImportRefused as e:
         if len(e.lines) == 1:
             raise ValueError(f"{source}: {e}") from None

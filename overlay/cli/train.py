@@ -64,6 +64,7 @@ MOST_SEEDS = 100
     click.option("--plot", "picture", type=FILE, help="Write a picture of the learning curves, .png or .svg."),
     click.option("--out", type=FILE, help="Model file to write; its stem names the network.  "
                  "[default: build/digits-cnn.npz, with DATA build/trained.npz]"),
+    click.option("--real-weights", is_flag=True, help="Write the real numbers of which binary weights are the signs."),
     click.option("--resume", is_flag=True, help="Go on from where the same command was interrupted."),
     click.option("--checkpoint", type=FILE, help="Save here after each epoch, and go on from here."),
 )  # fmt: skip
@@ -83,6 +84,7 @@ def train_command(
     held_out: bool,
     picture: Path | None,
     out: Path | None,
+    real_weights: bool,
     resume: bool,
     checkpoint: Path | None,
     as_json: bool,
@@ -94,6 +96,8 @@ def train_command(
     """
     if data is None and (layers or weights or activations):
         raise ValueError("train: --layers, --weights and --activations need DATA, digits or an npz, got none")
+    if real_weights and (weights or "binary") != "binary":
+        raise ValueError(f"train: --real-weights needs --weights binary, got {weights}")
     if picture is not None:
         check_plot(picture)
     images = training_data(data or "digits")
@@ -107,7 +111,7 @@ def train_command(
                     margin=margin or usual_margin)  # fmt: skip
     recipes = [replace(recipe, seed=seed + number) for number in range(seeds)]
     files = _checkpoints(recipes, out, checkpoint, resume)
-    runs = _train(network, images, recipes, files, picture is not None)
+    runs = _train(network, images, recipes, files, curve=picture is not None, real_weights=real_weights)
     file.save(runs[0].model, out)
     if picture is not None:
         plot_training(picture, _title(network, images, runs), runs)
@@ -117,9 +121,9 @@ def train_command(
 
 
 def _train(
-    network: Network, images: TrainingData, recipes: Sequence[Recipe], checkpoints: Sequence[Path], curve: bool
+    network: Network, images: TrainingData, recipes: Sequence[Recipe], checkpoints: Sequence[Path], **options: bool
 ) -> list[TrainingRun]:
-    """One run after another, with a progress bar of all epochs."""
+    """One run after another, with a progress bar of all epochs; ``options`` are those of `run_training`."""
     runs: list[TrainingRun] = []
     with bar("training", "epochs") as update:
         for recipe, path in zip(recipes, checkpoints):
@@ -128,7 +132,7 @@ def _train(
             def note(epoch: Epoch, before: int = done, all_: int = total) -> None:
                 update(before + epoch.number, all_)
 
-            runs.append(run_training(network, images, recipe, path, note, curve=curve))
+            runs.append(run_training(network, images, recipe, path, note, **options))
     return runs
 
 

@@ -153,7 +153,7 @@ class _Writer:
     def _layer(self, layer: OneInput, source: Map) -> None:
         arrays = self._model.arrays.get(layer.name, {})
         if isinstance(layer, Weighted):
-            self._weighted(layer, source, arrays["weight"])
+            self._weighted(layer, source, layer.weights(arrays))
         elif isinstance(layer, Threshold):
             direction = arrays["direction"].astype(np.int64)
             self._turn(layer.name, direction)

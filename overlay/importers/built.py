@@ -1,7 +1,9 @@
 """What a network from outside became."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
+from bitloom.golden.encoding import Array
 from bitloom.golden.network import Model
 
 from .boundaries import Ends, Line
@@ -56,8 +58,11 @@ class Emitted:
         From the last layer's integers to the file's output, a channel of the last map.
     built : tuple of Built
         One a section.
+    real : dict of str to array
+        By layer, the real numbers of which the layer's weights of 1 bit are the signs, where the file has them.
     """
 
     model: Model
     scores: tuple[Line | Ends, ...]
     built: tuple[Built, ...]
+    real: Mapping[str, Array] = field(default_factory=dict)

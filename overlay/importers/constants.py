@@ -98,7 +98,8 @@ class Constants:
 
         places = moved(np.arange(grid.integers.size).reshape(grid.integers.shape)).astype(np.int64)
         scale = np.broadcast_to(grid.scale, grid.integers.shape).ravel()[places.ravel()].reshape(places.shape)
-        return Grid(integers=grid.integers.ravel()[places], scale=scale)
+        real = None if grid.real is None else grid.real.ravel()[places]
+        return Grid(integers=grid.integers.ravel()[places], scale=scale, real=real)
 
     def _limit(self, node: SourceNode, inputs: Sequence[Array | None]) -> None:
         """Refuse what would take more memory than MOST_VALUES need."""

@@ -7,7 +7,7 @@ from math import lcm
 
 import numpy as np
 
-from bitloom.golden.encoding import Array, Encoding
+from bitloom.golden.encoding import BIPOLAR, Array, Encoding
 from bitloom.golden.layer import Layer, Map
 from bitloom.golden.layers.conv import Conv, Weighted
 from bitloom.golden.layers.dense import Dense
@@ -27,7 +27,7 @@ from .errors import ImportRefused, Unsupported, node_line
 from .kernel_factors import kernel_factors, undivided
 from .requantise_fit import arrays, fit, mismatch
 from .sections import Cut, Quantised, Section
-from .weights import Weights, integer_weights, weight_encoding
+from .weights import Weights, integer_weights, weight_encoding, with_signs
 
 
 def emit(cut: Cut, choice: EngineChoice, name: str, *, first: int = 1) -> Emitted:
@@ -62,7 +62,8 @@ def emit(cut: Cut, choice: EngineChoice, name: str, *, first: int = 1) -> Emitte
     if lines:
         raise ImportRefused(lines)
     network = Network(name=name, input=maker.input, layers=tuple(maker.layers))
-    return Emitted(model=Model(network, maker.arrays), scores=tuple(maker.scores), built=tuple(maker.built))
+    return Emitted(model=Model(network, maker.arrays), scores=tuple(maker.scores), built=tuple(maker.built),
+                   real=maker.real)  # fmt: skip
 
 
 class _Maker:
@@ -75,6 +76,7 @@ class _Maker:
         self.arrays: dict[str, dict[str, Array]] = {}
         self.built: list[Built] = []
         self.scores: list[Line | Ends] = []
+        self.real: dict[str, Array] = {}
         self._map = self.input
         self._cut, self._choice, self._first = cut, choice, first
         self._source: Quantised = cut.source
@@ -101,12 +103,12 @@ class _Maker:
         low, high = (end * section.count for end in layer.accumulator_range(self._map))
         begun = len(self.layers) if number else 0
         if section.made is None:
-            self._append_weighted(layer, weights.values)
+            self._append_weighted(layer, weights)
             self._append_sums(place, section)
             self.scores += joined(chain)
             summary = (0, 0, (0, 0))
         elif as_bits:
-            self._append_weighted(layer, weights.values)
+            self._append_weighted(layer, weights)
             self._append_sums(place, section)
             summary = self._thresholds(place, section, chain, (low, high))
         else:
@@ -152,7 +154,10 @@ class _Maker:
             self.arrays[layer.name] = arrays
         self._map = layer.output_of([self._map])
 
-    def _append_weighted(self, layer: Weighted, weight: Array) -> None:
+    def _append_weighted(self, layer: Weighted, weights: Weights) -> None:
+        weight = weights.values
+        if layer.weight == BIPOLAR and weights.real is not None:
+            self.real[layer.name] = with_signs(weights.real, weight)
         if isinstance(layer, Conv):
             layer, weight = by_groups(layer, weight)
         self._append(layer, {"weight": weight})
@@ -222,7 +227,7 @@ class _Maker:
             values = weights.values * ~np.array(still)[:, None, None, None]
             weights = replace(weights, values=values, encoding=weight_encoding(values))
             layer = replace(layer, weight=weights.encoding)
-        self._append_weighted(layer, weights.values)
+        self._append_weighted(layer, weights)
         self._append_sums(number, section)
         slopes = _slopes(chain, made, len(weights.values))
         exact = None if rule is None else kernel_factors(rule, chain, inside, self._map.encoding)

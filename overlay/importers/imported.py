@@ -12,6 +12,7 @@ import numpy as np
 from bitloom.golden.encoding import Encoding
 from bitloom.golden.file import model_digest
 from bitloom.golden.host.host import MOST, Host, InputIntegers
+from bitloom.golden.layers.conv import Weighted
 from bitloom.golden.names import NAME_LENGTH, shown
 from bitloom.golden.network import Model
 from bitloom.hls_gen.compiler.lowering import check_engines
@@ -148,7 +149,12 @@ def parse_input(text: str) -> InputSpec:
 
 
 def import_file(
-    path: str | os.PathLike[str], *, spec: InputSpec | None = None, engine: str = "auto", name: str = ""
+    path: str | os.PathLike[str],
+    *,
+    spec: InputSpec | None = None,
+    engine: str = "auto",
+    name: str = "",
+    real_weights: bool = False,
 ) -> Imported:
     """Import a file.
 
@@ -162,6 +168,8 @@ def import_file(
         See `choose`.
     name : str
         Of the network; by default made of the file's name.
+    real_weights : bool
+        Whether layers take the signs of the file's real weights themselves, where it takes these signs.
 
     Returns
     -------
@@ -177,7 +185,8 @@ def import_file(
         If something in it can't be imported: a line for each such thing.
     """
     source = read_tflite(path) if _is_tflite(path) else read_onnx(path)
-    return import_graph(source, spec=spec, engine=engine, name=name or network_name(path))
+    name = name or network_name(path)
+    return import_graph(source, spec=spec, engine=engine, name=name, real_weights=real_weights)
 
 
 def _is_tflite(path: str | os.PathLike[str]) -> bool:
@@ -188,16 +197,22 @@ def _is_tflite(path: str | os.PathLike[str]) -> bool:
         return is_tflite(file.read(8))
 
 
-def import_graph(source: SourceGraph, *, spec: InputSpec | None = None, engine: str = "auto", name: str) -> Imported:
+def import_graph(
+    source: SourceGraph, *, spec: InputSpec | None = None, engine: str = "auto", name: str, real_weights: bool = False
+) -> Imported:
     """Import a source graph: see `import_file`."""
     with budget(sum(values.nbytes for values in source.constants.values())):
-        return _imported_graph(source, spec, engine, name)
+        return _imported_graph(source, spec, engine, name, real_weights)
 
 
-def _imported_graph(source: SourceGraph, spec: InputSpec | None, engine: str, name: str) -> Imported:
+def _imported_graph(
+    source: SourceGraph, spec: InputSpec | None, engine: str, name: str, real_weights: bool
+) -> Imported:
     source = source.needed()
     operations = canonical(source)
     if not is_chain(operations):
+        if real_weights:
+            raise ImportRefused(["real weights are kept in chains of layers, got maps that several layers read"])
         graph = join(operations, _source(source, spec, operations), engine, name)
         _check_buildable(graph.emitted)
         whole = _imported(source, operations, graph.cut, graph.choice, graph.emitted)
@@ -206,7 +221,22 @@ def _imported_graph(source: SourceGraph, spec: InputSpec | None, engine: str, na
         )
     made = cut(operations, _source(source, spec, operations))
     choice, emitted = _built(made, choices(made, engine), name)
+    if real_weights:
+        emitted = _with_real_weights(emitted)
     return _imported(source, operations, made, choice, emitted)
+
+
+def _with_real_weights(emitted: Emitted) -> Emitted:
+    """The model, its layers taking the signs of the file's real weights; ImportRefused if the file has none."""
+    network, real = emitted.model.network, emitted.real
+    if not real:
+        raise ImportRefused(["real weights must be made binary by BipolarQuant or Sign, got no such weights"])
+    layers = tuple(
+        replace(one, real_weights=True) if isinstance(one, Weighted) and one.name in real else one
+        for one in network.layers
+    )
+    arrays = {**emitted.model.arrays, **{name: {"weight": values} for name, values in real.items()}}
+    return replace(emitted, model=Model(replace(network, layers=layers), arrays))
 
 
 def _built(made: Cut, tried: Sequence[EngineChoice], name: str) -> tuple[EngineChoice, Emitted]:

@@ -189,11 +189,14 @@ class Linear(Operation):
         What an integer weight is worth; of any sign.
     window : Window or None
         None for a dense layer.
+    real : array or None
+        Real numbers of which ``weight`` are the signs, in the same order.
     """
 
     weight: Array
     scale: Array
     window: Window | None
+    real: Array | None = None
 
     def shape(self, source: Shape) -> Shape:
         outputs, inputs = self.weight.shape[:2]

@@ -33,10 +33,13 @@ class Grid:
     integers : int64 array
     scale : array of Fraction
         It spreads over the integers.
+    real : array or None
+        Real numbers of which the integers are the signs, 1 where they are >= 0 and -1 elsewhere; None for others.
     """
 
     integers: Array
     scale: Array
+    real: Array | None = None
 
     @property
     def values(self) -> Array:
@@ -214,7 +217,16 @@ def _quant(node: SourceNode, inputs: Sequence[Array | None]) -> Grid:
 
 def _bipolar(node: SourceNode, inputs: Sequence[Array | None]) -> Grid:
     values, scale = _given(inputs, 0, "the input"), _given(inputs, 1, "scale")
-    return Grid(integers=np.where(values >= 0, 1, -1).astype(np.int64), scale=_scale(scale))
+    return Grid(integers=np.where(values >= 0, 1, -1).astype(np.int64), scale=_scale(scale), real=values)
+
+
+def _sign(node: SourceNode, inputs: Sequence[Array | None]) -> Grid:
+    """Sign of a constant, which is 0 at 0."""
+    values = _given(inputs, 0, "the input")
+    if not np.isfinite(values).all():
+        raise Unsupported("the constants of a sign must be finite")
+    signs = np.sign(values).astype(np.int64)
+    return Grid(integers=signs, scale=np.array(Fraction(1), object), real=values if signs.all() else None)
 
 
 def _quantize(node: SourceNode, inputs: Sequence[Array | None]) -> Grid:
@@ -283,6 +295,7 @@ QUANTISERS: dict[str, Callable[[SourceNode, Sequence[Array | None]], Grid]] = {
     "Quant": _quant,
     "IntQuant": _quant,
     "BipolarQuant": _bipolar,
+    "Sign": _sign,
     "QuantizeLinear": _quantize,
     "DequantizeLinear": _dequantize,
 }

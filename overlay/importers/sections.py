@@ -86,6 +86,8 @@ class Section:
         The place of each value of that tensor in golden's map.
     there : Line
         What the map's levels are worth in that tensor: real = multiply * (base + step * level) + add.
+    real : array or None
+        Real numbers of which ``weight`` are the signs, in the same order.
     sums : tuple of Window
         Of means that are taken of the sums, before all that the chain does.
     """
@@ -105,6 +107,7 @@ class Section:
     reads: str = ""
     order: Array | None = None
     there: Line | None = None
+    real: Array | None = None
     sums: tuple[Window, ...] = ()
 
     @property

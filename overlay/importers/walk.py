@@ -269,23 +269,30 @@ def _linear(walk: Walk, operation: Linear) -> None:
     lead, index, window = lead_of(walk, walk.links), walk.index, operation.window
     if is_padded(index):
         window = take_padding(walk, window)
+    real = operation.real
     if operation.window is None:
-        size = walk.size
-        flat = np.zeros((len(operation.weight), walk.index.size), np.int64)
-        flat[:, walk.index.ravel()] = operation.weight
-        weight, made = flat.reshape(len(operation.weight), *size), (1, 1, len(operation.weight))
+        weight, made = _placed(walk, operation.weight), (1, 1, len(operation.weight))
+        real = None if real is None else _placed(walk, real)
     else:
         _check_order(walk)
         weight = operation.weight.transpose(0, 2, 3, 1)
+        real = None if real is None else real.transpose(0, 2, 3, 1)
         assert window is not None
         made = (*window.output_size(walk.size[0], walk.size[1]), len(operation.weight))
     begin(
         walk,
         Section(
             name=operation.name, weight=weight, scale=operation.scale, window=window, size=made, lead=lead,
-            reads=operation.reads, order=index, there=lead,
+            reads=operation.reads, order=index, there=lead, real=real,
         ),
     )  # fmt: skip
+
+
+def _placed(walk: Walk, matrix: Array) -> Array:
+    """A matrix (outputs, inputs) as kernels of the whole map, (outputs, rows, columns, channels)."""
+    flat = np.zeros((len(matrix), walk.index.size), matrix.dtype)
+    flat[:, walk.index.ravel()] = matrix
+    return flat.reshape(len(matrix), *walk.size)
 
 
 RULES: dict[type[Operation], Callable[["Walk", Any], None]] = {

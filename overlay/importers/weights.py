@@ -21,11 +21,14 @@ class Weights:
     scale : (outputs,) array of Fraction
         What an integer weight is worth.
     encoding : Encoding
+    real : array or None
+        Real numbers of which ``values`` are the signs, in the same order.
     """
 
     values: Array
     scale: Array
     encoding: Encoding
+    real: Array | None = None
 
 
 def built(section: Section) -> Weights:
@@ -34,7 +37,14 @@ def built(section: Section) -> Weights:
     divisor = np.maximum(np.gcd.reduce(flat, axis=1), 1)
     values = section.weight // divisor.reshape(-1, 1, 1, 1)
     scale = section.scale * np.array([Fraction(int(d)) for d in divisor], object)
-    return Weights(values=values, scale=scale, encoding=weight_encoding(values))
+    return Weights(values=values, scale=scale, encoding=weight_encoding(values), real=section.real)
+
+
+def with_signs(real: Array, signs: Array) -> Array:
+    """Real numbers with these signs, +1 for those >= 0: where a number has the other one, its negative, or of 0 the
+    largest negative number of single precision."""
+    negative = -np.maximum(np.abs(real), np.finfo(np.float32).tiny)
+    return np.where((real >= 0) == (signs > 0), real, np.where(signs > 0, -real, negative))
 
 
 def integer_weights(weights: Weights) -> Weights:

@@ -76,6 +76,7 @@ def run_training(
     progress: Callable[[Epoch], None],
     *,
     curve: bool = False,
+    real_weights: bool = False,
 ) -> TrainingRun:
     """Train a network.
 
@@ -91,6 +92,8 @@ def run_training(
         Called after each epoch.
     curve
         Whether the network is tested after each epoch; the points so far are kept beside the checkpoint.
+    real_weights
+        Whether the model has the real numbers of which its weights of 1 bit are the signs.
 
     Returns
     -------
@@ -112,12 +115,14 @@ def run_training(
         progress(epoch)
 
     trained = fit(network, data.images, data.labels, recipe, progress=note, checkpoint=checkpoint)
-    return _tested(trained, data, recipe.seed, tuple(points[number] for number in sorted(points)))
+    model = trained.model(real_weights=real_weights)
+    return _tested(trained, model, data, recipe.seed, tuple(points[number] for number in sorted(points)))
 
 
-def _tested(trained: Trained, data: TrainingData, seed: int, curve: tuple[EpochPoint, ...]) -> TrainingRun:
+def _tested(
+    trained: Trained, model: Model, data: TrainingData, seed: int, curve: tuple[EpochPoint, ...]
+) -> TrainingRun:
     """The network of integers beside the rule that was trained."""
-    model = trained.model()
     integers, real = packed.forward(model, data.test_images), trained.forward(data.test_images)
     found, meant = _classes(integers), _classes(real)
     return TrainingRun(

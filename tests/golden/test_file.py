@@ -167,7 +167,7 @@ def test_pickled_objects_are_refused(path):
     np.save(out, np.array([{"a": 1}], object), allow_pickle=True)
     rewrite(path, lambda members: members.update({"dense_1.weight.npy": out.getvalue()}))
     with value_error(
-        f"{path}: dense_1.weight: must be an npy array of integers of shape (31, 1, 1, 33), "
+        f"{path}: dense_1.weight: must be an npy array of numbers of shape (31, 1, 1, 33), "
         f"got header {out.getvalue()[:128]!r}"
     ):
         load(path)
@@ -238,7 +238,7 @@ def test_changed_content_is_refused_by_its_digest(path):
         ),
         (
             lambda m: m.update({"dense_2.weight.npy": b""}),
-            "dense_2.weight: must be an npy array of integers of shape (3, 1, 1, 31), got header b''",
+            "dense_2.weight: must be an npy array of numbers of shape (3, 1, 1, 31), got header b''",
         ),
         (
             lambda m: m.update({"dense_2.weight.npy": m["dense_2.weight.npy"][:-1] + b"\x05"}),

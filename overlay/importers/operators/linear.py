@@ -32,7 +32,7 @@ def convolve(node: NodeView, grid: Grid, bias: Array | None, groups: int = 1) ->
     Kernels of several groups become plain kernels with zeros, and so do dilated ones of which a window has no tap on
     the map.
     """
-    weight = grid.integers
+    weight, real = grid.integers, grid.real
     if weight.ndim != 4 or len(node.shape) != 4:
         raise Unsupported(f"maps must have rows and columns, got weights of shape {weight.shape}")
     if "kernel_shape" in node.node.attributes and tuple(node.attribute("kernel_shape", ())) != weight.shape[2:]:
@@ -44,7 +44,8 @@ def convolve(node: NodeView, grid: Grid, bias: Array | None, groups: int = 1) ->
     if min(window.output_size(rows, columns)) > 0 and not window.reaches(rows, columns):
         weight = _dilated(weight, dilations)
         window = sliding(node, (weight.shape[2], weight.shape[3]))
-    node.append(Linear, weight=weight, scale=output_scales(grid, 0), window=window)
+    real = real if weight is grid.integers else None  # zeros between kernels are the sign of no number
+    node.append(Linear, weight=weight, scale=output_scales(grid, 0), window=window, real=real)
     if bias is not None:
         node.affine(add=node.per_channel(bias))
 
@@ -75,8 +76,9 @@ def dense(node: NodeView, grid: Grid, *, transposed: bool) -> None:
         raise Unsupported(f"weights must be a matrix, got shape {grid.integers.shape}")
     if transposed:
         spread = np.broadcast_to(grid.scale, grid.integers.shape)
-        grid = Grid(integers=grid.integers.T, scale=spread.T if grid.scale.ndim else grid.scale)
-    node.append(Linear, weight=grid.integers, scale=output_scales(grid, 0), window=None)
+        scale, real = spread.T if grid.scale.ndim else grid.scale, None if grid.real is None else grid.real.T
+        grid = Grid(integers=grid.integers.T, scale=scale, real=real)
+    node.append(Linear, weight=grid.integers, scale=output_scales(grid, 0), window=None, real=grid.real)
 
 
 def output_scales(grid: Grid, axis: int) -> Array:

@@ -55,6 +55,7 @@ def test_rows_are_the_signs_of_integers(name: str) -> None:
 
 
 def test_what_the_compiler_sends_has_these_signs() -> None:
-    npu = Npu(kfp=2, kgp=1, shift_bits=0, kernel_binariser=True)
-    sent = np.packbits(sent_kernels(np.array([[0, 1]]), npu), axis=1, bitorder="little")
-    assert sent.view(np.int8).tolist() == [[-1, 1]]
+    rows = np.array([[0, 1, 0, 1]], np.uint8)
+    for given, wanted in ((rows, [-1, 1, -1, 1]), (np.array([[127, 0, 5, 9]], np.uint8), [-128, 0, -6, 9])):
+        sent = np.packbits(sent_kernels(rows, given), axis=1, bitorder="little")
+        assert sent.view(np.int8).tolist() == [wanted]

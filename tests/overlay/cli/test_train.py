@@ -51,6 +51,26 @@ def test_a_network_of_ones_own_can_be_built(data: str, tmp_path: Path, weights: 
     assert built.exit_code == 0, built.output
 
 
+def test_real_weights_are_kept(data: str, tmp_path: Path) -> None:
+    """The same network, bit for bit, with the numbers that were trained; an NPU that takes their signs computes it."""
+    options = ["train", data, *SMALL, "--seed", "5"]
+    for more, out in (([], "signs.npz"), (["--real-weights"], "real.npz")):
+        made = call(*options, *more, "--out", str(tmp_path / out))
+        assert made.exit_code == 0, made.output
+    signs, real = (file.load(tmp_path / out) for out in ("signs.npz", "real.npz"))
+    for name in ("conv_1", "dense_2"):
+        kept = real.arrays[name]["weight"]
+        assert kept.dtype.kind == "f"
+        assert len(np.unique(np.abs(kept))) > 10
+        np.testing.assert_array_equal(real.weights(name), signs.arrays[name]["weight"])
+    images = np.load(data)["x"]
+    np.testing.assert_array_equal(real.forward(images), signs.forward(images))
+    built = call("build", str(tmp_path / "real.npz"), "--kernel-binariser", "--out", str(tmp_path / "build"))
+    assert built.exit_code == 0, built.output
+    wrong = error(*options[:2], "--layers", "dense3", "--weights", "ternary", "--real-weights")
+    assert wrong == "bitloom: train: --real-weights needs --weights binary, got ternary"
+
+
 def test_seeds_and_what_is_held_out(data: str, tmp_path: Path) -> None:
     out = tmp_path / "mine.npz"
     result = call("train", data, *SMALL, "--out", str(out), "--seed", "3", "--seeds", "2", "--held-out", "--json")
@@ -74,12 +94,12 @@ def test_an_interrupted_run_is_resumed_with_its_curve(
     whole = json.loads(call("train", *options).stdout)
     run_training = command.run_training
 
-    def interrupted(network, images, recipe, path, note, *, curve):
+    def interrupted(network, images, recipe, path, note, **options):
         def stop(epoch):
             if epoch.number == 1:
                 raise KeyboardInterrupt
 
-        return run_training(network, images, recipe, path, stop, curve=curve)
+        return run_training(network, images, recipe, path, stop, **options)
 
     with monkeypatch.context() as patch:
         patch.setattr(command, "run_training", interrupted)

@@ -1,0 +1,160 @@
+"""Real kernels as integers of 8 bits: signs stay, whatever rounding does; and programs that carry them."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bitloom.golden.encoding import BIPOLAR, bipolar, signed
+from bitloom.golden.kernels import packed
+from bitloom.golden.layers.conv import Conv
+from bitloom.golden.layers.dense import Dense
+from bitloom.golden.layers.pool import MaxPool, MinPool
+from bitloom.golden.layers.threshold import Threshold
+from bitloom.golden.network import Model, Network
+from bitloom.hls_gen.compiler.emit import compile_model
+from bitloom.hls_gen.compiler.fixed_kernels import fixed_point, integers, magnitudes
+from bitloom.hls_gen.compiler.lowering import lower
+from bitloom.hls_gen.compiler.sizing import Sizing, size_memories
+from bitloom.hls_gen.design.manifest import Manifest
+from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.design.packets import packets
+from tests.cases import case_map
+from tests.networks import random_images
+from tests.simulated import outputs, overlay
+
+
+def test_rounding_keeps_every_sign() -> None:
+    """Down, and below 0 no number becomes 0, however small it is beside the largest."""
+    given = np.array([0.0, -0.0, 1.0, -1.0, 0.999, -0.001, 0.001, -1e-300, 5e-324, 1.5, -1.99])
+    assert fixed_point(given).tolist() == [0, 0, 64, -64, 63, -1, 0, -1, 0, 96, -128]
+    assert fixed_point(np.array([1e300, -1e-300, -5e-324])).tolist() == [np.floor(1e300 * 2.0**-990), -1, -1]
+    assert fixed_point(np.zeros(3)).tolist() == [0, 0, 0]
+    assert fixed_point(np.array([-5e-324, 5e-324])).tolist() == [-64, 64]
+    rng = np.random.default_rng(1)
+    for scale in 10.0 ** np.arange(-20, 20, 5):
+        z = rng.normal(size=500) * scale ** rng.integers(0, 2, 500)
+        fixed = fixed_point(z)
+        assert ((fixed >= 0) == (z >= 0)).all()
+        assert -128 <= fixed.min() <= fixed.max() <= 127
+        assert np.abs(fixed).max() >= 64
+    whole = rng.integers(-100, 101, 300)
+    whole[0] = 100
+    np.testing.assert_array_equal(fixed_point(whole), whole)
+
+
+def test_a_changed_bit_is_the_complement() -> None:
+    every = np.arange(-128, 128)
+    bits, known = every >= 0, magnitudes(every)
+    assert integers(bits, known).tolist() == every.tolist()
+    assert integers(~bits, known).tolist() == (~every).tolist()
+
+
+NPU = Npu(kfp=5, kgp=4, pfp=3, ol=2, shift_bits=2, kernel_binariser=True)
+
+
+def real_model(name: str, source, *layers) -> Model:
+    network = Network(name=name, input=case_map(5, 6, 3, source), layers=layers)
+    rng = np.random.default_rng(4)
+    arrays: dict[str, dict[str, np.ndarray]] = {}
+    for layer, read in network.chain("this test"):
+        shapes = layer.array_shapes(read)
+        if "weight" in shapes:
+            weight = rng.normal(size=shapes["weight"])
+            weight[rng.random(weight.shape) < 0.2] = rng.choice([0.0, -0.0, -1e-9, 1e-9])
+            arrays[layer.name] = {"weight": weight}
+        elif shapes:
+            arrays[layer.name] = {"threshold": rng.integers(-5, 5, shapes["threshold"]),
+                                  "direction": rng.choice([-1, 1], shapes["direction"])}  # fmt: skip
+    return Model(network, arrays)
+
+
+def conv(number: int, **more) -> Conv:
+    return Conv(name=f"conv_{number}", out_channels=7, kernel=(2, 3), padding=(1, 0, 0, 1), real_weights=True, **more)
+
+
+POOL = {"kernel": (2, 2), "stride": (2, 1)}
+DENSE = Dense(name="dense", out_channels=3, real_weights=True)
+MODELS = {
+    made.network.name: made
+    for made in (
+        real_model("bits", BIPOLAR, conv(1), MaxPool(name="pool", **POOL), Threshold(name="act", levels=2), DENSE),
+        real_model("levels", bipolar(3), conv(1), Threshold(name="act"), MinPool(name="pool", **POOL), conv(2),
+                   Threshold(name="act_2"), DENSE),
+        real_model("planes", signed(4), conv(1), Threshold(name="act"), DENSE),
+    )
+}  # fmt: skip
+
+
+def signs_of(model: Model) -> Model:
+    """The same model with the signs of its weights in their place."""
+    layers = tuple(replace(x, real_weights=False) if hasattr(x, "real_weights") else x for x in model.network.layers)
+    arrays = {name: {"weight": model.weights(name)} if "weight" in its else its for name, its in model.arrays.items()}
+    return Model(replace(model.network, layers=layers), arrays)
+
+
+def sent(model: Model, manifest: Manifest) -> np.ndarray:
+    """The integers of all rows of the kernel memory that a program has."""
+    program = compile_model(model, manifest)
+    loaded = packets(manifest, program.parameters)
+    rows = [rows[:, : memory.words] for _, memory, rows in loaded if memory.name == "kernels"]
+    width = manifest.npus[0].memory("kernels").width
+    bits = np.unpackbits(np.concatenate(rows).view(np.uint8), axis=1, bitorder="little", count=width)
+    return np.packbits(bits.reshape(-1, 8), axis=1, bitorder="little").view(np.int8).ravel()
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_program_carries_the_integers(name: str) -> None:
+    """They are the numbers' own, or complements; their signs are the bits that the model of signs is compiled to."""
+    model = MODELS[name]
+    manifest = Manifest.of(size_memories("kernels", [model], NPU), "0" * 64)
+    found, plain = sent(model, manifest), sent(signs_of(model), manifest)
+    assert set(np.unique(plain)) == {-1, 1}
+    np.testing.assert_array_equal(found >= 0, plain >= 0)
+    for layer in model.network.layers:
+        if layer.name in model.arrays and "weight" in model.arrays[layer.name]:
+            own = fixed_point(model.arrays[layer.name]["weight"])
+            assert np.isin(magnitudes(own), magnitudes(found.astype(np.int64))).all()
+    assert len(np.unique(np.abs(found.astype(int)))) > 30
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_without_a_binariser_the_compiler_takes_the_signs(name: str) -> None:
+    model, bare = MODELS[name], replace(NPU, kernel_binariser=False)
+    manifest = Manifest.of(size_memories("kernels", [model], bare), "0" * 64)
+    own, other = (compile_model(one, manifest) for one in (model, signs_of(model)))
+    np.testing.assert_array_equal(own.parameters, other.parameters)
+    assert own.model_digest != other.model_digest
+    for p, q in zip(lower(model).layers, lower(signs_of(model)).layers):
+        np.testing.assert_array_equal(p.weight, q.weight)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("kernels")
+
+
+@pytest.mark.parametrize("stall", [0.0, 0.4])
+@pytest.mark.parametrize("name", MODELS)
+def test_hardware_takes_the_signs_while_it_loads(name: str, stall: float, folder: Path) -> None:
+    exact(folder, MODELS[name], size_memories("kernels", list(MODELS.values()), NPU), stall)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("more", [{"planes": 4, "kfp": 15, "shift_bits": 0}, {"accumulators": 4}, {"one_memory": True},
+                                  {"streamed": True}], ids=str)  # fmt: skip
+def test_other_npus(more: dict, folder: Path) -> None:
+    model = MODELS["planes" if "planes" in more else "levels"]
+    streamed = more.pop("streamed", False)
+    design = size_memories("other", [model], replace(NPU, **more), sizing=Sizing(stream_weights=streamed))
+    exact(folder, model, design, 0.4)
+
+
+def exact(folder: Path, model: Model, design, stall: float) -> None:
+    bit, manifest = overlay(design, folder)
+    images = random_images(model.network, 5, 3)
+    wanted = packed.forward(model, images)
+    np.testing.assert_array_equal(wanted, signs_of(model).forward(images))
+    found, _ = outputs(bit, compile_model(model, manifest), images, source=stall, sink=stall, seed=1)
+    np.testing.assert_array_equal(found, wanted)

@@ -10,7 +10,7 @@ from bitloom.hls_gen.compiler.integer_rows import multiplier_bits, scales
 from bitloom.hls_gen.compiler.lowered_layers import Addition, BinaryLayer, IntegerLayer
 from bitloom.hls_gen.compiler.npu_plan import signed_bits
 from bitloom.hls_gen.compiler.schedule import StageTables
-from bitloom.hls_gen.compiler.tuple_parts import leaves_out
+from bitloom.hls_gen.compiler.tuple_parts import weighted_lanes
 
 from .layer_demand import LayerDemand
 from .reading_demand import tabled
@@ -73,7 +73,7 @@ def layer_demand(
         any_match=binary and p.any_match,
         word_channels=p.word_channels if binary else 0,
         value_bits=_value_bits(p),
-        lowered=p if leaves_out(p) else None,
+        weighted=weighted_lanes(p),
         signs=binary and p.scale is not None,
         weight_bits=1 if binary else _weight_bits(p),
         macs=len(conv.index) * channels * p.out_channels,

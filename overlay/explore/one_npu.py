@@ -7,7 +7,7 @@ gap. The layers say which inlets and outlets it has: chains (chain.py) and rings
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import islice
+from itertools import accumulate, islice
 
 from bitloom.hls_gen.design.copies import is_copy
 from bitloom.hls_gen.design.gearbox import geared
@@ -18,13 +18,15 @@ from bitloom.overlay.area.netlist import Resources
 
 from .added import added_fits, fills_steps
 from .changed import changed, saving
-from .estimate import estimate_core, estimate_outlets
-from .layer_demand import LayerDemand
+from .estimate import estimate_cores, estimate_outlets
+from .layer_demand import FOLDED, LayerDemand
 from .memory import STYLES
 from .npu_depths import Own, npu_depths
 from .price import Price
 from .sizes import splits, whole_words
 
+OUT = "output_stationary"
+"""Dataflow by which NPUs are chosen; variations have others."""
 CHOICES = 4
 """OLs that are tried for their fit to the next NPU's words."""
 BETWEEN = 40
@@ -95,6 +97,7 @@ class NpuChoices:
     _areas: dict[tuple, list[tuple[Npu, Resources]]] = field(default_factory=dict)
     _outlets: dict[tuple, float] = field(default_factory=dict)
     _bare: dict[Own, list[Npu]] = field(default_factory=dict)
+    _sums: dict[tuple, list[int]] = field(default_factory=dict)
 
     def priced(
         self, own: Own, bare: Npu, interval: int, reader: Npu | None, price: Price
@@ -185,8 +188,22 @@ class NpuChoices:
 
     def cycles(self, own: Own, npu: Npu) -> int:
         """Cycles of these layers a frame, all on this NPU."""
-        work = sum(layer.cycles(npu, "output_stationary") for layer in self.mine(own, npu))
+        first, last = own[0], own[-1]
+        if last - first < len(own):
+            until = self._until(npu)
+            work = until[last + 1] - until[first]
+        else:
+            work = sum(layer.cycles(npu, OUT) for layer in self.mine(own, npu))
         return work + (len(own) - 1) * BETWEEN
+
+    def _until(self, npu: Npu) -> list[int]:
+        """Cycles of all layers of the NPU's engine in front of layer 0, 1, 2, ...: what a run of layers takes is the
+        difference of two."""
+        key = npu.window_former, npu.pfp, *FOLDED(npu)
+        if key not in self._sums:
+            mine = (layer.seen_by(npu).cycles(npu, OUT) if layer.engine == npu.engine else 0 for layer in self.layers)
+            self._sums[key] = list(accumulate(mine, initial=0))
+        return self._sums[key]
 
     def _foldings(self, own: Own, npu: Npu, interval: int, reader: Npu | None) -> Iterator[Npu]:
         """The NPU with each KGP, OL and PFP that keep to the interval, in front of the NPU ``reader``; with its own KGP
@@ -264,8 +281,10 @@ class NpuChoices:
             full = changed(npu, **self.depths(own, npu))
             rows, large = full.kernel_rows, ("auto", "distributed")
             styles = STYLES if rows <= MOST_LUT_ROWS else large if rows <= self.lut_rows else large[:1]
-            made = [changed(one, kernel_ram=style) for style in styles for one in saving(full, dear)]
-            self._areas[key] = [(one, estimate_core(one, self.stream_bits)) for one in made]
+            each = [(one, estimate_cores(one, self.stream_bits, styles)) for one in saving(full, dear)]
+            self._areas[key] = [
+                (changed(one, kernel_ram=style), areas[k]) for k, style in enumerate(styles) for one, areas in each
+            ]
         return self._areas[key]
 
     def depths(self, own: Own, npu: Npu) -> dict[str, int]:
@@ -290,5 +309,5 @@ class NpuChoices:
         """Whether a frame comes in over the stream within the interval."""
         firsts = [layer.seen_by(npu) for layer in self.layers if layer.reads is None]
         words = [layer.reading[False].tuples * layer.words(npu) if layer.formed is None
-                 else replace(layer.formed, word_lanes=npu.plane_lanes).frame_words for layer in firsts]  # fmt: skip
+                 else layer.formed_by(npu).frame_words for layer in firsts]  # fmt: skip
         return sum(geared(count, npu.host_word_bits, self.stream_bits) for count in words) <= interval

@@ -6,7 +6,7 @@ gap. The layers say which inlets and outlets it has: chains (chain.py) and rings
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import accumulate, islice
 
 from bitloom.hls_gen.design.copies import is_copy

@@ -119,12 +119,12 @@ class Tries:
         self._seen: dict[Any, Figures | None] = {}
 
     def _first(self) -> MapSetting:
-        """The setting of the sweep: the first one, or the first one in which a window former can feed integer NPUs."""
+        """The setting of the sweep: the first one, or the first one in which a window former can feed the first layer."""
         formed = (
             where
             for (engines, where), made in self.choices.items()
             if engines == self.engines[0] and where.streamed == self.settings[0].streamed
-            if any(layer.joined is not None and layer.engine == "integer" for layer in made.layers)
+            if any(layer.joined is not None for layer in made.layers)
         )
         return next(formed, self.settings[0])
 

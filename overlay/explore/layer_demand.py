@@ -86,6 +86,9 @@ class LayerDemand:
         Capacities ``half_even`` and ``round_twice`` that its requantisations need.
     pool_places
         Taps of the pool's window; 0 without a pool.
+    pool_burst
+        Rows that come for each row of the pool's windows, where they come row after row: all of these windows are
+        complete with the last of these rows only, in whose time the pool unit works them off. Else 1.
     depthwise
         Whether the pool is a depthwise convolution, computed by a pool unit with weights.
     reads
@@ -139,6 +142,7 @@ class LayerDemand:
     input_bits: int = 1
     rounding: Mapping[str, int] = field(default_factory=dict)
     pool_places: int = 0
+    pool_burst: int = 1
     depthwise: bool = False
     reads: int | None = None
     reader: int | None = None
@@ -237,16 +241,14 @@ class LayerDemand:
 
     def cycles(self, npu: Npu, dataflow: str) -> int:
         """Cycles of a frame in that dataflow, if words come and go in time."""
-        key = dataflow, *FOLDED(npu)
-        if key not in self.cache:
-            self.cache[key] = self._array_cycles(npu, dataflow)
-        array: int = self.cache[key]
-        beside = self.pool_beats(npu) if self.depthwise else 0
-        if self.formed is not None:
-            beside = max(beside, self.formed_by(npu).cycles)
-        return max(array, beside)
+        return max(self.array_cycles(npu, dataflow), self.cycles_beside(npu))
 
-    def _array_cycles(self, npu: Npu, dataflow: str) -> int:
+    def cycles_beside(self, npu: Npu) -> int:
+        """Cycles of the pool unit and of the window former, which work beside the array."""
+        pooling = self.pool_beats(npu) * self.pool_burst if self.depthwise or self.pool_burst > 1 else 0
+        return pooling if self.formed is None else max(pooling, self.formed_by(npu).cycles)
+
+    def array_cycles(self, npu: Npu, dataflow: str) -> int:
         """Cycles of the array alone."""
         beats, groups = self.read_words(npu, dataflow), self.groups(npu)
         steps = npu.units * self.levels

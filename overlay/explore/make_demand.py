@@ -69,6 +69,7 @@ def layer_demand(
         pool=None if pool is None else tabled(pool, 1, False, kernel=by.depthwise, raster=by.counters),
         pool_taps=0 if pool is None else len(pool.index),
         pool_places=p.pool.taps if p.pool else 0,
+        pool_burst=1 if pool is None else _burst(conv, pool),
         raw=p.raw,
         any_match=binary and p.any_match,
         word_channels=p.word_channels if binary else 0,
@@ -80,6 +81,12 @@ def layer_demand(
         output_windows=windows,
         **(_of_integers(p) if isinstance(p, IntegerLayer) else _of_signs(p) if by.ahead else {}),
     )
+
+
+def _burst(conv: StageTables, pool: StageTables) -> int:
+    """Rows of a map for each row of its pool's windows (`LayerDemand.pool_burst`)."""
+    in_rows, several = (np.diff(conv.output_order) > 0).all(), (pool.output_order == 1).any()
+    return int(pool.stage.window.stride[0]) if in_rows and several else 1
 
 
 def _of_integers(p: IntegerLayer) -> dict[str, Any]:

@@ -5,9 +5,12 @@ the least OL and PFP with which results come in time, and with which they fill t
 gap. The layers say which inlets and outlets it has: chains (chain.py) and rings (ring.py) are made of such NPUs.
 """
 
+from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate, islice
+from operator import attrgetter
+from typing import Any
 
 from bitloom.hls_gen.design.copies import is_copy
 from bitloom.hls_gen.design.gearbox import geared
@@ -27,6 +30,8 @@ from .sizes import splits, whole_words
 
 OUT = "output_stationary"
 """Dataflow by which NPUs are chosen; variations have others."""
+PFP_CACHE = 64
+"""Foldings whose arrays' cycles are kept while PFPs are tried."""
 CHOICES = 4
 """OLs that are tried for their fit to the next NPU's words."""
 BETWEEN = 40
@@ -39,6 +44,15 @@ WIDE = (1, 2, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256)
 """KFPs that are tried for NPUs of several layers."""
 PFPS = (1, 2, 4, 8, 16)
 """How often a pool unit's channels are as many as results leave in a cycle; the last one with weights alone."""
+
+
+CHOSEN = ("kgp", "ol", "pfp", "accumulators")
+CHOSEN_OF = attrgetter(*CHOSEN)
+"""What is chosen of a folding beside its KFP. A search keeps so many of them that whole NPUs would take gigabytes."""
+SAVED = ("kernels_per_multiplier", "lut_products")
+"""What `saving` varies."""
+Sizes = tuple[dict[str, int], dict[str, Any]]
+"""Sizes of an NPU's memories, which several share, and what else it has beside its folding, both by parameter."""
 
 
 @dataclass(frozen=True)
@@ -93,21 +107,23 @@ class NpuChoices:
     depthwise: bool = False
     networks: Sequence[range] = ()
     mapping: Sequence[int] = ()
-    _possible: dict[tuple, list[list[Npu]]] = field(default_factory=dict)
-    _areas: dict[tuple, list[tuple[Npu, Resources]]] = field(default_factory=dict)
+    _possible: dict[tuple, list[list[tuple[int, ...]]]] = field(default_factory=dict)
+    _areas: dict[tuple, list[tuple[Sizes, Resources]]] = field(default_factory=dict)
     _outlets: dict[tuple, float] = field(default_factory=dict)
     _bare: dict[Own, list[Npu]] = field(default_factory=dict)
-    _sums: dict[tuple, list[int]] = field(default_factory=dict)
+    _sums: dict[tuple, array] = field(default_factory=dict)
+    _array_cycles: dict[tuple, list[int]] = field(default_factory=dict)
 
     def priced(
         self, own: Own, bare: Npu, interval: int, reader: Npu | None, price: Price
-    ) -> Iterator[tuple[float, Npu]]:
-        """Price and NPU of each folding of ``bare`` that keeps to the interval, in front of the NPU ``reader``."""
+    ) -> Iterator[tuple[float, Npu, Sizes]]:
+        """Price, folding and sizes of each NPU of ``bare`` that keeps to the interval, in front of the NPU
+        ``reader``."""
         for npu in self._foldings(own, bare, interval, reader):
             gears = self._gears(npu, reader)
-            for full, area in self._sized(own, npu, dear=price.dear):
-                lanes = (full.kfp if len(own) > 1 else plane_lanes(full.kfp, full.planes)) * full.kgp
-                yield price.of(area, lanes) + gears, full
+            lanes = (npu.kfp if len(own) > 1 else plane_lanes(npu.kfp, npu.planes)) * npu.kgp
+            for sizes, area in self._sized(own, npu, dear=price.dear):
+                yield price.of(area, lanes) + gears, npu, sizes
 
     def bare(self, own: Own) -> list[Npu]:
         """NPUs for layers ``own``, one for each KFP that is looked at, without a folding beside; none where the layers
@@ -128,9 +144,11 @@ class NpuChoices:
             return tuple(range(len(self.layers)))
         return tuple(i for i, npu in enumerate(self.mapping or mapping) if npu == n)
 
-    def segment(self, npu: Npu, own: Own) -> Segment:
+    def segment(self, npu: Npu, sizes: Sizes, own: Own) -> Segment:
         """The NPU with its layers."""
-        return Segment(npu, own, tuple(i for i in own if is_copy(self.layers[i].name)))
+        memories, besides = sizes
+        copies = tuple(i for i in own if is_copy(self.layers[i].name))
+        return Segment(changed(npu, **memories, **besides), own, copies)
 
     def mine(self, own: Own, npu: Npu) -> list[LayerDemand]:
         """The layers ``own`` as that NPU reads them."""
@@ -188,22 +206,32 @@ class NpuChoices:
 
     def cycles(self, own: Own, npu: Npu) -> int:
         """Cycles of these layers a frame, all on this NPU."""
-        first, last = own[0], own[-1]
+        until, first, last = self._until(npu), own[0], own[-1]
         if last - first < len(own):
-            until = self._until(npu)
             work = until[last + 1] - until[first]
         else:
-            work = sum(layer.cycles(npu, OUT) for layer in self.mine(own, npu))
+            work = sum(until[i + 1] - until[i] for i in own)
         return work + (len(own) - 1) * BETWEEN
 
-    def _until(self, npu: Npu) -> list[int]:
+    def _until(self, npu: Npu) -> array:
         """Cycles of all layers of the NPU's engine in front of layer 0, 1, 2, ...: what a run of layers takes is the
         difference of two."""
         key = npu.window_former, npu.pfp, *FOLDED(npu)
         if key not in self._sums:
-            mine = (layer.seen_by(npu).cycles(npu, OUT) if layer.engine == npu.engine else 0 for layer in self.layers)
-            self._sums[key] = list(accumulate(mine, initial=0))
+            each = zip((layer.seen_by(npu) for layer in self.layers), self._arrays(npu))
+            both = (max(cycles, layer.cycles_beside(npu)) if cycles else 0 for layer, cycles in each)
+            self._sums[key] = array("q", accumulate(both, initial=0))
         return self._sums[key]
+
+    def _arrays(self, npu: Npu) -> list[int]:
+        """Cycles of the array for each layer; 0 where it is for another engine. They are the same with each PFP."""
+        key = npu.window_former, *FOLDED(npu)
+        if key not in self._array_cycles:
+            if len(self._array_cycles) > PFP_CACHE:
+                self._array_cycles.clear()
+            mine = (layer.seen_by(npu) for layer in self.layers)
+            self._array_cycles[key] = [one.array_cycles(npu, OUT) if one.engine == npu.engine else 0 for one in mine]
+        return self._array_cycles[key]
 
     def _foldings(self, own: Own, npu: Npu, interval: int, reader: Npu | None) -> Iterator[Npu]:
         """The NPU with each KGP, OL and PFP that keep to the interval, in front of the NPU ``reader``; with its own KGP
@@ -212,10 +240,11 @@ class NpuChoices:
         if key not in self._possible:
             kgps = self._kgps(own, npu, interval) if npu.kgp == 1 else [npu]
             ol = npu.ol if npu.kgp > 1 else None
-            self._possible[key] = [list(self._results(own, made, interval, ol)) for made in kgps]
+            self._possible[key] = [[CHOSEN_OF(one) for one in self._results(own, made, interval, ol)] for made in kgps]
         leaving = [] if reader is None else [layer for layer in self.mine(own, npu) if layer.reader not in own]
         for choices in self._possible[key]:
-            fit = (m for m in choices if all(layer.raw or layer.fits(m, reader.kfp) for layer in leaving))
+            each = (changed(npu, **dict(zip(CHOSEN, values))) for values in choices)
+            fit = (m for m in each if all(layer.raw or layer.fits(m, reader.kfp) for layer in leaving))
             found = next(fit, None)
             if found is not None:
                 yield found
@@ -273,17 +302,22 @@ class NpuChoices:
         added = [(self.layers[layer.adds].kernels, layer.kernels) for layer in mine if layer.adds is not None]
         return all(added_fits(npu, *kernels) for kernels in added)
 
-    def _sized(self, own: Own, npu: Npu, dear: bool) -> list[tuple[Npu, Resources]]:
-        """The NPU with memories as large as its layers need, its kernels in each kind of RAM, and the area of each;
-        where DSP blocks are ``dear``, also with fewer of them."""
+    def _sized(self, own: Own, npu: Npu, dear: bool) -> list[tuple[Sizes, Resources]]:
+        """Memories of the NPU that are as large as its layers need, its kernels in each kind of RAM, and the area of
+        each; where DSP blocks are ``dear``, also with fewer of them."""
         key = (own, npu.kfp, npu.kgp, npu.ol, npu.pfp, npu.planes, npu.accumulators, npu.window_former, dear)
         if key not in self._areas:
-            full = changed(npu, **self.depths(own, npu))
-            rows, large = full.kernel_rows, ("auto", "distributed")
+            memories = self.depths(own, npu)
+            rows, large = memories["kernel_rows"], ("auto", "distributed")
             styles = STYLES if rows <= MOST_LUT_ROWS else large if rows <= self.lut_rows else large[:1]
-            each = [(one, estimate_cores(one, self.stream_bits, styles)) for one in saving(full, dear)]
+            each = [
+                ({key: getattr(one, key) for key in SAVED}, estimate_cores(one, self.stream_bits, styles))
+                for one in saving(changed(npu, **memories), dear)
+            ]
             self._areas[key] = [
-                (changed(one, kernel_ram=style), areas[k]) for k, style in enumerate(styles) for one, areas in each
+                ((memories, {**saved, "kernel_ram": style}), areas[k])
+                for k, style in enumerate(styles)
+                for saved, areas in each
             ]
         return self._areas[key]
 

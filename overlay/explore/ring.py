@@ -143,7 +143,7 @@ class _Joined:
             one = changed(bare, **alike)
             if one.kfp != bare.kfp or (not own[0] and not self.choices.enters(bare, self.interval)):
                 continue
-            for cost, npu_n in self.choices.priced(own, one, self.interval, npu, self.price):
+            for cost, npu_n, sizes in self.choices.priced(own, one, self.interval, npu, self.price):
                 if best is None or cost < best[0]:
-                    best = cost, self.choices.segment(npu_n, own)
+                    best = cost, self.choices.segment(npu_n, sizes, own)
         return best

@@ -81,7 +81,9 @@ def show_npus(name: str, best: Row, names: Sequence[str]) -> None:
         values = (npu.kfp, npu.kgp, npu.ol, npu.pfp if npu.pool else "", npu.planes or "", npu.accumulators,
                   npu.kernel_rows, npu.kernel_ram, npu.tuple_words)  # fmt: skip
         cells = [f"{v:,}" if isinstance(v, int) else v for v in values]
-        whose = "all" if best.candidate.also else _layers([names[i] for i in best.candidate.own(n)], names)
+        whose = _layers([names[i] for i in best.candidate.own(n)], names)
+        if best.candidate.also:
+            whose = "all" if len(best.candidate.npus) == 1 else f"{best.candidate.network}: {whose}"
         rows.append([str(n), whose, npu.engine, *cells, ", ".join(blocks_of(npu))])
     grid(f"the {name} design", header, rows, labels=3)
     orders = [layer for layer, order in best.candidate.dataflow.items() if order == "input_stationary"]

@@ -31,7 +31,7 @@ from .sharing import value_bits
 
 FORMED_LANES = 256
 """Channels of the words for which a window former is tried, at most: narrower ones have more words of a window, and no
-window needs wider ones. A plan has a row of bits for each word of a frame."""
+window needs wider ones. A plan has a row of bits for each word of a frame. Powers of two let maps be added."""
 
 
 def engine_choices(model: Model) -> list[Engines]:
@@ -121,7 +121,7 @@ def _with_former(npus: Sequence[Npu], planes: int, channels: int) -> list[Npu]:
     """The NPUs with a window former in NPU 0, in front of words for windows of so many channels; all of its engine have
     such words, in which maps that are also kept go on."""
     side = {"planes": max(2, planes), "shift_bits": 0} if planes else {}
-    lanes = min(min(FORMED_LANES, channels) * (side.get("planes", 0) + 1), WIDTH.value)
+    lanes = min(min(FORMED_LANES, 1 << (channels - 1).bit_length()) * (side.get("planes", 0) + 1), WIDTH.value)
     wide = [replace(npu, kfp=lanes) if npu.engine == "integer" else npu for npu in npus[1:]]
     return [replace(npus[0], kfp=lanes, window_former=True, **side), *wide]
 

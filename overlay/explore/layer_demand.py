@@ -87,8 +87,8 @@ class LayerDemand:
     pool_places
         Taps of the pool's window; 0 without a pool.
     pool_burst
-        Rows that come for each row of the pool's windows, where they come row after row: all of these windows are
-        complete with the last of these rows only, in whose time the pool unit works them off. Else 1.
+        Rows that come for each row of the pool's windows, where they come row after row: only while the last of them
+        comes does the pool unit work. Else 1.
     depthwise
         Whether the pool is a depthwise convolution, computed by a pool unit with weights.
     reads
@@ -241,12 +241,15 @@ class LayerDemand:
 
     def cycles(self, npu: Npu, dataflow: str) -> int:
         """Cycles of a frame in that dataflow, if words come and go in time."""
-        return max(self.array_cycles(npu, dataflow), self.cycles_beside(npu))
+        return self.with_others(npu, self.array_cycles(npu, dataflow))
 
-    def cycles_beside(self, npu: Npu) -> int:
-        """Cycles of the pool unit and of the window former, which work beside the array."""
-        pooling = self.pool_beats(npu) * self.pool_burst if self.depthwise or self.pool_burst > 1 else 0
-        return pooling if self.formed is None else max(pooling, self.formed_by(npu).cycles)
+    def with_others(self, npu: Npu, array: int) -> int:
+        """Cycles of a frame where those of the array alone are ``array``: the pool unit and the window former work
+        beside it, but the array waits while a pool unit works off a row of windows for longer than a row comes."""
+        found = array if self.formed is None else max(array, self.formed_by(npu).cycles)
+        if self.depthwise or self.pool_burst > 1:
+            found = max(found, self.pool_beats(npu) + array - array // self.pool_burst)
+        return found
 
     def array_cycles(self, npu: Npu, dataflow: str) -> int:
         """Cycles of the array alone."""

@@ -76,7 +76,7 @@ class Segment:
 
 @dataclass
 class NpuChoices:
-    """What an NPU may be for layers of one network. It keeps what it has worked out.
+    """What an NPU may be for layers of one network, or of several. It keeps what it has worked out.
 
     Attributes
     ----------
@@ -93,10 +93,11 @@ class NpuChoices:
     depthwise
         Whether pool units have weights.
     networks
-        Where ``layers`` are those of several networks: the numbers of each one's. They have an NPU in common, which
-        computes a frame of each in an interval. Empty for one network.
+        Where ``layers`` are those of several networks: the numbers of each one's. They have NPUs in common, which
+        compute a frame of each in an interval. Empty for one network.
     mapping
-        NPU of each of ``layers`` where copies are among them, which a mapping of the network's own layers needs.
+        NPU of each of ``layers`` where they are of several networks, or copies are among them, which a mapping of the
+        network's own layers needs.
     """
 
     layers: Sequence[LayerDemand]
@@ -113,6 +114,11 @@ class NpuChoices:
     _bare: dict[Own, list[Npu]] = field(default_factory=dict)
     _sums: dict[tuple, array] = field(default_factory=dict)
     _array_cycles: dict[tuple, list[int]] = field(default_factory=dict)
+
+    @property
+    def _networks(self) -> Sequence[range]:
+        """The numbers of each network's layers."""
+        return self.networks or [range(len(self.layers))]
 
     def priced(
         self, own: Own, bare: Npu, interval: int, reader: Npu | None, price: Price
@@ -140,8 +146,6 @@ class NpuChoices:
 
     def own(self, n: int, mapping: Sequence[int]) -> Own:
         """Numbers of the layers that NPU ``n`` computes with that mapping of the network's own layers."""
-        if self.networks:
-            return tuple(range(len(self.layers)))
         return tuple(i for i, npu in enumerate(self.mapping or mapping) if npu == n)
 
     def segment(self, npu: Npu, sizes: Sizes, own: Own) -> Segment:
@@ -171,13 +175,14 @@ class NpuChoices:
 
     def _base(self, own: Own) -> Npu:
         """An NPU for these layers with the least folding, and with the inlets and outlets by which their maps go."""
-        mine, last = [self.layers[i] for i in own], len(self.layers) - 1
+        mine = [self.layers[i] for i in own]
+        lasts = {numbers[-1] for numbers in self._networks}
         kinds, words = {layer.any_match for layer in mine}, {layer.word_channels for layer in mine}
         counted = "both" if len(kinds) > 1 else "or" if True in kinds else "popcount"
         loop = any(layer.reader in own for layer in mine)
         left = any(layer.reader not in (None, *own) for layer in mine)
-        inlets = {"host": 0 in own, "ring": any(layer.reads not in (None, *own) for layer in mine), "loop": loop}
-        outlets = {"ring": left, "loop": loop, "host": last in own}
+        inlets = {"host": any(layer.reads is None for layer in mine), "ring": any(layer.reads not in (None, *own) for layer in mine), "loop": loop}
+        outlets = {"ring": left, "loop": loop, "host": not lasts.isdisjoint(own)}
         skips = any(layer.taker is not None or layer.adds is not None for layer in mine)
         steps = skips and mine[0].engine == "binary"
         return Npu(
@@ -219,7 +224,7 @@ class NpuChoices:
         key = npu.window_former, npu.pfp, *FOLDED(npu)
         if key not in self._sums:
             each = zip((layer.seen_by(npu) for layer in self.layers), self._arrays(npu))
-            both = (max(cycles, layer.cycles_beside(npu)) if cycles else 0 for layer, cycles in each)
+            both = (layer.with_others(npu, cycles) if cycles else 0 for layer, cycles in each)
             self._sums[key] = array("q", accumulate(both, initial=0))
         return self._sums[key]
 
@@ -323,10 +328,8 @@ class NpuChoices:
 
     def depths(self, own: Own, npu: Npu) -> dict[str, int]:
         """Sizes of the memories that these layers need together, by the NPU's parameter."""
-        each = [
-            npu_depths(self.layers, tuple(i for i in own if i in numbers), npu, streamed=self.streamed)
-            for numbers in self.networks or [range(len(self.layers))]
-        ]
+        parts = (tuple(i for i in own if i in numbers) for numbers in self._networks)
+        each = [npu_depths(self.layers, part, npu, streamed=self.streamed) for part in parts if part]
         return {key: max(found.get(key, 0) for found in each) for key in each[0]}
 
     def _gears(self, npu: Npu, reader: Npu | None) -> float:

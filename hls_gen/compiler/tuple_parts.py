@@ -57,6 +57,42 @@ class TuplePart:
         return np.take_along_axis(every, np.broadcast_to(of_group, (count, places, self.words)), axis=2).ravel()
 
 
+@dataclass(frozen=True, eq=False)
+class WeightedLanes:
+    """The lanes of a tuple for which the kernels of a layer have weights: all of a layer that its parts depend on.
+
+    Attributes
+    ----------
+    lanes
+        (kernels, lanes) of bool: whether a kernel has a weight other than 0.
+    same
+        Whether all kernel groups must leave out as many lanes: each is a match, and the layer has one offset for them.
+    even
+        Whether that number must be even: the offset counts matches by twos.
+    """
+
+    lanes: Array
+    same: bool
+    even: bool
+
+    def part(self, layout: Layout, kgp: int) -> tuple[TuplePart, int]:
+        """Find the part with the fewest words; parameters and results as of `tuple_part`."""
+        whole = TuplePart(len(layout)), 0
+        if len(layout) == 1:
+            return whole
+        kernels, lanes = self.lanes.shape
+        count = -(-kernels // kgp)
+        padded = np.zeros((count * kgp, lanes + 1), bool)  # the last one: no lane
+        padded[:kernels, :-1] = self.lanes
+        needed = padded.reshape(count, kgp, -1).any(axis=1)[:, layout].any(axis=2)  # (kernel groups, words)
+        for part in sorted(_parts(needed), key=lambda one: one.words):
+            left_out = _left_out(part, count, layout)
+            alike = len(set(left_out.tolist())) == 1
+            if (alike or not self.same) and (left_out[0] % 2 == 0 or not self.even):
+                return part, int(left_out[0])
+        return whole
+
+
 def tuple_part(p: BinaryLayer | IntegerLayer, layout: Layout, kgp: int) -> tuple[TuplePart, int]:
     """Find the part with the fewest words.
 
@@ -74,42 +110,25 @@ def tuple_part(p: BinaryLayer | IntegerLayer, layout: Layout, kgp: int) -> tuple
     tuple of TuplePart and int
         The part, and how many lanes with a channel of each tap every kernel group leaves out.
     """
-    whole = TuplePart(len(layout)), 0
-    lanes = _weighted(p)
-    if len(layout) == 1 or lanes is None or lanes.all():
-        return whole
-    count = -(-p.out_channels // kgp)
-    padded = np.zeros((count * kgp, lanes.shape[1] + 1), bool)  # the last one: no lane
-    padded[: p.out_channels, :-1] = lanes
-    needed = padded.reshape(count, kgp, -1).any(axis=1)[:, layout].any(axis=2)  # (kernel groups, words)
-    for part in sorted(_parts(needed), key=lambda one: one.words):
-        left_out = _left_out(part, count, layout)
-        same = len(set(left_out.tolist())) == 1  # each is a match that the layer's one offset takes off
-        if isinstance(p, IntegerLayer) or (same and (p.double or left_out[0] % 2 == 0)):
-            return part, int(left_out[0])
-    return whole
+    found = weighted_lanes(p) if len(layout) > 1 else None
+    return found.part(layout, kgp) if found else (TuplePart(len(layout)), 0)
 
 
-def leaves_out(p: BinaryLayer | IntegerLayer) -> bool:
-    """Whether some kernel has no weight for some lane, so that kernel groups may need parts of tuples only."""
-    lanes = _weighted(p)
-    return lanes is not None and not lanes.all()
-
-
-def _weighted(p: BinaryLayer | IntegerLayer) -> Array | None:
-    """(kernels, lanes) of bool: whether a kernel has a weight other than 0; None where it can't be 0.
+def weighted_lanes(p: BinaryLayer | IntegerLayer) -> WeightedLanes | None:
+    """The lanes for which the kernels of a layer have weights; None where all kernels have a weight for every lane, so
+    that kernel groups read whole tuples.
 
     To a binary engine a weight of 0 is +1 in one visit and -1 in the other: one match in each lane, whatever the
     feature is.
     """
     if isinstance(p, IntegerLayer):
         found: Array = p.weight.any(axis=1)
-        return found
+        return None if found.all() else WeightedLanes(found, same=False, even=False)
     if p.visits != 2 or len(p.coefficient) > 1:
         return None
     visits = p.weight.reshape(p.out_channels, -1, 2, p.weight.shape[2])
     found = (visits[:, :, 0] == visits[:, :, 1]).any(axis=1)
-    return found
+    return None if found.all() else WeightedLanes(found, same=True, even=not p.double)
 
 
 def _parts(needed: Array) -> Iterator[TuplePart]:

@@ -7,6 +7,7 @@ The hardware (hls_gen/rtl/primitives/gearbox.py), the layout of frames and resul
 flow model and the search read the two numbers here.
 """
 
+from functools import lru_cache
 from typing import NamedTuple
 
 
@@ -29,6 +30,7 @@ class Gear(NamedTuple):
         return -(-count // self.together) * self.pieces
 
 
+@lru_cache(maxsize=4096)
 def gear(source: int, target: int) -> Gear:
     """The change from words of one width to words of another.
 

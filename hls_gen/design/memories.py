@@ -52,11 +52,7 @@ class Memory:
     @classmethod
     def of(cls, name: str, id: int, depth: int, parts: Sequence[tuple[str, int]]) -> "Memory":
         """The memory whose rows have these parts, (name, width), low bits first."""
-        made, low = [], 0
-        for part, width in parts:
-            made.append(Field(part, low, width))
-            low += width
-        return cls(name, id, depth, tuple(made))
+        return cls(name, id, depth, _side_by_side(tuple(parts)))
 
     @property
     def width(self) -> int:
@@ -102,6 +98,16 @@ class Memory:
         """JSON data for the manifest."""
         fields = [[field.name, field.lsb, field.width] for field in self.fields]
         return {"name": self.name, "id": self.id, "depth": self.depth, "width": self.width, "fields": fields}
+
+
+@lru_cache(maxsize=4096)
+def _side_by_side(parts: tuple[tuple[str, int], ...]) -> tuple[Field, ...]:
+    """Fields with these names and widths, low bits first. A search makes the same rows for many NPUs."""
+    fields, low = [], 0
+    for name, width in parts:
+        fields.append(Field(name, low, width))
+        low += width
+    return tuple(fields)
 
 
 @lru_cache(maxsize=256)

@@ -17,18 +17,22 @@ from bitloom.overlay.explore.budget import Budget
 from bitloom.overlay.explore.estimate import error
 from bitloom.overlay.explore.plot import plot
 from bitloom.overlay.explore.search import HALVINGS, MAP_ORDERS, POINTS, STREAMED_WEIGHTS, Effort, Explored, explore
+from bitloom.overlay.explore.tries import Row
 from bitloom.overlay.explore.workers import Workers
 from bitloom.overlay.picture import check_plot
 from bitloom.overlay.platform.board_file import find_board
 from bitloom.overlay.platform.boards import CLOCK_MHZ, Board
 from bitloom.overlay.timing.design_clock import HOW, clock_figures
 
-from .found_designs import RESOURCES, number, show_front, show_npus
+from . import interrupted
+from .found_designs import RESOURCES, called, number, show_front, show_npus
 from .option_groups import GroupedCommand, option_group
 from .options import FILE, board_option, map_order_option, stream_bits_option
 from .progress import bar, working
 from .show import dump, json_option, one_line_errors
 
+NOTHING_FITS = 3
+"""Exit status where no design keeps to the budget."""
 _FROM = {
     "option": "--clock-mhz), which is given and not found",
     "default": "that of a build; else --clock-mhz), which is not found",
@@ -102,6 +106,9 @@ def explore_command(
 
     NETWORK is a name of ours or a model file (.npz). Shows the Pareto front: designs that no other beats in both cycles
     a frame and LUTs. Cycles and latency are those of the flow model, area is by formula.
+
+    Where nothing keeps to the budget, a rate and a latency included, the nearest design is shown and by how much it
+    misses; the exit status is then 3. Ctrl-C ends the search and shows what was found until then, with status 130.
     """
     limit, clock = _budget(**budget), _clock(budget["clock_mhz"])
     on = find_board(budget["board_name"]) if budget["board_name"] else None
@@ -116,23 +123,29 @@ def explore_command(
                         progress=update)  # fmt: skip
     if picture is not None:
         plot(picture, f"{name}: cycles a frame against LUTs", found.front, found.best, limit.lut)
-    if save is not None:
-        _save(found, limit, name, save)
+    if save is not None and found.best is not None:
+        _save(found.best, save)
     measured = _measured(found, models) if synthesise and found.best else None
     if as_json:
         dump({"network": name, "front": [row.to_dict() for row in found.front],
               "best": found.best and found.best.to_dict(), "nearest": found.nearest and found.nearest.to_dict(),
               "budget": {key: value for key, value in asdict(limit).items() if value is not None},
               "clock": asdict(clock), "model_error": error(), "synthesised": measured, "tried": found.tried,
-              "varied": list(found.varied)})  # fmt: skip
-        return
-    show_front(name, found, on, clock.mhz)
-    click.echo(f"{found.tried} designs were tried; varied beside the foldings: {', '.join(found.varied)}")
-    _show_budget(found, limit, on, clock)
-    if measured is not None:
-        _show_measured(measured)
-    if found.best is not None:
-        show_npus(found.best, found.layers)
+              "varied": list(found.varied), "interrupted": found.interrupted})  # fmt: skip
+    else:
+        show_front(name, found, on, clock.mhz)
+        click.echo(f"{found.tried} designs were tried; varied beside the foldings: {', '.join(found.varied)}")
+        _show_budget(limit, on, clock)
+        if measured is not None:
+            _show_measured(measured)
+        if found.shown is not None:
+            show_npus(called(found), found.shown, found.layers)
+    if found.interrupted:
+        interrupted()
+    if found.best is None:
+        unsaved = f", nothing was written to {save}" if save else ""
+        click.echo(f"bitloom: {name}: no design fits the budget{unsaved}: {_missed(found, limit)}", err=True)
+        raise SystemExit(NOTHING_FITS)
 
 
 @dataclass(frozen=True)
@@ -176,12 +189,10 @@ def _budget(
     return Budget.of_board(find_board(board_name), share, **limits) if board_name else Budget(**limits)
 
 
-def _save(found: Explored, limit: Budget, name: str, path: Path) -> None:
+def _save(best: Row, path: Path) -> None:
     """Write the chosen design's foldings."""
-    if found.best is None:
-        raise ValueError(f"{name}: no design fits the budget, nothing was written to {path}: {_missed(found, limit)}")
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_text(path, json.dumps(found.best.candidate.to_dict(), indent=1) + "\n")
+    write_text(path, json.dumps(best.candidate.to_dict(), indent=1) + "\n")
 
 
 def _measured(found: Explored, models: Sequence[Model]) -> dict[str, Any]:
@@ -205,18 +216,27 @@ def _show_measured(measured: dict[str, Any]) -> None:
 
 
 def _missed(found: Explored, limit: Budget) -> str:
-    """What the nearest design takes where its limit is less."""
+    """What the nearest design takes more of than its limit, and by how much."""
     assert found.nearest is not None
     f = found.nearest.figures
     values = {"lut": f.lut, "ff": f.area.ff, "bram36": f.area.bram36, "dsp": f.area.dsp, "lanes": f.lanes,
               "cycles": f.cycles, "latency": f.latency}  # fmt: skip
     names = {key: RESOURCES.get(key, key) for key in values}
-    over = [f"{number(values[key])} {names[key]} for {getattr(limit, key):,.0f}" for key in limit.excess(f)]
-    return f"the nearest takes {', '.join(over)}"
+    over = [
+        f"{number(values[key])} {names[key]} for {number(getattr(limit, key))} ({_times(times)})"
+        for key, times in limit.excess(f).items()
+    ]
+    fastest = number(min(row.figures.cycles for row in found.front))
+    return f"the nearest takes {', '.join(over)}; the fastest that was tried takes {fastest} cycles a frame"
 
 
-def _show_budget(found: Explored, limit: Budget, on: Board | None, clock: _Clock) -> None:
-    """Print what the columns mean, how far the area formula may be off, and what was missed if nothing fits."""
+def _times(times: float) -> str:
+    """How much a figure is over its limit, of which it is so many ``times``."""
+    return f"{times - 1:.1%} too many" if times < 2 else f"{number(round(times, 1))} times as many"
+
+
+def _show_budget(limit: Budget, on: Board | None, clock: _Clock) -> None:
+    """Print what the columns mean, and how far the area formula may be off."""
     made = error()
     click.echo(
         "cycles and latency by the flow model; LUT: of logic and memory together, as RAM: those of memory, by formula, "
@@ -229,6 +249,3 @@ def _show_budget(found: Explored, limit: Budget, on: Board | None, clock: _Clock
     )
     if on and limit.lut is not None and limit.lut < on.lut:
         click.echo(f"budget: {limit.lut:,.0f} LUT of the {on.lut:,} of {on.name}")
-    if found.best is None:
-        fastest = f"the fastest that was tried takes {number(found.front[0].figures.cycles)} cycles a frame"
-        click.echo(f"nothing fits: {_missed(found, limit)}; {fastest}")

@@ -17,7 +17,7 @@ HEADER = ["", "topology", "lanes", "cycles a frame", "frames a second", "latency
 
 
 def show_front(name: str, found: Explored, on: Board | None, clock_mhz: float) -> None:
-    """Print the front and the chosen design, the largest share of the board last.
+    """Print the front and the chosen design, or the nearest one, the largest share of the board last.
 
     Parameters
     ----------
@@ -31,15 +31,20 @@ def show_front(name: str, found: Explored, on: Board | None, clock_mhz: float) -
         Clock for frames a second.
     """
     rows = [front_row(str(k + 1), row, on, clock_mhz) for k, row in enumerate(found.front)]
-    if found.best is not None:
-        rows.append(front_row("chosen", found.best, on, clock_mhz))
+    if found.shown is not None:
+        rows.append(front_row(called(found), found.shown, on, clock_mhz))
     title = f"{name}: Pareto front" + ("" if found.best else "; nothing fits the budget")
     grid(title, HEADER + [f"of {on.name}" if on else ""] * bool(on), rows)
-    each = (found.best or found.front[0]).figures.each
+    each = (found.shown or found.front[0]).figures.each
     if each:
         told = ", ".join(f"{network} {number(cycles)}" for network, cycles in each.items())
-        whose = "the chosen one's" if found.best else "the first one's"
+        whose = f"the {called(found)} one's"
         click.echo(f"cycles, latency, frames: of a round, a frame of each network; {whose} cycles are {told}")
+
+
+def called(found: Explored) -> str:
+    """What the design is called that is shown beside the front."""
+    return "chosen" if found.best else "nearest"
 
 
 def front_row(name: str, row: Row, on: Board | None, clock_mhz: float) -> list[str]:
@@ -55,11 +60,13 @@ def front_row(name: str, row: Row, on: Board | None, clock_mhz: float) -> list[s
     return [*cells, f"{share:.0%} {RESOURCES[key]}"]
 
 
-def show_npus(best: Row, names: Sequence[str]) -> None:
-    """Print the folding and the memories of each NPU of the chosen design.
+def show_npus(name: str, best: Row, names: Sequence[str]) -> None:
+    """Print the folding and the memories of each NPU of a design.
 
     Parameters
     ----------
+    name
+        What the design is called.
     best
         The design.
     names
@@ -72,9 +79,11 @@ def show_npus(best: Row, names: Sequence[str]) -> None:
         values = (npu.kfp, npu.kgp, npu.ol, npu.pfp if npu.pool else "", npu.planes or "", npu.accumulators,
                   npu.kernel_rows, npu.kernel_ram, npu.tuple_words)  # fmt: skip
         cells = [f"{v:,}" if isinstance(v, int) else v for v in values]
-        whose = "all" if best.candidate.also else _layers([names[i] for i in best.candidate.own(n)], names)
+        whose = _layers([names[i] for i in best.candidate.own(n)], names)
+        if best.candidate.also:
+            whose = "all" if len(best.candidate.npus) == 1 else f"{best.candidate.network}: {whose}"
         rows.append([str(n), whose, npu.engine, *cells, ", ".join(blocks_of(npu))])
-    grid("the chosen design", header, rows, labels=3)
+    grid(f"the {name} design", header, rows, labels=3)
     orders = [layer for layer, order in best.candidate.dataflow.items() if order == "input_stationary"]
     if orders:
         click.echo(f"input_stationary: {', '.join(orders)}; output_stationary: all others")

@@ -50,8 +50,8 @@ class Candidate:
     npus
         The chain of NPUs. Of their memory sizes only CAPACITIES count, as what they must hold at the least.
     mapping
-        NPU of each weighted layer in the order of computing, counted from 0; depthwise convolutions that a pool unit
-        computes are none.
+        NPU of each weighted layer of the network in the order of computing, counted from 0; depthwise convolutions that
+        a pool unit computes are none. With further networks it is that of the first one, and the compiler maps all.
     stream_bits
         Width of both streams, 32 or 64.
     map_order
@@ -61,7 +61,7 @@ class Candidate:
     chunk
         What a buffer between neighbours takes; see `CompileChoices`.
     also
-        Names of further networks that its one NPU has room for.
+        Names of further networks that its NPUs have room for.
     """
 
     network: str
@@ -75,9 +75,10 @@ class Candidate:
 
     @property
     def choices(self) -> CompileChoices:
-        """How networks are compiled for the candidate's design; one NPU computes all layers of any network."""
+        """How networks are compiled for the candidate's design; the compiler chooses the mapping where there is one
+        NPU, or each of several networks has its own."""
         order, dataflow = self.map_order, dict(self.dataflow)
-        mapping = self.mapping if len(self.npus) > 1 else None
+        mapping = self.mapping if len(self.npus) > 1 and not self.also else None
         return CompileChoices(map_order=order, dataflow=dataflow, mapping=mapping, chunk=self.chunk)
 
     @property

@@ -76,8 +76,8 @@ class Chain:
                 if best is not None and tail_cost + min(price.npu, 0) >= best[0]:
                     continue
                 reader = tail[0].npu if tail else None
-                for cost, npu in self.choices.priced(own, bare, interval, reader, price):
+                for cost, npu, sizes in self.choices.priced(own, bare, interval, reader, price):
                     if best is None or tail_cost + cost < best[0]:
-                        best = tail_cost + cost, (self.choices.segment(npu, own), *tail)
+                        best = tail_cost + cost, (self.choices.segment(npu, sizes, own), *tail)
             if best is not None:
                 yield bare.kfp, best

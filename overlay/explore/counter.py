@@ -1,6 +1,6 @@
 """How far a search is, for a progress bar."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from .tries import Row
@@ -15,7 +15,8 @@ class Counter:
 
     def __init__(self, workers: Workers, progress: Progress | None):
         self.total: int | None = None
-        self._workers, self._progress, self._done, self._what = workers, progress, 0, ""
+        self._workers, self._progress, self._what = workers, progress, ""
+        self._done = self._looked_at = 0
         self.begin("intervals that may fit")
 
     def begin(self, what: str) -> None:
@@ -23,13 +24,18 @@ class Counter:
         self._what = what
         self._tell(self._done)
 
-    def rows(self, what: str, work: Callable[[Any], list[Row]], tasks: Sequence[Any]) -> Iterator[Row]:
-        """What ``work`` gives for the tasks, counted one by one; ``what`` is under way."""
+    def looked_at(self) -> None:
+        """One more interval was looked at, before it is known how many tasks there are."""
+        self._looked_at += 1
+        self._tell(self._looked_at)
+
+    def rows(self, what: str, work: Callable[[Any], list[Row]], tasks: Sequence[Any], out: list[Row]) -> None:
+        """Append what ``work`` gives for the tasks to ``out``, counted one by one; ``what`` is under way."""
         self.begin(what)
         for found in self._workers.map(work, tasks):
+            out += found
             self._done += 1
             self._tell(self._done)
-            yield from found
 
     def end(self) -> None:
         """All is done, also where fewer halvings were needed."""

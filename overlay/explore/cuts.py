@@ -32,42 +32,48 @@ NPUS = {
 """What can compute whatever its engine can, for a plan."""
 
 
-def cut_chains(model: Model, engines: Engines, feature_bits: int) -> list[tuple[int, ...]]:
-    """Mappings of chains in which maps are copied, or kept on the NPU after: as the compiler cuts the network for 2 to
-    MOST_CUT equal NPUs, and of networks of bits also a layer each.
+def cut_chains(models: Sequence[Model], engines: Sequence[Engines], feature_bits: int) -> list[tuple[int, ...]]:
+    """Mappings of chains as the compiler cuts networks for 2 to MOST_CUT equal NPUs: of one network those in which maps
+    are copied, or kept on the NPU after, and, if it is one of bits, also a layer each; of several networks all.
 
     Parameters
     ----------
-    model
-        A network of one engine.
+    models
+        Networks of one engine.
     engines
-        That engine, and whether depthwise convolutions are layers of their own.
+        Of each network that engine, and whether depthwise convolutions are layers of their own.
     feature_bits
         Width of the NPUs' features.
 
     Returns
     -------
     list of tuple of int
-        NPU of each of the network's own layers.
+        NPU of each of the networks' own layers, network after network.
     """
-    integer = engines.names[0] == "integer"
-    bits = {"feature_bits": feature_bits, "depthwise": engines.depthwise} if integer else {}
-    found = []
+    name, several = engines[0].names[0], len(models) > 1
+    integer = name == "integer"
+    bits = {"feature_bits": feature_bits, "depthwise": engines[0].depthwise} if integer else {}
+    found = list[tuple[int, ...]]()
     for count in range(2, MOST_CUT + 1):
         for kfp, kgp in SIZES:
-            npu = replace(NPUS[engines.names[0]], kfp=kfp, kgp=kgp, ol=kgp, pfp=PFP, **bits)
+            npu = replace(NPUS[name], kfp=kfp, kgp=kgp, ol=kgp, pfp=PFP, **bits)
             try:
-                lowered, on = mapped(model, cascade([npu] * count))
+                cuts = [_cut(model, cascade([npu] * count)) for model in models]
             except ValueError:  # maps find no way
                 continue
-            copies = [is_copy(p.name) for p in lowered.layers]
-            place = dict(zip((p.name for p in lowered.layers), on))
-            kept = any(p.adds and place[p.adds] != place[p.name] for p in lowered.layers)
-            mapping = tuple(n for n, copy in zip(on, copies) if not copy)
-            if (any(copies) or kept) and max(mapping) == count - 1:
-                found.append(mapping)
-    each = tuple(range(len(engines.names)))
-    return list(dict.fromkeys(found if integer or len(each) > MOST_NPUS else [*found, each]))
+            if (several or cuts[0][1]) and all(max(mapping) == count - 1 for mapping, _ in cuts):
+                found.append(sum((mapping for mapping, _ in cuts), ()))
+    each = tuple(range(len(engines[0].names)))
+    return list(dict.fromkeys(found if several or integer or len(each) > MOST_NPUS else [*found, each]))
+
+
+def _cut(model: Model, npus: Sequence[Npu]) -> tuple[tuple[int, ...], bool]:
+    """NPU of each of the network's own layers, and whether maps are copied, or kept on the NPU after."""
+    lowered, on = mapped(model, npus)
+    copies = [is_copy(p.name) for p in lowered.layers]
+    place = dict(zip((p.name for p in lowered.layers), on))
+    kept = any(p.adds and place[p.adds] != place[p.name] for p in lowered.layers)
+    return tuple(n for n, copy in zip(on, copies) if not copy), any(copies) or kept
 
 
 def copying_layers(model: Model, way: Joining, setting: MapSetting) -> tuple[list[LayerDemand], tuple[int, ...]]:

@@ -30,7 +30,8 @@ from .make_demand import ReadingWays, layer_demand
 from .sharing import value_bits
 
 FORMED_LANES = 256
-"""Channels of the words for which a window former is tried: narrower ones have more words of a window."""
+"""Channels of the words for which a window former is tried, at most: narrower ones have more words of a window, and no
+window needs wider ones. A plan has a row of bits for each word of a frame. Powers of two let maps be added."""
 
 
 def engine_choices(model: Model) -> list[Engines]:
@@ -109,18 +110,18 @@ def layers(
     found = [replace(layer, feature_bits=max(widths) if is_copy(layer.name) else next(own)) for layer in found]
     first = found[0]
     if first.places > 1 and not first.word_channels and (first.engine == "integer" or first.planes):
-        formed = plan(model, _with_former(npus, first.planes), choices)
+        formed = plan(model, _with_former(npus, first.planes, first.places * first.channels), choices)
         if formed.formed:
             behind = replace(_demands(formed, engines, counters)[0], formed=formed.formed, feature_bits=widths[0])
             found[0] = replace(first, joined=behind)
     return found
 
 
-def _with_former(npus: Sequence[Npu], planes: int) -> list[Npu]:
-    """The NPUs with a window former in NPU 0, in front of words of many channels; all of its engine have such words,
-    in which maps that are also kept go on."""
+def _with_former(npus: Sequence[Npu], planes: int, channels: int) -> list[Npu]:
+    """The NPUs with a window former in NPU 0, in front of words for windows of so many channels; all of its engine have
+    such words, in which maps that are also kept go on."""
     side = {"planes": max(2, planes), "shift_bits": 0} if planes else {}
-    lanes = min(FORMED_LANES * (side.get("planes", 0) + 1), WIDTH.value)
+    lanes = min(min(FORMED_LANES, 1 << (channels - 1).bit_length()) * (side.get("planes", 0) + 1), WIDTH.value)
     wide = [replace(npu, kfp=lanes) if npu.engine == "integer" else npu for npu in npus[1:]]
     return [replace(npus[0], kfp=lanes, window_former=True, **side), *wide]
 

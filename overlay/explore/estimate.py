@@ -9,6 +9,7 @@ renews them.
 
 import json
 from collections.abc import Iterable
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ from bitloom.overlay.area.netlist import Resources
 
 from .area_part import AreaPart
 from .parts import core_parts, outlet_parts, parts
-from .stores import SUMS, Store, npu_stores, stores
+from .stores import KERNELS, SUMS, Store, npu_stores, stores
 
 FILE = Path(__file__).parent / "coefficients.json"
 FITTED = ("lut", "ff")
@@ -84,6 +85,13 @@ def estimate(design: Design, made: Coefficients | None = None) -> Resources:
 
 def estimate_core(npu: Npu, stream_bits: int, made: Coefficients | None = None) -> Resources:
     """What an NPU adds to a design, without the gearboxes at its outlets."""
+    return estimate_cores(npu, stream_bits, (npu.kernel_ram,), made)[0]
+
+
+def estimate_cores(
+    npu: Npu, stream_bits: int, styles: Iterable[str], made: Coefficients | None = None
+) -> list[Resources]:
+    """The same with the kernels in each kind of RAM (`Npu.kernel_ram`), on which nothing else depends."""
     made = made or coefficients()
     memories = len(npu.memories())
     shell = [
@@ -91,8 +99,12 @@ def estimate_core(npu: Npu, stream_bits: int, made: Coefficients | None = None) 
         AreaPart("registers", "", {"npus": 1, "pulses": len(npu.pulses), "state": state_bits(npu)}),
         AreaPart("top", "", {"npus": 1}),
     ]
-    found = of_parts([*core_parts(npu, stream_bits), *shell], made)
-    return _whole(_sum(found, of_stores(npu_stores(npu, stream_bits))), made)
+    memory = list(npu_stores(npu, stream_bits))
+    kernels = [store for store in memory if store.name == KERNELS]
+    rest = of_stores(store for store in memory if store.name != KERNELS)
+    found = _sum(of_parts([*core_parts(npu, stream_bits), *shell], made), rest)
+    rams = (of_stores(replace(store, style=style) for store in kernels) for style in styles)
+    return [_whole(_sum(found, ram), made) for ram in rams]
 
 
 def estimate_outlets(npu: Npu, ring_bits: int, made: Coefficients | None = None) -> float:

@@ -1,5 +1,6 @@
 """How the NPUs of a search may be joined, and what an NPU may be in each way: one list of layers for chains that the
-search cuts, and for rings; one with copies for each mapping of a graph whose maps NPUs copy (docs/decisions/0024).
+search cuts, and for rings of a network without forks; one for each mapping of a graph, whose maps NPUs copy
+(docs/decisions/0024), and of several networks, each of which has its own mapping.
 """
 
 from collections.abc import Sequence
@@ -20,7 +21,7 @@ from .variations import MapSetting
 
 
 class Joinings:
-    """The ways to join NPUs for one network, or for several on an NPU that they have in common.
+    """The ways to join NPUs for one network, or for several on NPUs that they have in common.
 
     Parameters
     ----------
@@ -58,6 +59,7 @@ class Joinings:
     ):
         self._models, self._stream_bits, self._lut_rows = models, stream_bits, lut_rows
         self.engines, self.choices = list[Engines](), dict[tuple[Engines, MapSetting], NpuChoices]()
+        self._each = dict[Engines, Sequence[Engines]]()
         several = len(models) > 1
         together = engines_in_common(models) if several else [[engines] for engines in possible_engines(models[0])]
         reason = ValueError()
@@ -68,6 +70,7 @@ class Joinings:
                 reason = error
                 continue
             self.engines.append(own[0])
+            self._each[own[0]] = own
             for setting in settings:
                 for where in (replace(setting, streamed=one) for one in streamed):
                     self.choices[own[0], where] = self._npus(where, own[0], *made[setting])
@@ -87,20 +90,21 @@ class Joinings:
         """Chains and rings that are tried; the first one is the chain that most is tried of."""
         if self._ways is None:
             self._ways = [Joining(engines) for engines in self.engines]
-            if len(self._models) == 1:
-                self._ways += [way for way in self._mapped() if self._is_possible(way)]
+            self._ways += [way for way in self._mapped() if self._is_possible(way)]
         return self._ways
 
     def _mapped(self) -> list[Joining]:
-        """Rings, and chains of a graph with copies, as far as is known without a plan."""
+        """Rings, and chains with a mapping of a graph or of each of several networks, as far as is known without a
+        plan."""
         first = self.engines[0]
-        found = [Joining(first, mapping, closed=True) for mapping in rings(first.names)]
-        if not self.graph:
+        each, several = self._each[first], len(self._models) > 1
+        found = [Joining(first, mapping, closed=True) for mapping in rings([one.names for one in each])]
+        if not (self.graph or several):
             return found
         if len(set(first.names)) > 1:
             return []
         bits = max(layer.feature_bits for layer in self.layers)
-        return [*found, *(Joining(first, mapping) for mapping in cut_chains(self._models[0], first, bits))]
+        return [*found, *(Joining(first, mapping) for mapping in cut_chains(self._models, each, bits))]
 
     def _is_possible(self, way: Joining) -> bool:
         """Whether maps find their ways."""
@@ -118,21 +122,37 @@ class Joinings:
         ValueError
             If maps don't find their ways there.
         """
-        if way.mapping is None or not self.graph:
+        if way.mapping is None or not (self.graph or len(self._models) > 1):
             return self.choices[way.engines, setting]
         if (way, setting) not in self._copying:
             given = self._copying.get((way, replace(setting, streamed=not setting.streamed)))
             if given is None:
-                made, mapping = copying_layers(self._models[0], way, setting)
+                made, mapping, networks = self._layers_of(way, setting)
             else:
-                made, mapping = list(given.layers), tuple(given.mapping)
-            self._copying[way, setting] = replace(self._npus(setting, way.engines, made, []), mapping=mapping)
+                made, mapping, networks = list(given.layers), tuple(given.mapping), given.networks
+            self._copying[way, setting] = replace(self._npus(setting, way.engines, made, networks), mapping=mapping)
         return self._copying[way, setting]
 
+    def _layers_of(self, way: Joining, setting: MapSetting) -> tuple[list[LayerDemand], tuple[int, ...], list[range]]:
+        """The layers of all networks with their copies, the NPU of each, and the numbers of each network's."""
+        made, on, rest = list[list[LayerDemand]](), tuple[int, ...](), way.mapping or ()
+        for model, engines in zip(self._models, self._each[way.engines]):
+            own = replace(way, engines=engines, mapping=rest[: len(engines.names)])
+            found, mapping = copying_layers(model, own, setting)
+            made, on, rest = [*made, found], (*on, *mapping), rest[len(engines.names) :]
+        numbered, networks = _numbered(made)
+        return numbered, on, networks
+
     def way_of(self, candidate: Candidate) -> Joining:
-        """How a candidate's NPUs are joined."""
-        mapped = Joining(candidate.engines, candidate.mapping, candidate.closed)
-        return mapped if candidate.closed or mapped in self.ways() else Joining(candidate.engines)
+        """How a candidate's NPUs are joined: with its mapping, which is that of the first network, or as a chain."""
+        count, kind = len(candidate.mapping), (candidate.engines, candidate.closed)
+        fits = (
+            way
+            for way in self.ways()
+            if way.mapping is not None
+            if (way.engines, way.closed, way.mapping[:count]) == (*kind, candidate.mapping)
+        )
+        return next(fits, Joining(candidate.engines))
 
     def in_settings(self, candidate: Candidate) -> dict[MapSetting, NpuChoices]:
         """What an NPU may be as a candidate's NPUs are joined, by setting."""
@@ -141,19 +161,25 @@ class Joinings:
 
     def _layers(self, engines: Sequence[Engines], setting: MapSetting) -> tuple[list[LayerDemand], list[range]]:
         """The layers of all networks, numbered through, and the numbers of each one's; no numbers for one network."""
-        found, networks = list[LayerDemand](), list[range]()
-        for model, own in zip(self._models, engines):
-            made = layers(model, setting.map_order, own, counters=setting.counters)
-            networks.append(range(len(found), len(found) + len(made)))
-            found += [layer.numbered_from(len(found)) for layer in made] if found else made
-        return found, networks if len(self._models) > 1 else []
+        each = zip(self._models, engines)
+        return _numbered([layers(model, setting.map_order, own, counters=setting.counters) for model, own in each])
 
     def _npus(
         self, where: MapSetting, engines: Engines, made: Sequence[LayerDemand], networks: Sequence[range]
     ) -> NpuChoices:
-        """What an NPU may be for these layers; where copies are among them they are all on one."""
-        copies = any(is_copy(layer.name) for layer in made)
+        """What an NPU may be for these layers; where copies are among them, or layers of several networks, they are all
+        on one."""
+        one = bool(networks) or any(is_copy(layer.name) for layer in made)
         return NpuChoices(
             made, self._stream_bits, self._lut_rows, where.counters, where.streamed, engines.depthwise, networks,
-            (0,) * len(made) if copies else (),
+            (0,) * len(made) if one else (),
         )  # fmt: skip
+
+
+def _numbered(each: Sequence[list[LayerDemand]]) -> tuple[list[LayerDemand], list[range]]:
+    """The layers of all networks, numbered through, and the numbers of each one's; no numbers for one network."""
+    found, networks = list[LayerDemand](), list[range]()
+    for made in each:
+        networks.append(range(len(found), len(found) + len(made)))
+        found += [layer.numbered_from(len(found)) for layer in made] if found else made
+    return found, networks if len(each) > 1 else []

@@ -12,13 +12,13 @@ cycles of their own, and the slowest of the three counts.
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from operator import attrgetter
 from typing import Any, Optional
 
 import numpy as np
 
 from bitloom.hls_gen.compiler.layout import chunks
-from bitloom.hls_gen.compiler.lowered_layers import BinaryLayer, IntegerLayer
-from bitloom.hls_gen.compiler.tuple_parts import tuple_part
+from bitloom.hls_gen.compiler.tuple_parts import WeightedLanes
 from bitloom.hls_gen.design import timing
 from bitloom.hls_gen.design.gearbox import geared
 from bitloom.hls_gen.design.npu import Npu
@@ -28,6 +28,12 @@ from .reading_demand import ReadingDemand
 
 SMALL_MAP = 16
 """Tuples of a map that is small. For such a map the tuple memory has room for one more map beside what it must hold."""
+
+FOLDED = attrgetter(
+    "engine", "kfp", "kgp", "ol", "planes", "accumulators", "accumulate", "word_lanes", "collect", "lanes_per_weight",
+    "lane_step",
+)  # fmt: skip
+"""Of an NPU what the array's cycles depend on."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,6 +86,9 @@ class LayerDemand:
         Capacities ``half_even`` and ``round_twice`` that its requantisations need.
     pool_places
         Taps of the pool's window; 0 without a pool.
+    pool_burst
+        Rows that come for each row of the pool's windows, where they come row after row: only while the last of them
+        comes does the pool unit work. Else 1.
     depthwise
         Whether the pool is a depthwise convolution, computed by a pool unit with weights.
     reads
@@ -98,8 +107,8 @@ class LayerDemand:
         Widths of an accumulator and of such an integer on a binary NPU that requantises.
     add_widths
         Capacities that its addition needs.
-    lowered
-        The compiler's layer, where some kernels have no weights for some channels; None elsewhere.
+    weighted
+        The lanes for which kernels have weights, where some have none for some lanes; None elsewhere.
     joined
         The layer with joined taps, as behind a window former; None where a former can't feed it.
     formed
@@ -133,6 +142,7 @@ class LayerDemand:
     input_bits: int = 1
     rounding: Mapping[str, int] = field(default_factory=dict)
     pool_places: int = 0
+    pool_burst: int = 1
     depthwise: bool = False
     reads: int | None = None
     reader: int | None = None
@@ -143,7 +153,7 @@ class LayerDemand:
     biased_bits: int = 0
     kept_bits: int = 2
     add_widths: Mapping[str, int] = field(default_factory=dict)
-    lowered: BinaryLayer | IntegerLayer | None = None
+    weighted: WeightedLanes | None = None
     joined: Optional["LayerDemand"] = None
     formed: FormedWindows | None = None
     cache: dict[Any, Any] = field(default_factory=dict)
@@ -159,14 +169,19 @@ class LayerDemand:
         return int(self.taps.sum())
 
     @cached_property
-    def _counts(self) -> tuple[np.ndarray, np.ndarray]:
+    def _counts(self) -> list[tuple[int, int]]:
         """Different numbers of valid taps of a window, and how many windows have each."""
-        return np.unique(self.taps, return_counts=True)
+        taps, counts = np.unique(self.taps, return_counts=True)
+        return list(zip(taps.tolist(), counts.tolist()))
 
     def seen_by(self, npu: Npu) -> "LayerDemand":
         """The layer as that NPU reads it: with joined taps where it has a window former for it."""
-        gains = npu.window_former and self.joined is not None and self.gains_by_former(npu)
-        return self.joined if gains and self.joined is not None else self
+        if self.joined is None or not npu.window_former:
+            return self
+        key = "gains", *FOLDED(npu)
+        if key not in self.cache:
+            self.cache[key] = self.gains_by_former(npu)
+        return self.joined if self.cache[key] else self
 
     def numbered_from(self, first: int) -> "LayerDemand":
         """The layer where the layers of its network have numbers from ``first`` on."""
@@ -182,13 +197,21 @@ class LayerDemand:
             return False
         if self.planes and not npu.planes:
             return False
-        formed = replace(other.formed, word_lanes=npu.plane_lanes)
-        return max(formed.cycles, other.beats(npu)) < self.beats(npu)
+        return max(other.formed_by(npu).cycles, other.beats(npu)) < self.beats(npu)
+
+    def formed_by(self, npu: Npu) -> FormedWindows:
+        """What the window former of that NPU makes, of a layer with joined taps."""
+        assert self.formed is not None
+        key = "formed", npu.plane_lanes
+        if key not in self.cache:
+            self.cache[key] = replace(self.formed, word_lanes=npu.plane_lanes)
+        found: FormedWindows = self.cache[key]
+        return found
 
     def words(self, npu: Npu) -> int:
         """Words of a tuple of the layer's input."""
         if self.formed is not None:
-            return replace(self.formed, word_lanes=npu.plane_lanes).words
+            return self.formed_by(npu).words
         if not self.planes:
             return sum(-(-channels // npu.kfp) for channels in self.parts or (self.channels,))
         one_after_another = 1 if npu.planes else self.planes + 1
@@ -198,13 +221,13 @@ class LayerDemand:
         """Words of a tuple that a kernel group reads, of those in which its kernels have weights."""
         words = self.words(npu)
         shared = dataflow == "input_stationary" and self.groups(npu) > 1
-        if self.lowered is None or self.formed is not None or self.planes or shared:
+        if self.weighted is None or self.formed is not None or self.planes or shared:
             return words
         key = "read_words", npu.kfp, npu.kgp
         if key not in self.cache:
             ends = np.cumsum(self.parts or (self.channels,))
             layout = np.concatenate([chunks(lanes, npu.kfp) for lanes in np.split(np.arange(ends[-1]), ends[:-1])])
-            self.cache[key] = tuple_part(self.lowered, layout, npu.kgp)[0].words
+            self.cache[key] = self.weighted.part(layout, npu.kgp)[0].words
         found: int = self.cache[key]
         return found
 
@@ -218,19 +241,25 @@ class LayerDemand:
 
     def cycles(self, npu: Npu, dataflow: str) -> int:
         """Cycles of a frame in that dataflow, if words come and go in time."""
+        return self.with_others(npu, self.array_cycles(npu, dataflow))
+
+    def with_others(self, npu: Npu, array: int) -> int:
+        """Cycles of a frame where those of the array alone are ``array``: the pool unit and the window former work
+        beside it, but the array waits while a pool unit works off a row of windows for longer than a row comes."""
+        found = array if self.formed is None else max(array, self.formed_by(npu).cycles)
+        if self.depthwise or self.pool_burst > 1:
+            found = max(found, self.pool_beats(npu) + array - array // self.pool_burst)
+        return found
+
+    def array_cycles(self, npu: Npu, dataflow: str) -> int:
+        """Cycles of the array alone."""
         beats, groups = self.read_words(npu, dataflow), self.groups(npu)
         steps = npu.units * self.levels
-        taps, count = self._counts
         if npu.accumulators == 1:
             steps = max(steps, -(-(steps + timing.array_latency(npu) + 1) // timing.CREDITS))
         if dataflow == "input_stationary":
-            array = int((np.maximum(taps * beats * groups, groups * steps) * count).sum())
-        else:
-            array = int((np.maximum(taps * beats, steps) * count).sum()) * groups
-        beside = self.pool_beats(npu) if self.depthwise else 0
-        if self.formed is not None:
-            beside = max(beside, replace(self.formed, word_lanes=npu.plane_lanes).cycles)
-        return max(array, beside)
+            return sum(max(taps * beats * groups, groups * steps) * count for taps, count in self._counts)
+        return sum(max(taps * beats, steps) * count for taps, count in self._counts) * groups
 
     def steps(self, npu: Npu) -> int:
         """Steps in which the results of a window leave."""

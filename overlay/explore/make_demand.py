@@ -11,7 +11,7 @@ from bitloom.hls_gen.compiler.lowered_layers import Addition, BinaryLayer, Integ
 from bitloom.hls_gen.compiler.margins import roomy_acc_bits, roomy_multiplier_bits
 from bitloom.hls_gen.compiler.npu_plan import held_bits, signed_bits
 from bitloom.hls_gen.compiler.schedule import StageTables
-from bitloom.hls_gen.compiler.tuple_parts import leaves_out
+from bitloom.hls_gen.compiler.tuple_parts import weighted_lanes
 
 from .layer_demand import LayerDemand
 from .reading_demand import tabled
@@ -70,17 +70,24 @@ def layer_demand(
         pool=None if pool is None else tabled(pool, 1, False, kernel=by.depthwise, raster=by.counters),
         pool_taps=0 if pool is None else len(pool.index),
         pool_places=p.pool.taps if p.pool else 0,
+        pool_burst=1 if pool is None else _burst(conv, pool),
         raw=p.raw,
         any_match=binary and p.any_match,
         word_channels=p.word_channels if binary else 0,
         value_bits=_value_bits(p),
-        lowered=p if leaves_out(p) else None,
+        weighted=weighted_lanes(p),
         signs=binary and p.scale is not None,
         weight_bits=1 if binary else _weight_bits(p),
         macs=len(conv.index) * channels * p.out_channels,
         output_windows=windows,
         **(_of_integers(p) if isinstance(p, IntegerLayer) else _of_signs(p) if by.ahead else {}),
     )
+
+
+def _burst(conv: StageTables, pool: StageTables) -> int:
+    """Rows of a map for each row of its pool's windows (`LayerDemand.pool_burst`)."""
+    in_rows, several = (np.diff(conv.output_order) > 0).all(), (pool.output_order == 1).any()
+    return int(pool.stage.window.stride[0]) if in_rows and several else 1
 
 
 def _of_integers(p: IntegerLayer) -> dict[str, Any]:

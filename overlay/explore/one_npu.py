@@ -5,9 +5,12 @@ the least OL and PFP with which results come in time, and with which they fill t
 gap. The layers say which inlets and outlets it has: chains (chain.py) and rings (ring.py) are made of such NPUs.
 """
 
+from array import array
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from itertools import islice
+from dataclasses import dataclass, field
+from itertools import accumulate, islice
+from operator import attrgetter
+from typing import Any
 
 from bitloom.hls_gen.design.copies import is_copy
 from bitloom.hls_gen.design.gearbox import geared
@@ -18,13 +21,17 @@ from bitloom.overlay.area.netlist import Resources
 
 from .added import added_fits, fills_steps
 from .changed import changed, saving
-from .estimate import estimate_core, estimate_outlets
-from .layer_demand import LayerDemand
+from .estimate import estimate_cores, estimate_outlets
+from .layer_demand import FOLDED, LayerDemand
 from .memory import STYLES
 from .npu_depths import Own, npu_depths
 from .price import Price
 from .sizes import splits, whole_words
 
+OUT = "output_stationary"
+"""Dataflow by which NPUs are chosen; variations have others."""
+PFP_CACHE = 64
+"""Foldings whose arrays' cycles are kept while PFPs are tried."""
 CHOICES = 4
 """OLs that are tried for their fit to the next NPU's words."""
 BETWEEN = 40
@@ -37,6 +44,15 @@ WIDE = (1, 2, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256)
 """KFPs that are tried for NPUs of several layers."""
 PFPS = (1, 2, 4, 8, 16)
 """How often a pool unit's channels are as many as results leave in a cycle; the last one with weights alone."""
+
+
+CHOSEN = ("kgp", "ol", "pfp", "accumulators")
+CHOSEN_OF = attrgetter(*CHOSEN)
+"""What is chosen of a folding beside its KFP. A search keeps so many of them that whole NPUs would take gigabytes."""
+SAVED = ("kernels_per_multiplier", "lut_products")
+"""What `saving` varies."""
+Sizes = tuple[dict[str, int], dict[str, Any]]
+"""Sizes of an NPU's memories, which several share, and what else it has beside its folding, both by parameter."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +76,7 @@ class Segment:
 
 @dataclass
 class NpuChoices:
-    """What an NPU may be for layers of one network. It keeps what it has worked out.
+    """What an NPU may be for layers of one network, or of several. It keeps what it has worked out.
 
     Attributes
     ----------
@@ -77,10 +93,11 @@ class NpuChoices:
     depthwise
         Whether pool units have weights.
     networks
-        Where ``layers`` are those of several networks: the numbers of each one's. They have an NPU in common, which
-        computes a frame of each in an interval. Empty for one network.
+        Where ``layers`` are those of several networks: the numbers of each one's. They have NPUs in common, which
+        compute a frame of each in an interval. Empty for one network.
     mapping
-        NPU of each of ``layers`` where copies are among them, which a mapping of the network's own layers needs.
+        NPU of each of ``layers`` where they are of several networks, or copies are among them, which a mapping of the
+        network's own layers needs.
     """
 
     layers: Sequence[LayerDemand]
@@ -91,20 +108,28 @@ class NpuChoices:
     depthwise: bool = False
     networks: Sequence[range] = ()
     mapping: Sequence[int] = ()
-    _possible: dict[tuple, list[list[Npu]]] = field(default_factory=dict)
-    _areas: dict[tuple, list[tuple[Npu, Resources]]] = field(default_factory=dict)
+    _possible: dict[tuple, list[list[tuple[int, ...]]]] = field(default_factory=dict)
+    _areas: dict[tuple, list[tuple[Sizes, Resources]]] = field(default_factory=dict)
     _outlets: dict[tuple, float] = field(default_factory=dict)
     _bare: dict[Own, list[Npu]] = field(default_factory=dict)
+    _sums: dict[tuple, array] = field(default_factory=dict)
+    _array_cycles: dict[tuple, list[int]] = field(default_factory=dict)
+
+    @property
+    def _networks(self) -> Sequence[range]:
+        """The numbers of each network's layers."""
+        return self.networks or [range(len(self.layers))]
 
     def priced(
         self, own: Own, bare: Npu, interval: int, reader: Npu | None, price: Price
-    ) -> Iterator[tuple[float, Npu]]:
-        """Price and NPU of each folding of ``bare`` that keeps to the interval, in front of the NPU ``reader``."""
+    ) -> Iterator[tuple[float, Npu, Sizes]]:
+        """Price, folding and sizes of each NPU of ``bare`` that keeps to the interval, in front of the NPU
+        ``reader``."""
         for npu in self._foldings(own, bare, interval, reader):
             gears = self._gears(npu, reader)
-            for full, area in self._sized(own, npu, dear=price.dear):
-                lanes = (full.kfp if len(own) > 1 else plane_lanes(full.kfp, full.planes)) * full.kgp
-                yield price.of(area, lanes) + gears, full
+            lanes = (npu.kfp if len(own) > 1 else plane_lanes(npu.kfp, npu.planes)) * npu.kgp
+            for sizes, area in self._sized(own, npu, dear=price.dear):
+                yield price.of(area, lanes) + gears, npu, sizes
 
     def bare(self, own: Own) -> list[Npu]:
         """NPUs for layers ``own``, one for each KFP that is looked at, without a folding beside; none where the layers
@@ -121,13 +146,13 @@ class NpuChoices:
 
     def own(self, n: int, mapping: Sequence[int]) -> Own:
         """Numbers of the layers that NPU ``n`` computes with that mapping of the network's own layers."""
-        if self.networks:
-            return tuple(range(len(self.layers)))
         return tuple(i for i, npu in enumerate(self.mapping or mapping) if npu == n)
 
-    def segment(self, npu: Npu, own: Own) -> Segment:
+    def segment(self, npu: Npu, sizes: Sizes, own: Own) -> Segment:
         """The NPU with its layers."""
-        return Segment(npu, own, tuple(i for i in own if is_copy(self.layers[i].name)))
+        memories, besides = sizes
+        copies = tuple(i for i in own if is_copy(self.layers[i].name))
+        return Segment(changed(npu, **memories, **besides), own, copies)
 
     def mine(self, own: Own, npu: Npu) -> list[LayerDemand]:
         """The layers ``own`` as that NPU reads them."""
@@ -150,13 +175,14 @@ class NpuChoices:
 
     def _base(self, own: Own) -> Npu:
         """An NPU for these layers with the least folding, and with the inlets and outlets by which their maps go."""
-        mine, last = [self.layers[i] for i in own], len(self.layers) - 1
+        mine = [self.layers[i] for i in own]
+        lasts = {numbers[-1] for numbers in self._networks}
         kinds, words = {layer.any_match for layer in mine}, {layer.word_channels for layer in mine}
         counted = "both" if len(kinds) > 1 else "or" if True in kinds else "popcount"
         loop = any(layer.reader in own for layer in mine)
         left = any(layer.reader not in (None, *own) for layer in mine)
-        inlets = {"host": 0 in own, "ring": any(layer.reads not in (None, *own) for layer in mine), "loop": loop}
-        outlets = {"ring": left, "loop": loop, "host": last in own}
+        inlets = {"host": any(layer.reads is None for layer in mine), "ring": any(layer.reads not in (None, *own) for layer in mine), "loop": loop}
+        outlets = {"ring": left, "loop": loop, "host": not lasts.isdisjoint(own)}
         skips = any(layer.taker is not None or layer.adds is not None for layer in mine)
         steps = skips and mine[0].engine == "binary"
         return Npu(
@@ -185,8 +211,32 @@ class NpuChoices:
 
     def cycles(self, own: Own, npu: Npu) -> int:
         """Cycles of these layers a frame, all on this NPU."""
-        work = sum(layer.cycles(npu, "output_stationary") for layer in self.mine(own, npu))
+        until, first, last = self._until(npu), own[0], own[-1]
+        if last - first < len(own):
+            work = until[last + 1] - until[first]
+        else:
+            work = sum(until[i + 1] - until[i] for i in own)
         return work + (len(own) - 1) * BETWEEN
+
+    def _until(self, npu: Npu) -> array:
+        """Cycles of all layers of the NPU's engine in front of layer 0, 1, 2, ...: what a run of layers takes is the
+        difference of two."""
+        key = npu.window_former, npu.pfp, *FOLDED(npu)
+        if key not in self._sums:
+            each = zip((layer.seen_by(npu) for layer in self.layers), self._arrays(npu))
+            both = (layer.with_others(npu, cycles) if cycles else 0 for layer, cycles in each)
+            self._sums[key] = array("q", accumulate(both, initial=0))
+        return self._sums[key]
+
+    def _arrays(self, npu: Npu) -> list[int]:
+        """Cycles of the array for each layer; 0 where it is for another engine. They are the same with each PFP."""
+        key = npu.window_former, *FOLDED(npu)
+        if key not in self._array_cycles:
+            if len(self._array_cycles) > PFP_CACHE:
+                self._array_cycles.clear()
+            mine = (layer.seen_by(npu) for layer in self.layers)
+            self._array_cycles[key] = [one.array_cycles(npu, OUT) if one.engine == npu.engine else 0 for one in mine]
+        return self._array_cycles[key]
 
     def _foldings(self, own: Own, npu: Npu, interval: int, reader: Npu | None) -> Iterator[Npu]:
         """The NPU with each KGP, OL and PFP that keep to the interval, in front of the NPU ``reader``; with its own KGP
@@ -195,10 +245,11 @@ class NpuChoices:
         if key not in self._possible:
             kgps = self._kgps(own, npu, interval) if npu.kgp == 1 else [npu]
             ol = npu.ol if npu.kgp > 1 else None
-            self._possible[key] = [list(self._results(own, made, interval, ol)) for made in kgps]
+            self._possible[key] = [[CHOSEN_OF(one) for one in self._results(own, made, interval, ol)] for made in kgps]
         leaving = [] if reader is None else [layer for layer in self.mine(own, npu) if layer.reader not in own]
         for choices in self._possible[key]:
-            fit = (m for m in choices if all(layer.raw or layer.fits(m, reader.kfp) for layer in leaving))
+            each = (changed(npu, **dict(zip(CHOSEN, values))) for values in choices)
+            fit = (m for m in each if all(layer.raw or layer.fits(m, reader.kfp) for layer in leaving))
             found = next(fit, None)
             if found is not None:
                 yield found
@@ -256,24 +307,29 @@ class NpuChoices:
         added = [(self.layers[layer.adds].kernels, layer.kernels) for layer in mine if layer.adds is not None]
         return all(added_fits(npu, *kernels) for kernels in added)
 
-    def _sized(self, own: Own, npu: Npu, dear: bool) -> list[tuple[Npu, Resources]]:
-        """The NPU with memories as large as its layers need, its kernels in each kind of RAM, and the area of each;
-        where DSP blocks are ``dear``, also with fewer of them."""
+    def _sized(self, own: Own, npu: Npu, dear: bool) -> list[tuple[Sizes, Resources]]:
+        """Memories of the NPU that are as large as its layers need, its kernels in each kind of RAM, and the area of
+        each; where DSP blocks are ``dear``, also with fewer of them."""
         key = (own, npu.kfp, npu.kgp, npu.ol, npu.pfp, npu.planes, npu.accumulators, npu.window_former, dear)
         if key not in self._areas:
-            full = changed(npu, **self.depths(own, npu))
-            rows, large = full.kernel_rows, ("auto", "distributed")
+            memories = self.depths(own, npu)
+            rows, large = memories["kernel_rows"], ("auto", "distributed")
             styles = STYLES if rows <= MOST_LUT_ROWS else large if rows <= self.lut_rows else large[:1]
-            made = [changed(one, kernel_ram=style) for style in styles for one in saving(full, dear)]
-            self._areas[key] = [(one, estimate_core(one, self.stream_bits)) for one in made]
+            each = [
+                ({key: getattr(one, key) for key in SAVED}, estimate_cores(one, self.stream_bits, styles))
+                for one in saving(changed(npu, **memories), dear)
+            ]
+            self._areas[key] = [
+                ((memories, {**saved, "kernel_ram": style}), areas[k])
+                for k, style in enumerate(styles)
+                for saved, areas in each
+            ]
         return self._areas[key]
 
     def depths(self, own: Own, npu: Npu) -> dict[str, int]:
         """Sizes of the memories that these layers need together, by the NPU's parameter."""
-        each = [
-            npu_depths(self.layers, tuple(i for i in own if i in numbers), npu, streamed=self.streamed)
-            for numbers in self.networks or [range(len(self.layers))]
-        ]
+        parts = (tuple(i for i in own if i in numbers) for numbers in self._networks)
+        each = [npu_depths(self.layers, part, npu, streamed=self.streamed) for part in parts if part]
         return {key: max(found.get(key, 0) for found in each) for key in each[0]}
 
     def _gears(self, npu: Npu, reader: Npu | None) -> float:
@@ -290,5 +346,5 @@ class NpuChoices:
         """Whether a frame comes in over the stream within the interval."""
         firsts = [layer.seen_by(npu) for layer in self.layers if layer.reads is None]
         words = [layer.reading[False].tuples * layer.words(npu) if layer.formed is None
-                 else replace(layer.formed, word_lanes=npu.plane_lanes).frame_words for layer in firsts]  # fmt: skip
+                 else layer.formed_by(npu).frame_words for layer in firsts]  # fmt: skip
         return sum(geared(count, npu.host_word_bits, self.stream_bits) for count in words) <= interval

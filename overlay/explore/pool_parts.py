@@ -1,13 +1,13 @@
 """The parts of an NPU's pool: its sequencer and its unit, with what makes features where that has weights."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from bitloom.hls_gen.design import timing
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.widths import COUNT_BITS, bits_for
 
 from .area_part import AreaPart, fifo_sizes, gear, sequencer_modules
+from .changed import changed
 from .products import multiplier_dsps, requantise_sizes
 
 
@@ -43,7 +43,7 @@ def _depthwise(npu: Npu, n: int, words: int) -> Iterator[AreaPart]:
     yield AreaPart("fifo", f"fifo_{sums + side}x{words}", fifo_sizes(sums + side, words), n)
     yield from gear(sums, steps, side - 1, n)
     pointer = bits_for(npu.pool_scale_rows - 1)
-    wide = replace(npu, multiplier_bits=max(npu.multiplier_bits, npu.reciprocal_bits))
+    wide = changed(npu, multiplier_bits=max(npu.multiplier_bits, npu.reciprocal_bits))
     values = {"one": 1, "pointer": pointer, "lanes": npu.ol * npu.acc_bits, **requantise_sizes(wide)}
     chosen = npu.ol * (wide.biased_bits + wide.multiplier_bits + wide.scale_shift_bits)  # row of scales or average
     yield AreaPart("results_integer", "pool_results", values, n, dsp=npu.ol * multiplier_dsps(wide), lut=chosen)

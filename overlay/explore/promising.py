@@ -2,10 +2,10 @@
 budget, by what the search knows of their area and cycles.
 
     chains that the search cuts                --> FEW intervals of each choice of engines
-    mappings of graphs, with copies of maps    --> one interval of the BEST ones, where they beat the chain
+    mappings: rings, chains with copies        --> one interval of the BEST ones, where they beat the chain
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import islice
 
@@ -22,7 +22,11 @@ SHORTER = 4
 """How many times shorter than the chain's an interval of a mapping may be."""
 
 
-def promising(tries: Tries, tasks: Sequence[Task]) -> list[Task]:
+Look = Callable[[Task], Task | None]
+"""Finds a task like the given one that may fit; None where there is none."""
+
+
+def promising(tries: Tries, tasks: Sequence[Task], looked_at: Callable[[], None]) -> list[Task]:
     """Choose among the tasks of a sweep.
 
     Parameters
@@ -31,6 +35,8 @@ def promising(tries: Tries, tasks: Sequence[Task]) -> list[Task]:
         The search's data.
     tasks
         Tasks of one or several ways.
+    looked_at
+        Called for each interval that is looked at.
 
     Returns
     -------
@@ -40,44 +46,48 @@ def promising(tries: Tries, tasks: Sequence[Task]) -> list[Task]:
     """
     if not tries.heavy:
         return list(tasks)
+
+    def look(task: Task) -> Task | None:
+        looked_at()
+        return _fitting(tries, task)
+
     found, asked = list[Task](), tries.budget.cycles
     ways = list(dict.fromkeys(task.way for task in tasks))
     for way in ways:
-        if way.mapping is not None and tries.joinings.graph:
+        if way.mapping is not None:
             continue
         own = {task.interval: task for task in reversed(tasks) if task.way == way}
         mine = [own[interval] for interval in sorted(own, key=lambda n: (n > asked, -n) if asked else n)]
-        fits = list(islice((made for task in mine if (made := _fitting(tries, task))), FEW)) or mine[-1:]
+        fits = list(islice((made for task in mine if (made := look(task))), FEW)) or mine[-1:]
         shorter = [] if asked else [task for task in mine if task.interval < fits[0].interval]
-        nearer = _nearer(tries, shorter[-1], fits[0]) if shorter and way == tasks[0].way else None
+        nearer = _nearer(look, shorter[-1], fits[0]) if shorter and way == tasks[0].way else None
         found += [nearer, *fits[:-1]] if nearer else fits
-    mapped = [way for way in ways if way.mapping is not None] if tries.joinings.graph else []
-    return found + _mapped(tries, mapped, found)
+    return found + _mapped(tries, look, [way for way in ways if way.mapping is not None], found)
 
 
-def _mapped(tries: Tries, ways: Sequence[Joining], chains: Sequence[Task]) -> list[Task]:
+def _mapped(tries: Tries, look: Look, ways: Sequence[Joining], chains: Sequence[Task]) -> list[Task]:
     """One task for each of the best mappings: those with the fewest LUTs at the rate that is asked for, else those with
     the shortest interval."""
     asked = tries.budget.cycles
     interval = int(asked) if asked else min(task.interval for task in chains)
     found = list[tuple[float, Task]]()
     for way in ways:
-        task = _fitting(tries, Task(way, tries.first, interval, FEW_NPUS))
+        task = look(Task(way, tries.first, interval, FEW_NPUS))
         if task and not asked:
-            task = _nearer(tries, replace(task, interval=interval // SHORTER), task, CLOSER + 1) or task
+            task = _nearer(look, replace(task, interval=interval // SHORTER), task, CLOSER + 1) or task
         if task:
             found.append(((_luts(tries, task) or 0) if asked else task.interval, task))
     each = ([one for one in found if one[1].way.closed == closed] for closed in (True, False))
     return [task for kind in each for _, task in sorted(kind, key=lambda one: one[0])[:BEST]]
 
 
-def _nearer(tries: Tries, short: Task, fits: Task, halvings: int = CLOSER) -> Task | None:
+def _nearer(look: Look, short: Task, fits: Task, halvings: int = CLOSER) -> Task | None:
     """A task between one that can't fit and one that may, as near to the first as so many halvings find; None where
     none of these may fit."""
     found = None
     for _ in range(halvings):
         middle = replace(fits, interval=round((short.interval * fits.interval) ** 0.5))
-        made = _fitting(tries, middle)
+        made = look(middle)
         if made:
             found = fits = made
         else:

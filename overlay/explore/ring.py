@@ -23,17 +23,29 @@ PASSES = 2
 """Times that the foldings are chosen, the second time with what is known of the next NPU."""
 
 
-def rings(engines: Sequence[str]) -> list[tuple[int, ...]]:
+def rings(networks: Sequence[Sequence[str]]) -> list[tuple[int, ...]]:
     """Mappings of rings that are worth a try: the NPU of each layer.
 
     Layer i goes to NPU i mod N, for each N with which all layers of an NPU are of one engine and some map goes back to
-    NPU 0; where the engine changes along the network, also one NPU for each engine.
+    NPU 0; where the engine changes along a network, also one NPU for each engine. Several networks go round rings of
+    as many NPUs.
 
     Parameters
     ----------
-    engines
-        The engine of each layer.
+    networks
+        The engine of each layer, network after network.
     """
+    first, *others = [_rings(engines) for engines in networks]
+    found = list[tuple[int, ...]]()
+    for mapping in first:
+        alike = [next((one for one in other if max(one) == max(mapping)), None) for other in others]
+        if all(alike):
+            found.append(sum((one for one in alike if one), mapping))
+    return found
+
+
+def _rings(engines: Sequence[str]) -> list[tuple[int, ...]]:
+    """The same for one network."""
     count = len(engines)
     found = [tuple(i % n for i in range(count)) for n in range(2, min(MOST_RING, count - 1) + 1)]
     first = engines[0]
@@ -143,7 +155,7 @@ class _Joined:
             one = changed(bare, **alike)
             if one.kfp != bare.kfp or (not own[0] and not self.choices.enters(bare, self.interval)):
                 continue
-            for cost, npu_n in self.choices.priced(own, one, self.interval, npu, self.price):
+            for cost, npu_n, sizes in self.choices.priced(own, one, self.interval, npu, self.price):
                 if best is None or cost < best[0]:
-                    best = cost, self.choices.segment(npu_n, own)
+                    best = cost, self.choices.segment(npu_n, sizes, own)
         return best

@@ -92,7 +92,10 @@ class Explored:
     varied
         What was varied beside the foldings, a few words each.
     layers
-        Names of the layers as the best candidate's mapping counts them, in the order of computing.
+        Names of the layers as the mapping of the best candidate, or of the nearest one, counts them, in the order of
+        computing.
+    interrupted
+        Whether the search was interrupted, so that there may be better designs.
     """
 
     front: tuple[Row, ...]
@@ -101,6 +104,12 @@ class Explored:
     tried: int = 0
     varied: tuple[str, ...] = ()
     layers: tuple[str, ...] = ()
+    interrupted: bool = False
+
+    @property
+    def shown(self) -> Row | None:
+        """The best row; where nothing fits, the nearest one."""
+        return self.best or self.nearest
 
 
 def explore(
@@ -147,31 +156,45 @@ def explore(
     """
     effort = effort or Effort()
     tries = Tries(model, budget, stream_bits, _settings(map_order), STREAMED_WEIGHTS[effort.streamed_weights])
-    count = Counter(effort.workers, progress)
-    sweep = _sweep(tries, effort)
+    rows = list[Row]()
+    try:
+        _search(tries, effort, Counter(effort.workers, progress), rows)
+    except KeyboardInterrupt:
+        if not rows:
+            raise
+        return replace(_explored(tries, rows), interrupted=True)
+    return _explored(tries, rows)
+
+
+def _search(tries: Tries, effort: Effort, count: Counter, rows: list[Row]) -> None:
+    """Append all rows that are tried to ``rows``, each as soon as it is known."""
+    sweep = _sweep(tries, effort, count)
     count.total = len(sweep) + ROUNDS * VARIED + effort.halvings * len(_prices(effort)) + 1
-    rows = list(count.rows("sweep", tries.rows, sweep))
-    rows += count.rows("streamed weights", tries.rows, _streamed(tries, rows))
+    count.rows("sweep", tries.rows, sweep, rows)
+    count.rows("streamed weights", tries.rows, _streamed(tries, rows), rows)
     for _ in range(ROUNDS):
-        rows += count.rows("variations", tries.varied, _to_vary(rows, budget))
+        count.rows("variations", tries.varied, _to_vary(rows, tries.budget), rows)
     for _ in range(effort.halvings):
-        rows += count.rows("shorter intervals", tries.rows, _between(tries, rows, effort))
+        count.rows("shorter intervals", tries.rows, _between(tries, rows, effort), rows)
     count.begin("latency")
-    fitting = _fitting(tries.model, rows, budget, late=not tries.also)
+    if not tries.also:
+        best = best_of([row for row in rows if row.fits], tries.budget)
+        rows += _refined(tries.model, rows, tries.budget, best)
     count.end()
-    return _explored(tries, rows, fitting)
 
 
-def _explored(tries: Tries, rows: Sequence[Row], fitting: Sequence[Row]) -> Explored:
-    """What was found, with all rows that were tried, and those of them that fit."""
+def _explored(tries: Tries, rows: Sequence[Row]) -> Explored:
+    """What was found, with all rows that were tried."""
+    fitting = [row for row in rows if row.fits]
     best = best_of(fitting, tries.budget)
+    nearest = None if fitting else min(rows, key=lambda row: worst_excess(row, tries.budget))
     return Explored(
         front=tuple(pareto(fitting or rows)),
         best=best,
-        nearest=None if fitting else min(rows, key=lambda row: worst_excess(row, tries.budget)),
+        nearest=nearest,
         tried=len({row.candidate.key for row in rows}),
         varied=varied(tries),
-        layers=tries.names(best.candidate.engines) if best else (),
+        layers=tries.names((best or nearest or rows[0]).candidate.engines),
     )
 
 
@@ -182,7 +205,7 @@ def _settings(map_order: str) -> list[MapSetting]:
     return [setting for setting in SETTINGS if map_order in ("both", setting.map_order)]
 
 
-def _sweep(tries: Tries, effort: Effort) -> list[Task]:
+def _sweep(tries: Tries, effort: Effort, count: Counter) -> list[Task]:
     """The tasks of the sweep. The longer its intervals, the fewer prices they are tried with; of ways beside the first
     one, fewer intervals are tried."""
     first, *others = tries.ways()
@@ -194,7 +217,7 @@ def _sweep(tries: Tries, effort: Effort) -> list[Task]:
         for price in PRICES[: 3 - k // 3 * free]
     ]
     own += [Task(way, setting, interval, FEW_NPUS) for way in others for interval in intervals[::SPARSE]]
-    return promising(tries, own)
+    return promising(tries, own, count.looked_at)
 
 
 def _streamed(tries: Tries, rows: Sequence[Row]) -> list[Task]:
@@ -246,25 +269,21 @@ def _to_vary(rows: Sequence[Row], budget: Budget) -> list[Row]:
     return ([best, *near] + [row for row in front[::step] if row is not best])[:VARIED]
 
 
-def _fitting(model: Model, rows: Sequence[Row], budget: Budget, *, late: bool) -> list[Row]:
-    """The rows that fit, and, if those that are only ``late`` may be refined, one that was until it did."""
-    found = [row for row in rows if row.fits]
-    refined = _refined(model, rows, budget, best_of(found, budget)) if late else None
-    return found if refined is None else [*found, refined]
-
-
-def _refined(model: Model, rows: Sequence[Row], budget: Budget, best: Row | None) -> Row | None:
+def _refined(model: Model, rows: Sequence[Row], budget: Budget, best: Row | None) -> list[Row]:
     """The best row that fails only by its latency, refined until it keeps to it.
 
-    Rows that are no better than ``best`` are not looked at; None where none comes down to the latency.
+    Rows that are no better than ``best`` are not looked at. Where none comes down to the latency, these rows are
+    refined as far as they go, so that the nearest one is known.
     """
     near = {
         merit(row, budget): row
         for row in rows
         if not row.fits and late_at_most(row, budget) and (best is None or merit(row, budget) < merit(best, budget))
     }
+    late = list[Row]()
     for _, row in sorted(near.items())[:REFINED]:
         candidate, found = refine(model, row.candidate, row.figures, budget)
         if budget.holds(found):
-            return Row(candidate, found, row.asked, True)
-    return None
+            return [Row(candidate, found, row.asked, True)]
+        late.append(Row(candidate, found, row.asked, False))
+    return late

@@ -12,6 +12,8 @@ from bitloom.overlay.area.netlist import Resources
 
 from .memory import mapped
 
+KERNELS = "kernels"
+"""Name of the memory that has the kernels."""
 SUMS = "sums"
 """Name of the accumulators in the PEs."""
 
@@ -57,9 +59,9 @@ def npu_stores(npu: Npu, stream_bits: int) -> Iterator[Store]:
     for m in npu.memories():
         if m.name == "network":
             continue
-        full, rest = divmod(npu.operand_bits if m.name == "kernels" else m.width, stream_bits)
+        full, rest = divmod(npu.operand_bits if m.name == KERNELS else m.width, stream_bits)
         latency = 0 if m.read_at_once else 1
-        style = npu.kernel_ram if m.name == "kernels" else "auto"
+        style = npu.kernel_ram if m.name == KERNELS else "auto"
         registered = m.name == "reciprocals" and not npu.depthwise  # the divider's first register
         if full:
             yield Store(m.name, stream_bits, m.depth, latency, full, style, registered)

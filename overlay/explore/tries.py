@@ -79,7 +79,7 @@ class Tries:
     Parameters
     ----------
     models
-        The trained network, or several that have an NPU in common.
+        The trained network, or several that have NPUs in common.
     budget
         What a design may take, and the rate that is asked for.
     stream_bits
@@ -119,12 +119,12 @@ class Tries:
         self._seen: dict[Any, Figures | None] = {}
 
     def _first(self) -> MapSetting:
-        """The setting of the sweep: the first one, or the first one in which a window former can feed integer NPUs."""
+        """The setting of the sweep: the first one, or the first one in which a window former can feed the first layer."""
         formed = (
             where
             for (engines, where), made in self.choices.items()
             if engines == self.engines[0] and where.streamed == self.settings[0].streamed
-            if any(layer.joined is not None and layer.engine == "integer" for layer in made.layers)
+            if any(layer.joined is not None for layer in made.layers)
         )
         return next(formed, self.settings[0])
 
@@ -235,7 +235,7 @@ class Tries:
         copies = self.joinings.way_of(row.candidate).mapping is not None and not row.candidate.closed
         if not copies or not any(setting.map_order == "raster" for setting in self.settings):
             return []
-        chunk = f"rows:{self.model.network.input.height}"
+        chunk = f"rows:{max(one.network.input.height for one in (self.model, *self.also))}"
         found = self._row(replace(row.candidate, map_order="raster", chunk=chunk), row.asked)
         return [found] if found is not None else []
 
@@ -275,13 +275,12 @@ class Tries:
         return estimate(candidate.design(self.model, also=self.also))
 
     def candidate(self, segments: Sequence[Segment], setting: MapSetting) -> Candidate:
-        """The candidate of NPUs."""
+        """The candidate of NPUs; with the mapping of the first network, where there are several."""
+        made = candidate_of(self.model.network.name, segments, self.stream_bits, setting.map_order)
         if not self.also:
-            return candidate_of(self.model.network.name, segments, self.stream_bits, setting.map_order)
-        npu, count = segments[0].npu, len(self.names(self.engines[0]))
-        names = tuple(one.network.name for one in self.also)
-        network = self.model.network.name
-        return Candidate(network, (npu,), (0,) * count, self.stream_bits, setting.map_order, also=names)
+            return made
+        count = len(self.names(self.engines[0]))
+        return replace(made, mapping=made.mapping[:count], also=tuple(one.network.name for one in self.also))
 
     def _row(self, candidate: Candidate, asked: int) -> Row | None:
         """The row of a candidate, None where it makes no design; each candidate is looked at once."""

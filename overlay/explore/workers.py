@@ -63,7 +63,11 @@ class Workers:
             yield from self._cluster(work, tasks)
         elif self.jobs > 1:
             with ProcessPoolExecutor(self.jobs, initializer=_end_with_parent) as pool:
-                yield from pool.map(work, tasks)
+                try:
+                    yield from pool.map(work, tasks)
+                except BaseException:  # an interrupt: nobody waits for the other tasks
+                    pool.shutdown(wait=False, cancel_futures=True)
+                    raise
         else:
             yield from map(work, tasks)
 

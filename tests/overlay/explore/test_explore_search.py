@@ -235,10 +235,10 @@ def test_what_is_only_late_is_refined(monkeypatch: pytest.MonkeyPatch) -> None:
             fits, late_row(250, 20)]  # fmt: skip
     made = search._refined(Mock(), rows, budget, fits)
     assert tried == [200, 250, 300]
-    assert made is not None
-    assert (made.figures, made.asked, made.fits) == (late(300, 10), 300, True)
-    assert search._refined(Mock(), rows, budget, late_row(200, 5)) is None
-    assert search._refined(Mock(), [late_row(200, 20)], budget, None) is None
+    assert [(one.figures, one.asked, one.fits) for one in made] == [(late(300, 10), 300, True)]
+    assert search._refined(Mock(), rows, budget, late_row(200, 5)) == []
+    made = search._refined(Mock(), [late_row(200, 20)], budget, None)
+    assert [(one.figures, one.fits) for one in made] == [(late(200, 11), False)], "nearer, if not near enough"
 
 
 def test_refinement_costs_no_cycles_unless_a_rate_is_given(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -86,7 +86,7 @@ def ring_of(model: Model, mapping: Sequence[int], interval: int, setting: MapSet
     ],
 )
 def test_rings(engines: str, found: list[tuple[int, ...]]) -> None:
-    assert rings([{"b": "binary", "i": "integer"}[letter] for letter in engines]) == found
+    assert rings([[{"b": "binary", "i": "integer"}[letter] for letter in engines]]) == found
 
 
 def test_an_npu_of_a_ring_computes_its_layers_in_the_interval() -> None:

@@ -20,9 +20,13 @@ FILE_LINES, FUNCTION_LINES, PARAMETERS = 300, 60, 6
 DATA: frozenset[str] = frozenset()
 """Files that are tables of data, of any length."""
 
-LONG_FILES: dict[str, int] = {}
+LONG_FILES: dict[str, int] = {
+    "overlay/fuzz/random_networks.py": 329,
+    "overlay/importers/emit.py": 319,
+    "overlay/importers/walk.py": 305,
+}
 LONG_FUNCTIONS: dict[str, int] = {}
-MANY_PARAMETERS: dict[str, int] = {}
+MANY_PARAMETERS: dict[str, int] = {"overlay/study/training_runs.py: run_training": 7}
 """Exceptions and their size: each may shrink, none may grow, and what keeps to the rule is taken off the list."""
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef

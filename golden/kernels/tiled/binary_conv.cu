@@ -200,27 +200,22 @@ __device__ inline void for_staged(const Problem& p, const Tile& tile, const Word
     const int words = p.stage_groups * (area + weight_at<Word>(taps, 0));  // of a buffer
     const int needed = tile.channel < p.out_channels ? p.groups : 0;
     const Share share = share_of_thread(tile);
-    const auto start = [&](int first, Word* buffer) {
-        const int groups = min(p.stage_groups, p.groups - first);
-        stage(p, tile, share, first, groups, input, weight, buffer, buffer + p.stage_groups * area);
-        commit_copies();
-    };
-    if (needed) start(0, buffers);
-    int buffer = 0;
+    int staged = 0, full = 0, free = 0;  // word groups; the buffer that is worked on next, and the one to be filled
     for (int first = 0; first < needed; first += p.stage_groups) {
-        const int next = first + p.stage_groups;
-        Word* features = buffers + buffer * words;
-        if (p.buffers == 2 && next < needed) {
-            buffer = !buffer;
-            start(next, buffers + buffer * words);
-            wait_for_copies<1>();
-        } else {
-            wait_for_copies<0>();
+        while (staged < needed && staged < first + p.buffers * p.stage_groups) {
+            Word* buffer = buffers + free * words;
+            const int groups = min(p.stage_groups, p.groups - staged);
+            stage(p, tile, share, staged, groups, input, weight, buffer, buffer + p.stage_groups * area);
+            commit_copies();
+            staged += p.stage_groups, free = p.buffers - 1 - free;
         }
+        if (staged > first + p.stage_groups) wait_for_copies<1>();
+        else wait_for_copies<0>();
         __syncthreads();
+        const Word* features = buffers + full * words;
         work(first, min(p.stage_groups, p.groups - first), features, features + p.stage_groups * area);
+        full = p.buffers - 1 - full;
         __syncthreads();
-        if (p.buffers == 1 && next < needed) start(next, buffers);
     }
 }
 
@@ -585,11 +580,11 @@ __global__ void binary_pool(const Word* input, Word* output, int count, Problem 
     if (index >= count) return;
     const int column = index % p.out_width, row = index / p.out_width % p.out_height;
     const int y = row * p.stride_rows - p.top, x = column * p.stride_columns - p.left;
-    const Word* map = input + (long long)(index / p.out_width / p.out_height) * p.height * p.width;
+    const long long map = (long long)(index / p.out_width / p.out_height) * p.height * p.width;
     Word word = 0;
     for (int ky = max(0, -y); ky < min(p.kernel_rows, p.height - y); ky++) {
         for (int kx = max(0, -x); kx < min(p.kernel_columns, p.width - x); kx++) {
-            word |= __ldg(map + (y + ky) * p.width + x + kx);
+            word |= __ldg(input + map + (y + ky) * p.width + x + kx);
         }
     }
     output[index] = word;

@@ -438,6 +438,22 @@ def test_words_that_do_not_fit_the_lanes(word, npu, message):
         size_memories("design", [dense_model("or_words", word_channels=word)], npu)
 
 
+def test_a_word_in_two_groups_of_lanes_does_not_fit_them():
+    """A kernel group of five leaves its last channel alone in a step of two, and so does the next group its first."""
+    layers = (
+        Conv(name="conv", out_channels=6, kernel=(1, 1)),
+        Threshold(name="act"),
+        Dense(name="dense", out_channels=2, accumulate="or_words", word_channels=2),
+    )
+    network = Network(name="net", input=Map(height=1, width=1, channels=4, encoding=BIPOLAR), layers=layers)
+    model = random_model(network, np.random.default_rng(0))
+    with value_error(
+        "dense: each word of 2 channels must fill a group of word_lanes = 2 lanes alone, got [[0, 0], [1, 1], [2, -1], "
+        "[2, -1]] as the words of the groups' lanes"
+    ):
+        size_memories("design", [model], Npu(kfp=4, kgp=5, ol=2, word_lanes=2))
+
+
 def test_a_layer_of_products_needs_an_npu_that_counts_them():
     npu = Npu(accumulate="or_words", word_lanes=4, shift_bits=0)
     with value_error("dense: accumulate popcount needs an NPU that accumulates popcount or both, got or_words"):

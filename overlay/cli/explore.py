@@ -102,7 +102,7 @@ def explore_command(
 
     NPUs are joined to pipelines, cascades and rings; they have tables or counters, either dataflow, and where a network
     needs or allows it both engines, window formers, pool units with weights, and multipliers that PEs share. Several
-    NETWORKs get one NPU that computes them in turn: cycles are then those of a round, a frame of each.
+    NETWORKs get one design that computes them in turn: cycles are then those of a round, a frame of each.
 
     NETWORK is a name of ours or a model file (.npz). Shows the Pareto front: designs that no other beats in both cycles
     a frame and LUTs. Cycles and latency are those of the flow model, area is by formula.

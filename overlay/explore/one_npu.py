@@ -181,7 +181,8 @@ class NpuChoices:
         counted = "both" if len(kinds) > 1 else "or" if True in kinds else "popcount"
         loop = any(layer.reader in own for layer in mine)
         left = any(layer.reader not in (None, *own) for layer in mine)
-        inlets = {"host": any(layer.reads is None for layer in mine), "ring": any(layer.reads not in (None, *own) for layer in mine), "loop": loop}
+        reads = {layer.reads for layer in mine}
+        inlets = {"host": None in reads, "ring": not reads <= {None, *own}, "loop": loop}
         outlets = {"ring": left, "loop": loop, "host": not lasts.isdisjoint(own)}
         skips = any(layer.taker is not None or layer.adds is not None for layer in mine)
         steps = skips and mine[0].engine == "binary"
@@ -212,11 +213,18 @@ class NpuChoices:
     def cycles(self, own: Own, npu: Npu) -> int:
         """Cycles of these layers a frame, all on this NPU."""
         until, first, last = self._until(npu), own[0], own[-1]
+        between = (len(own) - 1) * BETWEEN
         if last - first < len(own):
-            work = until[last + 1] - until[first]
-        else:
-            work = sum(until[i + 1] - until[i] for i in own)
-        return work + (len(own) - 1) * BETWEEN
+            return until[last + 1] - until[first] + between
+        return sum(until[i + 1] - until[i] for i in own) + between
+
+    def round(self, segments: Sequence[Segment]) -> int:
+        """Cycles of a frame of each network on these NPUs: of each network those of the NPU with most to do."""
+        found = 0
+        for numbers in self._networks:
+            each = ((one.npu, tuple(i for i in one.own if i in numbers)) for one in segments)
+            found += max(self.cycles(own, npu) for npu, own in each if own)
+        return found
 
     def _until(self, npu: Npu) -> array:
         """Cycles of all layers of the NPU's engine in front of layer 0, 1, 2, ...: what a run of layers takes is the

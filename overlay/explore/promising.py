@@ -6,7 +6,7 @@ budget, by what the search knows of their area and cycles.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import islice
 
 from .task import FEW_NPUS, STEPS, Joining, Task, raised
@@ -22,7 +22,26 @@ SHORTER = 4
 """How many times shorter than the chain's an interval of a mapping may be."""
 
 
-Look = Callable[[Task], Task | None]
+@dataclass(frozen=True)
+class Promise:
+    """A task whose design may fit the budget, and what the search knows of that design.
+
+    Attributes
+    ----------
+    task
+        The task.
+    lut
+        LUTs, those of memory included.
+    cycles
+        Cycles a frame, or a round of several networks.
+    """
+
+    task: Task
+    lut: int
+    cycles: int
+
+
+Look = Callable[[Task], Promise | None]
 """Finds a task like the given one that may fit; None where there is none."""
 
 
@@ -47,7 +66,7 @@ def promising(tries: Tries, tasks: Sequence[Task], looked_at: Callable[[], None]
     if not tries.heavy:
         return list(tasks)
 
-    def look(task: Task) -> Task | None:
+    def look(task: Task) -> Promise | None:
         looked_at()
         return _fitting(tries, task)
 
@@ -58,30 +77,32 @@ def promising(tries: Tries, tasks: Sequence[Task], looked_at: Callable[[], None]
             continue
         own = {task.interval: task for task in reversed(tasks) if task.way == way}
         mine = [own[interval] for interval in sorted(own, key=lambda n: (n > asked, -n) if asked else n)]
-        fits = list(islice((made for task in mine if (made := look(task))), FEW)) or mine[-1:]
+        promises = islice(filter(None, map(look, mine)), FEW)
+        fits = [made.task for made in promises] or mine[-1:]
         shorter = [] if asked else [task for task in mine if task.interval < fits[0].interval]
         nearer = _nearer(look, shorter[-1], fits[0]) if shorter and way == tasks[0].way else None
-        found += [nearer, *fits[:-1]] if nearer else fits
+        found += [nearer.task, *fits[:-1]] if nearer else fits
     return found + _mapped(tries, look, [way for way in ways if way.mapping is not None], found)
 
 
 def _mapped(tries: Tries, look: Look, ways: Sequence[Joining], chains: Sequence[Task]) -> list[Task]:
     """One task for each of the best mappings: those with the fewest LUTs at the rate that is asked for, else those with
-    the shortest interval."""
+    the fewest cycles."""
     asked = tries.budget.cycles
     interval = int(asked) if asked else min(task.interval for task in chains)
-    found = list[tuple[float, Task]]()
+    found = list[Promise]()
     for way in ways:
-        task = look(Task(way, tries.first, interval, FEW_NPUS))
-        if task and not asked:
-            task = _nearer(look, replace(task, interval=interval // SHORTER), task, CLOSER + 1) or task
-        if task:
-            found.append(((_luts(tries, task) or 0) if asked else task.interval, task))
-    each = ([one for one in found if one[1].way.closed == closed] for closed in (True, False))
-    return [task for kind in each for _, task in sorted(kind, key=lambda one: one[0])[:BEST]]
+        made = look(Task(way, tries.first, interval, FEW_NPUS))
+        if made and not asked:
+            made = _nearer(look, replace(made.task, interval=interval // SHORTER), made.task, CLOSER + 1) or made
+        if made:
+            found.append(made)
+    each = ([one for one in found if one.task.way.closed == closed] for closed in (True, False))
+    ranked = (sorted(kind, key=lambda one: one.lut if asked else one.cycles) for kind in each)
+    return [one.task for kind in ranked for one in kind[:BEST]]
 
 
-def _nearer(look: Look, short: Task, fits: Task, halvings: int = CLOSER) -> Task | None:
+def _nearer(look: Look, short: Task, fits: Task, halvings: int = CLOSER) -> Promise | None:
     """A task between one that can't fit and one that may, as near to the first as so many halvings find; None where
     none of these may fit."""
     found = None
@@ -89,21 +110,22 @@ def _nearer(look: Look, short: Task, fits: Task, halvings: int = CLOSER) -> Task
         middle = replace(fits, interval=round((short.interval * fits.interval) ** 0.5))
         made = look(middle)
         if made:
-            found = fits = made
+            found, fits = made, made.task
         else:
             short = middle
     return found
 
 
-def _fitting(tries: Tries, task: Task) -> Task | None:
+def _fitting(tries: Tries, task: Task) -> Promise | None:
     """The task, or one with counters for tables, which need memory, if it may fit; else None."""
     counted = replace(task, setting=replace(task.setting, map_order="raster", counters=True))
     tasks = (task, counted) if counted.setting in tries.settings and counted != task else (task,)
-    return next((one for one in tasks if _luts(tries, one) is not None), None)
+    return next((made for one in tasks if (made := _promise(tries, one))), None)
 
 
-def _luts(tries: Tries, task: Task) -> int | None:
-    """LUTs of a candidate that a task comes to, with prices that rise, if it isn't hopeless; else None."""
+def _promise(tries: Tries, task: Task) -> Promise | None:
+    """What a task comes to with prices that rise, if it isn't hopeless; else None."""
+    asked = task
     for _ in range(ROUNDS):
         segments = tries.segments(task)
         if segments is None:
@@ -111,7 +133,7 @@ def _luts(tries: Tries, task: Task) -> int | None:
         candidate = tries.candidate(segments, task.setting)
         over = tries.over(candidate)
         if not over:
-            return tries.luts(candidate)
+            return Promise(asked, tries.luts(candidate), tries.joinings.of(task.way, task.setting).round(segments))
         dear = over.keys() & STEPS.keys()
         if not dear:
             return None

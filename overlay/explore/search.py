@@ -126,8 +126,8 @@ def explore(
     Parameters
     ----------
     model
-        The trained network, or several: one NPU computes them in turn, and cycles and latency are sums over a frame of
-        each.
+        The trained network, or several: one design computes them in turn, and cycles and latency are sums over a frame
+        of each.
     budget
         What the design may take at most, and the rate or latency that is asked for.
     stream_bits

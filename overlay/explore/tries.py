@@ -119,7 +119,7 @@ class Tries:
         self._seen: dict[Any, Figures | None] = {}
 
     def _first(self) -> MapSetting:
-        """The setting of the sweep: the first one, or the first one in which a window former can feed the first layer."""
+        """The setting of the sweep: the first one, or the first one in which a window former can feed a layer."""
         formed = (
             where
             for (engines, where), made in self.choices.items()

@@ -15,8 +15,17 @@ from bitloom.overlay.area.netlist import Resources
 from bitloom.overlay.area.synthesis import Area, BlockArea, area
 from bitloom.overlay.build.reference_designs import REFERENCE_DESIGNS
 from bitloom.overlay.explore import refit
-from bitloom.overlay.explore.estimate import coefficients, error, estimate, estimate_core, estimate_outlets, of_parts
+from bitloom.overlay.explore.estimate import (
+    coefficients,
+    error,
+    estimate,
+    estimate_core,
+    estimate_cores,
+    estimate_outlets,
+    of_parts,
+)
 from bitloom.overlay.explore.least_squares import errors, fitted, matched
+from bitloom.overlay.explore.memory import STYLES
 from bitloom.overlay.explore.parts import parts
 from bitloom.overlay.explore.products import dsps
 from bitloom.overlay.explore.samples import USUAL, samples
@@ -207,3 +216,11 @@ def test_every_kind_of_block_has_a_formula() -> None:
 
 
 SMALL = ("digits-cnn", "cifar-quick-int8")
+
+
+def test_kernels_in_each_kind_of_ram() -> None:
+    """At once, as one by one."""
+    npu = Npu(kfp=32, kgp=16, kernel_rows=200)
+    each = [estimate_core(replace(npu, kernel_ram=style), 64) for style in STYLES]
+    assert estimate_cores(npu, 64, STYLES) == each
+    assert len({(area.lutram, area.bram36) for area in each}) > 1

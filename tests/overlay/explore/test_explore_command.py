@@ -132,8 +132,8 @@ def test_cycles_have_all_their_digits(value: float, shown: str) -> None:
     missed = _missed(Explored((row,), None, row), Budget(cycles=10, lut=100))
     times = f"{float(value) / 10:,.1f}".removesuffix(".0")
     assert missed == (
-        f"the nearest takes 1,234,567 LUT for 100 (12,345.7 times as many), {shown} cycles for 10 ({times} times as many)"
-        f"; the fastest that was tried takes {shown} cycles a frame"
+        "the nearest takes 1,234,567 LUT for 100 (12,345.7 times as many), "
+        f"{shown} cycles for 10 ({times} times as many); the fastest that was tried takes {shown} cycles a frame"
     )
 
 
@@ -157,8 +157,8 @@ def test_where_nothing_fits_the_nearest_is_shown(goal: tuple[str, str], missed: 
     assert "the nearest design\n" in result.stdout
     assert "conv_1" in result.stdout
     fastest = r"; the fastest that was tried takes [\d,]+ cycles a frame"
-    line = f"bitloom: digits-cnn: no design fits the budget, nothing was written to {re.escape(str(saved))}: the nearest "
-    assert re.fullmatch(f"{line}takes {missed}{fastest}", result.stderr.splitlines()[-1])
+    line = f"bitloom: digits-cnn: no design fits the budget, nothing was written to {re.escape(str(saved))}: "
+    assert re.fullmatch(f"{line}the nearest takes {missed}{fastest}", result.stderr.splitlines()[-1])
     assert not saved.exists()
 
 

@@ -22,14 +22,17 @@ from bitloom.overlay.explore.budget import Budget
 from bitloom.overlay.explore.candidate import Candidate
 from bitloom.overlay.explore.chain import Chain
 from bitloom.overlay.explore.demands import layers
+from bitloom.overlay.explore.estimate import error
 from bitloom.overlay.explore.figures import Figures, figures
 from bitloom.overlay.explore.one_npu import NpuChoices
 from bitloom.overlay.explore.price import Price
 from bitloom.overlay.explore.ranking import between_fitting, pareto
 from bitloom.overlay.explore.search import Effort, explore
 from bitloom.overlay.explore.sizes import splits, whole_words
-from bitloom.overlay.explore.task import candidate_of
-from bitloom.overlay.explore.tries import Row
+from bitloom.overlay.explore.task import Task, candidate_of
+from bitloom.overlay.explore.tries import Row, Tries
+from bitloom.overlay.explore.variations import SETTINGS
+from bitloom.overlay.explore.varied import varied
 from bitloom.overlay.explore.workers import Workers
 from bitloom.overlay.platform.boards import BOARDS, board
 from tests.cases import case_map, random_model
@@ -116,6 +119,36 @@ def test_cycles_are_those_of_the_flow_model(interval: int) -> None:
     assert found is not None
     assert found.cycles <= interval
     assert found.cycles <= slowest * 1.02 + 20
+
+
+@pytest.mark.parametrize("interval", [1_000, 5_000])
+def test_cycles_row_after_row(interval: int) -> None:
+    """A pool unit that works off each row of windows only while its last row comes must not hold the array up."""
+    model = networks.load("digits-cnn")
+    choices = NpuChoices(layers(model, "raster"), 64)
+    runs = Chain(choices).cheapest(interval, Price(npu=-10_000))
+    assert runs is not None
+    slowest = max(choices.cycles(r.own, r.npu) for r in runs)
+    found = figures(model, candidate_of("digits-cnn", runs, 64, "raster"))
+    assert found is not None
+    assert found.cycles <= slowest * 1.02 + 20
+
+
+def test_first_layers_of_bits_are_tried_with_a_window_former() -> None:
+    """CNV's first layer takes 8,100 beats tap by tap on any lanes."""
+    tries = Tries(networks.load("cnv-w1a1"), Budget(), 64, SETTINGS, [False])
+    assert "window former" in varied(tries)
+    segments = tries.segments(Task(tries.ways()[0], tries.first, 7_138, Price(npu=-10_000)))
+    assert segments is not None
+    assert [segment.npu.window_former for segment in segments] == [True] + [False] * 8
+
+
+@pytest.mark.slow
+def test_cnv_takes_what_was_found_by_hand() -> None:
+    budget = Budget.of_board(board("pynq-z2"), error()["worst"])
+    best = explore(networks.load("cnv-w1a1"), budget).best
+    assert best is not None
+    assert best.figures.cycles <= 7_138
 
 
 def row(cycles: float, lut: int) -> Row:

@@ -129,8 +129,10 @@ class Raster:
 
     @property
     def gap(self) -> int:
-        """Tuples that only come by before the first tap of a further new row of a row's first window."""
-        return self.x.size - self.x.first_taps
+        """Tuples that only come by before the first tap of a further new row of a row's first window; 0 where windows
+        have one row of valid taps, and no further one."""
+        rows = min(self.y.kernel, self.y.size)
+        return self.x.size - self.x.first_taps if rows > 1 else 0
 
     @property
     def burst(self) -> int:

@@ -7,10 +7,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bitloom.golden.encoding import BIPOLAR
+from bitloom.golden.layer import Map
+from bitloom.golden.layers.conv import Conv
+from bitloom.golden.layers.threshold import Threshold
+from bitloom.golden.network import Network
 from bitloom.golden.window import Window
+from bitloom.hls_gen.compiler.choices import CompileChoices
+from bitloom.hls_gen.compiler.emit import compile_model
 from bitloom.hls_gen.compiler.schedule import Raster, Stage, StageTables, schedule
 from bitloom.hls_gen.compiler.schedule.raster import RasterAxis
+from bitloom.hls_gen.compiler.sizing import size_memories
+from bitloom.hls_gen.design.manifest import Manifest
+from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.widths import PLACE_BITS, SIDE_BITS
+from bitloom.overlay.fuzz.random_models import random_model
 
 
 def stage(size: tuple[int, int], name: str = "stage", kind: str = "conv", **window: tuple) -> Stage:
@@ -108,3 +119,14 @@ def test_of_a_large_map():
     assert (axis.room, axis.room_end, axis.fresh, axis.cross, axis.first_taps) == (224, 2, 1, 1, 2)
     assert Raster(y=axis, x=axis).gap == 222
     assert Raster(y=axis, x=axis).burst == 226
+
+
+def test_no_gap_where_windows_have_one_row_of_taps():
+    """The words of a row that never comes by need no field that holds their number."""
+    layers = (Conv(name="conv_1", out_channels=4, kernel=(1, 2)), Threshold(name="act_1"))
+    source = Map(height=3, width=9, channels=40, encoding=BIPOLAR)
+    model = random_model(Network(name="wide", input=source, layers=layers), 0)
+    choices = CompileChoices(map_order="raster")
+    design = size_memories("wide", [model], Npu(kfp=2, kgp=4, pfp=1, raster=True), choices)
+    assert 2 * design.npus[0].tuple_words <= 7 * 20  # the words of a row behind the first two tuples
+    assert compile_model(model, Manifest.of(design, "0" * 64), choices).ideal_cycles == 3 * 8 * 2 * 20

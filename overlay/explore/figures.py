@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from bitloom.golden.network import Model
-from bitloom.hls_gen.compiler.flow import Deadlock
 from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.lanes import plane_lanes
 from bitloom.overlay.area.netlist import Resources
@@ -96,7 +95,7 @@ def figures(
         found = [flow(one, candidate, design) for one in models]
         if has_stores(design) and not sized:  # one run of the flow model is enough
             design = with_stores(design, found)
-    except (ValueError, Deadlock):
+    except ValueError:
         return None
     each = {one.network.name: its.cycles_per_frame for one, its in zip(models, found)} if also else {}
     cycles, latency = sum(its.cycles_per_frame for its in found), sum(its.latency for its in found)

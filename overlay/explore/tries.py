@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from bitloom.golden.network import Model
-from bitloom.hls_gen.compiler.flow import Deadlock
 from bitloom.hls_gen.design.copies import is_copy
 from bitloom.hls_gen.design.design import MOST_NPUS, Design
 from bitloom.overlay.area.netlist import Resources
@@ -259,7 +258,7 @@ class Tries:
         found = replace(row.figures, area=self._area(row.candidate)) if self.heavy else row.figures
         try:
             other = replace(found, area=self._area(candidate))
-        except (ValueError, Deadlock):
+        except ValueError:
             return False
         before, after = self.budget.excess(found), self.budget.excess(other)
         if self.also and row.fits and self._hopeless(candidate):

@@ -24,7 +24,7 @@ from bitloom.overlay.build.reference_designs import REFERENCE_DESIGNS, Reference
 from bitloom.overlay.explore.candidate import Candidate
 from bitloom.overlay.explore.estimate import estimate
 from bitloom.overlay.platform.board_file import find_board
-from bitloom.overlay.platform.boards import RESOURCES, Board, smallest_board
+from bitloom.overlay.platform.boards import CLOCK_MHZ, RESOURCES, Board, smallest_board
 from bitloom.overlay.platform.target import BoardTarget
 from bitloom.overlay.show.report.compiled import compiled
 from bitloom.overlay.study.lane_counts import lanes
@@ -52,7 +52,7 @@ LOG = "build.log"
 @option_group(
     "Board",
     board_option("Also sources for its bitstream."),
-    click.option("--clock-mhz", type=float, default=100.0, help="Clock of the device."),
+    click.option("--clock-mhz", type=float, default=CLOCK_MHZ, help="Clock of the device."),
     click.option(
         "--arch", type=click.Choice(["zynqmp", "zynq"]),
         help="Processor of the simulated board.  [default: the board's]",

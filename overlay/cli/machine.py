@@ -12,6 +12,7 @@ from bitloom.overlay.area.synthesis import Area, area_of
 from bitloom.overlay.area.yosys import bare
 from bitloom.overlay.build.training import build_training_machine
 from bitloom.overlay.platform.board_file import find_board
+from bitloom.overlay.platform.boards import CLOCK_MHZ
 from bitloom.overlay.platform.target import BoardTarget
 
 from .area import show_area
@@ -35,7 +36,7 @@ DEFAULT = MachineParameters()
 @click.option("--weight-words", type=int, default=DEFAULT.weight_words, help="Rows of a slave's weight cache.")
 @click.option("--column-words", type=int, default=DEFAULT.column_words, help="Neurons of a layer in one slave.")
 @board_option("Also sources for its bitstream.")
-@click.option("--clock-mhz", type=float, default=100.0, help="Clock of the machine.")
+@click.option("--clock-mhz", type=float, default=CLOCK_MHZ, help="Clock of the machine.")
 @click.option("--area", "with_area", is_flag=True, help="Also LUTs, registers, block RAM, DSPs and levels by yosys.")
 @out_option(Path("build/training"), "Folder of the build.")
 @json_option

@@ -19,7 +19,7 @@ from bitloom.golden.names import check_name
 from bitloom.hls_gen.design.design import STREAM_BITS
 from bitloom.hls_gen.design.registers import ADDRESS_BITS
 
-from .boards import Board
+from .boards import CLOCK_MHZ, Board
 from .processors import PROCESSORS, Processor
 from .target import BoardTarget
 
@@ -132,7 +132,7 @@ class BlockDesign:
     stream_bits: int
     registers: Sequence[Mapping[str, Any]] = field(repr=False)
     arch: str = "zynqmp"
-    clock_mhz: float = 100.0
+    clock_mhz: float = CLOCK_MHZ
     board: Board | None = None
 
     def __post_init__(self) -> None:

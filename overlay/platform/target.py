@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from .boards import Board
+from .boards import CLOCK_MHZ, Board
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,4 +21,4 @@ class BoardTarget:
 
     arch: str | None = None
     board: Board | None = None
-    clock_mhz: float = 100.0
+    clock_mhz: float = CLOCK_MHZ

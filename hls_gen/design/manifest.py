@@ -203,9 +203,7 @@ class Manifest:
         digest = top.digest("digest")
         packet = Reader(top.table("packet"), f"{name}: packet")
         of_kinds = Reader(packet.table("kinds"), f"{name}: packet.kinds")
-        vlnv = top.text("vlnv")
-        ok = len(vlnv.split(":")) == 4 and vlnv.isprintable()
-        top.require(ok, "vlnv must be vendor:library:name:version", vlnv)
+        vlnv = top.vlnv()
         design = _design(top)
         registers = read_registers(top)
         if vlnv == VLNV:

@@ -68,6 +68,13 @@ class Reader:
         self.require("/" not in value, f"{key} must be the name of a file", value)
         return value
 
+    def vlnv(self) -> str:
+        """The name of an interface at ``vlnv``: vendor:library:name:version."""
+        value = self.text("vlnv")
+        ok = len(value.split(":")) == 4 and value.isprintable()
+        self.require(ok, "vlnv must be vendor:library:name:version", value)
+        return value
+
     def digest(self, key: str) -> str:
         """The SHA-256 at ``key``, in hexadecimal."""
         value = self.text(key)

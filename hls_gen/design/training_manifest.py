@@ -134,9 +134,7 @@ class TrainingManifest:
         top.format(FORMAT, FORMAT_VERSION)
         bits = top.number("stream_bits")
         top.require(bits == STREAM_BITS, f"stream_bits must be {STREAM_BITS}", bits)
-        vlnv = top.text("vlnv")
-        ok = len(vlnv.split(":")) == 4 and vlnv.isprintable()
-        top.require(ok, "vlnv must be vendor:library:name:version", vlnv)
+        vlnv = top.vlnv()
         registers, title = read_registers(top), top.text("name")
         with naming(name):
             check_name("training machine", title)

@@ -78,6 +78,15 @@ class RealRange:
     high: Array
     slack: Array
 
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The smallest number of all channels, and the largest one."""
+        return float(self.low.min()), float(self.high.max())
+
+    def __str__(self) -> str:
+        low, high = self.ends
+        return f"{low:.6g}..{high:.6g}"
+
     def clipped(self, numbers: Array) -> Array:
         """Tell which of (..., channels) numbers are clipped: truth values of the same shape."""
         outside: Array = (numbers < self.low - self.slack) | (numbers > self.high + self.slack)

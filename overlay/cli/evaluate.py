@@ -18,7 +18,7 @@ from bitloom.overlay.build import build as builds
 from bitloom.overlay.build.chosen_design import chosen_design
 from bitloom.overlay.evaluation.data import labelled_images
 from bitloom.overlay.evaluation.hardware import FrameCycles, build_choices, cycles_by_flow, cycles_by_simulation
-from bitloom.overlay.evaluation.host_transform import HostTransform, fitting, transform_of
+from bitloom.overlay.evaluation.host_transform import HostTransform, fitting_transforms, transform_of
 from bitloom.overlay.evaluation.input_use import InputUse
 from bitloom.overlay.evaluation.labelled import LabelledImages
 from bitloom.overlay.evaluation.plot import plot_confusion
@@ -194,16 +194,16 @@ def _transform(subject: _Evaluated, text: str | None) -> Transform | HostTransfo
 
 def _proposal(host: Host) -> str:
     """The transforms that a user may mean: those that fit the input's range where the host file tells it."""
-    real, fits = host.real_range(), fitting(host)
+    real, fits = host.real_range(), fitting_transforms(host)
     if real is None:
         return "host: the pixel itself; host:1/255: pixels of 0..255 for 0..1"
-    takes = f"the input takes {real.low.min():.6g}..{real.high.max():.6g}"
+    takes = f"the input takes {real}"
     return f"{takes}: {' or '.join(fits)} fits pixels of 0..255" if fits else f"{takes}: host:SCALE:OFFSET"
 
 
 def _tell_doubts(images: LabelledImages, pixels: Transform | HostTransform, use: InputUse | None) -> None:
     """Say where the images use little of the input's range, or leave it: then the transform is probably wrong."""
-    fits = fitting(pixels.host) if isinstance(pixels, HostTransform) else ()
+    fits = fitting_transforms(pixels.host) if isinstance(pixels, HostTransform) else ()
     advice = f"; {' or '.join(fits)} fits pixels of 0..255" if fits and str(pixels) not in fits else ""
     for doubt in use.doubts if use is not None else ():
         click.echo(f"bitloom: warning: {images.name}: with transform {pixels} {doubt}{advice}", err=True)

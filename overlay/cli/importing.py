@@ -12,10 +12,9 @@ from bitloom.golden.host import file as hosts
 from bitloom.golden.host.host import Host
 from bitloom.golden.names import check_name, shown
 from bitloom.golden.reading.file import naming, read_file
-from bitloom.overlay.evaluation.host_transform import fitting
+from bitloom.overlay.evaluation.host_transform import fitting_transforms
 from bitloom.overlay.importers.choose import ENGINES
-from bitloom.overlay.importers.class_names import MOST_BYTES, lines_of
-from bitloom.overlay.importers.class_names import fitting as fitting_names
+from bitloom.overlay.importers.class_names import MOST_BYTES, fitting, lines_of
 from bitloom.overlay.importers.engine_cost import costs_text
 from bitloom.overlay.importers.errors import ImportRefused
 from bitloom.overlay.importers.explain import rows, write_explanation
@@ -114,7 +113,7 @@ def _named(imported: Imported, classes: list[str] | None, path: Path | None) -> 
     output = imported.model.network.output
     if output.size != output.channels:
         return imported, ""
-    found, said = fitting_names(imported.source.labels, output.channels)
+    found, said = fitting(imported.source.labels, output.channels)
     return imported.with_classes(found) if found else imported, said
 
 
@@ -151,9 +150,9 @@ def _real_numbers(host: Host) -> dict[str, str]:
     real = host.real_range()
     if real is None:
         return {}
-    fits = fitting(host)
+    fits = fitting_transforms(host)
     advice = f"; evaluate pixels of 0..255 with --transform {' or '.join(fits)}" if fits else ""
-    return {"real numbers": f"{real.low.min():.6g}..{real.high.max():.6g}{advice}"}
+    return {"real numbers": f"{real}{advice}"}
 
 
 def _show(imported: Imported, checked: list[Checked], written: list[Path], named: str, explain: bool) -> None:

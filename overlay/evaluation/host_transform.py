@@ -30,6 +30,7 @@ _TEXT = re.compile(rf"{WORD}(?::{_NUMBER}){{0,2}}", re.ASCII)
 USUAL = ("host", "host:1/255", "host:2/255:-1", "host:1:-128")
 """What pixels of 0..255 stand for in most networks."""
 
+
 @dataclass(frozen=True)
 class HostTransform:
     """A transform of pixels to what an imported network reads, which can be called with an array of them.
@@ -73,7 +74,7 @@ class HostTransform:
         return self.text
 
 
-def fitting(host: Host) -> tuple[str, ...]:
+def fitting_transforms(host: Host) -> tuple[str, ...]:
     """Those of USUAL that fit the range of the host's input: pixels of 0..255 use at least a quarter of it, none is
     clipped, and no other one uses more of it. None where the range is not known."""
     real = host.real_range()

@@ -88,8 +88,8 @@ class InputWatch:
         share = (high - low) / (e.high - e.low)
         if self._real is None or self._numbers[0] > self._numbers[1]:
             return InputUse((low, high), (e.low, e.high), share, 0.0)
-        takes = float(self._real.low.min()), float(self._real.high.max())
-        return InputUse((self._numbers[0], self._numbers[1]), takes, share, self._clipped / self._count)
+        smallest, largest = self._numbers
+        return InputUse((smallest, largest), self._real.ends, share, self._clipped / self._count)
 
 
 def _widen(ends: list[float], values: Array) -> None:

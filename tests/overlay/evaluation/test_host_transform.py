@@ -19,7 +19,7 @@ from bitloom.golden.transform import Transform
 from bitloom.hls_gen.design.program import Program
 from bitloom.overlay.cli.group import bitloom
 from bitloom.overlay.evaluation.data import labelled_images
-from bitloom.overlay.evaluation.host_transform import HostTransform, fitting, transform_of
+from bitloom.overlay.evaluation.host_transform import HostTransform, fitting_transforms, transform_of
 from bitloom.overlay.evaluation.labelled import checked_labels
 from bitloom.overlay.evaluation.score import as_counted, class_rule, classifier, evaluate
 from bitloom.overlay.importers.imported import import_file
@@ -113,7 +113,7 @@ def test_integers_of_a_file_follow_by_scale_and_zero_point(scale, zero, transfor
     (host(boundaries=np.arange(1.0, 16)[None] / 8 - 1, reached=np.ones(15, bool)), ("host:1/255",)),
 ])  # fmt: skip
 def test_the_transforms_that_fit(made, wanted):
-    assert fitting(made) == wanted
+    assert fitting_transforms(made) == wanted
 
 
 def test_floating_point_is_no_image_of_integers():
@@ -186,7 +186,7 @@ def test_resnet8_is_right_on_672_of_761_images(tmp_path: Path) -> None:
     made = import_file(source)
     network, rule = made.model.network, class_rule(made.model.network, host=made.host)
     images = labelled_images(str(board_data.file("cifar10_test_first761.npz")), network, real=True)
-    assert fitting(made.host) == ("host",)
+    assert fitting_transforms(made.host) == ("host",)
     for text, right, doubts in (
         ("host", 672, []),
         ("host:1/255", 87, ["images give 0..1, and the input takes 0..255: 0.4% of its range is used"]),

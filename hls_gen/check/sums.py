@@ -17,7 +17,7 @@ A register moves what it is made of into the cycle before. What is not understoo
 """
 
 from collections.abc import Callable, Iterator
-from functools import cache
+from functools import cache, lru_cache
 from itertools import product
 from typing import NamedTuple
 
@@ -63,6 +63,7 @@ Form = dict[Function, int]
 """Coefficient of each function of input bits; the constant is that of the function of no bits."""
 
 
+@lru_cache(maxsize=128)  # designs share modules
 def check_same_sums(first: str, second: str) -> None:
     """Prove that two modules with the same ports give the same outputs.
 
@@ -76,12 +77,12 @@ def check_same_sums(first: str, second: str) -> None:
     DesignError
         The ports or an output differ, or a text holds what is not understood.
     """
-    one, other = _Module(first), _Module(second)
-    if one.ports != other.ports:
-        raise DesignError([Finding(one.scope.name, "", f"ports must be {one.ports}, got {other.ports}")])
-    for name, (port, _) in one.ports.items():
-        if port == "output" and one.form(name) != other.form(name):
-            raise DesignError([Finding(one.scope.name, name, "must be the same sum in both texts, got another one")])
+    module, twin = _Module(first), _Module(second)
+    if module.ports != twin.ports:
+        raise DesignError([Finding(module.scope.name, "", f"ports must be {module.ports}, got {twin.ports}")])
+    for name, (port, _) in module.ports.items():
+        if port == "output" and module.form(name) != twin.form(name):
+            raise DesignError([Finding(module.scope.name, name, "must be the same sum in both texts, got another one")])
 
 
 class _Module:
@@ -166,7 +167,7 @@ class _Module:
         inputs = [(weight, part) for weight, part in whole if not any(self._rank(a.signal) for a in _atoms(part))]
         for weight, part in inputs:
             yield _function(part), weight
-        rest = [one for one in whole if one not in inputs]
+        rest = [weighted for weighted in whole if weighted not in inputs]
         if rest:
             yield from self._linear(signal, rest, modulus)
 
@@ -321,8 +322,8 @@ def _value(tree: _Tree, values: dict[Bit, int]) -> int:
 
 def _weighed(parts: list[tuple[int, _Tree]], atoms: list[Bit], values: tuple[int, ...] | list[int]) -> int:
     """The weighted sum of functions for these values of the bits."""
-    of = dict(zip(atoms, values))
-    return sum(weight * _value(part, of) for weight, part in parts)
+    by_bit = dict(zip(atoms, values))
+    return sum(weight * _value(part, by_bit) for weight, part in parts)
 
 
 def _function(tree: _Tree) -> Function:

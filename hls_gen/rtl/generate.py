@@ -56,19 +56,13 @@ def generate(design: Design, *, target: Target = "simulation", checked: bool = T
         _check(made.text)
     if checked and target == "synthesis":
         for name in counting_modules(made.modules):
-            _check_same_sums(_blank(design, "simulation")[name], made.modules[name])
+            check_same_sums(_blank(design, "simulation")[name], made.modules[name])
     return made
 
 
 def counting_modules(modules: Iterable[str]) -> list[str]:
     """Names of the modules that have a body for each target."""
     return [name for name in modules if name.startswith("popcount")]
-
-
-@lru_cache(maxsize=128)
-def _check_same_sums(simulated: str, synthesised: str) -> None:
-    """The proof of two bodies; a pair is proved once."""
-    check_same_sums(simulated, synthesised)
 
 
 @lru_cache(maxsize=8)

@@ -82,8 +82,7 @@ class _Maker:
         self._source: Quantised = cut.source
         self._head = cut.head
         pools = () if cut.head is None else cut.head.pools
-        for place, window in enumerate(pools):
-            self._pool(0, window, mean=cut.source.averaged and place == len(pools) - 1)
+        self._pools(0, cut.source, pools)
 
     def add(self, number: int, section: Section) -> None:
         """Add the layers of a section."""
@@ -165,7 +164,7 @@ class _Maker:
     def _append_sums(self, number: int, section: Section) -> None:
         """Sum pools for the means that are taken of a section's sums."""
         for window in section.sums:
-            self._pool(number, window, kind=SumPool)
+            self._pool(number, window, SumPool)
 
     def _weighted(self, number: int, section: Section, weights: Weights) -> Weighted:
         outputs, rows, columns, _ = weights.values.shape
@@ -240,9 +239,7 @@ class _Maker:
             rounding="twice" if exact and rule and rule.roundings == 2 else "even" if found.half_even else "once",
         )
         self._append(act, arrays(found.factors))
-        pools = (*section.inner, *section.pools)
-        for place, window in enumerate(pools):
-            self._pool(number, window, mean=made.averaged and place == len(pools) - 1)
+        self._pools(number, made, (*section.inner, *section.pools))
         missed = [k for k, factors in enumerate(found.factors) if not factors.exact]
         misses = [mismatch(stairs[k], k, found, held.zero, reach[k]) for k in missed]
         count, most = sum(count for count, _ in misses), max((most for _, most in misses), default=0)
@@ -262,11 +259,17 @@ class _Maker:
         limits = (held.zero + low, held.zero + high)
         return None if limits == (held.encoding.low, held.encoding.high) else limits
 
-    def _pool(self, number: int, window: Window, *, mean: bool = False, kind: type[Pool] = MaxPool) -> None:
+    def _pools(self, number: int, made: Quantised, windows: Sequence[Window]) -> None:
+        """Pools of quantised values: max pools, but for the last one, which is a mean where the values are averaged."""
+        for window in windows[:-1]:
+            self._pool(number, window)
+        for window in windows[-1:]:
+            self._pool(number, window, AvgPool if made.averaged else MaxPool)
+
+    def _pool(self, number: int, window: Window, kind: type[Pool] = MaxPool) -> None:
         name = f"pool_{number}"
         taken = sum(layer.name.startswith(name) for layer in self.layers)
         name = f"{name}_{taken + 1}" if taken else name
-        kind = AvgPool if mean else kind
         self._append(kind(name=name, kernel=window.kernel, stride=window.stride, padding=window.padding), {})
 
 

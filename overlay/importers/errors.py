@@ -37,9 +37,10 @@ class ImportRefused(ValueError):
         self.lines = tuple(lines)
 
 
-def node_line(name: str, op: str, reason: object) -> str:
-    """The line of a node: its name, its operator, and the reason."""
-    return f"{printable(name)} ({printable(op)}): {reason}"
+def node_line(name: str, op: str, reason: object, more: int = 0) -> str:
+    """The line of a node: its name, its operator, how many ``more`` nodes there are like it, and the reason."""
+    others = f" and {more} more like it" if more else ""
+    return f"{printable(name)} ({printable(op)}){others}: {reason}"
 
 
 def merged_lines(refusals: Sequence[tuple[str, str, object]]) -> list[str]:
@@ -53,11 +54,7 @@ def merged_lines(refusals: Sequence[tuple[str, str, object]]) -> list[str]:
     names: dict[tuple[str, str], list[str]] = {}
     for name, op, reason in refusals:
         names.setdefault((op, str(reason)), []).append(name)
-    lines = []
-    for (op, reason), several in names.items():
-        more = f" and {len(several) - 1} more like it" if len(several) > 1 else ""
-        lines.append(f"{printable(several[0])} ({printable(op)}){more}: {reason}")
-    return lines
+    return [node_line(alike[0], op, reason, more=len(alike) - 1) for (op, reason), alike in names.items()]
 
 
 def printable(text: str) -> str:

@@ -61,13 +61,12 @@ class SummedWindow:
     @property
     def places(self) -> int:
         """Places of the kernel, which the taps go through again and again."""
-        return self.inner.places if isinstance(self.inner, SummedWindow) else self.inner.taps
+        return places_of(self.inner)
 
     @property
     def sums(self) -> int:
         """Sums of the convolution that a whole window adds."""
-        more = self.inner.sums if isinstance(self.inner, SummedWindow) else 1
-        return (self.repeated or self.outer.taps) * more
+        return (self.repeated or self.outer.taps) * sums_of(self.inner)
 
     @property
     def taps(self) -> int:
@@ -125,6 +124,11 @@ def summed(window: Window, pools: tuple[Pool, ...], size: Pair) -> Window | Summ
 def sums_of(window: Window | SummedWindow) -> int:
     """Sums of a convolution that a whole window adds: 1 where no pool does."""
     return window.sums if isinstance(window, SummedWindow) else 1
+
+
+def places_of(window: Window | SummedWindow) -> int:
+    """Places of the kernel: one a tap, but where sums of several windows are added up."""
+    return window.places if isinstance(window, SummedWindow) else window.taps
 
 
 def limits_of_sums(threshold: Array, direction: Array, count: int) -> Array:

@@ -8,7 +8,7 @@ from bitloom.golden.layers.conv import Weighted
 from bitloom.golden.layers.pool import Pool
 from bitloom.golden.network import Network
 from bitloom.golden.window import Pair, Window
-from bitloom.hls_gen.compiler.summed_window import SummedWindow
+from bitloom.hls_gen.compiler.summed_window import SummedWindow, places_of
 
 KINDS = ("conv", "pool")
 
@@ -68,7 +68,7 @@ class Stage:
     @property
     def places(self) -> int:
         """Places of the kernel: one a tap, but where sums of several windows are added up."""
-        return self.window.places if isinstance(self.window, SummedWindow) else self.window.taps
+        return places_of(self.window)
 
 
 def stages(network: Network) -> tuple[Stage, ...]:

@@ -137,9 +137,9 @@ def meant(name: str, known: Iterable[str]) -> str:
     """
     from difflib import get_close_matches  # of errors alone
 
-    by_key = {_key(one): one for one in known}
-    found = get_close_matches(_key(name[:NAME_LENGTH]), by_key, n=1, cutoff=0.85)
-    return f"; was {by_key[found[0]]} meant?" if found else ""
+    by_key = {_key(known_name): known_name for known_name in known}
+    nearest = get_close_matches(_key(name[:NAME_LENGTH]), by_key, n=1, cutoff=0.85)
+    return f"; was {by_key[nearest[0]]} meant?" if nearest else ""
 
 
 def _key(name: str) -> str:

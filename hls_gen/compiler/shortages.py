@@ -102,16 +102,16 @@ def _of_npu(made: Plan, manifest: Manifest, n: int) -> list[Shortage]:
     return [shortage for shortage in found if shortage.least > shortage.has]
 
 
-def _of_flow(made: Plan, manifest: Manifest, low: Sequence[Shortage]) -> list[Shortage]:
-    """Skip stores and the spill store, as far as they are too small where all else has room; ``low`` are the
-    other shortages. Deadlock where no size of them would help.
+def _of_flow(made: Plan, manifest: Manifest, others: Sequence[Shortage]) -> list[Shortage]:
+    """Skip stores and the spill store, as far as they are too small where all else has room; ``others`` are the
+    shortages of all else. Deadlock where no size of them would help.
 
     Maps always flow where none goes back to NPU 0, and none waits in a skip store.
     """
     edges, skips = zip(made.mapping, made.mapping[1:]), _skipping(made)
     if not skips and not any(here != there == 0 for here, there in edges):
         return []
-    flow, stores = _roomy(made, manifest, low), {n: manifest.npus[n].skip_words for n in skips}
+    flow, stores = _roomy(made, manifest, others), {n: manifest.npus[n].skip_words for n in skips}
     blocked = ""
     if all(stores.values()):
         try:
@@ -134,13 +134,13 @@ def _skipping(made: Plan) -> list[int]:
     return sorted({way.store(n) for n, way in ways if way.skips})
 
 
-def _roomy(made: Plan, manifest: Manifest, low: Sequence[Shortage]) -> System:
-    """The system that runs the plan, with room where there are shortages ``low``, and with skip stores where the design
-    has none; of which size doesn't count."""
+def _roomy(made: Plan, manifest: Manifest, shortages: Sequence[Shortage]) -> System:
+    """The system that runs the plan, with room where there are ``shortages``, and with skip stores of any size where
+    the design has none."""
     npus = [npu if npu.skip_words or not own.folding.skip_words else fitted(own.folding, [own])
             for own, npu in zip(made.npus, manifest.npus)]  # fmt: skip
-    for one in low:
-        if one.npu is not None and one.name in STORES:
-            more: dict[str, Any] = {one.name: 1 << (one.least - 1).bit_length()}
-            npus[one.npu] = replace(npus[one.npu], **more)
+    for shortage in shortages:
+        if shortage.npu is not None and shortage.name in STORES:
+            words: dict[str, Any] = {shortage.name: 1 << (shortage.least - 1).bit_length()}
+            npus[shortage.npu] = replace(npus[shortage.npu], **words)
     return system(made, npus, stream_bits=manifest.stream_bits, spill_words=manifest.design.spill_words)

@@ -8,6 +8,8 @@ Golden's maps (N, H, W, C) and kernels (O, K, K, C) hold the same values channel
 of the next layer's input, so only the first map is packed and the last one unpacked.
 """
 
+from typing import Any
+
 import numpy as np
 
 from bitloom.golden import packing
@@ -86,6 +88,11 @@ def invert(words: Array, channels: int) -> Array:
 def used_bits(channels: int, word_bits: int) -> Array:
     """(ceil(C/B),) words in which the bits of the existing channels are 1."""
     return packing.pack(np.ones(channels, bool), word_bits)
+
+
+def word_dtype(word_bits: int) -> "np.dtype[Any]":
+    """The dtype of words of 32 or 64 bits."""
+    return np.dtype(np.uint32 if word_bits == 32 else np.uint64)
 
 
 def word_bits_of(name: str, words: Array) -> int:

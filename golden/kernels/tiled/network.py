@@ -16,6 +16,7 @@ from bitloom.golden.integers import make_fields_plain
 from bitloom.golden.window import Pair, Window
 
 from .conv import PackedConv
+from .layout import word_dtype
 from .plan import Limits, TilePlan, plan_of_shape
 
 POOL_THREADS = 256
@@ -101,7 +102,7 @@ class PoolPlan:
     @property
     def output_dtype(self) -> "np.dtype[Any]":
         """Dtype of the words."""
-        return np.dtype(np.uint32 if self.word_bits == 32 else np.uint64)
+        return word_dtype(self.word_bits)
 
     @property
     def words(self) -> int:
@@ -148,7 +149,7 @@ class PackedNetwork:
     @property
     def dtype(self) -> "np.dtype[Any]":
         """Dtype of the words."""
-        return np.dtype(np.uint32 if self.word_bits == 32 else np.uint64)
+        return word_dtype(self.word_bits)
 
     def plans(
         self, shape: tuple[int, ...], *, kernel: str = "popc", limits: Limits | None = None

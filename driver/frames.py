@@ -187,5 +187,6 @@ def _check_memories(program: Program, manifest: Manifest) -> None:
     for n in range(len(manifest.npus)):
         for name in ("network", *["kernels"] * ((n, "results") in loaded)):
             if (n, name) not in loaded | streamed:
-                raise ValueError(f"{program.name}: parameters must load memory {name} of NPU {n}, "
-                                 "got packets for others only")  # fmt: skip
+                raise ValueError(
+                    f"{program.name}: parameters must load memory {name} of NPU {n}, got packets for others only"
+                )

@@ -180,12 +180,11 @@ class _Module:
             if len(atoms) > MOST_ATOMS:
                 raise self._refuse(signal, f"a function must be of at most {MOST_ATOMS} bits, got {len(atoms)}")
             constant, *steps = self._slopes(parts, atoms)
-            exact = all(
-                (constant + sum(step for step, value in zip(steps, values) if value) - _weighed(parts, atoms, values))
-                % modulus == 0
+            errors = (
+                constant + sum(step for step, value in zip(steps, values) if value) - _weighed(parts, atoms, values)
                 for values in product((0, 1), repeat=len(atoms))
-            )  # fmt: skip
-            if exact:
+            )
+            if all(error % modulus == 0 for error in errors):
                 yield Function((), (1,)), constant
                 yield from zip(atoms, steps)
                 return

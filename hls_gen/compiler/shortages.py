@@ -137,8 +137,10 @@ def _skipping(made: Plan) -> list[int]:
 def _roomy(made: Plan, manifest: Manifest, shortages: Sequence[Shortage]) -> System:
     """The system that runs the plan, with room where there are ``shortages``, and with skip stores of any size where
     the design has none."""
-    npus = [npu if npu.skip_words or not own.folding.skip_words else fitted(own.folding, [own])
-            for own, npu in zip(made.npus, manifest.npus)]  # fmt: skip
+    npus = [
+        npu if npu.skip_words or not own.folding.skip_words else fitted(own.folding, [own])
+        for own, npu in zip(made.npus, manifest.npus)
+    ]
     for shortage in shortages:
         if shortage.npu is not None and shortage.name in STORES:
             words: dict[str, Any] = {shortage.name: 1 << (shortage.least - 1).bit_length()}

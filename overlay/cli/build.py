@@ -54,10 +54,11 @@ LOG = "build.log"
     board_option("Also sources for its bitstream."),
     click.option("--clock-mhz", type=float, default=CLOCK_MHZ, help="Clock of the device."),
     click.option(
-        "--arch", type=click.Choice(["zynqmp", "zynq"]),
+        "--arch",
+        type=click.Choice(["zynqmp", "zynq"]),
         help="Processor of the simulated board.  [default: the board's]",
     ),
-)  # fmt: skip
+)
 @json_option
 @one_line_errors
 def build_command(
@@ -246,8 +247,20 @@ def _facts(
 
 def _hardware_rows(facts: Mapping[str, Any]) -> dict[str, str]:
     """What the hardware is, as rows of a table."""
-    shown = ("folder", "weights", "kfp", "kgp", "pfp", "ol", "planes", "npus", "lanes", "xnor_lanes", "mapping",
-             "parameter_words")  # fmt: skip
+    shown = (
+        "folder",
+        "weights",
+        "kfp",
+        "kgp",
+        "pfp",
+        "ol",
+        "planes",
+        "npus",
+        "lanes",
+        "xnor_lanes",
+        "mapping",
+        "parameter_words",
+    )
     rows = {key.replace("_", " "): facts[key] for key in shown if key in facts}
     return {
         "digest": facts["digest"][:16],

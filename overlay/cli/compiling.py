@@ -48,15 +48,25 @@ def compile_command(given: tuple[str, ...], folder: Path, out: Path | None, as_j
         path.parent.mkdir(parents=True, exist_ok=True)
         write_bytes(path, program.to_bytes())
     facts = [
-        {"network": program.name, "file": str(path), "mapping": list(program.mapping),
-         "ideal_cycles_per_frame": program.ideal_cycles, "parameter_words": int(program.parameters.size)}
+        {
+            "network": program.name,
+            "file": str(path),
+            "mapping": list(program.mapping),
+            "ideal_cycles_per_frame": program.ideal_cycles,
+            "parameter_words": int(program.parameters.size),
+        }
         for path, program in zip(files, programs)
-    ]  # fmt: skip
+    ]
     if as_json:
         dump({"design": made.design.name, "digest": made.digest, "programs": facts})
         return
-    rows = [[*(str(one[key]) for key in ("network", "file")),
-             *(f"{one[key]:,}" for key in ("ideal_cycles_per_frame", "parameter_words"))] for one in facts]  # fmt: skip
+    rows = [
+        [
+            *(str(one[key]) for key in ("network", "file")),
+            *(f"{one[key]:,}" for key in ("ideal_cycles_per_frame", "parameter_words")),
+        ]
+        for one in facts
+    ]
     grid(f"for {made.design.name}", ["network", "program", "ideal cycles a frame", "parameter words"], rows, labels=2)
 
 

@@ -54,17 +54,22 @@ MOST_RECALLS = 20
     ),
     click.option("--resize", is_flag=True, help="Bring pictures of a folder to the input's size, bilinearly."),
 )  # fmt: skip
-@click.option("--class-rule", "class_rule_name", type=click.Choice(list(RULES)),
-              help="How outputs tell the class.  [default: highest-set where they are single bits; else largest]")
+@click.option(
+    "--class-rule",
+    "class_rule_name",
+    type=click.Choice(list(RULES)),
+    help="How outputs tell the class.  [default: highest-set where they are single bits; else largest]",
+)
 @click.option("--limit", type=click.IntRange(1), help="Images to take, the first ones.  [default: all]")
 @option_group(
     "Hardware",
     click.option("--network", help="Which network of the build in FOLDER.  [default: the first one]"),
-    click.option("--hardware", type=click.IntRange(2),
-                 help="Images that also run on simulated hardware, the first ones."),
+    click.option(
+        "--hardware", type=click.IntRange(2), help="Images that also run on simulated hardware, the first ones."
+    ),
     click.option("--clock-mhz", type=POSITIVE, default=CLOCK_MHZ, help="Clock for frames a second."),
     click.option("--out", type=FOLDER, help="Folder for the build of --hardware.  [default: build/evaluate/NETWORK]"),
-)  # fmt: skip
+)
 @click.option("--plot", "picture", type=FILE, help="Write a picture of the confusion matrix, .png or .svg.")
 @json_option
 @one_line_errors

@@ -127,11 +127,21 @@ def explore_command(
         _save(found.best, save)
     measured = _measured(found, models) if synthesise and found.best else None
     if as_json:
-        dump({"network": name, "front": [row.to_dict() for row in found.front],
-              "best": found.best and found.best.to_dict(), "nearest": found.nearest and found.nearest.to_dict(),
-              "budget": {key: value for key, value in asdict(limit).items() if value is not None},
-              "clock": asdict(clock), "model_error": error(), "synthesised": measured, "tried": found.tried,
-              "varied": list(found.varied), "interrupted": found.interrupted})  # fmt: skip
+        dump(
+            {
+                "network": name,
+                "front": [row.to_dict() for row in found.front],
+                "best": found.best and found.best.to_dict(),
+                "nearest": found.nearest and found.nearest.to_dict(),
+                "budget": {key: value for key, value in asdict(limit).items() if value is not None},
+                "clock": asdict(clock),
+                "model_error": error(),
+                "synthesised": measured,
+                "tried": found.tried,
+                "varied": list(found.varied),
+                "interrupted": found.interrupted,
+            }
+        )
     else:
         show_front(name, found, on, clock.mhz)
         click.echo(f"{found.tried} designs were tried; varied beside the foldings: {', '.join(found.varied)}")

@@ -31,12 +31,15 @@ from .show import dump, grid, json_option, one_line_errors, table
 @click.option("--out", type=FILE, help="The model file.  [default: FILE with .npz in the working folder]")
 @click.option("--name", default="", help="Name of the network.  [default: FILE's]")
 @click.option("--input", "given", help="What the network is fed with, where it quantises nothing: KIND[BITS][:SCALE].")
-@click.option("--engine", type=click.Choice(ENGINES), default="auto",
-              help="The engine that is to compute all layers; auto: the one that costs less.")
+@click.option(
+    "--engine",
+    type=click.Choice(ENGINES),
+    default="auto",
+    help="The engine that is to compute all layers; auto: the one that costs less.",
+)
 @click.option("--classes", "names", type=FILE,
               help="Text file with the names of the classes, a line each.  [default: those in FILE]")  # fmt: skip
-@click.option("--real-weights", is_flag=True,
-              help="Keep the real numbers of which binary weights are the signs.")  # fmt: skip
+@click.option("--real-weights", is_flag=True, help="Keep the real numbers of which binary weights are the signs.")
 @click.option("--check", "images", type=click.IntRange(0, 4096), default=8, help="Random images to verify with.")
 @click.option("--explain", is_flag=True, help="Show what became of each node; write it to NAME.import.md and .html.")
 @json_option
@@ -135,8 +138,10 @@ def _facts(imported: Imported, checked: list[Checked], written: list[Path]) -> d
         "files": [str(path) for path in written],
         "engines": list(imported.choice.engines),
         "why": imported.choice.why,
-        "costs": {engine: {"refused": cost} if isinstance(cost, str) else {"lut": cost.lut, "dsp": cost.dsp}
-                  for engine, cost in imported.choice.costs.items()},
+        "costs": {
+            engine: {"refused": cost} if isinstance(cost, str) else {"lut": cost.lut, "dsp": cost.dsp}
+            for engine, cost in imported.choice.costs.items()
+        },
         "input": str(imported.model.network.input.encoding),
         "layers": [vars(built) for built in imported.emitted.built],
         "verified_values": sum(c.values for c in checked),

@@ -41,33 +41,52 @@ WITH_MACHINE = ("slaves", "rate_places", "timeline")
 @click.argument("data", type=click.Choice(list(DATA)))
 @option_group(
     "Training",
-    click.option("--setting", "settings", type=click.Choice(NAMES), metavar="NAME", multiple=True,
-                 help="What is discrete, and the update rule; may be given several times, once with --machine.  "
-                 f"[{', '.join(NAMES)}; default: codes-1, with --machine words]"),
+    click.option(
+        "--setting",
+        "settings",
+        type=click.Choice(NAMES),
+        metavar="NAME",
+        multiple=True,
+        help="What is discrete, and the update rule; may be given several times, once with --machine.  "
+        f"[{', '.join(NAMES)}; default: codes-1, with --machine words]",
+    ),
     click.option("--all-settings", is_flag=True, help="All settings."),
-    click.option("--seeds", type=click.IntRange(1, MOST_SEEDS), default=1,
-                 help="Runs of each setting, each with a seed of its own."),
+    click.option(
+        "--seeds",
+        type=click.IntRange(1, MOST_SEEDS),
+        default=1,
+        help="Runs of each setting, each with a seed of its own.",
+    ),
     click.option("--first-seed", type=click.IntRange(0), default=0, help="Seed of the first run; the others count on."),
     click.option("--epochs", type=click.IntRange(1), help="Passes over the images.  [default: digits 100, mnist 20]"),
-    click.option("--held-out", is_flag=True,
-                 help="Hold out a fifth of the training images and test with it, not with the test images."),
+    click.option(
+        "--held-out",
+        is_flag=True,
+        help="Hold out a fifth of the training images and test with it, not with the test images.",
+    ),
     click.option("--rate-times", type=float, default=1.0, help="Multiplies the rates of each setting."),
     click.option("--hidden", default=HIDDEN, help="Neurons of each hidden layer."),
-)  # fmt: skip
+)
 @option_group(
     "Results",
     click.option("--plot", "picture", type=FILE, help="Write a picture of the learning curves, .png or .svg."),
     click.option("--save", type=FILE, help="Write what setting hardware learned with its first seed, .npz."),
-)  # fmt: skip
+)
 @option_group(
     "Training machine",
-    click.option("--machine", type=click.Choice(["interpreter", "verilator"]),
-                 help="Learn on the training machine: its interpreter, or its hardware in Verilator."),
+    click.option(
+        "--machine",
+        type=click.Choice(["interpreter", "verilator"]),
+        help="Learn on the training machine: its interpreter, or its hardware in Verilator.",
+    ),
     click.option("--slaves", type=click.Choice(["1", "2", "4", "8", "16"]), default="8", help="Slaves of the machine."),
-    click.option("--rate-places", type=click.IntRange(0, 31),
-                 help="k of the machine's learning rate 2^-k.  [default: that of the setting]"),
+    click.option(
+        "--rate-places",
+        type=click.IntRange(0, 31),
+        help="k of the machine's learning rate 2^-k.  [default: that of the setting]",
+    ),
     click.option("--timeline", type=FILE, help="Write a picture of what its units do for a sample, .png or .svg."),
-)  # fmt: skip
+)
 @out_option(Path("build/learn"), "Folder for results; an interrupted command goes on from what is there.")
 @json_option
 @one_line_errors

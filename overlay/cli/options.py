@@ -119,16 +119,26 @@ folding_options = option_group(
     click.option("--weight-bits", type=int, help="Bits of a weight of the integer engine."),
     click.option("--kernels-per-multiplier", type=int, help="Kernels whose integer weights share a multiplier."),
     click.option(
-        "--lut-products", type=click.Choice(LUT_PRODUCTS), multiple=True, callback=_lut_products,
+        "--lut-products",
+        type=click.Choice(LUT_PRODUCTS),
+        multiple=True,
+        callback=_lut_products,
         help="Units that multiply in LUTs, not in DSP blocks; once for each.",
     ),
     click.option("--kernel-ram", type=click.Choice(KERNEL_RAMS), help="What the kernel memory is made of."),
-    click.option("--one-memory/--no-one-memory", default=None,
-                 help="Kernels and features in one memory, a read a cycle."),
-    click.option("--kernel-binariser/--no-kernel-binariser", default=None,
-                 help="Weights come as integers of 8 bits, made binary on line."),
-    click.option("--window-former/--no-window-former", default=None,
-                 help="First layers of few channels get the taps of a window side by side."),
+    click.option(
+        "--one-memory/--no-one-memory", default=None, help="Kernels and features in one memory, a read a cycle."
+    ),
+    click.option(
+        "--kernel-binariser/--no-kernel-binariser",
+        default=None,
+        help="Weights come as integers of 8 bits, made binary on line.",
+    ),
+    click.option(
+        "--window-former/--no-window-former",
+        default=None,
+        help="First layers of few channels get the taps of a window side by side.",
+    ),
     click.option("--buffer-words", type=int, help="Words of each of the two buffers between NPUs."),
     click.option("--raster/--no-raster", default=None, help="Counters instead of tables, for raster order."),
     click.option("--pool/--no-pool", default=None, help="Whether NPUs have pool units."),
@@ -170,9 +180,11 @@ def _chunk(ctx: click.Context, param: click.Parameter, given: str | None) -> str
 def chunk_option(default: str = "tuples:1") -> Decorator:
     """``--chunk``; ``default`` is what help says of it."""
     return click.option(
-        "--chunk", callback=_chunk, metavar="tuples|rows|columns[:N]",
+        "--chunk",
+        callback=_chunk,
+        metavar="tuples|rows|columns[:N]",
         help=f"What each of the two buffers between NPUs takes; without N, as many as it holds.  [default: {default}]",
-    )  # fmt: skip
+    )
 
 
 def compile_options(mapping: str = "chosen", chunk: str = "tuples:1") -> Decorator:
@@ -180,15 +192,20 @@ def compile_options(mapping: str = "chosen", chunk: str = "tuples:1") -> Decorat
     of their defaults."""
     return together(
         click.option(
-            "--mapping", callback=_mapping, metavar="N,N,...",
+            "--mapping",
+            callback=_mapping,
+            metavar="N,N,...",
             help=f"NPU of each conv and dense layer.  [default: {mapping}]",
         ),
         chunk_option(chunk),
         click.option(
-            "--dataflow", multiple=True, callback=_dataflow, metavar="[LAYER=]DATAFLOW",
+            "--dataflow",
+            multiple=True,
+            callback=_dataflow,
+            metavar="[LAYER=]DATAFLOW",
             help=f"{', '.join(DATAFLOWS)}: of all layers, or once for each of some.",
         ),
-    )  # fmt: skip
+    )
 
 
 chain_options = option_group(
@@ -200,9 +217,10 @@ chain_options = option_group(
 """``--topology``, ``--npus``, and `compile_options`: several NPUs, and how layers run on them."""
 
 design_options = together(
-    folding_options, chain_options,
+    folding_options,
+    chain_options,
     option_group("Streams", stream_bits_option(), map_order_option("auto", *ORDERS)),
-)  # fmt: skip
+)
 """Everything that says what a design is."""
 FOLDING_NAMES = tuple(one.name for one in fields(Folding) if one.name != "stream_weights")
 """Fields of a folding; whether weights are streamed is said of the whole design."""

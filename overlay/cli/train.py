@@ -34,40 +34,67 @@ MOST_SEEDS = 100
 @click.argument("data", required=False)
 @option_group(
     "Network",
-    click.option("--layers", help="Layers, as conv16,pool,dense10; the last has an output a class.  "
-                 "[default: those of digits-cnn]"),
-    click.option("--weights", type=click.Choice(list(WEIGHTS)), metavar="KIND",
-                 help=f"Weights of all layers.  [{', '.join(WEIGHTS)}; default: binary]"),
-    click.option("--activations", type=click.Choice(ACTIVATIONS),
-                 help="Bits of the activations; beside binary and ternary weights 1, ternary (-1, 0, 1), 2 or 3, else "
-                 "2 to 8.  [default: 1; 8]"),
-)  # fmt: skip
+    click.option(
+        "--layers",
+        help="Layers, as conv16,pool,dense10; the last has an output a class.  [default: those of digits-cnn]",
+    ),
+    click.option(
+        "--weights",
+        type=click.Choice(list(WEIGHTS)),
+        metavar="KIND",
+        help=f"Weights of all layers.  [{', '.join(WEIGHTS)}; default: binary]",
+    ),
+    click.option(
+        "--activations",
+        type=click.Choice(ACTIVATIONS),
+        help="Bits of the activations; beside binary and ternary weights 1, ternary (-1, 0, 1), 2 or 3, else "
+        "2 to 8.  [default: 1; 8]",
+    ),
+)
 @option_group(
     "Training",
     click.option(
-        "--epochs", type=click.IntRange(1),
-        help="Passes over the training images.  [default: those of the shipped network]"
+        "--epochs",
+        type=click.IntRange(1),
+        help="Passes over the training images.  [default: those of the shipped network]",
     ),
     click.option("--seed", type=click.IntRange(0), default=0, help="Another seed gives another network."),
-    click.option("--seeds", type=click.IntRange(1, MOST_SEEDS), default=1,
-                 help="Runs, each with a seed of its own, from --seed on; the first one is written."),
-    click.option("--rate", type=NumberRange(0, MOST_RATE, min_open=True),
-                 help="How far a parameter changes at first.  [default: by the weights]"),
-    click.option("--margin", type=NumberRange(0, MOST_MARGIN, min_open=True),
-                 help="By how much a class should win.  [default: by the weights]"),
+    click.option(
+        "--seeds",
+        type=click.IntRange(1, MOST_SEEDS),
+        default=1,
+        help="Runs, each with a seed of its own, from --seed on; the first one is written.",
+    ),
+    click.option(
+        "--rate",
+        type=NumberRange(0, MOST_RATE, min_open=True),
+        help="How far a parameter changes at first.  [default: by the weights]",
+    ),
+    click.option(
+        "--margin",
+        type=NumberRange(0, MOST_MARGIN, min_open=True),
+        help="By how much a class should win.  [default: by the weights]",
+    ),
     click.option("--batch", type=click.IntRange(1), default=Recipe.batch, help="Images after which parameters change."),
-    click.option("--held-out", is_flag=True,
-                 help="Hold out a fifth of the training images and test with it, not with the test images."),
-)  # fmt: skip
+    click.option(
+        "--held-out",
+        is_flag=True,
+        help="Hold out a fifth of the training images and test with it, not with the test images.",
+    ),
+)
 @option_group(
     "Results",
     click.option("--plot", "picture", type=FILE, help="Write a picture of the learning curves, .png or .svg."),
-    click.option("--out", type=FILE, help="Model file to write; its stem names the network.  "
-                 "[default: build/digits-cnn.npz, with DATA build/trained.npz]"),
+    click.option(
+        "--out",
+        type=FILE,
+        help="Model file to write; its stem names the network.  "
+        "[default: build/digits-cnn.npz, with DATA build/trained.npz]",
+    ),
     click.option("--real-weights", is_flag=True, help="Write the real numbers of which binary weights are the signs."),
     click.option("--resume", is_flag=True, help="Go on from where the same command was interrupted."),
     click.option("--checkpoint", type=FILE, help="Save here after each epoch, and go on from here."),
-)  # fmt: skip
+)
 @json_option
 @one_line_errors
 def train_command(

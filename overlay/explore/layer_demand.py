@@ -30,9 +30,18 @@ SMALL_MAP = 16
 """Tuples of a map that is small. For such a map the tuple memory has room for one more map beside what it must hold."""
 
 FOLDED = attrgetter(
-    "engine", "kfp", "kgp", "ol", "planes", "accumulators", "accumulate", "word_lanes", "collect", "lanes_per_weight",
+    "engine",
+    "kfp",
+    "kgp",
+    "ol",
+    "planes",
+    "accumulators",
+    "accumulate",
+    "word_lanes",
+    "collect",
+    "lanes_per_weight",
     "lane_step",
-)  # fmt: skip
+)
 """Of an NPU what the array's cycles depend on."""
 
 

@@ -353,6 +353,8 @@ class NpuChoices:
     def enters(self, npu: Npu, interval: int) -> bool:
         """Whether a frame comes in over the stream within the interval."""
         firsts = [layer.seen_by(npu) for layer in self.layers if layer.reads is None]
-        words = [layer.reading[False].tuples * layer.words(npu) if layer.formed is None
-                 else layer.formed_by(npu).frame_words for layer in firsts]  # fmt: skip
+        words = [
+            layer.reading[False].tuples * layer.words(npu) if layer.formed is None else layer.formed_by(npu).frame_words
+            for layer in firsts
+        ]
         return sum(geared(count, npu.host_word_bits, self.stream_bits) for count in words) <= interval

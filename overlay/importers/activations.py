@@ -5,11 +5,27 @@ from collections.abc import Iterator
 from .source import SourceGraph, SourceNode
 
 INNER = {
-    "Sigmoid": "SiLU", "HardSigmoid": "HardSwish", "Erf": "GELU", "Pow": "GELU", "Tanh": "GELU", "Softplus": "Mish",
-}  # fmt: skip
+    "Sigmoid": "SiLU",
+    "HardSigmoid": "HardSwish",
+    "Erf": "GELU",
+    "Pow": "GELU",
+    "Tanh": "GELU",
+    "Softplus": "Mish",
+}
 """Operator of the node within -> the activation, if what the node makes is multiplied by what it was made of."""
-ELEMENTWISE = ("Add", "Sub", "Mul", "Div", "Neg", "Clip", "Cast", "Identity", *INNER,
-               "QuantizeLinear", "DequantizeLinear")  # fmt: skip
+ELEMENTWISE = (
+    "Add",
+    "Sub",
+    "Mul",
+    "Div",
+    "Neg",
+    "Clip",
+    "Cast",
+    "Identity",
+    *INNER,
+    "QuantizeLinear",
+    "DequantizeLinear",
+)
 """Operators that may lie between an activation's input and the product at its end."""
 MOST_STEPS = 12
 """Nodes between the two at most."""

@@ -62,8 +62,9 @@ def emit(cut: Cut, choice: EngineChoice, name: str, *, first: int = 1) -> Emitte
     if lines:
         raise ImportRefused(lines)
     network = Network(name=name, input=maker.input, layers=tuple(maker.layers))
-    return Emitted(model=Model(network, maker.arrays), scores=tuple(maker.scores), built=tuple(maker.built),
-                   real=maker.real)  # fmt: skip
+    return Emitted(
+        model=Model(network, maker.arrays), scores=tuple(maker.scores), built=tuple(maker.built), real=maker.real
+    )
 
 
 class _Maker:
@@ -294,9 +295,7 @@ def _turns(chain: Sequence[Line | Ends]) -> Array:
     return sign
 
 
-def _turned(
-    weights: Weights, chain: Sequence[Line | Ends], turned: Array
-) -> tuple[Weights, list[Line | Ends]]:
+def _turned(weights: Weights, chain: Sequence[Line | Ends], turned: Array) -> tuple[Weights, list[Line | Ends]]:
     """Weights of which some outputs changed sign, and the chain on their sums."""
     if (turned == 1).all():
         return weights, list(chain)

@@ -149,8 +149,9 @@ def picture(imported: Imported) -> str:
             y = ROW_PIXELS * (number + 1)
             parts.append(_box(4, y, LEFT - 4, f"{op}  {node}", "#eef3fb"))
             bend = (LEFT + RIGHT) // 2
-            parts.append(f'<path d="M{LEFT} {y} C{bend} {y} {bend} {middle:g} {RIGHT} {middle:g}" '
-                         'fill="none" stroke="#999"/>')  # fmt: skip
+            parts.append(
+                f'<path d="M{LEFT} {y} C{bend} {y} {bend} {middle:g} {RIGHT} {middle:g}" fill="none" stroke="#999"/>'
+            )
         parts.append(_box(RIGHT, middle, WIDTH - RIGHT - 4, became, "#f6efe2"))
         begin += len(nodes)
     return "\n".join([*parts, "</svg>"])

@@ -166,9 +166,15 @@ def without_weights(name: str, made: Quantised, size: Size, nodes: tuple[str, ..
     of its nodes."""
     one, none = np.full(size[2], Fraction(1), object), np.full(size[2], Fraction(0), object)
     return Section(
-        name=name, weight=np.zeros((0, 1, 1, size[2]), np.int64), scale=one[:0], window=None, size=size,
-        lead=Line(multiply=one, add=none), made=made, nodes=nodes,
-    )  # fmt: skip
+        name=name,
+        weight=np.zeros((0, 1, 1, size[2]), np.int64),
+        scale=one[:0],
+        window=None,
+        size=size,
+        lead=Line(multiply=one, add=none),
+        made=made,
+        nodes=nodes,
+    )
 
 
 def golden_order(shape: tuple[int, ...]) -> tuple[Array, Size]:

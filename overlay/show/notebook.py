@@ -128,8 +128,9 @@ def _found(design: str, build: Callable[[], Path]) -> NotebookTarget:
 
         made = build()
     except ImportError as e:
-        raise ImportError(f"{design}: needs its bitstream and a board, or to simulate it: "
-                          f"{pip_install('hls', 'sim')} ({e})") from e  # fmt: skip
+        raise ImportError(
+            f"{design}: needs its bitstream and a board, or to simulate it: {pip_install('hls', 'sim')} ({e})"
+        ) from e
     return NotebookTarget(design, str(made), activate())
 
 

@@ -259,8 +259,10 @@ def work_of_a_sample(plan: MachinePlan, data: LearnData) -> list[Work]:
     machine = plan.machine(training, TIMELINE_SAMPLES)
     form = machine.form
     x, targets = _samples(training, form, data)
-    parts = [first_words(training, form, first_states(plan, training, form)),
-             sample_words(training, form, x[:TIMELINE_SAMPLES], targets[:TIMELINE_SAMPLES])]  # fmt: skip
+    parts = [
+        first_words(training, form, first_states(plan, training, form)),
+        sample_words(training, form, x[:TIMELINE_SAMPLES], targets[:TIMELINE_SAMPLES]),
+    ]
     interpreter = Interpreter(machine, ProgramWriter(machine, training).program(TIMELINE_SAMPLES))
     interpreter.run(np.concatenate(parts))
     first = [n for n, work in enumerate(interpreter.work)

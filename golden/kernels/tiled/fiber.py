@@ -131,7 +131,15 @@ def _library(patch: Pair, constant: int) -> ctypes.CDLL:
     library.binary_conv.restype = None
     pointer, number = ctypes.c_void_p, ctypes.c_uint
     library.binary_pool.argtypes = [
-        ctypes.c_int, pointer, ctypes.c_uint64, pointer, ctypes.c_int, pointer, number, number, ctypes.c_char_p,
-    ]  # fmt: skip
+        ctypes.c_int,
+        pointer,
+        ctypes.c_uint64,
+        pointer,
+        ctypes.c_int,
+        pointer,
+        number,
+        number,
+        ctypes.c_char_p,
+    ]
     library.binary_pool.restype = None
     return library

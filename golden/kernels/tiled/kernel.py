@@ -42,10 +42,21 @@ def pool_problem(how: PoolPlan) -> dict[str, int]:
     (rows, columns), window = how.output, how.layer.window
     (kh, kw), (sy, sx), (top, left, _, _) = window.kernel, window.stride, window.padding
     values = {
-        "channels": how.layer.channels, "groups": how.groups, "height": how.height, "width": how.width,
-        "out_channels": how.layer.channels, "out_groups": how.groups, "out_height": rows, "out_width": columns,
-        "kernel_rows": kh, "kernel_columns": kw, "stride_rows": sy, "stride_columns": sx, "top": top, "left": left,
-    }  # fmt: skip
+        "channels": how.layer.channels,
+        "groups": how.groups,
+        "height": how.height,
+        "width": how.width,
+        "out_channels": how.layer.channels,
+        "out_groups": how.groups,
+        "out_height": rows,
+        "out_width": columns,
+        "kernel_rows": kh,
+        "kernel_columns": kw,
+        "stride_rows": sy,
+        "stride_columns": sx,
+        "top": top,
+        "left": left,
+    }
     return dict.fromkeys(FIELDS, 0) | values
 
 

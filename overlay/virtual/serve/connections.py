@@ -83,8 +83,9 @@ class Connections:
         idle.sort(key=lambda connection: called.get(connection.port, 0.0))
         for connection in idle[:over]:
             _end(connection)
-        LOG.warning("%d connections stood, at most %d may: ended %d that were idle", len(standing), self._most,
-                    len(idle[:over]))  # fmt: skip
+        LOG.warning(
+            "%d connections stood, at most %d may: ended %d that were idle", len(standing), self._most, len(idle[:over])
+        )
         return len(idle[:over])
 
     def _watch(self) -> None:

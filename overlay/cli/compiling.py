@@ -67,7 +67,7 @@ def compile_command(given: tuple[str, ...], folder: Path, out: Path | None, as_j
         ]
         for one in facts
     ]
-    grid(f"for {made.design.name}", ["network", "program", "ideal cycles a frame", "parameter words"], rows, labels=2)
+    grid(f"for {made.design.name}", ["network", "program", "ideal cycles a frame", "parameter words"], rows)
 
 
 def _files(made: Build, given: Sequence[str], out: Path | None) -> list[Path]:

@@ -121,6 +121,11 @@ class Build:
             raise ValueError(f"{self.folder}: {path.name}, the model of {network}, must be there, got no such file")
         return file.load(path)
 
+    def choices(self, network: str = "") -> CompileChoices:
+        """How the network of that name was compiled; without a name, what the build's networks have in common."""
+        mapping = self.program(network).weighted_mapping if network else None
+        return CompileChoices(map_order=self.map_order, dataflow=self.dataflow, mapping=mapping, chunk=self.chunk)
+
     def _check(self, network: str) -> None:
         """ValueError unless the build has the network."""
         if network not in self.programs:

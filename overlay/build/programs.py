@@ -75,9 +75,6 @@ def choices_for(made: "Build", model: Model, changes: Mapping[str, Any]) -> Comp
     changes
         Values of fields of `CompileChoices` that replace the build's; what is None stays.
     """
-    choices = CompileChoices(map_order=made.map_order, dataflow=made.dataflow, chunk=made.chunk)
-    for name in made.models:
-        if replace(made.model(name).network, name=model.network.name, classes=model.network.classes) == model.network:
-            choices = replace(choices, mapping=made.program(name).weighted_mapping)
-            break
-    return replace(choices, **{key: value for key, value in changes.items() if value is not None})
+    labels = {"name": model.network.name, "classes": model.network.classes}
+    twins = (name for name in made.models if replace(made.model(name).network, **labels) == model.network)
+    return replace(made.choices(next(twins, "")), **{key: value for key, value in changes.items() if value is not None})

@@ -17,7 +17,7 @@ from bitloom.golden.transform import NONE, Transform
 from bitloom.overlay.build import build as builds
 from bitloom.overlay.build.chosen_design import chosen_design
 from bitloom.overlay.evaluation.data import labelled_images
-from bitloom.overlay.evaluation.hardware import FrameCycles, build_choices, cycles_by_flow, cycles_by_simulation
+from bitloom.overlay.evaluation.hardware import FrameCycles, cycles_by_flow, cycles_by_simulation
 from bitloom.overlay.evaluation.host_transform import HostTransform, fitting_transforms, transform_of
 from bitloom.overlay.evaluation.input_use import InputUse
 from bitloom.overlay.evaluation.labelled import LabelledImages
@@ -218,7 +218,7 @@ def _modelled(subject: _Evaluated) -> FrameCycles | str:
     """Cycles of the design by the flow model; or in a line why there are none."""
     with working("following frames through the flow model"):
         if subject.build is not None:
-            choices = build_choices(subject.build, subject.name)
+            choices = subject.build.choices(subject.name)
             return cycles_by_flow(subject.model, subject.build.design, choices)
         try:
             found = chosen_design(subject.model)

@@ -68,13 +68,6 @@ def cycles_by_flow(model: Model, design: Design, choices: CompileChoices) -> Fra
     return FrameCycles(FLOW, found.cycles_per_frame, found.latency)
 
 
-def build_choices(made: Build, network: str) -> CompileChoices:
-    """How a build's network was compiled."""
-    program = made.program(network)
-    order, dataflow = made.map_order, made.dataflow
-    return CompileChoices(map_order=order, dataflow=dataflow, mapping=program.weighted_mapping, chunk=made.chunk)
-
-
 def cycles_by_simulation(
     made: Build, model: Model, images: Array, progress: Callable[[int, int], None] | None = None
 ) -> FrameCycles:

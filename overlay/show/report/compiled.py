@@ -4,7 +4,6 @@ from dataclasses import dataclass
 
 from bitloom.golden.file import model_digest
 from bitloom.golden.network import Model
-from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.compiler.plan import Plan, plan
 from bitloom.hls_gen.design.manifest import Manifest
 from bitloom.hls_gen.design.program import Program
@@ -49,7 +48,5 @@ def compiled(build: Build, model: Model) -> Compiled:
         raise ValueError(f"{build.folder}: {program.name} was compiled from {program.model_digest[:16]}, "
                          f"got the model {digest[:16]}: build again")  # fmt: skip
     manifest = Manifest.load(build.bit.with_suffix(".manifest.json"))
-    choices = CompileChoices(map_order=build.map_order, dataflow=build.dataflow, mapping=program.weighted_mapping,
-                             chunk=build.chunk)  # fmt: skip
-    made = plan(model, manifest.npus, choices)
+    made = plan(model, manifest.npus, build.choices(program.name))
     return Compiled(build, model, program, manifest, made)

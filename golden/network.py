@@ -1,6 +1,6 @@
 """The one description of a network: an input map and a graph of layers. It says nothing about hardware."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
@@ -115,6 +115,14 @@ class Network:
         """The one layer that reads the map of that name; None where several do, or none."""
         names = self.readers[name]
         return next(layer for layer in self.layers if layer.name == names[0]) if len(names) == 1 else None
+
+    def with_real_weights(self, names: Collection[str]) -> "Network":
+        """The network, its conv and dense layers of these names being those that take the signs of real numbers."""
+        layers = (
+            replace(layer, real_weights=True) if isinstance(layer, Weighted) and layer.name in names else layer
+            for layer in self.layers
+        )
+        return replace(self, layers=tuple(layers))
 
     def chain(self, user: str) -> list[tuple[OneInput, Map]]:
         """The layers, each with the map that it reads, for what computes chains of layers only.

@@ -1,7 +1,7 @@
 """What training makes, and how it becomes a model of integers."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -59,15 +59,19 @@ class Trained:
             Whether layers with weights of 1 bit have the real numbers that were trained, of which they take the signs.
         """
         arrays: dict[str, dict[str, Array]] = {}
+        real: list[str] = []  # layers that have real weights
         reach = {INPUT: (self.network.input.encoding.low, self.network.input.encoding.high)}
         blocks = BlockGraph(self.network, 1).blocks
         for layer in self.network.layers:
             b, before = blocks[layer.name], reach[self.network.reads[layer.name][0]]
             ends = b.target.encoding.low, b.target.encoding.high
             if isinstance(layer, Weighted):
-                real = self.params[layer.name]["weight"]
-                kept = real_weights and layer.weight == BIPOLAR
-                arrays[layer.name] = {"weight": real if kept else quantised(layer.weight, real).astype(np.int64)}
+                weight = self.params[layer.name]["weight"]
+                if real_weights and layer.weight == BIPOLAR:
+                    real.append(layer.name)
+                else:
+                    weight = quantised(layer.weight, weight).astype(np.int64)
+                arrays[layer.name] = {"weight": weight}
                 ends = layer.accumulator_range(b.source)
             elif isinstance(b, NormBlock):
                 arrays[layer.name] = b.fold(self.norms[layer.name], *before)
@@ -76,16 +80,7 @@ class Trained:
             else:  # a pool, whose values are some of those that it reads, or between them
                 ends = before
             reach[layer.name] = ends
-        return Model(with_real_weights(self.network) if real_weights else self.network, arrays)
-
-
-def with_real_weights(network: Network) -> Network:
-    """The network, its layers with weights of 1 bit being those that take the signs of real numbers."""
-    layers = tuple(
-        replace(layer, real_weights=True) if isinstance(layer, Weighted) and layer.weight == BIPOLAR else layer
-        for layer in network.layers
-    )
-    return replace(network, layers=layers)
+        return Model(self.network.with_real_weights(real), arrays)
 
 
 def norms_of(

@@ -12,7 +12,6 @@ import numpy as np
 from bitloom.golden.encoding import Encoding
 from bitloom.golden.file import model_digest
 from bitloom.golden.host.host import MOST, Host, InputIntegers
-from bitloom.golden.layers.conv import Weighted
 from bitloom.golden.names import NAME_LENGTH, shown
 from bitloom.golden.network import Model
 from bitloom.hls_gen.compiler.lowering import check_engines
@@ -231,12 +230,8 @@ def _with_real_weights(emitted: Emitted) -> Emitted:
     network, real = emitted.model.network, emitted.real
     if not real:
         raise ImportRefused(["real weights must be made binary by BipolarQuant or Sign, got no such weights"])
-    layers = tuple(
-        replace(one, real_weights=True) if isinstance(one, Weighted) and one.name in real else one
-        for one in network.layers
-    )
     arrays = {**emitted.model.arrays, **{name: {"weight": values} for name, values in real.items()}}
-    return replace(emitted, model=Model(replace(network, layers=layers), arrays))
+    return replace(emitted, model=Model(network.with_real_weights(real), arrays))
 
 
 def _built(made: Cut, tried: Sequence[EngineChoice], name: str) -> tuple[EngineChoice, Emitted]:

@@ -168,7 +168,7 @@ def test_a_comment_never_reaches_verilator(whole: builds.Build, tmp_path: Path) 
     assert found.count("\n") == verilog.count("\n")  # so that a message names the line in the file
 
 
-def test_what_is_written_can_be_read() -> None:
+def test_verilog_that_could_not_be_read_is_not_written() -> None:
     with value_error(f"loop: line 2: {RULE}, got 'initial'"):
         simulation_overlay_files(loop_manifest(), "module bitloom_top;\ninitial x = 1;\nendmodule\n")
 

@@ -112,10 +112,9 @@ def test_networks_that_are_trained_again_fit(layers: str, kinds: dict[str, str])
     parts = [slice(100 * seed, 100 * seed + 200) for seed in range(4)]
     models = [train(network, data.train_images[part], data.train_labels[part], Recipe(epochs=1, batch=32, seed=seed))
               for seed, part in enumerate(parts)]  # fmt: skip
-    for first in models[:1]:
-        manifest = Manifest.of(design_of(first, default_npu(first)), "0" * 64)
-        for model in models:
-            compile_model(model, manifest)
+    manifest = Manifest.of(design_of(models[0], default_npu(models[0])), "0" * 64)
+    for model in models:
+        compile_model(model, manifest)
 
 
 @pytest.mark.parametrize("name", ["digits-cnn", "cifar-quick-int8"])

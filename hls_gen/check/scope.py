@@ -48,6 +48,8 @@ class Signal:
         "input", "output", or "" for a wire or register inside.
     array : bool
         Whether it is an array of words.
+    signed : bool
+        Whether it is declared as signed.
     """
 
     name: str
@@ -55,6 +57,7 @@ class Signal:
     word: int
     port: str
     array: bool
+    signed: bool
 
     @property
     def whole(self) -> Ref:
@@ -137,7 +140,8 @@ class Scope:
         if node.width is not None and (self.const(node.width.msb) is None or self.const(node.width.lsb) != 0):
             self.report(node.name, "its range must be [constant:0]")
         array = node.dimensions is not None
-        self.signals[node.name] = Signal(node.name, 1 if array else word, word, port, array)
+        signed = bool(node.signed) or (known is not None and known.signed)
+        self.signals[node.name] = Signal(node.name, 1 if array else word, word, port, array, signed)
 
     def const(self, e: ast.Node) -> int | None:
         """Value of a constant expression, else None."""

@@ -13,7 +13,8 @@ bits that they are made of, those first that no other one is made of. A wire may
   bits themselves, the latest of them is replaced by the bits that it is made of.
 - ``a + b``, ``a - b`` or ``$countones(a)``, whose lost carries must be worth a multiple of 2^w.
 
-A register moves what it is made of into the cycle before. What is not understood is refused.
+A register moves what it is made of into the cycle before. All numbers are unsigned, and there is one clock. What is
+not understood is refused.
 """
 
 from collections.abc import Callable, Iterator
@@ -27,6 +28,8 @@ from .findings import DesignError, Finding
 from .scope import Scope
 from .verilog import parse
 
+CLOCK = "clk"
+"""The clock of every register."""
 MOST_ATOMS = 10
 """Bits whose values are tried at once."""
 _BITWISE: dict[type, Callable[[int, int], int]] = {
@@ -99,14 +102,22 @@ class _Module:
     def __init__(self, text: str):
         (parsed,) = parse(text).values()
         self.scope = Scope(parsed.node)
+        if self.scope.findings:
+            raise DesignError(self.scope.findings)
         self.ports = {s.name: (s.port, s.width) for s in self.scope.signals.values() if s.port}
         self._right: dict[str, tuple[ast.Node, int]] = {}  # signal -> what it is, and cycles before
+        for signal in self.scope.signals.values():
+            if signal.signed:
+                raise self._refuse(signal.name, "a signal must be unsigned")
         for item in parsed.node.items:
             if isinstance(item, ast.Assign):
                 self._define(item, 0)
             elif isinstance(item, ast.Always):
-                for statement in item.statement.statements:
+                for statement in self._registers(item):
                     self._define(statement, 1)
+            elif not isinstance(item, ast.Decl):
+                rule = "an item must be a declaration, assign or always"
+                raise self._refuse("", f"{rule}, got {type(item).__name__}")
         self._rank = cache(self._rank_of)
 
     def form(self, output: str) -> Form:
@@ -129,6 +140,15 @@ class _Module:
     def _refuse(self, signal: str, rule: str) -> DesignError:
         """The error of what is not understood."""
         return DesignError([Finding(self.scope.name, signal, f"proof of sums: {rule}")])
+
+    def _registers(self, always: ast.Always) -> list[ast.NonblockingSubstitution]:
+        """The assignments of an always block, each of which is a register of the one clock."""
+        events = [(s.type, getattr(s.sig, "name", "")) for s in always.sens_list.list]
+        statements = getattr(always.statement, "statements", (always.statement,))
+        kinds = {type(statement) for statement in statements}
+        if events != [("posedge", CLOCK)] or kinds != {ast.NonblockingSubstitution}:
+            raise self._refuse("", f"a register must be assigned by <= at @(posedge {CLOCK})")
+        return [*statements]
 
     def _define(self, item: ast.Node, cycles: int) -> None:
         """Take an assignment."""
@@ -156,7 +176,7 @@ class _Module:
         if isinstance(right, (ast.Plus, ast.Minus, ast.SystemCall)):
             yield from self._sum(signal, right, cycles, weights, modulus)
             return
-        word = self._word(right, cycles)
+        word = self._assigned(signal, right, cycles)
         parts = [(weight, word[k] if k < len(word) else 0) for k, weight in enumerate(weights) if weight]
         for weight, part in parts:
             if isinstance(part, Bit):
@@ -209,7 +229,7 @@ class _Module:
         right, before = self._right[bit.signal]
         if isinstance(right, (ast.Plus, ast.Minus, ast.SystemCall)):
             return None
-        word = self._word(right, bit.cycles + before)
+        word = self._assigned(bit.signal, right, bit.cycles + before)
         return word[bit.index] if bit.index < len(word) else 0
 
     def _source(self, part: "_Tree") -> "_Tree":
@@ -259,6 +279,17 @@ class _Module:
         else:
             yield sign, self._word(e, cycles)
 
+    def _assigned(self, signal: str, right: ast.Node, cycles: int) -> list["_Tree"]:
+        """The bits that a signal is made of; where there are fewer, the bits above are 0.
+
+        Verilog widens what operators work on, not their result: each bit above one of ~ is 1.
+        """
+        word, width = self._word(right, cycles), self.scope.signals[signal].width
+        if len(word) < width and (isinstance(right, ast.Unot) or type(right) in _BITWISE):
+            rule = f"an operator's result must be as wide as the signal, {width} bits"
+            raise self._refuse(signal, f"{rule}, got {len(word)}")
+        return word
+
     def _word(self, e: ast.Node, cycles: int) -> list["_Tree"]:
         """The bits of an expression, the lowest first."""
         if isinstance(e, ast.Concat):
@@ -271,6 +302,8 @@ class _Module:
                 return [(type(e), a, b) for a, b in zip(left, right)]
         width = self.scope.width(e)
         if width is not None and isinstance(e, ast.IntConst):
+            if "s" in e.value.lower():
+                raise self._refuse("", f"a constant must be unsigned, got {e.value}")
             value = self.scope.const(e)
             return [value >> k & 1 for k in range(width)]
         if width is not None and isinstance(e, (ast.Identifier, ast.Pointer, ast.Partselect)):
@@ -278,6 +311,9 @@ class _Module:
             low = 0 if bounds is None else self.scope.const(getattr(e, bounds))
             name = e.name if bounds is None else getattr(e.var, "name", None)
             if low is not None and name in self.scope.signals:
+                top = self.scope.signals[name].width - 1
+                if low + width - 1 > top:
+                    raise self._refuse(name, f"a bit must be one of 0 to {top}, got {low + width - 1}")
                 return [Bit(name, low + k, cycles) for k in range(width)]
         raise self._refuse("", f"an expression must be of bits, constants, ~ & | ^ and {{}}, got {type(e).__name__}")
 

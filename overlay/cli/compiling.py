@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from bitloom.golden import zoo as networks
-from bitloom.golden.atomic import write_bytes
+from bitloom.golden.atomic import inside, write_bytes
 from bitloom.hls_gen.compiler.schedule import ORDERS
 from bitloom.hls_gen.design.manifest import Manifest
 from bitloom.overlay.build.build import Build
@@ -75,7 +75,7 @@ def _files(made: Build, given: Sequence[str], out: Path | None) -> list[Path]:
     files = []
     for text in given:
         stem = Path(text).stem if text.endswith(".npz") else text
-        path = (out or (Path(text).parent if text.endswith(".npz") else Path())) / f"{stem}{ENDING}"
+        path = inside(out or (Path(text).parent if text.endswith(".npz") else Path()), f"{stem}{ENDING}")
         if path in files:
             raise ValueError(f"--out: programs must be files of different names, got {path} twice")
         if path.resolve() in [own.resolve() for own in made.programs.values()]:

@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from bitloom.golden import zoo as networks
-from bitloom.golden.atomic import write_bytes
+from bitloom.golden.atomic import inside, write_bytes
 from bitloom.overlay.exporters.qonnx import to_qonnx
 
 from .options import FILE
@@ -26,7 +26,7 @@ def export_command(network: str, qonnx: bool, out: Path | None, as_json: bool) -
     computes the same.
     """
     model = networks.find(network)
-    target = out or Path(f"{model.network.name}.onnx")
+    target = out or inside(Path(), f"{model.network.name}.onnx")
     with working("writing nodes"):
         data = to_qonnx(model)
     target.parent.mkdir(parents=True, exist_ok=True)

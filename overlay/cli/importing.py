@@ -71,7 +71,7 @@ def import_command(
     if name:
         check_name("--name", name)
     classes = _classes(names) if names is not None else None
-    target = out or Path(f"{name or network_name(source)}.npz")
+    target = out or inside(Path(), f"{name or network_name(source)}.npz")
     _check_target(target)
     try:
         with working("reading and rewriting"):

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from bitloom.golden import file
+from bitloom.golden.atomic import inside
 from bitloom.golden.file import model_digest
 from bitloom.golden.network import Network
 from bitloom.golden.training.architecture import ACTIVATIONS, WEIGHTS, network_of
@@ -128,7 +129,7 @@ def train_command(
     if picture is not None:
         check_plot(picture)
     images = training_data(data or "digits")
-    out = out or Path("build/digits-cnn.npz" if data is None else "build/trained.npz")
+    out = out or inside(Path("build"), "digits-cnn.npz" if data is None else "trained.npz")
     weights = weights or "binary"
     network = digits.digits_cnn() if data is None else _network(images, out, layers, weights, activations)
     images = images.held_out() if held_out else images
@@ -183,7 +184,7 @@ def _checkpoints(recipes: Sequence[Recipe], out: Path, given: Path | None, resum
             raise ValueError(f"train: --checkpoint {rule}, got {given}")
         given.parent.mkdir(parents=True, exist_ok=True)
         return [given]
-    files = [out.with_name(f"{out.stem}.seed{recipe.seed}.checkpoint.npz") for recipe in recipes]
+    files = [inside(out.parent, f"{out.stem}.seed{recipe.seed}.checkpoint.npz") for recipe in recipes]
     if resume and not any(path.exists() for path in files):
         raise ValueError(f"train: --resume needs a checkpoint of an interrupted run, got none at {files[0]}")
     if not resume:

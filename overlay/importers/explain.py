@@ -6,7 +6,7 @@ from html import escape
 from itertools import groupby
 from pathlib import Path
 
-from bitloom.golden.atomic import write_bytes
+from bitloom.golden.atomic import inside, write_bytes
 
 from .built import Built
 from .engine_cost import costs_text
@@ -110,10 +110,10 @@ def write_explanation(imported: Imported, checked: Sequence[Checked], model: Pat
     page = [_HEAD.format(name=escape(name)), f"<p>Engine: {escape(imported.choice.why)}.</p>", picture(imported)]
     for title, headings, body in tables:
         page += [f"<h2>{title}</h2><table>", _html(headings, "th"), *(_html(row, "td") for row in body), "</table>"]
-    written = model.with_suffix(".import.md"), model.with_suffix(".import.html")
+    written = [inside(model.parent, model.with_suffix(f".import.{kind}").name) for kind in ("md", "html")]
     write_bytes(written[0], "\n".join(text).encode())
     write_bytes(written[1], ("\n".join(page) + "\n").encode())
-    return list(written)
+    return written
 
 
 def _markdown(cells: Sequence[str]) -> str:

@@ -90,10 +90,13 @@ def compare(
         curves, losses = [], []
         for plan in plans:
             before = done
-            path = folder / f"{data.name}-{name}-{plan.seed}.json"
-            run = _run(name, plan, data, path, lambda e, _, base=before: progress and progress(base + e, total))
+            path = atomic.inside(folder, f"{data.name}-{name}-{plan.seed}.json")
+            checkpoint = atomic.inside(folder, path.with_suffix(".npz").name)
+            run = _run(
+                name, plan, data, path, checkpoint, lambda e, _, base=before: progress and progress(base + e, total)
+            )
             if not keep:
-                path.with_suffix(".npz").unlink(missing_ok=True)
+                checkpoint.unlink(missing_ok=True)
             done += plan.epochs
             if progress:
                 progress(done, total)
@@ -104,7 +107,7 @@ def compare(
 
 
 def _run(
-    name: str, plan: LearnPlan, data: LearnData, path: Path, progress: Callable[[int, int], Any]
+    name: str, plan: LearnPlan, data: LearnData, path: Path, checkpoint: Path, progress: Callable[[int, int], Any]
 ) -> dict[str, Any]:
     """One run, from its file if that is of the same setting, plan and data."""
     facts = {"setting": asdict(SETTINGS[name]), "plan": asdict(plan), "images": [len(data.train), len(data.test)]}
@@ -112,7 +115,7 @@ def _run(
     with suppress(OSError, ValueError):  # what can't be read is made again
         if (found := read_result(path))["run"] == facts and len(found["loss"]) == plan.epochs:
             return found
-    learned = _learn_on(name, plan, data, path.with_suffix(".npz"), progress)
+    learned = _learn_on(name, plan, data, checkpoint, progress)
     result = {
         "run": facts,
         "accuracy": [point.test_accuracy for point in learned.curve],

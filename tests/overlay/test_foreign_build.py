@@ -20,6 +20,7 @@ from bitloom.overlay.build import build as builds
 from bitloom.overlay.build.reference_designs import DIGITS
 from bitloom.overlay.build.training import build_training_machine
 from bitloom.overlay.cli.group import bitloom
+from bitloom.overlay.exporters.qonnx import to_qonnx
 from bitloom.overlay.platform.block_design import BlockDesign
 from bitloom.overlay.platform.boards import PYNQ_Z2
 from bitloom.overlay.platform.target import BoardTarget
@@ -265,6 +266,38 @@ def test_no_link_in_the_folder_is_followed(whole: builds.Build, name: str, tmp_p
     (whole.folder / name).symlink_to(precious)
     done = CliRunner().invoke(bitloom, [*LINKS[name], str(whole.folder)])
     place = whole.folder / name
+    assert done.output.splitlines()[-1] == f"bitloom: {place}: must be a file or not there, got a link"
+    assert precious.read_text() == "mine"
+    assert place.is_symlink()
+
+
+CHOSEN = {
+    "digits-cnn.onnx": ["export", "digits-cnn", "--qonnx"],
+    "net.npz": ["import", "net.onnx"],
+    "a.import.md": ["import", "net.onnx", "--explain", "--out", "a.npz"],
+    "a.import.html": ["import", "net.onnx", "--explain", "--out", "a.npz"],
+    "digits-cnn.program.npz": ["compile", "digits-cnn", "--for"],
+    "build/digits-cnn.npz": ["train", "--epochs", "1"],
+    "a.seed0.checkpoint.npz": ["train", "--epochs", "1", "--seeds", "2", "--out", "a.npz"],
+    "digits-codes-1-0.json": ["learn", "digits", "--epochs", "1", "--out", "."],
+    "digits-codes-1-0.npz": ["learn", "digits", "--epochs", "1", "--out", "."],
+}
+"""Words of the command that chooses a file's name in the working folder."""
+
+
+@pytest.mark.parametrize("name", CHOSEN)
+def test_no_link_is_followed_where_bitloom_chose_the_name(
+    build: builds.Build, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    words = [*CHOSEN[name], *([str(build.folder)] if "--for" in CHOSEN[name] else [])]
+    if "net.onnx" in words:
+        Path("net.onnx").write_bytes(to_qonnx(networks.load("digits-cnn")))
+    precious, place = Path("precious"), Path(name)
+    precious.write_text("mine")
+    place.parent.mkdir(exist_ok=True)
+    place.symlink_to(precious.resolve())
+    done = CliRunner().invoke(bitloom, words)
     assert done.output.splitlines()[-1] == f"bitloom: {place}: must be a file or not there, got a link"
     assert precious.read_text() == "mine"
     assert place.is_symlink()

@@ -17,6 +17,11 @@ from typing import NamedTuple
 
 from .errors import LOG
 
+try:
+    import resource
+except ImportError:  # Windows
+    resource = None  # type: ignore[assignment]
+
 LOOK_SECONDS = 0.5
 """Seconds between two looks at the connections."""
 TABLES = ("/proc/self/fd", "/dev/fd")
@@ -120,10 +125,8 @@ def _handles() -> Iterable[int]:
             return [int(name) for name in os.listdir(table)]
         except FileNotFoundError:
             continue
-        except OSError:  # no descriptor is left, not even for this
-            import resource
-
-            return range(resource.getrlimit(resource.RLIMIT_NOFILE)[0])
+        except OSError:  # no descriptor is left, not even for this, nor to import a module
+            return range(resource.getrlimit(resource.RLIMIT_NOFILE)[0]) if resource else ()
     return ()
 
 

@@ -1,8 +1,11 @@
 """Clients that come and go, some of them badly: the next one finds the server as it was."""
 
+import errno
 import http.client
+import os
 import random
 import re
+import resource
 import signal
 import socket
 import subprocess
@@ -122,6 +125,18 @@ def test_more_idle_connections_than_the_server_has_descriptors(bit, begin):
         for wire in wires:
             wire.close()
         process.stdin.close()
+
+
+def test_without_a_descriptor_left_no_module_has_to_be_imported(monkeypatch):
+    """An import opens a file: the thread that ends connections ended with an ImportError, and nobody was answered."""
+
+    def none_left(_):
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+
+    monkeypatch.setattr(connections.os, "listdir", none_left)
+    monkeypatch.setitem(sys.modules, "resource", None)
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    assert connections._handles() == range(most)
 
 
 @pytest.mark.parametrize("limits", [ServerLimits(connections=3)], ids=["3 connections"])

@@ -205,6 +205,12 @@ class Tries:
                 break
         return out
 
+    def nearest(self, task: Task) -> list[Row]:
+        """The row of a task at the price of LUTs alone, however far it is over the budget."""
+        segments = self.segments(task)
+        row = segments and self._row(self.candidate(segments, task.setting), task.interval)
+        return [row] if row else []
+
     def over(self, candidate: Candidate) -> dict[str, float]:
         """What of its area a candidate takes more of than the budget has, by what the search knows of its memories."""
         found = self.budget.excess(Figures(self._area(candidate), lanes(candidate), 0, 0))

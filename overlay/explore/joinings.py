@@ -5,6 +5,7 @@ search cuts, and for rings of a network without forks; one for each mapping of a
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cached_property
 
 from bitloom.golden.network import Model
 from bitloom.hls_gen.design.copies import is_copy
@@ -81,6 +82,17 @@ class Joinings:
         self._copying: dict[tuple[Joining, MapSetting], NpuChoices] = {}
         self._ways: list[Joining] | None = None
 
+    @cached_property
+    def first(self) -> MapSetting:
+        """The setting of the sweep: the first one, or the first one in which a window former can feed a layer."""
+        formed = (
+            where
+            for (engines, where), made in self.choices.items()
+            if engines == self.engines[0] and where.streamed == self.settings[0].streamed
+            if any(layer.joined is not None for layer in made.layers)
+        )
+        return next(formed, self.settings[0])
+
     @property
     def graph(self) -> bool:
         """Whether maps wait in a skip store."""
@@ -109,7 +121,7 @@ class Joinings:
     def _is_possible(self, way: Joining) -> bool:
         """Whether maps find their ways."""
         try:
-            self.of(way, self.settings[0])
+            self.of(way, self.first)
         except ValueError:
             return False
         return True

@@ -251,9 +251,12 @@ class NpuChoices:
         and OL if it has more than one kernel at a time."""
         key = (own, npu.kfp, npu.kgp, npu.ol, npu.planes, npu.window_former, interval)
         if key not in self._possible:
-            kgps = self._kgps(own, npu, interval) if npu.kgp == 1 else [npu]
+            kgps = list(self._kgps(own, npu, interval)) if npu.kgp == 1 else [npu]
             ol = npu.ol if npu.kgp > 1 else None
-            self._possible[key] = [[CHOSEN_OF(one) for one in self._results(own, made, interval, ol)] for made in kgps]
+            found = [[CHOSEN_OF(one) for one in self._results(own, made, interval, ol)] for made in kgps]
+            if kgps and npu.kgp == 1 and not any(found):
+                found += self._wider(own, kgps[-1], interval)
+            self._possible[key] = found
         leaving = [] if reader is None else [layer for layer in self.mine(own, npu) if layer.reader not in own]
         for choices in self._possible[key]:
             each = (changed(npu, **dict(zip(CHOSEN, values))) for values in choices)
@@ -280,6 +283,18 @@ class NpuChoices:
         for kgp in dict.fromkeys(-(-high // multiple) * multiple for multiple in (1, 2, 4, 8)):
             if kgp <= most:
                 yield changed(npu, kgp=kgp)
+
+    def _wider(self, own: Own, npu: Npu, interval: int) -> Iterator[list[tuple[int, ...]]]:
+        """Foldings with the first power of two above the KGP of ``npu`` that keeps to the interval: where results or a
+        pool unit take longer than beats. None where the widest array is too slow."""
+        most = max(self.layers[i].kernels for i in own)
+        widest = changed(npu, kgp=most, ol=most, pfp=most * PFPS[-1], accumulators=SHORT_WINDOWS)
+        while self.cycles(own, widest) <= interval and (kgp := 1 << npu.kgp.bit_length()) <= most:
+            npu = changed(npu, kgp=kgp)
+            found = [CHOSEN_OF(one) for one in self._results(own, npu, interval, None)]
+            if found:
+                yield found
+                return
 
     def _results(self, own: Own, npu: Npu, interval: int, given: int | None) -> Iterator[Npu]:
         """The NPU with each OL, or the one that is given, and PFP that are fast enough, the smallest first; at most

@@ -11,6 +11,7 @@ from itertools import islice
 
 from .task import FEW_NPUS, STEPS, Joining, Task, raised
 from .tries import ROUNDS, Tries
+from .variations import MapSetting
 
 FEW = 3
 """Intervals of a way that are tried."""
@@ -61,7 +62,7 @@ def promising(tries: Tries, tasks: Sequence[Task], looked_at: Callable[[], None]
     -------
     list of Task
         All of them, unless a run of the flow model takes long: then of each way a few intervals, each with one price;
-        where a rate is asked for, the longest ones.
+        where a rate is asked for, the longest ones. Weights are streamed where no chain fits without.
     """
     if not tries.heavy:
         return list(tasks)
@@ -77,12 +78,21 @@ def promising(tries: Tries, tasks: Sequence[Task], looked_at: Callable[[], None]
             continue
         own = {task.interval: task for task in reversed(tasks) if task.way == way}
         mine = [own[interval] for interval in sorted(own, key=lambda n: (n > asked, -n) if asked else n)]
-        promises = islice(filter(None, map(look, mine)), FEW)
+        promises = list(islice(filter(None, map(look, mine)), FEW))
+        if not promises and way == ways[0]:
+            promises = list(islice(filter(None, map(look, _streamed(tries, mine))), FEW))
         fits = [made.task for made in promises] or mine[-1:]
         shorter = [] if asked else [task for task in mine if task.interval < fits[0].interval]
         nearer = _nearer(look, shorter[-1], fits[0]) if shorter and way == tasks[0].way else None
         found += [nearer.task, *fits[:-1]] if nearer else fits
     return found + _mapped(tries, look, [way for way in ways if way.mapping is not None], found)
+
+
+def _streamed(tries: Tries, tasks: Sequence[Task]) -> list[Task]:
+    """The tasks with weights that come down the stream, and counters: where nothing fits without, as block RAM lacks
+    for large networks. None where streamed weights are not to be tried."""
+    setting = MapSetting("raster", counters=True, streamed=True)
+    return [replace(task, setting=setting) for task in tasks] if setting in tries.settings else []
 
 
 def _mapped(tries: Tries, look: Look, ways: Sequence[Joining], chains: Sequence[Task]) -> list[Task]:

@@ -171,6 +171,9 @@ def _search(tries: Tries, effort: Effort, count: Counter, rows: list[Row]) -> No
     sweep = _sweep(tries, effort, count)
     count.total = len(sweep) + ROUNDS * VARIED + effort.halvings * len(_prices(effort)) + 1
     count.rows("sweep", tries.rows, sweep, rows)
+    for task in sweep:
+        if not rows:
+            count.rows("nearest", tries.nearest, [task], rows)
     count.rows("streamed weights", tries.rows, _streamed(tries, rows), rows)
     for _ in range(ROUNDS):
         count.rows("variations", tries.varied, _to_vary(rows, tries.budget), rows)

@@ -109,23 +109,13 @@ class Tries:
         self.engines, self.choices, self.settings = (
             self.joinings.engines, self.joinings.choices, self.joinings.settings
         )  # fmt: skip
-        self.first = self._first()
+        self.first = self.joinings.first
         self.layers = self.choices[self.engines[0], self.first].layers
         self.heavy = self.joinings.graph or any(layer.depthwise for layer in self.layers) or bool(self.also)
         limits = {key: getattr(budget, key) for key in ("bram36", "dsp", "ff")}
         self._limits = {key: limit for key, limit in limits.items() if limit is not None}
         self._macs = sum(layer.macs for layer in self.layers)
         self._seen: dict[Any, Figures | None] = {}
-
-    def _first(self) -> MapSetting:
-        """The setting of the sweep: the first one, or the first one in which a window former can feed a layer."""
-        formed = (
-            where
-            for (engines, where), made in self.choices.items()
-            if engines == self.engines[0] and where.streamed == self.settings[0].streamed
-            if any(layer.joined is not None for layer in made.layers)
-        )
-        return next(formed, self.settings[0])
 
     def names(self, engines: Engines) -> tuple[str, ...]:
         """Names of the layers that these engines compute, without copies of maps, of the first network alone."""
@@ -213,6 +203,12 @@ class Tries:
             else:
                 break
         return out
+
+    def nearest(self, task: Task) -> list[Row]:
+        """The row of a task at the price of LUTs alone, however far it is over the budget."""
+        segments = self.segments(task)
+        row = segments and self._row(self.candidate(segments, task.setting), task.interval)
+        return [row] if row else []
 
     def over(self, candidate: Candidate) -> dict[str, float]:
         """What of its area a candidate takes more of than the budget has, by what the search knows of its memories."""

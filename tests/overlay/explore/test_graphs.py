@@ -174,6 +174,16 @@ def test_several_networks_go_round_a_ring() -> None:
     assert (dict(row.figures.each), row.figures.cycles) == (each, sum(each.values()))
 
 
+@pytest.mark.parametrize("models", [["residual"], ["residual", "separable"]], ids="-".join)
+def test_the_nearest_design_of_graphs_is_known(models: list[str]) -> None:
+    """Also where all that the search knows of is far over the budget, so that no run of the flow model was worth it."""
+    budget = Budget(bram36=0.5, lut=1_000)
+    found = explore([MODELS[name]() for name in models], budget, map_order="raster", effort=QUICK)
+    assert found.best is None
+    assert found.nearest is not None
+    assert budget.excess(found.nearest.figures).keys() == {"bram36", "lut"}
+
+
 def test_several_networks_get_chains() -> None:
     tries = Tries([residual(), separable()], Budget(), 64, SETTINGS[1:2], [False])
     chains = [way for way in tries.ways() if way.mapping is not None and not way.closed]

@@ -1,0 +1,46 @@
+"""The search on a large network: MobileNet of width 0.5 on pictures of 224 x 224 pixels, with seeded weights."""
+
+import subprocess
+import sys
+
+import pytest
+
+from tests.paths import ROOT
+
+MOST_MB = 1_200
+"""Memory of the search's process at most."""
+SEARCH = """
+import resource
+from bitloom.overlay.explore.budget import Budget
+from bitloom.overlay.explore.search import Effort, explore
+from bitloom.overlay.platform.boards import board
+from tests.overlay.explore.test_large import mobilenet
+
+found = explore(mobilenet(), Budget.of_board(board("zcu104")), effort=Effort(points=4, halvings=0))
+assert found.best is not None
+print(int(found.best.figures.cycles), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
+"""
+
+
+def mobilenet():
+    """The network with its weights: 13 pairs of a depthwise convolution and one of 1 x 1."""
+    from bitloom.golden.layer import Map
+    from bitloom.golden.layers.dense import Dense
+    from bitloom.golden.layers.pool import AvgPool
+    from bitloom.golden.zoo import mlperf_tiny as tiny
+
+    layers, n, inner = tiny._weighted(tiny._conv(1, 16, (3, 3), (2, 2), tiny.HALVED)), 2, 16
+    for channels, stride in tiny.MOBILENET:  # of width 0.25 there
+        layers += tiny._separable(n, inner, 2 * channels, stride)
+        n, inner = n + 2, 2 * channels
+    layers.append(AvgPool(name=f"pool_{n - 1}", kernel=(7, 7), stride=(7, 7)))
+    layers += tiny._weighted(Dense(name=f"dense_{n}", out_channels=1000, weight=tiny.INT8), tiny.INT8)
+    return tiny.seeded(tiny._network("large", Map(height=224, width=224, channels=3, encoding=tiny.UINT8), layers))
+
+
+@pytest.mark.slow
+def test_a_large_network_gets_a_design_in_a_gigabyte() -> None:
+    done = subprocess.run([sys.executable, "-c", SEARCH], cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True)
+    cycles, megabytes = map(int, done.stdout.split())
+    assert cycles < 1_000_000
+    assert megabytes < MOST_MB

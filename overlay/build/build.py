@@ -126,6 +126,19 @@ class Build:
         mapping = self.program(network).weighted_mapping if network else None
         return CompileChoices(map_order=self.map_order, dataflow=self.dataflow, mapping=mapping, chunk=self.chunk)
 
+    def choices_for(self, model: Model) -> CompileChoices:
+        """How another network is compiled for the build: as the build's networks were.
+
+        Parameters
+        ----------
+        model
+            The other network. With the layers of one of the build's networks it gets the mapping of that one; else the
+            compiler chooses.
+        """
+        labels = {"name": model.network.name, "classes": model.network.classes}
+        twins = (name for name in self.models if replace(self.model(name).network, **labels) == model.network)
+        return self.choices(next(twins, ""))
+
     def _check(self, network: str) -> None:
         """ValueError unless the build has the network."""
         if network not in self.programs:

@@ -1,8 +1,6 @@
-"""Programs of networks: for a design that is being built, or for a build that is there."""
+"""Programs of several networks for one design."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
 
 from bitloom.golden.host.host import Host
 from bitloom.golden.network import Model
@@ -11,9 +9,6 @@ from bitloom.hls_gen.compiler.emit import compile_model
 from bitloom.hls_gen.design.manifest import Manifest
 from bitloom.hls_gen.design.program import Program
 from bitloom.overlay.steps import step
-
-if TYPE_CHECKING:
-    from .build import Build
 
 
 def compiled(
@@ -60,21 +55,3 @@ def check_names(design: str, names: Sequence[str]) -> None:
     for name in names:
         if names.count(name) > 1:
             raise ValueError(f"{design}: the networks of a design must have different names, got {name} twice")
-
-
-def choices_for(made: "Build", model: Model, changes: Mapping[str, Any]) -> CompileChoices:
-    """How a network is compiled for a build: as the build's networks were, with changes.
-
-    Parameters
-    ----------
-    made
-        The build.
-    model
-        The network. With the layers of one of the build's networks it gets the mapping of that one; else the compiler
-        chooses.
-    changes
-        Values of fields of `CompileChoices` that replace the build's; what is None stays.
-    """
-    labels = {"name": model.network.name, "classes": model.network.classes}
-    twins = (name for name in made.models if replace(made.model(name).network, **labels) == model.network)
-    return replace(made.choices(next(twins, "")), **{key: value for key, value in changes.items() if value is not None})

@@ -1,6 +1,7 @@
 """The command compile: programs of networks for a build that is there."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from bitloom.golden.atomic import inside, write_bytes
 from bitloom.hls_gen.compiler.schedule import ORDERS
 from bitloom.hls_gen.design.manifest import Manifest
 from bitloom.overlay.build.build import Build
-from bitloom.overlay.build.programs import choices_for, compiled
+from bitloom.overlay.build.programs import compiled
 
 from .hosts import hosts_of
 from .kept import loaded
@@ -40,7 +41,8 @@ def compile_command(given: tuple[str, ...], folder: Path, out: Path | None, as_j
     """
     made, models = loaded(folder), [networks.find(text) for text in given]
     files = _files(made, given, out)
-    choices = {model.network.name: choices_for(made, model, changes) for model in models}
+    asked = {key: value for key, value in changes.items() if value is not None}
+    choices = {model.network.name: replace(made.choices_for(model), **asked) for model in models}
     with working("compiling"):
         manifest = Manifest.of(made.design, made.digest)
         programs = list(compiled(models, manifest, choices, hosts_of(given, models)).values())

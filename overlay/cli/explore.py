@@ -231,7 +231,7 @@ def _missed(found: Explored, limit: Budget) -> str:
     f = found.nearest.figures
     values = {"lut": f.lut, "ff": f.area.ff, "bram36": f.area.bram36, "dsp": f.area.dsp, "lanes": f.lanes,
               "cycles": f.cycles, "latency": f.latency}  # fmt: skip
-    names = {key: RESOURCES.get(key, key) for key in values}
+    names = {**dict(zip(values, values)), **RESOURCES, "cycles": "cycles a frame", "latency": "cycles of latency"}
     over = [
         f"{number(values[key])} {names[key]} for {number(getattr(limit, key))} ({_times(times)})"
         for key, times in limit.excess(f).items()

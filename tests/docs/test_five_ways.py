@@ -162,5 +162,5 @@ def test_the_hardware_is_what_is_generated():
 
 
 def test_an_import_through_a_package_is_seen():
-    assert "hls_gen/compiler/flow/simulate.py" in imported("hls_gen/compiler/emit.py")
+    assert "hls_gen/compiler/flow/simulate.py" in imported("hls_gen/compiler/shortages.py")
     assert "golden/network.py" in imported("golden/file.py")

@@ -85,10 +85,14 @@ def packets_of(manifest: Manifest, program: Program, transfers: Sequence[np.ndar
 
 
 def edited(packets: list[Packet], edits: Sequence[Sequence[Any]]) -> list[Packet]:
-    """Packets after the edits, each a kind and three numbers."""
+    """Packets after the edits, each a kind and three numbers. Every other edit is of a LOAD: of those there are many more
+    than of frames."""
     for kind, *numbers in edits:
         loads = [k for k, packet in enumerate(packets) if packet.load]
-        which = loads[numbers[0] % len(loads)] if kind == "flip_load" and loads else numbers[0] % len(packets)
+        others = [k for k, packet in enumerate(packets) if not packet.load]
+        chosen = loads if kind == "flip_load" or numbers[0] % 2 else others
+        chosen = chosen or loads or others
+        which = chosen[numbers[0] // 2 % len(chosen)]
         packet = packets[which]
         place = numbers[1] % len(packet.words)
         if kind.startswith("flip"):
@@ -184,6 +188,8 @@ def attack(
         simulation.open_sink()
         for packet in packets:
             simulation.send(packet.words.ravel(), packet.lasts)
+        if case["reset"] is not None and case["reset"] % 2:  # most of the stream is LOADs: every other reset is later
+            simulation.step(sum(len(packet.words) for packet in packets if packet.load))
         accessed(made, case)
         for _ in range(MOST_STEPS):
             if simulation.step(STEP_CYCLES, watch=True) == "idle":

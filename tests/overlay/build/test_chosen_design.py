@@ -101,7 +101,8 @@ def test_widths_of_the_integer_engine() -> None:
 
 def test_there_is_an_option_for_every_field() -> None:
     """But for those that follow from the network, the topology, or an option of the whole design."""
-    names = {parameter.name for parameter in design_options(click.command()(lambda **_: None)).params}
+    command = click.command()(design_options(lambda **_: None))
+    names = {parameter.name for parameter in command.params}
     assert {one.name for one in fields(Folding)} - names == {"engine", "inlets", "outlets", "stream_weights"}
 
 

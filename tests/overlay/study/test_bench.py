@@ -65,9 +65,9 @@ def test_cifar_quick_int8(order: str, cycles: int, latency: int, tmp_path: Path)
 
 
 def test_several_npus_and_several_networks(tmp_path: Path) -> None:
-    """Figures of each NPU; those of the design are of the busiest one. The second network is the first one again."""
+    """Figures of each NPU; those of the design are of the busiest one. The second network has other layers."""
     npu = Npu(kfp=16, kgp=8, pfp=8, ol=4, planes=6)
-    design = ReferenceDesign(network="digits-cnn", npus=cascade([npu, npu]), also=("digits-cnn",))
+    design = ReferenceDesign(network="digits-cnn", npus=cascade([npu, npu]), also=("digits-residual",))
     figures = measure("two", design, 4, tmp_path)[0]
     assert set(figures) == KEYS | {"per_npu", "also"}
     assert (figures["npus"], figures["lanes"], figures["xnor_lanes"], figures["mismatches"]) == (2, 256, 256, 0)

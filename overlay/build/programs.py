@@ -76,8 +76,9 @@ def choices_for(made: "Build", model: Model, changes: Mapping[str, Any]) -> Comp
         Values of fields of `CompileChoices` that replace the build's; what is None stays.
     """
     choices = CompileChoices(map_order=made.map_order, dataflow=made.dataflow, chunk=made.chunk)
+    network = replace(model.network, name="network", classes=())
     for name in made.models:
-        if replace(made.model(name).network, name=model.network.name, classes=model.network.classes) == model.network:
+        if replace(made.model(name).network, name="network", classes=()) == network:
             choices = replace(choices, mapping=made.program(name).weighted_mapping)
             break
     return replace(choices, **{key: value for key, value in changes.items() if value is not None})

@@ -26,7 +26,7 @@ from bitloom.golden import file, zoo
 from bitloom.golden.host import file as host_file
 from bitloom.golden.host.host import Host
 from bitloom.golden.names import check_name, check_path, meant, shown
-from bitloom.golden.network import Model
+from bitloom.golden.network import Model, Network
 from bitloom.golden.reading.file import naming
 from bitloom.golden.reading.json_text import read_json
 from bitloom.hls_gen.compiler.choices import CompileChoices
@@ -48,6 +48,11 @@ from .programs import compiled
 FORMAT = "bitloom-build"
 SOURCES = "vivado"
 """Name of the folder that holds the sources for a bitstream."""
+
+
+def _unlabelled(network: Network) -> Network:
+    """The network without its own name and the names of its classes."""
+    return replace(network, name="network", classes=())
 
 
 @dataclass(frozen=True)
@@ -135,8 +140,8 @@ class Build:
             The other network. With the layers of one of the build's networks it gets the mapping of that one; else the
             compiler chooses.
         """
-        labels = {"name": model.network.name, "classes": model.network.classes}
-        twins = (name for name in self.models if replace(self.model(name).network, **labels) == model.network)
+        layers = _unlabelled(model.network)
+        twins = (name for name in self.models if _unlabelled(self.model(name).network) == layers)
         return self.choices(next(twins, ""))
 
     def _check(self, network: str) -> None:

@@ -85,8 +85,8 @@ def packets_of(manifest: Manifest, program: Program, transfers: Sequence[np.ndar
 
 
 def edited(packets: list[Packet], edits: Sequence[Sequence[Any]]) -> list[Packet]:
-    """Packets after the edits, each a kind and three numbers. Every other edit is of a LOAD: of those there are many more
-    than of frames."""
+    """Packets after the edits, each a kind and three numbers. Every other edit is of a LOAD, of which there are many
+    more than of frames."""
     for kind, *numbers in edits:
         loads = [k for k, packet in enumerate(packets) if packet.load]
         others = [k for k, packet in enumerate(packets) if not packet.load]

@@ -103,6 +103,16 @@ def test_what_the_host_does_is_kept(build: Path, tmp_path: Path) -> None:
     assert Program.load(tmp_path / "imported.program.npz").host is not None
 
 
+def test_classes_of_another_number(build: Path, tmp_path: Path) -> None:
+    """A network with fewer outputs than the build's, and names for them, fits."""
+    fewer = network_of("fewer", zoo.load("digits-cnn").network.input, "conv8,pool,dense4")
+    fewer = replace(fewer, classes=("north", "east", "south", "west"))
+    file.save(other_weights(fewer, 1), tmp_path / "fewer.npz")
+    done = call("compile", tmp_path / "fewer.npz", "--for", build)
+    assert done.exit_code == 0, done.output
+    assert Program.load(tmp_path / "fewer.program.npz").classes == fewer.classes
+
+
 def test_what_does_not_fit_is_told_at_once(build: Path, tmp_path: Path) -> None:
     larger = network_of("larger", zoo.load("digits-cnn").network.input, "conv32,pool,conv64,dense10")
     file.save(other_weights(larger, 1), tmp_path / "larger.npz")

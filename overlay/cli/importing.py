@@ -29,7 +29,7 @@ from .show import dump, grid, json_option, one_line_errors, table
 @click.command("import")
 @click.argument("source", metavar="FILE", type=FILE)
 @click.option("--out", type=FILE, help="The model file.  [default: FILE with .npz in the working folder]")
-@click.option("--name", default="", help="Name of the network.  [default: FILE's]")
+@click.option("--name", default="", show_default=False, help="Name of the network.  [default: FILE's]")
 @click.option("--input", "given", help="What the network is fed with, where it quantises nothing: KIND[BITS][:SCALE].")
 @click.option(
     "--engine",

@@ -55,6 +55,14 @@ GROUPS = {
 }
 
 
+@pytest.mark.parametrize("command", sorted(bitloom.commands))
+def test_help_tells_each_default_once(command: str) -> None:
+    """Words for a default take the place of the value; an empty text is none."""
+    text = " ".join(call(command, "--help").stdout.split())
+    assert '[default: ""' not in text
+    assert not re.search(r"\[default: [^\]]*\] \[default: ", text)
+
+
 @pytest.mark.parametrize("command", GROUPS)
 def test_help_has_options_in_groups(command: str) -> None:
     """Every option stands in one of them, once."""

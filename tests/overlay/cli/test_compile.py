@@ -74,7 +74,7 @@ def test_networks_that_are_trained_anew(build: Path, tmp_path: Path) -> None:
 def test_the_same_network_gives_the_same_program(build: Path, tmp_path: Path) -> None:
     done = call("compile", "digits-cnn", "--for", build, "--out", tmp_path / "programs")
     assert done.exit_code == 0, done.output
-    assert "digits-cnn.program.npz" in done.stdout
+    assert "digits-cnn" in done.stdout  # a table folds long paths
     made = (tmp_path / "programs" / "digits-cnn.program.npz").read_bytes()
     assert made == builds.load(build).programs["digits-cnn"].read_bytes()
 
@@ -105,10 +105,11 @@ def test_what_the_host_does_is_kept(build: Path, tmp_path: Path) -> None:
 
 def test_classes_of_another_number(build: Path, tmp_path: Path) -> None:
     """A network with fewer outputs than the build's, and names for them, fits."""
-    fewer = network_of("fewer", zoo.load("digits-cnn").network.input, "conv8,pool,dense4")
-    fewer = replace(fewer, classes=("north", "east", "south", "west"))
+    network = zoo.load("digits-cnn").network
+    layers = (*network.layers[:-1], replace(network.layers[-1], out_channels=4))
+    fewer = replace(network, name="fewer", layers=layers, classes=("north", "east", "south", "west"))
     file.save(other_weights(fewer, 1), tmp_path / "fewer.npz")
-    done = call("compile", tmp_path / "fewer.npz", "--for", build)
+    done = call("compile", tmp_path / "fewer.npz", "--for", build, "--mapping", "0,1,1,1")
     assert done.exit_code == 0, done.output
     assert Program.load(tmp_path / "fewer.program.npz").classes == fewer.classes
 

@@ -45,7 +45,7 @@ def show_report(title: str, report: dict[str, float], as_json: bool) -> None:
         "latency of the first frame, cycles": f"{report['latency_cycles']:,}",
         **({"cycles a frame, in a stream": f"{report['cycles_per_frame']:,.1f}"} if several else {}),
         "ideal beats a frame": f"{report['ideal_cycles_per_frame']:,}",
-        "utilisation": f"{report['utilisation']:.2%}",
+        **({"utilisation, in a stream": f"{report['utilisation']:.2%}"} if several else {}),
         "simulated cycles a second": f"{report['simulated_cycles_per_second']:,.0f}",
         **{
             f"simulated {words} a second": f"{report[key]:,.0f}"

@@ -114,6 +114,7 @@ class NpuChoices:
     _bare: dict[Own, list[Npu]] = field(default_factory=dict)
     _sums: dict[tuple, array] = field(default_factory=dict)
     _array_cycles: dict[tuple, list[int]] = field(default_factory=dict)
+    _interval: int = 0
 
     @property
     def _networks(self) -> Sequence[range]:
@@ -249,7 +250,11 @@ class NpuChoices:
     def _foldings(self, own: Own, npu: Npu, interval: int, reader: Npu | None) -> Iterator[Npu]:
         """The NPU with each KGP, OL and PFP that keep to the interval, in front of the NPU ``reader``; with its own KGP
         and OL if it has more than one kernel at a time."""
-        key = (own, npu.kfp, npu.kgp, npu.ol, npu.planes, npu.window_former, interval)
+        if interval != self._interval:  # those of another interval are not asked for again
+            self._possible.clear()
+            self._sums.clear()
+            self._interval = interval
+        key = (own, npu.kfp, npu.kgp, npu.ol, npu.planes, npu.window_former)
         if key not in self._possible:
             kgps = list(self._kgps(own, npu, interval)) if npu.kgp == 1 else [npu]
             ol = npu.ol if npu.kgp > 1 else None

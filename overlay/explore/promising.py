@@ -5,10 +5,11 @@ budget, by what the search knows of their area and cycles.
     mappings: rings, chains with copies        --> one interval of the BEST ones, where they beat the chain
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
+from .price import Price
 from .task import FEW_NPUS, STEPS, Joining, Task, raised
 from .tries import ROUNDS, Tries
 from .variations import MapSetting
@@ -19,6 +20,8 @@ CLOSER = 3
 """Times that the gap between the shortest interval that may fit and the next shorter one is halved."""
 BEST = 2
 """Mappings of rings, and of chains with copies, that are tried."""
+RAISES = 9
+"""Times that prices rise where weights are streamed."""
 SHORTER = 4
 """How many times shorter than the chain's an interval of a mapping may be."""
 
@@ -35,11 +38,14 @@ class Promise:
         LUTs, those of memory included.
     cycles
         Cycles a frame, or a round of several networks.
+    price
+        The task's price after it has risen until the design may fit.
     """
 
     task: Task
     lut: int
     cycles: int
+    price: Price
 
 
 Look = Callable[[Task], Promise | None]
@@ -62,14 +68,20 @@ def promising(tries: Tries, tasks: Sequence[Task], looked_at: Callable[[], None]
     -------
     list of Task
         All of them, unless a run of the flow model takes long: then of each way a few intervals, each with one price;
-        where a rate is asked for, the longest ones. Weights are streamed where no chain fits without.
+        where a rate is asked for, the longest ones. Weights are streamed where no chain
+        of the first way fits without, and no other way is tried then.
     """
     if not tries.heavy:
         return list(tasks)
 
+    seen = dict[tuple[Joining, MapSetting, int], Promise | None]()
+
     def look(task: Task) -> Promise | None:
-        looked_at()
-        return _fitting(tries, task)
+        key = task.way, task.setting, task.interval
+        if key not in seen:
+            looked_at()
+            seen[key] = _fitting(tries, task)
+        return seen[key]
 
     found, asked = list[Task](), tries.budget.cycles
     ways = list(dict.fromkeys(task.way for task in tasks))
@@ -78,9 +90,11 @@ def promising(tries: Tries, tasks: Sequence[Task], looked_at: Callable[[], None]
             continue
         own = {task.interval: task for task in reversed(tasks) if task.way == way}
         mine = [own[interval] for interval in sorted(own, key=lambda n: (n > asked, -n) if asked else n)]
-        promises = list(islice(filter(None, map(look, mine)), FEW))
-        if not promises and way == ways[0]:
-            promises = list(islice(filter(None, map(look, _streamed(tries, mine))), FEW))
+        rising = sorted(own)
+        longer = own[rising[len(rising) // 2]], own[rising[-1]]  # where neither fits, no interval does
+        promises = list(islice(filter(None, map(look, mine)), FEW)) if any(map(look, longer)) else []
+        if not promises and way == ways[0]:  # other engines and mappings take no less memory
+            return list(islice(_streamed(tries, mine, looked_at), FEW)) or mine[-1:]
         fits = [made.task for made in promises] or mine[-1:]
         shorter = [] if asked else [task for task in mine if task.interval < fits[0].interval]
         nearer = _nearer(look, shorter[-1], fits[0]) if shorter and way == tasks[0].way else None
@@ -88,11 +102,15 @@ def promising(tries: Tries, tasks: Sequence[Task], looked_at: Callable[[], None]
     return found + _mapped(tries, look, [way for way in ways if way.mapping is not None], found)
 
 
-def _streamed(tries: Tries, tasks: Sequence[Task]) -> list[Task]:
-    """The tasks with weights that come down the stream, and counters: where nothing fits without, as block RAM lacks
-    for large networks. None where streamed weights are not to be tried."""
+def _streamed(tries: Tries, tasks: Sequence[Task], looked_at: Callable[[], None]) -> Iterator[Task]:
+    """Of the tasks with weights that come down the stream, and counters, those that may fit, at the price at which they
+    do; none where streamed weights are not to be tried. It is for networks whose weights block RAM has no room for."""
     setting = MapSetting("raster", counters=True, streamed=True)
-    return [replace(task, setting=setting) for task in tasks] if setting in tries.settings else []
+    for task in tasks if setting in tries.settings else ():
+        looked_at()
+        made = _promise(tries, replace(task, setting=setting), RAISES)
+        if made:
+            yield replace(made.task, price=made.price)
 
 
 def _mapped(tries: Tries, look: Look, ways: Sequence[Joining], chains: Sequence[Task]) -> list[Task]:
@@ -133,17 +151,18 @@ def _fitting(tries: Tries, task: Task) -> Promise | None:
     return next((made for one in tasks if (made := _promise(tries, one))), None)
 
 
-def _promise(tries: Tries, task: Task) -> Promise | None:
+def _promise(tries: Tries, asked: Task, rounds: int = ROUNDS) -> Promise | None:
     """What a task comes to with prices that rise, if it isn't hopeless; else None."""
-    asked = task
-    for _ in range(ROUNDS):
+    task = asked
+    for _ in range(rounds):
         segments = tries.segments(task)
         if segments is None:
             return None
         candidate = tries.candidate(segments, task.setting)
         over = tries.over(candidate)
         if not over:
-            return Promise(asked, tries.luts(candidate), tries.joinings.of(task.way, task.setting).round(segments))
+            cycles = tries.joinings.of(task.way, task.setting).round(segments)
+            return Promise(asked, tries.luts(candidate), cycles, task.price)
         dear = over.keys() & STEPS.keys()
         if not dear:
             return None

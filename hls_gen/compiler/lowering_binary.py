@@ -129,8 +129,8 @@ def _check_first_pool(part: Part) -> None:
     if pool is not None:
         readers = " and ".join(part.readers) or "the host"
         raise ValueError(
-            f"{pool.name}: what a pool of the input's integers gives must be read by thresholds, or be computed and "
-            f"read by integer NPUs, got a binary one and {readers}"
+            f"{pool.name}: on a binary NPU thresholds must follow a pool of the input's integers, got {readers}; "
+            "integer NPUs need none"
         )
 
 

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from bitloom.golden.atomic import inside, write_bytes
+from bitloom.golden.limits import MB, READ_MB
 from bitloom.golden.reading.file import naming, read_file
 from bitloom.golden.reading.json_text import parse_json
 from bitloom.hls_gen.design.design import STREAM_BITS
@@ -162,7 +163,7 @@ def read_simulation_overlay(bit: Path | str) -> SimulationOverlay:
     """
     bit = Path(bit)
     try:
-        data = read_file(bit)
+        data = _read(bit)
     except ValueError as e:
         raise OverlayError(str(e)) from None
     if SIMULATION_ONLY.encode() not in data[:256]:
@@ -172,7 +173,10 @@ def read_simulation_overlay(bit: Path | str) -> SimulationOverlay:
         path = bit.with_suffix(suffix)
         if not path.is_file():
             raise OverlayError(f"{bit.name}: {path.name} must lie beside it, and is missing")
-        files[suffix] = path.read_bytes()
+        try:
+            files[suffix] = _read(path)
+        except ValueError as e:
+            raise OverlayError(str(e)) from None
         if _digest_line(suffix, files[suffix]).encode() not in data:
             raise OverlayError(f"{bit.name}: {path.name} must be the one that it was written with, and was changed")
     try:
@@ -183,6 +187,13 @@ def read_simulation_overlay(bit: Path | str) -> SimulationOverlay:
             return SimulationOverlay(_manifest(files[".manifest.json"]), verilog)
     except ValueError as e:
         raise OverlayError(str(e)) from None
+
+
+def _read(path: Path) -> bytes:
+    """The content of a file of an overlay; ValueError if it is no regular file, or larger than READ_MB."""
+    if path.is_file():
+        READ_MB.check(path.name, path.stat().st_size / MB)
+    return read_file(path)
 
 
 def _manifest(text: bytes) -> dict[str, Any]:

@@ -260,3 +260,12 @@ def test_sums_of_one_window_are_the_windows_sums() -> None:
     window = Window(kernel=(2, 3))
     assert summed(window, (), (5, 5)) is window
     assert SummedWindow(inner=window, outer=Window(kernel=(2, 2))).kernel == (2, 3)
+
+
+def test_integers_behind_a_first_pool_need_integer_npus() -> None:
+    """The array of a binary NPU reads their bit planes from the host alone."""
+    layers = (MaxPool(name="pool_1", **WHOLE), conv(), Threshold(name="act_1"))
+    model = random_model(network(INT8, *layers), np.random.default_rng(1))
+    rule = "on a binary NPU thresholds must follow a pool of the input's integers"
+    with value_error(f"pool_1: {rule}, got conv_1; integer NPUs need none"):
+        lower(model, engines=[Engine()] * 2)

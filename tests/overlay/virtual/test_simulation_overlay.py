@@ -82,6 +82,18 @@ def test_refuses_a_file_that_was_changed(tmp_path, suffix):
     read_simulation_overlay(path)
 
 
+@pytest.mark.parametrize("suffix", [".bit", *SUFFIXES])
+def test_refuses_a_file_of_any_size(tmp_path, suffix):
+    """A sparse file takes no room on the disk, but would take it in memory."""
+    bit = write_simulation_overlay(tmp_path, loop_manifest(), VERILOG)
+    path = bit.with_suffix(suffix)
+    with path.open("r+b") as file:
+        file.truncate(1 << 34)
+    limit = "MB of memory to read it must be <= 256 (environment variable BITLOOM_MAX_READ_MB sets another limit)"
+    with pytest.raises(OverlayError, match=rf"^{re.escape(f'{path.name}: {limit}, got 16,384')}\Z"):
+        read_simulation_overlay(bit)
+
+
 @pytest.mark.parametrize("suffix", SUFFIXES)
 def test_refuses_a_file_that_is_missing(tmp_path, suffix):
     path = write_simulation_overlay(tmp_path, loop_manifest(), VERILOG)

@@ -1,6 +1,6 @@
 """A perceptron learns from images with a setting; its curve is kept, and an interrupted run goes on."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -29,6 +29,13 @@ MOST_LAYERS, MOST_NEURONS = 64, 1 << 20
 BYTES = 64
 CURVE = "curve"
 """Name of the curve in a checkpoint."""
+
+
+def check_hidden(hidden: Sequence[int]) -> None:
+    """ValueError unless there are 1 to MOST_LAYERS hidden layers, each of 1 to MOST_NEURONS neurons."""
+    if not 1 <= len(hidden) <= MOST_LAYERS or not 1 <= min(hidden) <= max(hidden) <= MOST_NEURONS:
+        rule = f"must be 1..{MOST_LAYERS}, of 1..{MOST_NEURONS} neurons"
+        raise ValueError(f"learning: hidden layers {rule}, got {shown(hidden)}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,9 +76,7 @@ class LearnPlan:
             raise ValueError(f"learning: rate_times must be > 0 and finite, got {self.rate_times!r}")
         if self.seed > MOST_SEED:
             raise ValueError(f"learning: seed must be <= {MOST_SEED}, got {shown(self.seed)}")
-        if not 1 <= len(self.hidden) <= MOST_LAYERS or not 1 <= min(self.hidden) <= max(self.hidden) <= MOST_NEURONS:
-            rule = f"must be 1..{MOST_LAYERS}, of 1..{MOST_NEURONS} neurons"
-            raise ValueError(f"learning: hidden layers {rule}, got {shown(self.hidden)}")
+        check_hidden(self.hidden)
 
     def check_work(self, inputs: int, images: int) -> None:
         """Refuse what takes more memory than golden/limits.py allows: ValueError with the number and the limit.

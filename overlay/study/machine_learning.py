@@ -16,7 +16,7 @@ from bitloom.golden.discrete.activation import activate
 from bitloom.golden.discrete.converter import Converter
 from bitloom.golden.discrete.data import LearnData
 from bitloom.golden.discrete.dot import dot
-from bitloom.golden.discrete.learn import CURVE, saved_curve
+from bitloom.golden.discrete.learn import CURVE, check_hidden, saved_curve
 from bitloom.golden.discrete.lfsr import STATE_BITS
 from bitloom.golden.discrete.machine.instruction import COMPUTE, FORWARD
 from bitloom.golden.discrete.machine.interpreter import Interpreter, Work
@@ -80,6 +80,7 @@ class MachinePlan:
     held_out: bool = False
 
     def __post_init__(self) -> None:
+        check_hidden(self.hidden)
         if not 0 <= self.seed <= MOST_SEED:
             raise ValueError(f"learning on the machine: seed must be 0..{MOST_SEED}, got {shown(self.seed)}")
 

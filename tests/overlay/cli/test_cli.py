@@ -397,6 +397,8 @@ def test_what_learned_is_a_network_for_hardware(tmp_path: Path) -> None:
         (["--save", "x.npz"], "learn: --save needs --setting hardware alone, got codes-1"),
         (["--save", "x.npz", "--setting", "hardware", "--held-out"],
          "learn: --save needs all training images, so not --held-out"),
+        (["--machine", "interpreter", "--hidden", "8,0"],
+         "learning: hidden layers must be 1..64, of 1..1048576 neurons, got (8, 0)"),
         (["--machine", "interpreter", "--first-seed", "65535"],
          "learning on the machine: seed must be 0..65534, got 65535"),
         (["--rate-times", "0"], "learning: rate_times must be > 0 and finite, got 0.0"),

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from importlib.util import find_spec
 from pathlib import Path
 from shlex import join, quote
 from typing import Any
@@ -106,7 +107,8 @@ def build_command(
         dump(facts)
         return
     table(f"{subject.name}: {made.folder}", {**_hardware_rows(facts), **_board_rows(facts), **_speed_rows(facts)})
-    click.echo(f"next, every bit against golden: bitloom simulate {quote(str(made.folder))}")
+    needs = "" if find_spec("pynq") else ", where pynq is installed"
+    click.echo(f"next, every bit against golden{needs}: bitloom simulate {quote(str(made.folder))}")
     if target:
         click.echo(f"bitstream for {target.name}, on a machine with Vivado: make -C {quote(str(made.sources))}")
         _warn(design, target)

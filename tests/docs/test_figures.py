@@ -80,7 +80,7 @@ def test_commands_exist(text):
         assert (ROOT / words[2]).exists()
     else:
         assert first == "bitloom"
-        context = click.Context(bitloom)
+        context = click.Context(bitloom, **bitloom.context_settings)  # click keeps the names of a command's help
         name, command, arguments = bitloom.resolve_command(context, words)
         assert command is not None
         command.make_context(name, arguments, parent=context)

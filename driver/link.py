@@ -33,6 +33,8 @@ from .turn import Turn
 from .watch import Watch
 
 Array = NDArray[Any]
+
+
 class Core(pynq.DefaultIP):  # type: ignore[misc]
     """A core of ours in an overlay, by which pynq knows it. Links drive it; ``read`` and ``write`` are pynq's."""
 

@@ -8,26 +8,30 @@ After an error, or an interrupted call, the device is in an unknown state. The e
 (``registers.dump()``); the next ``predict`` or ``load`` resets it first.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bitloom.golden.integers import integer
 from bitloom.hls_gen.design.manifest import Manifest
 from bitloom.hls_gen.design.program import Program
 
 from .accelerator_link import AcceleratorLink
-from .classifier import Array, Classifier, Progress
 from .device import active_device
+from .errors import DeviceError
 from .frames import Frames, loads
 from .pynq_api import pynq
 from .registers import Registers
 
+Array = NDArray[Any]
+Progress = Callable[[int, int], None]
 
-class Accelerator(Classifier):
+
+class Accelerator:
     """A design on a device; for one thread at a time.
 
     Parameters
@@ -186,6 +190,39 @@ class Accelerator(Classifier):
                 await self._link.finish_async(words, what)
         return outputs
 
+    def classify(self, images: Array, batch: int | None = None, progress: Progress | None = None) -> Array:
+        """Class of each image, (N,): the number of the largest output, of equal ones the first.
+
+        Of single bits it is the last one that is set, else 0.
+
+        Parameters
+        ----------
+        images
+            As ``predict`` takes them. If the program is of an imported network (`bitloom import`), images as its file
+            takes them, such as (N, C, H, W) real numbers: the host quantises them, and makes scores of the outputs as
+            the file does. Their largest one is the class.
+        batch, progress
+            As for ``predict``.
+
+        Raises
+        ------
+        ValueError
+            Also if an image or a score isn't finite. Else as ``predict``.
+        """
+        program = self._need_program()
+        return program.classify(self.predict(program.to_input(images), batch, progress))
+
+    def scores(self, images: Array, batch: int | None = None, progress: Progress | None = None) -> Array:
+        """What an imported network's file computes of images: (N, scores) float64, with its softmax if it has one.
+
+        Parameters, images as the file takes them, and errors are those of ``classify``; ValueError also where the
+        program isn't of an imported network.
+        """
+        program = self._need_program()
+        if program.host is None:
+            raise ValueError(f"{program.name}: scores are of imported networks, got a program without the host's part")
+        return program.host.closed(self.predict(program.to_input(images), batch, progress))
+
     def counters(self) -> dict[str, int]:
         """Totals over all ``predict`` transfers since ``clear_counters``; names as the registers, in lower case."""
         return dict(self._link.counters.totals)
@@ -220,6 +257,11 @@ class Accelerator(Classifier):
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    def _need_program(self) -> Program:
+        if self.program is None:
+            raise DeviceError(f"{self.name}: a program must be loaded before images, got none")
+        return self.program
 
     def _outputs(self, images: Array) -> Array:
         """Room for the outputs of ``images``, which are checked here. Resets the device after an error."""

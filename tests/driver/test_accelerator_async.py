@@ -63,7 +63,7 @@ def test_async_after_polling_waits_for_a_new_interrupt(bench, monkeypatch):
     awaited(bench)
     with bench.loaded() as accelerator:
         accelerator.predict(bench.images)
-        dma, channel, pending = bench.device.dma, accelerator._link.dma._dma.recvchannel, []
+        dma, channel, pending = bench.device.dma, accelerator._link._dma.recvchannel, []
         assert dma.regs[0x34] & 0x1000
         transfer = channel.transfer
         monkeypatch.setattr(

@@ -168,6 +168,8 @@ def test_pynq_knows_the_core(machine):
     assert machine.overlay.bitloom_0.register_map.GEOMETRY.SLAVES == 2
     assert machine.registers.field("GEOMETRY", "WORD_BITS") == SMALL.form.bits
     assert machine.registers.field("GEOMETRY", "CODE_BITS") == SMALL.code_bits
+    assert machine.core is machine.overlay.bitloom_0
+    assert machine.has_interrupt
     assert asyncio.iscoroutinefunction(machine.overlay.axi_dma_0.recvchannel.wait_async)
 
 

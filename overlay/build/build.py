@@ -35,7 +35,8 @@ from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.manifest import Manifest
 from bitloom.hls_gen.design.program import Program
 from bitloom.hls_gen.design.reader import Reader
-from bitloom.hls_gen.rtl.generate import Target, Verilog, generate
+from bitloom.hls_gen.rtl.generate import Verilog, generate
+from bitloom.hls_gen.rtl.primitives.memory import Target
 from bitloom.overlay.platform.block_design import BlockDesign
 from bitloom.overlay.platform.target import BoardTarget
 from bitloom.overlay.platform.vivado import source_files

@@ -26,8 +26,6 @@ TOP = "bitloom_top"
 """Name of the top module."""
 VLNV = f"bitloom:bitloom:npu:{VERSION['MAJOR']}.{VERSION['MINOR']}"
 """Vendor, library, name and version of the core, by which it is found in an overlay."""
-EARLIER_FIELDS = {"hold": "hold_tuples", "tail": "hold_words"}
-"""Names of memories' fields in manifests of bitloom 0.1, and the present ones."""
 
 
 @dataclass(frozen=True)
@@ -179,7 +177,7 @@ class Manifest:
 
     @classmethod
     def from_dict(cls, data: Any, name: str = "manifest") -> "Manifest":
-        """Manifest of ``to_dict``'s data, also as bitloom 0.1 wrote it.
+        """Manifest of ``to_dict``'s data.
 
         Parameters
         ----------
@@ -255,13 +253,7 @@ def _check_memory(wanted: Memory, reader: Reader) -> None:
     for key in ("name", "id", "depth", "width"):
         value = reader.data.get(key)
         reader.require(value == described[key], f"{key} must be {described[key]} by the NPU's parameters", value)
-    parts, fields = [_present(part) for part in reader.entries("fields")], described["fields"]
+    parts, fields = reader.entries("fields"), described["fields"]
     reader.require(len(parts) == len(fields), f"fields must be {len(fields)} by the NPU's parameters", len(parts))
     for i, (part, field) in enumerate(zip(parts, fields)):
         reader.require(part == field, f"fields[{i}] must be {field} by the NPU's parameters", part)
-
-
-def _present(part: Any) -> Any:
-    """A field [name, lsb, width] by its present name."""
-    named_so = isinstance(part, list) and len(part) == 3 and isinstance(part[0], str)
-    return [EARLIER_FIELDS.get(part[0], part[0]), *part[1:]] if named_so else part

@@ -33,20 +33,6 @@ def test_frame_payload(bits, kfp, frame_words, words):
     assert Manifest.of(design, DIGEST).frame_payload(frame_words) == words
 
 
-def test_manifests_of_before():
-    """bitloom 0.1 called an NPU's engine its kind, and what windows keep in the tuple memory hold and tail."""
-    data = manifest_dict()
-    npu = data["npus"][0]
-    npu["kind"] = npu.pop("engine")
-    for memory in npu["memories"]:
-        memory["fields"] = [[EARLIER.get(name, name), *place] for name, *place in memory["fields"]]
-    assert sum(field[0] in EARLIER.values() for memory in npu["memories"] for field in memory["fields"]) == 2
-    assert Manifest.from_dict(data) == manifest()
-
-
-EARLIER = {"hold_tuples": "hold", "hold_words": "tail"}
-
-
 def test_to_dict_and_back():
     for made in (manifest(32), manifest(64), Manifest.of(RING, DIGEST)):
         assert Manifest.from_dict(json.loads(json.dumps(made.to_dict()))) == made

@@ -48,8 +48,8 @@ class Manifest:
         What register ERROR_CODE may say.
     vlnv
         Vendor:library:name:version of the core.
-    top, verilog
-        Name of the top module, and of the file that it is in.
+    verilog
+        Name of the file that the top module is in.
     """
 
     design: Design
@@ -59,7 +59,6 @@ class Manifest:
     packet_kinds: dict[str, int]
     errors: tuple[ErrorCode, ...]
     vlnv: str = VLNV
-    top: str = TOP
     verilog: str = f"{TOP}.v"
 
     @classmethod
@@ -148,7 +147,7 @@ class Manifest:
             "packet": {"magic": self.packet_magic, "kinds": self.packet_kinds},
             "errors": {str(e.code): [e.name, e.rule] for e in self.errors},
             "vlnv": self.vlnv,
-            "top": self.top,
+            "top": TOP,
             "verilog": self.verilog,
         }
 
@@ -202,6 +201,7 @@ class Manifest:
         packet = Reader(top.table("packet"), f"{name}: packet")
         of_kinds = Reader(packet.table("kinds"), f"{name}: packet.kinds")
         vlnv = top.vlnv()
+        top.one_of("top", (TOP,))
         design = _design(top)
         registers = read_registers(top)
         if vlnv == VLNV:
@@ -214,7 +214,6 @@ class Manifest:
             packet_kinds={kind: of_kinds.number(kind, 0, 15) for kind in kinds(design)},
             errors=read_errors(top),
             vlnv=vlnv,
-            top=top.identifier("top"),
             verilog=top.file_name("verilog"),
         )
 

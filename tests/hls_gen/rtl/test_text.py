@@ -78,14 +78,6 @@ def test_lines_fit(modules):
         assert not re.search(r"\t| $", text, re.M), name
 
 
-def test_long_modules_are_in_sections(modules):
-    """A comment divides what is longer than a screen or two; popcounts are nothing but compressors."""
-    for name, text in modules.items():
-        body = text.partition(");\n")[2]
-        own = re.findall(r"^  // (?!Control registers|Data registers)", body, re.M)
-        assert own or body.count("\n") <= 100 or name.startswith("popcount"), name
-
-
 def test_long_comments_have_several_lines():
     b = Block("m")
     b.output("o", value=b.input("i"))

@@ -142,7 +142,7 @@ def test_manifest(made):
     """It loads in the driver, says the design's parameters, and survives JSON."""
     design, verilog = made
     manifest = Manifest.from_dict(json.loads(json.dumps(verilog.manifest)))
-    assert (manifest.name, manifest.stream_bits, manifest.top, manifest.vlnv) == (
+    assert (manifest.name, manifest.stream_bits, manifest.to_dict()["top"], manifest.vlnv) == (
         design.name,
         design.stream_bits,
         TOP,

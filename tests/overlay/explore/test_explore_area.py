@@ -70,7 +70,7 @@ def instances(text: str) -> Counter[str]:
 
     def visit(name: str) -> None:
         found[name] += 1
-        for child in re.findall(r"^  (\w+)\n  \w+\n  \(", bodies[name], flags=re.M):
+        for child in re.findall(r"^  (\w+) \w+ \($", bodies[name], flags=re.M):
             if child in bodies:
                 visit(child)
 

@@ -46,12 +46,12 @@ PARAMETERS = {
 
 
 def ports_of(verilog: str, top: str) -> dict[str, tuple[str, int]]:
-    """Direction and width of the ports of a module whose header declares each, as ours do: input [8-1:0] name, ..."""
+    """Direction and width of the ports of a module whose header declares each, as ours do: input [7:0] name, ..."""
     header = re.search(rf"\bmodule\s+{top}\s*\((.*?)\);", verilog, re.DOTALL)
     if not header:
         raise VivadoError(f"module {top} has no header with ports")
-    declared = re.findall(r"(in|out)put\s+(?:\[(\d+)-1:0\]\s+)?(\w+)", header[1])
-    return {name: (way, int(width or 1)) for way, width, name in declared}
+    declared = re.findall(r"(in|out)put\s+(?:\[(\d+):0\]\s+)?(\w+)", header[1])
+    return {name: (way, int(top or 0) + 1) for way, top, name in declared}
 
 
 class Packager(Stub):

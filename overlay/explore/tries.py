@@ -6,6 +6,7 @@ are over the budget, they are charged more, until the NPUs keep to it. What came
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any
 
 from bitloom.golden.network import Model
@@ -205,10 +206,20 @@ class Tries:
         return out
 
     def nearest(self, task: Task) -> list[Row]:
-        """The row of a task at the price of LUTs alone, however far it is over the budget."""
-        segments = self.segments(task)
-        row = segments and self._row(self.candidate(segments, task.setting), task.interval)
-        return [row] if row else []
+        """The row of a task that is least over the budget by what the search knows of its area, at prices that rise for
+        what is over its limit; none unless a run of the flow model takes long: ``rows`` has run it otherwise."""
+        known = list[tuple[float, Candidate]]()
+        for _ in range(ROUNDS if self.heavy else 0):
+            segments = self.segments(task)
+            if segments is None:
+                break
+            candidate = self.candidate(segments, task.setting)
+            over = self.over(candidate)
+            known.append((max(over.values(), default=1), candidate))
+            task = replace(task, price=raised(task.price, over.keys() & STEPS.keys()))
+        ranked = sorted(known, key=lambda pair: pair[0])
+        rows = (self._row(candidate, task.interval) for _, candidate in ranked)
+        return list(islice((row for row in rows if row is not None), 1))
 
     def over(self, candidate: Candidate) -> dict[str, float]:
         """What of its area a candidate takes more of than the budget has, by what the search knows of its memories."""

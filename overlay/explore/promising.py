@@ -85,10 +85,8 @@ def promising(tries: Tries, tasks: Sequence[Task], looked_at: Callable[[], None]
 
     found, asked = list[Task](), tries.budget.cycles
     ways = list(dict.fromkeys(task.way for task in tasks))
-    for way in ways:
-        if way.mapping is not None:
-            continue
-        own = {task.interval: task for task in reversed(tasks) if task.way == way}
+    for way, setting in dict.fromkeys((task.way, task.setting) for task in tasks if task.way.mapping is None):
+        own = {task.interval: task for task in reversed(tasks) if (task.way, task.setting) == (way, setting)}
         mine = [own[interval] for interval in sorted(own, key=lambda n: (n > asked, -n) if asked else n)]
         rising = sorted(own)
         longer = own[rising[len(rising) // 2]], own[rising[-1]]  # where neither fits, no interval does

@@ -143,6 +143,20 @@ def test_first_layers_of_bits_are_tried_with_a_window_former() -> None:
     assert [segment.npu.window_former for segment in segments] == [True] + [False] * 8
 
 
+@pytest.mark.parametrize(
+    ("name", "points"),
+    [("digits-cnn", [(24_654, 2_156), (1_594, 3_022), (484, 6_377)]),
+     pytest.param("cnv-w1a1", [(13_248, 18_975), (22_549, 12_834)], marks=pytest.mark.slow)],
+)  # fmt: skip
+def test_long_intervals_are_swept_in_pull_order_too(name: str, points: list[tuple[int, int]]) -> None:
+    """A window former needs raster order, which takes more LUTs for as many cycles where nothing else needs it."""
+    budget = Budget.of_board(board("pynq-z2"), error()["worst"])
+    front = explore(networks.load(name), budget).front
+    assert front[0].candidate.npus[0].window_former
+    for cycles, lut in points:
+        assert any(row.figures.cycles <= cycles and row.figures.lut <= lut for row in front), (cycles, lut)
+
+
 @pytest.mark.slow
 def test_cnv_takes_what_was_found_by_hand() -> None:
     budget = Budget.of_board(board("pynq-z2"), error()["worst"])

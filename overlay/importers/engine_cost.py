@@ -16,7 +16,7 @@ from bitloom.hls_gen.compiler.lowering_integer import stored_bits
 from bitloom.hls_gen.design.widths import WEIGHT_BITS, bits_for
 from bitloom.overlay.explore.lane_area import LUTS_OF_DSP, LaneArea, lane_area
 
-from .sections import Section
+from .sections import WeightSection
 from .weights import Weights
 
 
@@ -45,18 +45,18 @@ class EngineCost:
 
 
 def cost_of(
-    sections: Sequence[Section], weights: Sequence[Weights], held: Sequence[Encoding], engines: Sequence[str]
+    sections: Sequence[WeightSection], weights: Sequence[Weights], held: Sequence[Encoding], engines: Sequence[str]
 ) -> EngineCost:
     """What a network takes.
 
     Parameters
     ----------
-    sections : sequence of Section
+    sections : sequence of WeightSection
         At least one.
     weights : sequence of Weights
         Of each section.
     held : sequence of Encoding
-        How the map is held that each section reads, the input first.
+        How the map is held that each section reads.
     engines : sequence of str
         Of each section.
 

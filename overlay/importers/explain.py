@@ -8,7 +8,7 @@ from pathlib import Path
 
 from bitloom.golden.atomic import inside, write_bytes
 
-from .built import Built
+from .emit import Built
 from .engine_cost import costs_text
 from .errors import printable
 from .imported import Imported
@@ -44,7 +44,7 @@ def rows(imported: Imported) -> list[list[str]]:
         Cells under HEADINGS.
     """
     owner = {node: built for built in imported.emitted.built for node in built.nodes}
-    on_the_way = {operation.name for operation in imported.cut.chain}
+    on_the_way = {operation.name for operation in imported.graph.operations}
     rewritten = {operation.name for operation in imported.operations.operations}
     out, behind = [], False
     for node in imported.source.nodes:

@@ -1,0 +1,118 @@
+"""Exact rewritings of operations, in front of the pass that makes sections of them."""
+
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+
+from bitloom.golden.encoding import Array
+from bitloom.golden.rewrite import rewrite
+
+from .operations import Clip, Join, Levels, Linear, Operation, OperationGraph, Pooling, Scaling
+from .rationals import floats
+
+
+def rewritten(graph: OperationGraph) -> OperationGraph:
+    """The graph as the rules below leave it."""
+    return rewrite(graph, RULES, check_same)
+
+
+def unread_operations_go(graph: OperationGraph) -> OperationGraph | None:
+    """Operations that the output doesn't depend on."""
+    wanted, left = {graph.output}, list[Operation]()
+    for operation in reversed(graph.operations):
+        if operation.makes in wanted:
+            left.append(operation)
+            wanted.update(operation.reads)
+    if len(left) == len(graph.operations):
+        return None
+    return replace(graph, operations=tuple(reversed(left)))
+
+
+def pools_of_the_input_come_last(graph: OperationGraph) -> OperationGraph | None:
+    """A max pool of the input, in front of what rises in every channel, such as the input's quantiser.
+
+    The largest value has the largest level, so the pool may come behind.
+    """
+    for pool, behind in reversed(list(pairwise(_way_of_input(graph)))):
+        if isinstance(pool, Pooling) and not pool.average and _rises(behind):
+            return _swapped(graph, pool, behind)
+    return None
+
+
+def _way_of_input(graph: OperationGraph) -> list[Operation]:
+    """The operations in front of the first weights, as far as each tensor has one reader."""
+    readers: dict[str, list[Operation]] = {}
+    for operation in graph.operations:
+        for name in operation.reads:
+            readers.setdefault(name, []).append(operation)
+    here, way = graph.source, list[Operation]()
+    while len(readers.get(here, [])) == 1:
+        (operation,) = readers[here]
+        if isinstance(operation, Linear | Join):
+            break
+        way.append(operation)
+        here = operation.makes
+    return way
+
+
+def _rises(operation: Operation) -> bool:
+    """Whether an operation works on each value for itself, and never falls."""
+    scaled = isinstance(operation, Scaling) and all(m > 0 for m in operation.multiply.ravel())
+    return scaled or isinstance(operation, Clip | Levels)
+
+
+def _swapped(graph: OperationGraph, first: Operation, second: Operation) -> OperationGraph:
+    """The graph with two operations in the other order, of which the second reads what the first one makes."""
+    swapped = {
+        id(first): replace(second, reads=first.reads, makes=first.makes),
+        id(second): replace(first, reads=second.reads, makes=second.makes),
+    }
+    shape = graph.shapes[first.reads[0]]
+    operations = tuple(swapped.get(id(operation), operation) for operation in graph.operations)
+    return replace(graph, operations=operations, shapes={**graph.shapes, first.makes: shape})
+
+
+RULES = (unread_operations_go, pools_of_the_input_come_last)
+
+
+def check_same(before: OperationGraph, after: OperationGraph) -> None:
+    """Raise ValueError unless what a step took out and what it put in make the same of random tensors.
+
+    Both are computed in float64, on values around all boundaries and ends.
+    """
+    after.check()
+    kept = {id(operation) for operation in before.operations} & {id(operation) for operation in after.operations}
+    gone = [operation for operation in before.operations if id(operation) not in kept]
+    come = [operation for operation in after.operations if id(operation) not in kept]
+    made = {operation.makes for operation in gone}
+    read = {name for operation in after.operations if id(operation) in kept for name in operation.reads}
+    ends = made & {*read, after.output}
+    inputs = {name for operation in gone for name in operation.reads} - made
+    rng = np.random.default_rng(len(before.operations))
+    low, high = _ends(gone)
+    tensors = {name: rng.uniform(low, high, before.shapes[name]) for name in sorted(inputs)}
+    wanted, got = _computed(gone, tensors), _computed(come, tensors)
+    for name in sorted(ends):
+        room = 1e-9 * max(1.0, float(np.abs(wanted[name]).max(initial=0)))
+        if wanted[name].shape != got[name].shape or (np.abs(wanted[name] - got[name]) > room).any():
+            raise ValueError(f"{name} must stay the same")
+
+
+def _ends(operations: list[Operation]) -> tuple[float, float]:
+    """From where to where the values lie that tell the operations' results apart."""
+    numbers = [0.0]
+    for operation in operations:
+        if isinstance(operation, Levels):
+            numbers += floats(operation.boundaries).ravel().tolist()
+        if isinstance(operation, Clip):
+            numbers += [float(end) for end in (operation.low, operation.high) if end is not None]
+    return min(numbers) - 1, max(numbers) + 1
+
+
+def _computed(operations: list[Operation], tensors: dict[str, Array]) -> dict[str, Array]:
+    """The tensors, and what operations make of these."""
+    values = dict(tensors)
+    for operation in operations:
+        values[operation.makes] = operation.run(*(values[name] for name in operation.reads))
+    return values

@@ -1,12 +1,24 @@
-"""The pass from sections to a choice: which engine computes each section, and how each map is held (held.py)."""
+"""The pass from sections to a choice: which engine computes each section, and how each map is held (held.py).
 
+What each engine would cost says which one is taken: LUTs of PEs for a product a cycle, on average over a network's
+products. An NPU's lanes are as wide as its widest layer needs, and a product takes a lane for one or several cycles:
+
+* *binary*: as many as the value has thermometer bits, or the input bit planes; twice as many with ternary weights.
+* *integer*: one; one a bit where the binary engine made the map.
+"""
+
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 
-from bitloom.golden.encoding import BIPOLAR, TERNARY
+from bitloom.golden.encoding import BIPOLAR, TERNARY, Encoding, signed_bits
+from bitloom.golden.layers.grouped import groups_of
+from bitloom.hls_gen.compiler.lowering_binary import input_planes
+from bitloom.hls_gen.compiler.lowering_integer import stored_bits
+from bitloom.hls_gen.design.widths import WEIGHT_BITS, bits_for
+from bitloom.overlay.explore.lane_area import LUTS_OF_DSP, LaneArea, lane_area
 
-from .engine_cost import EngineCost, cost_of
 from .errors import ImportRefused, printable
 from .held import MOST_BITS, Held, bits_of, held_maps, natural_zero, thermometer, worth
 from .sections import MOST_THERMOMETER, PassSection, SectionGraph, WeightSection
@@ -15,6 +27,30 @@ from .weights import Weights, weight_limit, weights_of
 MOST_BITS_OF_VALUE = 62
 """Thermometer bits of a value at a network's end, which no engine reads."""
 ENGINES = ("auto", "binary", "integer")
+
+
+@dataclass(frozen=True, kw_only=True)
+class EngineCost:
+    """What engines take for a product a cycle, with an NPU for each kind.
+
+    Attributes
+    ----------
+    lut, dsp : float
+        LUTs and DSP blocks of PEs.
+    """
+
+    lut: float
+    dsp: float
+
+    @property
+    def price(self) -> float:
+        """Both in LUTs."""
+        return LaneArea(self.lut, self.dsp).price
+
+    def __str__(self) -> str:
+        if not self.dsp:
+            return f"{self.lut:.1f} LUT a product and cycle"
+        return f"{self.price:.1f} LUT a product and cycle, {self.dsp:.2f} DSP among them for {LUTS_OF_DSP:.0f} each"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -40,7 +76,7 @@ class EngineChoice:
     weights: tuple[Weights | None, ...]
     held: tuple[Held, ...]
     why: str
-    costs: Mapping[str, "EngineCost | str"] = field(default_factory=dict)
+    costs: Mapping[str, EngineCost | str] = field(default_factory=dict)
 
 
 def choices(graph: SectionGraph, engine: str = "auto") -> list[EngineChoice]:
@@ -89,11 +125,11 @@ class _Chooser:
 
     def __init__(self, graph: SectionGraph) -> None:
         self._graph = graph
-        self._weights = tuple(_weights(one) if isinstance(one, WeightSection) else None for one in graph.sections)
-        sections = [(one, self._weights[k]) for k, one in enumerate(graph.sections) if isinstance(one, WeightSection)]
+        self._sections = [section for section in graph.sections if isinstance(section, WeightSection)]
+        self._weights = [_weights(section) for section in self._sections]
         self.refusals = {
-            "binary": [self._binary_refusal(one, weights) for one, weights in sections if weights is not None],
-            "integer": [self._integer_refusal(one, weights) for one, weights in sections if weights is not None],
+            engine: [refusal(section, weights) for section, weights in zip(self._sections, self._weights)]
+            for engine, refusal in (("binary", self._binary_refusal), ("integer", self._integer_refusal))
         }
         """By engine, of each section with weights: why the engine can't compute it; empty if it can."""
 
@@ -103,8 +139,14 @@ class _Chooser:
 
     def choice(self, engines: tuple[str, ...], why: str, costs: Mapping[str, EngineCost | str]) -> EngineChoice:
         """The choice of these engines."""
-        held = held_maps(self._graph, engines)
-        return EngineChoice(engines=engines, weights=self._weights, held=held, why=why, costs=dict(costs))
+        weights = dict(zip(self._graph.weighted, self._weights))
+        return EngineChoice(
+            engines=engines,
+            weights=tuple(weights.get(place) for place in range(len(engines))),
+            held=held_maps(self._graph, engines),
+            why=why,
+            costs=dict(costs),
+        )
 
     def cost_of_all(self, engine: str) -> EngineCost | str:
         """What the network costs on one engine, or why the engine can't compute it."""
@@ -114,11 +156,8 @@ class _Chooser:
     def _cost(self, engines: tuple[str, ...]) -> EngineCost:
         """What these engines cost."""
         held = held_maps(self._graph, engines)
-        places = self._graph.weighted
-        sections = [one for one in self._graph.sections if isinstance(one, WeightSection)]
-        weights = [one for one in self._weights if one is not None]
-        sources = [held[section.reading.map].encoding for section in sections]
-        return cost_of(sections, weights, sources, [engines[place] for place in places])
+        sources = [held[section.reading.map].encoding for section in self._sections]
+        return cost_of(self._sections, self._weights, sources, [engines[place] for place in self._graph.weighted])
 
     def mixed(self, costs: Mapping[str, EngineCost | str]) -> EngineChoice:
         """Both engines, by what refuses each section on either one."""
@@ -142,8 +181,8 @@ class _Chooser:
     def _of_sections(self, engines: Sequence[str]) -> tuple[str, ...]:
         """Engines of all sections, from those of the sections with weights: of others that of the next one with some,
         which reads their map."""
-        return tuple(engines[min(sum(w < k for w in self._graph.weighted), len(engines) - 1)]
-                     for k in range(len(self._graph.sections)))  # fmt: skip
+        behind = [bisect_left(self._graph.weighted, place) for place in range(len(self._graph.sections))]
+        return tuple(engines[min(number, len(engines) - 1)] for number in behind)
 
     def _rank(self, engines: Sequence[str]) -> tuple[int, float]:
         """How good engines are, the smallest is the best: sections that can't read their maps, then the cost."""
@@ -151,10 +190,9 @@ class _Chooser:
 
     def _read_refusals(self, engines: Sequence[str]) -> list[str]:
         """Why sections on the integer engine can't read what the binary engine makes; empty lines where they can."""
-        sections = [one for one in self._graph.sections if isinstance(one, WeightSection)]
         return [
             _thermometer_refusal(section) if (before, engine) == ("binary", "integer") else ""
-            for section, before, engine in zip(sections[1:], engines, engines[1:])
+            for section, before, engine in zip(self._sections[1:], engines, engines[1:])
         ]
 
     def _binary_refusal(self, section: WeightSection, weights: Weights) -> str:
@@ -170,7 +208,7 @@ class _Chooser:
             values = section.made.levels + 1
             return f"{name}: the map behind it has {values} values, more than {MOST_BITS_OF_VALUE + 1}"
         head = self._graph.sections[0]
-        if section is self._graph.sections[self._graph.weighted[0]] and source.levels > 1:
+        if section is self._sections[0] and source.levels > 1:
             refusal = self._reading_refusal(section, MOST_BITS)  # an integer input is read as bit planes
             pools = f"{printable(head.name)}: a pool of integers comes before the first weights"
             return refusal or (pools if isinstance(head, PassSection) else "")
@@ -227,3 +265,72 @@ def _runs(free: Sequence[bool]) -> list[range]:
         if is_free:
             runs.append(range(places[0], places[-1] + 1))
     return runs
+
+
+def cost_of(
+    sections: Sequence[WeightSection], weights: Sequence[Weights], held: Sequence[Encoding], engines: Sequence[str]
+) -> EngineCost:
+    """What a network takes.
+
+    Parameters
+    ----------
+    sections : sequence of WeightSection
+        At least one.
+    weights : sequence of Weights
+        Of each section.
+    held : sequence of Encoding
+        How the map is held that each section reads.
+    engines : sequence of str
+        Of each section.
+
+    Returns
+    -------
+    EngineCost
+    """
+    lanes = {engine: _lane(engine, [k for k, e in enumerate(engines) if e == engine], weights, held)
+             for engine in dict.fromkeys(engines)}  # fmt: skip
+    lut = dsp = products = 0.0
+    for section, one, encoding, engine in zip(sections, weights, held, engines):
+        count = section.size[0] * section.size[1] * one.values.size // groups_of(one.values)
+        cycles = count * _visits(engine, one.encoding, encoding)
+        products += count
+        lut, dsp = lut + cycles * lanes[engine].lut, dsp + cycles * lanes[engine].dsp
+    return EngineCost(lut=lut / products, dsp=dsp / products)
+
+
+def _visits(engine: str, weight: Encoding, source: Encoding) -> int:
+    """Lanes, or cycles of one, that a product takes."""
+    bits = source.bits if source.kind == "bipolar" else 1
+    if engine == "integer":
+        return bits
+    if source.kind != "bipolar":
+        bits = input_planes(source) + 1
+    return bits * (1 + (weight == TERNARY))
+
+
+def _lane(engine: str, own: Sequence[int], weights: Sequence[Weights], held: Sequence[Encoding]) -> LaneArea:
+    """The lane of an engine that computes the sections with numbers ``own``."""
+    acc = max(_sum_bits(weights[k], held[k]) for k in own)
+    if engine == "binary":
+        planes = max((input_planes(held[k]) for k in own if held[k].kind != "bipolar"), default=0)
+        return lane_area(engine, 1, 1, acc, bits_for(planes - 1) if planes else 0)
+    features = max(2, *(stored_bits(held[k]) for k in own if held[k].kind != "bipolar"), 2)
+    return lane_area(engine, features, min(WEIGHT_BITS, max(stored_bits(weights[k].encoding) for k in own)), acc)
+
+
+def _sum_bits(weights: Weights, source: Encoding) -> int:
+    """Bits of an accumulator that has room for every sum."""
+    most = max(source.high, -source.low) * int(abs(weights.values).sum(axis=(1, 2, 3)).max())
+    return signed_bits(-most, most)
+
+
+def costs_text(costs: Mapping[str, EngineCost | str]) -> dict[str, str]:
+    """By heading what was found of each engine: what the network costs on it, or why it can't compute all.
+
+    Parameters
+    ----------
+    costs : dict
+        As `EngineChoice` has them.
+    """
+    headings = {"binary": "on the binary one", "integer": "on the integer one", "both": "on both"}
+    return {headings[engine]: f"no: {cost}" if isinstance(cost, str) else str(cost) for engine, cost in costs.items()}

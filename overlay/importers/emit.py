@@ -22,7 +22,7 @@ from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model, Network
 from bitloom.golden.window import Window
 
-from .boundaries import Ends, Line, Staircase, joined, staircases, threshold_arrays
+from .boundaries import Line, Link, Staircase, joined, staircases, threshold_arrays
 from .choose import EngineChoice
 from .errors import ImportRefused, Unsupported, node_line
 from .held import Held, worth
@@ -78,7 +78,7 @@ class Emitted:
     Attributes
     ----------
     model : Model
-    scores : tuple of Line and Ends
+    scores : tuple of Link
         From the last layer's integers to the file's output, a channel of the last map.
     built : tuple of Built
         One a section.
@@ -87,7 +87,7 @@ class Emitted:
     """
 
     model: Model
-    scores: tuple[Line | Ends, ...]
+    scores: tuple[Link, ...]
     built: tuple[Built, ...]
     real: Mapping[str, Array] = field(default_factory=dict)
 
@@ -143,7 +143,7 @@ class _Emitter:
         self._graph, self._choice = graph, choice
         # Layers of a pool that comes first have the number 0, and those of the first weights 1.
         self._first = 0 if isinstance(graph.sections[0], PassSection) else 1
-        self._chain_of_scores: list[Line | Ends] = []
+        self._chain_of_scores: list[Link] = []
 
     def add(self, place: int, section: Section) -> None:
         """Add the layers of a section."""
@@ -162,7 +162,7 @@ class _Emitter:
         self.built.append(replace(built, nodes=section.nodes, layers=layers, engine=engine))
         self._makers.append(self.layers[-1].name)
 
-    def scores(self) -> tuple[Line | Ends, ...]:
+    def scores(self) -> tuple[Link, ...]:
         """From the last layer's integers to the file's output."""
         last = self._graph.sections[-1]
         if last.made is None:
@@ -241,7 +241,7 @@ class _Emitter:
         encoding = self._map.encoding
         return Built(made=str(encoding), range=(encoding.low, encoding.high), levels=section.map.levels)
 
-    def _chain(self, section: WeightSection, weights: Weights, held: Held) -> list[Line | Ends]:
+    def _chain(self, section: WeightSection, weights: Weights, held: Held) -> list[Link]:
         """From the integers' sums to the quantiser: what sums are worth, then the file's chain."""
         line = worth(section.lead, section.source, held)
         # With one denominator for all channels, so that the products of each output are those of integers.
@@ -287,9 +287,7 @@ class _Emitter:
             dilation=section.window.dilation,
         )
 
-    def _thresholds(
-        self, number: int, section: WeightSection, chain: Sequence[Line | Ends], reach: tuple[int, int]
-    ) -> int:
+    def _thresholds(self, number: int, section: WeightSection, chain: Sequence[Link], reach: tuple[int, int]) -> int:
         """Add thresholds, and max pools before or behind them; how many channels fall."""
         made = section.made
         assert made is not None
@@ -311,7 +309,7 @@ class _Emitter:
         held: Held,
         layer: Weighted,
         weights: Weights,
-        chain: Sequence[Line | Ends],
+        chain: Sequence[Link],
     ) -> tuple[int, int]:
         """Add the weights, a requantisation and max pools; ``held`` is how their map is held. How many sums get another
         level, and by how many levels at most."""
@@ -396,7 +394,7 @@ def _reaches(values: Array, source: Encoding, count: int) -> list[tuple[int, int
     return list(zip((ends[0] * count).tolist(), (ends[1] * count).tolist()))
 
 
-def _turns(chain: Sequence[Line | Ends]) -> Array:
+def _turns(chain: Sequence[Link]) -> Array:
     """-1 for outputs that fall, between the sums and the end of a chain, as the sum rises; else 1. (outputs,)"""
     first = chain[0]
     assert isinstance(first, Line)
@@ -407,7 +405,7 @@ def _turns(chain: Sequence[Line | Ends]) -> Array:
     return sign
 
 
-def _turned(weights: Weights, chain: Sequence[Line | Ends], turned: Array) -> tuple[Weights, list[Line | Ends]]:
+def _turned(weights: Weights, chain: Sequence[Link], turned: Array) -> tuple[Weights, list[Link]]:
     """Weights of which some outputs changed sign, and the chain on their sums."""
     if (turned == 1).all():
         return weights, list(chain)
@@ -422,12 +420,12 @@ def _turned(weights: Weights, chain: Sequence[Line | Ends], turned: Array) -> tu
     return replace(weights, values=values, encoding=weight_encoding(values)), [flipped, *chain[1:]]
 
 
-def _rises(chain: Sequence[Line | Ends]) -> bool:
+def _rises(chain: Sequence[Link]) -> bool:
     """Whether nothing in a chain falls in any channel."""
-    return all(isinstance(link, Ends) or all(m >= 0 for m in link.multiply) for link in chain)
+    return all(not isinstance(link, Line) or all(m >= 0 for m in link.multiply) for link in chain)
 
 
-def _slopes(chain: Sequence[Line | Ends], made: Quantised, channels: int) -> list[Fraction]:
+def _slopes(chain: Sequence[Link], made: Quantised, channels: int) -> list[Fraction]:
     """Levels a unit of the sum, for each channel, clips aside."""
     slopes = []
     for channel in range(channels):

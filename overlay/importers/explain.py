@@ -8,8 +8,8 @@ from pathlib import Path
 
 from bitloom.golden.atomic import inside, write_bytes
 
+from .choose import costs_text
 from .emit import Built
-from .engine_cost import costs_text
 from .errors import printable
 from .imported import Imported
 from .verify import Checked

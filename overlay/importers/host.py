@@ -7,7 +7,7 @@ import numpy as np
 from bitloom.golden.file import model_digest
 from bitloom.golden.host.host import MOST, Host, InputIntegers, Links
 
-from .boundaries import Ends, Line
+from .boundaries import Line, Link
 from .choose import EngineChoice
 from .emit import Emitted
 from .integer_types import integer_ends
@@ -16,7 +16,7 @@ from .sections import SectionGraph
 from .source import SourceInput
 
 
-def _links(chain: Sequence[Line | Ends], channels: int) -> Links:
+def _links(chain: Sequence[Link], channels: int) -> Links:
     """A chain of fractions as one of floating-point numbers."""
     out = []
     for link in chain:

@@ -8,10 +8,11 @@ import numpy as np
 
 from bitloom.golden.encoding import Array
 
+from .boundaries import Ends
 from .budget import FRACTION_BYTES, LEVEL_STEPS, VALUE_BYTES, take
 from .constants import Constants, grid_of
 from .errors import Unsupported, printable
-from .operations import Clip, Concatenation, Layout, Levels, Operation, Scaling, Sum, SumTable
+from .operations import Concatenation, Elementwise, Layout, Levels, Operation, Scaling, Sum, SumTable
 from .quantisers import Grid, Rule
 from .rationals import fractions
 from .source import Shape, SourceNode
@@ -146,8 +147,8 @@ class NodeView:
 
     def clip(self, low: Any, high: Any) -> None:
         """Append a clip to numbers, of which each may be None."""
-        ends = [None if end is None else Fraction(end) for end in (low, high)]
-        self.append(Clip, low=ends[0], high=ends[1])
+        low, high = (None if end is None else Fraction(end) for end in (low, high))
+        self.append(Elementwise, bend=Ends(low=low, high=high))
 
     def quantise(self, rule: Rule, *, integers: bool = False) -> None:
         """Append a quantiser: of real values, or with ``integers`` of the integers that stand for them."""

@@ -7,7 +7,7 @@ by its fields, and by `run` in float64, by which passes are verified.
 operation      makes of x
 =============  ==================================================================
 Scaling        x * multiply + add, fractions for each value
-Clip           min(max(x, low), high)
+Elementwise    a function of each value that never falls: min(max(x, low), high)
 Levels         base + step * (how many boundaries x has reached): every quantiser
 Linear         sums of weight * x over windows, weights being integers times a scale
 Pooling        the maximum or the mean of each window
@@ -31,6 +31,7 @@ from bitloom.golden.encoding import Array
 from bitloom.golden.limits import TAPS
 from bitloom.golden.window import Window
 
+from .boundaries import Bend
 from .errors import Unsupported
 from .rationals import floats
 from .source import MOST_CHANNELS, MOST_MAP, MOST_WEIGHTS, Shape, check_shape
@@ -102,11 +103,10 @@ def _check_spread(values: Array, source: Shape) -> None:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Clip(Operation):
-    """min(max(x, low), high); an end may be missing."""
+class Elementwise(Operation):
+    """A function of each value that never falls, the same in every channel: ``bend``."""
 
-    low: Fraction | None
-    high: Fraction | None
+    bend: Bend
 
     def shape(self, *sources: Shape) -> Shape:
         (source,) = sources
@@ -114,9 +114,7 @@ class Clip(Operation):
 
     def run(self, *tensors: Array) -> Array:
         (x,) = tensors
-        if self.low is not None:
-            x = np.maximum(x, float(self.low))
-        return x if self.high is None else np.minimum(x, float(self.high))
+        return self.bend.run(x)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

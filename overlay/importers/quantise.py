@@ -13,17 +13,18 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from types import UnionType
 
 import numpy as np
 
 from bitloom.golden.encoding import Array
 
-from .boundaries import Ends, Line, joined
+from .boundaries import Line, Link, joined
 from .errors import ImportRefused, Unsupported, node_line, printable
 from .held import SeveralZeroPoints, zero_groups
 from .operations import (
-    Clip,
     Concatenation,
+    Elementwise,
     Join,
     Layout,
     Levels,
@@ -163,7 +164,7 @@ class _End:
 
     map: int
     source: Quantised | None
-    links: tuple[Line | Ends, ...]
+    links: tuple[Link, ...]
     index: Array
     size: Size
 
@@ -220,12 +221,13 @@ class _Sections:
     def _walk_input(self, way: Way) -> Walk:
         """The way that begins at the input."""
         operations = way.operations
-        first = next((k for k, one in enumerate(operations) if isinstance(one, Linear | Pooling)), len(operations))
-        last = max((k for k, one in enumerate(operations[:first]) if isinstance(one, Levels)), default=-1)
-        if first == len(operations) or not any(isinstance(one, Linear) for one in self._graph.operations):
+        first = _first(operations, Linear | Pooling)
+        last = max((place for place in range(first) if isinstance(operations[place], Levels)), default=-1)
+        weighted = _first(self._graph.operations, Linear) < len(self._graph.operations)
+        if first == len(operations) or not weighted:
             if operations and way.makes != self._graph.output:
-                one, why = operations[-1], "one operator must read the input, a convolution, got several"
-                raise ImportRefused([node_line(one.name, one.op, why)])
+                why = "one operator must read the input, a convolution, got several"
+                raise ImportRefused([node_line(operations[-1].name, operations[-1].op, why)])
             name = self._graph.name or "the network"
             raise ImportRefused([f"{name}: a convolution or a matrix product must come first, got none"])
         if last < 0 and self._source is None:
@@ -313,7 +315,7 @@ class _Sections:
         first, second = reads
         if not np.array_equal(first.order.ravel(), second.order.ravel()):
             raise Unsupported("two maps that are added must have their values in the same order")
-        levels, taken = _sum_levels(way, [one.source for one in reads])
+        levels, taken = _sum_levels(way, [reading.source for reading in reads])
         section = SumSection(
             name=way.operations[0].name,
             op=way.operations[0].op,
@@ -338,15 +340,14 @@ class _Sections:
             places.append(position * channels + before + channel)
             before += count
         maps = [reading.source for reading in reads]
-        if len({one.step for one in maps}) > 1 or any((one.base - maps[0].base) % one.step for one in maps):
+        step, base = maps[0].step, min(quantised.base for quantised in maps)
+        if any(quantised.step != step or (quantised.base - base) % step for quantised in maps):
             raise Unsupported("maps that are concatenated must have one scale and zero point, or be requantised to one")
-        step, base = maps[0].step, min(one.base for one in maps)
-        shifts = tuple(int((one.base - base) / step) for one in maps)
-        highest = max(shift + one.levels for shift, one in zip(shifts, maps))
+        shifts = tuple(int((quantised.base - base) / step) for quantised in maps)
+        ranges = [range(shift, shift + quantised.levels + 1) for shift, quantised in zip(shifts, maps)]
+        highest = max(values[-1] for values in ranges)
         levels = Quantised(name=join.name, base=base, step=step, boundaries=None, reached=None, levels=highest)
-        levels, taken = _same_levels(
-            way, levels, [range(shift, shift + one.levels + 1) for shift, one in zip(shifts, maps)]
-        )
+        levels, taken = _same_levels(way, levels, ranges)
         section = PassSection(
             name=join.name,
             op=join.op,
@@ -359,15 +360,20 @@ class _Sections:
         return section, join.run(*places), taken
 
 
+def _first(operations: Sequence[Operation], kind: type[Operation] | UnionType) -> int:
+    """The place of the first operation of a kind; how many operations there are, if none is."""
+    return next((k for k, operation in enumerate(operations) if isinstance(operation, kind)), len(operations))
+
+
 def _names(operations: Sequence[Operation]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(operation.name for operation in operations))
 
 
 def _check_begin(way: Way) -> None:
     """Refuse a way from a fork that neither weights nor a pool begins."""
-    if not any(isinstance(one, Linear | Pooling) for one in way.operations):
-        one, why = way.operations[0], "weights or a pool must read a map with several readers, got a way without any"
-        raise ImportRefused([node_line(one.name, one.op, why)])
+    if _first(way.operations, Linear | Pooling) == len(way.operations):
+        begin, why = way.operations[0], "weights or a pool must read a map with several readers, got a way without any"
+        raise ImportRefused([node_line(begin.name, begin.op, why)])
 
 
 def _sum_levels(way: Way, sources: Sequence[Quantised]) -> tuple[Quantised, int]:
@@ -380,18 +386,18 @@ def _sum_levels(way: Way, sources: Sequence[Quantised]) -> tuple[Quantised, int]
             raise Unsupported("maps that are added must be as their quantisers made them")
         base, step, levels, taken = Fraction(table.low), Fraction(1), table.high - table.low, 1
     else:
-        taken = next((place for place, one in enumerate(way.operations, 1) if isinstance(one, Levels)), 0)
-        if not taken:
+        place = _first(way.operations, Levels)
+        if place == len(way.operations):
             raise Unsupported("a sum of two maps must be quantised", "quantise before the next layer")
-        quantiser = way.operations[taken - 1]
+        quantiser, taken = way.operations[place], place + 1
         assert isinstance(quantiser, Levels)
         base, step, levels = quantiser.base, quantiser.step, quantiser.levels
     return Quantised(name=join.name, base=base, step=step, boundaries=None, reached=None, levels=levels), taken
 
 
-def _same_levels(way: Way, made: Quantised, levels: Sequence[range]) -> tuple[Quantised, int]:
-    """What a concatenation makes, and how many operations that takes: with a quantiser behind it that leaves the
-    ``levels`` of each map as they are, but for what they are worth."""
+def _same_levels(way: Way, made: Quantised, ranges: Sequence[range]) -> tuple[Quantised, int]:
+    """What a concatenation makes, and how many operations that takes: with a quantiser behind it that leaves the levels
+    of each map, ``ranges``, as they are, but for what they are worth."""
     line = identity_line(1)
     for place, operation in enumerate(way.operations[1:], 2):
         if isinstance(operation, Scaling):
@@ -402,7 +408,7 @@ def _same_levels(way: Way, made: Quantised, levels: Sequence[range]) -> tuple[Qu
         elif isinstance(operation, Levels) and len(operation.boundaries) == 1:
             values = [value * line.multiply[0] + line.add[0] for value in made.values]
             reached = np.searchsorted(operation.boundaries[0], np.array(values, object))
-            apart = {int(reached[level]) - level for its in levels for level in its}
+            apart = {int(reached[level]) - level for levels in ranges for level in levels}
             if len(apart) == 1 and not set(operation.boundaries[0]).intersection(values):
                 base = operation.base + operation.step * apart.pop()
                 return replace(made, base=base, step=operation.step), place
@@ -419,7 +425,7 @@ def _input_order(graph: OperationGraph, operations: Sequence[Operation]) -> tupl
     for operation in operations:
         if isinstance(operation, Layout):
             places = places.ravel()[operation.order]
-        elif not isinstance(operation, Scaling | Clip | Levels):
+        elif not isinstance(operation, Scaling | Elementwise | Levels):
             break
     if places.ndim != 4 or not np.array_equal(np.sort(places, axis=None), np.arange(int(np.prod(shape)))):
         return golden_order(shape)

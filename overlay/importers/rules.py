@@ -8,7 +8,7 @@ import numpy as np
 from bitloom.golden.encoding import Array
 from bitloom.golden.rewrite import rewrite
 
-from .operations import Clip, Join, Levels, Linear, Operation, OperationGraph, Pooling, Scaling
+from .operations import Elementwise, Join, Levels, Linear, Operation, OperationGraph, Pooling, Scaling
 from .rationals import floats
 
 
@@ -59,7 +59,7 @@ def _way_of_input(graph: OperationGraph) -> list[Operation]:
 def _rises(operation: Operation) -> bool:
     """Whether an operation works on each value for itself, and never falls."""
     scaled = isinstance(operation, Scaling) and all(m > 0 for m in operation.multiply.ravel())
-    return scaled or isinstance(operation, Clip | Levels)
+    return scaled or isinstance(operation, Elementwise | Levels)
 
 
 def _swapped(graph: OperationGraph, first: Operation, second: Operation) -> OperationGraph:
@@ -105,8 +105,8 @@ def _ends(operations: list[Operation]) -> tuple[float, float]:
     for operation in operations:
         if isinstance(operation, Levels):
             numbers += floats(operation.boundaries).ravel().tolist()
-        if isinstance(operation, Clip):
-            numbers += [float(end) for end in (operation.low, operation.high) if end is not None]
+        if isinstance(operation, Elementwise):
+            numbers += [float(bend) for bend in operation.bend.bends]
     return min(numbers) - 1, max(numbers) + 1
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from bitloom.golden.encoding import Array
 from bitloom.golden.window import Window
 
-from .boundaries import Ends, Line
+from .boundaries import Line, Link
 from .operations import Operation, Sum
 from .tflite_rules import KernelRule
 
@@ -138,7 +138,7 @@ class WeightSection(Section):
         None for a dense layer, whose window is the whole map.
     lead : Line
         What the map is worth that weights read: real = multiply * (base + step * level) + add, a channel.
-    chain : tuple of Line and Ends
+    chain : tuple of Link
         From the sums to the quantiser, or to the output.
     inner : tuple of Window
         Max pools before the quantiser.
@@ -154,7 +154,7 @@ class WeightSection(Section):
     scale: Array
     window: Window | None
     lead: Line
-    chain: tuple[Line | Ends, ...] = ()
+    chain: tuple[Link, ...] = ()
     inner: tuple[Window, ...] = ()
     inner_at: int = 0
     real: Array | None = None
@@ -224,7 +224,7 @@ class SectionGraph:
     name : str
     operations : tuple of Operation
         All operations that the output depends on.
-    front : tuple of Line and Ends
+    front : tuple of Link
         What the host does with an image, a channel, before it quantises it; nothing where integers come in.
     source : Quantised
         Map 0, which the accelerator reads.
@@ -234,7 +234,7 @@ class SectionGraph:
         Of the input tensor's shape, with 1 in front: the place of each value in map 0.
     sections : tuple of Section
         Each behind those whose maps it reads.
-    final : tuple of Line and Ends
+    final : tuple of Link
         What the last map is worth, if it was quantised.
     output_order : array of int
         The place in the last map of each value of the output.
@@ -246,12 +246,12 @@ class SectionGraph:
 
     name: str
     operations: tuple[Operation, ...]
-    front: tuple[Line | Ends, ...]
+    front: tuple[Link, ...]
     source: Quantised
     size: Size
     order: Array
     sections: tuple[Section, ...]
-    final: tuple[Line | Ends, ...]
+    final: tuple[Link, ...]
     output_order: Array
     closing: tuple[str, ...]
     final_size: Size

@@ -16,10 +16,9 @@ from bitloom.golden.encoding import Array
 from bitloom.golden.layers.add import FACTOR_BITS, OFFSET_BITS
 from bitloom.golden.layers.requantise import rounded_shift
 
-from .boundaries import Ends
 from .errors import Unsupported
 from .held import Held
-from .operations import Clip, Levels, Scaling
+from .operations import Elementwise, Levels, Scaling
 from .rationals import same
 from .sections import Quantised, SumSection
 
@@ -83,7 +82,7 @@ def pairs_of(section: SumSection, held_sources: Sequence[Held], held: Held) -> P
     offset += sum(slope * add for slope, (_, add) in zip(slopes, worths))
     slopes = slopes[0] * worths[0][0], slopes[1] * worths[1][0]
     low, high = 0, levels.levels
-    if any(isinstance(operation, Clip) for operation in section.operations):
+    if any(isinstance(operation, Elementwise) for operation in section.operations):
         low, high = int(level.min()), int(level.max())  # a clip may end before the quantiser does
     return Pairs(x, y, held.zero + level, slopes, offset, held.zero + low, held.zero + high)
 
@@ -105,9 +104,8 @@ def _levels_of_sums(section: SumSection, sources: Sequence[Quantised]) -> tuple[
             if multiply is None or more is None:
                 raise Unsupported("between a sum and its quantiser channels must be scaled alike")
             totals, slope, add = totals * multiply + more, slope * multiply, add * multiply + more
-        elif isinstance(operation, Clip):
-            ends = Ends(low=operation.low, high=operation.high)
-            totals = np.vectorize(ends.of, otypes=[object])(totals)
+        elif isinstance(operation, Elementwise):
+            totals = np.vectorize(operation.bend.of, otypes=[object])(totals)
         else:
             raise Unsupported("between a sum and its quantiser only scales and clips may lie")
     raise Unsupported("a sum of two maps must be quantised", "quantise before the next layer")

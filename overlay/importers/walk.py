@@ -18,9 +18,20 @@ import numpy as np
 from bitloom.golden.encoding import Array
 from bitloom.golden.window import Sides, Window
 
-from .boundaries import Ends, Line, staircases
+from .boundaries import Bend, Line, Link, staircases
 from .errors import ACTIVATION, ImportRefused, Unsupported, node_line, printable
-from .operations import Clip, Closing, Layout, Levels, Linear, Operation, Padding, Pooling, Scaling, check_weights
+from .operations import (
+    Closing,
+    Elementwise,
+    Layout,
+    Levels,
+    Linear,
+    Operation,
+    Padding,
+    Pooling,
+    Scaling,
+    check_weights,
+)
 from .rationals import same
 from .sections import (
     MOST_THERMOMETER,
@@ -54,8 +65,8 @@ class Walk:
     apart: Collection[str] = ()  # names of the maps whose means are convolutions, not pools
     done: list[Section] = field(default_factory=list)
     place: int = 0  # of the operation that is taken
-    front: tuple[Line | Ends, ...] = ()  # before the host's quantiser
-    links: list[Line | Ends] = field(default_factory=list)  # since the last quantiser or the last weights
+    front: tuple[Link, ...] = ()  # before the host's quantiser
+    links: list[Link] = field(default_factory=list)  # since the last quantiser or the last weights
     open: WeightSection | None = None  # a section whose quantiser hasn't come
     average: Pooling | None = None  # a mean that waits for what reads it
     average_links: int = 0  # how many links lie before it
@@ -70,7 +81,7 @@ class Walk:
         self._begin_with = self.source, self.index, self.size
         self._kinds: dict[type[Operation], Callable[[Any], None]] = {
             Scaling: self._scaling,
-            Clip: self._clip,
+            Elementwise: self._elementwise,
             Layout: self._layout,
             Closing: self._closing,
             Pooling: self._pooling,
@@ -145,20 +156,20 @@ class Walk:
 
         Max pools that come before it are taken first, because only there a channel may still fall.
         """
-        differs = clipped = False
+        differs = bent = False
         for operation in self.chain[self.place + 1 :]:
             if isinstance(operation, Levels):
                 return differs or len(operation.boundaries) > 1
-            if isinstance(operation, Pooling) and not differs and not clipped:
+            if isinstance(operation, Pooling) and not differs and not bent:
                 break
-            clipped = clipped or isinstance(operation, Clip)
+            bent = bent or isinstance(operation, Elementwise)
             if isinstance(operation, Linear) or (isinstance(operation, Pooling) and operation.average):
                 break
             if isinstance(operation, Scaling):
                 differs = differs or None in (same(operation.multiply), same(operation.add))
         return False
 
-    def _follow(self, link: Line | Ends) -> None:
+    def _follow(self, link: Link) -> None:
         """Another link of the chain; lines that follow each other become one."""
         apart = max(self.inner_at if self.inner else 0, self.average_links if self.average is not None else 0)
         before = self.links[-1] if len(self.links) > apart else None
@@ -176,10 +187,9 @@ class Walk:
         if is_padded(self.index):
             self.padded_with = _same_value(self.padded_with * line.multiply + line.add)
 
-    def _clip(self, operation: Clip) -> None:
-        ends = Ends(low=operation.low, high=operation.high)
-        self._follow(ends)
-        self.padded_with = ends.of(self.padded_with)
+    def _elementwise(self, operation: Elementwise) -> None:
+        self._follow(operation.bend)
+        self.padded_with = operation.bend.of(self.padded_with)
 
     def _padding(self, operation: Padding) -> None:
         if is_padded(self.index) and self.padded_with != operation.value:
@@ -236,7 +246,7 @@ class Walk:
     def _add_up(self, section: WeightSection, operation: Pooling) -> None:
         """A mean of sums is their sum, and what follows takes up the division. What is added to sums before, or
         multiplied with, is the same behind the mean."""
-        if self.inner or any(isinstance(link, Ends) for link in self.links):
+        if self.inner or not all(isinstance(link, Line) for link in self.links):
             raise Unsupported("a mean of sums must come before a clip and a max pool", "quantise before it")
         window = operation.window
         counts = np.unique((window.positions(*self.size[:2]) >= 0).sum(axis=1))
@@ -359,7 +369,7 @@ class Walk:
     def _between(self, operation: Levels) -> bool:
         """Put a copy of every channel between two quantisers, if it can be: both in one would have levels of any width,
         as thresholds may be, and not those of a requantisation."""
-        if is_padded(self.index) or any(isinstance(link, Ends) for link in self.links):
+        if is_padded(self.index) or not all(isinstance(link, Line) for link in self.links):
             return False
         self._begin_copy(operation)
         self._quantise(operation)
@@ -457,7 +467,7 @@ class Walk:
     def _begin_averaged(self, operation: Linear, mean: Pooling) -> None:
         """A dense layer on the means of a whole map is a dense layer on the map, its weights at every place."""
         before, after = self.links[: self.average_links], self.links[self.average_links :]
-        if any(isinstance(link, Ends) for link in (*before, *after)):
+        if not all(isinstance(link, Line) for link in (*before, *after)):
             raise Unsupported("a clip must not lie between a quantiser and a mean that weights read")
         rows, columns = mean.window.kernel
         check_weights(operation.weight.size * rows * columns)
@@ -522,25 +532,20 @@ class Walk:
         )
         self.index = index
 
-    def _lead(self, links: Sequence[Line | Ends]) -> Line:
+    def _lead(self, links: Sequence[Link]) -> Line:
         """What the map is worth behind some links, as one line."""
         lead = identity_line(self.size[2])
         for link in links:
-            lead = self._unclipped(lead, link) if isinstance(link, Ends) else link.after(lead)
+            lead = link.after(lead) if isinstance(link, Line) else self._unbent(lead, link)
         if same(lead.multiply) in (None, Fraction(0)):
             raise Unsupported("what is multiplied with between a quantiser and weights must be one number, not 0")
         return lead
 
-    def _unclipped(self, lead: Line, ends: Ends) -> Line:
-        """A clip behind a quantiser, which must leave all its values as they are."""
-        worth = [
-            lead.multiply[c] * (self.input.base + self.input.step * level) + lead.add[c]
-            for c in range(len(lead.add))
-            for level in (0, self.input.levels)
-        ]
-        low_cuts = ends.low is not None and min(worth) < ends.low
-        high_cuts = ends.high is not None and max(worth) > ends.high
-        if low_cuts or high_cuts:
+    def _unbent(self, lead: Line, bend: Bend) -> Line:
+        """A bend behind a quantiser, such as a clip, which must leave all its values as they are."""
+        ends = (self.input.base, self.input.base + self.input.step * self.input.levels)
+        worth = [multiply * end + add for multiply, add in zip(lead.multiply, lead.add) for end in ends]
+        if any(bend.of(value) != value for value in worth):
             raise Unsupported("a clip behind a quantiser must be followed by a quantiser, or cut nothing")
         return lead
 

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from bitloom.golden.rewrite import rewrite
+from bitloom.overlay.importers.boundaries import Ends
 from bitloom.overlay.importers.canonical import canonical
 from bitloom.overlay.importers.onnx_file import to_graph
-from bitloom.overlay.importers.operations import Clip, Linear, Pooling, Scaling
+from bitloom.overlay.importers.operations import Elementwise, Linear, Pooling, Scaling
 from bitloom.overlay.importers.rules import check_same, pools_of_the_input_come_last, rewritten, unread_operations_go
 from tests.errors import value_error
 
@@ -53,7 +54,7 @@ def test_a_pool_stays_in_front_of_what_falls():
 def test_operations_that_nobody_reads_go():
     before = pooled()
     name, tensor = "unread", before.operations[0].makes
-    unread = Clip(name=name, op="Relu", reads=(tensor,), makes=name, low=None, high=None)
+    unread = Elementwise(name=name, op="Relu", reads=(tensor,), makes=name, bend=Ends(low=None, high=None))
     shapes = {**before.shapes, name: before.shapes[tensor]}
     graph = replace(before, operations=(*before.operations, unread), shapes=shapes)
     assert rewrite(graph, (unread_operations_go,), check_same).operations == before.operations

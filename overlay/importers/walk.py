@@ -349,8 +349,12 @@ class Walk:
             rule = f"a quantiser of a map with several readers must keep its {first.levels + 1} values"
             raise Unsupported(f"{rule}, got {len(kept) + 1}")
         even = len({after - before for before, after in pairwise(kept)}) <= 1
-        if self.done and len(kept) > MOST_THERMOMETER and not even and self._between(operation):
+        # A mean is rounded to the values of the first quantiser, and only then come those of the second one.
+        apart = first.averaged and (len(kept), base, operation.step) != (first.levels, first.base, first.step)
+        if self.done and (apart or (len(kept) > MOST_THERMOMETER and not even)) and self._between(operation):
             return
+        if apart:
+            raise Unsupported("a mean that is quantised twice must have no clip between both quantisers")
         self.source = replace(
             first,
             base=base,

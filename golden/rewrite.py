@@ -14,6 +14,10 @@ MOST_STEPS = 10_000
 """Steps at most; a network takes a few."""
 
 
+class Inexact(ValueError):
+    """A step that changed what a graph computes."""
+
+
 def rewrite(
     graph: Graph, rules: Sequence[Callable[[Graph], Graph | None]], check: Callable[[Graph, Graph], None]
 ) -> Graph:
@@ -26,7 +30,7 @@ def rewrite(
         ``rule(graph)`` is a graph that computes the same, or None where the rule has nothing to do. Of several rules
         that apply the first one is taken.
     check : callable
-        ``check(before, after)`` raises ValueError if a step is not exact.
+        ``check(before, after)`` raises Inexact if a step is not exact.
 
     Returns
     -------
@@ -35,8 +39,10 @@ def rewrite(
 
     Raises
     ------
+    Inexact
+        If a step is not exact, with the rule's name.
     ValueError
-        If a step is not exact, with the rule's name, or if rules come to no end in MOST_STEPS steps.
+        If rules come to no end in MOST_STEPS steps.
     """
     for _ in range(MOST_STEPS):
         rule, after = next(((rule, after) for rule in rules if (after := rule(graph)) is not None), (None, None))
@@ -44,7 +50,7 @@ def rewrite(
             return graph
         try:
             check(graph, after)
-        except ValueError as e:
-            raise ValueError(f"the rewriting {rule.__name__} must be exact: {e}") from None
+        except Inexact as e:
+            raise Inexact(f"the rewriting {rule.__name__} must be exact: {e}") from None
         graph = after
     raise ValueError(f"a network must be rewritten in at most {MOST_STEPS:,} steps, got more")

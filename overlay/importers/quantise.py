@@ -20,6 +20,7 @@ import numpy as np
 from bitloom.golden.encoding import Array
 
 from .boundaries import Line, Link, joined
+from .budget import OverBudget
 from .errors import ImportRefused, Unsupported, node_line, printable
 from .held import SeveralZeroPoints, zero_groups
 from .operations import (
@@ -72,7 +73,11 @@ def quantise(graph: OperationGraph, source: Quantised | None = None) -> SectionG
     ImportRefused
         With a line for the operation that can't be put into a section.
     """
-    graph, apart = rewritten(graph), frozenset[str]()
+    try:
+        graph = rewritten(graph)
+    except OverBudget as e:
+        raise ImportRefused([str(e)]) from None
+    apart = frozenset[str]()
     while True:
         sections = _Sections(graph, source, apart).graph()
         try:

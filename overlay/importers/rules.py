@@ -1,15 +1,21 @@
 """Exact rewritings of operations, in front of the pass that makes sections of them."""
 
+from collections.abc import Sequence
 from dataclasses import replace
-from itertools import pairwise
+from itertools import takewhile
+from math import prod
 
 import numpy as np
 
 from bitloom.golden.encoding import Array
-from bitloom.golden.rewrite import rewrite
+from bitloom.golden.rewrite import Inexact, rewrite
 
+from .budget import VALUE_BYTES, take
 from .operations import Elementwise, Join, Levels, Linear, Operation, OperationGraph, Pooling, Scaling
 from .rationals import floats
+
+CHECK_STEPS = 16
+"""Steps to compute a value twice, before and after a rewriting."""
 
 
 def rewritten(graph: OperationGraph) -> OperationGraph:
@@ -34,9 +40,13 @@ def pools_of_the_input_come_last(graph: OperationGraph) -> OperationGraph | None
 
     The largest value has the largest level, so the pool may come behind.
     """
-    for pool, behind in reversed(list(pairwise(_way_of_input(graph)))):
-        if isinstance(pool, Pooling) and not pool.average and _rises(behind):
-            return _swapped(graph, pool, behind)
+    way = _way_of_input(graph)
+    for place in reversed(range(len(way))):
+        pool = way[place]
+        if isinstance(pool, Pooling) and not pool.average:
+            behind = list(takewhile(_rises, way[place + 1 :]))
+            if behind:
+                return _after(graph, pool, behind)
     return None
 
 
@@ -57,31 +67,39 @@ def _way_of_input(graph: OperationGraph) -> list[Operation]:
 
 
 def _rises(operation: Operation) -> bool:
-    """Whether an operation works on each value for itself, and never falls."""
-    scaled = isinstance(operation, Scaling) and all(m > 0 for m in operation.multiply.ravel())
-    return scaled or isinstance(operation, Elementwise | Levels)
+    """Whether an operation works on each value for itself, alike at all places of a channel, and never falls."""
+    if isinstance(operation, Levels):
+        return len(operation.boundaries) == 1 or operation.axis == 1
+    if isinstance(operation, Scaling):
+        alike = all(values.size == 1 or values.shape[-2:] == (1, 1) for values in (operation.multiply, operation.add))
+        return alike and all(multiply > 0 for multiply in operation.multiply.ravel())
+    return isinstance(operation, Elementwise)
 
 
-def _swapped(graph: OperationGraph, first: Operation, second: Operation) -> OperationGraph:
-    """The graph with two operations in the other order, of which the second reads what the first one makes."""
-    swapped = {
-        id(first): replace(second, reads=first.reads, makes=first.makes),
-        id(second): replace(first, reads=second.reads, makes=second.makes),
-    }
-    shape = graph.shapes[first.reads[0]]
-    operations = tuple(swapped.get(id(operation), operation) for operation in graph.operations)
-    return replace(graph, operations=operations, shapes={**graph.shapes, first.makes: shape})
+def _after(graph: OperationGraph, first: Operation, behind: Sequence[Operation]) -> OperationGraph:
+    """The graph with an operation behind those that read what it makes, one after the other."""
+    turned, shapes, tensor = dict[int, Operation](), dict(graph.shapes), first.reads[0]
+    for before, operation in zip([first, *behind], behind):
+        turned[id(before)] = replace(operation, reads=(tensor,), makes=before.makes)
+        shapes[before.makes] = graph.shapes[first.reads[0]]
+        tensor = before.makes
+    turned[id(behind[-1])] = replace(first, reads=(tensor,), makes=behind[-1].makes)
+    operations = tuple(turned.get(id(operation), operation) for operation in graph.operations)
+    return replace(graph, operations=operations, shapes=shapes)
 
 
 RULES = (unread_operations_go, pools_of_the_input_come_last)
 
 
 def check_same(before: OperationGraph, after: OperationGraph) -> None:
-    """Raise ValueError unless what a step took out and what it put in make the same of random tensors.
+    """Raise Inexact unless what a step took out and what it put in make the same of random tensors.
 
     Both are computed in float64, on values around all boundaries and ends.
     """
-    after.check()
+    try:
+        after.check()
+    except ValueError as e:
+        raise Inexact(str(e)) from None
     kept = {id(operation) for operation in before.operations} & {id(operation) for operation in after.operations}
     gone = [operation for operation in before.operations if id(operation) not in kept]
     come = [operation for operation in after.operations if id(operation) not in kept]
@@ -89,6 +107,8 @@ def check_same(before: OperationGraph, after: OperationGraph) -> None:
     read = {name for operation in after.operations if id(operation) in kept for name in operation.reads}
     ends = made & {*read, after.output}
     inputs = {name for operation in gone for name in operation.reads} - made
+    values = sum(prod(before.shapes[name]) for name in inputs) + sum(prod(before.shapes[name]) for name in made)
+    take(held=VALUE_BYTES * values, steps=CHECK_STEPS * values)
     rng = np.random.default_rng(len(before.operations))
     low, high = _ends(gone)
     tensors = {name: rng.uniform(low, high, before.shapes[name]) for name in sorted(inputs)}
@@ -96,7 +116,7 @@ def check_same(before: OperationGraph, after: OperationGraph) -> None:
     for name in sorted(ends):
         room = 1e-9 * max(1.0, float(np.abs(wanted[name]).max(initial=0)))
         if wanted[name].shape != got[name].shape or (np.abs(wanted[name] - got[name]) > room).any():
-            raise ValueError(f"{name} must stay the same")
+            raise Inexact(f"{name} must stay the same")
 
 
 def _ends(operations: list[Operation]) -> tuple[float, float]:

@@ -5,8 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from bitloom.golden.limits import IMPORT_STEPS
 from bitloom.golden.rewrite import rewrite
 from bitloom.overlay.importers.boundaries import Ends
+from bitloom.overlay.importers.budget import OverBudget, budget, take
 from bitloom.overlay.importers.canonical import canonical
 from bitloom.overlay.importers.onnx_file import to_graph
 from bitloom.overlay.importers.operations import Elementwise, Linear, Pooling, Scaling
@@ -49,6 +51,23 @@ def test_pools_of_the_input_come_behind_its_quantiser():
 def test_a_pool_stays_in_front_of_what_falls():
     before = pooled(-0.5)
     assert rewritten(before) is before
+
+
+@pytest.mark.parametrize("factor", [np.arange(1, 6), np.arange(1, 3).reshape(2, 1, 1)])
+def test_a_pool_stays_in_front_of_what_differs_from_place_to_place(factor):
+    """Of channels alone it may come behind."""
+    before = pooled(factor)
+    assert (rewritten(before) is before) == (factor.ndim == 1)
+
+
+def test_a_check_draws_on_the_budget_of_the_import():
+    before = pooled()
+    with budget(0):
+        take(steps=IMPORT_STEPS.value)
+        with pytest.raises(OverBudget, match="steps of work to import it must be <= "):
+            rewritten(before)
+    with budget(0):
+        rewritten(before)
 
 
 def test_operations_that_nobody_reads_go():

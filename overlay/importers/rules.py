@@ -1,8 +1,8 @@
 """Exact rewritings of operations, in front of the pass that makes sections of them."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from itertools import takewhile
 from math import prod
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy as np
 from bitloom.golden.encoding import Array
 from bitloom.golden.rewrite import Inexact, rewrite
 
-from .budget import VALUE_BYTES, take
+from .budget import take
 from .operations import Elementwise, Join, Levels, Linear, Operation, OperationGraph, Pooling, Scaling
 from .rationals import floats
 
@@ -36,18 +36,22 @@ def unread_operations_go(graph: OperationGraph) -> OperationGraph | None:
 
 
 def pools_of_the_input_come_last(graph: OperationGraph) -> OperationGraph | None:
-    """A max pool of the input, in front of what rises in every channel, such as the input's quantiser.
+    """Max pools of the input, in front of what rises in every channel, such as the input's quantiser.
 
-    The largest value has the largest level, so the pool may come behind.
+    The largest value has the largest level, so the pools may come behind.
     """
     way = _way_of_input(graph)
-    for place in reversed(range(len(way))):
-        pool = way[place]
-        if isinstance(pool, Pooling) and not pool.average:
-            behind = list(takewhile(_rises, way[place + 1 :]))
-            if behind:
-                return _after(graph, pool, behind)
-    return None
+    order = list(way)
+    for begin in reversed(range(len(order))):
+        pool, place = order[begin], begin
+        while _is_max_pool(pool) and place + 1 < len(order) and _rises(order[place + 1]):
+            order[place], order[place + 1] = order[place + 1], pool
+            place += 1
+    return None if order == way else _in_order(graph, way, order)
+
+
+def _is_max_pool(operation: Operation) -> bool:
+    return isinstance(operation, Pooling) and not operation.average
 
 
 def _way_of_input(graph: OperationGraph) -> list[Operation]:
@@ -76,14 +80,13 @@ def _rises(operation: Operation) -> bool:
     return isinstance(operation, Elementwise)
 
 
-def _after(graph: OperationGraph, first: Operation, behind: Sequence[Operation]) -> OperationGraph:
-    """The graph with an operation behind those that read what it makes, one after the other."""
-    turned, shapes, tensor = dict[int, Operation](), dict(graph.shapes), first.reads[0]
-    for before, operation in zip([first, *behind], behind):
+def _in_order(graph: OperationGraph, way: Sequence[Operation], order: Sequence[Operation]) -> OperationGraph:
+    """The graph with operations that read each other's tensors, ``way``, in another order."""
+    turned, shapes, tensor = dict[int, Operation](), dict(graph.shapes), graph.source
+    for before, operation in zip(way, order):
         turned[id(before)] = replace(operation, reads=(tensor,), makes=before.makes)
-        shapes[before.makes] = graph.shapes[first.reads[0]]
+        shapes[before.makes] = operation.shape(shapes[tensor])
         tensor = before.makes
-    turned[id(behind[-1])] = replace(first, reads=(tensor,), makes=behind[-1].makes)
     operations = tuple(turned.get(id(operation), operation) for operation in graph.operations)
     return replace(graph, operations=operations, shapes=shapes)
 
@@ -108,11 +111,11 @@ def check_same(before: OperationGraph, after: OperationGraph) -> None:
     ends = made & {*read, after.output}
     inputs = {name for operation in gone for name in operation.reads} - made
     values = sum(prod(before.shapes[name]) for name in inputs) + sum(prod(before.shapes[name]) for name in made)
-    take(held=VALUE_BYTES * values, steps=CHECK_STEPS * values)
+    take(steps=CHECK_STEPS * values)
     rng = np.random.default_rng(len(before.operations))
     low, high = _ends(gone)
     tensors = {name: rng.uniform(low, high, before.shapes[name]) for name in sorted(inputs)}
-    wanted, got = _computed(gone, tensors), _computed(come, tensors)
+    wanted, got = _computed(gone, tensors, ends), _computed(come, tensors, ends)
     for name in sorted(ends):
         room = 1e-9 * max(1.0, float(np.abs(wanted[name]).max(initial=0)))
         if wanted[name].shape != got[name].shape or (np.abs(wanted[name] - got[name]) > room).any():
@@ -130,9 +133,13 @@ def _ends(operations: list[Operation]) -> tuple[float, float]:
     return min(numbers) - 1, max(numbers) + 1
 
 
-def _computed(operations: list[Operation], tensors: dict[str, Array]) -> dict[str, Array]:
-    """The tensors, and what operations make of these."""
-    values = dict(tensors)
+def _computed(operations: list[Operation], tensors: Mapping[str, Array], ends: Collection[str]) -> dict[str, Array]:
+    """Some of the tensors that operations make of others; the rest is given up once it was read."""
+    values, left = dict(tensors), Counter(name for operation in operations for name in operation.reads)
     for operation in operations:
         values[operation.makes] = operation.run(*(values[name] for name in operation.reads))
+        left.subtract(operation.reads)
+        for name in operation.reads:
+            if not left[name] and name not in ends:
+                values.pop(name, None)
     return values

@@ -306,6 +306,9 @@ class _Sections:
 
     def _end(self, way: Way, walk: Walk) -> None:
         """Take over the sections of a walk that has come to the end of a way."""
+        for operation in self._graph.operations:
+            if way.makes in operation.reads:
+                walk.check_open(operation)
         walk.finish()
         self._sections += walk.done
         source = walk.done[-1].made if walk.done else walk.source

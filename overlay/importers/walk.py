@@ -99,11 +99,8 @@ class Walk:
             With a line for an operation that can't be taken.
         """
         operation, self.place = self.chain[place], place
-        if self.closing and not isinstance(operation, Closing | Layout):
-            last = next(one for one in reversed(self.chain[:place]) if isinstance(one, Closing))
-            why = f"the host computes it at the network's end alone, and {printable(operation.name)} follows"
-            instead = f"; {ACTIVATION}" if last.op == "Sigmoid" else ""
-            raise ImportRefused([node_line(last.name, last.op, why + instead)])
+        if not isinstance(operation, Closing | Layout):
+            self.check_open(operation)
         before = self.nodes or (self.done[-1].nodes if self.done else ())  # a node may go on behind its quantiser
         if operation.name not in before[-1:]:
             self.nodes.append(operation.name)
@@ -111,6 +108,15 @@ class Walk:
             self._kinds[type(operation)](operation)
         except ValueError as e:
             raise ImportRefused([node_line(operation.name, operation.op, e)]) from None
+
+    def check_open(self, following: Operation) -> None:
+        """Raise ImportRefused if an operation follows what the host computes at the end."""
+        if not self.closing:
+            return
+        last = next(one for one in reversed(self.chain[: self.place + 1]) if isinstance(one, Closing))
+        why = f"the host computes it at the network's end alone, and {printable(following.name)} follows"
+        instead = f"; {ACTIVATION}" if last.op == "Sigmoid" else ""
+        raise ImportRefused([node_line(last.name, last.op, why + instead)])
 
     def finish(self) -> None:
         """End the walk behind the last operation; ImportRefused if it can't end there."""

@@ -183,3 +183,22 @@ def test_a_quantiser_that_changes_the_values_of_a_map_with_several_readers_is_re
     assert refused(chain.scores(60)) == (
         "QuantizeLinear_6 (QuantizeLinear): a quantiser of a map with several readers must keep its 256 values, got 86",
     )
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_what_the_host_computes_at_the_end_is_refused_in_front_of_a_fork_and_of_a_join(several):
+    """It was left out, and the check of the import leaves it out as well."""
+    rng = np.random.default_rng(6)
+    chain, fork = begun((2, 4, 6))
+    if several:
+        sigmoid = chain.node("Sigmoid").here
+        first = chain.conv(rng, 4, 3, sigmoid)
+        second = chain.conv(rng, 4, 3, sigmoid)
+        chain.here = first
+        chain.node("Add", second).quantised()
+    else:
+        chain.conv(rng, 4, 4, fork)
+        chain.node("Sigmoid").node("Add", fork).quantised()
+    name, follows = ("Sigmoid_6", "Conv_8") if several else ("Sigmoid_10", "Add_11")
+    line = f"the host computes it at the network's end alone, and {follows} follows; use Relu, or a quantiser"
+    assert refused(chain.scores(72 if several else 96)) == (f"{name} (Sigmoid): {line}",)

@@ -210,7 +210,6 @@ class _Sections:
             except ValueError as e:
                 raise ImportRefused([node_line(way.operations[0].name, way.operations[0].op, e)]) from None
         return SectionGraph(
-            name=self._graph.name,
             operations=self._graph.operations,
             front=begin.front,
             source=self._input,
@@ -220,7 +219,6 @@ class _Sections:
             final=tuple(walk.links),
             output_order=walk.index.ravel(),
             closing=tuple(walk.closing),
-            final_size=walk.size,
         )
 
     def _walk_input(self, way: Way) -> Walk:

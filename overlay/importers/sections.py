@@ -221,7 +221,6 @@ class SectionGraph:
 
     Attributes
     ----------
-    name : str
     operations : tuple of Operation
         All operations that the output depends on.
     front : tuple of Link
@@ -240,11 +239,8 @@ class SectionGraph:
         The place in the last map of each value of the output.
     closing : tuple of str
         Operators that the host computes at the end.
-    final_size : (int, int, int)
-        Rows, columns and channels of the last map.
     """
 
-    name: str
     operations: tuple[Operation, ...]
     front: tuple[Link, ...]
     source: Quantised
@@ -254,7 +250,6 @@ class SectionGraph:
     final: tuple[Link, ...]
     output_order: Array
     closing: tuple[str, ...]
-    final_size: Size
 
     @cached_property
     def maps(self) -> tuple[Quantised, ...]:

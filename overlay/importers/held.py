@@ -10,7 +10,7 @@ weights with padding read a map, its offset must be 0. Elsewhere the offset is a
 into what follows the sums. Maps that pass on as they are, to a pool or behind one another, hold the same integers.
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from bitloom.golden.encoding import Encoding, bipolar, signed, signed_bits, unsigned
@@ -164,7 +164,7 @@ def held_alike(graph: SectionGraph, group: Mapping[int, int]) -> dict[int, Held]
         If no integers are right for all that make and read the maps.
     """
     maps = {number: graph.maps[number] for number in group}
-    readers = {number: graph.readers(number) for number in group}
+    readers = {number: _readers(graph, number) for number in group}
     wanted = [
         (number, integers(maps[number], reader, bits_of(graph, number)))
         for number in group
@@ -202,7 +202,7 @@ def held_maps(graph: SectionGraph, engines: Sequence[str]) -> tuple[Held, ...]:
     out = dict[int, Held]()
     for group in groups(graph):
         made = {engines[number - 1] for number in group if isinstance(_maker(graph, number), WeightSection)}
-        read = {engine for section, engine in zip(graph.sections, engines) if _reads(section, group)}
+        read = {engines[reader] for number in group for reader in graph.readers[number]}
         if "binary" in made or ("binary" in read and (0 not in group or graph.source.levels == 1)):
             out.update((number, thermometer(graph.maps[number])) for number in group)
         else:
@@ -215,6 +215,7 @@ def _maker(graph: SectionGraph, number: int) -> Section | None:
     return graph.sections[number - 1] if number else None
 
 
-def _reads(section: Section, group: Collection[int]) -> bool:
-    """Whether a section's weights read a map of a group."""
-    return isinstance(section, WeightSection) and section.reading.map in group
+def _readers(graph: SectionGraph, number: int) -> list[WeightSection]:
+    """The sections whose weights read a map."""
+    sections = [graph.sections[reader] for reader in graph.readers[number]]
+    return [section for section in sections if isinstance(section, WeightSection)]

@@ -259,11 +259,16 @@ class SectionGraph:
     @cached_property
     def weighted(self) -> tuple[int, ...]:
         """Numbers of the sections with weights."""
-        return tuple(number for number, one in enumerate(self.sections) if isinstance(one, WeightSection))
+        return tuple(number for number, section in enumerate(self.sections) if isinstance(section, WeightSection))
 
-    def readers(self, number: int) -> list[WeightSection]:
-        """The sections with weights that read a map."""
-        return [one for one in self.sections if isinstance(one, WeightSection) and one.reading.map == number]
+    @cached_property
+    def readers(self) -> tuple[tuple[int, ...], ...]:
+        """Of each map, the numbers of the sections whose weights read it."""
+        readers: list[list[int]] = [[] for _ in self.maps]
+        for number, section in enumerate(self.sections):
+            if isinstance(section, WeightSection):
+                readers[section.reading.map].append(number)
+        return tuple(map(tuple, readers))
 
     @property
     def joins(self) -> str:

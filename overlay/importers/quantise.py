@@ -263,30 +263,39 @@ class _Sections:
 
     def _walk(self, way: Way) -> Walk:
         """A way that begins at a fork or with a join."""
-        ends = [self._ends[tensor] for tensor in way.reads]
-        if isinstance(way.operations[0], Join):
-            reads = [self._reading(tensor, end) for tensor, end in zip(way.reads, ends)]
-            section, index, taken = (
-                self._sum(way, reads, ends[0].size)
-                if isinstance(way.operations[0], Sum)
-                else self._concatenation(way, way.operations[0], reads)
-            )
-            walk = self._begun(way, section.made, index, section.size, len(self._sections) + 1)
-            walk.done.append(section)
-            walk.number += 1
+        walk = self._walk_join(way) if isinstance(way.operations[0], Join) else self._walk_fork(way)
+        self._end(way, walk)
+        return walk
+
+    def _walk_join(self, way: Way) -> Walk:
+        """A way that begins with a sum or a concatenation, which is its first section."""
+        join = way.operations[0]
+        reads = [self._reading(tensor) for tensor in way.reads]
+        if isinstance(join, Concatenation):
+            section, index, taken = self._concatenation(way, join, reads)
         else:
-            levels, taken = ends[0].levels, 0
-            _check_begin(way)
-            limits = np.array([[Fraction(level) for level in range(1, levels.levels + 1)]], object)
-            levels = replace(levels, boundaries=limits, reached=np.ones(levels.levels, bool))
-            walk = self._begun(way, levels, ends[0].index, ends[0].size, ends[0].map)
+            section, index, taken = self._sum(way, reads)
+        walk = self._begun(way, section.made, index, section.size, len(self._sections) + 1)
+        walk.done.append(section)
+        walk.number += 1
         for place in range(taken, len(way.operations)):
             walk.take(place)
+        return walk
+
+    def _walk_fork(self, way: Way) -> Walk:
+        """A way of a map with several readers, whose levels it must leave as they are."""
+        end = self._ends[way.reads[0]]
+        levels = end.levels
+        _check_begin(way)
+        limits = np.array([[Fraction(level) for level in range(1, levels.levels + 1)]], object)
+        levels = replace(levels, boundaries=limits, reached=np.ones(levels.levels, bool))
+        walk = self._begun(way, levels, end.index, end.size, end.map)
+        for place in range(len(way.operations)):
+            walk.take(place)
         head = next(iter(walk.done), None)
-        if taken == 0 and isinstance(head, PassSection) and head.map.levels != levels.levels:
+        if isinstance(head, PassSection) and head.map.levels != levels.levels:
             rule = f"what a pool makes of a map with several readers must keep its {levels.levels + 1} values"
             raise Unsupported(f"{rule}, got {head.map.levels + 1}")
-        self._end(way, walk)
         return walk
 
     def _begun(self, way: Way, source: Quantised | None, index: Array, size: Size, number: int) -> Walk:
@@ -312,11 +321,12 @@ class _Sections:
         source = walk.done[-1].made if walk.done else walk.source
         self._ends[way.makes] = _End(walk.map, source, tuple(walk.links), walk.index, walk.size)
 
-    def _reading(self, tensor: str, end: _End) -> Reading:
+    def _reading(self, tensor: str) -> Reading:
         """How a join reads what a way ends with."""
+        end = self._ends[tensor]
         return Reading(map=end.map, source=end.levels, tensor=tensor, order=end.index, worth=identity_line(end.size[2]))
 
-    def _sum(self, way: Way, reads: Sequence[Reading], size: Size) -> tuple[Section, Array, int]:
+    def _sum(self, way: Way, reads: Sequence[Reading]) -> tuple[Section, Array, int]:
         """The section of a sum, the index of what it makes, and how many operations it takes: up to the quantiser."""
         first, second = reads
         if not np.array_equal(first.order.ravel(), second.order.ravel()):
@@ -327,7 +337,7 @@ class _Sections:
             op=way.operations[0].op,
             nodes=_names(way.operations[:taken]),
             reads=tuple(reads),
-            size=size,
+            size=self._ends[first.tensor].size,
             made=levels,
             operations=way.operations[:taken],
         )

@@ -106,7 +106,7 @@ def test_build_and_report_tell_it(tmp_path: Path) -> None:
     folder, page = str(tmp_path / "built"), tmp_path / "report.html"
     result = CliRunner().invoke(bitloom, ["report", folder, "--frames", "2", "--out", str(page), "--json"])
     assert result.exit_code == 0, result.output
-    assert f'<p class="note">{TOLD}.</p>' in page.read_text()
+    assert f'<p class="note">{TOLD}.</p>' in page.read_text(encoding="utf-8")
     assert json.loads(result.stdout)["weight_copies"] == [TOLD]
 
 

@@ -130,6 +130,7 @@ def test_build_and_simulate(tmp_path: Path) -> None:
 def test_what_a_build_ends_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What a user wants to know: the board it fits, what it takes of that, how fast it is, and what comes next."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")  # what is narrower wraps cells, and `row` reads none of these
     made = call("build", "digits-cnn", "--out", "a folder", "--clock-mhz", "50")
     assert max(map(len, made.stdout.splitlines()[1:-1])) <= 80
     area = estimate(builds.load(tmp_path / "a folder").design)
@@ -158,6 +159,7 @@ def test_what_a_build_ends_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 def test_a_build_that_no_board_holds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("bitloom.overlay.cli.build.estimate", lambda design: Resources(lut=460_800, bram36=2.5))
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
     made = call("build", "digits-cnn")
     assert row(made.stdout, "board") == ["ZCU104, the largest: too small"]
     assert row(made.stdout, "LUT, by formula") == ["460,800, 200%"]

@@ -21,8 +21,8 @@ from bitloom.golden.layers.requantise import Requantise, rounded
 from bitloom.golden.network import Model
 from bitloom.golden.window import Window
 
-from .parts import Part
 from .pools import canonical
+from .segments import Segment
 from .value_ranges import Range, with_any_biases, with_biases
 
 BEFORE = (("requantise",), ("requantise", "add"))
@@ -93,66 +93,66 @@ class Depthwise:
         return result
 
 
-def plain_of(model: Model, part: Part) -> Array:
-    """Weights (O, rows, columns, C) of a part's layer, with zeros for channels that a kernel doesn't read."""
-    weight = model.weights(part.name)
-    return ungrouped_weights(weight, part.source.channels) if weight.shape[3] < part.source.channels else weight
+def plain_of(model: Model, segment: Segment) -> Array:
+    """Weights (O, rows, columns, C) of a segment's layer, with zeros for channels that a kernel doesn't read."""
+    weight = model.weights(segment.name)
+    return ungrouped_weights(weight, segment.source.channels) if weight.shape[3] < segment.source.channels else weight
 
 
-def joined(cut: Sequence[Part], model: Model) -> list[Part]:
+def joined(cut: Sequence[Segment], model: Model) -> list[Segment]:
     """Parts, each with the depthwise convolution that a pool unit with weights can compute behind it.
 
     Parameters
     ----------
-    cut : sequence of Part
+    cut : sequence of Segment
         All parts of the network.
     model : Model
         Gives the weights.
 
     Returns
     -------
-    list of Part
+    list of Segment
         Those that are left; their names, and what they read and add, are names of these.
     """
-    by_name = {part.name: part for part in cut}
-    taken: dict[str, str] = {}  # depthwise convolution -> the part that it joins
-    for part in map(canonical, cut):
-        before = by_name.get(part.reads)
-        if before is not None and before.name not in taken and _follows(canonical(before), part, model):
-            taken[part.name] = before.name
-    maker = {part.name: taken.get(part.name, part.name) for part in cut}
+    by_name = {segment.name: segment for segment in cut}
+    taken: dict[str, str] = {}  # depthwise convolution -> the segment that it joins
+    for segment in map(canonical, cut):
+        before = by_name.get(segment.reads)
+        if before is not None and before.name not in taken and _follows(canonical(before), segment, model):
+            taken[segment.name] = before.name
+    maker = {segment.name: taken.get(segment.name, segment.name) for segment in cut}
     follower = {before: name for name, before in taken.items()}
     made = []
-    for part in cut:
-        if part.name in taken:
+    for segment in cut:
+        if segment.name in taken:
             continue
-        its = by_name[follower[part.name]] if part.name in follower else None
+        its = by_name[follower[segment.name]] if segment.name in follower else None
         made.append(replace(
-            part,
-            reads=maker.get(part.reads, part.reads),
-            joins=None if part.joins is None else maker[part.joins],
-            readers=tuple(maker[name] for name in (its or part).readers),
-            adds=None if part.adds is None else maker[part.adds],
+            segment,
+            reads=maker.get(segment.reads, segment.reads),
+            joins=None if segment.joins is None else maker[segment.joins],
+            readers=tuple(maker[name] for name in (its or segment).readers),
+            adds=None if segment.adds is None else maker[segment.adds],
             depthwise=its,
         ))  # fmt: skip
     return made
 
 
-def _follows(before: Part, part: Part, model: Model) -> bool:
-    """Whether a pool unit can compute ``part`` as it takes the results of ``before``."""
-    plain = before.tail_kinds in BEFORE and part.tail_kinds == ("requantise",) and part.adds is None
-    plain = plain and not part.sums
-    if not plain or part.joins is not None or before.readers != (part.name,) or not isinstance(part.layer, Conv):
+def _follows(before: Segment, segment: Segment, model: Model) -> bool:
+    """Whether a pool unit can compute ``segment`` as it takes the results of ``before``."""
+    plain = before.tail_kinds in BEFORE and segment.tail_kinds == ("requantise",) and segment.adds is None
+    alone = segment.joins is None and before.readers == (segment.name,)
+    if not plain or segment.sums or not alone or not isinstance(segment.layer, Conv):
         return False
-    return isinstance(part.layer, DepthwiseConv) or is_depthwise(plain_of(model, part))
+    return isinstance(segment.layer, DepthwiseConv) or is_depthwise(plain_of(model, segment))
 
 
-def lowered(model: Model, part: Part) -> Depthwise:
-    """The depthwise convolution that joined another part, ``part`` being its own."""
-    layer, source = part.layer, part.source
-    act = next(t for t in canonical(part).tail if isinstance(t, Requantise))
+def lowered(model: Model, segment: Segment) -> Depthwise:
+    """The depthwise convolution that joined another segment, ``segment`` being its own."""
+    layer, source = segment.layer, segment.source
+    act = next(t for t in canonical(segment).tail if isinstance(t, Requantise))
     arrays = {key: value.astype(np.int64) for key, value in model.arrays[act.name].items()}
-    own = own_weights(plain_of(model, part)).reshape(layer.out_channels, -1).T  # (taps, channels)
+    own = own_weights(plain_of(model, segment)).reshape(layer.out_channels, -1).T  # (taps, channels)
     low, high = product_range(source.encoding, layer.weight)
     return Depthwise(
         name=layer.name,
@@ -166,9 +166,9 @@ def lowered(model: Model, part: Part) -> Depthwise:
     )
 
 
-def window_of(part: Part) -> Window | None:
-    """The window that the pool unit reads for a part: of its pool, or of the depthwise convolution that joined it."""
-    if part.depthwise is not None:
-        return part.depthwise.layer.window(part.depthwise.source)
-    pool = next((layer for layer in part.tail if isinstance(layer, Pool)), None)
+def window_of(segment: Segment) -> Window | None:
+    """The window that the pool unit reads for a segment: of its pool, or of the depthwise convolution that joined."""
+    if segment.depthwise is not None:
+        return segment.depthwise.layer.window(segment.depthwise.source)
+    pool = next((layer for layer in segment.tail if isinstance(layer, Pool)), None)
     return pool.window if pool else None

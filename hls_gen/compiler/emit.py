@@ -88,7 +88,8 @@ def compile_model(
         frame_words=len(made.input_words),
         result_words=result_words,
         result_index=index.astype(np.int32),
-        host=host, tail=tail,
+        host=host,
+        tail=tail,
     )
 
 

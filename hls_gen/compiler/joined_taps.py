@@ -12,9 +12,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from bitloom.golden.encoding import Array
-from bitloom.golden.graph import INPUT
-from bitloom.golden.window import Window
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.window_former import FormedWindows
 
@@ -22,11 +19,10 @@ from .layout import Ints
 from .lowered_layers import BinaryLayer, IntegerLayer
 from .lowering import Lowered
 from .schedule import Schedule
-from .summed_window import SummedWindow
 
 
 def joined_taps(lowered: Lowered, npu: Npu) -> Lowered | None:
-    """Rewrite the first layer for a window former.
+    """The lowered layers as they are behind a window former.
 
     Parameters
     ----------
@@ -40,31 +36,7 @@ def joined_taps(lowered: Lowered, npu: Npu) -> Lowered | None:
     Lowered or None
         With the taps of the first layer joined; None where the NPU has no former, or can't feed the layer by it.
     """
-    first = lowered.layers[0]
-    if not npu.window_former or first.reads != INPUT or isinstance(first.window, SummedWindow):
-        return None
-    if first.window.taps == 1 or first.window.dilated:
-        return None
-    if isinstance(first, BinaryLayer):
-        if npu.lanes_per_weight > 1 or (lowered.input_bits and not npu.planes) or first.word_channels:
-            return None
-        made: BinaryLayer | IntegerLayer = replace(
-            first,
-            weight=_by_visit(first.weight, first.visits),
-            magnitude=None if first.magnitude is None else _by_visit(first.magnitude, first.visits),
-            tap_offset=first.tap_offset * first.window.taps,
-        )
-    else:
-        made = replace(first, weight=first.weight.reshape(first.out_channels, 1, -1))
-    height, width = first.window.output_size(first.height, first.width)
-    made = replace(made, height=height, width=width, window=Window(kernel=(1, 1)))
-    return replace(lowered, layers=(made, *lowered.layers[1:]), joined=first.window)
-
-
-def _by_visit(weight: Array, visits: int) -> Array:
-    """(O, taps * visits, channels, planes) -> (O, visits, taps * channels, planes)."""
-    by_visit = weight.reshape(len(weight), -1, visits, *weight.shape[2:]).swapaxes(1, 2)
-    return by_visit.reshape(len(weight), visits, -1, weight.shape[3])
+    return lowered.behind_former if lowered.parts[0].behind_former(npu) else None
 
 
 def formed_windows(lowered: Lowered, orders: Schedule, npu: Npu) -> FormedWindows | None:

@@ -26,6 +26,7 @@ negative, and reads a bit as +1 or -1.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -35,6 +36,7 @@ from bitloom.golden.window import Window
 
 from .depthwise import Depthwise
 from .summed_window import SummedWindow
+from .tuple_parts import WeightedLanes
 from .value_ranges import Range, with_any_biases, with_any_thresholds, with_biases
 
 
@@ -104,6 +106,16 @@ class BinaryLayer:
     scale: "Scale | None" = None
     addition: "Addition | None" = None
     magnitude: Array | None = None
+
+    @cached_property
+    def weighted(self) -> WeightedLanes | None:
+        """The lanes for which kernels have weights; None where they have for all. A weight of 0 is +1 in one visit and
+        -1 in the other: one match in each lane, whatever the feature is."""
+        if self.visits != 2 or len(self.coefficient) > 1:
+            return None
+        visits = self.weight.reshape(self.out_channels, -1, 2, self.weight.shape[2])
+        lanes: Array = (visits[:, :, 0] == visits[:, :, 1]).any(axis=1)
+        return None if lanes.all() else WeightedLanes(lanes, same=True, even=not self.double)
 
     @property
     def magnitudes(self) -> Array:
@@ -260,6 +272,12 @@ class IntegerLayer:
     joins: str | None = None
 
     visits = 1
+
+    @cached_property
+    def weighted(self) -> WeightedLanes | None:
+        """As of `BinaryLayer`."""
+        lanes: Array = self.weight.any(axis=1)
+        return None if lanes.all() else WeightedLanes(lanes, same=False, even=False)
 
     @property
     def out_channels(self) -> int:

@@ -1,11 +1,6 @@
 """The way of a map from the NPU that makes it to whoever needs it (hls_gen/compiler/ways.py)."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-
-from .lowered_layers import BinaryLayer, IntegerLayer
-
-Lowered = Sequence[BinaryLayer | IntegerLayer]
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,6 @@ import numpy as np
 
 from bitloom.golden.graph import INPUT
 from bitloom.golden.network import Model
-from bitloom.golden.window import Pair, Window
 from bitloom.hls_gen.design.folding import Folding
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.widths import SKIP_BITS
@@ -28,16 +27,13 @@ from .frame_words import FrameWords, frame_words, input_layout
 from .joined_taps import formed_windows, joined_taps, pays
 from .kept_ways import onward
 from .layout import Layout
-from .lowered_layers import BinaryLayer, IntegerLayer
-from .lowering import Lowered
-from .mapping import mapped
+from .lowering import Lowered, lowered_for, pool_name
+from .map_way import MapWay
 from .npu_plan import NpuPlan
 from .result_rows import append_results, check_added
-from .schedule import AUTOMATIC, ORDERS, Schedule, Stage, StageTables, schedule
+from .schedule import AUTOMATIC, ORDERS, Schedule, StageTables
 from .sum_rows import MapWords, append_sums, check_accumulation, words_read
-from .summed_window import SummedWindow
 from .tables import Tables
-from .ways import MapWay, ways
 
 
 @dataclass(kw_only=True)
@@ -79,16 +75,28 @@ def plan(
     *,
     chunk: int | None = None,
 ) -> Plan:
+    """Lower a network and plan it; parameters and errors are those of `lowered_for` and `planned`."""
+    choices = choices or CompileChoices()
+    return planned(lowered_for(model, npus, choices.mapping), npus, choices, chunk=chunk)
+
+
+def planned(
+    lowered: Lowered,
+    npus: Sequence[Folding],
+    choices: CompileChoices | None = None,
+    *,
+    chunk: int | None = None,
+) -> Plan:
     """Plan a network.
 
     Parameters
     ----------
-    model
-        The network with its arrays.
+    lowered
+        The network as it was lowered for NPUs of these foldings.
     npus
         Foldings of the NPUs, in their order; of capacities only those by which lanes share weights count.
     choices
-        How the network is compiled; by default as ``CompileChoices()``.
+        How the network is compiled; by default as ``CompileChoices()``. The mapping is that of the lowered network.
     chunk
         Tuples of a chunk between neighbours, >= 1, in place of the choices' chunk.
 
@@ -97,19 +105,20 @@ def plan(
     ValueError
         The engines can't compute the network. One line: layer, rule and value.
     """
+    network = lowered.model.network.name
     if chunk is not None and chunk < 1:
-        raise ValueError(f"{model.network.name}: chunk must be >= 1 tuples, got {chunk}")
+        raise ValueError(f"{network}: chunk must be >= 1 tuples, got {chunk}")
     choices = choices or CompileChoices()
     pieces = Chunk("tuples", chunk) if chunk is not None else Chunk.of(choices.chunk)
     if choices.chunk and not any("ring" in npu.inlets for npu in npus):
-        raise ValueError(f"{model.network.name}: a chunk needs NPUs one behind the other, got {choices.chunk!r} for 1")
-    choices = _with_order(model.network.name, choices, pieces)
+        raise ValueError(f"{network}: a chunk needs NPUs one behind the other, got {choices.chunk!r} for 1")
+    choices = _with_order(network, choices, pieces)
     if choices.map_order not in (*ORDERS, "auto"):
         raise ValueError(f"plan: map_order must be one of {', '.join(ORDERS)}, auto, got {choices.map_order!r}")
     chain = [one if isinstance(one, Npu) else unsized(one) for one in npus]
     if choices.map_order != "auto":
-        return _planned(model, chain, choices, pieces)
-    plans = {order: _planned(model, chain, replace(choices, map_order=order), pieces) for order in AUTOMATIC}
+        return _planned(lowered, chain, choices, pieces)
+    plans = {order: _planned(lowered, chain, replace(choices, map_order=order), pieces) for order in AUTOMATIC}
     compared = {order: made.memory_bits() for order, made in plans.items()}
     formed = [order for order in AUTOMATIC if plans[order].formed]  # a window former makes windows in one order alone
     best = min(formed or AUTOMATIC, key=lambda order: compared[order].total)  # the first one if they are equal
@@ -126,17 +135,16 @@ def _with_order(network: str, choices: CompileChoices, chunk: Chunk) -> CompileC
     return replace(choices, map_order=chunk.map_order)
 
 
-def _planned(model: Model, npus: Sequence[Npu], choices: CompileChoices, chunk: Chunk) -> Plan:
+def _planned(lowered: Lowered, npus: Sequence[Npu], choices: CompileChoices, chunk: Chunk) -> Plan:
     """The plan in the map order that ``choices`` name."""
-    lowered, mapping = mapped(model, npus, choices.mapping)
-    on = dict(zip((p.name for p in lowered.layers), mapping))  # lowered layer -> its NPU
-    found = ways(model.network.name, npus, lowered.layers, mapping)
-    npus = _with_skip_stores(model.network.name, npus, lowered, found, on)
+    on = dict(zip((p.name for p in lowered.layers), lowered.mapping))  # lowered layer -> its NPU
+    found = lowered.ways
+    npus = _with_skip_stores(lowered.model.network.name, npus, lowered, found, on)
     lowered, orders, formed = _ordered(lowered, npus[0], choices.map_order)
     frame = frame_words(lowered, npus[0], orders.input_order, formed)
     made = _begin(lowered, orders, npus, frame)
     made.formed = made.npus[0].formed = formed
-    made.mapping += mapping
+    made.mapping += lowered.mapping
     made.ways |= found
     maps = {INPUT: MapWords(frame.layout, frame.codes, "host")}
     tables = {t.stage.name: t for t in orders.tables}
@@ -151,9 +159,9 @@ def _planned(model: Model, npus: Sequence[Npu], choices: CompileChoices, chunk: 
         made.ideal.append((p.name, append_sums(npu, p, tables[p.name], read, inner)))
         its = found[p.name]
         lanes = npus[on[its.reader or p.name]].kfp
-        made.output = append_results(npu, p, tables.get(_pool_name(p)), its, lanes)
+        made.output = append_results(npu, p, tables.get(pool_name(p)), its, lanes)
         maps[p.name] = MapWords(made.output, np.zeros(len(made.output), np.int64), its.target)
-        windows = tables.get(_pool_name(p), tables[p.name]).output_order
+        windows = tables.get(pool_name(p), tables[p.name]).output_order
         made.map_words[p.name] = len(windows) * len(made.output)
         npu.kept += [its.adder is not None] * npu.folding.keeps_steps
         check_added(p, maps, npu.folding)
@@ -165,10 +173,10 @@ def _planned(model: Model, npus: Sequence[Npu], choices: CompileChoices, chunk: 
 def _ordered(lowered: Lowered, npu: Npu, map_order: str) -> tuple[Lowered, Schedule, FormedWindows | None]:
     """The lowered layers, with joined taps where the window former of NPU 0 makes the first one faster, their schedule,
     and what the former makes."""
-    orders, joined = schedule(_stages(lowered.layers), map_order), joined_taps(lowered, npu)
+    orders, joined = lowered.schedule(map_order), joined_taps(lowered, npu)
     if joined is None:
         return lowered, orders, None
-    other = schedule(_stages(joined.layers), map_order)
+    other = joined.schedule(map_order)
     formed = formed_windows(joined, other, npu)
     if formed is None:
         return lowered, orders, None
@@ -233,29 +241,3 @@ def _begin(lowered: Lowered, orders: Schedule, npus: Sequence[Npu], frame: Frame
         made.npus.append(NpuPlan(folding=npu, conv=conv, pool=pool))
     made.npus[0].binariser = frame.limits
     return made
-
-
-def _stages(layers: Sequence[BinaryLayer | IntegerLayer]) -> list[Stage]:
-    """The windows of all lowered layers, as hls_gen.compiler.schedule wants them: each convolution, and its pool if it
-    has one."""
-    out, last = [], {INPUT: INPUT}  # last: lowered layer -> its last stage
-    for p in layers:
-        conv = _stage(p.name, "conv", (p.height, p.width), p.window, last[p.reads])
-        adds = p.adds and (p.adds if isinstance(p, BinaryLayer) else last[p.adds])  # bits: integers before a pool
-        out.append(replace(conv, adds=adds or "", joins=last[p.joins] if p.joins else ""))
-        if p.pool:
-            weighted = isinstance(p, IntegerLayer) and p.depthwise is not None
-            kind = "conv" if weighted else "pool"
-            out.append(_stage(_pool_name(p), kind, out[-1].output_size, p.pool, p.name))
-        last[p.name] = out[-1].name
-    return out
-
-
-def _pool_name(p: BinaryLayer | IntegerLayer) -> str:
-    """Name of the stage of a lowered layer's pool; no layer has it."""
-    return f"{p.name}.pool"
-
-
-def _stage(name: str, kind: str, size: Pair, window: Window | SummedWindow, reads: str) -> Stage:
-    """A stage that reads a map of ``size``."""
-    return Stage(name=name, kind=kind, height=size[0], width=size[1], window=window, reads=reads)

@@ -12,11 +12,11 @@ from .binary_scales import check_steps, requantisation
 from .depthwise import Depthwise
 from .layout import UNUSED, Layout, regroup, result_layout
 from .lowered_layers import BinaryLayer, IntegerLayer
+from .map_way import MapWay
 from .npu_plan import NpuPlan
 from .schedule import StageTables
 from .sum_rows import MapWords
 from .tables import base, rows
-from .ways import MapWay
 
 
 def append_results(

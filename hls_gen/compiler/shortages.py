@@ -1,6 +1,6 @@
 """Capacities of which a design has less than a network needs; a refusal names them all.
 
-    Plan, Manifest --depths, widths--> shortages of each NPU --flow model--> of skip stores and of the spill store
+Plan, Manifest --depths, widths--> shortages of each NPU --flow model--> of skip stores and of the spill store
 """
 
 from collections.abc import Sequence

@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from bitloom.golden.encoding import Array
-from bitloom.golden.layers.add import Add
 from bitloom.golden.layers.pool import MaxPool, MinPool
 from bitloom.golden.layers.requantise import Requantise
 from bitloom.golden.layers.threshold import Threshold
@@ -20,19 +19,12 @@ from bitloom.golden.network import Model
 from .depthwise import plain_of
 from .lowered_layers import Addition, Scale
 from .lowering_integer import addition_of
-from .parts import Part
-
-TAILS = tuple(
-    (*front, "threshold", *behind)
-    for front in (("requantise",), ("requantise", "add"))
-    for behind in ((), ("max_pool",), ("min_pool",))
-)
-"""Kinds of layers that may follow a weighted one whose sums are requantised."""
+from .segments import Segment
 
 
 @dataclass(frozen=True)
 class SignRule:
-    """How the values of a part become integers.
+    """How the values of a segment become integers.
 
     Attributes
     ----------
@@ -49,41 +41,21 @@ class SignRule:
         return replace(self, scale=scale)
 
 
-def check(part: Part) -> None:
-    """Raise ValueError unless the binary engine can compute this part, which requantises."""
-    name, kinds = part.name, part.tail_kinds
-    if kinds not in TAILS:
-        raise ValueError(
-            f"{name}: what follows, where the binary engine requantises, must be requantise, perhaps add, threshold, "
-            f"and perhaps a max_pool or min_pool, got {', '.join(kinds)}"
-        )
-    for layer in part.tail:
-        if isinstance(layer, Threshold) and layer.levels != 1:
-            raise ValueError(f"{layer.name}: a threshold of integers must have 1 level, got {layer.levels}")
-        if isinstance(layer, Requantise) and layer.rounding == "twice":
-            rule = "rounding must be once or even on the binary engine"
-            raise ValueError(f"{layer.name}: {rule}, got {layer.rounding}")
-    if part.adds is not None and not isinstance(part.added, Requantise | Add):
-        add = next(layer for layer in part.tail if isinstance(layer, Add))
-        kind = "the input" if part.added is None else part.added.kind
-        raise ValueError(f"{add.name}: what is added to a binary layer must be made by requantise or add, got {kind}")
-
-
-def rule(model: Model, part: Part) -> SignRule:
-    """The rule of a part that `check` accepts."""
-    act = part.tail[0]
+def rule(model: Model, segment: Segment, adds: str | None) -> SignRule:
+    """The rule of a segment that `engine_rules.check_binary` accepts, which adds the map of lowered layer ``adds``."""
+    act = segment.tail[0]
     assert isinstance(act, Requantise)
     factors = {key: value.astype(np.int64)[:, None] for key, value in model.arrays[act.name].items()}
     scale = Scale(**factors, fraction=act.fraction, rounding=act.rounding, low=act.low, high=act.high)
-    return SignRule(scale, addition_of(model, part))
+    return SignRule(scale, addition_of(model, segment, adds))
 
 
-def rising(model: Model, part: Part) -> tuple[Array, Array, Array]:
+def rising(model: Model, segment: Segment) -> tuple[Array, Array, Array]:
     """Weights (O, taps, C), thresholds (O, 1), which are 0, and which of the bits are complements.
 
     ValueError unless every threshold is a sign, and a pool finds what the engine's OR of bits does.
     """
-    act = next(layer for layer in part.tail if isinstance(layer, Threshold))
+    act = next(layer for layer in segment.tail if isinstance(layer, Threshold))
     arrays = model.arrays[act.name]
     threshold, down = arrays["threshold"].astype(np.int64)[:, 0], arrays["direction"] < 0
     wrong = threshold != -down.astype(np.int64)
@@ -91,9 +63,9 @@ def rising(model: Model, part: Part) -> tuple[Array, Array, Array]:
         sign = "<=" if down[wrong][0] else ">="
         raise ValueError(f"{act.name}: a threshold of integers must be x >= 0 or x <= -1, "
                          f"got x {sign} {threshold[wrong][0]}")  # fmt: skip
-    pool = part.tail[-1]
+    pool = segment.tail[-1]
     if isinstance(pool, MaxPool | MinPool) and (down != isinstance(pool, MinPool)).any():
         rule = "x <= -1 before a min_pool" if isinstance(pool, MinPool) else "x >= 0 before a max_pool"
         raise ValueError(f"{act.name}: a threshold of integers must be {rule}, got the other one")
-    weight = plain_of(model, part).reshape(part.layer.out_channels, -1, part.source.channels)
+    weight = plain_of(model, segment).reshape(segment.layer.out_channels, -1, segment.source.channels)
     return weight, np.zeros((len(down), 1), np.int64), down

@@ -15,9 +15,10 @@ from .choices import CompileChoices
 from .fitted import fitted, unsized
 from .flow import smooth, smooth_skips
 from .kept_ways import with_equal_steps
+from .lowering import Lowered, lowered_for
 from .margins import roomy_acc_bits, roomy_add_widths, roomy_multiplier_bits
 from .npu_plan import NpuPlan
-from .plan import Plan, plan
+from .plan import Plan, planned
 from .sharing import sharing
 
 FLOW_FRAMES = 4
@@ -89,7 +90,7 @@ def size_memories(
     choices, sizing = choices or CompileChoices(), sizing or Sizing()
     _check_dataflow(name, models, choices)
     npus = tuple(unsized(one) for one in ((foldings,) if isinstance(foldings, Folding) else foldings))
-    npus, plans = _planned(models, npus, choices)
+    npus, plans = _planned([lowered_for(model, npus, choices.mapping) for model in models], npus, choices)
     own = [[p.npus[n] for p in plans] for n in range(len(npus))]
     if sizing.equal:
         own = [[part for parts in own for part in parts]] * len(npus)
@@ -116,26 +117,26 @@ def _check_dataflow(name: str, models: Sequence[Model], choices: CompileChoices)
 
 
 def _planned(
-    models: Sequence[Model], npus: tuple[Npu, ...], choices: CompileChoices
+    networks: Sequence[Lowered], npus: tuple[Npu, ...], choices: CompileChoices
 ) -> tuple[tuple[Npu, ...], list[Plan]]:
     """The NPUs, with weights stored once where lanes can share them and no frame takes longer by it; all plans."""
-    plans = [plan(m, npus, choices) for m in models]
+    plans = [planned(m, npus, choices) for m in networks]
     formed = [made.formed.needs() for made in plans if made.formed]
     if formed:  # all networks share one former, whose columns are as long as the longest
         sizes: dict[str, Any] = {name: max(one[name] for one in formed) for name in formed[0]}
         npus = (replace(npus[0], **sizes), *npus[1:])
-        plans = [plan(m, npus, choices) for m in models]
+        plans = [planned(m, npus, choices) for m in networks]
     keeping = tuple(_keeping(n, npu, plans) for n, npu in enumerate(npus))
     own = [one.folding for made in plans for one in made.npus]
     if [_kept(npu) for npu in own] != [_kept(npu) for npu in keeping] * len(plans):
-        npus, plans = keeping, [plan(m, keeping, choices) for m in models]
+        npus, plans = keeping, [planned(m, keeping, choices) for m in networks]
     parted = tuple(_with_parts(npu, [made.npus[n] for made in plans]) for n, npu in enumerate(npus))
     if parted != npus:
-        npus, plans = parted, [plan(m, parted, choices) for m in models]
+        npus, plans = parted, [planned(m, parted, choices) for m in networks]
     shared = tuple(sharing(n, npu, plans) for n, npu in enumerate(npus))
     if shared == npus:
         return npus, plans
-    again = [plan(m, shared, choices) for m in models]
+    again = [planned(m, shared, choices) for m in networks]
     if any(new.ideal != old.ideal for new, old in zip(again, plans)):
         return npus, plans
     return shared, again

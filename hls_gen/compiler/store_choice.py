@@ -8,7 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise, product
 
-from .map_way import Lowered, MapWay
+from .copies import Parts
+from .map_way import MapWay
 
 Store = tuple[str, int]
 """Outlet of a store, "loop" or "skip", and the NPU that fills it."""
@@ -36,7 +37,7 @@ class _State:
 
 
 def chosen(
-    network: str, options: Mapping[str, Sequence[MapWay]], layers: Lowered, on: Mapping[str, int]
+    network: str, options: Mapping[str, Sequence[MapWay]], parts: Parts, on: Mapping[str, int]
 ) -> dict[str, MapWay]:
     """Choose the way of each map.
 
@@ -46,15 +47,15 @@ def chosen(
         Name of the network, for messages.
     options
         The ways that each map may take, the best one first.
-    layers
-        The lowered layers as they are computed.
+    parts
+        The parts as they are computed.
     on
         NPU of each of them, by name.
 
     Returns
     -------
     dict of str to MapWay
-        By the name of the lowered layer that makes the map. Of the choices with which all stores stay in order the
+        By the name of the part that makes the map. Of the choices with which all stores stay in order the
         first one: earlier maps have better ways.
 
     Raises
@@ -62,17 +63,17 @@ def chosen(
     ValueError
         There is none. One line: two maps.
     """
-    number = {p.name: i for i, p in enumerate(layers)}
-    joining = {p.name for p in layers if p.joins}
+    number = {p.name: i for i, p in enumerate(parts)}
+    joining = {p.name for p in parts if p.joins}
     paths: dict[tuple[object, ...], tuple[_State, tuple[MapWay, ...]]] = {(): (_State(), ())}
-    for p in layers:
+    for p in parts:
         following: dict[tuple[object, ...], tuple[_State, tuple[MapWay, ...]]] = {}
         for (state, taken), one in product(paths.values(), options[p.name]):
             after = _after(state, one, on[p.name], number, joining)
             if after is not None:
                 following.setdefault(after.key, (after, (*taken, one)))
         if not following:
-            _refuse(network, options, layers, on)
+            _refuse(network, options, parts, on)
         paths = following
     found = next(iter(paths.values()))[1]
     return dict(zip(number, found))
@@ -87,9 +88,7 @@ def _takers(one: MapWay) -> Iterator[tuple[str, str]]:
         yield "skip", skipped
 
 
-def _after(
-    state: _State, one: MapWay, npu: int, number: Mapping[str, int], joining: set[str]
-) -> _State | None:
+def _after(state: _State, one: MapWay, npu: int, number: Mapping[str, int], joining: set[str]) -> _State | None:
     """The state behind a map that takes this way; None if it can't."""
     last, awaited = dict(state.last), dict(state.awaited)
     for store, taker in _takers(one):
@@ -104,10 +103,10 @@ def _after(
     return _State(last, awaited)
 
 
-def _refuse(network: str, options: Mapping[str, Sequence[MapWay]], layers: Lowered, on: Mapping[str, int]) -> None:
+def _refuse(network: str, options: Mapping[str, Sequence[MapWay]], parts: Parts, on: Mapping[str, int]) -> None:
     """Raise ValueError that names two maps which hinder each other, with the way for each that is there if nothing
     else counts."""
-    number = {p.name: i for i, p in enumerate(layers)}
+    number = {p.name: i for i, p in enumerate(parts)}
     ways = {name: its[-1] for name, its in options.items()}
     for store, npu in product(("loop", "skip"), sorted(set(on.values()))):
         taken = [(name, number[taker]) for name, one in ways.items() if on[name] == npu
@@ -119,5 +118,5 @@ def _refuse(network: str, options: Mapping[str, Sequence[MapWay]], layers: Lower
                 f"{network}: the {kind} store must hand maps on in the order in which they come, got {pair[1]} wanted "
                 f"before all of {pair[0]}"
             )
-    both = next(f"{p.reads} and {p.joins} of {p.name}" for p in layers if p.joins)
+    both = next(f"{p.reads} and {p.joins} of {p.name}" for p in parts if p.joins)
     raise ValueError(f"{network}: of two maps that are concatenated one must come from each store in order, got {both}")

@@ -11,11 +11,11 @@ from bitloom.hls_gen.design.npu import Npu
 from . import integer_rows as integer
 from .layout import UNUSED, Ints, Layout
 from .lowered_layers import BinaryLayer, IntegerLayer
+from .map_way import MapWay
 from .npu_plan import NpuPlan
 from .schedule import StageTables
 from .tables import rows
 from .tuple_parts import TuplePart, tuple_part
-from .ways import MapWay
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,7 +133,7 @@ def _part(made: NpuPlan, p: BinaryLayer | IntegerLayer, layout: Layout, inner: i
     """The words of each tuple that kernel groups read, and lanes with a channel that they leave out (tuple_parts.py);
     all words where a word is for several groups, or the NPU knows no parts. Notes whether a part would do."""
     whole = TuplePart(len(layout)), 0
-    found = tuple_part(p, layout, made.folding.kgp) if inner == 1 else whole
+    found = tuple_part(p.weighted, layout, made.folding.kgp) if inner == 1 else whole
     made.gains_by_parts |= found[0].words < len(layout)
     return found if made.folding.tuple_parts else whole
 

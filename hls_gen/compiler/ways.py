@@ -21,21 +21,22 @@ from bitloom.golden.graph import INPUT
 from bitloom.hls_gen.design.copies import is_copy
 from bitloom.hls_gen.design.folding import Folding
 
+from .copies import Parts
 from .kept_ways import check_kept, kept_on
-from .lowered_layers import BinaryLayer
-from .map_way import Lowered, MapWay
+from .map_way import MapWay
 from .outlet_ways import way
 from .store_choice import chosen
 
 __all__ = ["MapWay", "needs_skip_store", "ways"]
 
-def needs_skip_store(layers: Lowered) -> bool:
+
+def needs_skip_store(parts: Parts) -> bool:
     """Whether a map waits in a skip store: where one is added or has several readers, or two are concatenated."""
-    reads = [p.reads for p in layers]
-    return any(p.adds or p.joins for p in layers) or len(set(reads)) < len(reads)
+    reads = [p.reads for p in parts]
+    return any(p.adds or p.joins for p in parts) or len(set(reads)) < len(reads)
 
 
-def ways(network: str, npus: Sequence[Folding], layers: Lowered, mapping: Sequence[int]) -> dict[str, MapWay]:
+def ways(network: str, npus: Sequence[Folding], parts: Parts, mapping: Sequence[int]) -> dict[str, MapWay]:
     """Find the way of each map.
 
     Parameters
@@ -44,40 +45,40 @@ def ways(network: str, npus: Sequence[Folding], layers: Lowered, mapping: Sequen
         Name of the network, for messages.
     npus
         Foldings of the NPUs, in their order.
-    layers
-        The lowered layers as they are computed.
+    parts
+        The parts as they are computed.
     mapping
         NPU of each of them.
 
     Returns
     -------
     dict of str to MapWay
-        By the name of the lowered layer that makes the map.
+        By the name of the part that makes the map.
 
     Raises
     ------
     ValueError
         A map finds no way. One line: layer, rule and value.
     """
-    on = {p.name: n for p, n in zip(layers, mapping)}
-    if sum(p.reads == INPUT for p in layers) > 1:
-        names = " and ".join(p.name for p in layers if p.reads == INPUT)
+    on = {p.name: n for p, n in zip(parts, mapping)}
+    if sum(p.reads == INPUT for p in parts) > 1:
+        names = " and ".join(p.name for p in parts if p.reads == INPUT)
         raise ValueError(f"{network}: one conv or dense layer must read the input, got {names}")
-    its = {p.name: _way(p.name, npus, on, layers) for p in layers}
+    its = {p.name: _way(p.name, npus, on, parts) for p in parts}
     check_kept(network, npus, its, on)
     try:
-        return chosen(network, {name: _options(one, layers) for name, one in its.items()}, layers, on)
+        return chosen(network, {name: _options(one, parts) for name, one in its.items()}, parts, on)
     except ValueError:
-        more = {name: [*_options(one, layers), *_beside(one, npus[on[name]])] for name, one in its.items()}
-        return chosen(network, more, layers, on)
+        more = {name: [*_options(one, parts), *_beside(one, npus[on[name]])] for name, one in its.items()}
+        return chosen(network, more, parts, on)
 
 
-def _options(late: MapWay, layers: Lowered) -> list[MapWay]:
+def _options(late: MapWay, parts: Parts) -> list[MapWay]:
     """The ways that a map may take, the best one first. Of two readers the first one best takes it from the skip store,
     since it then leaves that store before what comes next."""
     if late.skip_reader and late.target == "loop":
         return [replace(late, reader=late.skip_reader, skip_reader=late.reader), late]
-    if late.adder is None and any(p.name == late.reader and p.joins for p in layers):
+    if late.adder is None and any(p.name == late.reader and p.joins for p in parts):
         return [late, MapWay("skip", skip_reader=late.reader)]
     return [late]
 
@@ -90,12 +91,12 @@ def _beside(late: MapWay, npu: Folding) -> list[MapWay]:
     return []
 
 
-def _way(name: str, npus: Sequence[Folding], on: Mapping[str, int], layers: Lowered) -> MapWay:
+def _way(name: str, npus: Sequence[Folding], on: Mapping[str, int], parts: Parts) -> MapWay:
     """The way of a map, whose second reader takes it from the skip store."""
-    readers = [p.name for p in layers if name in (p.reads, p.joins)]
-    adders = [p.name for p in layers if p.adds == name]
+    readers = [p.name for p in parts if name in (p.reads, p.joins)]
+    adders = [p.name for p in parts if p.adds == name]
     needed = [*readers, *adders]
-    if len(readers) > 1 and any(p.name == name and isinstance(p, BinaryLayer) for p in layers):
+    if len(readers) > 1 and any(p.name == name and p.binary for p in parts):
         raise ValueError(f"{name}: one layer must read a map of bits, got {' and '.join(readers)}")
     if len(needed) > 2 or len(adders) > 1:
         raise ValueError(

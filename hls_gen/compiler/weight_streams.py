@@ -130,9 +130,7 @@ def _before(network: str, made: Plan, design: Design, packets: Sequence[WeightPa
 def _system(made: Plan, design: Design, packets: Sequence[WeightPacket], before: int) -> System:
     """The system that runs a plan with these packets."""
     bits, spill = design.stream_bits, design.spill_words
-    return system(
-        made, design.npus, stream_bits=bits, spill_words=spill, weights=packets, weights_before=before
-    )
+    return system(made, design.npus, stream_bits=bits, spill_words=spill, weights=packets, weights_before=before)
 
 
 def whole_system(made: Plan, design: Design) -> System:

@@ -11,12 +11,10 @@ from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.limits import WIDTH
 from bitloom.golden.network import Model
 from bitloom.hls_gen.compiler.choices import CompileChoices
-from bitloom.hls_gen.compiler.depthwise import joined
-from bitloom.hls_gen.compiler.host_tail import split
+from bitloom.hls_gen.compiler.engine_rules import Engine
 from bitloom.hls_gen.compiler.lowered_layers import BinaryLayer, IntegerLayer
-from bitloom.hls_gen.compiler.lowering import Engine, engines_of, lower
-from bitloom.hls_gen.compiler.parts import parts
-from bitloom.hls_gen.compiler.placing import placed
+from bitloom.hls_gen.compiler.lowering import engines_of, lower_alone
+from bitloom.hls_gen.compiler.parts import Target, segmented
 from bitloom.hls_gen.compiler.plan import Plan, plan
 from bitloom.hls_gen.compiler.ways import needs_skip_store
 from bitloom.hls_gen.design.copies import is_copy
@@ -56,13 +54,14 @@ def engine_choices(model: Model) -> list[Engines]:
 
 def _joined(model: Model, own: Sequence[str]) -> list[Engines]:
     """The engines of the layers that are left where pool units compute depthwise convolutions; none where all are."""
-    model = placed(split(model)[0])
-    entry = model.network.next_layer(INPUT)
-    cut = parts(model.network, entry if isinstance(entry, Threshold) else None)
-    left = [part.name for part in joined(cut, model)]
-    engines = {part.name: engine for part, engine in zip(cut, own)}
+    binarised = isinstance(model.network.next_layer(INPUT), Threshold)
+    every, left = (
+        segmented(model, Target(binariser_bits=int(binarised), depthwise=depthwise)).names
+        for depthwise in (False, True)
+    )
+    engines = dict(zip(every, own))
     names = dict.fromkeys([("integer",) * len(left), tuple(engines[name] for name in left)])
-    return [Engines(found, depthwise=True) for found in names] if len(left) < len(cut) else []
+    return [Engines(found, depthwise=True) for found in names] if len(left) < len(every) else []
 
 
 def layers(
@@ -130,7 +129,7 @@ def _demands(made: Plan, engines: Engines, counters: bool) -> list[LayerDemand]:
     """The layers of a plan, without the widths of their features."""
     lowered = made.lowered.layers
     number = {p.name: i for i, p in enumerate(lowered)}
-    by = ReadingWays(counters=counters, ahead=needs_skip_store(lowered), depthwise=engines.depthwise)
+    by = ReadingWays(counters=counters, ahead=needs_skip_store(made.lowered.parts), depthwise=engines.depthwise)
     tables, bits, out = iter(made.schedule.tables), value_bits(made.lowered), list[LayerDemand]()
     for p in lowered:
         conv = next(tables)
@@ -233,7 +232,7 @@ def _lowered(model: Model, engines: Engines, widths: dict[int, int]) -> None:
         Engine("integer", widths[i], WEIGHT_BITS, engines.depthwise) if name == "integer" else binary
         for i, name in enumerate(engines.names)
     ]
-    lower(model, engines=made)
+    lower_alone(model, engines=made)
 
 
 def _feature_bits(model: Model, engines: Engines) -> list[int]:

@@ -11,7 +11,6 @@ from bitloom.hls_gen.compiler.lowered_layers import Addition, BinaryLayer, Integ
 from bitloom.hls_gen.compiler.margins import roomy_acc_bits, roomy_multiplier_bits
 from bitloom.hls_gen.compiler.npu_plan import held_bits, signed_bits
 from bitloom.hls_gen.compiler.schedule import StageTables
-from bitloom.hls_gen.compiler.tuple_parts import weighted_lanes
 
 from .layer_demand import LayerDemand
 from .reading_demand import tabled
@@ -75,7 +74,7 @@ def layer_demand(
         any_match=binary and p.any_match,
         word_channels=p.word_channels if binary else 0,
         value_bits=_value_bits(p),
-        weighted=weighted_lanes(p),
+        weighted=p.weighted,
         signs=binary and p.scale is not None,
         weight_bits=1 if binary else _weight_bits(p),
         macs=len(conv.index) * channels * p.out_channels,

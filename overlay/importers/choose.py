@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from itertools import groupby
 
 from bitloom.golden.encoding import BIPOLAR, TERNARY, Encoding, bipolar, signed, signed_bits, unsigned
-from bitloom.hls_gen.compiler.lowering_integer import stored_bits
+from bitloom.hls_gen.compiler.engine_rules import stored_bits
 from bitloom.hls_gen.design.widths import FEATURE_BITS, WEIGHT_BITS
 
 from .boundaries import Line

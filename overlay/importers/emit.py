@@ -17,7 +17,7 @@ from bitloom.golden.layers.requantise import Requantise
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model, Network
 from bitloom.golden.window import Window
-from bitloom.hls_gen.compiler.lowering_integer import stored_bits
+from bitloom.hls_gen.compiler.engine_rules import stored_bits
 from bitloom.hls_gen.design.widths import WEIGHT_BITS
 
 from .boundaries import Ends, Line, Staircase, joined, staircases, threshold_arrays

@@ -17,7 +17,7 @@ from bitloom.golden.network import Model, Network
 from bitloom.golden.packing import to_bits
 from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.compiler.emit import compile_model
-from bitloom.hls_gen.compiler.lowering import input_planes
+from bitloom.hls_gen.compiler.engine_rules import input_planes
 from bitloom.hls_gen.compiler.plan import plan
 from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.manifest import Manifest

@@ -17,10 +17,12 @@ from bitloom.golden.layers.pool import AvgPool, MaxPool, MinPool
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model, Network
 from bitloom.golden.packing import to_bits
+from bitloom.hls_gen.compiler.engine_rules import input_planes
 from bitloom.hls_gen.compiler.host_tail import split
 from bitloom.hls_gen.compiler.lowered_layers import BinaryLayer
 from bitloom.hls_gen.compiler.lowered_rules import run_binary_layer
-from bitloom.hls_gen.compiler.lowering import Lowered, input_planes, lower, plane_coefficients
+from bitloom.hls_gen.compiler.lowering import Lowered, lower_alone
+from bitloom.hls_gen.compiler.lowering_binary import plane_coefficients
 from tests import networks as drawn
 from tests.cases import case_map, cases, random_images, random_model
 from tests.errors import value_error
@@ -57,7 +59,7 @@ def check(model: Model, n: int = 3, planes: int | None = None, images: np.ndarra
     if images is None:
         images = random_images(model, n, np.random.default_rng(9))
     model, _ = split(model)  # the host's layers are none of a lowered model's
-    network, trace, lowered = model.network, model.trace(images), lower(model, planes)
+    network, trace, lowered = model.network, model.trace(images), lower_alone(model, planes)
     features = lowered.input_features(images)
     for p, end in zip(lowered.layers, pass_ends(network)):
         sums, result, (low, high) = run_binary_layer(plain(p), features), run_binary_layer(p, features), p.value_range
@@ -101,7 +103,7 @@ def test_the_rule_on_a_tiny_pass():
     """One kernel, 1 x 1 map: features 1 0 1, weights 1 1 0: one match, two mismatches."""
     network = Network(name="net", input=case_map(1, 1, 3), layers=(Dense(name="dense", out_channels=1),))
     model = Model(network, {"dense": {"weight": np.array([1, 1, -1]).reshape(1, 1, 1, 3)}})
-    (p,) = lower(model).layers
+    (p,) = lower_alone(model).layers
     assert p.weight.tolist() == [[[[1], [1], [0]]]]
     assert (p.visits, p.coefficient.tolist(), p.double, p.tap_offset) == (1, [1], True, 3)
     assert (p.threshold, p.pool, p.value_range, p.levels, p.out_channels) == (None, None, (-3, 3), 1, 1)
@@ -133,9 +135,9 @@ def test_matches_and_thermometers(encoding, padding, tail):
 def test_a_thermometer_repeats_its_weight():
     model = made(bipolar(3), 2, conv())
     once = model.arrays["conv_1"]["weight"].reshape(4, 9, 2) > 0
-    np.testing.assert_array_equal(lower(model).layers[0].weight[..., 0], np.repeat(once, 3, axis=2))
+    np.testing.assert_array_equal(lower_alone(model).layers[0].weight[..., 0], np.repeat(once, 3, axis=2))
     x = np.array([-3, 1] * 24).reshape(1, 4, 6, 2)
-    assert lower(model).input_features(x)[0, 1, 2].ravel().tolist() == [0, 0, 0, 1, 1, 0]
+    assert lower_alone(model).input_features(x)[0, 1, 2].ravel().tolist() == [0, 0, 0, 1, 1, 0]
 
 
 RAW = [(4, BIPOLAR), (5, bipolar(2)), (2, bipolar(3))]
@@ -178,7 +180,7 @@ def test_every_value_by_its_planes(encoding):
     values = np.arange(encoding.low, encoding.high + 1)
     network = Network(name="net", input=case_map(1, 1, 1, encoding), layers=(Dense(name="dense", out_channels=2),))
     model = Model(network, {"dense": {"weight": np.array([1, -1]).reshape(2, 1, 1, 1)}})
-    result = lower(model).forward(values.reshape(-1, 1, 1, 1))
+    result = lower_alone(model).forward(values.reshape(-1, 1, 1, 1))
     np.testing.assert_array_equal(result.reshape(-1, 2), np.stack([values, -values], axis=1))
 
 
@@ -202,9 +204,9 @@ def test_ternary_weights_of_bit_planes(encoding, padding):
 
 def test_bipolar_inputs_have_no_planes():
     model = made(BIPOLAR, 3, conv())
-    assert lower(model, 8).input_bits == 0
+    assert lower_alone(model, 8).input_bits == 0
     images = random_images(model, 2, np.random.default_rng(1))
-    np.testing.assert_array_equal(lower(model, 8).input_features(images), to_bits(images, BIPOLAR))
+    np.testing.assert_array_equal(lower_alone(model, 8).input_features(images), to_bits(images, BIPOLAR))
 
 
 def test_plane_coefficients_add_up():
@@ -254,7 +256,7 @@ def test_words(pooled, padding):
     model = made(BIPOLAR, 3, *layers, seed=3)
     assert set(model.arrays["mid"]["direction"]) == {-1, 1}
     images = random_images(model, 20, np.random.default_rng(9))
-    lowered = lower(model)
+    lowered = lower_alone(model)
     np.testing.assert_array_equal(lowered.forward(images), model.forward(images))
     middle, last = lowered.layers[1:]
     assert (middle.any_match, middle.double, middle.tap_offset, middle.word_channels) == (False, True, 2, 3)
@@ -272,13 +274,13 @@ def test_words_in_front_of_a_pool(pool, fits):
     direction = model.arrays["act"]["direction"]
     direction[:] = fits
     images = random_images(model, 20, np.random.default_rng(9))
-    np.testing.assert_array_equal(lower(model).forward(images), model.forward(images))
+    np.testing.assert_array_equal(lower_alone(model).forward(images), model.forward(images))
     direction[1:3] = -fits
     with value_error(
         f"act: between accumulate or_words and a {after.kind} every direction must be {fits}, got {-fits} in 2 of 6 "
         "channels"
     ):
-        lower(model)
+        lower_alone(model)
 
 
 @pytest.mark.parametrize("direction", [-1, 1])
@@ -291,7 +293,7 @@ def test_words_never_have_a_min_pool_of_sums(direction):
         "pool: accumulate or_words must have no min_pool before its threshold, got one: a pool behind the threshold "
         "needs directions of -1"
     ):
-        lower(model)
+        lower_alone(model)
 
 
 @pytest.mark.parametrize("next_weight", [BIPOLAR, TERNARY], ids=str)
@@ -339,7 +341,7 @@ def test_values_at_both_ends_of_the_range():
             ones[1] = -1
             act = {"threshold": np.array([[6 * channels], [6 * channels]]), "direction": np.ones(2, int)}
             model = Model(network, {"dense": {"weight": ones}, "act": act})
-            p, features = lower(model).layers[0], lower(model).input_features(ones)
+            p, features = lower_alone(model).layers[0], lower_alone(model).input_features(ones)
             assert sorted(set(run_binary_layer(plain(p), features).ravel().tolist())) == list(p.value_range)
             check(model, images=ones)
 
@@ -428,10 +430,10 @@ def test_values_at_both_ends_of_the_range():
 def test_what_the_engine_cannot_do(encoding, layers, planes, message):
     model = made(encoding, 3, *layers)
     with value_error(message):
-        lower(model, planes)
+        lower_alone(model, planes)
 
 
 def test_forward_refuses_wrong_images():
     model = made(BIPOLAR, 3, conv())
     with value_error("net: images must have shape (N, 4, 6, 3), got (1, 4, 6, 2)"):
-        lower(model).forward(np.ones((1, 4, 6, 2), int))
+        lower_alone(model).forward(np.ones((1, 4, 6, 2), int))

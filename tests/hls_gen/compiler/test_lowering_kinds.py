@@ -17,9 +17,10 @@ from bitloom.golden.layers.pool import AvgPool, MaxPool, Pool
 from bitloom.golden.layers.requantise import Requantise
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model, Network
+from bitloom.hls_gen.compiler.engine_rules import Engine
 from bitloom.hls_gen.compiler.lowered_layers import IntegerLayer
 from bitloom.hls_gen.compiler.lowered_rules import run_integer_layer
-from bitloom.hls_gen.compiler.lowering import Engine, Lowered, engines_of, lower, lower_integer
+from bitloom.hls_gen.compiler.lowering import Lowered, engines_of, lower_alone, lower_integer
 from tests import networks as drawn
 from tests.cases import case_map, integer_cases, random_images, random_model
 from tests.errors import value_error
@@ -55,7 +56,7 @@ def values(result: np.ndarray, levels: int, complement: np.ndarray) -> np.ndarra
 
 def check(model: Model, kinds: Sequence[str], images: np.ndarray | None = None) -> Lowered:
     """Every lowered layer gives what ``Model.trace`` has there; sums, and with their bias, stay in ``value_range``."""
-    lowered = lower(model, engines=[ENGINES[kind] for kind in kinds])
+    lowered = lower_alone(model, engines=[ENGINES[kind] for kind in kinds])
     if images is None:
         images = random_images(model, 3, np.random.default_rng(9))
     network, trace, results = model.network, model.trace(images), lowered.trace(images)
@@ -154,7 +155,7 @@ def test_signs_by_hand():
         "act_1": {"threshold": np.array([[10], [10]]), "direction": np.array([1, -1])},
         "b": {"weight": np.array([1, -1]).reshape(1, 1, 1, 2)},
     }
-    lowered = lower(Model(network, arrays), engines=[Engine("integer", 4, 4), BINARY])
+    lowered = lower_alone(Model(network, arrays), engines=[Engine("integer", 4, 4), BINARY])
     first, second = lowered.layers
     assert first.bias.tolist() == [[-10], [-11]]
     assert second.weight.ravel().tolist() == [0, 0]  # the first bit is a complement
@@ -204,18 +205,18 @@ def test_weights_that_change_sign_must_fit():
     kinds = [INTEGER, BINARY]
     channel = int(np.flatnonzero(direction < 0)[0])
     weight[np.flatnonzero(direction > 0)[0], 0, 0, 0] = -128
-    lower(model, engines=kinds)
+    lower_alone(model, engines=kinds)
     weight[channel, 0, 0, 0] = -128
     with value_error("conv_1: weights that change sign must fit 8 bits in two's complement, got 128"):
-        lower(model, engines=kinds)
+        lower_alone(model, engines=kinds)
     model = made(BIPOLAR, conv(1), pool(1), act(1), conv(2, signed(4)))
     weight, direction = model.arrays["conv_2"]["weight"], model.arrays["act_1"]["direction"]
     weight[:] = np.maximum(weight, -7)
     channel = int(np.flatnonzero(direction < 0)[0])
     weight[2, 1, 1, channel] = -8
-    lower(model, engines=[BINARY, Engine("integer", 8, 5)])
+    lower_alone(model, engines=[BINARY, Engine("integer", 8, 5)])
     with value_error("conv_2: weights that change sign must fit 4 bits in two's complement, got 8"):
-        lower(model, engines=[BINARY, Engine("integer", 8, 4)])
+        lower_alone(model, engines=[BINARY, Engine("integer", 8, 4)])
 
 
 def requantise(number: int) -> Requantise:
@@ -247,14 +248,14 @@ def test_what_an_engine_cannot_do(layers, kinds, message):
     encoding = BIPOLAR if kinds[0] == "binary" else INT8
     network = Network(name="net", input=case_map(5, 6, 3, encoding), layers=tuple(layers))
     with value_error(message):
-        lower(drawn.random_integer_model(network, 1, 32), engines=[ENGINES[kind] for kind in kinds])
+        lower_alone(drawn.random_integer_model(network, 1, 32), engines=[ENGINES[kind] for kind in kinds])
 
 
 def test_a_map_must_be_wide_enough():
     with value_error("conv_1: its map must fit 8 bits in two's complement, got bipolar 1 bit (-1..1 in steps of 2)"):
-        lower(made(BIPOLAR, conv(1, INT8)), engines=[INTEGER])
+        lower_alone(made(BIPOLAR, conv(1, INT8)), engines=[INTEGER])
     with value_error("conv_1: its weight must fit 3 bits in two's complement, got bipolar 4 bit (-4..4 in steps of 2)"):
-        lower(made(INT8, conv(1, bipolar(4))), engines=[Engine("integer", 8, 3)])
+        lower_alone(made(INT8, conv(1, bipolar(4))), engines=[Engine("integer", 8, 3)])
 
 
 def test_a_network_without_weights():

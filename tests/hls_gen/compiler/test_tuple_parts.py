@@ -66,7 +66,7 @@ def test_no_pattern_has_fewer_words(seed):
     layout = chunks(np.arange(words * 3 - 1), 3)
     kernels, lanes = 2 * count - int(rng.integers(0, 2)), np.zeros((2 * count, words * 3 - 1), bool)
     lanes[1::2, ::3] = lanes[::2, ::3] = needed  # one channel of each word
-    part, _ = tuple_part(integer_layer(lanes[:kernels]), layout, 2)
+    part, _ = tuple_part(integer_layer(lanes[:kernels]).weighted, layout, 2)
     assert part.words == fewest(needed)
     for first, row in zip(part.firsts(count), needed):
         assert set(np.flatnonzero(row)) <= set(range(first, first + part.words))
@@ -81,16 +81,16 @@ def test_a_match_in_every_lane_that_is_left_out_must_be_the_same_for_all_kernels
     """The binary engine takes it off by one offset a layer: a last word with fewer channels keeps its zeros."""
     lanes = np.kron(np.eye(2, dtype=bool), np.ones((4, 4), bool))
     layout = np.arange(8).reshape(2, 4)
-    assert tuple_part(binary_layer(lanes, double=True), layout, 4) == (TuplePart(1, 1, 1), 4)
-    assert tuple_part(binary_layer(lanes, double=False), layout, 4) == (TuplePart(1, 1, 1), 4)
+    assert tuple_part(binary_layer(lanes, double=True).weighted, layout, 4) == (TuplePart(1, 1, 1), 4)
+    assert tuple_part(binary_layer(lanes, double=False).weighted, layout, 4) == (TuplePart(1, 1, 1), 4)
     cut = np.where(layout == 7, UNUSED, layout)
-    assert tuple_part(binary_layer(lanes[:, :7], double=True), cut, 4) == (TuplePart(2), 0)
-    assert tuple_part(integer_layer(lanes[:, :7]), cut, 4)[0] == TuplePart(1, 1, 1)
+    assert tuple_part(binary_layer(lanes[:, :7], double=True).weighted, cut, 4) == (TuplePart(2), 0)
+    assert tuple_part(integer_layer(lanes[:, :7]).weighted, cut, 4)[0] == TuplePart(1, 1, 1)
     odd = np.where(layout % 4 == 3, UNUSED, layout)  # 3 lanes each, of which halves can't be taken off
-    assert tuple_part(binary_layer(lanes, double=True), odd, 4) == (TuplePart(1, 1, 1), 3)
-    assert tuple_part(binary_layer(lanes, double=False), odd, 4) == (TuplePart(2), 0)
+    assert tuple_part(binary_layer(lanes, double=True).weighted, odd, 4) == (TuplePart(1, 1, 1), 3)
+    assert tuple_part(binary_layer(lanes, double=False).weighted, odd, 4) == (TuplePart(2), 0)
     one_visit = replace(binary_layer(lanes, double=True), visits=1)
-    assert tuple_part(one_visit, layout, 4) == (TuplePart(2), 0)  # no weight is 0
+    assert tuple_part(one_visit.weighted, layout, 4) == (TuplePart(2), 0)  # no weight is 0
 
 
 INTEGER = Folding(engine="integer", feature_bits=4, weight_bits=4, shift_bits=0, kfp=4, kgp=4, pfp=4, ol=2, pool=False)

@@ -11,7 +11,7 @@ from bitloom.hls_gen.design.npu import Npu
 
 from . import integer_rows as integer
 from .layout import UNUSED, Ints, Layout, result_layout
-from .lowered_layers import BinaryLayer, IntegerLayer
+from .lowered_layers import LoweredLayer, Thresholds, Xnor
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class RequantisedSteps:
     columns : dict of str to array
         Columns of memory ``scales``, as `integer_rows.scales` makes them.
     fraction, rounding, low, high
-        As of `lowered_layers.IntegerLayer`.
+        As of `lowered_layers.Scale`.
     """
 
     columns: dict[str, Ints]
@@ -33,7 +33,7 @@ class RequantisedSteps:
     rounding: str = "once"
 
 
-def requantisation(p: BinaryLayer | IntegerLayer, steps: Layout) -> RequantisedSteps:
+def requantisation(p: LoweredLayer, steps: Layout) -> RequantisedSteps:
     """How the sums of a lowered layer are requantised in an NPU that does so.
 
     Parameters
@@ -47,25 +47,30 @@ def requantisation(p: BinaryLayer | IntegerLayer, steps: Layout) -> RequantisedS
     -------
     RequantisedSteps
     """
-    if isinstance(p, IntegerLayer):
-        return RequantisedSteps(integer.scales(p, steps), p.low, p.high, p.fraction, p.rounding)
-    if p.scale is not None:
-        of = p.scale
-        return RequantisedSteps(integer.scales(of, steps), of.low, of.high, of.fraction, of.rounding)
-    rows = steps if p.threshold is not None else steps[:0]
-    limits = np.zeros(0, np.int64) if p.threshold is None else p.threshold.ravel()
-    limits = np.append(limits, p.value_range[1] + 1)  # UNUSED picks the last one, which is never reached
+    binary = isinstance(p.arithmetic, Xnor)
+    if isinstance(p.activation, Thresholds):
+        columns = _threshold_columns(np.append(p.activation.limit, p.sum_range[1] + 1), steps)  # UNUSED: never reached
+        return RequantisedSteps(columns, -1, 0)
+    columns = integer.scales(p.activation, steps)
+    if p.activation is None:
+        return RequantisedSteps(columns, -1 if binary else 0, 0)
+    of = p.activation
+    return RequantisedSteps(columns, of.low, of.high, of.fraction, of.rounding)
+
+
+def _threshold_columns(limits: Ints, steps: Layout) -> dict[str, Ints]:
+    """Columns of memory ``scales`` by which sums become -1 where they are below these limits, else 0."""
     columns: dict[str, Ints] = {}
     for lane in range(steps.shape[1]):
-        own = limits[rows[:, lane]]
+        own = limits[steps[:, lane]]
         columns |= {f"bias_{lane}": -own, f"multiplier_{lane}": own * 0 + 1, f"shift_{lane}": own * 0}
-    return RequantisedSteps(columns, -1, 0)
+    return columns
 
 
-def check_steps(p: BinaryLayer | IntegerLayer, npu: Npu) -> None:
+def check_steps(p: LoweredLayer, npu: Npu) -> None:
     """ValueError unless the results of a binary layer whose bits are signs fill its steps: what is added to a lane that
     no channel has would have a sign, too, and a lane without a channel must be 0."""
-    if not isinstance(p, BinaryLayer) or p.scale is None:
+    if not isinstance(p.arithmetic, Xnor) or p.scale is None:
         return
     if (result_layout(p.out_channels, 1, npu.kgp, npu.ol) == UNUSED).any():
         raise ValueError(

@@ -6,7 +6,7 @@ from typing import Any
 from bitloom.hls_gen.design.folding import Folding
 
 from .chunk import Chunk
-from .lowered_layers import BinaryLayer, IntegerLayer
+from .lowered_layers import LoweredLayer
 from .schedule import ORDERS
 
 DATAFLOWS = ("output_stationary", "input_stationary", "auto")
@@ -57,12 +57,12 @@ def _present(name: Any) -> Any:
     return OLD_DATAFLOWS.get(name, name) if isinstance(name, str) else name
 
 
-def dataflow_of(p: BinaryLayer | IntegerLayer, dataflow: Dataflow) -> str:
+def dataflow_of(p: LoweredLayer, dataflow: Dataflow) -> str:
     """The dataflow of a pass, where one may be given for all or by name."""
     return dataflow if isinstance(dataflow, str) else dataflow.get(p.name, "output_stationary")
 
 
-def inner_groups(p: BinaryLayer | IntegerLayer, folding: Folding, dataflow: str) -> int:
+def inner_groups(p: LoweredLayer, folding: Folding, dataflow: str) -> int:
     """Kernel groups that use a word in turn: all of them where the dataflow is input_stationary, else 1."""
     if dataflow not in DATAFLOWS:
         raise ValueError(f"{p.name}: dataflow must be one of {', '.join(DATAFLOWS)}, got {dataflow!r}")

@@ -14,9 +14,8 @@ from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.program_checks import ZERO
 from bitloom.hls_gen.design.widths import COUNT_BITS, SHIFT_BITS
 
-from .depthwise import Depthwise
 from .layout import UNUSED, Ints, Layout
-from .lowered_layers import IntegerLayer, Scale
+from .lowered_layers import Depthwise, LoweredLayer, Scale
 
 SCALES = {"bias": 0, "multiplier": 1, "shift": 1 << SHIFT_BITS + 1}
 """Fields that memory ``scales`` has for each lane, and their values where no kernel is: whatever comes becomes 0, which
@@ -93,7 +92,7 @@ def input_words(source: Map, layout: Layout, order: Ints, feature_bits: int) -> 
     return np.where(lanes >= 0, at + lanes, lanes).reshape(-1, layout.shape[1] * feature_bits)
 
 
-def kernels(p: IntegerLayer, layout: Layout, kgp: int, weight_bits: int) -> Array:
+def kernels(p: LoweredLayer, layout: Layout, kgp: int, weight_bits: int) -> Array:
     """Make the kernel rows of a layer.
 
     Parameters
@@ -141,13 +140,13 @@ def depthwise_kernels(p: Depthwise, words: Layout, weight_bits: int) -> Array:
     return two_complement(padded[:, words].reshape(-1, words.shape[1]), weight_bits).astype(np.uint8)
 
 
-def scales(p: IntegerLayer | Depthwise | Scale, steps: Layout) -> dict[str, Ints]:
+def scales(scale: Scale | None, steps: Layout) -> dict[str, Ints]:
     """Make the rows of memory ``scales``, or of ``pool_scales``.
 
     Parameters
     ----------
-    p
-        The lowered layer, the depthwise convolution, or the scale of a binary layer.
+    scale
+        Of a lowered layer, or of a depthwise convolution; None where sums are the result.
     steps
         (steps, ol) layout of its results.
 
@@ -156,11 +155,12 @@ def scales(p: IntegerLayer | Depthwise | Scale, steps: Layout) -> dict[str, Ints
     dict
         Name of a field -> its column, one row a step; no rows where the sums are the result.
     """
-    if p.bias is None or p.multiplier is None or p.shift is None:
+    if scale is None:
         return {f"{name}_{lane}": np.zeros(0, np.int64) for lane in range(steps.shape[1]) for name in SCALES}
     # The first of two roundings takes off so many bits of just this product.
-    factors = (p.multiplier, p.shift) if p.rounding == "twice" else lowest_terms(p.multiplier, p.shift)
-    parts = (p.bias, *factors)
+    factors = (scale.multiplier, scale.shift)
+    factors = factors if scale.rounding == "twice" else lowest_terms(*factors)
+    parts = (scale.bias, *factors)
     return {
         f"{name}_{lane}": np.append(array, unused)[steps[:, lane]]
         for lane in range(steps.shape[1])

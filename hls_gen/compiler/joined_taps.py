@@ -16,7 +16,7 @@ from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.window_former import FormedWindows
 
 from .layout import Ints
-from .lowered_layers import BinaryLayer, IntegerLayer
+from .lowered_layers import Multiply, Xnor
 from .lowering import Lowered
 from .schedule import Schedule
 
@@ -62,7 +62,7 @@ def formed_windows(lowered: Lowered, orders: Schedule, npu: Npu) -> FormedWindow
     if wanted is None:
         return None
     first = lowered.layers[0]
-    channels = source.channels if isinstance(first, IntegerLayer) else first.weight.shape[2] // window.taps
+    channels = source.channels if isinstance(first.arithmetic, Multiply) else first.weight.shape[2] // window.taps
     found = FormedWindows(
         height=source.height, width=source.width, channels=channels, window=window, rows=wanted[0], columns=wanted[1],
         column_lanes=npu.former_column, word_lanes=npu.plane_lanes,
@@ -73,7 +73,7 @@ def formed_windows(lowered: Lowered, orders: Schedule, npu: Npu) -> FormedWindow
         return None
     if npu.former_column and any(need > getattr(npu, name) for name, need in found.needs().items()):
         return None
-    if found.pads and isinstance(first, BinaryLayer) and not lowered.input_bits:
+    if found.pads and isinstance(first.arithmetic, Xnor) and not lowered.input_bits:
         return None
     return found
 

@@ -9,7 +9,7 @@ Between lowered layers of different engines lie bits, some of which are compleme
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import numpy as np
 
@@ -27,8 +27,7 @@ from bitloom.hls_gen.design.widths import FEATURE_BITS, WEIGHT_BITS
 from . import lowering_binary, lowering_integer
 from .engine_rules import Engine, check_binary, check_integer, default_engine
 from .host_tail import on_device
-from .lowered_layers import BinaryLayer, IntegerLayer
-from .lowered_rules import binary_result, binary_values, run_integer_layer
+from .lowered_layers import Depthwise, LoweredLayer, Multiply, Xnor
 from .map_way import MapWay
 from .mapping import Placed, placed
 from .parts import Cut, Part, Target, segmented
@@ -50,7 +49,7 @@ class Lowered:
         What was lowered.
     source : Map
         The input as the first lowered layer reads it (golden/flatten.py).
-    layers : tuple of BinaryLayer and IntegerLayer
+    layers : tuple of LoweredLayer
         Each behind those that it reads and adds: the order in which they are computed.
     input_bits : int
         Planes of an integer input to a binary layer, without the constant one. 0 for a bipolar input, whose channels
@@ -66,20 +65,20 @@ class Lowered:
         NPU of each layer.
     ways : mapping of str to MapWay
         How each layer's map gets to who needs it, by the layer's name.
-    formed_layer : BinaryLayer, IntegerLayer or None
+    formed_layer : LoweredLayer or None
         The first layer with its taps joined; None where a window former can't feed it.
     """
 
     model: Model
     source: Map
-    layers: tuple[BinaryLayer | IntegerLayer, ...]
+    layers: tuple[LoweredLayer, ...]
     input_bits: int
     binariser: Array | None = None
     joined: Window | None = None
     parts: tuple[Part, ...] = ()
     mapping: tuple[int, ...] = ()
     ways: Mapping[str, MapWay] = field(default_factory=dict)
-    formed_layer: BinaryLayer | IntegerLayer | None = None
+    formed_layer: LoweredLayer | None = None
     _schedules: dict[str, Schedule] = field(default_factory=dict, init=False)
 
     def schedule(self, map_order: str) -> Schedule:
@@ -125,7 +124,7 @@ class Lowered:
     def _features(self, images: Array) -> Array:
         """What a first layer reads whose taps are not joined."""
         images = images.reshape(len(images), *self.source.shape)
-        if isinstance(self.layers[0], IntegerLayer):
+        if isinstance(self.layers[0].arithmetic, Multiply):
             return images
         if self.binariser is not None:
             return (images >= self.binariser).astype(np.uint8)[..., None]
@@ -136,25 +135,27 @@ class Lowered:
         return features.astype(np.uint8)
 
     def forward(self, images: Array) -> Array:
-        """Result of the last lowered layer for (N, H, W, C) images; rules: `run_binary_layer`, `run_integer_layer`."""
+        """Result of the last lowered layer for (N, H, W, C) images; rules: `LoweredLayer`."""
         self.model.check_images(images)
         return self.trace(images)[-1]
 
     def trace(self, images: Array) -> list[Array]:
         """Result of every lowered layer for (N, H, W, C) images, in the order of the lowered layers."""
         results: dict[str, Array] = {}
-        values_of: dict[str, Array] = {}  # of binary layers, for additions
-        bits = {p.name for p in self.layers if isinstance(p, BinaryLayer) or p.signs}
-        for p in self.layers:
-            features = self.input_features(images) if p.reads == INPUT else results[p.reads]
-            features = features if p.joins is None else np.concatenate([features, results[p.joins]], axis=3)
-            if isinstance(p, IntegerLayer):
-                values = 2 * features.astype(np.int64) - 1 if p.reads in bits else features
-                results[p.name] = run_integer_layer(p, values, results[p.adds] if p.adds else None)
-            else:
-                read = features if p.reads == INPUT else features[..., None]
-                values_of[p.name] = binary_values(p, read, values_of[p.adds] if p.adds else None)
-                results[p.name] = binary_result(p, values_of[p.name])
+        values: dict[str, Array] = {}  # in front of pools
+        makers = {layer.name: layer for layer in self.layers}
+        for layer in self.layers:
+            maker = makers.get(layer.reads)
+            features = self.input_features(images) if maker is None else results[layer.reads]
+            features = features if layer.joins is None else np.concatenate([features, results[layer.joins]], axis=3)
+            binary = isinstance(layer.arithmetic, Xnor)
+            if maker is not None and binary:
+                features = features[..., None]
+            elif maker is not None and maker.makes_bits:
+                features = 2 * features.astype(np.int64) - 1
+            added = (values if binary else results)[layer.adds] if layer.adds else None
+            values[layer.name] = layer.values(features, added)
+            results[layer.name] = layer.result(values[layer.name])
         return list(results.values())
 
 
@@ -180,7 +181,7 @@ def lower(made: Placed) -> Lowered:
     if pieces.binariser is not None:
         bits = pieces.target.binariser_bits
         limits, complement[INPUT] = lowering_binary.binariser(pieces.model, pieces.binariser, bits)
-    layers: list[BinaryLayer | IntegerLayer] = []
+    layers: list[LoweredLayer] = []
     for part in made.parts:
         inverted = np.concatenate([complement[name] for name in (part.reads, part.joins) if name])
         layer, complement[part.name] = _lowered(cut, part, inverted)
@@ -218,7 +219,7 @@ def _refuse_complements(last: str, part: Part) -> NoReturn:
     raise ValueError(f"{last}: direction after {after} must be 1 in the last layer, got -1")
 
 
-def _lowered(cut: Cut, part: Part, inverted: Array) -> tuple[BinaryLayer | IntegerLayer, Array]:
+def _lowered(cut: Cut, part: Part, inverted: Array) -> tuple[LoweredLayer, Array]:
     """The lowered layer of a part, and which of the bits that it makes are complements; ``inverted`` tells which of
     those that it reads are."""
     if part.segment is None:
@@ -228,18 +229,16 @@ def _lowered(cut: Cut, part: Part, inverted: Array) -> tuple[BinaryLayer | Integ
     return lowering_integer.integer_layer(cut.pieces.model, part, inverted)
 
 
-def _with_joined_taps(layer: BinaryLayer | IntegerLayer, part: Part) -> BinaryLayer | IntegerLayer:
+def _with_joined_taps(layer: LoweredLayer, part: Part) -> LoweredLayer:
     """The first lowered layer, of part ``part`` where its taps are joined."""
-    at: dict[str, Any] = {"height": part.height, "width": part.width, "window": part.window}
-    if isinstance(layer, IntegerLayer):
-        return replace(layer, weight=layer.weight.reshape(layer.out_channels, 1, -1), **at)
-    return replace(
-        layer,
-        weight=_by_visit(layer.weight, layer.visits),
-        magnitude=None if layer.magnitude is None else _by_visit(layer.magnitude, layer.visits),
-        tap_offset=layer.tap_offset * layer.window.taps,
-        **at,
-    )
+    of, arithmetic = layer.arithmetic, layer.arithmetic
+    if isinstance(of, Multiply):
+        arithmetic = Multiply(weight=of.weight.reshape(layer.out_channels, 1, -1))
+    else:
+        magnitude = None if of.magnitude is None else _by_visit(of.magnitude, of.visits)
+        weight, offset = _by_visit(of.weight, of.visits), of.tap_offset * layer.window.taps
+        arithmetic = replace(of, weight=weight, magnitude=magnitude, tap_offset=offset)
+    return replace(layer, height=part.height, width=part.width, window=part.window, arithmetic=arithmetic)
 
 
 def _by_visit(weight: Array, visits: int) -> Array:
@@ -322,23 +321,22 @@ def engines_of(network: Network) -> list[str]:
     return [default_engine(one) for one in segments(network, entry if isinstance(entry, Threshold) else None)]
 
 
-def _stages(layers: Sequence[BinaryLayer | IntegerLayer]) -> list[Stage]:
+def _stages(layers: Sequence[LoweredLayer]) -> list[Stage]:
     """The windows of all lowered layers, as hls_gen.compiler.schedule wants them: each convolution, and its pool if it
     has one."""
     out, last = [], {INPUT: INPUT}  # last: lowered layer -> its last stage
     for p in layers:
         conv = _stage(p.name, "conv", (p.height, p.width), p.window, last[p.reads])
-        adds = p.adds and (p.adds if isinstance(p, BinaryLayer) else last[p.adds])  # bits: integers before a pool
+        adds = p.adds and (p.adds if isinstance(p.arithmetic, Xnor) else last[p.adds])  # bits: integers before a pool
         out.append(replace(conv, adds=adds or "", joins=last[p.joins] if p.joins else ""))
         if p.pool:
-            weighted = isinstance(p, IntegerLayer) and p.depthwise is not None
-            kind = "conv" if weighted else "pool"
-            out.append(_stage(pool_name(p), kind, out[-1].output_size, p.pool, p.name))
+            kind = "conv" if isinstance(p.pool, Depthwise) else "pool"
+            out.append(_stage(pool_name(p), kind, out[-1].output_size, p.pool.window, p.name))
         last[p.name] = out[-1].name
     return out
 
 
-def pool_name(p: BinaryLayer | IntegerLayer) -> str:
+def pool_name(p: LoweredLayer) -> str:
     """Name of the stage of a lowered layer's pool; no layer has it."""
     return f"{p.name}.pool"
 

@@ -30,7 +30,7 @@ from . import signs
 from .depthwise import plain_of
 from .engine_rules import input_planes
 from .fixed_kernels import fixed_point, magnitudes
-from .lowered_layers import BinaryLayer
+from .lowered_layers import LoweredLayer, Pooling, Thresholds, Xnor
 from .parts import Part
 from .pools import thresholds_of
 from .segments import Segment
@@ -79,7 +79,7 @@ def binariser(model: Model, layer: Threshold, bits: int) -> tuple[Array, Array]:
     return np.clip(limits, -(1 << (bits - 1)), 1 << (bits - 1)), down
 
 
-def binary_layer(model: Model, part: Part, inverted: Array) -> tuple[BinaryLayer, Array]:
+def binary_layer(model: Model, part: Part, inverted: Array) -> tuple[LoweredLayer, Array]:
     """Rewrite one part.
 
     Parameters
@@ -93,7 +93,7 @@ def binary_layer(model: Model, part: Part, inverted: Array) -> tuple[BinaryLayer
 
     Returns
     -------
-    BinaryLayer
+    LoweredLayer
     (bits,) bool
         Which of the bits that the lowered layer makes are complements.
     """
@@ -116,47 +116,46 @@ def binary_layer(model: Model, part: Part, inverted: Array) -> tuple[BinaryLayer
     elif len(halves) == 2 and threshold is not None:
         low, high, threshold = 2 * low, 2 * high, np.minimum(2 * threshold, 2 * high + 1)  # high + 1: out of reach
         rule = None if rule is None else rule.of_doubled()
-    made = BinaryLayer(
+    arithmetic = Xnor(
+        weight=lanes,
+        coefficient=plane_coefficients(planes) if planes else np.ones(1, np.int64),
+        visits=part.visits,
+        double=double,
+        tap_offset=offset,
+        accumulate=layer.accumulate,
+        word_channels=layer.word_channels,
+        magnitude=_magnitude(model, segment, planes) if layer.real_weights else None,
+    )
+    made = LoweredLayer(
         name=part.name,
         reads=part.reads,
         joins=part.joins,
         height=part.height,
         width=part.width,
         window=part.window,
-        visits=part.visits,
-        weight=lanes,
-        coefficient=plane_coefficients(planes) if planes else np.ones(1, np.int64),
-        double=double,
-        tap_offset=offset,
-        threshold=threshold,
-        pool=part.pool,
-        value_range=(low, high),
-        any_match=any_match,
-        word_channels=layer.word_channels,
-        scale=None if rule is None else rule.scale,
-        addition=None if rule is None else rule.addition,
-        magnitude=_magnitude(model, segment, planes) if layer.real_weights else None,
+        arithmetic=arithmetic,
+        activation=rule.scale if rule else None if threshold is None else Thresholds(threshold),
+        addition=rule.addition if rule else None,
+        pool=Pooling(window=part.pool) if part.pool else None,
+        sum_range=(low, high),
     )
     return made, complement
 
 
-def copy(part: Part) -> BinaryLayer:
+def copy(part: Part) -> LoweredLayer:
     """A copy of a map of bits: matches with a kernel's own bit count twice, all others once."""
     channels, own = part.out_channels, np.eye(part.out_channels, dtype=np.uint8)
-    return BinaryLayer(
+    weight = np.stack([own, np.ones_like(own)], axis=1)[..., None]
+    one = np.ones(1, np.int64)
+    return LoweredLayer(
         name=part.name,
         reads=part.reads,
         height=part.height,
         width=part.width,
         window=part.window,
-        visits=part.visits,
-        weight=np.stack([own, np.ones_like(own)], axis=1)[..., None],
-        coefficient=np.ones(1, np.int64),
-        double=False,
-        tap_offset=0,
-        threshold=np.full((channels, 1), channels),
-        pool=None,
-        value_range=(0, 2 * channels),
+        arithmetic=Xnor(weight=weight, coefficient=one, visits=part.visits, double=False, tap_offset=0),
+        activation=Thresholds(np.full((channels, 1), channels)),
+        sum_range=(0, 2 * channels),
     )
 
 

@@ -10,7 +10,7 @@ stands beside the binary engine is rewritten, exactly (tests/hls_gen/compiler/te
   complement.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -18,19 +18,21 @@ import numpy as np
 from bitloom.golden.encoding import Array
 from bitloom.golden.layer import Layer
 from bitloom.golden.layers.add import Add
+from bitloom.golden.layers.conv import product_range
+from bitloom.golden.layers.depthwise import own_weights
 from bitloom.golden.layers.pool import AvgPool, MaxPool
 from bitloom.golden.layers.requantise import Requantise
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model
 
-from .depthwise import lowered, plain_of
-from .lowered_layers import Addition, IntegerLayer
+from .depthwise import plain_of
+from .lowered_layers import Addition, Depthwise, LoweredLayer, Multiply, Pooling, Scale
 from .parts import Part
-from .pools import thresholds_of
+from .pools import canonical, thresholds_of
 from .segments import Segment
 
 
-def integer_layer(model: Model, part: Part, inverted: Array) -> tuple[IntegerLayer, Array]:
+def integer_layer(model: Model, part: Part, inverted: Array) -> tuple[LoweredLayer, Array]:
     """Rewrite one part.
 
     Parameters
@@ -44,7 +46,7 @@ def integer_layer(model: Model, part: Part, inverted: Array) -> tuple[IntegerLay
 
     Returns
     -------
-    IntegerLayer
+    LoweredLayer
     (bits,) bool
         Which of the bits that the lowered layer makes are complements; empty where it makes integers.
 
@@ -59,50 +61,57 @@ def integer_layer(model: Model, part: Part, inverted: Array) -> tuple[IntegerLay
     if rule.weight.max() >= 1 << (weight_bits - 1):
         most = f"{weight_bits} bits in two's complement"
         raise ValueError(f"{part.name}: weights that change sign must fit {most}, got {rule.weight.max()}")
-    made = IntegerLayer(
+    made = LoweredLayer(
         name=part.name,
         reads=part.reads,
         joins=part.joins,
         height=part.height,
         width=part.width,
         window=part.window,
-        weight=rule.weight,
-        bias=rule.factors.get("bias"),
-        multiplier=rule.factors.get("multiplier"),
-        shift=rule.factors.get("shift"),
-        low=rule.clip[0],
-        high=rule.clip[1],
-        pool=part.pool,
-        average=any(isinstance(layer, AvgPool) for layer in segment.tail),
-        sum_range=rule.reach,
-        signs=len(rule.complement) > 0,
+        arithmetic=Multiply(weight=rule.weight),
+        activation=rule.scale,
         addition=addition_of(model, segment, part.adds),
-        fraction=rule.fraction,
-        rounding=rule.rounding,
-        depthwise=None if segment.depthwise is None else lowered(model, segment.depthwise),
+        pool=_pool(model, part),
+        signs=len(rule.complement) > 0,
+        sum_range=rule.reach,
     )
     return made, rule.complement
 
 
-def copy(part: Part) -> IntegerLayer:
+def _pool(model: Model, part: Part) -> Pooling | Depthwise | None:
+    """What the pool unit computes for a part."""
+    if part.pool is None or part.segment is None:
+        return None
+    if part.segment.depthwise is None:
+        return Pooling(window=part.pool, average=any(isinstance(layer, AvgPool) for layer in part.segment.tail))
+    segment = canonical(part.segment.depthwise)
+    act = next(layer for layer in segment.tail if isinstance(layer, Requantise))
+    weight = own_weights(plain_of(model, segment)).reshape(segment.layer.out_channels, -1).T  # (taps, channels)
+    low, high = product_range(segment.source.encoding, segment.layer.weight)
+    sum_range = min(low * len(weight), 0), max(high * len(weight), 0)
+    scale = scale_of(model, act)
+    return Depthwise(name=segment.name, window=part.pool, weight=weight, scale=scale, sum_range=sum_range)
+
+
+def scale_of(model: Model, act: Requantise) -> Scale:
+    """The scale of a requantisation."""
+    factors = {key: value.astype(np.int64)[:, None] for key, value in model.arrays[act.name].items()}
+    return Scale(**factors, fraction=act.fraction, rounding=act.rounding, low=act.low, high=act.high)
+
+
+def copy(part: Part) -> LoweredLayer:
     """A copy of a map of integers: kernels are unit vectors."""
     assert part.values is not None
     low, high = part.values
     zeros = np.zeros((part.out_channels, 1), np.int64)
-    return IntegerLayer(
+    return LoweredLayer(
         name=part.name,
         reads=part.reads,
         height=part.height,
         width=part.width,
         window=part.window,
-        weight=np.eye(part.out_channels, dtype=np.int64)[:, None],
-        bias=zeros,
-        multiplier=zeros + 1,
-        shift=zeros,
-        low=low,
-        high=high,
-        pool=None,
-        average=False,
+        arithmetic=Multiply(weight=np.eye(part.out_channels, dtype=np.int64)[:, None]),
+        activation=Scale(bias=zeros, multiplier=zeros + 1, shift=zeros, low=low, high=high),
         sum_range=(min(low, 0), max(high, 0)),
     )
 
@@ -143,14 +152,8 @@ class _Rule:
     """(O, taps, C)"""
     reach: tuple[int, int]
     """Smallest and largest sum."""
-    clip: tuple[int, int] = (0, 0)
-    """Smallest and largest result."""
-    fraction: int = 0
-    """Bits of the biases behind the point."""
-    rounding: str = "once"
-    """How results are rounded."""
-    factors: Mapping[str, Array] = field(default_factory=dict)
-    """bias, multiplier and shift, each (O, levels); none where sums are the result."""
+    scale: Scale | None = None
+    """None where sums are the result."""
     complement: Array = field(default_factory=lambda: np.zeros(0, bool))
     """(O * levels) bool: which of the bits that leave are complements; none where integers leave."""
 
@@ -161,19 +164,17 @@ def _rule(model: Model, segment: Segment, weight: Array) -> _Rule:
     act = next((layer for layer in segment.tail if isinstance(layer, Requantise | Threshold)), None)
     if act is None:
         return _Rule(weight=weight, reach=reach)
-    arrays = model.arrays[act.name]
     if isinstance(act, Requantise):
-        factors = {key: value.astype(np.int64)[:, None] for key, value in arrays.items()}
-        how = {"clip": (act.low, act.high), "fraction": act.fraction, "rounding": act.rounding}
-        return _Rule(weight=weight, reach=reach, factors=factors, **how)  # type: ignore[arg-type]
+        return _Rule(weight=weight, reach=reach, scale=scale_of(model, act))
+    arrays = model.arrays[act.name]
     turned = _turned(arrays["direction"], segment.tail)
     weight = np.where(turned[:, None, None], -weight, weight)
     if isinstance(segment.tail[-1], MaxPool):  # whichever directions the thresholds have
         reach = min(reach[0], -reach[1]), max(reach[1], -reach[0])
     limits = np.clip(_limits(thresholds_of(model, segment, act), arrays["direction"], turned), reach[0], reach[1] + 1)
-    factors = {"bias": -limits, "multiplier": limits * 0 + 1, "shift": limits * 0}
+    scale = Scale(bias=-limits, multiplier=limits * 0 + 1, shift=limits * 0, low=-1, high=0)
     complement = np.repeat(turned | (arrays["direction"] > 0), act.levels)
-    return _Rule(weight=weight, reach=reach, clip=(-1, 0), factors=factors, complement=complement)
+    return _Rule(weight=weight, reach=reach, scale=scale, complement=complement)
 
 
 def _turned(direction: Array, tail: Sequence[Layer]) -> Array:

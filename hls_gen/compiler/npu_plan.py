@@ -11,10 +11,9 @@ from bitloom.hls_gen.design.memories import ROUNDING
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.window_former import FormedWindows
 
-from .depthwise import Depthwise
 from .integer_rows import multiplier_bits
 from .layout import Ints, Layout
-from .lowered_layers import Addition, BinaryLayer, IntegerLayer
+from .lowered_layers import Addition, Depthwise, LoweredLayer
 from .tables import Tables, rows
 from .value_ranges import Range
 
@@ -26,7 +25,7 @@ class NpuPlan:
     folding: Npu
     conv: Tables
     pool: Tables
-    layers: list[BinaryLayer | IntegerLayer] = field(default_factory=list)
+    layers: list[LoweredLayer] = field(default_factory=list)
     kernels: list[Array] = field(default_factory=list)
     """(rows, bits of all weights) of 0 and 1, an array a layer."""
     magnitudes: list[Array] = field(default_factory=list)
@@ -160,8 +159,10 @@ class NpuPlan:
     def acc_bits(self) -> int:
         """Width of accumulator that holds every value, and the threshold that is never reached."""
         if self.folding.keeps_steps:
-            return held_bits(p.biased_range for p in self.layers if isinstance(p, BinaryLayer))
-        return held_bits((low, high + 1) for low, high in (p.value_range for p in self._accumulated()))
+            return held_bits(p.biased_range for p in self.layers)
+        if self.folding.engine == "binary":
+            return held_bits((low, high + 1) for low, high in (p.sum_range for p in self.layers))
+        return held_bits((low, high + 1) for low, high in (p.biased_range for p in self._accumulated()))
 
     def roomy_acc_bits(self) -> int:
         """``acc_bits`` with room for the biases and thresholds of other weights."""
@@ -170,9 +171,9 @@ class NpuPlan:
         above = int(not self.folding.keeps_steps)
         return held_bits((low, high + above) for low, high in (p.roomy_range for p in self._accumulated()))
 
-    def _accumulated(self) -> list[BinaryLayer | IntegerLayer | Depthwise]:
+    def _accumulated(self) -> list[LoweredLayer | Depthwise]:
         """What has sums: the layers, and the depthwise convolutions that joined them."""
-        joined = [p.depthwise for p in self.layers if isinstance(p, IntegerLayer) and p.depthwise is not None]
+        joined = [p.depthwise for p in self.layers if p.depthwise is not None]
         return [*self.layers, *joined]
 
 

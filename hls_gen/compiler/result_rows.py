@@ -9,9 +9,8 @@ from bitloom.hls_gen.design.npu import Npu
 
 from . import integer_rows as integer
 from .binary_scales import check_steps, requantisation
-from .depthwise import Depthwise
 from .layout import UNUSED, Layout, regroup, result_layout
-from .lowered_layers import BinaryLayer, IntegerLayer
+from .lowered_layers import Depthwise, LoweredLayer, Multiply, Pooling, Thresholds, Xnor
 from .map_way import MapWay
 from .npu_plan import NpuPlan
 from .schedule import StageTables
@@ -19,9 +18,7 @@ from .sum_rows import MapWords
 from .tables import base, rows
 
 
-def append_results(
-    made: NpuPlan, p: BinaryLayer | IntegerLayer, pool: StageTables | None, its: MapWay, reader_lanes: int
-) -> Layout:
+def append_results(made: NpuPlan, p: LoweredLayer, pool: StageTables | None, its: MapWay, reader_lanes: int) -> Layout:
     """Append the rows of a lowered layer from its sums on.
 
     Parameters
@@ -63,8 +60,8 @@ def append_results(
         else:
             made.pool.append_straight(made.conv.layers[-1]["windows_minus_1"] + 1, len(words))
         made.pool.layers[-1] |= to
-        if isinstance(p, IntegerLayer):
-            made.pool.layers[-1]["average"] = int(p.average)
+        if isinstance(p.arithmetic, Multiply):
+            made.pool.layers[-1]["average"] = int(isinstance(p.pool, Pooling) and p.pool.average)
             if folding.depthwise:
                 words = _append_depthwise(made, p.depthwise, words)
     return regroup(words, reader_lanes)
@@ -78,12 +75,13 @@ def _append_depthwise(made: NpuPlan, p: Depthwise | None, words: Layout) -> Layo
     row = {"depthwise": 0, "scale_base": 0, "low": -most, "high": most - 1, **dict.fromkeys(ROUNDING, 0)}
     base_row = rows(made.pool_kernels)
     if p is not None:
-        rounding = {"half_even": int(p.rounding == "even"), "round_twice": int(p.rounding == "twice")}
+        scale = p.scale
+        rounding = {"half_even": int(scale.rounding == "even"), "round_twice": int(scale.rounding == "twice")}
         base_of_scales = sum(len(columns["bias_0"]) for columns in made.pool_scales)
-        row |= {"depthwise": 1, "scale_base": base_of_scales, "low": p.low, "high": p.high, **rounding}
+        row |= {"depthwise": 1, "scale_base": base_of_scales, "low": scale.low, "high": scale.high, **rounding}
         made.pool_kernels.append(integer.depthwise_kernels(p, words, npu.weight_bits))
-        made.pool_scales.append(integer.scales(p, steps))
-        made.pool_fractions.append(p.fraction)
+        made.pool_scales.append(integer.scales(scale, steps))
+        made.pool_fractions.append(scale.fraction)
     made.pool_results.append(row)
     made.pool.layers[-1] |= {"depthwise": int(p is not None), "kernel_base": 0 if p is None else base_row}
     return steps
@@ -96,7 +94,7 @@ def added_in_steps(words: Layout, steps: Layout) -> bool:
     return count == -(-len(steps) * ol // kfp) and np.array_equal(regroup(words, ol)[: len(steps)], steps)
 
 
-def check_added(p: BinaryLayer | IntegerLayer, maps: Mapping[str, MapWords], npu: Npu) -> None:
+def check_added(p: LoweredLayer, maps: Mapping[str, MapWords], npu: Npu) -> None:
     """Raise ValueError unless the map that a lowered layer adds lies in the skip store as its results leave.
 
     A word is cut into steps, or some make one; what is left of a tuple's last word goes with the last step.
@@ -113,7 +111,7 @@ def check_added(p: BinaryLayer | IntegerLayer, maps: Mapping[str, MapWords], npu
         )
 
 
-def _append_activation(made: NpuPlan, p: BinaryLayer | IntegerLayer, steps: Layout, to: dict[str, int]) -> None:
+def _append_activation(made: NpuPlan, p: LoweredLayer, steps: Layout, to: dict[str, int]) -> None:
     """Append the row of the results unit, thresholds and scales; ``to`` has the field that tells the map's outlet."""
     folding = made.folding
     groups = -(-p.out_channels // folding.kgp)
@@ -128,8 +126,8 @@ def _append_activation(made: NpuPlan, p: BinaryLayer | IntegerLayer, steps: Layo
     }
     if p.pool and not folding.pool:
         raise ValueError(f"{p.name}: a pool needs an NPU with a pool unit, got one without")
-    if isinstance(p, BinaryLayer):
-        row["double"] = int(p.double)
+    if isinstance(p.arithmetic, Xnor):
+        row["double"] = int(p.arithmetic.double)
     if folding.requantises:
         limits = np.zeros((0 if p.raw else len(steps), 0), np.int64)
         of = requantisation(p, steps)
@@ -140,7 +138,7 @@ def _append_activation(made: NpuPlan, p: BinaryLayer | IntegerLayer, steps: Layo
         made.additions.append(p.addition)
     else:
         limits = np.zeros((0, folding.ol), np.int64)
-        if isinstance(p, BinaryLayer) and p.threshold is not None:
-            limits = np.where(steps == UNUSED, p.value_range[1] + 1, p.threshold.ravel()[steps])  # never reached
+        if isinstance(p.activation, Thresholds):
+            limits = np.where(steps == UNUSED, p.sum_range[1] + 1, p.activation.limit.ravel()[steps])  # never reached
     made.results.append({**row, "threshold_base": base(made.thresholds, limits)})
     made.thresholds.append(limits)

@@ -15,7 +15,7 @@ from bitloom.golden.graph import INPUT
 from bitloom.hls_gen.design.npu import Npu
 
 from .layout import Layout
-from .lowered_layers import BinaryLayer, IntegerLayer
+from .lowered_layers import LoweredLayer, Xnor
 from .plan import Plan
 
 
@@ -111,7 +111,7 @@ def weight_copies(made: Plan) -> list[WeightCopies]:
     """
     found = []
     for n, own in enumerate(made.npus):
-        layers = [p for p in own.layers if isinstance(p, BinaryLayer) and _value_bits(made, p)]
+        layers = [p for p in own.layers if isinstance(p.arithmetic, Xnor) and _value_bits(made, p)]
         widths = sorted({_value_bits(made, p) for p in layers})
         if own.folding.lanes_per_weight == 1 and max(widths, default=1) > 1:
             once = sum(p.weight.size // _value_bits(made, p) for p in layers)
@@ -119,16 +119,16 @@ def weight_copies(made: Plan) -> list[WeightCopies]:
     return found
 
 
-def _value_bits(made: Plan, p: BinaryLayer | IntegerLayer) -> int:
+def _value_bits(made: Plan, p: LoweredLayer) -> int:
     """Bits of a value of the map that a lowered layer reads; 0 for an input of integers, which comes in bit planes."""
     if p.reads == INPUT:
         return 0 if made.lowered.input_bits else made.lowered.source.encoding.bits
     return _bits(next(maker for maker in made.lowered.layers if maker.name == p.reads))
 
 
-def _bits(p: BinaryLayer | IntegerLayer) -> int:
+def _bits(p: LoweredLayer) -> int:
     """Bits of a value of the map that a lowered layer makes for one of the binary engine."""
-    return p.levels if isinstance(p, BinaryLayer) else 1
+    return p.levels if isinstance(p.arithmetic, Xnor) else 1
 
 
 def _fits(npu: Npu, channels: Layout) -> bool:

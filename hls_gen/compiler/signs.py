@@ -18,7 +18,7 @@ from bitloom.golden.network import Model
 
 from .depthwise import plain_of
 from .lowered_layers import Addition, Scale
-from .lowering_integer import addition_of
+from .lowering_integer import addition_of, scale_of
 from .segments import Segment
 
 
@@ -45,9 +45,7 @@ def rule(model: Model, segment: Segment, adds: str | None) -> SignRule:
     """The rule of a segment that `engine_rules.check_binary` accepts, which adds the map of lowered layer ``adds``."""
     act = segment.tail[0]
     assert isinstance(act, Requantise)
-    factors = {key: value.astype(np.int64)[:, None] for key, value in model.arrays[act.name].items()}
-    scale = Scale(**factors, fraction=act.fraction, rounding=act.rounding, low=act.low, high=act.high)
-    return SignRule(scale, addition_of(model, segment, adds))
+    return SignRule(scale_of(model, act), addition_of(model, segment, adds))
 
 
 def rising(model: Model, segment: Segment) -> tuple[Array, Array, Array]:

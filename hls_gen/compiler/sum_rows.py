@@ -10,7 +10,7 @@ from bitloom.hls_gen.design.npu import Npu
 
 from . import integer_rows as integer
 from .layout import UNUSED, Ints, Layout
-from .lowered_layers import BinaryLayer, IntegerLayer
+from .lowered_layers import LoweredLayer, Xnor
 from .map_way import MapWay
 from .npu_plan import NpuPlan
 from .schedule import StageTables
@@ -41,7 +41,7 @@ class MapWords:
     parts: tuple[int, int] | None = None
 
 
-def words_read(p: BinaryLayer | IntegerLayer, maps: Mapping[str, MapWords], ways: Mapping[str, MapWay]) -> MapWords:
+def words_read(p: LoweredLayer, maps: Mapping[str, MapWords], ways: Mapping[str, MapWay]) -> MapWords:
     """The words that a lowered layer reads.
 
     Parameters
@@ -70,7 +70,7 @@ def words_read(p: BinaryLayer | IntegerLayer, maps: Mapping[str, MapWords], ways
     return MapWords(layout, codes, first.inlet, (len(first.layout), len(second.layout)))
 
 
-def append_sums(made: NpuPlan, p: BinaryLayer | IntegerLayer, tables: StageTables, read: MapWords, inner: int) -> int:
+def append_sums(made: NpuPlan, p: LoweredLayer, tables: StageTables, read: MapWords, inner: int) -> int:
     """Append the rows of a lowered layer up to its sums.
 
     Parameters
@@ -106,8 +106,9 @@ def append_sums(made: NpuPlan, p: BinaryLayer | IntegerLayer, tables: StageTable
         made.conv.layers[-1] |= part.fields
     if folding.accumulators > 1:
         made.conv.layers[-1] |= {"inner_groups_minus_1": inner - 1, "tap_rows_minus_1": part.words * inner - 1}
-    if isinstance(p, BinaryLayer):
-        offset = p.tap_offset - (left_out if p.double else left_out // 2)
+    arithmetic = p.arithmetic
+    if isinstance(arithmetic, Xnor):
+        offset = arithmetic.tap_offset - (left_out if arithmetic.double else left_out // 2)
         made.conv.layers[-1] |= {"tap_offset": offset, **({"twice": p.visits - 1} if made.conv.raster else {})}
         kernels = _kernels(p, p.weight, layout, folding)
     else:
@@ -118,22 +119,23 @@ def append_sums(made: NpuPlan, p: BinaryLayer | IntegerLayer, tables: StageTable
     if inner > 1:  # from (group, place, word) to (place, word, group)
         order = order.reshape(groups, -1).T.ravel()
     made.kernels.append(kernels[order])
-    if isinstance(p, BinaryLayer) and folding.kernel_binariser:
-        made.magnitudes.append(_kernels(p, p.magnitudes, layout, folding)[order])
+    if isinstance(arithmetic, Xnor) and folding.kernel_binariser:
+        made.magnitudes.append(_kernels(p, arithmetic.magnitudes, layout, folding)[order])
     made.codes.append(np.tile(read.codes, groups * places)[order])
     made.words.append(layout)
-    made.any_match.append(isinstance(p, BinaryLayer) and p.any_match)
-    made.by_words.append(isinstance(p, BinaryLayer) and p.word_channels > 0)
+    accumulate = arithmetic.accumulate if isinstance(arithmetic, Xnor) else "popcount"
+    made.any_match.append(accumulate == "or")
+    made.by_words.append(accumulate == "or_words")
     taps = int((p.window.positions(p.height, p.width) >= 0).sum(axis=1).max())
     made.window_lanes = max(made.window_lanes, taps * p.visits * part.words * folding.kfp)
     return len(tables.index) * p.visits * part.words * groups
 
 
-def _part(made: NpuPlan, p: BinaryLayer | IntegerLayer, layout: Layout, inner: int) -> tuple[TuplePart, int]:
+def _part(made: NpuPlan, p: LoweredLayer, layout: Layout, inner: int) -> tuple[TuplePart, int]:
     """The words of each tuple that kernel groups read, and lanes with a channel that they leave out (tuple_parts.py);
     all words where a word is for several groups, or the NPU knows no parts. Notes whether a part would do."""
     whole = TuplePart(len(layout)), 0
-    found = tuple_part(p.weighted, layout, made.folding.kgp) if inner == 1 else whole
+    found = tuple_part(p.arithmetic.weighted, layout, made.folding.kgp) if inner == 1 else whole
     made.gains_by_parts |= found[0].words < len(layout)
     return found if made.folding.tuple_parts else whole
 
@@ -148,7 +150,7 @@ def _append_ways(made: NpuPlan, read: MapWords) -> None:
                                  "second_words_minus_1": second - 1}  # fmt: skip
 
 
-def check_accumulation(p: BinaryLayer | IntegerLayer, npu: Npu, layout: Layout) -> None:
+def check_accumulation(p: LoweredLayer, npu: Npu, layout: Layout) -> None:
     """Check that an NPU can accumulate as a lowered layer does.
 
     Parameters
@@ -165,38 +167,38 @@ def check_accumulation(p: BinaryLayer | IntegerLayer, npu: Npu, layout: Layout) 
     ValueError
         It can't.
     """
-    if isinstance(p, BinaryLayer) and p.word_channels:
-        _check_words(p, npu, layout)
+    layer = p.arithmetic.accumulate if isinstance(p.arithmetic, Xnor) else "popcount"
+    if isinstance(p.arithmetic, Xnor) and layer == "or_words":
+        _check_words(p.name, p.arithmetic, npu, layout)
         return
-    layer = "or" if isinstance(p, BinaryLayer) and p.any_match else "popcount"
     if npu.accumulate not in (layer, "both"):
         raise ValueError(
             f"{p.name}: accumulate {layer} needs an NPU that accumulates {layer} or both, got {npu.accumulate}"
         )
 
 
-def _check_words(p: BinaryLayer, npu: Npu, layout: Layout) -> None:
-    """ValueError unless the channels of each word of ``p``, and no others, lie in ``word_lanes`` lanes of the NPU."""
+def _check_words(name: str, of: Xnor, npu: Npu, layout: Layout) -> None:
+    """ValueError unless the channels of each word of a layer, and no others, lie in ``word_lanes`` lanes of the NPU."""
     if not npu.word_lanes:
-        raise ValueError(f"{p.name}: accumulate or_words needs an NPU with word_lanes, got {npu.word_lanes}")
-    if npu.word_lanes < p.word_channels:
+        raise ValueError(f"{name}: accumulate or_words needs an NPU with word_lanes, got {npu.word_lanes}")
+    if npu.word_lanes < of.word_channels:
         raise ValueError(
-            f"{p.name}: accumulate or_words with words of {p.word_channels} channels needs an NPU with word_lanes >= "
-            f"{p.word_channels}, since a PE takes the OR of a word in one beat, got word_lanes = {npu.word_lanes} and "
+            f"{name}: accumulate or_words with words of {of.word_channels} channels needs an NPU with word_lanes >= "
+            f"{of.word_channels}, since a PE takes the OR of a word in one beat, got word_lanes = {npu.word_lanes} and "
             f"kfp = {npu.kfp}"
         )
     groups = layout.reshape(-1, npu.word_lanes)  # a row for each OR of the PE in a beat
-    words = np.where(groups == UNUSED, UNUSED, groups // p.word_channels)
-    count = -(-p.weight.shape[2] // p.word_channels)
+    words = np.where(groups == UNUSED, UNUSED, groups // of.word_channels)
+    count = -(-of.weight.shape[2] // of.word_channels)
     places = [set(np.nonzero((words == word).any(axis=1))[0].tolist()) for word in range(count)]
     if max(map(len, places)) > 1 or len(set().union(*places)) < count:
         raise ValueError(
-            f"{p.name}: each word of {p.word_channels} channels must fill a group of word_lanes = {npu.word_lanes} "
+            f"{name}: each word of {of.word_channels} channels must fill a group of word_lanes = {npu.word_lanes} "
             f"lanes alone, got {words.tolist()} as the words of the groups' lanes"
         )
 
 
-def _kernels(p: BinaryLayer, weight: Array, layout: Layout, npu: Npu) -> Array:
+def _kernels(p: LoweredLayer, weight: Array, layout: Layout, npu: Npu) -> Array:
     """(groups * taps * visits * words, kgp * row_weights) weight bits, or magnitudes, of the layer's ``weight``; unused
     lanes 1, unused kernels as kernel 0."""
     kgp, groups = npu.kgp, -(-p.out_channels // npu.kgp)
@@ -210,7 +212,7 @@ def _kernels(p: BinaryLayer, weight: Array, layout: Layout, npu: Npu) -> Array:
     return bits.reshape(groups * places * len(layout), -1)
 
 
-def _stored(p: BinaryLayer, bits: Array, layout: Layout, npu: Npu) -> Array:
+def _stored(p: LoweredLayer, bits: Array, layout: Layout, npu: Npu) -> Array:
     """The weights of (kernels, places, words, kfp) lanes that are stored: one of each set of lanes that share it.
 
     ValueError where the lanes of a set have different weights. Unused lanes of bit planes may: what they add in one

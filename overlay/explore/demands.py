@@ -12,7 +12,7 @@ from bitloom.golden.limits import WIDTH
 from bitloom.golden.network import Model
 from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.compiler.engine_rules import Engine
-from bitloom.hls_gen.compiler.lowered_layers import BinaryLayer, IntegerLayer
+from bitloom.hls_gen.compiler.lowered_layers import LoweredLayer
 from bitloom.hls_gen.compiler.lowering import engines_of, lower_alone
 from bitloom.hls_gen.compiler.parts import Target, segmented
 from bitloom.hls_gen.compiler.plan import Plan, plan
@@ -134,13 +134,13 @@ def _demands(made: Plan, engines: Engines, counters: bool) -> list[LayerDemand]:
     for p in lowered:
         conv = next(tables)
         pool = next(tables) if p.pool else None
-        planes = made.lowered.input_bits if isinstance(p, BinaryLayer) and p.reads == INPUT else 0
+        planes = made.lowered.input_bits if p.reads == INPUT else 0
         demand = layer_demand(p, conv, pool, planes=planes, by=by)
         out.append(replace(demand, bits=bits[p.reads], **_ways(p, made, number)))
     return out
 
 
-def _ways(p: BinaryLayer | IntegerLayer, made: Plan, number: dict[str, int]) -> dict[str, Any]:
+def _ways(p: LoweredLayer, made: Plan, number: dict[str, int]) -> dict[str, Any]:
     """Whose maps a layer reads and adds, and who takes its own, by attribute of `LayerDemand`."""
     way = made.ways[p.name]
     taker = way.skip_reader or way.adder

@@ -7,7 +7,7 @@ import numpy as np
 
 from bitloom.hls_gen.compiler.binary_scales import requantisation
 from bitloom.hls_gen.compiler.integer_rows import multiplier_bits, scales
-from bitloom.hls_gen.compiler.lowered_layers import Addition, BinaryLayer, IntegerLayer
+from bitloom.hls_gen.compiler.lowered_layers import Addition, LoweredLayer, Xnor
 from bitloom.hls_gen.compiler.margins import roomy_acc_bits, roomy_multiplier_bits
 from bitloom.hls_gen.compiler.npu_plan import held_bits, signed_bits
 from bitloom.hls_gen.compiler.schedule import StageTables
@@ -36,7 +36,7 @@ class ReadingWays:
 
 
 def layer_demand(
-    p: BinaryLayer | IntegerLayer, conv: StageTables, pool: StageTables | None, *, planes: int, by: ReadingWays
+    p: LoweredLayer, conv: StageTables, pool: StageTables | None, *, planes: int, by: ReadingWays
 ) -> LayerDemand:
     """The demand of a lowered layer of the compiler.
 
@@ -53,7 +53,8 @@ def layer_demand(
     """
     visits = p.visits
     places = int(p.weight.shape[1])
-    binary = isinstance(p, BinaryLayer)
+    arithmetic = p.arithmetic
+    binary = isinstance(arithmetic, Xnor)
     channels = int(p.weight.shape[2]) if planes else int(np.prod(p.weight.shape[2:]))
     windows = len(conv.output_order) if pool is None else len(pool.output_order)
     return LayerDemand(
@@ -68,18 +69,18 @@ def layer_demand(
         reading={again: tabled(conv, visits, again, raster=by.counters, ahead=by.ahead) for again in (False, True)},
         pool=None if pool is None else tabled(pool, 1, False, kernel=by.depthwise, raster=by.counters),
         pool_taps=0 if pool is None else len(pool.index),
-        pool_places=p.pool.taps if p.pool else 0,
+        pool_places=p.pool.window.taps if p.pool else 0,
         pool_burst=1 if pool is None else _burst(conv, pool),
         raw=p.raw,
-        any_match=binary and p.any_match,
-        word_channels=p.word_channels if binary else 0,
+        any_match=isinstance(arithmetic, Xnor) and arithmetic.accumulate == "or",
+        word_channels=arithmetic.word_channels if isinstance(arithmetic, Xnor) else 0,
         value_bits=_value_bits(p),
-        weighted=p.weighted,
+        weighted=arithmetic.weighted,
         signs=binary and p.scale is not None,
         weight_bits=1 if binary else _weight_bits(p),
         macs=len(conv.index) * channels * p.out_channels,
         output_windows=windows,
-        **(_of_integers(p) if isinstance(p, IntegerLayer) else _of_signs(p) if by.ahead else {}),
+        **(_of_signs(p) if binary and by.ahead else {} if binary else _of_integers(p)),
     )
 
 
@@ -89,24 +90,21 @@ def _burst(conv: StageTables, pool: StageTables) -> int:
     return int(pool.stage.window.stride[0]) if in_rows and several else 1
 
 
-def _of_integers(p: IntegerLayer) -> dict[str, Any]:
+def _of_integers(p: LoweredLayer) -> dict[str, Any]:
     """What only layers of the integer engine have, by attribute of `LayerDemand`."""
     own, joined = np.arange(p.out_channels * p.levels)[:, None], p.depthwise
-    columns, roundings, fraction = [scales(p, own)], {p.rounding}, p.fraction
-    if joined is not None:
-        columns.append(scales(joined, own))
-        roundings.add(joined.rounding)
-        fraction = max(fraction, joined.fraction)
+    found_scales = [scale for scale in (p.scale, joined and joined.scale) if scale is not None]
+    roundings = {scale.rounding for scale in found_scales}
     found: dict[str, Any] = {
-        "multiplier_bits": roomy_multiplier_bits(multiplier_bits(columns)),
-        "bias_fraction_bits": fraction,
+        "multiplier_bits": roomy_multiplier_bits(multiplier_bits([scales(scale, own) for scale in found_scales])),
+        "bias_fraction_bits": max((scale.fraction for scale in found_scales), default=0),
         "rounding": {"half_even": int("even" in roundings), "round_twice": int("twice" in roundings)},
         "depthwise": joined is not None,
     }
     return found | {"add_widths": _add_widths(p.addition)}
 
 
-def _of_signs(p: BinaryLayer) -> dict[str, Any]:
+def _of_signs(p: LoweredLayer) -> dict[str, Any]:
     """What binary layers have besides on an NPU that requantises, by attribute of `LayerDemand`."""
     of = requantisation(p, np.arange(p.out_channels * p.levels)[:, None])
     limits = [of.low, of.high, *((p.addition.low, p.addition.high) if p.addition else ())]
@@ -128,18 +126,18 @@ def _add_widths(addition: Addition | None) -> dict[str, int]:
     return {"add_factor_bits": max(map(signed_bits, factors)), "add_bias_bits": signed_bits(addition.bias)}
 
 
-def _value_bits(p: BinaryLayer | IntegerLayer) -> int:
+def _value_bits(p: LoweredLayer) -> int:
     """Width of an accumulator for the values of the layer, and of the depthwise convolution that joined it, as sizing
     makes it."""
-    if isinstance(p, BinaryLayer):
-        low, high = p.value_range
+    if isinstance(p.arithmetic, Xnor):
+        low, high = p.sum_range
         return held_bits([(low, high + 1)])
     parts = [p] if p.depthwise is None else [p, p.depthwise]
-    needed, roomy = [part.value_range for part in parts], [part.roomy_range for part in parts]
+    needed, roomy = [part.biased_range for part in parts], [part.roomy_range for part in parts]
     return roomy_acc_bits(*(held_bits((low, high + 1) for low, high in ranges) for ranges in (needed, roomy)))
 
 
-def _weight_bits(p: IntegerLayer) -> int:
+def _weight_bits(p: LoweredLayer) -> int:
     """Bits of two's complement that hold all weights of the layer; 2 at the least."""
     weights = [p.weight] if p.depthwise is None else [p.weight, p.depthwise.weight]
     low, high = min(int(w.min()) for w in weights), max(int(w.max()) for w in weights)

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from bitloom.golden.graph import INPUT
-from bitloom.hls_gen.compiler.lowered_layers import BinaryLayer, IntegerLayer
+from bitloom.hls_gen.compiler.lowered_layers import LoweredLayer
 from bitloom.hls_gen.compiler.plan import Plan
 from bitloom.hls_gen.compiler.schedule import StageTables
 from bitloom.hls_gen.design import timing
@@ -110,7 +110,7 @@ def layers(plan: Plan, npus: Sequence[Npu]) -> list[FlowLayer]:
     rows = [iter(zip(npu.conv.layers, npu.results)) for npu in plan.npus]
     input_rows = [iter(npu.conv.inputs) for npu in plan.npus]
     pool_rows = [iter(npu.pool.layers) for npu in plan.npus]
-    lowered: Sequence[BinaryLayer | IntegerLayer] = plan.lowered.layers
+    lowered: Sequence[LoweredLayer] = plan.lowered.layers
     on = {p.name: n for p, n in zip(lowered, plan.mapping)}  # lowered layer -> its NPU
     from_skip = {way.skip_reader: name for name, way in plan.ways.items() if way.skip_reader}
     for p, n in zip(lowered, plan.mapping):

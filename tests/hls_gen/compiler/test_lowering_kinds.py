@@ -18,8 +18,7 @@ from bitloom.golden.layers.requantise import Requantise
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model, Network
 from bitloom.hls_gen.compiler.engine_rules import Engine
-from bitloom.hls_gen.compiler.lowered_layers import IntegerLayer
-from bitloom.hls_gen.compiler.lowered_rules import run_integer_layer
+from bitloom.hls_gen.compiler.lowered_layers import LoweredLayer, Multiply
 from bitloom.hls_gen.compiler.lowering import Lowered, engines_of, lower_alone, lower_integer
 from tests import networks as drawn
 from tests.cases import case_map, integer_cases, random_images, random_model
@@ -55,34 +54,35 @@ def values(result: np.ndarray, levels: int, complement: np.ndarray) -> np.ndarra
 
 
 def check(model: Model, kinds: Sequence[str], images: np.ndarray | None = None) -> Lowered:
-    """Every lowered layer gives what ``Model.trace`` has there; sums, and with their bias, stay in ``value_range``."""
+    """Every lowered layer gives what ``Model.trace`` has there; sums, and with their bias, stay in ``biased_range``."""
     lowered = lower_alone(model, engines=[ENGINES[kind] for kind in kinds])
     if images is None:
         images = random_images(model, 3, np.random.default_rng(9))
     network, trace, results = model.network, model.trace(images), lowered.trace(images)
-    assert [isinstance(p, IntegerLayer) for p in lowered.layers] == [kind == "integer" for kind in kinds]
+    assert [isinstance(p.arithmetic, Multiply) for p in lowered.layers] == [kind == "integer" for kind in kinds]
     starts = [i for i, layer in enumerate(network.layers) if isinstance(layer, Conv | Dense)]
     ends = [*(i - 1 for i in starts[1:]), len(network.layers) - 1]
     read, of_bits = lowered.input_features(images), False
     for p, result, start, end in zip(lowered.layers, results, starts, ends, strict=True):
         tail = network.layers[start + 1 : end + 1]
-        if isinstance(p, IntegerLayer):
+        integer = isinstance(p.arithmetic, Multiply)
+        if integer:
             check_range(p, 2 * read.astype(int) - 1 if of_bits else read)
-        read, of_bits = result, not isinstance(p, IntegerLayer) or p.signs
+        read, of_bits = result, p.makes_bits
         for layer in tail:
             if isinstance(layer, Threshold):
                 down = model.arrays[layer.name]["direction"] < 0
                 before, after = isinstance(tail[0], MaxPool), isinstance(tail[-1], MaxPool)
-                complement = (~down | after) if isinstance(p, IntegerLayer) else down & before
+                complement = (~down | after) if integer else down & before
                 result = values(result, layer.levels, np.repeat(complement, layer.levels))
         np.testing.assert_array_equal(result, trace[end])
     return lowered
 
 
-def check_range(p: IntegerLayer, features: np.ndarray) -> None:
-    """Sums, and with their bias, of what the lowered layer reads stay in ``value_range``."""
-    sums, (low, high) = run_integer_layer(replace(p, bias=None), features)[..., None], p.value_range
-    biased = sums if p.bias is None else sums + p.bias
+def check_range(p: LoweredLayer, features: np.ndarray) -> None:
+    """Sums, and with their bias, of what the lowered layer reads stay in ``biased_range``."""
+    sums, (low, high) = replace(p, activation=None).values(features)[..., None], p.biased_range
+    biased = sums if p.scale is None else sums + p.scale.bias
     assert low <= min(sums.min(), biased.min()) <= max(sums.max(), biased.max()) <= high
 
 
@@ -100,10 +100,10 @@ def test_bits_from_the_integer_engine(encoding, tail):
     """Both directions, thresholds at both ends of their reach and beyond it: tests.cases.random_model."""
     made_of = [conv(1, signed(7)), *tail, conv(2), act(2)]
     p = check(made(encoding, *made_of), ["integer", "binary"]).layers[0]
-    assert isinstance(p, IntegerLayer)
-    assert (p.signs, p.low, p.high, p.raw) == (True, -1, 0, False)
-    assert set(p.multiplier.ravel().tolist()) == {1}
-    assert set(p.shift.ravel().tolist()) == {0}
+    assert p.scale is not None
+    assert (p.signs, p.scale.low, p.scale.high, p.raw) == (True, -1, 0, False)
+    assert set(p.scale.multiplier.ravel().tolist()) == {1}
+    assert set(p.scale.shift.ravel().tolist()) == {0}
 
 
 @pytest.mark.parametrize("weight", [INT8, signed(2), unsigned(3), BIPOLAR, bipolar(3)], ids=str)
@@ -157,7 +157,7 @@ def test_signs_by_hand():
     }
     lowered = lower_alone(Model(network, arrays), engines=[Engine("integer", 4, 4), BINARY])
     first, second = lowered.layers
-    assert first.bias.tolist() == [[-10], [-11]]
+    assert first.scale.bias.tolist() == [[-10], [-11]]
     assert second.weight.ravel().tolist() == [0, 0]  # the first bit is a complement
     signs = lowered.trace(np.array([1, 2, 3]).reshape(3, 1, 1, 1))[0].reshape(3, 2)
     assert signs.tolist() == [[1, 1], [0, 1], [0, 0]]
@@ -186,7 +186,7 @@ def test_thresholds_out_of_reach(threshold, direction, far):
     for tail in ([], [MaxPool(name="pool_1", kernel=(1, 1), stride=(1, 1))]):
         model = dense_model(threshold, direction, *tail)
         lowered = check(model, ["integer", "binary"], np.arange(-8, 8).reshape(16, 1, 1, 1))
-        assert max(map(abs, lowered.layers[0].value_range)) <= 2 * 64 + 1
+        assert max(map(abs, lowered.layers[0].biased_range)) <= 2 * 64 + 1
 
 
 def test_kinds_of_layers():

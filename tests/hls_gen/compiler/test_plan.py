@@ -151,12 +151,12 @@ def test_thresholds_by_a_direct_loop(folding):
               Threshold(name="end")]  # fmt: skip
     made, g = planned(model_of(*layers), folding=folding), npu_of(folding)
     for p, rows in zip(made.lowered.layers, made.npus[0].thresholds):
-        never, expected = p.value_range[1] + 1, []
+        never, limit, expected = p.sum_range[1] + 1, p.activation.limit, []
         for group in range(0, p.out_channels, g.kgp):
             end = min(group + g.kgp, p.out_channels)
             for unit in range(group, end, g.ol):
                 kernels = range(unit, unit + g.ol)
-                expected += [[int(p.threshold[k, t]) if k < end else never for k in kernels] for t in range(p.levels)]
+                expected += [[int(limit[k, t]) if k < end else never for k in kernels] for t in range(p.levels)]
         assert rows.tolist() == expected
     assert [row["threshold_base"] for row in made.npus[0].results] == [0, len(made.npus[0].thresholds[0])]
 

@@ -153,7 +153,7 @@ def test_a_design_without_room_is_refused(name: str, need: int, has: int) -> Non
 def test_accumulators_hold_whole_parts(bias: int, fraction: int, reach: tuple[int, int], bits: int) -> None:
     """Products of 4 bits are -56 .. 64; one more than the highest value fits too."""
     made = plan(model(bias, 1, 0, fraction), [INTEGER])
-    assert made.lowered.layers[0].value_range == reach
+    assert made.lowered.layers[0].biased_range == reach
     assert made.npus[0].acc_bits() == bits
 
 

@@ -13,10 +13,9 @@ from bitloom.golden.layers.grouped import GroupedConv
 from bitloom.golden.layers.requantise import Requantise
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Network
-from bitloom.golden.window import Window
 from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.compiler.layout import UNUSED, chunks
-from bitloom.hls_gen.compiler.lowered_layers import BinaryLayer, IntegerLayer
+from bitloom.hls_gen.compiler.lowered_layers import Multiply, Xnor
 from bitloom.hls_gen.compiler.plan import plan
 from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.hls_gen.compiler.tuple_parts import TuplePart, tuple_part
@@ -24,22 +23,16 @@ from bitloom.hls_gen.design.folding import Folding
 from tests.networks import random_integer_model, random_model
 
 
-def integer_layer(lanes: np.ndarray) -> IntegerLayer:
+def integer_layer(lanes: np.ndarray) -> Multiply:
     """A 1 x 1 convolution with weights of 1 where ``lanes`` (kernels, channels) are."""
-    return IntegerLayer(
-        name="conv", reads="", height=1, width=1, window=Window(kernel=(1, 1)), weight=lanes[:, None].astype(np.int64),
-        bias=None, multiplier=None, shift=None, low=0, high=0, pool=None, average=False, sum_range=(0, 0),
-    )  # fmt: skip
+    return Multiply(weight=lanes[:, None].astype(np.int64))
 
 
-def binary_layer(lanes: np.ndarray, *, double: bool) -> BinaryLayer:
+def binary_layer(lanes: np.ndarray, *, double: bool) -> Xnor:
     """A 1 x 1 convolution with weights of +1 where ``lanes`` (kernels, channels) are, else 0: two visits."""
     visits = np.stack([lanes, np.ones_like(lanes)], axis=1)[..., None].astype(np.uint8)
-    return BinaryLayer(
-        name="conv", reads="", height=1, width=1, window=Window(kernel=(1, 1)), visits=2, weight=visits,
-        coefficient=np.ones(1, np.int64), double=double, tap_offset=lanes.shape[1], threshold=None, pool=None,
-        value_range=(0, 0),
-    )  # fmt: skip
+    one = np.ones(1, np.int64)
+    return Xnor(weight=visits, coefficient=one, visits=2, double=double, tap_offset=lanes.shape[1])
 
 
 def fewest(needed: np.ndarray) -> int:

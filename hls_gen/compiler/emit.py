@@ -95,7 +95,7 @@ def compile_model(
 
 def _beats(made: Plan, n: int) -> int:
     """Beats a frame of NPU ``n``."""
-    return sum(beats for (_, beats), npu in zip(made.ideal, made.mapping) if npu == n)
+    return sum(planned.beats for planned in made.on(n))
 
 
 def _place(made: Plan, manifest: Manifest) -> WeightOrder | None:
@@ -150,7 +150,7 @@ def _network_row(made: Plan, n: int, manifest: Manifest, order: WeightOrder | No
         row |= {"frame_words": frame_words, "frame_beats": frame_beats, "frame_tail": (frame_words - 1) % together}
     if manifest.npus[n].former_column:
         off = {name: 0 for name, _ in former_row(manifest.npus[n])}
-        row |= off if npu.formed is None else npu.formed.row(manifest.npus[n])
+        row |= made.formed.row(manifest.npus[n]) if made.formed and n == 0 else off
     if len(npu.binariser):
         row["binariser_last"] = len(npu.binariser) - 1
     if "ring" in npu.folding.inlets:

@@ -4,7 +4,7 @@ A lane of a word is a feature of ``feature_bits`` in two's complement, low bit f
 which adds nothing; unused kernels repeat kernel 0.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -157,43 +157,12 @@ def scales(scale: Scale | None, steps: Layout) -> dict[str, Ints]:
     """
     if scale is None:
         return {f"{name}_{lane}": np.zeros(0, np.int64) for lane in range(steps.shape[1]) for name in SCALES}
-    # The first of two roundings takes off so many bits of just this product.
-    factors = (scale.multiplier, scale.shift)
-    factors = factors if scale.rounding == "twice" else lowest_terms(*factors)
-    parts = (scale.bias, *factors)
+    parts = (scale.bias, *scale.factors)
     return {
         f"{name}_{lane}": np.append(array, unused)[steps[:, lane]]
         for lane in range(steps.shape[1])
         for (name, unused), array in zip(SCALES.items(), parts)
     }
-
-
-def lowest_terms(multiplier: Array, shift: Array) -> tuple[Array, Array]:
-    """The same factors multiplier / 2^shift with multipliers as small as can be; rounding is the same.
-
-    Of multiplier * x + 2^(shift - 1), 2^k is a factor where it is one of the multiplier and k < shift; where k is
-    shift, there is nothing to round.
-
-    Parameters
-    ----------
-    multiplier, shift
-        int64 of the same shape; multipliers >= 1, shifts >= 0.
-
-    Returns
-    -------
-    tuple of ndarray
-        Multipliers and shifts; each multiplier is odd, or its shift is 0.
-    """
-    power = multiplier & -multiplier  # the largest power of two that is a factor
-    twos = np.minimum(np.log2(power).astype(np.int64), shift)
-    return multiplier >> twos, shift - twos
-
-
-def multiplier_bits(columns: Sequence[Mapping[str, Ints]]) -> int:
-    """Width of a multiplier of memory ``scales`` that holds all of these columns; 0 where every multiplier is 1."""
-    found = [c.max() for part in columns for name, c in part.items() if name.startswith("multiplier_") and c.size]
-    most = int(max(found, default=1))
-    return most.bit_length() if most > 1 else 0
 
 
 def scale_fields(columns: Mapping[str, Ints], npu: Npu, fraction: int = 0) -> dict[str, Ints]:

@@ -190,6 +190,19 @@ class Scale:
         """Results that a kernel gives."""
         return int(self.bias.shape[1])
 
+    @cached_property
+    def factors(self) -> tuple[Array, Array]:
+        """Multipliers and shifts as the hardware has them: in lowest terms, unless sums are rounded twice. The first of
+        two roundings takes off so many bits of just this product."""
+        factors = self.multiplier, self.shift
+        return factors if self.rounding == "twice" else lowest_terms(*factors)
+
+    @property
+    def multiplier_bits(self) -> int:
+        """Width of a multiplier that holds all of ``factors``; 0 where every multiplier is 1."""
+        most = int(self.factors[0].max())
+        return most.bit_length() if most > 1 else 0
+
     @property
     def whole_bias(self) -> Array:
         """Biases without what is behind the point."""
@@ -202,6 +215,27 @@ class Scale:
         scaled = rounded(biased * self.multiplier, self.shift, self.rounding)
         result: Array = np.clip(scaled, self.low, self.high).reshape(*sums.shape[:-1], -1)
         return result
+
+
+def lowest_terms(multiplier: Array, shift: Array) -> tuple[Array, Array]:
+    """The same factors multiplier / 2^shift with multipliers as small as can be; rounding is the same.
+
+    Of multiplier * x + 2^(shift - 1), 2^k is a factor where it is one of the multiplier and k < shift; where k is
+    shift, there is nothing to round.
+
+    Parameters
+    ----------
+    multiplier, shift
+        int64 of the same shape; multipliers >= 1, shifts >= 0.
+
+    Returns
+    -------
+    tuple of ndarray
+        Multipliers and shifts; each multiplier is odd, or its shift is 0.
+    """
+    power = multiplier & -multiplier  # the largest power of two that is a factor
+    twos = np.minimum(np.log2(power).astype(np.int64), shift)
+    return multiplier >> twos, shift - twos
 
 
 @dataclass(frozen=True, kw_only=True)

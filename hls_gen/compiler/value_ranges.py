@@ -4,6 +4,8 @@ What sums can be follows from the architecture: from fan-in, and from the encodi
 trained.
 """
 
+from collections.abc import Iterable
+
 import numpy as np
 
 from bitloom.golden.encoding import Array
@@ -45,3 +47,13 @@ def with_any_thresholds(sums: Range) -> Range:
     sum, or above the largest one by more than 1."""
     low, high = sums
     return with_biases(sums, np.array([-low, -1 - high]))
+
+
+def held_bits(ranges: Iterable[Range]) -> int:
+    """Bits in two's complement that hold the values of all ranges, 1 at least."""
+    return max((signed_bits(end) for ends in ranges for end in ends), default=1)
+
+
+def signed_bits(value: int) -> int:
+    """Bits in two's complement that hold an integer."""
+    return 1 + (value if value >= 0 else ~value).bit_length()

@@ -6,11 +6,10 @@ from typing import Any
 import numpy as np
 
 from bitloom.hls_gen.compiler.binary_scales import requantisation
-from bitloom.hls_gen.compiler.integer_rows import multiplier_bits, scales
 from bitloom.hls_gen.compiler.lowered_layers import Addition, LoweredLayer, Xnor
 from bitloom.hls_gen.compiler.margins import roomy_acc_bits, roomy_multiplier_bits
-from bitloom.hls_gen.compiler.npu_plan import held_bits, signed_bits
 from bitloom.hls_gen.compiler.schedule import StageTables
+from bitloom.hls_gen.compiler.value_ranges import held_bits, signed_bits
 
 from .layer_demand import LayerDemand
 from .reading_demand import tabled
@@ -92,11 +91,11 @@ def _burst(conv: StageTables, pool: StageTables) -> int:
 
 def _of_integers(p: LoweredLayer) -> dict[str, Any]:
     """What only layers of the integer engine have, by attribute of `LayerDemand`."""
-    own, joined = np.arange(p.out_channels * p.levels)[:, None], p.depthwise
+    joined = p.depthwise
     found_scales = [scale for scale in (p.scale, joined and joined.scale) if scale is not None]
     roundings = {scale.rounding for scale in found_scales}
     found: dict[str, Any] = {
-        "multiplier_bits": roomy_multiplier_bits(multiplier_bits([scales(scale, own) for scale in found_scales])),
+        "multiplier_bits": roomy_multiplier_bits(max((scale.multiplier_bits for scale in found_scales), default=0)),
         "bias_fraction_bits": max((scale.fraction for scale in found_scales), default=0),
         "rounding": {"half_even": int("even" in roundings), "round_twice": int("twice" in roundings)},
         "depthwise": joined is not None,
@@ -109,7 +108,7 @@ def _of_signs(p: LoweredLayer) -> dict[str, Any]:
     of = requantisation(p, np.arange(p.out_channels * p.levels)[:, None])
     limits = [of.low, of.high, *((p.addition.low, p.addition.high) if p.addition else ())]
     return {
-        "multiplier_bits": roomy_multiplier_bits(multiplier_bits([of.columns])),
+        "multiplier_bits": roomy_multiplier_bits(p.scale.multiplier_bits if p.scale else 0),
         "bias_fraction_bits": of.fraction,
         "rounding": {"half_even": int(of.rounding == "even"), "round_twice": int(of.rounding == "twice")},
         "biased_bits": roomy_acc_bits(held_bits([p.biased_range]), held_bits([p.roomy_range])),

@@ -22,11 +22,9 @@ from bitloom.hls_gen.design.copies import copy_name
 from bitloom.hls_gen.design.folding import Folding
 
 from .engine_rules import Engine
-from .outlet_ways import way
-from .parts import Part
+from .parts import Part, Parts
 from .tuple_parts import WeightedLanes
-
-Parts = Sequence[Part]
+from .ways import way
 
 
 def with_copies(

@@ -36,9 +36,9 @@ from bitloom.golden.layers.pool import rounded_quotient
 from bitloom.golden.layers.requantise import rounded, rounded_shift
 from bitloom.golden.window import Pair, Window
 
+from .margins import Range, with_any_biases, with_any_thresholds, with_biases
 from .summed_window import SummedWindow
 from .tuple_parts import WeightedLanes
-from .value_ranges import Range, with_any_biases, with_any_thresholds, with_biases
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -75,16 +75,6 @@ class Xnor:
     accumulate: str = "popcount"
     word_channels: int = 0
     magnitude: Array | None = None
-
-    @cached_property
-    def weighted(self) -> WeightedLanes | None:
-        """The lanes for which kernels have weights; None where they have for all. A weight of 0 is +1 in one visit and
-        -1 in the other: one match in each lane, whatever the feature is."""
-        if self.visits != 2 or len(self.coefficient) > 1:
-            return None
-        visits = self.weight.reshape(len(self.weight), -1, 2, self.weight.shape[2])
-        lanes: Array = (visits[:, :, 0] == visits[:, :, 1]).any(axis=1)
-        return None if lanes.all() else WeightedLanes(lanes, same=True, even=not self.double)
 
     @property
     def magnitudes(self) -> Array:
@@ -129,12 +119,6 @@ class Multiply:
 
     weight: Array
     visits: ClassVar[int] = 1
-
-    @cached_property
-    def weighted(self) -> WeightedLanes | None:
-        """As of `Xnor`."""
-        lanes: Array = self.weight.any(axis=1)
-        return None if lanes.all() else WeightedLanes(lanes, same=False, even=False)
 
     def values(self, features: Array, positions: Array) -> Array:
         """The sums of windows; as of `Xnor`, of (N, positions of the map, channels) integers."""
@@ -365,6 +349,8 @@ class LoweredLayer:
         Whether results of the integer engine leave as bits, 1 where negative.
     sum_range : tuple of int
         Smallest and largest sum, for any features.
+    weighted : WeightedLanes or None
+        The lanes for which kernels have weights; None where they have for all.
     """
 
     name: str
@@ -379,6 +365,7 @@ class LoweredLayer:
     pool: Pooling | Depthwise | None = None
     signs: bool = False
     sum_range: Range
+    weighted: WeightedLanes | None = None
 
     @property
     def weight(self) -> Array:

@@ -9,7 +9,7 @@ Between lowered layers of different engines lie bits, some of which are compleme
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -28,7 +28,6 @@ from . import lowering_binary, lowering_integer
 from .engine_rules import Engine, check_binary, check_integer, default_engine
 from .host_tail import on_device
 from .lowered_layers import Depthwise, LoweredLayer, Multiply, Xnor
-from .map_way import MapWay
 from .mapping import Placed, placed
 from .parts import Cut, Part, Target, segmented
 from .pools import canonical
@@ -36,6 +35,7 @@ from .rewrite import rewritten_network
 from .schedule import Schedule, Stage, schedule
 from .segments import segments
 from .summed_window import SummedWindow
+from .ways import MapWay
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -238,7 +238,8 @@ def _with_joined_taps(layer: LoweredLayer, part: Part) -> LoweredLayer:
         magnitude = None if of.magnitude is None else _by_visit(of.magnitude, of.visits)
         weight, offset = _by_visit(of.weight, of.visits), of.tap_offset * layer.window.taps
         arithmetic = replace(of, weight=weight, magnitude=magnitude, tap_offset=offset)
-    return replace(layer, height=part.height, width=part.width, window=part.window, arithmetic=arithmetic)
+    at: dict[str, Any] = {"height": part.height, "width": part.width, "window": part.window}
+    return replace(layer, **at, weighted=part.weighted, arithmetic=arithmetic)
 
 
 def _by_visit(weight: Array, visits: int) -> Array:

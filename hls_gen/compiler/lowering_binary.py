@@ -15,25 +15,77 @@ The rewritings, each of which tests/hls_gen/compiler/test_lowering.py shows to b
 * *direction*: x <= T is -x >= -T: the kernel's weights change sign. After a max pool, where that is not exact, the
   complement x >= T + 1 is computed instead, and the next layer's weights for that channel are inverted. So it is where
   words are ORed: no other weights have the sum with its sign changed.
+* *signs*: in residual networks bits are the signs of integers, x >= 0 or the complement of x <= -1
+  (docs/decisions/0022).
 * *min pool*: the smallest bit is the complement of the largest of the complements, x < T, which the engine's OR finds.
   After a min pool x <= T is the OR of the bits x <= T.
 """
 
+from dataclasses import dataclass, replace
+
 import numpy as np
 
 from bitloom.golden.encoding import TERNARY, Array, Encoding
-from bitloom.golden.layers.pool import MinPool, Pool
+from bitloom.golden.layers.pool import MaxPool, MinPool, Pool
+from bitloom.golden.layers.requantise import Requantise
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model
 
-from . import signs
 from .depthwise import plain_of
 from .engine_rules import input_planes
 from .fixed_kernels import fixed_point, magnitudes
-from .lowered_layers import LoweredLayer, Pooling, Thresholds, Xnor
+from .lowered_layers import Addition, LoweredLayer, Pooling, Scale, Thresholds, Xnor
+from .lowering_integer import addition_of, scale_of
 from .parts import Part
 from .pools import thresholds_of
 from .segments import Segment
+
+
+@dataclass(frozen=True)
+class _SignRule:
+    """How the values of a segment become integers.
+
+    Attributes
+    ----------
+    scale : Scale
+    addition : Addition or None
+    """
+
+    scale: Scale
+    addition: Addition | None
+
+    def of_doubled(self) -> "_SignRule":
+        """The rule for values that are twice as large."""
+        scale = replace(self.scale, bias=2 * self.scale.bias, shift=self.scale.shift + 1)
+        return replace(self, scale=scale)
+
+
+def _sign_rule(model: Model, segment: Segment, adds: str | None) -> _SignRule:
+    """The rule of a segment that `engine_rules.check_binary` accepts, which adds the map of lowered layer ``adds``."""
+    act = segment.tail[0]
+    assert isinstance(act, Requantise)
+    return _SignRule(scale_of(model, act), addition_of(model, segment, adds))
+
+
+def _rising_signs(model: Model, segment: Segment) -> tuple[Array, Array, Array]:
+    """Weights (O, taps, C), thresholds (O, 1), which are 0, and which of the bits are complements.
+
+    ValueError unless every threshold is a sign, and a pool finds what the engine's OR of bits does.
+    """
+    act = next(layer for layer in segment.tail if isinstance(layer, Threshold))
+    arrays = model.arrays[act.name]
+    threshold, down = arrays["threshold"].astype(np.int64)[:, 0], arrays["direction"] < 0
+    wrong = threshold != -down.astype(np.int64)
+    if wrong.any():
+        sign = "<=" if down[wrong][0] else ">="
+        raise ValueError(f"{act.name}: a threshold of integers must be x >= 0 or x <= -1, "
+                         f"got x {sign} {threshold[wrong][0]}")  # fmt: skip
+    pool = segment.tail[-1]
+    if isinstance(pool, MaxPool | MinPool) and (down != isinstance(pool, MinPool)).any():
+        rule = "x <= -1 before a min_pool" if isinstance(pool, MinPool) else "x >= 0 before a max_pool"
+        raise ValueError(f"{act.name}: a threshold of integers must be {rule}, got the other one")
+    weight = plain_of(model, segment).reshape(segment.layer.out_channels, -1, segment.source.channels)
+    return weight, np.zeros((len(down), 1), np.int64), down
 
 
 def plane_coefficients(bits: int) -> Array:
@@ -101,8 +153,8 @@ def binary_layer(model: Model, part: Part, inverted: Array) -> tuple[LoweredLaye
     assert segment is not None
     layer, source, any_match = segment.layer, segment.source, segment.layer.accumulate == "or"
     low, high = (0, 1) if any_match else segment.accumulator_range
-    rule = signs.rule(model, segment, part.adds) if "requantise" in segment.tail_kinds else None
-    weight, threshold, complement = _rising(model, segment) if rule is None else signs.rising(model, segment)
+    rule = _sign_rule(model, segment, part.adds) if "requantise" in segment.tail_kinds else None
+    weight, threshold, complement = _rising(model, segment) if rule is None else _rising_signs(model, segment)
     halves = [weight]
     if layer.weight == TERNARY:
         halves = [np.where(weight > 0, 1, -1), np.where(weight < 0, -1, 1)]  # w = (a + b) / 2
@@ -133,6 +185,7 @@ def binary_layer(model: Model, part: Part, inverted: Array) -> tuple[LoweredLaye
         height=part.height,
         width=part.width,
         window=part.window,
+        weighted=part.weighted,
         arithmetic=arithmetic,
         activation=rule.scale if rule else None if threshold is None else Thresholds(threshold),
         addition=rule.addition if rule else None,
@@ -153,6 +206,7 @@ def copy(part: Part) -> LoweredLayer:
         height=part.height,
         width=part.width,
         window=part.window,
+        weighted=part.weighted,
         arithmetic=Xnor(weight=weight, coefficient=one, visits=part.visits, double=False, tap_offset=0),
         activation=Thresholds(np.full((channels, 1), channels)),
         sum_range=(0, 2 * channels),

@@ -8,21 +8,40 @@ from dataclasses import dataclass
 from itertools import pairwise
 from math import inf
 
-from bitloom.golden.network import Model
+from bitloom.golden.layers.conv import Weighted
+from bitloom.golden.layers.pool import Pool
+from bitloom.golden.limits import FRAME_BITS, TAPS
+from bitloom.golden.network import Model, Network
 from bitloom.hls_gen.design.copies import is_copy
 from bitloom.hls_gen.design.folding import Folding
 from bitloom.hls_gen.design.topology import cascade
 from bitloom.hls_gen.design.work import check_parallel
 
-from .copies import Parts, with_copies
+from .copies import with_copies
 from .engine_rules import Engine
 from .layer_cycles import cycles_on, layer_cycles
-from .map_way import MapWay
-from .outlet_ways import way
-from .parts import Cut, SegmentedModel, Target, segmented
+from .parts import Cut, Parts, SegmentedModel, Target, segmented
 from .store_copies import with_store_copies
-from .ways import ways
-from .work import check_network
+from .ways import MapWay, way, ways
+
+
+def check_network(network: Network) -> None:
+    """Refuse a network whose maps are too large, before anything is made of it.
+
+    Orders and tables are made tap by tap, and a frame is made bit by bit: about 200 bytes and 20 us a tap in map order
+    pull, where there are tables.
+
+    Raises
+    ------
+    ValueError
+        More than ``FRAME_BITS`` bits in an image, or a layer with more than ``TAPS`` taps in all its windows.
+    """
+    FRAME_BITS.check(f"{network.name}: input", network.input.size * network.input.encoding.bits)
+    for layer in network.layers:
+        if isinstance(layer, (Weighted, Pool)):
+            source = network.sources(layer)[0]
+            window = layer.window(source) if isinstance(layer, Weighted) else layer.window
+            TAPS.check(f"{network.name}: {layer.name}", network.maps[layer.name].positions * window.taps)
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,8 +15,7 @@ from .fixed_kernels import integers
 from .integer_rows import reciprocals, scale_fields, two_complement
 from .lowered_layers import Addition
 from .npu_plan import NpuPlan
-from .raster_rows import MODULAR
-from .tables import FLAGS, Tables
+from .tables import FLAGS, MODULAR, Tables
 
 
 def memory_rows(made: NpuPlan, npu: Npu) -> dict[str, Words]:

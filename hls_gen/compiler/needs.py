@@ -13,9 +13,9 @@ from typing import Any
 
 from bitloom.hls_gen.design.npu import Npu
 
-from .lowered_layers import Scale, Xnor
+from .lowered_layers import LoweredLayer, Scale, Xnor
+from .margins import held_bits, signed_bits
 from .planned_layer import PlannedLayer
-from .value_ranges import held_bits, signed_bits
 
 
 def _added(default: int = 0) -> Any:
@@ -172,18 +172,23 @@ def needs_of(planned: PlannedLayer) -> Needs:
         joined_words=max(2, *planned.read.parts) if planned.read.parts else 0,
         buffer_words=planned.chunk_words or 0 if planned.sizes_buffers else 0,
         ring_words=planned.conv.stage.height * planned.conv.stage.width * words if from_ring else 0,
-        **_accumulators(planned),
-        **(_scales(planned) if npu.requantises else {}),
+        **accumulator_widths(p, keeps_steps=npu.keeps_steps),
+        **(scale_widths(p) if npu.requantises else {}),
         **_pool(planned),
     )
 
 
-def _accumulators(planned: PlannedLayer) -> dict[str, int]:
-    """Widths of accumulators for every value, and for the threshold that is never reached; where results are steps of
-    integers, it is a bias among the others."""
-    p, npu = planned.layer, planned.npu
-    above = int(not npu.keeps_steps)
-    if isinstance(p.arithmetic, Xnor) and not npu.keeps_steps:
+def accumulator_widths(p: LoweredLayer, *, keeps_steps: bool) -> dict[str, int]:
+    """Widths of accumulators for every value, and for the threshold that is never reached; where the NPU keeps steps of
+    integers, that is a bias among the others.
+
+    Returns
+    -------
+    dict of str to int
+        ``acc_bits`` and ``roomy_acc_bits`` of `Needs`.
+    """
+    above = int(not keeps_steps)
+    if isinstance(p.arithmetic, Xnor) and not keeps_steps:
         bits = held_bits([(p.sum_range[0], p.sum_range[1] + above)])
         return {"acc_bits": bits, "roomy_acc_bits": bits}  # thresholds are no further apart than sums
     needed, roomy = [p.biased_range], [p.roomy_range]
@@ -196,9 +201,9 @@ def _accumulators(planned: PlannedLayer) -> dict[str, int]:
     }
 
 
-def _scales(planned: PlannedLayer) -> dict[str, int]:
-    """Widths of requantisations and of an addition."""
-    p, addition = planned.layer, planned.layer.addition
+def scale_widths(p: LoweredLayer) -> dict[str, int]:
+    """Widths of requantisations and of an addition, by the names of `Needs`, on an NPU that requantises."""
+    addition = p.addition
     scales = [scale for scale in (p.scale, p.depthwise and p.depthwise.scale) if isinstance(scale, Scale)]
     factors = (addition.factor_kept, addition.factor_added) if addition else ()
     limits = [(p.scale.low, p.scale.high) if p.scale else (-1, 0)]

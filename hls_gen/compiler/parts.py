@@ -26,12 +26,12 @@ from bitloom.hls_gen.design.npu import Npu
 from .depthwise import joined, plain_of, window_of
 from .engine_rules import Engine, check_binary, check_integer, default_engine, input_planes
 from .host_tail import split
+from .margins import Range
 from .pools import canonical
 from .rewrite import rewritten
 from .segments import Segment, segments
 from .summed_window import SummedWindow
 from .tuple_parts import WeightedLanes
-from .value_ranges import Range
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -120,6 +120,9 @@ class Part:
         """(rows, columns) of the map that it makes."""
         size = self.window.output_size(self.height, self.width)
         return self.pool.output_size(*size) if self.pool else size
+
+
+Parts = Sequence[Part]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -26,10 +26,8 @@ from .dataflow import dataflow_of, inner_groups
 from .fitted import MemoryBits, fitted, memory_bits, unsized
 from .frame_words import FrameWords, frame_words, input_layout
 from .joined_taps import formed_windows, joined_taps, pays
-from .kept_ways import onward
 from .layout import Layout
 from .lowering import Lowered, lowered_for, pool_name
-from .map_way import MapWay
 from .needs import Needs, NpuNeeds, merged, needs_of
 from .npu_plan import NpuPlan
 from .planned_layer import MapWords, PlannedLayer, check_added, planned_layer, words_read
@@ -37,6 +35,7 @@ from .result_rows import append_results
 from .schedule import AUTOMATIC, ORDERS, Schedule
 from .sum_rows import append_sums
 from .tables import Tables
+from .ways import MapWay, onward
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

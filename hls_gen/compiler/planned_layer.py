@@ -12,10 +12,10 @@ from bitloom.hls_gen.design.npu import Npu
 from .binary_scales import check_steps
 from .layout import UNUSED, Ints, Layout, regroup, result_layout
 from .lowered_layers import LoweredLayer, Xnor
-from .map_way import MapWay
 from .schedule import StageTables
 from .tables import TapRows
 from .tuple_parts import TuplePart, tuple_part
+from .ways import MapWay
 
 
 @dataclass(frozen=True, eq=False)
@@ -196,7 +196,7 @@ def planned_layer(
     check_accumulation(p, npu, read.layout)
     groups = -(-p.out_channels // npu.kgp)
     whole = TuplePart(len(read.layout)), 0
-    found = tuple_part(p.arithmetic.weighted, read.layout, npu.kgp) if inner == 1 else whole
+    found = tuple_part(p.weighted, read.layout, npu.kgp) if inner == 1 else whole
     part, left_out = found if npu.tuple_parts else whole
     if p.pool and not npu.pool:
         raise ValueError(f"{p.name}: a pool needs an NPU with a pool unit, got one without")

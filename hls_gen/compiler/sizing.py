@@ -14,12 +14,12 @@ from bitloom.hls_gen.design.npu import Npu
 from .choices import CompileChoices
 from .fitted import fitted, unsized
 from .flow import smooth, smooth_skips
-from .kept_ways import with_equal_steps
 from .lowering import Lowered, lowered_for
 from .margins import roomy_acc_bits, roomy_add_widths, roomy_multiplier_bits
 from .needs import NpuNeeds
 from .plan import Plan, planned
 from .sharing import sharing
+from .ways import with_equal_steps
 
 FLOW_FRAMES = 4
 """Frames for which a ring is simulated to size its spill store."""

@@ -19,8 +19,8 @@ from bitloom.golden.graph import INPUT
 from bitloom.hls_gen.design.copies import copied, copy_name, is_copy
 from bitloom.hls_gen.design.folding import Folding
 
-from .copies import Parts, copy_of, needs, renamed
-from .parts import Part
+from .copies import copy_of, needs, renamed
+from .parts import Part, Parts
 
 KEPT, TRIED, MOST = 48, 1500, 60000
 """States with which the search goes on behind a layer; states in front of it that are looked at, at most, if one was

@@ -28,11 +28,10 @@ from bitloom.golden.layers.pool import AvgPool, MaxPool, Pool, SumPool
 from bitloom.golden.layers.requantise import Requantise
 from bitloom.golden.layers.threshold import Threshold
 
-from .additions import deepest
 from .engine_rules import ADD_TAILS, INTEGER_TAILS
 from .pools import canonical
 from .rewriting import Rewriting
-from .segments import Segment
+from .segments import Segment, deepest
 
 
 @dataclass

@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from bitloom.hls_gen.compiler.binary_scales import requantisation
-from bitloom.hls_gen.compiler.lowered_layers import Addition, LoweredLayer, Xnor
+from bitloom.hls_gen.compiler.lowered_layers import LoweredLayer, Xnor
 from bitloom.hls_gen.compiler.margins import roomy_acc_bits, roomy_multiplier_bits
+from bitloom.hls_gen.compiler.needs import accumulator_widths, scale_widths
 from bitloom.hls_gen.compiler.schedule import StageTables
-from bitloom.hls_gen.compiler.value_ranges import held_bits, signed_bits
+from bitloom.hls_gen.design.memories import ROUNDING
 
 from .layer_demand import LayerDemand
 from .reading_demand import tabled
@@ -73,13 +73,14 @@ def layer_demand(
         raw=p.raw,
         any_match=isinstance(arithmetic, Xnor) and arithmetic.accumulate == "or",
         word_channels=arithmetic.word_channels if isinstance(arithmetic, Xnor) else 0,
-        value_bits=_value_bits(p),
-        weighted=arithmetic.weighted,
+        value_bits=_acc_bits(p, keeps_steps=False),
+        weighted=p.weighted,
         signs=binary and p.scale is not None,
         weight_bits=1 if binary else _weight_bits(p),
         macs=len(conv.index) * channels * p.out_channels,
         output_windows=windows,
-        **(_of_signs(p) if binary and by.ahead else {} if binary else _of_integers(p)),
+        depthwise=p.depthwise is not None,
+        **(_scales(p) if by.ahead or not binary else {}),
     )
 
 
@@ -89,51 +90,23 @@ def _burst(conv: StageTables, pool: StageTables) -> int:
     return int(pool.stage.window.stride[0]) if in_rows and several else 1
 
 
-def _of_integers(p: LoweredLayer) -> dict[str, Any]:
-    """What only layers of the integer engine have, by attribute of `LayerDemand`."""
-    joined = p.depthwise
-    found_scales = [scale for scale in (p.scale, joined and joined.scale) if scale is not None]
-    roundings = {scale.rounding for scale in found_scales}
-    found: dict[str, Any] = {
-        "multiplier_bits": roomy_multiplier_bits(max((scale.multiplier_bits for scale in found_scales), default=0)),
-        "bias_fraction_bits": max((scale.fraction for scale in found_scales), default=0),
-        "rounding": {"half_even": int("even" in roundings), "round_twice": int("twice" in roundings)},
-        "depthwise": joined is not None,
-    }
-    return found | {"add_widths": _add_widths(p.addition)}
-
-
-def _of_signs(p: LoweredLayer) -> dict[str, Any]:
-    """What binary layers have besides on an NPU that requantises, by attribute of `LayerDemand`."""
-    of = requantisation(p, np.arange(p.out_channels * p.levels)[:, None])
-    limits = [of.low, of.high, *((p.addition.low, p.addition.high) if p.addition else ())]
+def _scales(p: LoweredLayer) -> dict[str, Any]:
+    """What layers have besides on an NPU that requantises, by attribute of `LayerDemand`."""
+    widths = scale_widths(p)
     return {
-        "multiplier_bits": roomy_multiplier_bits(p.scale.multiplier_bits if p.scale else 0),
-        "bias_fraction_bits": of.fraction,
-        "rounding": {"half_even": int(of.rounding == "even"), "round_twice": int(of.rounding == "twice")},
-        "biased_bits": roomy_acc_bits(held_bits([p.biased_range]), held_bits([p.roomy_range])),
-        "kept_bits": max(map(signed_bits, limits)),
-        "add_widths": _add_widths(p.addition),
+        "multiplier_bits": roomy_multiplier_bits(widths["multiplier_bits"]),
+        "bias_fraction_bits": widths["bias_fraction_bits"],
+        "rounding": {name: widths[name] for name in ROUNDING},
+        "biased_bits": _acc_bits(p, keeps_steps=True),
+        "kept_bits": widths["skip_bits"],
+        "add_widths": {name: widths[name] for name in ("add_factor_bits", "add_bias_bits")},
     }
 
 
-def _add_widths(addition: Addition | None) -> dict[str, int]:
-    """Capacities that an addition needs."""
-    if addition is None:
-        return {}
-    factors = addition.factor_kept, addition.factor_added
-    return {"add_factor_bits": max(map(signed_bits, factors)), "add_bias_bits": signed_bits(addition.bias)}
-
-
-def _value_bits(p: LoweredLayer) -> int:
-    """Width of an accumulator for the values of the layer, and of the depthwise convolution that joined it, as sizing
-    makes it."""
-    if isinstance(p.arithmetic, Xnor):
-        low, high = p.sum_range
-        return held_bits([(low, high + 1)])
-    parts = [p] if p.depthwise is None else [p, p.depthwise]
-    needed, roomy = [part.biased_range for part in parts], [part.roomy_range for part in parts]
-    return roomy_acc_bits(*(held_bits((low, high + 1) for low, high in ranges) for ranges in (needed, roomy)))
+def _acc_bits(p: LoweredLayer, *, keeps_steps: bool) -> int:
+    """Width of an accumulator for the values of the layer, as sizing makes it."""
+    widths = accumulator_widths(p, keeps_steps=keeps_steps)
+    return roomy_acc_bits(widths["acc_bits"], widths["roomy_acc_bits"])
 
 
 def _weight_bits(p: LoweredLayer) -> int:

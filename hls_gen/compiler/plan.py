@@ -20,9 +20,7 @@ from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.widths import SKIP_BITS
 from bitloom.hls_gen.design.window_former import FormedWindows
 
-from .choices import CompileChoices
-from .chunk import Chunk
-from .dataflow import dataflow_of, inner_groups
+from .choices import Chunk, CompileChoices, dataflow_of, inner_groups
 from .fitted import MemoryBits, fitted, memory_bits, unsized
 from .frame_words import FrameWords, frame_words, input_layout
 from .joined_taps import formed_windows, joined_taps, pays

@@ -9,7 +9,6 @@ import numpy as np
 
 from bitloom.hls_gen.design.npu import Npu
 
-from .binary_scales import check_steps
 from .layout import UNUSED, Ints, Layout, regroup, result_layout
 from .lowered_layers import LoweredLayer, Xnor
 from .schedule import StageTables
@@ -58,7 +57,7 @@ class PlannedLayer:
     read
         The words that it reads.
     inner
-        Kernel groups that use a word in turn (hls_gen/compiler/dataflow.py).
+        Kernel groups that use a word in turn (hls_gen/compiler/choices.py).
     part
         The words of each tuple that kernel groups read: all where the NPU knows no parts.
     left_out
@@ -295,7 +294,7 @@ def check_added(planned: PlannedLayer, maps: Mapping[str, MapWords]) -> None:
     """
     p, npu = planned.layer, planned.npu
     if npu.keeps_steps:
-        check_steps(p, npu)
+        _check_steps(p, npu)
     if p.adds is None or npu.keeps_steps:
         return
     if not added_in_steps(maps[p.adds].layout, result_layout(p.out_channels, p.levels, npu.kgp, npu.ol)):
@@ -303,4 +302,16 @@ def check_added(planned: PlannedLayer, maps: Mapping[str, MapWords]) -> None:
         raise ValueError(
             f"{p.name}: words of the map of {p.adds}, which it adds, must have the lanes of its results' steps, got "
             f"{p.out_channels} channels with kfp = {npu.kfp}, kgp = {npu.kgp}, ol = {npu.ol}{pfp}"
+        )
+
+
+def _check_steps(p: LoweredLayer, npu: Npu) -> None:
+    """ValueError unless the results of a binary layer whose bits are signs fill its steps: what is added to a lane that
+    no channel has would have a sign, too, and a lane without a channel must be 0."""
+    if not isinstance(p.arithmetic, Xnor) or p.scale is None:
+        return
+    if (result_layout(p.out_channels, 1, npu.kgp, npu.ol) == UNUSED).any():
+        raise ValueError(
+            f"{p.name}: channels of a map that is requantised must fill steps of ol = {npu.ol} results of kgp = "
+            f"{npu.kgp} kernels, got {p.out_channels}"
         )

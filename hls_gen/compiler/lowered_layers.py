@@ -37,7 +37,7 @@ from bitloom.golden.layers.requantise import rounded, rounded_shift
 from bitloom.golden.window import Pair, Window
 
 from .margins import Range, with_any_biases, with_any_thresholds, with_biases
-from .summed_window import SummedWindow
+from .summed_window import Taps
 from .tuple_parts import WeightedLanes
 
 
@@ -335,7 +335,7 @@ class LoweredLayer:
         Name of the lowered layer whose result it reads as well, whose channels follow at each position; None: none's.
     height, width : int
         Size of the map that the lowered layer reads.
-    window : Window or SummedWindow
+    window : Taps
         Of the convolution, or of those whose sums are added up: their taps go through the places of the kernel again
         and again.
     arithmetic : Xnor or Multiply
@@ -358,7 +358,7 @@ class LoweredLayer:
     joins: str | None = None
     height: int
     width: int
-    window: Window | SummedWindow
+    window: Taps
     arithmetic: Xnor | Multiply
     activation: Thresholds | Scale | None
     addition: Addition | None = None

@@ -1,9 +1,10 @@
-"""A model as lowered layers (hls_gen/compiler/lowered_layers.py), each of the engine of the NPU that computes it.
+"""A network as lowered layers (hls_gen/compiler/lowered_layers.py), each of the engine of the NPU that computes it.
 
-    network --> parts (hls_gen/compiler/parts.py) --> binary layer (hls_gen/compiler/lowering_binary.py)
-                                                 `--> integer layer (hls_gen/compiler/lowering_integer.py)
+    model --parts.py--> parts --mapping.py--> parts on NPUs, with copies and ways --this--> lowered layers
 
-Between lowered layers of different engines lie bits, some of which are complements; the reader's weights know which.
+A part is lowered by lowering_binary.py or lowering_integer.py. Between lowered layers of different engines lie bits,
+some of which are complements; the reader's weights know which. A network is lowered once for its NPUs: whatever their
+memories, the lowered layers are the same.
 """
 
 from collections.abc import Mapping, Sequence
@@ -34,7 +35,7 @@ from .pools import canonical
 from .rewrite import rewritten_network
 from .schedule import Schedule, Stage, schedule
 from .segments import segments
-from .summed_window import SummedWindow
+from .summed_window import Taps
 from .ways import MapWay
 
 
@@ -342,6 +343,6 @@ def pool_name(p: LoweredLayer) -> str:
     return f"{p.name}.pool"
 
 
-def _stage(name: str, kind: str, size: Pair, window: Window | SummedWindow, reads: str) -> Stage:
+def _stage(name: str, kind: str, size: Pair, window: Taps, reads: str) -> Stage:
     """A stage that reads a map of ``size``."""
     return Stage(name=name, kind=kind, height=size[0], width=size[1], window=window, reads=reads)

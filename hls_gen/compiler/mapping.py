@@ -127,27 +127,27 @@ def _assigned(pieces: SegmentedModel, npus: Sequence[Folding]) -> Placed:
     for name, kind, n in zip(names, kinds, mapping):
         if kind != npus[n].engine:
             raise ValueError(f"{name}: engine of its NPU must be {kind}, got {npus[n].engine} in NPU {n}")
-    own = [_engine([npus[n]], pieces.target) for n in mapping]
-    cut = cut if own == engines else pieces.cut(own)
+    narrowest = [_engine([npus[n]], pieces.target) for n in mapping]
+    cut = cut if narrowest == engines else pieces.cut(narrowest)
     return _routed(network, cut, cut.parts, mapping, npus)
 
 
 def _routed(network: str, cut: Cut, parts: Parts, mapping: Sequence[int], npus: Sequence[Folding]) -> Placed:
     """The parts with copies, and the NPU of each: in the one of two orders of these in which all maps find a way, or
     which takes fewer cycles. ValueError if there is none."""
-    found: list[tuple[float, Placed]] = []
+    candidates: list[tuple[float, Placed]] = []
     refused: list[ValueError] = []
     for early in (False, True):
         try:
-            made, on = with_copies(parts, mapping, npus, early=early)
-            routed = _in_order(network, cut, made, on, npus)
+            copied, on = with_copies(parts, mapping, npus, early=early)
+            routed = _in_order(network, cut, copied, on, npus)
         except ValueError as e:
             refused.append(e)
         else:
-            found.append((_copying(routed, npus), routed))
-    if not found:
+            candidates.append((_copying(routed, npus), routed))
+    if not candidates:
         raise refused[0]
-    return min(found, key=lambda entry: entry[0])[1]
+    return min(candidates, key=lambda entry: entry[0])[1]
 
 
 def _in_order(network: str, cut: Cut, parts: Parts, mapping: list[int], npus: Sequence[Folding]) -> Placed:
@@ -163,15 +163,15 @@ def _in_order(network: str, cut: Cut, parts: Parts, mapping: list[int], npus: Se
             raise without from None
 
 
-def _copying(made: Placed, npus: Sequence[Folding]) -> float:
+def _copying(routed: Placed, npus: Sequence[Folding]) -> float:
     """Cycles of all copies."""
-    return sum(cycles_on(part, npus[n]) for part, n in zip(made.parts, made.mapping) if is_copy(part.name))
+    return sum(cycles_on(part, npus[n]) for part, n in zip(routed.parts, routed.mapping) if is_copy(part.name))
 
 
-def _engine(own: Sequence[Folding], target: Target) -> Engine:
-    """The engine of some of the NPUs, which differ in width at most, as wide as the widest."""
-    feature_bits, weight_bits = max(npu.feature_bits for npu in own), max(npu.weight_bits for npu in own)
-    return Engine(own[0].engine, feature_bits, weight_bits, target.depthwise)
+def _engine(npus: Sequence[Folding], target: Target) -> Engine:
+    """The engine of NPUs that differ in width at most, as wide as the widest."""
+    feature_bits, weight_bits = max(npu.feature_bits for npu in npus), max(npu.weight_bits for npu in npus)
+    return Engine(npus[0].engine, feature_bits, weight_bits, target.depthwise)
 
 
 def _check_shifts(cut: Cut, npu: Folding) -> None:
@@ -188,17 +188,17 @@ def _beginnings(network: str, cut: Cut, npus: Sequence[Folding]) -> list[list[fl
     """(parts, NPUs): cycles of the copies that an NPU makes if its run begins with a part; infinite where maps would
     find no way then."""
     parts = cut.parts
-    found = [[0.0] * len(npus) for _ in parts]
+    cycles = [[0.0] * len(npus) for _ in parts]
     if "ring" in npus[0].inlets or not any("loop" in npu.outlets for npu in npus):
-        return found  # there is nothing to choose
+        return cycles  # there is nothing to choose
     for start in range(1, len(parts)):
         for n in range(1, len(npus)):
             pair, split = cascade(npus[n - 1 : n + 1]), [0] * start + [1] * (len(parts) - start)
             try:
-                found[start][n] = _copying(_routed(network, cut, parts, split, pair), pair)
+                cycles[start][n] = _copying(_routed(network, cut, parts, split, pair), pair)
             except ValueError:
-                found[start][n] = inf
-    return found
+                cycles[start][n] = inf
+    return cycles
 
 
 def check(npus: Sequence[Folding], names: Sequence[str], mapping: Sequence[int], plain: bool = True) -> None:

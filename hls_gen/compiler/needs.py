@@ -132,11 +132,11 @@ class NpuNeeds:
 
 def merged(needs: Sequence[Needs]) -> Needs:
     """What layers need together; at least one of them."""
-    found: dict[str, int] = {}
+    totals: dict[str, int] = {}
     for one in fields(Needs):
         values = [getattr(need, one.name) for need in needs]
-        found[one.name] = sum(values) if one.metadata.get("added") else max(values)
-    return Needs(**found)
+        totals[one.name] = sum(values) if one.metadata.get("added") else max(values)
+    return Needs(**totals)
 
 
 def needs_of(planned: PlannedLayer) -> Needs:
@@ -224,10 +224,10 @@ def _pool(planned: PlannedLayer) -> dict[str, int]:
     taps, words, depthwise = planned.pool_taps, len(planned.pooled), planned.layer.depthwise
     if taps is None:
         return {}
-    found = {"pool_words": 2 * words, "pool_tuple_words": words}
+    needs = {"pool_words": 2 * words, "pool_tuple_words": words}
     if planned.pool is not None:
-        found["pool_words"] = max(2, taps.ring_words(words))
-    found |= {"pool_taps": taps.taps, "pool_olds": taps.olds, "pool_jumps": taps.jumps}
+        needs["pool_words"] = max(2, taps.ring_words(words))
+    needs |= {"pool_taps": taps.taps, "pool_olds": taps.olds, "pool_jumps": taps.jumps}
     if depthwise is not None:
-        found |= {"pool_kernel_rows": len(depthwise.weight) * words, "pool_scale_rows": len(planned.scale_steps)}
-    return found
+        needs |= {"pool_kernel_rows": len(depthwise.weight) * words, "pool_scale_rows": len(planned.scale_steps)}
+    return needs

@@ -30,7 +30,7 @@ from .margins import Range
 from .pools import canonical
 from .rewrite import rewritten
 from .segments import Segment, segments
-from .summed_window import SummedWindow
+from .summed_window import Taps
 from .tuple_parts import WeightedLanes
 
 
@@ -51,7 +51,7 @@ class Part:
         Name of the part whose map it adds to its results; None where it adds none.
     height, width : int
         Size of the map that it reads.
-    window : Window or SummedWindow
+    window : Taps
         Of the convolution, or of those whose sums are added up.
     lanes : int
         Lanes of a tap: channels times bits of a value, or times bit planes, the constant one included.
@@ -84,7 +84,7 @@ class Part:
     adds: str | None = None
     height: int
     width: int
-    window: Window | SummedWindow
+    window: Taps
     lanes: int
     planes: int = 0
     visits: int
@@ -251,14 +251,14 @@ def segmented(model: Model, target: Target) -> SegmentedModel:
     model = flat(rewritten(given), target.lanes)
     entry = model.network.next_layer(INPUT) if target.binariser_bits else None
     entry = entry if isinstance(entry, Threshold) else None
-    found = segments(model.network, entry)
-    engines = {segment.name: default_engine(segment) for segment in found}
+    pieces = segments(model.network, entry)
+    engines = {segment.name: default_engine(segment) for segment in pieces}
     if target.depthwise:
-        found = joined(found, model)
-    found = [canonical(segment) for segment in found]
-    engine_names = [engines[segment.name] for segment in found]
+        pieces = joined(pieces, model)
+    pieces = [canonical(segment) for segment in pieces]
+    engine_names = [engines[segment.name] for segment in pieces]
     return SegmentedModel(
-        given=given, model=model, target=target, binariser=entry, segments=found, engines=engine_names
+        given=given, model=model, target=target, binariser=entry, segments=pieces, engines=engine_names
     )
 
 

@@ -1,10 +1,11 @@
 """Plan: everything a network needs of a chain of NPUs, before it is cut to the memories of particular ones (spec B1 to
 B7).
 
-    model --mapping, lowering--> lowered layers --schedule--> orders --this--> table rows, kernels, thresholds, layouts
+    lowered layers --schedule--> orders --this--> planned layers --needs.py--> needs --> rows, which a program takes
 
-Parts: frame_words.py (what the host sends), sum_rows.py and result_rows.py (a lowered layer),
-npu_plan.py (what comes of them).
+A planned layer (planned_layer.py) knows whose words it reads and by which schedule; the words of the frame come from
+frame_words.py. Rows (sum_rows.py, result_rows.py, npu_plan.py) are made when they are asked for: a design is sized
+without them.
 """
 
 from collections.abc import Mapping, Sequence

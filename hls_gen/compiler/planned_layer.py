@@ -195,8 +195,8 @@ def planned_layer(
     check_accumulation(p, npu, read.layout)
     groups = -(-p.out_channels // npu.kgp)
     whole = TuplePart(len(read.layout)), 0
-    found = tuple_part(p.weighted, read.layout, npu.kgp) if inner == 1 else whole
-    part, left_out = found if npu.tuple_parts else whole
+    shortest = tuple_part(p.weighted, read.layout, npu.kgp) if inner == 1 else whole
+    part, left_out = shortest if npu.tuple_parts else whole
     if p.pool and not npu.pool:
         raise ValueError(f"{p.name}: a pool needs an NPU with a pool unit, got one without")
     steps = result_layout(p.out_channels, p.levels, npu.kgp, npu.ol)
@@ -221,7 +221,7 @@ def planned_layer(
         inner=inner,
         part=part,
         left_out=left_out,
-        gains_by_parts=found[0].words < len(read.layout),
+        gains_by_parts=shortest[0].words < len(read.layout),
         conv=conv,
         pool=pool,
         taps=taps,

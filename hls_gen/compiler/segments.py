@@ -28,9 +28,8 @@ from bitloom.golden.layers.pool import Pool
 from bitloom.golden.layers.requantise import Requantise
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Network
-from bitloom.golden.window import Window
 
-from .summed_window import SummedWindow, summed, sums_of
+from .summed_window import Taps, summed, sums_of
 
 
 @dataclass(frozen=True)
@@ -130,7 +129,7 @@ class Segment:
     sums: tuple[Pool, ...] = ()
 
     @property
-    def window(self) -> Window | SummedWindow:
+    def window(self) -> Taps:
         """What one sum reads: a window of the layer, or all those whose sums are added up."""
         return summed(self.layer.window(self.source), self.sums, (self.source.height, self.source.width))
 

@@ -291,7 +291,7 @@ def _part(model: Model, segment: Segment, engine: Engine, planes: int) -> Part:
     weighted = None
     if engine.name == "integer" or (ternary and not planes):
         plain = plain_of(model, segment).reshape(layer.out_channels, -1, source.channels)
-        weighted = np.repeat(plain != 0, bits, axis=2)  # (kernels, taps, lanes)
+        weighted = plain != 0 if bits == 1 else np.repeat(plain != 0, bits, axis=2)  # (kernels, taps, lanes)
         part = replace(part, weighted=_pattern(part, weighted.any(axis=1)))
     if part.joins_taps and not layer.word_channels:
         part = replace(part, joined=_with_joined_taps(part, weighted))

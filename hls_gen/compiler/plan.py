@@ -129,8 +129,13 @@ class Plan:
         """Rows of the memories of each NPU."""
         return [self._rows(n) for n in range(len(self.foldings))]
 
+    def with_rows(self) -> "Plan":
+        """The plan itself, whose rows are made now. ValueError where lanes that share a weight need different ones."""
+        _ = self.npus
+        return self
+
     def _rows(self, n: int) -> NpuPlan:
-        """Rows of the memories of NPU ``n``. ValueError where lanes that share a weight need different ones."""
+        """Rows of the memories of NPU ``n``."""
         npu = self.foldings[n]
         conv = Tables(kernel=True, raster=npu.raster, ahead=npu.aheads > 0)
         made = NpuPlan(folding=npu, conv=conv, pool=Tables(kernel=npu.depthwise, raster=npu.raster))
@@ -158,11 +163,10 @@ def plan(
     *,
     chunk: int | None = None,
 ) -> Plan:
-    """Lower a network and plan it; parameters and errors are those of `lowered_for` and `planned`."""
+    """Lower a network, plan it and make its rows; parameters and errors are those of `lowered_for`, `planned` and
+    `Plan.with_rows`."""
     choices = choices or CompileChoices()
-    made = planned(lowered_for(model, npus, choices.mapping), npus, choices, chunk=chunk)
-    assert made.npus  # rows are made now: what they refuse is refused here
-    return made
+    return planned(lowered_for(model, npus, choices.mapping), npus, choices, chunk=chunk).with_rows()
 
 
 def planned(

@@ -165,7 +165,8 @@ def possible_engines(model: Model) -> list[Engines]:
     found, reason = list[Engines](), ValueError()
     for engines in engine_choices(model):
         try:
-            _lowered(model, engines, dict.fromkeys(range(len(engines.names)), FEATURE_BITS))
+            widths = dict.fromkeys(range(len(engines.names)), FEATURE_BITS)
+            lower_alone(model, engines=_with_widths(engines, widths))
         except ValueError as error:
             reason = error
         else:
@@ -225,20 +226,19 @@ def _any(engine: str, n: int, count: int, words: int) -> Npu:
     return replace(made, inlets=(*("host",) * (n == 0), *joined, "loop"), outlets=(*joined, "loop", "host"))
 
 
-def _lowered(model: Model, engines: Engines, widths: dict[int, int]) -> None:
-    """Lower the network for these engines, features as wide as ``widths`` says by layer; ValueError if they can't."""
+def _with_widths(engines: Engines, widths: dict[int, int]) -> list[Engine]:
+    """The engines, with features as wide as ``widths`` says by layer."""
     binary = Engine(depthwise=engines.depthwise)
-    made = [
+    return [
         Engine("integer", widths[i], WEIGHT_BITS, engines.depthwise) if name == "integer" else binary
         for i, name in enumerate(engines.names)
     ]
-    lower_alone(model, engines=made)
 
 
 def _feature_bits(model: Model, engines: Engines) -> list[int]:
     """Width of each layer's features: 1 on the binary engine; on the integer one what all maps need between which no
-    layer of the binary one lies."""
-    names = engines.names
+    layer of the binary one lies. ValueError if no engine can compute a layer where it stands."""
+    names, pieces = engines.names, segmented(model, Target(depthwise=engines.depthwise))
     widths = {i: FEATURE_BITS if engine == "integer" else 1 for i, engine in enumerate(names)}
     for first, engine in enumerate(names):
         if engine == "binary" or (first and names[first - 1] == "integer"):
@@ -247,7 +247,7 @@ def _feature_bits(model: Model, engines: Engines) -> list[int]:
         for bits in range(2, FEATURE_BITS):
             tried = {**widths, **dict.fromkeys(range(first, last), bits)}
             try:
-                _lowered(model, engines, tried)
+                pieces.cut(_with_widths(engines, tried))
             except ValueError:
                 continue
             widths = tried

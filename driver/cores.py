@@ -1,18 +1,44 @@
-"""Finding the cores of an overlay, and whether what answers is what a manifest describes."""
+"""What pynq has of a device: the device that is active, the cores of an overlay, and their interrupts."""
 
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import reduce
+from pathlib import Path
 from typing import Any
 
-from bitloom.hls_gen.design.manifest import Manifest
-from bitloom.hls_gen.design.registers import VERSION, VERSION_REGISTER
-from bitloom.hls_gen.design.training_manifest import TrainingManifest
+from .errors import DesignMismatch, DeviceError
+from .pynq_api import Device, pynq
+from .waiting import Interrupt
 
-from .errors import DesignMismatch, DigestMismatch
-from .interrupts import connect, wired
-from .pynq_api import pynq
-from .registers import Registers
+
+def active_device(overlay: object) -> Any:
+    """Find the device that pynq uses where none is said.
+
+    Parameters
+    ----------
+    overlay
+        Path of the .bit file that is to be downloaded, for the message.
+
+    Returns
+    -------
+    pynq.Device
+        The active one, which is the board's own unless another one was made active.
+
+    Raises
+    ------
+    DeviceError
+        There is none: this is no board, and no virtual one is active.
+    """
+    try:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "No devices found", UserWarning)  # the error says it
+            return Device.active_device
+    except RuntimeError:  # pynq's own text, "No Devices Found", names neither a rule nor a remedy
+        raise DeviceError(
+            f"{Path(str(overlay)).stem}: a PYNQ board must be there, got none; for a virtual board say first: "
+            "from bitloom.overlay.virtual.board import activate; activate()"
+        ) from None
 
 
 def find_core(overlay: Any, name: str, wanted: str | None, vlnv: str, what: str, preferred: str = "") -> str:
@@ -44,22 +70,22 @@ def find_core(overlay: Any, name: str, wanted: str | None, vlnv: str, what: str,
         If there is none, or several.
     """
     cores = {key: str(entry.get("type")) for key, entry in overlay.ip_dict.items()}
-    found = [key for key, kind in cores.items() if f"{kind}:".startswith(f"{vlnv}:") and wanted in (None, key)]
-    if preferred in found:
+    names = [key for key, kind in cores.items() if f"{kind}:".startswith(f"{vlnv}:") and wanted in (None, key)]
+    if preferred in names:
         return preferred
-    if len(found) != 1:
+    if len(names) != 1:
         listing = ", ".join(f"{key} ({kind})" for key, kind in cores.items())
         rule = "exactly one" if wanted is None else f"one named {wanted}:"
         raise DesignMismatch(f"{name}: the overlay must have {rule} {what}, got {listing or 'no cores'}")
-    return str(found[0])
+    return str(names[0])
 
 
 def driver_of(overlay: Any, core: str) -> Any:
     """pynq's driver of a core, with the interrupts of the overlay's device.
 
-    pynq takes interrupts from its active device, and forgets those of all devices when it is asked for one after an
-    overlay was loaded anywhere. So the driver is made, and its interrupts are connected anew, while the overlay's
-    device is the active one.
+    pynq takes interrupts from its active device. It refers to their controllers weakly, and forgets those of all
+    devices when it is asked for one after an overlay was loaded anywhere. So the driver is made, and its interrupts
+    are connected anew, while the overlay's device is the active one; and each interrupt keeps its controller alive.
 
     Parameters
     ----------
@@ -72,8 +98,10 @@ def driver_of(overlay: Any, core: str) -> Any:
         driver = reduce(getattr, core.split("/"), overlay)
         for name, entry in overlay.ip_dict[core].get("interrupts", {}).items():
             interrupt: Any = getattr(driver, name, None)
-            if wired(interrupt):
-                connect(interrupt, type(interrupt)(entry["fullpath"]))
+            if Interrupt(interrupt).wired:
+                fresh = type(interrupt)(entry["fullpath"])
+                interrupt.parent, interrupt.number = fresh.parent, fresh.number
+                interrupt.controller = fresh.parent()
     return driver
 
 
@@ -90,20 +118,3 @@ def _active(device: Any) -> Iterator[None]:
         yield
     finally:
         pynq.Device.active_device = before
-
-
-def check_identity(registers: Registers, manifest: Manifest | TrainingManifest, name: str) -> None:
-    """Raise DesignMismatch unless the core that answers is the manifest's."""
-    ident = registers.read("IDENT")
-    if ident != manifest.ident:
-        raise DesignMismatch(f"{name}: IDENT must be 0x{manifest.ident:08X}, got 0x{ident:08X}")
-    wanted, version = manifest.vlnv.split(":")[3], registers.read("VERSION")
-    found = [str(VERSION_REGISTER.field(name).of(version)) for name in VERSION]
-    if found[: wanted.count(".") + 1] != wanted.split("."):
-        raise DesignMismatch(f"{name}: VERSION must be that of the manifest, {wanted}, got {'.'.join(found)}")
-    digest = registers.digest()
-    if digest != manifest.digest[:32]:
-        raise DigestMismatch(
-            f"{name}: the hardware must have the manifest's digest {manifest.digest[:32]}, got {digest}",
-            manifest.digest[:32], digest,
-        )  # fmt: skip

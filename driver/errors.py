@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from bitloom.hls_gen.design.headers import ErrorCode
 
-from .waiting import explain
+from .state import explain
 
 
 class DeviceError(Exception):
@@ -85,7 +85,7 @@ class DeviceTaken(DeviceError):
 class Timeout(DeviceError):
     """Nothing moved for the allowed time.
 
-    The message names STATUS, STATE and a circle of waits between NPUs (driver/waiting.py); ``report`` lists all.
+    The message names STATUS, STATE and a circle of waits between NPUs (driver/state.py); ``report`` lists all.
 
     Attributes
     ----------

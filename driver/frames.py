@@ -123,13 +123,13 @@ class Frames:
         """Where the transfers of ``count`` blocks end, in words; each ends with a packet."""
         if count * self.words <= self._limit:
             return [count * self.words]
-        found, begin, end = list[int](), 0, 0
+        ends, begin, end = list[int](), 0, 0
         for place in (np.arange(count)[:, None] * self.words + self._ends).ravel().tolist():
             if place - begin > self._limit:
-                found.append(end)
+                ends.append(end)
                 begin = end
             end = place
-        return [*found, end]
+        return [*ends, end]
 
 
 def _joined(parts: Iterable[Words]) -> Words:

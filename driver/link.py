@@ -1,125 +1,108 @@
-"""The way to a core: finding it in an overlay, buffers, transfers that can't hang, reset.
+"""The stream to a core and back: a DMA, and the buffers that it sends from and receives into.
 
-Cores of inference engines and of training machines are reached in the same way; what differs between them is in
-accelerator_link.py and training_link.py.
+The DMA is Xilinx' AXI DMA in simple mode, through ``pynq.lib.dma``: start, look, finish, reset; nothing here waits for
+ever. What pynq leaves to us, and what is safe on a board (pynq/lib/dma.py 3.0 to 4.0; Xilinx PG021):
 
-Reset, in this order: soft reset of the core (it gives nothing any more), reset of the DMA (nothing comes any more),
-soft reset again (whatever half packet came in between is forgotten), start of the DMA. Every other order lets a
-remnant of the old transfer reach the new one: a core that is reset first takes the middle of a packet for a header,
-and a DMA that is reset first can take up result words of the old frame.
+* ``channel.wait()`` spins until the channel is idle: for ever where somebody else resets the DMA a moment before. It is
+  not called; what it does after that, to invalidate the receive buffer and to read the number of bytes, is done here.
+* ``channel.stop()`` clears the run bit and spins until the channel halts, which it does only at the end of the
+  transfer under way: with a stuck device, never. It is not called.
+* The only abort is bit 2 of a control register. It resets both channels, finishes what is outstanding on the memory
+  bus, forgets transfers and errors, and clears itself. Both channels then are halted.
+* ``channel.start()`` spins until the channel runs, so the run bit is set and seen here first; ``start`` is then called
+  for pynq's own book-keeping (first transfer, interrupt enable).
+* A buffer must not be freed before its transfer has ended or the DMA was reset: the DMA writes by physical address.
 """
 
 import time
-from asyncio import AbstractEventLoop
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
-from typing import Any, NoReturn
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bitloom.hls_gen.design.manifest import VLNV, Manifest
+from bitloom.hls_gen.design.manifest import VLNV
 from bitloom.hls_gen.design.training_manifest import VLNV as TRAINING_VLNV
-from bitloom.hls_gen.design.training_manifest import TrainingManifest
 
-from .cores import check_identity, driver_of, find_core
-from .dma import StreamDma
-from .errors import DesignMismatch, DeviceError, Timeout, TransferError
-from .interrupts import LOOKS_FIRST, CoreInterrupt, idle_loop, run_in, wait_for_results
-from .pynq_api import DMA, pynq
-from .registers import Counters, Registers
-from .turn import Turn
-from .watch import Watch
+from .errors import DesignMismatch, TransferError
+from .pynq_api import pynq
 
-Array = NDArray[Any]
+SEND, RECEIVE = 0x00, 0x30
+"""Offsets of the two channels' registers (PG021, table 2-7)."""
+CONTROL, STATUS, ADDRESS, LENGTH = 0x00, 0x04, 0x18, 0x28
+RUN, RESET = 1 << 0, 1 << 2
+HALTED, IDLE, INTERRUPT = 1 << 0, 1 << 1, 1 << 12
+ERRORS = {
+    1 << 4: "internal error (length 0, or a longer packet than the receive buffer)",
+    1 << 5: "slave error (memory refused the access)",
+    1 << 6: "decode error (no memory at the address)",
+}
+
+
 class Core(pynq.DefaultIP):  # type: ignore[misc]
-    """A core of ours in an overlay, by which pynq knows it. Links drive it; ``read`` and ``write`` are pynq's."""
+    """A core of ours in an overlay, by which pynq knows it. Devices drive it; ``read`` and ``write`` are pynq's."""
 
     bindto = (VLNV, TRAINING_VLNV)
 
 
 class Link:
-    """One core and its DMA, to be reset by `restart` before the first transfer.
+    """The two channels of one DMA, and buffers for them, each with a name.
 
     Parameters
     ----------
-    overlay, core, dma, timeout
-        As of Accelerator.
-    manifest
-        What the hardware must be.
+    dma
+        ``pynq.lib.dma.DMA``.
     name
-        What messages begin with.
+        Name of the DMA, for messages.
+    parameters
+        Entry ``parameters`` of the DMA in the overlay's ``ip_dict``.
+    stream_bits
+        Width in bits of the streams that the design has.
+    device
+        ``pynq`` device in whose memory the buffers lie.
 
     Attributes
     ----------
-    clean
-        False while a transfer runs and after one failed: ``restart`` before the next.
-    turn
-        Which call may use the device.
-    heard_in
-        Event loop in which an interrupt has come; None before.
+    limit_bytes
+        Longest transfer, in whole stream words.
+    received_bytes
+        Length of the receive that was closed last.
+
+    Raises
+    ------
+    DesignMismatch
+        The DMA has no simple mode, lacks a channel, or is of another width.
     """
 
-    vlnv = ""
-    """VLNV of the cores that this kind of link drives."""
-
-    def __init__(
-        self,
-        overlay: Any,
-        manifest: Manifest | TrainingManifest,
-        name: str,
-        core: str | None,
-        dma: str | None,
-        timeout: float,
-    ) -> None:
-        self.overlay, self.name, self.timeout = overlay, name, timeout
-        if not overlay.is_loaded():
-            raise DeviceError(f"{name}: the overlay must be loaded, got another one: call download()")
-        if manifest.vlnv != self.vlnv:
-            raise DesignMismatch(f"{name}: the manifest's vlnv must be {self.vlnv}, got {manifest.vlnv}")
-        core = find_core(overlay, name, core, manifest.vlnv, f"core {manifest.vlnv}")
-        dma = find_core(overlay, name, dma, "xilinx.com:ip:axi_dma", "AXI DMA", preferred="axi_dma_0")
-        self.core = driver_of(overlay, core)
-        self.registers = Registers(self.core, manifest)
-        check_identity(self.registers, manifest, name)
-        self.irq = CoreInterrupt(self.core, self.registers)
-        driver = driver_of(overlay, dma)
-        if not isinstance(driver, DMA):
-            raise DesignMismatch(f"{name}: {dma} must have pynq's DMA driver, got {type(driver).__name__}")
-        self.dma = StreamDma(driver, dma, overlay.ip_dict[dma]["parameters"], manifest.stream_bits)
+    def __init__(self, dma: Any, name: str, parameters: dict[str, Any], stream_bits: int, device: Any) -> None:
+        for key, what in (("c_include_sg", "scatter-gather"), ("c_micro_dma", "micro mode")):
+            if int(parameters.get(key, 0)):
+                raise DesignMismatch(f"{name}: the DMA must be in simple mode, got {what} ({key} = 1)")
+        for key in ("c_m_axis_mm2s_tdata_width", "c_s_axis_s2mm_tdata_width"):
+            if int(parameters.get(key, stream_bits)) != stream_bits:
+                raise DesignMismatch(f"{name}: {key} must be {stream_bits}, got {parameters[key]}")
+        if dma.sendchannel is None or dma.recvchannel is None:
+            raise DesignMismatch(f"{name}: the DMA must have a send and a receive channel, got one of them")
+        self._dma, self._name, self._device = dma, name, device
+        word_bytes = stream_bits // 8
+        self.limit_bytes: int = dma.buffer_max_size // word_bytes * word_bytes
+        self.received_bytes = 0
         self._buffers: dict[str, Any] = {}
-        self._parts: deque[tuple[Any, int, int]] = deque()
-        self.clean = False
-        self.heard_in: AbstractEventLoop | None = None
-        self.turn = Turn(name)
-        self.counters = Counters(self.registers)
-
-    # What differs between cores
-
-    def check_error(self) -> None:
-        """Raise what the core has to say if STATUS.ERROR is set."""
-        raise NotImplementedError
-
-    def taken(self) -> DeviceError | None:
-        """What is to be told where somebody else has taken the device; None where nobody has, or nobody can know."""
-        return None
-
-    def check_owner(self) -> None:
-        """Raise DeviceTaken where somebody else has taken the device."""
-
-    def begin(self) -> None:
-        """What the core needs after a reset."""
+        self._target: Any = None  # buffer of the receive under way
+        self._parts: deque[tuple[Any, int, int]] = deque()  # (buffer, bytes, first byte) of sends that have not begun
+        self._started: dict[int, int] = {}  # channel -> low half of the address that its latest transfer began with
 
     # Buffers
 
-    def buffer(self, key: str, words: int) -> Array:
+    def buffer(self, key: str, words: int) -> NDArray[Any]:
         """Host view of the buffer ``key``, at least ``words`` uint32 long. No transfer may be using it.
 
-        A view is dead once the buffer has grown or ``close`` was called: copy what is to stay.
+        A view is dead once the buffer has grown or ``free`` was called: copy what is to stay.
         """
-        old = self._buffers.get(key)
-        if old is None or old.size < words:
+        buffer = self._buffers.get(key)
+        if buffer is None or buffer.size < words:
             self.allocate(key, words)
         return np.asarray(self._buffers[key])
 
@@ -128,171 +111,130 @@ class Link:
         old = self._buffers.pop(key, None)
         if old is not None:
             old.freebuffer()
-        made = self._buffers[key] = pynq.allocate((words,), "u4", target=self.overlay.device)
-        return made
+        buffer = self._buffers[key] = pynq.allocate((words,), "u4", target=self._device)
+        return buffer
 
-    def close(self) -> None:
-        """Free the buffers. Explicitly, because pynq's DMA channel keeps a reference to the last one after a fault.
-
-        A call that is under way ends with an error, its transfers before.
-        """
-        if self.turn.under_way:
-            self.turn.end()
-            with suppress(Exception):  # a device that doesn't answer has no transfer of ours
-                self._halt(self.taken())
+    def free(self) -> None:
+        """Free the buffers. Explicitly, because pynq's DMA channel keeps a reference to the last one after a fault."""
         buffers, self._buffers = self._buffers, {}
         for buffer in buffers.values():
             buffer.freebuffer()
 
     # Transfers
 
-    @contextmanager
-    def transferring(self) -> Iterator[None]:
-        """Around transfers. Whatever stops them half-way leaves ``clean`` False and the DMA halted.
+    def send(self, key: str, words: int) -> None:
+        """Start to send ``words`` words of a buffer. TransferError if pynq refuses."""
+        self._send(self._buffers[key], 4 * words, 0)
 
-        The halted DMA makes it safe to free the buffers; the core stays as it is, to be looked at. Where somebody else
-        has taken the device this is what is told, and a DMA that is idle is left alone.
-        """
-        with self.turn.of_one():
-            self.clean = False
-            try:
-                yield
-            except BaseException as e:
-                if self.turn.ended:  # all is halted, and the device may be in use again
-                    raise
-                taken = self.taken()
-                self._halt(taken)
-                if taken is not None and isinstance(e, Exception):
-                    raise taken from e
-                raise
-            self.clean = True
-
-    def _halt(self, taken: DeviceError | None) -> None:
-        """Halt the DMA; where somebody else has taken the device, only with a transfer of ours."""
-        with suppress(TransferError):  # the first error is the one to be told
-            if taken is None or self.dma.busy:
-                self.dma.reset()
-
-    def send(self, key: str, words: int, what: str) -> None:
-        """Send ``words`` words of a buffer and wait until the DMA has handed them over. Not counted."""
-        self.counters.rebase()
-        self.dma.send(self._buffers[key], 4 * words)
-        self.wait(self.dma.sent, what)
-
-    def start(self, send_key: str, ends: Sequence[int], receive_key: str, receive_words: int, first: int = 0) -> None:
-        """Start to receive, from word ``first`` of its buffer on, then to send.
-
-        ``ends`` are the words of the send buffer at which its transfers end, in order.
-        """
-        self.counters.rebase()
-        self.irq.forget()
-        self.dma.receive(self._buffers[receive_key], 4 * receive_words, 4 * first)
-        buffer = self._buffers[send_key]
-        self._parts = deque((buffer, 4 * begin, 4 * (end - begin)) for begin, end in zip((0, *ends), ends))
-        self._send_part()
-
-    def _send_part(self) -> None:
-        """Start the next transfer of those that ``start`` was given."""
-        buffer, first, count = self._parts.popleft()
-        self.dma.send(buffer, count, first)
-
-    def finish(self, words: int, what: str) -> None:
-        """Wait for what ``start`` started, by interrupts where this thread can. TransferError unless ``words`` came."""
-        loop = idle_loop() if self.has_interrupt and not self._ends_soon(what) else None
-        if loop is None:
-            self.wait(self.ended, what, count=True)
-            self.dma.finish_receive()
-        else:
-            run_in(loop, wait_for_results(self, what))
-        self._close(words, what)
-
-    def _ends_soon(self, what: str) -> bool:
-        """Whether all has ended after LOOKS_FIRST looks."""
-        watch = Watch(self, what, count=True)
-        for _ in range(LOOKS_FIRST):
-            if self.ended():
-                return True
-            watch.look()
-        return False
-
-    async def finish_async(self, words: int, what: str) -> None:
-        """As ``finish``; other coroutines run until an interrupt comes, or between looks if there is none."""
-        await wait_for_results(self, what)
-        self._close(words, what)
-
-    def wait(self, done: Callable[[], bool], what: str, count: bool = False) -> None:
-        """Poll ``done`` until it is true.
+    def exchange(self, send_key: str, ends: Sequence[int], receive_key: str, words: int, first: int = 0) -> None:
+        """Start to receive, then to send. TransferError if pynq refuses.
 
         Parameters
         ----------
-        done
-            Whether what is waited for has happened.
-        what
-            What is waited for, for messages.
-        count
-            Whether the counters' totals take what is counted meanwhile.
-
-        Raises
-        ------
-        DeviceError
-            The core reports an error.
-        Timeout
-            Nothing moves for ``timeout`` seconds.
+        send_key
+            Buffer that is sent.
+        ends
+            Words of that buffer at which its transfers end, in order: (5, 9) sends words 0 to 4, then 5 to 8.
+        receive_key
+            Buffer of what is received.
+        words, first
+            At most so many words are received, from word ``first`` of that buffer on; tlast ends it sooner.
         """
-        watch = Watch(self, what, count)
-        while not done():
-            watch.look()
-
-    @property
-    def has_interrupt(self) -> bool:
-        """Whether the end of a receive can be awaited, by the DMA's interrupt or by the core's."""
-        return self.dma.has_interrupt or self.irq.wired
+        self._dma.mmio.write(RECEIVE + STATUS, INTERRUPT)  # a transfer that was polled has left it pending
+        target = self._buffers[receive_key]
+        self._transfer(RECEIVE, self._dma.recvchannel, target, 4 * words, 4 * first)
+        self._target = target
+        buffer = self._buffers[send_key]
+        self._parts = deque((buffer, 4 * (end - begin), 4 * begin) for begin, end in zip((0, *ends), ends))
+        self._send(*self._parts.popleft())
 
     @property
     def sends_more(self) -> bool:
-        """Whether transfers of those that ``start`` was given have not begun yet."""
+        """Whether transfers of those that ``exchange`` was given have not begun yet."""
         return bool(self._parts)
+
+    def sent(self) -> bool:
+        """True once the send has ended. TransferError if it failed."""
+        return self._idle(SEND, "send")
+
+    def received(self) -> bool:
+        """True once the receive has ended. TransferError if it failed."""
+        return self._idle(RECEIVE, "receive")
 
     def ended(self) -> bool:
         """True once nothing is sent or received any more. Looks at both, to see an error of either; sends on."""
-        self.turn.check_ended()
-        received, sent = self.dma.received(), self.dma.sent()
+        received, sent = self.received(), self.sent()
         if sent and self._parts:
-            self._send_part()
+            self._send(*self._parts.popleft())
             return False
         return received and sent
 
-    def _close(self, words: int, what: str) -> None:
-        self.counters.update()
-        self.check_error()
-        if self.dma.received_bytes != 4 * words:
-            got = self.dma.received_bytes
-            raise TransferError(f"{self.name}: {what}: results must be {4 * words} bytes, got {got}")
-        self.check_owner()
+    def close_receive(self) -> None:
+        """Close a receive for which ``received`` was True: make its data visible and keep its length."""
+        self._target.invalidate()
+        self.received_bytes = self._read(RECEIVE + LENGTH)
+
+    @property
+    def busy(self) -> bool:
+        """Whether a transfer of ours may be running: a channel has the address of one, and has not ended it."""
+        return any(
+            self._read(offset + ADDRESS) == address and not self._read(offset + STATUS) & (HALTED | IDLE)
+            for offset, address in self._started.items()
+        )
+
+    @property
+    def interrupt(self) -> Any:
+        """pynq's interrupt at the end of a receive; None where the overlay has none."""
+        return getattr(self._dma, "s2mm_introut", None)
+
+    async def wait_received(self) -> None:
+        """Wait for the interrupt at the end of a receive, which ``close_receive`` closes.
+
+        May wait for ever: it is to be cancelled.
+        """
+        await self._dma.recvchannel.wait_async()
 
     # Reset
 
-    def restart(self) -> None:
-        """Abort everything; the core is then as after power-up, and waits for what comes first."""
-        self.clean = False
-        self._soft_reset()
-        self.dma.reset()
-        self._soft_reset()
-        if self.registers.field("STATUS", "ERROR"):
-            self.give_up("ERROR must be 0 after a soft reset, got 1")
-        self.dma.start()
-        self.begin()
-        self.clean = True
+    def reset(self, timeout: float = 1.0) -> None:
+        """Abort both channels: halted, empty, no errors. TransferError if the DMA doesn't answer in time."""
+        self._dma.mmio.write(CONTROL, RESET)
+        self._until(lambda: not any(self._read(c + CONTROL) & RESET for c in (SEND, RECEIVE)), "end its reset", timeout)
 
-    def _soft_reset(self) -> None:
-        """The old transfer may still be coming in: STATUS.ERROR may be set again as soon as this returns."""
-        self.registers.set("CONTROL", SOFT_RESET=1)
-        end = time.monotonic() + self.timeout
-        while self.registers.field("CONTROL", "SOFT_RESET"):
+    def start(self, timeout: float = 1.0) -> None:
+        """Let both channels run after ``reset``. TransferError if one doesn't in time."""
+        for offset, channel in ((SEND, self._dma.sendchannel), (RECEIVE, self._dma.recvchannel)):
+            self._dma.mmio.write(offset + CONTROL, RUN)
+            self._until(partial(self._runs, offset), "run after its reset", timeout)
+            channel.start()
+
+    def _send(self, buffer: Any, nbytes: int, first: int) -> None:
+        self._transfer(SEND, self._dma.sendchannel, buffer, nbytes, first)
+
+    def _transfer(self, offset: int, channel: Any, buffer: Any, nbytes: int, first: int) -> None:
+        """Start a transfer of ``nbytes`` bytes from byte ``first`` of a buffer on."""
+        self._started[offset] = buffer.physical_address + first & 0xFFFFFFFF
+        try:
+            channel.transfer(buffer, first, nbytes)
+        except (RuntimeError, ValueError) as e:
+            raise TransferError(f"{self._name}: a transfer of {nbytes} bytes must start, got: {e}") from e
+
+    def _runs(self, offset: int) -> bool:
+        return not self._read(offset + STATUS) & HALTED
+
+    def _idle(self, offset: int, what: str) -> bool:
+        status = self._read(offset + STATUS)
+        for bit, meaning in ERRORS.items():
+            if status & bit:
+                raise TransferError(f"{self._name}: the {what} must end without error, got {meaning}")
+        return bool(status & IDLE)
+
+    def _until(self, done: Callable[[], bool], what: str, timeout: float) -> None:
+        end = time.monotonic() + timeout
+        while not done():
             if time.monotonic() > end:
-                self.give_up(f"a soft reset must end, got none for {self.timeout} s")
+                status = ", ".join(f"0x{self._read(c + STATUS):08X}" for c in (SEND, RECEIVE))
+                raise TransferError(f"{self._name}: the DMA must {what} within {timeout} s, got status {status}")
 
-    def give_up(self, message: str) -> NoReturn:
-        """Raise Timeout with all registers."""
-        dump = self.registers.dump()
-        raise Timeout(f"{self.name}: {message}", dump, self.registers.state(dump))
+    def _read(self, offset: int) -> int:
+        return int(self._dma.mmio.read(offset))

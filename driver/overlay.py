@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from .accelerator import Accelerator
-from .device import active_device
+from .cores import active_device
 from .errors import DeviceError
 from .pynq_api import pynq
 

@@ -91,11 +91,11 @@ class Owner:
         self._program = f"{program} (parameters 0x{signature:08X})"
         self._number = 1 + secrets.randbelow((1 << OWNER_BITS) - 1)
         self._registers.write("OWNER", self._number)
-        found = self._registers.read("SIGNATURE")
+        value = self._registers.read("SIGNATURE")
         self.check()
-        if found != signature:
+        if value != signature:
             raise TransferError(
-                f"{self._name}: parameters of {program} must arrive with signature 0x{signature:08X}, got 0x{found:08X}"
+                f"{self._name}: parameters of {program} must arrive with signature 0x{signature:08X}, got 0x{value:08X}"
             )
 
     def check(self) -> None:
@@ -108,25 +108,15 @@ class Owner:
         wanted = self._manifest.digest[:32]
         ident, digest = self._registers.read("IDENT"), self._registers.digest()
         if ident != IDENT or digest != wanted:
-            found = _designs.get(digest, "another design") if ident == IDENT else "no design of bitloom"
+            design = _designs.get(digest, "another design") if ident == IDENT else "no design of bitloom"
             again = "download it again, and load the program"
-            self._refuse(f"design {self._manifest.name} ({wanted})", f"{found} ({digest})", again)
-        found = "none: somebody has reset it"
+            self._refuse(f"design {self._manifest.name} ({wanted})", f"{design} ({digest})", again)
+        other = "none: somebody has reset it"
         if self._registers.field("STATUS", "LOADED"):
             signature = self._registers.read("SIGNATURE")
             name = _programs.get(signature, "another program")
-            found = f"{name} (parameters 0x{signature:08X}), loaded by somebody else"
-        self._refuse(f"program {self._program}" if self._number else "no program yet", found, "load the program again")
+            other = f"{name} (parameters 0x{signature:08X}), loaded by somebody else"
+        self._refuse(f"program {self._program}" if self._number else "no program yet", other, "load the program again")
 
-    def taken(self) -> DeviceTaken | None:
-        """What ``check`` would raise; None also where the device doesn't answer."""
-        try:
-            self.check()
-        except DeviceTaken as e:
-            return e
-        except Exception:  # a bus error or a lost connection, which another error tells of
-            return None
-        return None
-
-    def _refuse(self, wanted: str, found: str, remedy: str) -> None:
-        raise DeviceTaken(f"{self._name}: the device must hold {wanted}, got {found}: {remedy}")
+    def _refuse(self, wanted: str, other: str, remedy: str) -> None:
+        raise DeviceTaken(f"{self._name}: the device must hold {wanted}, got {other}: {remedy}")

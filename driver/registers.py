@@ -1,16 +1,13 @@
 """The design's registers by name, and its counters, which wrap at 2^32, as totals that don't."""
 
-import re
-from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from bitloom.hls_gen.design.fields import Field
 from bitloom.hls_gen.design.manifest import Manifest
 from bitloom.hls_gen.design.registers import DIGEST_REGISTERS, shows_progress
 from bitloom.hls_gen.design.training_manifest import TrainingManifest
 
-STATE = re.compile(r"NPU(\d+)_STATE")
+from .state import npu_state
 
 
 class Registers:
@@ -50,34 +47,9 @@ class Registers:
         """Every register by name."""
         return {register.name: self.read(register.name) for register in self.manifest.registers}
 
-    def state(self, dump: dict[str, int]) -> "dict[str, int]":
-        """Fields of the STATE registers of a dump: "npu0.field" -> value ("npu0.state" where there are none)."""
+    def state(self, dump: dict[str, int]) -> dict[str, int]:
+        """Fields of the STATE registers of a dump, with the names that ``npu_state`` gives them."""
         return npu_state([asdict(register) for register in self.manifest.registers], dump)
-
-
-def npu_state(registers: Sequence[Mapping[str, Any]], dump: Mapping[str, int]) -> dict[str, int]:
-    """Fields of the STATE registers of a dump.
-
-    Parameters
-    ----------
-    registers
-        Entries of the manifest's list of registers.
-    dump
-        Name of a register -> its value.
-
-    Returns
-    -------
-    dict
-        "npu0.field" -> value, as ``Registers.state`` gives it.
-    """
-    out: dict[str, int] = {}
-    for register in registers:
-        match = STATE.fullmatch(register["name"])
-        if match and register["name"] in dump:
-            npu, value = f"npu{match.group(1)}", dump[register["name"]]
-            fields = [Field(**f) for f in register.get("fields", ())]
-            out |= {f"{npu}.{field.name}": field.of(value) for field in fields} or {f"{npu}.state": value}
-    return out
 
 
 class Counters:

@@ -1,46 +1,327 @@
-"""Who waits for whom: what the STATE registers of a stuck device say (docs/reference/device.md, "Registers").
+"""Waiting for a device: one call at a time, by looks or by interrupts, and never for ever.
 
-An NPU waits for room at the one after it while that one doesn't take its word, and for words of the one before it while
-none has come. Where these waits close a circle nothing will move again: the buffers between the NPUs, and the spill
-store of the closing edge, are too small for the network (spec D8).
+    AXI DMA  s2mm_introut   the results are in memory
+    core     irq            the last result has left, or an error: a refused packet ends the wait at once
+
+Each interrupt (spec B17) is used where the overlay wires it to the processor. None is trusted: what has happened is
+read from the DMA and the core, so that an interrupt that gets lost, or comes too often, costs time at most.
+
+pynq lets the event loop that is the thread's own when an interrupt is first used look at it (``pynq.uio``). A call
+that isn't a coroutine can only run that loop where it stands still: not in Jupyter, whose loop runs always. In another
+loop no interrupt comes, so that the device is looked at often until an interrupt has come there.
 """
 
-from collections.abc import Mapping
+import asyncio
+import time
+import warnings
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from inspect import iscoroutinefunction
+from typing import Any, NoReturn
 
-from bitloom.hls_gen.design.folding import INLETS
+from .errors import DeviceError, Timeout, TransferError
+from .link import Link
+from .registers import Counters, Registers
 
-RING = INLETS.index("ring")
-"""Field INLET while words of the NPU before are taken."""
+LOOKS = 8
+"""Looks at the counters within a time-out."""
+LOOK_AGAIN = 0.001
+"""Seconds between looks while other coroutines run, where no interrupt comes or more is to be sent."""
+LOOKS_FIRST = 32
+"""Looks by a call that isn't a coroutine before it waits for an interrupt: that costs as much, and a short transfer has
+ended by then."""
 
-
-def waits(state: Mapping[str, int]) -> dict[int, tuple[int, str]]:
-    """NPU -> (NPU that it waits for, for what), of ``Registers.state``: "npu0.RING_BLOCKED" -> 1 and so on."""
-    count = sum(1 for name in state if name.endswith(".INLET"))
-    found: dict[int, tuple[int, str]] = {}
-    for n in range(count):
-        fields = {name: state[f"npu{n}.{name}"] for name in ("RING_BLOCKED", "WAITS_INPUT", "INLET", "RING_VALID")}
-        if fields["RING_BLOCKED"]:
-            found[n] = ((n + 1) % count, "room at")
-        elif fields["WAITS_INPUT"] and fields["INLET"] == RING and not fields["RING_VALID"]:
-            found[n] = ((n - 1) % count, "words of")
-    return found
-
-
-def circle(state: Mapping[str, int]) -> list[int]:
-    """NPUs that wait for one another in a circle, from the lowest on; none if there is no circle."""
-    found = waits(state)
-    for start in found:
-        seen, n = [start], found[start][0]
-        while n in found and n not in seen:
-            seen.append(n)
-            n = found[n][0]
-        if n == start:
-            return seen
-    return []
+Check = Callable[[], None]
+"""Raises the core's error if there is one."""
 
 
-def explain(state: Mapping[str, int]) -> str:
-    """The circle in words, or nothing."""
-    found = waits(state)
-    links = [f"NPU {n} waits for {found[n][1]} NPU {found[n][0]}" for n in circle(state)]
-    return f"a circle of waits: {', '.join(links)}" if links else ""
+class Turn:
+    """One call at a time: a device has one pair of streams, and buffers that the next call would write over.
+
+    Coroutines run while ``predict_async`` waits, and nothing keeps them from the same accelerator. A second call is
+    refused while a call is under way; whoever closes the accelerator ends the call that is under way.
+
+    Parameters
+    ----------
+    name
+        What messages begin with.
+
+    Attributes
+    ----------
+    under_way
+        Whether a call has begun and not ended.
+    ended
+        Whether somebody has ended the call that is under way.
+    waits
+        What the call waits for, if it runs beside others; all are cancelled where the call is ended.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self.under_way = self.ended = False
+        self.waits: Sequence[asyncio.Task[Any]] = ()
+
+    def check(self) -> None:
+        """DeviceError if a call is under way."""
+        if self.under_way:
+            rule = "one call at a time must use the device: await or cancel the one that is under way"
+            raise DeviceError(f"{self._name}: {rule}, got another one")
+
+    @contextmanager
+    def of_one(self) -> Iterator[None]:
+        """Around a call, as `check`."""
+        self.check()
+        self.under_way, self.ended = True, False
+        try:
+            yield
+        finally:
+            self.under_way, self.waits = False, ()
+
+    def end(self) -> None:
+        """End the call that is under way: `check_ended` raises in it."""
+        self.ended = self.under_way
+        for task in self.waits:  # pynq's would close the next call's transfer
+            task.cancel()
+
+    def check_ended(self) -> None:
+        """TransferError if somebody has ended this call."""
+        if self.ended:
+            raise TransferError(f"{self._name}: the accelerator must stay open until a call has ended, got a close")
+
+
+class Interrupt:
+    """An interrupt that somebody may wait for.
+
+    Parameters
+    ----------
+    interrupt
+        pynq's ``Interrupt``; None where there is none.
+    wait
+        Waits for it, and does more; by default pynq's own ``wait``.
+    """
+
+    def __init__(self, interrupt: Any, wait: Callable[[], Awaitable[Any]] | None = None) -> None:
+        self._interrupt, self._wait = interrupt, wait
+
+    @property
+    def wired(self) -> bool:
+        """Whether it can be awaited. None can't, nor can what stands for an interrupt on pynq's remote devices."""
+        return iscoroutinefunction(getattr(self._interrupt, "wait", None))
+
+    async def wait(self) -> None:
+        """Wait for it; needs ``wired``. May wait for ever: it is to be cancelled."""
+        # a new event: an event belongs to the first loop in which somebody waits for it
+        self._interrupt.event, self._interrupt.waiting = asyncio.Event(), False
+        await (self._wait or self._interrupt.wait)()
+
+
+class CoreInterrupt(Interrupt):
+    """The core's own interrupt: enabled while somebody waits for it, and no longer.
+
+    Parameters
+    ----------
+    core
+        pynq's driver of the core, whose ``irq`` is the interrupt if the overlay wires it.
+    registers
+        The core's registers, with IRQ_ENABLE and IRQ_STATUS.
+    """
+
+    def __init__(self, core: Any, registers: Registers) -> None:
+        super().__init__(getattr(core, "irq", None))
+        self._registers = registers
+
+    def forget(self) -> None:
+        """Clear what is pending, before a transfer begins that shall raise it."""
+        if self.wired:
+            self._registers.set("IRQ_STATUS", RESULT=1, ERROR=1)
+
+    def enable(self, on: bool) -> None:
+        """Let RESULT and ERROR through to the processor, or nothing."""
+        if self.wired:
+            self._registers.set("IRQ_ENABLE", RESULT=on, ERROR=on)
+
+
+class Waiting:
+    """Waits for a core and its link.
+
+    A wait ends with the core's error, which the caller's ``check`` raises at each look, or with Timeout where nothing
+    has moved for ``timeout``; and with TransferError where somebody has ended the call that waits.
+
+    Parameters
+    ----------
+    name
+        What messages begin with.
+    core
+        pynq's driver of the core.
+    registers
+        The core's registers.
+    link
+        What the core's words go over.
+    timeout
+        Seconds without any progress (words, frames, beats) after which a wait is given up.
+
+    Attributes
+    ----------
+    turn
+        Which call may use the device.
+    counters
+        The core's counters, which show progress.
+    heard_in
+        Event loop in which an interrupt has come; None before.
+    """
+
+    def __init__(self, name: str, core: Any, registers: Registers, link: Link, timeout: float) -> None:
+        self._name, self._registers, self._link, self.timeout = name, registers, link, timeout
+        self._interrupt = CoreInterrupt(core, registers)
+        self._interrupts = (Interrupt(link.interrupt, link.wait_received), self._interrupt)
+        self.turn = Turn(name)
+        self.counters = Counters(registers)
+        self.heard_in: asyncio.AbstractEventLoop | None = None
+
+    @property
+    def has_interrupt(self) -> bool:
+        """Whether the end of a receive can be awaited, by the DMA's interrupt or by the core's."""
+        return any(interrupt.wired for interrupt in self._interrupts)
+
+    def prepare(self) -> None:
+        """To be called before a transfer begins whose results are awaited."""
+        self.counters.rebase()
+        self._interrupt.forget()
+
+    def until(self, done: Callable[[], bool], check: Check, what: str, count: bool = False) -> None:
+        """Look until ``done`` is true.
+
+        Parameters
+        ----------
+        done
+            Whether what is waited for has happened.
+        check
+            Raises the core's error.
+        what
+            What is waited for, for messages.
+        count
+            Whether the counters' totals take what is counted meanwhile.
+
+        Raises
+        ------
+        DeviceError
+            The core reports an error, or somebody has ended the call.
+        Timeout
+            Nothing moves for ``timeout`` seconds.
+        """
+        watch = _Watch(self, check, what, count)
+        while not self._happened(done):
+            watch.look()
+
+    def results(self, check: Check, what: str) -> None:
+        """Wait until all that ``Link.exchange`` started has ended, by interrupts where this thread can; close it.
+
+        Parameters and errors are those of ``until``.
+        """
+        loop = _idle_loop() if self.has_interrupt and not self._end_soon(check, what) else None
+        if loop is None:
+            self.until(self._link.ended, check, what, count=True)
+            self._link.close_receive()
+        else:
+            _run_in(loop, self.results_async(check, what))
+
+    async def results_async(self, check: Check, what: str) -> None:
+        """As ``results``; other coroutines run until an interrupt comes, or between looks if there is none."""
+        link, loop = self._link, asyncio.get_running_loop()
+        tasks = [asyncio.ensure_future(interrupt.wait()) for interrupt in self._interrupts if interrupt.wired]
+        watch = _Watch(self, check, what, count=True)
+        self.turn.waits = tasks
+        self._interrupt.enable(True)
+        try:
+            while not self._happened(link.received):
+                pending = [task for task in tasks if not task.done()]
+                came = len(pending) < len(tasks)  # then results come now
+                soon = came or link.sends_more or self.heard_in is not loop
+                timeout = LOOK_AGAIN if soon else self.timeout / LOOKS
+                if pending:
+                    await asyncio.wait(pending, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
+                else:
+                    await asyncio.sleep(timeout)
+                if any(task.done() for task in tasks):
+                    self.heard_in = loop
+                self._happened(link.ended)
+                watch.look()
+                for task in tasks:
+                    if task.done():
+                        task.result()
+            if tasks:  # an interrupt that is nearly there comes now; later it would be taken for the next call's
+                late, _ = await asyncio.wait(tasks, timeout=LOOK_AGAIN)
+                if late:
+                    self.heard_in = loop
+                self.turn.check_ended()
+            link.close_receive()
+        finally:
+            for task in tasks:
+                if not task.cancel() and not task.cancelled():
+                    task.exception()  # looked at, so that asyncio has nothing to say of it: the results are there
+            if not self.turn.ended:  # then the device may be somebody else's
+                self._interrupt.enable(False)
+        self.until(link.ended, check, what, count=True)
+
+    def give_up(self, message: str) -> NoReturn:
+        """Raise Timeout with all registers."""
+        dump = self._registers.dump()
+        raise Timeout(f"{self._name}: {message}", dump, self._registers.state(dump))
+
+    def _happened(self, done: Callable[[], bool]) -> bool:
+        """Call ``done``; not where the call has been ended, and the device may be another call's."""
+        self.turn.check_ended()
+        return done()
+
+    def _end_soon(self, check: Check, what: str) -> bool:
+        """Whether all has ended after LOOKS_FIRST looks."""
+        watch = _Watch(self, check, what, count=True)
+        for _ in range(LOOKS_FIRST):
+            if self._happened(self._link.ended):
+                return True
+            watch.look()
+        return False
+
+
+class _Watch:
+    """Looks after one wait, between looks at what is waited for."""
+
+    def __init__(self, waiting: Waiting, check: Check, what: str, count: bool) -> None:
+        self._waiting, self._check, self._what, self._count = waiting, check, what, count
+        now = time.monotonic()
+        self._next, self._end = now + waiting.timeout / LOOKS, now + waiting.timeout
+
+    def look(self) -> None:
+        """Raise the core's error, or Timeout if nothing has moved. The counters are read only now and then."""
+        now, timeout = time.monotonic(), self._waiting.timeout
+        self._check()
+        if now > self._next:
+            self._next = now + timeout / LOOKS
+            if self._waiting.counters.update(self._count):
+                self._end = now + timeout
+        if now > self._end:
+            self._waiting.give_up(f"{self._what}, got no progress for {timeout} s")
+
+
+def _idle_loop() -> asyncio.AbstractEventLoop | None:
+    """This thread's event loop, in which pynq's interrupts come; None where it runs already, or there is none."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:  # none runs
+        with suppress(RuntimeError), warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # Python 3.12: where it has to be made
+            loop = asyncio.get_event_loop_policy().get_event_loop()
+            return None if loop.is_closed() else loop
+    return None
+
+
+def _run_in(loop: asyncio.AbstractEventLoop, coroutine: Coroutine[Any, Any, None]) -> None:
+    """Run a coroutine to its end in a loop that stands still; what stops the loop, such as Ctrl-C, ends it first."""
+    task = loop.create_task(coroutine)
+    try:
+        loop.run_until_complete(task)
+    except BaseException:
+        if task.cancel():
+            with suppress(asyncio.CancelledError):
+                loop.run_until_complete(task)
+        raise

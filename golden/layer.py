@@ -80,7 +80,7 @@ class Layer(ABC):
     input_count: ClassVar[int] = 1
     takes_more: ClassVar[bool] = False
     name: str
-    inputs: tuple[str, ...] = field(default=(), metadata={"written_if_set": True})  # came after the first files
+    inputs: tuple[str, ...] = field(default=(), metadata={"written_if_set": True})
 
     def __post_init__(self) -> None:
         check_layer_names(self.name)

@@ -27,8 +27,19 @@ MOST_LAYERS = 1024
 LAYER_KINDS: dict[str, type[Layer]] = {
     c.kind: c
     for c in (
-        Conv, DepthwiseConv, GroupedConv, Dense, MaxPool, MinPool, AvgPool, SumPool, Threshold, Requantise, Add,
-        Concat, Affine,
+        Conv,
+        DepthwiseConv,
+        GroupedConv,
+        Dense,
+        MaxPool,
+        MinPool,
+        AvgPool,
+        SumPool,
+        Threshold,
+        Requantise,
+        Add,
+        Concat,
+        Affine,
     )
 }
 
@@ -256,8 +267,7 @@ class Model:
 def _plain(item: Any) -> dict[str, Any]:
     """Fields of a dataclass as JSON data.
 
-    A field that a layer got after files existed has the metadata ``written_if_set``: its default is left out, so that
-    older networks keep their description, and with it their digest.
+    A field with the metadata ``written_if_set`` is left out at its default: what it says is rare.
     """
     out: dict[str, Any] = {}
     for f in fields(item):

@@ -1,5 +1,6 @@
 """Random networks for property tests of the binary and of the integer engine, and of both in turn: whatever is drawn
-must be bit-exact. They are those of the campaigns (overlay/fuzz), with choices by Hypothesis."""
+must be bit-exact. They are those of the campaigns (overlay/fuzz) and those of tests/random_networks, with
+choices by Hypothesis."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
@@ -8,13 +9,14 @@ from hypothesis import strategies as st
 
 from bitloom.overlay.build.images import random_images
 from bitloom.overlay.fuzz import random_networks as makers
-from bitloom.overlay.fuzz.binary_residual_networks import binary_residual_network
 from bitloom.overlay.fuzz.depthwise_networks import depthwise_network
-from bitloom.overlay.fuzz.graph_networks import graph_network
 from bitloom.overlay.fuzz.grouped_networks import grouped_network
-from bitloom.overlay.fuzz.joined_networks import joined_network
 from bitloom.overlay.fuzz.random_models import random_integer_model, random_model
-from bitloom.overlay.fuzz.residual_networks import residual_network
+
+from .random_networks.blocks import joined_network, residual_network
+from .random_networks.graphs import graph_network
+from .random_networks.mixed import mixed_network
+from .random_networks.sign_blocks import binary_residual_network
 
 __all__ = [
     "binary_residual_networks", "deep_networks", "depthwise_networks", "graph_networks", "grouped_networks",
@@ -53,7 +55,7 @@ def drawn(maker: Callable[..., Any]) -> Callable[..., st.SearchStrategy[Any]]:
 windows = drawn(makers.windows)
 networks = drawn(makers.binary_network)
 integer_networks = drawn(makers.integer_network)
-mixed_networks = drawn(makers.mixed_network)
+mixed_networks = drawn(mixed_network)
 deep_networks = drawn(makers.deep_network)
 depthwise_networks = drawn(depthwise_network)
 grouped_networks = drawn(grouped_network)

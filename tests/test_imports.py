@@ -3,7 +3,8 @@
 import ast
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -23,6 +24,23 @@ MAY_IMPORT = {
 """Room -> rooms and packages that its files may import, the standard library besides. overlay may import anything."""
 LAZY = {"golden/zoo/digits.py": {"sklearn"}, "golden/kernels/tiled/gpu.py": {"cupy", "cuda"}}
 """What a file may import inside a function, for an optional extra."""
+FLOORS = {
+    "hls_gen/rtl": ("primitives", "results", "array", "sequencer", "pool", "shell", "training", "generate"),
+    "overlay": (
+        "steps", "picture", "area", "timing", "platform", "virtual", "build", "evaluation", "exporters", "explore",
+        "importers", "study", "show", "fuzz", "cli",
+    ),
+}  # fmt: skip
+"""Room -> the folders and files in it, from the ground up: each imports from those before it only."""
+CIRCLES = {
+    (
+        "hls_gen/design/addition.py", "hls_gen/design/depthwise.py", "hls_gen/design/memories.py",
+        "hls_gen/design/npu.py", "hls_gen/design/tuple_parts.py", "hls_gen/design/window_former.py",
+    ),
+    ("hls_gen/design/design.py", "hls_gen/design/work.py"),
+    ("hls_gen/design/program.py", "hls_gen/design/program_checks.py", "hls_gen/design/program_header.py"),
+}  # fmt: skip
+"""Files that import each other in a circle, to be taken apart. There shall be no others."""
 ON_BOARDS = ("golden", "hls_gen.design", "hls_gen.compiler", "driver")
 BOARD_PYTHON = (3, 10)
 
@@ -66,6 +84,69 @@ def foreign(path: Path, own: str) -> list[str]:
         if imported not in MAY_IMPORT[own] | sys.stdlib_module_names
         and not (lazy and imported in LAZY.get(name(path), ()))
     )
+
+
+def imported_files(path: str, tree: ast.AST, files: Collection[str]) -> set[str]:
+    """Those of ``files`` that ``tree``, the file ``path``, imports anywhere, also for its annotations alone."""
+    folder = path.split("/")[:-1]
+    modules = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            modules |= {alias.name.removeprefix("bitloom.") for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            parents = folder[: len(folder) - node.level + 1] if node.level else []
+            module = ".".join([*parents, *([node.module] if node.module else [])]).removeprefix("bitloom.")
+            modules |= {module, *(f"{module}.{alias.name}" for alias in node.names)}
+    return {name for module in modules if (name := module.replace(".", "/") + ".py") in files} - {path}
+
+
+def circles(arrows: Mapping[str, Collection[str]]) -> set[tuple[str, ...]]:
+    """The names that reach each other, sorted, for each group of more than one."""
+
+    @cache
+    def reached(begin: str) -> frozenset[str]:
+        found, waiting = set(), list(arrows[begin])
+        while waiting:
+            name = waiting.pop()
+            if name not in found:
+                found.add(name)
+                waiting += arrows[name]
+        return frozenset(found)
+
+    return {tuple(sorted(n for n in reached(name) if name in reached(n))) for name in arrows if name in reached(name)}
+
+
+@cache
+def tree_of_imports() -> dict[str, set[str]]:
+    """Each file of the package with the files that it imports."""
+    paths = {name(path): path for top in ("golden", "hls_gen", "driver", "overlay") for path in sources(top)}
+    return {file: imported_files(file, ast.parse(path.read_text()), paths) for file, path in paths.items()}
+
+
+def test_no_file_reaches_itself():
+    assert circles(tree_of_imports()) == CIRCLES
+
+
+def test_a_circle_is_seen():
+    assert circles({"a": ["b"], "b": ["c"], "c": ["b"], "d": ["d", "a"]}) == {("b", "c"), ("d",)}
+    text = "from . import b\nfrom .c import d\ndef f():\n    import bitloom.e.f\n    from bitloom.e import g, h\n"
+    files = {"a/x.py", "a/b.py", "a/c.py", "a/d.py", "e/f.py", "e/g.py"}
+    assert imported_files("a/x.py", ast.parse(text), files) == {"a/b.py", "a/c.py", "e/f.py", "e/g.py"}
+
+
+@pytest.mark.parametrize("room", FLOORS)
+def test_imports_go_down_in_a_room(room: str):
+    floors = {folder: floor for floor, folder in enumerate(FLOORS[room])}
+
+    def floor(file: str) -> int:
+        return floors[file.removeprefix(f"{room}/").removesuffix(".py").partition("/")[0]]
+
+    arrows = {
+        file: {other for other in files if other.startswith(f"{room}/")}
+        for file, files in tree_of_imports().items()
+        if file.startswith(f"{room}/") and file != f"{room}/__init__.py"
+    }
+    assert {file: up for file, files in arrows.items() if (up := {f for f in files if floor(f) > floor(file)})} == {}
 
 
 @pytest.mark.parametrize("own", MAY_IMPORT)

@@ -4,8 +4,6 @@ import numpy as np
 
 from bitloom.golden.encoding import Array
 
-LOSSES = ("cross_entropy", "squared_error")
-
 
 def loss(name: str, output: Array, labels: Array) -> tuple[Array, Array]:
     """A loss and its derivative.

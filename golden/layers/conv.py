@@ -54,7 +54,7 @@ class Weighted(OneInput):
 
     out_channels: int
     weight: Encoding = BIPOLAR
-    accumulate: str = field(default="popcount", metadata={"written_if_set": True})  # came after the first files
+    accumulate: str = field(default="popcount", metadata={"written_if_set": True})
     word_channels: int = field(default=0, metadata={"written_if_set": True})
     real_weights: bool = field(default=False, metadata={"written_if_set": True})
 
@@ -224,7 +224,7 @@ class Conv(Weighted):
     kernel: Pair
     stride: Pair = (1, 1)
     padding: Sides = (0, 0, 0, 0)
-    dilation: Pair = field(default=(1, 1), metadata={"written_if_set": True})  # came after the first files
+    dilation: Pair = field(default=(1, 1), metadata={"written_if_set": True})
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -76,7 +76,7 @@ class Requantise(OneInput):
     kind: ClassVar[str] = "requantise"
     encoding: Encoding
     relu: bool = False
-    clip: tuple[int, int] | None = field(default=None, metadata={"written_if_set": True})  # came after the first files
+    clip: tuple[int, int] | None = field(default=None, metadata={"written_if_set": True})
     fraction: int = field(default=0, metadata={"written_if_set": True})
     rounding: str = field(default="once", metadata={"written_if_set": True})
 

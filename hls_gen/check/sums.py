@@ -110,12 +110,14 @@ class _Module:
             if signal.signed:
                 raise self._refuse(signal.name, "a signal must be unsigned")
         for item in parsed.node.items:
-            if isinstance(item, ast.Assign):
-                self._define(item, 0)
-            elif isinstance(item, ast.Always):
+            if isinstance(item, ast.Always):
                 for statement in self._registers(item):
                     self._define(statement, 1)
-            elif not isinstance(item, ast.Decl):
+            elif isinstance(item, (ast.Assign, ast.Decl)):
+                for part in getattr(item, "list", (item,)):
+                    if isinstance(part, ast.Assign):
+                        self._define(part, 0)
+            else:
                 rule = "an item must be a declaration, assign or always"
                 raise self._refuse("", f"{rule}, got {type(item).__name__}")
         self._rank = cache(self._rank_of)

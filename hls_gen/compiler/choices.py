@@ -119,22 +119,15 @@ Dataflow = str | Mapping[str, str]
 accumulators as groups. "auto": "input_stationary" where there are several groups and accumulators for two windows.
 """
 
-OLD_DATAFLOWS = {"output": "output_stationary", "input": "input_stationary"}
-"""Names that files written by bitloom 0.1 have."""
-
 
 def read_choices(data: Mapping[str, Any]) -> tuple[str, Any]:
-    """(map order, dataflow) of a file's JSON data, by their present names or by those of bitloom 0.1.
+    """(map order, dataflow) of a file's JSON data.
 
     Raises
     ------
     ValueError
         One of them is missing, or isn't one that there is.
     """
-    if "work" in data and "map_order" not in data:
-        old = data["work"]
-        dataflow = {name: _present(value) for name, value in old.items()} if isinstance(old, Mapping) else _present(old)
-        data = {"map_order": data.get("order"), "dataflow": dataflow}
     map_order, dataflow = data.get("map_order"), data.get("dataflow")
     if map_order not in (*ORDERS, "auto"):
         raise ValueError(f"map_order must be one of {', '.join(ORDERS)}, auto, got {map_order!r}")
@@ -151,11 +144,6 @@ def read_chunk(data: Mapping[str, Any]) -> str:
         raise ValueError(f"chunk must be a text, got {text!r}")
     Chunk.of(text)
     return text
-
-
-def _present(name: Any) -> Any:
-    """A dataflow by its present name."""
-    return OLD_DATAFLOWS.get(name, name) if isinstance(name, str) else name
 
 
 def dataflow_of(p: LoweredLayer, dataflow: Dataflow) -> str:

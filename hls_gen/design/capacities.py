@@ -35,7 +35,7 @@ class Capacities:
         three that follow mean nothing in an NPU of engine "binary" without a skip store.
     bias_fraction_bits
         Bits of a requantisation's bias behind the point, 0..16; the compiler shifts layers that have fewer. 0 is not
-        written, and a manifest of before this field has it.
+        written.
     half_even
         Whether layers may round halves to the even neighbour, 0 or 1; without it all round them away from zero. 0 is
         not written.

@@ -130,7 +130,7 @@ class Design:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> "Design":
-        """Design of the data that ``to_dict`` made, also of what bitloom 0.1 wrote.
+        """Design of the data that ``to_dict`` made.
 
         Raises
         ------

@@ -26,8 +26,6 @@ TOP = "bitloom_top"
 """Name of the top module."""
 VLNV = f"bitloom:bitloom:npu:{VERSION['MAJOR']}.{VERSION['MINOR']}"
 """Vendor, library, name and version of the core, by which it is found in an overlay."""
-EARLIER_FIELDS = {"hold": "hold_tuples", "tail": "hold_words"}
-"""Names of memories' fields in manifests of bitloom 0.1, and the present ones."""
 
 
 @dataclass(frozen=True)
@@ -50,8 +48,8 @@ class Manifest:
         What register ERROR_CODE may say.
     vlnv
         Vendor:library:name:version of the core.
-    top, verilog
-        Name of the top module, and of the file that it is in.
+    verilog
+        Name of the file that the top module is in.
     """
 
     design: Design
@@ -61,7 +59,6 @@ class Manifest:
     packet_kinds: dict[str, int]
     errors: tuple[ErrorCode, ...]
     vlnv: str = VLNV
-    top: str = TOP
     verilog: str = f"{TOP}.v"
 
     @classmethod
@@ -150,7 +147,7 @@ class Manifest:
             "packet": {"magic": self.packet_magic, "kinds": self.packet_kinds},
             "errors": {str(e.code): [e.name, e.rule] for e in self.errors},
             "vlnv": self.vlnv,
-            "top": self.top,
+            "top": TOP,
             "verilog": self.verilog,
         }
 
@@ -179,7 +176,7 @@ class Manifest:
 
     @classmethod
     def from_dict(cls, data: Any, name: str = "manifest") -> "Manifest":
-        """Manifest of ``to_dict``'s data, also as bitloom 0.1 wrote it.
+        """Manifest of ``to_dict``'s data.
 
         Parameters
         ----------
@@ -204,6 +201,7 @@ class Manifest:
         packet = Reader(top.table("packet"), f"{name}: packet")
         of_kinds = Reader(packet.table("kinds"), f"{name}: packet.kinds")
         vlnv = top.vlnv()
+        top.one_of("top", (TOP,))
         design = _design(top)
         registers = read_registers(top)
         if vlnv == VLNV:
@@ -216,7 +214,6 @@ class Manifest:
             packet_kinds={kind: of_kinds.number(kind, 0, 15) for kind in kinds(design)},
             errors=read_errors(top),
             vlnv=vlnv,
-            top=top.identifier("top"),
             verilog=top.file_name("verilog"),
         )
 
@@ -255,13 +252,7 @@ def _check_memory(wanted: Memory, reader: Reader) -> None:
     for key in ("name", "id", "depth", "width"):
         value = reader.data.get(key)
         reader.require(value == described[key], f"{key} must be {described[key]} by the NPU's parameters", value)
-    parts, fields = [_present(part) for part in reader.entries("fields")], described["fields"]
+    parts, fields = reader.entries("fields"), described["fields"]
     reader.require(len(parts) == len(fields), f"fields must be {len(fields)} by the NPU's parameters", len(parts))
     for i, (part, field) in enumerate(zip(parts, fields)):
         reader.require(part == field, f"fields[{i}] must be {field} by the NPU's parameters", part)
-
-
-def _present(part: Any) -> Any:
-    """A field [name, lsb, width] by its present name."""
-    named_so = isinstance(part, list) and len(part) == 3 and isinstance(part[0], str)
-    return [EARLIER_FIELDS.get(part[0], part[0]), *part[1:]] if named_so else part

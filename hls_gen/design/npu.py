@@ -209,10 +209,10 @@ class Npu(ResultWidths):
         return named(self.memories(), name, "memory")
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain JSON data; ``from_dict`` is its inverse. What came after the first files is left out where it is as by
-        default, so that older designs keep their description."""
-        later = [one for one in fields(self) if one.metadata.get("written_if_set")]
-        unset = {one.name for one in later if getattr(self, one.name) == one.default}
+        """Plain JSON data; ``from_dict`` is its inverse. Fields that are ``written_if_set`` are left out at their
+        default: their features are rare."""
+        rare = [one for one in fields(self) if one.metadata.get("written_if_set")]
+        unset = {one.name for one in rare if getattr(self, one.name) == one.default}
         plain = {key: value for key, value in asdict(self).items() if key not in unset}
         return {key: list(value) if isinstance(value, tuple) else value for key, value in plain.items()}
 
@@ -223,7 +223,7 @@ class Npu(ResultWidths):
         Parameters
         ----------
         data
-            Fields by name, those that are left out being as by default; also with the names of bitloom 0.1.
+            Fields by name, those that are left out being as by default.
 
         Returns
         -------
@@ -235,20 +235,10 @@ class Npu(ResultWidths):
         ValueError
             An NPU has no such field, or a field is out of its range.
         """
-        reader = Reader(renamed(Reader(data, "npu").data), "npu")
+        reader = Reader(data, "npu")
         names = {one.name for one in fields(cls)}
         for key in reader.data:
             require(key in names, "fields must be those of an NPU", shown(key))
         known = dict(reader.data)
-        if "pool_words" in known:  # hardware of before this field: the pool's queue is as long as its tuple memory
-            known.setdefault("pool_tuple_words", known["pool_words"])
         known |= {key: reader.texts(key) for key in ("inlets", "outlets", "lut_products") if key in known}
         return cls(**known)
-
-
-def renamed(data: Mapping[str, Any]) -> dict[str, Any]:
-    """JSON data of an NPU by present names: files of bitloom 0.1 call the engine ``kind``."""
-    made: dict[str, Any] = dict(data)
-    if "kind" in made:
-        made["engine"] = made.pop("kind")
-    return made

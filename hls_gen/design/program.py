@@ -35,9 +35,8 @@ from .program_host import input_of, read_host, read_tail
 
 Array = NDArray[Any]
 
-TOGETHER = (("weights", "weights_before"), ("host",), ("tail",), ("digest",))
-"""Arrays of a program's file that are not in all of them, those of a group together. ``digest`` is the last member:
-SHA-256 of all others; a file without it is of an earlier version."""
+TOGETHER = (("weights", "weights_before"), ("host",), ("tail",))
+"""Arrays of a program's file that are not in all of them, those of a group together."""
 CHUNK_BITS = 1 << 19
 """Image and frame bits that are unpacked, a byte each, at a time: 512 KB of scratch. Larger is slower (caches)."""
 
@@ -239,7 +238,7 @@ class Program:
         write_bytes(path, self.to_bytes())
 
     def to_bytes(self) -> bytes:
-        """Content of the program's file; equal programs are equal bytes."""
+        """Content of the program's file, which ends with the digest of the rest; equal programs are equal bytes."""
         arrays = {"header": np.frombuffer(json.dumps(header_of(self), sort_keys=True).encode(), np.uint8)}
         arrays |= {key: np.ascontiguousarray(getattr(self, key)) for key in ARRAYS}
         arrays |= {key: np.array(getattr(self, key), np.int64) for key in SCALARS}
@@ -262,9 +261,9 @@ class Program:
         ValueError
             The file holds no program, or not what was saved. One line that begins with the path.
         """
-        arrays = read_arrays(path, ("header", *ARRAYS, *SCALARS), *TOGETHER)
+        arrays = read_arrays(path, ("header", *ARRAYS, *SCALARS, "digest"), *TOGETHER)
         with naming(path):
-            digest = arrays.pop("digest", np.zeros(0, np.uint8)).tobytes().hex()
+            digest = arrays.pop("digest").tobytes().hex()
             content = array_digest(arrays)
             given: dict[str, Any] = read_header(arrays.pop("header"))
             if digest != content:

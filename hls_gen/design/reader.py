@@ -1,9 +1,9 @@
 """Typed values out of parsed JSON, with a message that says where one is wrong."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-from bitloom.golden.names import check_identifier, check_path, shown
+from bitloom.golden.names import check_path, shown
 
 MOST_ENTRIES = 100_000
 """Entries of a list at most, unless a reader says otherwise."""
@@ -55,11 +55,11 @@ class Reader:
         self.require(value != "", f"{key} must be a non-empty string", value)
         return value
 
-    def identifier(self, key: str) -> str:
-        """The name of a module of Verilog at ``key``."""
-        value = self.text(key)
-        check_identifier(f"{self.where}: {key}", value)
-        return value
+    def one_of(self, key: str, values: Sequence[str]) -> str:
+        """The string at ``key``, which is one of ``values``."""
+        value = self.data.get(key)
+        self.require(value in values, f"{key} must be {' or '.join(values)}", value)
+        return str(value)
 
     def file_name(self, key: str) -> str:
         """The name of a file at ``key``, which is no path."""

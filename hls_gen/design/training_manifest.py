@@ -140,8 +140,7 @@ class TrainingManifest:
             check_name("training machine", title)
         if vlnv == VLNV:
             check_interface(top, registers, REGISTERS)
-        if "top" in top.data:
-            top.identifier("top")
+        top.one_of("top", (TOP,))
         return cls(title, _machine(top.inner("machine")), top.digest("digest"), registers, read_errors(top), vlnv)
 
 

@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Any, get_args
 
 import veriloggen
 
@@ -13,15 +13,10 @@ from bitloom.hls_gen.check.sums import check_same_sums
 from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.manifest import TOP, Manifest
 from bitloom.hls_gen.design.work import check_memories
-from bitloom.hls_gen.rtl.array.popcount import Body
 from bitloom.hls_gen.rtl.primitives.block import Block
-from bitloom.hls_gen.rtl.primitives.memory import Library
+from bitloom.hls_gen.rtl.primitives.memory import Library, Target
 from bitloom.hls_gen.rtl.shell.registers import registers
 from bitloom.hls_gen.rtl.shell.top import top
-
-Target = Literal["simulation", "synthesis"]
-BODIES: dict[Target, Body] = {"simulation": "countones", "synthesis": "carry_save"}
-"""What the popcount modules hold."""
 
 
 @dataclass(frozen=True)
@@ -46,11 +41,11 @@ def generate(design: Design, *, target: Target = "simulation", checked: bool = T
     registers at 0, whatever the target is: both are the same design to the driver, with the same manifest. So a design
     is built with 0 there, and the one module that shows the digest again, when it is known.
     """
-    if target not in BODIES:
-        raise ValueError(f"generate: target must be one of {', '.join(BODIES)}, got {target!r}")
+    if target not in get_args(Target):
+        raise ValueError(f"generate: target must be one of {', '.join(get_args(Target))}, got {target!r}")
     check_memories(design)
     digest = hashlib.sha256("\n".join(_blank(design, "simulation").values()).encode()).hexdigest()
-    showing = registers(Library(design.stream_bits, BODIES[target], design.npus), design, digest).modules()
+    showing = registers(Library(design.stream_bits, target, design.npus), design, digest).modules()
     made = Verilog({**_blank(design, target), **showing}, Manifest.of(design, digest).to_dict())
     if checked:
         _check(made.text)
@@ -83,4 +78,4 @@ def _blank(design: Design, target: Target) -> dict[str, str]:
 def _top(design: Design, target: Target) -> Block:
     """The top module, with the digest registers at 0."""
     veriloggen.reset()
-    return top(design, "0" * 64, BODIES[target])
+    return top(design, "0" * 64, target)

@@ -6,7 +6,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from bitloom.golden.atomic import write_scratch
-from bitloom.overlay.virtual.sim import BuildError
+from bitloom.golden.kernels.native import BuildError
 
 from .tool import run_tool
 

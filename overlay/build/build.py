@@ -22,7 +22,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from bitloom.golden import file, zoo
+from bitloom.golden import file
 from bitloom.golden.host import file as host_file
 from bitloom.golden.host.host import Host
 from bitloom.golden.names import check_name, check_path, meant, shown
@@ -34,7 +34,8 @@ from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.manifest import Manifest
 from bitloom.hls_gen.design.program import Program
 from bitloom.hls_gen.design.reader import Reader
-from bitloom.hls_gen.rtl.generate import Target, Verilog, generate
+from bitloom.hls_gen.rtl.generate import Verilog, generate
+from bitloom.hls_gen.rtl.primitives.memory import Target
 from bitloom.overlay.platform.block_design import BlockDesign
 from bitloom.overlay.platform.target import BoardTarget
 from bitloom.overlay.platform.vivado import source_files
@@ -71,8 +72,7 @@ class Build:
     programs
         File of each compiled network, by the network's name.
     models
-        File of the model that each network was compiled from, by the network's name; builds of before there were such
-        files have none.
+        File of the model that each network was compiled from, by the network's name.
     map_order, dataflow, chunk
         Choices with which the networks were compiled; see ``CompileChoices``.
     command
@@ -89,7 +89,7 @@ class Build:
     digest: str
     bit: Path
     programs: dict[str, Path]
-    models: dict[str, Path] = field(default_factory=dict)
+    models: dict[str, Path]
     map_order: str = "auto"
     dataflow: Dataflow = "output_stationary"
     command: tuple[str, ...] = ()
@@ -109,7 +109,7 @@ class Build:
         return Program.load(self.programs[network])
 
     def model(self, network: str) -> Model:
-        """The model that the network of that name was compiled from; in old builds, the network of ours of that name.
+        """The model that the network of that name was compiled from.
 
         Raises
         ------
@@ -118,8 +118,6 @@ class Build:
             from.
         """
         self._check(network)
-        if network not in self.models:
-            return zoo.load(network)
         path = self.models[network]
         if not path.exists():
             raise ValueError(f"{self.folder}: {path.name}, the model of {network}, must be there, got no such file")
@@ -272,7 +270,7 @@ def _build(folder: Path, data: Reader, kept: tuple[KeptFile, ...]) -> Build:
     data.format(FORMAT, 1)
     design, programs = Design.from_dict(data.table("design")), _files(data, "programs")
     data.require(bool(programs), "programs must be one at least", programs)
-    models = _files(data, "models") if "models" in data.data else {}
+    models = _files(data, "models")
     bit, sources = data.text("bit"), data.text("sources") if data.data.get("sources") else None
     for what, path in (("bit", bit), ("sources", sources or SOURCES)):
         check_path(what, path)

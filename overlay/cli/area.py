@@ -7,6 +7,7 @@ import click
 
 from bitloom.overlay.area.netlist import Resources
 from bitloom.overlay.area.synthesis import PATHS, Area, area
+from bitloom.overlay.platform.boards import RESOURCES
 
 from .design_of import design_of
 from .option_groups import GroupedCommand
@@ -14,7 +15,7 @@ from .options import design_options
 from .progress import working
 from .show import dump, grid, json_option, one_line_errors
 
-COLUMNS = {"lut": "LUT", "lutram": "LUT RAM", "ff": "FF", "bram36": "BRAM36", "dsp": "DSP"}
+COLUMNS = {"lut": RESOURCES["lut"], "lutram": "LUT RAM", **RESOURCES}
 """What the table shows of the resources, and its heading."""
 
 SHARE = 0.01

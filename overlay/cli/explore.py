@@ -13,7 +13,7 @@ from click.core import ParameterSource
 from bitloom.golden import zoo
 from bitloom.golden.atomic import write_text
 from bitloom.golden.network import Model
-from bitloom.overlay.explore.budget import Budget
+from bitloom.overlay.explore.budget import Budget, limited
 from bitloom.overlay.explore.estimate import error
 from bitloom.overlay.explore.plot import plot
 from bitloom.overlay.explore.search import HALVINGS, MAP_ORDERS, POINTS, STREAMED_WEIGHTS, Effort, Explored, explore
@@ -228,13 +228,12 @@ def _show_measured(measured: dict[str, Any]) -> None:
 def _missed(found: Explored, limit: Budget) -> str:
     """What the nearest design takes more of than its limit, and by how much."""
     assert found.nearest is not None
-    f = found.nearest.figures
-    values = {"lut": f.lut, "ff": f.area.ff, "bram36": f.area.bram36, "dsp": f.area.dsp, "lanes": f.lanes,
-              "cycles": f.cycles, "latency": f.latency}  # fmt: skip
+    figures = found.nearest.figures
+    values = limited(figures)
     names = {**dict(zip(values, values)), **RESOURCES, "cycles": "cycles a frame", "latency": "cycles of latency"}
     over = [
         f"{number(values[key])} {names[key]} for {number(getattr(limit, key))} ({_times(times)})"
-        for key, times in limit.excess(f).items()
+        for key, times in limit.excess(figures).items()
     ]
     fastest = number(min(row.figures.cycles for row in found.front))
     return f"the nearest takes {', '.join(over)}; the fastest that was tried takes {fastest} cycles a frame"

@@ -55,8 +55,7 @@ def front_row(name: str, row: Row, on: Board | None, clock_mhz: float) -> list[s
              f"{f.lut:,}", f"{a.lutram:,}", f"{a.bram36:g}", str(a.dsp), setting_of(row.candidate).words]  # fmt: skip
     if on is None:
         return cells
-    used = {"lut": f.lut, "ff": a.ff, "bram36": a.bram36, "dsp": a.dsp}
-    share, key = max((value / getattr(on, key), key) for key, value in used.items())
+    share, key = max((share, key) for key, share in on.shares(a).items())
     return [*cells, f"{share:.0%} {RESOURCES[key]}"]
 
 

@@ -8,8 +8,7 @@ import click
 from bitloom.hls_gen.design.manifest import TOP
 from bitloom.hls_gen.rtl.generate import generate
 from bitloom.overlay.area.yosys import bare
-from bitloom.overlay.timing.calibration import WORST_ERROR
-from bitloom.overlay.timing.estimate import GRADES, Estimate, estimate
+from bitloom.overlay.timing.estimate import GRADES, WORST_ERROR, Estimate, estimate
 from bitloom.overlay.timing.routed import Routed, routed
 
 from .design_of import design_of
@@ -28,9 +27,7 @@ from .show import dump, grid, json_option, one_line_errors
 @click.option("--paths", type=click.IntRange(0, 20), default=5, help="Longest paths of the estimate to show.")
 @json_option
 @one_line_errors
-def timing_command(
-    source: str, grade: str, route: bool, seed: int, paths: int, as_json: bool, **options: Any
-) -> None:
+def timing_command(source: str, grade: str, route: bool, seed: int, paths: int, as_json: bool, **options: Any) -> None:
     """Tell how fast a design can be clocked: routed on an ECP5, and estimated for Xilinx 7 series.
 
     Takes a build's FOLDER; or a reference DESIGN or a NETWORK, a name of ours or a model file (.npz), as build does.

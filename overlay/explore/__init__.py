@@ -4,5 +4,5 @@
                                           ^                                      |     ^--variations.py--'
     parts.py, stores.py, memory.py --estimate.py--> area                         `--flow model--> cycles, latency
 
-refit.py fits the area model to designs of samples.py, by least_squares.py; its coefficients lie in coefficients.json.
+The area model's coefficients lie in coefficients.json; `python -m tests.area_fit.refit` fits them to Yosys.
 """

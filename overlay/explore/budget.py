@@ -73,11 +73,23 @@ class Budget:
         dict
             Figure / limit, above 1, by the limit's name.
         """
-        values = {"lut": found.lut, "ff": found.area.ff, "bram36": found.area.bram36, "dsp": found.area.dsp,
-                  "lanes": found.lanes, "cycles": found.cycles, "latency": found.latency}  # fmt: skip
+        values = limited(found)
         limits = {f.name: getattr(self, f.name) for f in fields(self)}
         return {key: values[key] / limit for key, limit in limits.items() if limit is not None and values[key] > limit}
 
     def holds(self, found: Figures) -> bool:
         """Whether nothing is over its limit."""
         return not self.excess(found)
+
+
+def limited(found: Figures) -> dict[str, float]:
+    """The figures of a design that a `Budget` may limit, by the limit's name."""
+    return {
+        "lut": found.lut,
+        "ff": found.area.ff,
+        "bram36": found.area.bram36,
+        "dsp": found.area.dsp,
+        "lanes": found.lanes,
+        "cycles": found.cycles,
+        "latency": found.latency,
+    }

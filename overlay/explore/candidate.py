@@ -13,7 +13,7 @@ from bitloom.hls_gen.compiler.sizing import Sizing, size_memories
 from bitloom.hls_gen.design.capacities import POWERS_OF_TWO
 from bitloom.hls_gen.design.design import STREAM_BITS, Design
 from bitloom.hls_gen.design.folding import Folding
-from bitloom.hls_gen.design.npu import Npu, renamed
+from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.reader import Reader
 
 from .engines import Engines
@@ -32,10 +32,9 @@ NPU_KEYS = (*(f.name for f in fields(Folding)), *CAPACITIES)
 SCHEMA = Path(__file__).parent / "foldings.schema.json"
 """The format of such files as a JSON schema, for editors and other tools; a test holds it to the reader."""
 KEYS = (
-    "format", "version", "network", "also", "stream_bits", "map_order", "dataflow", "mapping", "npus", "chunk", "order",
-    "work",
+    "format", "version", "network", "also", "stream_bits", "map_order", "dataflow", "mapping", "npus", "chunk",
 )  # fmt: skip
-"""What a file may say; the last two are names of bitloom 0.1."""
+"""What a file may say."""
 
 
 @dataclass(frozen=True)
@@ -195,7 +194,7 @@ class Candidate:
         npus = []
         for n, entry in enumerate(file.entries("npus", 1)):
             with naming(f"foldings: npus[{n}]"):
-                npu = Reader(renamed(Reader(entry, "npu").data), "npu")
+                npu = Reader(entry, "npu")
                 npu.only(NPU_KEYS)
                 npus.append(Npu.from_dict({**least, **npu.data}))
         map_order, dataflow = read_choices(file.data)

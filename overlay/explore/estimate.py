@@ -3,7 +3,7 @@
     design --parts--> features x coefficients -+-> x what flattening saves --> LUT, flip-flops, DSP
            --stores--> memory.py --------------+-> LUT RAM, block RAM
 
-The coefficients lie in coefficients.json with what they were made with; ``python -m bitloom.overlay.explore.refit``
+The coefficients lie in coefficients.json with what they were made with; ``python -m tests.area_fit.refit``
 renews them.
 """
 

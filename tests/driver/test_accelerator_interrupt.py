@@ -7,10 +7,13 @@ import numpy as np
 import pynq
 import pytest
 
-from bitloom.driver import interrupts, link
+from bitloom.driver import waiting
 from bitloom.driver.errors import PacketError, Timeout
 
 from .fake_bench import Bench, recovers
+
+LOOKS_FIRST = waiting.LOOKS_FIRST
+"""As the driver has it; the bench here has fewer."""
 
 
 @pytest.fixture
@@ -26,7 +29,7 @@ def loop():
 @pytest.fixture
 def bench(tmp_path, loop, monkeypatch):
     """A slow device, with fewer looks first than a transfer takes."""
-    monkeypatch.setattr(link, "LOOKS_FIRST", 1)
+    monkeypatch.setattr(waiting, "LOOKS_FIRST", 1)
     made = Bench(tmp_path)
     pynq.Device.active_device = made.device  # pynq's interrupts look nowhere else
     made.dma, made.core = made.device.connect_interrupt(), made.device.connect_core_interrupt()
@@ -49,7 +52,7 @@ def test_predict_waits_for_both_interrupts(bench):
 
 
 def test_a_short_transfer_has_ended_before(bench, monkeypatch):
-    monkeypatch.setattr(link, "LOOKS_FIRST", interrupts.LOOKS_FIRST)
+    monkeypatch.setattr(waiting, "LOOKS_FIRST", LOOKS_FIRST)
     bench.device.speed = 64
     with bench.loaded() as accelerator:
         np.testing.assert_array_equal(accelerator.predict(bench.images), bench.expected)
@@ -101,7 +104,7 @@ def test_where_no_interrupt_ever_came_the_device_is_looked_at_often(bench, monke
         waits.append(timeout), wait(tasks, timeout=timeout, **given))[1])  # fmt: skip
     with bench.loaded(timeout=800) as accelerator:
         np.testing.assert_array_equal(accelerator.predict(bench.images), bench.expected)
-        assert set(waits) == {interrupts.LOOK_AGAIN}
+        assert set(waits) == {waiting.LOOK_AGAIN}
         bench.dma.lost = bench.core.lost = False
         for _ in range(100):  # and now one comes, unless results are seen long before
             waits.clear()
@@ -121,7 +124,7 @@ def test_one_of_both_may_get_lost(bench, line):
 
 
 def test_a_refused_packet_ends_the_wait(bench, monkeypatch):
-    monkeypatch.setattr(link, "LOOKS_FIRST", 0)  # which would see it before
+    monkeypatch.setattr(waiting, "LOOKS_FIRST", 0)  # which would see it before
     accelerator = bench.loaded()
     bench.device.core.loaded = 0
     with pytest.raises(PacketError):
@@ -152,6 +155,6 @@ def test_ctrl_c_ends_the_wait(bench, loop, monkeypatch):
         accelerator.predict(bench.images)
     assert bench.device.core.irq_enable == 0
     assert bench.device.dma.target is None
-    assert [task for task in asyncio.all_tasks(loop) if "wait_for_results" in repr(task)] == []
+    assert [task for task in asyncio.all_tasks(loop) if "results_async" in repr(task)] == []
     monkeypatch.undo()
     recovers(bench, accelerator)

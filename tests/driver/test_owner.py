@@ -124,14 +124,14 @@ def test_a_load_while_frames_are_computed(two, moment):
 
 def test_an_idle_dma_is_left_to_who_has_taken_it(two, monkeypatch):
     """Between two transfers of A, B loads its program: A ends with the error and no reset of the DMA."""
-    dma, found = two.a._link.dma, []
+    link, found = two.a._link, []
 
     def reset(*given):
-        found.append(dma.busy)
-        return type(dma).reset(dma, *given)
+        found.append(link.busy)
+        return type(link).reset(link, *given)
 
     two.right()
-    monkeypatch.setattr(dma, "reset", reset)
+    monkeypatch.setattr(link, "reset", reset)
     idle = 0
     for moment in range(1, 40, 2):
         found.clear()
@@ -142,6 +142,21 @@ def test_an_idle_dma_is_left_to_who_has_taken_it(two, monkeypatch):
         idle += not found
         two.a.load(two.bench.program)
     assert idle > 0
+
+
+def test_no_transfer_goes_on_after_the_device_was_taken(two):
+    """Where frames came after B's load, the device refuses them, and A's receive waits for ever: A halts it.
+
+    The fake's memory asserts that no transfer uses what is freed.
+    """
+    running = 0
+    for moment in range(1, 60):
+        with two.b_loads(moment), suppress(DeviceTaken):
+            two.right()
+        running += two.bench.device.dma.target is not None
+        two.a.close()
+        two.a.load(two.bench.program)
+    assert running == 0
 
 
 def test_a_load_while_frames_are_computed_async(two):

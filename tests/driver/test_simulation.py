@@ -12,7 +12,7 @@ from importlib.metadata import version
 import numpy as np
 import pytest
 
-from bitloom.driver import link
+from bitloom.driver import waiting
 from bitloom.driver.accelerator import Accelerator
 from bitloom.driver.errors import DeviceTaken, DigestMismatch, PacketError, Timeout, TransferError
 from bitloom.hls_gen.compiler.emit import compile_model
@@ -110,12 +110,12 @@ def test_async(bench, accelerator):
 
 def test_predict_waits_for_interrupts(bench, accelerator, monkeypatch):
     """With pynq's interrupt controller in between; where the protocol has none, the device is looked at."""
-    monkeypatch.setattr(link, "LOOKS_FIRST", 0)
+    monkeypatch.setattr(waiting, "LOOKS_FIRST", 0)
     loop = asyncio.new_event_loop()
     asyncio.set_event_loop(loop)
     try:
         right(bench, accelerator, batch=3)
-        assert accelerator._link.heard_in is (loop if accelerator.has_interrupt else None)
+        assert accelerator._waiting.heard_in is (loop if accelerator.has_interrupt else None)
     finally:
         asyncio.set_event_loop(None)
         loop.close()
@@ -167,12 +167,11 @@ def damaged(bench, **header):
 
 def send(accelerator, words):
     """What the driver would never send, by the driver's own means."""
-    link = accelerator._link
-    link.restart()  # a LOAD that is not the owner's is somebody else's
-    with link.transferring():
-        link.buffer("send0", len(words))[: len(words)] = words
-        link.send("send0", len(words), "test")
-        link.wait(lambda: False, "test")
+    accelerator._restart()  # a LOAD that is not the owner's is somebody else's
+    with accelerator._transferring():
+        accelerator._link.buffer("send0", len(words))[: len(words)] = words
+        accelerator._send("send0", len(words), "test")
+        accelerator._wait(lambda: False, "test")
 
 
 @pytest.mark.parametrize(("name", "change"), [
@@ -232,7 +231,7 @@ def test_frames_for_other_parameters_are_refused_by_the_device(bench, accelerato
     """Also where nobody looks at the owner: the frame says which parameters it is for."""
     other = Accelerator(accelerator.overlay)
     other.load(bench.programs[1])
-    monkeypatch.setattr(type(accelerator._link.owner), "check", lambda self: None)
+    monkeypatch.setattr(type(accelerator._owner), "check", lambda self: None)
     with pytest.raises(PacketError, match="BAD_PROGRAM"):
         accelerator.predict(bench.images)
     monkeypatch.undo()

@@ -168,6 +168,8 @@ def test_pynq_knows_the_core(machine):
     assert machine.overlay.bitloom_0.register_map.GEOMETRY.SLAVES == 2
     assert machine.registers.field("GEOMETRY", "WORD_BITS") == SMALL.form.bits
     assert machine.registers.field("GEOMETRY", "CODE_BITS") == SMALL.code_bits
+    assert machine.core is machine.overlay.bitloom_0
+    assert machine.has_interrupt
     assert asyncio.iscoroutinefunction(machine.overlay.axi_dma_0.recvchannel.wait_async)
 
 
@@ -179,8 +181,8 @@ BROKEN = {
     "registers": ("registers", [], "m.json: registers must have at least 1 entries, got []"),
     "name": ("name", "../x", "m.json: training machine: name must be 1..64 of A-Z, a-z, 0-9, _, - and ., "
                              "not beginning with - or ., got '../x'"),
-    "top": ("top", "a/b", "m.json: top must be 1..64 letters, digits and single _ between them, a letter first, "
-                          "got 'a/b'"),
+    "top": ("top", "std", "m.json: top must be training_top, got 'std'"),
+    "no_top": ("top", None, "m.json: top must be training_top, got None"),
     "moved": ("registers.0.offset", 0x0FC, "m.json: register IDENT: offset must be 0x000, got '0x0FC'"),
     "access": ("registers.0.access", "RW", "m.json: register IDENT: access must be RO, got 'RW'"),
     "slaves": ("machine.slaves", 3, "m.json: machine: slaves must be a power of two, got 3"),

@@ -108,7 +108,7 @@ def test_the_list_of_layers_may_have_any_order():
 
 
 def test_a_chain_names_no_inputs():
-    """However it is listed: the same network, description and digest as files of before."""
+    """However it is listed: the same network, description and digest."""
     plain = chain((), (), (), ())
     assert [layer.inputs for layer in plain.layers] == [()] * 4
     assert chain((INPUT,), ("a",), (), ("c",)) == plain

@@ -11,8 +11,9 @@ from bitloom.hls_gen.check.sums import check_same_sums
 from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.rtl import generate as generator
-from bitloom.hls_gen.rtl.array.popcount import Body, popcount
+from bitloom.hls_gen.rtl.array.popcount import popcount
 from bitloom.hls_gen.rtl.array.popcount_planes import popcount_planes, weighted_bits
+from bitloom.hls_gen.rtl.primitives.memory import Target
 from bitloom.overlay.virtual.sim import BuildError
 
 from .rtl.test_popcount_planes import LARGE, SMALL
@@ -22,19 +23,19 @@ WIDTHS = (*range(1, 17), 20, 26, 32, 40, 49, 64, 72, 81, 130)
 """Of the default tier: those of reference designs among them."""
 
 
-def plain(lanes: int, body: Body) -> str:
+def plain(lanes: int, target: Target) -> str:
     veriloggen.reset()
-    return popcount(lanes, body).m.to_verilog()
+    return popcount(lanes, target).m.to_verilog()
 
 
-def planes(lanes: int, count: int, less: int, body: Body) -> str:
+def planes(lanes: int, count: int, less: int, target: Target) -> str:
     veriloggen.reset()
-    return popcount_planes(lanes, count, max(2, weighted_bits(lanes, count) - less), True, body).m.to_verilog()
+    return popcount_planes(lanes, count, max(2, weighted_bits(lanes, count) - less), True, target).m.to_verilog()
 
 
 def pair(make, *sizes: int) -> tuple[str, str]:
     """The text for simulation, and that for synthesis."""
-    return make(*sizes, "countones"), make(*sizes, "carry_save")
+    return make(*sizes, "simulation"), make(*sizes, "synthesis")
 
 
 @pytest.mark.parametrize("lanes", WIDTHS)

@@ -21,16 +21,16 @@ from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.manifest import Manifest
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.topology import cascade, ring
-from bitloom.overlay.fuzz.binary_residual_networks import binary_residual_network
 from bitloom.overlay.fuzz.depthwise_networks import depthwise_network
 from bitloom.overlay.fuzz.designs import chain, looped
-from bitloom.overlay.fuzz.graph_networks import graph_network
 from bitloom.overlay.fuzz.grouped_networks import grouped_network
-from bitloom.overlay.fuzz.joined_networks import joined_network
 from bitloom.overlay.fuzz.pick import Pick, SeededPick
 from bitloom.overlay.fuzz.random_models import random_integer_model, random_model
-from bitloom.overlay.fuzz.random_networks import binary_network, deep_network, integer_network, mixed_network
-from bitloom.overlay.fuzz.residual_networks import residual_network
+from bitloom.overlay.fuzz.random_networks import binary_network, deep_network, integer_network
+from tests.random_networks.blocks import joined_network, residual_network
+from tests.random_networks.graphs import graph_network
+from tests.random_networks.mixed import mixed_network
+from tests.random_networks.sign_blocks import binary_residual_network
 
 SEED = "replay"
 EACH = 20

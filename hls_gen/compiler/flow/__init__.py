@@ -9,7 +9,7 @@ Exact but for what is not modelled: pauses of the host.
 from .kahn import Blocked, Deadlock
 from .layer import FlowLayer, Reading
 from .simulate import Result, Waits, simulate
-from .size import Spill, enough_skips, least_skip, skips_of, smooth, smooth_skips, spill, spill_of
+from .size import Spill, enough_skips, skips_of, smooth, smooth_skips, spill, spill_of
 from .system import System, Unit
 
 __all__ = [
@@ -23,7 +23,6 @@ __all__ = [
     "Unit",
     "Waits",
     "enough_skips",
-    "least_skip",
     "simulate",
     "skips_of",
     "smooth",

@@ -112,16 +112,6 @@ def skips_of(found: Result, npus: int) -> list[int]:
     return [max(2, _registered(words)) if words else 0 for words in held]
 
 
-def least_skip(system: System, npu: int, frames: int = FRAMES) -> int:
-    """Find the least skip store of an NPU, >= 2 words, with which all finishes; parameters as of `smooth_skips`."""
-
-    def enough(words: int) -> bool:
-        units = [replace(unit, skip_words=words if n == npu else None) for n, unit in enumerate(system.units)]
-        return _finishes(replace(system, units=tuple(units), spill_words=None), frames)
-
-    return _least(2, smooth_skips(system, frames)[npu], enough)
-
-
 def enough_skips(system: System, has: Mapping[int, int], frames: int = FRAMES) -> dict[int, int]:
     """Find sizes of skip stores with which all finishes.
 

@@ -146,7 +146,7 @@ def _either(
 def _plane_sums(b: Block, library: Library, npu: Npu, features: Signal, weights: Signal) -> tuple[list[Signal], Signal]:
     """Registered sums of a beat without lane 0: weighted, and plain where there is a choice; whether lane 0 matches."""
     weighted, plain = min(weighted_bits(npu.kfp, npu.planes), npu.acc_bits), npu.code_bits > 0
-    block = library.get(popcount_planes, npu.kfp, npu.planes, weighted, plain, library.popcount_body)
+    block = library.get(popcount_planes, npu.kfp, npu.planes, weighted, plain, library.target)
     widths = {"weighted": weighted, **({"plain": bits_for(npu.kfp - 1)} if plain else {}), "rest": 1}
     now = {name: b.wire(f"{name}_now", w) for name, w in widths.items()}
     b.instance(block, "popcount", features=features, weights=weights, **now)
@@ -174,7 +174,7 @@ def _count(b: Block, library: Library, npu: Npu, features: Signal, weights: Sign
         n = min(timing.POPCOUNT_LANES, lanes - start)
         ones = b.wire(f"ones_{i}", bits_for(n))
         ports = {"features": bits(features, start, n), "weights": bits(weights, start, n)}
-        b.instance(library.get(popcount, n, library.popcount_body), f"popcount_{i}", **ports, count=ones)
+        b.instance(library.get(popcount, n, library.target), f"popcount_{i}", **ports, count=ones)
         part = b.reg(f"part_{i}", bits_for(n), init=None)
         b.on(None, (part, ones))
         chunks.append(part)

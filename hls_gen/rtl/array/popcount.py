@@ -8,9 +8,9 @@ Notes
 -----
 Two bodies behind the same ports and the same module name, so that one file stands for the other:
 
-``countones``   for simulation: a register of ``lanes`` matches, then ``$countones``, the fastest under Verilator
+``simulation``  a register of ``lanes`` matches, then ``$countones``, the fastest under Verilator
                 (docs/decisions/0002).
-``carry_save``  for synthesis: the register holds the matches of each three lanes as a number of 2 bits. Behind it,
+``synthesis``   the register holds the matches of each three lanes as a number of 2 bits. Behind it,
                 column by column from weight 1 up, compressors take six (five, three) of the bits that arrive first,
                 until two are left; then one add on the carry chain.
 
@@ -31,28 +31,25 @@ unpaired LUTs, FFs, longest path in LUT levels with a carry chain as one):
     the same, 3:2 in place of 5:3                                123       82      6
 """
 
-from typing import Literal
-
 from veriloggen import SystemTask
 
 from bitloom.hls_gen.design.widths import bits_for
 from bitloom.hls_gen.rtl.primitives.block import Block, Signal
+from bitloom.hls_gen.rtl.primitives.memory import Target
 from bitloom.hls_gen.rtl.primitives.text import Header
 
 from .carry_save import Columns, add, compress, matches_by_threes
 
-Body = Literal["countones", "carry_save"]
 
-
-def popcount(lanes: int, body: Body = "countones") -> Block:
+def popcount(lanes: int, target: Target = "simulation") -> Block:
     """Number of lanes in which ``features`` and ``weights`` are equal, a cycle later.
 
     Parameters
     ----------
     lanes : int
         Bits of a word.
-    body : str
-        "countones" for simulation, "carry_save" for synthesis.
+    target : str
+        "simulation" or "synthesis".
 
     Returns
     -------
@@ -62,7 +59,7 @@ def popcount(lanes: int, body: Body = "countones") -> Block:
     Raises
     ------
     ValueError
-        If there is no such body.
+        If there is no such target.
     """
     latency = "1 cycle from features and weights to count"
     header = Header(__doc__, rate="one word a cycle", latency=latency, parameters={"lanes": lanes})
@@ -73,14 +70,14 @@ def popcount(lanes: int, body: Body = "countones") -> Block:
 
     # # #
 
-    if body == "countones" or lanes == 1:
+    if target == "simulation" or lanes == 1:
         match = b.reg("match", lanes, init=None)
         b.on(None, (match, ~(features ^ weights)))
         count.assign(match if lanes == 1 else SystemTask("countones", match))
-    elif body == "carry_save":
+    elif target == "synthesis":
         count.assign(add(b, compress(b, _columns(b, features, weights, lanes))))
     else:
-        raise ValueError(f"popcount: body must be countones or carry_save, got {body!r}")
+        raise ValueError(f"popcount: target must be simulation or synthesis, got {target!r}")
     return b
 
 

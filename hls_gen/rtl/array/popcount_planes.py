@@ -11,8 +11,8 @@ Notes
 ``lane_groups`` says which lanes a group has. Two bodies behind the same ports and the same module name, as in
 popcount.py:
 
-``countones``   for simulation: a register of ``lanes`` matches, ``$countones`` of each group, shifted and added.
-``carry_save``  for synthesis: carry_save.py over the columns of all groups together. The last group's negative bits
+``simulation``  a register of ``lanes`` matches, ``$countones`` of each group, shifted and added.
+``synthesis``   carry_save.py over the columns of all groups together. The last group's negative bits
                 are written into all columns above (sign extension) where it has 3 lanes at most; else they are
                 inverted and a constant is added.
 
@@ -37,10 +37,10 @@ from bitloom.hls_gen.design.lanes import lane_groups
 from bitloom.hls_gen.design.widths import bits_for
 from bitloom.hls_gen.rtl.primitives.block import Block, Signal, bits, const, resize
 from bitloom.hls_gen.rtl.primitives.block import width as width_of
+from bitloom.hls_gen.rtl.primitives.memory import Target
 from bitloom.hls_gen.rtl.primitives.text import Header
 
 from .carry_save import Bit, Columns, add, compress, matches_by_threes
-from .popcount import Body
 
 
 def stages(lanes: int, planes: int) -> int:
@@ -55,7 +55,7 @@ def weighted_bits(lanes: int, planes: int) -> int:
     return 1 + max(bits_for(top), bits_for((last << planes - 1) - 1))
 
 
-def popcount_planes(lanes: int, planes: int, width: int, plain: bool, body: Body = "countones") -> Block:
+def popcount_planes(lanes: int, planes: int, width: int, plain: bool, target: Target = "simulation") -> Block:
     """Weighted number of matches, and their plain number.
 
     Parameters
@@ -68,8 +68,8 @@ def popcount_planes(lanes: int, planes: int, width: int, plain: bool, body: Body
         Bits of ``weighted``, at most `weighted_bits`; of a wider sum it has the low ones.
     plain : bool
         Whether there is a port ``plain``.
-    body : str
-        "countones" for simulation, "carry_save" for synthesis.
+    target : str
+        "simulation" or "synthesis".
 
     Returns
     -------
@@ -79,7 +79,7 @@ def popcount_planes(lanes: int, planes: int, width: int, plain: bool, body: Body
     Raises
     ------
     ValueError
-        If there is no such body.
+        If there is no such target.
     """
     late = stages(lanes, planes)
     latency = f"{late} cycle{'s' * (late > 1)} from features and weights to the sums"
@@ -96,13 +96,13 @@ def popcount_planes(lanes: int, planes: int, width: int, plain: bool, body: Body
 
     whole = weighted_bits(lanes, planes)
     match = b.wire("match", lanes, ~(features ^ weights))
-    if body == "countones":
+    if target == "simulation":
         word = _late(b, "word", lanes, match, stages(lanes, planes))
         out["weighted"].assign(_low(b, _countones(b, planes, word, whole), whole, width))
         if plain:
             out["plain"].assign(SystemTask("countones", bits(word, 1, lanes - 1)))
         rest.assign(word[0])
-    elif body == "carry_save":
+    elif target == "synthesis":
         rest.assign(_late(b, "first", 1, match[0], stages(lanes, planes)))
         widths = {name: width_of(port) for name, port in out.items()} | {"weighted": whole}
         for name, columns in _columns(b, planes, match, widths).items():
@@ -111,7 +111,7 @@ def popcount_planes(lanes: int, planes: int, width: int, plain: bool, body: Body
                 short = _registered(b, short, name)
             out[name].assign(_low(b, add(b, short, f"{name}_"), widths[name], width_of(out[name])))
     else:
-        raise ValueError(f"popcount_planes: body must be countones or carry_save, got {body!r}")
+        raise ValueError(f"popcount_planes: target must be simulation or synthesis, got {target!r}")
     return b
 
 

@@ -33,6 +33,6 @@ def count_ones(b: Block, library: Library, found: Signal, n: int, name: str) -> 
         size = min(timing.POPCOUNT_LANES, n - start)
         ones = b.wire(f"{name}ones_{k}", bits_for(size))
         ports = {"features": bits(found, start, size), "weights": const(-1, size), "count": ones}
-        b.instance(library.get(popcount, size, library.popcount_body), f"{name}popcount_{k}", **ports)
+        b.instance(library.get(popcount, size, library.target), f"{name}popcount_{k}", **ports)
         counts.append(ones)
     return counts

@@ -5,6 +5,7 @@ modules say what they mean. Numbers are unsigned or two's complement by use; no 
 """
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 from typing import Any
 
 from veriloggen import Cat, Instance, Int, Module, Mux, Repeat, Seq
@@ -174,8 +175,7 @@ class Block:
         self.meanings: dict[str, str] = {}
         self.clk = self.input("clk") if clocked else None
         self.rst = self.input("rst") if clocked and reset else None
-        self._control = Seq(self.m, "control", self.clk, self.rst, nohook=True) if clocked else None
-        self._data = Seq(self.m, "data", self.clk, nohook=True) if clocked else None
+        self._control, self._data = _Registers("Control registers, with reset."), _Registers("Data registers.")
         self._localparams: dict[str, Signal] = {}
         self.m.block = self
         self.m.add_hook(self._make_registers)
@@ -183,10 +183,10 @@ class Block:
     def _make_registers(self) -> None:
         """The two always blocks, once everything else is in the module: nothing can be added then."""
         self.m.hook.clear()  # a module that two others instantiate is asked twice
-        for title, group in (("Control registers, with reset.", self._control), ("Data registers.", self._data)):
-            if group is not None and group.body:
-                self.comment(title)
-                group.make_always()
+        for registers, reset in ((self._control, self.rst), (self._data, None)):
+            if registers.updates:
+                self.comment(registers.title)
+                registers.always(self.m, self.clk, reset)
 
     def input(self, name: str, w: int = 1, means: str = "") -> Signal:
         """Input port of ``w`` bits; ``means`` says in the header what it is."""
@@ -255,12 +255,10 @@ class Block:
 
     def on(self, condition: Signal | None, *targets: tuple[Signal, Signal | int]) -> None:
         """At the clock edge, if ``condition`` (None: always): register <= value, each. Later calls win."""
-        for group, data in ((self._control, False), (self._data, True)):
-            statements = [target(resize(value, width(target))) for target, value in targets if _is_data(target) == data]
-            if statements and condition is None:
-                group(*statements)
-            elif statements:
-                group.If(condition)(*statements)
+        for registers, data in ((self._control, False), (self._data, True)):
+            values = [(target, resize(value, width(target))) for target, value in targets if _is_data(target) == data]
+            if values:
+                registers.update(condition, values)
 
     def memory(self, name: str, w: int, depth: int) -> Signal:
         """Array of registers; no reset."""
@@ -293,8 +291,71 @@ class Block:
         return made
 
 
-def _is_data(target: Signal) -> bool:
-    """Whether a register, or the register of which this is a part, has no reset."""
+@dataclass
+class _Update:
+    """What is assigned to registers at a clock edge.
+
+    Attributes
+    ----------
+    condition
+        When; None: always.
+    values
+        Register, or a part of it, and its next value.
+    """
+
+    condition: Signal | None
+    values: list[tuple[Signal, Signal]]
+
+    @property
+    def registers(self) -> set[str]:
+        """Names of the registers."""
+        return {_register(target).name for target, _ in self.values}
+
+
+@dataclass
+class _Registers:
+    """The registers of one always block.
+
+    Attributes
+    ----------
+    title
+        The comment in front of the block.
+    updates
+        What is assigned, in order: later ones win.
+    """
+
+    title: str
+    updates: list[_Update] = field(default_factory=list)
+
+    def update(self, condition: Signal | None, values: list[tuple[Signal, Signal]]) -> None:
+        """Assign ``values`` where ``condition`` holds. They join an earlier update with the same condition, unless one
+        behind it assigns one of the same registers."""
+        new = _Update(condition, values)
+        for update in reversed(self.updates):
+            if str(update.condition) == str(condition):
+                update.values += values
+                return
+            if update.registers & new.registers:
+                break
+        self.updates.append(new)
+
+    def always(self, m: Module, clock: Signal, reset: Signal | None) -> None:
+        """The always block."""
+        block = Seq(m, "registers", clock, reset, nohook=True)
+        for update in self.updates:
+            (block if update.condition is None else block.If(update.condition))(
+                *[target(value) for target, value in update.values]
+            )
+        block.make_always()
+
+
+def _register(target: Signal) -> Signal:
+    """The register of which ``target`` is a part, or which it is."""
     while isinstance(target, (vt.Pointer, vt.Slice)):
         target = target.var
-    return target.initval is None
+    return target
+
+
+def _is_data(target: Signal) -> bool:
+    """Whether a register, or the register of which this is a part, has no reset."""
+    return _register(target).initval is None

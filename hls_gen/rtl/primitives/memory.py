@@ -8,17 +8,20 @@ never assembled in registers. One write port and one read port: block RAM (read 
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from veriloggen import Cat, If
 
 from bitloom.hls_gen.design.memories import Memory, Parts
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.widths import MEMORY_BITS, bits_for
-from bitloom.hls_gen.rtl.array.popcount import Body
 
 from .block import Block, Signal, all_of, bits, eq, resize
 from .block import width as width_of
 from .text import Header
+
+Target = Literal["simulation", "synthesis"]
+"""What the modules of a design are for: Verilator or a synthesis tool. Some modules have another body for each."""
 
 
 @dataclass(frozen=True)
@@ -132,16 +135,16 @@ class Library:
     ----------
     stream_bits : int
         Width of the stream, and so of a bank.
-    popcount_body : str
-        What the popcount modules hold: "countones" or "carry_save" (array/popcount.py).
+    target : str
+        What the modules are for, "simulation" or "synthesis".
     npus : sequence of Npu
         The design's NPUs, in order.
     """
 
-    def __init__(self, stream_bits: int, popcount_body: Body = "countones", npus: Sequence[Npu] = ()):
+    def __init__(self, stream_bits: int, target: Target = "simulation", npus: Sequence[Npu] = ()):
         self.stream_bits = stream_bits
         self._kinds = list(dict.fromkeys(npus))
-        self.popcount_body = popcount_body
+        self.target = target
         self._made: dict[tuple, Block] = {}
 
     def get(self, make, *args, **kwargs) -> Block:

@@ -1,25 +1,24 @@
-"""Veriloggen's modules as text, as ``Module.to_verilog`` would write it, in half of the time.
+"""Veriloggen's modules as text, in the form in which people write Verilog.
 
     Veriloggen's module --> Pyverilog's syntax tree --> Pyverilog's templates --> text
+
+Ranges are numbers (``[6:0]``), and a wire is declared where it gets its value (``wire [6:0] sum = a + b;``), unless
+something in front of that place reads the wire.
 
 Pyverilog fills a Jinja template for every node of the tree, tens of thousands for a design, and most of the time went
 into copying Jinja's global names for each and into reading the templates again for each design. No template uses a
 global name, so there are none here, and the templates are read once.
 """
 
+import re
+from collections.abc import Iterator
 from functools import lru_cache
 
-from pyverilog.ast_code_generator.codegen import ASTCodeGenerator
+from pyverilog.ast_code_generator.codegen import ASTCodeGenerator, del_paren, indent_multiline_assign
+from pyverilog.vparser import ast
 from veriloggen import Module
+from veriloggen.core import vtypes as vt
 from veriloggen.verilog.to_verilog import VerilogModuleVisitor
-
-
-@lru_cache(maxsize=1)
-def _writer() -> ASTCodeGenerator:
-    """Pyverilog's writer, with the templates that it has read."""
-    writer = ASTCodeGenerator()
-    writer.env.globals.clear()
-    return writer
 
 
 def module_text(module: Module) -> str:
@@ -27,4 +26,107 @@ def module_text(module: Module) -> str:
 
     Hooks of the module must have run: what they add would be missing.
     """
-    return str(_writer().visit(VerilogModuleVisitor().visit(module)))
+    return str(_writer().visit(_Trees().visit(module)))
+
+
+_INSTANCE = re.compile(r"(\w+)\n(\w+)\n\(")
+
+
+class _WireWithValue(ast.Node):
+    """A wire and the value that it is assigned, in one declaration."""
+
+    def __init__(self, wire: ast.Wire, value: ast.Rvalue):
+        self.wire, self.value = wire, value
+
+    def children(self) -> tuple[ast.Node, ...]:
+        return self.wire, self.value
+
+
+class _Trees(VerilogModuleVisitor):
+    """Syntax trees of modules."""
+
+    def make_width(self, node: vt._Variable) -> ast.Width | None:
+        """The range of a signal: numbers, where its width is a number."""
+        if node.raw_width is None and isinstance(node.width, int):
+            return ast.Width(ast.IntConst(str(node.width - 1)), ast.IntConst("0"))
+        return super().make_width(node)
+
+    def make_dims(self, node: vt._Variable) -> ast.Dimensions | None:
+        """The rows of an array."""
+        if node.raw_dims is None and node.dims is not None and all(isinstance(rows, int) for rows in node.dims):
+            zero = ast.IntConst("0")
+            return ast.Dimensions([ast.Length(zero, ast.IntConst(str(rows - 1))) for rows in node.dims])
+        return super().make_dims(node)
+
+    def visit_Module(self, node: Module) -> ast.ModuleDef:
+        """The module, with its wires where they get their values."""
+        tree = super().visit_Module(node)
+        tree.items = _with_values(tree.items)
+        return tree
+
+
+def _with_values(items: list[ast.Node]) -> list[ast.Node]:
+    """The items of a module; the declaration of a wire that is assigned as a whole stands at that place, if no item in
+    front of it reads the wire."""
+    declared: dict[str, int] = {}
+    found: list[ast.Node | None] = []
+    for item in items:
+        if isinstance(item, ast.Assign) and isinstance(item.left.var, ast.Identifier):
+            read = declared.keys() & _identifiers(item.right)
+            place = None if item.left.var.name in read else declared.pop(item.left.var.name, None)
+            if place is not None:
+                found.append(_WireWithValue(found[place], item.right))
+                found[place] = None
+            else:
+                found.append(item)
+        else:
+            read = _identifiers(item)
+            found.append(item)
+        for name in read:
+            declared.pop(name, None)
+        if isinstance(item, ast.Wire):
+            declared[item.name] = len(found) - 1
+    return [item for item in found if item is not None]
+
+
+def _identifiers(*nodes: ast.Node) -> set[str]:
+    """Names of all identifiers in syntax trees."""
+    return {node.name for node in _below(nodes) if isinstance(node, ast.Identifier)}
+
+
+def _below(nodes: tuple[ast.Node, ...]) -> Iterator[ast.Node]:
+    """All nodes of syntax trees."""
+    for node in nodes:
+        yield node
+        yield from _below(node.children())
+
+
+class _Text(ASTCodeGenerator):
+    """Text of syntax trees."""
+
+    def visit__WireWithValue(self, node: _WireWithValue) -> str:
+        """``wire [6:0] sum = a + b;``"""
+        return indent_multiline_assign(f"{self.visit(node.wire).removesuffix(';')} = {self.visit(node.value)};")
+
+    def visit_Cond(self, node: ast.Cond) -> str:
+        """``ready ? a : b`` and ``(a == b) ? c : d``; each further condition in a line."""
+        condition, yes, no = (self.visit(part) for part in (node.cond, node.true_value, node.false_value))
+        condition = del_paren(condition) if isinstance(node.cond, ast.UnaryOperator) else condition
+        line = "\n" * isinstance(node.false_value, ast.Cond)
+        return f"({condition} ? {del_paren(yes)} : {line}{del_paren(no)})"
+
+    def visit_IfStatement(self, node: ast.IfStatement) -> str:
+        """``if (ready) begin``"""
+        return str(super().visit_IfStatement(node)).replace("if(", "if (", 1)
+
+    def visit_InstanceList(self, node: ast.InstanceList) -> str:
+        """``fifo queue (`` in a line."""
+        return _INSTANCE.sub(r"\1 \2 (", str(super().visit_InstanceList(node)), count=1)
+
+
+@lru_cache(maxsize=1)
+def _writer() -> ASTCodeGenerator:
+    """Pyverilog's writer, with the templates that it has read."""
+    writer = _Text()
+    writer.env.globals.clear()
+    return writer

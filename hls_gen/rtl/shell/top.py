@@ -10,9 +10,8 @@ Parts: loader/, npu.py, ring.py, result_words.py, registers.py in hls_gen/rtl/sh
 from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.manifest import TOP
 from bitloom.hls_gen.design.registers import ADDRESS_BITS
-from bitloom.hls_gen.rtl.array.popcount import Body
 from bitloom.hls_gen.rtl.primitives.block import Block, Signal, any_of
-from bitloom.hls_gen.rtl.primitives.memory import Library, LoadBus
+from bitloom.hls_gen.rtl.primitives.memory import Library, LoadBus, Target
 from bitloom.hls_gen.rtl.primitives.stream import Stream
 from bitloom.hls_gen.rtl.primitives.text import Header
 
@@ -46,7 +45,7 @@ AXI = (
 """Ports of the AXI4-Lite slave, after ``s_axi_``: name, direction, width in bits."""
 
 
-def top(design: Design, digest: str, popcount_body: Body = "countones") -> Block:
+def top(design: Design, digest: str, target: Target = "simulation") -> Block:
     """The top module of a design.
 
     Parameters
@@ -55,15 +54,15 @@ def top(design: Design, digest: str, popcount_body: Body = "countones") -> Block
         All NPUs, the stream's width and the spill store.
     digest : str
         64 hex digits, of which the DIGEST registers show the first 32.
-    popcount_body : str
-        What the popcount modules hold (hls_gen/rtl/array/popcount.py).
+    target : str
+        What the modules are for, "simulation" or "synthesis".
 
     Returns
     -------
     Block
         Ports: AXI4-Stream slave ``s_axis`` and master ``m_axis``, AXI4-Lite slave ``s_axi``, interrupt ``irq``.
     """
-    library = Library(design.stream_bits, popcount_body, design.npus)
+    library = Library(design.stream_bits, target, design.npus)
     header = Header(
         __doc__ or "",
         rate="one stream word a cycle each way at most; frames as fast as the slowest NPU",

@@ -1,34 +1,22 @@
 """The command bench designs: figures of the reference designs."""
 
 from pathlib import Path
-from typing import Any
 
 import click
 
 from bitloom.overlay.build.reference_designs import REFERENCE_DESIGNS, reference_design
 from bitloom.overlay.cli.options import out_option
 from bitloom.overlay.cli.progress import bar, working
-from bitloom.overlay.cli.show import dump, grid, json_option, one_line_errors
+from bitloom.overlay.cli.show import dump, json_option, one_line_errors
 from bitloom.overlay.study import design_figures as benches
 from bitloom.overlay.timing.design_clock import HOW, clock_figures
 
-ROWS = {
-    "npus": "NPUs",
-    "lanes": "lanes",
-    "xnor_lanes": "XNOR lanes",
-    "frames": "frames",
-    "mismatches": "frames unlike golden",
-    "cycles_per_frame": "cycles a frame",
-    "ideal_cycles_per_frame": "ideal",
-    "utilisation": "utilisation",
-    "wait_input_per_frame": "waits for input",
-    "wait_room_per_frame": "waits for room",
-    "wait_table_per_frame": "waits for tables",
-    "latency_cycles": "latency, cycles",
-}
-"""What the table shows of the figures, and what it calls them."""
+from .figures import TITLES, check_exact, show_figures
+
+SHOWN = [key for key in TITLES if key != "weights"]
+"""What the table shows of the figures."""
 CLOCK = {"estimated_mhz": "MHz, estimated", "frames_per_second_at_it": "frames a second at it"}
-"""The same with --clock."""
+"""What it shows with --clock, and what it calls that."""
 
 
 @click.command("designs")
@@ -61,18 +49,8 @@ def designs_command(names: tuple[str, ...], frames: int, area: bool, clock: bool
     if as_json:
         dump(done)
     else:
-        shown = ROWS | ({key: key for key in benches.AREA} if area else {}) | (CLOCK if clock else {})
-        rows = [[heading, *(_text(key, figures[key]) for figures in done)] for key, heading in shown.items()]
-        grid("reference designs, simulated", ["", *(figures["name"] for figures in done)], rows)
+        titles = {key: TITLES[key] for key in SHOWN} | ({key: key for key in benches.AREA} if area else {})
+        show_figures("reference designs, simulated", done, titles | (CLOCK if clock else {}), places=2)
         if clock:
             click.echo(f"clock: {HOW}")
-    wrong = [f"{figures['name']} ({figures['mismatches']})" for figures in done if figures["mismatches"]]
-    if wrong:
-        raise ValueError(f"bench: every frame must equal golden, got others in {', '.join(wrong)}")
-
-
-def _text(key: str, value: Any) -> str:
-    """A figure as the table shows it."""
-    if key == "utilisation":
-        return f"{value:.2%}"
-    return f"{value:,}" if isinstance(value, int) else f"{value:,.2f}"
+    check_exact(done)

@@ -13,18 +13,20 @@ from bitloom.overlay.cli.progress import bar, working
 from bitloom.overlay.cli.show import dump, grid, json_option, one_line_errors
 from bitloom.overlay.study import design_figures, mlperf_tiny
 
-ROWS = {
-    "weights": "weights",
-    "frames": "frames",
-    "mismatches": "frames unlike golden",
-    "latency_cycles": "latency, cycles",
-    "cycles_per_frame": "cycles a frame",
-    "ideal_cycles_per_frame": "ideal",
-    "utilisation": "utilisation",
-}
-"""What the table shows of the figures, and what it calls them."""
+from .figures import TITLES, cell, check_exact, show_figures
+
+SHOWN = (
+    "weights",
+    "frames",
+    "mismatches",
+    "latency_cycles",
+    "cycles_per_frame",
+    "ideal_cycles_per_frame",
+    "utilisation",
+)
+"""What the table shows of the figures."""
 AREA = {**COLUMNS, "levels": "levels"}
-"""The same of the design's area."""
+"""What it shows of the design's area, and what it calls that."""
 
 
 @click.command("mlperf-tiny")
@@ -63,17 +65,7 @@ def mlperf_tiny_command(
     if as_json:
         dump(report)
     else:
-        rows = [[heading, *(_text(key, one[key]) for one in found)] for key, heading in ROWS.items()]
-        grid("MLPerf Tiny on one design, simulated", ["", *(one["name"] for one in found)], rows)
-        rows = [[how, *(_text(key, one.get(key, "")) for key in AREA)] for how, one in areas.items()]
+        show_figures("MLPerf Tiny on one design, simulated", found, {key: TITLES[key] for key in SHOWN}, places=1)
+        rows = [[how, *(cell(key, one.get(key, ""), places=1) for key in AREA)] for how, one in areas.items()]
         grid("area of the design", ["", *AREA.values()], rows)
-    wrong = [f"{one['name']} ({one['mismatches']})" for one in found if one["mismatches"]]
-    if wrong:
-        raise ValueError(f"bench: every frame must equal golden, got others in {', '.join(wrong)}")
-
-
-def _text(key: str, value: object) -> str:
-    """A figure as the table shows it."""
-    if key == "utilisation":
-        return f"{value:.2%}"
-    return value if isinstance(value, str) else f"{value:,}" if isinstance(value, int) else f"{value:,.1f}"
+    check_exact(found)

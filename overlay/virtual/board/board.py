@@ -10,7 +10,6 @@ from typing import Any
 from xml.parsers import expat
 
 from bitloom.golden.reading.file import read_file, reason
-from bitloom.hls_gen.design.manifest import TOP
 from bitloom.overlay.platform.block_design import PROCESSORS
 from bitloom.overlay.virtual.sim import Simulation
 from bitloom.overlay.virtual.simulation_overlay import OverlayError, read_simulation_overlay
@@ -165,7 +164,7 @@ class VirtualBoard:
             files.verilog,
             stream_bits=files.manifest["stream_bits"],
             trace=waveform_kind(self.waveform),
-            top=files.manifest.get("top", TOP),
+            top=files.manifest["top"],
             registers=files.manifest["registers"],
             timeout_cycles=self._timeout_cycles,
         )

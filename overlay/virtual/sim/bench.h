@@ -101,8 +101,14 @@ struct Lite {
     uint32_t bresp, rresp, rdata;
 };
 
+// A context whose models run in the thread that calls them: by default it starts a pool of threads, one for each other
+// processor, with its first model.
+struct OneThread : VerilatedContext {
+    OneThread() { threads(1); }
+};
+
 struct Model {
-    VerilatedContext context;
+    OneThread context;
     Vtop top{&context};
     Queue source, sink;
     Stalls source_stalls, sink_stalls;

@@ -12,8 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from bitloom.driver.registers import npu_state
-from bitloom.driver.waiting import explain
+from bitloom.driver.state import explain, npu_state
 from bitloom.golden.atomic import write_scratch
 from bitloom.hls_gen.design.manifest import TOP
 

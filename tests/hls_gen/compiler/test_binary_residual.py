@@ -19,7 +19,7 @@ from bitloom.golden.network import Model, Network
 from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.compiler.emit import compile_model
 from bitloom.hls_gen.compiler.engine_rules import Engine
-from bitloom.hls_gen.compiler.flow import Deadlock, least_skip, simulate, smooth_skips
+from bitloom.hls_gen.compiler.flow import Deadlock, enough_skips, simulate, smooth_skips
 from bitloom.hls_gen.compiler.flow.of_plan import system
 from bitloom.hls_gen.compiler.lowering import check_engines, engines_of, lower_alone
 from bitloom.hls_gen.compiler.plan import plan
@@ -57,7 +57,7 @@ def flows(network, seed, order):
     (npu,) = made.npus
     chain = system(plan(model, made.npus, CompileChoices(map_order=order)), made.npus)
     assert [npu.skip_words] == smooth_skips(chain, 4)
-    least = least_skip(chain, 0, 2)
+    least = enough_skips(chain, {0: 2}, 2)[0]
     assert 2 <= least <= npu.skip_words
 
     def of(words):

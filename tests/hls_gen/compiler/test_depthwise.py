@@ -86,7 +86,6 @@ def test_which_ones_join(layers, joined):
 
 
 def test_a_plain_one_with_zeros_joins_too():
-    """As files of before have them."""
     model = model_of(*conv(1), *depthwise(2), *conv(3))
     layers = [as_plain(layer) if isinstance(layer, DepthwiseConv) else layer for layer in model.network.layers]
     arrays = {**model.arrays, "conv_2": {"weight": plain_weights(model.arrays["conv_2"]["weight"])}}

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bitloom.hls_gen.compiler.flow import FlowLayer, Reading, System, least_skip, simulate, smooth_skips
+from bitloom.hls_gen.compiler.flow import FlowLayer, Reading, System, enough_skips, simulate, smooth_skips
 
 from .flows import UNIT
 
@@ -47,4 +47,4 @@ def test_words_are_collected_before_a_step_wants_them(pfp):
     assert smooth_skips(system, 2) == [37]
     tight, roomy = (replace(system, units=(replace(unit, skip_words=words),)) for words in (37, None))
     assert simulate(tight, 4).left == simulate(roomy, 4).left
-    assert least_skip(system, 0, 2) == 36
+    assert enough_skips(system, {0: 2}, 2) == {0: 36}

@@ -10,7 +10,7 @@ from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.zoo import load
 from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.compiler.emit import compile_model
-from bitloom.hls_gen.compiler.flow import Deadlock, enough_skips, least_skip, simulate
+from bitloom.hls_gen.compiler.flow import Deadlock, enough_skips, simulate
 from bitloom.hls_gen.compiler.flow.of_plan import system
 from bitloom.hls_gen.compiler.plan import plan
 from bitloom.hls_gen.compiler.sizing import size_memories
@@ -68,7 +68,7 @@ def test_stores_are_sized(join, words):
     compile_model(model, manifest)
     made = system(plan(model, design.npus), design.npus, spill_words=design.spill_words)
     least = enough_skips(made, {0: design.npus[0].skip_words, 1: 2}, 2)[1]
-    assert 2 <= least_skip(made, 1, 2) <= least <= design.npus[1].skip_words
+    assert 2 <= enough_skips(made, {1: 2}, 2)[1] <= least <= design.npus[1].skip_words
     units = [replace(unit, skip_words=None) for unit in made.units]
     assert simulate(replace(made, units=tuple(units)), 4).left == simulate(made, 4).left
     if least > 2:

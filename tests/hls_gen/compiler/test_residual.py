@@ -18,7 +18,7 @@ from bitloom.golden.network import Network
 from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.compiler.emit import compile_model
 from bitloom.hls_gen.compiler.fitted import fitted
-from bitloom.hls_gen.compiler.flow import Deadlock, least_skip, simulate, smooth_skips
+from bitloom.hls_gen.compiler.flow import Deadlock, enough_skips, simulate, smooth_skips
 from bitloom.hls_gen.compiler.flow.of_plan import system
 from bitloom.hls_gen.compiler.lowering import lower_integer
 from bitloom.hls_gen.compiler.plan import plan
@@ -65,7 +65,7 @@ def flows(network, seed, order):
     assert (words > 0) == any(way.skips for way in made.ways.values())
     if not words:
         return  # convolutions whose maps were concatenated became one
-    least = least_skip(chain, 0, 2)
+    least = enough_skips(chain, {0: 2}, 2)[0]
     assert 2 <= least <= words
     for count in (least, words):
         simulate(system(made, [replace(npu, skip_words=count)]), 4)

@@ -286,8 +286,7 @@ def test_to_dict_and_back(design):
     ("bias_fraction_bits", 3), ("half_even", 1), ("round_twice", 1), ("skip_words", 2), ("add_factor_bits", 9),
     ("add_bias_bits", 9), ("aheads", 2), ("lut_products", ("addition",)),
 ])  # fmt: skip
-def test_what_came_later_is_written_where_it_is_set(name, value):
-    """Files of before don't have the field, and designs without it stay as they were written."""
+def test_a_rare_field_is_written_where_it_is_set(name, value):
     assert name not in Npu(**INTEGER).to_dict()
     npu = Npu(**INTEGER, **{name: value})
     assert npu.to_dict()[name] == (list(value) if isinstance(value, tuple) else value)
@@ -381,14 +380,6 @@ def test_shifts_are_as_wide_as_the_largest(acc_bits, multiplier_bits, fraction, 
     npu = Npu(engine="integer", feature_bits=2, weight_bits=2, shift_bits=0, kfp=1, ol=1, **more)
     assert npu.memory("scales").field("shift_0").width == shift_bits
     assert npu.memory("scales").field("bias_0").width == acc_bits + fraction
-
-
-def test_from_dict_reads_files_of_before():
-    """bitloom 0.1 called an NPU's engine its kind."""
-    design = Design(name="d", npus=(Npu(**INTEGER),))
-    data = design.to_dict()
-    data["npus"][0]["kind"] = data["npus"][0].pop("engine")
-    assert Design.from_dict(data) == design
 
 
 def test_from_dict_refuses_what_is_unknown():

@@ -17,11 +17,3 @@ def test_rows_and_fields_follow_the_longest_tuple(pool_words: int, pool_tuple_wo
     library = Library(32)
     text = pool_unit(library, npu).m.to_verilog()
     assert f"ram_{npu.pfp}x{1 << bits}" in text.replace("lut_", "")
-
-
-def test_files_of_before_have_a_queue_as_long_as_the_memory() -> None:
-    """Their hardware has rows of that width."""
-    data = Npu(pool_words=64, pool_tuple_words=4).to_dict()
-    assert Npu.from_dict(data).pool_index_bits == 2
-    del data["pool_tuple_words"]
-    assert Npu.from_dict(data).pool_index_bits == 6

@@ -51,8 +51,11 @@ template <class T> void get(const T& port, uint32_t* words) {{
 template <std::size_t N> void get(const VlWide<N>& port, uint32_t* words) {{
     for (std::size_t i = 0; i < N; ++i) words[i] = port[i];
 }}
+struct OneThread : VerilatedContext {{
+    OneThread() {{ threads(1); }}
+}};
 struct Model {{
-    VerilatedContext context;
+    OneThread context;
     Vtop top{{&context, ""}};
 }};
 void eval(Model* m, const uint32_t* in) {{

@@ -11,8 +11,8 @@ import veriloggen
 from bitloom.hls_gen.check import check
 from bitloom.hls_gen.design.lanes import lane_groups
 from bitloom.hls_gen.design.widths import bits_for
-from bitloom.hls_gen.rtl.array.popcount import Body
 from bitloom.hls_gen.rtl.array.popcount_planes import popcount_planes, stages, weighted_bits
+from bitloom.hls_gen.rtl.primitives.memory import Target
 from bitloom.overlay.virtual.sim import BuildError, lint
 
 from .bench import Bench, together
@@ -37,9 +37,9 @@ def lane_weights(lanes: int, planes: int) -> np.ndarray:
     return np.append(0, weight[1:])
 
 
-def text(lanes: int, planes: int, width: int, plain: bool, body: Body, name: str = "") -> str:
+def text(lanes: int, planes: int, width: int, plain: bool, target: Target, name: str = "") -> str:
     veriloggen.reset()
-    block = popcount_planes(lanes, planes, width, plain, body)
+    block = popcount_planes(lanes, planes, width, plain, target)
     made = block.m.to_verilog()
     return made.replace(f"module {block.m.name}\n", f"module {name}\n") if name else made
 
@@ -47,32 +47,32 @@ def text(lanes: int, planes: int, width: int, plain: bool, body: Body, name: str
 def bodies(lanes: int, planes: int, less: int = 0) -> tuple[str, str]:
     """Gold and gate, ``less`` bits narrower than the weighted sum is."""
     width = weighted_bits(lanes, planes) - less
-    return text(lanes, planes, width, True, "countones", "gold"), text(lanes, planes, width, True, "carry_save", "gate")
+    return text(lanes, planes, width, True, "simulation", "gold"), text(lanes, planes, width, True, "synthesis", "gate")
 
 
-@pytest.mark.parametrize("body", ["countones", "carry_save"])
+@pytest.mark.parametrize("target", ["simulation", "synthesis"])
 @pytest.mark.parametrize("plain", [False, True])
 @pytest.mark.parametrize(("lanes", "planes"), SMALL + LARGE)
-def test_clean(lanes, planes, plain, body):
+def test_clean(lanes, planes, plain, target):
     width = weighted_bits(lanes, planes)
-    made = text(lanes, planes, width, plain, body)
+    made = text(lanes, planes, width, plain, target)
     name = f"popcount_planes_{lanes}_{planes}_{width}{'_plain' if plain else ''}"
     check(made, name)
     assert lint(made, top=name) == []
-    assert made == text(lanes, planes, width, plain, body)
+    assert made == text(lanes, planes, width, plain, target)
 
 
-@pytest.mark.parametrize("body", ["countones", "carry_save"])
+@pytest.mark.parametrize("target", ["simulation", "synthesis"])
 @pytest.mark.parametrize(("lanes", "planes", "width", "plain"), [(6, 4, 4, True), (9, 4, 3, False), (20, 2, 2, True)])
-def test_clean_where_the_accumulator_is_narrower(lanes, planes, width, plain, body):
+def test_clean_where_the_accumulator_is_narrower(lanes, planes, width, plain, target):
     name = f"popcount_planes_{lanes}_{planes}_{width}{'_plain' if plain else ''}"
-    made = text(lanes, planes, width, plain, body)
+    made = text(lanes, planes, width, plain, target)
     check(made, name)
     assert lint(made, top=name) == []
 
 
 def test_unknown_body():
-    with pytest.raises(ValueError, match=r"^popcount_planes: body must be countones or carry_save, got 'csa'$"):
+    with pytest.raises(ValueError, match=r"^popcount_planes: target must be simulation or synthesis, got 'csa'$"):
         popcount_planes(8, 2, 6, True, "csa")
 
 
@@ -94,9 +94,9 @@ def words(lanes: int, planes: int, number: int) -> list[int]:
     return made + [full ^ 1 << k for k in range(lanes)] + [draw.getrandbits(lanes) for _ in range(number)]
 
 
-def simulate(sizes: tuple[tuple[int, int], ...], body: Body, number: int) -> None:
+def simulate(sizes: tuple[tuple[int, int], ...], target: Target, number: int) -> None:
     draw = random.Random(1)
-    made = {f"p{n}_{p}": popcount_planes(n, p, weighted_bits(n, p), True, body) for n, p in sizes}
+    made = {f"p{n}_{p}": popcount_planes(n, p, weighted_bits(n, p), True, target) for n, p in sizes}
     with Bench(together("popcounts", made)) as bench:
         for lanes, planes in sizes:
             name, width = f"p{lanes}_{planes}", weighted_bits(lanes, planes)
@@ -117,22 +117,22 @@ def simulate(sizes: tuple[tuple[int, int], ...], body: Body, number: int) -> Non
                 assert bench[f"{name}_rest"] == match[0], (lanes, planes, then)
 
 
-@pytest.mark.parametrize("body", ["countones", "carry_save"])
-def test_simulated(body):
-    simulate(SMALL + LARGE, body, 40)
+@pytest.mark.parametrize("target", ["simulation", "synthesis"])
+def test_simulated(target):
+    simulate(SMALL + LARGE, target, 40)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("body", ["countones", "carry_save"])
-def test_simulated_long(body):
-    simulate(SMALL + LARGE, body, 300)
+@pytest.mark.parametrize("target", ["simulation", "synthesis"])
+def test_simulated_long(target):
+    simulate(SMALL + LARGE, target, 300)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("planes", range(2, 9))
 def test_simulated_all(planes):
     """Lanes to 80, in steps that skip no size of a group."""
-    simulate(tuple((lanes, planes) for lanes in range(planes + 1, 81, planes)), "carry_save", 300)
+    simulate(tuple((lanes, planes) for lanes in range(planes + 1, 81, planes)), "synthesis", 300)
 
 
 @needs_yosys

@@ -8,7 +8,8 @@ import pytest
 import veriloggen
 
 from bitloom.hls_gen.check import check
-from bitloom.hls_gen.rtl.array.popcount import Body, popcount
+from bitloom.hls_gen.rtl.array.popcount import popcount
+from bitloom.hls_gen.rtl.primitives.memory import Target
 from bitloom.overlay.area.yosys import run_yosys
 from bitloom.overlay.virtual.sim import BuildError, lint
 
@@ -31,9 +32,9 @@ design -reset
 """Both registers are written in the first step, from any state; in the second the counts must be equal."""
 
 
-def text(lanes: int, body: Body, name: str | None = None) -> str:
+def text(lanes: int, target: Target, name: str | None = None) -> str:
     veriloggen.reset()
-    made = popcount(lanes, body).m.to_verilog()
+    made = popcount(lanes, target).m.to_verilog()
     return made.replace(f"module popcount_{lanes}", f"module {name}") if name else made
 
 
@@ -45,25 +46,25 @@ def prove(folder: Path, pairs: dict[str, tuple[str, str]]) -> None:
 
 
 def bodies(lanes: int) -> tuple[str, str]:
-    return text(lanes, "countones", "gold"), text(lanes, "carry_save", "gate")
+    return text(lanes, "simulation", "gold"), text(lanes, "synthesis", "gate")
 
 
 @pytest.mark.parametrize("lanes", PROVED[:6] + SIMULATED)
 def test_clean(lanes):
-    made = text(lanes, "carry_save")
+    made = text(lanes, "synthesis")
     check(made, f"popcount_{lanes}")
     assert lint(made, top=f"popcount_{lanes}") == []
-    assert made == text(lanes, "carry_save")
+    assert made == text(lanes, "synthesis")
 
 
 def test_same_ports():
-    ports = [{n: (type(p), p.width) for n, p in popcount(20, body).m.io_variable.items()}
-             for body in ("countones", "carry_save")]  # fmt: skip
+    ports = [{n: (type(p), p.width) for n, p in popcount(20, target).m.io_variable.items()}
+             for target in ("simulation", "synthesis")]  # fmt: skip
     assert ports[0] == ports[1]
 
 
 def test_unknown_body():
-    with pytest.raises(ValueError, match=r"^popcount: body must be countones or carry_save, got 'csa'$"):
+    with pytest.raises(ValueError, match=r"^popcount: target must be simulation or synthesis, got 'csa'$"):
         popcount(8, "csa")
 
 
@@ -98,7 +99,7 @@ def words(lanes: int, number: int) -> list[int]:
 
 def simulate(lanes: tuple[int, ...], number: int = 300) -> None:
     draw = random.Random(1)
-    with Bench(together("popcounts", {f"p{n}": popcount(n, "carry_save") for n in lanes})) as bench:
+    with Bench(together("popcounts", {f"p{n}": popcount(n, "synthesis") for n in lanes})) as bench:
         for n in lanes:
             for word in words(n, number):
                 weights = draw.getrandbits(n)

@@ -198,7 +198,7 @@ def test_an_error_of_yosys_is_one_line():
 def pe_area(**parameters: int) -> Area:
     npu = Npu(acc_bits=16, **parameters)
     veriloggen.reset()
-    block = pe(Library(32, "carry_save"), npu)
+    block = pe(Library(32, "synthesis"), npu)
     return area_of(block.m.to_verilog(), block.m.name)
 
 

@@ -126,16 +126,20 @@ def test_a_broken_build_is_told(tmp_path: Path) -> None:
 
 FLOWS = "dataflow must be one of output_stationary, input_stationary, auto, got"
 CHOICES = {
-    "work": ({"order": "pull", "work": "bogus"}, f"{FLOWS} 'bogus'"),
-    "work_of_a_layer": ({"order": "pull", "work": {"conv_1": "input", "conv_2": 3}}, f"{FLOWS} 3"),
-    "order": (
-        {"order": "diagonal", "work": "input"}, "map_order must be one of pull, raster, columns, auto, got 'diagonal'",
+    "dataflow": ({"map_order": "pull", "dataflow": "bogus"}, f"{FLOWS} 'bogus'"),
+    "dataflow_of_a_layer": (
+        {"map_order": "pull", "dataflow": {"conv_1": "input_stationary", "conv_2": 3}},
+        f"{FLOWS} 3",
+    ),
+    "map_order": (
+        {"map_order": "diagonal", "dataflow": "auto"},
+        "map_order must be one of pull, raster, columns, auto, got 'diagonal'",
     ),
     "neither": ({}, "map_order must be one of pull, raster, columns, auto, got None"),
-    "dataflow": ({"map_order": "raster", "dataflow": ["auto"]}, f"{FLOWS} ['auto']"),
+    "dataflow_list": ({"map_order": "raster", "dataflow": ["auto"]}, f"{FLOWS} ['auto']"),
     "no_dataflow": ({"map_order": "raster"}, f"{FLOWS} None"),
 }
-"""Choices in a build.json, by today's names and by those of before, and what is wrong with them."""
+"""Choices in a build.json, and what is wrong with them."""
 
 
 def with_choices(made: builds.Build, folder: Path, choices: dict[str, object]) -> Path:
@@ -151,17 +155,6 @@ def test_choices_that_there_are_not_are_told(name: str, made: builds.Build, tmp_
     choices, message = CHOICES[name]
     with value_error(f"{with_choices(made, tmp_path, choices)}: {message}"):
         builds.load(tmp_path)
-
-
-@pytest.mark.parametrize(("work", "dataflow"), [
-    ("input", "input_stationary"),
-    ({"conv_1": "output", "conv_2": "auto"}, {"conv_1": "output_stationary", "conv_2": "auto"}),
-])  # fmt: skip
-def test_choices_of_before(work: object, dataflow: object, made: builds.Build, tmp_path: Path) -> None:
-    """bitloom 0.1 called them order and work."""
-    with_choices(made, tmp_path, {"order": "raster", "work": work})
-    read = builds.load(tmp_path)
-    assert (read.map_order, read.dataflow) == ("raster", dataflow)
 
 
 def test_a_network_that_does_not_fit_is_told(model: Model, tmp_path: Path) -> None:

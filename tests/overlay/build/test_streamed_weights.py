@@ -206,7 +206,7 @@ def accelerator(board):
 def test_transfers_are_cut_between_packets(board, accelerator, limit, batch) -> None:
     """Also inside a layer's weights, which then are several packets."""
     if limit:
-        accelerator._link.dma.limit_bytes = 4 * max(limit, HEADER_WORDS + board.program.payload_words)
+        accelerator._link.limit_bytes = 4 * max(limit, HEADER_WORDS + board.program.payload_words)
     board.device.stall(source=0.2, sink=0.2, seed=limit or 0)
     board.right(accelerator, batch=batch)
     accelerator.load(board.program)
@@ -214,7 +214,7 @@ def test_transfers_are_cut_between_packets(board, accelerator, limit, batch) -> 
 
 
 def test_async(board, accelerator) -> None:
-    accelerator._link.dma.limit_bytes = 4 * (HEADER_WORDS + board.program.payload_words)
+    accelerator._link.limit_bytes = 4 * (HEADER_WORDS + board.program.payload_words)
     outputs = asyncio.run(accelerator.predict_async(board.images, batch=3))
     np.testing.assert_array_equal(outputs, board.expected)
 
@@ -235,11 +235,10 @@ def test_a_program_file_keeps_them(board, accelerator, tmp_path) -> None:
 
 def send(accelerator, words) -> None:
     """What the driver would never send, by the driver's own means."""
-    link = accelerator._link
-    with link.transferring():
-        link.buffer("send0", len(words))[: len(words)] = words
-        link.send("send0", len(words), "test")
-        link.wait(lambda: False, "test")
+    with accelerator._transferring():
+        accelerator._link.buffer("send0", len(words))[: len(words)] = words
+        accelerator._send("send0", len(words), "test")
+        accelerator._wait(lambda: False, "test")
 
 
 @pytest.mark.parametrize(("name", "change"), [
@@ -258,12 +257,12 @@ def test_the_device_refuses_and_recovers(board, accelerator, name, change) -> No
 def test_too_few_weights(board, accelerator) -> None:
     """The layer waits; the time-out says for what. The next call is right again."""
     accelerator.program = board.with_weights(board.streamed()[:-1])
-    accelerator._link.timeout, before = 0.5, board.device.timeout_cycles
+    accelerator._waiting.timeout, before = 0.5, board.device.timeout_cycles
     board.device.timeout_cycles = 1 << 40  # the driver's time-out comes first
     with pytest.raises(Timeout, match=r"five: 1 frames must be computed, got no progress .* npu0.WAITS_WEIGHTS 1"):
         accelerator.predict(board.images[:1])
     assert accelerator.registers.read("NPU0_WAIT_WEIGHTS") > 0
-    board.device.timeout_cycles, accelerator._link.timeout = before, 10
+    board.device.timeout_cycles, accelerator._waiting.timeout = before, 10
     accelerator.program = board.program
     board.right(accelerator)
 

@@ -14,7 +14,6 @@ from bitloom.hls_gen.rtl.generate import generate
 from bitloom.overlay.area.netlist import Resources
 from bitloom.overlay.area.synthesis import Area, BlockArea, area
 from bitloom.overlay.build.reference_designs import REFERENCE_DESIGNS
-from bitloom.overlay.explore import refit
 from bitloom.overlay.explore.estimate import (
     coefficients,
     error,
@@ -24,12 +23,13 @@ from bitloom.overlay.explore.estimate import (
     estimate_outlets,
     of_parts,
 )
-from bitloom.overlay.explore.least_squares import errors, fitted, matched
 from bitloom.overlay.explore.memory import STYLES
 from bitloom.overlay.explore.parts import parts
 from bitloom.overlay.explore.products import dsps
-from bitloom.overlay.explore.samples import USUAL, samples
 from bitloom.overlay.explore.stores import stores
+from tests.area_fit import refit
+from tests.area_fit.least_squares import errors, fitted, matched
+from tests.area_fit.samples import USUAL, samples
 from tests.overlay.area.test_area import needs_yosys
 
 DESIGNS = [design for k, design in enumerate(samples(10, 1)) if k in (1, 2, 3, 4, 9)]
@@ -40,8 +40,21 @@ DESIGNS += [
     Design(name="packed", npus=(Npu(**ADDING, kfp=4, kgp=5, ol=2, kernels_per_multiplier=2),)),
     Design(name="depthwise", npus=(Npu(**ADDING, kfp=4, kgp=5, pfp=4, ol=2, depthwise=True),)),
     Design(name="kernels", npus=(Npu(kfp=5, kgp=8, ol=2, kernel_binariser=True),)),
-    Design(name="former", npus=(Npu(kfp=5, kgp=8, ol=2, window_former=True, former_channels=2, former_column=6,
-                                    former_columns=3, former_line=9),)),
+    Design(
+        name="former",
+        npus=(
+            Npu(
+                kfp=5,
+                kgp=8,
+                ol=2,
+                window_former=True,
+                former_channels=2,
+                former_column=6,
+                former_columns=3,
+                former_line=9,
+            ),
+        ),
+    ),
     Design(name="one_memory", npus=(Npu(kfp=5, kgp=8, ol=2, one_memory=True),)),
     Design(name="addition_wide", npus=(Npu(**ADDING, kfp=2, kgp=4, ol=4, skip_words=9, pool=False),)),
 ]
@@ -57,7 +70,7 @@ def instances(text: str) -> Counter[str]:
 
     def visit(name: str) -> None:
         found[name] += 1
-        for child in re.findall(r"^  (\w+)\n  \w+\n  \(", bodies[name], flags=re.M):
+        for child in re.findall(r"^  (\w+) \w+ \($", bodies[name], flags=re.M):
             if child in bodies:
                 visit(child)
 

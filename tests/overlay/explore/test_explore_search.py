@@ -188,14 +188,6 @@ def test_foldings_keep_their_memories(words: int) -> None:
     assert (read.npus[0].tuple_words, read.npus[0].pool_words) == (words, words)
 
 
-def test_foldings_of_before() -> None:
-    """bitloom 0.1 called an NPU's engine its kind."""
-    npu = Npu(engine="integer", feature_bits=8, weight_bits=8, shift_bits=0, acc_bits=32, tuple_words=2, pool_words=2)
-    data = Candidate("net", (npu,), (0,)).to_dict()
-    data["npus"][0]["kind"] = data["npus"][0].pop("engine")
-    assert Candidate.from_dict(data).npus == (npu,)
-
-
 def test_foldings_without_map_order() -> None:
     data = Candidate("net", (Npu(),), (0,)).to_dict()
     del data["map_order"]

@@ -8,7 +8,7 @@ from bitloom.hls_gen.design.design import Design
 from bitloom.overlay.explore.estimate import coefficients, of_parts
 from bitloom.overlay.explore.parts import parts
 from bitloom.overlay.explore.products import dsps, narrow_product_luts
-from bitloom.overlay.explore.samples import USUAL, directed
+from tests.area_fit.samples import USUAL, directed
 
 
 @pytest.mark.parametrize(

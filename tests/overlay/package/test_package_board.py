@@ -26,7 +26,7 @@ PINS = ("numpy==1.21.6", "pynq==3.0.1")
 TOOLS = ("setuptools", "wheel", "pycparser", "pytest")
 TESTS = (
     "driver/test_accelerator.py", "driver/test_accelerator_async.py", "driver/test_overlay.py",
-    "driver/test_frames.py", "driver/test_registers.py", "driver/test_waiting.py",
+    "driver/test_frames.py", "driver/test_registers.py", "driver/test_state.py",
     "hls_gen/design/test_manifest.py", "hls_gen/design/test_packets.py", "hls_gen/design/test_program.py",
     "golden/layers/test_batch_norm.py", "golden/layers/test_conv.py", "golden/layers/test_pool.py",
     "golden/layers/test_threshold.py", "golden/test_encoding.py", "golden/test_file.py", "golden/test_layer.py",

@@ -8,13 +8,13 @@ import pytest
 from click.testing import CliRunner
 
 from bitloom.overlay.cli.group import bitloom
-from bitloom.overlay.timing import calibration
 from bitloom.overlay.timing import estimate as estimating
 from bitloom.overlay.timing import routed as routing
-from bitloom.overlay.timing.calibration import CORES, WORST_ERROR, PublishedCore, errors
-from bitloom.overlay.timing.estimate import GRADES, WIRES, estimate
+from bitloom.overlay.timing.estimate import GRADES, WIRES, WORST_ERROR, estimate
 from bitloom.overlay.timing.routed import DEVICE, routed
 from bitloom.overlay.virtual.sim import BuildError
+from tests import clock_fit
+from tests.clock_fit import CORES, PublishedCore, errors
 from tests.errors import value_error
 from tests.overlay.area.test_area import netlist
 
@@ -129,8 +129,8 @@ def test_the_estimate_is_no_further_off_than_it_says() -> None:
 def test_the_fit_is_what_a_fit_gives() -> None:
     for core in CORES:
         pytest.importorskip(core.package)
-    netlists = {core.name: calibration._paths(core) for core in CORES}
-    made = calibration.fit(CORES, netlists)
-    worst = max(abs(calibration._error(core, netlists[core.name], made)) for core in CORES)
+    netlists = {core.name: clock_fit._paths(core) for core in CORES}
+    made = clock_fit.fit(CORES, netlists)
+    worst = max(abs(clock_fit._error(core, netlists[core.name], made)) for core in CORES)
     assert worst <= WORST_ERROR
-    assert max(abs(calibration._error(core, netlists[core.name], WIRES)) for core in CORES) <= worst + 0.02
+    assert max(abs(clock_fit._error(core, netlists[core.name], WIRES)) for core in CORES) <= worst + 0.02

@@ -1,6 +1,7 @@
 """The harness itself: counts, stalls, registers, protocol rules, watchdog, on a hand-written device."""
 
 import os
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -27,6 +28,14 @@ def test_every_word_comes_back_in_order_with_its_last(loop):
     words, lasts = simulation.received()
     assert (words == data + np.uint32(1)).all()
     assert (lasts == flags).all()
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="needs Linux' list of threads")
+def test_models_run_in_the_thread_that_calls_them(loop):
+    before = len(os.listdir("/proc/self/task"))
+    simulations = [loop() for _ in range(3)]
+    assert len(os.listdir("/proc/self/task")) == before
+    assert all(simulation.read_register(IDENT) == simulations[0].read_register(IDENT) for simulation in simulations)
 
 
 def test_one_word_a_cycle_and_two_cycles_of_latency(loop):

@@ -7,7 +7,7 @@ import numpy as np
 import pynq
 import pytest
 
-from bitloom.driver import link
+from bitloom.driver import waiting
 from bitloom.driver.accelerator import Accelerator
 from bitloom.driver.errors import DeviceTaken
 from bitloom.driver.overlay import BitloomOverlay
@@ -65,7 +65,7 @@ def made(tmp_path_factory):
 @pytest.fixture
 def boards(made, monkeypatch):
     """Two boards, of which the second one is pynq's default; calls wait for interrupts at once."""
-    monkeypatch.setattr(link, "LOOKS_FIRST", 0)
+    monkeypatch.setattr(waiting, "LOOKS_FIRST", 0)
     loop = asyncio.new_event_loop()
     asyncio.set_event_loop(loop)
     both = [Board("first", *made, 1), Board("second", *made, 2)]

@@ -33,10 +33,10 @@ PROOFS = (
         reach=24,
         rows=(Row("dut.counts.mem", "in_memory", "memory_row", "word"),),
         breaks=(
-            Broken("((turn_of_0)? 4'd0 : small_0) +", "(turn_of_0)? 4'd0 : small_0 +",
+            Broken("(turn_of_0 ? 4'd0 : small_0) +", "turn_of_0 ? 4'd0 : small_0 +",
                    "every_pulse_once"),
             Broken("        fresh_turns <= COUNTERS;", "        fresh_turns <= 4'd7;", "every_pulse_once"),
-            Broken("assign counter_done = reading & waited &", "assign counter_done = reading &", "asked_before"),
+            Broken("counter_done = reading & waited &", "counter_done = reading &", "asked_before"),
         ),
     ),
 )  # fmt: skip

@@ -29,7 +29,7 @@ def _fifos() -> Iterator[Proof]:
             rows=(Row("dut.store.mem", "in_memory", "memory_row", "word"),),
             breaks=(
                 *([Broken(ready, "in_ready <= 1'd1;", "order")] if depth < 9 else []),
-                *([Broken("if(put & ~get) begin", "if(put) begin", "order")] if depth > 1 else []),
+                *([Broken("if (put & ~get) begin", "if (put) begin", "order")] if depth > 1 else []),
                 Broken("level & (~out_valid | out_ready)", "level", "sink.word_stays"),
             ),
             quick=depth == 2,
@@ -49,10 +49,10 @@ def _collectors() -> Iterator[Proof]:
             flags=("SEVERAL",) if several else (),
             reach=count + 5,
             breaks=(
-                Broken("assign in_ready = ~out_valid | out_ready;", "assign in_ready = 1'd1;", "sink"),
+                Broken("in_ready = ~out_valid | out_ready;", "in_ready = 1'd1;", "sink"),
                 Broken("out_last <= in_last;", "out_last <= 1'd0;", "last_and_side_of_the_newest"),
                 *(
-                    [Broken("(complete)? 2'd0 : place", "(in_last)? 2'd0 : place", "nothing_from_nothing")]
+                    [Broken("complete ? 2'd0 : place", "in_last ? 2'd0 : place", "nothing_from_nothing")]
                     * (count == 3)
                 ),
                 *([Broken("| in_last;", "| 1'd0;", "each_collection_once")] * several),
@@ -67,7 +67,7 @@ def _dividers() -> Iterator[Proof]:
     ):  # fmt: skip
         several = (
             Broken("~out_valid | out_ready & at_end;", "~out_valid | out_ready;", "word_after_word"),
-            Broken("if(give & at_end) begin", "if(give) begin", "each_piece_once"),
+            Broken("if (give & at_end) begin", "if (give) begin", "each_piece_once"),
         )
         yield Proof(
             name=f"divider of {width_in} to {pieces} x {width_out}",

@@ -20,7 +20,7 @@ DESIGNS = {
 
 HANGS = (
     Broken("reads_counter <= read_aligned & ", "reads_counter <= ", "read_answer"),
-    Broken("assign can_show = counter_done |", "assign can_show =", "read_answer"),
+    Broken("can_show = counter_done |", "assign can_show =", "read_answer"),
 )
 """Breaks that show when a round of counters is over: tried where it is short, for the solver follows every cycle."""
 LEAST_ROWS = 8
@@ -46,14 +46,14 @@ def _proofs() -> Iterator[Proof]:
             steps=4,
             reach=rows + 8,
             breaks=(
-                Broken("assign write = write_go & write_whole;", "assign write = write_go;", "control_alone"),
+                Broken("write = write_go & write_whole;", "write = write_go;", "control_alone"),
                 Broken("(write_strobe == ALL_BYTES) & (write_address[1:0] == FIRST_BYTE)", "write_strobe == ALL_BYTES",
                        "write_refused"),
-                Broken("if(s_axi_rready) begin\n        s_axi_rvalid <= 1'd0;",
-                       "if(s_axi_rready) begin\n        s_axi_rvalid <= 1'd1;", "one_answer_a_read"),
+                Broken("if (s_axi_rready) begin\n        s_axi_rvalid <= 1'd0;",
+                       "if (s_axi_rready) begin\n        s_axi_rvalid <= 1'd1;", "one_answer_a_read"),
                 Broken("~(decoding | reading | s_axi_rvalid)", "~(decoding | reading)", "one_read_at_a_time"),
                 Broken("have_data <= 1'd0;\n        s_axi_bvalid", "s_axi_bvalid", "takes_data"),
-                Broken("s_axi_rresp <= (read_aligned)? OKAY : SLVERR;", "s_axi_rresp <= OKAY;",
+                Broken("s_axi_rresp <= read_aligned ? OKAY : SLVERR;", "s_axi_rresp <= OKAY;",
                        "unaligned_read_refused"),
                 *(HANGS if rows == LEAST_ROWS else ()),
             ),

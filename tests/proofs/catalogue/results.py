@@ -36,9 +36,9 @@ def _results() -> Iterator[Proof]:
             steps=timing.activation_latency(npu) + 4,
             reach=16,
             breaks=(
-                Broken("assign room = some_credits;", "assign room = 1'd1;", "room_while_there_is_some"),
+                Broken("room = some_credits;", "room = 1'd1;", "room_while_there_is_some"),
                 Broken("(~busy | finish);", "1'd1;", "one_at_work"),
-                *(() if several else (Broken("full <= 1'd0;\n      end\n      if(finish)", "end\n      if(finish)",
+                *(() if several else (Broken("full <= 1'd0;\n      end\n      if (finish)", "end\n      if (finish)",
                                              "load_of_results"),)),
             ),
         )  # fmt: skip

@@ -20,7 +20,7 @@ SPECS = {
 
 def _issuers() -> Iterator[Proof]:
     for name, spec in SPECS.items():
-        gaps = (Broken("arrived <= ((tap_taken & tap_gap)?", "arrived <= ((tap_taken)?", "arrived_counts"),)
+        gaps = (Broken("arrived <= ((tap_taken & tap_gap) ?", "arrived <= (tap_taken ?", "arrived_counts"),)
         ports, sign = issuer(Library(32, npus=[spec.npu]), spec).m.io_variable, spec.count_bits - 1
         yield Proof(
             name=name,
@@ -33,9 +33,9 @@ def _issuers() -> Iterator[Proof]:
             steps=2,
             reach=14,
             breaks=(
-                Broken(f"assign has_free = ~free_minus_1[{sign}];", "assign has_free = 1'd1;", "free_is_free"),
-                Broken(f"(at_claim)? arrived_minus_1[{sign}] : arrived[{sign}]", f"arrived[{sign}]", "word_is_there"),
-                Broken("(busy & at_skip & at_claim)?", "(busy & at_skip)?", "arrived_counts"),
+                Broken(f"has_free = ~free_minus_1[{sign}];", "has_free = 1'd1;", "free_is_free"),
+                Broken(f"at_claim ? arrived_minus_1[{sign}] : arrived[{sign}]", f"arrived[{sign}]", "word_is_there"),
+                Broken("(busy & at_skip & at_claim) ?", "(busy & at_skip) ?", "arrived_counts"),
                 *(gaps if "tap_gap_words" in ports else ()),
             ),
         )

@@ -35,7 +35,7 @@ def _ping_pongs() -> Iterator[Proof]:
             reach=14,
             rows=(Row("dut.buffers.mem", "in_memory", "memory_row", "word"),),
             breaks=(
-                Broken("loaded & ~((writes_buffer)? full_1 : full_0)", "loaded", "order"),
+                Broken("loaded & ~(writes_buffer ? full_1 : full_0)", "loaded", "order"),
                 Broken("read_end & (reads_buffer == 1'd0)", "read_end", "offers"),
                 Broken("write_end & (writes_buffer == 1'd0)", "put & (writes_buffer == 1'd0)", "whole_chunks_only"),
             ),
@@ -51,9 +51,9 @@ def _joints() -> Iterator[Proof]:
         rules="fork",
         reach=8,
         breaks=(
-            Broken("assign out1_valid = in_valid & ~way_done_1;", "assign out1_valid = in_valid;",
+            Broken("out1_valid = in_valid & ~way_done_1;", "out1_valid = in_valid;",
                    "offered_to_who_lacks_it"),
-            Broken("way_done_2 <= 1'd0;\n      end\n      if(restart)", "end\n      if(restart)",
+            Broken("way_done_2 <= 1'd0;\n      end\n      if (restart)", "end\n      if (restart)",
                    "offered_to_who_lacks_it"),
         ),
     )  # fmt: skip
@@ -64,7 +64,7 @@ def _joints() -> Iterator[Proof]:
         rules="join",
         reach=6,
         breaks=(
-            Broken("assign in1_ready = out_ready & in0_valid & in2_valid;", "assign in1_ready = out_ready & in0_valid;",
+            Broken("in1_ready = out_ready & in0_valid & in2_valid;", "in1_ready = out_ready & in0_valid;",
                    "all_taken_with_it"),
         ),
     )  # fmt: skip
@@ -78,7 +78,7 @@ def _joints() -> Iterator[Proof]:
         reach=9,
         bounded="fork, FIFO and join are proved by themselves",
         breaks=(
-            Broken("assign before_1_valid = in_valid & ~way_done_1;", "assign before_1_valid = in_valid;", "order"),
+            Broken("before_1_valid = in_valid & ~way_done_1;", "before_1_valid = in_valid;", "order"),
         ),
     )
 
@@ -96,13 +96,13 @@ def _map_forks() -> Iterator[Proof]:
         hidden={"SKIP": npu.targets.index("skip")},
         reach=8,
         breaks=(
-            Broken("assign for_skip = in_valid & ~sides_done_1;", "assign for_skip = in_valid;",
+            Broken("for_skip = in_valid & ~sides_done_1;", "for_skip = in_valid;",
                    "skipped_where_it_lacks"),
-            Broken("assign goes_to_skip = in_side[3] | ~goes_on;", "assign goes_to_skip = in_side[3];",
+            Broken("goes_to_skip = in_side[3] | ~goes_on;", "goes_to_skip = in_side[3];",
                    "skipped_where_it_lacks"),
-            Broken("assign served_out = out_ready | ~goes_on;", "assign served_out = out_ready;",
+            Broken("served_out = out_ready | ~goes_on;", "served_out = out_ready;",
                    "taken_when_all_have_it"),
-            Broken("sides_done_0 <= 1'd0;\n      end\n      if(in_valid)", "end\n      if(in_valid)",
+            Broken("sides_done_0 <= 1'd0;\n        sides_done_1", "sides_done_1",
                    "offered_to_who_lacks_it"),
         ),
     )  # fmt: skip
@@ -120,11 +120,11 @@ def _signs() -> Iterator[Proof]:
         sizes={"WIDTH": npu.skip_word_bits, "LANES": npu.ol, "SIDE": side},
         reach=8,
         breaks=(
-            Broken("assign for_skip = in_valid & ~sides_done_1;", "assign for_skip = in_valid;",
+            Broken("for_skip = in_valid & ~sides_done_1;", "for_skip = in_valid;",
                    "kept_where_it_lacks"),
-            Broken("assign served_skip = skip_ready | ~keeps;", "assign served_skip = skip_ready;",
+            Broken("served_skip = skip_ready | ~keeps;", "served_skip = skip_ready;",
                    "taken_when_all_have_it"),
-            Broken("sides_done_0 <= 1'd0;\n      end\n      if(in_valid)", "end\n      if(in_valid)",
+            Broken("sides_done_0 <= 1'd0;\n        sides_done_1", "sides_done_1",
                    "offered_to_who_lacks_it"),
         ),
     )  # fmt: skip

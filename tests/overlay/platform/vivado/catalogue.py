@@ -48,26 +48,23 @@ class Pin:
 
 @dataclass(frozen=True)
 class Bus:
-    """An interface. kind : aximm, axis, or that of an external one.  clock : its pin.  bits : of a stream."""
+    """An interface. kind : aximm, axis, or that of an external one."""
 
     name: str
     kind: str
     mode: str
-    clock: str = ""
-    bits: int = 0
     segment: str = ""  # of a slave with an address
     space: str = ""  # of a master with addresses
 
 
 @dataclass(frozen=True)
 class IpCore:
-    """parameters : name -> default and rule. preset : what a board's preset sets. window : addresses of each master."""
+    """parameters : name -> default and rule. preset : what a board's preset sets."""
 
     parameters: Mapping[str, tuple[object, Rule]]
     pins: Callable[[Values], list[Pin]]
     buses: Callable[[Values], list[Bus]]
     preset: Mapping[str, object] = field(default_factory=dict)
-    window: tuple[int, int] = (0, 0)
     clock_parameter: str = ""
     clock_pin: str = ""
 
@@ -101,12 +98,10 @@ def _ps7_pins(v: Values) -> list[Pin]:
 def _ps7_buses(v: Values) -> list[Bus]:
     out = [Bus("DDR", "ddrx", "master"), Bus("FIXED_IO", "fixedio", "master")]
     out += [
-        Bus(port, "aximm", "master", f"{port}_ACLK", space="Data")
-        for port in ("M_AXI_GP0", "M_AXI_GP1")
-        if _on(v, f"PCW_USE_{port}")
+        Bus(port, "aximm", "master", space="Data") for port in ("M_AXI_GP0", "M_AXI_GP1") if _on(v, f"PCW_USE_{port}")
     ]
     if _on(v, "PCW_USE_S_AXI_HP0"):
-        out.append(Bus("S_AXI_HP0", "aximm", "slave", "S_AXI_HP0_ACLK", segment="HP0_DDR_LOWOCM"))
+        out.append(Bus("S_AXI_HP0", "aximm", "slave", segment="HP0_DDR_LOWOCM"))
     return out
 
 
@@ -124,7 +119,6 @@ PS7 = IpCore(
     pins=_ps7_pins,
     buses=_ps7_buses,
     preset={"PCW_USE_M_AXI_GP0": 1, "PCW_EN_CLK0_PORT": 1, "PCW_EN_RST0_PORT": 1},
-    window=(0x4000_0000, 0x8000_0000),
     clock_parameter="PCW_FPGA0_PERIPHERAL_FREQMHZ",
     clock_pin="FCLK_CLK0",
 )
@@ -144,13 +138,9 @@ def _psu_pins(v: Values) -> list[Pin]:
 
 
 def _psu_buses(v: Values) -> list[Bus]:
-    out = [
-        Bus(f"M_AXI_{port}", "aximm", "master", f"maxi{port.lower()}_aclk", space="Data")
-        for name, port in PSU_MASTERS.items()
-        if _on(v, name)
-    ]
+    out = [Bus(f"M_AXI_{port}", "aximm", "master", space="Data") for name, port in PSU_MASTERS.items() if _on(v, name)]
     if _on(v, "PSU__USE__S_AXI_GP2"):
-        out.append(Bus("S_AXI_HP0_FPD", "aximm", "slave", "saxihp0_fpd_aclk", segment="HP0_DDR_LOW"))
+        out.append(Bus("S_AXI_HP0_FPD", "aximm", "slave", segment="HP0_DDR_LOW"))
     return out
 
 
@@ -165,7 +155,6 @@ PSU = IpCore(
     pins=_psu_pins,
     buses=_psu_buses,
     preset={"PSU__USE__M_AXI_GP0": 1, "PSU__USE__M_AXI_GP1": 1, "PSU__USE__M_AXI_GP2": 0, "PSU__FPGA_PL0_ENABLE": 1},
-    window=(0xA000_0000, 0xB000_0000),
     clock_parameter="PSU__CRL_APB__PL0_REF_CTRL__FREQMHZ",
     clock_pin="pl_clk0",
 )
@@ -182,15 +171,13 @@ def _dma_pins(v: Values) -> list[Pin]:
 
 
 def _dma_buses(v: Values) -> list[Bus]:
-    out = [Bus("S_AXI_LITE", "aximm", "slave", "s_axi_lite_aclk", segment="Reg")]
+    out = [Bus("S_AXI_LITE", "aximm", "slave", segment="Reg")]
     if _on(v, "c_include_sg"):
-        out.append(Bus("M_AXI_SG", "aximm", "master", "m_axi_sg_aclk", space="Data_SG"))
-    streams = (("mm2s", "M_AXIS_MM2S", "master", "m_axis"), ("s2mm", "S_AXIS_S2MM", "slave", "s_axis"))
-    for way, name, mode, prefix in streams:
+        out.append(Bus("M_AXI_SG", "aximm", "master", space="Data_SG"))
+    for way, name, mode in (("mm2s", "M_AXIS_MM2S", "master"), ("s2mm", "S_AXIS_S2MM", "slave")):
         if _on(v, f"c_include_{way}"):
-            clock, bits = f"m_axi_{way}_aclk", int(v[f"c_{prefix}_{way}_tdata_width"])
-            out.append(Bus(f"M_AXI_{way.upper()}", "aximm", "master", clock, space=f"Data_{way.upper()}"))
-            out.append(Bus(name, "axis", mode, clock, bits=bits))
+            out.append(Bus(f"M_AXI_{way.upper()}", "aximm", "master", space=f"Data_{way.upper()}"))
+            out.append(Bus(name, "axis", mode))
     return out
 
 
@@ -229,13 +216,13 @@ INTERCONNECT = IpCore(
         *clk("ACLK", *(f"{end}_ACLK" for end, _ in _ends(v))),
         *rst("ARESETN", *(f"{end}_ARESETN" for end, _ in _ends(v))),
     ],
-    buses=lambda v: [Bus(f"{end}_AXI", "aximm", mode, f"{end}_ACLK") for end, mode in _ends(v)],
+    buses=lambda v: [Bus(f"{end}_AXI", "aximm", mode) for end, mode in _ends(v)],
 )
 
 SMARTCONNECT = IpCore(
     parameters={"NUM_SI": (2, whole(1, 16)), "NUM_MI": (1, whole(1, 16)), "NUM_CLKS": (1, whole(1, 16))},
     pins=lambda v: [*clk("aclk"), *rst("aresetn")],
-    buses=lambda v: [Bus(f"{end}_AXI", "aximm", mode, "aclk") for end, mode in _ends(v)],
+    buses=lambda v: [Bus(f"{end}_AXI", "aximm", mode) for end, mode in _ends(v)],
 )
 
 RESET = IpCore(
@@ -272,7 +259,7 @@ INTC = IpCore(
         Pin("intr", "I", "interrupt"),
         *([Pin("irq", "O", "interrupt")] if _on(v, "C_IRQ_CONNECTION") else []),
     ],
-    buses=lambda v: [Bus("s_axi", "aximm", "slave", "s_axi_aclk", segment="Reg")],
+    buses=lambda v: [Bus("s_axi", "aximm", "slave", segment="Reg")],
 )
 
 CATALOGUE = {

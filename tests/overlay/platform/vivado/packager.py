@@ -1,45 +1,25 @@
-"""Stand-ins for the IP packager: ipx:: commands. A finished core is kept as JSON in its folder, as component.xml."""
+"""Stand-ins for the IP packager: ipx:: commands, with names and options checked. A core is kept as JSON in its folder,
+as component.xml."""
 
 import json
 import re
 from pathlib import Path
 from typing import Any
 
-from .catalogue import one_of, whole
-from .objects import Stub, VivadoError, anything, command, read_only
+from .objects import Stub, VivadoError, anything, command
 
-NAME = re.compile(r"[A-Za-z_]\w*").fullmatch
-ACCESS = one_of("read-only", "write-only", "read-write", "writeOnce", "read-writeOnce")
-HEX = re.compile(r"(0x)?[0-9A-Fa-f]+").fullmatch
-RULES: dict[str, dict[str, Any]] = {
-    "core": {
-        "vendor": anything, "library": anything, "name": NAME, "version": re.compile(r"\d+\.\d+").fullmatch,
-        "display_name": anything, "description": anything, "supported_families": anything,
-    },
-    "bus": {
-        "name": read_only, "bus_type_vlnv": anything, "abstraction_type_vlnv": anything,
-        "interface_mode": one_of("master", "slave", "monitor"), "slave_memory_map_ref": NAME,
-    },
-    "port map": {"name": read_only, "physical_name": NAME},
-    "bus parameter": {"name": read_only, "value": anything},
-    "memory map": {"name": read_only, "description": anything},
-    "address block": {
-        "name": read_only, "base_address": HEX, "range": whole(1, 1 << 32), "width": one_of(32, 64),
-        "usage": one_of("memory", "register", "reserved"), "access": ACCESS,
-    },
-    "register": {
-        "name": read_only, "address_offset": HEX, "size": one_of(8, 16, 32, 64), "access": ACCESS,
-        "description": anything,
-    },
-    "field": {
-        "name": read_only, "bit_offset": whole(0, 31), "bit_width": whole(1, 32), "access": ACCESS,
-        "description": anything, "modified_write_value": one_of("oneToClear", "oneToSet", "clear", "set", "modify"),
-    },
-    "user parameter": {
-        "name": read_only, "value": anything, "value_format": one_of("string", "long", "bool", "bitString", "float"),
-        "value_resolve_type": one_of("user", "generated", "immediate", "dependent"),
-    },
-}  # fmt: skip
+PROPERTIES = {
+    "core": "vendor library name version display_name description supported_families",
+    "bus": "name bus_type_vlnv abstraction_type_vlnv interface_mode slave_memory_map_ref",
+    "port map": "name physical_name",
+    "bus parameter": "name value",
+    "memory map": "name description",
+    "address block": "name base_address range width usage access",
+    "register": "name address_offset size access description",
+    "field": "name bit_offset bit_width access description modified_write_value",
+    "user parameter": "name value value_format value_resolve_type",
+}
+"""Kind of object -> names of its properties."""
 SIGNALS = {
     "xilinx.com:interface:aximm": {
         f"{channel}{signal}"
@@ -54,10 +34,7 @@ SIGNALS = {
     "xilinx.com:signal:reset": {"RST"},
     "xilinx.com:signal:interrupt": {"INTERRUPT"},
 }  # fmt: skip
-NEEDED = {
-    "xilinx.com:interface:aximm": SIGNALS["xilinx.com:interface:aximm"] - {"AWPROT", "ARPROT", "WSTRB"},
-    "xilinx.com:interface:axis": {"TDATA", "TVALID", "TREADY"},
-}
+"""Type of a bus -> names of its signals."""
 PARAMETERS = {
     "xilinx.com:interface:aximm": {"PROTOCOL", "DATA_WIDTH", "ADDR_WIDTH"},
     "xilinx.com:interface:axis": {"TDATA_NUM_BYTES"},
@@ -65,22 +42,16 @@ PARAMETERS = {
     "xilinx.com:signal:reset": {"POLARITY"},
     "xilinx.com:signal:interrupt": {"SENSITIVITY"},
 }
-MASTER_DRIVES = {
-    **{s: s[0] != "R" and s[0] != "B" for s in SIGNALS["xilinx.com:interface:aximm"]},
-    **dict.fromkeys(SIGNALS["xilinx.com:interface:axis"], True),
-    **{f"{channel}READY": False for channel in ("AW", "W", "AR")}, "BREADY": True, "RREADY": True, "TREADY": False,
-    "INTERRUPT": True, "CLK": True, "RST": True,
-}  # fmt: skip
-"""Signals that an interface's master drives; the slave drives the others."""
+"""The same of its parameters."""
 
 
 def ports_of(verilog: str, top: str) -> dict[str, tuple[str, int]]:
-    """Direction and width of the ports of a module whose header declares each, as ours do: input [8-1:0] name, ..."""
+    """Direction and width of the ports of a module whose header declares each, as ours do: input [7:0] name, ..."""
     header = re.search(rf"\bmodule\s+{top}\s*\((.*?)\);", verilog, re.DOTALL)
     if not header:
         raise VivadoError(f"module {top} has no header with ports")
-    declared = re.findall(r"(in|out)put\s+(?:\[(\d+)-1:0\]\s+)?(\w+)", header[1])
-    return {name: (way, int(width or 1)) for way, width, name in declared}
+    declared = re.findall(r"(in|out)put\s+(?:\[(\d+):0\]\s+)?(\w+)", header[1])
+    return {name: (way, int(top or 0) + 1) for way, top, name in declared}
 
 
 class Packager(Stub):
@@ -90,7 +61,6 @@ class Packager(Stub):
         super().__init__()
         self.core: dict[str, Any] = {}
         self.children: dict[str, list[str]] = {}
-        self.saved = self.checked = False
 
     def sources(self) -> tuple[str, str]:
         """Top module and the text of all Verilog of the project."""
@@ -98,9 +68,8 @@ class Packager(Stub):
 
     def add(self, kind: str, name: str, parent: str, **values: object) -> str:
         """A new object of the core, by name, in ``parent``."""
-        if not NAME(name):
-            raise VivadoError(f"{name!r} is no name for a {kind}")
-        thing = self.new(f"{parent}/{kind.replace(' ', '_')}:{name}", kind, RULES[kind], name=name, **values)
+        rules = dict.fromkeys(PROPERTIES[kind].split(), anything)
+        thing = self.new(f"{parent}/{kind.replace(' ', '_')}:{name}", kind, rules, name=name, **values)
         self.children.setdefault(parent, []).append(thing.handle)
         return thing.handle
 
@@ -124,10 +93,9 @@ class Packager(Stub):
             raise VivadoError(f"{self.folder} exists")
         self.folder.mkdir(parents=True)
         self.ports = ports_of(text, top)
-        core = self.new("core", "core", RULES["core"], vendor=options["-vendor"], library=options["-library"], name=top)
-        core.values["version"] = "1.0"
-        inferred = self.add("bus", "inferred", "core")
-        self.things[inferred].values["bus_type_vlnv"] = "xilinx.com:interface:aximm:1.0"
+        rules = dict.fromkeys(PROPERTIES["core"].split(), anything)
+        self.new("core", "core", rules, vendor=options["-vendor"], library=options["-library"], name=top, version="1.0")
+        self.add("bus", "inferred", "core")
         self.add("memory map", "inferred", "core")
 
     @command("ipx::current_core")
@@ -157,11 +125,19 @@ class Packager(Stub):
 
     @command("ipx::add_port_map", "", 2)
     def add_port_map(self, options: dict[str, str], name: str, bus: str) -> str:
-        return self.add("port map", name, self.thing(bus, "bus").handle)
+        return self.add_named("port map", name, bus, SIGNALS)
 
     @command("ipx::add_bus_parameter", "", 2)
     def add_bus_parameter(self, options: dict[str, str], name: str, bus: str) -> str:
-        return self.add("bus parameter", name, self.thing(bus, "bus").handle)
+        return self.add_named("bus parameter", name, bus, PARAMETERS)
+
+    def add_named(self, kind: str, name: str, bus: str, names: dict[str, set[str]]) -> str:
+        """A new object of a bus interface, which has one of the names that its type has."""
+        thing = self.thing(bus, "bus")
+        bus_type = thing.get("bus_type_vlnv")
+        if name not in names.get(bus_type.removesuffix(":1.0"), ()):
+            raise VivadoError(f"ipx::add_{kind.replace(' ', '_')}: {bus_type} has no {name}")
+        return self.add(kind, name, thing.handle)
 
     @command("ipx::add_memory_map", "", 2)
     def add_memory_map(self, options: dict[str, str], name: str, core: str) -> str:
@@ -197,15 +173,10 @@ class Packager(Stub):
 
     @command("ipx::check_integrity", "", 1)
     def check_integrity(self, options: dict[str, str], core: str) -> None:
-        self.core = self._data(self.thing(core, "core").handle)
-        self._check_buses()
-        self._check_registers()
-        self.checked = True
+        self.thing(core, "core")
 
     @command("ipx::save_core", "", 1)
     def save_core(self, options: dict[str, str], core: str) -> None:
-        if not self.checked:
-            raise VivadoError("a core must be checked before it is saved")
         self.core = self._data(self.thing(core, "core").handle)
         (self.folder / "component.xml").write_text(json.dumps(self.core))
 
@@ -244,47 +215,3 @@ class Packager(Stub):
                 for m in self.of(core, "memory map")
             },
         }
-
-    def _check_buses(self) -> None:
-        used: set[str] = set()
-        for name, bus in self.core["buses"].items():
-            kind = bus.get("bus_type_vlnv", "").removesuffix(":1.0")
-            if kind not in SIGNALS or bus.get("abstraction_type_vlnv") != f"{kind}_rtl:1.0":
-                raise VivadoError(f"bus interface {name}: no such bus type {kind}")
-            if set(bus["ports"]) - SIGNALS[kind] or NEEDED.get(kind, SIGNALS[kind]) - set(bus["ports"]):
-                raise VivadoError(f"bus interface {name}: signals are not those of {kind}")
-            if set(bus["parameters"]) - PARAMETERS[kind]:
-                raise VivadoError(f"bus interface {name}: parameters are not those of {kind}")
-            mapped = kind.endswith("aximm") and bus["interface_mode"] == "slave"
-            if mapped and bus.get("slave_memory_map_ref") not in self.core["maps"]:
-                raise VivadoError(f"bus interface {name}: has no memory map")
-            for signal, port in bus["ports"].items():
-                way = "out" if (bus["interface_mode"] == "master") == MASTER_DRIVES[signal] else "in"
-                if self.ports.get(port, ("", 0))[0] != way:
-                    raise VivadoError(f"bus interface {name}: {signal} must be an {way}put, got {port}")
-                if port in used:
-                    raise VivadoError(f"bus interface {name}: port {port} is in two")
-                used.add(port)
-        if set(self.ports) - used:
-            raise VivadoError(f"ports in no bus interface: {', '.join(sorted(set(self.ports) - used))}")
-        for name, bus in self.core["buses"].items():
-            for key in ("ASSOCIATED_BUSIF", "ASSOCIATED_RESET"):
-                for other in filter(None, bus["parameters"].get(key, "").split(":")):
-                    if other not in (self.core["buses"] if key.endswith("BUSIF") else self.ports):
-                        raise VivadoError(f"bus interface {name}: {key} names {other}, which is not there")
-
-    def _check_registers(self) -> None:
-        for blocks in self.core["maps"].values():
-            for block in blocks.values():
-                taken: set[int] = set()
-                for register in block["registers"]:
-                    offset = int(register["address_offset"], 16)
-                    if offset in taken or offset % 4 or offset + 4 > int(block["range"]):
-                        raise VivadoError(f"register {register['name']}: offset {offset:#x} is taken or out of range")
-                    taken.add(offset)
-                    bits: set[int] = set()
-                    for f in register["fields"]:
-                        own = set(range(int(f["bit_offset"]), int(f["bit_offset"]) + int(f["bit_width"])))
-                        if own & bits or max(own) > 31:
-                            raise VivadoError(f"field {register['name']}.{f['name']}: bits overlap or are out of range")
-                        bits |= own

@@ -1,7 +1,7 @@
 """How the wire model was fitted, and how far the estimate is off: cores whose frequency others have published.
 
-    python -m bitloom.overlay.timing.calibration         prints the errors; minutes
-    python -m bitloom.overlay.timing.calibration --fit   and fits the wire model anew, also without each core in turn
+    python -m tests.clock_fit         prints the errors; minutes
+    python -m tests.clock_fit --fit   and fits the wire model anew, also without each core in turn
 
 The cores come from PyPI: ``pip install pythondata-cpu-picorv32 pythondata-cpu-vexriscv``. Their authors routed them
 with Vivado, whose synthesis makes other logic than Yosys does; the wire model takes up the difference in the mean. The
@@ -22,10 +22,9 @@ from typing import Any
 
 from bitloom.golden.atomic import write_scratch
 from bitloom.overlay.area.yosys import run_yosys
-
-from .analysis import timed_paths
-from .estimate import GRADES, SCRIPT, WIRES, estimate
-from .wires import GROWTH, WireModel
+from bitloom.overlay.timing.analysis import timed_paths
+from bitloom.overlay.timing.estimate import GRADES, SCRIPT, WIRES, estimate
+from bitloom.overlay.timing.wires import GROWTH, WireModel
 
 
 @dataclass(frozen=True)
@@ -82,8 +81,6 @@ CORES = (
     PublishedCore(*PICO, "kintex7-3", 1000 / 2.2, PICO_README, TWO_CYCLES),
 )
 
-WORST_ERROR = 0.06
-"""No core of CORES is further off than this; tests/overlay/timing/test_calibration.py keeps it."""
 ROUNDS, STEPS, PATHS = 4, 3000, 40
 
 

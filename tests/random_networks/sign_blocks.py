@@ -12,9 +12,8 @@ from bitloom.golden.layers.pool import MaxPool, MinPool
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Network
 from bitloom.golden.window import Window
-
-from .pick import Pick
-from .random_networks import pools, requantisation, windows
+from bitloom.overlay.fuzz.pick import Pick
+from bitloom.overlay.fuzz.random_networks import pools, requantisation, windows
 
 MOST_SIDE, MOST_STEPS = 7, 4
 """Rows and columns of a map, and steps of results that its channels fill, at most: keeps simulation quick."""

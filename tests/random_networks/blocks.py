@@ -1,5 +1,5 @@
-"""Random residual networks of integer layers: blocks whose map is added to what they make of it, in all the ways that
-an NPU can compute."""
+"""Random networks of integer layers in blocks: residual blocks add their map to what they make of it, joining blocks
+concatenate maps, in all the ways that an NPU can compute."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -7,21 +7,27 @@ from dataclasses import replace
 from bitloom.golden.encoding import signed, unsigned
 from bitloom.golden.layer import Layer, Map
 from bitloom.golden.layers.add import Add
+from bitloom.golden.layers.concat import Concat
 from bitloom.golden.layers.conv import Conv
 from bitloom.golden.layers.dense import Dense
 from bitloom.golden.layers.pool import AvgPool, MaxPool
 from bitloom.golden.layers.requantise import ROUNDINGS
 from bitloom.golden.network import Network
 from bitloom.golden.window import Window
+from bitloom.overlay.fuzz.pick import Pick
+from bitloom.overlay.fuzz.random_networks import dilated, encodings, pools, requantisation, windows
 
-from .binary_residual_networks import to_size
-from .pick import Pick
-from .random_networks import encodings, pools, requantisation, windows
+from .sign_blocks import to_size
 
 BLOCKS = ("identity", "shortcut", "long_shortcut")
-"""What a block adds to its own result: its map; what one convolution makes of it; what two do."""
+"""What a residual block adds to its own result: its map; what one convolution makes of it; what two do."""
+JOINS = ("fire", "dense_step", "dense_steps", "aggregate")
+"""What a joining block concatenates: two convolutions of its map; its map and a convolution of it, once or twice; three
+convolutions, each of the one before."""
 MOST_SIDE, MOST_CHANNELS = 7, 20
 """Rows, columns and channels of a map at most: keeps simulation quick."""
+MOST_OF_A_WAY = 10
+"""Channels of a map that a joining block concatenates, at most."""
 
 
 class BlockMaker:
@@ -83,8 +89,52 @@ class BlockMaker:
         return Network(name=name, input=source, layers=tuple(self.layers))
 
 
+class _JoinMaker(BlockMaker):
+    """A network in the making."""
+
+    def window(self, at: Map) -> Window:
+        """The window of a convolution that may make a map of any size, perhaps a dilated one."""
+        return dilated(self.pick, at, super().window(at))
+
+    def beside(self, at: Map, reads: str, size: Map | None = None) -> tuple[Map, str]:
+        """A convolution of few channels; ``size``: its map has that height and width."""
+        channels = self.pick.integer(1, MOST_OF_A_WAY)
+        return self.conv(at, reads, replace(size or at, channels=channels))
+
+    def concat(self, *maps: tuple[Map, str]) -> tuple[Map, str]:
+        """The concatenation of maps, in any order."""
+        turn = self.pick.integer(0, len(maps) - 1)
+        ways = (*maps[turn:], *maps[:turn])
+        name = f"concat_{len(self.layers)}"
+        self.layers.append(Concat(name=name, inputs=tuple(name for _, name in ways)))
+        return self.layers[-1].output_of([made for made, _ in ways]), name
+
+    def join(self, at: Map, reads: str, kind: str) -> tuple[Map, str]:
+        """A block of this kind of JOINS, and perhaps a pool behind it."""
+        if kind == "fire":
+            first = self.conv(at, reads)
+            made, here = self.concat(first, self.beside(at, reads, first[0]))
+        elif kind == "aggregate":
+            first = self.beside(at, reads)
+            second = self.beside(*first)
+            made, here = self.concat(first, second, self.beside(*second))
+        else:
+            made, here = at, reads
+            for _ in range(2 if kind == "dense_steps" else 1):
+                made, here = self.concat((made, here), self.beside(made, here))
+        number = len(self.layers)
+        if self.pick.integer(0, 2) == 0:
+            self.layers.append(pools(self.pick, made, f"pool_{number}", (MaxPool, AvgPool)))
+            made, here = self.layers[-1].output_of([made]), f"pool_{number}"
+        return made, here
+
+
 def residual_network(
-    pick: Pick, feature_bits: int = 8, weight_bits: int = 8, kinds: Sequence[str] = BLOCKS, most: int = 3,
+    pick: Pick,
+    feature_bits: int = 8,
+    weight_bits: int = 8,
+    kinds: Sequence[str] = BLOCKS,
+    most: int = 3,
     roundings: Sequence[str] = ROUNDINGS,
 ) -> Network:
     """A convolution, 1 to ``most`` residual blocks, and at the end perhaps a dense layer, which may be raw.
@@ -109,3 +159,31 @@ def residual_network(
     for _ in range(pick.integer(1, most)):
         at, here = maker.block(at, here, pick.of(kinds))
     return maker.network("residual", source, here)
+
+
+def joined_network(
+    pick: Pick, feature_bits: int = 8, weight_bits: int = 8, roundings: Sequence[str] = ROUNDINGS, most: int = 3
+) -> Network:
+    """A convolution, 1 to ``most`` blocks, of which the first one ends with a concatenation, and at the end perhaps a
+    dense layer, which may be raw.
+
+    Parameters
+    ----------
+    pick
+        Makes the choices.
+    feature_bits, weight_bits
+        Of the integer engine, >= 3.
+    roundings
+        How requantisations round, of golden.layers.requantise.ROUNDINGS.
+    most
+        Blocks at most.
+    """
+    maker = _JoinMaker(pick, feature_bits, weight_bits, roundings)
+    height, width = pick.integer(1, MOST_SIDE), pick.integer(1, MOST_SIDE)
+    channels, encoding = pick.integer(1, MOST_CHANNELS), encodings(pick, feature_bits)
+    source = Map(height=height, width=width, channels=channels, encoding=encoding)
+    at, here = maker.join(*maker.beside(source, "@input"), pick.of(JOINS))
+    for _ in range(pick.integer(0, most - 1)):
+        kind = pick.of((*JOINS, *BLOCKS))
+        at, here = maker.join(at, here, kind) if kind in JOINS else maker.block(at, here, kind)
+    return maker.network("joined", source, here)

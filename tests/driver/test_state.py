@@ -3,7 +3,7 @@
 import pytest
 
 from bitloom.driver.errors import Timeout
-from bitloom.driver.waiting import circle, explain, waits
+from bitloom.driver.state import circle, explain, waits
 
 MOVING = {"RING_BLOCKED": 0, "WAITS_INPUT": 0, "INLET": 1, "RING_VALID": 0}
 BLOCKED = MOVING | {"RING_BLOCKED": 1}

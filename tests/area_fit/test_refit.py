@@ -10,13 +10,14 @@ from click.testing import CliRunner, Result
 from bitloom.hls_gen.design.design import Design
 from bitloom.overlay.area.netlist import Resources
 from bitloom.overlay.area.synthesis import Area, BlockArea, area
-from bitloom.overlay.explore import refit
-from bitloom.overlay.explore.blocks import blocks
 from bitloom.overlay.explore.estimate import coefficients
-from bitloom.overlay.explore.least_squares import matched
 from bitloom.overlay.explore.parts import parts
-from bitloom.overlay.explore.samples import samples
 from tests.overlay.area.test_area import needs_yosys
+
+from . import refit
+from .blocks import blocks
+from .least_squares import matched
+from .samples import samples
 
 
 def recorded() -> dict[str, dict[str, float]]:
@@ -48,9 +49,7 @@ def linear(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(refit, "blocks", divide)
 
 
-def test_chosen_kinds_are_renewed_and_no_others(
-    linear: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_chosen_kinds_are_renewed_and_no_others(linear: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     parts = coefficients()["parts"]
     old = {**coefficients(), "parts": {**parts, "divide": {"lut": {"unseen": 7.0, "one": 1.0}, "ff": {}}}}
     monkeypatch.setattr(refit, "coefficients", lambda: old)

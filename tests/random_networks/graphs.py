@@ -10,10 +10,10 @@ from bitloom.golden.layers.concat import Concat
 from bitloom.golden.layers.pool import AvgPool, MaxPool
 from bitloom.golden.layers.requantise import ROUNDINGS
 from bitloom.golden.network import Network
+from bitloom.overlay.fuzz.pick import Pick
+from bitloom.overlay.fuzz.random_networks import pools, requantisation
 
-from .pick import Pick
-from .random_networks import pools, requantisation
-from .residual_networks import BlockMaker
+from .blocks import BlockMaker
 
 KINDS = ("conv", "conv", "add", "concat", "pool", "requantise")
 """Kinds of steps, a convolution twice as often as another one."""

@@ -1,4 +1,4 @@
-"""Fit the area model anew: ``python -m bitloom.overlay.explore.refit [--designs N] [--kinds KIND,...]``.
+"""Fit the area model anew: ``python -m tests.area_fit.refit [--designs N] [--kinds KIND,...]``.
 
 It synthesises the sampled designs (samples.py), a minute or two each on an idle core, fits coefficients to them and
 writes coefficients.json. With ``--kinds`` only blocks of those kinds are synthesised, half a minute each, and the
@@ -27,13 +27,13 @@ from bitloom.overlay.area.yosys import yosys_version
 from bitloom.overlay.build.reference_designs import REFERENCE_DESIGNS
 from bitloom.overlay.cli.progress import bar
 from bitloom.overlay.cli.show import grid, one_line_errors
+from bitloom.overlay.explore.estimate import FILE, Coefficients, coefficients
+from bitloom.overlay.explore.parts import parts
+from bitloom.overlay.explore.workers import Workers
 
 from .blocks import blocks
-from .estimate import FILE, Coefficients, coefficients
 from .least_squares import errors, fitted, formulas, matched
-from .parts import parts
 from .samples import directed, samples
-from .workers import Workers
 
 Progress = Callable[[int, int], None]
 Task = tuple[Design, tuple[str, ...]]

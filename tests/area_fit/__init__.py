@@ -1,0 +1,5 @@
+"""Fits the area model to Yosys: ``python -m tests.area_fit.refit`` writes overlay/explore/coefficients.json.
+
+Designs of samples.py are synthesised, whole or some of their blocks (blocks.py), and least_squares.py fits coefficients
+to what they take.
+"""

@@ -39,7 +39,7 @@ def fifo(library: Library, width: int, depth: int, margin: int = timing.FIFO_MAR
     b = Block(
         f"fifo_{width}x{depth}" + (f"_margin_{margin}" if margin != timing.FIFO_MARGIN else ""),
         Header(
-            __doc__,
+            _contract(depth, block_ram),
             rate="one word a cycle in, and one out",
             latency="2 cycles from in to out",
             parameters={"width": width, "depth": depth, "margin": margin},
@@ -76,6 +76,18 @@ def fifo(library: Library, width: int, depth: int, margin: int = timing.FIFO_MAR
     ports = {"write": put, "write_row": write_row, "write_data": in_data, "read": get, "read_row": read_row}
     registered_read(b, library, "store", depth, **ports, read_data=out_data)
     return b
+
+
+def _contract(depth: int, block_ram: bool) -> str:
+    """What the header says of a store of ``depth`` words."""
+    early = "\nin_ready is a register, which may stop the input one word early." * block_ram
+    return f"""First-in first-out store of a ready/valid stream.
+
+    in --> {depth} words of {"block" if block_ram else "LUT"} RAM --> output register --> out
+
+A word that is taken at in leaves at out in its turn. room tells a pipeline that cannot stop whether the words that
+are still on their way in it will be taken.{early}
+"""
 
 
 def registered_read(b: Block, library: Library, name: str, depth: int, **ports: Signal) -> None:

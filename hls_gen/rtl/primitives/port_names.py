@@ -31,7 +31,7 @@ AXI = {
     "arvalid": "there is a read address",
     "arready": "the read address is taken",
     "rdata": "what was read",
-    "rresp": "always 0: reads are never refused",
+    "rresp": "0: read; 2 (SLVERR): the address is not that of a register's first byte",
     "rvalid": "there is an answer to a read",
     "rready": "the answer to the read is taken",
 }

@@ -31,35 +31,27 @@ from .pooling import pooling
 from .register_word import word_of
 from .skip_store import SkipStore, skip_store
 
-WITH_SKIP_STORE = """
-With a skip store:
-
-    results --> addition --> gearbox ... gearbox --> outlets
-                   ^------------- skip store <----------'
-                                      `--> sequencer, as one more inlet
-
-Parts: hls_gen/rtl/shell/skip_store.py, map_fork.py.
-"""
-"""What the header of an NPU with a skip store says besides."""
-WITH_STEPS_KEPT = """
-With a skip store:
-
-    results --> addition --> signs --> gearbox ...
-                   ^----- skip store <---'
-
-Parts: hls_gen/rtl/shell/skip_store.py, hls_gen/rtl/results/signs.py.
-"""
-"""What the header of a binary NPU with a skip store says besides."""
-WITH_STEPS_ONWARD = """
-With a skip store, integers going onward:
-
-    results --> addition --> signs --> gearbox ...
-                   |           `--> kept: the skip store of the NPU after
-                   `-- skip store
-
-Parts: hls_gen/rtl/shell/skip_store.py, hls_gen/rtl/results/signs.py.
-"""
-"""The same where it keeps integers for the NPU after."""
+INLETS = {
+    "host": "words of frames",
+    "ring": "words of the NPU before, by two buffers that take turns",
+    "loop": "words of this NPU's own maps, by the map store",
+    "skip": "words of maps that waited in the skip store",
+}
+"""What comes by each inlet."""
+OUTLETS = {
+    "ring": "words of maps to the NPU after",
+    "loop": "words of maps to the map store",
+    "host": "words of the last map, or raw values of the last layer, to the output",
+    "skip": "words of maps to the skip store",
+}
+"""What goes by each outlet."""
+FORMER, BINARISER = "windows of frames, by the window former", "words of frames, by the binariser"
+"""What comes by inlet host where one of them stands there."""
+BITS_IN = "words of the NPU before, whose bits become +1 and -1 behind two buffers that take turns"
+BITS_OUT = "signs of the features, to the NPU after"
+"""What comes and goes by the ring between NPUs of different engines."""
+STEPS = "The skip store has integers of which the signs went on; they wait for the addition"
+"""What the skip store of a binary NPU is for."""
 
 
 def npu(library: Library, params: Npu, ring: RingWords) -> Block:
@@ -83,7 +75,7 @@ def npu(library: Library, params: Npu, ring: RingWords) -> Block:
     """
     sizes = ("engine", "kfp", "kgp", "pfp", "ol", "acc_bits", "accumulators", "planes")
     header = Header(
-        (__doc__ or "") + _with_store(params),
+        _contract(params, ring),
         rate="one beat of kfp x kgp products a cycle",
         latency="that of the layers, which are data",
         parameters={size: getattr(params, size) for size in sizes},
@@ -141,11 +133,29 @@ def _keep(c: NpuContext, made: EngineOutputs, skip: SkipStore | None) -> dict[st
     return {"skip": made.kept.valid & ~made.kept.ready}
 
 
-def _with_store(params: Npu) -> str:
-    """What the header of an NPU says of its skip store."""
-    if params.skips_onward:
-        return WITH_STEPS_ONWARD
-    return WITH_SKIP_STORE * params.forks_maps + WITH_STEPS_KEPT * params.keeps_steps
+def _contract(params: Npu, ring: RingWords) -> str:
+    """What the header of an NPU says: the units, inlets and outlets that it has."""
+    units = ["sequencer", "convolver", "results", *["addition"] * bool(params.skip_words), *["pool unit"] * params.pool]
+    sources = {name: INLETS[name] for name in params.sources}
+    targets = {name: OUTLETS[name] for name in params.targets}
+    if params.former_column:
+        sources["host"] = FORMER
+    if params.binariser_bits:
+        sources["host"] = BINARISER
+    if ring.from_bits:
+        sources["ring"] = BITS_IN
+    if ring.to_bits:
+        targets["ring"] = BITS_OUT
+    paragraphs = [
+        "NPU: computes its layers of a network one by one (spec B, blocks).",
+        f"    inlets --> {' --> '.join(units)} --> outlets",
+        "The layers are data: every unit keeps its own place in its table of layers. rst also restarts the engine.",
+        "\n".join(["Inlets:", *(f"  {name}  {what}" for name, what in sources.items())]),
+        "\n".join(["Outlets:", *(f"  {name}  {what}" for name, what in targets.items())]),
+    ]
+    if params.keeps_steps:
+        paragraphs.append(STEPS + (" of the NPU after." if params.skips_onward else "."))
+    return "\n\n".join(paragraphs)
 
 
 def _name(library: Library, params: Npu, ring: RingWords) -> str:

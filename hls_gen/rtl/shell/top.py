@@ -45,6 +45,21 @@ AXI = (
 """Ports of the AXI4-Lite slave, after ``s_axi_``: name, direction, width in bits."""
 
 
+def _contract(design: Design) -> str:
+    """What the header says: the chain of this design."""
+    chain = " -> ".join(["loader", *(f"NPU {n}" for n in range(len(design.npus)))])
+    back = f" -> {'spill store -> ' * bool(design.spill_words)}NPU 0" * design.closed
+    return f"""Top module of a design: stream in, stream out, registers (docs/reference/device.md, "Ports of the
+top module").
+
+    s_axis -> {chain}{back}
+              words of the last map, or raw values of the last layer -> output register -> m_axis
+    s_axi  -> registers
+
+A network's last layer is computed by {"any of the NPUs" if len(design.npus) > 1 else "the NPU"}.
+"""
+
+
 def top(design: Design, digest: str, target: Target = "simulation") -> Block:
     """The top module of a design.
 
@@ -64,7 +79,7 @@ def top(design: Design, digest: str, target: Target = "simulation") -> Block:
     """
     library = Library(design.stream_bits, target, design.npus)
     header = Header(
-        __doc__ or "",
+        _contract(design),
         rate="one stream word a cycle each way at most; frames as fast as the slowest NPU",
         latency="that of the network: see register CYCLES",
         parameters={"design": design.name, "npus": len(design.npus), "stream_bits": design.stream_bits},

@@ -205,11 +205,10 @@ def test_header_of_a_module():
 //
 // First-in first-out store of a ready/valid stream.
 //
-//     in[width] --> memory[depth] --> output register --> out[width]
+//     in --> 16 words of LUT RAM --> output register --> out
 //
-// A word that is taken at in leaves at out in its turn. Stores of up to 64 words are LUT RAM; larger ones are block
-// RAM, with a register behind in_ready, which may stop the input one word early. room tells a pipeline that cannot stop
-// whether the words that are still on their way in it will be taken.
+// A word that is taken at in leaves at out in its turn. room tells a pipeline that cannot stop whether the words that
+// are still on their way in it will be taken.
 //
 // Rate: one word a cycle in, and one out.
 // Latency: 2 cycles from in to out.

@@ -13,9 +13,8 @@ from bitloom.golden.host.host import Host
 from bitloom.golden.names import check_name, shown
 from bitloom.golden.reading.file import naming, read_file
 from bitloom.overlay.evaluation.host_transform import fitting_transforms
-from bitloom.overlay.importers.choose import ENGINES
+from bitloom.overlay.importers.choose import ENGINES, costs_text
 from bitloom.overlay.importers.class_names import MOST_BYTES, fitting, lines_of
-from bitloom.overlay.importers.engine_cost import costs_text
 from bitloom.overlay.importers.errors import ImportRefused
 from bitloom.overlay.importers.explain import rows, write_explanation
 from bitloom.overlay.importers.imported import Imported, import_file, network_name, parse_input

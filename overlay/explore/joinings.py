@@ -93,6 +93,13 @@ class Joinings:
         )
         return next(formed, self.settings[0])
 
+    @cached_property
+    def swept(self) -> list[MapSetting]:
+        """Settings of the sweep: the first one, and of a network whose first layer is binary, where a window former
+        pays at short intervals only, the ordinary one, too."""
+        ordinary = [] if self.layers[0].engine == "integer" else [self.settings[0]]
+        return list(dict.fromkeys([self.first, *ordinary]))
+
     @property
     def graph(self) -> bool:
         """Whether maps wait in a skip store."""

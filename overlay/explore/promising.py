@@ -68,8 +68,8 @@ def promising(tries: Tries, tasks: Sequence[Task], looked_at: Callable[[], None]
     -------
     list of Task
         All of them, unless a run of the flow model takes long: then of each way a few intervals, each with one price;
-        where a rate is asked for, the longest ones. Weights are streamed where no chain
-        of the first way fits without, and no other way is tried then.
+        where a rate is asked for, the longest ones. Weights are streamed where no chain of the first way fits without,
+        and no other way is tried then; where none fits with them either, one task is left, to find the nearest design.
     """
     if not tries.heavy:
         return list(tasks)
@@ -85,16 +85,15 @@ def promising(tries: Tries, tasks: Sequence[Task], looked_at: Callable[[], None]
 
     found, asked = list[Task](), tries.budget.cycles
     ways = list(dict.fromkeys(task.way for task in tasks))
-    for way in ways:
-        if way.mapping is not None:
-            continue
-        own = {task.interval: task for task in reversed(tasks) if task.way == way}
+    for way, setting in dict.fromkeys((task.way, task.setting) for task in tasks if task.way.mapping is None):
+        own = {task.interval: task for task in reversed(tasks) if (task.way, task.setting) == (way, setting)}
         mine = [own[interval] for interval in sorted(own, key=lambda n: (n > asked, -n) if asked else n)]
         rising = sorted(own)
         longer = own[rising[len(rising) // 2]], own[rising[-1]]  # where neither fits, no interval does
         promises = list(islice(filter(None, map(look, mine)), FEW)) if any(map(look, longer)) else []
         if not promises and way == ways[0]:  # other engines and mappings take no less memory
-            return list(islice(_streamed(tries, mine, looked_at), FEW)) or mine[-1:]
+            coming = _coming(tries, mine)
+            return list(islice(_streamed(tries, coming, looked_at), FEW)) or coming[-1:] or mine[-1:]
         fits = [made.task for made in promises] or mine[-1:]
         shorter = [] if asked else [task for task in mine if task.interval < fits[0].interval]
         nearer = _nearer(look, shorter[-1], fits[0]) if shorter and way == tasks[0].way else None
@@ -102,13 +101,18 @@ def promising(tries: Tries, tasks: Sequence[Task], looked_at: Callable[[], None]
     return found + _mapped(tries, look, [way for way in ways if way.mapping is not None], found)
 
 
-def _streamed(tries: Tries, tasks: Sequence[Task], looked_at: Callable[[], None]) -> Iterator[Task]:
-    """Of the tasks with weights that come down the stream, and counters, those that may fit, at the price at which they
-    do; none where streamed weights are not to be tried. It is for networks whose weights block RAM has no room for."""
+def _coming(tries: Tries, tasks: Sequence[Task]) -> list[Task]:
+    """The tasks with weights that come down the stream, and counters; none where streamed weights are not to be
+    tried. It is for networks whose weights block RAM has no room for."""
     setting = MapSetting("raster", counters=True, streamed=True)
-    for task in tasks if setting in tries.settings else ():
+    return [replace(task, setting=setting) for task in tasks] if setting in tries.settings else []
+
+
+def _streamed(tries: Tries, tasks: Sequence[Task], looked_at: Callable[[], None]) -> Iterator[Task]:
+    """Of the tasks with streamed weights those that may fit, at the price at which they do."""
+    for task in tasks:
         looked_at()
-        made = _promise(tries, replace(task, setting=setting), RAISES)
+        made = _promise(tries, task, RAISES)
         if made:
             yield replace(made.task, price=made.price)
 

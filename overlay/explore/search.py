@@ -35,8 +35,9 @@ PRICES = (FEW_NPUS, Price(npu=-900), Price(npu=-10_000))
 another, and with the last price there is one a layer. Long intervals are tried with the first ones only."""
 SPARSE = 3
 """Of so many intervals of a sweep one is also tried with rings, and with other engines."""
-VARIED, ROUNDS = 4, 2
-"""Rows that are varied at a time, and how often: the second time those that came of the first."""
+VARIED, ROUNDS = 2, 2
+"""Rows that are varied at a time for each setting of the sweep, beside the best and the nearest one, and how often: the
+second time those that came of the first."""
 MAP_ORDERS = ("both", *dict.fromkeys(setting.map_order for setting in SETTINGS))
 """What ``explore`` takes as map order."""
 STREAMED_WEIGHTS = {"auto": (False, True), "never": (False,), "always": (True,)}
@@ -168,15 +169,15 @@ def explore(
 
 def _search(tries: Tries, effort: Effort, count: Counter, rows: list[Row]) -> None:
     """Append all rows that are tried to ``rows``, each as soon as it is known."""
-    sweep = _sweep(tries, effort, count)
-    count.total = len(sweep) + ROUNDS * VARIED + effort.halvings * len(_prices(effort)) + 1
+    sweep, at_a_time = _sweep(tries, effort, count), 2 + VARIED * len(tries.joinings.swept)
+    count.total = len(sweep) + ROUNDS * at_a_time + effort.halvings * len(_prices(effort)) + 1
     count.rows("sweep", tries.rows, sweep, rows)
     for task in sweep:
         if not rows:
             count.rows("nearest", tries.nearest, [task], rows)
     count.rows("streamed weights", tries.rows, _streamed(tries, rows), rows)
     for _ in range(ROUNDS):
-        count.rows("variations", tries.varied, _to_vary(rows, tries.budget), rows)
+        count.rows("variations", tries.varied, _to_vary(rows, tries.budget, at_a_time), rows)
     for _ in range(effort.halvings):
         count.rows("shorter intervals", tries.rows, _between(tries, rows, effort), rows)
     count.begin("latency")
@@ -209,17 +210,20 @@ def _settings(map_order: str) -> list[MapSetting]:
 
 
 def _sweep(tries: Tries, effort: Effort, count: Counter) -> list[Task]:
-    """The tasks of the sweep. The longer its intervals, the fewer prices they are tried with; of ways beside the first
-    one, fewer intervals are tried."""
+    """The tasks of the sweep. The longer its intervals, the fewer prices they are tried with, soonest in an order that
+    is there for a window former, which pays at short intervals; of ways beside the first one, fewer intervals are
+    tried."""
     first, *others = tries.ways()
-    setting, free = tries.first, tries.budget.cycles is None
-    intervals = tries.intervals(effort.points)
-    own = [
-        Task(first, setting, interval, price)
-        for k, interval in enumerate(intervals)
-        for price in PRICES[: 3 - k // 3 * free]
-    ]
-    own += [Task(way, setting, interval, FEW_NPUS) for way in others for interval in intervals[::SPARSE]]
+    free, own = tries.budget.cycles is None, list[Task]()
+    *for_formers, ordinary = tries.joinings.swept
+    for setting in (*for_formers, ordinary):
+        intervals, step = tries.intervals(effort.points, setting), 3 if setting == ordinary else 1
+        own += [
+            Task(first, setting, interval, price)
+            for k, interval in enumerate(intervals)
+            for price in PRICES[: max(1, 3 - k // step * free)]
+        ]
+        own += [Task(way, setting, interval, FEW_NPUS) for way in others for interval in intervals[::SPARSE]]
     return promising(tries, own, count.looked_at)
 
 
@@ -259,17 +263,17 @@ def _between(tries: Tries, rows: Sequence[Row], effort: Effort) -> list[Task]:
     return [Task(way, setting_of(best.candidate), interval, price) for price in prices]
 
 
-def _to_vary(rows: Sequence[Row], budget: Budget) -> list[Row]:
-    """Rows that are worth to be varied: the best one, and others of the front, far from each other; where nothing fits,
-    those that are least over their limits."""
+def _to_vary(rows: Sequence[Row], budget: Budget, count: int) -> list[Row]:
+    """So many rows that are worth to be varied: the best one, and others of the front, far from each other; where
+    nothing fits, those that are least over their limits."""
     fitting = [row for row in rows if row.fits]
     if not fitting:
-        return sorted(rows, key=lambda row: worst_excess(row, budget))[:VARIED]
+        return sorted(rows, key=lambda row: worst_excess(row, budget))[:count]
     best, front = best_of(fitting, budget), pareto(fitting)
     over = [row for row in rows if not row.fits and merit(row, budget) < merit(best, budget)]
     near = sorted(over, key=lambda row: worst_excess(row, budget))[:1]  # a variation may bring it within its limits
-    step = max(1, len(front) // max(1, VARIED - 1))
-    return ([best, *near] + [row for row in front[::step] if row is not best])[:VARIED]
+    step = max(1, len(front) // (count - 1))
+    return ([best, *near] + [row for row in front[::step] if row is not best])[:count]
 
 
 def _refined(model: Model, rows: Sequence[Row], budget: Budget, best: Row | None) -> list[Row]:

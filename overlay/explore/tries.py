@@ -6,6 +6,7 @@ are over the budget, they are charged more, until the NPUs keep to it. What came
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any
 
 from bitloom.golden.network import Model
@@ -36,6 +37,9 @@ WAITING, LAST_WAITING = 700.0, 2_000.0
 work lies on each."""
 LEAST_SAVED = 0.01
 """Share of the LUTs that a variation must save to be worth a look."""
+BEATEN = 0.9
+"""Share of the cycles that the search knows of NPUs with which a row must do to leave nothing to be gained from them:
+they may take fewer than that, though not that much."""
 FAR = 1.05
 """Share of a limit beyond which it isn't asked by how much exactly a candidate is over it."""
 
@@ -127,30 +131,32 @@ class Tries:
         """Chains and rings that are tried; the first one is the chain that most is tried of."""
         return self.joinings.ways()
 
-    def intervals(self, points: int) -> list[int]:
-        """Intervals to try: a sweep of ``points`` from the fastest one on.
+    def intervals(self, points: int, setting: MapSetting) -> list[int]:
+        """Intervals to try in a setting: a sweep of ``points`` from the fastest one on.
 
         Where a rate is asked for, some that are near it, and of the sweep the shorter ones, which may make a smaller
         design; the fastest one in any case, to tell what can be reached.
         """
-        fastest = self.fastest()
+        fastest = self.fastest(setting)
         sweep = [round(fastest * SPAN ** (k / max(1, points - 1))) for k in range(points)]
         if self.budget.cycles is None:
             return sweep
         asked = [max(1, int(self.budget.cycles * share)) for share in SHARES]
         return [*dict.fromkeys([*asked, fastest, *(interval for interval in sweep if interval < asked[-1])])]
 
-    def fastest(self) -> int:
-        """A short interval that has a chain: a cycle for each tap of the layer with most, or as fast as a frame comes.
+    def fastest(self, setting: MapSetting) -> int:
+        """A short interval that has a chain in that setting: a cycle for each tap of the layer with most, or as fast as
+        a frame comes.
 
         Raises
         ------
         ValueError
             If no interval has a chain.
         """
-        each = [max((layer.joined or layer).taps_in_all, layer.pool_taps) for layer in self.layers]
+        made = self.choices[self.engines[0], setting].layers
+        each = [max((layer.joined or layer).taps_in_all, layer.pool_taps) for layer in made]
         least = sum(each) if self.also else max(each)
-        while self.segments(Task(self.ways()[0], self.first, least, FEW_NPUS)) is None:
+        while self.segments(Task(self.ways()[0], setting, least, FEW_NPUS)) is None:
             least = least * 5 // 4 + 1
             if least > 1 << 40:
                 raise ValueError(f"{self.model.network.name}: no folding was found")
@@ -179,6 +185,8 @@ class Tries:
             if segments is None:
                 break
             candidate = self.candidate(segments, task.setting)
+            if self._is_beaten(candidate, self.joinings.of(task.way, task.setting).round(segments)):
+                break
             excess = self._hopeless(candidate)
             row = None if excess else self._row(candidate, asked)
             if row is None and (last or not excess):
@@ -205,10 +213,20 @@ class Tries:
         return out
 
     def nearest(self, task: Task) -> list[Row]:
-        """The row of a task at the price of LUTs alone, however far it is over the budget."""
-        segments = self.segments(task)
-        row = segments and self._row(self.candidate(segments, task.setting), task.interval)
-        return [row] if row else []
+        """The row of a task that is least over the budget by what the search knows of its area, at prices that rise for
+        what is over its limit; none unless a run of the flow model takes long: ``rows`` has run it otherwise."""
+        known = list[tuple[float, Candidate]]()
+        for _ in range(ROUNDS if self.heavy else 0):
+            segments = self.segments(task)
+            if segments is None:
+                break
+            candidate = self.candidate(segments, task.setting)
+            over = self.over(candidate)
+            known.append((max(over.values(), default=1), candidate))
+            task = replace(task, price=raised(task.price, over.keys() & STEPS.keys()))
+        ranked = sorted(known, key=lambda pair: pair[0])
+        rows = (self._row(candidate, task.interval) for _, candidate in ranked)
+        return list(islice((row for row in rows if row is not None), 1))
 
     def over(self, candidate: Candidate) -> dict[str, float]:
         """What of its area a candidate takes more of than the budget has, by what the search knows of its memories."""
@@ -217,12 +235,20 @@ class Tries:
 
     def luts(self, candidate: Candidate) -> int:
         """LUTs of a candidate, those of memory included, by what the search knows of its memories."""
-        area = self._area(candidate)
+        area = self._known_area(candidate)
         return area.lut + area.lutram
 
     def _hopeless(self, candidate: Candidate) -> dict[str, float]:
         """The same where it is far more; nothing unless a run of the flow model takes long, which then need not be."""
         return {key: value for key, value in self.over(candidate).items() if value > FAR} if self.heavy else {}
+
+    def _is_beaten(self, candidate: Candidate, cycles: int) -> bool:
+        """Whether a row that fits has fewer LUTs and cycles than a candidate will have, so that a run of the flow model
+        tells nothing new; dearer ones have more LUTs still."""
+        if self.heavy or self.budget.latency is not None:
+            return False
+        luts, fitting = self.luts(candidate), filter(self.budget.holds, filter(None, self._seen.values()))
+        return any(found.cycles <= BEATEN * cycles and found.lut <= luts for found in fitting)
 
     def _chunked(self, row: Row) -> list[Row]:
         """The row with chunks as large as maps, where NPUs of a chain copy them: the NPU before a copy then runs ahead
@@ -264,10 +290,12 @@ class Tries:
     def _area(self, candidate: Candidate) -> Resources:
         """Area of a candidate; where a run of the flow model, which skip stores are sized by, takes long, by what the
         search knows of its memories."""
-        if self.heavy:
-            spill = 2 * candidate.closed
-            return estimate(Design(name="it", stream_bits=self.stream_bits, npus=candidate.npus, spill_words=spill))
-        return estimate(candidate.design(self.model, also=self.also))
+        return self._known_area(candidate) if self.heavy else estimate(candidate.design(self.model, also=self.also))
+
+    def _known_area(self, candidate: Candidate) -> Resources:
+        """Area of a candidate by what the search knows of its memories."""
+        spill = 2 * candidate.closed
+        return estimate(Design(name="it", stream_bits=self.stream_bits, npus=candidate.npus, spill_words=spill))
 
     def candidate(self, segments: Sequence[Segment], setting: MapSetting) -> Candidate:
         """The candidate of NPUs; with the mapping of the first network, where there are several."""

@@ -55,14 +55,28 @@ class Ends:
         x = x if self.low is None else max(x, self.low)
         return x if self.high is None else min(x, self.high)
 
+    def run(self, x: Array) -> Array:
+        """What becomes of float64 numbers."""
+        if self.low is not None:
+            x = np.maximum(x, float(self.low))
+        return x if self.high is None else np.minimum(x, float(self.high))
 
-Chain = Sequence[Line | Ends]
+    @property
+    def bends(self) -> list[Fraction]:
+        """The numbers at which it bends."""
+        return [end for end in (self.low, self.high) if end is not None]
+
+
+Bend = Ends
+"""A function of each value that never falls, the same in every channel."""
+Link = Line | Bend
+Chain = Sequence[Link]
 """What lies between sums and a quantiser, in the order in which it is computed."""
 
 
-def joined(chain: Chain) -> list[Line | Ends]:
+def joined(chain: Chain) -> list[Link]:
     """A chain with lines that follow each other as one."""
-    out: list[Line | Ends] = []
+    out: list[Link] = []
     for link in chain:
         before = out[-1] if out else None
         if isinstance(link, Line) and isinstance(before, Line):
@@ -90,7 +104,7 @@ class Condition:
     rising: bool
     reached: bool = True
 
-    def before(self, link: Line | Ends, channel: int) -> "Condition":
+    def before(self, link: Link, channel: int) -> "Condition":
         """The condition on x which is this one on what a link makes of x."""
         if self.limit is None:
             return self

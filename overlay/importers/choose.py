@@ -1,60 +1,55 @@
-"""Which engine computes each section, and which integers each map holds.
+"""The pass from sections to a choice: which engine computes each section, and how each map is held (held.py).
 
-A map of levels 0..k can be held as
+What each engine would cost says which one is taken: LUTs of PEs for a product a cycle, on average over a network's
+products. An NPU's lanes are as wide as its widest layer needs, and a product takes a lane for one or several cycles:
 
-* *thermometer*, k bits of +-1 whose sum is 2 * level - k: what the binary engine reads;
-* *integers*, level + z for a z of ours: what the integer engine reads.
-
-Either is worth step * integer + offset. A padded tap adds 0 to the integers' sum, and is worth 0 in the file; so where
-weights with padding read a map, its offset must be 0. Elsewhere the offset is a constant for each output, which goes
-into what follows the sums.
+* *binary*: as many as the value has thermometer bits, or the input bit planes; twice as many with ternary weights.
+* *integer*: one; one a bit where the binary engine made the map.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 
-from bitloom.golden.encoding import BIPOLAR, TERNARY, Encoding, bipolar, signed, signed_bits, unsigned
-from bitloom.hls_gen.compiler.engine_rules import stored_bits
-from bitloom.hls_gen.design.widths import FEATURE_BITS, WEIGHT_BITS
+from bitloom.golden.encoding import BIPOLAR, TERNARY, Encoding, signed_bits
+from bitloom.golden.layers.grouped import groups_of
+from bitloom.hls_gen.compiler.engine_rules import input_planes, stored_bits
+from bitloom.hls_gen.design.widths import WEIGHT_BITS, bits_for
+from bitloom.overlay.explore.lane_area import LUTS_OF_DSP, LaneArea, lane_area
 
-from .boundaries import Line
-from .engine_cost import EngineCost, cost_of
 from .errors import ImportRefused, printable
-from .rationals import same
-from .sections import Cut, Quantised, Section
-from .weights import Weights, built
+from .held import MOST_BITS, Held, bits_of, held_maps, natural_zero, thermometer, worth
+from .sections import MOST_THERMOMETER, PassSection, SectionGraph, WeightSection
+from .weights import Weights, weight_limit, weights_of
 
-MOST_THERMOMETER = 15
-"""Levels that the binary engine may be given as thermometer bits."""
-MOST_BITS = 9
-"""Bits in two's complement of maps that a layer makes for the integer engine, and of inputs of the binary one."""
 MOST_BITS_OF_VALUE = 62
 """Thermometer bits of a value at a network's end, which no engine reads."""
 ENGINES = ("auto", "binary", "integer")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Held:
-    """How a map is held.
+class EngineCost:
+    """What engines take for a product a cycle, with an NPU for each kind.
 
     Attributes
     ----------
-    encoding : Encoding
-    zero : int
-        z: the integer of level 0, for integers; for a thermometer of k bits -k.
-    clip : (int, int) or None
-        Smallest and largest integer, where these are not the encoding's.
+    lut, dsp : float
+        LUTs and DSP blocks of PEs.
     """
 
-    encoding: Encoding
-    zero: int
-    clip: tuple[int, int] | None = None
+    lut: float
+    dsp: float
 
     @property
-    def stride(self) -> int:
-        """Distance of the integers of neighbouring levels."""
-        return self.encoding.step
+    def price(self) -> float:
+        """Both in LUTs."""
+        return LaneArea(self.lut, self.dsp).price
+
+    def __str__(self) -> str:
+        if not self.dsp:
+            return f"{self.lut:.1f} LUT a product and cycle"
+        return f"{self.price:.1f} LUT a product and cycle, {self.dsp:.2f} DSP among them for {LUTS_OF_DSP:.0f} each"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -65,29 +60,30 @@ class EngineChoice:
     ----------
     engines : tuple of str
         Of each section, "binary" or "integer".
-    weights : tuple of Weights
+    weights : tuple of (Weights or None)
+        Of each section; None where it has none.
     held : tuple of Held
-        The input, and what each section makes; nothing for sums at the end.
+        Of each map.
     why : str
         One sentence about the engines.
     costs : dict
         By engine: what the network would cost on it alone, or why it can't compute all; under "both", what it costs
-        on the two that were chosen. Nothing for maps that are added.
+        on the two that were chosen.
     """
 
     engines: tuple[str, ...]
-    weights: tuple[Weights, ...]
+    weights: tuple[Weights | None, ...]
     held: tuple[Held, ...]
     why: str
-    costs: Mapping[str, "EngineCost | str"] = field(default_factory=dict)
+    costs: Mapping[str, EngineCost | str] = field(default_factory=dict)
 
 
-def choices(cut: Cut, engine: str = "auto") -> list[EngineChoice]:
+def choices(graph: SectionGraph, engine: str = "auto") -> list[EngineChoice]:
     """Choose engines and encodings.
 
     Parameters
     ----------
-    cut : Cut
+    graph : SectionGraph
     engine : str
         "binary" or "integer" for all sections; "auto": the one that costs less, of those that can compute all; else
         both, each where it must, or where a run of sections costs less.
@@ -102,39 +98,20 @@ def choices(cut: Cut, engine: str = "auto") -> list[EngineChoice]:
     ImportRefused
         With a line for each section that no engine, or not the one that is asked for, can compute.
     """
-    weights = tuple(map(_built, cut.sections))
-    sources = (cut.source, *(s.made for s in cut.sections if s.made is not None))
-    binary = [_binary_refusal(s, w, q, k == 0) for k, (s, w, q) in enumerate(zip(cut.sections, weights, sources))]
-    if cut.head is not None and cut.source.levels > 1:
-        binary[0] = binary[0] or f"{printable(cut.head.name)}: a pool of integers comes before the first weights"
-    widths = [FEATURE_BITS, *[MOST_BITS] * len(cut.sections)]  # what comes in may be wider than what layers make
-    integer = [
-        _weight_refusal(s, w) or _integer_refusal(s, q, bits)
-        for s, w, q, bits in zip(cut.sections, weights, sources, widths)
-    ]
-    refused = {"binary": binary, "integer": integer}
-    maker = _ChoiceMaker(cut, weights, sources)
-    costs: dict[str, EngineCost | str] = {}
-    for name, lines in refused.items():
-        reason = next((line for line in lines if line), "")
-        costs[name] = reason or maker.cost((name,) * len(weights))
+    joins = graph.joins
+    if joins and engine == "binary":
+        raise ImportRefused([f"maps that are {joins} need the integer engine, got --engine binary"])
+    chooser = _Chooser(graph)
+    costs = {name: chooser.cost_of_all(name) for name in chooser.refusals}
     if engine != "auto":
-        _refuse([line for line in refused[engine] if line])
-        return [maker.choice((engine,) * len(weights), f"the {engine} engine computes all: it was asked for", costs)]
+        _refuse([line for line in chooser.refusals[engine] if line])
+        return [chooser.choice(chooser.all(engine), f"the {engine} engine computes all: it was asked for", costs)]
     able = {name: cost for name, cost in costs.items() if isinstance(cost, EngineCost)}
     if not able:
-        return [maker.mixed(binary, integer, costs)]
+        return [chooser.mixed(costs)]
     order = sorted(able, key=lambda name: able[name].price)
     missing = next((str(cost) for name, cost in costs.items() if name not in able), "it costs less")
-    return [maker.choice((name,) * len(weights), f"the {name} engine computes all: {missing}", costs) for name in order]
-
-
-def _built(section: Section) -> Weights:
-    """`built`, whose errors name the section."""
-    try:
-        return built(section)
-    except ValueError as e:
-        raise ImportRefused([f"{printable(section.name)}: {e}"]) from None
+    return [chooser.choice(chooser.all(name), f"the {name} engine computes all: {missing}", costs) for name in order]
 
 
 def _refuse(lines: Sequence[str]) -> None:
@@ -142,130 +119,48 @@ def _refuse(lines: Sequence[str]) -> None:
         raise ImportRefused(list(lines))
 
 
-def padded(section: Section) -> bool:
-    """Whether a section's window reaches beyond its map."""
-    return section.window is not None and any(section.window.padding)
+class _Chooser:
+    """Chooses for the sections of a graph."""
 
+    def __init__(self, graph: SectionGraph) -> None:
+        self._graph = graph
+        self._sections = [section for section in graph.sections if isinstance(section, WeightSection)]
+        self._weights = [_weights(section) for section in self._sections]
+        self.refusals = {
+            engine: [refusal(section, weights) for section, weights in zip(self._sections, self._weights)]
+            for engine, refusal in (("binary", self._binary_refusal), ("integer", self._integer_refusal))
+        }
+        """By engine, of each section with weights: why the engine can't compute it; empty if it can."""
 
-def worth(lead: Line, source: Quantised, held: Held) -> Line:
-    """What an integer of a held map is worth, a channel: real = multiply * integer + add."""
-    step = source.step * lead.multiply / held.stride
-    return Line(multiply=step, add=lead.multiply * source.base + lead.add - step * held.zero)
-
-
-def _binary_refusal(section: Section, weights: Weights, source: Quantised, is_input: bool) -> str:
-    """Why the binary engine can't compute a section; empty if it can."""
-    if source.averaged or (section.made is not None and section.made.averaged):
-        return f"{printable(section.name)}: means are taken of its maps"
-    if weights.encoding not in (BIPOLAR, TERNARY):
-        return f"{printable(section.name)}: weights are {weights.encoding}"
-    if section.made is not None and section.made.levels > MOST_BITS_OF_VALUE:
-        values = section.made.levels + 1
-        return f"{printable(section.name)}: the map behind it has {values} values, more than {MOST_BITS_OF_VALUE + 1}"
-    if is_input and source.levels > 1:
-        return _integer_refusal(section, source)  # an integer input is read as bit planes
-    if source.levels > MOST_THERMOMETER:
-        return f"{printable(section.name)}: its map has {source.levels + 1} values, more than {MOST_THERMOMETER + 1}"
-    return _thermometer_refusal(section, source)
-
-
-def _thermometer_refusal(section: Section, source: Quantised) -> str:
-    """Why a section can't read a map as thermometer bits; empty if it can."""
-    if padded(section) and any(worth(section.lead, source, thermometer(source)).add):
-        return f"{printable(section.name)}: a padded tap is worth 0, which is not in the middle of its map's values"
-    return ""
-
-
-def _weight_refusal(section: Section, weights: Weights) -> str:
-    """Why the integer engine can't hold a section's weights; empty if it can."""
-    if stored_bits(weights.encoding) <= WEIGHT_BITS:
-        return ""
-    most = 1 << WEIGHT_BITS - 1
-    return (
-        f"{printable(section.name)}: weights less their zero point must fit {WEIGHT_BITS} bits, {-most}..{most - 1}, "
-        f"got {weights.values.min()}..{weights.values.max()}; quantise them to int8, or to uint8 with zero point 128 "
-        "(onnxruntime: extra_options={'WeightSymmetric': True})"
-    )
-
-
-def _integer_refusal(section: Section, source: Quantised, bits: int = MOST_BITS) -> str:
-    """Why no engine that reads integers of so many bits can compute a section; empty if one can."""
-    if source.levels >= 1 << bits - 1 and not (source.levels < 1 << bits and not padded(section)):
-        most = 1 << bits - 1
-        return f"{printable(section.name)}: its map must have at most {most} values, got {source.levels + 1}"
-    if (padded(section) or source.averaged) and natural_zero(section, source, bits) is None:
-        return f"{printable(section.name)}: a padded tap is worth 0, which is none of its map's integers"
-    if section.made is not None and section.made.levels >= 1 << MOST_BITS:
-        values = section.made.levels + 1
-        return f"{printable(section.name)}: the map behind it must have at most {1 << MOST_BITS} values, got {values:,}"
-    return ""
-
-
-def natural_zero(section: Section, source: Quantised, bits: int = MOST_BITS) -> int | None:
-    """The integer of level 0 with which the integer 0 is worth 0; None if there is none that fits so many bits."""
-    lines = worth(section.lead, source, Held(encoding=unsigned(8), zero=0))
-    offset = same(lines.add)
-    if offset is None:
-        return None
-    zero = offset / lines.multiply[0]
-    most = 1 << bits - 1
-    if zero.denominator != 1 or not -most <= zero or not zero + source.levels < most:
-        return None
-    return int(zero)
-
-
-def thermometer(source: Quantised) -> Held:
-    """A map as thermometer bits."""
-    return Held(encoding=bipolar(source.levels), zero=-source.levels)
-
-
-def integers(source: Quantised, reader: Section | None, bits: int = MOST_BITS) -> Held:
-    """A map as integers: worth 0 at 0 where the reader pads, or where it costs no bit; else signed and full.
-
-    One that a kernel makes by its own rule is held less its zero point: so the rule is a requantisation's.
-    """
-    low = natural_zero(reader, source, bits) if reader is not None else 0
-    pads = reader is not None and padded(reader)
-    ruled = source.rule is not None and not source.halves
-    if source.rule is not None and ruled and not pads:
-        low = source.rule.low
-    elif source.averaged and not pads:
-        low = int(source.base / source.step)
-    needed, fixed = source.levels.bit_length(), source.averaged or ruled or pads
-    if low is None or (not fixed and signed_bits(low, low + source.levels) > max(needed, 2)):
-        low = -(1 << needed - 1) if needed > 1 else 0
-    return held_from(low, source.levels)
-
-
-def held_from(low: int, levels: int) -> Held:
-    """A map whose level 0 is the integer ``low``, in the encoding of fewest bits."""
-    high = low + levels
-    encoding = unsigned(high.bit_length()) if low >= 0 and high < 256 else signed(max(2, signed_bits(low, high)))
-    full = (encoding.low, encoding.high) == (low, high)
-    return Held(encoding=encoding, zero=low, clip=None if full else (low, high))
-
-
-class _ChoiceMaker:
-    """Makes choices for the sections of a network, once it is known which engines compute them."""
-
-    def __init__(self, cut: Cut, weights: tuple[Weights, ...], sources: Sequence[Quantised]) -> None:
-        self._cut, self._weights, self._sources = cut, weights, sources
+    def all(self, engine: str) -> tuple[str, ...]:
+        """One engine for all sections."""
+        return (engine,) * len(self._graph.sections)
 
     def choice(self, engines: tuple[str, ...], why: str, costs: Mapping[str, EngineCost | str]) -> EngineChoice:
         """The choice of these engines."""
+        weights = dict(zip(self._graph.weighted, self._weights))
         return EngineChoice(
-            engines=engines, weights=self._weights, held=tuple(self._held(engines)), why=why, costs=dict(costs)
+            engines=engines,
+            weights=tuple(weights.get(place) for place in range(len(engines))),
+            held=held_maps(self._graph, engines),
+            why=why,
+            costs=dict(costs),
         )
 
-    def cost(self, engines: tuple[str, ...]) -> EngineCost:
-        """What these engines cost."""
-        held = [one.encoding for one in self._held(engines)]
-        return cost_of(self._cut.sections, self._weights, held, engines)
+    def cost_of_all(self, engine: str) -> EngineCost | str:
+        """What the network costs on one engine, or why the engine can't compute it."""
+        reason = next((line for line in self.refusals[engine] if line), "")
+        return reason or self._cost(self.all(engine))
 
-    def mixed(
-        self, binary: Sequence[str], integer: Sequence[str], costs: Mapping[str, EngineCost | str]
-    ) -> EngineChoice:
+    def _cost(self, engines: tuple[str, ...]) -> EngineCost:
+        """What these engines cost."""
+        held = held_maps(self._graph, engines)
+        sources = [held[section.reading.map].encoding for section in self._sections]
+        return cost_of(self._sections, self._weights, sources, [engines[place] for place in self._graph.weighted])
+
+    def mixed(self, costs: Mapping[str, EngineCost | str]) -> EngineChoice:
         """Both engines, by what refuses each section on either one."""
+        binary, integer = self.refusals["binary"], self.refusals["integer"]
         _refuse([there for here, there in zip(binary, integer) if here and there])
         engines = ["integer" if refusal else "binary" for refusal in binary]
         free = [not here and not there for here, there in zip(binary, integer)]
@@ -278,41 +173,163 @@ class _ChoiceMaker:
                 if self._rank(tried) < best:
                     engines, best = tried, self._rank(tried)
         _refuse([line for line in self._read_refusals(engines) if line])
-        whole = tuple(engines)
+        whole = self._of_sections(engines)
         why = "both engines: " + "; ".join(sorted({line for line in binary if line}))
-        return self.choice(whole, why, {**costs, "both": self.cost(whole)})
+        return self.choice(whole, why, {**costs, "both": self._cost(whole)})
+
+    def _of_sections(self, engines: Sequence[str]) -> tuple[str, ...]:
+        """Engines of all sections, from those of the sections with weights: of others that of the next one with some,
+        which reads their map."""
+        behind = [bisect_left(self._graph.weighted, place) for place in range(len(self._graph.sections))]
+        return tuple(engines[min(number, len(engines) - 1)] for number in behind)
 
     def _rank(self, engines: Sequence[str]) -> tuple[int, float]:
         """How good engines are, the smallest is the best: sections that can't read their maps, then the cost."""
-        return sum(map(bool, self._read_refusals(engines))), self.cost(tuple(engines)).price
+        return sum(map(bool, self._read_refusals(engines))), self._cost(self._of_sections(engines)).price
 
     def _read_refusals(self, engines: Sequence[str]) -> list[str]:
         """Why sections on the integer engine can't read what the binary engine makes; empty lines where they can."""
-        lines = []
-        for number in range(1, len(engines)):
-            section, source = self._cut.sections[number], self._sources[number]
-            crossing = engines[number - 1] == "binary" and engines[number] == "integer"
-            lines.append(_thermometer_refusal(section, source) if crossing else "")
-        return lines
+        return [
+            _thermometer_refusal(section) if (before, engine) == ("binary", "integer") else ""
+            for section, before, engine in zip(self._sections[1:], engines, engines[1:])
+        ]
 
-    def _held(self, engines: tuple[str, ...]) -> Iterator[Held]:
-        """How each map is held."""
-        for number, source in enumerate(self._sources):
-            reader = number if number < len(engines) else None
-            section = self._cut.sections[reader] if reader is not None else None
-            maker = engines[number - 1] if number else ""
-            if number == 0:
-                bits = source.levels == 1 and engines[0] == "binary"
-            else:
-                bits = maker == "binary" or (reader is not None and engines[reader] == "binary")
-            yield thermometer(source) if bits else integers(source, section, MOST_BITS if number else FEATURE_BITS)
+    def _binary_refusal(self, section: WeightSection, weights: Weights) -> str:
+        """Why the binary engine can't compute a section; empty if it can."""
+        source, name, joins = self._graph.maps[section.reading.map], printable(section.name), self._graph.joins
+        if joins:
+            return f"maps are {joins}"
+        if source.averaged or (section.made is not None and section.made.averaged):
+            return f"{name}: means are taken of its maps"
+        if weights.encoding not in (BIPOLAR, TERNARY):
+            return f"{name}: weights are {weights.encoding}"
+        if section.made is not None and section.made.levels > MOST_BITS_OF_VALUE:
+            values = section.made.levels + 1
+            return f"{name}: the map behind it has {values} values, more than {MOST_BITS_OF_VALUE + 1}"
+        head = self._graph.sections[0]
+        if section is self._sections[0] and source.levels > 1:
+            refusal = self._reading_refusal(section, MOST_BITS)  # an integer input is read as bit planes
+            pools = f"{printable(head.name)}: a pool of integers comes before the first weights"
+            return refusal or (pools if isinstance(head, PassSection) else "")
+        if source.levels > MOST_THERMOMETER:
+            return f"{name}: its map has {source.levels + 1} values, more than {MOST_THERMOMETER + 1}"
+        return _thermometer_refusal(section)
+
+    def _integer_refusal(self, section: WeightSection, weights: Weights) -> str:
+        """Why the integer engine can't compute a section; empty if it can."""
+        over = weight_limit(weights.values)
+        if not over:
+            return self._reading_refusal(section, bits_of(self._graph, section.reading.map))
+        return (
+            f"{printable(section.name)}: weights less their zero point must fit {over}; quantise them to int8, or to "
+            "uint8 with zero point 128 (onnxruntime: extra_options={'WeightSymmetric': True})"
+        )
+
+    def _reading_refusal(self, section: WeightSection, bits: int) -> str:
+        """Why no engine that reads integers of so many bits can compute a section; empty if one can."""
+        source, name = self._graph.maps[section.reading.map], printable(section.name)
+        needs_zero = section.padded or source.averaged
+        fits = source.levels < 1 << bits and (not section.padded or natural_zero(section, bits) is not None)
+        if source.levels >= 1 << bits - 1 and not fits:
+            return f"{name}: its map must have at most {1 << bits - 1} values, got {source.levels + 1}"
+        if needs_zero and natural_zero(section, bits) is None:
+            return f"{name}: a padded tap is worth 0, which is none of its map's integers"
+        if section.made is not None and section.made.levels >= 1 << MOST_BITS:
+            values = section.made.levels + 1
+            return f"{name}: the map behind it must have at most {1 << MOST_BITS} values, got {values:,}"
+        return ""
+
+
+def _weights(section: WeightSection) -> Weights:
+    """`weights_of`, whose errors name the section."""
+    try:
+        return weights_of(section)
+    except ValueError as e:
+        raise ImportRefused([f"{printable(section.name)}: {e}"]) from None
+
+
+def _thermometer_refusal(section: WeightSection) -> str:
+    """Why a section can't read a map as thermometer bits; empty if it can."""
+    if section.padded and any(worth(section.lead, section.source, thermometer(section.source)).add):
+        name = printable(section.name)
+        return f"{name}: a padded tap is worth 0, which is not in the middle of its map's values"
+    return ""
 
 
 def _runs(free: Sequence[bool]) -> list[range]:
     """Places that are free, as runs of neighbours."""
-    found = []
+    runs = []
     for is_free, group in groupby(range(len(free)), lambda place: free[place]):
         places = list(group)
         if is_free:
-            found.append(range(places[0], places[-1] + 1))
-    return found
+            runs.append(range(places[0], places[-1] + 1))
+    return runs
+
+
+def cost_of(
+    sections: Sequence[WeightSection], weights: Sequence[Weights], held: Sequence[Encoding], engines: Sequence[str]
+) -> EngineCost:
+    """What a network takes.
+
+    Parameters
+    ----------
+    sections : sequence of WeightSection
+        At least one.
+    weights : sequence of Weights
+        Of each section.
+    held : sequence of Encoding
+        How the map is held that each section reads.
+    engines : sequence of str
+        Of each section.
+
+    Returns
+    -------
+    EngineCost
+    """
+    lanes = {engine: _lane(engine, [k for k, e in enumerate(engines) if e == engine], weights, held)
+             for engine in dict.fromkeys(engines)}  # fmt: skip
+    lut = dsp = products = 0.0
+    for section, one, encoding, engine in zip(sections, weights, held, engines):
+        count = section.size[0] * section.size[1] * one.values.size // groups_of(one.values)
+        cycles = count * _visits(engine, one.encoding, encoding)
+        products += count
+        lut, dsp = lut + cycles * lanes[engine].lut, dsp + cycles * lanes[engine].dsp
+    return EngineCost(lut=lut / products, dsp=dsp / products)
+
+
+def _visits(engine: str, weight: Encoding, source: Encoding) -> int:
+    """Lanes, or cycles of one, that a product takes."""
+    bits = source.bits if source.kind == "bipolar" else 1
+    if engine == "integer":
+        return bits
+    if source.kind != "bipolar":
+        bits = input_planes(source) + 1
+    return bits * (1 + (weight == TERNARY))
+
+
+def _lane(engine: str, own: Sequence[int], weights: Sequence[Weights], held: Sequence[Encoding]) -> LaneArea:
+    """The lane of an engine that computes the sections with numbers ``own``."""
+    acc = max(_sum_bits(weights[k], held[k]) for k in own)
+    if engine == "binary":
+        planes = max((input_planes(held[k]) for k in own if held[k].kind != "bipolar"), default=0)
+        return lane_area(engine, 1, 1, acc, bits_for(planes - 1) if planes else 0)
+    features = max(2, *(stored_bits(held[k]) for k in own if held[k].kind != "bipolar"), 2)
+    return lane_area(engine, features, min(WEIGHT_BITS, max(stored_bits(weights[k].encoding) for k in own)), acc)
+
+
+def _sum_bits(weights: Weights, source: Encoding) -> int:
+    """Bits of an accumulator that has room for every sum."""
+    most = max(source.high, -source.low) * int(abs(weights.values).sum(axis=(1, 2, 3)).max())
+    return signed_bits(-most, most)
+
+
+def costs_text(costs: Mapping[str, EngineCost | str]) -> dict[str, str]:
+    """By heading what was found of each engine: what the network costs on it, or why it can't compute all.
+
+    Parameters
+    ----------
+    costs : dict
+        As `EngineChoice` has them.
+    """
+    headings = {"binary": "on the binary one", "integer": "on the integer one", "both": "on both"}
+    return {headings[engine]: f"no: {cost}" if isinstance(cost, str) else str(cost) for engine, cost in costs.items()}

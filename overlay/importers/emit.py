@@ -1,14 +1,18 @@
 """The pass from sections to a model of golden: integers in, integers out, proved equal level by level."""
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from itertools import count
 from math import lcm
 
 import numpy as np
 
 from bitloom.golden.encoding import BIPOLAR, Array, Encoding
+from bitloom.golden.graph import INPUT
 from bitloom.golden.layer import Layer, Map
+from bitloom.golden.layers.add import Add
+from bitloom.golden.layers.concat import Concat
 from bitloom.golden.layers.conv import Conv, Weighted
 from bitloom.golden.layers.dense import Dense
 from bitloom.golden.layers.grouped import by_groups
@@ -17,30 +21,86 @@ from bitloom.golden.layers.requantise import Requantise
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model, Network
 from bitloom.golden.window import Window
-from bitloom.hls_gen.compiler.engine_rules import stored_bits
-from bitloom.hls_gen.design.widths import WEIGHT_BITS
 
-from .boundaries import Ends, Line, Staircase, joined, staircases, threshold_arrays
-from .built import Built, Emitted
-from .choose import EngineChoice, Held, worth
+from .boundaries import Line, Link, Staircase, joined, staircases, threshold_arrays
+from .choose import EngineChoice
 from .errors import ImportRefused, Unsupported, node_line
+from .held import Held, worth
 from .kernel_factors import kernel_factors, undivided
 from .requantise_fit import arrays, fit, mismatch
-from .sections import Cut, Quantised, Section
-from .weights import Weights, integer_weights, weight_encoding, with_signs
+from .sections import PassSection, Quantised, Section, SectionGraph, SumSection, WeightSection, identity_line
+from .sum_fit import fit_sum, pairs_of
+from .weights import MOST_WEIGHT, Weights, integer_weights, weight_encoding, weight_limit, with_signs
 
 
-def emit(cut: Cut, choice: EngineChoice, name: str, *, first: int = 1) -> Emitted:
+@dataclass(frozen=True, kw_only=True)
+class Built:
+    """What a section became, for the explanation.
+
+    Attributes
+    ----------
+    nodes : tuple of str
+        The file's nodes.
+    layers : tuple of str
+        Golden's layers.
+    engine : str
+    weights, made : str
+        Encodings; ``made`` is empty for sums.
+    range : (int, int)
+        Smallest and largest sum.
+    levels : int
+        Levels of the quantiser, 0 for none.
+    falling : int
+        Channels whose level falls as the sum rises.
+    used : float
+        The share of weights that are not 0; convolutions of groups have zeros for the other groups' channels, which
+        hardware computes like other weights.
+    wrong : (int, int)
+        Sums, of all channels, that get another level than the file's, and by how many levels at most.
+    """
+
+    nodes: tuple[str, ...] = ()
+    layers: tuple[str, ...] = ()
+    engine: str = ""
+    weights: str = ""
+    made: str
+    range: tuple[int, int]
+    levels: int
+    falling: int = 0
+    used: float = 1.0
+    wrong: tuple[int, int] = (0, 0)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Emitted:
+    """A model, and what its integers are worth.
+
+    Attributes
+    ----------
+    model : Model
+    scores : tuple of Link
+        From the last layer's integers to the file's output, a channel of the last map.
+    built : tuple of Built
+        One a section.
+    real : dict of str to array
+        By layer, the real numbers of which the layer's weights of 1 bit are the signs, where the file has them.
+    """
+
+    model: Model
+    scores: tuple[Link, ...]
+    built: tuple[Built, ...]
+    real: Mapping[str, Array] = field(default_factory=dict)
+
+
+def emit(graph: SectionGraph, choice: EngineChoice, name: str) -> Emitted:
     """Build the model.
 
     Parameters
     ----------
-    cut : Cut
+    graph : SectionGraph
     choice : EngineChoice
     name : str
         Of the network.
-    first : int
-        Number of the first section's layers.
 
     Returns
     -------
@@ -49,97 +109,141 @@ def emit(cut: Cut, choice: EngineChoice, name: str, *, first: int = 1) -> Emitte
     Raises
     ------
     ImportRefused
-        With a line for each section that golden has no layers for.
+        With a line for the first section that golden has no layers for.
     """
-    maker = _Maker(cut, choice, first)
-    lines = []
-    for number, section in enumerate(cut.sections):
+    emitter = _Emitter(graph, choice)
+    for place, section in enumerate(graph.sections):
         try:
-            maker.add(number, section)
+            emitter.add(place, section)
         except ValueError as e:
-            lines.append(node_line(section.name, choice.engines[number] + " engine", e))
-            break  # what follows depends on it
-    if lines:
-        raise ImportRefused(lines)
-    network = Network(name=name, input=maker.input, layers=tuple(maker.layers))
+            kind = choice.engines[place] + " engine" if isinstance(section, WeightSection) else section.op
+            raise ImportRefused([node_line(section.name, kind, e)]) from None
+    network = Network(name=name, input=emitter.input, layers=tuple(emitter.layers))
     return Emitted(
-        model=Model(network, maker.arrays), scores=tuple(maker.scores), built=tuple(maker.built), real=maker.real
+        model=Model(network, emitter.arrays),
+        scores=emitter.scores(),
+        built=tuple(emitter.built),
+        real=emitter.real,
     )
 
 
-class _Maker:
+class _Emitter:
     """Layers as they are added, section by section."""
 
-    def __init__(self, cut: Cut, choice: EngineChoice, first: int) -> None:
-        rows, columns, channels = cut.size
+    def __init__(self, graph: SectionGraph, choice: EngineChoice) -> None:
+        rows, columns, channels = graph.size
         self.input = Map(height=rows, width=columns, channels=channels, encoding=choice.held[0].encoding)
         self.layers: list[Layer] = []
         self.arrays: dict[str, dict[str, Array]] = {}
         self.built: list[Built] = []
-        self.scores: list[Line | Ends] = []
         self.real: dict[str, Array] = {}
-        self._map = self.input
-        self._cut, self._choice, self._first = cut, choice, first
-        self._source: Quantised = cut.source
-        self._head = cut.head
-        pools = () if cut.head is None else cut.head.pools
-        self._pools(0, cut.source, pools)
+        self._maps = {INPUT: self.input}
+        self._makers = [INPUT]  # of each map, the layer that makes it
+        self._reads: tuple[str, ...] = ()  # the maps that the next layer reads
+        self._graph, self._choice = graph, choice
+        # Layers of a pool that comes first have the number 0, and those of the first weights 1.
+        self._first = 0 if isinstance(graph.sections[0], PassSection) else 1
+        self._chain_of_scores: list[Link] = []
 
-    def add(self, number: int, section: Section) -> None:
+    def add(self, place: int, section: Section) -> None:
         """Add the layers of a section."""
-        weights, held = self._choice.weights[number], self._choice.held[number]
+        self._reads = tuple(self._makers[reading.map] for reading in section.reads)
+        begun, number = len(self.layers), self._first + place
+        self._pool_names = _pool_names(number, plain=number == 0 or isinstance(section, WeightSection))
+        if isinstance(section, WeightSection):
+            built = self._weights(place, number, section)
+        elif isinstance(section, SumSection):
+            built = self._sum(place, number, section)
+        else:
+            assert isinstance(section, PassSection)
+            built = self._pass(place, number, section)
+        layers = tuple(layer.name for layer in self.layers[begun:])
+        engine = self._choice.engines[place]
+        self.built.append(replace(built, nodes=section.nodes, layers=layers, engine=engine))
+        self._makers.append(self.layers[-1].name)
+
+    def scores(self) -> tuple[Link, ...]:
+        """From the last layer's integers to the file's output."""
+        last = self._graph.sections[-1]
+        if last.made is None:
+            return tuple(self._chain_of_scores)
+        line = worth(identity_line(last.size[2]), last.made, self._choice.held[-1])
+        return tuple(joined([line, *self._graph.final]))
+
+    @property
+    def _map(self) -> Map:
+        """The map that the next layer reads."""
+        return self._maps[self._reads[0]]
+
+    def _weights(self, place: int, number: int, section: WeightSection) -> Built:
+        """The layers of weights, and of what follows them."""
+        weights, held = self._choice.weights[place], self._choice.held[section.reading.map]
+        assert weights is not None
         turned = np.ones(len(weights.values), np.int64)
         chain = self._chain(section, weights, held)
-        as_bits = section.made is not None and self._choice.held[number + 1].encoding.kind == "bipolar"
+        as_bits = section.made is not None and self._choice.held[place + 1].encoding.kind == "bipolar"
         if section.made is not None and not as_bits:
             turned = _turns(chain)
         elif section.inner:
             turned = _turns(chain[: 1 + section.inner_at])
         weights, chain = _turned(weights, chain, turned)
-        if self._choice.engines[number] == "integer" and (section.made is None or as_bits):
+        if self._choice.engines[place] == "integer" and (section.made is None or as_bits):
             weights = integer_weights(weights)
-        place = self._first + number
-        layer = self._weighted(place, section, weights)
+        layer = self._weighted(number, section, weights)
         low, high = (end * section.count for end in layer.accumulator_range(self._map))
-        begun = len(self.layers) if number else 0
+        levels, falling, wrong = 0, 0, (0, 0)
         if section.made is None:
             self._append_weighted(layer, weights)
-            self._append_sums(place, section)
-            self.scores += joined(chain)
-            summary = (0, 0, (0, 0))
+            self._append_sums(section)
+            self._chain_of_scores = joined(chain)
         elif as_bits:
             self._append_weighted(layer, weights)
-            self._append_sums(place, section)
-            summary = self._thresholds(place, section, chain, (low, high))
+            self._append_sums(section)
+            levels, falling = section.made.levels, self._thresholds(number, section, chain, (low, high))
         else:
-            held = self._choice.held[number + 1]
-            summary = self._requantised(place, section, held, layer, weights, chain)
-        made = self._map.encoding
-        self.built.append(
-            Built(
-                nodes=section.nodes if number or self._head is None else (*self._head.nodes, *section.nodes),
-                layers=tuple(one.name for one in self.layers[begun:]),
-                engine=self._choice.engines[number],
-                weights=str(weights.encoding),
-                made=str(made) if section.made is not None else "",
-                range=(low, high),
-                levels=summary[0],
-                falling=summary[1],
-                used=float((weights.values != 0).mean()),
-                wrong=summary[2],
-            )
+            held = self._choice.held[place + 1]
+            levels, wrong = section.made.levels, self._requantised(number, section, held, layer, weights, chain)
+        return Built(
+            weights=str(weights.encoding),
+            made=str(self._map.encoding) if section.made is not None else "",
+            range=(low, high),
+            levels=levels,
+            falling=falling,
+            used=float((weights.values != 0).mean()),
+            wrong=wrong,
         )
-        if section.made is not None:
-            self._source = section.made
-        if number + 1 == len(self._cut.sections) and section.made is not None:
-            channels = len(weights.values)
-            one, none = np.full(channels, Fraction(1), object), np.full(channels, Fraction(0), object)
-            last = worth(Line(multiply=one, add=none), section.made, self._choice.held[number + 1])
-            self.scores += joined([last, *self._cut.final])
 
-    def _chain(self, section: Section, weights: Weights, held: Held) -> list[Line | Ends]:
+    def _sum(self, place: int, number: int, section: SumSection) -> Built:
+        """An addition, and its pools."""
+        held = self._choice.held[place + 1]
+        pairs = pairs_of(section, [self._choice.held[reading.map] for reading in section.reads], held)
+        factors = fit_sum(pairs)
+        full = (held.encoding.low, held.encoding.high) == (pairs.low, pairs.high)
+        clip = None if full else (pairs.low, pairs.high)
+        layer = Add(name=f"add_{number}", inputs=self._reads, encoding=held.encoding, clip=clip)
+        reach = layer.reach(factors.arrays, [self._maps[name] for name in self._reads])
+        self._append(layer, factors.arrays)
+        self._pools(section.map, section.pools)
+        bits = max(abs(factor).bit_length() for factor in factors.multipliers)
+        return Built(
+            weights=f"factors of {bits} bits",
+            made=str(held.encoding),
+            range=reach,
+            levels=section.map.levels,
+            wrong=factors.wrong,
+        )
+
+    def _pass(self, place: int, number: int, section: PassSection) -> Built:
+        """A concatenation, if there are several maps, and pools."""
+        if len(section.reads) > 1:
+            self._append(Concat(name=f"concat_{number}", inputs=self._reads), {})
+        self._pools(section.map, section.pools)
+        encoding = self._map.encoding
+        return Built(made=str(encoding), range=(encoding.low, encoding.high), levels=section.map.levels)
+
+    def _chain(self, section: WeightSection, weights: Weights, held: Held) -> list[Link]:
         """From the integers' sums to the quantiser: what sums are worth, then the file's chain."""
-        line = worth(section.lead, self._source, held)
+        line = worth(section.lead, section.source, held)
         # With one denominator for all channels, so that the products of each output are those of integers.
         divisor = lcm(*(add.denominator for add in line.add))
         adds = np.array([int(add * divisor) for add in line.add], object)
@@ -148,11 +252,13 @@ class _Maker:
         sums = Line(multiply=weights.scale * line.multiply[0], add=weights.scale * constant)
         return [sums, *section.chain]
 
-    def _append(self, layer: Layer, arrays: dict[str, Array]) -> None:
-        self.layers.append(layer)
+    def _append(self, layer: Layer, arrays: Mapping[str, Array]) -> None:
+        """Add a layer, which reads what the one before made, or the maps that the section reads."""
+        self.layers.append(replace(layer, inputs=self._reads))
         if arrays:
-            self.arrays[layer.name] = arrays
-        self._map = layer.output_of([self._map])
+            self.arrays[layer.name] = dict(arrays)
+        self._maps[layer.name] = layer.output_of([self._maps[name] for name in self._reads])
+        self._reads = (layer.name,)
 
     def _append_weighted(self, layer: Weighted, weights: Weights) -> None:
         weight = weights.values
@@ -162,12 +268,12 @@ class _Maker:
             layer, weight = by_groups(layer, weight)
         self._append(layer, {"weight": weight})
 
-    def _append_sums(self, number: int, section: Section) -> None:
+    def _append_sums(self, section: WeightSection) -> None:
         """Sum pools for the means that are taken of a section's sums."""
         for window in section.sums:
-            self._pool(number, window, SumPool)
+            self._pool(window, SumPool)
 
-    def _weighted(self, number: int, section: Section, weights: Weights) -> Weighted:
+    def _weighted(self, number: int, section: WeightSection, weights: Weights) -> Weighted:
         outputs, rows, columns, _ = weights.values.shape
         if section.window is None:
             return Dense(name=f"dense_{number}", out_channels=outputs, weight=weights.encoding)
@@ -181,10 +287,8 @@ class _Maker:
             dilation=section.window.dilation,
         )
 
-    def _thresholds(
-        self, number: int, section: Section, chain: Sequence[Line | Ends], reach: tuple[int, int]
-    ) -> tuple[int, int, tuple[int, int]]:
-        """Add thresholds, and max pools before or behind them."""
+    def _thresholds(self, number: int, section: WeightSection, chain: Sequence[Link], reach: tuple[int, int]) -> int:
+        """Add thresholds, and max pools before or behind them; how many channels fall."""
         made = section.made
         assert made is not None
         assert made.boundaries is not None
@@ -192,22 +296,23 @@ class _Maker:
         stairs = staircases(chain, made.boundaries, made.reached, len(section.weight))
         before = bool(section.inner) and not _rises(chain[1 + section.inner_at :])
         for window in section.inner if before else ():
-            self._pool(number, window)
+            self._pool(window)
         self._append(Threshold(name=f"threshold_{number}", levels=made.levels), threshold_arrays(stairs, *reach))
         for window in (*(() if before else section.inner), *section.pools):
-            self._pool(number, window)
-        return made.levels, sum(not stair.rising for stair in stairs), (0, 0)
+            self._pool(window)
+        return sum(not stair.rising for stair in stairs)
 
     def _requantised(
         self,
         number: int,
-        section: Section,
+        section: WeightSection,
         held: Held,
         layer: Weighted,
         weights: Weights,
-        chain: Sequence[Line | Ends],
-    ) -> tuple[int, int, tuple[int, int]]:
-        """Add the weights, a requantisation and max pools; ``held`` is how their map is held."""
+        chain: Sequence[Link],
+    ) -> tuple[int, int]:
+        """Add the weights, a requantisation and max pools; ``held`` is how their map is held. How many sums get another
+        level, and by how many levels at most."""
         made = section.made
         assert made is not None
         assert made.boundaries is not None
@@ -228,7 +333,7 @@ class _Maker:
             weights = replace(weights, values=values, encoding=weight_encoding(values))
             layer = replace(layer, weight=weights.encoding)
         self._append_weighted(layer, weights)
-        self._append_sums(number, section)
+        self._append_sums(section)
         slopes = _slopes(chain, made, len(weights.values))
         exact = None if rule is None else kernel_factors(rule, chain, inside, self._map.encoding)
         found = exact or fit(inside, slopes, held.zero, self._map.encoding)
@@ -240,16 +345,16 @@ class _Maker:
             rounding="twice" if exact and rule and rule.roundings == 2 else "even" if found.half_even else "once",
         )
         self._append(act, arrays(found.factors))
-        self._pools(number, made, (*section.inner, *section.pools))
+        self._pools(made, (*section.inner, *section.pools))
         missed = [k for k, factors in enumerate(found.factors) if not factors.exact]
         misses = [mismatch(stairs[k], k, found, held.zero, reach[k]) for k in missed]
-        count, most = sum(count for count, _ in misses), max((most for _, most in misses), default=0)
+        sums, most = sum(sums for sums, _ in misses), max((most for _, most in misses), default=0)
         if most > 1:
             raise Unsupported(
-                f"a requantisation must be at most 1 level off, got {most} levels at some of {count:,} sums",
+                f"a requantisation must be at most 1 level off, got {most} levels at some of {sums:,} sums",
                 "choose scales that are nearer to each other",
             )
-        return made.levels, 0, (count, most)
+        return sums, most
 
     def _clip(self, stairs: Sequence[Staircase], held: Held) -> tuple[int, int] | None:
         """The limits of a requantisation, which all channels share: the levels that any of them can have."""
@@ -260,18 +365,23 @@ class _Maker:
         limits = (held.zero + low, held.zero + high)
         return None if limits == (held.encoding.low, held.encoding.high) else limits
 
-    def _pools(self, number: int, made: Quantised, windows: Sequence[Window]) -> None:
+    def _pools(self, made: Quantised, windows: Sequence[Window]) -> None:
         """Pools of quantised values: max pools, but for the last one, which is a mean where the values are averaged."""
         for window in windows[:-1]:
-            self._pool(number, window)
+            self._pool(window)
         for window in windows[-1:]:
-            self._pool(number, window, AvgPool if made.averaged else MaxPool)
+            self._pool(window, AvgPool if made.averaged else MaxPool)
 
-    def _pool(self, number: int, window: Window, kind: type[Pool] = MaxPool) -> None:
-        name = f"pool_{number}"
-        taken = sum(layer.name.startswith(name) for layer in self.layers)
-        name = f"{name}_{taken + 1}" if taken else name
+    def _pool(self, window: Window, kind: type[Pool] = MaxPool) -> None:
+        name = next(self._pool_names)
         self._append(kind(name=name, kernel=window.kernel, stride=window.stride, padding=window.padding), {})
+
+
+def _pool_names(number: int, *, plain: bool) -> Iterator[str]:
+    """Names for the pools of a section: pool_1, pool_1_2, pool_1_3; or pool_1_1 first, unless it is ``plain``."""
+    yield f"pool_{number}" if plain else f"pool_{number}_1"
+    for place in count(2):
+        yield f"pool_{number}_{place}"
 
 
 def _reaches(values: Array, source: Encoding, count: int) -> list[tuple[int, int]]:
@@ -284,7 +394,7 @@ def _reaches(values: Array, source: Encoding, count: int) -> list[tuple[int, int
     return list(zip((ends[0] * count).tolist(), (ends[1] * count).tolist()))
 
 
-def _turns(chain: Sequence[Line | Ends]) -> Array:
+def _turns(chain: Sequence[Link]) -> Array:
     """-1 for outputs that fall, between the sums and the end of a chain, as the sum rises; else 1. (outputs,)"""
     first = chain[0]
     assert isinstance(first, Line)
@@ -295,27 +405,27 @@ def _turns(chain: Sequence[Line | Ends]) -> Array:
     return sign
 
 
-def _turned(weights: Weights, chain: Sequence[Line | Ends], turned: Array) -> tuple[Weights, list[Line | Ends]]:
+def _turned(weights: Weights, chain: Sequence[Link], turned: Array) -> tuple[Weights, list[Link]]:
     """Weights of which some outputs changed sign, and the chain on their sums."""
     if (turned == 1).all():
         return weights, list(chain)
     values = weights.values * turned[:, None, None, None]
-    if stored_bits(weight_encoding(values)) > WEIGHT_BITS:
-        most = (1 << WEIGHT_BITS - 1) - 1
-        rule = f"weights that change sign, as a scale behind them is negative, must be {-most}..{most}"
-        raise Unsupported(f"{rule}, got {-values.max()}", f"quantise weights to {-most}..{most}")
+    if weight_limit(values):
+        ends = f"{-MOST_WEIGHT}..{MOST_WEIGHT}"
+        rule = f"weights that change sign, as a scale behind them is negative, must be {ends}"
+        raise Unsupported(f"{rule}, got {-values.max()}", f"quantise weights to {ends}")
     first = chain[0]
     assert isinstance(first, Line)
     flipped = Line(multiply=first.multiply * turned, add=first.add)
     return replace(weights, values=values, encoding=weight_encoding(values)), [flipped, *chain[1:]]
 
 
-def _rises(chain: Sequence[Line | Ends]) -> bool:
+def _rises(chain: Sequence[Link]) -> bool:
     """Whether nothing in a chain falls in any channel."""
-    return all(isinstance(link, Ends) or all(m >= 0 for m in link.multiply) for link in chain)
+    return all(not isinstance(link, Line) or all(m >= 0 for m in link.multiply) for link in chain)
 
 
-def _slopes(chain: Sequence[Line | Ends], made: Quantised, channels: int) -> list[Fraction]:
+def _slopes(chain: Sequence[Link], made: Quantised, channels: int) -> list[Fraction]:
     """Levels a unit of the sum, for each channel, clips aside."""
     slopes = []
     for channel in range(channels):

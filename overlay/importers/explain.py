@@ -8,19 +8,14 @@ from pathlib import Path
 
 from bitloom.golden.atomic import inside, write_bytes
 
-from .built import Built
-from .engine_cost import costs_text
+from .choose import costs_text
+from .emit import Built
 from .errors import printable
 from .imported import Imported
+from .operations import Concatenation, Layout, Linear, Operation
 from .verify import Checked
 
 HEADINGS = ("node", "operator", "became", "how")
-
-WEIGHTED = (
-    "Conv", "MatMul", "Gemm", "QLinearConv", "QLinearMatMul", "QGemm",
-    "CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED",
-)  # fmt: skip
-"""Operators with weights."""
 
 _MARKUP = re.compile(r"[\\`*\[\]<>&|~$!]|(?<![^\W_])_|_(?![^\W_])")
 """What Markdown could take for more than a character: names of nodes are a stranger's."""
@@ -44,17 +39,19 @@ def rows(imported: Imported) -> list[list[str]]:
         Cells under HEADINGS.
     """
     owner = {node: built for built in imported.emitted.built for node in built.nodes}
-    on_the_way = {operation.name for operation in imported.cut.chain}
-    rewritten = {operation.name for operation in imported.operations.operations}
+    on_the_way = {operation.name for operation in imported.graph.operations}
+    kinds: dict[str, set[type[Operation]]] = {}
+    for operation in imported.operations.operations:
+        kinds.setdefault(operation.name, set()).add(type(operation))
     out, behind = [], False
     for node in imported.source.nodes:
         built = owner.get(node.name)
         behind = behind or built is not None
         if built is not None:
-            became, how = ", ".join(built.layers), _how(node.op, built)
+            became, how = ", ".join(built.layers), _how(kinds[node.name], built)
         elif node.name in on_the_way:
             became, how = "host", "after the accelerator" if behind else "before the accelerator"
-        elif node.name in rewritten:
+        elif node.name in kinds:
             became, how = "nothing", "the output doesn't depend on it"
         else:
             became, how = "constant", "computed"
@@ -62,17 +59,17 @@ def rows(imported: Imported) -> list[list[str]]:
     return out
 
 
-def _how(op: str, built: Built) -> str:
-    """What a node is in the layers that it became."""
-    if op in WEIGHTED:
+def _how(kinds: set[type[Operation]], built: Built) -> str:
+    """What a node with operations of some kinds is in the layers that it became."""
+    if Linear in kinds:
         low, high = built.range
         share = f", {built.used:.0%} of them not 0" if built.used < 0.5 else ""
         return f"weights {built.weights}{share}, sums {low:,} .. {high:,}, {built.engine} engine"
-    if op in ("Reshape", "Flatten", "Transpose", "Squeeze", "Unsqueeze"):
+    if kinds == {Layout}:
         return "an order of values, which the weights follow"
     if not built.made:
         return "scores, by the host"
-    if op in ("Concat", "CONCATENATION"):
+    if Concatenation in kinds:
         return f"channels behind one another: {built.made}"
     falling = f", {built.falling} of them falling" if built.falling else ""
     if built.wrong[0]:

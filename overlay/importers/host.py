@@ -1,16 +1,22 @@
-"""Chains of fractions as the host computes them (`bitloom.golden.host.host`)."""
+"""Both ends of a network as the host computes them (`bitloom.golden.host.host`): images in, scores out."""
 
 from collections.abc import Sequence
 
 import numpy as np
 
-from bitloom.golden.host.host import Links
+from bitloom.golden.file import model_digest
+from bitloom.golden.host.host import MOST, Host, InputIntegers, Links
 
-from .boundaries import Ends, Line
+from .boundaries import Line, Link
+from .choose import EngineChoice
+from .emit import Emitted
+from .integer_types import integer_ends
 from .rationals import floats
+from .sections import SectionGraph
+from .source import SourceInput
 
 
-def links(chain: Sequence[Line | Ends], channels: int) -> Links:
+def _links(chain: Sequence[Link], channels: int) -> Links:
     """A chain of fractions as one of floating-point numbers."""
     out = []
     for link in chain:
@@ -21,3 +27,42 @@ def links(chain: Sequence[Line | Ends], channels: int) -> Links:
             high = np.inf if link.high is None else float(link.high)
             out.append(("clip", np.full(channels, low), np.full(channels, high)))
     return tuple(out)
+
+
+def host_of(source: SourceInput, graph: SectionGraph, choice: EngineChoice, emitted: Emitted) -> Host:
+    """Both ends as the host computes them."""
+    held, quantised = choice.held[0], graph.source
+    integers = quantised.boundaries is None
+    # Integers come in as the file has them; level 0 is the smallest of these.
+    first = held.zero
+    front = _links(graph.front, graph.size[2])
+    if integers and source.dtype.kind != "f":
+        first = held.zero - int(quantised.base)
+    elif integers:
+        level = (np.array([1 / quantised.step], object), np.array([-quantised.base / quantised.step], object))
+        multiply, add = (np.full(graph.size[2], float(value[0] * held.stride)) for value in level)
+        ends = np.zeros(graph.size[2]), np.full(graph.size[2], float(quantised.levels * held.stride))
+        front = (("line", multiply, add), ("clip", *ends))
+    return Host(
+        digest=model_digest(emitted.model),
+        shape=source.shape[1:],
+        order=graph.order.ravel(),
+        front=front,
+        boundaries=None if quantised.boundaries is None else floats(quantised.boundaries),
+        reached=quantised.reached,
+        first=first,
+        stride=held.stride,
+        back=_links(emitted.scores, emitted.model.network.output.channels),
+        output_order=graph.output_order,
+        closing=graph.closing,
+        integers=_integers(source),
+    )
+
+
+def _integers(source: SourceInput) -> InputIntegers | None:
+    """The integers that a file's input takes, and what they stand for; None where it takes real numbers."""
+    ends = integer_ends(source.dtype)
+    if ends is None:
+        return None
+    low, high = max(ends[0], -MOST), min(ends[1], MOST)
+    return InputIntegers(low=low, high=high, scale=source.scale, zero=source.zero)

@@ -1,4 +1,4 @@
-"""Importing a file: all passes, one after another."""
+"""Importing a file: all passes, one after another: read -> canonical -> quantise -> choose -> emit."""
 
 import os
 import re
@@ -11,7 +11,7 @@ import numpy as np
 
 from bitloom.golden.encoding import Encoding
 from bitloom.golden.file import model_digest
-from bitloom.golden.host.host import MOST, Host, InputIntegers
+from bitloom.golden.host.host import Host
 from bitloom.golden.names import NAME_LENGTH, shown
 from bitloom.golden.network import Model
 from bitloom.hls_gen.compiler.lowering import check_engines
@@ -21,44 +21,37 @@ from bitloom.overlay.build.buildable import check_buildable
 from .budget import budget
 from .canonical import canonical
 from .choose import EngineChoice, choices
-from .cut import cut, quantises_input
 from .emit import Emitted, emit
 from .errors import ImportRefused, printable
-from .host import links
-from .integer_types import integer_ends
-from .joined import join
+from .host import host_of
 from .onnx_file import read_onnx
-from .operation_graph import OperationGraph
-from .rationals import floats
-from .sections import Cut, Quantised
-from .source import SourceGraph, SourceInput
+from .operations import OperationGraph
+from .quantise import quantise, quantises_input
+from .sections import Quantised, SectionGraph
+from .source import SourceGraph
 from .tflite_file import ENDING, is_tflite, read_tflite
-from .ways import is_chain
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Imported:
-    """A network from outside, with everything that was found on the way.
+    """A network from outside, with what each pass made of it.
 
     Attributes
     ----------
     source : SourceGraph
     operations : OperationGraph
-    cut : Cut
+    graph : SectionGraph
     choice : EngineChoice
     emitted : Emitted
     host : Host
-    chains : tuple of Imported
-        Of a graph its chains of layers with weights, each as a network of its own; of a chain nothing.
     """
 
     source: SourceGraph
     operations: OperationGraph
-    cut: Cut
+    graph: SectionGraph
     choice: EngineChoice
     emitted: Emitted
     host: Host
-    chains: tuple["Imported", ...] = ()
 
     @property
     def model(self) -> Model:
@@ -209,39 +202,34 @@ def _imported_graph(
 ) -> Imported:
     source = source.needed()
     operations = canonical(source)
-    if not is_chain(operations):
-        if real_weights:
-            raise ImportRefused(["real weights are kept in chains of layers, got maps that several layers read"])
-        graph = join(operations, _source(source, spec, operations), engine, name)
-        _check_buildable(graph.emitted)
-        whole = _imported(source, operations, graph.cut, graph.choice, graph.emitted)
-        return replace(
-            whole, chains=tuple(_imported(source, one.graph, one.cut, one.choice, one.emitted) for one in graph.chains)
-        )
-    made = cut(operations, _source(source, spec, operations))
-    choice, emitted = _built(made, choices(made, engine), name)
+    graph = quantise(operations, _levels_of_input(source, spec, operations))
+    if real_weights and graph.joins:
+        raise ImportRefused(["real weights are kept in chains of layers, got maps that several layers read"])
+    choice, emitted = _built(graph, choices(graph, engine), name)
     if real_weights:
         emitted = _with_real_weights(emitted)
-    return _imported(source, operations, made, choice, emitted)
+    host = host_of(source.source, graph, choice, emitted)
+    return Imported(source=source, operations=operations, graph=graph, choice=choice, emitted=emitted, host=host)
 
 
-def _with_real_weights(emitted: Emitted) -> Emitted:
-    """The model, its layers taking the signs of the file's real weights; ImportRefused if the file has none."""
-    network, real = emitted.model.network, emitted.real
-    if not real:
-        raise ImportRefused(["real weights must be made binary by BipolarQuant or Sign, got no such weights"])
-    arrays = {**emitted.model.arrays, **{name: {"weight": values} for name, values in real.items()}}
-    return replace(emitted, model=Model(network.with_real_weights(real), arrays))
+def _levels_of_input(source: SourceGraph, spec: InputSpec | None, operations: OperationGraph) -> Quantised | None:
+    """What the input holds, if that is said, or a type of integers does and the file doesn't quantise them again."""
+    if spec is not None:
+        return spec.quantised
+    dtype = source.source.dtype
+    if dtype in (np.uint8, np.int8) and not quantises_input(operations):
+        return InputSpec(encoding=Encoding("unsigned" if dtype == np.uint8 else "signed", 8)).quantised
+    return None
 
 
-def _built(made: Cut, tried: Sequence[EngineChoice], name: str) -> tuple[EngineChoice, Emitted]:
+def _built(graph: SectionGraph, tried: Sequence[EngineChoice], name: str) -> tuple[EngineChoice, Emitted]:
     """The model of the first choice that equals the file for every sum, and that the compiler takes as it was meant;
     else of the last one, which the compiler must take."""
     *preferred, last = tried
     for choice in preferred:
         try:
-            emitted = emit(made, choice, name)
-            check_engines(emitted.model.network, choice.engines)
+            emitted = emit(graph, choice, name)
+            check_engines(emitted.model.network, [choice.engines[place] for place in graph.weighted])
             check_buildable(emitted.model)
         except ValueError as e:
             reason = str(e).splitlines()[0]
@@ -253,9 +241,18 @@ def _built(made: Cut, tried: Sequence[EngineChoice], name: str) -> tuple[EngineC
         other = last.engines[0]
         why = f"the {other} engine computes all: on the {choice.engines[0]} one, which costs less, {reason}"
         last = replace(last, why=why)
-    emitted = emit(made, last, name)
+    emitted = emit(graph, last, name)
     _check_buildable(emitted)
     return last, emitted
+
+
+def _with_real_weights(emitted: Emitted) -> Emitted:
+    """The model, its layers taking the signs of the file's real weights; ImportRefused if the file has none."""
+    network, real = emitted.model.network, emitted.real
+    if not real:
+        raise ImportRefused(["real weights must be made binary by BipolarQuant or Sign, got no such weights"])
+    arrays = {**emitted.model.arrays, **{name: {"weight": values} for name, values in real.items()}}
+    return replace(emitted, model=Model(network.with_real_weights(real), arrays))
 
 
 def _check_buildable(emitted: Emitted) -> None:
@@ -267,63 +264,6 @@ def _check_buildable(emitted: Emitted) -> None:
         nodes = {name: built.nodes for built in emitted.built for name in built.layers}
         line = f"{printable(nodes[layer][0])} (layer {layer}): {rule}" if nodes.get(layer) else str(e)
         raise ImportRefused([line]) from None
-
-
-def _imported(
-    source: SourceGraph, operations: OperationGraph, made: Cut, choice: EngineChoice, emitted: Emitted
-) -> Imported:
-    """All that was found, with both ends for the host."""
-    host = _host(made, choice, emitted, source)
-    return Imported(source=source, operations=operations, cut=made, choice=choice, emitted=emitted, host=host)
-
-
-def _source(source: SourceGraph, spec: InputSpec | None, operations: OperationGraph) -> Quantised | None:
-    """What the input holds, if that is said, or a type of integers does and the file doesn't quantise them again."""
-    if spec is not None:
-        return spec.quantised
-    dtype = source.source.dtype
-    if dtype in (np.uint8, np.int8) and not quantises_input(operations):
-        return InputSpec(encoding=Encoding("unsigned" if dtype == np.uint8 else "signed", 8)).quantised
-    return None
-
-
-def _host(made: Cut, choice: EngineChoice, emitted: Emitted, source: SourceGraph) -> Host:
-    """Both ends as the host computes them."""
-    held, quantised = choice.held[0], made.source
-    integers = quantised.boundaries is None
-    # Integers come in as the file has them; level 0 is the smallest of these.
-    first = held.zero
-    front = links(made.front, made.size[2])
-    if integers and source.source.dtype.kind != "f":
-        first = held.zero - int(quantised.base)
-    elif integers:
-        level = (np.array([1 / quantised.step], object), np.array([-quantised.base / quantised.step], object))
-        multiply, add = (np.full(made.size[2], float(value[0] * held.stride)) for value in level)
-        ends = np.zeros(made.size[2]), np.full(made.size[2], float(quantised.levels * held.stride))
-        front = (("line", multiply, add), ("clip", *ends))
-    return Host(
-        digest=model_digest(emitted.model),
-        shape=source.source.shape[1:],
-        order=made.order.ravel(),
-        front=front,
-        boundaries=None if quantised.boundaries is None else floats(quantised.boundaries),
-        reached=quantised.reached,
-        first=first,
-        stride=held.stride,
-        back=links(emitted.scores, emitted.model.network.output.channels),
-        output_order=made.output_order,
-        closing=made.closing,
-        integers=_integers(source.source),
-    )
-
-
-def _integers(source: SourceInput) -> InputIntegers | None:
-    """The integers that a file's input takes, and what they stand for; None where it takes real numbers."""
-    ends = integer_ends(source.dtype)
-    if ends is None:
-        return None
-    low, high = max(ends[0], -MOST), min(ends[1], MOST)
-    return InputIntegers(low=low, high=high, scale=source.scale, zero=source.zero)
 
 
 def network_name(path: str | os.PathLike[str]) -> str:

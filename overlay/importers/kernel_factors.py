@@ -12,14 +12,14 @@ import numpy as np
 from bitloom.golden.encoding import Encoding
 from bitloom.golden.layers.requantise import FIRST_SHIFT, MAX_SHIFT
 
-from .boundaries import Ends, Line, Staircase, joined
+from .boundaries import Line, Link, Staircase, joined
 from .requantise_fit import Factors, Fitted, fits
 from .tflite_rules import ONE, KernelRule, Multiplier
 from .weights import Weights, weight_encoding
 
 
 def kernel_factors(
-    rule: KernelRule, chain: Sequence[Line | Ends], stairs: Sequence[Staircase], sums: Encoding
+    rule: KernelRule, chain: Sequence[Link], stairs: Sequence[Staircase], sums: Encoding
 ) -> Fitted | None:
     """The factors of a `Requantise` layer that equals staircases, for a map whose integer of level 0 is the rule's low.
 
@@ -29,7 +29,7 @@ def kernel_factors(
     ----------
     rule : KernelRule
         What the staircases were made of.
-    chain : sequence of Line and Ends
+    chain : sequence of Link
         From the sums of integers to the rule.
     stairs : sequence of Staircase
         One a channel; steps that no sum reaches may be left out.
@@ -72,8 +72,8 @@ def _first_sums(rule: KernelRule, multiplier: Multiplier, levels: int) -> list[i
 
 
 def undivided(
-    weights: Weights, chain: Sequence[Line | Ends], rule: KernelRule
-) -> tuple[Weights, Sequence[Line | Ends]]:
+    weights: Weights, chain: Sequence[Link], rule: KernelRule
+) -> tuple[Weights, Sequence[Link]]:
     """Weights as the file has them, not divided by what an output's have in common, and the chain on their sums.
 
     The rule is for the file's own sums. Where those would take wider weights, and a line has all of the rule's steps,

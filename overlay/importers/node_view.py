@@ -8,14 +8,14 @@ import numpy as np
 
 from bitloom.golden.encoding import Array
 
+from .boundaries import Ends
 from .budget import FRACTION_BYTES, LEVEL_STEPS, VALUE_BYTES, take
 from .constants import Constants, grid_of
 from .errors import Unsupported, printable
-from .joins import Concatenation, Sum, SumTable
-from .operations import Clip, Layout, Levels, Operation, Scaling
+from .operations import Concatenation, Elementwise, Layout, Levels, Operation, Scaling, Sum, SumTable
 from .quantisers import Grid, Rule
 from .rationals import fractions
-from .source import MOST_MAP, Shape, SourceNode, check_shape
+from .source import Shape, SourceNode
 
 KINDS = {int: "a number", float: "a number", str: "a text", tuple: "a list"}
 """How messages name the types of attributes."""
@@ -111,44 +111,34 @@ class NodeView:
         return grid
 
     def append(self, kind: type[Operation], **fields: Any) -> None:
-        """Append an operation of a kind."""
-        reads = self._here or self.only_map()
-        makes = f"{self.node.outputs[0]}/{len(self.operations)}"
-        if len(self.operations) == 0:
-            take(held=VALUE_BYTES * math.prod(self._shapes[reads]))
-        operation = kind(name=self.node.name, op=self.node.op, reads=reads, makes=makes, **fields)
-        take(
-            held=sum(_bytes_of(value) for value in fields.values() if isinstance(value, np.ndarray)),
-            steps=LEVEL_STEPS * operation.boundaries.size if isinstance(operation, Levels) else 0,
-        )
-        self._shapes[makes] = operation.shape(self._shapes[reads])
-        self.operations.append(operation)
-        self._here = makes
+        """Append an operation of a kind, which reads what the last one made, or the tensor that the node reads."""
+        self._append(kind, (self._here or self.only_map(),), **fields)
 
     def add_maps(self, table: SumTable | None = None) -> None:
         """Append the sum of the two tensors that the node reads, as a table has it or as it is."""
         first, second = self.maps
-        makes = f"{self.node.outputs[0]}/{len(self.operations)}"
-        take(held=VALUE_BYTES * math.prod(self._shapes[first]))
-        made = Sum(name=self.node.name, op=self.node.op, reads=first, also=second, makes=makes, table=table)
-        self._shapes[makes] = made.shape_of(self._shapes[first], self._shapes[second])
-        self.operations.append(made)
-        self._here = makes
+        self._append(Sum, (first, second), table=table)
 
     def concatenate(self, axis: int) -> None:
         """Append the concatenation of the tensors that the node reads, in the order of its inputs."""
-        names = [name for name in self.node.inputs if name]
-        shapes = [self._shapes[name] for name in names]
-        rank = len(shapes[0])
+        names = tuple(name for name in self.node.inputs if name)
+        rank = len(self._shapes[names[0]])
         if axis not in range(-rank, rank) or axis % rank == 0:
             raise Unsupported(f"the axis must be one of the values of an image, got {axis}")
+        self._append(Concatenation, names, axis=axis % rank)
+
+    def _append(self, kind: type[Operation], reads: tuple[str, ...], **fields: Any) -> None:
         makes = f"{self.node.outputs[0]}/{len(self.operations)}"
-        first, *others = names
-        made = Concatenation(name=self.node.name, op=self.node.op, reads=first, also=tuple(others), makes=makes,
-                             axis=axis % rank)  # fmt: skip
-        self._shapes[makes] = check_shape(self.node.name, made.shape_of(*shapes), MOST_MAP)
-        take(held=VALUE_BYTES * math.prod(self._shapes[makes]))
-        self.operations.append(made)
+        operation = kind(name=self.node.name, op=self.node.op, reads=reads, makes=makes, **fields)
+        shapes = [self._shapes[name] for name in reads]
+        if len(self.operations) == 0:
+            take(held=VALUE_BYTES * sum(map(math.prod, shapes)))
+        take(
+            held=sum(_bytes_of(value) for value in fields.values() if isinstance(value, np.ndarray)),
+            steps=LEVEL_STEPS * operation.boundaries.size if isinstance(operation, Levels) else 0,
+        )
+        self._shapes[makes] = operation.shape(*shapes)
+        self.operations.append(operation)
         self._here = makes
 
     def affine(self, multiply: Any = 1, add: Any = 0) -> None:
@@ -157,8 +147,8 @@ class NodeView:
 
     def clip(self, low: Any, high: Any) -> None:
         """Append a clip to numbers, of which each may be None."""
-        ends = [None if end is None else Fraction(end) for end in (low, high)]
-        self.append(Clip, low=ends[0], high=ends[1])
+        low, high = (None if end is None else Fraction(end) for end in (low, high))
+        self.append(Elementwise, bend=Ends(low=low, high=high))
 
     def quantise(self, rule: Rule, *, integers: bool = False) -> None:
         """Append a quantiser: of real values, or with ``integers`` of the integers that stand for them."""

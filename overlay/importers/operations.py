@@ -3,20 +3,24 @@
 A tensor has the number of images in front, which is 1 in shapes. What an operation computes is stated twice: exactly,
 by its fields, and by `run` in float64, by which passes are verified.
 
-=========  ==================================================================
-operation  makes of x
-=========  ==================================================================
-Scaling    x * multiply + add, fractions for each value
-Clip       min(max(x, low), high)
-Levels     base + step * (how many boundaries x has reached): every quantiser
-Linear     sums of weight * x over windows, weights being integers times a scale
-Pooling    the maximum or the mean of each window
-Layout     the same values in another shape or order
-Closing    softmax, argmax and what else the host does at the end
-=========  ==================================================================
+=============  ==================================================================
+operation      makes of x
+=============  ==================================================================
+Scaling        x * multiply + add, fractions for each value
+Elementwise    a function of each value that never falls: min(max(x, low), high)
+Levels         base + step * (how many boundaries x has reached): every quantiser
+Linear         sums of weight * x over windows, weights being integers times a scale
+Pooling        the maximum or the mean of each window
+Padding        the same values with others around
+Layout         the same values in another shape or order
+Sum            of x and y: x + y, or what a table says for each pair of integers
+Concatenation  of any number of tensors: their values behind one another
+Closing        softmax, argmax and what else the host does at the end
+=============  ==================================================================
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import reduce
@@ -24,18 +28,19 @@ from functools import reduce
 import numpy as np
 
 from bitloom.golden.encoding import Array
+from bitloom.golden.limits import TAPS
 from bitloom.golden.window import Window
 
+from .boundaries import Bend
 from .errors import Unsupported
 from .rationals import floats
-from .source import MOST_CHANNELS, MOST_MAP, Shape, check_shape
+from .source import MOST_CHANNELS, MOST_MAP, MOST_WEIGHTS, Shape, check_shape
 from .tflite_rules import KernelRule
-from .windows import check_weights, output_size, taps_of
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Operation(ABC):
-    """One operation of a chain.
+    """One operation of a graph.
 
     Attributes
     ----------
@@ -43,22 +48,24 @@ class Operation(ABC):
         Of the node that it was made of.
     op : str
         That node's operator.
-    reads, makes : str
-        Tensors.
+    reads : tuple of str
+        The tensors that it reads: one, but for `Join`.
+    makes : str
+        The tensor that it makes.
     """
 
     name: str
     op: str
-    reads: str
+    reads: tuple[str, ...]
     makes: str
 
     @abstractmethod
-    def shape(self, source: Shape) -> Shape:
-        """The shape of what the operation makes of a tensor of shape ``source``; Unsupported if it can't."""
+    def shape(self, *sources: Shape) -> Shape:
+        """The shape of what the operation makes of tensors of these shapes; Unsupported if it can't."""
 
     @abstractmethod
-    def run(self, x: Array) -> Array:
-        """What the operation makes of (N, ...) float64, in float64."""
+    def run(self, *tensors: Array) -> Array:
+        """What the operation makes of tensors, each (N, ...) float64, in float64."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -74,12 +81,14 @@ class Scaling(Operation):
     multiply: Array
     add: Array
 
-    def shape(self, source: Shape) -> Shape:
+    def shape(self, *sources: Shape) -> Shape:
+        (source,) = sources
         for values in (self.multiply, self.add):
             _check_spread(values, source)
         return source
 
-    def run(self, x: Array) -> Array:
+    def run(self, *tensors: Array) -> Array:
+        (x,) = tensors
         return x * floats(self.multiply) + floats(self.add)
 
 
@@ -94,19 +103,18 @@ def _check_spread(values: Array, source: Shape) -> None:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Clip(Operation):
-    """min(max(x, low), high); an end may be missing."""
+class Elementwise(Operation):
+    """A function of each value that never falls, the same in every channel: ``bend``."""
 
-    low: Fraction | None
-    high: Fraction | None
+    bend: Bend
 
-    def shape(self, source: Shape) -> Shape:
+    def shape(self, *sources: Shape) -> Shape:
+        (source,) = sources
         return source
 
-    def run(self, x: Array) -> Array:
-        if self.low is not None:
-            x = np.maximum(x, float(self.low))
-        return x if self.high is None else np.minimum(x, float(self.high))
+    def run(self, *tensors: Array) -> Array:
+        (x,) = tensors
+        return self.bend.run(x)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -141,7 +149,8 @@ class Levels(Operation):
         """Number of boundaries: the highest level."""
         return self.boundaries.shape[1]
 
-    def shape(self, source: Shape) -> Shape:
+    def shape(self, *sources: Shape) -> Shape:
+        (source,) = sources
         if self.boundaries.shape[0] not in (1, source[self.axis]):
             raise Unsupported(
                 f"thresholds must be for 1 or {source[self.axis]} channels, got {self.boundaries.shape[0]}"
@@ -161,7 +170,8 @@ class Levels(Operation):
             out[..., channel] = below + equal[upto] - equal[below]
         return np.moveaxis(out, -1, self.axis)
 
-    def run(self, x: Array) -> Array:
+    def run(self, *tensors: Array) -> Array:
+        (x,) = tensors
         return float(self.base) + float(self.step) * self.level(x)
 
     def margin(self, x: Array) -> Array:
@@ -198,7 +208,8 @@ class Linear(Operation):
     window: Window | None
     real: Array | None = None
 
-    def shape(self, source: Shape) -> Shape:
+    def shape(self, *sources: Shape) -> Shape:
+        (source,) = sources
         outputs, inputs = self.weight.shape[:2]
         check_weights(self.weight.size)
         if outputs > MOST_CHANNELS:
@@ -225,7 +236,8 @@ class Linear(Operation):
             return np.zeros((len(x), len(self.weight), *output_size(self.window, x.shape)))
         return np.moveaxis(total, -1, 1)
 
-    def run(self, x: Array) -> Array:
+    def run(self, *tensors: Array) -> Array:
+        (x,) = tensors
         sums = self.sums(x)
         return sums * floats(self.scale).reshape(1, -1, *(1,) * (sums.ndim - 2))
 
@@ -244,12 +256,14 @@ class Pooling(Operation):
     window: Window
     average: bool
 
-    def shape(self, source: Shape) -> Shape:
+    def shape(self, *sources: Shape) -> Shape:
+        (source,) = sources
         if len(source) != 4:
             raise Unsupported(f"the input must have shape (1, channels, rows, columns), got {source}")
         return check_shape(self.name, (1, source[1], *output_size(self.window, source)), MOST_MAP)
 
-    def run(self, x: Array) -> Array:
+    def run(self, *tensors: Array) -> Array:
+        (x,) = tensors
         parts = (taken for _, _, taken in taps_of(x, self.window, np.nan))
         if not self.average:
             return np.asarray(reduce(np.fmax, parts))
@@ -258,6 +272,30 @@ class Pooling(Operation):
             inside = ~np.isnan(part)
             total, count = total + np.where(inside, part, 0), count + inside
         return np.asarray(total / count)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Padding(Operation):
+    """The same values with others around.
+
+    Attributes
+    ----------
+    widths : tuple of (int, int)
+        Of each axis, how many come before and behind.
+    value : Fraction
+        What they are.
+    """
+
+    widths: tuple[tuple[int, int], ...]
+    value: Fraction
+
+    def shape(self, *sources: Shape) -> Shape:
+        (source,) = sources
+        return check_shape(self.name, [size + a + b for size, (a, b) in zip(source, self.widths)], MOST_MAP)
+
+    def run(self, *tensors: Array) -> Array:
+        (x,) = tensors
+        return np.pad(x, self.widths, constant_values=float(self.value))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -272,11 +310,92 @@ class Layout(Operation):
 
     order: Array
 
-    def shape(self, source: Shape) -> Shape:
+    def shape(self, *sources: Shape) -> Shape:
         return check_shape(self.name, self.order.shape, MOST_MAP)
 
-    def run(self, x: Array) -> Array:
+    def run(self, *tensors: Array) -> Array:
+        (x,) = tensors
         return x.reshape(len(x), -1)[:, self.order.ravel()].reshape(len(x), *self.order.shape[1:])
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class SumTable:
+    """The sum of two maps of integers by a rule of its own, as a table of all pairs.
+
+    Attributes
+    ----------
+    values : (m, n) int64
+        Of first + i and first + j.
+    first : int
+        The smallest integer of both maps.
+    slopes : (Fraction, Fraction)
+    offset : Fraction
+        Rounding and clips aside, values are slopes[0] * x + slopes[1] * y + offset.
+    low, high : int
+        What values are clipped to.
+    """
+
+    values: Array
+    first: int
+    slopes: tuple[Fraction, Fraction]
+    offset: Fraction
+    low: int
+    high: int
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Sum(Operation):
+    """The sum of two tensors of one shape.
+
+    Attributes
+    ----------
+    table : SumTable or None
+        None for x + y.
+    """
+
+    table: SumTable | None = None
+
+    def shape(self, *sources: Shape) -> Shape:
+        first, second = sources
+        if first != second:
+            raise Unsupported(f"two maps that are added must have one shape, got {first} and {second}")
+        return first
+
+    def run(self, *tensors: Array) -> Array:
+        x, y = tensors
+        if self.table is None:
+            return np.asarray(x + y)
+        first, second = (np.rint(values).astype(np.int64) - self.table.first for values in (x, y))
+        return self.table.values[first, second].astype(np.float64)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Concatenation(Operation):
+    """Tensors behind one another along an axis.
+
+    Attributes
+    ----------
+    axis : int
+        Of the tensors with the image in front, >= 1.
+    """
+
+    axis: int
+
+    def shape(self, *sources: Shape) -> Shape:
+        others = {(*shape[: self.axis], *shape[self.axis + 1 :]) for shape in sources}
+        if len(others) > 1 or len({len(shape) for shape in sources}) > 1:
+            got = " and ".join(map(str, sources))
+            raise Unsupported(f"maps that are concatenated must differ in one axis alone, got shapes {got}")
+        total = sum(shape[self.axis] for shape in sources)
+        whole = (*sources[0][: self.axis], total, *sources[0][self.axis + 1 :])
+        return check_shape(self.name, whole, MOST_MAP)
+
+    def run(self, *tensors: Array) -> Array:
+        return np.asarray(np.concatenate(tensors, axis=self.axis))
+
+
+Join = Sum | Concatenation
+"""An operation that reads several tensors."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -286,8 +405,76 @@ class Closing(Operation):
     It leaves the order of the classes as it is.
     """
 
-    def shape(self, source: Shape) -> Shape:
+    def shape(self, *sources: Shape) -> Shape:
+        (source,) = sources
         return source
 
-    def run(self, x: Array) -> Array:
+    def run(self, *tensors: Array) -> Array:
+        (x,) = tensors
         return x
+
+
+@dataclass(frozen=True, kw_only=True)
+class OperationGraph:
+    """A network as operations.
+
+    Attributes
+    ----------
+    name : str
+    source : str
+        The input tensor.
+    output : str
+        The output tensor.
+    operations : tuple of Operation
+        Each behind those whose tensors it reads.
+    shapes : dict of str to tuple of int
+        Of every tensor.
+    """
+
+    name: str
+    source: str
+    output: str
+    operations: tuple[Operation, ...]
+    shapes: dict[str, Shape]
+
+    def check(self) -> None:
+        """Raise ValueError unless each tensor is made once, before it is read, in the shape that its operation says."""
+        known = {self.source}
+        for operation in self.operations:
+            if not known.issuperset(operation.reads) or operation.makes in known:
+                raise ValueError(f"{operation.name}: operations must read what was made, and make what was not")
+            shape = operation.shape(*(self.shapes[name] for name in operation.reads))
+            if shape != self.shapes[operation.makes]:
+                raise ValueError(f"{operation.name}: the shape must be {shape}, got {self.shapes[operation.makes]}")
+            known.add(operation.makes)
+        if self.output not in known:
+            raise ValueError(f"{self.name}: the output must be made by an operation, got {self.output}")
+
+
+def output_size(window: Window, shape: Shape) -> tuple[int, int]:
+    """Rows and columns of what a window makes of (N, C, rows, columns); Unsupported if it doesn't fit."""
+    rows, columns = window.output_size(shape[2], shape[3])
+    if rows < 1 or columns < 1:
+        raise Unsupported(f"the window must fit the padded map, got {window.kernel} on {shape[2]} x {shape[3]}")
+    if (taps := rows * columns * window.kernel[0] * window.kernel[1]) > TAPS.value:
+        raise Unsupported(f"all windows together must have at most {TAPS.value:,} taps, got {taps:,}")
+    return rows, columns
+
+
+def taps_of(x: Array, window: Window, filler: float) -> Iterator[tuple[int, int, Array]]:
+    """Of (N, C, rows, columns) what each tap of a kernel sees, (N, C, outputs' rows, columns), with its place."""
+    rows, columns = output_size(window, x.shape)
+    top, left, bottom, right = window.padding
+    padded = np.pad(x, ((0, 0), (0, 0), (top, bottom), (left, right)), constant_values=filler)
+    (down, aside), (height, width), (lower, further) = window.stride, window.kernel, window.dilation
+    for row in range(height):
+        for column in range(width):
+            begin, first = row * lower, column * further
+            taken = padded[:, :, begin : begin + (rows - 1) * down + 1 : down]
+            yield row, column, taken[..., first : first + (columns - 1) * aside + 1 : aside]
+
+
+def check_weights(count: int) -> None:
+    """Refuse more weights than MOST_WEIGHTS, before they are made."""
+    if count > MOST_WEIGHTS:
+        raise Unsupported(f"a layer must have at most {MOST_WEIGHTS:,} weights, zeros counted, got {count:,}")

@@ -1,7 +1,14 @@
-"""Sections: what lies between two quantisers of a network, in golden's order of values."""
+"""Sections: what lies between two quantisers of a network, in golden's order of values, as a graph.
+
+    input --> section 0 --> section 1 --+--> section 2 --> section 3 --> scores
+                                        `------------------^
+
+Map 0 is the input, map k what section k - 1 makes. A chain of layers is a graph in which each map has one reader.
+"""
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from math import prod
 
 import numpy as np
@@ -9,12 +16,14 @@ import numpy as np
 from bitloom.golden.encoding import Array
 from bitloom.golden.window import Window
 
-from .boundaries import Ends, Line
-from .operations import Operation
+from .boundaries import Line, Link
+from .operations import Operation, Sum
 from .tflite_rules import KernelRule
 
 Size = tuple[int, int, int]
 """Rows, columns, channels."""
+MOST_THERMOMETER = 15
+"""Levels that the binary engine may be given as thermometer bits."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -49,66 +58,117 @@ class Quantised:
     halves: bool = False
     rule: KernelRule | None = None
 
+    @property
+    def values(self) -> list[Fraction]:
+        """What each level is worth, level 0 first."""
+        return [self.base + self.step * level for level in range(self.levels + 1)]
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Section:
-    """What lies between two quantisers.
+class Reading:
+    """How a section reads a map.
 
     Attributes
     ----------
-    name : str
-        Of the node with the weights.
+    map : int
+        The map's number.
+    source : Quantised
+        The map's levels, and what they are worth to this reader.
+    tensor : str
+        The tensor of the file that is read.
+    order : int64 array
+        The place of each value of that tensor in golden's map.
+    worth : Line
+        What levels are worth in that tensor, a channel: real = multiply * (base + step * level) + add.
+    """
+
+    map: int
+    source: Quantised
+    tensor: str
+    order: Array
+    worth: Line
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Section:
+    """What lies between two quantisers: see the kinds of it.
+
+    Attributes
+    ----------
+    name, op : str
+        Of the node that it begins with, and that node's operator.
+    nodes : tuple of str
+        Names of all nodes that the section was made of.
+    reads : tuple of Reading
+        The maps that it reads.
+    size : (int, int, int)
+        Of what it makes in front of pools.
+    made : Quantised or None
+        What the quantiser makes; None where sums go to the output.
+    pools : tuple of Window
+        Pools behind the quantiser: of maxima, but for the last one where the map is averaged.
+    """
+
+    name: str
+    op: str
+    nodes: tuple[str, ...] = ()
+    reads: tuple[Reading, ...]
+    size: Size
+    made: Quantised | None = None
+    pools: tuple[Window, ...] = ()
+
+    @property
+    def map(self) -> Quantised:
+        """The map that it makes, where that is quantised."""
+        assert self.made is not None
+        return self.made
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class WeightSection(Section):
+    """Sums of weights times values, and their quantiser.
+
+    Attributes
+    ----------
     weight : (outputs, rows, columns, channels) int64
         In golden's order.
     scale : (outputs,) array of Fraction
         What an integer weight is worth.
     window : Window or None
         None for a dense layer, whose window is the whole map.
-    size : (int, int, int)
-        Of what the weights make.
     lead : Line
-        What the map that is read is worth: real = multiply * (base + step * level) + add, a channel.
-    chain : tuple of Line and Ends
+        What the map is worth that weights read: real = multiply * (base + step * level) + add, a channel.
+    chain : tuple of Link
         From the sums to the quantiser, or to the output.
     inner : tuple of Window
         Max pools before the quantiser.
     inner_at : int
         How many links of the chain lie before these.
-    made : Quantised or None
-        What the quantiser makes; None where the sums go to the output.
-    pools : tuple of Window
-        Pools behind the quantiser: of maxima, but for the last one where the map is averaged.
-    nodes : tuple of str
-        Names of all nodes that the section was made of.
-    reads : str
-        The tensor at which it begins.
-    order : int64 array
-        The place of each value of that tensor in golden's map.
-    there : Line
-        What the map's levels are worth in that tensor: real = multiply * (base + step * level) + add.
     real : array or None
         Real numbers of which ``weight`` are the signs, in the same order.
     sums : tuple of Window
         Of means that are taken of the sums, before all that the chain does.
     """
 
-    name: str
     weight: Array
     scale: Array
     window: Window | None
-    size: Size
     lead: Line
-    chain: tuple[Line | Ends, ...] = ()
+    chain: tuple[Link, ...] = ()
     inner: tuple[Window, ...] = ()
     inner_at: int = 0
-    made: Quantised | None = None
-    pools: tuple[Window, ...] = ()
-    nodes: tuple[str, ...] = ()
-    reads: str = ""
-    order: Array | None = None
-    there: Line | None = None
     real: Array | None = None
     sums: tuple[Window, ...] = ()
+
+    @property
+    def reading(self) -> Reading:
+        """The one map that it reads."""
+        return self.reads[0]
+
+    @property
+    def source(self) -> Quantised:
+        """The levels of that map, and what they are worth in front of ``lead``."""
+        return self.reads[0].source
 
     @property
     def count(self) -> int:
@@ -116,65 +176,112 @@ class Section:
         taken. ``scale`` has the division in it."""
         return prod(window.taps for window in self.sums)
 
+    @property
+    def padded(self) -> bool:
+        """Whether its window reaches beyond the map."""
+        return self.window is not None and any(self.window.padding)
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Cut:
+class SumSection(Section):
+    """The sum of two maps, and its quantiser.
+
+    Attributes
+    ----------
+    operations : tuple of Operation
+        The sum, what lies behind it, and its quantiser, if it isn't a table.
+    """
+
+    operations: tuple[Operation, ...]
+
+    @property
+    def sum(self) -> Sum:
+        """The sum."""
+        first = self.operations[0]
+        assert isinstance(first, Sum)
+        return first
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PassSection(Section):
+    """Maps behind one another, or one map, whose integers stay as they are, and pools.
+
+    Attributes
+    ----------
+    shifts : tuple of int
+        For each map that is read: the level, of those of what is made, that the map's level 0 has.
+    """
+
+    shifts: tuple[int, ...]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class SectionGraph:
     """A network as sections.
 
     Attributes
     ----------
-    name : str
-    front : tuple of Line and Ends
+    operations : tuple of Operation
+        All operations that the output depends on.
+    front : tuple of Link
         What the host does with an image, a channel, before it quantises it; nothing where integers come in.
     source : Quantised
-        The map that the accelerator reads.
+        Map 0, which the accelerator reads.
     size : (int, int, int)
         Its rows, columns and channels.
     order : int64 array
-        Of the input tensor's shape, with 1 in front: the place of each value in that map.
+        Of the input tensor's shape, with 1 in front: the place of each value in map 0.
     sections : tuple of Section
-    final : Line
-        What the last map is worth, if it was quantised, or what the last chain's values are worth: always 1 and 0 then.
-    chain : tuple of Operation
-        The operations from the input to the output.
+        Each behind those whose maps it reads.
+    final : tuple of Link
+        What the last map is worth, if it was quantised.
     output_order : array of int
         The place in the last map of each value of the output.
     closing : tuple of str
         Operators that the host computes at the end.
-    final_size : (int, int, int)
-        Rows, columns and channels of the last map.
-    head : Section or None
-        Without weights: the input, and pools of it that come before the first section; None where there are none.
     """
 
-    name: str
-    front: tuple[Line | Ends, ...]
+    operations: tuple[Operation, ...]
+    front: tuple[Link, ...]
     source: Quantised
     size: Size
     order: Array
     sections: tuple[Section, ...]
-    final: tuple[Line | Ends, ...]
-    chain: tuple[Operation, ...]
+    final: tuple[Link, ...]
     output_order: Array
     closing: tuple[str, ...]
-    final_size: Size = (1, 1, 1)
-    head: Section | None = None
+
+    @cached_property
+    def maps(self) -> tuple[Quantised, ...]:
+        """What every map holds; the last section has none if its sums are the scores."""
+        return self.source, *(section.made for section in self.sections if section.made is not None)
+
+    @cached_property
+    def weighted(self) -> tuple[int, ...]:
+        """Numbers of the sections with weights."""
+        return tuple(number for number, section in enumerate(self.sections) if isinstance(section, WeightSection))
+
+    @cached_property
+    def readers(self) -> tuple[tuple[int, ...], ...]:
+        """Of each map, the numbers of the sections whose weights read it."""
+        readers: list[list[int]] = [[] for _ in self.maps]
+        for number, section in enumerate(self.sections):
+            if isinstance(section, WeightSection):
+                readers[section.reading.map].append(number)
+        return tuple(map(tuple, readers))
+
+    @property
+    def joins(self) -> str:
+        """How maps are joined, for messages: nothing for a chain of layers."""
+        joins = [section for section in self.sections if len(section.reads) > 1]
+        added = ["added"] if any(isinstance(section, SumSection) for section in joins) else []
+        concatenated = ["concatenated"] if any(isinstance(section, PassSection) for section in joins) else []
+        return " and ".join(added + concatenated)
 
 
-def without_weights(name: str, made: Quantised, size: Size, nodes: tuple[str, ...]) -> Section:
-    """A section for pools of a map that no weights make: of this name, with what the map holds, its size, and the names
-    of its nodes."""
-    one, none = np.full(size[2], Fraction(1), object), np.full(size[2], Fraction(0), object)
-    return Section(
-        name=name,
-        weight=np.zeros((0, 1, 1, size[2]), np.int64),
-        scale=one[:0],
-        window=None,
-        size=size,
-        lead=Line(multiply=one, add=none),
-        made=made,
-        nodes=nodes,
-    )
+def identity_line(channels: int) -> Line:
+    """The line that leaves what it reads."""
+    return Line(multiply=np.full(channels, Fraction(1), object), add=np.full(channels, Fraction(0), object))
 
 
 def golden_order(shape: tuple[int, ...]) -> tuple[Array, Size]:

@@ -4,9 +4,11 @@ An `Add` layer makes of x and y the integer ``round((x * m_1 + y * m_2 + bias) /
 shift, each pair allows the bias an interval, and all of them together leave one, or none: then the shift grows.
 """
 
-from collections.abc import Iterator
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from math import lcm
 
 import numpy as np
 
@@ -15,6 +17,10 @@ from bitloom.golden.layers.add import FACTOR_BITS, OFFSET_BITS
 from bitloom.golden.layers.requantise import rounded_shift
 
 from .errors import Unsupported
+from .held import Held
+from .operations import Elementwise, Levels, Scaling
+from .rationals import same
+from .sections import Quantised, SumSection
 
 SHIFTS = range(6, 33)
 """Shifts that are tried."""
@@ -48,6 +54,72 @@ class Pairs:
     offset: Fraction
     low: int
     high: int
+
+
+def pairs_of(section: SumSection, held_sources: Sequence[Held], held: Held) -> Pairs:
+    """The results of all pairs of integers, exactly, with the quantiser behind the sum.
+
+    Parameters
+    ----------
+    section : SumSection
+    held_sources : sequence of Held
+        How both maps are held.
+    held : Held
+        How what the sum's quantiser makes is held.
+    """
+    levels, table = section.map, section.sum.table
+    sources = [(reading.source, one) for reading, one in zip(section.reads, held_sources)]
+    x, y = (one.zero + np.arange(source.levels + 1) for source, one in sources)
+    if table is not None:
+        slopes, offset = table.slopes, table.offset + held.zero - levels.base
+        first, second = (int(source.base) - table.first for source, _ in sources)  # a clip may have cut the lowest
+        level = table.values[first : first + len(x), second : second + len(y)] - int(levels.base)
+        worths = [(Fraction(1), source.base - one.zero) for source, one in sources]
+    else:
+        worths = [(source.step, source.base - source.step * one.zero) for source, one in sources]
+        level, slope, add = _levels_of_sums(section, [source for source, _ in sources])
+        slopes, offset = (slope, slope), add + held.zero
+    offset += sum(slope * add for slope, (_, add) in zip(slopes, worths))
+    slopes = slopes[0] * worths[0][0], slopes[1] * worths[1][0]
+    low, high = 0, levels.levels
+    if any(isinstance(operation, Elementwise) for operation in section.operations):
+        low, high = int(level.min()), int(level.max())  # a clip may end before the quantiser does
+    return Pairs(x, y, held.zero + level, slopes, offset, held.zero + low, held.zero + high)
+
+
+def _levels_of_sums(section: SumSection, sources: Sequence[Quantised]) -> tuple[Array, Fraction, Fraction]:
+    """(the level of each pair of levels, exactly; what levels rise by with the sum, and from where on, clips aside)."""
+    totals = np.array([[a + b for b in sources[1].values] for a in sources[0].values], object)
+    slope, add = Fraction(1), Fraction(0)
+    for operation in section.operations[1:]:
+        if isinstance(operation, Levels):
+            if len(operation.boundaries) > 1:
+                raise Unsupported("a sum of two maps must be quantised alike in all channels")
+            limits = operation.boundaries[0]
+            level = _reached(totals, limits, operation.reached)
+            gap = (limits[-1] - limits[0]) / (len(limits) - 1) if len(limits) > 1 else Fraction(1)
+            return level, slope / gap, (add - limits[0]) / gap + Fraction(1, 2)
+        if isinstance(operation, Scaling):
+            multiply, more = same(operation.multiply.ravel()), same(operation.add.ravel())
+            if multiply is None or more is None:
+                raise Unsupported("between a sum and its quantiser channels must be scaled alike")
+            totals, slope, add = totals * multiply + more, slope * multiply, add * multiply + more
+        elif isinstance(operation, Elementwise):
+            totals = np.vectorize(operation.bend.of, otypes=[object])(totals)
+        else:
+            raise Unsupported("between a sum and its quantiser only scales and clips may lie")
+    raise Unsupported("a sum of two maps must be quantised", "quantise before the next layer")
+
+
+def _reached(values: Array, limits: Array, reached: Array) -> Array:
+    """How many of the rising limits each value has reached; all are integers here, in units of a common denominator."""
+    unit = lcm(*{value.denominator for value in (*values.flat, *limits)})
+    rising, whole = [int(limit * unit) for limit in limits], [int(value * unit) for value in values.flat]
+    counts = []
+    for value in whole:
+        below, upto = bisect_left(rising, value), bisect_right(rising, value)
+        counts.append(below + int(np.count_nonzero(reached[below:upto])))
+    return np.array(counts, np.int64).reshape(values.shape)
 
 
 @dataclass(frozen=True)

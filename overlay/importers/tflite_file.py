@@ -145,13 +145,14 @@ class _Graph:
 
     def _nodes(self, place: int, operator: OperatorTable) -> Iterator[SourceNode]:
         """The nodes of an operator."""
-        name = f"{operator.kind}_{place}"
-        if not operator.inputs or not 1 <= len(operator.outputs) <= (1 if _is_imported(operator.kind) else MOST_INPUTS):
+        name, is_imported = f"{operator.kind}_{place}", _is_imported(operator.kind)
+        most_outputs = 1 if is_imported else MOST_INPUTS  # what is refused later may have several
+        if not operator.inputs or not operator.outputs or len(operator.outputs) > most_outputs:
             count = f"{len(operator.inputs)} inputs and {len(operator.outputs)} outputs"
             raise ValueError(f"{name}: must have inputs and one output, got {count}")
         first, made = operator.inputs[0], operator.outputs[0]
         self._made.update(operator.outputs)
-        if not _is_imported(operator.kind):
+        if not is_imported:
             yield self._unknown(name, operator)
             return
         if operator.kind in ("QUANTIZE", "DEQUANTIZE") and first in self._closed:

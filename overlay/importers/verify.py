@@ -3,17 +3,18 @@
 1. *Operators*: every node that became operations is run by ONNX's own reference (QONNX's quantisers by their
    definition) on the tensors of random and extreme images; its operations must make the same of the same inputs.
 2. *Model*: the operations between two quantisers are run in float64 on the integers that golden has there; golden's
-   next integers must be the levels that come out. Of a graph that is each chain with weights. An addition is proved for
-   every pair of values when it is made (sum_fit.py).
+   next integers must be the levels that come out. An addition is also proved for every pair of values when it is made
+   (sum_fit.py).
 
 A value that lies on a boundary to within the rounding of floating point may fall to either side; such values are
 counted as ties. The model itself is exact (`bitloom.overlay.importers.boundaries`); the count says how often floating
 point would decide at random.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
+from itertools import chain, product
 from math import prod
 
 import numpy as np
@@ -25,10 +26,10 @@ from bitloom.golden.host.host import CLOSINGS
 from .constants import Constants
 from .errors import printable
 from .imported import Imported
-from .joins import Concatenation, Sum, reads_of
-from .operations import Levels, Operation
+from .operations import Levels, Operation, Sum
 from .rationals import floats
 from .references import reference
+from .sections import PassSection, Reading
 from .source import TFLITE, SourceGraph, SourceNode
 
 NEAR = 1e-6
@@ -87,12 +88,12 @@ def verify(
     numbers = range(images + 4)
     few = [*numbers[:2], *numbers[-4:]] if images > 1 else numbers
     nodes = {one.name for one in imported.operations.operations if one.op not in CLOSINGS}
-    total = len(nodes) + len(imported.cut.sections)
+    checked_maps = {reading.map for section in imported.graph.sections for reading in section.reads} - {0}
+    total = len(nodes) + len(checked_maps) + 1
     source = imported.source
     constants = Constants(values=dict(source.constants), grids={}, opset=source.opset)
     operators = (_operators(imported, constants, part) for part in _parts(imported, few, images, seed))
-    chains = imported.chains or (imported,)
-    maps = (_maps(one, part) for one in chains for part in _parts(one, numbers, images, seed))
+    maps = (_maps(imported, part) for part in _parts(imported, numbers, images, seed))
     out: dict[tuple[str, str], Checked] = {}
     for checked in chain.from_iterable(chain(operators, maps)):
         key, same = (checked.name, checked.against), out.get((checked.name, checked.against))
@@ -119,7 +120,7 @@ def sample_inputs(imported: Imported, images: int, seed: int) -> Array:
 
 def _sample(imported: Imported, number: int, images: int, seed: int) -> Array:
     """One image of `sample_inputs`: (rows, columns, channels)."""
-    held, size, most = imported.choice.held[0], imported.cut.size, imported.cut.source.levels
+    held, size, most = imported.choice.held[0], imported.graph.size, imported.graph.source.levels
     if number < images:
         level = np.random.default_rng((seed, number)).integers(0, most + 1, size)
     elif number < images + 2:
@@ -134,7 +135,7 @@ def real_inputs(imported: Imported, inputs: Array) -> Array:
 
     Where the host quantises, real numbers are found that are quantised to these integers.
     """
-    held, source = imported.choice.held[0], imported.cut.source
+    held, source = imported.choice.held[0], imported.graph.source
     level = (inputs - held.zero) // held.stride
     if source.boundaries is None:
         x = float(source.base) + float(source.step) * level
@@ -181,70 +182,99 @@ def _reference(node: SourceNode, values: dict[str, Array], constants: Constants,
 
 
 def _node_checked(node: SourceNode, operations: list[Operation], tensors: list[dict[str, Array]]) -> Checked:
+    near = 0.0 if node.domain == TFLITE else NEAR  # integers are on no boundary
     count = ties = 0
     for values in tensors:
-        x = _read(operations[0], values)
-        got, low, high = _run(operations, x, 0.0 if node.domain == TFLITE else NEAR)  # integers are on no boundary
-        wanted = values[node.outputs[0]].astype(np.float64).reshape(got.shape)
-        room = 1e-4 * max(1.0, float(np.abs(wanted).max(initial=0))) if not _quantises(operations) else 1e-5
-        wrong = np.abs(got - wanted) > room * (1 + np.abs(wanted))
-        tied = wrong & (low - room <= wanted) & (wanted <= high + room)
-        _require(not (wrong & ~tied).any(), node.name, "the operator's own definition", got, wanted, wrong & ~tied)
-        count, ties = count + got.size, ties + int(tied.sum())
+        spans = [_Span.of(values[name].astype(np.float64)) for name in operations[0].reads]
+        for operation in operations:
+            spans = [_ran(operation, spans, near)]
+        (got,) = spans
+        wanted = values[node.outputs[0]].astype(np.float64).reshape(got.x.shape)
+        quantises = any(isinstance(operation, Levels) for operation in operations)
+        room = 1e-5 if quantises else 1e-4 * max(1.0, float(np.abs(wanted).max(initial=0)))
+        wrong = np.abs(got.x - wanted) > room * (1 + np.abs(wanted))
+        tied = wrong & (got.low - room <= wanted) & (wanted <= got.high + room)
+        _require(not (wrong & ~tied).any(), node.name, "the operator's own definition", got.x, wanted, wrong & ~tied)
+        count, ties = count + got.x.size, ties + int(tied.sum())
     return Checked(name=node.name, against=f"{node.op} as it is defined", values=count, ties=ties)
 
 
-def _read(operation: Operation, values: dict[str, Array]) -> Array:
-    """What an operation reads, in float64; of a sum both tensors, one behind the other."""
-    if isinstance(operation, Concatenation):
-        return operation.together([values[name].astype(np.float64) for name in reads_of(operation)])
-    if isinstance(operation, Sum):
-        return np.stack([values[name].astype(np.float64) for name in (operation.reads, operation.also)])
-    return values[operation.reads].astype(np.float64)
+@dataclass(frozen=True, eq=False)
+class _Span:
+    """A tensor, (N, ...) float64, and the least and the most of it where quantisers see a little less or more."""
+
+    x: Array
+    low: Array
+    high: Array
+
+    @classmethod
+    def of(cls, x: Array) -> "_Span":
+        """A tensor that is known."""
+        return cls(x, x, x)
+
+    @property
+    def known(self) -> bool:
+        """Whether it is known."""
+        return self.low is self.x and self.high is self.x
+
+    def off(self, by: float) -> "_Span":
+        """The same where so much more or less is allowed."""
+        return _Span(self.x, self.low - by, self.high + by) if by else self
 
 
-def _quantises(operations: list[Operation]) -> bool:
-    return any(isinstance(operation, Levels) for operation in operations)
-
-
-def _run(operations: list[Operation], x: Array, near: float) -> tuple[Array, Array, Array]:
-    """What operations make of x, and the least and the most of it where quantisers see a little less or more."""
-    ran = x, x, x
-    for operation in operations:
-        ran = _one(operation, ran, near)
-    return ran
+def _ran(operation: Operation, spans: Sequence[_Span], near: float) -> _Span:
+    """What an operation makes of tensors."""
+    if isinstance(operation, Levels):
+        (span,) = spans
+        largest = max(float(np.abs(values).max(initial=0)) for values in (span.x, floats(operation.boundaries)))
+        little = near * max(largest, 1e-30)
+        return _Span(operation.run(span.x), operation.run(span.low - little), operation.run(span.high + little))
+    x = operation.run(*(span.x for span in spans))
+    if all(span.known for span in spans):
+        return _Span.of(x)
+    # Each value rises or falls with each tensor's, so its ends are at ends of these; of several tensors that are added
+    # or put behind one another each may be at either end.
+    ends = product(*((span.low, span.high) for span in spans)) if isinstance(operation, Sum) else (
+        [span.low for span in spans], [span.high for span in spans],
+    )  # fmt: skip
+    made = [operation.run(*tensors) for tensors in ends]
+    return _Span(x, np.minimum.reduce(made), np.maximum.reduce(made))
 
 
 def _maps(imported: Imported, inputs: Array) -> Iterator[Checked]:
     """Golden's maps against the operations between them."""
-    model, cut = imported.model, imported.cut
+    model, graph = imported.model, imported.graph
     trace = {INPUT: inputs, **dict(zip((layer.name for layer in model.network.layers), model.trace(inputs)))}
-    pooled = cut.head is not None and len(cut.head.pools)
-    first = model.network.layers[pooled - 1].name if pooled else INPUT
-    last_layers = [first, *(built.layers[-1] for built in imported.emitted.built)]
-    operations = imported.cut.chain
-    places = {section.reads: number for number, section in enumerate(cut.sections)}
-    begin, now = next(k for k, operation in enumerate(operations) if operation.reads in places), 0
-    x = low = high = np.empty(0)
-    if pooled:
-        x = low = high = real_inputs(imported, inputs)
-        for operation in operations[:begin]:
-            x, low, high = _one(operation, (x, low, high), EXACT_NEAR)
-    for operation in operations[begin:]:
-        number = places.get(operation.reads)
-        if number is not None:
-            held = _held_values(imported, trace[last_layers[number]], number)
-            if number or pooled:
-                yield _map_checked(last_layers[number], (x, low, high), held)
-            x, low, high, now = held, held, held, number
-        x, low, high = _one(operation, (x, low, high), EXACT_NEAR)
-        if isinstance(operation, Levels):  # where integers can't be exact, so much is said to be off
-            off = imported.emitted.built[now].wrong[1] * float(operation.step)
-            low, high = low - off, high + off
-    scores = imported.host.scores(trace[last_layers[-1]])
-    got = x.reshape(len(x), -1)
+    makers = [INPUT, *(built.layers[-1] for built in imported.emitted.built)]  # of each map
+    readings = {}  # tensor -> how sections read it, where maps begin to be known
+    for section in graph.sections:
+        # What a pool of the input reads may be quantised behind the pool, too.
+        first_pool = isinstance(section, PassSection) and section.reads[0].map == 0
+        readings.update({} if first_pool else {reading.tensor: reading for reading in section.reads})
+    off = {node: built.wrong[1] for built in imported.emitted.built for node in built.nodes}  # levels, where not exact
+    spans = {imported.operations.source: _Span.of(real_inputs(imported, inputs))}
+    left = Counter(name for operation in graph.operations for name in operation.reads)
+    for operation in graph.operations:
+        for name in operation.reads:
+            reading = readings.pop(name, None)
+            if reading is not None:
+                held = _held_values(imported, trace[makers[reading.map]], reading)
+                if reading.map:
+                    yield _map_checked(makers[reading.map], spans[name], held)
+                spans[name] = _Span.of(held)
+        span = _ran(operation, [spans[name] for name in operation.reads], EXACT_NEAR)
+        if isinstance(operation, Levels) or (isinstance(operation, Sum) and operation.table is not None):
+            step = float(operation.step) if isinstance(operation, Levels) else 1.0
+            span = span.off(off.get(operation.name, 0) * step)
+        spans[operation.makes] = span
+        left.subtract(operation.reads)
+        for name in operation.reads:
+            if not left[name]:
+                spans.pop(name, None)
+    scores, made = imported.host.scores(trace[makers[-1]]), spans[imported.operations.output]
+    got = made.x.reshape(len(made.x), -1)
     room = 1e-9 * max(1.0, float(np.abs(got).max(initial=0)))
-    ends = low.reshape(got.shape) - room, high.reshape(got.shape) + room
+    ends = made.low.reshape(got.shape) - room, made.high.reshape(got.shape) + room
     wrong = (scores < ends[0]) | (scores > ends[1])
     _require(not wrong.any(), imported.operations.output, "the operations that it was made of", scores, got, wrong)
     ties = int((np.abs(scores - got) > room).sum())
@@ -252,36 +282,18 @@ def _maps(imported: Imported, inputs: Array) -> Iterator[Checked]:
     yield Checked(name=imported.operations.output, against=last, values=got.size, ties=ties)
 
 
-def _one(operation: Operation, ran: tuple[Array, Array, Array], near: float) -> tuple[Array, Array, Array]:
-    """One operation of `_run`."""
-    x, low, high = ran
-    if isinstance(operation, Levels):
-        largest = max(float(np.abs(values).max(initial=0)) for values in (x, floats(operation.boundaries)))
-        little = near * max(largest, 1e-30)
-        return operation.run(x), operation.run(low - little), operation.run(high + little)
-    if low is x and high is x:
-        return (operation.run(x),) * 3
-    ends = operation.run(low), operation.run(high)
-    return operation.run(x), np.minimum(*ends), np.maximum(*ends)
-
-
-def _held_values(imported: Imported, values: Array, number: int) -> Array:
+def _held_values(imported: Imported, values: Array, reading: Reading) -> Array:
     """What golden's integers stand for in the tensor at which a section begins: (N, ...) float64, in its order."""
-    section, held = imported.cut.sections[number], imported.choice.held[number]
-    source = imported.cut.source if number == 0 else imported.cut.sections[number - 1].made
-    assert section.there is not None
-    assert section.order is not None
-    assert source is not None
+    held, source = imported.choice.held[reading.map], reading.source
     real = float(source.base) + float(source.step) * ((values - held.zero) // held.stride)
-    real = real * floats(section.there.multiply) + floats(section.there.add)
-    shape = imported.operations.shapes[section.reads]
+    real = real * floats(reading.worth.multiply) + floats(reading.worth.add)
     outside = np.zeros((len(values), 1))  # the last place, which is that of padded values
-    flat = np.concatenate([real.reshape(len(values), -1), outside], axis=1)[:, section.order.ravel()]
-    return flat.reshape(len(values), *shape[1:])
+    flat = np.concatenate([real.reshape(len(values), -1), outside], axis=1)[:, reading.order.ravel()]
+    return flat.reshape(len(values), *reading.order.shape[1:])
 
 
-def _map_checked(name: str, ran: tuple[Array, Array, Array], held: Array) -> Checked:
-    x, low, high = ran
+def _map_checked(name: str, span: _Span, held: Array) -> Checked:
+    x, low, high = span.x, span.low, span.high
     room = 1e-9 * max(1.0, float(np.abs(x).max(initial=0)))
     wrong = np.abs(x - held) > room
     tied = wrong & (low - room <= held) & (held <= high + room)
@@ -296,4 +308,3 @@ def _require(good: bool, name: str, what: str, got: Array, wanted: Array, wrong:
             f"{printable(name)}: the rewriting must equal {what}, got {got[place]} instead of {wanted[place]} at "
             f"{place} and {int(wrong.sum()) - 1} more"
         )
-

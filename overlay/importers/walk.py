@@ -1,11 +1,14 @@
-"""The walk along a chain of operations, which makes sections of them: one function for each kind of operation.
+"""The walk along operations that follow one another, which makes sections of them: one method for each kind.
 
 Values are put into golden's order on the way, (rows, columns, channels): a tensor is known by the place in golden's map
 that each of its values has, so that a transpose or a flatten costs nothing and permutes the weights of what reads it.
+
+A padded tensor has OUTSIDE at the places that golden's map doesn't have. What stands there is one number, which every
+operation on the way changes as it changes all others; a convolution can take it where it is 0 in the end.
 """
 
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any
@@ -13,16 +16,562 @@ from typing import Any
 import numpy as np
 
 from bitloom.golden.encoding import Array
+from bitloom.golden.window import Sides, Window
 
-from .boundaries import Ends, Line, staircases
-from .choose import MOST_THERMOMETER
-from .errors import Unsupported
-from .operations import Clip, Closing, Layout, Levels, Linear, Operation, Pooling, Scaling
-from .padding import OUTSIDE, Padding, is_padded, level_value, same_value
+from .boundaries import Bend, Line, Link, staircases
+from .errors import ACTIVATION, ImportRefused, Unsupported, node_line, printable
+from .operations import (
+    Closing,
+    Elementwise,
+    Layout,
+    Levels,
+    Linear,
+    Operation,
+    Padding,
+    Pooling,
+    Scaling,
+    check_weights,
+)
 from .rationals import same
-from .section_begins import begin, begin_averaged, begin_copy, begin_mean
-from .sections import Quantised, Section, golden_order
-from .walk_state import Walk, is_rounded_mean, lead_of, take_padding
+from .sections import (
+    MOST_THERMOMETER,
+    PassSection,
+    Quantised,
+    Reading,
+    Section,
+    Size,
+    WeightSection,
+    golden_order,
+    identity_line,
+)
+
+OUTSIDE = -1
+"""Place of a padded value."""
+MOST_LINKS = 64
+"""Links of a chain at most."""
+
+
+@dataclass
+class Walk:
+    """Where the walk is, and the sections that it has made."""
+
+    chain: Sequence[Operation]  # the operations that it goes along
+    tensor: str  # the tensor that it begins with
+    source: Quantised | None  # what the map holds; none while the host works on real numbers
+    index: Array  # of the tensor: for each of its values the place in golden's map
+    size: Size
+    map: int  # number of the map that it stands at
+    number: int  # of the map that the next section makes
+    apart: Collection[str] = ()  # names of the maps whose means are convolutions, not pools
+    done: list[Section] = field(default_factory=list)
+    place: int = 0  # of the operation that is taken
+    front: tuple[Link, ...] = ()  # before the host's quantiser
+    links: list[Link] = field(default_factory=list)  # since the last quantiser or the last weights
+    open: WeightSection | None = None  # a section whose quantiser hasn't come
+    average: Pooling | None = None  # a mean that waits for what reads it
+    average_links: int = 0  # how many links lie before it
+    average_index: Array = field(default_factory=lambda: np.empty(0, np.int64))  # the index of what it reads
+    closing: list[str] = field(default_factory=list)
+    inner: list[Window] = field(default_factory=list)
+    inner_at: int = 0
+    padded_with: Fraction = Fraction(0)  # what stands at padded places, where the tensor has any
+    nodes: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._begin_with = self.source, self.index, self.size
+        self._kinds: dict[type[Operation], Callable[[Any], None]] = {
+            Scaling: self._scaling,
+            Elementwise: self._elementwise,
+            Layout: self._layout,
+            Closing: self._closing,
+            Pooling: self._pooling,
+            Levels: self._levels,
+            Padding: self._padding,
+            Linear: self._linear,
+        }
+
+    def take(self, place: int) -> None:
+        """One operation further.
+
+        Raises
+        ------
+        ImportRefused
+            With a line for an operation that can't be taken.
+        """
+        operation, self.place = self.chain[place], place
+        if not isinstance(operation, Closing | Layout):
+            self.check_open(operation)
+        before = self.nodes or (self.done[-1].nodes if self.done else ())  # a node may go on behind its quantiser
+        if operation.name not in before[-1:]:
+            self.nodes.append(operation.name)
+        try:
+            self._kinds[type(operation)](operation)
+        except ValueError as e:
+            raise ImportRefused([node_line(operation.name, operation.op, e)]) from None
+
+    def check_open(self, following: Operation) -> None:
+        """Raise ImportRefused if an operation follows what the host computes at the end."""
+        if not self.closing:
+            return
+        last = next(one for one in reversed(self.chain[: self.place + 1]) if isinstance(one, Closing))
+        why = f"the host computes it at the network's end alone, and {printable(following.name)} follows"
+        instead = f"; {ACTIVATION}" if last.op == "Sigmoid" else ""
+        raise ImportRefused([node_line(last.name, last.op, why + instead)])
+
+    def finish(self) -> None:
+        """End the walk behind the last operation; ImportRefused if it can't end there."""
+        if is_padded(self.index):
+            raise ImportRefused([f"{self.chain[-1].name}: a padded map must be read by a convolution"])
+        if self.average is not None:
+            why = "a mean must be followed by weights or a quantiser"
+            raise ImportRefused([node_line(self.average.name, self.average.op, why)])
+        if self.open is not None:
+            if self.inner:
+                why = "a max pool must be behind a quantiser or before one, got neither"
+                raise ImportRefused([f"{self.open.name}: {why}"])
+            self._close(replace(self.open, chain=tuple(self.links), nodes=tuple(self.nodes)))
+            self.links = []
+
+    @property
+    def input(self) -> Quantised:
+        """What the map holds."""
+        assert self.source is not None
+        return self.source
+
+    @property
+    def pads_elsewhere(self) -> bool:
+        """Whether the next weights have padding, which is worth 0, of a map that is worth something else at 0."""
+        for operation in self.chain[self.place + 1 :]:
+            if isinstance(operation, Scaling) and any(operation.add.ravel()):
+                return _pads(self.chain[self.place + 1 :])
+            if isinstance(operation, Levels | Linear):
+                break
+        return False
+
+    @property
+    def pools_again(self) -> bool:
+        """Whether a pool of the same map follows; a mean is the last one of a map."""
+        for operation in self.chain[self.place + 1 :]:
+            if isinstance(operation, Levels | Linear | Pooling):
+                return isinstance(operation, Pooling)
+        return False
+
+    @property
+    def differs_by_channel(self) -> bool:
+        """Whether a quantiser comes before weights and means, and it, or a line before it, is a channel's own.
+
+        Max pools that come before it are taken first, because only there a channel may still fall.
+        """
+        differs = bent = False
+        for operation in self.chain[self.place + 1 :]:
+            if isinstance(operation, Levels):
+                return differs or len(operation.boundaries) > 1
+            if isinstance(operation, Pooling) and not differs and not bent:
+                break
+            bent = bent or isinstance(operation, Elementwise)
+            if isinstance(operation, Linear) or (isinstance(operation, Pooling) and operation.average):
+                break
+            if isinstance(operation, Scaling):
+                differs = differs or None in (same(operation.multiply), same(operation.add))
+        return False
+
+    def _follow(self, link: Link) -> None:
+        """Another link of the chain; lines that follow each other become one."""
+        apart = max(self.inner_at if self.inner else 0, self.average_links if self.average is not None else 0)
+        before = self.links[-1] if len(self.links) > apart else None
+        if isinstance(link, Line) and isinstance(before, Line):
+            self.links[-1] = link.after(before)
+        else:
+            self.links.append(link)
+        if len(self.links) > MOST_LINKS:
+            raise Unsupported(f"at most {MOST_LINKS} clips and scales may lie between two quantisers, got more")
+
+    def _scaling(self, operation: Scaling) -> None:
+        multiply = self._channel_values(operation.multiply, "what is multiplied with")
+        line = Line(multiply=multiply, add=self._channel_values(operation.add, "what is added"))
+        self._follow(line)
+        if is_padded(self.index):
+            self.padded_with = _same_value(self.padded_with * line.multiply + line.add)
+
+    def _elementwise(self, operation: Elementwise) -> None:
+        self._follow(operation.bend)
+        self.padded_with = operation.bend.of(self.padded_with)
+
+    def _padding(self, operation: Padding) -> None:
+        if is_padded(self.index) and self.padded_with != operation.value:
+            raise Unsupported("a map must be padded with one number, got two")
+        self.index = np.pad(self.index, operation.widths, constant_values=OUTSIDE)
+        self.padded_with = operation.value
+
+    def _layout(self, operation: Layout) -> None:
+        self.index = self.index.ravel()[operation.order.ravel()].reshape(operation.order.shape)
+
+    def _closing(self, operation: Closing) -> None:
+        self.closing.append(operation.op)
+
+    def _pooling(self, operation: Pooling) -> None:
+        self._check_order()
+        rows, columns = operation.window.output_size(self.size[0], self.size[1])
+        if operation.average:
+            if self.average is not None:
+                raise Unsupported("a mean of means must be quantised between")
+            if self.open is not None:
+                self._add_up(self.open, operation)
+            else:
+                self.average = operation
+                self.average_links, self.average_index = len(self.links), self.index
+        elif self.open is not None:
+            if self.inner and self.inner_at != len(self.links):
+                raise Unsupported("two max pools before a quantiser must follow each other")
+            self.inner.append(operation.window)
+            self.inner_at = len(self.links)
+        else:
+            # A clip never falls: the largest value's clip is the largest clip.
+            if any(isinstance(link, Line) and any(m <= 0 for m in link.multiply) for link in self.links):
+                raise Unsupported("what lies between a quantiser and a max pool must rise in every channel")
+            self._pool_map(operation)
+        self.size = (rows, columns, self.size[2])
+        self.index = golden_order((1, self.size[2], rows, columns))[0]
+        self._copy_channels()
+
+    def _pool_map(self, operation: Pooling) -> None:
+        """Let a pool take the map, behind the section that makes the map or behind one that passes it on."""
+        if not self.done:
+            source, index, size = self._begin_with
+            worth = identity_line(size[2])
+            reading = Reading(map=self.map, source=source or self.input, tensor=self.tensor, order=index, worth=worth)
+            head = PassSection(
+                name=operation.name, op=operation.op, reads=(reading,), size=size, made=self.input, shifts=(0,)
+            )
+            self._close(head)
+        section = self.done[-1]
+        nodes = (*section.nodes, *self.nodes)
+        self.done[-1] = replace(section, made=self.source, pools=(*section.pools, operation.window), nodes=nodes)
+        self.nodes = []
+
+    def _add_up(self, section: WeightSection, operation: Pooling) -> None:
+        """A mean of sums is their sum, and what follows takes up the division. What is added to sums before, or
+        multiplied with, is the same behind the mean."""
+        if self.inner or not all(isinstance(link, Line) for link in self.links):
+            raise Unsupported("a mean of sums must come before a clip and a max pool", "quantise before it")
+        window = operation.window
+        counts = np.unique((window.positions(*self.size[:2]) >= 0).sum(axis=1))
+        if counts.tolist() != [window.taps]:
+            rule = f"a mean of sums must have {window.taps} values in every window"
+            raise Unsupported(f"{rule}, got {counts[0]} in some", "quantise before it")
+        self.open = replace(section, sums=(*section.sums, window), scale=section.scale / window.taps)
+
+    def _check_order(self) -> None:
+        """Refuse a map whose values are in another order than (channels, rows, columns)."""
+        if is_padded(self.index):
+            raise Unsupported(
+                "a padded map must be read by a convolution",
+                "give the pool its own padding (PyTorch: AvgPool2d with count_include_pad=False; Keras: "
+                "padding='same')",
+            )
+        if not np.array_equal(self.index, golden_order((1, self.size[2], *self.size[:2]))[0]):
+            raise Unsupported("the map must have its channels, rows and columns in ONNX's order, got a reshaped one")
+
+    def _levels(self, operation: Levels) -> None:
+        self._quantise(operation)
+        self._copy_channels()
+
+    def _copy_channels(self) -> None:
+        """Put weights between two quantisers, where the second one needs them."""
+        quantised = self.done and self.open is None and self.average is None
+        if quantised and not is_padded(self.index) and self.differs_by_channel:
+            self._begin_copy(self.chain[self.place + 1])
+
+    def _quantise(self, operation: Levels) -> None:
+        boundaries = operation.boundaries
+        if len(boundaries) > 1:
+            spread = [1] * self.index.ndim
+            spread[operation.axis] = -1
+            order = self._channel_values(np.arange(len(boundaries)).reshape(spread), "thresholds")
+            boundaries = boundaries[order.astype(np.int64)]
+            if operation.rule is not None:
+                multipliers = tuple(operation.rule.multipliers[place] for place in order)
+                operation = replace(operation, rule=replace(operation.rule, multipliers=multipliers))
+        operation = replace(operation, boundaries=boundaries)
+        if self.average is not None and self._is_rounded_mean(operation):
+            window = self.average.window
+            self.source = replace(self.input, averaged=True, halves=any(window.padding) or window.taps % 2 == 0)
+            self._pool_map(self.average)
+            self.average = None
+            return
+        if self.average is not None:
+            self._begin_mean(self.average)
+        if is_padded(self.index):
+            self.padded_with = _level_value(operation, self.padded_with)
+        if self.open is None:
+            self._merge(operation)
+            return
+        self.source = _quantised(operation)
+        section = replace(
+            self.open,
+            chain=tuple(self.links),
+            inner=tuple(self.inner),
+            inner_at=self.inner_at,
+            made=self.source,
+            nodes=tuple(self.nodes),
+        )
+        self._close(section)
+
+    def _close(self, section: Section) -> None:
+        """Add a section, behind which the walk stands."""
+        self.done.append(section)
+        self.map, self.number = self.number, self.number + 1
+        if isinstance(section, WeightSection):
+            self.open, self.links, self.inner, self.inner_at, self.nodes = None, [], [], 0, []
+
+    def _merge(self, operation: Levels) -> None:
+        """Two quantisers that follow each other become one, whose boundaries are some of the first one's."""
+        if self.source is None:  # the host's quantiser
+            self.source = _quantised(operation)
+            self.front, self.links = tuple(self.links), []
+            return
+        first = self.input
+        if first.boundaries is None:
+            raise Unsupported("what was added or concatenated must be quantised once, got a second time")
+        assert first.reached is not None
+        if len(operation.boundaries) > 1 or any(
+            isinstance(link, Line) and None in (same(link.multiply), same(link.add)) for link in self.links
+        ):
+            raise Unsupported("what lies between two quantisers must be the same in every channel")
+        one = np.array([Fraction(1)], object)
+        links = [Line(multiply=one * first.step, add=one * first.base), *self.links]
+        (stair,) = staircases(links, operation.boundaries, operation.reached, 1)
+        if not stair.rising:
+            raise Unsupported("a second quantiser must rise with the first one")
+        base, kept = operation.base, []
+        for limit, always in zip(stair.limits, stair.always):
+            if always if limit is None else limit < 1:  # the lowest level has reached it: it counts into the base
+                base += operation.step
+            elif limit is not None and limit <= first.levels:
+                kept.append(limit - 1)
+        if not kept:
+            raise Unsupported("a second quantiser must leave two levels at least")
+        if not self.done and self.map and len(kept) != first.levels:
+            rule = f"a quantiser of a map with several readers must keep its {first.levels + 1} values"
+            raise Unsupported(f"{rule}, got {len(kept) + 1}")
+        even = len({after - before for before, after in pairwise(kept)}) <= 1
+        # A mean is rounded to the values of the first quantiser, and only then come those of the second one.
+        apart = first.averaged and (len(kept), base, operation.step) != (first.levels, first.base, first.step)
+        if self.done and (apart or (len(kept) > MOST_THERMOMETER and not even)) and self._between(operation):
+            return
+        if apart:
+            raise Unsupported("a mean that is quantised twice must have no clip between both quantisers")
+        self.source = replace(
+            first,
+            base=base,
+            step=operation.step,
+            boundaries=first.boundaries[:, kept],
+            reached=first.reached[kept],
+            levels=len(kept),
+            rule=None,
+        )
+        self.links = []
+        if self.done:  # else the host has both
+            section = self.done[-1]
+            self.done[-1] = replace(section, made=self.source, nodes=(*section.nodes, *self.nodes))
+            self.nodes = []
+
+    def _between(self, operation: Levels) -> bool:
+        """Put a copy of every channel between two quantisers, if it can be: both in one would have levels of any width,
+        as thresholds may be, and not those of a requantisation."""
+        if is_padded(self.index) or not all(isinstance(link, Line) for link in self.links):
+            return False
+        self._begin_copy(operation)
+        self._quantise(operation)
+        return True
+
+    def _is_rounded_mean(self, operation: Levels) -> bool:
+        """Whether a mean is rounded to the values that its map has, halves away from 0, as golden's average pool
+        does."""
+        source = self.input
+        if self.links or source.averaged or len(operation.boundaries) > 1:
+            return False
+        if self.pads_elsewhere or self.pools_again or source.name in self.apart:
+            return False
+        first, offset = source.base / source.step, (source.base - operation.base) / source.step
+        if source.step != operation.step or first.denominator != 1 or offset.denominator != 1:
+            return False
+        # The quantiser may have more values below and above: no mean is there.
+        below, above = int(offset), int(offset) + source.levels
+        if not 0 <= below <= above <= operation.levels:
+            return False
+        values = [first + level for level in range(1, source.levels + 1)]
+        middles = [(value - Fraction(1, 2)) * source.step for value in values]
+        away = [value > 0 for value in values]
+        return list(operation.boundaries[0][below:above]) == middles and operation.reached.tolist()[below:above] == away
+
+    def _linear(self, operation: Linear) -> None:
+        if self.open is not None:
+            raise Unsupported("its input must be quantised, got sums of other weights", "quantise before it")
+        if self.average is not None:
+            if operation.window is None and self.size[:2] == (1, 1) and not any(self.average.window.padding):
+                self._begin_averaged(operation, self.average)
+                return
+            self._begin_mean(self.average)
+            raise Unsupported("a mean must be quantised before weights read it, unless it is of the whole map")
+        lead, index, window = self._lead(self.links), self.index, operation.window
+        if is_padded(index):
+            window = self._take_padding(window)
+        real, size = operation.real, (1, 1, len(operation.weight))
+        if operation.window is None:
+            weight = self._placed(operation.weight)
+            real = None if real is None else self._placed(real)
+        else:
+            self._check_order()
+            weight = operation.weight.transpose(0, 2, 3, 1)
+            real = None if real is None else real.transpose(0, 2, 3, 1)
+            assert window is not None
+            size = (*window.output_size(self.size[0], self.size[1]), len(operation.weight))
+        self._begin(
+            WeightSection(
+                name=operation.name,
+                op=operation.op,
+                reads=(self._reading(operation.reads[0], index, lead),),
+                weight=weight,
+                scale=operation.scale,
+                window=window,
+                size=size,
+                lead=lead,
+                real=real,
+            )
+        )
+
+    def _take_padding(self, window: Window | None) -> Window:
+        """The window of weights that read a padded map, with that padding, too."""
+        if window is None:
+            raise Unsupported("a padded map must be read by a convolution")
+        if self.padded_with != 0:
+            raise Unsupported(f"a map must be padded with 0, got {float(self.padded_with):g}")
+        self.index, sides = _without_padding(self.index)
+        top, left, bottom, right = (a + b for a, b in zip(sides, window.padding))
+        more = replace(window, padding=(top, left, bottom, right))
+        try:
+            more.check("with Pad, the window")
+        except ValueError as e:
+            raise Unsupported(str(e)) from None
+        return more
+
+    def _placed(self, matrix: Array) -> Array:
+        """A matrix (outputs, inputs) as kernels of the whole map, (outputs, rows, columns, channels)."""
+        flat = np.zeros((len(matrix), self.index.size), matrix.dtype)
+        flat[:, self.index.ravel()] = matrix
+        return flat.reshape(len(matrix), *self.size)
+
+    def _reading(self, tensor: str, index: Array, worth: Line) -> Reading:
+        return Reading(map=self.map, source=self.input, tensor=tensor, order=index, worth=worth)
+
+    def _begin(self, section: WeightSection) -> None:
+        """Begin a section."""
+        size = section.size
+        self.open = replace(section, nodes=tuple(self.nodes))
+        self.links, self.size = [], size
+        self.index = golden_order((1, size[2], size[0], size[1]))[0]
+        if section.window is None:
+            self.index = self.index.reshape(1, -1)
+
+    def _begin_averaged(self, operation: Linear, mean: Pooling) -> None:
+        """A dense layer on the means of a whole map is a dense layer on the map, its weights at every place."""
+        before, after = self.links[: self.average_links], self.links[self.average_links :]
+        if not all(isinstance(link, Line) for link in (*before, *after)):
+            raise Unsupported("a clip must not lie between a quantiser and a mean that weights read")
+        rows, columns = mean.window.kernel
+        check_weights(operation.weight.size * rows * columns)
+        flat = np.zeros((len(operation.weight), self.index.size), np.int64)
+        flat[:, self.index.ravel()] = operation.weight
+        weight = np.broadcast_to(flat[:, None, None, :], (len(flat), rows, columns, flat.shape[1])).copy()
+        self.average = None
+        self._begin(
+            WeightSection(
+                name=operation.name,
+                op=operation.op,
+                reads=(self._reading(mean.reads[0], self.average_index, self._lead(before)),),
+                weight=weight,
+                scale=operation.scale / (rows * columns),
+                window=None,
+                size=(1, 1, len(flat)),
+                lead=self._lead(self.links),
+            )
+        )
+
+    def _begin_mean(self, mean: Pooling) -> None:
+        """A mean that is quantised is a convolution with weights of 0 and 1, each output of its own channel."""
+        if any(mean.window.padding):
+            raise Unsupported("a mean that is quantised must have no padding", "pad with zeros in a convolution")
+        channels, (rows, columns) = self.size[2], mean.window.kernel
+        check_weights(channels * channels * rows * columns)
+        weight = np.zeros((channels, rows, columns, channels), np.int64)
+        weight[np.arange(channels), :, :, np.arange(channels)] = 1
+        before, after = self.links[: self.average_links], self.links[self.average_links :]
+        index, lead = self.index, self._lead(before)
+        self._begin(
+            WeightSection(
+                name=mean.name,
+                op=mean.op,
+                reads=(self._reading(mean.reads[0], self.average_index, lead),),
+                weight=weight,
+                scale=np.full(channels, Fraction(1, rows * columns), object),
+                window=mean.window,
+                size=self.size,
+                lead=lead,
+            )
+        )
+        self.links, self.index, self.average = list(after), index, None
+
+    def _begin_copy(self, following: Operation) -> None:
+        """Begin a section whose weights copy every channel, for what may follow only weights; ``following`` is
+        next."""
+        channels = self.size[2]
+        check_weights(channels * channels)
+        index, lead = self.index, self._lead(self.links)
+        self._begin(
+            WeightSection(
+                name=following.name,
+                op=following.op,
+                reads=(self._reading(following.reads[0], index, lead),),
+                weight=np.eye(channels, dtype=np.int64).reshape(channels, 1, 1, channels),
+                scale=np.full(channels, Fraction(1), object),
+                window=Window(kernel=(1, 1)),
+                size=self.size,
+                lead=lead,
+            )
+        )
+        self.index = index
+
+    def _lead(self, links: Sequence[Link]) -> Line:
+        """What the map is worth behind some links, as one line."""
+        lead = identity_line(self.size[2])
+        for link in links:
+            lead = link.after(lead) if isinstance(link, Line) else self._unbent(lead, link)
+        if same(lead.multiply) in (None, Fraction(0)):
+            raise Unsupported("what is multiplied with between a quantiser and weights must be one number, not 0")
+        return lead
+
+    def _unbent(self, lead: Line, bend: Bend) -> Line:
+        """A bend behind a quantiser, such as a clip, which must leave all its values as they are."""
+        ends = (self.input.base, self.input.base + self.input.step * self.input.levels)
+        worth = [multiply * end + add for multiply, add in zip(lead.multiply, lead.add) for end in ends]
+        if any(bend.of(value) != value for value in worth):
+            raise Unsupported("a clip behind a quantiser must be followed by a quantiser, or cut nothing")
+        return lead
+
+    def _channel_values(self, values: Array, what: str) -> Array:
+        """Numbers that spread over the tensor, as one for each channel of golden's map: (channels,)."""
+        if values.size == 1:
+            return np.full(self.size[2], values.ravel()[0], object)
+        numbers = {value: number for number, value in enumerate(values.ravel())}  # of equal values the last one's
+        codes = np.array([numbers[value] for value in values.ravel()]).reshape(values.shape)
+        spread, places = np.broadcast_to(codes, self.index.shape).ravel(), self.index.ravel()
+        out, inside = np.empty(int(np.prod(self.size)), np.int64), places != OUTSIDE
+        out[places[inside]] = spread[inside]
+        rows = out.reshape(-1, self.size[2])
+        if (rows != rows[0]).any():
+            raise Unsupported(f"{what} must be the same at all places of a channel")
+        return np.asarray(values.ravel()[rows[0]])
 
 
 def _quantised(levels: Levels) -> Quantised:
@@ -37,272 +586,43 @@ def _quantised(levels: Levels) -> Quantised:
     )
 
 
-def _channel_values(walk: Walk, values: Array, what: str) -> Array:
-    """Numbers that spread over the tensor, as one for each channel of golden's map: (channels,)."""
-    if values.size == 1:
-        return np.full(walk.size[2], values.ravel()[0], object)
-    numbers = {value: number for number, value in enumerate(values.ravel())}  # of equal values the last one's
-    codes = np.array([numbers[value] for value in values.ravel()]).reshape(values.shape)
-    spread, places = np.broadcast_to(codes, walk.index.shape).ravel(), walk.index.ravel()
-    out, inside = np.empty(int(np.prod(walk.size)), np.int64), places != OUTSIDE
-    out[places[inside]] = spread[inside]
-    rows = out.reshape(-1, walk.size[2])
-    if (rows != rows[0]).any():
-        raise Unsupported(f"{what} must be the same at all places of a channel")
-    return np.asarray(values.ravel()[rows[0]])
+def _pads(operations: Sequence[Operation]) -> bool:
+    """Whether the first weights have padding, their own or one before them."""
+    for one in operations:
+        if isinstance(one, Padding):
+            return True
+        if isinstance(one, Linear):
+            return one.window is not None and any(one.window.padding)
+    return False
 
 
-def _line(walk: Walk, operation: Scaling) -> Line:
-    multiply = _channel_values(walk, operation.multiply, "what is multiplied with")
-    return Line(multiply=multiply, add=_channel_values(walk, operation.add, "what is added"))
+def is_padded(index: Array) -> bool:
+    """Whether a tensor with this index has padded places."""
+    return bool((index == OUTSIDE).any())
 
 
-def _affine(walk: Walk, operation: Scaling) -> None:
-    line = _line(walk, operation)
-    walk.follow(line)
-    if is_padded(walk.index):
-        walk.padded_with = same_value(walk.padded_with * line.multiply + line.add)
+def _without_padding(index: Array) -> tuple[Array, Sides]:
+    """The index of what lies inside of padded rows and columns, and how many there are: top, left, bottom, right."""
+    inside = np.argwhere(index != OUTSIDE)
+    first, last = inside.min(axis=0), inside.max(axis=0) + 1
+    box = index[tuple(map(slice, first, last))]
+    if is_padded(box) or box.shape[:2] != index.shape[:2]:
+        raise Unsupported("only rows and columns can be padded")
+    behind = np.array(index.shape) - last
+    return box, (int(first[2]), int(first[3]), int(behind[2]), int(behind[3]))
 
 
-def _clip(walk: Walk, operation: Clip) -> None:
-    ends = Ends(low=operation.low, high=operation.high)
-    walk.follow(ends)
-    walk.padded_with = ends.of(walk.padded_with)
+def _same_value(values: Array) -> Fraction:
+    """What stands at padded places, which must be one number for all channels."""
+    if (values != values[0]).any():
+        raise Unsupported("what a map is padded with must stay the same number in every channel")
+    return Fraction(values[0])
 
 
-def _padding(walk: Walk, operation: Padding) -> None:
-    if is_padded(walk.index) and walk.padded_with != operation.value:
-        raise Unsupported("a map must be padded with one number, got two")
-    walk.index = np.pad(walk.index, operation.widths, constant_values=OUTSIDE)
-    walk.padded_with = operation.value
-
-
-def _layout(walk: Walk, operation: Layout) -> None:
-    walk.index = walk.index.ravel()[operation.order.ravel()].reshape(operation.order.shape)
-
-
-def _closing(walk: Walk, operation: Closing) -> None:
-    walk.closing.append(operation.op)
-
-
-def _pooling(walk: Walk, operation: Pooling) -> None:
-    _check_order(walk)
-    rows, columns = operation.window.output_size(walk.size[0], walk.size[1])
-    if operation.average:
-        if walk.average is not None:
-            raise Unsupported("a mean of means must be quantised between")
-        if walk.open is not None:
-            _add_up(walk, walk.open, operation)
-        else:
-            walk.average = operation
-            walk.average_links, walk.average_index = len(walk.links), walk.index
-    elif walk.open is not None:
-        if walk.inner and walk.inner_at != len(walk.links):
-            raise Unsupported("two max pools before a quantiser must follow each other")
-        walk.inner.append(operation.window)
-        walk.inner_at = len(walk.links)
-    elif walk.done:
-        # A clip never falls: the largest value's clip is the largest clip.
-        if any(isinstance(link, Line) and any(m <= 0 for m in link.multiply) for link in walk.links):
-            raise Unsupported("what lies between a quantiser and a max pool must rise in every channel")
-        walk.done[-1] = replace(walk.done[-1], pools=(*walk.done[-1].pools, operation.window))
-    else:
-        raise Unsupported("a convolution or a matrix product must come before a pool")  # never: `cut` looks
-    if walk.done and walk.open is None and not operation.average:  # the pool belongs to the section before
-        walk.done[-1] = replace(walk.done[-1], nodes=(*walk.done[-1].nodes, *walk.nodes))
-        walk.nodes = []
-    walk.size = (rows, columns, walk.size[2])
-    walk.index = golden_order((1, walk.size[2], rows, columns))[0]
-    _copy_channels(walk)
-
-
-def _add_up(walk: Walk, section: Section, operation: Pooling) -> None:
-    """A mean of sums is their sum, and what follows takes up the division. What is added to sums before, or multiplied
-    with, is the same behind the mean."""
-    if walk.inner or any(isinstance(link, Ends) for link in walk.links):
-        raise Unsupported("a mean of sums must come before a clip and a max pool", "quantise before it")
-    window = operation.window
-    counts = np.unique((window.positions(*walk.size[:2]) >= 0).sum(axis=1))
-    if counts.tolist() != [window.taps]:
-        rule = f"a mean of sums must have {window.taps} values in every window"
-        raise Unsupported(f"{rule}, got {counts[0]} in some", "quantise before it")
-    scale = section.scale / window.taps
-    walk.open = replace(section, sums=(*section.sums, window), scale=scale)
-
-
-def _check_order(walk: Walk) -> None:
-    """Refuse a map whose values are in another order than (channels, rows, columns)."""
-    if is_padded(walk.index):
-        raise Unsupported(
-            "a padded map must be read by a convolution",
-            "give the pool its own padding (PyTorch: AvgPool2d with count_include_pad=False; Keras: padding='same')",
-        )
-    if not np.array_equal(walk.index, golden_order((1, walk.size[2], *walk.size[:2]))[0]):
-        raise Unsupported("the map must have its channels, rows and columns in ONNX's order, got a reshaped one")
-
-
-def _levels(walk: Walk, operation: Levels) -> None:
-    _quantise(walk, operation)
-    _copy_channels(walk)
-
-
-def _copy_channels(walk: Walk) -> None:
-    """Put weights between two quantisers, where the second one needs them."""
-    quantised = walk.done and walk.open is None and walk.average is None
-    if quantised and not is_padded(walk.index) and walk.differs_by_channel:
-        begin_copy(walk, walk.chain[walk.place + 1])
-
-
-def _quantise(walk: Walk, operation: Levels) -> None:
-    boundaries = operation.boundaries
-    if len(boundaries) > 1:
-        order = _channel_values(walk, np.arange(len(boundaries)).reshape(_spread(walk, operation.axis)), "thresholds")
-        boundaries = boundaries[order.astype(np.int64)]
-        if operation.rule is not None:
-            multipliers = tuple(operation.rule.multipliers[place] for place in order)
-            operation = replace(operation, rule=replace(operation.rule, multipliers=multipliers))
-    if walk.average is not None and is_rounded_mean(walk, operation):
-        window, section = walk.average.window, walk.done[-1]
-        halves = any(window.padding) or window.taps % 2 == 0
-        walk.source = replace(walk.input, averaged=True, halves=halves)
-        walk.done[-1] = replace(
-            section,
-            made=walk.source,
-            pools=(*section.pools, window),
-            nodes=(*section.nodes, *walk.nodes),
-        )
-        walk.average, walk.nodes = None, []
-        return
-    if walk.average is not None:
-        begin_mean(walk, walk.average)
-    if is_padded(walk.index):
-        walk.padded_with = level_value(operation, walk.padded_with)
-    if walk.open is not None:
-        made = replace(_quantised(operation), boundaries=boundaries)
-        section = replace(
-            walk.open,
-            chain=tuple(walk.links),
-            inner=tuple(walk.inner),
-            inner_at=walk.inner_at,
-            made=made,
-            nodes=tuple(walk.nodes),
-        )
-        walk.done.append(section)
-        walk.open, walk.links, walk.inner, walk.inner_at, walk.nodes = None, [], [], 0, []
-        walk.source = made
-        return
-    _merge(walk, replace(operation, boundaries=boundaries))
-
-
-def _spread(walk: Walk, axis: int) -> tuple[int, ...]:
-    shape = [1] * walk.index.ndim
-    shape[axis] = -1
-    return tuple(shape)
-
-
-def _merge(walk: Walk, operation: Levels) -> None:
-    """Two quantisers that follow each other become one, whose boundaries are some of the first one's."""
-    if walk.source is None:  # the host's quantiser
-        walk.source = replace(_quantised(operation), boundaries=operation.boundaries)
-        walk.front, walk.links = tuple(walk.links), []
-        return
-    first = walk.input
-    if first.boundaries is None:
-        raise Unsupported("what was added or concatenated must be quantised once, got a second time")
-    assert first.boundaries is not None
-    assert first.reached is not None
-    if len(operation.boundaries) > 1 or any(
-        isinstance(link, Line) and None in (same(link.multiply), same(link.add)) for link in walk.links
-    ):
-        raise Unsupported("what lies between two quantisers must be the same in every channel")
-    one = np.array([Fraction(1)], object)
-    links = [Line(multiply=one * first.step, add=one * first.base), *walk.links]
-    (stair,) = staircases(links, operation.boundaries, operation.reached, 1)
-    if not stair.rising:
-        raise Unsupported("a second quantiser must rise with the first one")
-    base, kept = operation.base, []
-    for limit, always in zip(stair.limits, stair.always):
-        if always if limit is None else limit < 1:  # the lowest level has reached it: it counts into the base
-            base += operation.step
-        elif limit is not None and limit <= first.levels:
-            kept.append(limit - 1)
-    if not kept:
-        raise Unsupported("a second quantiser must leave two levels at least")
-    even = len({after - before for before, after in pairwise(kept)}) <= 1
-    if walk.done and len(kept) > MOST_THERMOMETER and not even and _between(walk, operation):
-        return
-    made = replace(
-        first,
-        base=base,
-        step=operation.step,
-        boundaries=first.boundaries[:, kept],
-        reached=first.reached[kept],
-        levels=len(kept),
-        rule=None,
-    )
-    walk.source, walk.links = made, []
-    if walk.done:  # else the host has both
-        section = walk.done[-1]
-        walk.done[-1] = replace(section, made=made, nodes=(*section.nodes, *walk.nodes))
-        walk.nodes = []
-
-
-def _between(walk: Walk, operation: Levels) -> bool:
-    """Put a copy of every channel between two quantisers, if it can be: both in one would have levels of any width, as
-    thresholds may be, and not those of a requantisation."""
-    if is_padded(walk.index) or any(isinstance(link, Ends) for link in walk.links):
-        return False
-    begin_copy(walk, operation)
-    _quantise(walk, operation)
-    return True
-
-
-def _linear(walk: Walk, operation: Linear) -> None:
-    if walk.open is not None:
-        raise Unsupported("its input must be quantised, got sums of other weights", "quantise before it")
-    if walk.average is not None:
-        if operation.window is None and walk.size[:2] == (1, 1) and not any(walk.average.window.padding):
-            begin_averaged(walk, operation, walk.average)
-            return
-        begin_mean(walk, walk.average)
-        raise Unsupported("a mean must be quantised before weights read it, unless it is of the whole map")
-    lead, index, window = lead_of(walk, walk.links), walk.index, operation.window
-    if is_padded(index):
-        window = take_padding(walk, window)
-    real = operation.real
-    if operation.window is None:
-        weight, made = _placed(walk, operation.weight), (1, 1, len(operation.weight))
-        real = None if real is None else _placed(walk, real)
-    else:
-        _check_order(walk)
-        weight = operation.weight.transpose(0, 2, 3, 1)
-        real = None if real is None else real.transpose(0, 2, 3, 1)
-        assert window is not None
-        made = (*window.output_size(walk.size[0], walk.size[1]), len(operation.weight))
-    begin(
-        walk,
-        Section(
-            name=operation.name, weight=weight, scale=operation.scale, window=window, size=made, lead=lead,
-            reads=operation.reads, order=index, there=lead, real=real,
-        ),
-    )  # fmt: skip
-
-
-def _placed(walk: Walk, matrix: Array) -> Array:
-    """A matrix (outputs, inputs) as kernels of the whole map, (outputs, rows, columns, channels)."""
-    flat = np.zeros((len(matrix), walk.index.size), matrix.dtype)
-    flat[:, walk.index.ravel()] = matrix
-    return flat.reshape(len(matrix), *walk.size)
-
-
-RULES: dict[type[Operation], Callable[["Walk", Any], None]] = {
-    Scaling: _affine,
-    Clip: _clip,
-    Layout: _layout,
-    Closing: _closing,
-    Pooling: _pooling,
-    Levels: _levels,
-    Padding: _padding,
-    Linear: _linear,
-}
-"""Kind of an operation -> what the walk does there."""
+def _level_value(levels: Levels, value: Fraction) -> Fraction:
+    """What a quantiser makes of a number."""
+    counts = [
+        sum(value > limit or (value == limit and hit) for limit, hit in zip(row, levels.reached.tolist()))
+        for row in levels.boundaries
+    ]
+    return _same_value(np.array([levels.base + levels.step * count for count in counts], object))

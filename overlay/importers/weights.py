@@ -6,8 +6,13 @@ from fractions import Fraction
 import numpy as np
 
 from bitloom.golden.encoding import BIPOLAR, TERNARY, Array, Encoding, signed, signed_bits
+from bitloom.hls_gen.compiler.engine_rules import stored_bits
+from bitloom.hls_gen.design.widths import WEIGHT_BITS
 
-from .sections import Section
+from .sections import WeightSection
+
+MOST_WEIGHT = (1 << WEIGHT_BITS - 1) - 1
+"""The largest weight of the integer engine; the smallest is one further from 0."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -31,7 +36,7 @@ class Weights:
     real: Array | None = None
 
 
-def built(section: Section) -> Weights:
+def weights_of(section: WeightSection) -> Weights:
     """Weights in lowest terms, and the narrowest encoding that holds them."""
     flat = section.weight.reshape(len(section.weight), -1)
     divisor = np.maximum(np.gcd.reduce(flat, axis=1), 1)
@@ -51,6 +56,13 @@ def integer_weights(weights: Weights) -> Weights:
     """The same weights for the integer engine: where nothing is requantised, their encoding alone says the engine."""
     narrow = weights.encoding in (BIPOLAR, TERNARY)
     return replace(weights, encoding=signed(2)) if narrow else weights
+
+
+def weight_limit(values: Array) -> str:
+    """What weights of the integer engine must fit, and what they are; empty if they do."""
+    if stored_bits(weight_encoding(values)) <= WEIGHT_BITS:
+        return ""
+    return f"{WEIGHT_BITS} bits, {-MOST_WEIGHT - 1}..{MOST_WEIGHT}, got {values.min()}..{values.max()}"
 
 
 def weight_encoding(values: Array) -> Encoding:

@@ -92,5 +92,5 @@ def _with_those_inside(bodies: Mapping[str, str], wanted: Collection[str]) -> li
         name = waiting.pop()
         if name not in found:
             found.add(name)
-            waiting += [child for child in re.findall(r"^ +(\w+)$", bodies[name], flags=re.M) if child in bodies]
+            waiting += [child for child in re.findall(r"^  (\w+) \w+ \($", bodies[name], flags=re.M) if child in bodies]
     return [body for name, body in bodies.items() if name in found]

@@ -7,7 +7,7 @@ import numpy as np
 from bitloom.overlay.importers.constants import run_node
 from bitloom.overlay.importers.errors import Unsupported
 from bitloom.overlay.importers.node_view import NodeView
-from bitloom.overlay.importers.padding import Padding
+from bitloom.overlay.importers.operations import Padding
 from bitloom.overlay.importers.rationals import fractions
 
 from .registry import operator

@@ -10,11 +10,10 @@ from bitloom.golden.encoding import Array
 from bitloom.golden.window import Sides, Window
 from bitloom.overlay.importers.errors import Unsupported
 from bitloom.overlay.importers.node_view import NodeView
-from bitloom.overlay.importers.operations import Linear
+from bitloom.overlay.importers.operations import Linear, check_weights
 from bitloom.overlay.importers.quantisers import Grid
 from bitloom.overlay.importers.rationals import fractions
 from bitloom.overlay.importers.source import Shape
-from bitloom.overlay.importers.windows import check_weights
 
 from .registry import operator
 

@@ -14,10 +14,8 @@ import numpy as np
 from bitloom.golden.encoding import Array
 from bitloom.golden.window import Window
 from bitloom.overlay.importers.errors import Unsupported
-from bitloom.overlay.importers.joins import SumTable
 from bitloom.overlay.importers.node_view import NodeView
-from bitloom.overlay.importers.operations import Levels, Linear, Pooling
-from bitloom.overlay.importers.padding import Padding
+from bitloom.overlay.importers.operations import Levels, Linear, Padding, Pooling, SumTable
 from bitloom.overlay.importers.quantisers import Grid, Rule
 from bitloom.overlay.importers.source import MOST_MAP
 from bitloom.overlay.importers.tflite_rules import (

@@ -184,6 +184,18 @@ def test_the_nearest_design_of_graphs_is_known(models: list[str]) -> None:
     assert budget.excess(found.nearest.figures).keys() == {"bram36", "lut"}
 
 
+@pytest.mark.parametrize(("name", "dsp"), [("residual", 5), ("separable", 7)])
+def test_the_nearest_design_has_less_of_what_is_over(name: str, dsp: int) -> None:
+    """Prices of DSP blocks rise before it is known that nothing fits."""
+    model, budget = MODELS[name](), Budget(dsp=1)
+    found = explore(model, budget, map_order="raster", effort=QUICK)
+    tries = Tries(model, budget, 64, SETTINGS[1:])
+    segments = tries.segments(Task(tries.ways()[0], tries.first, 1 << 20, FEW_NPUS))
+    assert found.nearest is not None
+    assert segments is not None
+    assert found.nearest.figures.area.dsp == dsp < tries.over(tries.candidate(segments, tries.first))["dsp"]
+
+
 def test_several_networks_get_chains() -> None:
     tries = Tries([residual(), separable()], Budget(), 64, SETTINGS[1:2], [False])
     chains = [way for way in tries.ways() if way.mapping is not None and not way.closed]

@@ -1,6 +1,7 @@
 """Residual networks are imported: maps with several readers, and sums of two maps, equal to the file's own rules."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from click.testing import CliRunner
 from bitloom.golden.file import model_digest
 from bitloom.golden.layers.add import Add
 from bitloom.golden.layers.pool import AvgPool
+from bitloom.golden.network import Model
 from bitloom.overlay.cli.importing import import_command
 from bitloom.overlay.importers.errors import ImportRefused
 from bitloom.overlay.importers.imported import import_file, import_graph
@@ -78,6 +80,16 @@ def test_a_difference_on_hardware(tmp_path):
     made = import_file(DATA / "subtraction.tflite")
     got, golden = on_hardware(made, recorded["x"], tmp_path / "subtraction")
     assert np.array_equal(got, golden)
+
+
+def test_a_wrong_addition_is_noticed():
+    """The check of an import compares what additions make, too."""
+    made = import_graph(to_tflite_graph(residual().bytes()), name="residual")
+    arrays = dict(made.model.arrays)
+    arrays["add_3"] = {**arrays["add_3"], "bias": arrays["add_3"]["bias"] + (1 << int(arrays["add_3"]["shift"][0]))}
+    wrong = replace(made, emitted=replace(made.emitted, model=Model(made.model.network, arrays)))
+    with pytest.raises(ValueError, match=r"^add_3: the rewriting must equal the operations that it was made of, got "):
+        verify(wrong, 2)
 
 
 @pytest.mark.parametrize("codes", [("BuiltinCode",), ("DeprecatedBuiltinCode",)])

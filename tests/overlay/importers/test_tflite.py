@@ -47,7 +47,7 @@ def maps(made, images):
     network = made.model.network
     trace = made.model.trace(made.host.to_input(images, network.input.shape))
     names, out = [layer.name for layer in network.layers], []
-    for built, section, held in zip(made.emitted.built, made.cut.sections, made.choice.held[1:]):
+    for built, section, held in zip(made.emitted.built, made.graph.sections, made.choice.held[1:]):
         level = (trace[names.index(built.layers[-1])] - held.zero) // held.stride
         out.append(int(section.made.base) + level)
     return out

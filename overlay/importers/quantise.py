@@ -1,0 +1,451 @@
+"""The pass from operations to sections: a graph is cut at its quantisers.
+
+    input quantiser | linear, chain, quantiser, pools | linear, chain, quantiser | linear, chain
+
+A *way* is a run of operations that read each other's tensors alone. It begins at the input, at a tensor with several
+readers, or with a join, which is a sum or a concatenation, and ends where the next way begins:
+
+    input --way--> fork --way--> join --way--> output
+                     `----------^
+"""
+
+from collections import Counter
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from types import UnionType
+
+import numpy as np
+
+from bitloom.golden.encoding import Array
+
+from .boundaries import Line, Link, joined
+from .budget import OverBudget
+from .errors import ImportRefused, Unsupported, node_line, printable
+from .held import SeveralZeroPoints, zero_groups
+from .operations import (
+    Concatenation,
+    Elementwise,
+    Join,
+    Layout,
+    Levels,
+    Linear,
+    Operation,
+    OperationGraph,
+    Pooling,
+    Scaling,
+    Sum,
+)
+from .rationals import same
+from .rules import rewritten
+from .sections import (
+    PassSection,
+    Quantised,
+    Reading,
+    Section,
+    SectionGraph,
+    Size,
+    SumSection,
+    golden_order,
+    identity_line,
+)
+from .source import MOST_CHANNELS
+from .walk import Walk
+
+
+def quantise(graph: OperationGraph, source: Quantised | None = None) -> SectionGraph:
+    """Cut a graph of operations into sections.
+
+    Means are pools where the integers of their maps allow it, else convolutions.
+
+    Parameters
+    ----------
+    graph : OperationGraph
+    source : Quantised, optional
+        What the input is, where nothing in front of the first weights quantises it.
+
+    Returns
+    -------
+    SectionGraph
+
+    Raises
+    ------
+    ImportRefused
+        With a line for the operation that can't be put into a section.
+    """
+    try:
+        graph = rewritten(graph)
+    except OverBudget as e:
+        raise ImportRefused([str(e)]) from None
+    apart = frozenset[str]()
+    while True:
+        sections = _Sections(graph, source, apart).graph()
+        try:
+            zero_groups(sections)
+        except SeveralZeroPoints as e:
+            if e.means <= apart:
+                raise
+            apart |= e.means
+        else:
+            return sections
+
+
+def quantises_input(graph: OperationGraph) -> bool:
+    """Whether a quantiser comes in front of the first weights, pools and sums."""
+    here = graph.source
+    for operation in graph.operations:
+        if operation.reads == (here,):
+            if isinstance(operation, Levels | Linear | Pooling | Join):
+                return isinstance(operation, Levels)
+            here = operation.makes
+    return False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Way:
+    """Operations that read each other's tensors alone.
+
+    Attributes
+    ----------
+    operations : tuple of Operation
+        In their order; the first one may be a join, no other.
+    """
+
+    operations: tuple[Operation, ...]
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """The tensors that it begins at: several if it begins with a join."""
+        return self.operations[0].reads
+
+    @property
+    def makes(self) -> str:
+        """The tensor that it ends with."""
+        return self.operations[-1].makes
+
+
+def ways(graph: OperationGraph) -> list[Way]:
+    """Cut a graph into ways, each behind those whose tensors it reads.
+
+    Raises
+    ------
+    ImportRefused
+        If an operation reads the output, or several the input.
+    """
+    operations = graph.operations
+    readers = Counter(name for operation in operations for name in set(operation.reads))
+    together = {name for operation in operations if isinstance(operation, Join) for name in operation.reads}
+    cuts = {name for name, count in readers.items() if count > 1} | together | {graph.output}
+    if readers[graph.output]:
+        got = readers[graph.output]
+        raise ImportRefused([f"{printable(graph.output)}: no operator may read the output, got {got}"])
+    if graph.source in cuts and len(operations) > 1:
+        rule = "one operator must read the input, a convolution, got several"
+        raise ImportRefused([f"{printable(graph.source)}: {rule}"])
+    following = {operation.reads[0]: operation for operation in operations if operation.reads[0] not in cuts}
+    out = []
+    for operation in operations:
+        if operation.reads[0] != graph.source and operation.reads[0] not in cuts:
+            continue
+        chain = [operation]
+        while chain[-1].makes not in cuts:
+            chain.append(following[chain[-1].makes])
+        out.append(Way(operations=tuple(chain)))
+    known, sorted_ways = {graph.source}, list[Way]()
+    while out:  # operations are sorted, but a way goes on past the beginning of the next one
+        ready = next(way for way in out if known.issuperset(way.reads))
+        out.remove(ready)
+        sorted_ways.append(ready)
+        known.add(ready.makes)
+    return sorted_ways
+
+
+@dataclass(frozen=True, eq=False)
+class _End:
+    """What a way ends with: a map, the links behind it, and where the tensor's values lie in golden's map.
+
+    ``source`` is None where sums end the way, which nothing can read.
+    """
+
+    map: int
+    source: Quantised | None
+    links: tuple[Link, ...]
+    index: Array
+    size: Size
+
+    @property
+    def levels(self) -> Quantised:
+        """The map as the next way sees it: its levels, and what they are worth behind the links."""
+        links = joined(self.links)
+        if self.source is None or len(links) > 1 or (links and not isinstance(links[0], Line)):
+            raise Unsupported("a map that several operators read, or that is joined, must be quantised")
+        base, step = self.source.base, self.source.step
+        for link in links:
+            assert isinstance(link, Line)
+            multiply, add = same(link.multiply), same(link.add)
+            if multiply is None or add is None or multiply <= 0:
+                raise Unsupported("a map that several operators read, or that is joined, must have one scale > 0")
+            base, step = base * multiply + add, step * multiply
+        return replace(self.source, base=base, step=step, averaged=False, rule=None)
+
+
+class _Sections:
+    """The sections of a graph as they are made, way by way."""
+
+    def __init__(self, graph: OperationGraph, source: Quantised | None, apart: Collection[str]) -> None:
+        self._graph, self._source, self._apart = graph, source, apart
+        self._sections: list[Section] = []
+        self._ends: dict[str, _End] = {}
+
+    def graph(self) -> SectionGraph:
+        """The whole graph."""
+        first, *others = ways(self._graph) or [Way(operations=())]
+        begin = self._walk_input(first)
+        walk = begin
+        for way in others:
+            try:
+                walk = self._walk(way)
+            except ImportRefused:
+                raise
+            except ValueError as e:
+                raise ImportRefused([node_line(way.operations[0].name, way.operations[0].op, e)]) from None
+        return SectionGraph(
+            operations=self._graph.operations,
+            front=begin.front,
+            source=self._input,
+            size=self._size,
+            order=self._order,
+            sections=tuple(self._sections),
+            final=tuple(walk.links),
+            output_order=walk.index.ravel(),
+            closing=tuple(walk.closing),
+        )
+
+    def _walk_input(self, way: Way) -> Walk:
+        """The way that begins at the input."""
+        operations = way.operations
+        first = _first(operations, Linear | Pooling)
+        last = max((place for place in range(first) if isinstance(operations[place], Levels)), default=-1)
+        weighted = _first(self._graph.operations, Linear) < len(self._graph.operations)
+        if first == len(operations) or not weighted:
+            if operations and way.makes != self._graph.output:
+                why = "one operator must read the input, a convolution, got several"
+                raise ImportRefused([node_line(operations[-1].name, operations[-1].op, why)])
+            name = self._graph.name or "the network"
+            raise ImportRefused([f"{name}: a convolution or a matrix product must come first, got none"])
+        if last < 0 and self._source is None:
+            why = "its input must be quantised, got real numbers; say what the network is fed with: --input"
+            raise ImportRefused([node_line(operations[first].name, operations[first].op, why)])
+        if last >= 0 and self._source is not None:
+            why = "it quantises the input already, so leave out --input"
+            raise ImportRefused([node_line(operations[last].name, operations[last].op, why)])
+        self._order, self._size = _input_order(self._graph, operations)
+        if self._size[2] > MOST_CHANNELS:
+            raise ImportRefused([f"the input must have at most {MOST_CHANNELS:,} channels, got {self._size[2]:,}"])
+        walk = Walk(
+            chain=operations,
+            tensor=self._graph.source,
+            source=self._source,
+            index=self._order,
+            size=self._size,
+            map=0,
+            number=1,
+            apart=self._apart,
+        )
+        for place in range(len(operations)):
+            walk.take(place)
+            if place == last:  # so far the host computes
+                walk.links, walk.nodes = [], []
+        self._end(way, walk)
+        head = self._sections[0]
+        self._input = head.map if isinstance(head, PassSection) else head.reads[0].source
+        return walk
+
+    def _walk(self, way: Way) -> Walk:
+        """A way that begins at a fork or with a join."""
+        walk = self._walk_join(way) if isinstance(way.operations[0], Join) else self._walk_fork(way)
+        self._end(way, walk)
+        return walk
+
+    def _walk_join(self, way: Way) -> Walk:
+        """A way that begins with a sum or a concatenation, which is its first section."""
+        join = way.operations[0]
+        reads = [self._reading(tensor) for tensor in way.reads]
+        if isinstance(join, Concatenation):
+            section, index, taken = self._concatenation(way, join, reads)
+        else:
+            section, index, taken = self._sum(way, reads)
+        walk = self._begun(way, section.made, index, section.size, len(self._sections) + 1)
+        walk.done.append(section)
+        walk.number += 1
+        for place in range(taken, len(way.operations)):
+            walk.take(place)
+        return walk
+
+    def _walk_fork(self, way: Way) -> Walk:
+        """A way of a map with several readers, whose levels it must leave as they are."""
+        end = self._ends[way.reads[0]]
+        levels = end.levels
+        _check_begin(way)
+        limits = np.array([[Fraction(level) for level in range(1, levels.levels + 1)]], object)
+        levels = replace(levels, boundaries=limits, reached=np.ones(levels.levels, bool))
+        walk = self._begun(way, levels, end.index, end.size, end.map)
+        for place in range(len(way.operations)):
+            walk.take(place)
+        head = next(iter(walk.done), None)
+        if isinstance(head, PassSection) and head.map.levels != levels.levels:
+            rule = f"what a pool makes of a map with several readers must keep its {levels.levels + 1} values"
+            raise Unsupported(f"{rule}, got {head.map.levels + 1}")
+        return walk
+
+    def _begun(self, way: Way, source: Quantised | None, index: Array, size: Size, number: int) -> Walk:
+        """A walk along a way that begins at a map."""
+        return Walk(
+            chain=way.operations,
+            tensor=way.reads[0],
+            source=source,
+            index=index,
+            size=size,
+            map=number,
+            number=len(self._sections) + 1,
+            apart=self._apart,
+        )
+
+    def _end(self, way: Way, walk: Walk) -> None:
+        """Take over the sections of a walk that has come to the end of a way."""
+        for operation in self._graph.operations:
+            if way.makes in operation.reads:
+                walk.check_open(operation)
+        walk.finish()
+        self._sections += walk.done
+        source = walk.done[-1].made if walk.done else walk.source
+        self._ends[way.makes] = _End(walk.map, source, tuple(walk.links), walk.index, walk.size)
+
+    def _reading(self, tensor: str) -> Reading:
+        """How a join reads what a way ends with."""
+        end = self._ends[tensor]
+        return Reading(map=end.map, source=end.levels, tensor=tensor, order=end.index, worth=identity_line(end.size[2]))
+
+    def _sum(self, way: Way, reads: Sequence[Reading]) -> tuple[Section, Array, int]:
+        """The section of a sum, the index of what it makes, and how many operations it takes: up to the quantiser."""
+        first, second = reads
+        if not np.array_equal(first.order.ravel(), second.order.ravel()):
+            raise Unsupported("two maps that are added must have their values in the same order")
+        levels, taken = _sum_levels(way, [reading.source for reading in reads])
+        section = SumSection(
+            name=way.operations[0].name,
+            op=way.operations[0].op,
+            nodes=_names(way.operations[:taken]),
+            reads=tuple(reads),
+            size=self._ends[first.tensor].size,
+            made=levels,
+            operations=way.operations[:taken],
+        )
+        return section, first.order, taken
+
+    def _concatenation(self, way: Way, join: Concatenation, reads: Sequence[Reading]) -> tuple[Section, Array, int]:
+        """The section of a concatenation, as `_sum`: values of golden's maps lie behind one another at each
+        position."""
+        sizes = [self._ends[tensor].size for tensor in way.reads]
+        if len({size[:2] for size in sizes}) > 1:
+            got = " and ".join(f"{rows} x {columns}" for rows, columns, _ in sizes)
+            raise Unsupported(f"maps that are concatenated must have one height and width, got {got}")
+        channels, before, places = sum(size[2] for size in sizes), 0, list[Array]()
+        for reading, (_, _, count) in zip(reads, sizes):
+            position, channel = np.divmod(reading.order, count)
+            places.append(position * channels + before + channel)
+            before += count
+        maps = [reading.source for reading in reads]
+        step, base = maps[0].step, min(quantised.base for quantised in maps)
+        if any(quantised.step != step or (quantised.base - base) % step for quantised in maps):
+            raise Unsupported("maps that are concatenated must have one scale and zero point, or be requantised to one")
+        shifts = tuple(int((quantised.base - base) / step) for quantised in maps)
+        ranges = [range(shift, shift + quantised.levels + 1) for shift, quantised in zip(shifts, maps)]
+        highest = max(values[-1] for values in ranges)
+        levels = Quantised(name=join.name, base=base, step=step, boundaries=None, reached=None, levels=highest)
+        levels, taken = _same_levels(way, levels, ranges)
+        section = PassSection(
+            name=join.name,
+            op=join.op,
+            nodes=_names(way.operations[:taken]),
+            reads=tuple(reads),
+            size=(*sizes[0][:2], channels),
+            made=levels,
+            shifts=shifts,
+        )
+        return section, join.run(*places), taken
+
+
+def _first(operations: Sequence[Operation], kind: type[Operation] | UnionType) -> int:
+    """The place of the first operation of a kind; how many operations there are, if none is."""
+    return next((k for k, operation in enumerate(operations) if isinstance(operation, kind)), len(operations))
+
+
+def _names(operations: Sequence[Operation]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(operation.name for operation in operations))
+
+
+def _check_begin(way: Way) -> None:
+    """Refuse a way from a fork that neither weights nor a pool begins."""
+    if _first(way.operations, Linear | Pooling) == len(way.operations):
+        begin, why = way.operations[0], "weights or a pool must read a map with several readers, got a way without any"
+        raise ImportRefused([node_line(begin.name, begin.op, why)])
+
+
+def _sum_levels(way: Way, sources: Sequence[Quantised]) -> tuple[Quantised, int]:
+    """What a sum makes, and how many operations that takes: those up to its quantiser."""
+    join = way.operations[0]
+    assert isinstance(join, Sum)
+    if join.table is not None:
+        table = join.table
+        if any(source.step != 1 or source.base < table.first for source in sources):
+            raise Unsupported("maps that are added must be as their quantisers made them")
+        base, step, levels, taken = Fraction(table.low), Fraction(1), table.high - table.low, 1
+    else:
+        place = _first(way.operations, Levels)
+        if place == len(way.operations):
+            raise Unsupported("a sum of two maps must be quantised", "quantise before the next layer")
+        quantiser, taken = way.operations[place], place + 1
+        assert isinstance(quantiser, Levels)
+        base, step, levels = quantiser.base, quantiser.step, quantiser.levels
+    return Quantised(name=join.name, base=base, step=step, boundaries=None, reached=None, levels=levels), taken
+
+
+def _same_levels(way: Way, made: Quantised, ranges: Sequence[range]) -> tuple[Quantised, int]:
+    """What a concatenation makes, and how many operations that takes: with a quantiser behind it that leaves the levels
+    of each map, ``ranges``, as they are, but for what they are worth."""
+    line = identity_line(1)
+    for place, operation in enumerate(way.operations[1:], 2):
+        if isinstance(operation, Scaling):
+            multiply, add = same(operation.multiply.ravel()), same(operation.add.ravel())
+            if multiply is None or add is None:
+                break
+            line = Line(multiply=line.multiply * multiply, add=line.add * multiply + add)
+        elif isinstance(operation, Levels) and len(operation.boundaries) == 1:
+            values = [value * line.multiply[0] + line.add[0] for value in made.values]
+            reached = np.searchsorted(operation.boundaries[0], np.array(values, object))
+            apart = {int(reached[level]) - level for levels in ranges for level in levels}
+            if len(apart) == 1 and not set(operation.boundaries[0]).intersection(values):
+                base = operation.base + operation.step * apart.pop()
+                return replace(made, base=base, step=operation.step), place
+            break
+        else:
+            break
+    return made, 1
+
+
+def _input_order(graph: OperationGraph, operations: Sequence[Operation]) -> tuple[Array, Size]:
+    """`golden_order` of the input; where it is put into another order first, that of the map which weights read."""
+    shape = graph.shapes[graph.source]
+    places = np.arange(int(np.prod(shape))).reshape(shape)
+    for operation in operations:
+        if isinstance(operation, Layout):
+            places = places.ravel()[operation.order]
+        elif not isinstance(operation, Scaling | Elementwise | Levels):
+            break
+    if places.ndim != 4 or not np.array_equal(np.sort(places, axis=None), np.arange(int(np.prod(shape)))):
+        return golden_order(shape)
+    there, size = golden_order(places.shape)
+    order = np.empty(places.size, np.int64)
+    order[places.ravel()] = there.ravel()
+    return order.reshape(shape), size

@@ -1,0 +1,145 @@
+"""Exact rewritings of operations, in front of the pass that makes sections of them."""
+
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from math import prod
+
+import numpy as np
+
+from bitloom.golden.encoding import Array
+from bitloom.golden.rewrite import Inexact, rewrite
+
+from .budget import take
+from .operations import Elementwise, Join, Levels, Linear, Operation, OperationGraph, Pooling, Scaling
+from .rationals import floats
+
+CHECK_STEPS = 16
+"""Steps to compute a value twice, before and after a rewriting."""
+
+
+def rewritten(graph: OperationGraph) -> OperationGraph:
+    """The graph as the rules below leave it."""
+    return rewrite(graph, RULES, check_same)
+
+
+def unread_operations_go(graph: OperationGraph) -> OperationGraph | None:
+    """Operations that the output doesn't depend on."""
+    wanted, left = {graph.output}, list[Operation]()
+    for operation in reversed(graph.operations):
+        if operation.makes in wanted:
+            left.append(operation)
+            wanted.update(operation.reads)
+    if len(left) == len(graph.operations):
+        return None
+    return replace(graph, operations=tuple(reversed(left)))
+
+
+def pools_of_the_input_come_last(graph: OperationGraph) -> OperationGraph | None:
+    """Max pools of the input, in front of what rises in every channel, such as the input's quantiser.
+
+    The largest value has the largest level, so the pools may come behind.
+    """
+    way = _way_of_input(graph)
+    order = list(way)
+    for begin in reversed(range(len(order))):
+        pool, place = order[begin], begin
+        while _is_max_pool(pool) and place + 1 < len(order) and _rises(order[place + 1]):
+            order[place], order[place + 1] = order[place + 1], pool
+            place += 1
+    return None if order == way else _in_order(graph, way, order)
+
+
+def _is_max_pool(operation: Operation) -> bool:
+    return isinstance(operation, Pooling) and not operation.average
+
+
+def _way_of_input(graph: OperationGraph) -> list[Operation]:
+    """The operations in front of the first weights, as far as each tensor has one reader."""
+    readers: dict[str, list[Operation]] = {}
+    for operation in graph.operations:
+        for name in operation.reads:
+            readers.setdefault(name, []).append(operation)
+    here, way = graph.source, list[Operation]()
+    while len(readers.get(here, [])) == 1:
+        (operation,) = readers[here]
+        if isinstance(operation, Linear | Join):
+            break
+        way.append(operation)
+        here = operation.makes
+    return way
+
+
+def _rises(operation: Operation) -> bool:
+    """Whether an operation works on each value for itself, alike at all places of a channel, and never falls."""
+    if isinstance(operation, Levels):
+        return len(operation.boundaries) == 1 or operation.axis == 1
+    if isinstance(operation, Scaling):
+        alike = all(values.size == 1 or values.shape[-2:] == (1, 1) for values in (operation.multiply, operation.add))
+        return alike and all(multiply > 0 for multiply in operation.multiply.ravel())
+    return isinstance(operation, Elementwise)
+
+
+def _in_order(graph: OperationGraph, way: Sequence[Operation], order: Sequence[Operation]) -> OperationGraph:
+    """The graph with operations that read each other's tensors, ``way``, in another order."""
+    turned, shapes, tensor = dict[int, Operation](), dict(graph.shapes), graph.source
+    for before, operation in zip(way, order):
+        turned[id(before)] = replace(operation, reads=(tensor,), makes=before.makes)
+        shapes[before.makes] = operation.shape(shapes[tensor])
+        tensor = before.makes
+    operations = tuple(turned.get(id(operation), operation) for operation in graph.operations)
+    return replace(graph, operations=operations, shapes=shapes)
+
+
+RULES = (unread_operations_go, pools_of_the_input_come_last)
+
+
+def check_same(before: OperationGraph, after: OperationGraph) -> None:
+    """Raise Inexact unless what a step took out and what it put in make the same of random tensors.
+
+    Both are computed in float64, on values around all boundaries and ends.
+    """
+    try:
+        after.check()
+    except ValueError as e:
+        raise Inexact(str(e)) from None
+    kept = {id(operation) for operation in before.operations} & {id(operation) for operation in after.operations}
+    gone = [operation for operation in before.operations if id(operation) not in kept]
+    come = [operation for operation in after.operations if id(operation) not in kept]
+    made = {operation.makes for operation in gone}
+    read = {name for operation in after.operations if id(operation) in kept for name in operation.reads}
+    ends = made & {*read, after.output}
+    inputs = {name for operation in gone for name in operation.reads} - made
+    values = sum(prod(before.shapes[name]) for name in inputs) + sum(prod(before.shapes[name]) for name in made)
+    take(steps=CHECK_STEPS * values)
+    rng = np.random.default_rng(len(before.operations))
+    low, high = _ends(gone)
+    tensors = {name: rng.uniform(low, high, before.shapes[name]) for name in sorted(inputs)}
+    wanted, got = _computed(gone, tensors, ends), _computed(come, tensors, ends)
+    for name in sorted(ends):
+        room = 1e-9 * max(1.0, float(np.abs(wanted[name]).max(initial=0)))
+        if wanted[name].shape != got[name].shape or (np.abs(wanted[name] - got[name]) > room).any():
+            raise Inexact(f"{name} must stay the same")
+
+
+def _ends(operations: list[Operation]) -> tuple[float, float]:
+    """From where to where the values lie that tell the operations' results apart."""
+    numbers = [0.0]
+    for operation in operations:
+        if isinstance(operation, Levels):
+            numbers += floats(operation.boundaries).ravel().tolist()
+        if isinstance(operation, Elementwise):
+            numbers += [float(bend) for bend in operation.bend.bends]
+    return min(numbers) - 1, max(numbers) + 1
+
+
+def _computed(operations: list[Operation], tensors: Mapping[str, Array], ends: Collection[str]) -> dict[str, Array]:
+    """Some of the tensors that operations make of others; the rest is given up once it was read."""
+    values, left = dict(tensors), Counter(name for operation in operations for name in operation.reads)
+    for operation in operations:
+        values[operation.makes] = operation.run(*(values[name] for name in operation.reads))
+        left.subtract(operation.reads)
+        for name in operation.reads:
+            if not left[name] and name not in ends:
+                values.pop(name, None)
+    return values

@@ -1,0 +1,110 @@
+"""Rewritings of operations: what each rule does, and that the check of a step finds one that is not exact."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from bitloom.golden.limits import IMPORT_STEPS
+from bitloom.golden.rewrite import rewrite
+from bitloom.overlay.importers.boundaries import Ends
+from bitloom.overlay.importers.budget import OverBudget, budget, take
+from bitloom.overlay.importers.canonical import canonical
+from bitloom.overlay.importers.onnx_file import to_graph
+from bitloom.overlay.importers.operations import Elementwise, Linear, Pooling, Scaling
+from bitloom.overlay.importers.rules import check_same, pools_of_the_input_come_last, rewritten, unread_operations_go
+from tests.errors import value_error
+
+from .onnx_files import Chain
+
+
+def graph_of(chain):
+    return canonical(to_graph(chain.bytes()))
+
+
+def kinds(graph):
+    return [type(operation).__name__ for operation in graph.operations]
+
+
+def pooled(factor=0.5):
+    chain = Chain((2, 6, 6)).node("MaxPool", kernel_shape=[2, 2], strides=[2, 1]).node("Mul", np.float32(factor))
+    return graph_of(chain.quant(0.25, 3).node("Conv", np.ones((4, 2, 3, 3), np.float32)).quant(1, 3))
+
+
+def test_pools_of_the_input_come_behind_its_quantiser():
+    before = pooled()
+    after = rewritten(before)
+    assert kinds(before) == ["Pooling", "Scaling", "Levels", "Linear", "Levels"]
+    assert kinds(after) == ["Scaling", "Levels", "Pooling", "Linear", "Levels"]
+    after.check()
+    assert after.operations[3] is before.operations[3]
+    x = np.random.default_rng(0).normal(0, 1, (3, 2, 6, 6))
+    results = []
+    for graph in (before, after):
+        tensor = x
+        for operation in graph.operations:
+            tensor = operation.run(tensor)
+        results.append(tensor)
+    assert np.array_equal(*results)
+
+
+def test_a_pool_stays_in_front_of_what_falls():
+    before = pooled(-0.5)
+    assert rewritten(before) is before
+
+
+@pytest.mark.parametrize("factor", [np.arange(1, 6), np.arange(1, 3).reshape(2, 1, 1)])
+def test_a_pool_stays_in_front_of_what_differs_from_place_to_place(factor):
+    """Of channels alone it may come behind."""
+    before = pooled(factor)
+    assert (rewritten(before) is before) == (factor.ndim == 1)
+
+
+def test_a_check_draws_on_the_budget_of_the_import():
+    before = pooled()
+    with budget(0):
+        take(steps=IMPORT_STEPS.value)
+        with pytest.raises(OverBudget, match="steps of work to import it must be <= "):
+            rewritten(before)
+    with budget(0):
+        rewritten(before)
+
+
+def test_operations_that_nobody_reads_go():
+    before = pooled()
+    name, tensor = "unread", before.operations[0].makes
+    unread = Elementwise(name=name, op="Relu", reads=(tensor,), makes=name, bend=Ends(low=None, high=None))
+    shapes = {**before.shapes, name: before.shapes[tensor]}
+    graph = replace(before, operations=(*before.operations, unread), shapes=shapes)
+    assert rewrite(graph, (unread_operations_go,), check_same).operations == before.operations
+    assert unread_operations_go(before) is None
+
+
+def changed(graph, kind, **fields):
+    """The graph with other fields of its first operation of a kind."""
+    place = next(k for k, operation in enumerate(graph.operations) if isinstance(operation, kind))
+    operations = list(graph.operations)
+    operations[place] = replace(operations[place], **fields)
+    return replace(graph, operations=tuple(operations))
+
+
+@pytest.mark.parametrize(
+    ("kind", "fields"),
+    [
+        (Scaling, {"multiply": np.array(-1, object)}),
+        (Pooling, {"average": True}),
+        (Linear, {"weight": np.zeros((4, 2, 3, 3), np.int64)}),
+    ],
+)
+def test_a_step_that_is_not_exact_is_found(kind, fields):
+    before = pooled()
+    place = next(operation for operation in before.operations if isinstance(operation, kind))
+    with value_error(f"{place.makes} must stay the same"):
+        check_same(before, changed(before, kind, **fields))
+
+
+def test_a_step_with_other_shapes_is_found():
+    before = pooled()
+    swapped = pools_of_the_input_come_last(before)
+    with pytest.raises(ValueError, match="the shape must be"):
+        check_same(before, replace(swapped, shapes=before.shapes))

@@ -1,1 +1,19 @@
-"""From a network and a design to the program that the design runs. Needs numpy alone, so that a board can compile."""
+"""From a network and a design to the program that the design runs. Needs numpy alone, so that a board can compile.
+
+Each pass runs once for a network and its NPUs, and hands its result on:
+
+    tail      host_tail.py    model                   --> what the device computes, what the host does behind it
+    rewrite   rewrite.py      model                   --> the same, as engines take it
+    cut       parts.py        model, target           --> parts: a network in front of each weighted layer, no arrays
+    place     mapping.py      parts, NPUs             --> the NPU of each part, copies of maps, and ways of these
+    lower     lowering.py     placed parts            --> lowered layers, with arrays
+    schedule  schedule/       lowered layers          --> orders of maps, and tables, in a map order
+    plan      plan.py         lowered layers, NPUs    --> planned layers: words, kernel groups, parts of tuples
+    needs     needs.py        planned layer           --> rows, words and widths
+    fit       sizing.py       needs of all networks   --> NPUs with memories for them
+    rows      npu_plan.py     planned layers          --> rows of the memories
+    program   emit.py         rows, manifest          --> what the driver sends
+
+Only fitting goes round: a window former, a store of steps, parts of tuples and lanes that share weights each change
+what layers need. The flow model (flow/) follows from planned layers, too.
+"""

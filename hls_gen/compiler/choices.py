@@ -1,13 +1,166 @@
-"""How a network is compiled for a design: the choices that change its program, but not the hardware."""
+"""How a network is compiled for a design: the choices that change its program, but not the hardware.
 
-from collections.abc import Sequence
+A chunk is how much of a map one of the two buffers between neighbours takes before both change over (spec D4):
+
+    tuples:4     four tuples, fewer where a buffer holds fewer
+    rows         as many full rows as a buffer holds: the step follows from the buffers
+    rows:2       two full rows, all columns and channels; the buffers follow from the step
+    columns:2    two full columns, all rows and channels
+
+Rows are whole where a map is made row after row (map order "raster"), columns where it is made column after column
+("columns"). The last chunk of a map is what is left. A map of one tuple goes word by word, so that its reader begins
+while it is still being made.
+
+A dataflow is what stays in the PEs, sums or words (spec B9, A10).
+"""
+
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from bitloom.golden.integers import make_fields_plain
+from bitloom.hls_gen.design.folding import Folding
 
-from .dataflow import Dataflow
+from .lowered_layers import LoweredLayer
+from .schedule import ORDERS, StageTables
+
+KINDS = ("tuples", "rows", "columns")
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """What a buffer takes.
+
+    Attributes
+    ----------
+    kind
+        One of KINDS.
+    count
+        How many; None: as many as a buffer holds.
+    """
+
+    kind: str = "tuples"
+    count: int | None = 1
+
+    @classmethod
+    def of(cls, text: str) -> "Chunk":
+        """A chunk by its text; "" is one tuple.
+
+        Raises
+        ------
+        ValueError
+            There is no such chunk.
+        """
+        if not text:
+            return cls()
+        found = re.fullmatch(r"(tuples|rows|columns)(:([1-9][0-9]{0,6}))?", text, re.ASCII)
+        if not found:
+            raise ValueError(f"chunk must be one of {', '.join(KINDS)}, perhaps with :N, N from 1 on, got {text!r}")
+        return cls(found[1], int(found[3]) if found[3] else None)
+
+    @property
+    def map_order(self) -> str | None:
+        """The map order that it needs; None: any will do."""
+        return {"tuples": None, "rows": "raster", "columns": "columns"}[self.kind]
+
+    @property
+    def sizes_buffers(self) -> bool:
+        """Whether buffers are as large as the chunk, and not the chunk as large as they allow."""
+        return self.kind != "tuples" and self.count is not None
+
+    def words(self, read: StageTables, tuple_words: int, buffer_words: int) -> int:
+        """Words of a chunk of one map.
+
+        Parameters
+        ----------
+        read
+            The schedule of the layer that reads the map.
+        tuple_words
+            Words of a tuple.
+        buffer_words
+            Words of a buffer.
+
+        Returns
+        -------
+        int
+            At most ``buffer_words``, unless buffers follow from the chunk.
+
+        Raises
+        ------
+        ValueError
+            A buffer doesn't hold one row, or one column.
+        """
+        stage, order = read.stage, read.input_order
+        if stage.height * stage.width == 1:
+            return 1
+        if self.kind == "tuples":
+            fit = buffer_words // tuple_words
+            return min(self.count or fit, fit) * tuple_words if fit else buffer_words
+        across = order % stage.width if self.kind == "rows" else order // stage.width
+        line, whole = len(np.unique(across)) * tuple_words, len(order) * tuple_words
+        if self.count is not None:
+            return min(self.count * line, whole)
+        if line > buffer_words:
+            raise ValueError(
+                f"{stage.name}: a chunk of whole {self.kind} needs buffers of {line} words at least, got {buffer_words}"
+            )
+        return min(buffer_words // line * line, whole)
+
+
+DATAFLOWS = ("output_stationary", "input_stationary", "auto")
+Dataflow = str | Mapping[str, str]
+"""Dataflow: one for all layers, or by layer name ("output_stationary" for those not named).
+
+"output_stationary" (spec B9): sums stay in the PEs, and a window is passed once for each group of kgp kernels.
+"input_stationary" (A10): a word stays until all groups have used it, so that nothing is read again; needs as many
+accumulators as groups. "auto": "input_stationary" where there are several groups and accumulators for two windows.
+"""
+
+
+def read_choices(data: Mapping[str, Any]) -> tuple[str, Any]:
+    """(map order, dataflow) of a file's JSON data.
+
+    Raises
+    ------
+    ValueError
+        One of them is missing, or isn't one that there is.
+    """
+    map_order, dataflow = data.get("map_order"), data.get("dataflow")
+    if map_order not in (*ORDERS, "auto"):
+        raise ValueError(f"map_order must be one of {', '.join(ORDERS)}, auto, got {map_order!r}")
+    for value in dataflow.values() if isinstance(dataflow, Mapping) else [dataflow]:
+        if value not in DATAFLOWS:
+            raise ValueError(f"dataflow must be one of {', '.join(DATAFLOWS)}, got {value!r}")
+    return map_order, dataflow
+
+
+def read_chunk(data: Mapping[str, Any]) -> str:
+    """The chunk of a file's JSON data, "" where none is said; ValueError if it is none."""
+    text = data.get("chunk", "")
+    if not isinstance(text, str):
+        raise ValueError(f"chunk must be a text, got {text!r}")
+    Chunk.of(text)
+    return text
+
+
+def dataflow_of(p: LoweredLayer, dataflow: Dataflow) -> str:
+    """The dataflow of a pass, where one may be given for all or by name."""
+    return dataflow if isinstance(dataflow, str) else dataflow.get(p.name, "output_stationary")
+
+
+def inner_groups(p: LoweredLayer, folding: Folding, dataflow: str) -> int:
+    """Kernel groups that use a word in turn: all of them where the dataflow is input_stationary, else 1."""
+    if dataflow not in DATAFLOWS:
+        raise ValueError(f"{p.name}: dataflow must be one of {', '.join(DATAFLOWS)}, got {dataflow!r}")
+    groups, accumulators = -(-p.out_channels // folding.kgp), folding.accumulators
+    if dataflow == "input_stationary" and groups > accumulators:
+        raise ValueError(
+            f"{p.name}: dataflow input_stationary needs accumulators >= {groups}, the NPU has {accumulators}"
+        )
+    return groups if dataflow == "input_stationary" or (dataflow == "auto" and 2 * groups <= accumulators) else 1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,13 +174,13 @@ class CompileChoices:
         "columns", or "auto", which takes the one of the first two whose tuple memories and tables have fewer bits as
         they are built.
     dataflow
-        Dataflow of all layers, or by layer name; see ``bitloom.hls_gen.compiler.dataflow.Dataflow``.
+        Dataflow of all layers, or by layer name; see ``bitloom.hls_gen.compiler.choices.Dataflow``.
     mapping
         NPU of each weighted layer, counted from 0, by whose engine the layer is computed; None:
         ``bitloom.hls_gen.compiler.mapping.assign`` chooses.
     chunk
         What one of the two buffers between neighbours takes before they change over (spec D4): "tuples:4", "rows",
-        "rows:2", "columns:2" (hls_gen/compiler/chunk.py); "": a tuple. Rows and columns imply their map order.
+        "rows:2", "columns:2" (hls_gen/compiler/choices.py); "": a tuple. Rows and columns imply their map order.
     """
 
     map_order: str = "auto"

@@ -13,24 +13,23 @@ that NPU's own. Only integers of which the signs go on have no copies: they wait
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
 from bitloom.golden.graph import INPUT
-from bitloom.golden.window import Pair, Window
+from bitloom.golden.window import Window
 from bitloom.hls_gen.design.copies import copy_name
 from bitloom.hls_gen.design.folding import Folding
 
-from .lowered_layers import BinaryLayer, IntegerLayer
-from .outlet_ways import way
-
-Layers = Sequence[BinaryLayer | IntegerLayer]
+from .engine_rules import Engine
+from .parts import Part, Parts
+from .tuple_parts import WeightedLanes
+from .ways import way
 
 
 def with_copies(
-    layers: Layers, mapping: Sequence[int], npus: Sequence[Folding], *, early: bool = False
-) -> tuple[Layers, list[int]]:
+    layers: Parts, mapping: Sequence[int], npus: Sequence[Folding], *, early: bool = False
+) -> tuple[Parts, list[int]]:
     """Add the copies that layers on several NPUs need.
 
     Parameters
@@ -47,7 +46,7 @@ def with_copies(
 
     Returns
     -------
-    sequence of BinaryLayer and IntegerLayer
+    sequence of Part
         The layers and their copies, each behind what it reads and adds; what is read and added is on the same NPU, or
         on the one before and read there alone.
     list of int
@@ -65,7 +64,7 @@ def with_copies(
 
 
 class _Copier:
-    """Layers in the order of computing, with copies between them.
+    """Parts in the order of computing, with copies between them.
 
     Attributes
     ----------
@@ -73,8 +72,8 @@ class _Copier:
         What `with_copies` returns, as far as it has been made.
     """
 
-    def __init__(self, layers: Layers, mapping: Sequence[int], npus: Sequence[Folding], early: bool):
-        self.layers: list[BinaryLayer | IntegerLayer] = []
+    def __init__(self, layers: Parts, mapping: Sequence[int], npus: Sequence[Folding], early: bool):
+        self.layers: list[Part] = []
         self.mapping: list[int] = []
         self._npus, self._early = npus, early
         self._made = {p.name: p for p in layers}
@@ -90,7 +89,7 @@ class _Copier:
         self._coming: dict[int, list[str]] = {n: [] for n in range(len(npus))}
         """By NPU: maps that its neighbour has made for it, in their order, which it has not read yet."""
 
-    def take(self, p: BinaryLayer | IntegerLayer, n: int) -> None:
+    def take(self, p: Part, n: int) -> None:
         """Append the next layer, behind the copies that it needs on its NPU ``n``."""
         needed = {how: name for how, name in needs(p).items() if name != INPUT}
         missing = [name for name in dict.fromkeys(needed.values()) if (name, n) not in self._held]
@@ -117,10 +116,10 @@ class _Copier:
                 self._append(self._copied(name, n), name, n)
         return direct
 
-    def _copied(self, name: str, n: int) -> BinaryLayer | IntegerLayer:
+    def _copied(self, name: str, n: int) -> Part:
         """The copy on NPU ``n`` of a map that comes from the neighbour. ValueError where that has another engine."""
         p, engine = self._made[name], self._npus[n].engine
-        bits = isinstance(p, BinaryLayer) or p.signs
+        bits = p.values is None
         if bits != (engine == "binary"):
             what, wanted = ("bits", "binary") if bits else ("integers", "integer")
             raise ValueError(
@@ -129,7 +128,7 @@ class _Copier:
             )
         return copy_of(p, self._held[name, self._before(n)], copy_name(name, n))
 
-    def _append(self, p: BinaryLayer | IntegerLayer, name: str, n: int) -> None:
+    def _append(self, p: Part, name: str, n: int) -> None:
         """Append the layer that makes the map ``name`` on NPU ``n``."""
         self.layers.append(p)
         self.mapping.append(n)
@@ -153,41 +152,33 @@ class _Copier:
         return (n - 1) % len(self._npus)
 
 
-def needs(p: BinaryLayer | IntegerLayer) -> dict[str, str]:
-    """The maps that a layer "reads", "joins" and "adds", and that may be copied for it: no integers of which the signs
+def needs(part: Part) -> dict[str, str]:
+    """The maps that a part "reads", "joins" and "adds", and that may be copied for it: no integers of which the signs
     go on."""
-    found = {"reads": p.reads, "joins": p.joins, "adds": p.adds if isinstance(p, IntegerLayer) else None}
+    found = {"reads": part.reads, "joins": part.joins, "adds": None if part.binary else part.adds}
     return {how: name for how, name in found.items() if name is not None}
 
 
-def renamed(p: BinaryLayer | IntegerLayer, names: Mapping[str, str]) -> BinaryLayer | IntegerLayer:
-    """The layer with other names for some of the maps that it ``needs``."""
-    addition = replace(p.addition, adds=names["adds"]) if p.addition and "adds" in names else p.addition
-    return replace(p, reads=names.get("reads", p.reads), joins=names.get("joins", p.joins), addition=addition)
+def renamed(part: Part, names: Mapping[str, str]) -> Part:
+    """The part with other names for some of the maps that it ``needs``."""
+    return replace(part, **names)  # type: ignore[arg-type]
 
 
-def map_size(p: BinaryLayer | IntegerLayer) -> Pair:
-    """(rows, columns) of the map that a layer makes."""
-    size = p.window.output_size(p.height, p.width)
-    return p.pool.output_size(*size) if p.pool else size
-
-
-def copy_of(p: BinaryLayer | IntegerLayer, reads: str, name: str) -> BinaryLayer | IntegerLayer:
-    """The copy ``name`` of the map that ``p`` makes, which comes as that of layer ``reads``: the identity."""
-    height, width = map_size(p)
-    channels = p.out_channels * p.levels
-    at: dict[str, Any] = {
-        "name": name, "reads": reads, "height": height, "width": width, "pool": None, "window": Window(kernel=(1, 1)),
-    }  # fmt: skip
-    own = np.eye(channels, dtype=np.uint8)
-    if isinstance(p, BinaryLayer) or p.signs:  # matches with the own bit count twice, all others once
-        weight = np.stack([own, np.ones_like(own)], axis=1)[..., None]
-        return BinaryLayer(
-            **at, visits=2, weight=weight, coefficient=np.ones(1, np.int64), double=False, tap_offset=0,
-            threshold=np.full((channels, 1), channels), value_range=(0, 2 * channels),
-        )  # fmt: skip
-    last, zeros = p.depthwise or p.addition or p, np.zeros((channels, 1), np.int64)
-    return IntegerLayer(
-        **at, weight=own.astype(np.int64)[:, None], bias=zeros, multiplier=zeros + 1, shift=zeros, low=last.low,
-        high=last.high, average=False, sum_range=(min(last.low, 0), max(last.high, 0)),
-    )  # fmt: skip
+def copy_of(part: Part, reads: str, name: str) -> Part:
+    """The copy ``name`` of the map that ``part`` makes, which comes as that of part ``reads``: the identity."""
+    height, width = part.map_size
+    channels, bits = part.out_channels * part.levels, part.values is None
+    own = WeightedLanes(np.eye(channels, dtype=bool), same=bits, even=bits)
+    return Part(
+        name=name,
+        engine=Engine() if bits else part.engine,
+        reads=reads,
+        height=height,
+        width=width,
+        window=Window(kernel=(1, 1)),
+        lanes=channels,
+        visits=2 if bits else 1,
+        out_channels=channels,
+        values=part.values,
+        weighted=own if channels > 1 else None,
+    )

@@ -66,7 +66,7 @@ def compile_model(
     made = plan(device, manifest.npus, choices, chunk=chunk)
     frame = to_stream(made.input_words, manifest.stream_bits)  # UNUSED == ZERO: constant 0
     check_capacities(made, manifest)
-    order = _place(made, manifest)
+    order = weight_order(made, manifest.design) if manifest.npus[0].stream_weights else None
     parameters, before, after = _packets(made, manifest, order, len(frame))
     final = made.npus[made.mapping[-1]]
     result_words, index = _result_index(made, final, manifest.stream_bits)
@@ -88,28 +88,27 @@ def compile_model(
         frame_words=len(made.input_words),
         result_words=result_words,
         result_index=index.astype(np.int32),
-        host=host, tail=tail,
+        host=host,
+        tail=tail,
     )
 
 
 def _beats(made: Plan, n: int) -> int:
     """Beats a frame of NPU ``n``."""
-    return sum(beats for (_, beats), npu in zip(made.ideal, made.mapping) if npu == n)
+    return sum(planned.beats for planned in made.on(n))
 
 
-def _place(made: Plan, manifest: Manifest) -> WeightOrder | None:
-    """Choose where the weights of each layer lie, and which of them come down the stream; write it into the rows of
-    memories ``layers``. None where the design takes no weights while frames are computed."""
-    for own, npu in zip(made.npus, manifest.npus):
-        for row in own.conv.layers if npu.one_memory else ():
-            row["kernel_base"] += npu.first_kernel_row
-    if not manifest.npus[0].stream_weights:
-        return None
-    order = weight_order(made, manifest.design)
-    for own, placement in zip(made.npus, order.placements):
-        for i, row in enumerate(own.conv.layers):
-            row |= {"kernel_base": placement.base[i], "kernel_stream": int(i in placement.streamed)}
-    return order
+def _kernels_at(made: Plan, n: int, manifest: Manifest, order: WeightOrder | None) -> list[dict[str, int]]:
+    """Where the kernels of each layer of NPU ``n`` lie, and whether they come down the stream, by field of memory
+    ``layers``."""
+    npu, rows = manifest.npus[n], made.npus[n].conv.layers
+    if order is not None:
+        placement = order.placements[n]
+        return [
+            {"kernel_base": placement.base[i], "kernel_stream": int(i in placement.streamed)} for i in range(len(rows))
+        ]
+    first = npu.first_kernel_row if npu.one_memory else 0
+    return [{"kernel_base": row["kernel_base"] + first} for row in rows]
 
 
 def _packets(made: Plan, manifest: Manifest, order: WeightOrder | None, frame_beats: int) -> tuple[Words, ...]:
@@ -117,7 +116,7 @@ def _packets(made: Plan, manifest: Manifest, order: WeightOrder | None, frame_be
     loads, weights = list[Words](), dict[int, Words]()
     streamed = [packet.layer for packet in order.packets] if order else []
     for n, npu in enumerate(made.npus):
-        rows = memory_rows(npu, manifest.npus[n])
+        rows = memory_rows(npu, manifest.npus[n], _kernels_at(made, n, manifest, order))
         rows["network"] = _network_row(made, n, manifest, order, frame_beats)  # the last one: frames may enter now
         for name, part in rows.items():
             if name != "kernels" or order is None or not order.placements[n].streamed:
@@ -149,7 +148,7 @@ def _network_row(made: Plan, n: int, manifest: Manifest, order: WeightOrder | No
         row |= {"frame_words": frame_words, "frame_beats": frame_beats, "frame_tail": (frame_words - 1) % together}
     if manifest.npus[n].former_column:
         off = {name: 0 for name, _ in former_row(manifest.npus[n])}
-        row |= off if npu.formed is None else npu.formed.row(manifest.npus[n])
+        row |= made.formed.row(manifest.npus[n]) if made.formed and n == 0 else off
     if len(npu.binariser):
         row["binariser_last"] = len(npu.binariser) - 1
     if "ring" in npu.folding.inlets:

@@ -1,6 +1,6 @@
 """An NPU with memories as large as networks need, and how many bits these are."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -8,7 +8,7 @@ from bitloom.hls_gen.design.capacities import FORMER, MAY_BE_0, POWERS_OF_TWO
 from bitloom.hls_gen.design.folding import Folding
 from bitloom.hls_gen.design.npu import Npu
 
-from .npu_plan import NpuPlan
+from .needs import NpuNeeds
 
 LEAST = {**dict.fromkeys(MAY_BE_0, 0), "pool_tuple_words": 1}
 """Least value of a capacity; 2 for those that are not named."""
@@ -52,7 +52,7 @@ def unsized(folding: Folding) -> Npu:
     return folding if folding.lanes_per_weight == 1 else replace(folding, lanes_per_weight=1, lane_step=1)
 
 
-def fitted(folding: Npu, own: Sequence[NpuPlan], needs: Sequence[Mapping[str, int]] | None = None) -> Npu:
+def fitted(folding: Npu, own: Sequence[NpuNeeds]) -> Npu:
     """An NPU with memories for all that it has to do.
 
     Parameters
@@ -60,20 +60,18 @@ def fitted(folding: Npu, own: Sequence[NpuPlan], needs: Sequence[Mapping[str, in
     folding
         The NPU; its capacities count for nothing.
     own
-        What it has to do, in each network.
-    needs
-        Capacities that each network needs, if they are not those of ``NpuPlan.depths``.
+        What its layers need, in each network.
     """
-    needs = needs or [n.depths() for n in own]
-    known = dict.fromkeys(key for n in needs for key in n)
-    keys = [key for key in known if key != "buffer_words"]  # that is no capacity, and may be larger already
+    each, needs = [one.capacities for one in own], [one.needs for one in own]
+    known = dict.fromkeys(key for capacities in each for key in capacities)
+    keys = [key for key in known if key != "buffer_words"]  # that may be larger already
     keys = [key for key in keys if folding.window_former or key not in FORMER]  # needs may be those of all NPUs
-    depth: dict[str, Any] = {key: max(LEAST.get(key, 2), *(n.get(key, 0) for n in needs)) for key in keys}
-    buffer = max(n.buffer_words for n in own)
+    depth: dict[str, Any] = {key: max(LEAST.get(key, 2), *(one.get(key, 0) for one in each)) for key in keys}
+    buffer = max(need.buffer_words for need in needs)
     depth["buffer_words"] = max(folding.buffer_words, 1 << (buffer - 1).bit_length() if buffer else 0)
-    depth["tuple_words"] = max(depth["tuple_words"], *(n.conv.steady_words for n in own))
+    depth["tuple_words"] = max(depth["tuple_words"], *(need.steady_words for need in needs))
     if "ring" in (*folding.inlets, *folding.outlets):  # the next map's words come while those of this one are in use
-        depth["tuple_words"] = max(depth["tuple_words"], *(2 * n.conv.hold_words for n in own))
+        depth["tuple_words"] = max(depth["tuple_words"], *(2 * need.hold_words for need in needs))
     for key in POWERS_OF_TWO:
         if key in depth:
             depth[key] = 1 << (depth[key] - 1).bit_length()
@@ -81,10 +79,10 @@ def fitted(folding: Npu, own: Sequence[NpuPlan], needs: Sequence[Mapping[str, in
         depth["kernel_rows"] += depth["tuple_words"]
     if not depth.get("skip_words"):  # without a skip store there is no addition: its widths stay as by default
         depth = {key: value for key, value in depth.items() if not key.startswith("add_")}
-    collect = max(n.window_lanes for n in own) if folding.collect else 0
+    collect = max(need.window_lanes for need in needs) if folding.collect else 0
     made = replace(folding, collect=collect, acc_bits=32, **depth)
     pooled = made.pool_sum_bits if made.depthwise else 0
-    return replace(made, acc_bits=max(*(n.acc_bits() for n in own), made.least_acc_bits, pooled))
+    return replace(made, acc_bits=max(*(need.acc_bits for need in needs), made.least_acc_bits, pooled))
 
 
 def memory_bits(npu: Npu) -> MemoryBits:

@@ -10,7 +10,7 @@ from bitloom.hls_gen.design.window_former import FormedWindows
 
 from . import integer_rows as integer
 from .layout import Ints, Layout, chunks, plane_layout, plane_words, shared_words, side_by_side
-from .lowered_layers import IntegerLayer
+from .lowered_layers import Multiply
 from .lowering import Lowered
 
 
@@ -58,7 +58,7 @@ def frame_words(lowered: Lowered, folding: Npu, order: Ints, formed: FormedWindo
     layout, codes = input_layout(lowered, folding, formed)
     if formed is not None:
         return FrameWords(layout, codes, _packed(lowered, folding, formed))
-    if isinstance(lowered.layers[0], IntegerLayer):
+    if isinstance(lowered.layers[0].arithmetic, Multiply):
         return FrameWords(layout, codes, integer.input_words(lowered.source, layout, order, folding.feature_bits))
     words = _input_words(lowered, layout, order)
     if not folding.binariser_bits:
@@ -98,7 +98,7 @@ def _binarise(lowered: Lowered, layout: Layout, words: Layout, order: Ints, bits
 
 def input_layout(lowered: Lowered, npu: Npu, formed: FormedWindows | None = None) -> tuple[Layout, Ints]:
     """Layout of the tuples that the first layer reads, and the code of each word; parameters as of `frame_words`."""
-    if isinstance(lowered.layers[0], IntegerLayer):
+    if isinstance(lowered.layers[0].arithmetic, Multiply):
         layout = chunks(np.arange(lowered.source.channels), npu.kfp) if formed is None else formed.layout()
         return layout, np.zeros(len(layout), np.int64)
     channels, planes = lowered.layers[0].weight.shape[2:]

@@ -4,7 +4,7 @@ A lane of a word is a feature of ``feature_bits`` in two's complement, low bit f
 which adds nothing; unused kernels repeat kernel 0.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -14,9 +14,8 @@ from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.program_checks import ZERO
 from bitloom.hls_gen.design.widths import COUNT_BITS, SHIFT_BITS
 
-from .depthwise import Depthwise
 from .layout import UNUSED, Ints, Layout
-from .lowered_layers import IntegerLayer, Scale
+from .lowered_layers import Depthwise, LoweredLayer, Scale
 
 SCALES = {"bias": 0, "multiplier": 1, "shift": 1 << SHIFT_BITS + 1}
 """Fields that memory ``scales`` has for each lane, and their values where no kernel is: whatever comes becomes 0, which
@@ -93,7 +92,7 @@ def input_words(source: Map, layout: Layout, order: Ints, feature_bits: int) -> 
     return np.where(lanes >= 0, at + lanes, lanes).reshape(-1, layout.shape[1] * feature_bits)
 
 
-def kernels(p: IntegerLayer, layout: Layout, kgp: int, weight_bits: int) -> Array:
+def kernels(p: LoweredLayer, layout: Layout, kgp: int, weight_bits: int) -> Array:
     """Make the kernel rows of a layer.
 
     Parameters
@@ -141,13 +140,13 @@ def depthwise_kernels(p: Depthwise, words: Layout, weight_bits: int) -> Array:
     return two_complement(padded[:, words].reshape(-1, words.shape[1]), weight_bits).astype(np.uint8)
 
 
-def scales(p: IntegerLayer | Depthwise | Scale, steps: Layout) -> dict[str, Ints]:
+def scales(scale: Scale | None, steps: Layout) -> dict[str, Ints]:
     """Make the rows of memory ``scales``, or of ``pool_scales``.
 
     Parameters
     ----------
-    p
-        The lowered layer, the depthwise convolution, or the scale of a binary layer.
+    scale
+        Of a lowered layer, or of a depthwise convolution; None where sums are the result.
     steps
         (steps, ol) layout of its results.
 
@@ -156,44 +155,14 @@ def scales(p: IntegerLayer | Depthwise | Scale, steps: Layout) -> dict[str, Ints
     dict
         Name of a field -> its column, one row a step; no rows where the sums are the result.
     """
-    if p.bias is None or p.multiplier is None or p.shift is None:
+    if scale is None:
         return {f"{name}_{lane}": np.zeros(0, np.int64) for lane in range(steps.shape[1]) for name in SCALES}
-    # The first of two roundings takes off so many bits of just this product.
-    factors = (p.multiplier, p.shift) if p.rounding == "twice" else lowest_terms(p.multiplier, p.shift)
-    parts = (p.bias, *factors)
+    parts = (scale.bias, *scale.factors)
     return {
         f"{name}_{lane}": np.append(array, unused)[steps[:, lane]]
         for lane in range(steps.shape[1])
         for (name, unused), array in zip(SCALES.items(), parts)
     }
-
-
-def lowest_terms(multiplier: Array, shift: Array) -> tuple[Array, Array]:
-    """The same factors multiplier / 2^shift with multipliers as small as can be; rounding is the same.
-
-    Of multiplier * x + 2^(shift - 1), 2^k is a factor where it is one of the multiplier and k < shift; where k is
-    shift, there is nothing to round.
-
-    Parameters
-    ----------
-    multiplier, shift
-        int64 of the same shape; multipliers >= 1, shifts >= 0.
-
-    Returns
-    -------
-    tuple of ndarray
-        Multipliers and shifts; each multiplier is odd, or its shift is 0.
-    """
-    power = multiplier & -multiplier  # the largest power of two that is a factor
-    twos = np.minimum(np.log2(power).astype(np.int64), shift)
-    return multiplier >> twos, shift - twos
-
-
-def multiplier_bits(columns: Sequence[Mapping[str, Ints]]) -> int:
-    """Width of a multiplier of memory ``scales`` that holds all of these columns; 0 where every multiplier is 1."""
-    found = [c.max() for part in columns for name, c in part.items() if name.startswith("multiplier_") and c.size]
-    most = int(max(found, default=1))
-    return most.bit_length() if most > 1 else 0
 
 
 def scale_fields(columns: Mapping[str, Ints], npu: Npu, fraction: int = 0) -> dict[str, Ints]:

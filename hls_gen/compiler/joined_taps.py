@@ -12,21 +12,17 @@ from dataclasses import replace
 
 import numpy as np
 
-from bitloom.golden.encoding import Array
-from bitloom.golden.graph import INPUT
-from bitloom.golden.window import Window
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.window_former import FormedWindows
 
 from .layout import Ints
-from .lowered_layers import BinaryLayer, IntegerLayer
+from .lowered_layers import Multiply, Xnor
 from .lowering import Lowered
 from .schedule import Schedule
-from .summed_window import SummedWindow
 
 
 def joined_taps(lowered: Lowered, npu: Npu) -> Lowered | None:
-    """Rewrite the first layer for a window former.
+    """The lowered layers as they are behind a window former.
 
     Parameters
     ----------
@@ -40,31 +36,7 @@ def joined_taps(lowered: Lowered, npu: Npu) -> Lowered | None:
     Lowered or None
         With the taps of the first layer joined; None where the NPU has no former, or can't feed the layer by it.
     """
-    first = lowered.layers[0]
-    if not npu.window_former or first.reads != INPUT or isinstance(first.window, SummedWindow):
-        return None
-    if first.window.taps == 1 or first.window.dilated:
-        return None
-    if isinstance(first, BinaryLayer):
-        if npu.lanes_per_weight > 1 or (lowered.input_bits and not npu.planes) or first.word_channels:
-            return None
-        made: BinaryLayer | IntegerLayer = replace(
-            first,
-            weight=_by_visit(first.weight, first.visits),
-            magnitude=None if first.magnitude is None else _by_visit(first.magnitude, first.visits),
-            tap_offset=first.tap_offset * first.window.taps,
-        )
-    else:
-        made = replace(first, weight=first.weight.reshape(first.out_channels, 1, -1))
-    height, width = first.window.output_size(first.height, first.width)
-    made = replace(made, height=height, width=width, window=Window(kernel=(1, 1)))
-    return replace(lowered, layers=(made, *lowered.layers[1:]), joined=first.window)
-
-
-def _by_visit(weight: Array, visits: int) -> Array:
-    """(O, taps * visits, channels, planes) -> (O, visits, taps * channels, planes)."""
-    by_visit = weight.reshape(len(weight), -1, visits, *weight.shape[2:]).swapaxes(1, 2)
-    return by_visit.reshape(len(weight), visits, -1, weight.shape[3])
+    return lowered.behind_former if lowered.parts[0].behind_former(npu) else None
 
 
 def formed_windows(lowered: Lowered, orders: Schedule, npu: Npu) -> FormedWindows | None:
@@ -90,7 +62,7 @@ def formed_windows(lowered: Lowered, orders: Schedule, npu: Npu) -> FormedWindow
     if wanted is None:
         return None
     first = lowered.layers[0]
-    channels = source.channels if isinstance(first, IntegerLayer) else first.weight.shape[2] // window.taps
+    channels = source.channels if isinstance(first.arithmetic, Multiply) else first.weight.shape[2] // window.taps
     found = FormedWindows(
         height=source.height, width=source.width, channels=channels, window=window, rows=wanted[0], columns=wanted[1],
         column_lanes=npu.former_column, word_lanes=npu.plane_lanes,
@@ -101,7 +73,7 @@ def formed_windows(lowered: Lowered, orders: Schedule, npu: Npu) -> FormedWindow
         return None
     if npu.former_column and any(need > getattr(npu, name) for name, need in found.needs().items()):
         return None
-    if found.pads and isinstance(first, BinaryLayer) and not lowered.input_bits:
+    if found.pads and isinstance(first.arithmetic, Xnor) and not lowered.input_bits:
         return None
     return found
 

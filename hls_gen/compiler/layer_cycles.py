@@ -5,52 +5,48 @@ Array, results unit and pool unit work on a layer at the same time, and the next
 of them counts.
 """
 
+from collections.abc import Sequence
 from math import inf
 
 import numpy as np
 
-from bitloom.golden.window import Window
 from bitloom.hls_gen.design.folding import Folding
 from bitloom.hls_gen.design.npu import Npu
 
-from .joined_taps import joined_taps
 from .layout import chunks
-from .lowered_layers import BinaryLayer, IntegerLayer
-from .lowering import Lowered
-from .summed_window import SummedWindow
+from .parts import Part
+from .summed_window import Taps
 from .tuple_parts import tuple_part
 
-Layer = BinaryLayer | IntegerLayer
 
-
-def layer_cycles(lowered: Lowered, npu: Folding) -> list[float]:
-    """Cycles of each layer on an NPU, of the first one with a window former if the NPU has one; infinite on another
+def layer_cycles(parts: Sequence[Part], npu: Folding) -> list[float]:
+    """Cycles of each part on an NPU, of the first one with a window former if the NPU has one; infinite on another
     engine."""
-    found = [cycles_on(p, npu) for p in lowered.layers]
-    formed = joined_taps(lowered, npu) if isinstance(npu, Npu) and "host" in npu.inlets else None
+    found, first = [cycles_on(part, npu) for part in parts], parts[0]
+    formed = first.behind_former(npu) if isinstance(npu, Npu) and "host" in npu.inlets else None
     if formed is not None:  # the former takes a position a cycle
-        found[0] = min(found[0], max(cycles_on(formed.layers[0], npu), lowered.source.positions))
+        found[0] = min(found[0], max(cycles_on(formed, npu), first.height * first.width))
     return found
 
 
-def cycles_on(p: Layer, npu: Folding) -> float:
-    """Cycles of a layer whose taps are not joined on an NPU; infinite on another engine."""
-    height, width = p.window.output_size(p.height, p.width)
-    groups, rest = divmod(p.out_channels, npu.kgp)
-    steps = height * width * p.levels * (groups * -(-npu.kgp // npu.ol) + -(-rest // npu.ol))
-    taps = _taps(p.pool, height, width) if p.pool else height * width  # the pool unit takes what has no pool, too
-    pooled = taps * -(-p.out_channels * p.levels // npu.pfp) if npu.pool and not p.raw else 0
-    return max(_beats(p, npu), steps, pooled)
+def cycles_on(part: Part, npu: Folding) -> float:
+    """Cycles of a part whose taps are not joined on an NPU; infinite on another engine."""
+    height, width = part.window.output_size(part.height, part.width)
+    groups, rest = divmod(part.out_channels, npu.kgp)
+    steps = height * width * part.levels * (groups * -(-npu.kgp // npu.ol) + -(-rest // npu.ol))
+    taps = _taps(part.pool, height, width) if part.pool else height * width  # the pool unit takes what has no pool, too
+    pooled = taps * -(-part.out_channels * part.levels // npu.pfp) if npu.pool and not part.raw else 0
+    return max(_beats(part, npu), steps, pooled)
 
 
-def _beats(p: Layer, npu: Folding) -> float:
-    """Beats of a layer on an NPU, of an integer input about; infinite on another engine."""
-    if npu.engine != ("binary" if isinstance(p, BinaryLayer) else "integer"):
+def _beats(part: Part, npu: Folding) -> float:
+    """Beats of a part on an NPU, of an integer input about; infinite on another engine."""
+    if npu.engine != part.engine.name:
         return inf
-    words = tuple_part(p, chunks(np.arange(np.prod(p.weight.shape[2:])), npu.kfp), npu.kgp)[0].words
-    return _taps(p.window, p.height, p.width) * p.visits * words * -(-p.out_channels // npu.kgp)
+    words = tuple_part(part.weighted, chunks(np.arange(part.lanes), npu.kfp), npu.kgp)[0].words
+    return _taps(part.window, part.height, part.width) * part.visits * words * -(-part.out_channels // npu.kgp)
 
 
-def _taps(window: Window | SummedWindow, height: int, width: int) -> int:
+def _taps(window: Taps, height: int, width: int) -> int:
     """Valid taps of all windows of a map."""
     return int((window.positions(height, width) >= 0).sum())

@@ -1,108 +1,79 @@
 """Lowered layers: what one trip through an engine computes, by the engine's own rule. hls_gen/compiler/lowering.py
-makes them, hls_gen/compiler/lowered_rules.py computes them.
+makes them.
 
-Binary engine, which knows only bits:
+    features --arithmetic--> sums --activation--> results --addition--> --pool--> map
+
+The arithmetic is that of an engine. The binary one knows bits alone:
 
     sum   = over valid taps, channels c and planes p of coefficient[p] * XNOR(feature[c, p], weight[o, tap, c, p])
     value = (2 if double else 1) * sum - tap_offset * valid taps
-    bit t of channel o = value >= threshold[o, t], then OR over the pool window's valid taps
 
-Where a residual network adds maps of integers, the value is requantised and another map is added to it before it is
-compared with 0, as in a lowered layer of the integer engine (docs/decisions/0022).
+A layer that accumulates by OR has in place of the sum 1 where any XNOR of a valid tap is 1, else 0; the value is that
+bit. One that takes the OR of each word has as its sum the number of words, of valid taps, in which any XNOR is 1.
 
-A lowered layer that accumulates by OR has in place of the sum 1 where any XNOR of a valid tap is 1, else 0; the value
-is that bit, its threshold 1. One that takes the OR of each word has as its sum the number of words, of valid taps, in
-which any XNOR is 1.
+The integer engine multiplies:
 
-Integer engine:
+    sum   = over valid taps and channels of feature[c] * weight[o, tap, c]
 
-    sum    = over valid taps and channels of feature[c] * weight[o, tap, c]
-    result = requantised sum (golden/layers/requantise.py), then, where the lowered layer adds a map, the addition
-             (golden/layers/add.py), then maximum or average over the pool window's valid taps, or a depthwise
-             convolution and its requantisation (hls_gen/compiler/depthwise.py)
+Thresholds make bits of sums: bit t of channel o is sum >= limit[o, t]. A scale makes integers of them, as
+golden/layers/requantise.py does; to these another map may be added (golden/layers/add.py). The binary engine hands on
+which integers are at least 0, as bits (docs/decisions/0022). The integer engine hands on integers, or, where a binary
+engine reads them, bits that are 1 where an integer is below 0; it reads a bit as +1 or -1.
 
-What crosses from one engine to the other are bits: the integer engine gives the signs of its results, 1 where
-negative, and reads a bit as +1 or -1.
+A pool takes the largest of each window's valid taps, which is the OR of bits, or their average; or a pool unit with
+weights computes a depthwise convolution in its place.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 
 from bitloom.golden.encoding import Array
+from bitloom.golden.layers.conv import signed_sum
+from bitloom.golden.layers.pool import rounded_quotient
 from bitloom.golden.layers.requantise import rounded, rounded_shift
-from bitloom.golden.window import Window
+from bitloom.golden.window import Pair, Window
 
-from .depthwise import Depthwise
-from .summed_window import SummedWindow
-from .value_ranges import Range, with_any_biases, with_any_thresholds, with_biases
+from .margins import Range, with_any_biases, with_any_thresholds, with_biases
+from .summed_window import Taps
+from .tuple_parts import WeightedLanes
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class BinaryLayer:
-    """One trip through the binary engine; the rule is in the module's text.
+class Xnor:
+    """The arithmetic of the binary engine; the rule is in the module's text.
 
     Attributes
     ----------
-    name : str
-        The weighted layer's.
-    reads : str
-        Name of the lowered layer whose result this one reads, or `bitloom.golden.graph.INPUT`.
-    joins : str or None
-        Name of the lowered layer whose result it reads as well, whose channels follow at each position; None: none's.
-    height, width : int
-        Size of the map that the lowered layer reads.
-    window : Window or SummedWindow
-        Of the convolution, or of those whose sums are added up: their taps go through the places of the kernel again
-        and again.
-    visits : int
-        Times that each valid tap is visited, one after another.
     weight : (out_channels, places * visits, channels, planes) uint8
         0 and 1, where 1 stands for +1.
     coefficient : (planes,) int64
         +-2^k of each plane.
+    visits : int
+        Times that each valid tap is visited, one after another.
     double : bool
         Whether the sum counts twice.
     tap_offset : int
         What each visit of a valid tap takes off the value.
-    threshold : (out_channels, levels) int64 or None
-        None: the values themselves are the result.
-    pool : Window or None
-        Of the max pool over the bits.
-    value_range : tuple of int
-        Smallest and largest value, for any features.
-    any_match : bool
-        Whether the products are accumulated by OR. Then double is False, tap_offset 0, and the threshold 1.
+    accumulate : str
+        "popcount", "or" or "or_words", as of `bitloom.golden.layers.conv.Weighted`. With "or" double is False, and
+        tap_offset 0.
     word_channels : int
         Channels of a word whose products are ORed, the last word of a tap having what is left; 0: products are counted.
-    scale : Scale or None
-        How values become the integers of which the bits are the signs; then thresholds are 0. None: values are compared
-        as they are.
-    addition : Addition or None
-        Of another map to these integers; None where there is none.
     magnitude : uint8 array or None
         Of a layer with real weights, in the shape of ``weight``: what a binariser of kernels is given beside the signs
         (hls_gen/compiler/fixed_kernels.py); nothing is computed with it. None: 1 and 0, as the weights are.
     """
 
-    name: str
-    reads: str
-    height: int
-    width: int
-    window: Window | SummedWindow
-    visits: int
     weight: Array
     coefficient: Array
+    visits: int
     double: bool
     tap_offset: int
-    threshold: Array | None
-    pool: Window | None
-    value_range: tuple[int, int]
-    any_match: bool = False
+    accumulate: str = "popcount"
     word_channels: int = 0
-    joins: str | None = None
-    scale: "Scale | None" = None
-    addition: "Addition | None" = None
     magnitude: Array | None = None
 
     @property
@@ -110,69 +81,145 @@ class BinaryLayer:
         """Those of all weights."""
         return self.weight if self.magnitude is None else self.magnitude
 
-    @property
-    def out_channels(self) -> int:
-        """Kernels (DON)."""
-        return len(self.weight)
+    def values(self, features: Array, positions: Array) -> Array:
+        """Compute the values of windows.
 
-    @property
-    def adds(self) -> str | None:
-        """Name of the lowered layer whose integers this one adds to its own; None where it adds none."""
-        return self.addition.adds if self.addition else None
+        Parameters
+        ----------
+        features : (N, positions of the map, channels, planes) of 0 and 1
+        positions : (windows, taps) int64
+            Position of each tap, -1 for an invalid one.
 
-    @property
-    def biased_range(self) -> Range:
-        """Smallest and largest of all values, biases, and values with their bias, where values are requantised:
-        a threshold is a bias of its negative then, and one that is never reached is value_range[1] + 1."""
-        if self.scale is not None:
-            return with_biases(self.value_range, self.scale.bias >> self.scale.fraction)
-        if self.threshold is None:
-            return with_biases(self.value_range, np.zeros(1, np.int64))
-        return with_biases(self.value_range, np.append(-self.threshold, -1 - self.value_range[1]))
+        Returns
+        -------
+        (N, windows, out_channels) int64
+        """
+        total = np.zeros((len(features), len(positions), len(self.weight)), np.int64)
+        for place in range(positions.shape[1] * self.visits):
+            position = positions[:, place // self.visits]
+            match = features[:, position, None] == self.weight[:, place % self.weight.shape[1]]
+            if self.word_channels:
+                match = np.logical_or.reduceat(match, np.arange(0, match.shape[3], self.word_channels), axis=3)
+            total += (match.sum(axis=3) @ self.coefficient) * (position >= 0)[:, None]
+        if self.accumulate == "or":
+            total = np.minimum(total, 1)
+        valid = (positions >= 0).sum(axis=1)[:, None]
+        value: Array = (1 + self.double) * total - self.tap_offset * self.visits * valid
+        return value
 
-    @property
-    def roomy_range(self) -> Range:
-        """``biased_range`` with room for other biases and thresholds."""
-        if self.scale is not None:
-            return with_any_biases(self.value_range, self.scale.bias >> self.scale.fraction)
-        return self.biased_range if self.threshold is None else with_any_thresholds(self.value_range)
 
-    @property
-    def raw(self) -> bool:
-        """Whether values are the result."""
-        return self.threshold is None
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Multiply:
+    """The arithmetic of the integer engine.
+
+    Attributes
+    ----------
+    weight : (out_channels, places, channels) int64
+    """
+
+    weight: Array
+    visits: ClassVar[int] = 1
+
+    def values(self, features: Array, positions: Array) -> Array:
+        """The sums of windows; as of `Xnor`, of (N, positions of the map, channels) integers."""
+        x = features.astype(np.int64)
+        padded = np.concatenate([x, np.zeros_like(x[:, :1])], axis=1)  # position -1: a tap that adds 0
+        repeated = positions.shape[1] // self.weight.shape[1]
+        return signed_sum(padded, positions, np.tile(self.weight, (1, repeated, 1)))
+
+
+@dataclass(frozen=True, eq=False)
+class Thresholds:
+    """Bits of sums.
+
+    Attributes
+    ----------
+    limit : (out_channels, levels) int64
+        A bit is 1 where the sum is at least that.
+    """
+
+    limit: Array
 
     @property
     def levels(self) -> int:
-        """Bits that a kernel gives, 1 for values."""
-        return 1 if self.threshold is None else int(self.threshold.shape[1])
+        """Bits that a kernel gives."""
+        return int(self.limit.shape[1])
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Scale:
-    """The requantisation of a binary layer's values.
+    """Requantisation of sums.
 
     Attributes
     ----------
-    bias, multiplier, shift : (out_channels, 1) int64
-    fraction, rounding, low, high
-        As of `IntegerLayer`.
+    bias, multiplier, shift : (out_channels, levels) int64
+    fraction : int
+        Bits of the bias behind the point.
+    rounding : str
+        As of `bitloom.golden.layers.requantise.Requantise`.
+    low, high : int
+        Smallest and largest result.
     """
 
     bias: Array
     multiplier: Array
     shift: Array
-    fraction: int
-    rounding: str
+    fraction: int = 0
+    rounding: str = "once"
     low: int
     high: int
 
-    def forward(self, value: Array) -> Array:
-        """Integers of (..., out_channels) values."""
-        biased = (value << self.fraction) + self.bias[:, 0]
-        scaled = rounded(biased * self.multiplier[:, 0], self.shift[:, 0], self.rounding)
-        result: Array = np.clip(scaled, self.low, self.high)
+    @property
+    def levels(self) -> int:
+        """Results that a kernel gives."""
+        return int(self.bias.shape[1])
+
+    @cached_property
+    def factors(self) -> tuple[Array, Array]:
+        """Multipliers and shifts as the hardware has them: in lowest terms, unless sums are rounded twice. The first of
+        two roundings takes off so many bits of just this product."""
+        factors = self.multiplier, self.shift
+        return factors if self.rounding == "twice" else lowest_terms(*factors)
+
+    @property
+    def multiplier_bits(self) -> int:
+        """Width of a multiplier that holds all of ``factors``; 0 where every multiplier is 1."""
+        most = int(self.factors[0].max())
+        return most.bit_length() if most > 1 else 0
+
+    @property
+    def whole_bias(self) -> Array:
+        """Biases without what is behind the point."""
+        whole: Array = self.bias >> self.fraction
+        return whole
+
+    def forward(self, sums: Array) -> Array:
+        """(..., out_channels * levels) integers of (..., out_channels) sums."""
+        biased = (sums[..., None] << self.fraction) + self.bias
+        scaled = rounded(biased * self.multiplier, self.shift, self.rounding)
+        result: Array = np.clip(scaled, self.low, self.high).reshape(*sums.shape[:-1], -1)
         return result
+
+
+def lowest_terms(multiplier: Array, shift: Array) -> tuple[Array, Array]:
+    """The same factors multiplier / 2^shift with multipliers as small as can be; rounding is the same.
+
+    Of multiplier * x + 2^(shift - 1), 2^k is a factor where it is one of the multiplier and k < shift; where k is
+    shift, there is nothing to round.
+
+    Parameters
+    ----------
+    multiplier, shift
+        int64 of the same shape; multipliers >= 1, shifts >= 0.
+
+    Returns
+    -------
+    tuple of ndarray
+        Multipliers and shifts; each multiplier is odd, or its shift is 0.
+    """
+    power = multiplier & -multiplier  # the largest power of two that is a factor
+    twos = np.minimum(np.log2(power).astype(np.int64), shift)
+    return multiplier >> twos, shift - twos
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -207,64 +254,133 @@ class Addition:
         return result
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class IntegerLayer:
-    """One trip through the integer engine; the rule is in the module's text.
+@dataclass(frozen=True, kw_only=True)
+class Pooling:
+    """A pool over results.
 
     Attributes
     ----------
-    name, reads, joins, height, width, window
-        As of `BinaryLayer`.
-    weight : (out_channels, places, channels) int64
-    bias, multiplier, shift : (out_channels, levels) int64 or None
-        None: the sums themselves are the result.
-    fraction : int
-        Bits of the bias behind the point.
-    rounding : str
-        As of `bitloom.golden.layers.requantise.Requantise`.
-    low, high : int
-        Smallest and largest requantised sum.
-    pool : Window or None
-        Of the pool over the results, or of the depthwise convolution.
+    window : Window
     average : bool
-        Whether the pool is an average, not a maximum.
+        Whether it is an average of integers, not a maximum.
+    """
+
+    window: Window
+    average: bool = False
+
+    def forward(self, values: Array, positions: Array, low: int) -> Array:
+        """(N, outputs, channels) of (N, positions of the map, channels) values, none of them below ``low``."""
+        filler = 0 if self.average else low
+        gathered = np.concatenate([values, np.full_like(values[:, :1], filler)], axis=1)[:, positions]
+        pooled: Array
+        if self.average:
+            pooled = rounded_quotient(gathered.sum(axis=2), (positions >= 0).sum(axis=1)[:, None])
+        else:
+            pooled = gathered.max(axis=2)
+        return pooled
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Depthwise:
+    """A depthwise convolution behind a lowered layer of the integer engine, computed by a pool unit with weights:
+
+        sum    = over valid taps of feature[c] * weight[tap, c], for each channel c
+        result = requantised sum (golden/layers/requantise.py)
+
+    Attributes
+    ----------
+    name : str
+        The convolution's.
+    window : Window
+    weight : (taps, channels) int64
+    scale : Scale
     sum_range : tuple of int
         Smallest and largest sum, for any features and weights.
-    signs : bool
-        Whether the results leave as bits, 1 where negative.
+    """
+
+    name: str
+    window: Window
+    weight: Array
+    scale: Scale
+    sum_range: Range
+
+    @property
+    def biased_range(self) -> Range:
+        """Smallest and largest sum, bias, and sum plus bias, for any features; what is behind the point is cut off."""
+        return with_biases(self.sum_range, self.scale.whole_bias)
+
+    @property
+    def roomy_range(self) -> Range:
+        """``biased_range`` with room for other biases."""
+        return with_any_biases(self.sum_range, self.scale.whole_bias)
+
+    def forward(self, values: Array, positions: Array) -> Array:
+        """(N, outputs, channels) results of (N, positions of the map, channels) values; ``positions`` (outputs, taps)
+        are those of the taps, -1 for an invalid one."""
+        padded = np.concatenate([values, np.zeros_like(values[:, :1])], axis=1)  # position -1: a tap that adds 0
+        return self.scale.forward((padded[:, positions] * self.weight).sum(axis=2))
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class LoweredLayer:
+    """One trip through an engine; the rule is in the module's text.
+
+    Attributes
+    ----------
+    name : str
+        The weighted layer's, or the copy's.
+    reads : str
+        Name of the lowered layer whose result this one reads, or `bitloom.golden.graph.INPUT`.
+    joins : str or None
+        Name of the lowered layer whose result it reads as well, whose channels follow at each position; None: none's.
+    height, width : int
+        Size of the map that the lowered layer reads.
+    window : Taps
+        Of the convolution, or of those whose sums are added up: their taps go through the places of the kernel again
+        and again.
+    arithmetic : Xnor or Multiply
+    activation : Thresholds, Scale or None
+        None: sums are the result.
     addition : Addition or None
-        Of another map to the requantised sums, in front of the pool; None where there is none.
-    depthwise : Depthwise or None
-        What the pool unit computes in place of a pool.
+        Of another map to integers, in front of the pool; None where there is none.
+    pool : Pooling, Depthwise or None
+        What the pool unit computes; None where it hands results on.
+    signs : bool
+        Whether results of the integer engine leave as bits, 1 where negative.
+    sum_range : tuple of int
+        Smallest and largest sum, for any features.
+    weighted : WeightedLanes or None
+        The lanes for which kernels have weights; None where they have for all.
     """
 
     name: str
     reads: str
+    joins: str | None = None
     height: int
     width: int
-    window: Window | SummedWindow
-    weight: Array
-    bias: Array | None
-    multiplier: Array | None
-    shift: Array | None
-    low: int
-    high: int
-    pool: Window | None
-    average: bool
-    sum_range: Range
-    signs: bool = False
+    window: Taps
+    arithmetic: Xnor | Multiply
+    activation: Thresholds | Scale | None
     addition: Addition | None = None
-    fraction: int = 0
-    rounding: str = "once"
-    depthwise: Depthwise | None = None
-    joins: str | None = None
+    pool: Pooling | Depthwise | None = None
+    signs: bool = False
+    sum_range: Range
+    weighted: WeightedLanes | None = None
 
-    visits = 1
+    @property
+    def weight(self) -> Array:
+        """Of the arithmetic."""
+        return self.arithmetic.weight
 
     @property
     def out_channels(self) -> int:
         """Kernels (DON)."""
-        return len(self.weight)
+        return len(self.arithmetic.weight)
+
+    @property
+    def visits(self) -> int:
+        """Times that each valid tap is visited."""
+        return self.arithmetic.visits
 
     @property
     def adds(self) -> str | None:
@@ -272,21 +388,94 @@ class IntegerLayer:
         return self.addition.adds if self.addition else None
 
     @property
-    def value_range(self) -> Range:
-        """Smallest and largest sum, and sum plus bias, for any features; what is behind the point is cut off."""
-        return self.sum_range if self.bias is None else with_biases(self.sum_range, self.bias >> self.fraction)
+    def scale(self) -> Scale | None:
+        """The activation where it requantises."""
+        return self.activation if isinstance(self.activation, Scale) else None
 
     @property
-    def roomy_range(self) -> Range:
-        """``value_range`` with room for other biases."""
-        return self.sum_range if self.bias is None else with_any_biases(self.sum_range, self.bias >> self.fraction)
+    def depthwise(self) -> Depthwise | None:
+        """What the pool unit computes where it has weights."""
+        return self.pool if isinstance(self.pool, Depthwise) else None
 
     @property
     def raw(self) -> bool:
         """Whether sums are the result."""
-        return self.bias is None
+        return self.activation is None
 
     @property
     def levels(self) -> int:
         """Results that a kernel gives."""
-        return 1 if self.bias is None else int(self.bias.shape[1])
+        return 1 if self.activation is None else self.activation.levels
+
+    @property
+    def makes_bits(self) -> bool:
+        """Whether the results are bits."""
+        return self.signs or (isinstance(self.arithmetic, Xnor) and not self.raw)
+
+    @property
+    def biased_range(self) -> Range:
+        """Smallest and largest of all sums, biases, and sums with their bias, what is behind the point cut off: a
+        threshold is a bias of its negative, and one that is never reached is sum_range[1] + 1."""
+        if isinstance(self.activation, Scale):
+            return with_biases(self.sum_range, self.activation.whole_bias)
+        if isinstance(self.activation, Thresholds):
+            return with_biases(self.sum_range, np.append(-self.activation.limit, -1 - self.sum_range[1]))
+        return with_biases(self.sum_range, np.zeros(1, np.int64))
+
+    @property
+    def roomy_range(self) -> Range:
+        """``biased_range`` with room for other biases and thresholds."""
+        if isinstance(self.activation, Scale):
+            return with_any_biases(self.sum_range, self.activation.whole_bias)
+        return self.biased_range if self.activation is None else with_any_thresholds(self.sum_range)
+
+    def values(self, features: Array, added: Array | None = None) -> Array:
+        """Compute the sums, or the integers that they are requantised to and another map is added to.
+
+        Parameters
+        ----------
+        features : (N, H, W, channels, planes) of 0 and 1, or (N, H, W, channels) integers
+            As the arithmetic takes them.
+        added : (N, H', W', out_channels) integers, optional
+            What the addition adds, where the lowered layer has one.
+
+        Returns
+        -------
+        (N, H', W', out_channels) or (N, H', W', out_channels * levels) int64
+            In front of the pool.
+        """
+        n, size = len(features), self.window.output_size(self.height, self.width)
+        flat = features.reshape(n, self.height * self.width, *features.shape[3:])
+        values = self.arithmetic.values(flat, self.window.positions(self.height, self.width)).reshape(n, *size, -1)
+        if isinstance(self.activation, Scale):
+            values = self.activation.forward(values)
+        if self.addition is not None:
+            assert added is not None  # the caller knows which map that is
+            values = self.addition.forward(values, added.astype(np.int64))
+        return values
+
+    def result(self, values: Array) -> Array:
+        """The result for what `values` gives: (N, H'', W'', out_channels) sums where the layer is raw, else
+        (N, H'', W'', out_channels * levels) bits, uint8, or integers."""
+        if self.activation is None:
+            return values
+        n, low = len(values), 0
+        if isinstance(self.activation, Thresholds):
+            values = (values[..., None] >= self.activation.limit).astype(np.uint8).reshape(*values.shape[:3], -1)
+        elif isinstance(self.arithmetic, Xnor):
+            values = (values >= 0).astype(np.uint8)
+        else:
+            low = (self.addition or self.activation).low
+        if self.pool is not None:
+            size: Pair = (values.shape[1], values.shape[2])
+            positions, flat = self.pool.window.positions(*size), values.reshape(n, size[0] * size[1], -1)
+            if isinstance(self.pool, Depthwise):
+                pooled = self.pool.forward(flat, positions)
+            else:
+                pooled = self.pool.forward(flat, positions, low)
+            values = pooled.reshape(n, *self.pool.window.output_size(*size), -1)
+        return (values < 0).astype(np.uint8) if self.signs else values
+
+    def forward(self, features: Array, added: Array | None = None) -> Array:
+        """The result for features; parameters as of `values`."""
+        return self.result(self.values(features, added))

@@ -1,43 +1,42 @@
-"""A model as lowered layers (hls_gen/compiler/lowered_layers.py), each of the engine of the NPU that computes it.
+"""A network as lowered layers (hls_gen/compiler/lowered_layers.py), each of the engine of the NPU that computes it.
 
-    network --> parts (hls_gen/compiler/parts.py) --> binary layer (hls_gen/compiler/lowering_binary.py)
-                                                 `--> integer layer (hls_gen/compiler/lowering_integer.py)
+    model --parts.py--> parts --mapping.py--> parts on NPUs, with copies and ways --this--> lowered layers
 
-Between lowered layers of different engines lie bits, some of which are complements; the reader's weights know which.
+A part is lowered by lowering_binary.py or lowering_integer.py. Between lowered layers of different engines lie bits,
+some of which are complements; the reader's weights know which. A network is lowered once for its NPUs: whatever their
+memories, the lowered layers are the same.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import NoReturn
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, NoReturn
 
 import numpy as np
 
 from bitloom.golden.encoding import Array
-from bitloom.golden.flatten import flat
 from bitloom.golden.graph import INPUT
 from bitloom.golden.layer import Map
-from bitloom.golden.layers.depthwise import DepthwiseConv, as_plain
-from bitloom.golden.layers.grouped import GroupedConv
 from bitloom.golden.layers.pool import MaxPool, MinPool
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model, Network
 from bitloom.golden.packing import to_bits
-from bitloom.golden.window import Window
+from bitloom.golden.window import Pair, Window
+from bitloom.hls_gen.design.folding import Folding
 from bitloom.hls_gen.design.widths import FEATURE_BITS, WEIGHT_BITS
 
 from . import lowering_binary, lowering_integer
-from .depthwise import joined
-from .host_tail import on_device, split
-from .lowered_layers import BinaryLayer, IntegerLayer
-from .lowered_rules import binary_result, binary_values, run_integer_layer
-from .lowering_binary import input_planes, plane_coefficients
-from .parts import Engine, Part, parts
-from .placing import placed, placed_network
+from .engine_rules import Engine, check_binary, check_integer, default_engine
+from .host_tail import on_device
+from .lowered_layers import Depthwise, LoweredLayer, Multiply, Xnor
+from .mapping import Placed, placed
+from .parts import Cut, Part, Target, segmented
 from .pools import canonical
-
-__all__ = [
-    "Engine", "Lowered", "check_engines", "engines_of", "input_planes", "lower", "lower_integer", "plane_coefficients",
-]  # fmt: skip
+from .rewrite import rewritten_network
+from .schedule import Schedule, Stage, schedule
+from .segments import segments
+from .summed_window import Taps
+from .ways import MapWay
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -51,7 +50,7 @@ class Lowered:
         What was lowered.
     source : Map
         The input as the first lowered layer reads it (golden/flatten.py).
-    layers : tuple of BinaryLayer and IntegerLayer
+    layers : tuple of LoweredLayer
         Each behind those that it reads and adds: the order in which they are computed.
     input_bits : int
         Planes of an integer input to a binary layer, without the constant one. 0 for a bipolar input, whose channels
@@ -61,14 +60,41 @@ class Lowered:
     joined : Window or None
         The window of the first layer, where a window former joins its taps (hls_gen/compiler/joined_taps.py): the
         lowered layer then reads a map of windows, whose channels are taps times channels.
+    parts : tuple of Part
+        What the layers were lowered from, one for one.
+    mapping : tuple of int
+        NPU of each layer.
+    ways : mapping of str to MapWay
+        How each layer's map gets to who needs it, by the layer's name.
+    formed_layer : LoweredLayer or None
+        The first layer with its taps joined; None where a window former can't feed it.
     """
 
     model: Model
     source: Map
-    layers: tuple[BinaryLayer | IntegerLayer, ...]
+    layers: tuple[LoweredLayer, ...]
     input_bits: int
     binariser: Array | None = None
     joined: Window | None = None
+    parts: tuple[Part, ...] = ()
+    mapping: tuple[int, ...] = ()
+    ways: Mapping[str, MapWay] = field(default_factory=dict)
+    formed_layer: LoweredLayer | None = None
+    _schedules: dict[str, Schedule] = field(default_factory=dict, init=False)
+
+    def schedule(self, map_order: str) -> Schedule:
+        """Orders of all maps and tables of all layers in a map order (hls_gen/compiler/schedule)."""
+        if map_order not in self._schedules:
+            self._schedules[map_order] = schedule(_stages(self.layers), map_order)
+        return self._schedules[map_order]
+
+    @cached_property
+    def behind_former(self) -> "Lowered | None":
+        """The lowered layers behind a window former; None where it can't feed the first one."""
+        window = self.layers[0].window
+        if self.formed_layer is None or not isinstance(window, Window):
+            return None
+        return replace(self, layers=(self.formed_layer, *self.layers[1:]), joined=window)
 
     def input_features(self, images: Array) -> Array:
         """What the first lowered layer reads.
@@ -99,7 +125,7 @@ class Lowered:
     def _features(self, images: Array) -> Array:
         """What a first layer reads whose taps are not joined."""
         images = images.reshape(len(images), *self.source.shape)
-        if isinstance(self.layers[0], IntegerLayer):
+        if isinstance(self.layers[0].arithmetic, Multiply):
             return images
         if self.binariser is not None:
             return (images >= self.binariser).astype(np.uint8)[..., None]
@@ -110,52 +136,36 @@ class Lowered:
         return features.astype(np.uint8)
 
     def forward(self, images: Array) -> Array:
-        """Result of the last lowered layer for (N, H, W, C) images; rules: `run_binary_layer`, `run_integer_layer`."""
+        """Result of the last lowered layer for (N, H, W, C) images; rules: `LoweredLayer`."""
         self.model.check_images(images)
         return self.trace(images)[-1]
 
     def trace(self, images: Array) -> list[Array]:
         """Result of every lowered layer for (N, H, W, C) images, in the order of the lowered layers."""
         results: dict[str, Array] = {}
-        values_of: dict[str, Array] = {}  # of binary layers, for additions
-        bits = {p.name for p in self.layers if isinstance(p, BinaryLayer) or p.signs}
-        for p in self.layers:
-            features = self.input_features(images) if p.reads == INPUT else results[p.reads]
-            features = features if p.joins is None else np.concatenate([features, results[p.joins]], axis=3)
-            if isinstance(p, IntegerLayer):
-                values = 2 * features.astype(np.int64) - 1 if p.reads in bits else features
-                results[p.name] = run_integer_layer(p, values, results[p.adds] if p.adds else None)
-            else:
-                read = features if p.reads == INPUT else features[..., None]
-                values_of[p.name] = binary_values(p, read, values_of[p.adds] if p.adds else None)
-                results[p.name] = binary_result(p, values_of[p.name])
+        values: dict[str, Array] = {}  # in front of pools
+        makers = {layer.name: layer for layer in self.layers}
+        for layer in self.layers:
+            maker = makers.get(layer.reads)
+            features = self.input_features(images) if maker is None else results[layer.reads]
+            features = features if layer.joins is None else np.concatenate([features, results[layer.joins]], axis=3)
+            binary = isinstance(layer.arithmetic, Xnor)
+            if maker is not None and binary:
+                features = features[..., None]
+            elif maker is not None and maker.makes_bits:
+                features = 2 * features.astype(np.int64) - 1
+            added = (values if binary else results)[layer.adds] if layer.adds else None
+            values[layer.name] = layer.values(features, added)
+            results[layer.name] = layer.result(values[layer.name])
         return list(results.values())
 
 
-def lower(
-    model: Model,
-    planes: int | None = None,
-    binariser_bits: int = 0,
-    lanes: int = 1,
-    *,
-    engines: Sequence[Engine] | None = None,
-) -> Lowered:
-    """Rewrite a model as lowered layers.
+def lower(made: Placed) -> Lowered:
+    """Lower the parts of a network, each for the engine of its NPU.
 
     Parameters
     ----------
-    model : Model
-        The layers with their arrays; what the host computes behind them (`split`) is left out.
-    planes : int, optional
-        Bits that an integer input is sign-extended to, where the binary engine reads it; by default as many as it
-        needs.
-    binariser_bits : int
-        Bits of the features that a binariser in front of the engine takes; 0: there is none.
-    lanes : int
-        Channels of an input word, by which a dense layer's input is one tuple or many (golden/flatten.py).
-    engines : sequence of Engine, optional
-        The engine of each weighted layer in the order in which they are computed; by default all are binary. Where one
-        takes depthwise convolutions, of each part that is left then (`bitloom.hls_gen.compiler.depthwise.joined`).
+    made : Placed
 
     Returns
     -------
@@ -164,81 +174,117 @@ def lower(
     Raises
     ------
     ValueError
-        If an engine can't compute its layers. The message names the layer, the rule and the value.
+        If the arrays are such that an engine can't compute a part. The message names the layer, the rule and the value.
     """
-    given, _ = split(model)
-    model = flat(placed(given), lanes)
-    network = model.network
-    entry = network.next_layer(INPUT) if binariser_bits else None
-    entry = entry if isinstance(entry, Threshold) else None
-    cut = _cut(model, entry, engines or ())
-    engine = dict(zip((part.name for part in cut), engines or [Engine()] * len(cut)))
-    bits = _input_planes(network, planes, needed=entry is None and engine[cut[0].name].name == "binary")
-    complement = {INPUT: np.zeros(network.input.channels * network.input.encoding.bits, bool)}
-    limits = None
-    if entry:
-        limits, complement[INPUT] = lowering_binary.binariser(model, entry, binariser_bits)
-    layers: list[BinaryLayer | IntegerLayer] = []
-    for part in cut:
+    cut, pieces = made.cut, made.cut.pieces
+    source, limits = pieces.model.network.input, None
+    complement = {INPUT: np.zeros(source.channels * source.encoding.bits, bool)}
+    if pieces.binariser is not None:
+        bits = pieces.target.binariser_bits
+        limits, complement[INPUT] = lowering_binary.binariser(pieces.model, pieces.binariser, bits)
+    layers: list[LoweredLayer] = []
+    for part in made.parts:
         inverted = np.concatenate([complement[name] for name in (part.reads, part.joins) if name])
-        made, complement[part.name] = _lowered(model, part, engine, inverted, bits)
-        layers.append(made)
+        layer, complement[part.name] = _lowered(cut, part, inverted)
+        layers.append(layer)
     if complement[layers[-1].name].any():
-        _refuse_complements(network.layers[-1].name, cut[-1])
-    return Lowered(model=given, source=network.input, layers=tuple(layers), input_bits=bits, binariser=limits)
+        _refuse_complements(pieces.model.network.layers[-1].name, made.parts[-1])
+    first = made.parts[0]
+    return Lowered(
+        model=pieces.given,
+        source=source,
+        layers=tuple(layers),
+        input_bits=first.planes,
+        binariser=limits,
+        parts=tuple(made.parts),
+        mapping=tuple(made.mapping),
+        ways=made.ways,
+        formed_layer=None if first.joined is None else _with_joined_taps(layers[0], first.joined),
+    )
+
+
+def lowered_for(model: Model, npus: Sequence[Folding], mapping: Sequence[int] | None = None) -> Lowered:
+    """Lower a network for NPUs; parameters and errors are those of `placed`, errors also those of `lower`."""
+    return lower(placed(model, npus, mapping))
 
 
 def _refuse_complements(last: str, part: Part) -> NoReturn:
     """Raise ValueError: the last part makes complements, which no weights of a next layer take back."""
-    if any(isinstance(t, MinPool) for t in part.tail):
+    tail = part.segment.tail if part.segment else ()
+    if any(isinstance(t, MinPool) for t in tail):
         raise ValueError(
             f"{last}: a min pool gives complements, which only the weights of a next layer take back, got one in the "
             "last layer"
         )
-    after = "a max pool" if any(isinstance(t, MaxPool) for t in part.tail) else "accumulate or_words"
+    after = "a max pool" if any(isinstance(t, MaxPool) for t in tail) else "accumulate or_words"
     raise ValueError(f"{last}: direction after {after} must be 1 in the last layer, got -1")
 
 
-def _cut(model: Model, entry: Threshold | None, engines: Sequence[Engine]) -> list[Part]:
-    """The parts of a model, in which depthwise convolutions have joined the part before if the engines take them."""
-    cut = parts(model.network, entry)
-    cut = joined(cut, model) if any(engine.depthwise for engine in engines) else cut
-    return [canonical(part) for part in cut]
+def _lowered(cut: Cut, part: Part, inverted: Array) -> tuple[LoweredLayer, Array]:
+    """The lowered layer of a part, and which of the bits that it makes are complements; ``inverted`` tells which of
+    those that it reads are."""
+    if part.segment is None:
+        return (lowering_binary.copy if part.binary else lowering_integer.copy)(part), inverted
+    if part.binary:
+        return lowering_binary.binary_layer(cut.pieces.model, part, inverted)
+    return lowering_integer.integer_layer(cut.pieces.model, part, inverted)
 
 
-def _lowered(
-    model: Model, part: Part, engines: Mapping[str, Engine], inverted: Array, planes: int
-) -> tuple[BinaryLayer | IntegerLayer, Array]:
-    """The lowered layer of a part on its engine, and which of the bits that it makes are complements.
+def _with_joined_taps(layer: LoweredLayer, part: Part) -> LoweredLayer:
+    """The first lowered layer, of part ``part`` where its taps are joined."""
+    of, arithmetic = layer.arithmetic, layer.arithmetic
+    if isinstance(of, Multiply):
+        arithmetic = Multiply(weight=of.weight.reshape(layer.out_channels, 1, -1))
+    else:
+        magnitude = None if of.magnitude is None else _by_visit(of.magnitude, of.visits)
+        weight, offset = _by_visit(of.weight, of.visits), of.tap_offset * layer.window.taps
+        arithmetic = replace(of, weight=weight, magnitude=magnitude, tap_offset=offset)
+    at: dict[str, Any] = {"height": part.height, "width": part.width, "window": part.window}
+    return replace(layer, **at, weighted=part.weighted, arithmetic=arithmetic)
 
-    ``engines`` has the engine of each part by name, ``inverted`` tells which of the bits that the part reads are
-    complements, and ``planes`` is the number of bit planes of the network's input.
+
+def _by_visit(weight: Array, visits: int) -> Array:
+    """(O, taps * visits, channels, planes) -> (O, visits, taps * channels, planes)."""
+    by_visit = weight.reshape(len(weight), -1, visits, *weight.shape[2:]).swapaxes(1, 2)
+    return by_visit.reshape(len(weight), visits, -1, weight.shape[3])
+
+
+def lower_alone(
+    model: Model,
+    planes: int | None = None,
+    binariser_bits: int = 0,
+    lanes: int = 1,
+    *,
+    engines: Sequence[Engine] | None = None,
+) -> Lowered:
+    """Lower a model for engines, without NPUs: maps have no ways, and none is copied.
+
+    Parameters
+    ----------
+    model : Model
+        The layers with their arrays; what the host computes behind them (`host_tail.split`) is left out.
+    planes, binariser_bits, lanes
+        As of `Target`.
+    engines : sequence of Engine, optional
+        The engine of each weighted layer in the order in which they are computed; by default all are binary. Where one
+        takes depthwise convolutions, of each part that is left then (`bitloom.hls_gen.compiler.depthwise.joined`).
+
+    Raises
+    ------
+    ValueError
+        If an engine can't compute its layers. The message names the layer, the rule and the value.
     """
-    own, binary = engines[part.name], {name for name, engine in engines.items() if engine.name == "binary"}
-    if part.name in binary:
-        if isinstance(part.layer, DepthwiseConv | GroupedConv):
-            part = replace(part, layer=as_plain(part.layer))
-        lowering_binary.check(part)
-        return lowering_binary.binary_layer(model, part, inverted, planes if part.reads == INPUT else 0)
-    lowering_integer.check(part, own, from_bits=part.reads in binary, to_bits=not binary.isdisjoint(part.readers))
-    return lowering_integer.integer_layer(model, part, inverted, own.weight_bits)
-
-
-def _input_planes(network: Network, planes: int | None, needed: bool) -> int:
-    """Planes of the input: ``planes``, or as many as its encoding needs; 0 where it is bipolar or none are needed."""
-    encoding = network.input.encoding
-    if encoding.kind == "bipolar" or not needed:
-        return 0
-    needs = input_planes(encoding)
-    if planes is not None and planes < needs:
-        raise ValueError(f"{network.name}: the input must have at most {planes} bit planes, got {needs}")
-    return needs if planes is None else planes
+    depthwise = any(engine.depthwise for engine in engines or ())
+    target = Target(planes=planes, binariser_bits=binariser_bits, lanes=lanes, depthwise=depthwise)
+    pieces = segmented(model, target)
+    cut = pieces.cut(engines or [Engine()] * len(pieces.names))
+    return lower(Placed(cut, cut.parts, [0] * len(cut.parts), {}))
 
 
 def lower_integer(model: Model, feature_bits: int, weight_bits: int, lanes: int = 1) -> Lowered:
-    """Rewrite a model as lowered layers of the integer engine alone; parameters and errors are those of `lower`."""
+    """Lower a model for the integer engine alone; parameters and errors are those of `lower_alone`."""
     engine = Engine("integer", feature_bits, weight_bits)
-    return lower(model, lanes=lanes, engines=[engine] * len(engines_of(model.network)))
+    return lower_alone(model, lanes=lanes, engines=[engine] * len(engines_of(model.network)))
 
 
 def check_engines(network: Network, engines: Sequence[str]) -> None:
@@ -252,40 +298,51 @@ def check_engines(network: Network, engines: Sequence[str]) -> None:
         the layer, the rule and the value.
     """
     names = {layer.name for layer in network.layers}
-    network = placed_network(on_device(network))
-    cut = [canonical(part) for part in parts(network)]
+    network = rewritten_network(on_device(network))
+    cut = [canonical(segment) for segment in segments(network)]
     given, defaults = iter(engines), engines_of(network)
-    engines = [next(given) if part.name in names else default for part, default in zip(cut, defaults, strict=True)]
-    for part, engine, default in zip(cut, engines, defaults):
+    engines = [next(given) if one.name in names else default for one, default in zip(cut, defaults, strict=True)]
+    for segment, engine, default in zip(cut, engines, defaults):
         if engine != default:
-            raise ValueError(f"{part.name}: its engine must be the {default} one, got {engine}")
-    binary = {part.name for part, engine in zip(cut, engines) if engine == "binary"}
+            raise ValueError(f"{segment.name}: its engine must be the {default} one, got {engine}")
+    binary = {segment.name for segment, engine in zip(cut, engines) if engine == "binary"}
     widest = Engine("integer", FEATURE_BITS, WEIGHT_BITS)
-    for part in cut:
-        if part.name in binary:
-            lowering_binary.check(part)
+    for segment in cut:
+        if segment.name in binary:
+            check_binary(segment)
         else:
-            to_bits = not binary.isdisjoint(part.readers)
-            lowering_integer.check(part, widest, from_bits=part.reads in binary, to_bits=to_bits)
+            to_bits = not binary.isdisjoint(segment.readers)
+            check_integer(segment, widest, from_bits=segment.reads in binary, to_bits=to_bits)
 
 
 def engines_of(network: Network) -> list[str]:
-    """The engine that each weighted layer is for, "binary" or "integer", in the order in which they are computed.
-
-    That is the integer one if the layer has weights of several bits, reads a map of integers that is not the input,
-    or is requantised, unless signs of what was requantised go on.
-
-    Raises
-    ------
-    ValueError
-        If no engine can compute the network.
-    """
-    network = placed_network(on_device(network))
+    """The engine that each weighted layer is for (`engine_rules.default_engine`), in the order in which they are
+    computed. ValueError if no engine can compute the network."""
+    network = rewritten_network(on_device(network))
     entry = network.next_layer(INPUT)
-    engines: list[str] = []
-    for part in parts(network, entry if isinstance(entry, Threshold) else None):
-        integers = part.layer.weight.kind in ("signed", "unsigned")
-        integers |= "requantise" in part.tail_kinds and "threshold" not in part.tail_kinds
-        integers |= part.reads != INPUT and part.source.encoding.kind != "bipolar"
-        engines.append("integer" if integers else "binary")
-    return engines
+    return [default_engine(one) for one in segments(network, entry if isinstance(entry, Threshold) else None)]
+
+
+def _stages(layers: Sequence[LoweredLayer]) -> list[Stage]:
+    """The windows of all lowered layers, as hls_gen.compiler.schedule wants them: each convolution, and its pool if it
+    has one."""
+    out, last = [], {INPUT: INPUT}  # last: lowered layer -> its last stage
+    for p in layers:
+        conv = _stage(p.name, "conv", (p.height, p.width), p.window, last[p.reads])
+        adds = p.adds and (p.adds if isinstance(p.arithmetic, Xnor) else last[p.adds])  # bits: integers before a pool
+        out.append(replace(conv, adds=adds or "", joins=last[p.joins] if p.joins else ""))
+        if p.pool:
+            kind = "conv" if isinstance(p.pool, Depthwise) else "pool"
+            out.append(_stage(pool_name(p), kind, out[-1].output_size, p.pool.window, p.name))
+        last[p.name] = out[-1].name
+    return out
+
+
+def pool_name(p: LoweredLayer) -> str:
+    """Name of the stage of a lowered layer's pool; no layer has it."""
+    return f"{p.name}.pool"
+
+
+def _stage(name: str, kind: str, size: Pair, window: Taps, reads: str) -> Stage:
+    """A stage that reads a map of ``size``."""
+    return Stage(name=name, kind=kind, height=size[0], width=size[1], window=window, reads=reads)

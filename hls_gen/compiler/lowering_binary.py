@@ -15,38 +15,77 @@ The rewritings, each of which tests/hls_gen/compiler/test_lowering.py shows to b
 * *direction*: x <= T is -x >= -T: the kernel's weights change sign. After a max pool, where that is not exact, the
   complement x >= T + 1 is computed instead, and the next layer's weights for that channel are inverted. So it is where
   words are ORed: no other weights have the sum with its sign changed.
+* *signs*: in residual networks bits are the signs of integers, x >= 0 or the complement of x <= -1
+  (docs/decisions/0022).
 * *min pool*: the smallest bit is the complement of the largest of the complements, x < T, which the engine's OR finds.
   After a min pool x <= T is the OR of the bits x <= T.
 """
 
+from dataclasses import dataclass, replace
+
 import numpy as np
 
-from bitloom.golden.encoding import BIPOLAR, TERNARY, Array, Encoding
-from bitloom.golden.graph import INPUT
-from bitloom.golden.layers.pool import MinPool, Pool
+from bitloom.golden.encoding import TERNARY, Array, Encoding
+from bitloom.golden.layers.pool import MaxPool, MinPool, Pool
+from bitloom.golden.layers.requantise import Requantise
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model
 
-from . import signs
 from .depthwise import plain_of
+from .engine_rules import input_planes
 from .fixed_kernels import fixed_point, magnitudes
-from .lowered_layers import BinaryLayer
+from .lowered_layers import Addition, LoweredLayer, Pooling, Scale, Thresholds, Xnor
+from .lowering_integer import addition_of, scale_of
 from .parts import Part
 from .pools import thresholds_of
-
-TAILS = (
-    (), ("threshold",), ("threshold", "max_pool"), ("max_pool", "threshold"), ("threshold", "min_pool"),
-    ("min_pool", "threshold"),
-)  # fmt: skip
-"""Kinds of layers that may follow a weighted one and are lowered with it."""
-
-OR_TAILS = ((), ("max_pool",))
-"""The same where it accumulates by OR: what it gives are bits."""
+from .segments import Segment
 
 
-def input_planes(encoding: Encoding) -> int:
-    """Bits in two's complement that hold every value of a signed, unsigned or ternary encoding."""
-    return encoding.bits + (encoding.kind == "unsigned")
+@dataclass(frozen=True)
+class _SignRule:
+    """How the values of a segment become integers.
+
+    Attributes
+    ----------
+    scale : Scale
+    addition : Addition or None
+    """
+
+    scale: Scale
+    addition: Addition | None
+
+    def of_doubled(self) -> "_SignRule":
+        """The rule for values that are twice as large."""
+        scale = replace(self.scale, bias=2 * self.scale.bias, shift=self.scale.shift + 1)
+        return replace(self, scale=scale)
+
+
+def _sign_rule(model: Model, segment: Segment, adds: str | None) -> _SignRule:
+    """The rule of a segment that `engine_rules.check_binary` accepts, which adds the map of lowered layer ``adds``."""
+    act = segment.tail[0]
+    assert isinstance(act, Requantise)
+    return _SignRule(scale_of(model, act), addition_of(model, segment, adds))
+
+
+def _rising_signs(model: Model, segment: Segment) -> tuple[Array, Array, Array]:
+    """Weights (O, taps, C), thresholds (O, 1), which are 0, and which of the bits are complements.
+
+    ValueError unless every threshold is a sign, and a pool finds what the engine's OR of bits does.
+    """
+    act = next(layer for layer in segment.tail if isinstance(layer, Threshold))
+    arrays = model.arrays[act.name]
+    threshold, down = arrays["threshold"].astype(np.int64)[:, 0], arrays["direction"] < 0
+    wrong = threshold != -down.astype(np.int64)
+    if wrong.any():
+        sign = "<=" if down[wrong][0] else ">="
+        raise ValueError(f"{act.name}: a threshold of integers must be x >= 0 or x <= -1, "
+                         f"got x {sign} {threshold[wrong][0]}")  # fmt: skip
+    pool = segment.tail[-1]
+    if isinstance(pool, MaxPool | MinPool) and (down != isinstance(pool, MinPool)).any():
+        rule = "x <= -1 before a min_pool" if isinstance(pool, MinPool) else "x >= 0 before a max_pool"
+        raise ValueError(f"{act.name}: a threshold of integers must be {rule}, got the other one")
+    weight = plain_of(model, segment).reshape(segment.layer.out_channels, -1, segment.source.channels)
+    return weight, np.zeros((len(down), 1), np.int64), down
 
 
 def plane_coefficients(bits: int) -> Array:
@@ -92,49 +131,7 @@ def binariser(model: Model, layer: Threshold, bits: int) -> tuple[Array, Array]:
     return np.clip(limits, -(1 << (bits - 1)), 1 << (bits - 1)), down
 
 
-def check(part: Part) -> None:
-    """Raise ValueError unless the engine can compute this part."""
-    layer, source, kinds = part.layer, part.source, part.tail_kinds
-    if layer.accumulate == "or":
-        if kinds not in OR_TAILS:
-            raise ValueError(
-                f"{layer.name}: what follows accumulate or must be nothing or max_pool, got {', '.join(kinds)}"
-            )
-        return
-    if part.reads == INPUT and "requantise" in kinds and "threshold" not in kinds:
-        _check_first_pool(part)
-    if "requantise" in kinds:
-        signs.check(part)
-    elif kinds not in TAILS:
-        raise ValueError(
-            f"{layer.name}: what follows must be nothing, threshold, or threshold and a max_pool or min_pool in "
-            f"either order, got {', '.join(kinds)}"
-        )
-    if not kinds and part.readers:
-        raise ValueError(f"{layer.name}: a threshold must follow before the next layer, got none")
-    if layer.weight not in (BIPOLAR, TERNARY):
-        raise ValueError(f"{layer.name}: weight must be bipolar 1 bit or ternary, got {layer.weight}")
-    even = source.encoding.kind == "bipolar" and source.channels * source.encoding.bits % 2 == 0
-    if not kinds and layer.weight == TERNARY and not even:
-        raise ValueError(
-            f"{layer.name}: ternary weights without a threshold need a bipolar map with an even number of bits at "
-            f"each position, got {source.channels} channels of {source.encoding}"
-        )
-
-
-def _check_first_pool(part: Part) -> None:
-    """Raise ValueError if a part is a copy of the input's integers (hls_gen/compiler/tail_copies.py) for a pool whose
-    results are integers again."""
-    pool = next((layer for layer in part.tail if isinstance(layer, Pool)), None)
-    if pool is not None:
-        readers = " and ".join(part.readers) or "the host"
-        raise ValueError(
-            f"{pool.name}: on a binary NPU thresholds must follow a pool of the input's integers, got {readers}; "
-            "integer NPUs need none"
-        )
-
-
-def binary_layer(model: Model, part: Part, inverted: Array, planes: int) -> tuple[BinaryLayer, Array]:
+def binary_layer(model: Model, part: Part, inverted: Array) -> tuple[LoweredLayer, Array]:
     """Rewrite one part.
 
     Parameters
@@ -142,23 +139,22 @@ def binary_layer(model: Model, part: Part, inverted: Array, planes: int) -> tupl
     model : Model
         Gives the arrays.
     part : Part
-        What `check` accepts.
+        With a segment.
     inverted : (bits,) bool
         Which of the bits that the part reads are complements.
-    planes : int
-        Planes of an integer input without the constant one; 0 for a map of bits.
 
     Returns
     -------
-    BinaryLayer
+    LoweredLayer
     (bits,) bool
         Which of the bits that the lowered layer makes are complements.
     """
-    layer, source = part.layer, part.source
-    window, any_match = part.window, layer.accumulate == "or"
-    low, high = (0, 1) if any_match else part.accumulator_range
-    rule = signs.rule(model, part) if "requantise" in part.tail_kinds else None
-    weight, threshold, complement = _rising(model, part) if rule is None else signs.rising(model, part)
+    segment, planes = part.segment, part.planes
+    assert segment is not None
+    layer, source, any_match = segment.layer, segment.source, segment.layer.accumulate == "or"
+    low, high = (0, 1) if any_match else segment.accumulator_range
+    rule = _sign_rule(model, segment, part.adds) if "requantise" in segment.tail_kinds else None
+    weight, threshold, complement = _rising(model, segment) if rule is None else _rising_signs(model, segment)
     halves = [weight]
     if layer.weight == TERNARY:
         halves = [np.where(weight > 0, 1, -1), np.where(weight < 0, -1, 1)]  # w = (a + b) / 2
@@ -172,60 +168,81 @@ def binary_layer(model: Model, part: Part, inverted: Array, planes: int) -> tupl
     elif len(halves) == 2 and threshold is not None:
         low, high, threshold = 2 * low, 2 * high, np.minimum(2 * threshold, 2 * high + 1)  # high + 1: out of reach
         rule = None if rule is None else rule.of_doubled()
-    made = BinaryLayer(
+    arithmetic = Xnor(
+        weight=lanes,
+        coefficient=plane_coefficients(planes) if planes else np.ones(1, np.int64),
+        visits=part.visits,
+        double=double,
+        tap_offset=offset,
+        accumulate=layer.accumulate,
+        word_channels=layer.word_channels,
+        magnitude=_magnitude(model, segment, planes) if layer.real_weights else None,
+    )
+    made = LoweredLayer(
         name=part.name,
         reads=part.reads,
         joins=part.joins,
-        height=source.height,
-        width=source.width,
-        window=window,
-        visits=len(halves),
-        weight=lanes,
-        coefficient=plane_coefficients(planes) if planes else np.ones(1, np.int64),
-        double=double,
-        tap_offset=offset,
-        threshold=threshold,
-        pool=next((t.window for t in part.tail if isinstance(t, Pool)), None),
-        value_range=(low, high),
-        any_match=any_match,
-        word_channels=layer.word_channels,
-        scale=None if rule is None else rule.scale,
-        addition=None if rule is None else rule.addition,
-        magnitude=_magnitude(model, part, planes) if layer.real_weights else None,
+        height=part.height,
+        width=part.width,
+        window=part.window,
+        weighted=part.weighted,
+        arithmetic=arithmetic,
+        activation=rule.scale if rule else None if threshold is None else Thresholds(threshold),
+        addition=rule.addition if rule else None,
+        pool=Pooling(window=part.pool) if part.pool else None,
+        sum_range=(low, high),
     )
     return made, complement
 
 
-def _magnitude(model: Model, part: Part, planes: int) -> Array:
+def copy(part: Part) -> LoweredLayer:
+    """A copy of a map of bits: matches with a kernel's own bit count twice, all others once."""
+    channels, own = part.out_channels, np.eye(part.out_channels, dtype=np.uint8)
+    weight = np.stack([own, np.ones_like(own)], axis=1)[..., None]
+    one = np.ones(1, np.int64)
+    return LoweredLayer(
+        name=part.name,
+        reads=part.reads,
+        height=part.height,
+        width=part.width,
+        window=part.window,
+        weighted=part.weighted,
+        arithmetic=Xnor(weight=weight, coefficient=one, visits=part.visits, double=False, tap_offset=0),
+        activation=Thresholds(np.full((channels, 1), channels)),
+        sum_range=(0, 2 * channels),
+    )
+
+
+def _magnitude(model: Model, segment: Segment, planes: int) -> Array:
     """(O, taps, channels, planes) magnitudes of real weights, in the lanes of these."""
-    given = magnitudes(fixed_point(model.arrays[part.name]["weight"]))
-    plain = given.reshape(len(given), -1, part.source.channels)
+    given = magnitudes(fixed_point(model.arrays[segment.name]["weight"]))
+    plain = given.reshape(len(given), -1, segment.source.channels)
     if planes:
         return np.repeat(plain[..., None], planes + 1, axis=3)
-    return np.repeat(plain, part.source.encoding.bits, axis=2)[..., None]
+    return np.repeat(plain, segment.source.encoding.bits, axis=2)[..., None]
 
 
-def _rising(model: Model, part: Part) -> tuple[Array, Array | None, Array]:
+def _rising(model: Model, segment: Segment) -> tuple[Array, Array | None, Array]:
     """Weights (O, taps, C) and thresholds (O, levels) such that each bit is value >= threshold, and which of the bits
     (O * levels) are complements; no thresholds where values are the result. See "direction" in the module's text."""
-    layer, source, arrays = part.layer, part.source, model.arrays
-    weight = plain_of(model, part).reshape(layer.out_channels, -1, source.channels)
+    layer, source, arrays = segment.layer, segment.source, model.arrays
+    weight = plain_of(model, segment).reshape(layer.out_channels, -1, source.channels)
     if layer.accumulate == "or":
         return weight, np.ones((layer.out_channels, 1), np.int64), np.zeros(layer.out_channels, bool)
-    act = next((layer for layer in part.tail if isinstance(layer, Threshold)), None)
+    act = next((layer for layer in segment.tail if isinstance(layer, Threshold)), None)
     if act is None:
         return weight, None, np.zeros(0, bool)
-    threshold, down = thresholds_of(model, part, act), arrays[act.name]["direction"] < 0
-    pool = next((t for t in part.tail if isinstance(t, Pool)), None)
-    pool_first = down & isinstance(part.tail[0], Pool)  # then the largest x makes the smallest bit
+    threshold, down = thresholds_of(model, segment, act), arrays[act.name]["direction"] < 0
+    pool = next((t for t in segment.tail if isinstance(t, Pool)), None)
+    pool_first = down & isinstance(segment.tail[0], Pool)  # then the largest x makes the smallest bit
     complement = down if layer.word_channels and pool is None else pool_first ^ isinstance(pool, MinPool)
     falls = down ^ complement  # the bit that is computed is 1 for small x: the kernel changes sign
     if layer.word_channels and pool is not None:
-        _check_words_pool(act, pool, part.tail[0] is pool, falls)
+        _check_words_pool(act, pool, segment.tail[0] is pool, falls)
     weight = np.where(falls[:, None, None], -weight, weight)
     least = threshold + (complement & down)[:, None]
     most = threshold - (complement & ~down)[:, None]
-    low, high = part.accumulator_range
+    low, high = segment.accumulator_range
     limit = np.clip(np.where(falls[:, None], -most, least), low, high + 1)
     return weight, limit, np.repeat(complement, act.levels)
 

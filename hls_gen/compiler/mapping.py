@@ -3,36 +3,72 @@
 layers 0 1 2 3 4 --chain of 3, by work--> NPU 0 | 1 1 | 2 2        --ring of 2--> NPU 0 1 0 1 0
 """
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from math import inf
 
-from bitloom.golden.graph import INPUT
-from bitloom.golden.layers.threshold import Threshold
-from bitloom.golden.network import Model
+from bitloom.golden.layers.conv import Weighted
+from bitloom.golden.layers.pool import Pool
+from bitloom.golden.limits import FRAME_BITS, TAPS
+from bitloom.golden.network import Model, Network
 from bitloom.hls_gen.design.copies import is_copy
 from bitloom.hls_gen.design.folding import Folding
 from bitloom.hls_gen.design.topology import cascade
 from bitloom.hls_gen.design.work import check_parallel
 
-from .copies import Layers, with_copies
-from .depthwise import joined
-from .host_tail import split
+from .copies import with_copies
+from .engine_rules import Engine
 from .layer_cycles import cycles_on, layer_cycles
-from .lowering import Engine, Lowered, engines_of, lower
-from .outlet_ways import way
-from .parts import Part, parts
-from .placing import placed
+from .parts import Cut, Parts, SegmentedModel, Target, segmented
 from .store_copies import with_store_copies
-from .ways import ways
-from .work import check_network
+from .ways import MapWay, way, ways
 
 
-def mapped(
-    model: Model, npus: Sequence[Folding], mapping: Sequence[int] | None = None
-) -> tuple[Lowered, Sequence[int]]:
-    """Lower a network, each layer for the NPU that computes it.
+def check_network(network: Network) -> None:
+    """Refuse a network whose maps are too large, before anything is made of it.
+
+    Orders and tables are made tap by tap, and a frame is made bit by bit: about 200 bytes and 20 us a tap in map order
+    pull, where there are tables.
+
+    Raises
+    ------
+    ValueError
+        More than ``FRAME_BITS`` bits in an image, or a layer with more than ``TAPS`` taps in all its windows.
+    """
+    FRAME_BITS.check(f"{network.name}: input", network.input.size * network.input.encoding.bits)
+    for layer in network.layers:
+        if isinstance(layer, (Weighted, Pool)):
+            source = network.sources(layer)[0]
+            window = layer.window(source) if isinstance(layer, Weighted) else layer.window
+            TAPS.check(f"{network.name}: {layer.name}", network.maps[layer.name].positions * window.taps)
+
+
+@dataclass(frozen=True, eq=False)
+class Placed:
+    """A network's parts on NPUs.
+
+    Attributes
+    ----------
+    cut : Cut
+        The network in parts.
+    parts : sequence of Part
+        Those of the cut, with copies of maps where NPUs need them (hls_gen/compiler/copies.py), each behind those that
+        it reads and adds.
+    mapping : sequence of int
+        NPU of each of them.
+    ways : mapping of str to MapWay
+        How each map gets to who needs it, by the name of the part that makes it.
+    """
+
+    cut: Cut
+    parts: Parts
+    mapping: Sequence[int]
+    ways: Mapping[str, MapWay]
+
+
+def placed(model: Model, npus: Sequence[Folding], mapping: Sequence[int] | None = None) -> Placed:
+    """Cut a network in parts, each for the NPU that computes it, and find the ways of its maps.
 
     Parameters
     ----------
@@ -41,14 +77,10 @@ def mapped(
     npus
         Foldings of the NPUs, in their order.
     mapping
-        NPU of each weighted layer in the order in which they are computed (hls_gen/compiler/parts.py), but not of
+        NPU of each weighted layer in the order in which they are computed (hls_gen/compiler/segments.py), but not of
         depthwise convolutions that join the layer before (hls_gen/compiler/depthwise.py); by default that of
-        ``assign``, each layer on the engine that it is for (``engines_of``) where the NPUs' engines differ.
-
-    Returns
-    -------
-    tuple of Lowered and sequence of int
-        The lowered layers, with copies of maps where NPUs need them (hls_gen/compiler/copies.py), and the NPU of each.
+        ``assign``, each layer on the engine that it is for (``engine_rules.default_engine``) where the NPUs' engines
+        differ.
 
     Raises
     ------
@@ -57,119 +89,116 @@ def mapped(
     """
     check_network(model.network)
     check_parallel(model.network.name, npus)
-    given, model = model, placed(split(model)[0])
-    entry = model.network.next_layer(INPUT)
-    cut = parts(model.network, entry if isinstance(entry, Threshold) else None)
-    wanted = [npus[0].engine] * len(cut)
-    if any(npu.engine != wanted[0] for npu in npus):
-        wanted[1:] = engines_of(model.network)[1:]
-    engine_of = dict(zip((part.name for part in cut), wanted))
-    if takes_depthwise(npus):
-        cut = joined(cut, model)
-    names = [part.name for part in cut]
-    plain = _is_chain(cut)
-    if mapping is not None:
-        check(npus, names, mapping, plain)
-        lowered = _lowered(given, [_engine([npus[n]], npus) for n in mapping], npus[0])
-        return _with_copies(lowered, mapping, npus)
-    wanted = [engine_of[name] for name in names]
-    engines = [_engine([npu for npu in npus if npu.engine == name], npus) for name in wanted]
-    lowered = _lowered(given, engines, npus[0])
-    begin = None if plain or len(npus) == 1 else _beginnings(model.network.name, lowered.layers, npus)
-    cycles = list(zip(*(layer_cycles(lowered, npu) for npu in npus)))
+    target = target_of(npus)
+    pieces = segmented(model, target)
+    if mapping is None:
+        return _assigned(pieces, npus)
+    check(npus, pieces.names, mapping, _is_chain(pieces))
+    cut = pieces.cut([_engine([npus[n]], target) for n in mapping])
+    _check_shifts(cut, npus[0])
+    return _routed(model.network.name, cut, cut.parts, mapping, npus)
+
+
+def target_of(npus: Sequence[Folding]) -> Target:
+    """What NPUs take, whatever the network. Depthwise convolutions join the layer before if all NPUs of the integer
+    engine have pool units with weights."""
+    first, integer = npus[0], [npu for npu in npus if npu.engine == "integer"]
+    return Target(
+        planes=first.planes or None,
+        binariser_bits=first.binariser_bits,
+        lanes=first.plane_lanes,
+        depthwise=bool(integer) and all(npu.depthwise for npu in integer),
+    )
+
+
+def _assigned(pieces: SegmentedModel, npus: Sequence[Folding]) -> Placed:
+    """The parts on the NPUs that ``assign`` chooses."""
+    network, names = pieces.given.network.name, pieces.names
+    kinds = [npus[0].engine] * len(names)
+    if any(npu.engine != kinds[0] for npu in npus):
+        kinds[1:] = pieces.engines[1:]
+    widest = {kind: _engine([npu for npu in npus if npu.engine == kind], pieces.target) for kind in set(kinds)}
+    engines = [widest[kind] for kind in kinds]
+    cut = pieces.cut(engines)
+    _check_shifts(cut, npus[0])
+    begin = None if _is_chain(pieces) or len(npus) == 1 else _beginnings(network, cut, npus)
+    cycles = list(zip(*(layer_cycles(cut.parts, npu) for npu in npus)))
     mapping = assign(npus, names, cycles, begin)
-    for name, engine, n in zip(names, wanted, mapping):
-        if engine != npus[n].engine:
-            raise ValueError(f"{name}: engine of its NPU must be {engine}, got {npus[n].engine} in NPU {n}")
-    own = [_engine([npus[n]], npus) for n in mapping]
-    return _with_copies(lowered if own == engines else _lowered(given, own, npus[0]), mapping, npus)
+    for name, kind, n in zip(names, kinds, mapping):
+        if kind != npus[n].engine:
+            raise ValueError(f"{name}: engine of its NPU must be {kind}, got {npus[n].engine} in NPU {n}")
+    narrowest = [_engine([npus[n]], pieces.target) for n in mapping]
+    cut = cut if narrowest == engines else pieces.cut(narrowest)
+    return _routed(network, cut, cut.parts, mapping, npus)
 
 
-def _with_copies(lowered: Lowered, mapping: Sequence[int], npus: Sequence[Folding]) -> tuple[Lowered, Sequence[int]]:
-    """The lowered layers with copies of maps, and the NPU of each."""
-    layers, on = _routed(lowered.model.network.name, lowered.layers, mapping, npus)
-    return (replace(lowered, layers=tuple(layers)), on) if len(on) > len(mapping) else (lowered, mapping)
-
-
-def _routed(
-    network: str, layers: Layers, mapping: Sequence[int], npus: Sequence[Folding]
-) -> tuple[Layers, list[int]]:
-    """The layers with copies, and the NPU of each: in the one of two orders of these in which all maps find a way, or
+def _routed(network: str, cut: Cut, parts: Parts, mapping: Sequence[int], npus: Sequence[Folding]) -> Placed:
+    """The parts with copies, and the NPU of each: in the one of two orders of these in which all maps find a way, or
     which takes fewer cycles. ValueError if there is none."""
-    found: list[tuple[float, Layers, list[int]]] = []
+    candidates: list[tuple[float, Placed]] = []
     refused: list[ValueError] = []
     for early in (False, True):
         try:
-            made, on = with_copies(layers, mapping, npus, early=early)
-            made, on = _in_order(network, made, on, npus)
+            copied, on = with_copies(parts, mapping, npus, early=early)
+            routed = _in_order(network, cut, copied, on, npus)
         except ValueError as e:
             refused.append(e)
         else:
-            found.append((_copying(made, on, npus), made, on))
-    if not found:
+            candidates.append((_copying(routed, npus), routed))
+    if not candidates:
         raise refused[0]
-    _, made, on = min(found, key=lambda one: one[0])
-    return made, on
+    return min(candidates, key=lambda entry: entry[0])[1]
 
 
-def _in_order(
-    network: str, layers: Layers, mapping: list[int], npus: Sequence[Folding]
-) -> tuple[Layers, list[int]]:
-    """The layers, with copies on the NPUs whose stores need them to hand maps on in order. ValueError if no copies
-    help: why layers find no way without."""
+def _in_order(network: str, cut: Cut, parts: Parts, mapping: list[int], npus: Sequence[Folding]) -> Placed:
+    """The parts, with copies on the NPUs whose stores need them to hand maps on in order. ValueError if no copies
+    help: why maps find no way without."""
     try:
-        ways(network, npus, layers, mapping)
+        return Placed(cut, parts, mapping, ways(network, npus, parts, mapping))
     except ValueError as without:
         try:
-            layers, mapping = with_store_copies(layers, mapping, npus)
-            ways(network, npus, layers, mapping)
+            parts, mapping = with_store_copies(parts, mapping, npus)
+            return Placed(cut, parts, mapping, ways(network, npus, parts, mapping))
         except ValueError:
             raise without from None
-    return layers, mapping
 
 
-def _copying(layers: Layers, mapping: Sequence[int], npus: Sequence[Folding]) -> float:
+def _copying(routed: Placed, npus: Sequence[Folding]) -> float:
     """Cycles of all copies."""
-    return sum(cycles_on(p, npus[n]) for p, n in zip(layers, mapping) if is_copy(p.name))
+    return sum(cycles_on(part, npus[n]) for part, n in zip(routed.parts, routed.mapping) if is_copy(part.name))
 
 
-def takes_depthwise(npus: Sequence[Folding]) -> bool:
-    """Whether depthwise convolutions join the layer before: all NPUs of the integer engine must be able to."""
-    integer = [npu for npu in npus if npu.engine == "integer"]
-    return bool(integer) and all(npu.depthwise for npu in integer)
+def _engine(npus: Sequence[Folding], target: Target) -> Engine:
+    """The engine of NPUs that differ in width at most, as wide as the widest."""
+    feature_bits, weight_bits = max(npu.feature_bits for npu in npus), max(npu.weight_bits for npu in npus)
+    return Engine(npus[0].engine, feature_bits, weight_bits, target.depthwise)
 
 
-def _engine(own: Sequence[Folding], npus: Sequence[Folding]) -> Engine:
-    """The engine of some of the NPUs, which differ in width at most, as wide as the widest."""
-    feature_bits, weight_bits = max(npu.feature_bits for npu in own), max(npu.weight_bits for npu in own)
-    return Engine(own[0].engine, feature_bits, weight_bits, takes_depthwise(npus))
-
-
-def _lowered(model: Model, engines: Sequence[Engine], npu: Folding) -> Lowered:
-    """Lower a network for these engines; ``npu`` is NPU 0, which reads the input."""
-    lowered = lower(model, npu.planes or None, npu.binariser_bits, npu.plane_lanes, engines=engines)
-    if not npu.planes and lowered.input_bits > 1 << npu.shift_bits:
+def _check_shifts(cut: Cut, npu: Folding) -> None:
+    """Raise ValueError if NPU 0 has fewer shifts than the input has bit planes that follow one another."""
+    network, planes = cut.pieces.given.network.name, cut.parts[0].planes
+    if not npu.planes and planes > 1 << npu.shift_bits:
         raise ValueError(
-            f"{model.network.name}: an input of {lowered.input_bits} bit planes needs shifts up to "
-            f"{lowered.input_bits - 1}, the NPU has shift_bits = {npu.shift_bits}"
+            f"{network}: an input of {planes} bit planes needs shifts up to {planes - 1}, the NPU has "
+            f"shift_bits = {npu.shift_bits}"
         )
-    return lowered
 
 
-def _beginnings(network: str, layers: Layers, npus: Sequence[Folding]) -> list[list[float]]:
-    """(layers, NPUs): cycles of the copies that an NPU makes if its run begins with a layer; infinite where maps would
+def _beginnings(network: str, cut: Cut, npus: Sequence[Folding]) -> list[list[float]]:
+    """(parts, NPUs): cycles of the copies that an NPU makes if its run begins with a part; infinite where maps would
     find no way then."""
-    found = [[0.0] * len(npus) for _ in layers]
+    parts = cut.parts
+    cycles = [[0.0] * len(npus) for _ in parts]
     if "ring" in npus[0].inlets or not any("loop" in npu.outlets for npu in npus):
-        return found  # there is nothing to choose
-    for start in range(1, len(layers)):
+        return cycles  # there is nothing to choose
+    for start in range(1, len(parts)):
         for n in range(1, len(npus)):
-            pair, split = cascade(npus[n - 1 : n + 1]), [0] * start + [1] * (len(layers) - start)
+            pair, split = cascade(npus[n - 1 : n + 1]), [0] * start + [1] * (len(parts) - start)
             try:
-                found[start][n] = _copying(*_routed(network, layers, split, pair), pair)
+                cycles[start][n] = _copying(_routed(network, cut, parts, split, pair), pair)
             except ValueError:
-                found[start][n] = inf
-    return found
+                cycles[start][n] = inf
+    return cycles
 
 
 def check(npus: Sequence[Folding], names: Sequence[str], mapping: Sequence[int], plain: bool = True) -> None:
@@ -203,9 +232,9 @@ def check(npus: Sequence[Folding], names: Sequence[str], mapping: Sequence[int],
         raise ValueError(f"{names[-1]}: the last layer needs an NPU with outlet host, got NPU {mapping[-1]}")
 
 
-def _is_chain(cut: Sequence[Part]) -> bool:
-    """Whether each part reads the map of the one before, and no other map is needed."""
-    return all(b.reads == a.name and b.joins is b.adds is None for a, b in pairwise(cut))
+def _is_chain(pieces: SegmentedModel) -> bool:
+    """Whether each segment reads the map of the one before, and no other map is needed."""
+    return all(b.reads == a.name and b.joins is b.adds is None for a, b in pairwise(pieces.segments))
 
 
 def assign(

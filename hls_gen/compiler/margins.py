@@ -1,6 +1,7 @@
-"""Margins: how much wider than a network needs are the widths of a design that follow from trained numbers.
+"""Margins: how much wider than a network needs are the widths of a design that follow from trained numbers; and the
+ranges of values that accumulators must hold.
 
-    accumulators    room for other biases, beside the sums, which any weights have (value_ranges.py)
+    accumulators    room for other biases, beside the sums that any weights may give
     multipliers     as wide as those who choose scales make them
     additions       factors a bit wider; a bias as wide as a product of a feature with a factor
 
@@ -8,8 +9,62 @@ So a network of the same layers and encodings that was trained anew fits a desig
 Memories and tables depend on the architecture alone and have none.
 """
 
+from collections.abc import Iterable
+
+import numpy as np
+
+from bitloom.golden.encoding import Array
 from bitloom.golden.layers.requantise import MULTIPLIER_BITS
 from bitloom.hls_gen.design.widths import ACC_BITS, ADD_BIAS_BITS, ADD_FACTOR_BITS
+
+Range = tuple[int, int]
+"""Smallest and largest value, both included."""
+
+
+def with_biases(sums: Range, biases: Array) -> Range:
+    """The range of sums, of biases, and of sums with their bias.
+
+    Parameters
+    ----------
+    sums
+        Of the sums; 0 may be outside of it.
+    biases
+        Any number of integers, whole parts of accumulator steps.
+
+    Returns
+    -------
+    tuple of int
+    """
+    low, high = sums
+    bias = np.append(biases, 0)
+    least, most = int(bias.min()), int(bias.max())
+    return min(low + least, least), max(high + most, most)
+
+
+def with_any_biases(sums: Range, biases: Array) -> Range:
+    """As `with_biases`, for whatever biases other weights of the same architecture are likely to have: up to a quarter
+    of the largest sum, and up to a quarter further from 0 than ``biases``."""
+    largest = max(-sums[0], sums[1])
+    room = max(largest // 4, 5 * int(np.abs(np.append(biases, 0)).max()) // 4)
+    return with_biases(sums, np.array([-room, room]))
+
+
+def with_any_thresholds(sums: Range) -> Range:
+    """As `with_biases`, for any thresholds of the sums: each is a bias of its negative, and none is below the smallest
+    sum, or above the largest one by more than 1."""
+    low, high = sums
+    return with_biases(sums, np.array([-low, -1 - high]))
+
+
+def held_bits(ranges: Iterable[Range]) -> int:
+    """Bits in two's complement that hold the values of all ranges, 1 at least."""
+    return max((signed_bits(end) for ends in ranges for end in ends), default=1)
+
+
+def signed_bits(value: int) -> int:
+    """Bits in two's complement that hold an integer."""
+    return 1 + (value if value >= 0 else ~value).bit_length()
+
 
 MULTIPLIERS = (0, 16, MULTIPLIER_BITS)
 """Widths of multipliers: there are none, as `scale_to_multiplier` makes them by default, and at most."""

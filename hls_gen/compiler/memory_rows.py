@@ -15,11 +15,10 @@ from .fixed_kernels import integers
 from .integer_rows import reciprocals, scale_fields, two_complement
 from .lowered_layers import Addition
 from .npu_plan import NpuPlan
-from .raster_rows import MODULAR
-from .tables import FLAGS, Tables
+from .tables import FLAGS, MODULAR, Tables
 
 
-def memory_rows(made: NpuPlan, npu: Npu) -> dict[str, Words]:
+def memory_rows(made: NpuPlan, npu: Npu, kernels_at: Sequence[Mapping[str, int]]) -> dict[str, Words]:
     """Make the rows of each memory, from row 0 on, that an NPU's part of a plan fills.
 
     An NPU without layers gets a layer that waits for a word, and no word ever comes.
@@ -30,6 +29,8 @@ def memory_rows(made: NpuPlan, npu: Npu) -> dict[str, Words]:
         The NPU's part of the plan.
     npu
         The NPU.
+    kernels_at
+        Where each layer's kernels lie, by field of memory ``layers``: in place of what the plan says.
 
     Returns
     -------
@@ -42,7 +43,8 @@ def memory_rows(made: NpuPlan, npu: Npu) -> dict[str, Words]:
             for prefix in ("", *["pool_"] * npu.pool)
             for name in ("inputs", "layers")
         }
-    out = {**_table_rows(made.conv, npu, ""), **_table_rows(made.pool, npu, "pool_")}
+    layers = [{**row, **at} for row, at in zip(made.conv.layers, kernels_at, strict=True)]
+    out = {**_table_rows(made.conv, layers, npu, ""), **_table_rows(made.pool, made.pool.layers, npu, "pool_")}
     codes = _code_bits(made, npu)
     kernels = np.concatenate([np.concatenate(made.kernels), codes], axis=1)
     if npu.kernel_binariser:
@@ -122,14 +124,15 @@ def _waiting(memory: Memory) -> Words:
     return pack_fields(memory, {f.name: np.array([ones.get(f.name, 0)]) for f in memory.fields})
 
 
-def _table_rows(tables: Tables, npu: Npu, prefix: str) -> dict[str, Words]:
-    """Rows of the memories of one sequencer, whose names begin with ``prefix``; none if it has no layer."""
-    if not tables.layers:
+def _table_rows(tables: Tables, layers: Sequence[Mapping[str, int]], npu: Npu, prefix: str) -> dict[str, Words]:
+    """Rows of the memories of one sequencer, whose names begin with ``prefix``, with rows ``layers`` in place of those
+    of the tables; none if it has no layer."""
+    if not layers:
         return {}
     capacity = npu.pool_words if prefix else npu.tuple_words
     parts: dict[str, Mapping[str, Array]] = {
         "inputs": columns(tables.inputs),
-        "layers": _modular(columns(tables.layers), npu.memory(prefix + "layers")),
+        "layers": _modular(columns(layers), npu.memory(prefix + "layers")),
         "flags": dict(zip(FLAGS if tables.kernel else FLAGS[:-1], _joined(tables.flags, len(FLAGS)).T)),
         "olds": {"word": _joined(tables.olds) % capacity},
     }

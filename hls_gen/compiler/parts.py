@@ -1,262 +1,323 @@
-"""Parts: a network cut before each weighted layer. An engine computes a part at once, as one lowered
-layer (hls_gen/compiler/lowered_layers.py).
+"""Parts: a network cut in front of each weighted layer, without arrays. An engine computes a part at once; mapping,
+copies and ways of maps (hls_gen/compiler/mapping.py) know parts alone.
 
-    conv_1  threshold_1  pool_1 | conv_2  threshold_2 | dense_3
+    model --rewrite--> layers as engines have them --segments--> --this, for engines--> parts --mapping--> lowering
 
-An addition belongs to the part whose result it takes first, and names the other map that it adds:
-
-    conv_1  requantise_1 | conv_2  requantise_2  add_3 (+ conv_1) | dense_4
-
-A concatenation of two maps belongs to the part that reads it, which names both:
-
-    conv_1  requantise_1 | conv_2  requantise_2 | (conv_1, conv_2) dense_4
-
-Of a map of integers that is added a part may go on with the signs (docs/decisions/0022):
-
-    conv_1  requantise_1  threshold_1 | conv_2  requantise_2  add_2 (+ requantise_1)  threshold_2 | dense_3
+The segment of a part keeps the golden layers, from which hls_gen/compiler/lowering.py makes a lowered layer.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
+import numpy as np
+
+from bitloom.golden.encoding import TERNARY, Array
+from bitloom.golden.flatten import flat
 from bitloom.golden.graph import INPUT
-from bitloom.golden.layer import Layer, Map, OneInput
 from bitloom.golden.layers.add import Add
-from bitloom.golden.layers.concat import Concat
-from bitloom.golden.layers.conv import Weighted
-from bitloom.golden.layers.pool import Pool
+from bitloom.golden.layers.depthwise import DepthwiseConv, as_plain
+from bitloom.golden.layers.grouped import GroupedConv
+from bitloom.golden.layers.requantise import Requantise
 from bitloom.golden.layers.threshold import Threshold
-from bitloom.golden.network import Network
-from bitloom.golden.window import Window
+from bitloom.golden.network import Model
+from bitloom.golden.window import Pair, Window
+from bitloom.hls_gen.design.npu import Npu
 
-from .additions import Kept, kept_maps
-from .summed_window import SummedWindow, summed, sums_of
+from .depthwise import joined, plain_of, window_of
+from .engine_rules import Engine, check_binary, check_integer, default_engine, input_planes
+from .host_tail import split
+from .margins import Range
+from .pools import canonical
+from .rewrite import rewritten
+from .segments import Segment, segments
+from .summed_window import Taps
+from .tuple_parts import WeightedLanes
 
 
-@dataclass(frozen=True)
-class Engine:
-    """What computes a part.
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Part:
+    """What an engine computes at once, or a copy of a map (hls_gen/compiler/copies.py).
 
     Attributes
     ----------
     name : str
-        "binary" or "integer".
-    feature_bits, weight_bits : int
-        Bits in two's complement of the integer engine's features and weights.
-    depthwise : bool
-        Whether its pool unit has weights.
+        The weighted layer's, or the copy's. It is that of the lowered layer and of the map which this makes, too.
+    engine : Engine
+    reads : str
+        Name of the part whose map this one reads, or `bitloom.golden.graph.INPUT`.
+    joins : str or None
+        Name of the part whose map it reads as well, whose channels follow at each position; None: none's.
+    adds : str or None
+        Name of the part whose map it adds to its results; None where it adds none.
+    height, width : int
+        Size of the map that it reads.
+    window : Taps
+        Of the convolution, or of those whose sums are added up.
+    lanes : int
+        Lanes of a tap: channels times bits of a value, or times bit planes, the constant one included.
+    planes : int
+        Bit planes of a value, without the constant one, where the binary engine reads an input of integers; else 0.
+    visits : int
+        Times that each valid tap is visited: 2 for ternary weights on the binary engine.
+    out_channels : int
+        Kernels.
+    levels : int
+        Results that a kernel gives: thresholds, else 1.
+    pool : Window or None
+        Of the pool unit: of a pool, or of a depthwise convolution that joined the part.
+    raw : bool
+        Whether sums are the result.
+    values : tuple of int or None
+        Smallest and largest integer of the map that it makes; None where that map has bits.
+    weighted : WeightedLanes or None
+        Pattern of zeros: the lanes for which kernels have weights; None where they have for all.
+    segment : Segment or None
+        The golden layers that it computes, with their names in the network; None of a copy.
+    joined : Part or None
+        The same with its taps joined, as behind a window former; None where a former can't feed it.
     """
 
-    name: str = "binary"
-    feature_bits: int = 1
-    weight_bits: int = 1
-    depthwise: bool = False
+    name: str
+    engine: Engine
+    reads: str
+    joins: str | None = None
+    adds: str | None = None
+    height: int
+    width: int
+    window: Taps
+    lanes: int
+    planes: int = 0
+    visits: int
+    out_channels: int
+    levels: int = 1
+    pool: Window | None = None
+    raw: bool = False
+    values: Range | None = None
+    weighted: WeightedLanes | None = None
+    segment: Segment | None = None
+    joined: "Part | None" = None
+
+    @property
+    def binary(self) -> bool:
+        """Whether the binary engine computes it."""
+        return self.engine.name == "binary"
+
+    @property
+    def joins_taps(self) -> bool:
+        """Whether it reads windows of the input that a window former could make."""
+        window = self.window
+        return self.reads == INPUT and isinstance(window, Window) and window.taps > 1 and not window.dilated
+
+    def behind_former(self, npu: Npu) -> "Part | None":
+        """The part as an NPU's window former lets the array see it; None where the NPU has none, or it can't feed the
+        part: lanes that share a weight have one channel, and planes that follow one another come in words of their
+        own."""
+        apart = self.binary and (npu.lanes_per_weight > 1 or (self.planes > 0 and not npu.planes))
+        return self.joined if npu.window_former and not apart else None
+
+    @property
+    def map_size(self) -> Pair:
+        """(rows, columns) of the map that it makes."""
+        size = self.window.output_size(self.height, self.width)
+        return self.pool.output_size(*size) if self.pool else size
+
+
+Parts = Sequence[Part]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Part:
-    """A weighted layer and the layers that work on its sums, which are lowered together.
+class Target:
+    """What a network is cut for, beside the engines of its parts.
 
     Attributes
     ----------
-    layer : Weighted
-        Its name is the part's, the lowered layer's and that of the map which this makes.
-    source : Map
-        The map that the weighted layer reads, a concatenation as one map.
-    tail : tuple of Layer
-        The layers that follow, up to the next weighted one.
-    reads : str
-        The part whose result the layer reads, or `bitloom.golden.graph.INPUT`.
-    readers : tuple of str
-        The parts that read or add the result, in the order in which they are computed.
-    joins : str or None
-        The part whose result the layer reads behind that of ``reads``, channel by channel one map; None where it reads
-        one result.
-    adds : str or None
-        The part whose result the addition among the layers of ``tail`` adds; None where there is no addition.
-    added : Layer or None
-        The layer that makes what is added; None where there is no addition.
-    depthwise : Part or None
-        The part of a depthwise convolution that joined this one, behind its tail (hls_gen/compiler/depthwise.py).
-    sums : tuple of Pool
-        Pools in front of the tail that add up the layer's sums (hls_gen/compiler/summed_window.py).
+    planes : int or None
+        Bits that an integer input is sign-extended to, where the binary engine reads it; None: as many as it needs.
+    binariser_bits : int
+        Bits of the features that a binariser in front of the engine takes; 0: there is none.
+    lanes : int
+        Channels of an input word, by which a dense layer's input is one tuple or many (golden/flatten.py).
+    depthwise : bool
+        Whether depthwise convolutions join the part before, for pool units with weights.
     """
 
-    layer: Weighted
-    source: Map
-    tail: tuple[Layer, ...]
-    reads: str
-    readers: tuple[str, ...]
-    adds: str | None = None
-    joins: str | None = None
-    added: Layer | None = None
-    depthwise: "Part | None" = None
-    sums: tuple[Pool, ...] = ()
+    planes: int | None = None
+    binariser_bits: int = 0
+    lanes: int = 1
+    depthwise: bool = False
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class SegmentedModel:
+    """A model cut into segments, before their engines are known.
+
+    Attributes
+    ----------
+    given : Model
+        What the device computes.
+    model : Model
+        The same as it is rewritten.
+    target : Target
+    binariser : Threshold or None
+        The layer that makes the input binary before the first part, where the target has a binariser.
+    segments : list of Segment
+        In the order in which they are computed.
+    engines : list of str
+        The engine that each of them is for, "binary" or "integer".
+    """
+
+    given: Model
+    model: Model
+    target: Target
+    binariser: Threshold | None
+    segments: Sequence[Segment]
+    engines: Sequence[str]
 
     @property
-    def window(self) -> Window | SummedWindow:
-        """What one sum reads: a window of the layer, or all those whose sums are added up."""
-        return summed(self.layer.window(self.source), self.sums, (self.source.height, self.source.width))
+    def names(self) -> list[str]:
+        """Names of the segments, and of the parts that they become."""
+        return [segment.name for segment in self.segments]
 
-    @property
-    def accumulator_range(self) -> tuple[int, int]:
-        """Smallest and largest sum that any weights and any features can give."""
-        low, high = self.layer.accumulator_range(self.source)
-        return low * sums_of(self.window), high * sums_of(self.window)
+    def cut(self, engines: Sequence[Engine]) -> "Cut":
+        """The parts for these engines, one for each segment.
 
-    @property
-    def name(self) -> str:
-        """Name of the weighted layer."""
-        return self.layer.name
+        ValueError where an engine can't compute a segment. The message names the layer, the rule and the value.
+        """
+        kinds = dict(zip(self.names, engines, strict=True))
+        binary = {name for name, engine in kinds.items() if engine.name == "binary"}
+        planes = self._planes() if self.binariser is None and self.names[0] in binary else 0
+        parts = [self._part(segment, kinds[segment.name], binary, planes) for segment in self.segments]
+        return Cut(self, tuple(parts))
 
-    @property
-    def tail_kinds(self) -> tuple[str, ...]:
-        """Kinds of the layers that follow."""
-        return tuple(layer.kind for layer in self.tail)
+    def _planes(self) -> int:
+        """Planes of an integer input without the constant one: the target's, or as many as the encoding needs; 0 where
+        the input has bits."""
+        network = self.model.network
+        if network.input.encoding.kind == "bipolar":
+            return 0
+        needs, planes = input_planes(network.input.encoding), self.target.planes
+        if planes is not None and planes < needs:
+            raise ValueError(f"{network.name}: the input must have at most {planes} bit planes, got {needs}")
+        return needs if planes is None else planes
+
+    def _part(self, segment: Segment, engine: Engine, binary: set[str], planes: int) -> Part:
+        """The part of a segment on its engine."""
+        if engine.name == "integer":
+            to_bits = not binary.isdisjoint(segment.readers)
+            check_integer(segment, engine, from_bits=segment.reads in binary, to_bits=to_bits)
+            planes = 0
+        else:
+            if isinstance(segment.layer, DepthwiseConv | GroupedConv):
+                segment = replace(segment, layer=as_plain(segment.layer))
+            check_binary(segment)
+        return _part(self.model, segment, engine, planes if segment.reads == INPUT else 0)
 
 
-def parts(network: Network, binariser: OneInput | None = None) -> list[Part]:
-    """Cut a network before each weighted layer.
+@dataclass(frozen=True, eq=False)
+class Cut:
+    """A model in parts.
+
+    Attributes
+    ----------
+    pieces : SegmentedModel
+        Whose arrays the parts' segments name.
+    parts : tuple of Part
+        Each behind those that it reads and adds: the order in which they are computed.
+    """
+
+    pieces: SegmentedModel
+    parts: tuple[Part, ...]
+
+
+def segmented(model: Model, target: Target) -> SegmentedModel:
+    """Rewrite a model and cut it in front of each weighted layer.
 
     Parameters
     ----------
-    network : Network
-    binariser : OneInput or None
-        The layer that is computed in front of the first part, if there is one: what it makes counts as the input.
+    model : Model
+        The layers with their arrays; what the host computes behind them (`split`) is left out.
+    target : Target
 
     Returns
     -------
-    list of Part
-        In the order in which they are computed: each behind those whose results it needs, and of two ways from a map
-        to an addition the shorter one first. That of the network, where layers are a chain.
+    SegmentedModel
 
     Raises
     ------
     ValueError
-        If a map has readers that no engine can serve, if a layer without weights comes before the first weighted
-        one, or if there is no weighted one.
+        No engine can compute a layer where it stands. The message names the layer, the rule and the value.
     """
-    cutter = _Cutter(network, binariser)
-    for layer in network.layers:
-        cutter.take(layer)
-    if not cutter.sources:
-        raise ValueError(f"{network.name}: the engine needs a conv or dense layer, got none")
-    order = cutter.order()
-    needs = {name: (cutter.reads[name], cutter.joins.get(name), cutter.adds.get(name)) for name in order}
-    readers = {name: tuple(other for other in order if name in needs[other]) for name in order}
-    layers = {layer.name: layer for layer in network.layers}
-    found = []
-    for name in order:
-        layer = layers[name]
-        assert isinstance(layer, Weighted)
-        made = Part(
-            layer=layer,
-            source=cutter.sources[name],
-            tail=tuple(cutter.tails[name]),
-            reads=cutter.reads[name],
-            readers=readers[name],
-            adds=cutter.adds.get(name),
-            joins=cutter.joins.get(name),
-            added=layers.get(cutter.added.get(name, "")),
-        )
-        found.append(made)
-    return found
+    given, _ = split(model)
+    model = flat(rewritten(given), target.lanes)
+    entry = model.network.next_layer(INPUT) if target.binariser_bits else None
+    entry = entry if isinstance(entry, Threshold) else None
+    pieces = segments(model.network, entry)
+    engines = {segment.name: default_engine(segment) for segment in pieces}
+    if target.depthwise:
+        pieces = joined(pieces, model)
+    pieces = [canonical(segment) for segment in pieces]
+    engine_names = [engines[segment.name] for segment in pieces]
+    return SegmentedModel(
+        given=given, model=model, target=target, binariser=entry, segments=pieces, engines=engine_names
+    )
 
 
-class _Cutter:
-    """A network being cut: what is known of the parts after each of its layers."""
+def _part(model: Model, segment: Segment, engine: Engine, planes: int) -> Part:
+    """The part of a segment that an engine computes, which reads ``planes`` bit planes of each value, or none."""
+    layer, source, tail = segment.layer, segment.source, segment.tail
+    ternary = engine.name == "binary" and layer.weight == TERNARY
+    bits = planes + 1 if planes else source.encoding.bits if source.encoding.kind == "bipolar" else 1
+    threshold = next((layer for layer in tail if isinstance(layer, Threshold)), None)
+    activated = any(isinstance(layer, Threshold | Requantise) for layer in tail) or layer.accumulate == "or"
+    part = Part(
+        name=segment.name,
+        engine=engine,
+        reads=segment.reads,
+        joins=segment.joins,
+        adds=segment.adds,
+        height=source.height,
+        width=source.width,
+        window=segment.window,
+        lanes=source.channels * bits,
+        planes=planes,
+        visits=2 if ternary else 1,
+        out_channels=layer.out_channels,
+        levels=threshold.levels if threshold else 1,
+        pool=window_of(segment),
+        raw=not activated,
+        values=_values(segment) if engine.name == "integer" and threshold is None else None,
+        segment=segment,
+    )
+    weighted = None
+    if engine.name == "integer" or (ternary and not planes):
+        plain = plain_of(model, segment).reshape(layer.out_channels, -1, source.channels)
+        weighted = plain != 0 if bits == 1 else np.repeat(plain != 0, bits, axis=2)  # (kernels, taps, lanes)
+        part = replace(part, weighted=_pattern(part, weighted.any(axis=1)))
+    if part.joins_taps and not layer.word_channels:
+        part = replace(part, joined=_with_joined_taps(part, weighted))
+    return part
 
-    def __init__(self, network: Network, binariser: OneInput | None):
-        self._network, self._binariser = network, binariser
-        self._kept: Mapping[str, Kept] = kept_maps(network)
-        self._maker = {INPUT: INPUT}
-        """Map -> the part that makes it."""
-        self._pairs: dict[str, tuple[str, str]] = {}
-        """Concatenation -> the parts that make its maps."""
-        self._depth = {INPUT: 0}
-        """Part -> parts on the longest way to its result."""
-        self.sources: dict[str, Map] = {}
-        self.reads: dict[str, str] = {}
-        self.tails: dict[str, list[Layer]] = {}
-        self.adds: dict[str, str] = {}
-        self.joins: dict[str, str] = {}
-        self.added: dict[str, str] = {}
-        """By part, as the attributes of `Part`; of the layer that makes what is added its name."""
 
-    def take(self, layer: Layer) -> None:
-        """Let a layer begin a part, or follow the layers of one."""
-        network, names = self._network, self._network.reads[layer.name]
-        if isinstance(layer, Weighted):
-            self._begin(layer, names[0])
-            return
-        if isinstance(layer, Concat):
-            self._join(layer)
-            return
-        if layer.input_count > 1 and not isinstance(layer, Add):
-            raise ValueError(f"{layer.name}: a layer that reads several maps must be add or concat, got {layer.kind}")
-        followed = self._kept[layer.name].kept if isinstance(layer, Add) else names[0]
-        part = self._maker[layer.name] = self._maker[followed]
-        its = network.readers[followed]
-        if len(its) > 1 and layer is not self._binariser and not self._forks(layer, followed):
-            raise ValueError(
-                f"{layer.name}: a map with several readers must be read by conv and dense layers and additions, got "
-                f"{followed} read by {' and '.join(its)}"
-            )
-        if part == INPUT:
-            if layer is not self._binariser:
-                raise ValueError(
-                    f"{layer.name}: what an engine computes must begin with a conv or dense layer, got {layer.kind}"
-                )
-            return
-        self.tails[part].append(layer)
-        if isinstance(layer, Add):
-            self._add(layer, part)
+def _values(segment: Segment) -> Range | None:
+    """Smallest and largest integer of the map that a segment makes; None where sums are the result."""
+    tail = canonical(segment.depthwise).tail if segment.depthwise else segment.tail
+    last = [(layer.low, layer.high) for layer in tail if isinstance(layer, Requantise | Add)]
+    return last[-1] if last else None
 
-    def _begin(self, layer: Weighted, read: str) -> None:
-        """Begin a part, which reads one map or two."""
-        name = layer.name
-        self._maker[name], self.sources[name], self.tails[name] = name, self._network.maps[read], []
-        first, *others = self._pairs.get(read) or (self._maker[read],)
-        self.reads[name] = first
-        self.joins.update((name, other) for other in others)
-        self._depth[name] = 1 + max(self._depth[one] for one in (first, *others))
 
-    def _join(self, layer: Concat) -> None:
-        """Note which parts make the maps of a concatenation, which hls_gen/compiler/concatenations.py has rewritten."""
-        first, second = (self._maker[name] for name in self._network.reads[layer.name])
-        if INPUT in (first, second) or first == second:
-            got = "the input" if first != second else f"{first} twice"
-            raise ValueError(
-                f"{layer.name}: what is concatenated must be made by two conv or dense layers, got {got}"
-            )
-        self._pairs[layer.name] = first, second
+def _pattern(part: Part, weighted: Array) -> WeightedLanes | None:
+    """The lanes (kernels, lanes) for which kernels have weights; None where they have for all. To a binary engine a
+    weight of 0 is +1 in one visit and -1 in the other: one match in each lane, whatever the feature is. Where lanes
+    are even in number, the offset counts matches by twos."""
+    if weighted.all():
+        return None
+    return WeightedLanes(weighted, same=part.binary, even=part.binary and part.lanes % 2 == 0)
 
-    def _add(self, layer: Add, part: str) -> None:
-        """Note what the addition of a part adds."""
-        other = self._kept[layer.name].added
-        if part in self.adds:
-            raise ValueError(f"{layer.name}: one addition must follow a conv or dense layer, got a second one")
-        if self._maker[other] == INPUT:
-            raise ValueError(f"{layer.name}: what is added must be made by a conv or dense layer, got the input")
-        self.adds[part], self.added[part] = self._maker[other], other
-        self._depth[part] = max(self._depth[part], 1 + self._depth[self._maker[other]])
 
-    def _forks(self, layer: Layer, name: str) -> bool:
-        """Whether a layer may go on with map ``name`` though others read it: it makes bits of it, and they add it."""
-        others = [other for other in self._network.readers[name] if other != layer.name]
-        added = all(other in self._kept and self._kept[other].added == name for other in others)
-        return isinstance(layer, Threshold) and added
-
-    def order(self) -> list[str]:
-        """The parts as they are computed: for each one, first all that makes what it adds, then all that makes what it
-        reads; of two maps that it reads the one on the shorter way first."""
-        made, ahead = dict[str, None](), [self._maker[self._network.layers[-1].name]]
-        while ahead:
-            read = [self.reads[ahead[-1]], *([self.joins[ahead[-1]]] if ahead[-1] in self.joins else [])]
-            needs = (self.adds.get(ahead[-1]), *sorted(read, key=self._depth.__getitem__))
-            missing = next((name for name in needs if name not in (None, INPUT) and name not in made), None)
-            if missing is None:
-                made[ahead.pop()] = None
-            else:
-                ahead.append(missing)
-        return list(made)
+def _with_joined_taps(part: Part, weighted: Array | None) -> Part:
+    """The first part as a window former lets the array see it (hls_gen/compiler/joined_taps.py)."""
+    height, width = part.window.output_size(part.height, part.width)
+    taps = part.window.taps
+    pattern = None if weighted is None else _pattern(part, weighted.reshape(len(weighted), -1))
+    lanes = taps * part.lanes
+    return replace(part, height=height, width=width, window=Window(kernel=(1, 1)), lanes=lanes, weighted=pattern)

@@ -1,74 +1,158 @@
 """Plan: everything a network needs of a chain of NPUs, before it is cut to the memories of particular ones (spec B1 to
 B7).
 
-    model --mapping, lowering--> lowered layers --schedule--> orders --this--> table rows, kernels, thresholds, layouts
+    lowered layers --schedule--> orders --this--> planned layers --needs.py--> needs --> rows, which a program takes
 
-Parts: frame_words.py (what the host sends), sum_rows.py and result_rows.py (a lowered layer),
-npu_plan.py (what comes of them).
+A planned layer (planned_layer.py) knows whose words it reads and by which schedule; the words of the frame come from
+frame_words.py. Rows (sum_rows.py, result_rows.py, npu_plan.py) are made when they are asked for: a design is sized
+without them.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 
 from bitloom.golden.graph import INPUT
 from bitloom.golden.network import Model
-from bitloom.golden.window import Pair, Window
 from bitloom.hls_gen.design.folding import Folding
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.widths import SKIP_BITS
 from bitloom.hls_gen.design.window_former import FormedWindows
 
-from .choices import CompileChoices
-from .chunk import Chunk
-from .dataflow import dataflow_of, inner_groups
+from .choices import Chunk, CompileChoices, dataflow_of, inner_groups
 from .fitted import MemoryBits, fitted, memory_bits, unsized
 from .frame_words import FrameWords, frame_words, input_layout
 from .joined_taps import formed_windows, joined_taps, pays
-from .kept_ways import onward
 from .layout import Layout
-from .lowered_layers import BinaryLayer, IntegerLayer
-from .lowering import Lowered
-from .mapping import mapped
+from .lowering import Lowered, lowered_for, pool_name
+from .needs import Needs, NpuNeeds, merged, needs_of
 from .npu_plan import NpuPlan
-from .result_rows import append_results, check_added
-from .schedule import AUTOMATIC, ORDERS, Schedule, Stage, StageTables, schedule
-from .sum_rows import MapWords, append_sums, check_accumulation, words_read
-from .summed_window import SummedWindow
+from .planned_layer import MapWords, PlannedLayer, check_added, planned_layer, words_read
+from .result_rows import append_results
+from .schedule import AUTOMATIC, ORDERS, Schedule
+from .sum_rows import append_sums
 from .tables import Tables
-from .ways import MapWay, ways
+from .ways import MapWay, onward
 
 
-@dataclass(kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Plan:
-    """What a network needs of a chain of NPUs."""
+    """What a network needs of a chain of NPUs.
+
+    Attributes
+    ----------
+    lowered
+        The network's lowered layers, the first one with its taps joined where a window former does so.
+    schedule
+        Orders of their maps.
+    frame
+        The map that comes from the host.
+    foldings
+        Of the NPUs, with skip stores where maps wait.
+    layers
+        The layers on their NPUs.
+    formed
+        What the window former of NPU 0 makes of a frame; None where it lets words pass, or there is none.
+    compared
+        What each map order needs, where "auto" chose.
+    """
 
     lowered: Lowered
     schedule: Schedule
-    input_words: Layout
-    """(frame words, word bits): input bit that each bit carries, or ZERO, ONE."""
-    output: Layout
-    """(words of a tuple, lanes): output lane in each place of what leaves for one window, or UNUSED."""
-    npus: list[NpuPlan] = field(default_factory=list)
-    mapping: list[int] = field(default_factory=list)
-    """NPU of each layer."""
-    ideal: list[tuple[str, int]] = field(default_factory=list)
-    """Name and beats of each layer."""
-    dataflow: list[str] = field(default_factory=list)
-    """Dataflow of each layer."""
-    ways: dict[str, MapWay] = field(default_factory=dict)
-    """How each layer's map gets to who needs it, by the layer's name."""
-    map_words: dict[str, int] = field(default_factory=dict)
-    """Words of each layer's map, by the layer's name."""
-    compared: dict[str, MemoryBits] = field(default_factory=dict)
-    """What each map order needs, where "auto" chose."""
+    frame: FrameWords
+    foldings: tuple[Npu, ...]
+    layers: tuple[PlannedLayer, ...]
     formed: FormedWindows | None = None
-    """What the window former of NPU 0 makes of a frame; None where it lets words pass, or there is none."""
+    compared: Mapping[str, MemoryBits] = field(default_factory=dict)
+
+    @property
+    def input_words(self) -> Layout:
+        """(frame words, word bits): input bit that each bit carries, or ZERO, ONE."""
+        return self.frame.words
+
+    @property
+    def output(self) -> Layout:
+        """(words of a tuple, lanes): output lane in each place of what leaves for one window, or UNUSED."""
+        return self.layers[-1].output
+
+    @property
+    def mapping(self) -> list[int]:
+        """NPU of each layer."""
+        return [planned.number for planned in self.layers]
+
+    @property
+    def ways(self) -> Mapping[str, MapWay]:
+        """How each layer's map gets to who needs it, by the layer's name."""
+        return self.lowered.ways
+
+    @property
+    def ideal(self) -> list[tuple[str, int]]:
+        """Name and beats of each layer."""
+        return [(planned.layer.name, planned.beats) for planned in self.layers]
+
+    @property
+    def dataflow(self) -> list[str]:
+        """Dataflow of each layer."""
+        return ["input_stationary" if planned.inner > 1 else "output_stationary" for planned in self.layers]
+
+    def on(self, n: int) -> list[PlannedLayer]:
+        """The layers on NPU ``n``."""
+        return [planned for planned in self.layers if planned.number == n]
+
+    @cached_property
+    def needs(self) -> list[NpuNeeds]:
+        """What the network needs of each NPU."""
+        return [NpuNeeds(npu, self._needs(n)) for n, npu in enumerate(self.foldings)]
+
+    def _needs(self, n: int) -> Needs:
+        """What the network needs of NPU ``n``: what its layers do, and what they do together."""
+        formed = self.formed.needs() if n == 0 and self.formed else {}
+        limits = len(self.frame.limits) if n == 0 else 0
+        together = Needs(map_words=max(2, self._map_words(n)), binariser_rows=limits, **formed)
+        return merged([*map(needs_of, self.on(n)), together])
+
+    def _map_words(self, n: int) -> int:
+        """Words of the maps that are in the map store of NPU ``n`` together: of those that are made while a layer is
+        computed or were before, and are read after it."""
+        place = {planned.layer.name: i for i, planned in enumerate(self.layers)}
+        lasts = [
+            (place[planned.layer.name], place[planned.way.reader], planned.map_words)
+            for planned in self.on(n)
+            if planned.way.target == "loop" and planned.way.reader
+        ]
+        return max((sum(words for first, last, words in lasts if first <= i < last) for i in place.values()), default=0)
+
+    @cached_property
+    def npus(self) -> list[NpuPlan]:
+        """Rows of the memories of each NPU."""
+        return [self._rows(n) for n in range(len(self.foldings))]
+
+    def with_rows(self) -> "Plan":
+        """The plan itself, whose rows are made now. ValueError where lanes that share a weight need different ones."""
+        _ = self.npus
+        return self
+
+    def _rows(self, n: int) -> NpuPlan:
+        """Rows of the memories of NPU ``n``."""
+        npu = self.foldings[n]
+        conv = Tables(kernel=True, raster=npu.raster, ahead=npu.aheads > 0)
+        made = NpuPlan(folding=npu, conv=conv, pool=Tables(kernel=npu.depthwise, raster=npu.raster))
+        if n == 0:
+            made.binariser = self.frame.limits
+        for planned in self.on(n):
+            made.layers.append(planned.layer)
+            if planned.chunk_words is not None:
+                made.chunks.append(planned.chunk_words)
+            append_sums(made, planned)
+            append_results(made, planned)
+        made.check_counts(self.needs[n].needs)
+        return made
 
     def memory_bits(self) -> MemoryBits:
         """Bits of the memories that depend on the map order, of all NPUs, each with what this plan needs."""
-        found = [memory_bits(fitted(unsized(npu.folding), [npu])) for npu in self.npus]
+        found = [memory_bits(fitted(unsized(own.npu), [own])) for own in self.needs]
         return MemoryBits(sum(one.tuples for one in found), sum(one.tables for one in found))
 
 
@@ -79,16 +163,29 @@ def plan(
     *,
     chunk: int | None = None,
 ) -> Plan:
+    """Lower a network, plan it and make its rows; parameters and errors are those of `lowered_for`, `planned` and
+    `Plan.with_rows`."""
+    choices = choices or CompileChoices()
+    return planned(lowered_for(model, npus, choices.mapping), npus, choices, chunk=chunk).with_rows()
+
+
+def planned(
+    lowered: Lowered,
+    npus: Sequence[Folding],
+    choices: CompileChoices | None = None,
+    *,
+    chunk: int | None = None,
+) -> Plan:
     """Plan a network.
 
     Parameters
     ----------
-    model
-        The network with its arrays.
+    lowered
+        The network as it was lowered for NPUs of these foldings.
     npus
         Foldings of the NPUs, in their order; of capacities only those by which lanes share weights count.
     choices
-        How the network is compiled; by default as ``CompileChoices()``.
+        How the network is compiled; by default as ``CompileChoices()``. The mapping is that of the lowered network.
     chunk
         Tuples of a chunk between neighbours, >= 1, in place of the choices' chunk.
 
@@ -97,19 +194,20 @@ def plan(
     ValueError
         The engines can't compute the network. One line: layer, rule and value.
     """
+    network = lowered.model.network.name
     if chunk is not None and chunk < 1:
-        raise ValueError(f"{model.network.name}: chunk must be >= 1 tuples, got {chunk}")
+        raise ValueError(f"{network}: chunk must be >= 1 tuples, got {chunk}")
     choices = choices or CompileChoices()
     pieces = Chunk("tuples", chunk) if chunk is not None else Chunk.of(choices.chunk)
     if choices.chunk and not any("ring" in npu.inlets for npu in npus):
-        raise ValueError(f"{model.network.name}: a chunk needs NPUs one behind the other, got {choices.chunk!r} for 1")
-    choices = _with_order(model.network.name, choices, pieces)
+        raise ValueError(f"{network}: a chunk needs NPUs one behind the other, got {choices.chunk!r} for 1")
+    choices = _with_order(network, choices, pieces)
     if choices.map_order not in (*ORDERS, "auto"):
         raise ValueError(f"plan: map_order must be one of {', '.join(ORDERS)}, auto, got {choices.map_order!r}")
     chain = [one if isinstance(one, Npu) else unsized(one) for one in npus]
     if choices.map_order != "auto":
-        return _planned(model, chain, choices, pieces)
-    plans = {order: _planned(model, chain, replace(choices, map_order=order), pieces) for order in AUTOMATIC}
+        return _planned(lowered, chain, choices, pieces)
+    plans = {order: _planned(lowered, chain, replace(choices, map_order=order), pieces) for order in AUTOMATIC}
     compared = {order: made.memory_bits() for order, made in plans.items()}
     formed = [order for order in AUTOMATIC if plans[order].formed]  # a window former makes windows in one order alone
     best = min(formed or AUTOMATIC, key=lambda order: compared[order].total)  # the first one if they are equal
@@ -126,49 +224,46 @@ def _with_order(network: str, choices: CompileChoices, chunk: Chunk) -> CompileC
     return replace(choices, map_order=chunk.map_order)
 
 
-def _planned(model: Model, npus: Sequence[Npu], choices: CompileChoices, chunk: Chunk) -> Plan:
+def _planned(lowered: Lowered, npus: Sequence[Npu], choices: CompileChoices, chunk: Chunk) -> Plan:
     """The plan in the map order that ``choices`` name."""
-    lowered, mapping = mapped(model, npus, choices.mapping)
-    on = dict(zip((p.name for p in lowered.layers), mapping))  # lowered layer -> its NPU
-    found = ways(model.network.name, npus, lowered.layers, mapping)
-    npus = _with_skip_stores(model.network.name, npus, lowered, found, on)
+    on = dict(zip((p.name for p in lowered.layers), lowered.mapping))  # lowered layer -> its NPU
+    npus = _with_skip_stores(lowered.model.network.name, npus, lowered, lowered.ways, on)
     lowered, orders, formed = _ordered(lowered, npus[0], choices.map_order)
     frame = frame_words(lowered, npus[0], orders.input_order, formed)
-    made = _begin(lowered, orders, npus, frame)
-    made.formed = made.npus[0].formed = formed
-    made.mapping += mapping
-    made.ways |= found
     maps = {INPUT: MapWords(frame.layout, frame.codes, "host")}
     tables = {t.stage.name: t for t in orders.tables}
+    layers = list[PlannedLayer]()
     for p in lowered.layers:
-        npu, read = made.npus[on[p.name]], words_read(p, maps, found)
-        inner = inner_groups(p, npu.folding, dataflow_of(p, choices.dataflow))
-        made.dataflow.append("input_stationary" if inner > 1 else "output_stationary")
-        check_accumulation(p, npu.folding, read.layout)
+        npu, way, read = npus[on[p.name]], lowered.ways[p.name], words_read(p, maps, lowered.ways)
+        planned = planned_layer(
+            p,
+            on[p.name],
+            npu,
+            read=read,
+            inner=inner_groups(p, npu, dataflow_of(p, choices.dataflow)),
+            conv=tables[p.name],
+            pool=tables.get(pool_name(p)),
+            way=way,
+            reader_lanes=npus[on[way.reader or p.name]].kfp,
+        )
         if read.inlet == "ring":
-            _append_chunk(npu, len(read.layout), tables[p.name], chunk)
-        npu.layers.append(p)
-        made.ideal.append((p.name, append_sums(npu, p, tables[p.name], read, inner)))
-        its = found[p.name]
-        lanes = npus[on[its.reader or p.name]].kfp
-        made.output = append_results(npu, p, tables.get(_pool_name(p)), its, lanes)
-        maps[p.name] = MapWords(made.output, np.zeros(len(made.output), np.int64), its.target)
-        windows = tables.get(_pool_name(p), tables[p.name]).output_order
-        made.map_words[p.name] = len(windows) * len(made.output)
-        npu.kept += [its.adder is not None] * npu.folding.keeps_steps
-        check_added(p, maps, npu.folding)
-    for n, npu in enumerate(made.npus):
-        npu.map_words = max(npu.map_words, _map_words(made, n))
-    return made
+            words = chunk.words(planned.conv, planned.words, npu.buffer_words)
+            planned = replace(planned, chunk_words=words, sizes_buffers=chunk.sizes_buffers)
+        layers.append(planned)
+        maps[p.name] = MapWords(planned.output, np.zeros(len(planned.output), np.int64), way.target)
+        check_added(planned, maps)
+    return Plan(
+        lowered=lowered, schedule=orders, frame=frame, foldings=tuple(npus), layers=tuple(layers), formed=formed
+    )
 
 
 def _ordered(lowered: Lowered, npu: Npu, map_order: str) -> tuple[Lowered, Schedule, FormedWindows | None]:
     """The lowered layers, with joined taps where the window former of NPU 0 makes the first one faster, their schedule,
     and what the former makes."""
-    orders, joined = schedule(_stages(lowered.layers), map_order), joined_taps(lowered, npu)
+    orders, joined = lowered.schedule(map_order), joined_taps(lowered, npu)
     if joined is None:
         return lowered, orders, None
-    other = schedule(_stages(joined.layers), map_order)
+    other = joined.schedule(map_order)
     formed = formed_windows(joined, other, npu)
     if formed is None:
         return lowered, orders, None
@@ -204,58 +299,3 @@ def _with_skip_store(network: str, npu: Npu, joins: bool) -> Npu:
     except ValueError as e:
         what = "concatenated" if joins else "added or have two readers"
         raise ValueError(f"{network}: maps that are {what} need a skip store: {e}") from None
-
-
-def _map_words(made: Plan, n: int) -> int:
-    """Words of the maps that are in the map store of NPU ``n`` together: of those that are made while a layer is
-    computed or were before, and are read after it."""
-    place = {p.name: i for i, p in enumerate(made.lowered.layers)}
-    lasts = [(place[name], place[one.reader], made.map_words[name]) for name, one in made.ways.items()
-             if one.target == "loop" and one.reader and made.mapping[place[name]] == n]  # fmt: skip
-    return max((sum(words for first, last, words in lasts if first <= i < last) for i in place.values()), default=0)
-
-
-def _append_chunk(npu: NpuPlan, words: int, read: StageTables, chunk: Chunk) -> None:
-    """Append the words of a chunk of the map with tuples of ``words`` words that a layer reads from the NPU before."""
-    stage = read.stage
-    npu.chunks.append(chunk.words(read, words, npu.folding.buffer_words))
-    npu.ring_words = max(npu.ring_words, stage.height * stage.width * words)
-    if chunk.sizes_buffers:
-        npu.buffer_words = max(npu.buffer_words, npu.chunks[-1])
-
-
-def _begin(lowered: Lowered, orders: Schedule, npus: Sequence[Npu], frame: FrameWords) -> Plan:
-    """A plan without layers."""
-    made = Plan(lowered=lowered, schedule=orders, input_words=frame.words, output=frame.layout)
-    for npu in npus:
-        conv = Tables(kernel=True, raster=npu.raster, ahead=npu.aheads > 0)
-        pool = Tables(kernel=npu.depthwise, raster=npu.raster)
-        made.npus.append(NpuPlan(folding=npu, conv=conv, pool=pool))
-    made.npus[0].binariser = frame.limits
-    return made
-
-
-def _stages(layers: Sequence[BinaryLayer | IntegerLayer]) -> list[Stage]:
-    """The windows of all lowered layers, as hls_gen.compiler.schedule wants them: each convolution, and its pool if it
-    has one."""
-    out, last = [], {INPUT: INPUT}  # last: lowered layer -> its last stage
-    for p in layers:
-        conv = _stage(p.name, "conv", (p.height, p.width), p.window, last[p.reads])
-        adds = p.adds and (p.adds if isinstance(p, BinaryLayer) else last[p.adds])  # bits: integers before a pool
-        out.append(replace(conv, adds=adds or "", joins=last[p.joins] if p.joins else ""))
-        if p.pool:
-            weighted = isinstance(p, IntegerLayer) and p.depthwise is not None
-            kind = "conv" if weighted else "pool"
-            out.append(_stage(_pool_name(p), kind, out[-1].output_size, p.pool, p.name))
-        last[p.name] = out[-1].name
-    return out
-
-
-def _pool_name(p: BinaryLayer | IntegerLayer) -> str:
-    """Name of the stage of a lowered layer's pool; no layer has it."""
-    return f"{p.name}.pool"
-
-
-def _stage(name: str, kind: str, size: Pair, window: Window | SummedWindow, reads: str) -> Stage:
-    """A stage that reads a map of ``size``."""
-    return Stage(name=name, kind=kind, height=size[0], width=size[1], window=window, reads=reads)

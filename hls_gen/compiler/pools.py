@@ -6,7 +6,7 @@
     max_pool, requantise   -->  requantise, max_pool      a requantisation never falls, so it keeps the largest
     max_pool, max_pool     -->  one max_pool              where both together read what one larger window reads
 
-Golden's layers stay as they are: only what a part's tail is lowered from changes.
+Golden's layers stay as they are: only what a segment's tail is lowered from changes.
 """
 
 from collections.abc import Sequence
@@ -22,22 +22,22 @@ from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model
 from bitloom.golden.window import Pair, Window
 
-from .parts import Part
+from .segments import Segment
 from .summed_window import SummedWindow, limits_of_sums
 
 
-def canonical(part: Part) -> Part:
-    """The part with pools that add up sums as part of these, its other pools behind a requantisation, and pools of one
-    kind as one, wherever that is exact."""
-    sums, tail = list(part.sums), list(part.tail)
+def canonical(segment: Segment) -> Segment:
+    """The segment with pools that add up sums as part of these, its other pools behind a requantisation, and pools of
+    one kind as one, wherever that is exact."""
+    sums, tail = list(segment.sums), list(segment.tail)
     while tail and _adds_up(sums, tail):
         sums.append(tail.pop(0))  # type: ignore[arg-type]
-    part = replace(part, sums=tuple(sums))
+    segment = replace(segment, sums=tuple(sums))
     for i in range(len(tail) - 1, 0, -1):
         if isinstance(tail[i], Requantise):
             first = next((k for k in range(i) if all(isinstance(t, MaxPool | MinPool) for t in tail[k:i])), i)
             tail.insert(first, tail.pop(i))
-    size, merged = part.window.output_size(part.source.height, part.source.width), list[Layer]()
+    size, merged = segment.window.output_size(segment.source.height, segment.source.width), list[Layer]()
     before = size  # of the map that the last one of ``merged`` reads
     for layer in tail:
         last = merged[-1] if merged else None
@@ -51,7 +51,7 @@ def canonical(part: Part) -> Part:
         before = size
         size = layer.window.output_size(*size) if isinstance(layer, Pool) else size
         merged.append(layer)
-    return replace(part, tail=tuple(merged))
+    return replace(segment, tail=tuple(merged))
 
 
 def _adds_up(sums: Sequence[Pool], tail: Sequence[Layer]) -> bool:
@@ -65,12 +65,12 @@ def _adds_up(sums: Sequence[Pool], tail: Sequence[Layer]) -> bool:
     return isinstance(tail[0], AvgPool) and isinstance(behind, Threshold)
 
 
-def thresholds_of(model: Model, part: Part, act: Threshold) -> Array:
-    """(channels, levels) thresholds ``act`` of a part, as those of its sums."""
+def thresholds_of(model: Model, segment: Segment, act: Threshold) -> Array:
+    """(channels, levels) thresholds ``act`` of a segment, as those of its sums."""
     arrays = model.arrays[act.name]
-    if not part.sums or not isinstance(part.sums[-1], AvgPool):
+    if not segment.sums or not isinstance(segment.sums[-1], AvgPool):
         return arrays["threshold"].astype(np.int64)
-    window = part.window
+    window = segment.window
     assert isinstance(window, SummedWindow)
     return limits_of_sums(arrays["threshold"], arrays["direction"], window.repeated)
 

@@ -15,7 +15,7 @@ from bitloom.golden.graph import INPUT
 from bitloom.hls_gen.design.npu import Npu
 
 from .layout import Layout
-from .lowered_layers import BinaryLayer, IntegerLayer
+from .lowered_layers import LoweredLayer, Xnor
 from .plan import Plan
 
 
@@ -43,8 +43,8 @@ def sharing(n: int, npu: Npu, plans: Sequence[Plan]) -> Npu:
         return npu
     levels, steps = set[int](), set[int]()
     for made in plans:
-        by_name = {p.name: made.npus[m].folding.ol for p, m in zip(made.lowered.layers, made.mapping)}
-        for p in made.npus[n].layers:
+        by_name = {planned.layer.name: planned.npu.ol for planned in made.layers}
+        for p in (planned.layer for planned in made.on(n)):
             levels |= {_value_bits(made, p)} - {0}
             steps |= {by_name[p.reads]} if p.reads != INPUT else set()
     if len(levels) != 1 or len(steps) > 1:
@@ -54,10 +54,10 @@ def sharing(n: int, npu: Npu, plans: Sequence[Plan]) -> Npu:
         return npu
     found = replace(npu, lanes_per_weight=several, lane_step=apart)
     maps = [
-        words // several  # channels: UNUSED is -1, and stays so
+        planned.read.layout // several  # channels: UNUSED is -1, and stays so
         for made in plans
-        for p, words in zip(made.npus[n].layers, made.npus[n].words)
-        if p.reads != INPUT
+        for planned in made.on(n)
+        if planned.layer.reads != INPUT
     ]
     return found if all(_fits(found, m) for m in maps) else npu
 
@@ -110,25 +110,29 @@ def weight_copies(made: Plan) -> list[WeightCopies]:
         By the number of the NPU.
     """
     found = []
-    for n, own in enumerate(made.npus):
-        layers = [p for p in own.layers if isinstance(p, BinaryLayer) and _value_bits(made, p)]
+    for n, npu in enumerate(made.foldings):
+        layers = [
+            p
+            for p in (planned.layer for planned in made.on(n))
+            if isinstance(p.arithmetic, Xnor) and _value_bits(made, p)
+        ]
         widths = sorted({_value_bits(made, p) for p in layers})
-        if own.folding.lanes_per_weight == 1 and max(widths, default=1) > 1:
+        if npu.lanes_per_weight == 1 and max(widths, default=1) > 1:
             once = sum(p.weight.size // _value_bits(made, p) for p in layers)
             found.append(WeightCopies(n, tuple(widths), sum(p.weight.size for p in layers), once))
     return found
 
 
-def _value_bits(made: Plan, p: BinaryLayer | IntegerLayer) -> int:
+def _value_bits(made: Plan, p: LoweredLayer) -> int:
     """Bits of a value of the map that a lowered layer reads; 0 for an input of integers, which comes in bit planes."""
     if p.reads == INPUT:
         return 0 if made.lowered.input_bits else made.lowered.source.encoding.bits
     return _bits(next(maker for maker in made.lowered.layers if maker.name == p.reads))
 
 
-def _bits(p: BinaryLayer | IntegerLayer) -> int:
+def _bits(p: LoweredLayer) -> int:
     """Bits of a value of the map that a lowered layer makes for one of the binary engine."""
-    return p.levels if isinstance(p, BinaryLayer) else 1
+    return p.levels if isinstance(p.arithmetic, Xnor) else 1
 
 
 def _fits(npu: Npu, channels: Layout) -> bool:

@@ -1,6 +1,6 @@
 """Capacities of which a design has less than a network needs; a refusal names them all.
 
-    Plan, Manifest --depths, widths--> shortages of each NPU --flow model--> of skip stores and of the spill store
+Plan, Manifest --depths, widths--> shortages of each NPU --flow model--> of skip stores and of the spill store
 """
 
 from collections.abc import Sequence
@@ -68,7 +68,7 @@ def check_capacities(made: Plan, manifest: Manifest) -> None:
         line with every capacity that is too small.
     """
     network = made.lowered.model.network.name
-    found = [shortage for n in range(len(made.npus)) for shortage in _of_npu(made, manifest, n)]
+    found = [shortage for n in range(len(made.foldings)) for shortage in _of_npu(made, manifest, n)]
     try:
         found += _of_flow(made, manifest, found)
     except Deadlock as e:
@@ -89,14 +89,15 @@ def _told(shortage: Shortage, manifest: Manifest) -> str:
 
 def _of_npu(made: Plan, manifest: Manifest, n: int) -> list[Shortage]:
     """Depths and widths that are too small for what NPU ``n`` has to do."""
-    own, npu = made.npus[n], manifest.npus[n]
-    needs = {"collect": own.window_lanes if npu.collect else 0, **own.depths(), "acc_bits": own.acc_bits()}
+    own, npu = made.needs[n], manifest.npus[n]
+    collect = own.needs.window_lanes if npu.collect else 0
+    needs = {"collect": collect, **own.capacities, "acc_bits": own.needs.acc_bits}
     layers: dict[str, str] = {}
-    if npu.stream_weights and own.kernels:
-        rows, layers["kernel_rows"] = max((len(k), p.name) for k, p in zip(own.kernels, own.layers))
+    if npu.stream_weights and made.on(n):
+        rows, layers["kernel_rows"] = max((planned.kernel_rows, planned.layer.name) for planned in made.on(n))
         needs["kernel_rows"] = rows
     needs["kernel_rows"] += npu.first_kernel_row
-    without = OF_SKIP_STORE if own.folding.skip_words and not npu.skip_words else ("skip_words",)
+    without = OF_SKIP_STORE if own.npu.skip_words and not npu.skip_words else ("skip_words",)
     needs = {name: need for name, need in needs.items() if name not in without}
     found = [Shortage(name, need, getattr(npu, name), n, layers.get(name, "")) for name, need in needs.items()]
     return [shortage for shortage in found if shortage.least > shortage.has]
@@ -138,8 +139,8 @@ def _roomy(made: Plan, manifest: Manifest, shortages: Sequence[Shortage]) -> Sys
     """The system that runs the plan, with room where there are ``shortages``, and with skip stores of any size where
     the design has none."""
     npus = [
-        npu if npu.skip_words or not own.folding.skip_words else fitted(own.folding, [own])
-        for own, npu in zip(made.npus, manifest.npus)
+        npu if npu.skip_words or not own.npu.skip_words else fitted(own.npu, [own])
+        for own, npu in zip(made.needs, manifest.npus)
     ]
     for shortage in shortages:
         if shortage.npu is not None and shortage.name in STORES:

@@ -14,11 +14,12 @@ from bitloom.hls_gen.design.npu import Npu
 from .choices import CompileChoices
 from .fitted import fitted, unsized
 from .flow import smooth, smooth_skips
-from .kept_ways import with_equal_steps
+from .lowering import Lowered, lowered_for
 from .margins import roomy_acc_bits, roomy_add_widths, roomy_multiplier_bits
-from .npu_plan import NpuPlan
-from .plan import Plan, plan
+from .needs import NpuNeeds
+from .plan import Plan, planned
 from .sharing import sharing
+from .ways import with_equal_steps
 
 FLOW_FRAMES = 4
 """Frames for which a ring is simulated to size its spill store."""
@@ -89,14 +90,13 @@ def size_memories(
     choices, sizing = choices or CompileChoices(), sizing or Sizing()
     _check_dataflow(name, models, choices)
     npus = tuple(unsized(one) for one in ((foldings,) if isinstance(foldings, Folding) else foldings))
-    npus, plans = _planned(models, npus, choices)
-    own = [[p.npus[n] for p in plans] for n in range(len(npus))]
+    npus, plans = _planned([lowered_for(model, npus, choices.mapping) for model in models], npus, choices)
+    own = [[p.needs[n] for p in plans] for n in range(len(npus))]
+    if sizing.stream_weights:
+        own = [[_streamed(p, n, npu) for p in plans] for n, npu in enumerate(npus)]
     if sizing.equal:
-        own = [[part for parts in own for part in parts]] * len(npus)
-    needs = [[_streamed(p, n, npu) for p in plans] if sizing.stream_weights else [] for n, npu in enumerate(npus)]
-    if sizing.equal:
-        needs = [[need for several in needs for need in several]] * len(npus)
-    fitted = with_equal_steps([_fit(npu, parts, streamed) for npu, parts, streamed in zip(npus, own, needs)])
+        own = [[need for needs in own for need in needs]] * len(npus)
+    fitted = with_equal_steps([_fit(npu, needs, sizing) for npu, needs in zip(npus, own)])
     if sizing.skip_words is None:
         fitted = _with_skip_stores(fitted, plans, stream_bits, sizing.equal)
     else:
@@ -116,26 +116,26 @@ def _check_dataflow(name: str, models: Sequence[Model], choices: CompileChoices)
 
 
 def _planned(
-    models: Sequence[Model], npus: tuple[Npu, ...], choices: CompileChoices
+    networks: Sequence[Lowered], npus: tuple[Npu, ...], choices: CompileChoices
 ) -> tuple[tuple[Npu, ...], list[Plan]]:
     """The NPUs, with weights stored once where lanes can share them and no frame takes longer by it; all plans."""
-    plans = [plan(m, npus, choices) for m in models]
+    plans = [planned(m, npus, choices) for m in networks]
     formed = [made.formed.needs() for made in plans if made.formed]
     if formed:  # all networks share one former, whose columns are as long as the longest
         sizes: dict[str, Any] = {name: max(one[name] for one in formed) for name in formed[0]}
         npus = (replace(npus[0], **sizes), *npus[1:])
-        plans = [plan(m, npus, choices) for m in models]
+        plans = [planned(m, npus, choices) for m in networks]
     keeping = tuple(_keeping(n, npu, plans) for n, npu in enumerate(npus))
-    own = [one.folding for made in plans for one in made.npus]
+    own = [npu for made in plans for npu in made.foldings]
     if [_kept(npu) for npu in own] != [_kept(npu) for npu in keeping] * len(plans):
-        npus, plans = keeping, [plan(m, keeping, choices) for m in models]
-    parted = tuple(_with_parts(npu, [made.npus[n] for made in plans]) for n, npu in enumerate(npus))
+        npus, plans = keeping, [planned(m, keeping, choices) for m in networks]
+    parted = tuple(_with_parts(npu, [made.needs[n] for made in plans]) for n, npu in enumerate(npus))
     if parted != npus:
-        npus, plans = parted, [plan(m, parted, choices) for m in models]
+        npus, plans = parted, [planned(m, parted, choices) for m in networks]
     shared = tuple(sharing(n, npu, plans) for n, npu in enumerate(npus))
     if shared == npus:
         return npus, plans
-    again = [plan(m, shared, choices) for m in models]
+    again = [planned(m, shared, choices) for m in networks]
     if any(new.ideal != old.ideal for new, old in zip(again, plans)):
         return npus, plans
     return shared, again
@@ -148,12 +148,12 @@ def _kept(npu: Npu) -> tuple[bool, int]:
 
 def _keeping(n: int, npu: Npu, plans: Sequence[Plan]) -> Npu:
     """NPU ``n`` with a skip store of steps if one of the networks needs it: then all of them are requantised there."""
-    return next((own for made in plans if (own := made.npus[n].folding).keeps_steps), npu)
+    return next((own for made in plans if (own := made.foldings[n]).keeps_steps), npu)
 
 
-def _with_parts(npu: Npu, own: Sequence[NpuPlan]) -> Npu:
+def _with_parts(npu: Npu, own: Sequence[NpuNeeds]) -> Npu:
     """The NPU with kernel groups that read parts of tuples, if a layer of its own has use for it."""
-    return replace(npu, tuple_parts=1, aheads=max(npu.aheads, 2)) if any(one.gains_by_parts for one in own) else npu
+    return replace(npu, tuple_parts=1, aheads=max(npu.aheads, 2)) if any(one.needs.tuple_parts for one in own) else npu
 
 
 def _with_skip_stores(npus: tuple[Npu, ...], plans: Sequence[Plan], stream_bits: int, equal: bool) -> tuple[Npu, ...]:
@@ -175,35 +175,35 @@ def _spill_words(plans: Sequence[Plan], npus: Sequence[Npu], stream_bits: int) -
 
 def _spill(made: Plan, npus: Sequence[Npu], stream_bits: int) -> int:
     """Words of the spill store in which no NPU ever waits for room."""
-    if not made.npus[0].ring_words:
+    if not made.needs[0].needs.ring_words:
         return 0
     return smooth(system(made, npus, stream_bits=stream_bits), FLOW_FRAMES)
 
 
-def _fit(folding: Npu, own: Sequence[NpuPlan], streamed: Sequence[dict[str, int]]) -> Npu:
-    """The NPU with memories for what it has to do in each plan; with depths of ``streamed`` weights, if they are; and
-    with margins for networks of other weights."""
-    npu = fitted(folding, own, streamed or None)
-    roomy = max(one.roomy_acc_bits() for one in own)
+def _fit(folding: Npu, own: Sequence[NpuNeeds], sizing: Sizing) -> Npu:
+    """The NPU with memories for what each network needs of it, and with margins for networks of other weights."""
+    npu = fitted(folding, own)
+    roomy = max(one.needs.roomy_acc_bits for one in own)
     wider: dict[str, Any] = {"acc_bits": roomy_acc_bits(npu.acc_bits, roomy)}
     if npu.requantises:
         wider["multiplier_bits"] = roomy_multiplier_bits(npu.multiplier_bits)
     if npu.skip_words:
         in_luts = "addition" in npu.lut_products
         wider |= roomy_add_widths(npu.add_factor_bits, npu.add_bias_bits, npu.value_bits, in_luts=in_luts)
-    return replace(npu, stream_weights=bool(streamed), **wider)
+    return replace(npu, stream_weights=sizing.stream_weights, **wider)
 
 
-def _streamed(made: Plan, n: int, folding: Npu) -> dict[str, int]:
-    """Depths where weights are streamed: kernel rows for twice the largest layer, or for all if these are fewer.
+def _streamed(made: Plan, n: int, folding: Npu) -> NpuNeeds:
+    """What a network needs of NPU ``n`` where weights are streamed: kernel rows for twice the largest layer, or for all
+    if these are fewer.
 
     The tuple memory grows to hold a whole frame, if that takes fewer bits than the kernel memory saves: what follows a
     frame in the stream then needn't wait until its first layer has used it.
     """
-    need = made.npus[n].depths()
-    two = min(need["kernel_rows"], 2 * max((len(rows) for rows in made.npus[n].kernels), default=0))
-    saved = (need["kernel_rows"] - two) * folding.kernel_store.width
-    tuples = max(need["tuple_words"], 0 if n else len(made.input_words))
-    if (tuples - need["tuple_words"]) * folding.word_bits < saved:
-        need["tuple_words"] = tuples
-    return {**need, "kernel_rows": two}
+    need = made.needs[n].needs
+    two = min(need.kernel_rows, 2 * need.largest_kernel)
+    saved = (need.kernel_rows - two) * folding.kernel_store.width
+    tuples = max(need.tuple_words, 0 if n else len(made.input_words))
+    if (tuples - need.tuple_words) * folding.word_bits >= saved:
+        tuples = need.tuple_words
+    return replace(made.needs[n], needs=replace(need, kernel_rows=two, tuple_words=tuples))

@@ -19,8 +19,8 @@ from bitloom.golden.graph import INPUT
 from bitloom.hls_gen.design.copies import copied, copy_name, is_copy
 from bitloom.hls_gen.design.folding import Folding
 
-from .copies import Layers, copy_of, map_size, needs, renamed
-from .lowered_layers import BinaryLayer, IntegerLayer
+from .copies import copy_of, needs, renamed
+from .parts import Part, Parts
 
 KEPT, TRIED, MOST = 48, 1500, 60000
 """States with which the search goes on behind a layer; states in front of it that are looked at, at most, if one was
@@ -73,7 +73,7 @@ class _Stores:
         return _Stores((loop, skip), self.beats + beats, step)
 
 
-def with_store_copies(layers: Layers, mapping: Sequence[int], npus: Sequence[Folding]) -> tuple[Layers, list[int]]:
+def with_store_copies(layers: Parts, mapping: Sequence[int], npus: Sequence[Folding]) -> tuple[Parts, list[int]]:
     """Add the copies that let each NPU's stores hand maps on in order.
 
     Parameters
@@ -88,7 +88,7 @@ def with_store_copies(layers: Layers, mapping: Sequence[int], npus: Sequence[Fol
 
     Returns
     -------
-    sequence of BinaryLayer and IntegerLayer
+    sequence of Part
         The layers and copies, in whose order both stores hand on what they need.
     list of int
         NPU of each of them.
@@ -98,7 +98,7 @@ def with_store_copies(layers: Layers, mapping: Sequence[int], npus: Sequence[Fol
     ValueError
         No order is found. One line: layer, rule and value.
     """
-    made: dict[str, Layers] = {p.name: [p] for p in layers}
+    made: dict[str, Parts] = {p.name: [p] for p in layers}
     on = {p.name: n for p, n in zip(layers, mapping)}
     for n, npu in enumerate(npus):
         own = [p for p in layers if on[p.name] == n]
@@ -111,7 +111,7 @@ def with_store_copies(layers: Layers, mapping: Sequence[int], npus: Sequence[Fol
 class _Copies:
     """The copies of NPU ``n``: its ``own`` layers, and which of their maps are read ``elsewhere``, too."""
 
-    def __init__(self, own: Layers, elsewhere: set[str], n: int, npu: Folding):
+    def __init__(self, own: Parts, elsewhere: set[str], n: int, npu: Folding):
         self._own, self._elsewhere, self._n = own, elsewhere, n
         self._layers = {p.name: p for p in own}
         self._stores = {"skip", *({"loop"} & {*npu.outlets})}
@@ -121,7 +121,7 @@ class _Copies:
         self._left = [Counter(name for its in self._needed[i:] for name in its.values()) for i in range(len(own) + 1)]
         """By layer: how many times each map is needed from there on."""
 
-    def with_copies(self) -> dict[str, Layers]:
+    def with_copies(self) -> dict[str, Parts]:
         """By the name of each layer: the copies in front of it, and the layer itself, which needs copies of maps."""
         states = [_Stores(((), ()))]
         for number, p in enumerate(self._own):
@@ -188,14 +188,14 @@ class _Copies:
                     step = _Step(queue[0], to, {"copies": store}, state.last)
                     yield state.after(step, self._beats[queue[0]])
 
-    def _made(self, state: _Stores) -> dict[str, Layers]:
+    def _made(self, state: _Stores) -> dict[str, Parts]:
         """The layers of the steps to a state, each behind the copies in front of it."""
         steps, last = list[_Step](), state.last
         while last is not None:
             steps.append(last)
             last = last.before
         stores: dict[str, list[str]] = {store: [] for store in STORES}
-        made, copies, numbers = dict[str, Layers](), list[BinaryLayer | IntegerLayer](), Counter[str]()
+        made, copies, numbers = dict[str, Parts](), list[Part](), Counter[str]()
         for step in reversed(steps):
             p, names = self._layers[step.name], {how: stores[store].pop(0) for how, store in step.taken.items()}
             maker = step.name
@@ -222,7 +222,7 @@ def _takings(needed: Mapping[str, str], queues: Queues) -> Iterator[dict[str, st
             return
 
 
-def _beats(p: BinaryLayer | IntegerLayer, npu: Folding) -> int:
+def _beats(p: Part, npu: Folding) -> int:
     """Beats of a copy of the map that a layer makes."""
-    rows, columns = map_size(p)
+    rows, columns = p.map_size
     return rows * columns * -(-p.out_channels // npu.kfp) * -(-p.out_channels // npu.kgp)

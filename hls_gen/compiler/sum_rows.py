@@ -1,141 +1,53 @@
 """Rows of a lowered layer up to its sums: of the array's sequencer, and of the kernel memory."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
-
 import numpy as np
 
 from bitloom.golden.encoding import Array
 from bitloom.hls_gen.design.npu import Npu
 
 from . import integer_rows as integer
-from .layout import UNUSED, Ints, Layout
-from .lowered_layers import BinaryLayer, IntegerLayer
+from .layout import UNUSED, Layout
+from .lowered_layers import LoweredLayer, Xnor
 from .npu_plan import NpuPlan
-from .schedule import StageTables
+from .planned_layer import MapWords, PlannedLayer
 from .tables import rows
-from .tuple_parts import TuplePart, tuple_part
-from .ways import MapWay
 
 
-@dataclass(frozen=True, eq=False)
-class MapWords:
-    """A map on its way to the NPU that reads it.
-
-    Attributes
-    ----------
-    layout
-        (words of a tuple, lanes of a word): lanes of its tuples, or UNUSED.
-    codes
-        (words of a tuple,): code of each word's kernel rows; 0 but for an integer input.
-    inlet
-        The inlet by which it comes, or "skip" for the skip store.
-    parts
-        Of two maps that are read side by side: words of a tuple from the inlet, and then from the skip store; None for
-        one map.
-    """
-
-    layout: Layout
-    codes: Ints
-    inlet: str
-    parts: tuple[int, int] | None = None
-
-
-def words_read(p: BinaryLayer | IntegerLayer, maps: Mapping[str, MapWords], ways: Mapping[str, MapWay]) -> MapWords:
-    """The words that a lowered layer reads.
-
-    Parameters
-    ----------
-    p
-        The lowered layer.
-    maps
-        Words of each map that is made before, by the name of the lowered layer that makes it.
-    ways
-        The way of each of these maps but the input.
-
-    Returns
-    -------
-    MapWords
-        Of two maps that it reads side by side those of the map store come first.
-    """
-    first = maps[p.reads]
-    skipped = p.reads in ways and ways[p.reads].skip_reader == p.name
-    if p.joins is None:
-        return replace(first, inlet="skip") if skipped else first
-    second, lanes = maps[p.joins], int(first.layout.max()) + 1
-    second = replace(second, layout=np.where(second.layout == UNUSED, UNUSED, second.layout + lanes))
-    if skipped:
-        first, second = second, first
-    layout, codes = (np.concatenate([getattr(one, what) for one in (first, second)]) for what in ("layout", "codes"))
-    return MapWords(layout, codes, first.inlet, (len(first.layout), len(second.layout)))
-
-
-def append_sums(made: NpuPlan, p: BinaryLayer | IntegerLayer, tables: StageTables, read: MapWords, inner: int) -> int:
-    """Append the rows of a lowered layer up to its sums.
-
-    Parameters
-    ----------
-    made
-        The plan of the NPU that computes the lowered layer.
-    p
-        The lowered layer.
-    tables
-        The schedule of its convolution.
-    read
-        The map that it reads.
-    inner
-        Kernel groups that use a word in turn (hls_gen/compiler/dataflow.py).
-
-    Returns
-    -------
-    int
-        Its beats.
-    """
-    folding, layout = made.folding, read.layout
-    groups, places, words = -(-p.out_channels // folding.kgp), p.weight.shape[1], len(layout)
-    outer = groups // inner
-    part, left_out = _part(made, p, layout, inner)
-    made.conv.append(tables, words, visits=p.visits, reread=outer > 1, inner=inner, part=part.words)
-    _append_ways(made, read)
+def append_sums(made: NpuPlan, planned: PlannedLayer) -> None:
+    """Append the rows of a layer up to its sums to those of its NPU."""
+    p, npu, layout, part = planned.layer, planned.npu, planned.read.layout, planned.part
+    groups, places, words = planned.groups, p.weight.shape[1], planned.words
+    inner, outer = planned.inner, planned.passes
+    made.conv.append(planned.conv, words, visits=p.visits, reread=outer > 1, inner=inner, part=part.words)
+    _append_ways(made, planned.read)
     made.conv.layers[-1] |= {
         "kernel_base": rows(made.kernels),
         "group_rows": places * part.words if outer > 1 else 0,
         "groups_minus_1": outer - 1,
     }
-    if folding.tuple_parts:
+    if npu.tuple_parts:
         made.conv.layers[-1] |= part.fields
-    if folding.accumulators > 1:
+    if npu.accumulators > 1:
         made.conv.layers[-1] |= {"inner_groups_minus_1": inner - 1, "tap_rows_minus_1": part.words * inner - 1}
-    if isinstance(p, BinaryLayer):
-        offset = p.tap_offset - (left_out if p.double else left_out // 2)
+    arithmetic = p.arithmetic
+    if isinstance(arithmetic, Xnor):
+        offset = arithmetic.tap_offset - (planned.left_out if arithmetic.double else planned.left_out // 2)
         made.conv.layers[-1] |= {"tap_offset": offset, **({"twice": p.visits - 1} if made.conv.raster else {})}
-        kernels = _kernels(p, p.weight, layout, folding)
+        kernels = _kernels(p, p.weight, layout, npu)
     else:
-        kernels = integer.kernels(p, layout, folding.kgp, folding.weight_bits)
+        kernels = integer.kernels(p, layout, npu.kgp, npu.weight_bits)
     order = np.arange(groups * places * words)
     if part.words < words:
         order = order[part.rows(groups, places, words)]
     if inner > 1:  # from (group, place, word) to (place, word, group)
         order = order.reshape(groups, -1).T.ravel()
     made.kernels.append(kernels[order])
-    if isinstance(p, BinaryLayer) and folding.kernel_binariser:
-        made.magnitudes.append(_kernels(p, p.magnitudes, layout, folding)[order])
-    made.codes.append(np.tile(read.codes, groups * places)[order])
-    made.words.append(layout)
-    made.any_match.append(isinstance(p, BinaryLayer) and p.any_match)
-    made.by_words.append(isinstance(p, BinaryLayer) and p.word_channels > 0)
-    taps = int((p.window.positions(p.height, p.width) >= 0).sum(axis=1).max())
-    made.window_lanes = max(made.window_lanes, taps * p.visits * part.words * folding.kfp)
-    return len(tables.index) * p.visits * part.words * groups
-
-
-def _part(made: NpuPlan, p: BinaryLayer | IntegerLayer, layout: Layout, inner: int) -> tuple[TuplePart, int]:
-    """The words of each tuple that kernel groups read, and lanes with a channel that they leave out (tuple_parts.py);
-    all words where a word is for several groups, or the NPU knows no parts. Notes whether a part would do."""
-    whole = TuplePart(len(layout)), 0
-    found = tuple_part(p, layout, made.folding.kgp) if inner == 1 else whole
-    made.gains_by_parts |= found[0].words < len(layout)
-    return found if made.folding.tuple_parts else whole
+    if isinstance(arithmetic, Xnor) and npu.kernel_binariser:
+        made.magnitudes.append(_kernels(p, arithmetic.magnitudes, layout, npu)[order])
+    made.codes.append(np.tile(planned.read.codes, groups * places)[order])
+    accumulate = arithmetic.accumulate if isinstance(arithmetic, Xnor) else "popcount"
+    made.any_match.append(accumulate == "or")
+    made.by_words.append(accumulate == "or_words")
 
 
 def _append_ways(made: NpuPlan, read: MapWords) -> None:
@@ -148,55 +60,7 @@ def _append_ways(made: NpuPlan, read: MapWords) -> None:
                                  "second_words_minus_1": second - 1}  # fmt: skip
 
 
-def check_accumulation(p: BinaryLayer | IntegerLayer, npu: Npu, layout: Layout) -> None:
-    """Check that an NPU can accumulate as a lowered layer does.
-
-    Parameters
-    ----------
-    p
-        The lowered layer.
-    npu
-        The NPU.
-    layout
-        (words of a tuple, lanes of a word): channels of the map that it reads, or UNUSED.
-
-    Raises
-    ------
-    ValueError
-        It can't.
-    """
-    if isinstance(p, BinaryLayer) and p.word_channels:
-        _check_words(p, npu, layout)
-        return
-    layer = "or" if isinstance(p, BinaryLayer) and p.any_match else "popcount"
-    if npu.accumulate not in (layer, "both"):
-        raise ValueError(
-            f"{p.name}: accumulate {layer} needs an NPU that accumulates {layer} or both, got {npu.accumulate}"
-        )
-
-
-def _check_words(p: BinaryLayer, npu: Npu, layout: Layout) -> None:
-    """ValueError unless the channels of each word of ``p``, and no others, lie in ``word_lanes`` lanes of the NPU."""
-    if not npu.word_lanes:
-        raise ValueError(f"{p.name}: accumulate or_words needs an NPU with word_lanes, got {npu.word_lanes}")
-    if npu.word_lanes < p.word_channels:
-        raise ValueError(
-            f"{p.name}: accumulate or_words with words of {p.word_channels} channels needs an NPU with word_lanes >= "
-            f"{p.word_channels}, since a PE takes the OR of a word in one beat, got word_lanes = {npu.word_lanes} and "
-            f"kfp = {npu.kfp}"
-        )
-    groups = layout.reshape(-1, npu.word_lanes)  # a row for each OR of the PE in a beat
-    words = np.where(groups == UNUSED, UNUSED, groups // p.word_channels)
-    count = -(-p.weight.shape[2] // p.word_channels)
-    places = [set(np.nonzero((words == word).any(axis=1))[0].tolist()) for word in range(count)]
-    if max(map(len, places)) > 1 or len(set().union(*places)) < count:
-        raise ValueError(
-            f"{p.name}: each word of {p.word_channels} channels must fill a group of word_lanes = {npu.word_lanes} "
-            f"lanes alone, got {words.tolist()} as the words of the groups' lanes"
-        )
-
-
-def _kernels(p: BinaryLayer, weight: Array, layout: Layout, npu: Npu) -> Array:
+def _kernels(p: LoweredLayer, weight: Array, layout: Layout, npu: Npu) -> Array:
     """(groups * taps * visits * words, kgp * row_weights) weight bits, or magnitudes, of the layer's ``weight``; unused
     lanes 1, unused kernels as kernel 0."""
     kgp, groups = npu.kgp, -(-p.out_channels // npu.kgp)
@@ -210,7 +74,7 @@ def _kernels(p: BinaryLayer, weight: Array, layout: Layout, npu: Npu) -> Array:
     return bits.reshape(groups * places * len(layout), -1)
 
 
-def _stored(p: BinaryLayer, bits: Array, layout: Layout, npu: Npu) -> Array:
+def _stored(p: LoweredLayer, bits: Array, layout: Layout, npu: Npu) -> Array:
     """The weights of (kernels, places, words, kfp) lanes that are stored: one of each set of lanes that share it.
 
     ValueError where the lanes of a set have different weights. Unused lanes of bit planes may: what they add in one

@@ -89,7 +89,11 @@ class SummedWindow:
         return found.reshape(len(windows), -1)
 
 
-def summed(window: Window, pools: tuple[Pool, ...], size: Pair) -> Window | SummedWindow:
+Taps = Window | SummedWindow
+"""What one sum reads: a window of a convolution, or all those whose sums pools add up."""
+
+
+def summed(window: Window, pools: tuple[Pool, ...], size: Pair) -> Taps:
     """The window of a convolution behind which pools add up sums.
 
     Parameters
@@ -103,7 +107,7 @@ def summed(window: Window, pools: tuple[Pool, ...], size: Pair) -> Window | Summ
 
     Returns
     -------
-    Window or SummedWindow
+    Taps
         ``window`` itself where there are no pools.
 
     Raises
@@ -111,7 +115,7 @@ def summed(window: Window, pools: tuple[Pool, ...], size: Pair) -> Window | Summ
     ValueError
         If it has more taps than the compiler makes tables for.
     """
-    made: Window | SummedWindow = window
+    made: Taps = window
     for pool in pools:
         on = made.output_size(*size)
         counts = (pool.window.positions(*on) >= 0).sum(axis=1)
@@ -121,12 +125,12 @@ def summed(window: Window, pools: tuple[Pool, ...], size: Pair) -> Window | Summ
     return made
 
 
-def sums_of(window: Window | SummedWindow) -> int:
+def sums_of(window: Taps) -> int:
     """Sums of a convolution that a whole window adds: 1 where no pool does."""
     return window.sums if isinstance(window, SummedWindow) else 1
 
 
-def places_of(window: Window | SummedWindow) -> int:
+def places_of(window: Taps) -> int:
     """Places of the kernel: one a tap, but where sums of several windows are added up."""
     return window.places if isinstance(window, SummedWindow) else window.taps
 

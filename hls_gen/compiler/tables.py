@@ -10,17 +10,148 @@ tuple memory (kfp or pfp bits); old addresses are relative to the first word of 
 
 from collections.abc import Sequence, Sized
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
 from bitloom.golden.encoding import Array
 
 from .layout import Ints
-from .raster_rows import counter_fields, no_counters
 from .schedule import Raster, StageTables
+
+AXIS = ("kernel_minus_1", "stride", "lead", "fresh", "room", "step", "cross")
+COMMON = ("by_counters", "x_room_end", *(f"{axis}_{what}" for axis in "xy" for what in AXIS), "line_words", "gap_words")
+KERNEL = ("x_lead_rows", "x_stride_rows", "y_lead_rows", "y_stride_rows", "line_rows")
+MODULAR = ("x_step", "x_cross", "y_step", "y_cross", "line_words", *KERNEL)
+"""Fields that are added to addresses, and count modulo 2^width."""
+
+
+def no_counters(kernel: bool) -> dict[str, int]:
+    """Fields of a layer that has tables, or needs none.
+
+    Parameters
+    ----------
+    kernel
+        Whether they are those of the convolution's sequencer; else of the pool's.
+
+    Returns
+    -------
+    dict
+        Name of a field -> 0.
+    """
+    return dict.fromkeys((*COMMON, *(KERNEL if kernel else ())), 0)
+
+
+def counter_fields(raster: Raster, words: int, tap_rows: int) -> dict[str, int]:
+    """Fields of a layer by counters.
+
+    Parameters
+    ----------
+    raster
+        What the counters run by, in tuples.
+    words
+        Words of a tuple.
+    tap_rows
+        Kernel rows of a tap; 0 in a pool.
+
+    Returns
+    -------
+    dict
+        Name of a field -> its value.
+    """
+    line = raster.x.size * words
+    out = {"by_counters": 1, "x_room_end": raster.x.room_end, "line_words": line, "gap_words": raster.gap * words}
+    for name, axis, unit in (("x", raster.x, words), ("y", raster.y, line)):
+        values = (axis.kernel - 1, axis.step, axis.lead, axis.fresh, axis.room, axis.step * unit, axis.cross * unit)
+        out |= {f"{name}_{what}": value for what, value in zip(AXIS, values)}
+    if tap_rows:
+        line_rows = raster.x.kernel * tap_rows
+        out |= {"x_lead_rows": raster.x.lead * tap_rows, "x_stride_rows": raster.x.step * tap_rows}
+        out |= {"y_lead_rows": raster.y.lead * line_rows, "y_stride_rows": raster.y.step * line_rows}
+        out["line_rows"] = line_rows
+    return out
+
 
 FLAGS = ("last", "new", "skip", "jump")
 """Columns of ``Tables.flags``."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TapRows:
+    """How many rows a map's taps take in a sequencer's memories, and how many tuples the tuple memory must hold. It is
+    worked out without the rows.
+
+    Attributes
+    ----------
+    hold
+        Tuples that the windows keep.
+    tuples, windows
+        Tuples of the map; windows that read it.
+    window_taps
+        Taps of a window, if every tap is new and all windows are alike, so that no table is needed; else 0.
+    taps, olds, jumps, aheads
+        Rows of the tables of these names.
+    counters
+        What the counters run by that take the place of tables; None where tables are there, or none is needed.
+    """
+
+    hold: int
+    tuples: int
+    windows: int
+    window_taps: int = 0
+    taps: int = 0
+    olds: int = 0
+    jumps: int = 0
+    aheads: int = 0
+    counters: Raster | None = None
+
+    @classmethod
+    def of(
+        cls,
+        tables: StageTables,
+        *,
+        visits: int = 1,
+        reread: bool = False,
+        kernel: bool = True,
+        raster: bool = False,
+        ahead: bool = False,
+    ) -> "TapRows":
+        """What a schedule takes; ``kernel``, ``raster`` and ``ahead`` as of `Tables`, others of `Tables.append`."""
+        tuples, skips = len(tables.input_order), tables.advance - tables.new
+        weighted = kernel and tables.stage.kind == "conv"  # a pool without weights has no kernel rows
+        about: dict[str, Any] = {
+            "hold": min(tables.capacity(reread), tuples),
+            "tuples": tuples,
+            "windows": len(tables.output_order),
+        }
+        jumps = tables.stage.kind == "conv" and bool(tables.jump_mark.any())
+        if visits == 1 and tables.new.all() and not skips.any() and not jumps and (taps := _alike(tables.last)):
+            return cls(**about, window_taps=taps)  # there are no olds and no jumps either
+        counters = Raster.of(tables) if raster and visits <= 2 else None  # hardware counts to two
+        if counters:
+            return cls(**about, counters=counters)
+        return cls(
+            **about,
+            taps=len(tables.index) * visits + (0 if ahead else int(skips.sum())),
+            olds=len(tables.index) * visits - int(tables.new.sum()),
+            jumps=len(tables.jump_target) if weighted else 0,
+            aheads=int((skips > 0).sum()) if ahead else 0,
+        )
+
+    @classmethod
+    def straight(cls, windows: int) -> "TapRows":
+        """Of a pool layer without windows, which hands tuples on as they come."""
+        return cls(hold=1, tuples=windows, windows=windows, window_taps=1)
+
+    @property
+    def steady(self) -> int:
+        """Tuples with which counters don't wait at the beginning of a row of windows, if words come fast enough: there
+        is room for all that the row's first window claims. 0 without counters."""
+        return self.hold + self.counters.burst if self.counters else 0
+
+    def ring_words(self, words: int) -> int:
+        """Words that the tuple memory must hold, with room for one more tuple; ``words`` are those of a tuple."""
+        return max((self.hold + (self.hold < self.tuples)) * words, 2 * words if self.tuples > 1 else words)
 
 
 @dataclass
@@ -47,14 +178,6 @@ class Tables:
     """(jumps,) the kernel row that each goes to, counted from the kernel group's first row; none in the pool's."""
     aheads: list[Ints] = field(default_factory=list)
     """(taps that claim ahead,) the words that each claims so."""
-    ring_words: int = 2
-    """Words that the tuple memory must hold: as many as the layer that needs most, with room for one more tuple."""
-    hold_words: int = 0
-    """Words that the windows of the layer that keeps most keep."""
-    steady_words: int = 2
-    """Words with which no layer by counters waits at the beginning of a row of windows, if words come fast enough:
-    there
-    is room for all that the row's first window claims."""
 
     def append(
         self, tables: StageTables, words: int, *, visits: int = 1, reread: bool = False, inner: int = 1, part: int = 0
@@ -77,21 +200,26 @@ class Tables:
             Words of a tuple that a pass reads; 0: all.
         """
         tap_rows = (part or words) * visits * inner
-        counters = Raster.of(tables) if self.raster and visits <= 2 else None  # hardware counts to two
+        need = TapRows.of(
+            tables, visits=visits, reread=reread, kernel=self.kernel, raster=self.raster, ahead=self.ahead
+        )
+        weighted = self.kernel and tables.stage.kind == "conv"
         flags, olds, aheads = _taps(tables, visits, self.ahead)
-        weighted = self.kernel and tables.stage.kind == "conv"  # a pool without weights has no kernel rows
         jumps = tables.jump_target if weighted else tables.jump_target[:0]
-        window_taps = _plain_window(flags)
-        if window_taps:
-            flags = flags[:0]  # there are no olds and no jumps either
-        elif counters:
+        if need.window_taps or need.counters:
             flags, olds, jumps, aheads = flags[:0], olds[:0], jumps[:0], aheads[:0]
-        tuples = len(tables.input_order)
-        hold = min(tables.capacity(reread), tuples)
-        row = {"words_minus_1": words - 1, "hold_tuples": hold, "hold_words": hold * words,
-               "direct": int(window_taps > 0), "window_taps_minus_1": max(window_taps - 1, 0),
-               "windows_minus_1": len(tables.output_order) - 1, "flags_base": base(self.flags, flags),
-               "old_base": base(self.olds, olds)}  # fmt: skip
+        rows_of = {"taps": flags, "olds": olds, "jumps": jumps, "aheads": aheads}
+        assert all(len(made) == getattr(need, name) for name, made in rows_of.items()), tables.stage.name
+        row = {
+            "words_minus_1": words - 1,
+            "hold_tuples": need.hold,
+            "hold_words": need.hold * words,
+            "direct": int(need.window_taps > 0),
+            "window_taps_minus_1": max(need.window_taps - 1, 0),
+            "windows_minus_1": need.windows - 1,
+            "flags_base": base(self.flags, flags),
+            "old_base": base(self.olds, olds),
+        }
         if self.kernel:
             row["jump_base"] = base(self.jumps, jumps)
             row["start_row"] = (tables.leading_jump or 0) * tap_rows if weighted else 0
@@ -99,19 +227,16 @@ class Tables:
             row["ahead_base"] = base(self.aheads, aheads)
         if self.raster:
             row |= no_counters(self.kernel)
-            if counters and not window_taps:
-                row |= counter_fields(counters, words, tap_rows if weighted else 0)
-                self.steady_words = max(self.steady_words, (hold + counters.burst) * words)
+            if need.counters:
+                row |= counter_fields(need.counters, words, tap_rows if weighted else 0)
         if self.raster or self.ahead:
             del row["hold_tuples"]  # several tuples may be claimed at once: words are counted
         self.layers.append(row)
-        self.inputs.append({"words": tuples * words})
+        self.inputs.append({"words": need.tuples * words})
         self.flags.append(flags)
         self.olds.append(olds * words)
         self.jumps.append(jumps * tap_rows)
         self.aheads.append(aheads * words)
-        self.hold_words = max(self.hold_words, hold * words)
-        self.ring_words = max(self.ring_words, (hold + (hold < tuples)) * words, 2 * words if tuples > 1 else words)
 
     def append_straight(self, windows: int, words: int) -> None:
         """Append the rows of a pool layer without windows, which hands tuples on as they come.
@@ -137,7 +262,6 @@ class Tables:
             del row["hold_tuples"]
         self.layers.append(row)
         self.inputs.append({"words": windows * words})
-        self.ring_words = max(self.ring_words, 2 * words)
 
 
 def rows(parts: Sequence[Array]) -> int:
@@ -187,9 +311,7 @@ def _taps(tables: StageTables, visits: int, ahead: bool) -> tuple[Array, Ints, I
     return flags, tables.index[tap][~new], skips[:0]
 
 
-def _plain_window(flags: Array) -> int:
-    """Taps of a window, if every tap is new and all windows are alike, so that no table is needed; else 0."""
-    last, new, skip, jump = flags.T
+def _alike(last: Array) -> int:
+    """Taps of a window where all windows have as many, else 0; ``last`` marks each window's last tap."""
     taps = int(last.argmax()) + 1
-    ends = (np.arange(len(flags)) + 1) % taps == 0
-    return taps if new.all() and not skip.any() and not jump.any() and (last == ends).all() else 0
+    return taps if (last == ((np.arange(len(last)) + 1) % taps == 0)).all() else 0

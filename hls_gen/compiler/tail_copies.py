@@ -28,11 +28,10 @@ from bitloom.golden.layers.pool import AvgPool, MaxPool, Pool, SumPool
 from bitloom.golden.layers.requantise import Requantise
 from bitloom.golden.layers.threshold import Threshold
 
-from .additions import deepest
-from .lowering_integer import ADD_TAILS, TAILS
-from .parts import Part
+from .engine_rules import ADD_TAILS, INTEGER_TAILS
 from .pools import canonical
 from .rewriting import Rewriting
+from .segments import Segment, deepest
 
 
 @dataclass
@@ -81,7 +80,7 @@ class TailCopies(Rewriting):
         self.layers[pool] = replace(layer, inputs=(made,))
 
     def _take(self, name: str) -> None:
-        """Let a layer begin a part, or follow a map, or a copy of it; those in front of it are done."""
+        """Let a layer begin a segment, or follow a map, or a copy of it; those in front of it are done."""
         layer = self.layers[name]
         if isinstance(layer, Concat):
             first, *others = layer.inputs
@@ -98,7 +97,7 @@ class TailCopies(Rewriting):
         self._note(self.layers[name])
 
     def _note(self, layer: Layer) -> None:
-        """Note the depth of a layer's map, and that it begins a part if it does."""
+        """Note the depth of a layer's map, and that it begins a segment if it does."""
         self.depth[layer.name] = max(self.depth[read] for read in layer.inputs) + isinstance(layer, Weighted)
         if isinstance(layer, Weighted):
             self.tails[layer.name] = (layer, ())
@@ -125,9 +124,9 @@ class TailCopies(Rewriting):
         begun, tail = self.tails[read]
         if not any(isinstance(one, Requantise) for one in tail):
             return True
-        part = Part(layer=begun, source=self.maps[begun.inputs[0]], tail=(*tail, layer), reads="", readers=())
+        segment = Segment(layer=begun, source=self.maps[begun.inputs[0]], tail=(*tail, layer), reads="", readers=())
         joins = isinstance(layer, Add) and isinstance(self.layers.get(begun.inputs[0]), Concat)
-        return self._alone(read, layer) and canonical(part).tail_kinds in (*TAILS, *ADD_TAILS) and not joins
+        return self._alone(read, layer) and canonical(segment).tail_kinds in (*INTEGER_TAILS, *ADD_TAILS) and not joins
 
     def _copy(self, read: str, name: str, readers: Sequence[Layer]) -> str:
         """Let readers of a map read a copy of it, which is called after ``name``: of the input in all places, of other

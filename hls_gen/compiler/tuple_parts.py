@@ -19,7 +19,6 @@ import numpy as np
 from bitloom.golden.encoding import Array
 
 from .layout import UNUSED, Ints, Layout
-from .lowered_layers import BinaryLayer, IntegerLayer
 
 
 @dataclass(frozen=True)
@@ -93,15 +92,16 @@ class WeightedLanes:
         return whole
 
 
-def tuple_part(p: BinaryLayer | IntegerLayer, layout: Layout, kgp: int) -> tuple[TuplePart, int]:
+def tuple_part(weighted: WeightedLanes | None, layout: Layout, kgp: int) -> tuple[TuplePart, int]:
     """Find the part with the fewest words.
 
     Parameters
     ----------
-    p
-        The lowered layer, each kernel group of which is a pass of its own.
+    weighted
+        The lanes for which the kernels of a layer have weights, each kernel group of which is a pass of its own; None
+        where they have for all, so that kernel groups read whole tuples.
     layout
-        (words of a tuple, lanes of a word): lanes of the map that it reads, or UNUSED.
+        (words of a tuple, lanes of a word): lanes of the map that the layer reads, or UNUSED.
     kgp
         Kernels of a group.
 
@@ -110,25 +110,7 @@ def tuple_part(p: BinaryLayer | IntegerLayer, layout: Layout, kgp: int) -> tuple
     tuple of TuplePart and int
         The part, and how many lanes with a channel of each tap every kernel group leaves out.
     """
-    found = weighted_lanes(p) if len(layout) > 1 else None
-    return found.part(layout, kgp) if found else (TuplePart(len(layout)), 0)
-
-
-def weighted_lanes(p: BinaryLayer | IntegerLayer) -> WeightedLanes | None:
-    """The lanes for which the kernels of a layer have weights; None where all kernels have a weight for every lane, so
-    that kernel groups read whole tuples.
-
-    To a binary engine a weight of 0 is +1 in one visit and -1 in the other: one match in each lane, whatever the
-    feature is.
-    """
-    if isinstance(p, IntegerLayer):
-        found: Array = p.weight.any(axis=1)
-        return None if found.all() else WeightedLanes(found, same=False, even=False)
-    if p.visits != 2 or len(p.coefficient) > 1:
-        return None
-    visits = p.weight.reshape(p.out_channels, -1, 2, p.weight.shape[2])
-    found = (visits[:, :, 0] == visits[:, :, 1]).any(axis=1)
-    return None if found.all() else WeightedLanes(found, same=True, even=not p.double)
+    return weighted.part(layout, kgp) if weighted else (TuplePart(len(layout)), 0)
 
 
 def _parts(needed: Array) -> Iterator[TuplePart]:

@@ -8,34 +8,298 @@
                              --> next NPU + skip store (a fork)
     two maps, one reader     --> one map store, the other one skip store (a concatenation)
 
-Of a binary layer the bits go to the map store, and the integers to the skip store where they are added, that of the
-next NPU if a layer there adds them (hls_gen/compiler/kept_ways.py).
+Both stores are FIFOs, so maps must be wanted in the order in which they are made; and of two maps that a layer reads
+side by side, one comes from each store.
 
-Which reader takes a map from which store says hls_gen/compiler/store_choice.py.
+Of a binary layer the bits go to the map store, and the integers to the skip store where they are added, that of the
+next NPU if a layer there adds them (docs/decisions/0022):
+
+    NPU 0: conv_1 --signs--> ring -----------> NPU 1: conv_2 --> addition
+                `--integers--> skip store of NPU 1 ----------------^
+
+Whose store they wait in is hardware: it is the same for all maps that an NPU keeps, and one NPU fills a store.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise, product
 
 from bitloom.golden.graph import INPUT
 from bitloom.hls_gen.design.copies import is_copy
 from bitloom.hls_gen.design.folding import Folding
+from bitloom.hls_gen.design.npu import Npu
 
-from .kept_ways import check_kept, kept_on
-from .lowered_layers import BinaryLayer
-from .map_way import Lowered, MapWay
-from .outlet_ways import way
-from .store_choice import chosen
+from .parts import Parts
 
-__all__ = ["MapWay", "needs_skip_store", "ways"]
 
-def needs_skip_store(layers: Lowered) -> bool:
+@dataclass(frozen=True)
+class MapWay:
+    """The way of a map.
+
+    Attributes
+    ----------
+    target : str
+        The outlet by which it leaves: "loop", "ring", "host", or "skip" where it is needed from the skip store alone.
+    reader : str or None
+        The layer that reads it behind that outlet.
+    forks : bool
+        Whether it goes to the skip store as well.
+    skip_reader : str or None
+        The layer that reads it from the skip store.
+    adder : str or None
+        The layer that adds it from the skip store.
+    skip_npu : int or None
+        NPU of that skip store, where it is not the one that makes the map.
+    """
+
+    target: str
+    reader: str | None = None
+    forks: bool = False
+    skip_reader: str | None = None
+    adder: str | None = None
+    skip_npu: int | None = None
+
+    @property
+    def skips(self) -> bool:
+        """Whether it goes to the skip store."""
+        return self.forks or self.target == "skip"
+
+    def store(self, maker: int) -> int:
+        """NPU of the skip store, for a map that NPU ``maker`` makes."""
+        return maker if self.skip_npu is None else self.skip_npu
+
+
+def way(npus: Sequence[Folding], name: str, here: int, there: int) -> str:
+    """Find the outlet by which a map gets from an NPU to its reader.
+
+    Parameters
+    ----------
+    npus
+        Foldings of the NPUs, in their order.
+    name
+        The layer that makes the map, for messages.
+    here, there
+        Numbers of the NPU that makes the map and of the one that reads it.
+
+    Returns
+    -------
+    str
+        "loop" or "ring".
+
+    Raises
+    ------
+    ValueError
+        No outlet leads there.
+    """
+    outlets = npus[here].outlets
+    if here == there and "loop" in outlets:
+        return "loop"
+    if len(npus) > 1 and there == (here + 1) % len(npus) and "ring" in outlets:
+        return "ring"
+    raise ValueError(f"{name}: NPU {here} must have an outlet to NPU {there}, got {', '.join(outlets)}")
+
+
+def kept_on(npus: Sequence[Folding], name: str, on: Mapping[str, int], adder: str) -> int | None:
+    """Find the skip store in which integers wait.
+
+    Parameters
+    ----------
+    npus
+        Foldings of the NPUs, in their order.
+    name
+        The layer that makes the integers.
+    on
+        NPU of each layer.
+    adder
+        The layer that adds them.
+
+    Returns
+    -------
+    int or None
+        The NPU after; None for the NPU that makes them.
+
+    Raises
+    ------
+    ValueError
+        The NPU of the adder is neither, or has other steps.
+    """
+    here, there = on[name], on[adder]
+    if there == here:
+        return None
+    way(npus, name, here, there)
+    steps = [(npus[n].engine, npus[n].kgp, npus[n].ol) for n in (here, there)]
+    if steps[0] != steps[1]:
+        raise ValueError(
+            f"{name}: NPU {there} must have steps as NPU {here} has them, where {adder} adds the integers, "
+            f"{_steps(steps[0])}, got {_steps(steps[1])}"
+        )
+    return there
+
+
+def _steps(of: tuple[str, int, int]) -> str:
+    """Engine, kgp and ol of an NPU in words."""
+    return "engine {}, kgp = {}, ol = {}".format(*of)
+
+
+def check_kept(network: str, npus: Sequence[Folding], ways: Mapping[str, MapWay], on: Mapping[str, int]) -> None:
+    """Raise ValueError unless the integers that a binary NPU keeps wait in one skip store, which nobody else fills."""
+    fills: dict[int, tuple[str, int]] = {}  # NPU -> one of its maps, and the store that it waits in
+    filled: dict[int, tuple[str, int]] = {}  # store -> one of its maps, and the NPU that makes it
+    for name, one in ways.items():
+        maker = on[name]
+        if npus[maker].engine != "binary" or one.adder is None:
+            continue
+        store = one.store(maker)
+        other, before = fills.setdefault(maker, (name, store))
+        if before != store:
+            raise ValueError(
+                f"{network}: the integers that NPU {maker} keeps must wait in one skip store, got those of {other} in "
+                f"NPU {before} and those of {name} in NPU {store}"
+            )
+        other, before = filled.setdefault(store, (name, maker))
+        if before != maker:
+            raise ValueError(
+                f"{network}: the integers in the skip store of NPU {store} must come from one NPU, got those of "
+                f"{other} from NPU {before} and those of {name} from NPU {maker}"
+            )
+
+
+def onward(npus: Sequence[Folding], ways: Mapping[str, MapWay], on: Mapping[str, int]) -> dict[int, int]:
+    """By number of a binary NPU that keeps integers: 1 where they wait in the skip store of the next NPU, 0 where they
+    do in its own."""
+    kept = {on[name]: one for name, one in ways.items() if one.adder and npus[on[name]].engine == "binary"}
+    return {n: int(one.store(n) != n) for n, one in kept.items()}
+
+
+def with_equal_steps(npus: Sequence[Npu]) -> tuple[Npu, ...]:
+    """The NPUs with integers of one width where they keep them for each other."""
+    bits = [npu.skip_bits for npu in npus]
+    for _ in npus:  # once round a ring
+        for n, npu in enumerate(npus):
+            if npu.skips_onward:
+                after = (n + 1) % len(npus)
+                bits[n] = bits[after] = max(bits[n], bits[after])
+    return tuple(replace(npu, skip_bits=most) for npu, most in zip(npus, bits))
+
+
+Store = tuple[str, int]
+"""Outlet of a store, "loop" or "skip", and the NPU that fills it."""
+
+
+@dataclass(frozen=True)
+class _State:
+    """What counts of the maps so far for those that follow.
+
+    Attributes
+    ----------
+    last : dict of Store to int
+        Number of the layer that takes the last map of each store.
+    awaited : dict of str to str
+        Layer that reads two maps, of which one is still to come -> the store that this one must come from.
+    """
+
+    last: Mapping[Store, int] = field(default_factory=dict)
+    awaited: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """States with the same key go on alike."""
+        return tuple(sorted(self.last.items())), tuple(sorted(self.awaited.items()))
+
+
+def chosen(
+    network: str, options: Mapping[str, Sequence[MapWay]], parts: Parts, on: Mapping[str, int]
+) -> dict[str, MapWay]:
+    """Choose the way of each map.
+
+    Parameters
+    ----------
+    network
+        Name of the network, for messages.
+    options
+        The ways that each map may take, the best one first.
+    parts
+        The parts as they are computed.
+    on
+        NPU of each of them, by name.
+
+    Returns
+    -------
+    dict of str to MapWay
+        By the name of the part that makes the map. Of the choices with which all stores stay in order the
+        first one: earlier maps have better ways.
+
+    Raises
+    ------
+    ValueError
+        There is none. One line: two maps.
+    """
+    number = {p.name: i for i, p in enumerate(parts)}
+    joining = {p.name for p in parts if p.joins}
+    paths: dict[tuple[object, ...], tuple[_State, tuple[MapWay, ...]]] = {(): (_State(), ())}
+    for p in parts:
+        following: dict[tuple[object, ...], tuple[_State, tuple[MapWay, ...]]] = {}
+        for (state, taken), one in product(paths.values(), options[p.name]):
+            after = _after(state, one, on[p.name], number, joining)
+            if after is not None:
+                following.setdefault(after.key, (after, (*taken, one)))
+        if not following:
+            _refuse(network, options, parts, on)
+        paths = following
+    found = next(iter(paths.values()))[1]
+    return dict(zip(number, found))
+
+
+def _takers(one: MapWay) -> Iterator[tuple[str, str]]:
+    """(store, the layer that takes the map from it) for the stores that a map goes to."""
+    if one.target == "loop" and one.reader:
+        yield "loop", one.reader
+    skipped = one.skip_reader or one.adder
+    if one.skips and skipped:
+        yield "skip", skipped
+
+
+def _after(state: _State, one: MapWay, npu: int, number: Mapping[str, int], joining: set[str]) -> _State | None:
+    """The state behind a map that takes this way; None if it can't."""
+    last, awaited = dict(state.last), dict(state.awaited)
+    for store, taker in _takers(one):
+        if number[taker] <= last.get((store, npu), -1):
+            return None
+        last[store, npu] = number[taker]
+        if taker in joining and taker != one.adder:
+            if awaited.pop(taker, store) != store:
+                return None
+            if taker not in state.awaited:
+                awaited[taker] = "skip" if store == "loop" else "loop"
+    return _State(last, awaited)
+
+
+def _refuse(network: str, options: Mapping[str, Sequence[MapWay]], parts: Parts, on: Mapping[str, int]) -> None:
+    """Raise ValueError that names two maps which hinder each other, with the way for each that is there if nothing
+    else counts."""
+    number = {p.name: i for i, p in enumerate(parts)}
+    ways = {name: its[-1] for name, its in options.items()}
+    for store, npu in product(("loop", "skip"), sorted(set(on.values()))):
+        taken = [(name, number[taker]) for name, one in ways.items() if on[name] == npu
+                 for its, taker in _takers(one) if its == store]  # fmt: skip
+        pair = next(((a, b) for (a, first), (b, second) in pairwise(taken) if second <= first), None)
+        if pair:
+            kind = "map" if store == "loop" else "skip"
+            raise ValueError(
+                f"{network}: the {kind} store must hand maps on in the order in which they come, got {pair[1]} wanted "
+                f"before all of {pair[0]}"
+            )
+    both = next(f"{p.reads} and {p.joins} of {p.name}" for p in parts if p.joins)
+    raise ValueError(f"{network}: of two maps that are concatenated one must come from each store in order, got {both}")
+
+
+def needs_skip_store(parts: Parts) -> bool:
     """Whether a map waits in a skip store: where one is added or has several readers, or two are concatenated."""
-    reads = [p.reads for p in layers]
-    return any(p.adds or p.joins for p in layers) or len(set(reads)) < len(reads)
+    reads = [p.reads for p in parts]
+    return any(p.adds or p.joins for p in parts) or len(set(reads)) < len(reads)
 
 
-def ways(network: str, npus: Sequence[Folding], layers: Lowered, mapping: Sequence[int]) -> dict[str, MapWay]:
+def ways(network: str, npus: Sequence[Folding], parts: Parts, mapping: Sequence[int]) -> dict[str, MapWay]:
     """Find the way of each map.
 
     Parameters
@@ -44,40 +308,40 @@ def ways(network: str, npus: Sequence[Folding], layers: Lowered, mapping: Sequen
         Name of the network, for messages.
     npus
         Foldings of the NPUs, in their order.
-    layers
-        The lowered layers as they are computed.
+    parts
+        The parts as they are computed.
     mapping
         NPU of each of them.
 
     Returns
     -------
     dict of str to MapWay
-        By the name of the lowered layer that makes the map.
+        By the name of the part that makes the map.
 
     Raises
     ------
     ValueError
         A map finds no way. One line: layer, rule and value.
     """
-    on = {p.name: n for p, n in zip(layers, mapping)}
-    if sum(p.reads == INPUT for p in layers) > 1:
-        names = " and ".join(p.name for p in layers if p.reads == INPUT)
+    on = {p.name: n for p, n in zip(parts, mapping)}
+    if sum(p.reads == INPUT for p in parts) > 1:
+        names = " and ".join(p.name for p in parts if p.reads == INPUT)
         raise ValueError(f"{network}: one conv or dense layer must read the input, got {names}")
-    its = {p.name: _way(p.name, npus, on, layers) for p in layers}
+    its = {p.name: _way(p.name, npus, on, parts) for p in parts}
     check_kept(network, npus, its, on)
     try:
-        return chosen(network, {name: _options(one, layers) for name, one in its.items()}, layers, on)
+        return chosen(network, {name: _options(one, parts) for name, one in its.items()}, parts, on)
     except ValueError:
-        more = {name: [*_options(one, layers), *_beside(one, npus[on[name]])] for name, one in its.items()}
-        return chosen(network, more, layers, on)
+        more = {name: [*_options(one, parts), *_beside(one, npus[on[name]])] for name, one in its.items()}
+        return chosen(network, more, parts, on)
 
 
-def _options(late: MapWay, layers: Lowered) -> list[MapWay]:
+def _options(late: MapWay, parts: Parts) -> list[MapWay]:
     """The ways that a map may take, the best one first. Of two readers the first one best takes it from the skip store,
     since it then leaves that store before what comes next."""
     if late.skip_reader and late.target == "loop":
         return [replace(late, reader=late.skip_reader, skip_reader=late.reader), late]
-    if late.adder is None and any(p.name == late.reader and p.joins for p in layers):
+    if late.adder is None and any(p.name == late.reader and p.joins for p in parts):
         return [late, MapWay("skip", skip_reader=late.reader)]
     return [late]
 
@@ -90,12 +354,12 @@ def _beside(late: MapWay, npu: Folding) -> list[MapWay]:
     return []
 
 
-def _way(name: str, npus: Sequence[Folding], on: Mapping[str, int], layers: Lowered) -> MapWay:
+def _way(name: str, npus: Sequence[Folding], on: Mapping[str, int], parts: Parts) -> MapWay:
     """The way of a map, whose second reader takes it from the skip store."""
-    readers = [p.name for p in layers if name in (p.reads, p.joins)]
-    adders = [p.name for p in layers if p.adds == name]
+    readers = [p.name for p in parts if name in (p.reads, p.joins)]
+    adders = [p.name for p in parts if p.adds == name]
     needed = [*readers, *adders]
-    if len(readers) > 1 and any(p.name == name and isinstance(p, BinaryLayer) for p in layers):
+    if len(readers) > 1 and any(p.name == name and p.binary for p in parts):
         raise ValueError(f"{name}: one layer must read a map of bits, got {' and '.join(readers)}")
     if len(needed) > 2 or len(adders) > 1:
         raise ValueError(

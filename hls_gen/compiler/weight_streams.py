@@ -80,8 +80,7 @@ def weight_order(made: Plan, design: Design) -> WeightOrder:
 
 def _layers(made: Plan, n: int) -> list[WeightLayer]:
     """What counts of the layers of NPU ``n``."""
-    own = [part for part, npu in zip(made.ideal, made.mapping) if npu == n]
-    return [WeightLayer(name, len(rows), beats) for (name, beats), rows in zip(own, made.npus[n].kernels)]
+    return [WeightLayer(planned.layer.name, planned.kernel_rows, planned.beats) for planned in made.on(n)]
 
 
 def _placed(network: str, made: Plan, design: Design, n: int, frame: WeightStream) -> Placement:
@@ -107,7 +106,7 @@ def _packets(made: Plan, design: Design, placements: Sequence[Placement]) -> tup
         own, counts[n] = counts[n], counts[n] + 1
         if own in placements[n].streamed:
             ahead = placements[n].ahead[placements[n].streamed.index(own)]
-            out.append(WeightPacket(i, ahead, len(made.npus[n].kernels[own]) * _row_words(design, n)))
+            out.append(WeightPacket(i, ahead, made.layers[i].kernel_rows * _row_words(design, n)))
     return tuple(out)
 
 
@@ -130,9 +129,7 @@ def _before(network: str, made: Plan, design: Design, packets: Sequence[WeightPa
 def _system(made: Plan, design: Design, packets: Sequence[WeightPacket], before: int) -> System:
     """The system that runs a plan with these packets."""
     bits, spill = design.stream_bits, design.spill_words
-    return system(
-        made, design.npus, stream_bits=bits, spill_words=spill, weights=packets, weights_before=before
-    )
+    return system(made, design.npus, stream_bits=bits, spill_words=spill, weights=packets, weights_before=before)
 
 
 def whole_system(made: Plan, design: Design) -> System:

@@ -29,8 +29,7 @@ from bitloom.golden.names import check_name, check_path, meant, shown
 from bitloom.golden.network import Model, Network
 from bitloom.golden.reading.file import naming
 from bitloom.golden.reading.json_text import read_json
-from bitloom.hls_gen.compiler.choices import CompileChoices
-from bitloom.hls_gen.compiler.dataflow import Dataflow, read_choices, read_chunk
+from bitloom.hls_gen.compiler.choices import CompileChoices, Dataflow, read_choices, read_chunk
 from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.manifest import Manifest
 from bitloom.hls_gen.design.program import Program

@@ -6,8 +6,7 @@ from typing import Any
 from bitloom.golden import zoo as networks
 from bitloom.golden.names import meant, shown
 from bitloom.golden.network import Model
-from bitloom.hls_gen.compiler.choices import CompileChoices
-from bitloom.hls_gen.compiler.dataflow import Dataflow
+from bitloom.hls_gen.compiler.choices import CompileChoices, Dataflow
 from bitloom.hls_gen.compiler.sizing import Sizing, size_memories
 from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.npu import Npu

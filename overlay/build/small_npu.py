@@ -7,8 +7,7 @@ from bitloom.golden.layers.conv import Weighted
 from bitloom.golden.layers.requantise import Requantise
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model
-from bitloom.hls_gen.compiler.lowering import input_planes
-from bitloom.hls_gen.compiler.lowering_integer import stored_bits
+from bitloom.hls_gen.compiler.engine_rules import input_planes, stored_bits
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.widths import FEATURE_BITS, PLANES, bits_for
 

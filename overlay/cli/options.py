@@ -9,8 +9,7 @@ from typing import Any
 
 import click
 
-from bitloom.hls_gen.compiler.chunk import Chunk
-from bitloom.hls_gen.compiler.dataflow import DATAFLOWS
+from bitloom.hls_gen.compiler.choices import DATAFLOWS, Chunk
 from bitloom.hls_gen.compiler.schedule import ORDERS
 from bitloom.hls_gen.design.folding import ACCUMULATIONS, KERNEL_RAMS, Folding
 from bitloom.hls_gen.design.rules import LUT_PRODUCTS

@@ -3,7 +3,7 @@
 from functools import lru_cache
 
 from bitloom.hls_gen.compiler.layout import UNUSED, regroup, result_layout
-from bitloom.hls_gen.compiler.result_rows import added_in_steps
+from bitloom.hls_gen.compiler.planned_layer import added_in_steps
 from bitloom.hls_gen.design.npu import Npu
 
 

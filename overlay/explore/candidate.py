@@ -8,8 +8,7 @@ from typing import Any
 from bitloom.golden.network import Model
 from bitloom.golden.reading.file import naming
 from bitloom.golden.reading.json_text import read_json
-from bitloom.hls_gen.compiler.choices import CompileChoices
-from bitloom.hls_gen.compiler.dataflow import read_choices, read_chunk
+from bitloom.hls_gen.compiler.choices import CompileChoices, read_choices, read_chunk
 from bitloom.hls_gen.compiler.sizing import Sizing, size_memories
 from bitloom.hls_gen.design.capacities import POWERS_OF_TWO
 from bitloom.hls_gen.design.design import STREAM_BITS, Design

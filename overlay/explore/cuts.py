@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from bitloom.golden.network import Model
-from bitloom.hls_gen.compiler.mapping import mapped
+from bitloom.hls_gen.compiler.mapping import placed
 from bitloom.hls_gen.design.copies import copied, is_copy
 from bitloom.hls_gen.design.design import MOST_NPUS
 from bitloom.hls_gen.design.npu import Npu
@@ -69,11 +69,11 @@ def cut_chains(models: Sequence[Model], engines: Sequence[Engines], feature_bits
 
 def _cut(model: Model, npus: Sequence[Npu]) -> tuple[tuple[int, ...], bool]:
     """NPU of each of the network's own layers, and whether maps are copied, or kept on the NPU after."""
-    lowered, on = mapped(model, npus)
-    copies = [is_copy(p.name) for p in lowered.layers]
-    place = dict(zip((p.name for p in lowered.layers), on))
-    kept = any(p.adds and place[p.adds] != place[p.name] for p in lowered.layers)
-    return tuple(n for n, copy in zip(on, copies) if not copy), any(copies) or kept
+    made = placed(model, npus)
+    copies = [is_copy(part.name) for part in made.parts]
+    on = {part.name: n for part, n in zip(made.parts, made.mapping)}
+    kept = any(part.adds and on[part.adds] != on[part.name] for part in made.parts)
+    return tuple(n for n, copy in zip(made.mapping, copies) if not copy), any(copies) or kept
 
 
 def copying_layers(model: Model, way: Joining, setting: MapSetting) -> tuple[list[LayerDemand], tuple[int, ...]]:

@@ -11,12 +11,10 @@ from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.limits import WIDTH
 from bitloom.golden.network import Model
 from bitloom.hls_gen.compiler.choices import CompileChoices
-from bitloom.hls_gen.compiler.depthwise import joined
-from bitloom.hls_gen.compiler.host_tail import split
-from bitloom.hls_gen.compiler.lowered_layers import BinaryLayer, IntegerLayer
-from bitloom.hls_gen.compiler.lowering import Engine, engines_of, lower
-from bitloom.hls_gen.compiler.parts import parts
-from bitloom.hls_gen.compiler.placing import placed
+from bitloom.hls_gen.compiler.engine_rules import Engine
+from bitloom.hls_gen.compiler.lowered_layers import LoweredLayer
+from bitloom.hls_gen.compiler.lowering import engines_of, lower_alone
+from bitloom.hls_gen.compiler.parts import Target, segmented
 from bitloom.hls_gen.compiler.plan import Plan, plan
 from bitloom.hls_gen.compiler.ways import needs_skip_store
 from bitloom.hls_gen.design.copies import is_copy
@@ -56,13 +54,14 @@ def engine_choices(model: Model) -> list[Engines]:
 
 def _joined(model: Model, own: Sequence[str]) -> list[Engines]:
     """The engines of the layers that are left where pool units compute depthwise convolutions; none where all are."""
-    model = placed(split(model)[0])
-    entry = model.network.next_layer(INPUT)
-    cut = parts(model.network, entry if isinstance(entry, Threshold) else None)
-    left = [part.name for part in joined(cut, model)]
-    engines = {part.name: engine for part, engine in zip(cut, own)}
+    binarised = isinstance(model.network.next_layer(INPUT), Threshold)
+    every, left = (
+        segmented(model, Target(binariser_bits=int(binarised), depthwise=depthwise)).names
+        for depthwise in (False, True)
+    )
+    engines = dict(zip(every, own))
     names = dict.fromkeys([("integer",) * len(left), tuple(engines[name] for name in left)])
-    return [Engines(found, depthwise=True) for found in names] if len(left) < len(cut) else []
+    return [Engines(found, depthwise=True) for found in names] if len(left) < len(every) else []
 
 
 def layers(
@@ -130,18 +129,18 @@ def _demands(made: Plan, engines: Engines, counters: bool) -> list[LayerDemand]:
     """The layers of a plan, without the widths of their features."""
     lowered = made.lowered.layers
     number = {p.name: i for i, p in enumerate(lowered)}
-    by = ReadingWays(counters=counters, ahead=needs_skip_store(lowered), depthwise=engines.depthwise)
+    by = ReadingWays(counters=counters, ahead=needs_skip_store(made.lowered.parts), depthwise=engines.depthwise)
     tables, bits, out = iter(made.schedule.tables), value_bits(made.lowered), list[LayerDemand]()
     for p in lowered:
         conv = next(tables)
         pool = next(tables) if p.pool else None
-        planes = made.lowered.input_bits if isinstance(p, BinaryLayer) and p.reads == INPUT else 0
+        planes = made.lowered.input_bits if p.reads == INPUT else 0
         demand = layer_demand(p, conv, pool, planes=planes, by=by)
         out.append(replace(demand, bits=bits[p.reads], **_ways(p, made, number)))
     return out
 
 
-def _ways(p: BinaryLayer | IntegerLayer, made: Plan, number: dict[str, int]) -> dict[str, Any]:
+def _ways(p: LoweredLayer, made: Plan, number: dict[str, int]) -> dict[str, Any]:
     """Whose maps a layer reads and adds, and who takes its own, by attribute of `LayerDemand`."""
     way = made.ways[p.name]
     taker = way.skip_reader or way.adder
@@ -166,7 +165,8 @@ def possible_engines(model: Model) -> list[Engines]:
     found, reason = list[Engines](), ValueError()
     for engines in engine_choices(model):
         try:
-            _lowered(model, engines, dict.fromkeys(range(len(engines.names)), FEATURE_BITS))
+            widths = dict.fromkeys(range(len(engines.names)), FEATURE_BITS)
+            lower_alone(model, engines=_with_widths(engines, widths))
         except ValueError as error:
             reason = error
         else:
@@ -226,20 +226,19 @@ def _any(engine: str, n: int, count: int, words: int) -> Npu:
     return replace(made, inlets=(*("host",) * (n == 0), *joined, "loop"), outlets=(*joined, "loop", "host"))
 
 
-def _lowered(model: Model, engines: Engines, widths: dict[int, int]) -> None:
-    """Lower the network for these engines, features as wide as ``widths`` says by layer; ValueError if they can't."""
+def _with_widths(engines: Engines, widths: dict[int, int]) -> list[Engine]:
+    """The engines, with features as wide as ``widths`` says by layer."""
     binary = Engine(depthwise=engines.depthwise)
-    made = [
+    return [
         Engine("integer", widths[i], WEIGHT_BITS, engines.depthwise) if name == "integer" else binary
         for i, name in enumerate(engines.names)
     ]
-    lower(model, engines=made)
 
 
 def _feature_bits(model: Model, engines: Engines) -> list[int]:
     """Width of each layer's features: 1 on the binary engine; on the integer one what all maps need between which no
-    layer of the binary one lies."""
-    names = engines.names
+    layer of the binary one lies. ValueError if no engine can compute a layer where it stands."""
+    names, pieces = engines.names, segmented(model, Target(depthwise=engines.depthwise))
     widths = {i: FEATURE_BITS if engine == "integer" else 1 for i, engine in enumerate(names)}
     for first, engine in enumerate(names):
         if engine == "binary" or (first and names[first - 1] == "integer"):
@@ -248,7 +247,7 @@ def _feature_bits(model: Model, engines: Engines) -> list[int]:
         for bits in range(2, FEATURE_BITS):
             tried = {**widths, **dict.fromkeys(range(first, last), bits)}
             try:
-                _lowered(model, engines, tried)
+                pieces.cut(_with_widths(engines, tried))
             except ValueError:
                 continue
             widths = tried

@@ -5,13 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from bitloom.hls_gen.compiler.binary_scales import requantisation
-from bitloom.hls_gen.compiler.integer_rows import multiplier_bits, scales
-from bitloom.hls_gen.compiler.lowered_layers import Addition, BinaryLayer, IntegerLayer
+from bitloom.hls_gen.compiler.lowered_layers import LoweredLayer, Xnor
 from bitloom.hls_gen.compiler.margins import roomy_acc_bits, roomy_multiplier_bits
-from bitloom.hls_gen.compiler.npu_plan import held_bits, signed_bits
+from bitloom.hls_gen.compiler.needs import accumulator_widths, scale_widths
 from bitloom.hls_gen.compiler.schedule import StageTables
-from bitloom.hls_gen.compiler.tuple_parts import weighted_lanes
+from bitloom.hls_gen.design.memories import ROUNDING
 
 from .layer_demand import LayerDemand
 from .reading_demand import tabled
@@ -37,7 +35,7 @@ class ReadingWays:
 
 
 def layer_demand(
-    p: BinaryLayer | IntegerLayer, conv: StageTables, pool: StageTables | None, *, planes: int, by: ReadingWays
+    p: LoweredLayer, conv: StageTables, pool: StageTables | None, *, planes: int, by: ReadingWays
 ) -> LayerDemand:
     """The demand of a lowered layer of the compiler.
 
@@ -54,7 +52,8 @@ def layer_demand(
     """
     visits = p.visits
     places = int(p.weight.shape[1])
-    binary = isinstance(p, BinaryLayer)
+    arithmetic = p.arithmetic
+    binary = isinstance(arithmetic, Xnor)
     channels = int(p.weight.shape[2]) if planes else int(np.prod(p.weight.shape[2:]))
     windows = len(conv.output_order) if pool is None else len(pool.output_order)
     return LayerDemand(
@@ -69,18 +68,19 @@ def layer_demand(
         reading={again: tabled(conv, visits, again, raster=by.counters, ahead=by.ahead) for again in (False, True)},
         pool=None if pool is None else tabled(pool, 1, False, kernel=by.depthwise, raster=by.counters),
         pool_taps=0 if pool is None else len(pool.index),
-        pool_places=p.pool.taps if p.pool else 0,
+        pool_places=p.pool.window.taps if p.pool else 0,
         pool_burst=1 if pool is None else _burst(conv, pool),
         raw=p.raw,
-        any_match=binary and p.any_match,
-        word_channels=p.word_channels if binary else 0,
-        value_bits=_value_bits(p),
-        weighted=weighted_lanes(p),
+        any_match=isinstance(arithmetic, Xnor) and arithmetic.accumulate == "or",
+        word_channels=arithmetic.word_channels if isinstance(arithmetic, Xnor) else 0,
+        value_bits=_acc_bits(p, keeps_steps=False),
+        weighted=p.weighted,
         signs=binary and p.scale is not None,
         weight_bits=1 if binary else _weight_bits(p),
         macs=len(conv.index) * channels * p.out_channels,
         output_windows=windows,
-        **(_of_integers(p) if isinstance(p, IntegerLayer) else _of_signs(p) if by.ahead else {}),
+        depthwise=p.depthwise is not None,
+        **(_scales(p) if by.ahead or not binary else {}),
     )
 
 
@@ -90,57 +90,26 @@ def _burst(conv: StageTables, pool: StageTables) -> int:
     return int(pool.stage.window.stride[0]) if in_rows and several else 1
 
 
-def _of_integers(p: IntegerLayer) -> dict[str, Any]:
-    """What only layers of the integer engine have, by attribute of `LayerDemand`."""
-    own, joined = np.arange(p.out_channels * p.levels)[:, None], p.depthwise
-    columns, roundings, fraction = [scales(p, own)], {p.rounding}, p.fraction
-    if joined is not None:
-        columns.append(scales(joined, own))
-        roundings.add(joined.rounding)
-        fraction = max(fraction, joined.fraction)
-    found: dict[str, Any] = {
-        "multiplier_bits": roomy_multiplier_bits(multiplier_bits(columns)),
-        "bias_fraction_bits": fraction,
-        "rounding": {"half_even": int("even" in roundings), "round_twice": int("twice" in roundings)},
-        "depthwise": joined is not None,
-    }
-    return found | {"add_widths": _add_widths(p.addition)}
-
-
-def _of_signs(p: BinaryLayer) -> dict[str, Any]:
-    """What binary layers have besides on an NPU that requantises, by attribute of `LayerDemand`."""
-    of = requantisation(p, np.arange(p.out_channels * p.levels)[:, None])
-    limits = [of.low, of.high, *((p.addition.low, p.addition.high) if p.addition else ())]
+def _scales(p: LoweredLayer) -> dict[str, Any]:
+    """What layers have besides on an NPU that requantises, by attribute of `LayerDemand`."""
+    widths = scale_widths(p)
     return {
-        "multiplier_bits": roomy_multiplier_bits(multiplier_bits([of.columns])),
-        "bias_fraction_bits": of.fraction,
-        "rounding": {"half_even": int(of.rounding == "even"), "round_twice": int(of.rounding == "twice")},
-        "biased_bits": roomy_acc_bits(held_bits([p.biased_range]), held_bits([p.roomy_range])),
-        "kept_bits": max(map(signed_bits, limits)),
-        "add_widths": _add_widths(p.addition),
+        "multiplier_bits": roomy_multiplier_bits(widths["multiplier_bits"]),
+        "bias_fraction_bits": widths["bias_fraction_bits"],
+        "rounding": {name: widths[name] for name in ROUNDING},
+        "biased_bits": _acc_bits(p, keeps_steps=True),
+        "kept_bits": widths["skip_bits"],
+        "add_widths": {name: widths[name] for name in ("add_factor_bits", "add_bias_bits")},
     }
 
 
-def _add_widths(addition: Addition | None) -> dict[str, int]:
-    """Capacities that an addition needs."""
-    if addition is None:
-        return {}
-    factors = addition.factor_kept, addition.factor_added
-    return {"add_factor_bits": max(map(signed_bits, factors)), "add_bias_bits": signed_bits(addition.bias)}
+def _acc_bits(p: LoweredLayer, *, keeps_steps: bool) -> int:
+    """Width of an accumulator for the values of the layer, as sizing makes it."""
+    widths = accumulator_widths(p, keeps_steps=keeps_steps)
+    return roomy_acc_bits(widths["acc_bits"], widths["roomy_acc_bits"])
 
 
-def _value_bits(p: BinaryLayer | IntegerLayer) -> int:
-    """Width of an accumulator for the values of the layer, and of the depthwise convolution that joined it, as sizing
-    makes it."""
-    if isinstance(p, BinaryLayer):
-        low, high = p.value_range
-        return held_bits([(low, high + 1)])
-    parts = [p] if p.depthwise is None else [p, p.depthwise]
-    needed, roomy = [part.value_range for part in parts], [part.roomy_range for part in parts]
-    return roomy_acc_bits(*(held_bits((low, high + 1) for low, high in ranges) for ranges in (needed, roomy)))
-
-
-def _weight_bits(p: IntegerLayer) -> int:
+def _weight_bits(p: LoweredLayer) -> int:
     """Bits of two's complement that hold all weights of the layer; 2 at the least."""
     weights = [p.weight] if p.depthwise is None else [p.weight, p.depthwise.weight]
     low, high = min(int(w.min()) for w in weights), max(int(w.max()) for w in weights)

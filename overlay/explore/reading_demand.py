@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from bitloom.hls_gen.compiler.schedule import StageTables
-from bitloom.hls_gen.compiler.tables import Tables, rows
+from bitloom.hls_gen.compiler.tables import TapRows
 
 
 @dataclass(frozen=True)
@@ -66,12 +66,8 @@ def tabled(
     ahead
         Whether taps claim tuples ahead by a table.
     """
-    made = Tables(kernel=kernel, raster=raster, ahead=ahead)
-    if kernel:
-        made.append(tables, 1, visits=visits, reread=again)
-    else:
-        made.append(tables, 1)
-    hold = int(made.layers[-1]["hold_words"])  # a tuple is a word here
-    tuples, taps = len(tables.input_order), rows(made.flags)
-    steady = made.steady_words if raster else 0
-    return ReadingDemand(hold, tuples, taps, rows(made.olds), rows(made.jumps), steady, rows(made.aheads))
+    if not kernel:
+        visits, again = 1, False
+    made = TapRows.of(tables, visits=visits, reread=again, kernel=kernel, raster=raster, ahead=ahead)
+    steady = max(2, made.steady) if raster else 0
+    return ReadingDemand(made.hold, made.tuples, made.taps, made.olds, made.jumps, steady, made.aheads)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from bitloom.golden.graph import INPUT
-from bitloom.hls_gen.compiler.lowered_layers import BinaryLayer
+from bitloom.hls_gen.compiler.lowered_layers import Xnor
 from bitloom.hls_gen.compiler.lowering import Lowered
 from bitloom.hls_gen.design.npu import Npu
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 def value_bits(lowered: Lowered) -> dict[str, int]:
     """Thermometer bits of a value of each map, by the layer that makes it; 1 where values are integers."""
-    bits = {p.name: p.levels if isinstance(p, BinaryLayer) else 1 for p in lowered.layers}
+    bits = {p.name: p.levels if isinstance(p.arithmetic, Xnor) else 1 for p in lowered.layers}
     return {**bits, INPUT: lowered.source.encoding.bits if lowered.source.encoding.kind == "bipolar" else 1}
 
 

@@ -14,8 +14,7 @@ from itertools import groupby
 
 from bitloom.golden.encoding import BIPOLAR, TERNARY, Encoding, signed_bits
 from bitloom.golden.layers.grouped import groups_of
-from bitloom.hls_gen.compiler.lowering_binary import input_planes
-from bitloom.hls_gen.compiler.lowering_integer import stored_bits
+from bitloom.hls_gen.compiler.engine_rules import input_planes, stored_bits
 from bitloom.hls_gen.design.widths import WEIGHT_BITS, bits_for
 from bitloom.overlay.explore.lane_area import LUTS_OF_DSP, LaneArea, lane_area
 

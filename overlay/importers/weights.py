@@ -6,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 
 from bitloom.golden.encoding import BIPOLAR, TERNARY, Array, Encoding, signed, signed_bits
-from bitloom.hls_gen.compiler.lowering_integer import stored_bits
+from bitloom.hls_gen.compiler.engine_rules import stored_bits
 from bitloom.hls_gen.design.widths import WEIGHT_BITS
 
 from .sections import WeightSection

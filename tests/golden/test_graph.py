@@ -21,7 +21,7 @@ from bitloom.golden.layers.requantise import Requantise
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model, Network
 from bitloom.golden.training.train import Recipe, train
-from bitloom.hls_gen.compiler.lowering import engines_of, lower
+from bitloom.hls_gen.compiler.lowering import engines_of, lower_alone
 from bitloom.hls_gen.compiler.schedule import schedule
 from tests.cases import case_map, random_images, random_model, random_values
 from tests.errors import value_error
@@ -210,7 +210,7 @@ def test_training_adds_maps_and_joins_them_in_no_other_way():
         train(network, images(32), np.zeros(32, int), Recipe(epochs=1))
 
 
-@pytest.mark.parametrize("call", [lower, lambda m: engines_of(m.network)])
+@pytest.mark.parametrize("call", [lower_alone, lambda m: engines_of(m.network)])
 def test_the_compiler_joins_maps_by_additions_and_concatenations_alone(call):
     model = Model(WIDE, ARRAYS)
     with value_error("subtract_3: a layer that reads several maps must be add or concat, got subtract"):

@@ -6,9 +6,10 @@ from dataclasses import replace
 import numpy as np
 
 from bitloom.golden.graph import INPUT
-from bitloom.hls_gen.compiler.lowered_layers import BinaryLayer, IntegerLayer
 from bitloom.hls_gen.compiler.plan import Plan
+from bitloom.hls_gen.compiler.planned_layer import PlannedLayer
 from bitloom.hls_gen.compiler.schedule import StageTables
+from bitloom.hls_gen.compiler.tables import TapRows
 from bitloom.hls_gen.design import timing
 from bitloom.hls_gen.design.npu import Npu
 
@@ -105,72 +106,76 @@ def layers(plan: Plan, npus: Sequence[Npu]) -> list[FlowLayer]:
     list of FlowLayer
         In the network's order.
     """
-    tables, out = iter(plan.schedule.tables), list[FlowLayer]()
-    chunks = [iter(npu.chunks) for npu in plan.npus]
-    rows = [iter(zip(npu.conv.layers, npu.results)) for npu in plan.npus]
-    input_rows = [iter(npu.conv.inputs) for npu in plan.npus]
-    pool_rows = [iter(npu.pool.layers) for npu in plan.npus]
-    lowered: Sequence[BinaryLayer | IntegerLayer] = plan.lowered.layers
-    on = {p.name: n for p, n in zip(lowered, plan.mapping)}  # lowered layer -> its NPU
+    on = {planned.layer.name: planned.number for planned in plan.layers}
     from_skip = {way.skip_reader: name for name, way in plan.ways.items() if way.skip_reader}
-    for p, n in zip(lowered, plan.mapping):
-        row, after = next(rows[n])
-        levels = after["levels_minus_1"] + 1
-        inner = row.get("inner_groups_minus_1", 0) + 1
-        source = next(input_rows[n])
-        skipped = from_skip.get(p.name)
-        pool_row = next(pool_rows[n]) if npus[n].pool and not p.raw else None
-        out.append(
-            FlowLayer(
-                name=p.name,
-                reading=reading(next(tables), row, p.visits, skips=not npus[n].aheads),
-                groups=(after["groups_minus_1"] + 1) // inner,
-                inner=inner,
-                steps=npus[n].units * levels,
-                last_steps=(after["last_units_minus_1"] + 1) * levels,
-                pool=reading(next(tables), pool_row, 1) if p.pool and pool_row else None,
-                raw=p.raw,
-                chunk_words=next(chunks[n]) if on.get(p.reads, n) != n else None,
-                reads=None if p.reads == INPUT else p.joins if p.joins and skipped == p.reads else p.reads,
-                from_skip=skipped is not None and p.joins is None,
-                joins=skipped if p.joins else None,
-                joined_words=(source["first_words_minus_1"] + 1, source["second_words_minus_1"] + 1)
-                if p.joins
-                else (0, 0),
-                adds=p.adds,
-            )
-        )
-    return out
+    return [_layer(planned, npus[planned.number], on, from_skip.get(planned.layer.name)) for planned in plan.layers]
 
 
-def reading(tables: StageTables, row: Mapping[str, int], visits: int, skips: bool = True) -> Reading:
+def _layer(planned: PlannedLayer, npu: Npu, on: Mapping[str, int], skipped: str | None) -> FlowLayer:
+    """A layer on an NPU of a design; ``on`` has the NPU of each layer, and ``skipped`` is the map that this one reads
+    from the skip store, if any."""
+    p, taps = planned.layer, planned.taps
+    pool = None
+    if planned.pool is not None and planned.pool_taps is not None:
+        pool = reading(planned.pool, planned.pool_taps, len(planned.pooled))
+    return FlowLayer(
+        name=p.name,
+        reading=reading(
+            planned.conv,
+            taps,
+            planned.words,
+            visits=p.visits,
+            skips=not npu.aheads,
+            part=planned.part.words if planned.npu.tuple_parts else 0,
+        ),
+        groups=planned.passes,
+        inner=planned.inner,
+        steps=npu.units * p.levels,
+        last_steps=planned.last_units * p.levels,
+        pool=pool,
+        raw=p.raw,
+        chunk_words=planned.chunk_words if on.get(p.reads, planned.number) != planned.number else None,
+        reads=None if p.reads == INPUT else p.joins if p.joins and skipped == p.reads else p.reads,
+        from_skip=skipped is not None and p.joins is None,
+        joins=skipped if p.joins else None,
+        joined_words=planned.read.parts or (0, 0),
+        adds=p.adds,
+    )
+
+
+def reading(
+    tables: StageTables, taps: TapRows, words: int, *, visits: int = 1, skips: bool = True, part: int = 0
+) -> Reading:
     """How a sequencer reads a map.
 
     Parameters
     ----------
     tables
         The map's schedule.
-    row
-        The layer's row of the sequencer's memory ``layers``, by field.
+    taps
+        What it takes in the sequencer's memories.
+    words
+        Words of a tuple.
     visits
         Beats of each word at a tap.
     skips
         Whether tables have a skip for each tuple that a tap claims beside its own.
+    part
+        Words of a tuple that a pass reads, where the NPU can leave some out; 0: it can't.
 
     Returns
     -------
     Reading
         What counts of them for the flow.
     """
-    words = row["words_minus_1"] + 1
     claiming = np.flatnonzero(tables.advance)
     return Reading(
         words=words,
         taps=np.bincount(tables.window) * visits,
         claiming=claiming * visits,
         claims=tables.advance[claiming],
-        hold_tuples=row["hold_words"] // words,
-        skips=skips and not row.get("by_counters", 0),
+        hold_tuples=taps.hold,
+        skips=skips and taps.counters is None,
         ends_old=not tables.new[claiming[-1]],
-        part_words=row.get("part_words_minus_1", -1) + 1,
+        part_words=part,
     )

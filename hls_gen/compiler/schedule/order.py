@@ -13,7 +13,7 @@ from .tables import Ints, StageTables, frozen
 
 ORDERS = ("pull", "raster", "columns")
 AUTOMATIC = ORDERS[:2]
-"""Those that "auto" compares; columns are there for chunks of columns (hls_gen/compiler/chunk.py)."""
+"""Those that "auto" compares; columns are there for chunks of columns (hls_gen/compiler/choices.py)."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

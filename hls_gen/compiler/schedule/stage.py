@@ -7,8 +7,8 @@ from bitloom.golden.integers import make_fields_plain
 from bitloom.golden.layers.conv import Weighted
 from bitloom.golden.layers.pool import Pool
 from bitloom.golden.network import Network
-from bitloom.golden.window import Pair, Window
-from bitloom.hls_gen.compiler.summed_window import SummedWindow, places_of
+from bitloom.golden.window import Pair
+from bitloom.hls_gen.compiler.summed_window import Taps, places_of
 
 KINDS = ("conv", "pool")
 
@@ -25,7 +25,7 @@ class Stage:
         "conv" (weights: taps have places in a kernel) or "pool".
     height, width : int
         Size of the map that the stage reads, each >= 1.
-    window : Window or SummedWindow
+    window : Taps
     reads : str
         Name of the stage that makes that map, or `bitloom.golden.graph.INPUT`. Where it is empty, the stage reads
         the map of the stage listed before it, and the first one the input.
@@ -40,7 +40,7 @@ class Stage:
     kind: str
     height: int
     width: int
-    window: Window | SummedWindow
+    window: Taps
     reads: str = ""
     adds: str = ""
     joins: str = ""

@@ -62,29 +62,24 @@ class LayerWork:
 def layers(made: Compiled) -> list[LayerWork]:
     """Work of each weighted layer, in the order of the network."""
     plan = made.plan
-    taps = [len(t.index) for t in plan.schedule.tables if t.stage.kind == "conv"]
-    seen = dict.fromkeys(range(len(plan.npus)), 0)
     out = []
-    for i, (p, n) in enumerate(zip(plan.lowered.layers, plan.mapping)):
-        npu, own = made.build.design.npus[n], plan.npus[n]
-        row, words = own.conv.layers[seen[n]], own.conv.inputs[seen[n]]["words"]
-        seen[n] += 1
+    for i, planned in enumerate(plan.layers):
+        p, n = planned.layer, planned.number
+        npu = made.build.design.npus[n]
         channels, lanes = p.weight.shape[2] // _thermometer_bits(plan.lowered, p.name), int(np.prod(p.weight.shape[2:]))
-        tuple_words, groups = row["words_minus_1"] + 1, -(-p.out_channels // npu.kgp)
-        read_words = row.get("part_words_minus_1", row["words_minus_1"]) + 1
         of_kernel = _channel_groups(plan.lowered, p.name)
         out.append(
             LayerWork(
                 name=p.name,
                 npu=n,
-                operations=taps[i] * channels // of_kernel * p.out_channels,
-                beats=plan.ideal[i][1],
-                words=words,
+                operations=len(planned.conv.index) * channels // of_kernel * p.out_channels,
+                beats=planned.beats,
+                words=planned.taps.tuples * planned.words,
                 word_bytes=npu.word_bits / 8,
-                tuple_words=tuple_words,
-                groups=groups,
-                lanes_in=lanes / of_kernel / (read_words * npu.kfp),
-                lanes_out=p.out_channels / (groups * npu.kgp),
+                tuple_words=planned.words,
+                groups=planned.groups,
+                lanes_in=lanes / of_kernel / (planned.part.words * npu.kfp),
+                lanes_out=p.out_channels / (planned.groups * npu.kgp),
                 dataflow=plan.dataflow[i],
             )
         )

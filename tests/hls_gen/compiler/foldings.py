@@ -43,7 +43,7 @@ def fit_one(model: Model, npu: Npu, map_order: str = "auto", stream_bits: int = 
     """
     choices = CompileChoices(map_order=map_order)
     design = design_manifest(size_memories("small", [model], npu, choices, stream_bits=stream_bits))
-    depths = plan(model, design.npus, choices).npus[0].depths()
+    depths = plan(model, design.npus, choices).needs[0].capacities
     return changed(design, 0, **{name: depths[name] for name in ("tuple_words", "pool_words")})
 
 

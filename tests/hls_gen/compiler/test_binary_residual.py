@@ -18,10 +18,10 @@ from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model, Network
 from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.compiler.emit import compile_model
+from bitloom.hls_gen.compiler.engine_rules import Engine
 from bitloom.hls_gen.compiler.flow import Deadlock, enough_skips, simulate, smooth_skips
 from bitloom.hls_gen.compiler.flow.of_plan import system
-from bitloom.hls_gen.compiler.lowered_layers import IntegerLayer
-from bitloom.hls_gen.compiler.lowering import Engine, check_engines, engines_of, lower
+from bitloom.hls_gen.compiler.lowering import check_engines, engines_of, lower_alone
 from bitloom.hls_gen.compiler.plan import plan
 from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.hls_gen.compiler.ways import ways
@@ -39,7 +39,7 @@ SOURCE = Map(height=6, width=5, channels=4, encoding=BIPOLAR)
 def lowered_equals_golden(network, seed):
     model, images = random_integer_model(network, seed, 24), random_images(network, 2, seed)
     assert set(engines_of(network)) == {"binary"}
-    found, expected = lower(model).forward(images), model.forward(images)
+    found, expected = lower_alone(model).forward(images), model.forward(images)
     found = 2 * found.astype(int) - 1 if network.output.encoding.kind == "bipolar" else found
     np.testing.assert_array_equal(found, expected.reshape(found.shape))
 
@@ -182,7 +182,7 @@ def test_other_thresholds_of_integers(limit, direction, pool, message):
     model = random_integer_model(network, 1, 24)
     own = {"threshold": np.full((4, 1), limit), "direction": np.full(4, direction)}
     with value_error(message):
-        lower(Model(network, {**model.arrays, "sign_2": own}))
+        lower_alone(Model(network, {**model.arrays, "sign_2": own}))
 
 
 def test_levels_of_integers():
@@ -190,7 +190,7 @@ def test_levels_of_integers():
     model = random_integer_model(residual(*BLOCK), 1, 24)
     own = {"threshold": np.zeros((4, 2), int), "direction": np.ones(4, int)}
     with value_error("sign_2: a threshold of integers must have 1 level, got 2"):
-        lower(Model(network, {**model.arrays, "sign_2": own}))
+        lower_alone(Model(network, {**model.arrays, "sign_2": own}))
 
 
 def test_a_map_of_bits_has_one_reader():
@@ -203,10 +203,10 @@ def test_a_map_of_bits_has_one_reader():
         add("add_6", "act_4", "act_5"),
     )  # fmt: skip
     engines = [Engine(name, 8, 8) if name == "integer" else Engine() for name in engines_of(network)]
-    layers = lower(random_integer_model(network, 1, 24), engines=engines).layers
+    layers = lower_alone(random_integer_model(network, 1, 24), engines=engines).parts
     integer = Npu(engine="integer", feature_bits=8, weight_bits=8, shift_bits=0, acc_bits=32)
     with value_error("conv_1: one layer must read a map of bits, got conv_2 and conv_3"):
-        ways("net", cascade([NPU, integer]), layers, [int(isinstance(p, IntegerLayer)) for p in layers])
+        ways("net", cascade([NPU, integer]), layers, [int(not p.binary) for p in layers])
 
 
 def test_engines():

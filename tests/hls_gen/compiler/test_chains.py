@@ -304,8 +304,8 @@ def test_packets_go_to_their_npus():
 def test_what_does_not_fit_names_the_npu(n):
     model = MODELS["small_cnn"]
     design = size_memories("two", [model], cascade(npus(2)))
-    made = plan_of(model, design).npus[n]
-    for name, need in {**made.depths(), "acc_bits": made.acc_bits()}.items():
+    made = plan_of(model, design).needs[n]
+    for name, need in {**made.capacities, "acc_bits": made.needs.acc_bits}.items():
         given = changed(Manifest.of(design, "0" * 64), n, **{name: need})
         compile_model(model, given)
         given = changed(given, n, **{name: need - 1})

@@ -15,9 +15,9 @@ from bitloom.golden.layers.dense import Dense
 from bitloom.golden.layers.pool import MaxPool
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model, Network
-from bitloom.hls_gen.compiler.lowering import engines_of, lower
-from bitloom.hls_gen.compiler.placing import placed, placed_network
+from bitloom.hls_gen.compiler.lowering import engines_of, lower_alone
 from bitloom.hls_gen.compiler.plan import plan
+from bitloom.hls_gen.compiler.rewrite import rewritten, rewritten_network
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.topology import cascade, ring
 from tests.errors import value_error
@@ -106,11 +106,11 @@ def test_rewriting(name):
     parts, expected = CASES[name]
     network = residual(*parts)
     model, images = random_integer_model(network, 5, 32), random_images(network, 3, 5)
-    made = placed(model)
+    made = rewritten(model)
     assert {layer: made.network.reads[layer] for layer in expected} == expected
     np.testing.assert_array_equal(made.forward(images), model.forward(images))
-    assert placed(made) is made
-    assert placed_network(network) == made.network
+    assert rewritten(made) is made
+    assert rewritten_network(network) == made.network
     assert (made is model) == (name in ("as it is", "one window of two maps"))
     assert made.network.layers[-1].name == LAST
     lowered_equals_golden(network, 5)
@@ -120,7 +120,7 @@ def test_names_that_are_taken_or_long():
     long = "c" * 64
     joined = (concat(long, "act_2", "act_3"), conv("conv_5", long, 9), add(f"{'c' * 59}_maps", long, "act_5"))
     net = residual(*FIRE, *joined)
-    assert {"c" * 57 + "_maps_2", "c" * 59 + "_copy"} <= {layer.name for layer in placed_network(net).layers}
+    assert {"c" * 57 + "_maps_2", "c" * 59 + "_copy"} <= {layer.name for layer in rewritten_network(net).layers}
 
 
 @pytest.mark.parametrize("levels", [1, 3])
@@ -128,7 +128,7 @@ def test_copies_of_bits(levels):
     """In the binary engine: kernels of ternary weights, and thresholds that give each value back."""
     model, images = bits_joined(levels, wide=True)
     assert model.network.maps["concat_4"].encoding == bipolar(levels)
-    found = lower(model)
+    found = lower_alone(model)
     joins = {p.name: (p.reads, p.joins) for p in found.layers if p.joins}
     assert joins == {"concat_4_copy": ("conv_3", "conv_2"), "dense_8": ("conv_5", "conv_6")}
     np.testing.assert_array_equal(found.forward(images), model.forward(images))
@@ -188,8 +188,8 @@ def test_words_of_both_maps_in_turn():
     assert own.conv.inputs[2] == row
     assert own.conv.inputs[1] == {"words": 30, "source": 2, "joins": 0, "first_words_minus_1": 0,
                                   "second_words_minus_1": 0}  # fmt: skip
-    assert own.words[2].tolist() == [[5, 6, 7, 8], [0, 1, 2, 3], [4, -1, -1, -1]]
-    assert own.depths()["joined_words"] == 2
+    assert made.layers[2].read.layout.tolist() == [[5, 6, 7, 8], [0, 1, 2, 3], [4, -1, -1, -1]]
+    assert made.needs[0].needs.joined_words == 2
 
 
 def test_a_chain_of_npus_is_cut_behind_a_concatenation():

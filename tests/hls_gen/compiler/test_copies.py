@@ -19,12 +19,15 @@ from bitloom.golden.network import Network
 from bitloom.golden.zoo import load
 from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.compiler.copies import with_copies
+from bitloom.hls_gen.compiler.engine_rules import Engine
 from bitloom.hls_gen.compiler.flow import simulate
 from bitloom.hls_gen.compiler.flow.of_plan import system
-from bitloom.hls_gen.compiler.lowering import lower, lower_integer
-from bitloom.hls_gen.compiler.parts import parts
-from bitloom.hls_gen.compiler.placing import placed_network
+from bitloom.hls_gen.compiler.lowering import lower, lower_alone, lower_integer
+from bitloom.hls_gen.compiler.mapping import Placed
+from bitloom.hls_gen.compiler.parts import Target, segmented
 from bitloom.hls_gen.compiler.plan import plan
+from bitloom.hls_gen.compiler.rewrite import rewritten_network
+from bitloom.hls_gen.compiler.segments import segments
 from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.hls_gen.compiler.ways import ways
 from bitloom.hls_gen.design.copies import copied, is_copy
@@ -110,10 +113,11 @@ def test_a_copy_of_bits():
     )  # fmt: skip
     net = Network(name="bits", input=Map(height=6, width=5, channels=4, encoding=BIPOLAR), layers=layers)
     model, images = random_model(net, 1), random_images(net, 4, 1)
-    lowered = lower(model)
-    made, on = with_copies(lowered.layers, [0, 2], cascade([Npu()] * 3))
+    pieces = segmented(model, Target())
+    cut = pieces.cut([Engine()] * 2)
+    made, on = with_copies(cut.parts, [0, 2], cascade([Npu()] * 3))
     assert [(p.name, n) for p, n in zip(made, on)] == [("conv_1", 0), ("conv_1@1", 1), ("dense_2", 2)]
-    assert (replace(lowered, layers=tuple(made)).forward(images) == lowered.forward(images)).all()
+    assert (lower(Placed(cut, made, on, {})).forward(images) == lower_alone(model).forward(images)).all()
 
 
 def test_copies_count_as_work():
@@ -141,7 +145,7 @@ def flows(network, seed, order, draw):
     """Copies change no value; links carry maps in the order in which they are read; frames come out."""
     npus = CHAINS[draw(st.sampled_from(list(CHAINS)))]
     model = random_integer_model(network, seed, 32)
-    count = len(parts(placed_network(network)))
+    count = len(segments(rewritten_network(network)))
     mapping = None
     if "loop" in npus[0].outlets:
         cuts = sorted(draw(st.lists(st.integers(1, count), min_size=len(npus) - 1, max_size=len(npus) - 1)))
@@ -218,7 +222,7 @@ def test_three_layers_for_one_map():
     """Without the copies that the compiler puts in."""
     net = residual(conv("conv_1", INPUT), conv("conv_2", "act_1"), conv("conv_3", "act_1"), conv("conv_4", "act_1"),
                    add("add_5", "act_3", "act_2"), add("add_6", "act_4", "add_5"))  # fmt: skip
-    made = lower_integer(random_integer_model(net, 1, 32), 9, 8).layers
+    made = lower_integer(random_integer_model(net, 1, 32), 9, 8).parts
     with value_error(
         "conv_1: two layers at most must need a map, one of them to add it at most, got conv_2 and conv_3 and conv_4"
     ):
@@ -226,12 +230,12 @@ def test_three_layers_for_one_map():
 
 
 def test_bits_are_copied_by_their_own_engine():
-    lowered = lower(load("digits-cnn")).layers
+    lowered = lower_alone(load("digits-cnn")).parts
     with value_error(
         "conv_1: engine of NPU 1 must be binary to add a map of bits, to read it twice or to hand it on, got integer"
     ):
         with_copies(lowered, [0, 2, 2, 2], cascade([Npu(), NPU, Npu()]))
-    integers = planned(IDENTITY).lowered.layers
+    integers = planned(IDENTITY).lowered.parts
     with value_error(
         "conv_1: engine of NPU 1 must be integer to add a map of integers, to read it twice or to hand it on, got "
         "binary"

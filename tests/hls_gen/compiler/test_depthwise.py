@@ -16,8 +16,8 @@ from bitloom.golden.layers.pool import AvgPool, MaxPool
 from bitloom.golden.layers.requantise import Requantise
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model, Network
-from bitloom.hls_gen.compiler.lowering import Engine, lower
-from bitloom.hls_gen.compiler.mapping import mapped
+from bitloom.hls_gen.compiler.engine_rules import Engine
+from bitloom.hls_gen.compiler.lowering import lower_alone, lowered_for
 from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.hls_gen.design.npu import Npu
 from tests.cases import case_map
@@ -45,7 +45,7 @@ def model_of(*layers: Layer, channels: int = 5) -> Model:
 
 def join(model: Model, npu: Npu = NPU) -> dict[str, str | None]:
     """The lowered layers, each with the depthwise convolution that joined it; they compute what golden does."""
-    made, _ = mapped(model, [npu])
+    made = lowered_for(model, [npu])
     images = random_images(model.network, 3, 2)
     np.testing.assert_array_equal(made.forward(images), model.forward(images))
     return {p.name: p.depthwise and p.depthwise.name for p in made.layers}
@@ -115,7 +115,7 @@ def test_random_networks(data):
     model = random_integer_model(network, seed, 32, 31)
     images = random_images(network, 2, seed)
     for npu in (NPU, replace(NPU, depthwise=False)):
-        made, _ = mapped(model, [npu])
+        made = lowered_for(model, [npu])
         np.testing.assert_array_equal(made.forward(images), model.forward(images))
 
 
@@ -136,5 +136,5 @@ def test_on_the_binary_engine():
     }  # fmt: skip
     model = Model(network, arrays)
     images = rng.choice([-1, 1], (6, 5, 6, 4))
-    made = lower(model, engines=[Engine(), Engine()])
+    made = lower_alone(model, engines=[Engine(), Engine()])
     np.testing.assert_array_equal(2 * made.forward(images).astype(int) - 1, model.forward(images))

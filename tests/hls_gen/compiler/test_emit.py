@@ -17,7 +17,7 @@ from bitloom.golden.network import Model, Network
 from bitloom.golden.packing import to_bits
 from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.compiler.emit import compile_model
-from bitloom.hls_gen.compiler.lowering import input_planes
+from bitloom.hls_gen.compiler.engine_rules import input_planes
 from bitloom.hls_gen.compiler.plan import plan
 from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.manifest import Manifest
@@ -204,15 +204,15 @@ def test_each_output_has_a_place_of_its_own(tail: tuple[Layer, ...], folding):
     assert program.result_words % (FOLDINGS[folding][1] // 32) == 0
 
 
-DEPTHS = plan(CASES["small_cnn"], [npu_of("k3_g5")], CompileChoices(map_order="raster")).npus[0].depths()
+DEPTHS = plan(CASES["small_cnn"], [npu_of("k3_g5")], CompileChoices(map_order="raster")).needs[0].capacities
 
 
 @pytest.mark.parametrize("name", [*(name for name, need in DEPTHS.items() if need > 1), "acc_bits"])
 def test_what_does_not_fit_is_refused(name):
     """One row less than needed, for every memory, and one bit less."""
     model = CASES["small_cnn"]
-    made = plan(model, [npu_of("k3_g5")], CompileChoices(map_order="raster")).npus[0]
-    need = {**DEPTHS, "acc_bits": made.acc_bits()}[name]
+    made = plan(model, [npu_of("k3_g5")], CompileChoices(map_order="raster")).needs[0]
+    need = {**DEPTHS, "acc_bits": made.needs.acc_bits}[name]
     assert need > 1
     design = fitted(model, "k3_g5", "raster")
     design = changed(design, **{name: need})

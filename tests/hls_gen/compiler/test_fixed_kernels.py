@@ -15,7 +15,7 @@ from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model, Network
 from bitloom.hls_gen.compiler.emit import compile_model
 from bitloom.hls_gen.compiler.fixed_kernels import fixed_point, integers, magnitudes
-from bitloom.hls_gen.compiler.lowering import lower
+from bitloom.hls_gen.compiler.lowering import lower_alone
 from bitloom.hls_gen.compiler.sizing import Sizing, size_memories
 from bitloom.hls_gen.design.manifest import Manifest
 from bitloom.hls_gen.design.npu import Npu
@@ -126,7 +126,7 @@ def test_without_a_binariser_the_compiler_takes_the_signs(name: str) -> None:
     own, other = (compile_model(one, manifest) for one in (model, signs_of(model)))
     np.testing.assert_array_equal(own.parameters, other.parameters)
     assert own.model_digest != other.model_digest
-    for p, q in zip(lower(model).layers, lower(signs_of(model)).layers):
+    for p, q in zip(lower_alone(model).layers, lower_alone(signs_of(model)).layers):
         np.testing.assert_array_equal(p.weight, q.weight)
 
 

@@ -11,8 +11,8 @@ from bitloom.golden.graph import INPUT
 from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.compiler.flow import simulate
 from bitloom.hls_gen.compiler.flow.of_plan import system
-from bitloom.hls_gen.compiler.placing import placed, placed_network
 from bitloom.hls_gen.compiler.plan import plan
+from bitloom.hls_gen.compiler.rewrite import rewritten, rewritten_network
 from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.hls_gen.compiler.store_copies import with_store_copies
 from bitloom.hls_gen.design.copies import copied, copy_name, is_copy
@@ -60,10 +60,10 @@ def test_graphs(name):
     network = GRAPHS[name]
     model, images = random_integer_model(network, 5, 24), random_images(network, 2, 5)
     names = {layer.name for layer in network.layers}
-    came = [layer.name for layer in placed_network(network).layers if layer.name not in names]
+    came = [layer.name for layer in rewritten_network(network).layers if layer.name not in names]
     assert [one for one in came if one.endswith("_copy") and "maps" not in one] == ADDED.get(name, [])
-    assert placed_network(placed_network(network)) == placed_network(network)
-    assert (placed(model).forward(images) == model.forward(images)).all()
+    assert rewritten_network(rewritten_network(network)) == rewritten_network(network)
+    assert (rewritten(model).forward(images) == model.forward(images)).all()
     for order in ("raster", "pull"):
         choices = CompileChoices(map_order=order)
         design = size_memories("graph", [model], NPU, choices)
@@ -85,7 +85,7 @@ def test_the_fewest_beats():
 def test_an_order_that_needs_no_copy_stays():
     made = planned(residual(*FIRST, add("add_4", "act_3", "act_1")))
     assert stored(made) == ""
-    layers, mapping = with_store_copies(made.lowered.layers, made.mapping, [NPU])
+    layers, mapping = with_store_copies(made.lowered.parts, made.mapping, [NPU])
     assert [p.name for p in layers] == ["conv_1", "conv_2", "conv_3"]
     assert mapping == [0, 0, 0]
 

@@ -15,7 +15,7 @@ from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Network
 from bitloom.hls_gen.compiler.emit import compile_model
 from bitloom.hls_gen.compiler.host_tail import on_device, split
-from bitloom.hls_gen.compiler.lowering import engines_of, lower, lower_integer
+from bitloom.hls_gen.compiler.lowering import engines_of, lower_alone, lower_integer
 from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.hls_gen.design.manifest import Manifest
 from bitloom.hls_gen.design.npu import Npu
@@ -72,14 +72,14 @@ def test_both_together_are_golden(encoding, layers, count):
     results = device.forward(images)
     assert np.array_equal(tail.forward(results) if tail else results, model.forward(images))
     binary = engines_of(model.network) == ["binary"]
-    lowered = lower(model) if binary else lower_integer(model, 8, 8)
+    lowered = lower_alone(model) if binary else lower_integer(model, 8, 8)
     assert lowered.model.network == device.network
 
 
 def test_in_the_middle_the_rule_is_told():
     with value_error("conv_1: what follows must be nothing, threshold, or threshold and a max_pool or min_pool in "
                      "either order, got affine"):  # fmt: skip
-        lower(made(BIPOLAR, conv(), line(), Dense(name="dense", out_channels=3)))
+        lower_alone(made(BIPOLAR, conv(), line(), Dense(name="dense", out_channels=3)))
 
 
 def test_a_program_has_the_hosts_layers(tmp_path):

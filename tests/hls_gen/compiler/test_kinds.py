@@ -17,7 +17,7 @@ from bitloom.golden.network import Model, Network
 from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.compiler.flow.of_plan import system
 from bitloom.hls_gen.compiler.integer_rows import SCALES
-from bitloom.hls_gen.compiler.lowered_layers import IntegerLayer
+from bitloom.hls_gen.compiler.lowered_layers import Multiply
 from bitloom.hls_gen.compiler.plan import Plan, plan
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.topology import cascade, pipeline, ring
@@ -67,7 +67,7 @@ MIDDLE = [*conv(2), *conv(3)]
 def test_layers_go_to_npus_of_their_kind(npus, layers, mapping):
     made = planned(model_of(*layers), npus)
     assert made.mapping == mapping
-    kinds = ["integer" if isinstance(p, IntegerLayer) else "binary" for p in made.lowered.layers]
+    kinds = ["integer" if isinstance(p.arithmetic, Multiply) else "binary" for p in made.lowered.layers]
     assert kinds == [npus[n].engine for n in mapping]
     assert [[p.name for p in npu.layers] for npu in made.npus] == [
         [p.name for p, n in zip(made.lowered.layers, mapping) if n == k] for k in range(len(npus))
@@ -78,7 +78,7 @@ def test_a_mapping_decides_the_kind():
     """Weights of +-1 can be multiplied, too."""
     model = model_of(*conv(1), *conv(2), *conv(3))
     layers = planned(model, cascade([BINARY, INTEGER, BINARY]), [0, 1, 2]).lowered.layers
-    assert [isinstance(p, IntegerLayer) for p in layers] == [False, True, False]
+    assert [isinstance(p.arithmetic, Multiply) for p in layers] == [False, True, False]
 
 
 def test_signs_have_a_row_of_scales_each():
@@ -91,7 +91,7 @@ def test_signs_have_a_row_of_scales_each():
     for lane in range(4):
         kernels = range(lane, 6, 4)
         none = [0] * (6 - 3 * len(kernels))
-        assert scales[f"bias_{lane}"].tolist() == [*p.bias[kernels].ravel(), *none]
+        assert scales[f"bias_{lane}"].tolist() == [*p.scale.bias[kernels].ravel(), *none]
         assert scales[f"multiplier_{lane}"].tolist() == [1] * 6
         assert scales[f"shift_{lane}"].tolist() == [0] * 3 * len(kernels) + [SCALES["shift"] for _ in none]
     widest = replace(INTEGER, acc_bits=32, multiplier_bits=MULTIPLIER_BITS, bias_fraction_bits=FRACTION_BITS)

@@ -10,7 +10,7 @@ from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.compiler.flow import simulate
 from bitloom.hls_gen.compiler.flow.of_plan import system
 from bitloom.hls_gen.compiler.layer_cycles import layer_cycles
-from bitloom.hls_gen.compiler.mapping import mapped
+from bitloom.hls_gen.compiler.mapping import placed
 from bitloom.hls_gen.compiler.plan import plan
 from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.hls_gen.design.npu import Npu
@@ -35,15 +35,15 @@ def flow(model, npus):
 ], ids=str)  # fmt: skip
 def test_the_slowest_part_counts(change):
     npu = replace(NPU, **change)
-    cycles = sum(layer_cycles(mapped(KWS, [npu])[0], npu))
+    cycles = sum(layer_cycles(placed(KWS, [npu]).parts, npu))
     assert cycles == pytest.approx(flow(KWS, [npu]), rel=0.04)
 
 
 def test_another_engine():
-    assert layer_cycles(mapped(KWS, [NPU])[0], Npu()) == [inf] * 6
+    assert layer_cycles(placed(KWS, [NPU]).parts, Npu()) == [inf] * 6
 
 
 @pytest.mark.parametrize(("count", "expected"), [(2, [0, 0, 1, 1, 1, 1]), (3, [0, 0, 1, 2, 2, 2])])
 def test_chains_are_cut_by_them(count, expected):
     """By beats alone DS-CNN would be cut behind its first layer."""
-    assert mapped(KWS, cascade([NPU] * count))[1] == expected
+    assert placed(KWS, cascade([NPU] * count)).mapping == expected

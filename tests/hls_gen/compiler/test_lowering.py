@@ -17,10 +17,11 @@ from bitloom.golden.layers.pool import AvgPool, MaxPool, MinPool
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model, Network
 from bitloom.golden.packing import to_bits
+from bitloom.hls_gen.compiler.engine_rules import input_planes
 from bitloom.hls_gen.compiler.host_tail import split
-from bitloom.hls_gen.compiler.lowered_layers import BinaryLayer
-from bitloom.hls_gen.compiler.lowered_rules import run_binary_layer
-from bitloom.hls_gen.compiler.lowering import Lowered, input_planes, lower, plane_coefficients
+from bitloom.hls_gen.compiler.lowered_layers import LoweredLayer, Pooling, Thresholds
+from bitloom.hls_gen.compiler.lowering import Lowered, lower_alone
+from bitloom.hls_gen.compiler.lowering_binary import plane_coefficients
 from tests import networks as drawn
 from tests.cases import case_map, cases, random_images, random_model
 from tests.errors import value_error
@@ -52,18 +53,18 @@ def pass_ends(network: Network) -> list[int]:
 def check(model: Model, n: int = 3, planes: int | None = None, images: np.ndarray | None = None) -> Lowered:
     """Every lowered layer gives what ``Model.trace`` has there: values, or bits, complemented after a max pool of sums.
 
-    Also: values stay in ``value_range``, thresholds too or just above, and unused lanes add nothing.
+    Also: values stay in ``sum_range``, thresholds too or just above, and unused lanes add nothing.
     """
     if images is None:
         images = random_images(model, n, np.random.default_rng(9))
     model, _ = split(model)  # the host's layers are none of a lowered model's
-    network, trace, lowered = model.network, model.trace(images), lower(model, planes)
+    network, trace, lowered = model.network, model.trace(images), lower_alone(model, planes)
     features = lowered.input_features(images)
     for p, end in zip(lowered.layers, pass_ends(network)):
-        sums, result, (low, high) = run_binary_layer(plain(p), features), run_binary_layer(p, features), p.value_range
+        sums, result, (low, high) = plain(p).forward(features), p.forward(features), p.sum_range
         assert low <= sums.min() <= sums.max() <= high
-        if p.threshold is not None:
-            assert low <= p.threshold.min() <= p.threshold.max() <= high + 1
+        if isinstance(p.activation, Thresholds):
+            assert low <= p.activation.limit.min() <= p.activation.limit.max() <= high + 1
             value = 2 * result.reshape(*result.shape[:3], p.out_channels, p.levels).sum(axis=-1, dtype=int) - p.levels
             value = value * turned(model, network.layers[: end + 1])
             np.testing.assert_array_equal(value, trace[end])
@@ -71,7 +72,7 @@ def check(model: Model, n: int = 3, planes: int | None = None, images: np.ndarra
             np.testing.assert_array_equal(result, trace[end])
         unused = unused_lanes(p)
         wider = np.concatenate([features, np.zeros((*features.shape[:3], 2, features.shape[4]), np.uint8)], axis=3)
-        np.testing.assert_array_equal(run_binary_layer(unused, wider), result)
+        np.testing.assert_array_equal(unused.forward(wider), result)
         features = result[..., None]
     np.testing.assert_array_equal(lowered.forward(images), result)
     return lowered
@@ -86,25 +87,27 @@ def turned(model: Model, layers: Sequence[Layer]) -> np.ndarray | int:
     return sign * model.arrays[acts[0].name]["direction"] if acts else sign
 
 
-def plain(p: BinaryLayer) -> BinaryLayer:
+def plain(p: LoweredLayer) -> LoweredLayer:
     """The lowered layer without what comes after its sums."""
-    return replace(p, threshold=None, pool=None)
+    return replace(p, activation=None, pool=None)
 
 
-def unused_lanes(p: BinaryLayer) -> BinaryLayer:
+def unused_lanes(p: LoweredLayer) -> LoweredLayer:
     """The lowered layer with two channels more, weight bit 1, which with feature bit 0 must add nothing."""
     ones = np.ones((*p.weight.shape[:2], 2, p.weight.shape[3]), np.uint8)
-    return replace(p, weight=np.concatenate([p.weight, ones], axis=2))
+    weight = np.concatenate([p.weight, ones], axis=2)
+    return replace(p, arithmetic=replace(p.arithmetic, weight=weight))
 
 
 def test_the_rule_on_a_tiny_pass():
     """One kernel, 1 x 1 map: features 1 0 1, weights 1 1 0: one match, two mismatches."""
     network = Network(name="net", input=case_map(1, 1, 3), layers=(Dense(name="dense", out_channels=1),))
     model = Model(network, {"dense": {"weight": np.array([1, 1, -1]).reshape(1, 1, 1, 3)}})
-    (p,) = lower(model).layers
+    (p,) = lower_alone(model).layers
     assert p.weight.tolist() == [[[[1], [1], [0]]]]
-    assert (p.visits, p.coefficient.tolist(), p.double, p.tap_offset) == (1, [1], True, 3)
-    assert (p.threshold, p.pool, p.value_range, p.levels, p.out_channels) == (None, None, (-3, 3), 1, 1)
+    of = p.arithmetic
+    assert (of.visits, of.coefficient.tolist(), of.double, of.tap_offset) == (1, [1], True, 3)
+    assert (p.activation, p.pool, p.sum_range, p.levels, p.out_channels) == (None, None, (-3, 3), 1, 1)
     image = np.array([1, -1, 1]).reshape(1, 1, 1, 3)
     assert check(model, images=image).forward(image).tolist() == [[[[2 * 1 - 3]]]]
 
@@ -127,15 +130,15 @@ def test_random_networks(data):
 def test_matches_and_thermometers(encoding, padding, tail):
     p = check(made(encoding, 5, conv(padding), *tail)).layers[0]
     assert p.weight.shape == (4, 9, 5 * encoding.bits, 1)
-    assert (p.visits, p.double, p.tap_offset) == (1, True, 5 * encoding.bits)
+    assert (p.visits, p.arithmetic.double, p.arithmetic.tap_offset) == (1, True, 5 * encoding.bits)
 
 
 def test_a_thermometer_repeats_its_weight():
     model = made(bipolar(3), 2, conv())
     once = model.arrays["conv_1"]["weight"].reshape(4, 9, 2) > 0
-    np.testing.assert_array_equal(lower(model).layers[0].weight[..., 0], np.repeat(once, 3, axis=2))
+    np.testing.assert_array_equal(lower_alone(model).layers[0].weight[..., 0], np.repeat(once, 3, axis=2))
     x = np.array([-3, 1] * 24).reshape(1, 4, 6, 2)
-    assert lower(model).input_features(x)[0, 1, 2].ravel().tolist() == [0, 0, 0, 1, 1, 0]
+    assert lower_alone(model).input_features(x)[0, 1, 2].ravel().tolist() == [0, 0, 0, 1, 1, 0]
 
 
 RAW = [(4, BIPOLAR), (5, bipolar(2)), (2, bipolar(3))]
@@ -152,7 +155,8 @@ def test_ternary_weights(channels, encoding, padding, raw):
     model = made(encoding, channels, conv(padding, TERNARY), *tail)
     p = check(model).layers[0]
     lanes = channels * encoding.bits
-    assert (p.visits, p.double, p.tap_offset) == ((2, False, lanes // 2) if even else (2, True, lanes))
+    of = p.arithmetic
+    assert (of.visits, of.double, of.tap_offset) == ((2, False, lanes // 2) if even else (2, True, lanes))
     halves = np.repeat(model.arrays["conv_1"]["weight"].reshape(4, 9, channels), encoding.bits, axis=2)
     direction = np.ones(4) if raw else model.arrays["act"]["direction"]
     both = 2 * p.weight[..., 0].reshape(4, 9, 2, lanes).astype(int) - 1
@@ -168,8 +172,9 @@ def test_bit_planes(encoding, padding, raw):
     bits = encoding.bits + (encoding.kind == "unsigned")
     assert lowered.input_bits == input_planes(encoding) == bits
     assert lowered.layers[0].weight.shape == (4, 9, 3, bits + 1)
-    assert (lowered.layers[0].double, lowered.layers[0].tap_offset) == (False, 0)
-    assert lowered.layers[0].coefficient.tolist() == [*(2**k for k in range(bits - 1)), -(2 ** (bits - 1)), 1]
+    assert (lowered.layers[0].arithmetic.double, lowered.layers[0].arithmetic.tap_offset) == (False, 0)
+    coefficient = lowered.layers[0].arithmetic.coefficient
+    assert coefficient.tolist() == [*(2**k for k in range(bits - 1)), -(2 ** (bits - 1)), 1]
 
 
 @pytest.mark.parametrize("encoding", INTEGERS, ids=str)
@@ -178,7 +183,7 @@ def test_every_value_by_its_planes(encoding):
     values = np.arange(encoding.low, encoding.high + 1)
     network = Network(name="net", input=case_map(1, 1, 1, encoding), layers=(Dense(name="dense", out_channels=2),))
     model = Model(network, {"dense": {"weight": np.array([1, -1]).reshape(2, 1, 1, 1)}})
-    result = lower(model).forward(values.reshape(-1, 1, 1, 1))
+    result = lower_alone(model).forward(values.reshape(-1, 1, 1, 1))
     np.testing.assert_array_equal(result.reshape(-1, 2), np.stack([values, -values], axis=1))
 
 
@@ -188,7 +193,7 @@ def test_sign_extended_planes(encoding, padding):
     for tail in ([], [Threshold(name="act")]):
         lowered = check(made(encoding, 2, conv(padding), *tail), planes=8)
         assert lowered.input_bits == 8
-        assert lowered.layers[0].coefficient.tolist() == [1, 2, 4, 8, 16, 32, 64, -128, 1]
+        assert lowered.layers[0].arithmetic.coefficient.tolist() == [1, 2, 4, 8, 16, 32, 64, -128, 1]
 
 
 @pytest.mark.parametrize("padding", PADDINGS)
@@ -197,14 +202,14 @@ def test_ternary_weights_of_bit_planes(encoding, padding):
     for levels in (1, 2):
         model = made(encoding, 3, conv(padding, TERNARY), Threshold(name="act", levels=levels))
         p = check(model).layers[0]
-        assert (p.visits, p.double, p.tap_offset) == (2, False, 0)
+        assert (p.visits, p.arithmetic.double, p.arithmetic.tap_offset) == (2, False, 0)
 
 
 def test_bipolar_inputs_have_no_planes():
     model = made(BIPOLAR, 3, conv())
-    assert lower(model, 8).input_bits == 0
+    assert lower_alone(model, 8).input_bits == 0
     images = random_images(model, 2, np.random.default_rng(1))
-    np.testing.assert_array_equal(lower(model, 8).input_features(images), to_bits(images, BIPOLAR))
+    np.testing.assert_array_equal(lower_alone(model, 8).input_features(images), to_bits(images, BIPOLAR))
 
 
 def test_plane_coefficients_add_up():
@@ -234,8 +239,9 @@ def test_accumulation_by_or(pooled, padding):
     model.arrays["act"]["direction"][:], model.arrays["act"]["threshold"][:] = -1, -1  # features are mostly -1
     model.arrays["some"]["weight"][0] = 1
     p = check(model, n=200).layers[1]
-    assert (p.any_match, p.double, p.tap_offset, p.value_range, p.raw) == (True, False, 0, (0, 1), False)
-    assert p.threshold.tolist() == [[1]] * 5
+    of = p.arithmetic
+    assert (of.accumulate, of.double, of.tap_offset, p.sum_range, p.raw) == ("or", False, 0, (0, 1), False)
+    assert p.activation.limit.tolist() == [[1]] * 5
     assert (p.pool is None) == (not pooled)
     bits = model.trace(random_images(model, 200, np.random.default_rng(0)))[3]
     assert set(np.unique(bits)) == {-1, 1}
@@ -254,12 +260,13 @@ def test_words(pooled, padding):
     model = made(BIPOLAR, 3, *layers, seed=3)
     assert set(model.arrays["mid"]["direction"]) == {-1, 1}
     images = random_images(model, 20, np.random.default_rng(9))
-    lowered = lower(model)
+    lowered = lower_alone(model)
     np.testing.assert_array_equal(lowered.forward(images), model.forward(images))
     middle, last = lowered.layers[1:]
-    assert (middle.any_match, middle.double, middle.tap_offset, middle.word_channels) == (False, True, 2, 3)
-    assert (last.raw, last.tap_offset, last.value_range[1]) == (True, 2, 2 * last.height * last.width)
-    values, (low, high) = run_binary_layer(plain(middle), lowered.trace(images)[0][..., None]), middle.value_range
+    of = middle.arithmetic
+    assert (of.accumulate, of.double, of.tap_offset, of.word_channels) == ("or_words", True, 2, 3)
+    assert (last.raw, last.arithmetic.tap_offset, last.sum_range[1]) == (True, 2, 2 * last.height * last.width)
+    values, (low, high) = plain(middle).forward(lowered.trace(images)[0][..., None]), middle.sum_range
     assert low <= values.min() < values.max() <= high
 
 
@@ -272,13 +279,13 @@ def test_words_in_front_of_a_pool(pool, fits):
     direction = model.arrays["act"]["direction"]
     direction[:] = fits
     images = random_images(model, 20, np.random.default_rng(9))
-    np.testing.assert_array_equal(lower(model).forward(images), model.forward(images))
+    np.testing.assert_array_equal(lower_alone(model).forward(images), model.forward(images))
     direction[1:3] = -fits
     with value_error(
         f"act: between accumulate or_words and a {after.kind} every direction must be {fits}, got {-fits} in 2 of 6 "
         "channels"
     ):
-        lower(model)
+        lower_alone(model)
 
 
 @pytest.mark.parametrize("direction", [-1, 1])
@@ -291,7 +298,7 @@ def test_words_never_have_a_min_pool_of_sums(direction):
         "pool: accumulate or_words must have no min_pool before its threshold, got one: a pool behind the threshold "
         "needs directions of -1"
     ):
-        lower(model)
+        lower_alone(model)
 
 
 @pytest.mark.parametrize("next_weight", [BIPOLAR, TERNARY], ids=str)
@@ -306,7 +313,7 @@ def test_directions_around_a_max_pool(pool_first, encoding, levels, next_weight)
     assert set(direction) == {-1, 1}
     down = np.repeat(direction < 0, levels)
     layers = check(model, n=6).layers
-    assert layers[0].pool == POOL.window
+    assert layers[0].pool == Pooling(window=POOL.window)
     weight = model.arrays["dense"]["weight"].reshape(5, -1, 4) * model.arrays["end"]["direction"][:, None, None]
     repeated = np.repeat(weight, levels, axis=2)
     got = layers[1].weight[..., 0].reshape(5, repeated.shape[1], -1, 4 * levels) * 2.0 - 1  # (O, taps, visits, lanes)
@@ -330,7 +337,7 @@ def test_thresholds_out_of_reach(pool_first, weight, encoding):
 
 
 def test_values_at_both_ends_of_the_range():
-    """All +1 and all -1 against such weights: the ends of value_range occur, ternary weights' doubled too."""
+    """All +1 and all -1 against such weights: the ends of sum_range occur, ternary weights' doubled too."""
     for weight in (BIPOLAR, TERNARY):
         for channels in (3, 4):
             layer = Dense(name="dense", out_channels=2, weight=weight)
@@ -339,8 +346,8 @@ def test_values_at_both_ends_of_the_range():
             ones[1] = -1
             act = {"threshold": np.array([[6 * channels], [6 * channels]]), "direction": np.ones(2, int)}
             model = Model(network, {"dense": {"weight": ones}, "act": act})
-            p, features = lower(model).layers[0], lower(model).input_features(ones)
-            assert sorted(set(run_binary_layer(plain(p), features).ravel().tolist())) == list(p.value_range)
+            p, features = lower_alone(model).layers[0], lower_alone(model).input_features(ones)
+            assert sorted(set(plain(p).forward(features).ravel().tolist())) == list(p.sum_range)
             check(model, images=ones)
 
 
@@ -428,10 +435,10 @@ def test_values_at_both_ends_of_the_range():
 def test_what_the_engine_cannot_do(encoding, layers, planes, message):
     model = made(encoding, 3, *layers)
     with value_error(message):
-        lower(model, planes)
+        lower_alone(model, planes)
 
 
 def test_forward_refuses_wrong_images():
     model = made(BIPOLAR, 3, conv())
     with value_error("net: images must have shape (N, 4, 6, 3), got (1, 4, 6, 2)"):
-        lower(model).forward(np.ones((1, 4, 6, 2), int))
+        lower_alone(model).forward(np.ones((1, 4, 6, 2), int))

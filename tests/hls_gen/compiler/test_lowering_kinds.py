@@ -17,9 +17,9 @@ from bitloom.golden.layers.pool import AvgPool, MaxPool, Pool
 from bitloom.golden.layers.requantise import Requantise
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model, Network
-from bitloom.hls_gen.compiler.lowered_layers import IntegerLayer
-from bitloom.hls_gen.compiler.lowered_rules import run_integer_layer
-from bitloom.hls_gen.compiler.lowering import Engine, Lowered, engines_of, lower, lower_integer
+from bitloom.hls_gen.compiler.engine_rules import Engine
+from bitloom.hls_gen.compiler.lowered_layers import LoweredLayer, Multiply
+from bitloom.hls_gen.compiler.lowering import Lowered, engines_of, lower_alone, lower_integer
 from tests import networks as drawn
 from tests.cases import case_map, integer_cases, random_images, random_model
 from tests.errors import value_error
@@ -54,34 +54,35 @@ def values(result: np.ndarray, levels: int, complement: np.ndarray) -> np.ndarra
 
 
 def check(model: Model, kinds: Sequence[str], images: np.ndarray | None = None) -> Lowered:
-    """Every lowered layer gives what ``Model.trace`` has there; sums, and with their bias, stay in ``value_range``."""
-    lowered = lower(model, engines=[ENGINES[kind] for kind in kinds])
+    """Every lowered layer gives what ``Model.trace`` has there; sums, and with their bias, stay in ``biased_range``."""
+    lowered = lower_alone(model, engines=[ENGINES[kind] for kind in kinds])
     if images is None:
         images = random_images(model, 3, np.random.default_rng(9))
     network, trace, results = model.network, model.trace(images), lowered.trace(images)
-    assert [isinstance(p, IntegerLayer) for p in lowered.layers] == [kind == "integer" for kind in kinds]
+    assert [isinstance(p.arithmetic, Multiply) for p in lowered.layers] == [kind == "integer" for kind in kinds]
     starts = [i for i, layer in enumerate(network.layers) if isinstance(layer, Conv | Dense)]
     ends = [*(i - 1 for i in starts[1:]), len(network.layers) - 1]
     read, of_bits = lowered.input_features(images), False
     for p, result, start, end in zip(lowered.layers, results, starts, ends, strict=True):
         tail = network.layers[start + 1 : end + 1]
-        if isinstance(p, IntegerLayer):
+        integer = isinstance(p.arithmetic, Multiply)
+        if integer:
             check_range(p, 2 * read.astype(int) - 1 if of_bits else read)
-        read, of_bits = result, not isinstance(p, IntegerLayer) or p.signs
+        read, of_bits = result, p.makes_bits
         for layer in tail:
             if isinstance(layer, Threshold):
                 down = model.arrays[layer.name]["direction"] < 0
                 before, after = isinstance(tail[0], MaxPool), isinstance(tail[-1], MaxPool)
-                complement = (~down | after) if isinstance(p, IntegerLayer) else down & before
+                complement = (~down | after) if integer else down & before
                 result = values(result, layer.levels, np.repeat(complement, layer.levels))
         np.testing.assert_array_equal(result, trace[end])
     return lowered
 
 
-def check_range(p: IntegerLayer, features: np.ndarray) -> None:
-    """Sums, and with their bias, of what the lowered layer reads stay in ``value_range``."""
-    sums, (low, high) = run_integer_layer(replace(p, bias=None), features)[..., None], p.value_range
-    biased = sums if p.bias is None else sums + p.bias
+def check_range(p: LoweredLayer, features: np.ndarray) -> None:
+    """Sums, and with their bias, of what the lowered layer reads stay in ``biased_range``."""
+    sums, (low, high) = replace(p, activation=None).values(features)[..., None], p.biased_range
+    biased = sums if p.scale is None else sums + p.scale.bias
     assert low <= min(sums.min(), biased.min()) <= max(sums.max(), biased.max()) <= high
 
 
@@ -99,10 +100,10 @@ def test_bits_from_the_integer_engine(encoding, tail):
     """Both directions, thresholds at both ends of their reach and beyond it: tests.cases.random_model."""
     made_of = [conv(1, signed(7)), *tail, conv(2), act(2)]
     p = check(made(encoding, *made_of), ["integer", "binary"]).layers[0]
-    assert isinstance(p, IntegerLayer)
-    assert (p.signs, p.low, p.high, p.raw) == (True, -1, 0, False)
-    assert set(p.multiplier.ravel().tolist()) == {1}
-    assert set(p.shift.ravel().tolist()) == {0}
+    assert p.scale is not None
+    assert (p.signs, p.scale.low, p.scale.high, p.raw) == (True, -1, 0, False)
+    assert set(p.scale.multiplier.ravel().tolist()) == {1}
+    assert set(p.scale.shift.ravel().tolist()) == {0}
 
 
 @pytest.mark.parametrize("weight", [INT8, signed(2), unsigned(3), BIPOLAR, bipolar(3)], ids=str)
@@ -154,9 +155,9 @@ def test_signs_by_hand():
         "act_1": {"threshold": np.array([[10], [10]]), "direction": np.array([1, -1])},
         "b": {"weight": np.array([1, -1]).reshape(1, 1, 1, 2)},
     }
-    lowered = lower(Model(network, arrays), engines=[Engine("integer", 4, 4), BINARY])
+    lowered = lower_alone(Model(network, arrays), engines=[Engine("integer", 4, 4), BINARY])
     first, second = lowered.layers
-    assert first.bias.tolist() == [[-10], [-11]]
+    assert first.scale.bias.tolist() == [[-10], [-11]]
     assert second.weight.ravel().tolist() == [0, 0]  # the first bit is a complement
     signs = lowered.trace(np.array([1, 2, 3]).reshape(3, 1, 1, 1))[0].reshape(3, 2)
     assert signs.tolist() == [[1, 1], [0, 1], [0, 0]]
@@ -185,7 +186,7 @@ def test_thresholds_out_of_reach(threshold, direction, far):
     for tail in ([], [MaxPool(name="pool_1", kernel=(1, 1), stride=(1, 1))]):
         model = dense_model(threshold, direction, *tail)
         lowered = check(model, ["integer", "binary"], np.arange(-8, 8).reshape(16, 1, 1, 1))
-        assert max(map(abs, lowered.layers[0].value_range)) <= 2 * 64 + 1
+        assert max(map(abs, lowered.layers[0].biased_range)) <= 2 * 64 + 1
 
 
 def test_kinds_of_layers():
@@ -204,18 +205,18 @@ def test_weights_that_change_sign_must_fit():
     kinds = [INTEGER, BINARY]
     channel = int(np.flatnonzero(direction < 0)[0])
     weight[np.flatnonzero(direction > 0)[0], 0, 0, 0] = -128
-    lower(model, engines=kinds)
+    lower_alone(model, engines=kinds)
     weight[channel, 0, 0, 0] = -128
     with value_error("conv_1: weights that change sign must fit 8 bits in two's complement, got 128"):
-        lower(model, engines=kinds)
+        lower_alone(model, engines=kinds)
     model = made(BIPOLAR, conv(1), pool(1), act(1), conv(2, signed(4)))
     weight, direction = model.arrays["conv_2"]["weight"], model.arrays["act_1"]["direction"]
     weight[:] = np.maximum(weight, -7)
     channel = int(np.flatnonzero(direction < 0)[0])
     weight[2, 1, 1, channel] = -8
-    lower(model, engines=[BINARY, Engine("integer", 8, 5)])
+    lower_alone(model, engines=[BINARY, Engine("integer", 8, 5)])
     with value_error("conv_2: weights that change sign must fit 4 bits in two's complement, got 8"):
-        lower(model, engines=[BINARY, Engine("integer", 8, 4)])
+        lower_alone(model, engines=[BINARY, Engine("integer", 8, 4)])
 
 
 def requantise(number: int) -> Requantise:
@@ -247,14 +248,14 @@ def test_what_an_engine_cannot_do(layers, kinds, message):
     encoding = BIPOLAR if kinds[0] == "binary" else INT8
     network = Network(name="net", input=case_map(5, 6, 3, encoding), layers=tuple(layers))
     with value_error(message):
-        lower(drawn.random_integer_model(network, 1, 32), engines=[ENGINES[kind] for kind in kinds])
+        lower_alone(drawn.random_integer_model(network, 1, 32), engines=[ENGINES[kind] for kind in kinds])
 
 
 def test_a_map_must_be_wide_enough():
     with value_error("conv_1: its map must fit 8 bits in two's complement, got bipolar 1 bit (-1..1 in steps of 2)"):
-        lower(made(BIPOLAR, conv(1, INT8)), engines=[INTEGER])
+        lower_alone(made(BIPOLAR, conv(1, INT8)), engines=[INTEGER])
     with value_error("conv_1: its weight must fit 3 bits in two's complement, got bipolar 4 bit (-4..4 in steps of 2)"):
-        lower(made(INT8, conv(1, bipolar(4))), engines=[Engine("integer", 8, 3)])
+        lower_alone(made(INT8, conv(1, bipolar(4))), engines=[Engine("integer", 8, 3)])
 
 
 def test_a_network_without_weights():

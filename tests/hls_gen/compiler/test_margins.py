@@ -17,9 +17,14 @@ from bitloom.golden.training.train import Recipe, train
 from bitloom.golden.zoo import load
 from bitloom.golden.zoo.digits import IMAGE, load_digits
 from bitloom.hls_gen.compiler.emit import compile_model
-from bitloom.hls_gen.compiler.margins import roomy_add_widths, roomy_multiplier_bits
+from bitloom.hls_gen.compiler.margins import (
+    roomy_add_widths,
+    roomy_multiplier_bits,
+    with_any_biases,
+    with_any_thresholds,
+    with_biases,
+)
 from bitloom.hls_gen.compiler.sizing import size_memories
-from bitloom.hls_gen.compiler.value_ranges import with_any_biases, with_any_thresholds, with_biases
 from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.manifest import Manifest
 from bitloom.hls_gen.design.npu import Npu

@@ -9,8 +9,8 @@ from bitloom.golden.graph import INPUT
 from bitloom.golden.layers.dense import Dense
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Network
-from bitloom.hls_gen.compiler.lowering import lower
-from bitloom.hls_gen.compiler.parts import parts
+from bitloom.hls_gen.compiler.lowering import lower_alone
+from bitloom.hls_gen.compiler.segments import segments
 from tests.cases import case_map, random_model
 from tests.errors import value_error
 
@@ -22,7 +22,7 @@ BINARISED = Network(
 
 
 def test_parts_of_digits_cnn():
-    cut = parts(zoo.load("digits-cnn").network)
+    cut = segments(zoo.load("digits-cnn").network)
     assert [(part.name, part.tail_kinds, part.reads, part.readers) for part in cut] == [
         ("conv_1", ("threshold",), INPUT, ("conv_2",)),
         ("conv_2", ("threshold", "max_pool"), "conv_1", ("conv_3",)),
@@ -33,24 +33,24 @@ def test_parts_of_digits_cnn():
 
 
 def test_passes_name_the_pass_that_they_read():
-    lowered = lower(zoo.load("digits-cnn"))
+    lowered = lower_alone(zoo.load("digits-cnn"))
     assert [(p.name, p.reads) for p in lowered.layers] == [
         ("conv_1", INPUT), ("conv_2", "conv_1"), ("conv_3", "conv_2"), ("dense_4", "conv_3"),
     ]  # fmt: skip
 
 
 def test_what_a_binariser_makes_counts_as_the_input():
-    (part,) = parts(BINARISED, BINARISED.layers[0])
+    (part,) = segments(BINARISED, BINARISED.layers[0])
     assert (part.name, part.reads, part.source, part.tail) == (
         "dense_1", INPUT, BINARISED.maps["first"], BINARISED.layers[2:],
     )  # fmt: skip
-    (made,) = lower(random_model(BINARISED, np.random.default_rng(1)), binariser_bits=5).layers
+    (made,) = lower_alone(random_model(BINARISED, np.random.default_rng(1)), binariser_bits=5).layers
     assert made.reads == INPUT
 
 
 def test_networks_without_parts_are_refused():
     with value_error("first: what an engine computes must begin with a conv or dense layer, got threshold"):
-        parts(BINARISED)
+        segments(BINARISED)
     alone = Network(name="n", input=BINARISED.input, layers=BINARISED.layers[:1])
     with value_error("n: the engine needs a conv or dense layer, got none"):
-        parts(alone, alone.layers[0])
+        segments(alone, alone.layers[0])

@@ -38,7 +38,7 @@ def planned(model: Model, map_order: str = "pull", folding: str = "k3_g5") -> Pl
 def test_depths_of_a_small_network():
     """2 x 2 windows on 3 x 3, 5 channels in words of 3: all by hand."""
     made = planned(model_of(conv((2, 2)), ACT, size=(3, 3)))
-    assert made.npus[0].depths() == {
+    assert made.needs[0].capacities == {
         "layers": 1,
         "windows": 4,
         "window_taps": 1,
@@ -58,7 +58,7 @@ def test_depths_of_a_small_network():
         "threshold_rows": 2,
         "map_words": 2,
     }
-    assert made.npus[0].acc_bits() == 6  # -20..20, and 21 for the threshold that is never reached
+    assert made.needs[0].needs.acc_bits == 6  # -20..20, and 21 for the threshold that is never reached
     assert made.ideal == [("conv", 16 * 2)]
 
 
@@ -80,7 +80,7 @@ def test_counts_agree(name, map_order):
                 assert new.sum() * (row["words_minus_1"] + 1) == tables.inputs[number]["words"]
                 assert (tables.olds[number] < tables.inputs[number]["words"]).all()
     (npu,) = made.npus
-    assert sum(len(k) for k in npu.kernels) == npu.depths()["kernel_rows"] == sum(len(c) for c in npu.codes)
+    assert sum(len(k) for k in npu.kernels) == made.needs[0].needs.kernel_rows == sum(len(c) for c in npu.codes)
 
 
 @pytest.mark.parametrize(
@@ -151,12 +151,12 @@ def test_thresholds_by_a_direct_loop(folding):
               Threshold(name="end")]  # fmt: skip
     made, g = planned(model_of(*layers), folding=folding), npu_of(folding)
     for p, rows in zip(made.lowered.layers, made.npus[0].thresholds):
-        never, expected = p.value_range[1] + 1, []
+        never, limit, expected = p.sum_range[1] + 1, p.activation.limit, []
         for group in range(0, p.out_channels, g.kgp):
             end = min(group + g.kgp, p.out_channels)
             for unit in range(group, end, g.ol):
                 kernels = range(unit, unit + g.ol)
-                expected += [[int(p.threshold[k, t]) if k < end else never for k in kernels] for t in range(p.levels)]
+                expected += [[int(limit[k, t]) if k < end else never for k in kernels] for t in range(p.levels)]
         assert rows.tolist() == expected
     assert [row["threshold_base"] for row in made.npus[0].results] == [0, len(made.npus[0].thresholds[0])]
 
@@ -174,9 +174,10 @@ def test_the_chain_of_orders(map_order):
 
 def test_bases_of_layers_without_rows_are_0():
     """They would lie behind a memory that is full to the last row."""
-    (made,) = planned(model_of(conv((2, 2)), ACT, Dense(name="dense", out_channels=3))).npus
-    assert made.depths()["taps"] > 0
-    assert made.depths()["threshold_rows"] > 0
+    found = planned(model_of(conv((2, 2)), ACT, Dense(name="dense", out_channels=3)))
+    (made,), needs = found.npus, found.needs[0].needs
+    assert needs.taps > 0
+    assert needs.threshold_rows > 0
     assert [made.conv.layers[1][name] for name in ("direct", "flags_base", "old_base", "jump_base")] == [1, 0, 0, 0]
     assert made.conv.layers[1]["group_rows"] == 0
     assert (made.results[1]["raw"], made.results[1]["threshold_base"]) == (1, 0)

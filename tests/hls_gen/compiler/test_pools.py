@@ -15,7 +15,7 @@ from bitloom.golden.layers.requantise import Requantise
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model, Network
 from bitloom.golden.window import Window
-from bitloom.hls_gen.compiler.lowering import lower, lower_integer
+from bitloom.hls_gen.compiler.lowering import lower_alone, lower_integer
 from bitloom.hls_gen.compiler.pools import together
 from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.hls_gen.design.npu import Npu
@@ -63,15 +63,15 @@ def test_max_and_min_pools_around_a_threshold(kind, pool_first, levels, source, 
     threshold = np.random.default_rng(1).integers(low // 8, high // 8, (6, levels))
     threshold[:4, 0] = [low - 1, high + 1, -(2**31), 2**31 - 1]
     arrays["act_1"] = {"threshold": threshold, "direction": np.array([1, -1, 1, -1, 1, -1])}
-    agree(Model(made, arrays), lower(Model(made, arrays)))
+    agree(Model(made, arrays), lower_alone(Model(made, arrays)))
 
 
 @pytest.mark.parametrize("kind", [MaxPool, MinPool])
 def test_pools_in_a_row_become_one(kind):
     layers = [conv(), Threshold(name="act_1"), pool(kind), pool(kind, 2, 1), Dense(name="dense", out_channels=4)]
     model = random_model(network(BIPOLAR, *layers), np.random.default_rng(2))
-    lowered = lower(model)
-    assert lowered.layers[0].pool == Window(kernel=(4, 5), stride=(2, 1), padding=(3, 0, 0, 4))
+    lowered = lower_alone(model)
+    assert lowered.layers[0].pool.window == Window(kernel=(4, 5), stride=(2, 1), padding=(3, 0, 0, 4))
     agree(model, lowered)
 
 
@@ -140,7 +140,7 @@ LEFT_OUT = [MaxPool(name="pool_1", kernel=(1, 1), stride=(2, 2)), MaxPool(name="
 )  # fmt: skip
 def test_what_is_not_exact_is_refused(layers, message):
     with value_error(message):
-        lower(random_model(network(BIPOLAR, *layers), np.random.default_rng(1)))
+        lower_alone(random_model(network(BIPOLAR, *layers), np.random.default_rng(1)))
 
 
 @pytest.mark.parametrize(

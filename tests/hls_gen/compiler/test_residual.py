@@ -59,7 +59,7 @@ def flows(network, seed, order):
         assert maker is None or np.array_equal(maker.output_order, t.input_order)
         if t.stage.adds:
             assert np.array_equal(by_stage[t.stage.adds].output_order, t.output_order)
-    npu = fitted(NPU, made.npus) if not made.npus[0].folding.skip_words else fitted(made.npus[0].folding, made.npus)
+    npu = fitted(made.foldings[0] if made.foldings[0].skip_words else NPU, made.needs)
     chain = system(made, [npu])
     (words,) = smooth_skips(chain, 2)
     assert (words > 0) == any(way.skips for way in made.ways.values())

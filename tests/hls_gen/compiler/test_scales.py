@@ -13,7 +13,8 @@ from bitloom.golden.layers.dense import Dense
 from bitloom.golden.layers.requantise import MAX_SHIFT, Requantise, rounded_shift
 from bitloom.golden.network import Model, Network
 from bitloom.hls_gen.compiler.emit import compile_model
-from bitloom.hls_gen.compiler.integer_rows import lowest_terms, multiplier_bits, scale_fields
+from bitloom.hls_gen.compiler.integer_rows import scale_fields
+from bitloom.hls_gen.compiler.lowered_layers import Scale, lowest_terms
 from bitloom.hls_gen.compiler.plan import plan
 from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.hls_gen.design.design import Design
@@ -38,11 +39,13 @@ def test_the_same_results_with_smaller_multipliers(multiplier: int, shift: int, 
 
 @pytest.mark.parametrize(
     ("multipliers", "bits"),
-    [([], 0), ([1, 1], 0), ([1, 2], 2), ([7], 3), ([8], 4), ([65_535], 16), ([(1 << 31) - 1], 31)],
+    [([1, 1], 0), ([8, 8], 4), ([1, 2], 2), ([7], 3), ([8], 4), ([65_535], 16), ([(1 << 31) - 1], 31)],
 )
 def test_multipliers_are_as_wide_as_the_largest(multipliers: list[int], bits: int) -> None:
-    columns = {"multiplier_0": np.array(multipliers, np.int64), "bias_0": np.array([1 << 20])}
-    assert multiplier_bits([columns, {"shift_0": np.array([40])}]) == bits
+    """What is left of them in lowest terms."""
+    multiplier = np.array(multipliers, np.int64)[:, None]
+    scale = Scale(bias=multiplier * 0, multiplier=multiplier, shift=multiplier * 0, low=-8, high=7)
+    assert scale.multiplier_bits == bits
 
 
 @given(
@@ -153,8 +156,8 @@ def test_a_design_without_room_is_refused(name: str, need: int, has: int) -> Non
 def test_accumulators_hold_whole_parts(bias: int, fraction: int, reach: tuple[int, int], bits: int) -> None:
     """Products of 4 bits are -56 .. 64; one more than the highest value fits too."""
     made = plan(model(bias, 1, 0, fraction), [INTEGER])
-    assert made.lowered.layers[0].value_range == reach
-    assert made.npus[0].acc_bits() == bits
+    assert made.lowered.layers[0].biased_range == reach
+    assert made.needs[0].needs.acc_bits == bits
 
 
 @pytest.mark.parametrize("bits", [0, 3])

@@ -52,8 +52,8 @@ def check(model: Model, npus: Npu | tuple[Npu, ...]) -> list[tuple[int, int]]:
     single = [replace(npu, lanes_per_weight=1, lane_step=1) for npu in design.npus]
     made = plan(model, single)
     assert device.beats == 2 * sum(beats for _, beats in made.ideal)
-    for npu, own in zip(design.npus, made.npus):
-        assert npu.kernel_rows == max(2, own.depths()["kernel_rows"])
+    for npu, own in zip(design.npus, made.needs):
+        assert npu.kernel_rows == max(2, own.needs.kernel_rows)
         assert npu.memory("kernels").width == npu.kgp * npu.row_weights + npu.code_bits
     return [(npu.lanes_per_weight, npu.lane_step) for npu in design.npus]
 

@@ -1,11 +1,10 @@
-"""hls_gen/compiler/store_choice.py alone: stores stay in order, and no layer takes both of its maps from one store."""
+"""hls_gen/compiler/ways.py alone: stores stay in order, and no layer takes both of its maps from one store."""
 
 from types import SimpleNamespace
 
 import pytest
 
-from bitloom.hls_gen.compiler.map_way import MapWay
-from bitloom.hls_gen.compiler.store_choice import chosen
+from bitloom.hls_gen.compiler.ways import MapWay, chosen
 from tests.errors import value_error
 
 

@@ -16,7 +16,8 @@ from bitloom.golden.layers.requantise import Requantise
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model, Network
 from bitloom.golden.window import Window
-from bitloom.hls_gen.compiler.lowering import Engine, engines_of, lower, lower_integer
+from bitloom.hls_gen.compiler.engine_rules import Engine
+from bitloom.hls_gen.compiler.lowering import engines_of, lower_alone, lower_integer
 from bitloom.hls_gen.compiler.schedule import Stage, schedule
 from bitloom.hls_gen.compiler.summed_window import SummedWindow, limits_of_sums, summed
 from tests.cases import case_map, random_images, random_model
@@ -96,7 +97,7 @@ def test_the_binary_engine_adds_up_sums_in_front_of_thresholds(source, weight, l
     made = network(source, conv(weight), kind(name="pool_1", **window), *between, act, *behind, last)
     for seed in range(3):
         model = with_thresholds(made, seed)
-        agree(model, lower(model))
+        agree(model, lower_alone(model))
 
 
 @pytest.mark.parametrize("kind", [AvgPool, SumPool])
@@ -104,7 +105,7 @@ def test_sums_of_words_that_are_ored_are_added_up(kind) -> None:
     made = network(BIPOLAR, conv(accumulate="or_words", word_channels=2), kind(name="pool_1", **CUT),
                    Threshold(name="act_1"), Dense(name="dense", out_channels=4))  # fmt: skip
     model = with_thresholds(made, 1)
-    agree(model, lower(model))
+    agree(model, lower_alone(model))
 
 
 @pytest.mark.parametrize("kind", [AvgPool, SumPool])
@@ -114,7 +115,7 @@ def test_the_integer_engine_adds_up_sums_for_the_binary_one(between: bool, kind)
     made = network(INT8, conv(INT8), kind(name="pool_1", **CUT), *tail, Threshold(name="act_1", levels=2),
                    Dense(name="dense", out_channels=4))  # fmt: skip
     model = with_thresholds(made, 2)
-    agree(model, lower(model, engines=[Engine("integer", 8, 9), Engine()]))
+    agree(model, lower_alone(model, engines=[Engine("integer", 8, 9), Engine()]))
 
 
 def test_a_sum_pool_in_front_of_a_requantisation() -> None:
@@ -133,7 +134,7 @@ def test_the_last_sums_are_added_up_too(engine: str) -> None:
     encoding, weight = (BIPOLAR, BIPOLAR) if engine == "binary" else (INT8, INT8)
     made = network(encoding, conv(weight), SumPool(name="pool_1", **WHOLE), SumPool(name="pool_2", **CUT), channels=4)
     model = random_model(made, np.random.default_rng(5))
-    lowered = lower(model) if engine == "binary" else lower_integer(model, 8, 8)
+    lowered = lower_alone(model) if engine == "binary" else lower_integer(model, 8, 8)
     assert lowered.model.network == made
     agree(model, lowered)
 
@@ -193,7 +194,7 @@ def test_a_pool_of_bits_comes_first(name: str, pools: int, kind) -> None:
         network(source, *entry, *first, conv(), Threshold(name="act_1"), Dense(name="dense", out_channels=4)), 3
     )
     assert engines_of(model.network) == ["binary"] * 3
-    lowered = lower(model, binariser_bits=6 if entry else 0)
+    lowered = lower_alone(model, binariser_bits=6 if entry else 0)
     assert [p.name for p in lowered.layers] == ["pool_0_copy", "conv_1", "dense"]
     agree(model, lowered)
 
@@ -210,7 +211,7 @@ def test_a_pool_of_integers_comes_first_and_a_threshold_behind_it(window, kind, 
     assert engines_of(made) == ["binary"] * 3
     for seed in range(2):
         model = with_thresholds(made, seed)
-        agree(model, lower(model))
+        agree(model, lower_alone(model))
 
 
 @pytest.mark.parametrize("kind", [MaxPool, AvgPool])
@@ -220,7 +221,7 @@ def test_a_pool_of_integers_that_weights_read_needs_integers(kind) -> None:
                    Dense(name="dense", out_channels=4))  # fmt: skip
     assert engines_of(made) == ["integer", "integer", "binary"]
     model = with_thresholds(made, 1)
-    agree(model, lower(model, engines=[Engine("integer", 8, 2), Engine("integer", 8, 2), Engine()]))
+    agree(model, lower_alone(model, engines=[Engine("integer", 8, 2), Engine("integer", 8, 2), Engine()]))
 
 
 def pool(kind: type[Pool], number: int = 1) -> Pool:
@@ -242,7 +243,7 @@ def pool(kind: type[Pool], number: int = 1) -> Pool:
 )  # fmt: skip
 def test_what_is_not_exact_is_refused(layers, message) -> None:
     with value_error(message):
-        lower(random_model(network(BIPOLAR, *layers), np.random.default_rng(1)))
+        lower_alone(random_model(network(BIPOLAR, *layers), np.random.default_rng(1)))
 
 
 def test_windows_with_too_many_taps_are_refused() -> None:
@@ -253,7 +254,7 @@ def test_windows_with_too_many_taps_are_refused() -> None:
                                                      Dense(name="dense", out_channels=2)))  # fmt: skip
     rule = r"^pool_1: taps of all windows of a layer must be <= 4,194,304 .*got 5,715,360,000"
     with pytest.raises(ValueError, match=rule):
-        lower(random_model(made, np.random.default_rng(1)))
+        lower_alone(random_model(made, np.random.default_rng(1)))
 
 
 def test_sums_of_one_window_are_the_windows_sums() -> None:
@@ -268,4 +269,4 @@ def test_integers_behind_a_first_pool_need_integer_npus() -> None:
     model = random_model(network(INT8, *layers), np.random.default_rng(1))
     rule = "on a binary NPU thresholds must follow a pool of the input's integers"
     with value_error(f"pool_1: {rule}, got conv_1; integer NPUs need none"):
-        lower(model, engines=[Engine()] * 2)
+        lower_alone(model, engines=[Engine()] * 2)

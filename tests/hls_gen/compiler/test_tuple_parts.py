@@ -6,40 +6,32 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bitloom.golden.encoding import BIPOLAR, signed
+from bitloom.golden.encoding import BIPOLAR, TERNARY, bipolar, signed
 from bitloom.golden.layer import Map
 from bitloom.golden.layers.conv import Conv
 from bitloom.golden.layers.grouped import GroupedConv
 from bitloom.golden.layers.requantise import Requantise
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Network
-from bitloom.golden.window import Window
 from bitloom.hls_gen.compiler.choices import CompileChoices
+from bitloom.hls_gen.compiler.engine_rules import Engine
 from bitloom.hls_gen.compiler.layout import UNUSED, chunks
-from bitloom.hls_gen.compiler.lowered_layers import BinaryLayer, IntegerLayer
+from bitloom.hls_gen.compiler.lowering import lower_alone
 from bitloom.hls_gen.compiler.plan import plan
 from bitloom.hls_gen.compiler.sizing import size_memories
-from bitloom.hls_gen.compiler.tuple_parts import TuplePart, tuple_part
+from bitloom.hls_gen.compiler.tuple_parts import TuplePart, WeightedLanes, tuple_part
 from bitloom.hls_gen.design.folding import Folding
 from tests.networks import random_integer_model, random_model
 
 
-def integer_layer(lanes: np.ndarray) -> IntegerLayer:
-    """A 1 x 1 convolution with weights of 1 where ``lanes`` (kernels, channels) are."""
-    return IntegerLayer(
-        name="conv", reads="", height=1, width=1, window=Window(kernel=(1, 1)), weight=lanes[:, None].astype(np.int64),
-        bias=None, multiplier=None, shift=None, low=0, high=0, pool=None, average=False, sum_range=(0, 0),
-    )  # fmt: skip
+def integer(lanes: np.ndarray) -> WeightedLanes | None:
+    """The pattern of kernels with weights for ``lanes`` (kernels, channels), on the integer engine."""
+    return None if lanes.all() else WeightedLanes(lanes, same=False, even=False)
 
 
-def binary_layer(lanes: np.ndarray, *, double: bool) -> BinaryLayer:
-    """A 1 x 1 convolution with weights of +1 where ``lanes`` (kernels, channels) are, else 0: two visits."""
-    visits = np.stack([lanes, np.ones_like(lanes)], axis=1)[..., None].astype(np.uint8)
-    return BinaryLayer(
-        name="conv", reads="", height=1, width=1, window=Window(kernel=(1, 1)), visits=2, weight=visits,
-        coefficient=np.ones(1, np.int64), double=double, tap_offset=lanes.shape[1], threshold=None, pool=None,
-        value_range=(0, 0),
-    )  # fmt: skip
+def binary(lanes: np.ndarray, *, double: bool) -> WeightedLanes:
+    """The same on the binary engine, whose sums count twice or not."""
+    return WeightedLanes(lanes, same=True, even=not double)
 
 
 def fewest(needed: np.ndarray) -> int:
@@ -66,7 +58,7 @@ def test_no_pattern_has_fewer_words(seed):
     layout = chunks(np.arange(words * 3 - 1), 3)
     kernels, lanes = 2 * count - int(rng.integers(0, 2)), np.zeros((2 * count, words * 3 - 1), bool)
     lanes[1::2, ::3] = lanes[::2, ::3] = needed  # one channel of each word
-    part, _ = tuple_part(integer_layer(lanes[:kernels]), layout, 2)
+    part, _ = tuple_part(integer(lanes[:kernels]), layout, 2)
     assert part.words == fewest(needed)
     for first, row in zip(part.firsts(count), needed):
         assert set(np.flatnonzero(row)) <= set(range(first, first + part.words))
@@ -81,16 +73,40 @@ def test_a_match_in_every_lane_that_is_left_out_must_be_the_same_for_all_kernels
     """The binary engine takes it off by one offset a layer: a last word with fewer channels keeps its zeros."""
     lanes = np.kron(np.eye(2, dtype=bool), np.ones((4, 4), bool))
     layout = np.arange(8).reshape(2, 4)
-    assert tuple_part(binary_layer(lanes, double=True), layout, 4) == (TuplePart(1, 1, 1), 4)
-    assert tuple_part(binary_layer(lanes, double=False), layout, 4) == (TuplePart(1, 1, 1), 4)
+    assert tuple_part(binary(lanes, double=True), layout, 4) == (TuplePart(1, 1, 1), 4)
+    assert tuple_part(binary(lanes, double=False), layout, 4) == (TuplePart(1, 1, 1), 4)
     cut = np.where(layout == 7, UNUSED, layout)
-    assert tuple_part(binary_layer(lanes[:, :7], double=True), cut, 4) == (TuplePart(2), 0)
-    assert tuple_part(integer_layer(lanes[:, :7]), cut, 4)[0] == TuplePart(1, 1, 1)
+    assert tuple_part(binary(lanes[:, :7], double=True), cut, 4) == (TuplePart(2), 0)
+    assert tuple_part(integer(lanes[:, :7]), cut, 4)[0] == TuplePart(1, 1, 1)
     odd = np.where(layout % 4 == 3, UNUSED, layout)  # 3 lanes each, of which halves can't be taken off
-    assert tuple_part(binary_layer(lanes, double=True), odd, 4) == (TuplePart(1, 1, 1), 3)
-    assert tuple_part(binary_layer(lanes, double=False), odd, 4) == (TuplePart(2), 0)
-    one_visit = replace(binary_layer(lanes, double=True), visits=1)
-    assert tuple_part(one_visit, layout, 4) == (TuplePart(2), 0)  # no weight is 0
+    assert tuple_part(binary(lanes, double=True), odd, 4) == (TuplePart(1, 1, 1), 3)
+    assert tuple_part(binary(lanes, double=False), odd, 4) == (TuplePart(2), 0)
+    assert tuple_part(None, layout, 4) == (TuplePart(2), 0)  # no weight is 0
+
+
+@pytest.mark.parametrize("encoding", [signed(4), BIPOLAR, bipolar(3)], ids=str)
+@pytest.mark.parametrize("weight", [signed(3), TERNARY], ids=str)
+def test_the_pattern_is_that_of_the_weights(encoding, weight):
+    """Of an integer layer those that are not 0; of ternary ones on the binary engine those whose two visits agree."""
+    engine = Engine() if weight == TERNARY and encoding != signed(4) else Engine("integer", 4, 4)
+    bits = encoding.kind == "bipolar" and engine.name == "integer"  # an integer layer reads bits from a binary one
+    first = [Conv(name="first", out_channels=6, kernel=(1, 1)), Threshold(name="bits", levels=encoding.bits)] * bits
+    source = Map(height=3, width=3, channels=6, encoding=BIPOLAR if bits else encoding)
+    layer = Conv(name="conv", out_channels=5, kernel=(2, 2), weight=weight)
+    act = Threshold(name="act") if engine.name == "binary" else Requantise(name="act", encoding=signed(4))
+    model = random_integer_model(Network(name="net", input=source, layers=(*first, layer, act)), 1, 24)
+    model.arrays["conv"]["weight"][:, :, :, ::2] = 0
+    lowered = lower_alone(model, engines=[*[Engine()] * bits, engine])
+    p, weights = lowered.layers[-1], lowered.layers[-1].weight
+    if engine.name == "binary":
+        visits = weights.reshape(5, -1, 2, weights.shape[2])
+        lanes = (visits[:, :, 0] == visits[:, :, 1]).any(axis=1)
+        assert (p.weighted.same, p.weighted.even) == (True, not p.arithmetic.double)
+    else:
+        lanes = weights.any(axis=1)
+        assert (p.weighted.same, p.weighted.even) == (False, False)
+    np.testing.assert_array_equal(p.weighted.lanes, lanes)
+    assert not lanes[:, : encoding.bits if encoding.kind == "bipolar" else 1].any()
 
 
 INTEGER = Folding(engine="integer", feature_bits=4, weight_bits=4, shift_bits=0, kfp=4, kgp=4, pfp=4, ol=2, pool=False)

@@ -80,7 +80,8 @@ def made(seed: int, pool: bool, orders: tuple[str, ...] = ("raster",)) -> Plan:
     for row, part in zip(tables.layers, tables.flags):
         assert (len(part) == 0) == bool(row["by_counters"] or row["direct"])
         assert not (row["by_counters"] and row["direct"])
-    assert tables.ring_words <= 512 and row_base < NPU.kernel_rows  # noqa: PT018
+    assert max(row["hold_words"] + row["words_minus_1"] + 1 for row in tables.layers) <= 512
+    assert row_base < NPU.kernel_rows
     return Plan(tables, stages)
 
 

@@ -14,9 +14,9 @@ from bitloom.hls_gen.compiler.depthwise import joined
 from bitloom.hls_gen.compiler.emit import compile_model
 from bitloom.hls_gen.compiler.flow import simulate
 from bitloom.hls_gen.compiler.flow.of_plan import system
-from bitloom.hls_gen.compiler.parts import parts
-from bitloom.hls_gen.compiler.placing import placed_network
 from bitloom.hls_gen.compiler.plan import plan
+from bitloom.hls_gen.compiler.rewrite import rewritten_network
+from bitloom.hls_gen.compiler.segments import segments
 from bitloom.hls_gen.design.copies import is_copy
 from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.topology import cascade, ring
@@ -91,7 +91,7 @@ def check(name: str, folder: Path, data: st.DataObject) -> str:
     order = "raster" if raster else data.draw(st.sampled_from(["pull", "raster"]))
     stalls = {key: data.draw(st.sampled_from([0.0, 0.4])) for key in ("source", "sink")}
     model, images = random_integer_model(network, seed, 32, 31), random_images(network, FRAMES, seed)
-    cut = parts(placed_network(network))
+    cut = segments(rewritten_network(network))
     if manifest.npus[0].depthwise:
         cut = joined(cut, model)
     choices = CompileChoices(map_order=order, mapping=mapped(DESIGNS[name], len(cut), data))

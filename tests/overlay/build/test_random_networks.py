@@ -47,7 +47,7 @@ def check(design: str, folder: Path, data: st.DataObject) -> None:
         model = random_model(network, seed)
     images = random_images(network, 3, seed)
     if npu.raster:
-        need = plan(model, [npu], CompileChoices(map_order="raster")).npus[0].depths()
+        need = plan(model, [npu], CompileChoices(map_order="raster")).needs[0].capacities
         assume(all(need[name] <= getattr(npu, name) for name in need))
     order = "raster" if npu.raster else data.draw(st.sampled_from(["pull", "raster"]))
     dataflow = data.draw(DATAFLOWS) if npu.accumulators > 1 else "output_stationary"

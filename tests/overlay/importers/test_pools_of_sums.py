@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bitloom.golden.layers.pool import AvgPool, MaxPool, SumPool
-from bitloom.hls_gen.compiler.lowering import engines_of, lower
+from bitloom.hls_gen.compiler.lowering import engines_of, lower_alone
 from bitloom.overlay.importers.errors import ImportRefused
 
 from .against import by_qonnx, check, imported
@@ -52,7 +52,7 @@ def test_a_mean_of_sums_in_front_of_a_sign():
     chain = bipolar(chain.node("AveragePool", kernel_shape=[2, 2], strides=[2, 2])).node("Flatten", axis=1)
     made = check(chain.node("Gemm", ternary(rng, 5, 24), transB=1), by_qonnx, engine="binary", near=1e-6)
     assert kinds(made) == ["conv", "sum_pool", "threshold", "dense"]
-    assert [p.levels for p in lower(made.model).layers] == [1, 1]
+    assert [p.levels for p in lower_alone(made.model).layers] == [1, 1]
 
 
 def test_a_mean_of_the_last_sums():
@@ -99,7 +99,7 @@ def test_a_max_pool_of_bits_comes_first():
     assert "costs less" in made.choice.why
     assert kinds(made) == ["max_pool", "conv", "threshold", "dense"]
     assert engines_of(made.model.network) == ["binary"] * 3
-    assert [p.name for p in lower(made.model).layers] == ["pool_0_copy", "conv_1", "dense_2"]
+    assert [p.name for p in lower_alone(made.model).layers] == ["pool_0_copy", "conv_1", "dense_2"]
 
 
 def test_a_mean_of_the_input_in_front_of_a_sign():

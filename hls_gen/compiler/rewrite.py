@@ -7,7 +7,7 @@ from .concatenations import Concatenations
 from .tail_copies import TailCopies
 
 
-def placed(model: Model) -> Model:
+def rewritten(model: Model) -> Model:
     """Rewrite a model so that an engine finds a part for each layer, if it can.
 
     Parameters
@@ -26,8 +26,8 @@ def placed(model: Model) -> Model:
     return model
 
 
-def placed_network(network: Network) -> Network:
-    """The network of the model that `placed` gives, whatever its arrays are."""
+def rewritten_network(network: Network) -> Network:
+    """The network of the model that `rewritten` gives, whatever its arrays are."""
     for kind in (Concatenations, TailCopies):
         rewriting = kind(network)
         rewriting.place()

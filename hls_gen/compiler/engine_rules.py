@@ -1,0 +1,200 @@
+"""What each engine can compute: which layers may follow a weighted one in a segment (hls_gen/compiler/segments.py), and
+which encodings they may have.
+"""
+
+from dataclasses import dataclass
+
+from bitloom.golden.encoding import BIPOLAR, TERNARY, Encoding
+from bitloom.golden.graph import INPUT
+from bitloom.golden.layers.add import Add
+from bitloom.golden.layers.pool import AvgPool, MinPool, Pool
+from bitloom.golden.layers.requantise import Requantise
+from bitloom.golden.layers.threshold import Threshold
+from bitloom.hls_gen.design.widths import COUNT_BITS
+
+from .pools import canonical
+from .segments import Segment
+
+BINARY_TAILS = (
+    (), ("threshold",), ("threshold", "max_pool"), ("max_pool", "threshold"), ("threshold", "min_pool"),
+    ("min_pool", "threshold"),
+)  # fmt: skip
+"""Kinds of layers that may follow a weighted one on the binary engine."""
+
+OR_TAILS = ((), ("max_pool",))
+"""The same where it accumulates by OR: what it gives are bits."""
+SIGN_TAILS = tuple(
+    (*front, "threshold", *behind)
+    for front in (("requantise",), ("requantise", "add"))
+    for behind in ((), ("max_pool",), ("min_pool",))
+)
+"""Kinds of layers that may follow a weighted one whose sums are requantised on the binary engine."""
+INTEGER_TAILS = ((), ("requantise",), ("requantise", "max_pool"), ("requantise", "avg_pool"))
+"""Kinds of layers that may follow a weighted one on the integer engine."""
+ADD_TAILS = tuple(("requantise", "add", *tail[1:]) for tail in INTEGER_TAILS[1:])
+"""The same where another map is added."""
+BIT_TAILS = (("threshold",), ("threshold", "max_pool"), ("max_pool", "threshold"))
+"""The same where the binary engine computes the next one."""
+MAX_AVERAGE = (1 << COUNT_BITS) - 1
+"""Taps of an average's window."""
+
+
+@dataclass(frozen=True)
+class Engine:
+    """What computes a part of a network.
+
+    Attributes
+    ----------
+    name : str
+        "binary" or "integer".
+    feature_bits, weight_bits : int
+        Bits in two's complement of the integer engine's features and weights.
+    depthwise : bool
+        Whether its pool unit has weights.
+    """
+
+    name: str = "binary"
+    feature_bits: int = 1
+    weight_bits: int = 1
+    depthwise: bool = False
+
+
+def default_engine(segment: Segment) -> str:
+    """The engine that a segment is for, "binary" or "integer".
+
+    That is the integer one if the layer has weights of several bits, reads a map of integers that is not the input,
+    or is requantised, unless signs of what was requantised go on.
+    """
+    integers = segment.layer.weight.kind in ("signed", "unsigned")
+    integers |= "requantise" in segment.tail_kinds and "threshold" not in segment.tail_kinds
+    integers |= segment.reads != INPUT and segment.source.encoding.kind != "bipolar"
+    return "integer" if integers else "binary"
+
+
+def check_binary(segment: Segment) -> None:
+    """Raise ValueError unless the binary engine can compute this segment."""
+    layer, source, kinds = segment.layer, segment.source, segment.tail_kinds
+    if layer.accumulate == "or":
+        if kinds not in OR_TAILS:
+            raise ValueError(
+                f"{layer.name}: what follows accumulate or must be nothing or max_pool, got {', '.join(kinds)}"
+            )
+        return
+    if segment.reads == INPUT and "requantise" in kinds and "threshold" not in kinds:
+        _check_first_pool(segment)
+    if "requantise" in kinds:
+        _check_signs(segment)
+    elif kinds not in BINARY_TAILS:
+        raise ValueError(
+            f"{layer.name}: what follows must be nothing, threshold, or threshold and a max_pool or min_pool in "
+            f"either order, got {', '.join(kinds)}"
+        )
+    if not kinds and segment.readers:
+        raise ValueError(f"{layer.name}: a threshold must follow before the next layer, got none")
+    if layer.weight not in (BIPOLAR, TERNARY):
+        raise ValueError(f"{layer.name}: weight must be bipolar 1 bit or ternary, got {layer.weight}")
+    even = source.encoding.kind == "bipolar" and source.channels * source.encoding.bits % 2 == 0
+    if not kinds and layer.weight == TERNARY and not even:
+        raise ValueError(
+            f"{layer.name}: ternary weights without a threshold need a bipolar map with an even number of bits at "
+            f"each position, got {source.channels} channels of {source.encoding}"
+        )
+
+
+def _check_first_pool(segment: Segment) -> None:
+    """Raise ValueError if a segment is a copy of the input's integers (hls_gen/compiler/tail_copies.py) for a pool
+    whose results are integers again."""
+    pool = next((layer for layer in segment.tail if isinstance(layer, Pool)), None)
+    if pool is not None:
+        readers = " and ".join(segment.readers) or "the host"
+        raise ValueError(
+            f"{pool.name}: on a binary NPU thresholds must follow a pool of the input's integers, got {readers}; "
+            "integer NPUs need none"
+        )
+
+
+def _check_signs(segment: Segment) -> None:
+    """Raise ValueError unless the binary engine can compute this segment, which requantises."""
+    name, kinds = segment.name, segment.tail_kinds
+    if kinds not in SIGN_TAILS:
+        raise ValueError(
+            f"{name}: what follows, where the binary engine requantises, must be requantise, perhaps add, threshold, "
+            f"and perhaps a max_pool or min_pool, got {', '.join(kinds)}"
+        )
+    for layer in segment.tail:
+        if isinstance(layer, Threshold) and layer.levels != 1:
+            raise ValueError(f"{layer.name}: a threshold of integers must have 1 level, got {layer.levels}")
+        if isinstance(layer, Requantise) and layer.rounding == "twice":
+            rule = "rounding must be once or even on the binary engine"
+            raise ValueError(f"{layer.name}: {rule}, got {layer.rounding}")
+    if segment.adds is not None and not isinstance(segment.added, Requantise | Add):
+        add = next(layer for layer in segment.tail if isinstance(layer, Add))
+        kind = "the input" if segment.added is None else segment.added.kind
+        raise ValueError(f"{add.name}: what is added to a binary layer must be made by requantise or add, got {kind}")
+
+
+def check_integer(segment: Segment, engine: Engine, *, from_bits: bool, to_bits: bool) -> None:
+    """Raise ValueError unless the integer engine can compute this segment.
+
+    Parameters
+    ----------
+    segment : Segment
+    engine : Engine
+        Gives the widths of features and weights.
+    from_bits, to_bits : bool
+        Whether the binary engine makes the map that the segment reads, and whether it reads the segment's result.
+    """
+    layer, source, kinds = segment.layer, segment.source, segment.tail_kinds
+    if segment.depthwise is not None:
+        check_integer(canonical(segment.depthwise), engine, from_bits=False, to_bits=to_bits)
+    if layer.accumulate != "popcount":
+        raise ValueError(f"{layer.name}: accumulate must be popcount, got {layer.accumulate}")
+    for t in segment.tail:
+        if isinstance(t, MinPool):
+            raise ValueError(f"{t.name}: a min pool needs the binary engine, got the integer one")
+    if to_bits and "add" not in kinds and kinds not in BIT_TAILS:
+        raise ValueError(
+            f"{layer.name}: what follows, where the binary engine reads it, must be threshold, threshold and max_pool, "
+            f"or max_pool and threshold, got {', '.join(kinds) or 'nothing'}"
+        )
+    if "add" in kinds:
+        if to_bits or kinds not in ADD_TAILS:
+            raise ValueError(
+                f"{layer.name}: what follows a layer before an add must be requantise, add, and a pool at most, read "
+                f"by the integer engine, got {', '.join(kinds)}"
+            )
+    elif not to_bits and kinds not in INTEGER_TAILS:
+        raise ValueError(
+            f"{layer.name}: what follows, where no binary engine reads it, must be nothing, requantise, or requantise "
+            f"and a pool, got {', '.join(kinds)}"
+        )
+    if not kinds and segment.readers:
+        raise ValueError(f"{layer.name}: a requantise must follow before the next layer, got none")
+    bipolar = source.encoding.kind == "bipolar"
+    if bipolar != from_bits or (not bipolar and stored_bits(source.encoding) > engine.feature_bits):
+        raise ValueError(
+            f"{layer.name}: its map must fit {engine.feature_bits} bits in two's complement, got {source.encoding}"
+        )
+    if stored_bits(layer.weight) > engine.weight_bits:
+        raise ValueError(
+            f"{layer.name}: its weight must fit {engine.weight_bits} bits in two's complement, got {layer.weight}"
+        )
+    for t in segment.tail:
+        if isinstance(t, Requantise | Add) and stored_bits(t.encoding) > engine.feature_bits:
+            most = f"{engine.feature_bits} bits in two's complement"
+            raise ValueError(f"{t.name}: encoding must fit {most}, got {t.encoding}")
+        if isinstance(t, Requantise) and t.rounding == "twice" and t.fraction:
+            rule = "fraction must be 0 with rounding twice on the integer engine"
+            raise ValueError(f"{t.name}: {rule}, got {t.fraction}")
+        if isinstance(t, AvgPool) and t.window.taps > MAX_AVERAGE:
+            raise ValueError(f"{t.name}: an average must have at most {MAX_AVERAGE} taps, got {t.window.taps}")
+
+
+def stored_bits(encoding: Encoding) -> int:
+    """Bits in two's complement that hold every value of the encoding."""
+    return 1 + max(encoding.high.bit_length(), (~encoding.low).bit_length() if encoding.low < 0 else 0)
+
+
+def input_planes(encoding: Encoding) -> int:
+    """Bits in two's complement that hold every value of a signed, unsigned or ternary encoding."""
+    return encoding.bits + (encoding.kind == "unsigned")

@@ -1,0 +1,233 @@
+"""Needs: what a layer needs of its NPU, in rows, words and widths of each part. They follow from the layer, its
+schedule and the NPU; no rows are made for them.
+
+    needs of each layer --merged: sums and maxima--> needs of a network --fitted.py--> capacities of an NPU
+
+Layers share memories by lying one behind the other, so that their rows add up; they share widths and stores, where the
+largest counts. Example: layers of 100 and 60 kernel rows need 160 rows; accumulators of 12 and 14 bits, 14 bits.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+from bitloom.hls_gen.design.npu import Npu
+
+from .lowered_layers import LoweredLayer, Scale, Xnor
+from .margins import held_bits, signed_bits
+from .planned_layer import PlannedLayer
+
+
+def _added(default: int = 0) -> Any:
+    """A field of which layers need the sum."""
+    return field(default=default, metadata={"added": True})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Needs:
+    """What layers need of an NPU: rows or words that each memory must have, how far counters must reach, and widths.
+
+    Most fields are named as the capacities that they are for (`bitloom.hls_gen.design.capacities.Capacities`). Layers
+    need the sum of those that are ``_added``, and the largest of the others.
+
+    Attributes
+    ----------
+    window_lanes
+        Lanes of the beats of the longest window: bits of a register that collects its products.
+    largest_kernel
+        Kernel rows of the largest layer.
+    hold_words
+        Words that the windows of a layer keep.
+    steady_words
+        Words with which no layer by counters waits at the beginning of a row of windows.
+    roomy_acc_bits
+        ``acc_bits`` with room for the biases and thresholds of other weights.
+    buffer_words
+        Words of the buffers between NPUs, where they are as large as a chunk; 0: any number does.
+    ring_words
+        Words of a map that comes from the NPU before; 0: none comes.
+    former_channels, former_column, former_columns, former_line
+        Of the window former, where it joins the taps of a first layer.
+    """
+
+    layers: int = _added()
+    windows: int = 1
+    window_taps: int = 1
+    groups: int = 1
+    levels: int = 1
+    input_words: int = 1
+    tuple_words: int = 2
+    hold_words: int = 0
+    steady_words: int = 2
+    taps: int = _added()
+    olds: int = _added()
+    jumps: int = _added()
+    aheads: int = _added()
+    tuple_parts: int = 0
+    window_lanes: int = 0
+    kernel_rows: int = _added()
+    largest_kernel: int = 0
+    acc_bits: int = 1
+    roomy_acc_bits: int = 1
+    threshold_rows: int = _added()
+    multiplier_bits: int = 0
+    bias_fraction_bits: int = 0
+    half_even: int = 0
+    round_twice: int = 0
+    joined_words: int = 0
+    add_factor_bits: int = 2
+    add_bias_bits: int = 2
+    skip_bits: int = 2
+    pool_words: int = 2
+    pool_tuple_words: int = 1
+    pool_taps: int = _added()
+    pool_olds: int = _added()
+    pool_jumps: int = _added()
+    pool_kernel_rows: int = _added()
+    pool_scale_rows: int = _added()
+    buffer_words: int = 0
+    ring_words: int = 0
+    map_words: int = 2
+    binariser_rows: int = 0
+    former_channels: int = 0
+    former_column: int = 0
+    former_columns: int = 0
+    former_line: int = 0
+
+    def capacities(self, npu: Npu) -> dict[str, int]:
+        """The capacities that an NPU of this folding must have at least, by name."""
+        names = ["layers", "windows", "window_taps", "groups", "levels", "input_words", "tuple_words"]
+        if npu.pool:
+            names += ["pool_words", "pool_tuple_words", "pool_taps", "pool_olds"]
+            names += ["pool_jumps", "pool_kernel_rows", "pool_scale_rows"] * npu.depthwise
+        names += ["taps", "olds", "jumps", "aheads"] + ["tuple_parts"] * (npu.tuple_parts > 0)
+        names += ["kernel_rows", "threshold_rows"]
+        if npu.requantises:
+            names += ["multiplier_bits", "bias_fraction_bits", "half_even", "round_twice"]
+            names += ["skip_words", "joined_words", "add_factor_bits", "add_bias_bits"]
+            names += ["skip_bits", "skips_onward"] * npu.keeps_steps
+        names += ["buffer_words"] * (self.buffer_words > 0) + ["map_words"] * ("loop" in npu.outlets)
+        names += ["binariser_rows"] * (self.binariser_rows > 0)
+        names += ["former_channels", "former_column", "former_columns", "former_line"] * npu.window_former
+        of_store = {
+            "aheads": max(2, self.aheads) if npu.aheads > 0 else 0,
+            "skip_words": npu.skip_words and 2,  # how large it must be says the flow model
+            "skips_onward": npu.skips_onward,
+        }
+        return {name: of_store[name] if name in of_store else getattr(self, name) for name in names}
+
+
+@dataclass(frozen=True)
+class NpuNeeds:
+    """What a network needs of one NPU of this folding."""
+
+    npu: Npu
+    needs: Needs
+
+    @property
+    def capacities(self) -> dict[str, int]:
+        """As of `Needs.capacities`."""
+        return self.needs.capacities(self.npu)
+
+
+def merged(needs: Sequence[Needs]) -> Needs:
+    """What layers need together; at least one of them."""
+    totals: dict[str, int] = {}
+    for one in fields(Needs):
+        values = [getattr(need, one.name) for need in needs]
+        totals[one.name] = sum(values) if one.metadata.get("added") else max(values)
+    return Needs(**totals)
+
+
+def needs_of(planned: PlannedLayer) -> Needs:
+    """What one layer needs of its NPU."""
+    p, npu, taps, words = planned.layer, planned.npu, planned.taps, planned.words
+    read = [(taps, words), *([(planned.pool_taps, len(planned.pooled))] if planned.pool_taps else [])]
+    lanes = 0
+    if npu.collect:
+        taps_of_window = (p.window.positions(p.height, p.width) >= 0).sum(axis=1)
+        lanes = int(taps_of_window.max()) * p.visits * planned.part.words * npu.kfp
+    from_ring = planned.read.inlet == "ring"
+    return Needs(
+        layers=1,
+        windows=max(one.windows for one, _ in read),
+        window_taps=max(1, *(one.window_taps for one, _ in read)),
+        groups=planned.groups,
+        levels=p.levels,
+        input_words=max(
+            taps.tuples * words, planned.pool_taps.tuples * len(planned.pooled) if planned.pool_taps else 0
+        ),
+        tuple_words=taps.ring_words(words),
+        hold_words=taps.hold * words,
+        steady_words=taps.steady * words,
+        taps=taps.taps,
+        olds=taps.olds,
+        jumps=taps.jumps,
+        aheads=taps.aheads,
+        tuple_parts=int(planned.gains_by_parts),
+        window_lanes=lanes,
+        kernel_rows=planned.kernel_rows,
+        largest_kernel=planned.kernel_rows,
+        threshold_rows=0 if p.raw else len(planned.steps),
+        joined_words=max(2, *planned.read.parts) if planned.read.parts else 0,
+        buffer_words=planned.chunk_words or 0 if planned.sizes_buffers else 0,
+        ring_words=planned.conv.stage.height * planned.conv.stage.width * words if from_ring else 0,
+        **accumulator_widths(p, keeps_steps=npu.keeps_steps),
+        **(scale_widths(p) if npu.requantises else {}),
+        **_pool(planned),
+    )
+
+
+def accumulator_widths(p: LoweredLayer, *, keeps_steps: bool) -> dict[str, int]:
+    """Widths of accumulators for every value, and for the threshold that is never reached; where the NPU keeps steps of
+    integers, that is a bias among the others.
+
+    Returns
+    -------
+    dict of str to int
+        ``acc_bits`` and ``roomy_acc_bits`` of `Needs`.
+    """
+    above = int(not keeps_steps)
+    if isinstance(p.arithmetic, Xnor) and not keeps_steps:
+        bits = held_bits([(p.sum_range[0], p.sum_range[1] + above)])
+        return {"acc_bits": bits, "roomy_acc_bits": bits}  # thresholds are no further apart than sums
+    needed, roomy = [p.biased_range], [p.roomy_range]
+    if p.depthwise:
+        needed.append(p.depthwise.biased_range)
+        roomy.append(p.depthwise.roomy_range)
+    return {
+        "acc_bits": held_bits((low, high + above) for low, high in needed),
+        "roomy_acc_bits": held_bits((low, high + above) for low, high in roomy),
+    }
+
+
+def scale_widths(p: LoweredLayer) -> dict[str, int]:
+    """Widths of requantisations and of an addition, by the names of `Needs`, on an NPU that requantises."""
+    addition = p.addition
+    scales = [scale for scale in (p.scale, p.depthwise and p.depthwise.scale) if isinstance(scale, Scale)]
+    factors = (addition.factor_kept, addition.factor_added) if addition else ()
+    limits = [(p.scale.low, p.scale.high) if p.scale else (-1, 0)]
+    limits += [(addition.low, addition.high)] if addition else []
+    return {
+        "multiplier_bits": max((scale.multiplier_bits for scale in scales), default=0),
+        "bias_fraction_bits": max((scale.fraction for scale in scales), default=0),
+        "half_even": int(any(scale.rounding == "even" for scale in scales)),
+        "round_twice": int(any(scale.rounding == "twice" for scale in scales)),
+        "add_factor_bits": max([2, *map(signed_bits, factors)]),
+        "add_bias_bits": max(2, signed_bits(addition.bias)) if addition else 2,
+        "skip_bits": max(2, held_bits(limits)),
+    }
+
+
+def _pool(planned: PlannedLayer) -> dict[str, int]:
+    """Rows and words of the pool unit."""
+    taps, words, depthwise = planned.pool_taps, len(planned.pooled), planned.layer.depthwise
+    if taps is None:
+        return {}
+    needs = {"pool_words": 2 * words, "pool_tuple_words": words}
+    if planned.pool is not None:
+        needs["pool_words"] = max(2, taps.ring_words(words))
+    needs |= {"pool_taps": taps.taps, "pool_olds": taps.olds, "pool_jumps": taps.jumps}
+    if depthwise is not None:
+        needs |= {"pool_kernel_rows": len(depthwise.weight) * words, "pool_scale_rows": len(planned.scale_steps)}
+    return needs

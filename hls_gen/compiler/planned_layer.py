@@ -1,0 +1,317 @@
+"""A layer on its NPU: whose words it reads and makes, in how many kernel groups and parts of tuples, by which schedule.
+What it needs of the NPU (needs.py), its rows (sum_rows.py, result_rows.py) and its flow (flow/of_plan.py) follow.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from bitloom.hls_gen.design.npu import Npu
+
+from .layout import UNUSED, Ints, Layout, regroup, result_layout
+from .lowered_layers import LoweredLayer, Xnor
+from .schedule import StageTables
+from .tables import TapRows
+from .tuple_parts import TuplePart, tuple_part
+from .ways import MapWay
+
+
+@dataclass(frozen=True, eq=False)
+class MapWords:
+    """A map on its way to the NPU that reads it.
+
+    Attributes
+    ----------
+    layout
+        (words of a tuple, lanes of a word): lanes of its tuples, or UNUSED.
+    codes
+        (words of a tuple,): code of each word's kernel rows; 0 but for an integer input.
+    inlet
+        The inlet by which it comes, or "skip" for the skip store.
+    parts
+        Of two maps that are read side by side: words of a tuple from the inlet, and then from the skip store; None for
+        one map.
+    """
+
+    layout: Layout
+    codes: Ints
+    inlet: str
+    parts: tuple[int, int] | None = None
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PlannedLayer:
+    """A layer on its NPU.
+
+    Attributes
+    ----------
+    layer
+        The lowered layer.
+    number
+        Of the NPU.
+    npu
+        That NPU.
+    way
+        The way of the layer's map.
+    read
+        The words that it reads.
+    inner
+        Kernel groups that use a word in turn (hls_gen/compiler/choices.py).
+    part
+        The words of each tuple that kernel groups read: all where the NPU knows no parts.
+    left_out
+        Lanes with a channel of each tap that every kernel group leaves out.
+    gains_by_parts
+        Whether kernel groups need a part of each tuple only, whether or not the NPU can read one.
+    conv, pool
+        The schedules of its convolution and of its pool; None where it has no pool.
+    taps, pool_taps
+        What these take in the sequencers' memories; without a pool what a pool unit takes that hands tuples on, and
+        None where results don't pass a pool unit.
+    steps
+        (steps, ol): in which its results leave the results unit.
+    pooled
+        (words, pfp): words of a tuple that the pool unit takes; none where results don't pass one.
+    output
+        (words, lanes): what leaves for a window, in words of its reader.
+    chunk_words
+        Words of a chunk of the map that it reads, where that comes from the NPU before; else None.
+    sizes_buffers
+        Whether buffers between NPUs are as large as the chunk.
+    """
+
+    layer: LoweredLayer
+    number: int
+    npu: Npu
+    way: MapWay
+    read: MapWords
+    inner: int
+    part: TuplePart
+    left_out: int
+    gains_by_parts: bool
+    conv: StageTables
+    pool: StageTables | None
+    taps: TapRows
+    pool_taps: TapRows | None
+    steps: Layout
+    pooled: Layout
+    output: Layout
+    chunk_words: int | None = None
+    sizes_buffers: bool = False
+
+    @property
+    def words(self) -> int:
+        """Words of a tuple that it reads."""
+        return len(self.read.layout)
+
+    @property
+    def groups(self) -> int:
+        """Kernel groups."""
+        return -(-self.layer.out_channels // self.npu.kgp)
+
+    @property
+    def passes(self) -> int:
+        """Kernel groups for each of which a window is passed anew."""
+        return self.groups // self.inner
+
+    @property
+    def kernel_rows(self) -> int:
+        """Rows of the kernel memory."""
+        return self.groups * self.layer.weight.shape[1] * self.part.words
+
+    @property
+    def beats(self) -> int:
+        """Cycles in which the array works on the layer, a frame."""
+        return len(self.conv.index) * self.layer.visits * self.part.words * self.groups
+
+    @property
+    def last_units(self) -> int:
+        """Steps of the last kernel group, each level counted once."""
+        rest = self.layer.out_channels - (self.groups - 1) * self.npu.kgp
+        return -(-rest // self.npu.ol)
+
+    @property
+    def scale_steps(self) -> Layout:
+        """(steps, ol) in which the results of a pool unit with weights leave."""
+        return regroup(self.pooled, self.npu.ol)
+
+    @property
+    def map_words(self) -> int:
+        """Words of the map that it makes."""
+        return len((self.pool or self.conv).output_order) * len(self.output)
+
+
+def words_read(p: LoweredLayer, maps: Mapping[str, MapWords], ways: Mapping[str, MapWay]) -> MapWords:
+    """The words that a lowered layer reads.
+
+    Parameters
+    ----------
+    p
+        The lowered layer.
+    maps
+        Words of each map that is made before, by the name of the lowered layer that makes it.
+    ways
+        The way of each of these maps but the input.
+
+    Returns
+    -------
+    MapWords
+        Of two maps that it reads side by side those of the map store come first.
+    """
+    first = maps[p.reads]
+    skipped = p.reads in ways and ways[p.reads].skip_reader == p.name
+    if p.joins is None:
+        return replace(first, inlet="skip") if skipped else first
+    second, lanes = maps[p.joins], int(first.layout.max()) + 1
+    second = replace(second, layout=np.where(second.layout == UNUSED, UNUSED, second.layout + lanes))
+    if skipped:
+        first, second = second, first
+    layout, codes = (np.concatenate([getattr(one, what) for one in (first, second)]) for what in ("layout", "codes"))
+    return MapWords(layout, codes, first.inlet, (len(first.layout), len(second.layout)))
+
+
+def planned_layer(
+    p: LoweredLayer,
+    number: int,
+    npu: Npu,
+    *,
+    read: MapWords,
+    inner: int,
+    conv: StageTables,
+    pool: StageTables | None,
+    way: MapWay,
+    reader_lanes: int,
+) -> PlannedLayer:
+    """Plan a lowered layer; parameters as of the attributes of `PlannedLayer`.
+
+    ``reader_lanes`` are those of the words that the layer's map is made of: kfp of the NPU that reads it.
+
+    Raises
+    ------
+    ValueError
+        The NPU can't accumulate as the layer does, or it has no pool unit for the layer's pool.
+    """
+    check_accumulation(p, npu, read.layout)
+    groups = -(-p.out_channels // npu.kgp)
+    whole = TuplePart(len(read.layout)), 0
+    shortest = tuple_part(p.weighted, read.layout, npu.kgp) if inner == 1 else whole
+    part, left_out = shortest if npu.tuple_parts else whole
+    if p.pool and not npu.pool:
+        raise ValueError(f"{p.name}: a pool needs an NPU with a pool unit, got one without")
+    steps = result_layout(p.out_channels, p.levels, npu.kgp, npu.ol)
+    reread = groups > inner
+    taps = TapRows.of(conv, visits=p.visits, reread=reread, raster=npu.raster, ahead=npu.aheads > 0)
+    pool_taps, pooled, output = None, steps[:0], steps
+    if not p.raw:
+        if npu.pool:
+            output = pooled = regroup(steps, npu.pfp)
+            pool_taps = TapRows.straight(taps.windows)
+            if pool is not None:
+                pool_taps = TapRows.of(pool, kernel=npu.depthwise, raster=npu.raster)
+        if npu.depthwise:
+            output = regroup(pooled, npu.ol)
+        output = regroup(output, reader_lanes)
+    return PlannedLayer(
+        layer=p,
+        number=number,
+        npu=npu,
+        way=way,
+        read=read,
+        inner=inner,
+        part=part,
+        left_out=left_out,
+        gains_by_parts=shortest[0].words < len(read.layout),
+        conv=conv,
+        pool=pool,
+        taps=taps,
+        pool_taps=pool_taps,
+        steps=steps,
+        pooled=pooled,
+        output=output,
+    )
+
+
+def check_accumulation(p: LoweredLayer, npu: Npu, layout: Layout) -> None:
+    """Check that an NPU can accumulate as a lowered layer does.
+
+    Parameters
+    ----------
+    p
+        The lowered layer.
+    npu
+        The NPU.
+    layout
+        (words of a tuple, lanes of a word): channels of the map that it reads, or UNUSED.
+
+    Raises
+    ------
+    ValueError
+        It can't.
+    """
+    layer = p.arithmetic.accumulate if isinstance(p.arithmetic, Xnor) else "popcount"
+    if isinstance(p.arithmetic, Xnor) and layer == "or_words":
+        _check_words(p.name, p.arithmetic, npu, layout)
+        return
+    if npu.accumulate not in (layer, "both"):
+        raise ValueError(
+            f"{p.name}: accumulate {layer} needs an NPU that accumulates {layer} or both, got {npu.accumulate}"
+        )
+
+
+def _check_words(name: str, of: Xnor, npu: Npu, layout: Layout) -> None:
+    """ValueError unless the channels of each word of a layer, and no others, lie in ``word_lanes`` lanes of the NPU."""
+    if not npu.word_lanes:
+        raise ValueError(f"{name}: accumulate or_words needs an NPU with word_lanes, got {npu.word_lanes}")
+    if npu.word_lanes < of.word_channels:
+        raise ValueError(
+            f"{name}: accumulate or_words with words of {of.word_channels} channels needs an NPU with word_lanes >= "
+            f"{of.word_channels}, since a PE takes the OR of a word in one beat, got word_lanes = {npu.word_lanes} and "
+            f"kfp = {npu.kfp}"
+        )
+    groups = layout.reshape(-1, npu.word_lanes)  # a row for each OR of the PE in a beat
+    words = np.where(groups == UNUSED, UNUSED, groups // of.word_channels)
+    count = -(-of.weight.shape[2] // of.word_channels)
+    places = [set(np.nonzero((words == word).any(axis=1))[0].tolist()) for word in range(count)]
+    if max(map(len, places)) > 1 or len(set().union(*places)) < count:
+        raise ValueError(
+            f"{name}: each word of {of.word_channels} channels must fill a group of word_lanes = {npu.word_lanes} "
+            f"lanes alone, got {words.tolist()} as the words of the groups' lanes"
+        )
+
+
+def added_in_steps(words: Layout, steps: Layout) -> bool:
+    """Whether words of a map in the skip store, cut into steps or put together to some, are the ``steps`` in which the
+    results leave that it is added to."""
+    (count, kfp), ol = words.shape, steps.shape[1]
+    return count == -(-len(steps) * ol // kfp) and np.array_equal(regroup(words, ol)[: len(steps)], steps)
+
+
+def check_added(planned: PlannedLayer, maps: Mapping[str, MapWords]) -> None:
+    """Raise ValueError unless the map that a layer adds, one of ``maps``, lies in the skip store as its results leave.
+
+    A word is cut into steps, or some make one; what is left of a tuple's last word goes with the last step.
+    """
+    p, npu = planned.layer, planned.npu
+    if npu.keeps_steps:
+        _check_steps(p, npu)
+    if p.adds is None or npu.keeps_steps:
+        return
+    if not added_in_steps(maps[p.adds].layout, result_layout(p.out_channels, p.levels, npu.kgp, npu.ol)):
+        pfp = f", pfp = {npu.pfp}" if npu.pool else ""
+        raise ValueError(
+            f"{p.name}: words of the map of {p.adds}, which it adds, must have the lanes of its results' steps, got "
+            f"{p.out_channels} channels with kfp = {npu.kfp}, kgp = {npu.kgp}, ol = {npu.ol}{pfp}"
+        )
+
+
+def _check_steps(p: LoweredLayer, npu: Npu) -> None:
+    """ValueError unless the results of a binary layer whose bits are signs fill its steps: what is added to a lane that
+    no channel has would have a sign, too, and a lane without a channel must be 0."""
+    if not isinstance(p.arithmetic, Xnor) or p.scale is None:
+        return
+    if (result_layout(p.out_channels, 1, npu.kgp, npu.ol) == UNUSED).any():
+        raise ValueError(
+            f"{p.name}: channels of a map that is requantised must fill steps of ol = {npu.ol} results of kgp = "
+            f"{npu.kgp} kernels, got {p.out_channels}"
+        )

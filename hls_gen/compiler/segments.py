@@ -1,0 +1,295 @@
+"""Segments: a network cut before each weighted layer. An engine computes a segment at once, as one lowered
+layer (hls_gen/compiler/lowered_layers.py).
+
+    conv_1  threshold_1  pool_1 | conv_2  threshold_2 | dense_3
+
+An addition belongs to the segment whose result it takes first, and names the other map that it adds:
+
+    conv_1  requantise_1 | conv_2  requantise_2  add_3 (+ conv_1) | dense_4
+
+A concatenation of two maps belongs to the segment that reads it, which names both:
+
+    conv_1  requantise_1 | conv_2  requantise_2 | (conv_1, conv_2) dense_4
+
+Of a map of integers that is added a segment may go on with the signs (docs/decisions/0022):
+
+    conv_1  requantise_1  threshold_1 | conv_2  requantise_2  add_2 (+ requantise_1)  threshold_2 | dense_3
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from bitloom.golden.graph import INPUT
+from bitloom.golden.layer import Layer, Map, OneInput
+from bitloom.golden.layers.add import Add
+from bitloom.golden.layers.concat import Concat
+from bitloom.golden.layers.conv import Weighted
+from bitloom.golden.layers.pool import Pool
+from bitloom.golden.layers.requantise import Requantise
+from bitloom.golden.layers.threshold import Threshold
+from bitloom.golden.network import Network
+
+from .summed_window import Taps, summed, sums_of
+
+
+@dataclass(frozen=True)
+class Kept:
+    """The two maps of an addition.
+
+    Attributes
+    ----------
+    kept : str
+        The map that no other layer reads: a requantisation makes it, behind which the addition stands.
+    added : str
+        The other one.
+    """
+
+    kept: str
+    added: str
+
+
+def kept_maps(network: Network) -> Mapping[str, Kept]:
+    """Choose for each addition the map that it follows: of two that are possible the one with more weighted layers
+    before it, so that the shorter way's map is the one that waits.
+
+    Parameters
+    ----------
+    network : Network
+
+    Returns
+    -------
+    mapping of str to Kept
+        By the addition's name.
+
+    Raises
+    ------
+    ValueError
+        If neither map of an addition is made by a requantisation for it alone.
+    """
+    requantised = {layer.name for layer in network.layers if isinstance(layer, Requantise)}
+    depth, found = {INPUT: 0}, dict[str, Kept]()  # depth: weighted layers on the longest way to a map
+    for layer in network.layers:
+        names = network.reads[layer.name]
+        depth[layer.name] = max(depth[name] for name in names) + isinstance(layer, Weighted)
+        if isinstance(layer, Add):
+            possible = [name for name in names if network.readers[name] == (layer.name,) and name in requantised]
+            if not possible:
+                raise ValueError(
+                    f"{layer.name}: a requantise must make one of its maps for it alone, got {' and '.join(names)}"
+                )
+            kept = deepest(possible, depth)
+            found[layer.name] = Kept(kept, names[names[0] == kept])
+    return found
+
+
+def deepest(names: Sequence[str], depth: Mapping[str, int]) -> str:
+    """Of some maps the one with the most weighted layers before it; of those the one that comes last in ``depth``."""
+    order = {name: number for number, name in enumerate(depth)}
+    return max(names, key=lambda name: (depth[name], order[name]))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Segment:
+    """A weighted layer and the layers that work on its sums, which are lowered together.
+
+    Attributes
+    ----------
+    layer : Weighted
+        Its name is the segment's, the lowered layer's and that of the map which this makes.
+    source : Map
+        The map that the weighted layer reads, a concatenation as one map.
+    tail : tuple of Layer
+        The layers that follow, up to the next weighted one.
+    reads : str
+        The segment whose result the layer reads, or `bitloom.golden.graph.INPUT`.
+    readers : tuple of str
+        The segments that read or add the result, in the order in which they are computed.
+    joins : str or None
+        The segment whose result the layer reads behind that of ``reads``, channel by channel one map; None where it
+        reads one result.
+    adds : str or None
+        The segment whose result the addition among the layers of ``tail`` adds; None where there is no addition.
+    added : Layer or None
+        The layer that makes what is added; None where there is no addition.
+    depthwise : Segment or None
+        The segment of a depthwise convolution that joined this one, behind its tail (hls_gen/compiler/depthwise.py).
+    sums : tuple of Pool
+        Pools in front of the tail that add up the layer's sums (hls_gen/compiler/summed_window.py).
+    """
+
+    layer: Weighted
+    source: Map
+    tail: tuple[Layer, ...]
+    reads: str
+    readers: tuple[str, ...]
+    adds: str | None = None
+    joins: str | None = None
+    added: Layer | None = None
+    depthwise: "Segment | None" = None
+    sums: tuple[Pool, ...] = ()
+
+    @property
+    def window(self) -> Taps:
+        """What one sum reads: a window of the layer, or all those whose sums are added up."""
+        return summed(self.layer.window(self.source), self.sums, (self.source.height, self.source.width))
+
+    @property
+    def accumulator_range(self) -> tuple[int, int]:
+        """Smallest and largest sum that any weights and any features can give."""
+        low, high = self.layer.accumulator_range(self.source)
+        return low * sums_of(self.window), high * sums_of(self.window)
+
+    @property
+    def name(self) -> str:
+        """Name of the weighted layer."""
+        return self.layer.name
+
+    @property
+    def tail_kinds(self) -> tuple[str, ...]:
+        """Kinds of the layers that follow."""
+        return tuple(layer.kind for layer in self.tail)
+
+
+def segments(network: Network, binariser: OneInput | None = None) -> list[Segment]:
+    """Cut a network before each weighted layer.
+
+    Parameters
+    ----------
+    network : Network
+    binariser : OneInput or None
+        The layer that is computed in front of the first segment, if there is one: what it makes counts as the input.
+
+    Returns
+    -------
+    list of Segment
+        In the order in which they are computed: each behind those whose results it needs, and of two ways from a map
+        to an addition the shorter one first. That of the network, where layers are a chain.
+
+    Raises
+    ------
+    ValueError
+        If a map has readers that no engine can serve, if a layer without weights comes before the first weighted
+        one, or if there is no weighted one.
+    """
+    cutter = _Cutter(network, binariser)
+    for layer in network.layers:
+        cutter.take(layer)
+    if not cutter.sources:
+        raise ValueError(f"{network.name}: the engine needs a conv or dense layer, got none")
+    order = cutter.order()
+    needs = {name: (cutter.reads[name], cutter.joins.get(name), cutter.adds.get(name)) for name in order}
+    readers = {name: tuple(other for other in order if name in needs[other]) for name in order}
+    layers = {layer.name: layer for layer in network.layers}
+    found = []
+    for name in order:
+        layer = layers[name]
+        assert isinstance(layer, Weighted)
+        made = Segment(
+            layer=layer,
+            source=cutter.sources[name],
+            tail=tuple(cutter.tails[name]),
+            reads=cutter.reads[name],
+            readers=readers[name],
+            adds=cutter.adds.get(name),
+            joins=cutter.joins.get(name),
+            added=layers.get(cutter.added.get(name, "")),
+        )
+        found.append(made)
+    return found
+
+
+class _Cutter:
+    """A network being cut: what is known of the segments after each of its layers."""
+
+    def __init__(self, network: Network, binariser: OneInput | None):
+        self._network, self._binariser = network, binariser
+        self._kept: Mapping[str, Kept] = kept_maps(network)
+        self._maker = {INPUT: INPUT}
+        """Map -> the segment that makes it."""
+        self._pairs: dict[str, tuple[str, str]] = {}
+        """Concatenation -> the segments that make its maps."""
+        self._depth = {INPUT: 0}
+        """Segment -> segments on the longest way to its result."""
+        self.sources: dict[str, Map] = {}
+        self.reads: dict[str, str] = {}
+        self.tails: dict[str, list[Layer]] = {}
+        self.adds: dict[str, str] = {}
+        self.joins: dict[str, str] = {}
+        self.added: dict[str, str] = {}
+        """By segment, as the attributes of `Segment`; of the layer that makes what is added its name."""
+
+    def take(self, layer: Layer) -> None:
+        """Let a layer begin a segment, or follow the layers of one."""
+        network, names = self._network, self._network.reads[layer.name]
+        if isinstance(layer, Weighted):
+            self._begin(layer, names[0])
+            return
+        if isinstance(layer, Concat):
+            self._join(layer)
+            return
+        if layer.input_count > 1 and not isinstance(layer, Add):
+            raise ValueError(f"{layer.name}: a layer that reads several maps must be add or concat, got {layer.kind}")
+        followed = self._kept[layer.name].kept if isinstance(layer, Add) else names[0]
+        segment = self._maker[layer.name] = self._maker[followed]
+        its = network.readers[followed]
+        if len(its) > 1 and layer is not self._binariser and not self._forks(layer, followed):
+            raise ValueError(
+                f"{layer.name}: a map with several readers must be read by conv and dense layers and additions, got "
+                f"{followed} read by {' and '.join(its)}"
+            )
+        if segment == INPUT:
+            if layer is not self._binariser:
+                raise ValueError(
+                    f"{layer.name}: what an engine computes must begin with a conv or dense layer, got {layer.kind}"
+                )
+            return
+        self.tails[segment].append(layer)
+        if isinstance(layer, Add):
+            self._add(layer, segment)
+
+    def _begin(self, layer: Weighted, read: str) -> None:
+        """Begin a segment, which reads one map or two."""
+        name = layer.name
+        self._maker[name], self.sources[name], self.tails[name] = name, self._network.maps[read], []
+        first, *others = self._pairs.get(read) or (self._maker[read],)
+        self.reads[name] = first
+        self.joins.update((name, other) for other in others)
+        self._depth[name] = 1 + max(self._depth[one] for one in (first, *others))
+
+    def _join(self, layer: Concat) -> None:
+        """Note which segments make the maps of a concatenation (hls_gen/compiler/concatenations.py)."""
+        first, second = (self._maker[name] for name in self._network.reads[layer.name])
+        if INPUT in (first, second) or first == second:
+            got = "the input" if first != second else f"{first} twice"
+            raise ValueError(f"{layer.name}: what is concatenated must be made by two conv or dense layers, got {got}")
+        self._pairs[layer.name] = first, second
+
+    def _add(self, layer: Add, segment: str) -> None:
+        """Note what the addition of a segment adds."""
+        other = self._kept[layer.name].added
+        if segment in self.adds:
+            raise ValueError(f"{layer.name}: one addition must follow a conv or dense layer, got a second one")
+        if self._maker[other] == INPUT:
+            raise ValueError(f"{layer.name}: what is added must be made by a conv or dense layer, got the input")
+        self.adds[segment], self.added[segment] = self._maker[other], other
+        self._depth[segment] = max(self._depth[segment], 1 + self._depth[self._maker[other]])
+
+    def _forks(self, layer: Layer, name: str) -> bool:
+        """Whether a layer may go on with map ``name`` though others read it: it makes bits of it, and they add it."""
+        others = [other for other in self._network.readers[name] if other != layer.name]
+        added = all(other in self._kept and self._kept[other].added == name for other in others)
+        return isinstance(layer, Threshold) and added
+
+    def order(self) -> list[str]:
+        """The segments as they are computed: for each one, first all that makes what it adds, then all that makes what
+        it reads; of two maps that it reads the one on the shorter way first."""
+        made, ahead = dict[str, None](), [self._maker[self._network.layers[-1].name]]
+        while ahead:
+            read = [self.reads[ahead[-1]], *([self.joins[ahead[-1]]] if ahead[-1] in self.joins else [])]
+            needs = (self.adds.get(ahead[-1]), *sorted(read, key=self._depth.__getitem__))
+            missing = next((name for name in needs if name not in (None, INPUT) and name not in made), None)
+            if missing is None:
+                made[ahead.pop()] = None
+            else:
+                ahead.append(missing)
+        return list(made)

@@ -32,6 +32,7 @@ test-slow: compiler $(VENV)/.ready-dev ## the tests: long runs
 
 lint: $(VENV)/.ready-dev ## ruff and mypy
 	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 
 notebooks: compiler $(VENV)/.ready-dev ## the notebooks, in JupyterLab

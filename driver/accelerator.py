@@ -244,8 +244,10 @@ class Accelerator(Device[Manifest]):
             self._fill(program, frames, 0, 0, images[:size])
             self._start(program, frames, 0, 0, len(images[:size]))
         for number, begin in enumerate(range(0, len(images), size)):
-            now, after = images[begin : begin + size], images[begin + size : begin + 2 * size]
-            this, other = number % 2, (number + 1) % 2
+            now = images[begin : begin + size]
+            after = images[begin + size : begin + 2 * size]
+            this = number % 2
+            other = (number + 1) % 2
             if len(after):
                 self._fill(program, frames, other, begin + size, after)
             words = len(now) * program.result_words
@@ -263,7 +265,8 @@ class Accelerator(Device[Manifest]):
         registers = self.registers
         self._restart()
         with self._transferring():
-            total, before = 0, registers.read("WORDS_IN")
+            total = 0
+            before = registers.read("WORDS_IN")
             for part in parts:
                 self._link.buffer("send0", len(part))[: len(part)] = part
                 self._send("send0", len(part), f"{program.name}: parameters must be taken")

@@ -100,7 +100,8 @@ def driver_of(overlay: Any, core: str) -> Any:
             interrupt: Any = getattr(driver, name, None)
             if Interrupt(interrupt).wired:
                 fresh = type(interrupt)(entry["fullpath"])
-                interrupt.parent, interrupt.number = fresh.parent, fresh.number
+                interrupt.parent = fresh.parent
+                interrupt.number = fresh.number
                 interrupt.controller = fresh.parent()
     return driver
 

@@ -84,7 +84,8 @@ class Device(ABC, Generic[AnyManifest]):
         path = Path(overlay.bitfile_name)
         if not isinstance(manifest, self._manifest_type):
             manifest = self._manifest_type.load(manifest or path.with_suffix(".manifest.json"))
-        self.name, self.overlay = path.stem, overlay
+        self.name = path.stem
+        self.overlay = overlay
         self.manifest = cast(AnyManifest, manifest)
         vlnv = self.manifest.vlnv
         if not overlay.is_loaded():
@@ -263,7 +264,8 @@ def _check_identity(registers: Registers, manifest: Manifest | TrainingManifest,
     ident = registers.read("IDENT")
     if ident != manifest.ident:
         raise DesignMismatch(f"{name}: IDENT must be 0x{manifest.ident:08X}, got 0x{ident:08X}")
-    wanted, version = manifest.vlnv.split(":")[3], registers.read("VERSION")
+    wanted = manifest.vlnv.split(":")[3]
+    version = registers.read("VERSION")
     digits = [str(VERSION_REGISTER.field(name).of(version)) for name in VERSION]
     if digits[: wanted.count(".") + 1] != wanted.split("."):
         raise DesignMismatch(f"{name}: VERSION must be that of the manifest, {wanted}, got {'.'.join(digits)}")
@@ -271,5 +273,6 @@ def _check_identity(registers: Registers, manifest: Manifest | TrainingManifest,
     if digest != manifest.digest[:32]:
         raise DigestMismatch(
             f"{name}: the hardware must have the manifest's digest {manifest.digest[:32]}, got {digest}",
-            manifest.digest[:32], digest,
-        )  # fmt: skip
+            manifest.digest[:32],
+            digest,
+        )

@@ -23,7 +23,8 @@ class DigestMismatch(DesignMismatch):
 
     def __init__(self, message: str, expected: str, found: str) -> None:
         super().__init__(message)
-        self.expected, self.found = expected, found
+        self.expected = expected
+        self.found = found
 
 
 class PacketError(DeviceError):
@@ -39,7 +40,10 @@ class PacketError(DeviceError):
 
     def __init__(self, thing: str, error: ErrorCode, header: tuple[int, int, int], description: str) -> None:
         super().__init__(f"{thing}: {error.name}: the device needs that {error.rule}, got {description}")
-        self.code, self.name, self.rule, self.header = error.code, error.name, error.rule, header
+        self.code = error.code
+        self.name = error.name
+        self.rule = error.rule
+        self.header = header
 
 
 class MachineStopped(DeviceError):
@@ -68,7 +72,10 @@ class MachineStopped(DeviceError):
         super().__init__(
             f"{thing}: {error.name}: the machine needs that {error.rule}, got instruction {place}: {shown}"
         )
-        self.code, self.name, self.rule, self.place = error.code, error.name, error.rule, place
+        self.code = error.code
+        self.name = error.name
+        self.rule = error.rule
+        self.place = place
 
 
 class TransferError(DeviceError):

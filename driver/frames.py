@@ -50,7 +50,9 @@ class Frames:
     """
 
     def __init__(self, manifest: Manifest, program: Program, limit: int) -> None:
-        self._manifest, self._program, self._limit = manifest, program, limit
+        self._manifest = manifest
+        self._program = program
+        self._limit = limit
         cut = program.weights_before
         before, after = (
             [] if not len(part) else list(pieces(manifest, part, limit, f"{program.name}: weights", "WEIGHTS"))
@@ -82,7 +84,9 @@ class Frames:
         ValueError
             The images don't suit the network.
         """
-        blocks, program, first = out.reshape(len(images), self.words), self._program, len(self._before)
+        blocks = out.reshape(len(images), self.words)
+        program = self._program
+        first = len(self._before)
         payload = first + HEADER_WORDS
         blocks[:, :first] = self._before
         for end, last in ((slice(None), False), (slice(-1, None), True)):
@@ -109,7 +113,8 @@ class Frames:
         ValueError
             So many don't fit a transfer.
         """
-        program, results = self._program, 4 * self._program.result_words
+        program = self._program
+        results = 4 * self._program.result_words
         longest = max(4 * self.words, results)
         most = limit // (results if len(program.weights) else longest)
         if wanted is None:
@@ -123,7 +128,9 @@ class Frames:
         """Where the transfers of ``count`` blocks end, in words; each ends with a packet."""
         if count * self.words <= self._limit:
             return [count * self.words]
-        ends, begin, end = list[int](), 0, 0
+        ends = list[int]()
+        begin = 0
+        end = 0
         for place in (np.arange(count)[:, None] * self.words + self._ends).ravel().tolist():
             if place - begin > self._limit:
                 ends.append(end)
@@ -162,18 +169,23 @@ def loads(program: Program, manifest: Manifest, limit: int) -> list[Words]:
         raise DigestMismatch(
             f"{program.name}: the program must be for the design {manifest.digest[:32]} "
             f"({manifest.name}), got one for {program.design_digest[:32]}",
-            manifest.digest, program.design_digest,
-        )  # fmt: skip
+            manifest.digest,
+            program.design_digest,
+        )
     payload = manifest.frame_payload(program.frame_words)
     if program.payload_words != payload:
         raise ValueError(f"{program.name}: a frame's payload must be {payload} words, got {program.payload_words}")
     if program.result_words % manifest.stream_words:
-        raise ValueError(f"{program.name}: result_words must fill stream words of {manifest.stream_bits} "
-                         f"bits, got {program.result_words}")  # fmt: skip
+        raise ValueError(
+            f"{program.name}: result_words must fill stream words of {manifest.stream_bits} "
+            f"bits, got {program.result_words}"
+        )
     for what, count in (("frame", HEADER_WORDS + payload), ("result", program.result_words)):
         if 4 * count > limit:
-            raise ValueError(f"{program.name}: a {what} must fit a DMA transfer of {limit} bytes "
-                             f"(c_sg_length_width), got {4 * count} bytes")  # fmt: skip
+            raise ValueError(
+                f"{program.name}: a {what} must fit a DMA transfer of {limit} bytes "
+                f"(c_sg_length_width), got {4 * count} bytes"
+            )
     _check_memories(program, manifest)
     Frames(manifest, program, limit // 4)
     words = np.concatenate([cleared(manifest, program.parameters, program.name), program.parameters])

@@ -31,9 +31,15 @@ from .pynq_api import pynq
 
 SEND, RECEIVE = 0x00, 0x30
 """Offsets of the two channels' registers (PG021, table 2-7)."""
-CONTROL, STATUS, ADDRESS, LENGTH = 0x00, 0x04, 0x18, 0x28
-RUN, RESET = 1 << 0, 1 << 2
-HALTED, IDLE, INTERRUPT = 1 << 0, 1 << 1, 1 << 12
+CONTROL = 0x00
+STATUS = 0x04
+ADDRESS = 0x18
+LENGTH = 0x28
+RUN = 1 << 0
+RESET = 1 << 2
+HALTED = 1 << 0
+IDLE = 1 << 1
+INTERRUPT = 1 << 12
 ERRORS = {
     1 << 4: "internal error (length 0, or a longer packet than the receive buffer)",
     1 << 5: "slave error (memory refused the access)",
@@ -85,7 +91,9 @@ class Link:
                 raise DesignMismatch(f"{name}: {key} must be {stream_bits}, got {parameters[key]}")
         if dma.sendchannel is None or dma.recvchannel is None:
             raise DesignMismatch(f"{name}: the DMA must have a send and a receive channel, got one of them")
-        self._dma, self._name, self._device = dma, name, device
+        self._dma = dma
+        self._name = name
+        self._device = device
         word_bytes = stream_bits // 8
         self.limit_bytes: int = dma.buffer_max_size // word_bytes * word_bytes
         self.received_bytes = 0
@@ -116,7 +124,8 @@ class Link:
 
     def free(self) -> None:
         """Free the buffers. Explicitly, because pynq's DMA channel keeps a reference to the last one after a fault."""
-        buffers, self._buffers = self._buffers, {}
+        buffers = self._buffers
+        self._buffers = {}
         for buffer in buffers.values():
             buffer.freebuffer()
 
@@ -163,7 +172,8 @@ class Link:
 
     def ended(self) -> bool:
         """True once nothing is sent or received any more. Looks at both, to see an error of either; sends on."""
-        received, sent = self.received(), self.sent()
+        received = self.received()
+        sent = self.sent()
         if sent and self._parts:
             self._send(*self._parts.popleft())
             return False

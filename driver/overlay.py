@@ -125,6 +125,7 @@ class BitloomOverlay(pynq.Overlay):  # type: ignore[misc]
         self.free()
 
     def _close(self) -> None:
-        accelerator, self._accelerator = self._accelerator, None
+        accelerator = self._accelerator
+        self._accelerator = None
         if accelerator is not None:
             accelerator.close()

@@ -48,7 +48,10 @@ class Owner:
     """
 
     def __init__(self, overlay: Any, registers: Registers, manifest: Manifest, name: str) -> None:
-        self._overlay, self._registers, self._manifest, self._name = overlay, registers, manifest, name
+        self._overlay = overlay
+        self._registers = registers
+        self._manifest = manifest
+        self._name = name
         self._number = self._sent = 0
         self._program = ""
         self.signature = 0
@@ -87,7 +90,8 @@ class Owner:
         for part in parts:
             signature = loads_signature(self._manifest, part, signature)
         _programs[signature] = program
-        self.signature, self._sent = signature, 0
+        self.signature = signature
+        self._sent = 0
         self._program = f"{program} (parameters 0x{signature:08X})"
         self._number = 1 + secrets.randbelow((1 << OWNER_BITS) - 1)
         self._registers.write("OWNER", self._number)
@@ -106,7 +110,8 @@ class Owner:
         if self._registers.read("OWNER") == self._number:
             return
         wanted = self._manifest.digest[:32]
-        ident, digest = self._registers.read("IDENT"), self._registers.digest()
+        ident = self._registers.read("IDENT")
+        digest = self._registers.digest()
         if ident != IDENT or digest != wanted:
             design = _designs.get(digest, "another design") if ident == IDENT else "no design of bitloom"
             again = "download it again, and load the program"

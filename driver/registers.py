@@ -14,7 +14,8 @@ class Registers:
     """Registers of one core. ``core`` has ``read(offset)`` and ``write(offset, value)``, as pynq's DefaultIP."""
 
     def __init__(self, core: Any, manifest: Manifest | TrainingManifest) -> None:
-        self._core, self.manifest = core, manifest
+        self._core = core
+        self.manifest = manifest
 
     def read(self, name: str) -> int:
         """The register's 32 bits. KeyError if the manifest has no such register."""
@@ -33,7 +34,8 @@ class Registers:
 
     def set(self, name: str, **fields: int) -> None:
         """Write the register with these fields changed and the others as they are read."""
-        register, value = self.manifest.register(name), self.read(name)
+        register = self.manifest.register(name)
+        value = self.read(name)
         for key, content in fields.items():
             target = register.field(key)
             value = value & ~target.at(-1) | target.at(content)
@@ -77,7 +79,8 @@ class Counters:
 
         True if something moved: a word, a frame or a beat.
         """
-        now, moved = self._read(), False
+        now = self._read()
+        moved = False
         for name, value in now.items():
             difference = (value - self._seen[name]) & 0xFFFFFFFF
             self.totals[name.lower()] += difference if count else 0

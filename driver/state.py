@@ -36,7 +36,8 @@ def npu_state(registers: Sequence[Mapping[str, Any]], dump: Mapping[str, int]) -
     for register in registers:
         match = NAME.fullmatch(register["name"])
         if match and register["name"] in dump:
-            npu, value = f"npu{match.group(1)}", dump[register["name"]]
+            npu = f"npu{match.group(1)}"
+            value = dump[register["name"]]
             fields = [Field(**f) for f in register.get("fields", ())]
             state |= {f"{npu}.{field.name}": field.of(value) for field in fields} or {f"{npu}.state": value}
     return state
@@ -59,7 +60,8 @@ def circle(state: Mapping[str, int]) -> list[int]:
     """NPUs that wait for one another in a circle, from the lowest on; none if there is no circle."""
     edges = waits(state)
     for start in edges:
-        seen, n = [start], edges[start][0]
+        seen = [start]
+        n = edges[start][0]
         while n in edges and n not in seen:
             seen.append(n)
             n = edges[n][0]

@@ -70,11 +70,14 @@ class TrainingMachine(Device[TrainingManifest]):
         TransferError, Timeout
             Other words came than were expected, or none.
         """
-        parts, link = (program_packet(program), run_packet(data)), self._link
+        parts = (program_packet(program), run_packet(data))
+        link = self._link
         for what, count in (("program", parts[0].size), ("run", parts[1].size), ("result", words)):
             if not 1 <= 4 * count <= link.limit_bytes:
-                raise ValueError(f"{self.name}: a {what} must be 1..{link.limit_bytes // 4} words, which fit a "
-                                 f"DMA transfer (c_sg_length_width), got {count}")  # fmt: skip
+                raise ValueError(
+                    f"{self.name}: a {what} must be 1..{link.limit_bytes // 4} words, which fit a "
+                    f"DMA transfer (c_sg_length_width), got {count}"
+                )
         self._check_owner()
         if not self._clean:
             self._restart()

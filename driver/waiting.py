@@ -71,11 +71,13 @@ class Turn:
     def of_one(self) -> Iterator[None]:
         """Around a call, as `check`."""
         self.check()
-        self.under_way, self.ended = True, False
+        self.under_way = True
+        self.ended = False
         try:
             yield
         finally:
-            self.under_way, self.waits = False, ()
+            self.under_way = False
+            self.waits = ()
 
     def end(self) -> None:
         """End the call that is under way: `check_ended` raises in it."""
@@ -101,7 +103,8 @@ class Interrupt:
     """
 
     def __init__(self, interrupt: Any, wait: Callable[[], Awaitable[Any]] | None = None) -> None:
-        self._interrupt, self._wait = interrupt, wait
+        self._interrupt = interrupt
+        self._wait = wait
 
     @property
     def wired(self) -> bool:
@@ -111,7 +114,8 @@ class Interrupt:
     async def wait(self) -> None:
         """Wait for it; needs ``wired``. May wait for ever: it is to be cancelled."""
         # a new event: an event belongs to the first loop in which somebody waits for it
-        self._interrupt.event, self._interrupt.waiting = asyncio.Event(), False
+        self._interrupt.event = asyncio.Event()
+        self._interrupt.waiting = False
         await (self._wait or self._interrupt.wait)()
 
 
@@ -171,7 +175,10 @@ class Waiting:
     """
 
     def __init__(self, name: str, core: Any, registers: Registers, link: Link, timeout: float) -> None:
-        self._name, self._registers, self._link, self.timeout = name, registers, link, timeout
+        self._name = name
+        self._registers = registers
+        self._link = link
+        self.timeout = timeout
         self._interrupt = CoreInterrupt(core, registers)
         self._interrupts = (Interrupt(link.interrupt, link.wait_received), self._interrupt)
         self.turn = Turn(name)
@@ -227,7 +234,8 @@ class Waiting:
 
     async def results_async(self, check: Check, what: str) -> None:
         """As ``results``; other coroutines run until an interrupt comes, or between looks if there is none."""
-        link, loop = self._link, asyncio.get_running_loop()
+        link = self._link
+        loop = asyncio.get_running_loop()
         tasks = [asyncio.ensure_future(interrupt.wait()) for interrupt in self._interrupts if interrupt.wired]
         watch = _Watch(self, check, what, count=True)
         self.turn.waits = tasks
@@ -287,13 +295,18 @@ class _Watch:
     """Looks after one wait, between looks at what is waited for."""
 
     def __init__(self, waiting: Waiting, check: Check, what: str, count: bool) -> None:
-        self._waiting, self._check, self._what, self._count = waiting, check, what, count
+        self._waiting = waiting
+        self._check = check
+        self._what = what
+        self._count = count
         now = time.monotonic()
-        self._next, self._end = now + waiting.timeout / LOOKS, now + waiting.timeout
+        self._next = now + waiting.timeout / LOOKS
+        self._end = now + waiting.timeout
 
     def look(self) -> None:
         """Raise the core's error, or Timeout if nothing has moved. The counters are read only now and then."""
-        now, timeout = time.monotonic(), self._waiting.timeout
+        now = time.monotonic()
+        timeout = self._waiting.timeout
         self._check()
         if now > self._next:
             self._next = now + timeout / LOOKS

@@ -164,7 +164,8 @@ def _array(name: str, shape: tuple[int, ...], data: bytes) -> Array:
     for dtype in (*DTYPES, *REAL_DTYPES):
         head = _npy_header(dtype, shape)
         if data.startswith(head):
-            size, needed = len(data) - len(head), dtype.itemsize * math.prod(shape)
+            size = len(data) - len(head)
+            needed = dtype.itemsize * math.prod(shape)
             if size != needed:
                 raise ValueError(f"{name}: an array of shape {shape} needs {needed} bytes, got {size}")
             return np.frombuffer(data, dtype, offset=len(head)).reshape(shape)

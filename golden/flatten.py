@@ -31,7 +31,8 @@ def flat(model: Model, lanes: int) -> Model:
         ``model`` itself.
     """
     network = model.network
-    source, first = network.input, network.next_layer(INPUT)
+    source = network.input
+    first = network.next_layer(INPUT)
     if not isinstance(first, Dense) or source.height * source.width == 1 or source.channels >= lanes:
         return model
     if first.word_channels and source.channels % first.word_channels:

@@ -47,7 +47,8 @@ def ordered(network: str, reads: Reads) -> list[str]:
             if name != INPUT and name not in reads:
                 raise ValueError(f"{layer}: inputs must be layers of {network} or {INPUT}, got {name!r}")
     order: list[str] = []
-    done, left = {INPUT}, list(reads)
+    done = {INPUT}
+    left = list(reads)
     while left:
         following = next((name for name in left if done.issuperset(reads[name])), None)
         if following is None:

@@ -86,7 +86,8 @@ class Layer(ABC):
         check_layer_names(self.name)
         make_fields_plain(self)
         named = isinstance(self.inputs, tuple) and all(isinstance(name, str) for name in self.inputs)
-        count, default = self.input_count, self.input_count == 1 and self.inputs == ()
+        count = self.input_count
+        default = self.input_count == 1 and self.inputs == ()
         given = len(self.inputs) if named else 0
         if not (default or given == count or (self.takes_more and given > count)):
             maps = "1 map" if count == 1 else f"{count} maps" + " or more" * self.takes_more

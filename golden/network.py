@@ -101,7 +101,8 @@ class Network:
         order = ordered(self.name, listed)
         object.__setattr__(self, "reads", {name: listed[name] for name in order})
         object.__setattr__(self, "readers", readers(self.name, self.reads))
-        by_name, layers = {layer.name: layer for layer in self.layers}, []
+        by_name = {layer.name: layer for layer in self.layers}
+        layers = []
         maps = {INPUT: self.input}
         for name, before in zip(order, [INPUT, *order]):
             layer = by_name[name]

@@ -1,12 +1,12 @@
 """How the pixels of a data set become values of a network's input: a few steps of integers, written as a text.
 
-    none                the values are the input's own already
-    minus:128           each less 128: 0 .. 255 becomes -128 .. 127
-    shift:4             without its lowest 4 bits: 0 .. 255 becomes 0 .. 15
-    threshold:128       +1 where it is at least 128, else -1
-    fixed:8             0 .. 255 as a real number from -1 to 1, in fixed point: signed 8 bit with 7 of them behind the
-                        point, floor((2 p / 255 - 1) * 2^7 + 1/2), and 127 where that is 128
-    shift:4,minus:8     one after the other
+none                the values are the input's own already
+minus:128           each less 128: 0 .. 255 becomes -128 .. 127
+shift:4             without its lowest 4 bits: 0 .. 255 becomes 0 .. 15
+threshold:128       +1 where it is at least 128, else -1
+fixed:8             0 .. 255 as a real number from -1 to 1, in fixed point: signed 8 bit with 7 of them behind the
+                    point, floor((2 p / 255 - 1) * 2^7 + 1/2), and 127 where that is 128
+shift:4,minus:8     one after the other
 """
 
 from collections.abc import Callable

@@ -96,7 +96,8 @@ class Window:
         (output columns, kernel columns) int64
             The same for columns.
         """
-        outputs, first = self.output_size(height, width), self.padding
+        outputs = self.output_size(height, width)
+        first = self.padding
         rows, columns = (
             np.arange(outputs[k])[:, None] * self.stride[k] + np.arange(self.kernel[k]) * self.dilation[k] - first[k]
             for k in (0, 1)

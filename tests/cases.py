@@ -100,8 +100,10 @@ def _requantise_arrays(
 
 def cases() -> list[tuple[str, Model]]:
     """(id, model) of every case; the same on every call."""
-    return [(name, random_model(Network(name=name, input=source, layers=tuple(layers)), np.random.default_rng(i)))
-            for i, (name, source, layers) in enumerate(_networks())]
+    return [
+        (name, random_model(Network(name=name, input=source, layers=tuple(layers)), np.random.default_rng(i)))
+        for i, (name, source, layers) in enumerate(_networks())
+    ]
 
 
 def integer_cases() -> list[tuple[str, Model]]:
@@ -110,8 +112,10 @@ def integer_cases() -> list[tuple[str, Model]]:
     All are of the form that the integer engine runs: weighted layers of signed 2..8 bit weights, each followed by a
     Requantise and perhaps a pool; only the last weighted layer may be raw. Features: signed 2..9 or unsigned 1..8 bit.
     """
-    return [(name, random_model(Network(name=name, input=source, layers=tuple(layers)), np.random.default_rng(100 + i)))
-            for i, (name, source, layers) in enumerate(_integer_networks())]
+    return [
+        (name, random_model(Network(name=name, input=source, layers=tuple(layers)), np.random.default_rng(100 + i)))
+        for i, (name, source, layers) in enumerate(_integer_networks())
+    ]
 
 
 def _threshold(n: int, levels: int = 1) -> Threshold:
@@ -122,45 +126,113 @@ def _networks() -> list[tuple[str, Map, list[Layer]]]:
     c33, c22 = {"kernel": (3, 3)}, {"kernel": (2, 2), "stride": (2, 2)}
     return [
         ("fan_in_1", case_map(1, 1, 1), [Dense(name="dense_1", out_channels=5), _threshold(1)]),
-        ("dense_33_31", case_map(1, 1, 33), [
-            Dense(name="dense_1", out_channels=31), _threshold(1), Dense(name="dense_2", out_channels=3)]),
+        (
+            "dense_33_31",
+            case_map(1, 1, 33),
+            [Dense(name="dense_1", out_channels=31), _threshold(1), Dense(name="dense_2", out_channels=3)],
+        ),
         ("dense_of_a_map", case_map(2, 3, 5), [Dense(name="dense_1", out_channels=7), _threshold(1)]),
         ("conv_1x1", case_map(3, 2, 3), [Conv(name="conv_1", out_channels=4, kernel=(1, 1)), _threshold(1)]),
-        ("conv_strides", case_map(7, 10, 3), [
-            Conv(name="conv_1", out_channels=5, kernel=(3, 2), stride=(2, 3)), _threshold(1)]),
-        ("conv_padding", case_map(5, 4, 31), [
-            Conv(name="conv_1", out_channels=6, **c33, padding=(2, 0, 1, 2)), _threshold(1)]),
-        ("conv_padding_stride", case_map(6, 9, 1), [
-            Conv(name="conv_1", out_channels=33, kernel=(2, 4), stride=(3, 2), padding=(1, 3, 0, 2)), _threshold(1)]),
+        (
+            "conv_strides",
+            case_map(7, 10, 3),
+            [Conv(name="conv_1", out_channels=5, kernel=(3, 2), stride=(2, 3)), _threshold(1)],
+        ),
+        (
+            "conv_padding",
+            case_map(5, 4, 31),
+            [Conv(name="conv_1", out_channels=6, **c33, padding=(2, 0, 1, 2)), _threshold(1)],
+        ),
+        (
+            "conv_padding_stride",
+            case_map(6, 9, 1),
+            [Conv(name="conv_1", out_channels=33, kernel=(2, 4), stride=(3, 2), padding=(1, 3, 0, 2)), _threshold(1)],
+        ),
         ("conv_70_channels", case_map(4, 3, 70), [Conv(name="conv_1", out_channels=9, **c33), _threshold(1)]),
-        ("one_window_with_padding", case_map(2, 2, 3), [
-            Conv(name="conv_1", out_channels=5, kernel=(2, 2), stride=(3, 3), padding=(1, 0, 0, 0)), _threshold(1)]),
-        ("max_pool_of_bits", case_map(6, 7, 5), [
-            Conv(name="conv_1", out_channels=6, kernel=(2, 2)), _threshold(1),
-            MaxPool(name="pool_1", kernel=(3, 2), stride=(1, 2), padding=(1, 0, 0, 1))]),
-        ("max_pool_of_sums", case_map(7, 5, 3), [
-            Conv(name="conv_1", out_channels=6, **c33, padding=(1, 1, 1, 1)),
-            MaxPool(name="pool_1", kernel=(2, 3), stride=(2, 1)), _threshold(1)]),
-        ("signed_8_input", case_map(5, 6, 3, signed(8)), [
-            Conv(name="conv_1", out_channels=7, **c33, padding=(0, 1, 2, 0)), _threshold(1),
-            Dense(name="dense_1", out_channels=4)]),
-        ("unsigned_4_input", case_map(4, 7, 2, unsigned(4)), [
-            Conv(name="conv_1", out_channels=5, kernel=(2, 3)), _threshold(1)]),
-        ("levels", case_map(4, 6, 5, bipolar(2)), [
-            Conv(name="conv_1", out_channels=6, kernel=(2, 2)), _threshold(1, 3), MaxPool(name="pool_1", **c22),
-            Dense(name="dense_1", out_channels=9), _threshold(2, 2)]),
-        ("ternary", case_map(4, 5, 3, TERNARY), [
-            Conv(name="conv_1", out_channels=6, kernel=(2, 3), weight=TERNARY, padding=(1, 0, 0, 2)), _threshold(1)]),
-        ("int8", case_map(6, 5, 3, signed(8)), [
-            Conv(name="conv_1", out_channels=4, **c33, weight=signed(8), padding=(1, 1, 1, 1)),
-            AvgPool(name="pool_1", kernel=(3, 2), stride=(2, 1), padding=(0, 1, 2, 0))]),
-        ("threshold_of_the_input", case_map(3, 4, 5, signed(8)), [
-            _threshold(1, 2), MaxPool(name="pool_1", kernel=(2, 1), stride=(1, 2)),
-            Dense(name="dense_1", out_channels=3)]),
-        ("small_cnn", case_map(9, 12, 3, signed(8)), [
-            Conv(name="conv_1", out_channels=33, **c33), _threshold(1), MaxPool(name="pool_1", **c22),
-            Conv(name="conv_2", out_channels=31, kernel=(2, 3), padding=(1, 1, 0, 0)), _threshold(2),
-            Dense(name="dense_1", out_channels=70), _threshold(3), Dense(name="dense_2", out_channels=10)]),
+        (
+            "one_window_with_padding",
+            case_map(2, 2, 3),
+            [Conv(name="conv_1", out_channels=5, kernel=(2, 2), stride=(3, 3), padding=(1, 0, 0, 0)), _threshold(1)],
+        ),
+        (
+            "max_pool_of_bits",
+            case_map(6, 7, 5),
+            [
+                Conv(name="conv_1", out_channels=6, kernel=(2, 2)),
+                _threshold(1),
+                MaxPool(name="pool_1", kernel=(3, 2), stride=(1, 2), padding=(1, 0, 0, 1)),
+            ],
+        ),
+        (
+            "max_pool_of_sums",
+            case_map(7, 5, 3),
+            [
+                Conv(name="conv_1", out_channels=6, **c33, padding=(1, 1, 1, 1)),
+                MaxPool(name="pool_1", kernel=(2, 3), stride=(2, 1)),
+                _threshold(1),
+            ],
+        ),
+        (
+            "signed_8_input",
+            case_map(5, 6, 3, signed(8)),
+            [
+                Conv(name="conv_1", out_channels=7, **c33, padding=(0, 1, 2, 0)),
+                _threshold(1),
+                Dense(name="dense_1", out_channels=4),
+            ],
+        ),
+        (
+            "unsigned_4_input",
+            case_map(4, 7, 2, unsigned(4)),
+            [Conv(name="conv_1", out_channels=5, kernel=(2, 3)), _threshold(1)],
+        ),
+        (
+            "levels",
+            case_map(4, 6, 5, bipolar(2)),
+            [
+                Conv(name="conv_1", out_channels=6, kernel=(2, 2)),
+                _threshold(1, 3),
+                MaxPool(name="pool_1", **c22),
+                Dense(name="dense_1", out_channels=9),
+                _threshold(2, 2),
+            ],
+        ),
+        (
+            "ternary",
+            case_map(4, 5, 3, TERNARY),
+            [Conv(name="conv_1", out_channels=6, kernel=(2, 3), weight=TERNARY, padding=(1, 0, 0, 2)), _threshold(1)],
+        ),
+        (
+            "int8",
+            case_map(6, 5, 3, signed(8)),
+            [
+                Conv(name="conv_1", out_channels=4, **c33, weight=signed(8), padding=(1, 1, 1, 1)),
+                AvgPool(name="pool_1", kernel=(3, 2), stride=(2, 1), padding=(0, 1, 2, 0)),
+            ],
+        ),
+        (
+            "threshold_of_the_input",
+            case_map(3, 4, 5, signed(8)),
+            [
+                _threshold(1, 2),
+                MaxPool(name="pool_1", kernel=(2, 1), stride=(1, 2)),
+                Dense(name="dense_1", out_channels=3),
+            ],
+        ),
+        (
+            "small_cnn",
+            case_map(9, 12, 3, signed(8)),
+            [
+                Conv(name="conv_1", out_channels=33, **c33),
+                _threshold(1),
+                MaxPool(name="pool_1", **c22),
+                Conv(name="conv_2", out_channels=31, kernel=(2, 3), padding=(1, 1, 0, 0)),
+                _threshold(2),
+                Dense(name="dense_1", out_channels=70),
+                _threshold(3),
+                Dense(name="dense_2", out_channels=10),
+            ],
+        ),
     ]
 
 
@@ -172,64 +244,148 @@ def _integer_networks() -> list[tuple[str, Map, list[Layer]]]:
     s2, s3, s4, s5, s6, s7, s8 = (signed(bits) for bits in range(2, 9))
     cut = {"kernel": (3, 3), "stride": (2, 2), "padding": (0, 0, 1, 1)}
     return [
-        ("int_fan_in_1", case_map(1, 1, 1, s8), [
-            Dense(name="dense_1", out_channels=1, weight=s8), _requantise(1, s8)]),
+        ("int_fan_in_1", case_map(1, 1, 1, s8), [Dense(name="dense_1", out_channels=1, weight=s8), _requantise(1, s8)]),
         ("int_raw", case_map(1, 1, 9, unsigned(8)), [Dense(name="dense_1", out_channels=3, weight=s8)]),
-        ("int_dense_33", case_map(1, 1, 33, unsigned(8)), [
-            Dense(name="dense_1", out_channels=33, weight=s8), _requantise(1, s8, True),
-            Dense(name="dense_2", out_channels=9, weight=s8), _requantise(2, s8),
-            Dense(name="dense_3", out_channels=3, weight=s8)]),
-        ("int_dense_of_a_map", case_map(2, 3, 3, s8), [
-            Dense(name="dense_1", out_channels=9, weight=s8), _requantise(1, unsigned(8), True)]),
-        ("int_conv_1x1", case_map(3, 2, 3, unsigned(2)), [
-            Conv(name="conv_1", out_channels=9, kernel=(1, 1), weight=s3), _requantise(1, unsigned(1)),
-            Conv(name="conv_2", out_channels=1, kernel=(1, 1), weight=s2), _requantise(2, s2)]),
-        ("int_conv_strides", case_map(7, 10, 3, s8), [
-            Conv(name="conv_1", out_channels=9, kernel=(3, 2), stride=(2, 3), weight=s5), _requantise(1, s8)]),
-        ("int_conv_padding", case_map(5, 4, 9, s4), [
-            Conv(name="conv_1", out_channels=3, kernel=(3, 3), padding=(2, 0, 1, 2), weight=s2),
-            _requantise(1, s3, True)]),
-        ("int_conv_33", case_map(4, 3, 33, s8), [
-            Conv(name="conv_1", out_channels=33, kernel=(3, 3), weight=s8, padding=(1, 1, 1, 1)),
-            _requantise(1, unsigned(8)), Dense(name="dense_1", out_channels=10, weight=s8)]),
-        ("int_max_pool", case_map(6, 7, 1, s8), [
-            Conv(name="conv_1", out_channels=9, kernel=(2, 2), weight=s8), _requantise(1, s8),
-            MaxPool(name="pool_1", kernel=(3, 2), stride=(1, 2), padding=(1, 0, 0, 1)),
-            Conv(name="conv_2", out_channels=3, kernel=(2, 2), weight=s8)]),
-        ("int_avg_pool", case_map(7, 6, 3, unsigned(4)), [
-            Conv(name="conv_1", out_channels=9, kernel=(2, 1), weight=s4), _requantise(1, s6),
-            AvgPool(name="pool_1", kernel=(2, 3), stride=(2, 1), padding=(0, 2, 1, 0)),
-            Dense(name="dense_1", out_channels=3, weight=s4), _requantise(2, unsigned(3))]),
-        ("int_pool_last", case_map(5, 8, 3, s8), [
-            Conv(name="conv_1", out_channels=3, kernel=(2, 3), weight=s8), _requantise(1, unsigned(8)),
-            AvgPool(name="pool_1", **cut)]),
-        ("int_widths", case_map(6, 5, 3, s2), [
-            Conv(name="conv_1", out_channels=9, kernel=(2, 1), weight=s8), _requantise(1, s3),
-            Conv(name="conv_2", out_channels=3, kernel=(1, 2), weight=s7), _requantise(2, s4, True),
-            Conv(name="conv_3", out_channels=9, kernel=(2, 2), weight=s6), _requantise(3, s5),
-            Conv(name="conv_4", out_channels=3, kernel=(1, 1), weight=s5), _requantise(4, s6),
-            Conv(name="conv_5", out_channels=9, kernel=(1, 2), weight=s4), _requantise(5, s7),
-            Conv(name="conv_6", out_channels=3, kernel=(2, 1), weight=s3), _requantise(6, s8),
-            Dense(name="dense_7", out_channels=3, weight=s2)]),
-        ("int_unsigned_widths", case_map(5, 6, 9, unsigned(2)), [
-            Conv(name="conv_1", out_channels=3, kernel=(1, 2), weight=s2), _requantise(1, unsigned(3)),
-            Conv(name="conv_2", out_channels=9, kernel=(2, 1), weight=s3), _requantise(2, unsigned(4), True),
-            Conv(name="conv_3", out_channels=3, kernel=(1, 1), weight=s4), _requantise(3, unsigned(5)),
-            Conv(name="conv_4", out_channels=9, kernel=(2, 2), weight=s5), _requantise(4, unsigned(6)),
-            Conv(name="conv_5", out_channels=3, kernel=(1, 2), weight=s6), _requantise(5, unsigned(7)),
-            Conv(name="conv_6", out_channels=9, kernel=(2, 1), weight=s7), _requantise(6, unsigned(8)),
-            Dense(name="dense_7", out_channels=1, weight=s8)]),
-        ("int_small_cnn", case_map(9, 12, 3, s8), [
-            Conv(name="conv_1", out_channels=33, kernel=(3, 3), weight=s8, padding=(1, 1, 1, 1)),
-            _requantise(1, s8, True), MaxPool(name="pool_1", **cut),
-            Conv(name="conv_2", out_channels=9, kernel=(3, 2), weight=s8, padding=(1, 1, 0, 0)),
-            _requantise(2, s8), AvgPool(name="pool_2", **cut),
-            Dense(name="dense_3", out_channels=33, weight=s8), _requantise(3, s8, True),
-            Dense(name="dense_4", out_channels=10, weight=s8)]),
-        ("int_zero_point", case_map(5, 6, 3, unsigned(8)), [
-            Conv(name="conv_1", out_channels=9, kernel=(2, 3), weight=s8),
-            Requantise(name="requantise_1", encoding=signed(9), clip=(-200, 55)),
-            AvgPool(name="pool_1", kernel=(2, 2), stride=(1, 2)),
-            Dense(name="dense_2", out_channels=3, weight=s8),
-            Requantise(name="requantise_2", encoding=unsigned(8), clip=(3, 251))]),
+        (
+            "int_dense_33",
+            case_map(1, 1, 33, unsigned(8)),
+            [
+                Dense(name="dense_1", out_channels=33, weight=s8),
+                _requantise(1, s8, True),
+                Dense(name="dense_2", out_channels=9, weight=s8),
+                _requantise(2, s8),
+                Dense(name="dense_3", out_channels=3, weight=s8),
+            ],
+        ),
+        (
+            "int_dense_of_a_map",
+            case_map(2, 3, 3, s8),
+            [Dense(name="dense_1", out_channels=9, weight=s8), _requantise(1, unsigned(8), True)],
+        ),
+        (
+            "int_conv_1x1",
+            case_map(3, 2, 3, unsigned(2)),
+            [
+                Conv(name="conv_1", out_channels=9, kernel=(1, 1), weight=s3),
+                _requantise(1, unsigned(1)),
+                Conv(name="conv_2", out_channels=1, kernel=(1, 1), weight=s2),
+                _requantise(2, s2),
+            ],
+        ),
+        (
+            "int_conv_strides",
+            case_map(7, 10, 3, s8),
+            [Conv(name="conv_1", out_channels=9, kernel=(3, 2), stride=(2, 3), weight=s5), _requantise(1, s8)],
+        ),
+        (
+            "int_conv_padding",
+            case_map(5, 4, 9, s4),
+            [
+                Conv(name="conv_1", out_channels=3, kernel=(3, 3), padding=(2, 0, 1, 2), weight=s2),
+                _requantise(1, s3, True),
+            ],
+        ),
+        (
+            "int_conv_33",
+            case_map(4, 3, 33, s8),
+            [
+                Conv(name="conv_1", out_channels=33, kernel=(3, 3), weight=s8, padding=(1, 1, 1, 1)),
+                _requantise(1, unsigned(8)),
+                Dense(name="dense_1", out_channels=10, weight=s8),
+            ],
+        ),
+        (
+            "int_max_pool",
+            case_map(6, 7, 1, s8),
+            [
+                Conv(name="conv_1", out_channels=9, kernel=(2, 2), weight=s8),
+                _requantise(1, s8),
+                MaxPool(name="pool_1", kernel=(3, 2), stride=(1, 2), padding=(1, 0, 0, 1)),
+                Conv(name="conv_2", out_channels=3, kernel=(2, 2), weight=s8),
+            ],
+        ),
+        (
+            "int_avg_pool",
+            case_map(7, 6, 3, unsigned(4)),
+            [
+                Conv(name="conv_1", out_channels=9, kernel=(2, 1), weight=s4),
+                _requantise(1, s6),
+                AvgPool(name="pool_1", kernel=(2, 3), stride=(2, 1), padding=(0, 2, 1, 0)),
+                Dense(name="dense_1", out_channels=3, weight=s4),
+                _requantise(2, unsigned(3)),
+            ],
+        ),
+        (
+            "int_pool_last",
+            case_map(5, 8, 3, s8),
+            [
+                Conv(name="conv_1", out_channels=3, kernel=(2, 3), weight=s8),
+                _requantise(1, unsigned(8)),
+                AvgPool(name="pool_1", **cut),
+            ],
+        ),
+        (
+            "int_widths",
+            case_map(6, 5, 3, s2),
+            [
+                Conv(name="conv_1", out_channels=9, kernel=(2, 1), weight=s8),
+                _requantise(1, s3),
+                Conv(name="conv_2", out_channels=3, kernel=(1, 2), weight=s7),
+                _requantise(2, s4, True),
+                Conv(name="conv_3", out_channels=9, kernel=(2, 2), weight=s6),
+                _requantise(3, s5),
+                Conv(name="conv_4", out_channels=3, kernel=(1, 1), weight=s5),
+                _requantise(4, s6),
+                Conv(name="conv_5", out_channels=9, kernel=(1, 2), weight=s4),
+                _requantise(5, s7),
+                Conv(name="conv_6", out_channels=3, kernel=(2, 1), weight=s3),
+                _requantise(6, s8),
+                Dense(name="dense_7", out_channels=3, weight=s2),
+            ],
+        ),
+        (
+            "int_unsigned_widths",
+            case_map(5, 6, 9, unsigned(2)),
+            [
+                Conv(name="conv_1", out_channels=3, kernel=(1, 2), weight=s2),
+                _requantise(1, unsigned(3)),
+                Conv(name="conv_2", out_channels=9, kernel=(2, 1), weight=s3),
+                _requantise(2, unsigned(4), True),
+                Conv(name="conv_3", out_channels=3, kernel=(1, 1), weight=s4),
+                _requantise(3, unsigned(5)),
+                Conv(name="conv_4", out_channels=9, kernel=(2, 2), weight=s5),
+                _requantise(4, unsigned(6)),
+                Conv(name="conv_5", out_channels=3, kernel=(1, 2), weight=s6),
+                _requantise(5, unsigned(7)),
+                Conv(name="conv_6", out_channels=9, kernel=(2, 1), weight=s7),
+                _requantise(6, unsigned(8)),
+                Dense(name="dense_7", out_channels=1, weight=s8),
+            ],
+        ),
+        (
+            "int_small_cnn",
+            case_map(9, 12, 3, s8),
+            [
+                Conv(name="conv_1", out_channels=33, kernel=(3, 3), weight=s8, padding=(1, 1, 1, 1)),
+                _requantise(1, s8, True),
+                MaxPool(name="pool_1", **cut),
+                Conv(name="conv_2", out_channels=9, kernel=(3, 2), weight=s8, padding=(1, 1, 0, 0)),
+                _requantise(2, s8),
+                AvgPool(name="pool_2", **cut),
+                Dense(name="dense_3", out_channels=33, weight=s8),
+                _requantise(3, s8, True),
+                Dense(name="dense_4", out_channels=10, weight=s8),
+            ],
+        ),
+        (
+            "int_zero_point",
+            case_map(5, 6, 3, unsigned(8)),
+            [
+                Conv(name="conv_1", out_channels=9, kernel=(2, 3), weight=s8),
+                Requantise(name="requantise_1", encoding=signed(9), clip=(-200, 55)),
+                AvgPool(name="pool_1", kernel=(2, 2), stride=(1, 2)),
+                Dense(name="dense_2", out_channels=3, weight=s8),
+                Requantise(name="requantise_2", encoding=unsigned(8), clip=(3, 251)),
+            ],
+        ),
     ]

@@ -43,7 +43,8 @@ def look_up_table(name: str, a: CodeTable, b: CodeTable, form: WordFormat) -> Ar
     ValueError
         If the format can't hold a result exactly.
     """
-    left, right = a.real[:, None], b.real[None, :]
+    left = a.real[:, None]
+    right = b.real[None, :]
     # Powers of two from 2 to 2^-31: sums, products and quotients are exact in float64.
     results = {"+": left + right, "-": left - right, "*": left * right, "/": left / right}
     operation(form, name)  # refuses an unknown name

@@ -29,7 +29,9 @@ from .lfsr import open_interval
 from .table import CodeTable
 from .word import WordFormat
 
-ROUNDINGS, PAIRS, ZONES = ("nearest", "stochastic"), ("bracket", "nearest"), (1, 2)
+ROUNDINGS = ("nearest", "stochastic")
+PAIRS = ("bracket", "nearest")
+ZONES = (1, 2)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,7 +97,8 @@ class Converter:
 
     def _indices(self, x: Array, generator: Draws | None) -> Array:
         """Places of the codes in the table, by rising value."""
-        y, rising = np.clip(x, -self.zone, self.zone), self._rising
+        y = np.clip(x, -self.zone, self.zone)
+        rising = self._rising
         if not self.draws:
             return _count(y >= step for step in (rising[1:] + rising[:-1]) / 2)  # sums of two powers of two are exact
         if generator is None:
@@ -105,7 +108,8 @@ class Converter:
             # d_a + d_b is the gap between a and b. The comparison holds for all gaps below y and for none above it.
             return _count(z * (above - below) < y - below for below, above in pairwise(rising))
         a, b = self._nearest_two(y, rising)
-        distance_a, distance_b = np.abs(rising[a] - y), np.abs(rising[b] - y)
+        distance_a = np.abs(rising[a] - y)
+        distance_b = np.abs(rising[b] - y)
         return np.where(z * (distance_a + distance_b) < distance_b, a, b)
 
     @cached_property

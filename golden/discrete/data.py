@@ -60,7 +60,8 @@ def mnist() -> LearnData:
     """MNIST's 10,000 test images, 8,000 of them at random to learn from; FileNotFoundError where they are absent."""
     images, labels = load_mnist(zoo.data_folder())
     images, order = images.reshape(len(images), -1), random_order(len(images), 0)
-    train, test = order[:MNIST_TRAIN], order[MNIST_TRAIN:]
+    train = order[:MNIST_TRAIN]
+    test = order[MNIST_TRAIN:]
     return LearnData("mnist", images[train], labels[train], images[test], labels[test], 127.5)
 
 

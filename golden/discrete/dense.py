@@ -110,7 +110,8 @@ class DenseTrainer:
     """
 
     def __init__(self, spec: DenseSpec, inputs: int, generator: Lfsr, *key: int) -> None:
-        self.spec, self.generator = spec, generator
+        self.spec = spec
+        self.generator = generator
         weight = random_signs((spec.outputs, inputs), *key)
         converter = spec.tensors.weights
         if converter is None or (spec.tensors.master and not converter.draws and converter.table.bits > 1):
@@ -154,7 +155,8 @@ class DenseTrainer:
         """
         weights = self.weights(nearest)
         x = self._converted(self.spec.tensors.inputs, x, nearest)
-        z, tape = x @ weights.T, None
+        z = x @ weights.T
+        tape = None
         if self.spec.norm:
             z, tape = normalise(z, self.params["gamma"], self.params["beta"], preset)
         elif self.spec.bias:

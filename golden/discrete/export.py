@@ -49,7 +49,9 @@ def to_model(name: str, mlp: MlpTrainer, preset: Sequence[Moments | None], sourc
     """
     layers: list[Layer] = []
     arrays: dict[str, dict[str, Array]] = {}
-    reads, slope, offset = source, 1 / half, -1.0
+    reads = source
+    slope = 1 / half
+    offset = -1.0
     for number, (layer, moments) in enumerate(zip(mlp.layers, preset), start=1):
         last = number == len(mlp.layers)
         _check(number, layer, last)
@@ -71,7 +73,9 @@ def to_model(name: str, mlp: MlpTrainer, preset: Sequence[Moments | None], sourc
             )
             arrays[threshold.name] = fold(norm, *_reach(dense, reads), step=_step(number))
             layers.append(threshold)
-            reads, slope, offset = threshold.output(dense.output(reads)), 1.0, 0.0
+            reads = threshold.output(dense.output(reads))
+            slope = 1.0
+            offset = 0.0
     network = Network(name=name, input=source, layers=tuple(layers), classes=tuple(map(str, range(dense.out_channels))))
     return Model(network, arrays)
 
@@ -89,7 +93,8 @@ def _step(number: int) -> int:
 
 def _check(number: int, layer: DenseTrainer, last: bool) -> None:
     """Refuse a layer that the network can't have."""
-    spec, what = layer.spec, f"layer {number}"
+    spec = layer.spec
+    what = f"layer {number}"
     inputs = spec.tensors.inputs
     if number > 1 and (inputs is None or set(inputs.table.values) != {1.0, -1.0}):
         raise ValueError(f"{what}: inputs must be converted to +1 and -1 for hardware")

@@ -122,7 +122,9 @@ class FixedTrainer:
     def __init__(
         self, form: WordFormat, specs: Sequence[DenseSpec], weights: Sequence[Array], rule: FixedRule, generator: Lfsr
     ) -> None:
-        self.form, self.rule, self.generator = form, rule, generator
+        self.form = form
+        self.rule = rule
+        self.generator = generator
         self.layers: list[FixedDense] = []
         if not specs or len(weights) != len(specs):
             raise ValueError(f"layers: must be one or more, each with weights, got {len(specs)} and {len(weights)}")
@@ -137,7 +139,8 @@ class FixedTrainer:
 
     def _first(self, spec: DenseSpec, words: Array) -> FixedDense:
         """A layer before its first sample."""
-        converter, zeros = spec.tensors.weights, np.zeros(spec.outputs, np.int64)
+        converter = spec.tensors.weights
+        zeros = np.zeros(spec.outputs, np.int64)
         codes = None
         if converter is not None:
             draws = MatrixDraws(self.generator, *words.shape) if converter.draws else None
@@ -158,7 +161,8 @@ class FixedTrainer:
         (outputs of the last layer,) words
             Before the update.
         """
-        inputs, slopes = [self._converted(self.layers[0].spec.tensors.inputs, x)], []
+        inputs = [self._converted(self.layers[0].spec.tensors.inputs, x)]
+        slopes = []
         for layer, after in zip(self.layers, [*self.layers[1:], None]):
             y, slope = self._forward(layer, inputs[-1])
             inputs.append(self._converted(after.spec.tensors.inputs if after else None, y))
@@ -191,7 +195,8 @@ class FixedTrainer:
 
     def _update(self, layer: FixedDense, x: Operand, g: Operand) -> None:
         """Move a layer's parameters."""
-        tensors, form = layer.spec.tensors, self.form
+        tensors = layer.spec.tensors
+        form = self.form
         gradients = operate(form, "*", column(g), x)
         stochastic = [c for c in (tensors.weight_gradients, tensors.weights) if c is not None and c.draws]
         outputs, inputs = gradients.shape
@@ -211,7 +216,8 @@ class FixedTrainer:
 
     def _descended(self, words: Array, gradients: Array, last: Array) -> Array:
         """Parameters after an update."""
-        form, rule = self.form, self.rule
+        form = self.form
+        rule = self.rule
         if rule.mu_places is not None:
             gradients = form.add(gradients, form.shift(last, rule.mu_places))
         return form.subtract(words, form.shift(gradients, rule.rate_places))

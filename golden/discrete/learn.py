@@ -25,7 +25,8 @@ ORDER = 1_000_000
 """What the random streams of the images' order are for; those of weights have the layer's number here."""
 MOST_SEED = (1 << STATE_BITS) - 2
 """Seeds up to here give the generator states that differ (lfsr.py)."""
-MOST_LAYERS, MOST_NEURONS = 64, 1 << 20
+MOST_LAYERS = 64
+MOST_NEURONS = 1 << 20
 BYTES = 64
 CURVE = "curve"
 """Name of the curve in a checkpoint."""
@@ -152,7 +153,8 @@ def learn(
         raise ValueError(f"learning: images must be at least a batch, {setting.batch}, got {len(data.train)}")
     plan.check_work(data.train.shape[1], len(data.train))
     specs = setting.specs(plan.hidden, int(data.train_labels.max()) + 1)
-    mlp, curve = MlpTrainer(data.train.shape[1], specs, plan.seed, PRECISION), []
+    mlp = MlpTrainer(data.train.shape[1], specs, plan.seed, PRECISION)
+    curve = []
     images, tested = (data.real(part).astype(PRECISION) for part in (data.train, data.test))
     store = None
     if checkpoint is not None:

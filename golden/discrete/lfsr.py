@@ -11,7 +11,8 @@ import numpy as np
 from bitloom.golden.encoding import Array
 from bitloom.golden.integers import plain
 
-STATE_BITS, DRAW_BITS = 32, 16
+STATE_BITS = 32
+DRAW_BITS = 16
 TAPS = (31, 29, 25, 24)
 """Bits of the register whose exclusive or comes in."""
 LAGS = tuple(tap + 1 for tap in TAPS)

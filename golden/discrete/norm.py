@@ -74,7 +74,8 @@ def normalise_backward(tape: NormTape, gamma: Array, gradient: Array) -> tuple[A
     (N, outputs), (outputs,) and (outputs,) float64
         Derivatives by z, by gamma and by beta; those by gamma and beta are summed over the batch.
     """
-    by_gamma, by_beta = (gradient * tape.hat).sum(axis=0), gradient.sum(axis=0)
+    by_gamma = (gradient * tape.hat).sum(axis=0)
+    by_beta = gradient.sum(axis=0)
     if not tape.preset:  # mean and variance move with each z of the batch
         gradient = gradient - (by_beta + tape.hat * by_gamma) / len(gradient)
     return gradient * (gamma * tape.inverse), by_gamma, by_beta

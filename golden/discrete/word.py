@@ -110,7 +110,8 @@ class WordFormat:
 
         ``places`` is -31 to 62.
         """
-        right, left = np.maximum(places, 0), np.maximum(-np.asarray(places), 0)
+        right = np.maximum(places, 0)
+        left = np.maximum(-np.asarray(places), 0)
         return np.asarray(np.sign(a) * np.minimum((np.abs(a) >> right) << left, self.largest))
 
     def dot(self, rows: Array, x: Array) -> Array:

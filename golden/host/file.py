@@ -1,6 +1,6 @@
 """What the host does, as JSON: beside a model as ``NAME.host.json``, and in a program's file.
 
-    {"format": "bitloom host", "version": 2, "digest": "...", "input": {...}, "scores": {...}}
+{"format": "bitloom host", "version": 2, "digest": "...", "input": {...}, "scores": {...}}
 """
 
 import json
@@ -145,13 +145,16 @@ def _checked(data: Any, digest: str, source: Map, output: Map) -> Host:
 
 def _host(data: Mapping[str, Any], source: Map, output: Map) -> Host:
     """The checked content of a file."""
-    given, scores = data["input"], data["scores"]
+    given = data["input"]
+    scores = data["scores"]
     shape = tuple(int(size) for size in given["shape"])
     if min(shape, default=0) < 1 or len(shape) > MOST_AXES or prod(shape) != source.size:
         rule = f"input.shape must have {source.size} values, and at most {MOST_AXES} axes"
         raise ValueError(f"{rule}, got {shown(shape)}")
     boundaries, reached = _boundaries(given, source.channels)
-    first, stride, encoding = int(given["first"]), int(given["stride"]), source.encoding
+    first = int(given["first"])
+    stride = int(given["stride"])
+    encoding = source.encoding
     if abs(first) > MOST:
         raise ValueError(f"input.first must be {-MOST}..{MOST}, got {shown(first)}")
     most = first if boundaries is None else first + stride * boundaries.shape[1]
@@ -185,7 +188,8 @@ def _boundaries(given: Mapping[str, Any], channels: int) -> tuple[Array | None, 
     """Where levels begin, and whether equality reaches them."""
     if given["boundaries"] is None:
         return None, None
-    boundaries, reached = np.array(given["boundaries"], np.float64), np.array(given["reached"], bool)
+    boundaries = np.array(given["boundaries"], np.float64)
+    reached = np.array(given["reached"], bool)
     if boundaries.ndim != 2 or len(boundaries) not in (1, channels):
         raise ValueError(f"input.boundaries must have 1 or {channels} rows")
     if not np.isfinite(boundaries).all() or (np.diff(boundaries, axis=1) < 0).any():
@@ -199,7 +203,10 @@ def _integers(given: Any) -> InputIntegers | None:
     """The integers that the file's input takes."""
     if given is None:
         return None
-    low, high, zero, scale = int(given["low"]), int(given["high"]), int(given["zero"]), float(given["scale"])
+    low = int(given["low"])
+    high = int(given["high"])
+    zero = int(given["zero"])
+    scale = float(given["scale"])
     if not -MOST <= low <= zero <= high <= MOST or low == high:
         rule = f"input.integers must have {-MOST} <= low <= zero <= high <= {MOST} and low < high"
         raise ValueError(f"{rule}, got {shown(low)}, {shown(zero)}, {shown(high)}")

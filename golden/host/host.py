@@ -145,7 +145,8 @@ class Host:
         if images.dtype.kind not in "biuf":
             raise ValueError(f"images must be numbers, got dtype {images.dtype}")
         if self.integers is not None and images.dtype.kind == "f":
-            low, high = self.integers.low, self.integers.high
+            low = self.integers.low
+            high = self.integers.high
             raise ValueError(f"images must be integers of {low}..{high}, as the file's input, got dtype {images.dtype}")
 
     def as_file(self, numbers: Array) -> Array:
@@ -177,7 +178,8 @@ class Host:
             steps = self.boundaries.shape[1]
             if steps < 2:
                 return None
-            first, last = self.boundaries[:, 0], self.boundaries[:, -1]
+            first = self.boundaries[:, 0]
+            last = self.boundaries[:, -1]
             half = (last - first) / (steps - 1) / 2  # a value lies between two boundaries
             ends = [first - half, last + half]
         for kind, one, other in reversed(self.front):
@@ -190,7 +192,8 @@ class Host:
             i = self.integers
             steps = steps or i.high - i.low
             ends = [(np.clip(end, i.low, i.high) - i.zero) * i.scale for end in ends]
-        low, high = np.minimum(*ends), np.maximum(*ends)
+        low = np.minimum(*ends)
+        high = np.maximum(*ends)
         if not np.isfinite([low, high]).all() or not (low < high).all():
             return None
         return RealRange(low=low, high=high, slack=(high - low) / (2 * steps) if steps else 0 * low)
@@ -301,8 +304,12 @@ def _same(x: Array) -> Array:
 
 
 CLOSINGS: dict[str, Callable[[Array], Array]] = {
-    "Softmax": _softmax, "LogSoftmax": _log_softmax, "Sigmoid": _sigmoid, "ArgMax": _same, "TopK": _same,
-}  # fmt: skip
+    "Softmax": _softmax,
+    "LogSoftmax": _log_softmax,
+    "Sigmoid": _sigmoid,
+    "ArgMax": _same,
+    "TopK": _same,
+}
 """Operators at a file's end, as functions of (N, scores) float64. They leave the order of the scores as it is."""
 
 

@@ -40,7 +40,8 @@ def cache_root() -> Path:
     OSError
         If a home folder is needed, and there is none.
     """
-    chosen, base = os.environ.get("BITLOOM_CACHE"), Path(os.environ.get("XDG_CACHE_HOME", ""))
+    chosen = os.environ.get("BITLOOM_CACHE")
+    base = Path(os.environ.get("XDG_CACHE_HOME", ""))
     try:
         if chosen:
             return Path(chosen).expanduser().resolve()
@@ -101,7 +102,8 @@ def _naming_the_cache(root: Path) -> Iterator[None]:
     except OSError as e:
         if e.errno is None or not isinstance(e.filename, (str, bytes)):  # ours, or of no file
             raise
-        file, real = os.path.realpath(os.fsdecode(e.filename)), os.path.realpath(root)
+        file = os.path.realpath(os.fsdecode(e.filename))
+        real = os.path.realpath(root)
         if os.path.commonpath([file, real]) not in (file, real):
             raise
         said = os.strerror(e.errno)

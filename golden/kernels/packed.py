@@ -97,7 +97,8 @@ def trace(model: Model, images: Array, *, batch: int | None = None) -> list[Arra
 
 def default_batch(model: Model) -> int:
     """The number of images whose largest matrix of windows has at most `COLUMNS` values; at least 1."""
-    network, values = model.network, []
+    network = model.network
+    values = []
     for layer in network.layers:
         target = network.maps[layer.name]
         windows = isinstance(layer, Weighted) and layer.fan_in(*network.sources(layer))
@@ -130,7 +131,8 @@ def _batches(model: Model, images: Array, batch: int | None) -> Iterator[Iterato
 
 def _forward(layer: Layer, network: Network, arrays: Arrays) -> Forward:
     """The layer of ``network`` in the fastest way; by its definition where there is none."""
-    sources, target = network.sources(layer), network.maps[layer.name]
+    sources = network.sources(layer)
+    target = network.maps[layer.name]
     source = sources[0]
     if isinstance(layer, Weighted) and layer.real_weights:
         arrays = {"weight": layer.weights(arrays)}
@@ -167,7 +169,8 @@ def _binary_sums(layer: Weighted, source: Map, arrays: Arrays) -> Forward | None
     """The sums of a layer with features and weights of one bit; None for another layer, or without a compiler."""
     if source.encoding != BIPOLAR or layer.weight != BIPOLAR or layer.window(source).dilated:
         return None
-    weight, target = arrays["weight"], layer.output(source)
+    weight = arrays["weight"]
+    target = layer.output(source)
     positions = layer.window(source).positions(source.height, source.width)
     if np.array_equal(positions, np.arange(source.positions)[None]):  # the whole map: its values are channels
         source = replace(source, height=1, width=1, channels=source.size)
@@ -237,7 +240,8 @@ def _word_sums(layer: Weighted, source: Map, target: Map, arrays: Arrays) -> For
 def _threshold(source: Map, arrays: Arrays) -> Forward:
     # Thresholds out of reach are clipped to just out of reach, where the dtype still holds them exactly.
     direction = arrays["direction"].astype(np.int64)
-    low, high = source.encoding.low, source.encoding.high
+    low = source.encoding.low
+    high = source.encoding.high
     threshold = np.clip(arrays["threshold"].astype(np.int64), low - 1, high + 1)  # (C, levels)
     dtype = value_dtype(source)
     sign, limits = direction.astype(dtype), (threshold * direction[:, None]).T.astype(dtype)  # (C,), (levels, C)
@@ -270,11 +274,16 @@ def _max_pool(layer: MaxPool, source: Map, target: Map) -> Forward:
 def _requantise(layer: Requantise, source: Map, target: Map, arrays: Arrays) -> Forward:
     # In float64: |product| < 2^52, a power of two changes no digit, and with the half added it has 53 bits, or it is
     # below 1/4 and rounds to 0 whatever the sum's last digit is. Larger products, and two roundings, go the plain way.
-    low, high = source.encoding.low << layer.fraction, source.encoding.high << layer.fraction
-    if layer.rounding == "twice" or max(
-        max(abs(low + bias), abs(high + bias)) * multiplier
-        for bias, multiplier in zip(arrays["bias"].tolist(), arrays["multiplier"].tolist())
-    ) >= 1 << 52:  # fmt: skip
+    low = source.encoding.low << layer.fraction
+    high = source.encoding.high << layer.fraction
+    if (
+        layer.rounding == "twice"
+        or max(
+            max(abs(low + bias), abs(high + bias)) * multiplier
+            for bias, multiplier in zip(arrays["bias"].tolist(), arrays["multiplier"].tolist())
+        )
+        >= 1 << 52
+    ):
         return lambda x: layer.forward(x.astype(np.int64), arrays, source).astype(value_dtype(target))
     bias, multiplier = arrays["bias"].astype(np.float64), arrays["multiplier"].astype(np.float64)
     scale, unit = 2.0 ** -arrays["shift"].astype(np.float64), np.float64(1 << layer.fraction)

@@ -62,13 +62,16 @@ def check_owned(part: Path, last: bool) -> None:
     if not stat.S_ISDIR(status.st_mode):
         raise NotADirectoryError(f"{part}: must be a folder, to keep what is loaded and run")
     if status.st_uid not in owners:
-        raise PermissionError(f"{part}: must belong to this user{'' if last else ' or root'}, to keep what is loaded "
-                              f"and run, got user {status.st_uid}")  # fmt: skip
+        raise PermissionError(
+            f"{part}: must belong to this user{'' if last else ' or root'}, to keep what is loaded "
+            f"and run, got user {status.st_uid}"
+        )
     mode = stat.S_IMODE(status.st_mode)
     others = mode & 0o002 or (mode & 0o020 and not _own_group(status.st_gid))
     if others and (last or not mode & stat.S_ISVTX):
-        raise PermissionError(f"{part}: must be writable by its owner alone, to keep what is loaded and run, "
-                              f"got mode {mode:04o}")  # fmt: skip
+        raise PermissionError(
+            f"{part}: must be writable by its owner alone, to keep what is loaded and run, got mode {mode:04o}"
+        )
 
 
 def _own_group(group: int) -> bool:
@@ -77,7 +80,8 @@ def _own_group(group: int) -> bool:
     import pwd
 
     try:
-        user, found = pwd.getpwuid(os.getuid()).pw_name, grp.getgrgid(group)
+        user = pwd.getpwuid(os.getuid()).pw_name
+        found = grp.getgrgid(group)
     except KeyError:
         return False
     return group == 0 or (found.gr_name == user and set(found.gr_mem) <= {user})

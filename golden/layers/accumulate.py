@@ -127,9 +127,11 @@ class Accumulator:
             )
         if not {*features, *weights} <= {0, 1}:
             raise ValueError(f"accumulator: operands must be 0 or 1, got {[*features]} and {[*weights]}")
-        running, collected = 0, [0] * self.products
+        running = 0
+        collected = [0] * self.products
         for first in range(0, count, self.lanes):
-            x, w = self._beat(features, first, IDLE_FEATURE), self._beat(weights, first, IDLE_WEIGHT)
+            x = self._beat(features, first, IDLE_FEATURE)
+            w = self._beat(weights, first, IDLE_WEIGHT)
             products = tuple(1 - (a ^ b) for a, b in zip(x, w))
             last = first + self.lanes >= count
             if self.structure == "parallel":

@@ -74,7 +74,8 @@ class Add(Layer):
 
     def check_arrays_of(self, arrays: Mapping[str, Array], sources: Sequence[Map]) -> None:
         super().check_arrays_of(arrays, sources)
-        factor, offset = (1 << FACTOR_BITS - 1) - 1, 1 << OFFSET_BITS - 1
+        factor = (1 << FACTOR_BITS - 1) - 1
+        offset = 1 << OFFSET_BITS - 1
         ends = {"multiplier": (-factor, factor), "bias": (-offset, offset - 1), "shift": (0, MAX_ADD_SHIFT)}
         for what, (low, high) in ends.items():
             values = arrays[what]
@@ -91,7 +92,8 @@ class Add(Layer):
         low = high = int(arrays["bias"][0])
         for source, factor in zip(sources, arrays["multiplier"].tolist()):
             ends = factor * source.encoding.low, factor * source.encoding.high
-            low, high = low + min(ends), high + max(ends)
+            low = low + min(ends)
+            high = high + max(ends)
         return low, high
 
     def forward_of(self, inputs: Sequence[Array], arrays: Mapping[str, Array], sources: Sequence[Map]) -> Array:

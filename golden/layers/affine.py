@@ -56,7 +56,8 @@ class Affine(OneInput):
         for channel, pair in enumerate(zip(arrays["multiplier"].tolist(), arrays["bias"].tolist())):
             multiplier, bias = pair
             products = [x * multiplier for x in (source.encoding.low, source.encoding.high)]
-            least, largest = min(products) + bias, max(products) + bias
+            least = min(products) + bias
+            largest = max(products) + bias
             rule = f"x * multiplier + bias must be {self.encoding} for every x of the map, {source.encoding}"
             if least < self.encoding.low or largest > self.encoding.high:
                 raise ValueError(f"{self.name}: {rule}, got {least}..{largest} in channel {channel}")

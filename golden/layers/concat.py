@@ -1,6 +1,6 @@
 """Concatenation of maps: their channels one behind the other, as DenseNet, Inception and SqueezeNet join their ways.
 
-    result[..., : C_1] = x_1,  result[..., C_1 : C_1 + C_2] = x_2,  ...
+result[..., : C_1] = x_1,  result[..., C_1 : C_1 + C_2] = x_2,  ...
 """
 
 from collections.abc import Mapping, Sequence
@@ -43,7 +43,8 @@ class Concat(Layer):
         if bipolar:
             got = " and ".join(str(one) for one in dict.fromkeys(encodings))
             raise ValueError(f"{self.name}: bipolar maps must have one encoding, got {got}")
-        low, high = min(one.low for one in encodings), max(one.high for one in encodings)
+        low = min(one.low for one in encodings)
+        high = max(one.high for one in encodings)
         bits = signed_bits(low, high)
         if bits > 62:
             raise ValueError(f"{self.name}: values must fit 62 bits, got {bits}")

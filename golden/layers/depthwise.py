@@ -57,7 +57,8 @@ class DepthwiseConv(Conv):
 def is_depthwise(weight: Array) -> bool:
     """Whether a convolution with this ``weight`` (O, rows, columns, C) is a depthwise one: as many kernels as channels,
     more than one, and each kernel 0 in other channels than its own."""
-    outputs, channels = len(weight), weight.shape[3]
+    outputs = len(weight)
+    channels = weight.shape[3]
     others = ~np.eye(outputs, channels, dtype=bool)[:, None, None]
     return outputs == channels > 1 and not np.any(weight, where=np.broadcast_to(others, weight.shape))
 

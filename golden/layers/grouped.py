@@ -70,7 +70,8 @@ class GroupedConv(Conv):
 def groups_of(weight: Array) -> int:
     """The most groups that a convolution with this ``weight`` (O, rows, columns, C) can be cut into, each kernel being
     0 in the channels of other groups than its own; 1 where there is no such cut."""
-    outputs, channels = len(weight), weight.shape[3]
+    outputs = len(weight)
+    channels = weight.shape[3]
     used = weight.any(axis=(1, 2))  # (O, C)
     most = gcd(outputs, channels)
     return next(n for n in range(most, 0, -1) if most % n == 0 and not (used & ~_own(outputs, channels, n)).any())

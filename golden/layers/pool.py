@@ -130,7 +130,8 @@ class SumPool(Pool):
 
     def output(self, source: Map) -> Map:
         _check_integers(self.name, "a sum", source)
-        low, high = source.encoding.low, source.encoding.high
+        low = source.encoding.low
+        high = source.encoding.high
         bits = signed_bits(low * self.window.taps, high * self.window.taps)
         if bits > 62:
             raise ValueError(f"{self.name}: sums must fit 62 bits, got {bits} for {self.window.taps} taps")

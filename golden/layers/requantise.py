@@ -124,8 +124,10 @@ class Requantise(OneInput):
             if bad.any():
                 raise ValueError(f"{self.name}.{what}: values must be {low}..{high}, got {values[bad][0]}")
         unit = f"x * 2^{self.fraction}" if self.fraction else "x"
-        each, most = f"for every x of the map, {source.encoding}", SUM_BITS - 1 + self.fraction
-        low, high = source.encoding.low << self.fraction, source.encoding.high << self.fraction
+        each = f"for every x of the map, {source.encoding}"
+        most = SUM_BITS - 1 + self.fraction
+        low = source.encoding.low << self.fraction
+        high = source.encoding.high << self.fraction
         for channel, (bias, multiplier) in enumerate(zip(arrays["bias"].tolist(), arrays["multiplier"].tolist())):
             largest = max(abs(low + bias), abs(high + bias))
             if largest >= 1 << most:
@@ -213,10 +215,12 @@ def scale_to_multiplier(scale: float, bits: int = 16) -> tuple[int, int]:
     largest = (1 << bits) - 1
     if not 2.0**-MAX_SHIFT <= scale <= largest:  # not for NaN
         raise ValueError(f"scale: must be 2^-{MAX_SHIFT} .. {largest}, got {scale}")
-    exact, shift = Fraction(scale), MAX_SHIFT
+    exact = Fraction(scale)
+    shift = MAX_SHIFT
     while exact * 2**shift >= largest + 1:
         shift -= 1
     multiplier = int(exact * 2**shift + Fraction(1, 2))  # may be 2^bits, which is even
     while shift and multiplier % 2 == 0:
-        multiplier, shift = multiplier // 2, shift - 1
+        multiplier = multiplier // 2
+        shift = shift - 1
     return multiplier, shift

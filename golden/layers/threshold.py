@@ -46,14 +46,16 @@ class Threshold(OneInput):
 
     def check_arrays(self, arrays: Mapping[str, Array], source: Map) -> None:
         super().check_arrays(arrays, source)
-        t, d = arrays["threshold"], arrays["direction"]
+        t = arrays["threshold"]
+        d = arrays["direction"]
         signed(32).check(f"{self.name}.threshold", t)
         if not np.isin(d, (-1, 1)).all():
             raise ValueError(f"{self.name}.direction: values must be -1 or 1, got {d[~np.isin(d, (-1, 1))][0]}")
 
     def bits(self, x: Array, arrays: Mapping[str, Array]) -> Array:
         """What the comparators give: (..., C) integers -> (..., C, levels) uint8 of 0 and 1."""
-        threshold, direction = arrays["threshold"].astype(np.int64), arrays["direction"].astype(np.int64)
+        threshold = arrays["threshold"].astype(np.int64)
+        direction = arrays["direction"].astype(np.int64)
         bits: Array = x[..., None] * direction[:, None] >= threshold * direction[:, None]
         return bits.astype(np.uint8)
 

@@ -117,6 +117,15 @@ def _unpacking() -> Iterator[None]:
     """Whatever zipfile raises becomes one ValueError."""
     try:
         yield
-    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, RuntimeError, struct.error, LookupError,
-            OverflowError) as e:  # fmt: skip
+    except (
+        zipfile.BadZipFile,
+        zlib.error,
+        EOFError,
+        OSError,
+        ValueError,
+        RuntimeError,
+        struct.error,
+        LookupError,
+        OverflowError,
+    ) as e:
         raise ValueError(f"must be a whole, unchanged zip archive, got: {foreign_reason(e)}") from None

@@ -59,7 +59,8 @@ def parse_npy(data: bytes, kinds: str = "biu") -> Array:
     shape = tuple(int(digits) for digits in found[3].replace(" ", "").split(",") if digits)
     if len(shape) > MOST_AXES:
         raise ValueError(f"must have at most {MOST_AXES} axes, got {len(shape)}")
-    needed, size = dtype.itemsize * math.prod(shape), len(data) - begin
+    needed = dtype.itemsize * math.prod(shape)
+    size = len(data) - begin
     if dtype.itemsize == 0 or needed != size:
         raise ValueError(f"an array of {dtype} and shape {shape} needs {needed:,} bytes, got {size:,}")
     flat = np.frombuffer(data, dtype, offset=begin).astype(dtype.newbyteorder("="))

@@ -44,7 +44,8 @@ def statistics(x: Array) -> Statistics:
     ValueError if a sum could round.
     """
     flat = x.reshape(-1, x.shape[-1])
-    total, squares = flat.sum(axis=0), (flat * flat).sum(axis=0)
+    total = flat.sum(axis=0)
+    squares = (flat * flat).sum(axis=0)
     if squares.max() >= 2.0**53:  # below it each sum of part of the squares, and of part of x, is exact
         raise ValueError(f"training: sums of squares must be < 2^53 to be exact, got {squares.max()}: use fewer images")
     mean = total / len(flat)
@@ -123,7 +124,8 @@ class ThresholdBlock(NormBlock):
     where |z| <= 1.
     """
 
-    low, high = -1.0, 1.0
+    low = -1.0
+    high = 1.0
 
     def __init__(self, layer: Threshold, source: Map, batch: int, unit: float = 1.0) -> None:
         super().__init__(layer, source, batch, unit)
@@ -158,7 +160,8 @@ class RequantiseBlock(NormBlock):
             raise ValueError(f"{layer.name}: training needs results above 0, got {layer.low}..{layer.high}")
         self.layer = layer
         self.gain = layer.high / TOP
-        self.low, self.high = layer.low / self.gain, TOP
+        self.low = layer.low / self.gain
+        self.high = TOP
         self.target_unit = 2.0 ** layer.high.bit_length()
 
     def quantise(self, z: Array) -> Array:

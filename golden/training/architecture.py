@@ -84,8 +84,10 @@ def network_of(name: str, source: Map, text: str, weights: str = "binary", activ
     for place, word in enumerate(words, 1):
         found = _WORD.fullmatch(word)
         if found is None or not _suits(found["kind"], found["size"], found["more"]):
-            raise ValueError(f"layers: word {place} must be as conv16, conv16k5s2p0, dense10, res, pool, pool3 or "
-                             f"avgpool, got {shown(word)}")  # fmt: skip
+            raise ValueError(
+                f"layers: word {place} must be as conv16, conv16k5s2p0, dense10, res, pool, pool3 or "
+                f"avgpool, got {shown(word)}"
+            )
         if found["kind"] in ("pool", "avgpool"):
             layers.append(_pool(found["kind"], int(found["size"] or 2), weighted, layers))
             continue
@@ -108,8 +110,9 @@ def _check_activations(weights: str, activations: str) -> None:
         raise ValueError(f"weights: must be one of {', '.join(WEIGHTS)}, got {shown(weights)}")
     known = _activations_beside(weights)
     if activations not in known:
-        raise ValueError(f"activations: must be one of {', '.join(known)} beside {weights} weights, "
-                         f"got {shown(activations)}")  # fmt: skip
+        raise ValueError(
+            f"activations: must be one of {', '.join(known)} beside {weights} weights, got {shown(activations)}"
+        )
 
 
 def _activations_beside(weights: str) -> Sequence[str]:
@@ -131,10 +134,17 @@ def _weighted(kind: str, number: int, size: int, weight: Encoding, more: dict[st
     """A conv or dense layer, the one of this number."""
     if kind == "dense":
         return Dense(name=f"dense_{number}", out_channels=size, weight=weight)
-    kernel, stride = more.get("k", 3), more.get("s", 1)
+    kernel = more.get("k", 3)
+    stride = more.get("s", 1)
     padding = more.get("p", (kernel - 1) // 2)
-    return Conv(name=f"conv_{number}", out_channels=size, kernel=(kernel, kernel), stride=(stride, stride),
-                padding=(padding,) * 4, weight=weight)  # fmt: skip
+    return Conv(
+        name=f"conv_{number}",
+        out_channels=size,
+        kernel=(kernel, kernel),
+        stride=(stride, stride),
+        padding=(padding,) * 4,
+        weight=weight,
+    )
 
 
 def _pool(kind: str, size: int, number: int, layers: Sequence[Layer]) -> Layer:
@@ -160,15 +170,15 @@ def _forked(number: int) -> list[Layer]:
     return [requantise, Threshold(name=f"threshold_{number}")]
 
 
-def _residual(
-    number: int, layers: Sequence[Layer], source: Map, place: int, kinds: tuple[str, str]
-) -> list[Layer]:
+def _residual(number: int, layers: Sequence[Layer], source: Map, place: int, kinds: tuple[str, str]) -> list[Layer]:
     """The residual convolution of this number, which word ``place`` names, behind ``layers``; ``kinds`` are weights and
     activations."""
     weights, activations = kinds
     if weights.startswith("int") or activations != "1":
-        raise ValueError(f"layers: word {place} must stand beside binary or ternary weights and activations 1, "
-                         f"got {weights} and {activations}")  # fmt: skip
+        raise ValueError(
+            f"layers: word {place} must stand beside binary or ternary weights and activations 1, "
+            f"got {weights} and {activations}"
+        )
     if len(layers) < 2 or not isinstance(layers[-2], Requantise | Add):
         before = layers[-1].kind if layers else "the input"
         raise ValueError(f"layers: word {place} must follow a conv, dense or res, got {before} before it")

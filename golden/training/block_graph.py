@@ -54,7 +54,8 @@ class BlockGraph:
         units = {INPUT: 1.0}
         integers = {layer.name for layer in network.layers if isinstance(layer, Requantise | Add)}
         for layer in network.layers:
-            own, sources = [units[name] for name in self._reads[layer.name]], network.sources(layer)
+            own = [units[name] for name in self._reads[layer.name]]
+            sources = network.sources(layer)
             if isinstance(layer, Add):
                 made: TrainingBlock = AddBlock(layer, sources, batch, own)
             elif isinstance(layer, Threshold) and self._reads[layer.name][0] in integers:

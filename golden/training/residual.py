@@ -1,7 +1,7 @@
 """Additions of maps, and signs of what was added, for training: residual networks of bits (docs/decisions/0022).
 
-    requantise --> + --> sign --> next convolution
-    map ---------> +`--> next addition
+requantise --> + --> sign --> next convolution
+map ---------> +`--> next addition
 """
 
 from collections.abc import Sequence
@@ -23,7 +23,8 @@ class AddBlock(TrainingBlock):
 
     def __init__(self, layer: Add, sources: Sequence[Map], batch: int, units: Sequence[float]) -> None:
         super().__init__(layer, sources[0], batch, max(units), sources[1:])
-        self.low, self.high = layer.low, layer.high
+        self.low = layer.low
+        self.high = layer.high
         self.shares = np.array(units).reshape(2, 1, 1, 1) / max(units)
 
     def forward(self, params: Params, x: Array) -> tuple[Array, Array]:
@@ -46,8 +47,9 @@ class SignBlock(TrainingBlock):
     def __init__(self, layer: Threshold, source: Map, batch: int, unit: float = 1.0) -> None:
         super().__init__(layer, source, batch, unit)
         if layer.levels != 1:
-            raise ValueError(f"{layer.name}: training needs one level behind an add or a requantise, "
-                             f"got {layer.levels}")  # fmt: skip
+            raise ValueError(
+                f"{layer.name}: training needs one level behind an add or a requantise, got {layer.levels}"
+            )
         self.target_unit = 1.0
 
     def forward(self, params: Params, x: Array) -> tuple[Array, Array]:

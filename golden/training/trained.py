@@ -41,7 +41,8 @@ class Trained:
         graph = BlockGraph(self.network, 1)
 
         def compute(name: str, inputs: list[Array]) -> Array:
-            b, x = graph.blocks[name], graph.values(name, inputs)
+            b = graph.blocks[name]
+            x = graph.values(name, inputs)
             if isinstance(b, NormBlock):
                 return b.quantise(self.norms[name].normalise(x))
             return b.forward(self.params[name], x)[0]
@@ -63,7 +64,8 @@ class Trained:
         reach = {INPUT: (self.network.input.encoding.low, self.network.input.encoding.high)}
         blocks = BlockGraph(self.network, 1).blocks
         for layer in self.network.layers:
-            b, before = blocks[layer.name], reach[self.network.reads[layer.name][0]]
+            b = blocks[layer.name]
+            before = reach[self.network.reads[layer.name][0]]
             ends = b.target.encoding.low, b.target.encoding.high
             if isinstance(layer, Weighted):
                 weight = self.params[layer.name]["weight"]
@@ -90,13 +92,13 @@ def norms_of(
     norms: dict[str, BatchNorm] = {}
 
     def compute(name: str, inputs: list[Array]) -> Array:
-        b, x = graph.blocks[name], graph.values(name, inputs)
+        b = graph.blocks[name]
+        x = graph.values(name, inputs)
         if isinstance(b, NormBlock):
             of = b.statistics(x)
-            gamma, beta = params[name]["gamma"], params[name]["beta"]
-            norms[name] = BatchNorm(
-                name=name, gamma=gamma, beta=beta, mean=of.mean, var=of.variance, eps=b.epsilon
-            )
+            gamma = params[name]["gamma"]
+            beta = params[name]["beta"]
+            norms[name] = BatchNorm(name=name, gamma=gamma, beta=beta, mean=of.mean, var=of.variance, eps=b.epsilon)
             return b.quantise(norms[name].normalise(x))
         parts = np.array_split(x, range(batch, x.shape[-3], batch), axis=-3)
         return np.concatenate([b.forward(params[name], part)[0] for part in parts])

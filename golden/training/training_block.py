@@ -45,9 +45,7 @@ class TrainingBlock(ABC):
 
     limits: ClassVar[Mapping[str, tuple[float, float]]] = {}
 
-    def __init__(
-        self, layer: Layer, source: Map, batch: int, unit: float = 1.0, others: Sequence[Map] = ()
-    ) -> None:
+    def __init__(self, layer: Layer, source: Map, batch: int, unit: float = 1.0, others: Sequence[Map] = ()) -> None:
         self.unit = self.target_unit = unit
         self.source, self.target = source, layer.output_of([source, *others])
         self.count = batch * max(source.positions, self.target.positions)  # errors in a sum at most

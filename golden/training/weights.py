@@ -47,8 +47,9 @@ class WeightedBlock(TrainingBlock):
     def __init__(self, layer: Weighted, source: Map, batch: int, unit: float = 1.0) -> None:
         encoding = layer.weight
         if encoding not in (BIPOLAR, TERNARY) and not (encoding.kind == "signed" and 2 <= encoding.bits <= 8):
-            raise ValueError(f"{layer.name}: training knows weights of {BIPOLAR}, {TERNARY} and signed 2..8 bit, "
-                             f"got {encoding}")  # fmt: skip
+            raise ValueError(
+                f"{layer.name}: training knows weights of {BIPOLAR}, {TERNARY} and signed 2..8 bit, got {encoding}"
+            )
         super().__init__(layer, source, batch, unit)
         check_terms(layer.name, self.count, self.magnitude)
         self.encoding = encoding
@@ -109,7 +110,8 @@ class OrWordsBlock(WeightedBlock):
 
     def __init__(self, layer: Weighted, source: Map, batch: int, unit: float = 1.0) -> None:
         super().__init__(layer, source, batch, unit)
-        size, step = source.channels, layer.word_channels
+        size = source.channels
+        step = layer.word_channels
         firsts = [(tap, first) for tap in range(self.positions.shape[1]) for first in range(0, size, step)]
         self.words = [(tap, slice(tap * size + c, tap * size + min(c + step, size))) for tap, c in firsts]
         """Of each word its tap, and its columns of `matrix`."""
@@ -128,7 +130,8 @@ class OrWordsBlock(WeightedBlock):
 
     def backward(self, params: Params, tape: Any, error: Array) -> tuple[Array, Slopes]:
         runs, matches = tape
-        matrix, slope = self.matrix(params), np.zeros((len(self.matrix(params)), runs.shape[2]))
+        matrix = self.matrix(params)
+        slope = np.zeros((len(self.matrix(params)), runs.shape[2]))
         taps = np.zeros_like(runs)
         for (tap, word), found in zip(self.words, matches):
             own = to_grid(error * self.slope[found]) * (self.positions[:, tap, None] >= 0)

@@ -45,7 +45,8 @@ CNV_TRANSFORM, LFC_TRANSFORM = Transform("fixed:8"), Transform("threshold:128")
 
 KEYS = {"cnv-w1a1": 3, "lfc-w1a1": 4, "cnv-w2a2": 5}
 """First part of the keys of random streams; then IMAGES, or WEIGHTS and the number of the weighted layer."""
-IMAGES, WEIGHTS = 1, 2
+IMAGES = 1
+WEIGHTS = 2
 CALIBRATION_IMAGES = {"cnv-w1a1": 64, "lfc-w1a1": 256, "cnv-w2a2": 64}
 
 Arrays = dict[str, dict[str, Array]]
@@ -132,7 +133,8 @@ def trained(network: Network, path: str | os.PathLike[str]) -> Model:
         for i, (layer, source, threshold) in enumerate(_weighted(network)):
             needed = (layer.out_channels, layer.fan_in(source))
             bits = _weights(data, i, PADDED.get((network.name, i), needed))  # (outputs, inputs)
-            kept, padding = bits[: needed[0], : needed[1]], bits[: needed[0], needed[1] :]
+            kept = bits[: needed[0], : needed[1]]
+            padding = bits[: needed[0], needed[1] :]
             arrays[layer.name] = {"weight": _signs(kept, layer, source)}
             if threshold is not None:
                 limit = _checked(data, f"T{i}", np.int32, (len(bits), 1))[: needed[0]].astype(np.int64)
@@ -157,7 +159,8 @@ def seeded(network: Network, images: Array | None = None) -> Model:
     -------
     Model
     """
-    key, weights = KEYS[network.name], {}
+    key = KEYS[network.name]
+    weights = {}
     for i, (one, source, _) in enumerate(_weighted(network)):
         drawn = _random(one.out_channels * one.fan_in(source), key, WEIGHTS, i)
         if one.weight == TERNARY:
@@ -181,7 +184,8 @@ def seeded(network: Network, images: Array | None = None) -> Model:
 
 def calibration_images(network: Network) -> Array:
     """The images from which the thresholds of seeded weights come: (N, H, W, C) int8."""
-    source, count = network.input, CALIBRATION_IMAGES[network.name]
+    source = network.input
+    count = CALIBRATION_IMAGES[network.name]
     drawn = _random(count * source.size, KEYS[network.name], IMAGES)
     values = 2 * (drawn >> 7).astype(np.int8) - 1 if source.encoding == BIPOLAR else drawn.view(np.int8)
     return values.reshape(count, *source.shape)

@@ -48,5 +48,6 @@ def scaled(x: Array, typical: int, bits: int = 16, least_shift: int = 0) -> dict
     scales = [scale_to_multiplier(typical / d, bits) for d in distance.tolist()]  # int / int: correctly rounded
     multiplier, shift = np.array(scales).T
     more = np.maximum(least_shift - shift, 0)
-    multiplier, shift = multiplier << more, shift + more
+    multiplier = multiplier << more
+    shift = shift + more
     return {"bias": distance // 4 - mean, "multiplier": multiplier, "shift": shift}

@@ -75,7 +75,9 @@ def with_or(model: Model) -> Model:
         If no layer can change.
     """
     layers: list[Layer] = []
-    network, gives_bits, changed = model.network, False, False
+    network = model.network
+    gives_bits = False
+    changed = False
     last = [layer for layer in network.layers if isinstance(layer, Weighted)][-1:]
     for layer, source in network.chain("a change to OR"):
         if isinstance(layer, Weighted):

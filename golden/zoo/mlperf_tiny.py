@@ -73,7 +73,8 @@ def ic() -> Network:
     layers += _weighted(_conv(2, 16, (3, 3), (1, 1), SAME))
     layers += _weighted(_conv(3, 16, (3, 3), (1, 1), SAME), INT9, rounding="twice")
     layers += [Add(name="add_4", inputs=("requantise_1", "requantise_3"), encoding=UINT8)]
-    n, before = 5, "add_4"
+    n = 5
+    before = "add_4"
     for channels in (32, 64):
         layers += _weighted(_conv(n, channels, (3, 3), (2, 2), HALVED))
         layers += _weighted(_conv(n + 1, channels, (3, 3), (1, 1), SAME), INT9, rounding="twice")
@@ -107,10 +108,12 @@ def kws() -> Network:
 def vww() -> Network:
     """MobileNet: 6,684,440 multiplications on valid taps, and 715,024 of depthwise convolutions."""
     layers = _weighted(_conv(1, 8, (3, 3), (2, 2), HALVED))
-    n, inner = 2, 8
+    n = 2
+    inner = 8
     for channels, stride in MOBILENET:
         layers += _separable(n, inner, channels, stride)
-        n, inner = n + 2, channels
+        n = n + 2
+        inner = channels
     layers += [AvgPool(name=f"pool_{n - 1}", kernel=(3, 3), stride=(3, 3))]
     layers += _weighted(Dense(name=f"dense_{n}", out_channels=2, weight=INT8), INT8)
     return _network("vww", Map(height=96, width=96, channels=3, encoding=UINT8), layers)

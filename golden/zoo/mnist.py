@@ -10,8 +10,10 @@ import numpy as np
 from bitloom.golden.encoding import Array
 from bitloom.golden.reading.idx import read_idx
 
-IMAGES, LABELS = "t10k-images-idx3-ubyte.gz", "t10k-labels-idx1-ubyte.gz"
-COUNT, SIDE = 10_000, 28
+IMAGES = "t10k-images-idx3-ubyte.gz"
+LABELS = "t10k-labels-idx1-ubyte.gz"
+COUNT = 10_000
+SIDE = 28
 
 
 def load_mnist(folder: Path) -> tuple[Array, Array]:

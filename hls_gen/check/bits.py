@@ -101,7 +101,8 @@ def bits(scope: Scope, e: ast.Node, low: int, high: int) -> list[Ref]:
         return list(refs(scope, e))
     low, high = min(low, width - 1), min(high, width - 1)  # beyond: zeros, or copies of the sign
     if isinstance(e, ast.Concat):
-        found, base = [], 0
+        found = []
+        base = 0
         for part in reversed(e.list):
             size = scope.width(part) or 0
             if low < base + size and high >= base:

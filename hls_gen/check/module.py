@@ -58,7 +58,9 @@ class Module:
     """
 
     def __init__(self, node: ast.ModuleDef, lines_before: int, others: Mapping[str, "Module"], clock: str):
-        self.others, self.clock, self._lines_before = others, clock, lines_before
+        self.others = others
+        self.clock = clock
+        self._lines_before = lines_before
         self.scope = Scope(node)
         self.drivers: dict[str, list[Driver]] = {}
         self._data: set[str] = set()  # names that are read or written other than as the clock
@@ -151,7 +153,8 @@ class Module:
             drivers = self.drivers.get(ref.name, [])
             first = max(bisect_right(drivers, ref.low, key=_low) - 1, 0)
             for driver in islice(drivers, first, bisect_right(drivers, ref.high, key=_low)):
-                low, high = max(ref.low, driver.ref.low), min(ref.high, driver.ref.high)
+                low = max(ref.low, driver.ref.low)
+                high = min(ref.high, driver.ref.high)
                 if low <= high:
                     found.update(dict.fromkeys(driver.depends(low, high)))
             self._edges[ref] = list(found)
@@ -171,7 +174,8 @@ class Module:
             Bits of input ports, sorted.
         """
         if output not in self._inputs:  # asked for by every instance
-            seen, todo = {output}, [output]
+            seen = {output}
+            todo = [output]
             while todo:
                 fresh = [ref for ref in self._directly(todo.pop()) if ref not in seen]
                 seen.update(fresh)

@@ -57,7 +57,8 @@ def process(scope: Scope, always: ast.Always, clock: str) -> Process:
         if node.ldelay or node.rdelay:
             scope.report("always", "delays are for test benches")
         for target in targets(scope, node.left):
-            name, mask = target.ref.name, target.ref.mask
+            name = target.ref.name
+            mask = target.ref.mask
             found.written[name] = found.written.get(name, 0) | mask
             if combinational and not (target.exact and target.ref == scope.signals[name].whole):
                 scope.report(name, "a combinational always must assign it as a whole, else some bits may be a latch")

@@ -154,7 +154,8 @@ class Scope:
             value = self.const(e.right)
             return None if value is None else -value
         if type(e) in _FOLD:
-            left, right = self.const(e.left), self.const(e.right)
+            left = self.const(e.left)
+            right = self.const(e.right)
             return None if left is None or right is None else _FOLD[type(e)](left, right)
         return None
 
@@ -168,7 +169,8 @@ class Scope:
         if isinstance(e, ast.Pointer):
             return self.signals[e.var.name].word if self.is_array(e.var) else 1
         if isinstance(e, ast.Partselect):
-            msb, lsb = self.const(e.msb), self.const(e.lsb)
+            msb = self.const(e.msb)
+            lsb = self.const(e.lsb)
             return None if msb is None or lsb is None else msb - lsb + 1
         if isinstance(e, ast.Concat):
             parts = [self.width(part) for part in e.list]

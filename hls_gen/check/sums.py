@@ -80,7 +80,8 @@ def check_same_sums(first: str, second: str) -> None:
     DesignError
         The ports or an output differ, or a text holds what is not understood.
     """
-    module, twin = _Module(first), _Module(second)
+    module = _Module(first)
+    twin = _Module(second)
     if module.ports != twin.ports:
         raise DesignError([Finding(module.scope.name, "", f"ports must be {module.ports}, got {twin.ports}")])
     for name, (port, _) in module.ports.items():
@@ -248,10 +249,13 @@ class _Module:
     ) -> Iterator[tuple[Bit | Function, int]]:
         """A sum of words, whose bits have the weights times 1, 2, 4, ...; or, where the lowest bits of both words are
         one bit and that of the sum is not used, half of it: the lowest bits are a carry in."""
-        width, addends = len(weights), [*self._addends(right, cycles)]
-        unit, low = weights[0], 0
+        width = len(weights)
+        addends = [*self._addends(right, cycles)]
+        unit = weights[0]
+        low = 0
         if unit == 0 and width > 1 and any(weights):
-            unit, low = weights[1], 1
+            unit = weights[1]
+            low = 1
             carry = {self._source(word[0]) for _, word in addends}
             if len(addends) != 2 or len(carry) > 1 or any(sign < 0 for sign, _ in addends):
                 raise self._refuse(signal, "a sum without its lowest bit must have one carry in")
@@ -286,7 +290,8 @@ class _Module:
 
         Verilog widens what operators work on, not their result: each bit above one of ~ is 1.
         """
-        word, width = self._word(right, cycles), self.scope.signals[signal].width
+        word = self._word(right, cycles)
+        width = self.scope.signals[signal].width
         if len(word) < width and (isinstance(right, ast.Unot) or type(right) in _BITWISE):
             rule = f"an operator's result must be as wide as the signal, {width} bits"
             raise self._refuse(signal, f"{rule}, got {len(word)}")
@@ -299,7 +304,8 @@ class _Module:
         if isinstance(e, ast.Unot):
             return [("not", bit) for bit in self._word(e.right, cycles)]
         if type(e) in _BITWISE:
-            left, right = self._word(e.left, cycles), self._word(e.right, cycles)
+            left = self._word(e.left, cycles)
+            right = self._word(e.right, cycles)
             if len(left) == len(right):
                 return [(type(e), a, b) for a, b in zip(left, right)]
         width = self.scope.width(e)

@@ -107,7 +107,8 @@ def parse(text: str) -> dict[str, Parsed]:
     ]
     if findings:
         raise DesignError(findings)
-    made, begin = {}, 0
+    made = {}
+    begin = 0
     for end in [*(m.end() for m in _END.finditer(plain)), len(plain)]:
         piece = plain[begin:end].strip()
         before = plain.count("\n", 0, end) - plain[begin:end].lstrip().count("\n")

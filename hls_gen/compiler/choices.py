@@ -93,14 +93,16 @@ class Chunk:
         ValueError
             A buffer doesn't hold one row, or one column.
         """
-        stage, order = read.stage, read.input_order
+        stage = read.stage
+        order = read.input_order
         if stage.height * stage.width == 1:
             return 1
         if self.kind == "tuples":
             fit = buffer_words // tuple_words
             return min(self.count or fit, fit) * tuple_words if fit else buffer_words
         across = order % stage.width if self.kind == "rows" else order // stage.width
-        line, whole = len(np.unique(across)) * tuple_words, len(order) * tuple_words
+        line = len(np.unique(across)) * tuple_words
+        whole = len(order) * tuple_words
         if self.count is not None:
             return min(self.count * line, whole)
         if line > buffer_words:
@@ -128,7 +130,8 @@ def read_choices(data: Mapping[str, Any]) -> tuple[str, Any]:
     ValueError
         One of them is missing, or isn't one that there is.
     """
-    map_order, dataflow = data.get("map_order"), data.get("dataflow")
+    map_order = data.get("map_order")
+    dataflow = data.get("dataflow")
     if map_order not in (*ORDERS, "auto"):
         raise ValueError(f"map_order must be one of {', '.join(ORDERS)}, auto, got {map_order!r}")
     for value in dataflow.values() if isinstance(dataflow, Mapping) else [dataflow]:
@@ -155,7 +158,8 @@ def inner_groups(p: LoweredLayer, folding: Folding, dataflow: str) -> int:
     """Kernel groups that use a word in turn: all of them where the dataflow is input_stationary, else 1."""
     if dataflow not in DATAFLOWS:
         raise ValueError(f"{p.name}: dataflow must be one of {', '.join(DATAFLOWS)}, got {dataflow!r}")
-    groups, accumulators = -(-p.out_channels // folding.kgp), folding.accumulators
+    groups = -(-p.out_channels // folding.kgp)
+    accumulators = folding.accumulators
     if dataflow == "input_stationary" and groups > accumulators:
         raise ValueError(
             f"{p.name}: dataflow input_stationary needs accumulators >= {groups}, the NPU has {accumulators}"

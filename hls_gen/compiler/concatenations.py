@@ -45,14 +45,16 @@ class Concatenations(Rewriting):
         for name in self._concatenations():
             its = self.readers(name)
             if len(its) == 1 and isinstance(its[0], Concat) and its[0].inputs.count(name) == 1:
-                inputs, place = its[0].inputs, its[0].inputs.index(name)
+                inputs = its[0].inputs
+                place = its[0].inputs.index(name)
                 inputs = (*inputs[:place], *self.layers[name].inputs, *inputs[place + 1 :])
                 self.put(replace(its[0], inputs=inputs))
                 del self.layers[name]
 
     def _stack(self, name: str) -> None:
         """Make one convolution of those of one map that a concatenation has side by side."""
-        layer, inputs = self.layers[name], list[str]()
+        layer = self.layers[name]
+        inputs = list[str]()
         for read in layer.inputs:
             if inputs and self._alike(inputs[-1], read):
                 inputs[-1] = self._stacked(inputs[-1], read)
@@ -81,10 +83,12 @@ class Concatenations(Rewriting):
     def _stacked(self, first: str, second: str) -> str:
         """Put the kernels and channels of the second of two maps that are alike behind those of the first one; the name
         of their common map."""
-        one, other = self.layers[first], self.layers[second]
+        one = self.layers[first]
+        other = self.layers[second]
         for below, behind in ((one.inputs[0], other.inputs[0]), (first, second)):
             self.stacks[below] = self.stacks.get(below, (below,)) + self.stacks.pop(behind, (behind,))
-        conv, more = self.layers[one.inputs[0]], self.layers.pop(other.inputs[0])
+        conv = self.layers[one.inputs[0]]
+        more = self.layers.pop(other.inputs[0])
         assert isinstance(conv, Conv)
         assert isinstance(more, Conv)
         self.put(replace(conv, out_channels=conv.out_channels + more.out_channels))
@@ -94,7 +98,8 @@ class Concatenations(Rewriting):
 
     def _place(self, name: str) -> None:
         """Rewrite a concatenation, and those that come of it, until each is as an NPU takes it."""
-        layer, its = self.layers[name], self.readers(name)
+        layer = self.layers[name]
+        its = self.readers(name)
         if len(its) == 1 and all(self._may_come_before(its[0], read) for read in layer.inputs):
             self._bring_before(layer, its[0])
             self._place(its[0].name)
@@ -122,7 +127,8 @@ class Concatenations(Rewriting):
 
     def _bring_before(self, layer: Layer, reader: Layer) -> None:
         """Let the one reader of a concatenation read each of its maps; the concatenation then has the reader's name."""
-        inputs, first = list[str](), 0
+        inputs = list[str]()
+        first = 0
         for read in layer.inputs:
             behind = first + self.maps[read].channels
             inputs.append(self.new(reader.name, "of"))
@@ -135,7 +141,8 @@ class Concatenations(Rewriting):
 
     def _copy(self, name: str) -> None:
         """Put a copy behind a concatenation: its readers then read what the copy makes, which has the old name."""
-        its, maps = self.readers(name), self.new(name, "maps")
+        its = self.readers(name)
+        maps = self.new(name, "maps")
         self.put(replace(self.layers[name], name=maps))
         if len(its) == 1 and isinstance(its[0], Requantise | Threshold):
             self.identity(name, maps)

@@ -75,7 +75,8 @@ class _Copier:
     def __init__(self, layers: Parts, mapping: Sequence[int], npus: Sequence[Folding], early: bool):
         self.layers: list[Part] = []
         self.mapping: list[int] = []
-        self._npus, self._early = npus, early
+        self._npus = npus
+        self._early = early
         self._made = {p.name: p for p in layers}
         self._on = {p.name: n for p, n in zip(layers, mapping)}
         self._needs: dict[str, list[tuple[str, str]]] = {p.name: [] for p in layers}
@@ -100,7 +101,9 @@ class _Copier:
     def _fetched(self, reader: str, wanted: list[str], n: int) -> list[str]:
         """Let the maps that a layer on NPU ``n`` wants come from the neighbour, with all that come before them; all are
         copied there but the ones that are returned, which the layer reads as they come."""
-        before, direct, left = self._before(n), list[str](), set(wanted)
+        before = self._before(n)
+        direct = list[str]()
+        left = set(wanted)
         for name in wanted:
             way(self._npus, name, before, n)
             if (name, before) not in self._held:
@@ -118,7 +121,8 @@ class _Copier:
 
     def _copied(self, name: str, n: int) -> Part:
         """The copy on NPU ``n`` of a map that comes from the neighbour. ValueError where that has another engine."""
-        p, engine = self._made[name], self._npus[n].engine
+        p = self._made[name]
+        engine = self._npus[n].engine
         bits = p.values is None
         if bits != (engine == "binary"):
             what, wanted = ("bits", "binary") if bits else ("integers", "integer")
@@ -143,7 +147,8 @@ class _Copier:
 
     def _beyond(self, name: str, n: int) -> list[tuple[str, str]]:
         """Who needs a map on NPU ``n`` or further on its way round."""
-        count, here = len(self._npus), self._on[name]
+        count = len(self._npus)
+        here = self._on[name]
         least = (n - here) % count
         return [need for need in self._needs[name] if (self._on[need[0]] - here) % count >= least]
 
@@ -167,7 +172,8 @@ def renamed(part: Part, names: Mapping[str, str]) -> Part:
 def copy_of(part: Part, reads: str, name: str) -> Part:
     """The copy ``name`` of the map that ``part`` makes, which comes as that of part ``reads``: the identity."""
     height, width = part.map_size
-    channels, bits = part.out_channels * part.levels, part.values is None
+    channels = part.out_channels * part.levels
+    bits = part.values is None
     own = WeightedLanes(np.eye(channels, dtype=bool), same=bits, even=bits)
     return Part(
         name=name,

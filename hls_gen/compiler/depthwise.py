@@ -59,14 +59,16 @@ def joined(cut: Sequence[Segment], model: Model) -> list[Segment]:
         if segment.name in taken:
             continue
         its = by_name[follower[segment.name]] if segment.name in follower else None
-        made.append(replace(
-            segment,
-            reads=maker.get(segment.reads, segment.reads),
-            joins=None if segment.joins is None else maker[segment.joins],
-            readers=tuple(maker[name] for name in (its or segment).readers),
-            adds=None if segment.adds is None else maker[segment.adds],
-            depthwise=its,
-        ))  # fmt: skip
+        made.append(
+            replace(
+                segment,
+                reads=maker.get(segment.reads, segment.reads),
+                joins=None if segment.joins is None else maker[segment.joins],
+                readers=tuple(maker[name] for name in (its or segment).readers),
+                adds=None if segment.adds is None else maker[segment.adds],
+                depthwise=its,
+            )
+        )
     return made
 
 

@@ -101,7 +101,8 @@ def _beats(made: Plan, n: int) -> int:
 def _kernels_at(made: Plan, n: int, manifest: Manifest, order: WeightOrder | None) -> list[dict[str, int]]:
     """Where the kernels of each layer of NPU ``n`` lie, and whether they come down the stream, by field of memory
     ``layers``."""
-    npu, rows = manifest.npus[n], made.npus[n].conv.layers
+    npu = manifest.npus[n]
+    rows = made.npus[n].conv.layers
     if order is not None:
         placement = order.placements[n]
         return [
@@ -113,7 +114,8 @@ def _kernels_at(made: Plan, n: int, manifest: Manifest, order: WeightOrder | Non
 
 def _packets(made: Plan, manifest: Manifest, order: WeightOrder | None, frame_beats: int) -> tuple[Words, ...]:
     """LOAD packets of all NPUs, and the WEIGHTS packets that go before each frame and after it."""
-    loads, weights = list[Words](), dict[int, Words]()
+    loads = list[Words]()
+    weights = dict[int, Words]()
     streamed = [packet.layer for packet in order.packets] if order else []
     for n, npu in enumerate(made.npus):
         rows = memory_rows(npu, manifest.npus[n], _kernels_at(made, n, manifest, order))
@@ -124,7 +126,8 @@ def _packets(made: Plan, manifest: Manifest, order: WeightOrder | None, frame_be
                     first = manifest.npus[n].first_kernel_row if name == "kernels" else 0
                     loads.append(load_packet(manifest, n, name, first, part))
                 continue
-            placement, ends = order.placements[n], np.cumsum([len(k) for k in npu.kernels])
+            placement = order.placements[n]
+            ends = np.cumsum([len(k) for k in npu.kernels])
             layers = [i for i, m in enumerate(made.mapping) if m == n]
             for i, own, base in zip(layers, np.split(part, ends[:-1]), placement.base):
                 if i in streamed:
@@ -132,14 +135,16 @@ def _packets(made: Plan, manifest: Manifest, order: WeightOrder | None, frame_be
                     weights[i] = weights_packet(manifest, place, base, own, order.packets[place].ahead, n)
                 else:
                     loads.append(load_packet(manifest, n, name, base, own))
-    none, before = np.zeros(0, np.uint32), order.before if order else 0
+    none = np.zeros(0, np.uint32)
+    before = order.before if order else 0
     parts = [streamed[:before], streamed[before:]]
     return np.concatenate(loads), *(np.concatenate([none, *(weights[i] for i in part)]) for part in parts)
 
 
 def _network_row(made: Plan, n: int, manifest: Manifest, order: WeightOrder | None, frame_beats: int) -> Words:
     """The one row of memory ``network`` of NPU ``n``."""
-    npu, frame_words = made.npus[n], len(made.input_words)
+    npu = made.npus[n]
+    frame_words = len(made.input_words)
     row = {"last_layer": max(len(npu.results) - 1, 0)}
     if npu.folding.pool:
         row["last_pool_layer"] = max(len(npu.pool.layers) - 1, 0)
@@ -160,12 +165,15 @@ def _network_row(made: Plan, n: int, manifest: Manifest, order: WeightOrder | No
 
 def _result_index(made: Plan, npu: NpuPlan, stream_bits: int) -> tuple[int, Ints]:
     """32-bit words of a frame's result, and ``Program.result_index``: where each output value's word or bits are."""
-    final, order = made.lowered.layers[-1], made.schedule.output_order
+    final = made.lowered.layers[-1]
+    order = made.schedule.output_order
     lanes = final.out_channels * final.levels
-    output, levels = made.output, final.levels
+    output = made.output
+    levels = final.levels
     if npu.folding.engine == "integer" and not final.raw:
         levels = npu.folding.feature_bits
-        lanes, output = lanes * levels, lane_bits(output, levels)
+        lanes = lanes * levels
+        output = lane_bits(output, levels)
     window = np.arange(len(order))[:, None, None]
     tuples = np.where(output == UNUSED, UNUSED, output + window * lanes)  # (windows, words, width)
     if final.raw:

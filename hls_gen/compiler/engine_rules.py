@@ -16,9 +16,13 @@ from .pools import canonical
 from .segments import Segment
 
 BINARY_TAILS = (
-    (), ("threshold",), ("threshold", "max_pool"), ("max_pool", "threshold"), ("threshold", "min_pool"),
+    (),
+    ("threshold",),
+    ("threshold", "max_pool"),
+    ("max_pool", "threshold"),
+    ("threshold", "min_pool"),
     ("min_pool", "threshold"),
-)  # fmt: skip
+)
 """Kinds of layers that may follow a weighted one on the binary engine."""
 
 OR_TAILS = ((), ("max_pool",))
@@ -73,7 +77,9 @@ def default_engine(segment: Segment) -> str:
 
 def check_binary(segment: Segment) -> None:
     """Raise ValueError unless the binary engine can compute this segment."""
-    layer, source, kinds = segment.layer, segment.source, segment.tail_kinds
+    layer = segment.layer
+    source = segment.source
+    kinds = segment.tail_kinds
     if layer.accumulate == "or":
         if kinds not in OR_TAILS:
             raise ValueError(
@@ -115,7 +121,8 @@ def _check_first_pool(segment: Segment) -> None:
 
 def _check_signs(segment: Segment) -> None:
     """Raise ValueError unless the binary engine can compute this segment, which requantises."""
-    name, kinds = segment.name, segment.tail_kinds
+    name = segment.name
+    kinds = segment.tail_kinds
     if kinds not in SIGN_TAILS:
         raise ValueError(
             f"{name}: what follows, where the binary engine requantises, must be requantise, perhaps add, threshold, "
@@ -144,7 +151,9 @@ def check_integer(segment: Segment, engine: Engine, *, from_bits: bool, to_bits:
     from_bits, to_bits : bool
         Whether the binary engine makes the map that the segment reads, and whether it reads the segment's result.
     """
-    layer, source, kinds = segment.layer, segment.source, segment.tail_kinds
+    layer = segment.layer
+    source = segment.source
+    kinds = segment.tail_kinds
     if segment.depthwise is not None:
         check_integer(canonical(segment.depthwise), engine, from_bits=False, to_bits=to_bits)
     if layer.accumulate != "popcount":

@@ -62,7 +62,8 @@ def fitted(folding: Npu, own: Sequence[NpuNeeds]) -> Npu:
     own
         What its layers need, in each network.
     """
-    each, needs = [one.capacities for one in own], [one.needs for one in own]
+    each = [one.capacities for one in own]
+    needs = [one.needs for one in own]
     known = dict.fromkeys(key for capacities in each for key in capacities)
     keys = [key for key in known if key != "buffer_words"]  # that may be larger already
     keys = [key for key in keys if folding.window_former or key not in FORMER]  # needs may be those of all NPUs

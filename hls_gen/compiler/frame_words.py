@@ -70,7 +70,8 @@ def _packed(lowered: Lowered, npu: Npu, formed: FormedWindows) -> Layout:
     """(frame words, word bits): positions of the map, row after row, side by side in words for the window former."""
     rows, columns = formed.sent
     order = (np.arange(rows)[:, None] * formed.width + np.arange(columns)).ravel()
-    channels, together = np.arange(formed.channels)[None], formed.word_positions
+    channels = np.arange(formed.channels)[None]
+    together = formed.word_positions
     if lowered.source.encoding.kind == "bipolar":
         values = _input_words(lowered, channels, order)
     else:
@@ -130,7 +131,8 @@ def _input_words(lowered: Lowered, layout: Layout, order: Ints) -> Layout:
     if lowered.input_bits:
         above = ZERO if source.encoding.kind == "unsigned" else bits - 1
         stored += [above] * (lowered.input_bits - bits) + [ONE]
-    plane, channel = np.array(stored), np.arange(source.channels)[:, None]
+    plane = np.array(stored)
+    channel = np.arange(source.channels)[:, None]
     of_lane = np.where(plane >= 0, channel * bits + plane, plane).ravel()
     lanes = np.append(of_lane, ZERO)[layout]  # UNUSED picks the appended one
     at = order[:, None, None] * (source.channels * bits)

@@ -40,7 +40,8 @@ def split(model: Model) -> tuple[Model, Model | None]:
     Model or None
         What the host computes of the device's results, with their map as its input; None where that is nothing.
     """
-    network, count = model.network, _host_layers(model.network)
+    network = model.network
+    count = _host_layers(model.network)
     if not count:
         return model, None
     device = on_device(network)
@@ -59,7 +60,8 @@ def _host_layers(network: Network) -> int:
     can't have it.
     """
     tail = list[OneInput]()
-    layers, last = list(network.layers), network.layers[-1]
+    layers = list(network.layers)
+    last = network.layers[-1]
     while isinstance(last, OneInput) and not isinstance(last, Weighted):
         tail.insert(0, last)
         (read,) = network.reads[last.name]

@@ -111,7 +111,8 @@ def kernels(p: LoweredLayer, layout: Layout, kgp: int, weight_bits: int) -> Arra
     ndarray
         (groups * taps * words, kgp * kfp * weight_bits) of 0 and 1.
     """
-    groups, taps = -(-p.out_channels // kgp), p.weight.shape[1]
+    groups = -(-p.out_channels // kgp)
+    taps = p.weight.shape[1]
     padded = np.concatenate([p.weight, np.zeros((*p.weight.shape[:2], 1), p.weight.dtype)], axis=2)
     kernel = np.zeros(groups * kgp, np.int64)
     kernel[: p.out_channels] = np.arange(p.out_channels)
@@ -185,7 +186,8 @@ def scale_fields(columns: Mapping[str, Ints], npu: Npu, fraction: int = 0) -> di
     dict
         Name of a field -> its column.
     """
-    more, made = npu.bias_fraction_bits - fraction, dict[str, Ints]()
+    more = npu.bias_fraction_bits - fraction
+    made = dict[str, Ints]()
     for name, column in columns.items():
         if name.startswith("bias_"):
             made[name] = column << more

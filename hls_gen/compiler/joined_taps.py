@@ -56,7 +56,9 @@ def formed_windows(lowered: Lowered, orders: Schedule, npu: Npu) -> FormedWindow
     FormedWindows or None
         None where windows are wanted in another order than row after row, or the former can't make them.
     """
-    size, source, window = orders.tables[0].stage, lowered.source, lowered.joined
+    size = orders.tables[0].stage
+    source = lowered.source
+    window = lowered.joined
     assert window is not None
     wanted = _prefix(orders.input_order, size.width)
     if wanted is None:
@@ -64,9 +66,15 @@ def formed_windows(lowered: Lowered, orders: Schedule, npu: Npu) -> FormedWindow
     first = lowered.layers[0]
     channels = source.channels if isinstance(first.arithmetic, Multiply) else first.weight.shape[2] // window.taps
     found = FormedWindows(
-        height=source.height, width=source.width, channels=channels, window=window, rows=wanted[0], columns=wanted[1],
-        column_lanes=npu.former_column, word_lanes=npu.plane_lanes,
-    ).upright  # fmt: skip
+        height=source.height,
+        width=source.width,
+        channels=channels,
+        window=window,
+        rows=wanted[0],
+        columns=wanted[1],
+        column_lanes=npu.former_column,
+        word_lanes=npu.plane_lanes,
+    ).upright
     if not npu.former_column:
         found = replace(found, column_lanes=found.window.kernel[0] * channels)
     if not found.countable or channels > npu.plane_lanes or _column(found) > found.column_lanes:

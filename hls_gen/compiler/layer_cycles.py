@@ -22,7 +22,8 @@ from .tuple_parts import tuple_part
 def layer_cycles(parts: Sequence[Part], npu: Folding) -> list[float]:
     """Cycles of each part on an NPU, of the first one with a window former if the NPU has one; infinite on another
     engine."""
-    found, first = [cycles_on(part, npu) for part in parts], parts[0]
+    found = [cycles_on(part, npu) for part in parts]
+    first = parts[0]
     formed = first.behind_former(npu) if isinstance(npu, Npu) and "host" in npu.inlets else None
     if formed is not None:  # the former takes a position a cycle
         found[0] = min(found[0], max(cycles_on(formed, npu), first.height * first.width))

@@ -444,7 +444,8 @@ class LoweredLayer:
         (N, H', W', out_channels) or (N, H', W', out_channels * levels) int64
             In front of the pool.
         """
-        n, size = len(features), self.window.output_size(self.height, self.width)
+        n = len(features)
+        size = self.window.output_size(self.height, self.width)
         flat = features.reshape(n, self.height * self.width, *features.shape[3:])
         values = self.arithmetic.values(flat, self.window.positions(self.height, self.width)).reshape(n, *size, -1)
         if isinstance(self.activation, Scale):
@@ -459,7 +460,8 @@ class LoweredLayer:
         (N, H'', W'', out_channels * levels) bits, uint8, or integers."""
         if self.activation is None:
             return values
-        n, low = len(values), 0
+        n = len(values)
+        low = 0
         if isinstance(self.activation, Thresholds):
             values = (values[..., None] >= self.activation.limit).astype(np.uint8).reshape(*values.shape[:3], -1)
         elif isinstance(self.arithmetic, Xnor):
@@ -468,7 +470,8 @@ class LoweredLayer:
             low = (self.addition or self.activation).low
         if self.pool is not None:
             size: Pair = (values.shape[1], values.shape[2])
-            positions, flat = self.pool.window.positions(*size), values.reshape(n, size[0] * size[1], -1)
+            positions = self.pool.window.positions(*size)
+            flat = values.reshape(n, size[0] * size[1], -1)
             if isinstance(self.pool, Depthwise):
                 pooled = self.pool.forward(flat, positions)
             else:

@@ -176,8 +176,10 @@ def lower(made: Placed) -> Lowered:
     ValueError
         If the arrays are such that an engine can't compute a part. The message names the layer, the rule and the value.
     """
-    cut, pieces = made.cut, made.cut.pieces
-    source, limits = pieces.model.network.input, None
+    cut = made.cut
+    pieces = made.cut.pieces
+    source = pieces.model.network.input
+    limits = None
     complement = {INPUT: np.zeros(source.channels * source.encoding.bits, bool)}
     if pieces.binariser is not None:
         bits = pieces.target.binariser_bits
@@ -232,12 +234,14 @@ def _lowered(cut: Cut, part: Part, inverted: Array) -> tuple[LoweredLayer, Array
 
 def _with_joined_taps(layer: LoweredLayer, part: Part) -> LoweredLayer:
     """The first lowered layer, of part ``part`` where its taps are joined."""
-    of, arithmetic = layer.arithmetic, layer.arithmetic
+    of = layer.arithmetic
+    arithmetic = layer.arithmetic
     if isinstance(of, Multiply):
         arithmetic = Multiply(weight=of.weight.reshape(layer.out_channels, 1, -1))
     else:
         magnitude = None if of.magnitude is None else _by_visit(of.magnitude, of.visits)
-        weight, offset = _by_visit(of.weight, of.visits), of.tap_offset * layer.window.taps
+        weight = _by_visit(of.weight, of.visits)
+        offset = of.tap_offset * layer.window.taps
         arithmetic = replace(of, weight=weight, magnitude=magnitude, tap_offset=offset)
     at: dict[str, Any] = {"height": part.height, "width": part.width, "window": part.window}
     return replace(layer, **at, weighted=part.weighted, arithmetic=arithmetic)
@@ -300,7 +304,8 @@ def check_engines(network: Network, engines: Sequence[str]) -> None:
     names = {layer.name for layer in network.layers}
     network = rewritten_network(on_device(network))
     cut = [canonical(segment) for segment in segments(network)]
-    given, defaults = iter(engines), engines_of(network)
+    given = iter(engines)
+    defaults = engines_of(network)
     engines = [next(given) if one.name in names else default for one, default in zip(cut, defaults, strict=True)]
     for segment, engine, default in zip(cut, engines, defaults):
         if engine != default:

@@ -74,12 +74,14 @@ def _rising_signs(model: Model, segment: Segment) -> tuple[Array, Array, Array]:
     """
     act = next(layer for layer in segment.tail if isinstance(layer, Threshold))
     arrays = model.arrays[act.name]
-    threshold, down = arrays["threshold"].astype(np.int64)[:, 0], arrays["direction"] < 0
+    threshold = arrays["threshold"].astype(np.int64)[:, 0]
+    down = arrays["direction"] < 0
     wrong = threshold != -down.astype(np.int64)
     if wrong.any():
         sign = "<=" if down[wrong][0] else ">="
-        raise ValueError(f"{act.name}: a threshold of integers must be x >= 0 or x <= -1, "
-                         f"got x {sign} {threshold[wrong][0]}")  # fmt: skip
+        raise ValueError(
+            f"{act.name}: a threshold of integers must be x >= 0 or x <= -1, got x {sign} {threshold[wrong][0]}"
+        )
     pool = segment.tail[-1]
     if isinstance(pool, MaxPool | MinPool) and (down != isinstance(pool, MinPool)).any():
         rule = "x <= -1 before a min_pool" if isinstance(pool, MinPool) else "x >= 0 before a max_pool"
@@ -149,9 +151,12 @@ def binary_layer(model: Model, part: Part, inverted: Array) -> tuple[LoweredLaye
     (bits,) bool
         Which of the bits that the lowered layer makes are complements.
     """
-    segment, planes = part.segment, part.planes
+    segment = part.segment
+    planes = part.planes
     assert segment is not None
-    layer, source, any_match = segment.layer, segment.source, segment.layer.accumulate == "or"
+    layer = segment.layer
+    source = segment.source
+    any_match = segment.layer.accumulate == "or"
     low, high = (0, 1) if any_match else segment.accumulator_range
     rule = _sign_rule(model, segment, part.adds) if "requantise" in segment.tail_kinds else None
     weight, threshold, complement = _rising(model, segment) if rule is None else _rising_signs(model, segment)
@@ -164,7 +169,8 @@ def binary_layer(model: Model, part: Part, inverted: Array) -> tuple[LoweredLaye
     terms = layer.terms(source) // taps if layer.word_channels else lanes.shape[2]  # of a tap
     double, offset = (False, 0) if planes or any_match else (True, terms)
     if len(halves) == 2 and double and offset % 2 == 0:  # the visits' sum is twice the accumulator: halve both terms
-        double, offset = False, offset // 2
+        double = False
+        offset = offset // 2
     elif len(halves) == 2 and threshold is not None:
         low, high, threshold = 2 * low, 2 * high, np.minimum(2 * threshold, 2 * high + 1)  # high + 1: out of reach
         rule = None if rule is None else rule.of_doubled()
@@ -197,7 +203,8 @@ def binary_layer(model: Model, part: Part, inverted: Array) -> tuple[LoweredLaye
 
 def copy(part: Part) -> LoweredLayer:
     """A copy of a map of bits: matches with a kernel's own bit count twice, all others once."""
-    channels, own = part.out_channels, np.eye(part.out_channels, dtype=np.uint8)
+    channels = part.out_channels
+    own = np.eye(part.out_channels, dtype=np.uint8)
     weight = np.stack([own, np.ones_like(own)], axis=1)[..., None]
     one = np.ones(1, np.int64)
     return LoweredLayer(
@@ -225,14 +232,17 @@ def _magnitude(model: Model, segment: Segment, planes: int) -> Array:
 def _rising(model: Model, segment: Segment) -> tuple[Array, Array | None, Array]:
     """Weights (O, taps, C) and thresholds (O, levels) such that each bit is value >= threshold, and which of the bits
     (O * levels) are complements; no thresholds where values are the result. See "direction" in the module's text."""
-    layer, source, arrays = segment.layer, segment.source, model.arrays
+    layer = segment.layer
+    source = segment.source
+    arrays = model.arrays
     weight = plain_of(model, segment).reshape(layer.out_channels, -1, source.channels)
     if layer.accumulate == "or":
         return weight, np.ones((layer.out_channels, 1), np.int64), np.zeros(layer.out_channels, bool)
     act = next((layer for layer in segment.tail if isinstance(layer, Threshold)), None)
     if act is None:
         return weight, None, np.zeros(0, bool)
-    threshold, down = thresholds_of(model, segment, act), arrays[act.name]["direction"] < 0
+    threshold = thresholds_of(model, segment, act)
+    down = arrays[act.name]["direction"] < 0
     pool = next((t for t in segment.tail if isinstance(t, Pool)), None)
     pool_first = down & isinstance(segment.tail[0], Pool)  # then the largest x makes the smallest bit
     complement = down if layer.word_channels and pool is None else pool_first ^ isinstance(pool, MinPool)

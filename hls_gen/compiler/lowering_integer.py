@@ -55,7 +55,8 @@ def integer_layer(model: Model, part: Part, inverted: Array) -> tuple[LoweredLay
     ValueError
         If a weight has to change sign and then doesn't fit the engine's weights.
     """
-    segment, weight_bits = part.segment, part.engine.weight_bits
+    segment = part.segment
+    weight_bits = part.engine.weight_bits
     assert segment is not None
     rule = _rule(model, segment, _weights(model, segment, inverted))
     if rule.weight.max() >= 1 << (weight_bits - 1):
@@ -123,7 +124,8 @@ def addition_of(model: Model, segment: Segment, adds: str | None) -> Addition | 
     layer = next((layer for layer in segment.tail if isinstance(layer, Add)), None)
     if layer is None or adds is None:
         return None
-    arrays, behind = model.arrays[layer.name], segment.tail[segment.tail.index(layer) - 1].name
+    arrays = model.arrays[layer.name]
+    behind = segment.tail[segment.tail.index(layer) - 1].name
     kept = model.network.reads[layer.name].index(behind)
     factors = arrays["multiplier"].tolist()
     return Addition(
@@ -139,7 +141,8 @@ def addition_of(model: Model, segment: Segment, adds: str | None) -> Addition | 
 
 def _weights(model: Model, segment: Segment, inverted: Array) -> Array:
     """Weights (O, taps, C) for the map as the engine reads it: bits as +-1, some of which are ``inverted``."""
-    layer, source = segment.layer, segment.source
+    layer = segment.layer
+    source = segment.source
     weight: Array = plain_of(model, segment).reshape(layer.out_channels, -1, source.channels)
     if source.encoding.kind == "bipolar":
         weight = np.where(inverted, -1, 1) * np.repeat(weight, source.encoding.bits, axis=2)

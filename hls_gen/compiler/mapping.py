@@ -102,7 +102,8 @@ def placed(model: Model, npus: Sequence[Folding], mapping: Sequence[int] | None 
 def target_of(npus: Sequence[Folding]) -> Target:
     """What NPUs take, whatever the network. Depthwise convolutions join the layer before if all NPUs of the integer
     engine have pool units with weights."""
-    first, integer = npus[0], [npu for npu in npus if npu.engine == "integer"]
+    first = npus[0]
+    integer = [npu for npu in npus if npu.engine == "integer"]
     return Target(
         planes=first.planes or None,
         binariser_bits=first.binariser_bits,
@@ -113,7 +114,8 @@ def target_of(npus: Sequence[Folding]) -> Target:
 
 def _assigned(pieces: SegmentedModel, npus: Sequence[Folding]) -> Placed:
     """The parts on the NPUs that ``assign`` chooses."""
-    network, names = pieces.given.network.name, pieces.names
+    network = pieces.given.network.name
+    names = pieces.names
     kinds = [npus[0].engine] * len(names)
     if any(npu.engine != kinds[0] for npu in npus):
         kinds[1:] = pieces.engines[1:]
@@ -170,13 +172,15 @@ def _copying(routed: Placed, npus: Sequence[Folding]) -> float:
 
 def _engine(npus: Sequence[Folding], target: Target) -> Engine:
     """The engine of NPUs that differ in width at most, as wide as the widest."""
-    feature_bits, weight_bits = max(npu.feature_bits for npu in npus), max(npu.weight_bits for npu in npus)
+    feature_bits = max(npu.feature_bits for npu in npus)
+    weight_bits = max(npu.weight_bits for npu in npus)
     return Engine(npus[0].engine, feature_bits, weight_bits, target.depthwise)
 
 
 def _check_shifts(cut: Cut, npu: Folding) -> None:
     """Raise ValueError if NPU 0 has fewer shifts than the input has bit planes that follow one another."""
-    network, planes = cut.pieces.given.network.name, cut.parts[0].planes
+    network = cut.pieces.given.network.name
+    planes = cut.parts[0].planes
     if not npu.planes and planes > 1 << npu.shift_bits:
         raise ValueError(
             f"{network}: an input of {planes} bit planes needs shifts up to {planes - 1}, the NPU has "
@@ -193,7 +197,8 @@ def _beginnings(network: str, cut: Cut, npus: Sequence[Folding]) -> list[list[fl
         return cycles  # there is nothing to choose
     for start in range(1, len(parts)):
         for n in range(1, len(npus)):
-            pair, split = cascade(npus[n - 1 : n + 1]), [0] * start + [1] * (len(parts) - start)
+            pair = cascade(npus[n - 1 : n + 1])
+            split = [0] * start + [1] * (len(parts) - start)
             try:
                 cycles[start][n] = _copying(_routed(network, cut, parts, split, pair), pair)
             except ValueError:
@@ -284,7 +289,8 @@ def _turns(npus: Sequence[Folding], cycles: Sequence[Sequence[float]]) -> list[i
     """NPU after NPU of a ring."""
     found = [0]
     for row in cycles[1:]:
-        here, after = found[-1], (found[-1] + 1) % len(npus)
+        here = found[-1]
+        after = (found[-1] + 1) % len(npus)
         stays = row[after] == inf and row[here] < inf and "loop" in npus[here].outlets
         found.append(here if stays else after)
     return found

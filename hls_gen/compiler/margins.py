@@ -37,7 +37,8 @@ def with_biases(sums: Range, biases: Array) -> Range:
     """
     low, high = sums
     bias = np.append(biases, 0)
-    least, most = int(bias.min()), int(bias.max())
+    least = int(bias.min())
+    most = int(bias.max())
     return min(low + least, least), max(high + most, most)
 
 

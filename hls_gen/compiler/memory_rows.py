@@ -68,7 +68,8 @@ def memory_rows(made: NpuPlan, npu: Npu, kernels_at: Sequence[Mapping[str, int]]
             table = {"reciprocal": reciprocals(npu.reciprocal_bits)}
             out["reciprocals"] = pack_fields(npu.memory("reciprocals"), table)
         return out
-    limits, thresholds = np.concatenate(made.thresholds), npu.memory("thresholds")
+    limits = np.concatenate(made.thresholds)
+    thresholds = npu.memory("thresholds")
     bits = (limits[..., None] >> np.arange(npu.acc_bits)) & 1
     out["thresholds"] = pack_rows(thresholds.width, bits.reshape(len(limits), thresholds.width))
     return out

@@ -141,7 +141,10 @@ def merged(needs: Sequence[Needs]) -> Needs:
 
 def needs_of(planned: PlannedLayer) -> Needs:
     """What one layer needs of its NPU."""
-    p, npu, taps, words = planned.layer, planned.npu, planned.taps, planned.words
+    p = planned.layer
+    npu = planned.npu
+    taps = planned.taps
+    words = planned.words
     read = [(taps, words), *([(planned.pool_taps, len(planned.pooled))] if planned.pool_taps else [])]
     lanes = 0
     if npu.collect:
@@ -191,7 +194,8 @@ def accumulator_widths(p: LoweredLayer, *, keeps_steps: bool) -> dict[str, int]:
     if isinstance(p.arithmetic, Xnor) and not keeps_steps:
         bits = held_bits([(p.sum_range[0], p.sum_range[1] + above)])
         return {"acc_bits": bits, "roomy_acc_bits": bits}  # thresholds are no further apart than sums
-    needed, roomy = [p.biased_range], [p.roomy_range]
+    needed = [p.biased_range]
+    roomy = [p.roomy_range]
     if p.depthwise:
         needed.append(p.depthwise.biased_range)
         roomy.append(p.depthwise.roomy_range)
@@ -221,7 +225,9 @@ def scale_widths(p: LoweredLayer) -> dict[str, int]:
 
 def _pool(planned: PlannedLayer) -> dict[str, int]:
     """Rows and words of the pool unit."""
-    taps, words, depthwise = planned.pool_taps, len(planned.pooled), planned.layer.depthwise
+    taps = planned.pool_taps
+    words = len(planned.pooled)
+    depthwise = planned.layer.depthwise
     if taps is None:
         return {}
     needs = {"pool_words": 2 * words, "pool_tuple_words": words}

@@ -195,7 +195,8 @@ class SegmentedModel:
         network = self.model.network
         if network.input.encoding.kind == "bipolar":
             return 0
-        needs, planes = input_planes(network.input.encoding), self.target.planes
+        needs = input_planes(network.input.encoding)
+        planes = self.target.planes
         if planes is not None and planes < needs:
             raise ValueError(f"{network.name}: the input must have at most {planes} bit planes, got {needs}")
         return needs if planes is None else planes
@@ -264,7 +265,9 @@ def segmented(model: Model, target: Target) -> SegmentedModel:
 
 def _part(model: Model, segment: Segment, engine: Engine, planes: int) -> Part:
     """The part of a segment that an engine computes, which reads ``planes`` bit planes of each value, or none."""
-    layer, source, tail = segment.layer, segment.source, segment.tail
+    layer = segment.layer
+    source = segment.source
+    tail = segment.tail
     ternary = engine.name == "binary" and layer.weight == TERNARY
     bits = planes + 1 if planes else source.encoding.bits if source.encoding.kind == "bipolar" else 1
     threshold = next((layer for layer in tail if isinstance(layer, Threshold)), None)

@@ -234,7 +234,9 @@ def _planned(lowered: Lowered, npus: Sequence[Npu], choices: CompileChoices, chu
     tables = {t.stage.name: t for t in orders.tables}
     layers = list[PlannedLayer]()
     for p in lowered.layers:
-        npu, way, read = npus[on[p.name]], lowered.ways[p.name], words_read(p, maps, lowered.ways)
+        npu = npus[on[p.name]]
+        way = lowered.ways[p.name]
+        read = words_read(p, maps, lowered.ways)
         planned = planned_layer(
             p,
             on[p.name],
@@ -260,7 +262,8 @@ def _planned(lowered: Lowered, npus: Sequence[Npu], choices: CompileChoices, chu
 def _ordered(lowered: Lowered, npu: Npu, map_order: str) -> tuple[Lowered, Schedule, FormedWindows | None]:
     """The lowered layers, with joined taps where the window former of NPU 0 makes the first one faster, their schedule,
     and what the former makes."""
-    orders, joined = lowered.schedule(map_order), joined_taps(lowered, npu)
+    orders = lowered.schedule(map_order)
+    joined = joined_taps(lowered, npu)
     if joined is None:
         return lowered, orders, None
     other = joined.schedule(map_order)
@@ -279,7 +282,8 @@ def _with_skip_stores(
     """The NPUs, with skip stores where maps wait and where they are made. ValueError if one can't have any, or keeps
     integers in another store than the network needs."""
     waiting = {n for name, one in found.items() if one.skips for n in (on[name], one.store(on[name]))}
-    joining, kept = {on[p.name] for p in lowered.layers if p.joins}, onward(npus, found, on)
+    joining = {on[p.name] for p in lowered.layers if p.joins}
+    kept = onward(npus, found, on)
     for n, wanted in kept.items():
         if npus[n].skip_words and npus[n].skips_onward != wanted:
             rule = f"NPU {n} must have skips_onward = {wanted} for the integers that it keeps"

@@ -163,7 +163,8 @@ def words_read(p: LoweredLayer, maps: Mapping[str, MapWords], ways: Mapping[str,
     skipped = p.reads in ways and ways[p.reads].skip_reader == p.name
     if p.joins is None:
         return replace(first, inlet="skip") if skipped else first
-    second, lanes = maps[p.joins], int(first.layout.max()) + 1
+    second = maps[p.joins]
+    lanes = int(first.layout.max()) + 1
     second = replace(second, layout=np.where(second.layout == UNUSED, UNUSED, second.layout + lanes))
     if skipped:
         first, second = second, first
@@ -202,7 +203,9 @@ def planned_layer(
     steps = result_layout(p.out_channels, p.levels, npu.kgp, npu.ol)
     reread = groups > inner
     taps = TapRows.of(conv, visits=p.visits, reread=reread, raster=npu.raster, ahead=npu.aheads > 0)
-    pool_taps, pooled, output = None, steps[:0], steps
+    pool_taps = None
+    pooled = steps[:0]
+    output = steps
     if not p.raw:
         if npu.pool:
             output = pooled = regroup(steps, npu.pfp)
@@ -292,7 +295,8 @@ def check_added(planned: PlannedLayer, maps: Mapping[str, MapWords]) -> None:
 
     A word is cut into steps, or some make one; what is left of a tuple's last word goes with the last step.
     """
-    p, npu = planned.layer, planned.npu
+    p = planned.layer
+    npu = planned.npu
     if npu.keeps_steps:
         _check_steps(p, npu)
     if p.adds is None or npu.keeps_steps:

@@ -29,7 +29,8 @@ from .summed_window import SummedWindow, limits_of_sums
 def canonical(segment: Segment) -> Segment:
     """The segment with pools that add up sums as part of these, its other pools behind a requantisation, and pools of
     one kind as one, wherever that is exact."""
-    sums, tail = list(segment.sums), list(segment.tail)
+    sums = list(segment.sums)
+    tail = list(segment.tail)
     while tail and _adds_up(sums, tail):
         sums.append(tail.pop(0))  # type: ignore[arg-type]
     segment = replace(segment, sums=tuple(sums))
@@ -37,7 +38,8 @@ def canonical(segment: Segment) -> Segment:
         if isinstance(tail[i], Requantise):
             first = next((k for k in range(i) if all(isinstance(t, MaxPool | MinPool) for t in tail[k:i])), i)
             tail.insert(first, tail.pop(i))
-    size, merged = segment.window.output_size(segment.source.height, segment.source.width), list[Layer]()
+    size = segment.window.output_size(segment.source.height, segment.source.width)
+    merged = list[Layer]()
     before = size  # of the map that the last one of ``merged`` reads
     for layer in tail:
         last = merged[-1] if merged else None

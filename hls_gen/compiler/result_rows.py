@@ -73,7 +73,9 @@ def _threshold_columns(limits: Ints, steps: Layout) -> dict[str, Ints]:
 
 def append_results(made: NpuPlan, planned: PlannedLayer) -> None:
     """Append the rows of a layer from its sums on to those of its NPU."""
-    p, npu, way = planned.layer, planned.npu, planned.way
+    p = planned.layer
+    npu = planned.npu
+    way = planned.way
     to = {"target": npu.targets.index(way.target)} if len(npu.targets) > 1 else {}
     if npu.forks_maps:
         to |= {"forks": int(way.forks), "for_addition": int(way.adder is not None)}
@@ -95,7 +97,8 @@ def append_results(made: NpuPlan, planned: PlannedLayer) -> None:
 
 def _append_depthwise(made: NpuPlan, planned: PlannedLayer) -> None:
     """Append the rows of a pool unit with weights for a layer with or without a depthwise convolution."""
-    p, npu = planned.layer.depthwise, planned.npu
+    p = planned.layer.depthwise
+    npu = planned.npu
     most = 1 << npu.feature_bits - 1
     row = {"depthwise": 0, "scale_base": 0, "low": -most, "high": most - 1, **dict.fromkeys(ROUNDING, 0)}
     base_row = rows(made.pool_kernels)
@@ -113,7 +116,9 @@ def _append_depthwise(made: NpuPlan, planned: PlannedLayer) -> None:
 
 def _append_activation(made: NpuPlan, planned: PlannedLayer, to: dict[str, int]) -> None:
     """Append the row of the results unit, thresholds and scales; ``to`` has the field that tells the map's outlet."""
-    p, npu, steps = planned.layer, planned.npu, planned.steps
+    p = planned.layer
+    npu = planned.npu
+    steps = planned.steps
     row = {
         "groups_minus_1": planned.groups - 1,
         "last_units_minus_1": planned.last_units - 1,

@@ -202,7 +202,8 @@ class _Cutter:
     """A network being cut: what is known of the segments after each of its layers."""
 
     def __init__(self, network: Network, binariser: OneInput | None):
-        self._network, self._binariser = network, binariser
+        self._network = network
+        self._binariser = binariser
         self._kept: Mapping[str, Kept] = kept_maps(network)
         self._maker = {INPUT: INPUT}
         """Map -> the segment that makes it."""
@@ -220,7 +221,8 @@ class _Cutter:
 
     def take(self, layer: Layer) -> None:
         """Let a layer begin a segment, or follow the layers of one."""
-        network, names = self._network, self._network.reads[layer.name]
+        network = self._network
+        names = self._network.reads[layer.name]
         if isinstance(layer, Weighted):
             self._begin(layer, names[0])
             return
@@ -283,7 +285,8 @@ class _Cutter:
     def order(self) -> list[str]:
         """The segments as they are computed: for each one, first all that makes what it adds, then all that makes what
         it reads; of two maps that it reads the one on the shorter way first."""
-        made, ahead = dict[str, None](), [self._maker[self._network.layers[-1].name]]
+        made = dict[str, None]()
+        ahead = [self._maker[self._network.layers[-1].name]]
         while ahead:
             read = [self.reads[ahead[-1]], *([self.joins[ahead[-1]]] if ahead[-1] in self.joins else [])]
             needs = (self.adds.get(ahead[-1]), *sorted(read, key=self._depth.__getitem__))

@@ -41,7 +41,8 @@ def sharing(n: int, npu: Npu, plans: Sequence[Plan]) -> Npu:
     """
     if npu.engine != "binary" or npu.planes or npu.binariser_bits or npu.former_column:
         return npu
-    levels, steps = set[int](), set[int]()
+    levels = set[int]()
+    steps = set[int]()
     for made in plans:
         by_name = {planned.layer.name: planned.npu.ol for planned in made.layers}
         for p in (planned.layer for planned in made.on(n)):
@@ -49,7 +50,8 @@ def sharing(n: int, npu: Npu, plans: Sequence[Plan]) -> Npu:
             steps |= {by_name[p.reads]} if p.reads != INPUT else set()
     if len(levels) != 1 or len(steps) > 1:
         return npu
-    several, apart = levels.pop(), max(steps, default=1)
+    several = levels.pop()
+    apart = max(steps, default=1)
     if several == 1 or several * apart > npu.kfp:
         return npu
     found = replace(npu, lanes_per_weight=several, lane_step=apart)

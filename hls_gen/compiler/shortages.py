@@ -89,7 +89,8 @@ def _told(shortage: Shortage, manifest: Manifest) -> str:
 
 def _of_npu(made: Plan, manifest: Manifest, n: int) -> list[Shortage]:
     """Depths and widths that are too small for what NPU ``n`` has to do."""
-    own, npu = made.needs[n], manifest.npus[n]
+    own = made.needs[n]
+    npu = manifest.npus[n]
     collect = own.needs.window_lanes if npu.collect else 0
     needs = {"collect": collect, **own.capacities, "acc_bits": own.needs.acc_bits}
     layers: dict[str, str] = {}
@@ -109,10 +110,12 @@ def _of_flow(made: Plan, manifest: Manifest, others: Sequence[Shortage]) -> list
 
     Maps always flow where none goes back to NPU 0, and none waits in a skip store.
     """
-    edges, skips = zip(made.mapping, made.mapping[1:]), _skipping(made)
+    edges = zip(made.mapping, made.mapping[1:])
+    skips = _skipping(made)
     if not skips and not any(here != there == 0 for here, there in edges):
         return []
-    flow, stores = _roomy(made, manifest, others), {n: manifest.npus[n].skip_words for n in skips}
+    flow = _roomy(made, manifest, others)
+    stores = {n: manifest.npus[n].skip_words for n in skips}
     blocked = ""
     if all(stores.values()):
         try:
@@ -120,7 +123,8 @@ def _of_flow(made: Plan, manifest: Manifest, others: Sequence[Shortage]) -> list
             return []
         except Deadlock as e:
             blocked = f": {e}"
-    enough, spill_words = enough_skips(flow, stores, FRAMES), manifest.design.spill_words
+    enough = enough_skips(flow, stores, FRAMES)
+    spill_words = manifest.design.spill_words
     found = [Shortage("skip_words", words, stores[n], n) for n, words in enough.items() if words > stores[n]]
     units = [replace(unit, skip_words=enough.get(n, unit.skip_words)) for n, unit in enumerate(flow.units)]
     words = spill(replace(flow, units=tuple(units)), FRAMES).least

@@ -87,7 +87,8 @@ def size_memories(
     """
     if not models:
         raise ValueError(f"{name}: a design must be made for at least one network, got none")
-    choices, sizing = choices or CompileChoices(), sizing or Sizing()
+    choices = choices or CompileChoices()
+    sizing = sizing or Sizing()
     _check_dataflow(name, models, choices)
     npus = tuple(unsized(one) for one in ((foldings,) if isinstance(foldings, Folding) else foldings))
     npus, plans = _planned([lowered_for(model, npus, choices.mapping) for model in models], npus, choices)
@@ -128,10 +129,12 @@ def _planned(
     keeping = tuple(_keeping(n, npu, plans) for n, npu in enumerate(npus))
     own = [npu for made in plans for npu in made.foldings]
     if [_kept(npu) for npu in own] != [_kept(npu) for npu in keeping] * len(plans):
-        npus, plans = keeping, [planned(m, keeping, choices) for m in networks]
+        npus = keeping
+        plans = [planned(m, keeping, choices) for m in networks]
     parted = tuple(_with_parts(npu, [made.needs[n] for made in plans]) for n, npu in enumerate(npus))
     if parted != npus:
-        npus, plans = parted, [planned(m, parted, choices) for m in networks]
+        npus = parted
+        plans = [planned(m, parted, choices) for m in networks]
     shared = tuple(sharing(n, npu, plans) for n, npu in enumerate(npus))
     if shared == npus:
         return npus, plans

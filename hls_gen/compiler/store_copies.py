@@ -112,7 +112,9 @@ class _Copies:
     """The copies of NPU ``n``: its ``own`` layers, and which of their maps are read ``elsewhere``, too."""
 
     def __init__(self, own: Parts, elsewhere: set[str], n: int, npu: Folding):
-        self._own, self._elsewhere, self._n = own, elsewhere, n
+        self._own = own
+        self._elsewhere = elsewhere
+        self._n = n
         self._layers = {p.name: p for p in own}
         self._stores = {"skip", *({"loop"} & {*npu.outlets})}
         self._beats = {p.name: _beats(p, npu) for p in own}
@@ -128,14 +130,18 @@ class _Copies:
             states = self._behind(number, states)
             if not states:
                 its = " and ".join(self._needed[number].values())
-                raise ValueError(f"{p.name}: the maps that it needs must come to the heads of the stores of NPU "
-                                 f"{self._n} within {MOST} steps, got others for {its}")  # fmt: skip
+                raise ValueError(
+                    f"{p.name}: the maps that it needs must come to the heads of the stores of NPU "
+                    f"{self._n} within {MOST} steps, got others for {its}"
+                )
         return self._made(states[0])
 
     def _behind(self, number: int, states: Sequence[_Stores]) -> list[_Stores]:
         """The best states behind layer ``number``, those with the fewest beats first: from any of the states in front
         of it, with any number of copies."""
-        ranks, seen, found = count(), set[Queues](), dict[Queues, _Stores]()
+        ranks = count()
+        seen = set[Queues]()
+        found = dict[Queues, _Stores]()
         heap = [(state.beats + self._ahead(number, state), next(ranks), state) for state in states]
         while heap and len(found) < KEPT and len(seen) < (TRIED if found else MOST):
             *_, state = heappop(heap)
@@ -167,7 +173,9 @@ class _Copies:
 
     def _computed(self, number: int, state: _Stores) -> Iterator[_Stores]:
         """The states behind layer ``number``, which takes what it needs from the heads of the stores."""
-        name, needed, left = self._own[number].name, self._needed[number], self._left[number + 1]
+        name = self._own[number].name
+        needed = self._needed[number]
+        left = self._left[number + 1]
         places: list[tuple[str, ...]] = [to for to in PLACES if len(to) <= left[name] and self._stores.issuperset(to)]
         if not left[name]:
             places = [()]
@@ -190,14 +198,18 @@ class _Copies:
 
     def _made(self, state: _Stores) -> dict[str, Parts]:
         """The layers of the steps to a state, each behind the copies in front of it."""
-        steps, last = list[_Step](), state.last
+        steps = list[_Step]()
+        last = state.last
         while last is not None:
             steps.append(last)
             last = last.before
         stores: dict[str, list[str]] = {store: [] for store in STORES}
-        made, copies, numbers = dict[str, Parts](), list[Part](), Counter[str]()
+        made = dict[str, Parts]()
+        copies = list[Part]()
+        numbers = Counter[str]()
         for step in reversed(steps):
-            p, names = self._layers[step.name], {how: stores[store].pop(0) for how, store in step.taken.items()}
+            p = self._layers[step.name]
+            names = {how: stores[store].pop(0) for how, store in step.taken.items()}
             maker = step.name
             if "copies" in names:
                 numbers[step.name] += 1

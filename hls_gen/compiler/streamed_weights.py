@@ -117,7 +117,8 @@ def check(network: str, layers: Sequence[WeightLayer], made: Placement, depth: i
     ValueError
         One of the rules is broken. One line: layer, rule and value.
     """
-    count, names = len(made.streamed), [layer.name for layer in layers]
+    count = len(made.streamed)
+    names = [layer.name for layer in layers]
     for i, layer in enumerate(layers):
         if not 0 <= made.base[i] <= depth - layer.rows:
             end = made.base[i] + layer.rows
@@ -127,7 +128,8 @@ def check(network: str, layers: Sequence[WeightLayer], made: Placement, depth: i
                 raise ValueError(f"{network}: a resident layer must share no row, got {names[k]} and {names[i]}")
     for s, ahead in enumerate(made.ahead):
         for distance in range(1, ahead + 1):
-            i, k = made.streamed[s], made.streamed[(s - distance) % count]
+            i = made.streamed[s]
+            k = made.streamed[(s - distance) % count]
             if distance >= count or overlap(layers, made.base, i, k):
                 raise ValueError(
                     f"{network}: the weights of {names[i]} must wait until {names[k]} is done, "
@@ -165,13 +167,15 @@ def cycles(layers: Sequence[WeightLayer], made: Placement, stream: WeightStream)
         A packet may wait for ever.
     """
     play = _Play(layers, made)
-    count, time = len(made.streamed), 0
+    count = len(made.streamed)
+    time = 0
     for frame in range(FRAMES):
         for item in range(count + 1):
             if item == made.before:
                 # the writer comes to the frame when the last layer's own words are in, and its last word may be taken
                 # only when layer 0 has used the others
-                what, first = f"frame {frame}", frame * len(layers)
+                what = f"frame {frame}"
+                first = frame * len(layers)
                 time = max(time, play.end(first - 2, what))
                 play.frames.append(time)
                 play.end(first, what)

@@ -15,9 +15,15 @@ from .tables import rows
 
 def append_sums(made: NpuPlan, planned: PlannedLayer) -> None:
     """Append the rows of a layer up to its sums to those of its NPU."""
-    p, npu, layout, part = planned.layer, planned.npu, planned.read.layout, planned.part
-    groups, places, words = planned.groups, p.weight.shape[1], planned.words
-    inner, outer = planned.inner, planned.passes
+    p = planned.layer
+    npu = planned.npu
+    layout = planned.read.layout
+    part = planned.part
+    groups = planned.groups
+    places = p.weight.shape[1]
+    words = planned.words
+    inner = planned.inner
+    outer = planned.passes
     made.conv.append(planned.conv, words, visits=p.visits, reread=outer > 1, inner=inner, part=part.words)
     _append_ways(made, planned.read)
     made.conv.layers[-1] |= {
@@ -56,14 +62,18 @@ def _append_ways(made: NpuPlan, read: MapWords) -> None:
         made.conv.inputs[-1]["source"] = made.folding.sources.index(read.inlet)
     if made.folding.joined_words:
         first, second = read.parts or (1, 1)
-        made.conv.inputs[-1] |= {"joins": int(read.parts is not None), "first_words_minus_1": first - 1,
-                                 "second_words_minus_1": second - 1}  # fmt: skip
+        made.conv.inputs[-1] |= {
+            "joins": int(read.parts is not None),
+            "first_words_minus_1": first - 1,
+            "second_words_minus_1": second - 1,
+        }
 
 
 def _kernels(p: LoweredLayer, weight: Array, layout: Layout, npu: Npu) -> Array:
     """(groups * taps * visits * words, kgp * row_weights) weight bits, or magnitudes, of the layer's ``weight``; unused
     lanes 1, unused kernels as kernel 0."""
-    kgp, groups = npu.kgp, -(-p.out_channels // npu.kgp)
+    kgp = npu.kgp
+    groups = -(-p.out_channels // npu.kgp)
     places = p.weight.shape[1]
     lanes = weight.reshape(p.out_channels, places, -1)
     padded = np.concatenate([lanes, np.ones((*lanes.shape[:2], 1), lanes.dtype)], axis=2)

@@ -117,7 +117,8 @@ class TapRows:
         ahead: bool = False,
     ) -> "TapRows":
         """What a schedule takes; ``kernel``, ``raster`` and ``ahead`` as of `Tables`, others of `Tables.append`."""
-        tuples, skips = len(tables.input_order), tables.advance - tables.new
+        tuples = len(tables.input_order)
+        skips = tables.advance - tables.new
         weighted = kernel and tables.stage.kind == "conv"  # a pool without weights has no kernel rows
         about: dict[str, Any] = {
             "hold": min(tables.capacity(reread), tuples),
@@ -207,7 +208,10 @@ class Tables:
         flags, olds, aheads = _taps(tables, visits, self.ahead)
         jumps = tables.jump_target if weighted else tables.jump_target[:0]
         if need.window_taps or need.counters:
-            flags, olds, jumps, aheads = flags[:0], olds[:0], jumps[:0], aheads[:0]
+            flags = flags[:0]
+            olds = olds[:0]
+            jumps = jumps[:0]
+            aheads = aheads[:0]
         rows_of = {"taps": flags, "olds": olds, "jumps": jumps, "aheads": aheads}
         assert all(len(made) == getattr(need, name) for name, made in rows_of.items()), tables.stage.name
         row = {

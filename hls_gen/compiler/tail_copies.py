@@ -67,11 +67,13 @@ class TailCopies(Rewriting):
     def _copy_for(self, pool: str) -> None:
         """Let a pool follow a copy of the map that it reads. Where thresholds of integers follow the pool, they are
         thresholds of the copy's sums."""
-        layer, sums = self.layers[pool], self.new(pool, "copy")
+        layer = self.layers[pool]
+        sums = self.new(pool, "copy")
         (read,), behind = layer.inputs, layer
         while isinstance(behind, Pool) and len(self.readers(behind.name)) == 1:
             (behind,) = self.readers(behind.name)
-        made, encoding = sums, self.maps[read].encoding
+        made = sums
+        encoding = self.maps[read].encoding
         as_sums = encoding.kind != "bipolar" and isinstance(behind, Threshold)
         self.identity(sums, read, TERNARY if as_sums else None)
         if not as_sums:
@@ -131,7 +133,8 @@ class TailCopies(Rewriting):
     def _copy(self, read: str, name: str, readers: Sequence[Layer]) -> str:
         """Let readers of a map read a copy of it, which is called after ``name``: of the input in all places, of other
         maps in the last one. Returns the copy's map."""
-        sums, made = self.new(name, "copy"), self.new(name, "of")
+        sums = self.new(name, "copy")
+        made = self.new(name, "of")
         if len(readers) == 1 and isinstance(readers[0], Requantise | SumPool):
             made = sums
         self.identity(sums, read)

@@ -123,7 +123,8 @@ def kept_on(npus: Sequence[Folding], name: str, on: Mapping[str, int], adder: st
     ValueError
         The NPU of the adder is neither, or has other steps.
     """
-    here, there = on[name], on[adder]
+    here = on[name]
+    there = on[adder]
     if there == here:
         return None
     way(npus, name, here, there)
@@ -261,7 +262,8 @@ def _takers(one: MapWay) -> Iterator[tuple[str, str]]:
 
 def _after(state: _State, one: MapWay, npu: int, number: Mapping[str, int], joining: set[str]) -> _State | None:
     """The state behind a map that takes this way; None if it can't."""
-    last, awaited = dict(state.last), dict(state.awaited)
+    last = dict(state.last)
+    awaited = dict(state.awaited)
     for store, taker in _takers(one):
         if number[taker] <= last.get((store, npu), -1):
             return None
@@ -280,8 +282,13 @@ def _refuse(network: str, options: Mapping[str, Sequence[MapWay]], parts: Parts,
     number = {p.name: i for i, p in enumerate(parts)}
     ways = {name: its[-1] for name, its in options.items()}
     for store, npu in product(("loop", "skip"), sorted(set(on.values()))):
-        taken = [(name, number[taker]) for name, one in ways.items() if on[name] == npu
-                 for its, taker in _takers(one) if its == store]  # fmt: skip
+        taken = [
+            (name, number[taker])
+            for name, one in ways.items()
+            if on[name] == npu
+            for its, taker in _takers(one)
+            if its == store
+        ]
         pair = next(((a, b) for (a, first), (b, second) in pairwise(taken) if second <= first), None)
         if pair:
             kind = "map" if store == "loop" else "skip"
@@ -370,7 +377,8 @@ def _way(name: str, npus: Sequence[Folding], on: Mapping[str, int], parts: Parts
     onward = [other for other in readers if on[other] != on[name]]
     first = (onward or readers)[0]
     others = [other for other in readers if other != first]
-    here, there = npus[on[name]], npus[on[first]]
+    here = npus[on[name]]
+    there = npus[on[first]]
     if not onward and len(needed) == 1 and "loop" not in here.outlets and is_copy(name):
         return MapWay("skip", skip_reader=first)
     target = way(npus, name, on[name], on[first])

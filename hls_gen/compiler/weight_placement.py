@@ -52,7 +52,8 @@ def place(network: str, layers: Sequence[WeightLayer], depth: int, stream: Weigh
         if not more:
             break
         found = min(more, key=lambda entry: entry[0])
-        best, resident = found[:2], resident | {found[2]}
+        best = found[:2]
+        resident = resident | {found[2]}
     _, made = _best(layers, best[1], stream, len(layers))
     check(network, layers, made, depth, stream)
     return made
@@ -66,7 +67,8 @@ def _fits(layers: Sequence[WeightLayer], resident: frozenset[int], depth: int) -
 
 def _placed(layers: Sequence[WeightLayer], resident: frozenset[int], depth: int) -> Placement:
     """Put resident layers at the end of the memory, and the others in turn at both ends of the rest."""
-    base, room = [0] * len(layers), depth
+    base = [0] * len(layers)
+    room = depth
     for i in sorted(resident):
         room -= layers[i].rows
         base[i] = room
@@ -95,7 +97,8 @@ def _first_after_a_pair(layers: Sequence[WeightLayer], streamed: Sequence[int]) 
         return 0
 
     def gain(s: int) -> int:
-        before, own = streamed[s - 1], streamed[s]
+        before = streamed[s - 1]
+        own = streamed[s]
         between = range(before + 1, own if own > before else own + len(layers))
         return sum(layers[i % len(layers)].beats for i in between) - layers[own].rows
 

@@ -85,7 +85,8 @@ def _layers(made: Plan, n: int) -> list[WeightLayer]:
 
 def _placed(network: str, made: Plan, design: Design, n: int, frame: WeightStream) -> Placement:
     """The placement of NPU ``n``'s layers. Frames enter NPU 0; other NPUs' maps don't come by the stream."""
-    layers, npu = _layers(made, n), design.npus[n]
+    layers = _layers(made, n)
+    npu = design.npus[n]
     if not layers:
         return Placement(base=())
     row = _row_words(design, n)
@@ -101,7 +102,8 @@ def _row_words(design: Design, n: int) -> int:
 
 def _packets(made: Plan, design: Design, placements: Sequence[Placement]) -> tuple[WeightPacket, ...]:
     """The packets of a frame, in the order of the network's layers."""
-    out, counts = list[WeightPacket](), [0] * len(placements)
+    out = list[WeightPacket]()
+    counts = [0] * len(placements)
     for i, n in enumerate(made.mapping):
         own, counts[n] = counts[n], counts[n] + 1
         if own in placements[n].streamed:
@@ -112,7 +114,8 @@ def _packets(made: Plan, design: Design, placements: Sequence[Placement]) -> tup
 
 def _before(network: str, made: Plan, design: Design, packets: Sequence[WeightPacket]) -> int:
     """How many packets best come before the frame: with fewest cycles a frame in the flow model."""
-    found, reason = list[tuple[float, int]](), ""
+    found = list[tuple[float, int]]()
+    reason = ""
     for before in range(len(packets) + 1) if packets else ():
         try:
             result = simulate(_system(made, design, packets, before), FRAMES)
@@ -128,7 +131,8 @@ def _before(network: str, made: Plan, design: Design, packets: Sequence[WeightPa
 
 def _system(made: Plan, design: Design, packets: Sequence[WeightPacket], before: int) -> System:
     """The system that runs a plan with these packets."""
-    bits, spill = design.stream_bits, design.spill_words
+    bits = design.stream_bits
+    spill = design.spill_words
     return system(made, design.npus, stream_bits=bits, spill_words=spill, weights=packets, weights_before=before)
 
 

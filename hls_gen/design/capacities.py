@@ -14,9 +14,18 @@ POWERS_OF_TWO = ("tuple_words", "pool_words")
 FORMER = ("former_channels", "former_column", "former_columns", "former_line")
 """Capacities of the window former."""
 MAY_BE_0 = (
-    "multiplier_bits", "bias_fraction_bits", "half_even", "round_twice", "skip_words", "joined_words", "skip_bits",
-    "skips_onward", "aheads", "tuple_parts", *FORMER,
-)  # fmt: skip
+    "multiplier_bits",
+    "bias_fraction_bits",
+    "half_even",
+    "round_twice",
+    "skip_words",
+    "joined_words",
+    "skip_bits",
+    "skips_onward",
+    "aheads",
+    "tuple_parts",
+    *FORMER,
+)
 """Capacities that may be 0; others are 1 or 2 at least."""
 MAY_BE_1 = ("pool_tuple_words", "lanes_per_weight", "lane_step")
 """Capacities that may be 1."""
@@ -150,9 +159,14 @@ class Capacities:
                 require(getattr(self, one.name) >= 2, f"{one.name} must be >= 2", getattr(self, one.name))
         require(4 <= self.acc_bits <= ACC_BITS, f"acc_bits must be 4..{ACC_BITS}", self.acc_bits)
         widest = {
-            "multiplier_bits": MULTIPLIER_BITS, "bias_fraction_bits": FRACTION_BITS, "half_even": 1, "round_twice": 1,
-            "skip_bits": SKIP_BITS, "skips_onward": 1, "tuple_parts": 1,
-        }  # fmt: skip
+            "multiplier_bits": MULTIPLIER_BITS,
+            "bias_fraction_bits": FRACTION_BITS,
+            "half_even": 1,
+            "round_twice": 1,
+            "skip_bits": SKIP_BITS,
+            "skips_onward": 1,
+            "tuple_parts": 1,
+        }
         for name, most in widest.items():
             require(getattr(self, name) <= most, f"{name} must be 0..{most}", getattr(self, name))
         for name, most in (("add_factor_bits", ADD_FACTOR_BITS), ("add_bias_bits", ADD_BIAS_BITS)):

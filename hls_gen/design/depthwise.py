@@ -24,7 +24,8 @@ def depthwise_memories(npu: "Npu", rounding: Sequence[str]) -> list[tuple[str, i
 
 def pool_kernel_fields(npu: "Npu") -> Fields:
     """Fields of a layer to the pool's sequencer that say which weights its taps meet."""
-    jump, row = bits_for(npu.pool_jumps - 1), npu.pool_row_bits
+    jump = bits_for(npu.pool_jumps - 1)
+    row = npu.pool_row_bits
     fields = [("depthwise", 1), ("jump_base", jump), ("start_row", row), ("kernel_base", row)]
     return [*fields, *(kernel_moves(row) if npu.raster else [])]
 

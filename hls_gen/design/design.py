@@ -64,7 +64,8 @@ class Design:
             raise ValueError(f"{self.name}: a design must have 1..{MOST_NPUS} NPUs, got {len(self.npus)}")
         check_parallel(self.name, self.npus)
         for n, npu in enumerate(self.npus):
-            before, host = self.npus[n - 1], "host" in npu.inlets
+            before = self.npus[n - 1]
+            host = "host" in npu.inlets
             if host != (n == 0):
                 raise ValueError(f"{self.name}: NPU 0 and no other must have inlet host, got {npu.inlets} in NPU {n}")
             joined = "ring" in before.outlets

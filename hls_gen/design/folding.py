@@ -195,8 +195,9 @@ class Folding:
         require(ok, "accumulate must be popcount for engine integer", self.accumulate)
         require(
             weighs_planes(self.accumulate) or not (self.planes or self.shift_bits),
-            f"planes and shift_bits must be 0 for accumulate {self.accumulate}", f"{self.planes} and {self.shift_bits}",
-        )  # fmt: skip
+            f"planes and shift_bits must be 0 for accumulate {self.accumulate}",
+            f"{self.planes} and {self.shift_bits}",
+        )
         self._check_word_lanes()
         require(self.collect % self.kfp == 0, f"collect must be 0 or a multiple of kfp = {self.kfp}", self.collect)
         needs = (self.engine, self.accumulators, self.planes, self.shift_bits)

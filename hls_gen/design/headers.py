@@ -165,7 +165,8 @@ class PacketHeader:
             [field.of(word) for field in fields] for fields, word in zip(FIELDS[1:], (word1, word2))
         )
         if kind == FRAME:
-            address, layer = word1, 0
+            address = word1
+            layer = 0
         return cls(kind, npu, memory, address, length, bool(last), layer, number)
 
 

@@ -222,7 +222,8 @@ def _design(top: Reader) -> Design:
     """The design that a manifest describes."""
     bits = top.number("stream_bits", 32)
     top.require(bits in STREAM_BITS, "stream_bits must be 32 or 64", bits)
-    entries, name = top.entries("npus", 1), top.text("name")
+    entries = top.entries("npus", 1)
+    name = top.text("name")
     npus = tuple(_npu(entry, f"{top.where}: npus[{i}]") for i, entry in enumerate(entries))
     try:
         return Design(name=name, stream_bits=bits, npus=npus, spill_words=top.number("spill_words"))
@@ -239,7 +240,8 @@ def _npu(entry: Any, where: str) -> Npu:
         npu = Npu.from_dict({key: value for key, value in entry.items() if key != "memories"})
     except ValueError as e:
         raise ValueError(f"{where}: {str(e).removeprefix('npu: ')}") from None
-    wanted, given = npu.memories(), reader.entries("memories")
+    wanted = npu.memories()
+    given = reader.entries("memories")
     reader.require(len(given) == len(wanted), f"memories must be {len(wanted)} by its parameters", len(given))
     for i, (memory, one) in enumerate(zip(wanted, given)):
         _check_memory(memory, Reader(one, f"{where}: memories[{i}]"))
@@ -252,7 +254,8 @@ def _check_memory(wanted: Memory, reader: Reader) -> None:
     for key in ("name", "id", "depth", "width"):
         value = reader.data.get(key)
         reader.require(value == described[key], f"{key} must be {described[key]} by the NPU's parameters", value)
-    parts, fields = reader.entries("fields"), described["fields"]
+    parts = reader.entries("fields")
+    fields = described["fields"]
     reader.require(len(parts) == len(fields), f"fields must be {len(fields)} by the NPU's parameters", len(parts))
     for i, (part, field) in enumerate(zip(parts, fields)):
         reader.require(part == field, f"fields[{i}] must be {field} by the NPU's parameters", part)

@@ -60,7 +60,8 @@ def check_interface(top: Reader, registers: Sequence[Register], wanted: Iterable
     """
     present = {register.name: register for register in registers}
     for register in wanted:
-        name, found = register.name, present.get(register.name)
+        name = register.name
+        found = present.get(register.name)
         top.require(found is not None, f"registers must have {name}", ", ".join(present))
         if found is None:
             return
@@ -77,7 +78,8 @@ def check_interface(top: Reader, registers: Sequence[Register], wanted: Iterable
 
 def _register(entry: Any, where: str) -> Register:
     reader = Reader(entry, where)
-    name, offset = reader.text("name"), reader.number("offset", 0, REGISTER_SPACE - 4)
+    name = reader.text("name")
+    offset = reader.number("offset", 0, REGISTER_SPACE - 4)
     check_name(where, name)
     reader.require(offset % 4 == 0, "offset must be a multiple of 4", offset)
     access = reader.text("access")

@@ -22,8 +22,18 @@ if TYPE_CHECKING:
 Parts = list[tuple[str, int]]
 """Parts of a row: name and width of each, low bits first."""
 READ_AT_ONCE = frozenset(
-    {"inputs", "layers", "results", "pool_inputs", "pool_layers", "chunks", "binariser", "reciprocals", "additions",
-     "pool_results"}
+    {
+        "inputs",
+        "layers",
+        "results",
+        "pool_inputs",
+        "pool_layers",
+        "chunks",
+        "binariser",
+        "reciprocals",
+        "additions",
+        "pool_results",
+    }
 )
 """Memories that are read in the cycle in which the row's number is there, so that they can't be block RAM."""
 
@@ -103,7 +113,8 @@ class Memory:
 @lru_cache(maxsize=4096)
 def _side_by_side(parts: tuple[tuple[str, int], ...]) -> tuple[Field, ...]:
     """Fields with these names and widths, low bits first. A search makes the same rows for many NPUs."""
-    fields, low = [], 0
+    fields = []
+    low = 0
     for name, width in parts:
         fields.append(Field(name, low, width))
         low += width
@@ -214,7 +225,9 @@ def _reading_row(npu: "Npu", index: int, ring: int, taps: int, olds: int, one_by
 
 def _layer_row(npu: "Npu") -> Parts:
     """A layer to the array's sequencer."""
-    ring, row, binary = bits_for(npu.tuple_words - 1), npu.row_bits, npu.engine == "binary"
+    ring = bits_for(npu.tuple_words - 1)
+    row = npu.row_bits
+    binary = npu.engine == "binary"
     parts = [
         *_reading_row(npu, ring, ring, npu.taps, npu.olds, npu.claims_one_by_one),
         ("jump_base", bits_for(npu.jumps - 1)),

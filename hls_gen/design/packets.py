@@ -133,7 +133,8 @@ def renumber(packets: Array, numbers: Array) -> None:
 
 def _packet(manifest: Manifest, head: PacketHeader, target: Memory, rows: Array, what: str) -> Words:
     """Put a header before rows, each padded to whole stream words; ``what`` names the memory in messages."""
-    rows, first_row = np.asarray(rows), head.address
+    rows = np.asarray(rows)
+    first_row = head.address
     if rows.ndim != 2 or rows.shape[1] != target.words or not np.issubdtype(rows.dtype, np.unsignedinteger):
         raise ValueError(f"{what}: rows must be unsigned of shape (n, {target.words}), got {rows.dtype} {rows.shape}")
     if len(rows) < 1 or first_row < 0 or first_row + len(rows) > target.depth:
@@ -174,9 +175,11 @@ def packets(
     ValueError
         The device would refuse a packet. One line: name, number of the packet, rule and value.
     """
-    position, number = 0, 0
+    position = 0
+    number = 0
     while position < len(words):
-        where, head = f"{name}: packet {number}", [int(w) for w in words[position : position + HEADER_WORDS]]
+        where = f"{name}: packet {number}"
+        head = [int(w) for w in words[position : position + HEADER_WORDS]]
         known = len(head) == HEADER_WORDS and word_0("MAGIC").of(head[0]) == manifest.packet_magic
         if not known or head[3] != check(*head[:3]):
             raise ValueError(f"{where}: must begin with a header, got {in_hex(head)}")
@@ -272,7 +275,8 @@ def transfers(manifest: Manifest, words: Array, limit: int, name: str = "program
     for piece in pieces(manifest, words, limit, name):
         if len(piece) > room:
             yield np.concatenate(waiting)
-            waiting, room = [], limit
+            waiting = []
+            room = limit
         waiting.append(piece)
         room -= len(piece)
     if waiting:

@@ -166,7 +166,8 @@ class Program:
         self.check_images(images)
         if out is None:
             out = np.empty((len(images), self.payload_words), np.uint32)
-        size, bits = self.input.size, self.input.size * self.input.encoding.bits
+        size = self.input.size
+        bits = self.input.size * self.input.encoding.bits
         index = self._gather
         pool = np.zeros((min(self._chunk, len(images)), bits + 2), np.uint8)  # the image's bits, 0, 1
         pool[:, bits + 1] = 1

@@ -28,32 +28,45 @@ def check(p: "Program") -> None:
     """Raise ValueError for the first rule that a program breaks, and make an empty mapping NPU 0 for all layers."""
     check_name("program", p.name)
     for key, dtype in {**ARRAYS, "weights": "uint32"}.items():
-        array, dims = getattr(p, key), 2 if key == "result_index" else 1
+        array = getattr(p, key)
+        dims = 2 if key == "result_index" else 1
         p.require(array.dtype == np.dtype(dtype), f"{key} must be {dtype}", array.dtype)
         p.require(array.ndim == dims, f"{key} must have {dims} dimensions", array.ndim)
     for digest in ("design_digest", "model_digest"):
         value = getattr(p, digest)
-        p.require(len(value) == 64 and set(value) <= set("0123456789abcdef"),
-                      f"{digest} must be 64 lower-case hex digits", repr(value))  # fmt: skip
-    p.require(p.output_kind in OUTPUT_KINDS, f"output_kind must be one of {', '.join(OUTPUT_KINDS)}",
-              repr(p.output_kind))  # fmt: skip
-    p.require(len(p.output_shape) == 3 and min(p.output_shape) >= 1,
-              "output_shape must be 3 integers >= 1", p.output_shape)  # fmt: skip
+        p.require(
+            len(value) == 64 and set(value) <= set("0123456789abcdef"),
+            f"{digest} must be 64 lower-case hex digits",
+            repr(value),
+        )
+    p.require(
+        p.output_kind in OUTPUT_KINDS, f"output_kind must be one of {', '.join(OUTPUT_KINDS)}", repr(p.output_kind)
+    )
+    p.require(
+        len(p.output_shape) == 3 and min(p.output_shape) >= 1, "output_shape must be 3 integers >= 1", p.output_shape
+    )
     for key in SCALARS:
         p.require(getattr(p, key) >= 1, f"{key} must be >= 1", getattr(p, key))
     count = len(p.weights)
     p.require(0 <= p.weights_before <= count, f"weights_before must be 0..{count}", p.weights_before)
-    source, bits = p.frame_source, p.input.size * p.input.encoding.bits
+    source = p.frame_source
+    bits = p.input.size * p.input.encoding.bits
     p.require(len(source) >= 32 and len(source) % 32 == 0, "frame_source must have 32 m bits", len(source))
-    p.require(source.min() >= ONE and source.max() < bits, f"frame_source must be {ONE}..{bits - 1}",
-              f"{source.min()}..{source.max()}")  # fmt: skip
-    index, count = p.result_index, prod(p.output_shape)
+    p.require(
+        source.min() >= ONE and source.max() < bits,
+        f"frame_source must be {ONE}..{bits - 1}",
+        f"{source.min()}..{source.max()}",
+    )
+    index = p.result_index
+    count = prod(p.output_shape)
     end = p.result_words * (1 if p.output_kind == "raw" else 32)
     p.require(len(index) == count and index.shape[1] >= 1, f"result_index must have {count} rows", index.shape)
-    p.require(index.min() >= 0 and index.max() < end, f"result_index must be 0..{end - 1}",
-              f"{index.min()}..{index.max()}")  # fmt: skip
-    p.require(p.output_kind != "raw" or index.shape[1] == 1, "result_index of a raw output must have k = 1",
-              index.shape[1])  # fmt: skip
+    p.require(
+        index.min() >= 0 and index.max() < end, f"result_index must be 0..{end - 1}", f"{index.min()}..{index.max()}"
+    )
+    p.require(
+        p.output_kind != "raw" or index.shape[1] == 1, "result_index of a raw output must have k = 1", index.shape[1]
+    )
     if not p.mapping:
         object.__setattr__(p, "mapping", (0,) * len(p.layers))
     ok = len(p.mapping) == len(p.layers) and min(p.mapping, default=0) >= 0
@@ -63,8 +76,11 @@ def check(p: "Program") -> None:
     check_classes(p.name, p.classes, p.network_shape[2])
     check_layer_names(*(copied(layer, n) for (layer, _), n in zip(p.layers, p.mapping)))
     if p.host is not None:
-        p.require(p.host.digest == p.model_digest, f"the host's part must belong to the model "
-                      f"{p.model_digest[:12]}", p.host.digest[:12])  # fmt: skip
+        p.require(
+            p.host.digest == p.model_digest,
+            f"the host's part must belong to the model {p.model_digest[:12]}",
+            p.host.digest[:12],
+        )
 
 
 def _check_tail(p: "Program", tail: Network) -> None:
@@ -72,6 +88,7 @@ def _check_tail(p: "Program", tail: Network) -> None:
     for layer in tail.layers:
         if isinstance(layer, Pool):
             TAPS.check(f"{p.name}: {layer.name}", tail.maps[layer.name].positions * layer.window.taps)
-    size, kinds = tail.input.shape, [layer.kind for layer in tail.layers if isinstance(layer, Weighted)]
+    size = tail.input.shape
+    kinds = [layer.kind for layer in tail.layers if isinstance(layer, Weighted)]
     p.require(size == p.output_shape, f"the host's layers must read a map of shape {p.output_shape}", size)
     p.require(not kinds, "the host's layers must have no weights", ", ".join(kinds))

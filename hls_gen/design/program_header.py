@@ -25,13 +25,19 @@ def header_of(program: "Program") -> dict[str, Any]:
     source = program.input
     encoding = {"kind": source.encoding.kind, "bits": source.encoding.bits}
     return {
-        "format": FORMAT, "version": VERSION, "name": program.name, "design_digest": program.design_digest,
+        "format": FORMAT,
+        "version": VERSION,
+        "name": program.name,
+        "design_digest": program.design_digest,
         "model_digest": program.model_digest,
         "input": {"height": source.height, "width": source.width, "channels": source.channels, "encoding": encoding},
-        "output_shape": list(program.output_shape), "output_kind": program.output_kind,
-        "classes": list(program.classes), "ideal_cycles": program.ideal_cycles,
-        "layers": [list(layer) for layer in program.layers], "mapping": list(program.mapping),
-    }  # fmt: skip
+        "output_shape": list(program.output_shape),
+        "output_kind": program.output_kind,
+        "classes": list(program.classes),
+        "ideal_cycles": program.ideal_cycles,
+        "layers": [list(layer) for layer in program.layers],
+        "mapping": list(program.mapping),
+    }
 
 
 def read_header(data: NDArray[Any]) -> dict[str, Any]:

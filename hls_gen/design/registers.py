@@ -80,19 +80,25 @@ class Register:
 
 
 CONTROL = Register(
-    "CONTROL", 0x020, "RW", "control",
+    "CONTROL",
+    0x020,
+    "RW",
+    "control",
     (
         Field("START", 0, 1, "frames may enter"),
         Field("SOFT_RESET", 1, 1, "write 1: reset, clears itself"),
         Field("CLEAR_COUNTERS", 2, 1, "write 1: counters to 0, clears itself"),
     ),
-)  # fmt: skip
+)
 """The register by which the host starts, resets and clears."""
 
 VERSION_REGISTER = Register(
-    "VERSION", 0x004, "RO", "of the interface between driver and hardware",
+    "VERSION",
+    0x004,
+    "RO",
+    "of the interface between driver and hardware",
     (Field("PATCH", 0, 8), Field("MINOR", 8, 8), Field("MAJOR", 16, 16)),
-)  # fmt: skip
+)
 """The register that says which interface the hardware has; where it stands is the same in all of them."""
 
 COMMON = (
@@ -103,13 +109,19 @@ COMMON = (
         for k in range(DIGEST_REGISTERS)
     ),
     Register(
-        "GEOMETRY", 0x018, "RO", "shape of the design",
+        "GEOMETRY",
+        0x018,
+        "RO",
+        "shape of the design",
         (Field("NPUS", 0, 8, "NPUs"), Field("STREAM_BITS", 8, 8, "stream width")),
     ),
     Register("SCRATCH", 0x01C, "RW", "gives back what was written: to try the bus"),
     CONTROL,
     Register(
-        "STATUS", 0x024, "RO", "status",
+        "STATUS",
+        0x024,
+        "RO",
+        "status",
         (
             Field("IDLE", 0, 1, "no frame in flight"),
             Field("ERROR", 1, 1, "a packet was malformed"),
@@ -123,19 +135,25 @@ COMMON = (
     Register("ERROR_LENGTH", 0x034, "RO", "its word 2"),
     Register("SIGNATURE", 0x038, "RO", "signature of the parameters that were loaded since the last reset"),
     Register(
-        "OWNER", 0x03C, "RW", "who has loaded them: a number that the driver writes, 0 from a reset or a LOAD on",
+        "OWNER",
+        0x03C,
+        "RW",
+        "who has loaded them: a number that the driver writes, 0 from a reset or a LOAD on",
         (Field("OWNER", 0, OWNER_BITS),),
     ),
     Register("IRQ_ENABLE", 0x040, "RW", "enabled interrupts", (Field("RESULT", 0, 1), Field("ERROR", 1, 1))),
     Register(
-        "IRQ_STATUS", 0x044, "RW1C", "pending interrupts",
+        "IRQ_STATUS",
+        0x044,
+        "RW1C",
+        "pending interrupts",
         (Field("RESULT", 0, 1, "a word with tlast has left"), Field("ERROR", 1, 1, "an error was found")),
     ),
     Register("CYCLES", 0x050, "RO", "cycles with a frame in flight, since CLEAR_COUNTERS"),
     Register("FRAMES", 0x054, "RO", "frames whose results have left"),
     Register("WORDS_IN", 0x058, "RO", "stream words taken"),
     Register("WORDS_OUT", 0x05C, "RO", "stream words given"),
-)  # fmt: skip
+)
 """Registers that every design has once, by offset."""
 
 COUNTER_BITS = 32
@@ -204,10 +222,13 @@ def npu_registers(npu: Npu, n: int) -> list[Register]:
         Register(f"NPU{n}_WAIT_ROOM", base + 0x18, "RO", "cycles without room for results"),
         Register(f"NPU{n}_WAIT_TABLE", base + 0x1C, "RO", "cycles in which the sequencer had no tap ready"),
         Register(
-            f"NPU{n}_STATE", base + 0x20, "RO", "where the sequencers stand",
+            f"NPU{n}_STATE",
+            base + 0x20,
+            "RO",
+            "where the sequencers stand",
             state_fields(npu),
         ),
-    ]  # fmt: skip
+    ]
     if npu.stream_weights:
         what = "cycles in which a layer's weights had not arrived"
         made.append(Register(f"NPU{n}_WAIT_WEIGHTS", base + 0x24, "RO", what))

@@ -41,13 +41,15 @@ def check_depthwise(of: Any) -> None:
 def check_packing(of: Any) -> None:
     """ValueError unless a multiplier can take the weights of kernels_per_multiplier kernels, and lut_products are some
     of LUT_PRODUCTS."""
-    name, kernels = "kernels_per_multiplier", of.kernels_per_multiplier
+    name = "kernels_per_multiplier"
+    kernels = of.kernels_per_multiplier
     check_least(of, name, 1)
     require(kernels == 1 or of.engine == "integer", f"{name} must be 1 for engine binary", kernels)
     require(kernels <= of.kgp, f"{name} must be <= kgp = {of.kgp}", kernels)
     most = most_kernels(of.feature_bits, of.weight_bits)
     sizes = f"features of {of.feature_bits} and weights of {of.weight_bits} bits"
     require(kernels <= most, f"{name} must be 1..{most} for {sizes}", kernels)
-    chosen, known = of.lut_products, LUT_PRODUCTS if of.engine == "integer" else ()
+    chosen = of.lut_products
+    known = LUT_PRODUCTS if of.engine == "integer" else ()
     rule = f"lut_products must be some of {', '.join(known)}, in this order" if known else "lut_products must be empty"
     require(isinstance(chosen, tuple) and tuple(one for one in known if one in chosen) == chosen, rule, chosen)

@@ -45,7 +45,8 @@ def signature(words: Words, before: int = START) -> int:
     int
         The signature, 32 bits.
     """
-    part, power = np.concatenate([np.array([before], np.uint32), words]), step(1)
+    part = np.concatenate([np.array([before], np.uint32), words])
+    power = step(1)
     while len(part) > 1:  # neighbours become one; leading words that are 0 change nothing here
         if len(part) % 2:
             part = np.concatenate([np.zeros(1, np.uint32), part])
@@ -76,7 +77,8 @@ def loads_signature(manifest: Manifest, words: Words, before: int = START) -> in
     ValueError
         As ``packets``.
     """
-    signed, position = [np.zeros(0, np.uint32)], 0
+    signed = [np.zeros(0, np.uint32)]
+    position = 0
     for _, _, rows in packets(manifest, words):
         end = position + HEADER_WORDS + rows.size
         signed.append(words[position + HEADER_WORDS - 1 : end])

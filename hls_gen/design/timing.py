@@ -24,9 +24,11 @@ SUM_TERMS = 4
 
 def sum_stages(npu: Npu) -> int:
     """Register stages of the integer PE's adder tree, >= 1."""
-    stages, terms = 1, -(-npu.kfp // SUM_TERMS)
+    stages = 1
+    terms = -(-npu.kfp // SUM_TERMS)
     while terms > 1:
-        stages, terms = stages + 1, -(-terms // SUM_TERMS)
+        stages = stages + 1
+        terms = -(-terms // SUM_TERMS)
     return stages
 
 

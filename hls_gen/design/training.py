@@ -102,7 +102,8 @@ def setting_widths(machine: MachineParameters) -> dict[str, int]:
     left and right: kinds of the factors of products. w: of weights, d: of weight gradients, with all that their
     converters need. cache: which one is loaded or stored, a number of `CACHES`.
     """
-    codes, ranks = machine.code_bits, 1 << machine.code_bits
+    codes = machine.code_bits
+    ranks = 1 << machine.code_bits
     made: dict[str, int] = {}
     for name in ("left", "right", "w", "d"):
         made |= {f"{name}_coded": 1, f"{name}_entries": ranks * ENTRY_BITS, f"{name}_mask": codes}

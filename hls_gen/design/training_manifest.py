@@ -135,7 +135,8 @@ class TrainingManifest:
         bits = top.number("stream_bits")
         top.require(bits == STREAM_BITS, f"stream_bits must be {STREAM_BITS}", bits)
         vlnv = top.vlnv()
-        registers, title = read_registers(top), top.text("name")
+        registers = read_registers(top)
+        title = top.text("name")
         with naming(name):
             check_name("training machine", title)
         if vlnv == VLNV:
@@ -146,10 +147,12 @@ class TrainingManifest:
 
 def _machine(reader: Reader) -> MachineParameters:
     """The parameters that a manifest tells."""
-    form, multiplier = reader.inner("form"), reader.data.get("multiplier")
+    form = reader.inner("form")
+    multiplier = reader.data.get("multiplier")
     reader.require(isinstance(multiplier, bool), "multiplier must be true or false", multiplier)
     sizes = {name: reader.number(name) for name in SIZES}
-    bits, fraction = form.number("bits"), form.number("fraction")
+    bits = form.number("bits")
+    fraction = form.number("fraction")
     try:
         words = WordFormat(bits, fraction)
         return MachineParameters(form=words, multiplier=bool(multiplier), **sizes)

@@ -19,7 +19,10 @@ REGISTERS = (
         for k in range(DIGEST_REGISTERS)
     ),
     Register(
-        "GEOMETRY", 0x018, "RO", "shape of the machine",
+        "GEOMETRY",
+        0x018,
+        "RO",
+        "shape of the machine",
         (
             Field("SLAVES", 0, 8, "slaves"),
             Field("WORD_BITS", 8, 8, "bits of a word"),
@@ -29,24 +32,36 @@ REGISTERS = (
     ),
     Register("SCRATCH", 0x01C, "RW", "gives back what was written: to try the bus"),
     Register(
-        "CONTROL", 0x020, "RW", "control",
+        "CONTROL",
+        0x020,
+        "RW",
+        "control",
         (
             Field("SOFT_RESET", 1, 1, "write 1: reset, clears itself"),
             Field("CLEAR_COUNTERS", 2, 1, "write 1: counters to 0, clears itself"),
         ),
     ),
     Register(
-        "STATUS", 0x024, "RO", "status",
+        "STATUS",
+        0x024,
+        "RO",
+        "status",
         (Field("IDLE", 0, 1, "no packet has begun"), Field("ERROR", 1, 1, "a fault has stopped the machine")),
     ),
     Register("ERROR_CODE", 0x028, "RO", "which rule was broken; 0 = none"),
     Register("ERROR_PLACE", 0x02C, "RO", "address of the instruction at fault"),
     Register(
-        "IRQ_ENABLE", 0x040, "RW", "enabled interrupts",
+        "IRQ_ENABLE",
+        0x040,
+        "RW",
+        "enabled interrupts",
         (Field("RESULT", 0, 1), Field("ERROR", 1, 1), Field("END", 2, 1)),
     ),
     Register(
-        "IRQ_STATUS", 0x044, "RW1C", "pending interrupts",
+        "IRQ_STATUS",
+        0x044,
+        "RW1C",
+        "pending interrupts",
         (
             Field("RESULT", 0, 1, "a word with tlast has left"),
             Field("ERROR", 1, 1, "a rule was broken"),
@@ -59,7 +74,7 @@ REGISTERS = (
     Register("WORDS_OUT", 0x05C, "RO", "stream words given"),
     Register("ARRAY_BEATS", 0x060, "RO", "cycles with a beat for the slaves"),
     Register("VECTOR_BEATS", 0x064, "RO", "results of the master's own arithmetic"),
-)  # fmt: skip
+)
 """All registers, by offset."""
 COUNTERS = ("CYCLES", "RUNS", "WORDS_IN", "WORDS_OUT", "ARRAY_BEATS", "VECTOR_BEATS")
 """Registers that count, and wrap at 2^32."""

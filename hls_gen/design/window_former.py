@@ -63,9 +63,15 @@ class FormedWindows:
         (kh, kw), (sy, sx), (top, left, bottom, right) = self.window.kernel, self.window.stride, self.window.padding
         window = Window(kernel=(kw, kh), stride=(sx, sy), padding=(left, top, right, bottom))
         return FormedWindows(
-            height=self.width, width=self.height, channels=self.channels, window=window, rows=self.columns,
-            columns=self.rows, column_lanes=self.column_lanes, word_lanes=self.word_lanes,
-        )  # fmt: skip
+            height=self.width,
+            width=self.height,
+            channels=self.channels,
+            window=window,
+            rows=self.columns,
+            columns=self.rows,
+            column_lanes=self.column_lanes,
+            word_lanes=self.word_lanes,
+        )
 
     @property
     def padded(self) -> tuple[int, int]:
@@ -113,7 +119,8 @@ class FormedWindows:
         """(words, word_lanes): tap * channels + channel in each lane of a window's words, taps row-major; or UNUSED."""
         kh, kw = self.window.kernel
         lane = np.arange(self.words * self.word_lanes)
-        column, inside = lane // self.column_lanes, lane % self.column_lanes
+        column = lane // self.column_lanes
+        inside = lane % self.column_lanes
         tap = (kh - 1 - inside // self.channels) * kw + kw - 1 - column
         used = (column < kw) & (inside < kh * self.channels)
         found: Ints = np.where(used, tap * self.channels + inside % self.channels, UNUSED)
@@ -122,14 +129,16 @@ class FormedWindows:
     def hits(self) -> NDArray[np.bool_]:
         """(steps,): whether a window is complete with the position."""
         (kh, kw), (sy, sx), (rows, columns) = self.window.kernel, self.window.stride, self.padded
-        y, x = np.arange(rows) - (kh - 1), np.arange(columns) - (kw - 1)
+        y = np.arange(rows) - (kh - 1)
+        x = np.arange(columns) - (kw - 1)
         grid: NDArray[np.bool_] = ((y >= 0) & (y % sy == 0))[:, None] & ((x >= 0) & (x % sx == 0))
         return grid.ravel()
 
     def inside(self) -> NDArray[np.bool_]:
         """(steps,): whether the position lies on the map, and so comes."""
         (rows, columns), (top, left, _, _), (height, width) = self.padded, self.window.padding, self.sent
-        y, x = np.arange(rows) - top, np.arange(columns) - left
+        y = np.arange(rows) - top
+        x = np.arange(columns) - left
         grid: NDArray[np.bool_] = ((y >= 0) & (y < height))[:, None] & ((x >= 0) & (x < width))
         return grid.ravel()
 

@@ -21,8 +21,21 @@ from typing import Any
 QUARTERS = {"LUT": 4, "INV": 4, "MUXF": 0, "RAM": 4, "CARRY4": 4, "DSP": 16, "BUF": 0}
 """Quarter levels from an input to an output, by the beginning of the cell's type."""
 
-LUT_RAM = {"RAM32M": 4, "RAM64M": 4, "RAM32X1D": 2, "RAM64X1D": 2, "RAM128X1D": 4, "RAM256X1D": 8, "SRL16E": 1,
-           "SRLC16E": 1, "SRLC32E": 1, "RAM32X1S": 1, "RAM64X1S": 1, "RAM128X1S": 2, "RAM256X1S": 4}  # fmt: skip
+LUT_RAM = {
+    "RAM32M": 4,
+    "RAM64M": 4,
+    "RAM32X1D": 2,
+    "RAM64X1D": 2,
+    "RAM128X1D": 4,
+    "RAM256X1D": 8,
+    "SRL16E": 1,
+    "SRLC16E": 1,
+    "SRLC32E": 1,
+    "RAM32X1S": 1,
+    "RAM64X1S": 1,
+    "RAM128X1S": 2,
+    "RAM256X1S": 4,
+}
 """LUTs in which a memory cell sits."""
 
 Cells = Mapping[str, Any]
@@ -152,7 +165,8 @@ def longest_paths(module: Mapping[str, Any], limit: int = 10, least: int = 0) ->
     least
         Levels that a path must have.
     """
-    cells, names = module["cells"], wire_names(module)
+    cells = module["cells"]
+    names = wire_names(module)
     starts: dict[int, str] = {}
     arcs: dict[int, list[tuple[int, int]]] = {}
     waiting: Counter[int] = Counter()

@@ -90,8 +90,10 @@ class Area:
 
     def to_dict(self) -> dict[str, Any]:
         """JSON data."""
-        blocks = [{"module": b.module, "instances": b.instances, "own": asdict(b.own), "each": asdict(b.each)}
-                  for b in self.blocks]  # fmt: skip
+        blocks = [
+            {"module": b.module, "instances": b.instances, "own": asdict(b.own), "each": asdict(b.each)}
+            for b in self.blocks
+        ]
         return {**asdict(self.total), "levels": self.levels, "blocks": blocks, "paths": [asdict(p) for p in self.paths]}
 
 
@@ -165,11 +167,16 @@ def _summary(blocks: Mapping[str, Any], flat: Mapping[str, Any], top: str) -> di
     return {
         "total": asdict(netlist.resources(netlist.count(module))),
         "blocks": [
-            {"module": name, "instances": instances[name], "own": asdict(netlist.resources(cells[name])),
-             "each": asdict(each[name])} for name in order
+            {
+                "module": name,
+                "instances": instances[name],
+                "own": asdict(netlist.resources(cells[name])),
+                "each": asdict(each[name]),
+            }
+            for name in order
         ],
         "paths": [asdict(path) for path in netlist.longest_paths(module, PATHS)],
-    }  # fmt: skip
+    }
 
 
 def _is_cell(module: Mapping[str, Any]) -> bool:

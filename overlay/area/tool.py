@@ -43,9 +43,14 @@ def run_tool(package: str, arguments: Sequence[str], folder: Path) -> subprocess
     ours, theirs = os.pipe()[::-1]
     try:
         return subprocess.run(
-            [sys.executable, "-c", entry, *arguments], stdin=theirs, capture_output=True, text=True, check=False,
-            cwd=folder, env=os.environ,
-        )  # fmt: skip
+            [sys.executable, "-c", entry, *arguments],
+            stdin=theirs,
+            capture_output=True,
+            text=True,
+            check=False,
+            cwd=folder,
+            env=os.environ,
+        )
     finally:
         os.close(theirs)
         os.close(ours)

@@ -206,12 +206,16 @@ def build(
     DesignError
         If the generated Verilog breaks a rule of ``hls_gen.check``.
     """
-    folder, choices = Path(folder), choices or CompileChoices()
-    target, origin = target or BoardTarget(), origin or Origin()
-    made, synthesis = _generated(design, "simulation"), _generated(design, "synthesis").modules
+    folder = Path(folder)
+    choices = choices or CompileChoices()
+    target = target or BoardTarget()
+    origin = origin or Origin()
+    made = _generated(design, "simulation")
+    synthesis = _generated(design, "synthesis").modules
     manifest = Manifest.from_dict(made.manifest, design.name)
     block_design = BlockDesign.from_manifest(made.manifest, target)
-    overlay, names = simulation_overlay_files(made.manifest, made.text, target), [m.network.name for m in models]
+    overlay = simulation_overlay_files(made.manifest, made.text, target)
+    names = [m.network.name for m in models]
     programs, hosts = _compiled(models, manifest, choices, origin.hosts)
     kept = {f"{m.network.name}.model.npz": file.to_bytes(m) for m in models}
     files = {**_modules(made.modules, synthesis), **overlay, **programs, **kept, **hosts}
@@ -219,10 +223,18 @@ def build(
         sources = source_files(block_design, made.manifest, synthesis, programs)
         files |= {f"{SOURCES}/{path}": data for path, data in sources.items()}
     done = Build(
-        folder, design, manifest.digest, folder / list(overlay)[-1], _named(folder, names, programs),
-        _named(folder, names, kept), choices.map_order, choices.dataflow, tuple(origin.command),
-        folder / SOURCES if target.board else None, chunk=choices.chunk,
-    )  # fmt: skip
+        folder,
+        design,
+        manifest.digest,
+        folder / list(overlay)[-1],
+        _named(folder, names, programs),
+        _named(folder, names, kept),
+        choices.map_order,
+        choices.dataflow,
+        tuple(origin.command),
+        folder / SOURCES if target.board else None,
+        chunk=choices.chunk,
+    )
     with step(f"writing {len(files):,} files"):
         return replace(done, kept=replace_build(folder, _description(done), files))
 
@@ -268,19 +280,29 @@ def load(folder: Path | str) -> Build:
 def _build(folder: Path, data: Reader, kept: tuple[KeptFile, ...]) -> Build:
     """The build in ``folder`` that build.json describes; its files lie inside the folder."""
     data.format(FORMAT, 1)
-    design, programs = Design.from_dict(data.table("design")), _files(data, "programs")
+    design = Design.from_dict(data.table("design"))
+    programs = _files(data, "programs")
     data.require(bool(programs), "programs must be one at least", programs)
     models = _files(data, "models")
-    bit, sources = data.text("bit"), data.text("sources") if data.data.get("sources") else None
+    bit = data.text("bit")
+    sources = data.text("sources") if data.data.get("sources") else None
     for what, path in (("bit", bit), ("sources", sources or SOURCES)):
         check_path(what, path)
     command = data.texts("command")
     data.require(command[:2] in ((), ("bitloom", "build")), "command must begin with bitloom build", list(command))
     return Build(
-        folder, design, data.digest("digest"), folder / bit, _named(folder, programs, programs.values()),
-        _named(folder, models, models.values()), *read_choices(data.data), command,
-        sources and folder / sources, kept, read_chunk(data.data),
-    )  # fmt: skip
+        folder,
+        design,
+        data.digest("digest"),
+        folder / bit,
+        _named(folder, programs, programs.values()),
+        _named(folder, models, models.values()),
+        *read_choices(data.data),
+        command,
+        sources and folder / sources,
+        kept,
+        read_chunk(data.data),
+    )
 
 
 def _files(data: Reader, key: str) -> dict[str, str]:

@@ -78,7 +78,8 @@ def chosen_design(model: Model, wanted: Wanted | None = None) -> ReferenceDesign
         If there is no such design, it is to have another topology, a folding breaks a rule, no NPU can have a value, or
         the topology can't have so many NPUs.
     """
-    wanted, name = wanted or Wanted(), model.network.name
+    wanted = wanted or Wanted()
+    name = model.network.name
     if wanted.npus is not None and not wanted.topology:
         raise ValueError(f"{name}: several NPUs need a topology, {', '.join(TOPOLOGIES)}, got {wanted.npus} without")
     if wanted.design and wanted.topology:
@@ -93,7 +94,8 @@ def chosen_design(model: Model, wanted: Wanted | None = None) -> ReferenceDesign
 
 def _own(model: Model, wanted: Wanted) -> ReferenceDesign:
     """One NPU as ``default_npu`` has it, or several such as the topology joins them."""
-    npu, network = default_npu(model), model.network
+    npu = default_npu(model)
+    network = model.network
     npus = _joined(network, npu, wanted) if wanted.topology else (npu,)
     return ReferenceDesign(network=network.name, npus=npus)
 
@@ -134,7 +136,8 @@ def _joined(network: Network, npu: Npu, wanted: Wanted) -> tuple[Npu, ...]:
     that its layer doesn't need, unless they are asked for, and each has the engine that its layer needs.
     """
     layers = [layer.name for layer in network.layers if isinstance(layer, Weighted)]
-    topology, count = str(wanted.topology), wanted.npus
+    topology = str(wanted.topology)
+    count = wanted.npus
     if topology == "pipeline":
         if count not in (None, len(layers)):
             raise ValueError(f"{network.name}: a pipeline has an NPU for each of {len(layers)} layers, got {count}")
@@ -164,7 +167,8 @@ def _with_engine(npu: Npu, engine: str) -> Npu:
 
 def _pooled(network: Network) -> set[str]:
     """Names of the weighted layers whose sums are pooled."""
-    maker, found = "", set()
+    maker = ""
+    found = set()
     for layer in network.layers:
         if isinstance(layer, Weighted):
             maker = layer.name

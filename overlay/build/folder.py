@@ -146,7 +146,8 @@ def _finish(folder: Path) -> tuple[KeptFile, ...]:
         return ()
     try:
         kept = [KeptFile(path, now) for path, now in moves["kept"]]
-        put, drop = list(moves["put"]), dict(moves["drop"])
+        put = list(moves["put"])
+        drop = dict(moves["drop"])
         for path in (*put, *drop, *(name for one in kept for name in (one.path, one.now))):
             check_path(MOVES, path)
     except (KeyError, TypeError, ValueError) as e:
@@ -224,7 +225,8 @@ def _digest(path: Path) -> str | None:
 
 def _free_name(folder: Path, path: str) -> str:
     """A name beside ``path`` that nothing has."""
-    name, number = f"{path}.kept", 1
+    name = f"{path}.kept"
+    number = 1
     while os.path.lexists(folder / name):
         number += 1
         name = f"{path}.kept-{number}"

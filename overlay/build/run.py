@@ -136,19 +136,27 @@ class Run:
             Where the first frame ran alone there is its latency, and cycles a frame are those between frames. An
             engine that the design doesn't have has no operations.
         """
-        latency, between = self.latency, self.cycles_between_frames
-        seconds, engines = self.seconds, {npu.engine for npu in self.design.npus}
+        latency = self.latency
+        between = self.cycles_between_frames
+        seconds = self.seconds
+        engines = {npu.engine for npu in self.design.npus}
         out: dict[str, float] = {
-            "frames": self.frames, "transfers": self.transfers, "bit_exact_frames": self.bit_exact_frames,
+            "frames": self.frames,
+            "transfers": self.transfers,
+            "bit_exact_frames": self.bit_exact_frames,
             "seconds": self.seconds,
             **({"latency_cycles": latency} if latency is not None else {}),
             "cycles_per_frame": self.cycles_per_frame if between is None else between,
-            "ideal_cycles_per_frame": self.program.ideal_cycles, "utilisation": self.utilisation,
+            "ideal_cycles_per_frame": self.program.ideal_cycles,
+            "utilisation": self.utilisation,
             "simulated_cycles_per_second": self.counters["cycles"] / seconds,
-            **{f"simulated_{name}_per_second": self.lane_operations(engine) / seconds
-               for engine, name in OPERATIONS.items() if engine in engines},
+            **{
+                f"simulated_{name}_per_second": self.lane_operations(engine) / seconds
+                for engine, name in OPERATIONS.items()
+                if engine in engines
+            },
             "build_seconds": self.build_seconds,
-        }  # fmt: skip
+        }
         alone = not any(key.startswith("npu1_") for key in self.counters)
         for key, count in self.counters.items():
             if key.startswith("npu"):
@@ -198,8 +206,10 @@ def run(
     """
     program = build.program(model.network.name)
     if program.model_digest != model_digest(model):
-        raise ValueError(f"{build.folder}: {program.name} was compiled from {program.model_digest[:16]}, "
-                         f"got the model {model_digest(model)[:16]}: build again")  # fmt: skip
+        raise ValueError(
+            f"{build.folder}: {program.name} was compiled from {program.model_digest[:16]}, "
+            f"got the model {model_digest(model)[:16]}: build again"
+        )
     program.check_images(images)
     check_frames(model.network, len(images))
     board = activate()
@@ -214,7 +224,8 @@ def run(
             start = time.perf_counter()
             with step(f"simulating {len(images):,} frames"):
                 outputs, latency, transfers = _outputs(accelerator, images, batch, progress, conditions.first_alone)
-            seconds, counters = time.perf_counter() - start, accelerator.counters()
+            seconds = time.perf_counter() - start
+            counters = accelerator.counters()
     finally:
         board.close()
     check_cycles(program.name, [counters["cycles"]])
@@ -227,7 +238,8 @@ def _outputs(
     accelerator: Accelerator, images: np.ndarray, batch: int | None, progress: Progress | None, first_alone: bool
 ) -> tuple[np.ndarray, int | None, int]:
     """The outputs of all images, the latency where the first one runs alone, and the number of transfers."""
-    count, transfers = len(images), 0
+    count = len(images)
+    transfers = 0
 
     def told(before: int) -> Progress:
         def tell(done: int, _: int) -> None:

@@ -46,8 +46,12 @@ def needs_integer(model: Model) -> bool:
     on."""
     network = model.network
     signed = {network.reads[layer.name][0] for layer in network.layers if isinstance(layer, Threshold)}
-    added = {name for layer in network.layers if isinstance(layer, Add) and layer.name in signed
-             for name in network.reads[layer.name]}  # fmt: skip
+    added = {
+        name
+        for layer in network.layers
+        if isinstance(layer, Add) and layer.name in signed
+        for name in network.reads[layer.name]
+    }
     return any(
         (isinstance(layer, Requantise) and layer.name not in signed | added)
         or (isinstance(layer, Weighted) and layer.weight.kind in ("signed", "unsigned"))

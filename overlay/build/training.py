@@ -1,7 +1,7 @@
 """Build a training machine: simulation overlay, and sources for a bitstream.
 
-    MachineParameters --> Verilog, manifest --> <name>_<hash>.bit, .hwh, .v, .manifest.json     for the virtual board
-                                           `--> vivado/                                         for a board
+MachineParameters --> Verilog, manifest --> <name>_<hash>.bit, .hwh, .v, .manifest.json     for the virtual board
+                                       `--> vivado/                                         for a board
 """
 
 from dataclasses import dataclass
@@ -59,8 +59,10 @@ def build_training_machine(
         The name is none for a file, or the target's parts contradict each other.
     """
     check_name("training machine", name)
-    target, folder = target or BoardTarget(), Path(folder)
-    modules, manifest = training_verilog(machine), training_manifest(name, machine)
+    target = target or BoardTarget()
+    folder = Path(folder)
+    modules = training_verilog(machine)
+    manifest = training_manifest(name, machine)
     data = manifest.to_dict()
     sources = None
     if target.board is not None:

@@ -93,10 +93,13 @@ def build_command(
         else:
             found, design = _designed(subject, options)
         made = builds.build(
-            folder, design, subject.models,
-            choices=found.choices, target=BoardTarget(arch=arch, board=target, clock_mhz=clock_mhz),
+            folder,
+            design,
+            subject.models,
+            choices=found.choices,
+            target=BoardTarget(arch=arch, board=target, clock_mhz=clock_mhz),
             origin=builds.Origin(command=_words(click.get_current_context()), hosts=hosts_of(networks, subject.models)),
-        )  # fmt: skip
+        )
     done = f"bitloom {version()}, design {made.digest[:16]}: {join(made.command)}"
     append_log(log, done, lines)
     tell_kept(made)
@@ -142,7 +145,8 @@ class _Subject:
 
 def _subject(names: tuple[str, ...], design: str | None, foldings: Path | None) -> _Subject:
     """What the names say: a reference design, unless another design or a file is given, or networks."""
-    first, rest = names[0], [zoo.find(name) for name in names[1:]]
+    first = names[0]
+    rest = [zoo.find(name) for name in names[1:]]
     if first in REFERENCE_DESIGNS and not (design or foldings):
         reference = REFERENCE_DESIGNS[first]
         own = first if first != reference.network else None  # a network's design is where it begins, not what is asked
@@ -228,23 +232,28 @@ def _facts(
     subject: _Subject, design: Design, made: builds.Build, target: Board | None, clock_mhz: float
 ) -> dict[str, Any]:
     """What is shown of the build. Area is by the area model; cycles are beats, which is what no frame falls below."""
-    program, area = made.program(subject.model.network.name), estimate(design)
+    program = made.program(subject.model.network.name)
+    area = estimate(design)
     board = target or smallest_board(area)
     return {
-        "folder": str(made.folder), "digest": made.digest, "weights": zoo.source(subject.weights),
-        **(_parallelism(design.npus[0]) if len(design.npus) == 1 else {}), **lanes(design),
+        "folder": str(made.folder),
+        "digest": made.digest,
+        "weights": zoo.source(subject.weights),
+        **(_parallelism(design.npus[0]) if len(design.npus) == 1 else {}),
+        **lanes(design),
         "npu": [
             {**_parallelism(npu), "memories": {m.name: [m.depth, m.width] for m in npu.memories()}}
             for npu in design.npus
         ],
         "mapping": list(program.mapping),
-        "ideal_cycles_per_frame": program.ideal_cycles, "parameter_words": int(program.parameters.size),
+        "ideal_cycles_per_frame": program.ideal_cycles,
+        "parameter_words": int(program.parameters.size),
         "clock_mhz": clock_mhz,
         "networks": {name: made.program(name).ideal_cycles for name in made.programs},
         "area": {"lut": area.lut + area.lutram, "ff": area.ff, "bram36": area.bram36, "dsp": area.dsp},
         "share_of": {"board": board.name, **board.shares(area)},
         **({"board": target.name, "sources": str(made.sources)} if target else {}),
-    }  # fmt: skip
+    }
 
 
 def _hardware_rows(facts: Mapping[str, Any]) -> dict[str, str]:
@@ -282,7 +291,8 @@ def _board_rows(facts: Mapping[str, Any]) -> dict[str, str]:
 
 def _speed_rows(facts: Mapping[str, Any]) -> dict[str, str]:
     """Cycles and frames a second of each network, as rows of a table."""
-    clock, rows = facts["clock_mhz"], {"clock": f"{facts['clock_mhz']:g} MHz"}
+    clock = facts["clock_mhz"]
+    rows = {"clock": f"{facts['clock_mhz']:g} MHz"}
     for network, cycles in facts["networks"].items():
         whose = f"{network}: " if len(facts["networks"]) > 1 else ""
         rows[f"{whose}cycles a frame, at least"] = f"{cycles:,}"

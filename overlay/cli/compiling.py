@@ -39,7 +39,8 @@ def compile_command(given: tuple[str, ...], folder: Path, out: Path | None, as_j
     bitstream that is there. A network with the layers of one of the build's, trained anew, fits; of any other one is
     said what doesn't. Without options it is compiled as the build's networks were.
     """
-    made, models = loaded(folder), [networks.find(text) for text in given]
+    made = loaded(folder)
+    models = [networks.find(text) for text in given]
     files = _files(made, given, out)
     asked = {key: value for key, value in changes.items() if value is not None}
     choices = {model.network.name: replace(made.choices_for(model), **asked) for model in models}

@@ -34,7 +34,8 @@ def demo_command(frames: int, stall: float, seed: int, out: Path, as_json: bool)
     """
     model = networks.load("digits-cnn")
     data = digits.load_digits()
-    images, labels = data.test_images[:frames], data.test_labels[:frames]
+    images = data.test_images[:frames]
+    labels = data.test_labels[:frames]
     with working("generating Verilog and compiling the network"):
         made = builds.build(out, size_memories("digits", [model], DIGITS), [model])
     tell_kept(made)

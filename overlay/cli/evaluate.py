@@ -45,15 +45,18 @@ MOST_RECALLS = 20
 @click.argument("data", required=False)
 @option_group(
     "Images",
-    click.option("--labels", type=FILE,
-                 help="Labels of a file of images, .npy or IDX.  [default: where they usually are]"),
+    click.option(
+        "--labels", type=FILE, help="Labels of a file of images, .npy or IDX.  [default: where they usually are]"
+    ),
     click.option("--transform", help="How pixels become values of the input.  [default: the network's own; else none]"),
     click.option(
-        "--host", "host_file", type=FILE,
+        "--host",
+        "host_file",
+        type=FILE,
         help="Host file of an imported network.  [default: beside the model, or in the build]",
     ),
     click.option("--resize", is_flag=True, help="Bring pictures of a folder to the input's size, bilinearly."),
-)  # fmt: skip
+)
 @click.option(
     "--class-rule",
     "class_rule_name",
@@ -119,8 +122,13 @@ def evaluate_command(
     cycles = _simulated(subject, images, pixels, hardware) if hardware else _modelled(subject)
     if picture is not None:
         plot_confusion(picture, f"{subject.name}: {score.accuracy:.2%} of {score.images:,} images", score)
-    about = {"network": subject.name, "weights": subject.weights, "data": images.name, "transform": str(pixels),
-             "class_rule": rule}  # fmt: skip
+    about = {
+        "network": subject.name,
+        "weights": subject.weights,
+        "data": images.name,
+        "transform": str(pixels),
+        "class_rule": rule,
+    }
     speed = cycles.figures(clock_mhz) if isinstance(cycles, FrameCycles) else {"unknown": cycles}
     if as_json:
         dump({**about, **_facts(score), "hardware": speed})
@@ -199,7 +207,8 @@ def _transform(subject: _Evaluated, text: str | None) -> Transform | HostTransfo
 
 def _proposal(host: Host) -> str:
     """The transforms that a user may mean: those that fit the input's range where the host file tells it."""
-    real, fits = host.real_range(), fitting_transforms(host)
+    real = host.real_range()
+    fits = fitting_transforms(host)
     if real is None:
         return "host: the pixel itself; host:1/255: pixels of 0..255 for 0..1"
     takes = f"the input takes {real}"
@@ -247,21 +256,29 @@ def _simulated(
 
 def _fail_unless_exact(name: str, speed: Mapping[str, Any]) -> None:
     """ValueError unless every simulated frame equals golden."""
-    frames, exact = speed.get("frames", 0), speed.get("bit_exact_frames", 0)
+    frames = speed.get("frames", 0)
+    exact = speed.get("bit_exact_frames", 0)
     if frames != exact:
         raise ValueError(f"{name}: all {frames} frames must equal golden, got {exact}")
 
 
 def _facts(score: Score) -> dict[str, Any]:
     """What --json says of the score."""
-    confused = [{"class": score.classes[row], "taken_for": score.classes[column], "images": count}
-                for row, column, count in score.confused(CONFUSED)]  # fmt: skip
+    confused = [
+        {"class": score.classes[row], "taken_for": score.classes[column], "images": count}
+        for row, column, count in score.confused(CONFUSED)
+    ]
     return {
-        "images": score.images, "right": score.right, "accuracy": score.accuracy, "interval": list(score.interval),
-        "classes": list(score.classes), "recall": score.recall, "confused": confused,
+        "images": score.images,
+        "right": score.right,
+        "accuracy": score.accuracy,
+        "interval": list(score.interval),
+        "classes": list(score.classes),
+        "recall": score.recall,
+        "confused": confused,
         "confusion": score.confusion.tolist(),
         "input": asdict(score.use) if score.use is not None else None,
-    }  # fmt: skip
+    }
 
 
 def _show(about: Mapping[str, str], score: Score, speed: Mapping[str, Any]) -> None:
@@ -290,7 +307,8 @@ def _speed_rows(speed: Mapping[str, Any]) -> dict[str, str]:
     """The cycles as rows of a table."""
     if "unknown" in speed:
         return {"cycles": f"not known: {speed['unknown']}"}
-    by, clock = speed["by"], f"{speed['clock_mhz']:g} MHz"
+    by = speed["by"]
+    clock = f"{speed['clock_mhz']:g} MHz"
     exact = {"bit-exact frames": f"{speed['bit_exact_frames']:,} of {speed['frames']:,}"} if "frames" in speed else {}
     return {
         **exact,
@@ -310,6 +328,8 @@ def _show_recall(score: Score) -> None:
         known = [number for number in order if counts[number]]
         order = sorted(known, key=lambda number: hits[number] / counts[number])[:MOST_RECALLS]
         title = f"recall, the {len(order)} lowest of {len(counts)} classes"
-    rows = [[score.classes[n], f"{counts[n]:,}", f"{hits[n]:,}", f"{hits[n] / counts[n]:.1%}" if counts[n] else "-"]
-            for n in order]  # fmt: skip
+    rows = [
+        [score.classes[n], f"{counts[n]:,}", f"{hits[n]:,}", f"{hits[n] / counts[n]:.1%}" if counts[n] else "-"]
+        for n in order
+    ]
     grid(title, ["class", "images", "right", "recall"], rows)

@@ -46,7 +46,8 @@ _FROM = {
     "Budget",
     board_option("Budget: all of this board's device, but for a margin of its LUTs."),
     click.option(
-        "--margin", type=click.FloatRange(0),
+        "--margin",
+        type=click.FloatRange(0),
         help="LUTs kept free, in percent of the estimate.  "
         "[default: with --board, as much as it was off at most; else 0]",
     ),
@@ -54,18 +55,21 @@ _FROM = {
     click.option("--bram", "bram36", type=float, help="Block RAM at most, in units of 36 Kbit."),
     click.option("--dsp", type=float, help="DSP blocks at most."),
     click.option("--lanes", type=float, help="Lanes at most."),
-    click.option("--cycles", type=float,
-                 help="Cycles a frame at most: the smallest design that keeps to it is chosen."),
+    click.option(
+        "--cycles", type=float, help="Cycles a frame at most: the smallest design that keeps to it is chosen."
+    ),
     click.option("--rate", type=float, help="Frames a second at least, instead of --cycles; with --clock-mhz."),
     click.option("--clock-mhz", type=float, default=CLOCK_MHZ, help="Clock for --rate and for frames a second."),
     click.option("--latency", type=float, help="Latency at most, in cycles."),
-)  # fmt: skip
+)
 @option_group(
     "Search",
     stream_bits_option("64"),
     map_order_option(*MAP_ORDERS, default="both"),
     click.option(
-        "--streamed-weights", type=click.Choice(list(STREAMED_WEIGHTS)), default="auto",
+        "--streamed-weights",
+        type=click.Choice(list(STREAMED_WEIGHTS)),
+        default="auto",
         help="Whether weights come with every frame; auto: in some designs, where block RAM lacks or that saves LUTs.",
     ),
     click.option("--points", type=click.IntRange(1), default=POINTS, help="Intervals of the sweep."),
@@ -77,7 +81,7 @@ _FROM = {
     ),
     click.option("--jobs", type=click.IntRange(1), default=1, help="Processes at work."),
     click.option("--scheduler", help="Address of a Dask scheduler whose workers do the jobs."),
-)  # fmt: skip
+)
 @click.option("--plot", "picture", type=FILE, help="Write a picture of the front, .png or .svg.")
 @click.option("--save", type=FILE, help="Write the chosen design's foldings, JSON.")
 @click.option("--synthesise", is_flag=True, help="Also the chosen design's area by Yosys, and clock (minutes).")
@@ -110,17 +114,20 @@ def explore_command(
     Where nothing keeps to the budget, a rate and a latency included, the nearest design is shown and by how much it
     misses; the exit status is then 3. Ctrl-C ends the search and shows what was found until then, with status 130.
     """
-    limit, clock = _budget(**budget), _clock(budget["clock_mhz"])
+    limit = _budget(**budget)
+    clock = _clock(budget["clock_mhz"])
     on = find_board(budget["board_name"]) if budget["board_name"] else None
     if picture is not None:
         check_plot(picture)
     models = [zoo.find(network) for network in networks]
     name = " + ".join(model.network.name for model in models)
-    effort = Effort(points=points, halvings=halvings, workers=Workers(jobs, scheduler),
-                    streamed_weights=streamed_weights)  # fmt: skip
+    effort = Effort(
+        points=points, halvings=halvings, workers=Workers(jobs, scheduler), streamed_weights=streamed_weights
+    )
     with bar(f"{name}: searching", "intervals") as update:
-        found = explore(models, limit, stream_bits=int(stream_bits), map_order=map_order, effort=effort,
-                        progress=update)  # fmt: skip
+        found = explore(
+            models, limit, stream_bits=int(stream_bits), map_order=map_order, effort=effort, progress=update
+        )
     if picture is not None:
         plot(picture, f"{name}: cycles a frame against LUTs", found.front, found.best, limit.lut)
     if save is not None and found.best is not None:
@@ -220,7 +227,8 @@ def _measured(found: Explored, models: Sequence[Model]) -> dict[str, Any]:
 def _show_measured(measured: dict[str, Any]) -> None:
     """Print the chosen design's area by Yosys, and its estimated clock."""
     found = dict(measured)
-    mhz, rate = found.pop("estimated_mhz"), found.pop("frames_per_second_at_it")
+    mhz = found.pop("estimated_mhz")
+    rate = found.pop("frames_per_second_at_it")
     click.echo("chosen, by Yosys: " + ", ".join(f"{value:,} {key}" for key, value in found.items()))
     click.echo(f"chosen, clock: {mhz:.0f} MHz, {rate:,.0f} frames a second at it; {HOW}")
 

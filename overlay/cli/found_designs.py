@@ -12,8 +12,19 @@ from bitloom.overlay.platform.boards import RESOURCES, Board
 
 from .show import grid
 
-HEADER = ["", "topology", "lanes", "cycles a frame", "frames a second", "latency, cycles", "LUT", "as RAM", "BRAM36",
-          "DSP", "map order"]  # fmt: skip
+HEADER = [
+    "",
+    "topology",
+    "lanes",
+    "cycles a frame",
+    "frames a second",
+    "latency, cycles",
+    "LUT",
+    "as RAM",
+    "BRAM36",
+    "DSP",
+    "map order",
+]
 
 
 def show_front(name: str, found: Explored, on: Board | None, clock_mhz: float) -> None:
@@ -49,10 +60,22 @@ def called(found: Explored) -> str:
 
 def front_row(name: str, row: Row, on: Board | None, clock_mhz: float) -> list[str]:
     """Cells of one design, which the table calls ``name``; other parameters as of `show_front`."""
-    f, a = row.figures, row.figures.area
+    f = row.figures
+    a = row.figures.area
     rate = f"{clock_mhz * 1e6 / f.cycles:,.0f}"
-    cells = [name, row.candidate.topology, f"{f.lanes:,}", number(f.cycles), rate, f"{f.latency:,}",
-             f"{f.lut:,}", f"{a.lutram:,}", f"{a.bram36:g}", str(a.dsp), setting_of(row.candidate).words]  # fmt: skip
+    cells = [
+        name,
+        row.candidate.topology,
+        f"{f.lanes:,}",
+        number(f.cycles),
+        rate,
+        f"{f.latency:,}",
+        f"{f.lut:,}",
+        f"{a.lutram:,}",
+        f"{a.bram36:g}",
+        str(a.dsp),
+        setting_of(row.candidate).words,
+    ]
     if on is None:
         return cells
     share, key = max((share, key) for key, share in on.shares(a).items())
@@ -71,12 +94,34 @@ def show_npus(name: str, best: Row, names: Sequence[str]) -> None:
     names
         Of the layers, in the order of computing.
     """
-    header = ["NPU", "layers", "engine", "KFP", "KGP", "OL", "PFP", "planes", "accumulators", "kernel rows",
-              "kernel RAM", "tuple words", "besides"]  # fmt: skip
+    header = [
+        "NPU",
+        "layers",
+        "engine",
+        "KFP",
+        "KGP",
+        "OL",
+        "PFP",
+        "planes",
+        "accumulators",
+        "kernel rows",
+        "kernel RAM",
+        "tuple words",
+        "besides",
+    ]
     rows = []
     for n, npu in enumerate(best.candidate.npus):
-        values = (npu.kfp, npu.kgp, npu.ol, npu.pfp if npu.pool else "", npu.planes or "", npu.accumulators,
-                  npu.kernel_rows, npu.kernel_ram, npu.tuple_words)  # fmt: skip
+        values = (
+            npu.kfp,
+            npu.kgp,
+            npu.ol,
+            npu.pfp if npu.pool else "",
+            npu.planes or "",
+            npu.accumulators,
+            npu.kernel_rows,
+            npu.kernel_ram,
+            npu.tuple_words,
+        )
         cells = [f"{v:,}" if isinstance(v, int) else v for v in values]
         whose = _layers([names[i] for i in best.candidate.own(n)], names)
         if best.candidate.also:
@@ -92,9 +137,13 @@ def blocks_of(npu: Npu) -> list[str]:
     """What an NPU has besides, in words: a window former, weights in the pool unit, multipliers that PEs share, LUTs
     that multiply."""
     kernels = npu.kernels_per_multiplier
-    found = {"window former": npu.window_former, "depthwise pool unit": npu.depthwise,
-             f"{kernels} kernels a multiplier": kernels > 1, "additions in LUTs": "addition" in npu.lut_products,
-             "counters": npu.raster}  # fmt: skip
+    found = {
+        "window former": npu.window_former,
+        "depthwise pool unit": npu.depthwise,
+        f"{kernels} kernels a multiplier": kernels > 1,
+        "additions in LUTs": "addition" in npu.lut_products,
+        "counters": npu.raster,
+    }
     return [words for words, there in found.items() if there]
 
 

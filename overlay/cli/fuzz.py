@@ -58,9 +58,13 @@ def fuzz_command(
     workers = Workers(jobs or min(os.cpu_count() or 1, MOST_JOBS), scheduler)
     with bar(f"fuzz {campaign}", "cases") as update:
         done = run_campaign(
-            campaign, out, until(cases, minutes), seed=None if resume else seed, workers=workers,
+            campaign,
+            out,
+            until(cases, minutes),
+            seed=None if resume else seed,
+            workers=workers,
             progress=lambda state: update(state.cases, cases),
-        )  # fmt: skip
+        )
     if as_json:
         dump(vars(done))
     else:

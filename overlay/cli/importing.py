@@ -36,8 +36,12 @@ from .show import dump, grid, json_option, one_line_errors, table
     default="auto",
     help="The engine that is to compute all layers; auto: the one that costs less.",
 )
-@click.option("--classes", "names", type=FILE,
-              help="Text file with the names of the classes, a line each.  [default: those in FILE]")  # fmt: skip
+@click.option(
+    "--classes",
+    "names",
+    type=FILE,
+    help="Text file with the names of the classes, a line each.  [default: those in FILE]",
+)
 @click.option("--real-weights", is_flag=True, help="Keep the real numbers of which binary weights are the signs.")
 @click.option("--check", "images", type=click.IntRange(0, 4096), default=8, help="Random images to verify with.")
 @click.option("--explain", is_flag=True, help="Show what became of each node; write it to NAME.import.md and .html.")

@@ -120,10 +120,15 @@ def learn_command(
     _check_unused(machine)
     if machine is not None:
         plan = MachinePlan(
-            hidden=(32,) if hidden == HIDDEN else _sizes(hidden), epochs=epochs or 5, seed=first_seed,
-            slaves=int(slaves), hardware=machine == "verilator", setting=_machine_setting(settings),
-            rate_places=rate_places, held_out=held_out,
-        )  # fmt: skip
+            hidden=(32,) if hidden == HIDDEN else _sizes(hidden),
+            epochs=epochs or 5,
+            seed=first_seed,
+            slaves=int(slaves),
+            hardware=machine == "verilator",
+            setting=_machine_setting(settings),
+            rate_places=rate_places,
+            held_out=held_out,
+        )
         _on_machine(data, plan, timeline, out, as_json)
         return
     if picture is not None:
@@ -225,8 +230,10 @@ def _on_machine(data: str, plan: MachinePlan, timeline: Path | None, out: Path, 
     if as_json:
         dump({"data": data, "accuracy": learned.curve, "cycles": learned.cycles, "ideal": learned.ideal})
         return
-    rows = [[str(n), f"{100 * right:.2f}", f"{cycles:,.0f}", f"{learned.ideal:,.0f}"]
-            for n, (right, cycles) in enumerate(zip(learned.curve, learned.cycles), 1)]  # fmt: skip
+    rows = [
+        [str(n), f"{100 * right:.2f}", f"{cycles:,.0f}", f"{learned.ideal:,.0f}"]
+        for n, (right, cycles) in enumerate(zip(learned.curve, learned.cycles), 1)
+    ]
     about = f"{plan.slaves} slaves, {plan.kinds.about}, rate 2^-{plan.kinds.rate_places}"
     title = f"{data} on the training machine, {about}{', held-out images' if plan.held_out else ''}"
     grid(title, ["epoch", "right %", "cycles a sample", "ideal"], rows)

@@ -236,11 +236,13 @@ def wanted_of(options: Mapping[str, Any]) -> Wanted:
 
 stall_options = together(
     click.option(
-        "--stall", type=NumberRange(0, 0.95), default=0.0,
+        "--stall",
+        type=NumberRange(0, 0.95),
+        default=0.0,
         help="Probability of a pause in a cycle, on both streams.",
     ),
     click.option("--seed", type=click.IntRange(0), default=0, help="Seed of the pauses and of random images."),
-)  # fmt: skip
+)
 """``--stall`` and ``--seed``: pauses on the streams of the simulation."""
 
 

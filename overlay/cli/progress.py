@@ -22,7 +22,9 @@ from bitloom.overlay.steps import logger, step
 
 EVERY_SECONDS = 10.0
 """Seconds between two lines where there is no terminal."""
-QUIET, NORMAL, VERBOSE = -1, 0, 1
+QUIET = -1
+NORMAL = 0
+VERBOSE = 1
 console = Console(stderr=True)
 
 

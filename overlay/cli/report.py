@@ -64,7 +64,8 @@ def report_command(
     check_extra(png)
     if run_file and frames:
         raise ValueError(f"report: --from brings its own frames, --frames must be left out, got {frames}")
-    made, out = loaded(folder), out or inside(folder, "report.html")
+    made = loaded(folder)
+    out = out or inside(folder, "report.html")
     model = model_of(made, network)
     found = compiled(made, model)
     accuracy = accuracy_of(model, evaluated)

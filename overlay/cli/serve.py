@@ -22,7 +22,10 @@ from .show import one_line_errors
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option("--port", type=click.IntRange(0, 65535), default=PORT, show_default=True, help="0: a free one.")
 @click.option(
-    "--idle-seconds", type=NumberRange(0, min_open=True), default=60.0, show_default=True,
+    "--idle-seconds",
+    type=NumberRange(0, min_open=True),
+    default=60.0,
+    show_default=True,
     help="Silence after which the client that has the board loses it to the next one that asks.",
 )
 @one_line_errors

@@ -176,7 +176,8 @@ def _total(widths: Sequence[int]) -> int:
 
 def _parts(columns: list[_Column], labels: int, room: int | None) -> list[list[_Column]]:
     """The columns in as many parts as fit ``room`` with wrapped headings, each with the label columns first."""
-    names, others = columns[:labels], columns[labels:]
+    names = columns[:labels]
+    others = columns[labels:]
     parts: list[list[_Column]] = []
     for column in others:
         widths = [c.width_wrapped_heading for c in [*(parts[-1] if parts else names), column]]

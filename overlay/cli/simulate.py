@@ -28,8 +28,12 @@ LARGE_MB = 100
 @click.command("simulate")
 @click.argument("folder", type=FOLDER)
 @click.argument("network", required=False)
-@click.option("--images", type=FILE, help="Images: .npy of shape (N, H, W, C), integers; of an imported network also "
-              "real numbers, as its file takes them.  [default: random ones]")  # fmt: skip
+@click.option(
+    "--images",
+    type=FILE,
+    help="Images: .npy of shape (N, H, W, C), integers; of an imported network also "
+    "real numbers, as its file takes them.  [default: random ones]",
+)
 @click.option("--frames", type=click.IntRange(1), help="Images to run.  [default: all of --images; else 16]")
 @click.option("--batch", type=click.IntRange(1), help="Frames a transfer.  [default: as many as fit]")
 @stall_options

@@ -135,8 +135,13 @@ def train_command(
     images = images.held_out() if held_out else images
     images.check_batch(batch)
     usual_rate, usual_margin = RATES["int" if weights.startswith("int") else weights]
-    recipe = Recipe(epochs=epochs or digits.RECIPE.epochs, seed=seed, batch=batch, rate=rate or usual_rate,
-                    margin=margin or usual_margin)  # fmt: skip
+    recipe = Recipe(
+        epochs=epochs or digits.RECIPE.epochs,
+        seed=seed,
+        batch=batch,
+        rate=rate or usual_rate,
+        margin=margin or usual_margin,
+    )
     recipes = [replace(recipe, seed=seed + number) for number in range(seeds)]
     files = _checkpoints(recipes, out, checkpoint, resume)
     runs = _train(network, images, recipes, files, curve=picture is not None, real_weights=real_weights)
@@ -171,8 +176,9 @@ def _network(images: TrainingData, out: Path, layers: str | None, weights: str, 
     bits = activations or ("8" if weights.startswith("int") else "1")
     network = network_of(out.stem, images.source, words, weights, bits)
     if network.output.channels < classes:
-        raise ValueError(f"layers: the last must have an output for each of {classes} classes, "
-                         f"got {network.output.channels}")  # fmt: skip
+        raise ValueError(
+            f"layers: the last must have an output for each of {classes} classes, got {network.output.channels}"
+        )
     return replace(network, classes=images.classes) if len(images.classes) == network.output.channels else network
 
 
@@ -205,21 +211,38 @@ def _title(network: Network, images: TrainingData, runs: Sequence[TrainingRun]) 
 
 def _report(out: Path, images: TrainingData, runs: list[TrainingRun], as_json: bool) -> None:
     """Print what came out."""
-    first, tested = runs[0], len(images.test_labels)
+    first = runs[0]
+    tested = len(images.test_labels)
     digest = model_digest(first.model)
     facts: dict[str, Any] = {
-        "file": str(out), "digest": digest, "test_images": tested, "test_accuracy": first.accuracy,
-        "train_images": len(images.labels), "held_out": images.tested == "held out",
+        "file": str(out),
+        "digest": digest,
+        "test_images": tested,
+        "test_accuracy": first.accuracy,
+        "train_images": len(images.labels),
+        "held_out": images.tested == "held out",
         "mean_accuracy": mean_accuracy(runs),
-        "seeds": [{"seed": run.seed, "accuracy": run.accuracy, "trained_accuracy": run.trained_accuracy,
-                   "same_classes": run.same_classes, "same_outputs": run.same_outputs,
-                   "curve": [point._asdict() for point in run.curve]} for run in runs],
-    }  # fmt: skip
+        "seeds": [
+            {
+                "seed": run.seed,
+                "accuracy": run.accuracy,
+                "trained_accuracy": run.trained_accuracy,
+                "same_classes": run.same_classes,
+                "same_outputs": run.same_outputs,
+                "curve": [point._asdict() for point in run.curve],
+            }
+            for run in runs
+        ],
+    }
     if as_json:
         dump(facts)
         return
-    rows = {"file": str(out), "digest": digest[:16], "images to learn from": f"{len(images.labels):,}",
-            "test accuracy": f"{first.accuracy:.2%} of {tested}"}  # fmt: skip
+    rows = {
+        "file": str(out),
+        "digest": digest[:16],
+        "images to learn from": f"{len(images.labels):,}",
+        "test accuracy": f"{first.accuracy:.2%} of {tested}",
+    }
     if images.tested == "held out":
         rows["accuracy, held out"] = rows.pop("test accuracy")
     if first.same_outputs < 1:

@@ -15,9 +15,12 @@ from .pictures import pictures
 NAMES = ("digits", "mnist")
 """Data that have a name: the 360 test images of scikit-learn's digits, and MNIST's test images where they are."""
 DEFAULTS = {
-    "digits-cnn": "digits", "digits-or": "digits", "digits-residual": "digits", "digits-words": "digits",
+    "digits-cnn": "digits",
+    "digits-or": "digits",
+    "digits-residual": "digits",
+    "digits-words": "digits",
     "lfc-w1a1": "mnist",
-}  # fmt: skip
+}
 """Network -> the test images that it was trained for."""
 
 
@@ -52,7 +55,8 @@ def labelled_images(
     source = data or DEFAULTS.get(network.name)
     if source is None:
         raise ValueError(f"{network.name}: DATA must be given, a file, a folder or one of {', '.join(NAMES)}, got none")
-    named, path = source in NAMES, Path(source)
+    named = source in NAMES
+    path = Path(source)
     folder = not named and path.is_dir()
     if labels is not None and (named or folder):
         raise ValueError(f"{source}: has its own labels, so --labels must be left out, got {shown(str(labels))}")

@@ -50,7 +50,8 @@ def read_labelled(path: Path, network: Network, labels: Path | None = None, real
         with naming(os.fspath(path)):
             images, found = _of_archive(Archive(data), labels is None, real)
     else:
-        images, found = _array(path, data, real), None
+        images = _array(path, data, real)
+        found = None
         labels = labels or _beside(path, data)
     if labels is not None:
         found = _array(labels, read_file(labels))
@@ -85,5 +86,11 @@ def _beside(path: Path, data: bytes) -> Path | None:
     if data.startswith(NPY) or name == path.name:
         return None
     plain = name.removesuffix(".gz")
-    return next((found for found in (path.with_name(name), path.with_name(plain), path.with_name(f"{plain}.gz"))
-                 if found.exists()), None)  # fmt: skip
+    return next(
+        (
+            found
+            for found in (path.with_name(name), path.with_name(plain), path.with_name(f"{plain}.gz"))
+            if found.exists()
+        ),
+        None,
+    )

@@ -15,7 +15,8 @@ from bitloom.hls_gen.compiler.weight_streams import whole_system
 from bitloom.hls_gen.design.design import Design
 from bitloom.overlay.build.build import Build
 
-FLOW, SIMULATION = "flow model", "simulation"
+FLOW = "flow model"
+SIMULATION = "simulation"
 
 
 @dataclass(frozen=True)
@@ -96,7 +97,9 @@ def cycles_by_simulation(
     if count < 2:
         raise ValueError(f"{model.network.name}: frames on hardware must be >= 2, got {count}")
     lengths = sorted({1, count // 2, count})
-    exact, cycles, done = np.ones(count, bool), {}, 0
+    exact = np.ones(count, bool)
+    cycles = {}
+    done = 0
     for length in lengths:
         result = run(made, model, images[:length], batch=length)
         exact[:length] &= (result.outputs == result.golden).reshape(length, -1).all(axis=1)

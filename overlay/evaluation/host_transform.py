@@ -53,8 +53,10 @@ class HostTransform:
 
     def __post_init__(self) -> None:
         if not _TEXT.fullmatch(self.text):
-            raise ValueError(f"transform: must be {WORD}, {WORD}:SCALE or {WORD}:SCALE:OFFSET, numbers or fractions, "
-                             f"got {shown(self.text)}")  # fmt: skip
+            raise ValueError(
+                f"transform: must be {WORD}, {WORD}:SCALE or {WORD}:SCALE:OFFSET, numbers or fractions, "
+                f"got {shown(self.text)}"
+            )
 
     def __call__(self, pixels: Array) -> Array:
         """Transform (N, H, W, C) numbers, in the places of the network's input, to its values: int64."""

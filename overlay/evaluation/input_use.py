@@ -59,7 +59,8 @@ class InputWatch:
     """
 
     def __init__(self, encoding: Encoding, real: RealRange | None = None) -> None:
-        self._encoding, self._real = encoding, real
+        self._encoding = encoding
+        self._real = real
         self._values = [np.inf, -np.inf]
         self._numbers = [np.inf, -np.inf]
         self._clipped = self._count = 0

@@ -222,7 +222,8 @@ def _decoding(data: bytes) -> Iterator[None]:
     """
     from PIL import Image, UnidentifiedImageError
 
-    before, Image.MAX_IMAGE_PIXELS = Image.MAX_IMAGE_PIXELS, None
+    before = Image.MAX_IMAGE_PIXELS
+    Image.MAX_IMAGE_PIXELS = None
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of what Pillow repairs or passes over

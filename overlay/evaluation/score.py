@@ -18,7 +18,9 @@ from .host_transform import HostTransform
 from .input_use import InputUse, InputWatch
 from .labelled import LabelledImages
 
-LARGEST, HIGHEST_SET, SCORES = "largest", "highest-set", "scores"
+LARGEST = "largest"
+HIGHEST_SET = "highest-set"
+SCORES = "scores"
 RULES = {
     LARGEST: "the largest output, of equal ones the first",
     HIGHEST_SET: "the highest output that is +1, else 0",
@@ -103,7 +105,8 @@ def wilson(right: int, images: int) -> tuple[float, float]:
     tuple of float
         Low and high end, 0..1.
     """
-    share, weight = right / images, Z95**2 / images
+    share = right / images
+    weight = Z95**2 / images
     middle = share + weight / 2
     half = Z95 * sqrt(share * (1 - share) / images + weight / (4 * images))
     return max(0.0, (middle - half) / (1 + weight)), min(1.0, (middle + half) / (1 + weight))
@@ -157,9 +160,7 @@ def classifier(rule: str, host: Host | None = None) -> Callable[[Array], Array]:
     return lambda outputs: classes.largest(outputs[:, 0, 0])
 
 
-def inputs(
-    data: LabelledImages, network: Network, transform: Transform | HostTransform, begin: int, end: int
-) -> Array:
+def inputs(data: LabelledImages, network: Network, transform: Transform | HostTransform, begin: int, end: int) -> Array:
     """Images ``begin`` to ``end`` as values of the network's input, (end - begin, H, W, C).
 
     Raises
@@ -215,10 +216,12 @@ def evaluate(
     OSError, ValueError
         As `inputs`; also if ``limit`` is more than there are.
     """
-    network, labels = model.network, data.labels
+    network = model.network
+    labels = data.labels
     if limit is not None and limit > len(labels):
         raise ValueError(f"{data.name}: --limit must be <= {len(labels)}, the images that there are, got {limit}")
-    count, outputs = limit or len(labels), network.output.channels
+    count = limit or len(labels)
+    outputs = network.output.channels
     size = max(1, min(MOST_IMAGES, MOST_VALUES // max(network.input.size, network.output.size)))
     confusion = np.zeros((outputs, outputs), np.int64)
     hosted = isinstance(transform, HostTransform)

@@ -65,8 +65,17 @@ def gear(source: int, target: int, side: int, n: int) -> Iterator[AreaPart]:
 def collector(width: int, count: int, target: int, side: int, n: int | None = None) -> Iterator[AreaPart]:
     """A gearbox that puts ``count`` words together."""
     name = f"collect_{width}x{count}_to_{target}" + (f"_side_{side}" if side else "")
-    yield AreaPart("collector", name, {"one": 1, "count": count if count > 1 else 0,
-                                   "width": min(width * count, target), "place": bits_for(count - 1)}, n)  # fmt: skip
+    yield AreaPart(
+        "collector",
+        name,
+        {
+            "one": 1,
+            "count": count if count > 1 else 0,
+            "width": min(width * count, target),
+            "place": bits_for(count - 1),
+        },
+        n,
+    )
 
 
 def fifo_sizes(width: int, depth: int) -> Features:

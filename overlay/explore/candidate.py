@@ -32,8 +32,17 @@ NPU_KEYS = (*(f.name for f in fields(Folding)), *CAPACITIES)
 SCHEMA = Path(__file__).parent / "foldings.schema.json"
 """The format of such files as a JSON schema, for editors and other tools; a test holds it to the reader."""
 KEYS = (
-    "format", "version", "network", "also", "stream_bits", "map_order", "dataflow", "mapping", "npus", "chunk",
-)  # fmt: skip
+    "format",
+    "version",
+    "network",
+    "also",
+    "stream_bits",
+    "map_order",
+    "dataflow",
+    "mapping",
+    "npus",
+    "chunk",
+)
 """What a file may say."""
 
 
@@ -75,7 +84,8 @@ class Candidate:
     def choices(self) -> CompileChoices:
         """How networks are compiled for the candidate's design; the compiler chooses the mapping where there is one
         NPU, or each of several networks has its own."""
-        order, dataflow = self.map_order, dict(self.dataflow)
+        order = self.map_order
+        dataflow = dict(self.dataflow)
         mapping = self.mapping if len(self.npus) > 1 and not self.also else None
         return CompileChoices(map_order=order, dataflow=dataflow, mapping=mapping, chunk=self.chunk)
 
@@ -147,9 +157,18 @@ class Candidate:
         """
         npus = [{k: v for k, v in asdict(n).items() if k in NPU_KEYS and v != DEFAULTS[k]} for n in self.npus]
         also = {"also": list(self.also)} if self.also else {}
-        return {"format": FORMAT, "version": VERSION, "network": self.network, **also, "stream_bits": self.stream_bits,
-                "map_order": self.map_order, "dataflow": dict(self.dataflow), "mapping": list(self.mapping),
-                "npus": npus, **({"chunk": self.chunk} if self.chunk else {})}  # fmt: skip
+        return {
+            "format": FORMAT,
+            "version": VERSION,
+            "network": self.network,
+            **also,
+            "stream_bits": self.stream_bits,
+            "map_order": self.map_order,
+            "dataflow": dict(self.dataflow),
+            "mapping": list(self.mapping),
+            "npus": npus,
+            **({"chunk": self.chunk} if self.chunk else {}),
+        }
 
     @classmethod
     def load(cls, path: Path, model: Model, also: Sequence[Model] = ()) -> "Candidate":
@@ -200,10 +219,16 @@ class Candidate:
         map_order, dataflow = read_choices(file.data)
         stream_bits = file.number("stream_bits")
         file.require(stream_bits in STREAM_BITS, "stream_bits must be 32 or 64", stream_bits)
-        return cls(network=file.text("network"), npus=tuple(npus), mapping=file.numbers("mapping", 0, len(npus) - 1),
-                   stream_bits=stream_bits, map_order=map_order, dataflow=dataflow,
-                   chunk=read_chunk(file.data),
-                   also=file.texts("also") if "also" in file.data else ())  # fmt: skip
+        return cls(
+            network=file.text("network"),
+            npus=tuple(npus),
+            mapping=file.numbers("mapping", 0, len(npus) - 1),
+            stream_bits=stream_bits,
+            map_order=map_order,
+            dataflow=dataflow,
+            chunk=read_chunk(file.data),
+            also=file.texts("also") if "also" in file.data else (),
+        )
 
 
 def _has(npu: Npu, key: str) -> bool:

@@ -15,7 +15,9 @@ class Counter:
 
     def __init__(self, workers: Workers, progress: Progress | None):
         self.total: int | None = None
-        self._workers, self._progress, self._what = workers, progress, ""
+        self._workers = workers
+        self._progress = progress
+        self._what = ""
         self._done = self._looked_at = 0
         self.begin("intervals that may fit")
 

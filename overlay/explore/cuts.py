@@ -50,7 +50,8 @@ def cut_chains(models: Sequence[Model], engines: Sequence[Engines], feature_bits
     list of tuple of int
         NPU of each of the networks' own layers, network after network.
     """
-    name, several = engines[0].names[0], len(models) > 1
+    name = engines[0].names[0]
+    several = len(models) > 1
     integer = name == "integer"
     bits = {"feature_bits": feature_bits, "depthwise": engines[0].depthwise} if integer else {}
     found = list[tuple[int, ...]]()
@@ -97,8 +98,9 @@ def copying_layers(model: Model, way: Joining, setting: MapSetting) -> tuple[lis
     reason = ValueError()
     for npus in _joined(way):
         try:
-            made = layers(model, setting.map_order, way.engines, counters=setting.counters, npus=npus,
-                          mapping=way.mapping)  # fmt: skip
+            made = layers(
+                model, setting.map_order, way.engines, counters=setting.counters, npus=npus, mapping=way.mapping
+            )
         except ValueError as error:
             reason = error
         else:
@@ -109,7 +111,8 @@ def copying_layers(model: Model, way: Joining, setting: MapSetting) -> tuple[lis
 def _joined(way: Joining) -> list[tuple[Npu, ...]]:
     """NPUs that are joined so, those of a ring first without map stores."""
     assert way.mapping is not None
-    count, npu = max(way.mapping) + 1, NPUS[way.engines.names[0]]
+    count = max(way.mapping) + 1
+    npu = NPUS[way.engines.names[0]]
     if not way.closed:
         return [cascade([npu] * count)]
     plain = ring([npu] * count)
@@ -119,7 +122,8 @@ def _joined(way: Joining) -> list[tuple[Npu, ...]]:
 
 def _on(made: Sequence[LayerDemand], mapping: Sequence[int]) -> tuple[int, ...]:
     """The NPU of each layer, copies among them; ``mapping`` has that of the others."""
-    own, count = iter(mapping), max(mapping) + 1
+    own = iter(mapping)
+    count = max(mapping) + 1
     return tuple(
         next(n for n in range(count) if copied(layer.name, n) != layer.name) if is_copy(layer.name) else next(own)
         for layer in made

@@ -96,7 +96,8 @@ def layers(
     """
     engines = engines or possible_engines(model)[0]
     kinds = list(dict.fromkeys(engines.names))
-    words, widths = _word_channels(model), _feature_bits(model, engines)
+    words = _word_channels(model)
+    widths = _feature_bits(model, engines)
     bits = {"feature_bits": max(widths), "depthwise": engines.depthwise}
     npus = npus or [_any(engine, n, len(kinds), words) for n, engine in enumerate(kinds)]
     npus = [replace(npu, **bits) if npu.engine == "integer" else npu for npu in npus]
@@ -130,7 +131,9 @@ def _demands(made: Plan, engines: Engines, counters: bool) -> list[LayerDemand]:
     lowered = made.lowered.layers
     number = {p.name: i for i, p in enumerate(lowered)}
     by = ReadingWays(counters=counters, ahead=needs_skip_store(made.lowered.parts), depthwise=engines.depthwise)
-    tables, bits, out = iter(made.schedule.tables), value_bits(made.lowered), list[LayerDemand]()
+    tables = iter(made.schedule.tables)
+    bits = value_bits(made.lowered)
+    out = list[LayerDemand]()
     for p in lowered:
         conv = next(tables)
         pool = next(tables) if p.pool else None
@@ -162,7 +165,8 @@ def possible_engines(model: Model) -> list[Engines]:
     ValueError
         If there are none: what stands in the way of the last one, of which each layer has the engine that it is for.
     """
-    found, reason = list[Engines](), ValueError()
+    found = list[Engines]()
+    reason = ValueError()
     for engines in engine_choices(model):
         try:
             widths = dict.fromkeys(range(len(engines.names)), FEATURE_BITS)
@@ -192,8 +196,9 @@ def engines_in_common(models: Sequence[Model]) -> list[list[Engines]]:
             if all(chosen):
                 made.append([one for one in chosen if one])
     if not made:
-        told = ", ".join(f"{model.network.name}: {'/'.join(sorted(set(found[0].names)))}"
-                         for model, found in zip(models, each))  # fmt: skip
+        told = ", ".join(
+            f"{model.network.name}: {'/'.join(sorted(set(found[0].names)))}" for model, found in zip(models, each)
+        )
         raise ValueError(f"explore: several networks need one engine that computes all their layers, got {told}")
     return made
 
@@ -238,7 +243,8 @@ def _with_widths(engines: Engines, widths: dict[int, int]) -> list[Engine]:
 def _feature_bits(model: Model, engines: Engines) -> list[int]:
     """Width of each layer's features: 1 on the binary engine; on the integer one what all maps need between which no
     layer of the binary one lies. ValueError if no engine can compute a layer where it stands."""
-    names, pieces = engines.names, segmented(model, Target(depthwise=engines.depthwise))
+    names = engines.names
+    pieces = segmented(model, Target(depthwise=engines.depthwise))
     widths = {i: FEATURE_BITS if engine == "integer" else 1 for i, engine in enumerate(names)}
     for first, engine in enumerate(names):
         if engine == "binary" or (first and names[first - 1] == "integer"):

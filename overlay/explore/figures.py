@@ -89,7 +89,8 @@ def figures(
     Figures or None
         None where the candidate makes no design that finishes.
     """
-    models, sized = (model, *also), design is not None
+    models = (model, *also)
+    sized = design is not None
     try:
         design = design or candidate.design(model, also=also, room=ROOM_FOR_ALL)
         found = [flow(one, candidate, design) for one in models]
@@ -98,7 +99,8 @@ def figures(
     except ValueError:
         return None
     each = {one.network.name: its.cycles_per_frame for one, its in zip(models, found)} if also else {}
-    cycles, latency = sum(its.cycles_per_frame for its in found), sum(its.latency for its in found)
+    cycles = sum(its.cycles_per_frame for its in found)
+    latency = sum(its.latency for its in found)
     return Figures(estimate(design), lanes(candidate), cycles, latency, found[0].stores, each)
 
 

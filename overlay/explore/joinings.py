@@ -58,7 +58,9 @@ class Joinings:
         stream_bits: int,
         lut_rows: int,
     ):
-        self._models, self._stream_bits, self._lut_rows = models, stream_bits, lut_rows
+        self._models = models
+        self._stream_bits = stream_bits
+        self._lut_rows = lut_rows
         self.engines, self.choices = list[Engines](), dict[tuple[Engines, MapSetting], NpuChoices]()
         self._each = dict[Engines, Sequence[Engines]]()
         several = len(models) > 1
@@ -116,7 +118,8 @@ class Joinings:
         """Rings, and chains with a mapping of a graph or of each of several networks, as far as is known without a
         plan."""
         first = self.engines[0]
-        each, several = self._each[first], len(self._models) > 1
+        each = self._each[first]
+        several = len(self._models) > 1
         found = [Joining(first, mapping, closed=True) for mapping in rings([one.names for one in each])]
         if not (self.graph or several):
             return found
@@ -148,23 +151,30 @@ class Joinings:
             if given is None:
                 made, mapping, networks = self._layers_of(way, setting)
             else:
-                made, mapping, networks = list(given.layers), tuple(given.mapping), given.networks
+                made = list(given.layers)
+                mapping = tuple(given.mapping)
+                networks = given.networks
             self._copying[way, setting] = replace(self._npus(setting, way.engines, made, networks), mapping=mapping)
         return self._copying[way, setting]
 
     def _layers_of(self, way: Joining, setting: MapSetting) -> tuple[list[LayerDemand], tuple[int, ...], list[range]]:
         """The layers of all networks with their copies, the NPU of each, and the numbers of each network's."""
-        made, on, rest = list[list[LayerDemand]](), tuple[int, ...](), way.mapping or ()
+        made = list[list[LayerDemand]]()
+        on = tuple[int, ...]()
+        rest = way.mapping or ()
         for model, engines in zip(self._models, self._each[way.engines]):
             own = replace(way, engines=engines, mapping=rest[: len(engines.names)])
             found, mapping = copying_layers(model, own, setting)
-            made, on, rest = [*made, found], (*on, *mapping), rest[len(engines.names) :]
+            made = [*made, found]
+            on = (*on, *mapping)
+            rest = rest[len(engines.names) :]
         numbered, networks = _numbered(made)
         return numbered, on, networks
 
     def way_of(self, candidate: Candidate) -> Joining:
         """How a candidate's NPUs are joined: with its mapping, which is that of the first network, or as a chain."""
-        count, kind = len(candidate.mapping), (candidate.engines, candidate.closed)
+        count = len(candidate.mapping)
+        kind = (candidate.engines, candidate.closed)
         fits = (
             way
             for way in self.ways()
@@ -190,14 +200,21 @@ class Joinings:
         on one."""
         one = bool(networks) or any(is_copy(layer.name) for layer in made)
         return NpuChoices(
-            made, self._stream_bits, self._lut_rows, where.counters, where.streamed, engines.depthwise, networks,
+            made,
+            self._stream_bits,
+            self._lut_rows,
+            where.counters,
+            where.streamed,
+            engines.depthwise,
+            networks,
             (0,) * len(made) if one else (),
-        )  # fmt: skip
+        )
 
 
 def _numbered(each: Sequence[list[LayerDemand]]) -> tuple[list[LayerDemand], list[range]]:
     """The layers of all networks, numbered through, and the numbers of each one's; no numbers for one network."""
-    found, networks = list[LayerDemand](), list[range]()
+    found = list[LayerDemand]()
+    networks = list[range]()
     for made in each:
         networks.append(range(len(found), len(found) + len(made)))
         found += [layer.numbered_from(len(found)) for layer in made] if found else made

@@ -54,8 +54,15 @@ def lane_area(engine: str, feature_bits: int, weight_bits: int, acc_bits: int, s
     -------
     LaneArea
     """
-    folding = Folding(engine=engine, feature_bits=feature_bits, weight_bits=weight_bits, kfp=LANES, kgp=1, pfp=1,
-                      shift_bits=shift_bits)  # fmt: skip
+    folding = Folding(
+        engine=engine,
+        feature_bits=feature_bits,
+        weight_bits=weight_bits,
+        kfp=LANES,
+        kgp=1,
+        pfp=1,
+        shift_bits=shift_bits,
+    )
     npu = Npu(**vars(folding), acc_bits=max(acc_bits, folding.least_acc_bits))
     made = coefficients()
     found = of_parts(list(array_parts(npu, 0)), made)

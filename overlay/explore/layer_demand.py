@@ -262,7 +262,8 @@ class LayerDemand:
 
     def array_cycles(self, npu: Npu, dataflow: str) -> int:
         """Cycles of the array alone."""
-        beats, groups = self.read_words(npu, dataflow), self.groups(npu)
+        beats = self.read_words(npu, dataflow)
+        groups = self.groups(npu)
         steps = npu.units * self.levels
         if npu.accumulators == 1:
             steps = max(steps, -(-(steps + timing.array_latency(npu) + 1) // timing.CREDITS))
@@ -287,19 +288,35 @@ class LayerDemand:
         room
             Tuples in front of the NPU beyond those that it holds.
         """
-        words, groups, steps = self.words(npu), self.groups(npu), self.steps(npu)
+        words = self.words(npu)
+        groups = self.groups(npu)
+        steps = self.steps(npu)
         read_words = self.read_words(npu, dataflow)
         made = self.reading[dataflow == "output_stationary" and groups > 1]
         acc = max(self.biased_bits if npu.keeps_steps else self.value_bits, npu.least_acc_bits)
         room = max(room, made.tuples) if made.tuples <= SMALL_MAP else room
-        found = {"tuple_words": made.ring_words(words, room), "taps": made.taps, "olds": made.olds,
-                 "jumps": made.jumps, "kernel_rows": self.places * read_words * groups,
-                 "threshold_rows": 0 if self.raw else steps, "acc_bits": acc, "layers": 2,
-                 "windows": max(self.windows, self.output_windows), "window_taps": self.places, "groups": groups,
-                 "levels": self.levels, "input_words": made.tuples * words}  # fmt: skip
+        found = {
+            "tuple_words": made.ring_words(words, room),
+            "taps": made.taps,
+            "olds": made.olds,
+            "jumps": made.jumps,
+            "kernel_rows": self.places * read_words * groups,
+            "threshold_rows": 0 if self.raw else steps,
+            "acc_bits": acc,
+            "layers": 2,
+            "windows": max(self.windows, self.output_windows),
+            "window_taps": self.places,
+            "groups": groups,
+            "levels": self.levels,
+            "input_words": made.tuples * words,
+        }
         if npu.requantises:
-            found |= {"multiplier_bits": self.multiplier_bits, "bias_fraction_bits": self.bias_fraction_bits,
-                      **self.rounding, **self.add_widths}  # fmt: skip
+            found |= {
+                "multiplier_bits": self.multiplier_bits,
+                "bias_fraction_bits": self.bias_fraction_bits,
+                **self.rounding,
+                **self.add_widths,
+            }
         if npu.skip_words:
             found["aheads"] = made.aheads
             found |= {"skip_bits": self.kept_bits} if npu.keeps_steps else {}
@@ -310,25 +327,34 @@ class LayerDemand:
             found |= self.formed.needs()
         if npu.pool and self.pool:
             pool_words = geared(steps, npu.ol, npu.pfp)
-            found |= {"pool_words": self.pool.ring_words(pool_words), "pool_tuple_words": pool_words,
-                      "pool_taps": self.pool.taps, "pool_olds": self.pool.olds}  # fmt: skip
+            found |= {
+                "pool_words": self.pool.ring_words(pool_words),
+                "pool_tuple_words": pool_words,
+                "pool_taps": self.pool.taps,
+                "pool_olds": self.pool.olds,
+            }
             found["window_taps"] = max(found["window_taps"], self.pool_places)
             found["input_words"] = max(found["input_words"], self.pool.tuples * pool_words)
             if npu.depthwise:
                 found["pool_jumps"] = self.pool.jumps
             if self.depthwise:
-                found |= {"pool_kernel_rows": self.pool_places * pool_words,
-                          "pool_scale_rows": pool_words * (npu.pfp // npu.ol)}  # fmt: skip
+                found |= {
+                    "pool_kernel_rows": self.pool_places * pool_words,
+                    "pool_scale_rows": pool_words * (npu.pfp // npu.ol),
+                }
         return found
 
     def fits(self, npu: Npu, lanes: int) -> bool:
         """Whether results come to a reader with so many lanes in as few words as can be, and, where a value has several
         bits, all of them in the same word, so that lanes can share weights."""
-        width, words = npu.ol, self.steps(npu)
+        width = npu.ol
+        words = self.steps(npu)
         if npu.pool:
-            words, width = geared(words, npu.ol, npu.pfp), npu.pfp
+            words = geared(words, npu.ol, npu.pfp)
+            width = npu.pfp
         if npu.depthwise:
-            words, width = words * (npu.pfp // npu.ol), npu.ol
+            words = words * (npu.pfp // npu.ol)
+            width = npu.ol
         whole = all(n // npu.ol % self.levels == 0 for n in {lanes, width} - {npu.ol})
         return whole and geared(words, width, lanes) <= -(-self.kernels * self.levels // lanes)
 

@@ -86,7 +86,8 @@ def layer_demand(
 
 def _burst(conv: StageTables, pool: StageTables) -> int:
     """Rows of a map for each row of its pool's windows (`LayerDemand.pool_burst`)."""
-    in_rows, several = (np.diff(conv.output_order) > 0).all(), (pool.output_order == 1).any()
+    in_rows = (np.diff(conv.output_order) > 0).all()
+    several = (pool.output_order == 1).any()
     return int(pool.stage.window.stride[0]) if in_rows and several else 1
 
 
@@ -112,5 +113,6 @@ def _acc_bits(p: LoweredLayer, *, keeps_steps: bool) -> int:
 def _weight_bits(p: LoweredLayer) -> int:
     """Bits of two's complement that hold all weights of the layer; 2 at the least."""
     weights = [p.weight] if p.depthwise is None else [p.weight, p.depthwise.weight]
-    low, high = min(int(w.min()) for w in weights), max(int(w.max()) for w in weights)
+    low = min(int(w.min()) for w in weights)
+    high = max(int(w.max()) for w in weights)
     return max(2, 1 + max(high.bit_length(), (~low if low < 0 else low).bit_length()))

@@ -13,15 +13,40 @@ from .sharing import shared_lanes
 ROOM = 2
 """Tuples that a tuple memory has room for beyond those it must hold."""
 LARGEST = (
-    "tuple_words", "pool_words", "pool_tuple_words", "acc_bits", "multiplier_bits", "bias_fraction_bits", "windows",
-    "window_taps", "groups", "levels", "input_words", "half_even", "round_twice", "add_factor_bits", "add_bias_bits",
-    "skip_bits", "joined_words", "tuple_parts", *FORMER,
-)  # fmt: skip
+    "tuple_words",
+    "pool_words",
+    "pool_tuple_words",
+    "acc_bits",
+    "multiplier_bits",
+    "bias_fraction_bits",
+    "windows",
+    "window_taps",
+    "groups",
+    "levels",
+    "input_words",
+    "half_even",
+    "round_twice",
+    "add_factor_bits",
+    "add_bias_bits",
+    "skip_bits",
+    "joined_words",
+    "tuple_parts",
+    *FORMER,
+)
 """Sizes of an NPU that are those of its largest layer."""
 TOGETHER = (
-    "taps", "olds", "jumps", "aheads", "kernel_rows", "threshold_rows", "pool_taps", "pool_olds", "pool_jumps",
-    "pool_kernel_rows", "pool_scale_rows",
-)  # fmt: skip
+    "taps",
+    "olds",
+    "jumps",
+    "aheads",
+    "kernel_rows",
+    "threshold_rows",
+    "pool_taps",
+    "pool_olds",
+    "pool_jumps",
+    "pool_kernel_rows",
+    "pool_scale_rows",
+)
 """Sizes of an NPU that add up over its layers."""
 Own = tuple[int, ...]
 """Numbers of an NPU's layers, rising."""
@@ -46,7 +71,8 @@ def npu_depths(layers: Sequence[LayerDemand], own: Own, npu: Npu, *, streamed: b
     dict of str to int
         By the NPU's parameter.
     """
-    mine, first = [layers[i].seen_by(npu) for i in own], layers[own[0]].reads is None
+    mine = [layers[i].seen_by(npu) for i in own]
+    first = layers[own[0]].reads is None
     each = [layer.depths(npu, "output_stationary", ROOM) for layer in mine]
     found = {key: max(LEAST.get(key, 2), *(d.get(key, 0) for d in each)) for key in LARGEST}
     found |= {key: max(LEAST.get(key, 2), sum(d.get(key, 0) for d in each)) for key in TOGETHER}

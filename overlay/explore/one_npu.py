@@ -136,7 +136,8 @@ class NpuChoices:
         """NPUs for layers ``own``, one for each KFP that is looked at, without a folding beside; none where the layers
         are for different engines."""
         if own not in self._bare:
-            found, mine = list[Npu](), [self.layers[i] for i in own]
+            found = list[Npu]()
+            mine = [self.layers[i] for i in own]
             if len({layer.engine for layer in mine}) == 1:
                 base = self._base(own)
                 found = self._wide(mine, base)
@@ -161,7 +162,8 @@ class NpuChoices:
 
     def _wide(self, mine: Sequence[LayerDemand], base: Npu) -> list[Npu]:
         """The NPU ``base`` for these layers with each KFP that is looked at."""
-        found, alone = list[Npu](), len(mine) == 1
+        found = list[Npu]()
+        alone = len(mine) == 1
         widest = max(layer.channels for layer in mine)
         wide = splits(widest) if alone else [w for w in WIDE if w < 2 * widest]
         planes = mine[0].planes
@@ -178,7 +180,8 @@ class NpuChoices:
         """An NPU for these layers with the least folding, and with the inlets and outlets by which their maps go."""
         mine = [self.layers[i] for i in own]
         lasts = {numbers[-1] for numbers in self._networks}
-        kinds, words = {layer.any_match for layer in mine}, {layer.word_channels for layer in mine}
+        kinds = {layer.any_match for layer in mine}
+        words = {layer.word_channels for layer in mine}
         counted = "both" if len(kinds) > 1 else "or" if True in kinds else "popcount"
         loop = any(layer.reader in own for layer in mine)
         left = any(layer.reader not in (None, *own) for layer in mine)
@@ -213,7 +216,9 @@ class NpuChoices:
 
     def cycles(self, own: Own, npu: Npu) -> int:
         """Cycles of these layers a frame, all on this NPU."""
-        until, first, last = self._until(npu), own[0], own[-1]
+        until = self._until(npu)
+        first = own[0]
+        last = own[-1]
         between = (len(own) - 1) * BETWEEN
         if last - first < len(own):
             return until[last + 1] - until[first] + between
@@ -278,7 +283,8 @@ class NpuChoices:
         if sum(b for b, _ in beats) > room or any(n.reading[False].tuples * n.words(npu) > interval for n in mine):
             return
         most = max(kernels for _, kernels in beats)
-        low, high = 1, most
+        low = 1
+        high = most
         while low < high:
             middle = (low + high) // 2
             if sum(layer.beats(changed(npu, kgp=middle)) for layer in mine) <= room:
@@ -304,7 +310,8 @@ class NpuChoices:
     def _results(self, own: Own, npu: Npu, interval: int, given: int | None) -> Iterator[Npu]:
         """The NPU with each OL, or the one that is given, and PFP that are fast enough, the smallest first; at most
         CHOICES of them."""
-        mine, found = self.mine(own, npu), 0
+        mine = self.mine(own, npu)
+        found = 0
         looped = [layer for layer in mine if layer.reader in own]
         ols = [ol for ol in splits(npu.kgp) if not npu.forks_maps or not (npu.kfp % ol and ol % npu.kfp)]
         ols = ols if given is None else [given]
@@ -341,7 +348,8 @@ class NpuChoices:
         key = (own, npu.kfp, npu.kgp, npu.ol, npu.pfp, npu.planes, npu.accumulators, npu.window_former, dear)
         if key not in self._areas:
             memories = self.depths(own, npu)
-            rows, large = memories["kernel_rows"], ("auto", "distributed")
+            rows = memories["kernel_rows"]
+            large = ("auto", "distributed")
             styles = STYLES if rows <= MOST_LUT_ROWS else large if rows <= self.lut_rows else large[:1]
             each = [
                 ({key: getattr(one, key) for key in SAVED}, estimate_cores(one, self.stream_bits, styles))

@@ -37,7 +37,8 @@ def multiplier_bits(npu: Npu, kernels: int) -> tuple[int, int]:
     as they can, both smallest operands are looked for, and no weight's register is the block's. Registers of features,
     those of all groups, are not counted: they are the blocks', or there once.
     """
-    f, w = npu.feature_bits, npu.weight_bits
+    f = npu.feature_bits
+    w = npu.weight_bits
     apart = packed_products.spacing(kernels, f, w)
     lut = (kernels - 2) * packed_products.operand_bits(kernels, apart, w)
     close = apart < f + w
@@ -46,8 +47,10 @@ def multiplier_bits(npu: Npu, kernels: int) -> tuple[int, int]:
 
 def _stages(npu: Npu) -> Iterator[tuple[int, int]]:
     """Terms of each stage of the adder tree, and their bits."""
-    terms, w = npu.kfp, npu.feature_bits + npu.weight_bits
+    terms = npu.kfp
+    w = npu.feature_bits + npu.weight_bits
     for _ in range(timing.sum_stages(npu)):
         yield terms, w
         most = min(timing.SUM_TERMS, terms)
-        terms, w = -(-terms // timing.SUM_TERMS), min(npu.acc_bits, w + (bits_for(most - 1) if most > 1 else 0))
+        terms = -(-terms // timing.SUM_TERMS)
+        w = min(npu.acc_bits, w + (bits_for(most - 1) if most > 1 else 0))

@@ -66,13 +66,25 @@ def outlet_parts(npu: Npu, ring_bits: int, n: int = 0) -> list[AreaPart]:
 
 def _shell(design: Design) -> Iterator[AreaPart]:
     """Loader, registers and top module, with what stands between the streams and the NPUs."""
-    stream, first = design.stream_bits, design.npus[0]
+    stream = design.stream_bits
+    first = design.npus[0]
     memories = [m for npu in design.npus for m in npu.memories()]
     rows = max(bits_for(m.depth - 1) for m in memories)
     network = sum(npu.memory("network").width for npu in design.npus)
-    yield AreaPart("loader", "loader", {"one": 1, "npus": len(design.npus), "memories": len(memories), "rows": rows,
-                                    "network": network, "stream": stream})  # fmt: skip
-    pulses, state = sum(len(npu.pulses) for npu in design.npus), sum(state_bits(npu) for npu in design.npus)
+    yield AreaPart(
+        "loader",
+        "loader",
+        {
+            "one": 1,
+            "npus": len(design.npus),
+            "memories": len(memories),
+            "rows": rows,
+            "network": network,
+            "stream": stream,
+        },
+    )
+    pulses = sum(len(npu.pulses) for npu in design.npus)
+    state = sum(state_bits(npu) for npu in design.npus)
     registers = {"one": 1, "npus": len(design.npus), "pulses": pulses, "state": state}
     yield AreaPart("registers", "registers_block", registers)
     yield AreaPart("top", TOP, {"one": 1, "npus": len(design.npus), "stream": stream})
@@ -93,7 +105,9 @@ def _shell(design: Design) -> Iterator[AreaPart]:
 
 def _engine(npu: Npu, stream_bits: int, n: int) -> Iterator[AreaPart]:
     """The parts from the tuple memory to the pool unit."""
-    acc, several, ring = npu.acc_bits, npu.accumulators > 1, bits_for(npu.tuple_words - 1)
+    acc = npu.acc_bits
+    several = npu.accumulators > 1
+    ring = bits_for(npu.tuple_words - 1)
     yield from array_parts(npu, n)
     banks = -(-npu.kernel_store.width // stream_bits)
     slot = npu.slot_bits if several else 0
@@ -105,8 +119,18 @@ def _engine(npu: Npu, stream_bits: int, n: int) -> Iterator[AreaPart]:
     tables = sum(bits_for(rows - 1) for rows in (npu.taps, npu.olds, npu.jumps, npu.aheads) if rows)
     source = npu.word_bits * (len(npu.sources) - 1)
     counts = sum(bits_for(n) for n in (npu.windows, npu.window_taps, npu.groups, npu.input_words))
-    common = {"one": 1, "ring": ring, "counts": counts, "row": row, "tables": tables, "several": several, "slot": slot,
-              "acc": acc * (npu.engine == "binary"), "source": source, "inlets": len(npu.sources) - 1}  # fmt: skip
+    common = {
+        "one": 1,
+        "ring": ring,
+        "counts": counts,
+        "row": row,
+        "tables": tables,
+        "several": several,
+        "slot": slot,
+        "acc": acc * (npu.engine == "binary"),
+        "source": source,
+        "inlets": len(npu.sources) - 1,
+    }
     counted = {"raster": npu.raster, "raster_ring": ring * npu.raster, "raster_row": row * npu.raster}
     turns = two_maps_in_turn(npu)
     modules = sequencer_modules("conv")
@@ -115,8 +139,16 @@ def _engine(npu: Npu, stream_bits: int, n: int) -> Iterator[AreaPart]:
     pointer = bits_for(npu.threshold_rows - 1)
     raw = "host" in npu.outlets
     counts = sum(bits_for(n) for n in (npu.windows, npu.groups, npu.levels))
-    values = {"one": 1, "counts": counts, "queue": queue, "lanes": npu.ol * acc, "pointer": pointer, "slot": slot,
-              "several": several, "raw": npu.ol * acc * raw}  # fmt: skip
+    values = {
+        "one": 1,
+        "counts": counts,
+        "queue": queue,
+        "lanes": npu.ol * acc,
+        "pointer": pointer,
+        "slot": slot,
+        "several": several,
+        "raw": npu.ol * acc * raw,
+    }
     values |= requantise_sizes(npu) if npu.requantises else {}
     kind = "results_integer" if npu.requantises else "results_binary"
     yield AreaPart(kind, "results_unit", values, n, dsp=npu.ol * multiplier_dsps(npu))
@@ -127,7 +159,8 @@ def _engine(npu: Npu, stream_bits: int, n: int) -> Iterator[AreaPart]:
 
 def _addition(npu: Npu, n: int) -> Iterator[AreaPart]:
     """The addition, the fork of maps, or of steps, and the skip store."""
-    row, cut = npu.memory("additions").width, npu.skip_word_bits * (npu.skip_lanes > npu.ol)
+    row = npu.memory("additions").width
+    cut = npu.skip_word_bits * (npu.skip_lanes > npu.ol)
     values = {"one": 1, "wide": npu.ol * npu.add_total_bits, "row": row, "cut": cut}
     yield AreaPart("addition", "addition", values, n, **addition_products(npu))
     if npu.ol > npu.skip_lanes:
@@ -139,7 +172,9 @@ def _addition(npu: Npu, n: int) -> Iterator[AreaPart]:
 
 def array_parts(npu: Npu, n: int) -> Iterator[AreaPart]:
     """The PEs."""
-    acc, lanes, several = npu.acc_bits, npu.kfp, npu.accumulators > 1
+    acc = npu.acc_bits
+    lanes = npu.kfp
+    several = npu.accumulators > 1
     choice = 2 * mapped(acc, npu.accumulators, 0).resources.lut if several else 0
     if npu.kernels_per_multiplier > 1:
         yield from _sharing(npu, n)
@@ -148,8 +183,16 @@ def array_parts(npu: Npu, n: int) -> Iterator[AreaPart]:
         bits = npu.feature_bits + npu.weight_bits
         each = dsps(npu.feature_bits, npu.weight_bits)
         products = 0.0 if each else lanes * narrow_product_luts(npu.feature_bits, npu.weight_bits)
-        features = {"one": 1, "lanes": lanes * bits, "acc": acc, "products": products, "several": several * acc,
-                    "alone": acc * (not several), "choice": choice, **sum_sizes(npu)}  # fmt: skip
+        features = {
+            "one": 1,
+            "lanes": lanes * bits,
+            "acc": acc,
+            "products": products,
+            "several": several * acc,
+            "alone": acc * (not several),
+            "choice": choice,
+            **sum_sizes(npu),
+        }
         kind = "pe_integer_dsp" if each else "pe_integer_lut"
         if own:
             yield AreaPart(kind, "pe_", features, n, own, True, dsp=lanes * each)
@@ -166,11 +209,19 @@ def array_parts(npu: Npu, n: int) -> Iterator[AreaPart]:
         return
     found = npu.lane_groups
     chunks = sum(-(-size // timing.POPCOUNT_LANES) for _, size in found)
-    features = {"one": 1, "lanes": lanes, "acc": acc, "bits": sum(bits_for(size) for _, size in found),
-                "triples": sum(size // 3 for _, size in found), "singles": sum(size % 3 for _, size in found),
-                "several": acc * several, "alone": acc * (not several), "choice": choice,
-                "chunks": chunks * bits_for(lanes) * timing.counts_in_parts(npu),
-                "both": acc * (npu.accumulate == "both")}  # fmt: skip
+    features = {
+        "one": 1,
+        "lanes": lanes,
+        "acc": acc,
+        "bits": sum(bits_for(size) for _, size in found),
+        "triples": sum(size // 3 for _, size in found),
+        "singles": sum(size % 3 for _, size in found),
+        "several": acc * several,
+        "alone": acc * (not several),
+        "choice": choice,
+        "chunks": chunks * bits_for(lanes) * timing.counts_in_parts(npu),
+        "both": acc * (npu.accumulate == "both"),
+    }
     if npu.planes:
         features |= {"planes": npu.planes, "plain": lanes * bool(npu.code_bits)}
         yield AreaPart("pe_planes", "pe_", features, n, npu.kgp, True)
@@ -221,6 +272,7 @@ def _host(npu: Npu, stream: int, n: int) -> Iterator[AreaPart]:
         return
     yield from gear(npu.ol * npu.acc_bits, npu.acc_bits, 0, n)
     yield from gear(32, stream, 0, n)
-    width, depth = npu.word_bits + 1, timing.MAP_HELD
+    width = npu.word_bits + 1
+    depth = timing.MAP_HELD
     yield AreaPart("fifo", f"fifo_{width}x{depth}", fifo_sizes(width, depth), n)
     yield from gear(npu.word_bits, stream, 0, n)

@@ -45,11 +45,16 @@ def draw(
         As for ``plot``.
     """
     axes.set(xscale="log", yscale="log", title=title, xlabel="LUTs, logic and memory", ylabel="cycles a frame")
-    luts, cycles = [row.figures.lut for row in front], [row.figures.cycles for row in front]
+    luts = [row.figures.lut for row in front]
+    cycles = [row.figures.cycles for row in front]
     axes.plot(luts, cycles, "o-", color="tab:blue", label="Pareto front, NPUs beside the points")
     for row in front:
-        axes.annotate(str(len(row.candidate.npus)), (row.figures.lut, row.figures.cycles), xytext=(5, 5),
-                      textcoords="offset points")  # fmt: skip
+        axes.annotate(
+            str(len(row.candidate.npus)),
+            (row.figures.lut, row.figures.cycles),
+            xytext=(5, 5),
+            textcoords="offset points",
+        )
     if best is not None:
         axes.plot([best.figures.lut], [best.figures.cycles], "s", color="tab:red", label="chosen")
     if lut_limit is not None:

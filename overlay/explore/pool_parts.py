@@ -15,7 +15,8 @@ def pool_parts(npu: Npu, n: int) -> Iterator[AreaPart]:
     """The parts of the pool of NPU ``n``, without gearboxes at its ends; none where it has no pool unit."""
     if not npu.pool:
         return
-    ring, tables = bits_for(npu.pool_words - 1), bits_for(npu.pool_taps - 1) + bits_for(npu.pool_olds - 1)
+    ring = bits_for(npu.pool_words - 1)
+    tables = bits_for(npu.pool_taps - 1) + bits_for(npu.pool_olds - 1)
     counted = {"raster": npu.raster, "raster_ring": ring * npu.raster}
     counts = sum(bits_for(n) for n in (npu.windows, npu.window_taps, npu.input_words))
     values = {"one": 1, "ring": ring, "counts": counts, "tables": tables, "average": npu.engine == "integer"}
@@ -27,7 +28,8 @@ def pool_parts(npu: Npu, n: int) -> Iterator[AreaPart]:
         yield from _depthwise(npu, n, words)
         return
     unit = {"one": 1, "word": npu.pool_word_bits, "index": npu.pool_index_bits}
-    integer, w = npu.engine == "integer", npu.pool_word_bits + npu.pool_side_bits
+    integer = npu.engine == "integer"
+    w = npu.pool_word_bits + npu.pool_side_bits
     yield AreaPart(f"pool_unit_{npu.engine}", "pool_unit_integer" if integer else "pool_unit", unit, n)
     yield AreaPart("fifo", f"fifo_{w}x{words}", fifo_sizes(w, words), n)
     if integer:
@@ -38,7 +40,8 @@ def _depthwise(npu: Npu, n: int, words: int) -> Iterator[AreaPart]:
     """A pool unit with weights, its FIFO, the gearbox behind that, and what makes features."""
     lut, ff = unit_bits(npu)
     yield AreaPart("pool_unit_depthwise", "pool_unit_depthwise", {}, n, lut=lut, ff=ff)
-    sums, steps = npu.pfp * npu.acc_bits, npu.ol * npu.acc_bits
+    sums = npu.pfp * npu.acc_bits
+    steps = npu.ol * npu.acc_bits
     side = npu.pool_side_bits + COUNT_BITS
     yield AreaPart("fifo", f"fifo_{sums + side}x{words}", fifo_sizes(sums + side, words), n)
     yield from gear(sums, steps, side - 1, n)
@@ -55,9 +58,11 @@ def unit_bits(npu: Npu) -> tuple[int, int]:
     Of a lane: the weight or 1; a sum for each two of its bits, and the sums of these; in front of the queue a sum, a
     comparison, and the choice of what stays.
     """
-    f, w = npu.feature_bits, npu.weight_bits
+    f = npu.feature_bits
+    w = npu.weight_bits
     pairs = -(-w // 2)
-    product, registers = w + pairs * (f + 2) + (pairs - 1) * (f + w) * 3 // 4, pairs * (f + 2) + f + w
+    product = w + pairs * (f + 2) + (pairs - 1) * (f + w) * 3 // 4
+    registers = pairs * (f + 2) + f + w
     merged = npu.acc_bits * 7 // 2
     late = npu.pool_index_bits + npu.pool_side_bits + COUNT_BITS + 4
     return npu.pfp * (product + merged) + late, npu.pfp * registers + 3 * late // 2
@@ -66,5 +71,6 @@ def unit_bits(npu: Npu) -> tuple[int, int]:
 def kernel_row_bits(npu: Npu) -> tuple[int, int]:
     """LUTs and flip-flops by which the sequencer of a pool unit with weights counts rows of weights and jumps, by rule:
     four registers of a row's address, each a choice of sums, and a pointer into the table of jumps."""
-    row, jump = npu.pool_row_bits, bits_for(npu.pool_jumps - 1)
+    row = npu.pool_row_bits
+    jump = bits_for(npu.pool_jumps - 1)
     return 6 * row + 2 * jump + 2 * row * npu.raster * 2, 6 * row + 2 * jump + 6 * row * npu.raster

@@ -11,9 +11,16 @@ from bitloom.hls_gen.design.split_product import split_product
 LEAST_PRODUCT_BITS = 9
 """Bits of the narrowest product that Yosys gives a DSP block."""
 NARROW_PRODUCT_LUTS = {
-    (2, 2): 3.5, (2, 3): 5.3, (2, 4): 7.2, (2, 5): 9.6, (2, 6): 11.8,
-    (3, 3): 7.3, (3, 4): 13.0, (3, 5): 17.8, (4, 4): 27.0,
-}  # fmt: skip
+    (2, 2): 3.5,
+    (2, 3): 5.3,
+    (2, 4): 7.2,
+    (2, 5): 9.6,
+    (2, 6): 11.8,
+    (3, 3): 7.3,
+    (3, 4): 13.0,
+    (3, 5): 17.8,
+    (4, 4): 27.0,
+}
 """LUTs of a product of fewer bits than LEAST_PRODUCT_BITS, by the bits of its operands, the fewer first: what each lane
 of an integer PE takes more, by Yosys, than the adders behind it."""
 PRODUCT_LUTS = 1.4
@@ -44,7 +51,9 @@ def narrow_product_luts(left: int, right: int) -> float:
 
 def addition_products(npu: Npu) -> dict[str, Any]:
     """DSP blocks and LUTs, by ``dsp`` and ``lut``, of the products of an addition of maps."""
-    left, right, count = npu.value_bits, npu.add_factor_bits, 2 * npu.ol
+    left = npu.value_bits
+    right = npu.add_factor_bits
+    count = 2 * npu.ol
     if "addition" in npu.lut_products:
         return {"dsp": 0, "lut": count * PRODUCT_LUTS * left * right}
     return {"dsp": count * dsps(left, right), "lut": 0.0}
@@ -61,12 +70,20 @@ def multiplier_dsps(npu: Npu) -> int:
 def requantise_sizes(npu: Npu) -> Features:
     """Features of requantisation: its stages are as wide as the product, which several DSP blocks give in pieces; one
     block alone has the product's registers, too, and so have those of a product that is split between them."""
-    ol, wide, blocks, split = npu.ol, npu.product_bits, multiplier_dsps(npu), split_product(npu) is not None
+    ol = npu.ol
+    wide = npu.product_bits
+    blocks = multiplier_dsps(npu)
+    split = split_product(npu) is not None
     apart = blocks != 1 and not split
-    return {"wide": ol * wide, "apart": ol * wide * apart, "pieces": ol * wide * max(0, blocks - 1),
-            "even": ol * wide * npu.half_even, "factor": ol * npu.multiplier_bits,
-            "fraction": ol * npu.bias_fraction_bits,
-            "twice": ol * (wide - npu.first_shift + 1) * npu.round_twice * (not split)}  # fmt: skip
+    return {
+        "wide": ol * wide,
+        "apart": ol * wide * apart,
+        "pieces": ol * wide * max(0, blocks - 1),
+        "even": ol * wide * npu.half_even,
+        "factor": ol * npu.multiplier_bits,
+        "fraction": ol * npu.bias_fraction_bits,
+        "twice": ol * (wide - npu.first_shift + 1) * npu.round_twice * (not split),
+    }
 
 
 def sum_sizes(npu: Npu) -> Features:
@@ -75,9 +92,11 @@ def sum_sizes(npu: Npu) -> Features:
     Each stage adds up to SUM_TERMS terms, and its sums have two bits more than they.
     """
     made = {"adders": 0.0, "sums": 0.0, "late_adders": 0.0, "late_sums": 0.0}
-    terms, bits = npu.kfp, npu.feature_bits + npu.weight_bits
+    terms = npu.kfp
+    bits = npu.feature_bits + npu.weight_bits
     for stage in range(timing.sum_stages(npu)):
-        sums, bits = -(-terms // timing.SUM_TERMS), min(npu.acc_bits, bits + 2)
+        sums = -(-terms // timing.SUM_TERMS)
+        bits = min(npu.acc_bits, bits + 2)
         for name in ("", "late_") if stage else ("",):
             made[f"{name}adders"] += (terms - sums) * bits
             made[f"{name}sums"] += sums * bits

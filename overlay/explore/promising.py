@@ -83,7 +83,8 @@ def promising(tries: Tries, tasks: Sequence[Task], looked_at: Callable[[], None]
             seen[key] = _fitting(tries, task)
         return seen[key]
 
-    found, asked = list[Task](), tries.budget.cycles
+    found = list[Task]()
+    asked = tries.budget.cycles
     ways = list(dict.fromkeys(task.way for task in tasks))
     for way, setting in dict.fromkeys((task.way, task.setting) for task in tasks if task.way.mapping is None):
         own = {task.interval: task for task in reversed(tasks) if (task.way, task.setting) == (way, setting)}
@@ -142,7 +143,8 @@ def _nearer(look: Look, short: Task, fits: Task, halvings: int = CLOSER) -> Prom
         middle = replace(fits, interval=round((short.interval * fits.interval) ** 0.5))
         made = look(middle)
         if made:
-            found, fits = made, made.task
+            found = made
+            fits = made.task
         else:
             short = middle
     return found

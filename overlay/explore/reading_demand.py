@@ -67,7 +67,8 @@ def tabled(
         Whether taps claim tuples ahead by a table.
     """
     if not kernel:
-        visits, again = 1, False
+        visits = 1
+        again = False
     made = TapRows.of(tables, visits=visits, reread=again, kernel=kernel, raster=raster, ahead=ahead)
     steady = max(2, made.steady) if raster else 0
     return ReadingDemand(made.hold, made.tuples, made.taps, made.olds, made.jumps, steady, made.aheads)

@@ -147,7 +147,8 @@ class _Joined:
 
     def _cheapest(self, n: int, group: Sequence[int], alike: dict[str, int]) -> tuple[float, Segment] | None:
         """The cheapest NPU ``n`` with these values, and its price."""
-        own, after = self.owns[n], (n + 1) % len(self.owns)
+        own = self.owns[n]
+        after = (n + 1) % len(self.owns)
         reader = self.made[after] if self.closed or after else None
         npu = reader and (changed(reader.npu, **alike) if after in group else reader.npu)
         best: tuple[float, Segment] | None = None

@@ -70,7 +70,8 @@ class Effort:
     streamed_weights: str = "auto"
 
     def __post_init__(self) -> None:
-        known, got = ", ".join(STREAMED_WEIGHTS), self.streamed_weights
+        known = ", ".join(STREAMED_WEIGHTS)
+        got = self.streamed_weights
         if got not in STREAMED_WEIGHTS:
             raise ValueError(f"explore: streamed_weights must be one of {known}, got {got!r}")
 
@@ -169,7 +170,8 @@ def explore(
 
 def _search(tries: Tries, effort: Effort, count: Counter, rows: list[Row]) -> None:
     """Append all rows that are tried to ``rows``, each as soon as it is known."""
-    sweep, at_a_time = _sweep(tries, effort, count), 2 + VARIED * len(tries.joinings.swept)
+    sweep = _sweep(tries, effort, count)
+    at_a_time = 2 + VARIED * len(tries.joinings.swept)
     count.total = len(sweep) + ROUNDS * at_a_time + effort.halvings * len(_prices(effort)) + 1
     count.rows("sweep", tries.rows, sweep, rows)
     for task in sweep:
@@ -214,10 +216,12 @@ def _sweep(tries: Tries, effort: Effort, count: Counter) -> list[Task]:
     is there for a window former, which pays at short intervals; of ways beside the first one, fewer intervals are
     tried."""
     first, *others = tries.ways()
-    free, own = tries.budget.cycles is None, list[Task]()
+    free = tries.budget.cycles is None
+    own = list[Task]()
     *for_formers, ordinary = tries.joinings.swept
     for setting in (*for_formers, ordinary):
-        intervals, step = tries.intervals(effort.points, setting), 3 if setting == ordinary else 1
+        intervals = tries.intervals(effort.points, setting)
+        step = 3 if setting == ordinary else 1
         own += [
             Task(first, setting, interval, price)
             for k, interval in enumerate(intervals)
@@ -269,7 +273,8 @@ def _to_vary(rows: Sequence[Row], budget: Budget, count: int) -> list[Row]:
     fitting = [row for row in rows if row.fits]
     if not fitting:
         return sorted(rows, key=lambda row: worst_excess(row, budget))[:count]
-    best, front = best_of(fitting, budget), pareto(fitting)
+    best = best_of(fitting, budget)
+    front = pareto(fitting)
     over = [row for row in rows if not row.fits and merit(row, budget) < merit(best, budget)]
     near = sorted(over, key=lambda row: worst_excess(row, budget))[:1]  # a variation may bring it within its limits
     step = max(1, len(front) // (count - 1))

@@ -5,7 +5,8 @@ from collections.abc import Iterable
 
 def splits(total: int) -> list[int]:
     """Sizes of the parts of ``total``, rising: for each number of parts the least size, ceil(total / parts), once."""
-    found, parts = [], 1
+    found = []
+    parts = 1
     while True:
         size = -(-total // parts)
         found.append(size)

@@ -68,12 +68,21 @@ class Row:
     def to_dict(self) -> dict[str, Any]:
         """JSON data."""
         f = self.figures
-        return {"npus": len(self.candidate.npus), "topology": self.candidate.topology,
-                "cycles_per_frame": f.cycles, "latency_cycles": f.latency,
-                "lanes": f.lanes, "lut": f.area.lut, "lutram": f.area.lutram, "ff": f.area.ff,
-                "bram36": f.area.bram36, "dsp": f.area.dsp, "fits": self.fits,
-                **({"cycles_by_network": dict(f.each)} if f.each else {}),
-                "foldings": self.candidate.to_dict()}  # fmt: skip
+        return {
+            "npus": len(self.candidate.npus),
+            "topology": self.candidate.topology,
+            "cycles_per_frame": f.cycles,
+            "latency_cycles": f.latency,
+            "lanes": f.lanes,
+            "lut": f.area.lut,
+            "lutram": f.area.lutram,
+            "ff": f.area.ff,
+            "bram36": f.area.bram36,
+            "dsp": f.area.dsp,
+            "fits": self.fits,
+            **({"cycles_by_network": dict(f.each)} if f.each else {}),
+            "foldings": self.candidate.to_dict(),
+        }
 
 
 class Tries:
@@ -107,12 +116,13 @@ class Tries:
         streamed: Sequence[bool] = (False, True),
     ):
         self.model, *self.also = (models,) if isinstance(models, Model) else models
-        self.budget, self.stream_bits = budget, stream_bits
+        self.budget = budget
+        self.stream_bits = stream_bits
         lut_rows = MOST_LUT_ROWS if budget.bram36 is None else MOST_LUT_ROWS_FOR_BLOCKS
         self.joinings = Joinings((self.model, *self.also), settings, streamed, stream_bits, lut_rows)
-        self.engines, self.choices, self.settings = (
-            self.joinings.engines, self.joinings.choices, self.joinings.settings
-        )  # fmt: skip
+        self.engines = self.joinings.engines
+        self.choices = self.joinings.choices
+        self.settings = self.joinings.settings
         self.first = self.joinings.first
         self.layers = self.choices[self.engines[0], self.first].layers
         self.heavy = self.joinings.graph or any(layer.depthwise for layer in self.layers) or bool(self.also)
@@ -164,7 +174,8 @@ class Tries:
 
     def segments(self, task: Task) -> list[Segment] | None:
         """The NPUs of a task at its price; None where there are none that are fast enough."""
-        choices, mapping = self.joinings.of(task.way, task.setting), task.way.mapping
+        choices = self.joinings.of(task.way, task.setting)
+        mapping = task.way.mapping
         if mapping is not None:
             return cheapest_ring(choices, mapping, task.interval, task.price, closed=task.way.closed)
         one = self.also or choices.mapping  # maps are copied, as a plan for one NPU has it
@@ -178,10 +189,13 @@ class Tries:
         of a chain wait too long for each other, NPUs become cheaper, so that there are more of them; those of a ring
         get less time.
         """
-        out, asked, ring = list[Row](), task.interval, task.way.mapping is not None
+        out = list[Row]()
+        asked = task.interval
+        ring = task.way.mapping is not None
         cheap, dear = task.price, None  # the highest price at which the budget didn't hold, the lowest at which it did
         for last in (*[False] * (ROUNDS - 1), True):
-            segments, price = self.segments(task), task.price
+            segments = self.segments(task)
+            price = task.price
             if segments is None:
                 break
             candidate = self.candidate(segments, task.setting)
@@ -247,7 +261,8 @@ class Tries:
         tells nothing new; dearer ones have more LUTs still."""
         if self.heavy or self.budget.latency is not None:
             return False
-        luts, fitting = self.luts(candidate), filter(self.budget.holds, filter(None, self._seen.values()))
+        luts = self.luts(candidate)
+        fitting = filter(self.budget.holds, filter(None, self._seen.values()))
         return any(found.cycles <= BEATEN * cycles and found.lut <= luts for found in fitting)
 
     def _chunked(self, row: Row) -> list[Row]:
@@ -282,7 +297,8 @@ class Tries:
             other = replace(found, area=self._area(candidate))
         except ValueError:
             return False
-        before, after = self.budget.excess(found), self.budget.excess(other)
+        before = self.budget.excess(found)
+        after = self.budget.excess(other)
         if self.also and row.fits and self._hopeless(candidate):
             return False
         return other.lut < (1 - LEAST_SAVED) * found.lut or any(after.get(key, 0) < before[key] for key in before)

@@ -108,7 +108,8 @@ def dataflows(candidate: Candidate, choices: Mapping[MapSetting, NpuChoices]) ->
     choices
         What an NPU may be, by setting: that of the candidate is among them.
     """
-    here, together = choices[setting_of(candidate)], candidate
+    here = choices[setting_of(candidate)]
+    together = candidate
     for n, npu in enumerate(candidate.npus):
         gains = {}
         mine = [here.layers[i] for i in here.own(n, candidate.mapping)]

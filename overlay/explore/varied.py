@@ -16,7 +16,8 @@ def varied(tries: Tries) -> tuple[str, ...]:
     tuple of str
         A few words each.
     """
-    ways, one = tries.ways(), len(tries.layers) == 1 or bool(tries.also)
+    ways = tries.ways()
+    one = len(tries.layers) == 1 or bool(tries.also)
     sizes, cut = (
         sorted({max(way.mapping) + 1 for way in ways if way.mapping and way.closed == closed})
         for closed in (True, False)

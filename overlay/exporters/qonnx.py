@@ -34,7 +34,9 @@ from bitloom.golden.network import Model
 from bitloom.golden.window import Window
 
 DOMAIN = "qonnx.custom_op.general"
-OPSET, QONNX_OPSET, IR_VERSION = 17, 1, 8
+OPSET = 17
+QONNX_OPSET = 1
+IR_VERSION = 8
 EXACT = 1 << 24
 """Integers of float32 are exact below this."""
 
@@ -67,7 +69,8 @@ class _Writer:
             from onnx import helper, numpy_helper
         except ModuleNotFoundError as e:
             raise ValueError(f"needs the extra import: {pip_install('import')} ({e})") from None
-        self._helper, self._numpy = helper, numpy_helper
+        self._helper = helper
+        self._numpy = numpy_helper
         self._model = model
         self._nodes: list[Any] = []
         self._constants: list[Any] = []
@@ -84,7 +87,8 @@ class _Writer:
     def message(self) -> Any:
         """The ModelProto."""
         network = self._model.network
-        source, output = network.input, network.output
+        source = network.input
+        output = network.output
         shapes = [("input", source), (self._here, output)]
         infos = [
             self._helper.make_tensor_value_info(name, 1, ["N", made.channels, made.height, made.width])
@@ -116,17 +120,19 @@ class _Writer:
         """Append the quantiser whose values are those of an encoding."""
         if encoding == BIPOLAR:
             return self._node("BipolarQuant", values, self._constant(f"{name}_scale", scale), name=name, domain=DOMAIN)
-        scale, zero, bits = scale * encoding.step, 0.0, encoding.bits
+        scale = scale * encoding.step
+        zero = 0.0
+        bits = encoding.bits
         if encoding.kind == "bipolar":  # k bits: 0..k, as long as nothing else comes in
-            bits, zero = encoding.bits.bit_length(), encoding.bits / 2
+            bits = encoding.bits.bit_length()
+            zero = encoding.bits / 2
         kinds = {"signed": int(encoding.kind in ("signed", "ternary")), "narrow": int(encoding.kind == "ternary")}
         return self._quant(values, name, (scale, zero, bits), rounding_mode="ROUND", **kinds)
 
     def _quant(self, values: str, name: str, parameters: tuple[float, float, int], **attributes: Any) -> str:
         """Append a Quant of scale, zero point and bits."""
         named = [
-            self._constant(f"{name}_{what}", float(value))
-            for what, value in zip(("scale", "zero", "bits"), parameters)
+            self._constant(f"{name}_{what}", float(value)) for what, value in zip(("scale", "zero", "bits"), parameters)
         ]
         return self._node("Quant", values, *named, name=name, domain=DOMAIN, **attributes)
 
@@ -136,8 +142,10 @@ class _Writer:
     def _joined(self, layer: Layer) -> None:
         """Nodes of a layer, which begin at what it reads."""
         network = self._model.network
-        names, sources = network.reads[layer.name], network.sources(layer)
-        read, flat = [self._made[name] for name in names], {self._flat[name] for name in names}
+        names = network.reads[layer.name]
+        sources = network.sources(layer)
+        read = [self._made[name] for name in names]
+        flat = {self._flat[name] for name in names}
         if len(flat) > 1:
             got = " and ".join(names)
             raise ValueError(f"{layer.name}: QONNX joins maps behind dense layers with each other alone, got {got}")
@@ -206,9 +214,15 @@ class _Writer:
         levels = limits.shape[1]
         kind = "BIPOLAR" if (levels, scale) == (1, 2.0) else f"INT{max(2, int(levels * scale).bit_length() + 1)}"
         self._here = self._node(
-            "MultiThreshold", self._here, thresholds, name=name, domain=DOMAIN, out_dtype=kind, out_scale=scale,
+            "MultiThreshold",
+            self._here,
+            thresholds,
+            name=name,
+            domain=DOMAIN,
+            out_dtype=kind,
+            out_scale=scale,
             out_bias=bias,
-        )  # fmt: skip
+        )
 
     def _affine(self, layer: Affine, arrays: Mapping[str, Array]) -> None:
         """A product and a sum with a constant a channel, and perhaps Relu."""
@@ -247,7 +261,8 @@ def first_sums(layer: Requantise, source: Map, arrays: dict[str, Array] | Any) -
     (channels, values - 1) int64
         The first sum that becomes ``low + 1``, ``low + 2``, ... or more; one above all sums where none does.
     """
-    low, high = source.encoding.low, source.encoding.high
+    low = source.encoding.low
+    high = source.encoding.high
     first = np.full((source.channels, layer.high - layer.low), low, np.int64)
     last = np.full_like(first, high + 1)
     wanted = np.arange(layer.low + 1, layer.high + 1)
@@ -258,4 +273,3 @@ def first_sums(layer: Requantise, source: Map, arrays: dict[str, Array] | Any) -
         last = np.where(reached, middle, last)
         first = np.where(reached, first, middle + 1)
     return last
-

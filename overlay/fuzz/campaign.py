@@ -31,7 +31,8 @@ from .pick import Pick, SeededPick
 CAMPAIGNS = ("files", "device", "networks", "server")
 """Names of the campaigns; each is a module of folder ``campaigns``."""
 STATE = "campaign.json"
-STATE_FORMAT, CASE_FORMAT = "bitloom-campaign", "bitloom-case"
+STATE_FORMAT = "bitloom-campaign"
+CASE_FORMAT = "bitloom-case"
 VERSION = 1
 LONGEST_CASE = 16 << 20
 """Bytes of a case's file at most."""
@@ -125,7 +126,9 @@ def campaign(name: str) -> Campaign:
 
 def run_batch(batch: Batch) -> tuple[Counter[str], list[FoundCase]]:
     """Do a batch: how many cases ended with which word, and what they found."""
-    made, ends, found = campaign(batch.name), Counter[str](), []
+    made = campaign(batch.name)
+    ends = Counter[str]()
+    found = []
     for number in range(batch.first, batch.first + batch.count):
         case = json.loads(json.dumps(made.case(SeededPick(batch.name, batch.seed, number))))  # as a file would hold it
         word, what = _run(made, case)
@@ -263,7 +266,8 @@ def read_progress(out: Path, name: str) -> CampaignState:
         raise ValueError(f"{path}: must be the state of campaign {name}, got that of {shown(data.get('campaign'))}")
     with naming(path):
         seed, cases = (_count(data.get(key), key) for key in ("seed", "cases"))
-        ends, found = data.get("ends"), data.get("found")
+        ends = data.get("ends")
+        found = data.get("found")
         if not isinstance(ends, dict) or sum(_count(n, f"ends {shown(word)}") for word, n in ends.items()) != cases:
             raise ValueError(f"ends must be a count for each word, {cases:,} in all, got {shown(ends)}")
         if not isinstance(found, list) or not all(_CASE_FILE.fullmatch(str(file)) for file in found):

@@ -143,7 +143,8 @@ def _json(data: bytes, rng: np.random.Generator) -> bytes:
 def _npy(data: bytes, rng: np.random.Generator) -> bytes:
     """Another header, or other values behind it."""
     begin = 10 + int.from_bytes(data[8:10], "little")
-    header, body = data[10:begin].decode("latin-1"), data[begin:]
+    header = data[10:begin].decode("latin-1")
+    body = data[begin:]
     what = int(rng.integers(6))
     if what == 0:
         header = header.replace(header.split("'descr': '")[1].split("'")[0], _one(DTYPES, rng), 1)
@@ -224,13 +225,15 @@ def _gzip(data: bytes, rng: np.random.Generator) -> bytes:
 
 def _png(data: bytes, rng: np.random.Generator) -> bytes:
     """A chunk with other content and a right checksum, lost, or doubled."""
-    chunks, at = [], 8
+    chunks = []
+    at = 8
     while at < len(data):
         end = at + 12 + int.from_bytes(data[at : at + 4], "big")
         chunks.append(data[at + 4 : end - 4])
         at = end
     number = int(rng.integers(len(chunks)))
-    name, content = chunks[number][:4], chunks[number][4:]
+    name = chunks[number][:4]
+    content = chunks[number][4:]
     if name == b"IDAT" and rng.random() < 0.5:
         content = zlib.compress(_one(_ANYWHERE, rng)(zlib.decompress(content), rng))
     else:

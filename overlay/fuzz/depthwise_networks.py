@@ -18,7 +18,11 @@ MOST_SIDE, MOST_CHANNELS = 8, 20
 
 
 def depthwise_network(
-    pick: Pick, feature_bits: int = 9, weight_bits: int = 8, fraction: int = 0, roundings: Sequence[str] = ROUNDINGS,
+    pick: Pick,
+    feature_bits: int = 9,
+    weight_bits: int = 8,
+    fraction: int = 0,
+    roundings: Sequence[str] = ROUNDINGS,
     channels: int = MOST_CHANNELS,
 ) -> Network:
     """2 to 5 layers, each a plain or a depthwise convolution with its requantisation and perhaps a pool, and at the end
@@ -38,14 +42,20 @@ def depthwise_network(
         Of the input at most.
     """
     source = maps(pick, encodings(pick, feature_bits), MOST_SIDE, channels)
-    at, layers = source, list[Layer]()
+    at = source
+    layers = list[Layer]()
     for i in range(pick.integer(2, 5)):
-        kind, window = pick.of([Conv, DepthwiseConv, DepthwiseConv]), dilated(pick, at, windows(pick, at, 4))
+        kind = pick.of([Conv, DepthwiseConv, DepthwiseConv])
+        window = dilated(pick, at, windows(pick, at, 4))
         layer = kind(
-            name=f"conv_{i}", out_channels=at.channels if kind is DepthwiseConv else pick.integer(1, MOST_CHANNELS),
-            kernel=window.kernel, stride=window.stride, padding=window.padding, dilation=window.dilation,
+            name=f"conv_{i}",
+            out_channels=at.channels if kind is DepthwiseConv else pick.integer(1, MOST_CHANNELS),
+            kernel=window.kernel,
+            stride=window.stride,
+            padding=window.padding,
+            dilation=window.dilation,
             weight=encodings(pick, weight_bits),
-        )  # fmt: skip
+        )
         layers += [layer, requantisation(pick, f"act_{i}", feature_bits, fraction, roundings)]
         at = layers[-1].output_of([layer.output(at)])
         if pick.integer(0, 3) == 0:

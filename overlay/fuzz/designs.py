@@ -7,13 +7,32 @@ from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.topology import cascade, ring
 
 ROOMY = Npu(
-    acc_bits=24, layers=4, tuple_words=8192, pool_words=8192, taps=8192, olds=8192, jumps=4096, pool_taps=2048,
-    pool_olds=2048, kernel_rows=1 << 18, threshold_rows=2048, map_words=8192,
-)  # fmt: skip
+    acc_bits=24,
+    layers=4,
+    tuple_words=8192,
+    pool_words=8192,
+    taps=8192,
+    olds=8192,
+    jumps=4096,
+    pool_taps=2048,
+    pool_olds=2048,
+    kernel_rows=1 << 18,
+    threshold_rows=2048,
+    map_words=8192,
+)
 ROOMY_INTEGER = replace(
-    ROOMY, engine="integer", feature_bits=8, weight_bits=8, shift_bits=0, acc_bits=32, taps=1 << 14, olds=1 << 14,
-    pool_taps=1 << 14, pool_olds=1 << 14, pool_words=1 << 14,
-)  # fmt: skip
+    ROOMY,
+    engine="integer",
+    feature_bits=8,
+    weight_bits=8,
+    shift_bits=0,
+    acc_bits=32,
+    taps=1 << 14,
+    olds=1 << 14,
+    pool_taps=1 << 14,
+    pool_olds=1 << 14,
+    pool_words=1 << 14,
+)
 WIDE = {"feature_bits": 9, "multiplier_bits": 31, "bias_fraction_bits": 16, "half_even": 1, "round_twice": 1}
 """All that a requantisation may have."""
 SINGLE = {
@@ -29,18 +48,20 @@ SINGLE = {
     "int_k8_g8_w4_f5": Design(
         name="int_k8_g8_w4_f5",
         npus=(
-            replace(ROOMY_INTEGER, kfp=8, kgp=8, pfp=1, weight_bits=4, feature_bits=5, acc_bits=24,
-                    kernels_per_multiplier=3),
+            replace(
+                ROOMY_INTEGER, kfp=8, kgp=8, pfp=1, weight_bits=4, feature_bits=5, acc_bits=24, kernels_per_multiplier=3
+            ),
         ),
     ),
     "int_wide": Design(
         name="int_wide", npus=(replace(ROOMY_INTEGER, kfp=4, kgp=6, pfp=3, ol=3, kernels_per_multiplier=2, **WIDE),)
     ),
     "int_k16_g12": Design(
-        name="int_k16_g12", stream_bits=64,
+        name="int_k16_g12",
+        stream_bits=64,
         npus=(replace(ROOMY_INTEGER, kfp=16, kgp=12, pfp=5, ol=12, kernel_rows=1 << 14),),
     ),
-}  # fmt: skip
+}
 RASTER = {"tuple_words": 1024, "pool_words": 1024, "taps": 2, "olds": 2, "jumps": 2, "pool_taps": 2, "pool_olds": 2}
 SINGLE["raster"] = Design(name="raster", npus=(replace(ROOMY, kfp=5, kgp=6, pfp=3, ol=2, raster=True, **RASTER),))
 SINGLE["int_raster"] = Design(
@@ -50,39 +71,78 @@ SINGLE["int_raster"] = Design(
 
 BLOCKS = {
     "int_blocks": Design(
-        name="int_blocks", stream_bits=64,
+        name="int_blocks",
+        stream_bits=64,
         npus=(
-            replace(ROOMY_INTEGER, kfp=12, kgp=6, pfp=4, ol=2, accumulators=4, kernels_per_multiplier=2, depthwise=True,
-                    pool_kernel_rows=1024, pool_scale_rows=256, pool_jumps=1024, window_former=True, former_channels=3,
-                    former_column=12, former_columns=4, former_line=32, layers=8, **WIDE),
+            replace(
+                ROOMY_INTEGER,
+                kfp=12,
+                kgp=6,
+                pfp=4,
+                ol=2,
+                accumulators=4,
+                kernels_per_multiplier=2,
+                depthwise=True,
+                pool_kernel_rows=1024,
+                pool_scale_rows=256,
+                pool_jumps=1024,
+                window_former=True,
+                former_channels=3,
+                former_column=12,
+                former_columns=4,
+                former_line=32,
+                layers=8,
+                **WIDE,
+            ),
         ),
     )
-}  # fmt: skip
+}
 """A pool unit with weights, and a window former: depthwise convolutions, and first layers of few channels."""
 
 PARTS = {"tuple_parts": 1, "aheads": 512, "kernel_rows": 1 << 14, "tuple_words": 1024, "pool_words": 1024}
 GROUPED = {
     "parts": Design(name="parts", npus=(replace(ROOMY, kfp=4, kgp=4, pfp=4, ol=2, **PARTS),)),
-    "int_parts": Design(
-        name="int_parts", npus=(replace(ROOMY_INTEGER, kfp=2, kgp=3, pfp=3, ol=1, **PARTS),)
-    ),
+    "int_parts": Design(name="int_parts", npus=(replace(ROOMY_INTEGER, kfp=2, kgp=3, pfp=3, ol=1, **PARTS),)),
     "int_parts_raster": Design(
         name="int_parts_raster",
         npus=(replace(ROOMY_INTEGER, kfp=4, kgp=2, pfp=2, ol=2, accumulators=16, raster=True, **PARTS),),
     ),
-}  # fmt: skip
+}
 """Kernel groups that read parts of tuples: grouped convolutions."""
 
 BINARY = Npu(
-    kfp=8, kgp=8, pfp=8, ol=2, acc_bits=24, layers=8, tuple_words=256, pool_words=256, taps=8192, olds=8192,
-    jumps=4096, pool_taps=2048, pool_olds=2048, kernel_rows=1 << 15, threshold_rows=2048, map_words=2048,
-)  # fmt: skip
+    kfp=8,
+    kgp=8,
+    pfp=8,
+    ol=2,
+    acc_bits=24,
+    layers=8,
+    tuple_words=256,
+    pool_words=256,
+    taps=8192,
+    olds=8192,
+    jumps=4096,
+    pool_taps=2048,
+    pool_olds=2048,
+    kernel_rows=1 << 15,
+    threshold_rows=2048,
+    map_words=2048,
+)
 TIGHT = replace(BINARY, tuple_words=64, pool_words=16)
 """Little room for maps, so that rings come to a stop."""
 INTEGER = replace(
-    BINARY, engine="integer", feature_bits=8, weight_bits=8, shift_bits=0, acc_bits=32, kfp=4, kgp=6, pfp=2,
-    pool_taps=1 << 14, pool_olds=1 << 14,
-)  # fmt: skip
+    BINARY,
+    engine="integer",
+    feature_bits=8,
+    weight_bits=8,
+    shift_bits=0,
+    acc_bits=32,
+    kfp=4,
+    kgp=6,
+    pfp=2,
+    pool_taps=1 << 14,
+    pool_olds=1 << 14,
+)
 
 
 def looped(npus: tuple[Npu, ...]) -> tuple[Npu, ...]:
@@ -102,52 +162,76 @@ def chain(npus: list[Npu]) -> tuple[Npu, ...]:
 CHAINS = {
     "cascade": Design(
         name="cascade",
-        npus=cascade([
-            replace(BINARY, kfp=5, kgp=7, pfp=3),
-            replace(BINARY, kfp=16, kgp=4, pfp=4, ol=4, buffer_words=2, accumulators=16),
-            replace(BINARY, kfp=3, kgp=8, ol=8, buffer_words=32),
-        ]),
+        npus=cascade(
+            [
+                replace(BINARY, kfp=5, kgp=7, pfp=3),
+                replace(BINARY, kfp=16, kgp=4, pfp=4, ol=4, buffer_words=2, accumulators=16),
+                replace(BINARY, kfp=3, kgp=8, ol=8, buffer_words=32),
+            ]
+        ),
     ),
     "ring_of_2": Design(
-        name="ring_of_2", spill_words=12,
+        name="ring_of_2",
+        spill_words=12,
         npus=ring([replace(TIGHT, buffer_words=4), replace(TIGHT, kfp=6, kgp=5, pool=False, buffer_words=2)]),
     ),
     "ring_with_loops": Design(
-        name="ring_with_loops", spill_words=4, stream_bits=64,
-        npus=looped(ring([
-            replace(BINARY, kfp=20, planes=8, shift_bits=0, tuple_words=128, buffer_words=8),
-            replace(BINARY, kfp=4, kgp=9, ol=3, pfp=5, buffer_words=2),
-            replace(BINARY, pool=False, tuple_words=128, buffer_words=4),
-        ])),
+        name="ring_with_loops",
+        spill_words=4,
+        stream_bits=64,
+        npus=looped(
+            ring(
+                [
+                    replace(BINARY, kfp=20, planes=8, shift_bits=0, tuple_words=128, buffer_words=8),
+                    replace(BINARY, kfp=4, kgp=9, ol=3, pfp=5, buffer_words=2),
+                    replace(BINARY, pool=False, tuple_words=128, buffer_words=4),
+                ]
+            )
+        ),
     ),
     "ring_of_3": Design(
-        name="ring_of_3", spill_words=2,
-        npus=ring([
-            replace(TIGHT, pool=False, buffer_words=2), replace(TIGHT, kfp=5, buffer_words=4),
-            replace(TIGHT, kfp=9, buffer_words=2),
-        ]),
+        name="ring_of_3",
+        spill_words=2,
+        npus=ring(
+            [
+                replace(TIGHT, pool=False, buffer_words=2),
+                replace(TIGHT, kfp=5, buffer_words=4),
+                replace(TIGHT, kfp=9, buffer_words=2),
+            ]
+        ),
     ),
     "chain": Design(
-        name="chain", stream_bits=64,
-        npus=chain([
-            replace(BINARY, kfp=33, ol=8), replace(BINARY, kfp=17, pfp=5, buffer_words=2),
-            replace(BINARY, kfp=2, kgp=3, ol=1, pool=False), replace(BINARY, kfp=64, kgp=16, ol=16, pfp=16),
-        ]),
+        name="chain",
+        stream_bits=64,
+        npus=chain(
+            [
+                replace(BINARY, kfp=33, ol=8),
+                replace(BINARY, kfp=17, pfp=5, buffer_words=2),
+                replace(BINARY, kfp=2, kgp=3, ol=1, pool=False),
+                replace(BINARY, kfp=64, kgp=16, ol=16, pfp=16),
+            ]
+        ),
     ),
     "integer_cascade": Design(
         name="integer_cascade",
-        npus=cascade([
-            INTEGER, replace(INTEGER, kfp=3, kgp=8, pfp=3, ol=4, buffer_words=32, bias_fraction_bits=4),
-        ]),
+        npus=cascade(
+            [
+                INTEGER,
+                replace(INTEGER, kfp=3, kgp=8, pfp=3, ol=4, buffer_words=32, bias_fraction_bits=4),
+            ]
+        ),
     ),
     "integer_ring": Design(
-        name="integer_ring", spill_words=6,
-        npus=ring([
-            replace(INTEGER, kfp=8, tuple_words=64, pool_words=16, buffer_words=4),
-            replace(INTEGER, kfp=3, kgp=8, pfp=3, ol=4, tuple_words=128, pool=False, buffer_words=2),
-        ]),
+        name="integer_ring",
+        spill_words=6,
+        npus=ring(
+            [
+                replace(INTEGER, kfp=8, tuple_words=64, pool_words=16, buffer_words=4),
+                replace(INTEGER, kfp=3, kgp=8, pfp=3, ol=4, tuple_words=128, pool=False, buffer_words=2),
+            ]
+        ),
     ),
-}  # fmt: skip
+}
 """Chains and rings of NPUs."""
 
 STREAMED = {
@@ -157,10 +241,14 @@ STREAMED = {
     )
 }
 STREAMED["streamed_ring"] = Design(
-    name="streamed_ring", stream_bits=64, spill_words=1024,
-    npus=ring([
-        replace(ROOMY, kfp=8, kgp=6, pfp=3, ol=2, stream_weights=True, kernel_rows=4096),
-        replace(ROOMY, kfp=12, kgp=5, pfp=2, ol=1, shift_bits=0, stream_weights=True, kernel_rows=4096),
-    ]),
-)  # fmt: skip
+    name="streamed_ring",
+    stream_bits=64,
+    spill_words=1024,
+    npus=ring(
+        [
+            replace(ROOMY, kfp=8, kgp=6, pfp=3, ol=2, stream_weights=True, kernel_rows=4096),
+            replace(ROOMY, kfp=12, kgp=5, pfp=2, ol=1, shift_bits=0, stream_weights=True, kernel_rows=4096),
+        ]
+    ),
+)
 """Weights that come with every frame."""

@@ -1,8 +1,8 @@
 """Damaged files against the readers: each is read, refused in one line, or a fault of ours.
 
-    path = folder / KINDS["model"].file
-    path.write_bytes(damaged_file("model", seed=7))
-    print(outcome("model", path))
+path = folder / KINDS["model"].file
+path.write_bytes(damaged_file("model", seed=7))
+print(outcome("model", path))
 """
 
 import tempfile

@@ -33,14 +33,21 @@ def grouped_network(
     """
     binary = not feature_bits
     at = source = maps(pick, BIPOLAR if binary else encodings(pick, feature_bits), MOST_SIDE, MOST_CHANNELS)
-    layers, count = list[Layer](), pick.integer(1, 4)
+    layers = list[Layer]()
+    count = pick.integer(1, 4)
     for i in range(count):
         window = dilated(pick, at, windows(pick, at, 3))
         groups = pick.of([n for n in range(1, at.channels + 1) if at.channels % n == 0])
         kernels = groups * pick.integer(1, max(1, MOST_CHANNELS // groups))
         weight = pick.of([BIPOLAR, TERNARY]) if binary else encodings(pick, weight_bits)
-        shape = {"kernel": window.kernel, "stride": window.stride, "padding": window.padding,
-                 "dilation": window.dilation, "weight": weight, "out_channels": kernels}  # fmt: skip
+        shape = {
+            "kernel": window.kernel,
+            "stride": window.stride,
+            "padding": window.padding,
+            "dilation": window.dilation,
+            "weight": weight,
+            "out_channels": kernels,
+        }
         name = f"conv_{i}"
         layers.append(GroupedConv(name=name, groups=groups, **shape) if groups > 1 else Conv(name=name, **shape))
         out = layers[-1].output_of([at])

@@ -60,7 +60,8 @@ class Hardware:
 
     def recorded(self, program: Program, images: np.ndarray) -> tuple[np.ndarray, list[np.ndarray]]:
         """As ``outputs``, and the words of each transfer that went to the device."""
-        simulation, transfers = self.simulation, list[np.ndarray]()
+        simulation = self.simulation
+        transfers = list[np.ndarray]()
         send = simulation.send
 
         def recording(words: Any, last: Any = False) -> None:

@@ -108,10 +108,18 @@ def _manifest() -> Manifest:
 def _program() -> Program:
     """With the part of a host that hands images and results on."""
     host = Host(
-        digest=model_digest(_model()), shape=(64,), order=np.arange(64), front=(), boundaries=np.arange(0.5, 16)[None],
-        reached=np.ones(16, bool), first=0, stride=1, back=(("line", np.ones(10), np.zeros(10)),),
-        output_order=np.arange(10), closing=("Softmax",),
-    )  # fmt: skip
+        digest=model_digest(_model()),
+        shape=(64,),
+        order=np.arange(64),
+        front=(),
+        boundaries=np.arange(0.5, 16)[None],
+        reached=np.ones(16, bool),
+        first=0,
+        stride=1,
+        back=(("line", np.ones(10), np.zeros(10)),),
+        output_order=np.arange(10),
+        closing=("Softmax",),
+    )
     return compile_model(_model(), _manifest(), host=host)
 
 
@@ -135,12 +143,22 @@ def _read_signed(path: Path) -> object:
 
 
 def _write_build(folder: Path) -> None:
-    _write_json(folder / "build.json", {
-        "format": builds.FORMAT, "version": 1, "design": _manifest().design.to_dict(), "digest": DIGEST,
-        "bit": "design.bit", "programs": {"digits-cnn": "digits-cnn.program.npz"},
-        "models": {"digits-cnn": "digits-cnn.npz"}, "map_order": "auto",
-        "dataflow": "output_stationary", "command": ["bitloom", "build"], "sources": None,
-    })  # fmt: skip
+    _write_json(
+        folder / "build.json",
+        {
+            "format": builds.FORMAT,
+            "version": 1,
+            "design": _manifest().design.to_dict(),
+            "digest": DIGEST,
+            "bit": "design.bit",
+            "programs": {"digits-cnn": "digits-cnn.program.npz"},
+            "models": {"digits-cnn": "digits-cnn.npz"},
+            "map_order": "auto",
+            "dataflow": "output_stationary",
+            "command": ["bitloom", "build"],
+            "sources": None,
+        },
+    )
 
 
 def _run() -> dict[str, Any]:
@@ -152,16 +170,22 @@ def _lfc(path: Path) -> None:
     """A file of weights as BNN-PYNQ's are, all of them -1."""
     arrays: dict[str, Any] = {"classes": np.array(bnn_pynq.DIGITS)}
     for i, (outputs, inputs) in enumerate(((1024, 832), (1024, 1024), (1024, 1024), (64, 1024))):
-        arrays |= {f"W{i}_shape": np.array([outputs, inputs]), f"T{i}": np.zeros((outputs, 1), np.int32),
-                   f"W{i}_bits": np.zeros((outputs, inputs // 8), np.uint8)}  # fmt: skip
+        arrays |= {
+            f"W{i}_shape": np.array([outputs, inputs]),
+            f"T{i}": np.zeros((outputs, 1), np.int32),
+            f"W{i}_bits": np.zeros((outputs, inputs // 8), np.uint8),
+        }
     write_scratch(path, array_bytes(arrays))
 
 
 def _train(path: Path) -> object:
     """A training of one epoch; where the file is there and whole, it is over already."""
     source = Map(height=3, width=3, channels=2, encoding=BIPOLAR)
-    layers = (Conv(name="conv", out_channels=4, kernel=(2, 2)), Threshold(name="threshold"),
-              Dense(name="dense", out_channels=2))  # fmt: skip
+    layers = (
+        Conv(name="conv", out_channels=4, kernel=(2, 2)),
+        Threshold(name="threshold"),
+        Dense(name="dense", out_channels=2),
+    )
     network = Network(name="tiny", input=source, layers=layers)
     images = random_images(network, 16, 0)
     return train(network, images, np.arange(16) % 2, Recipe(epochs=1, batch=8), checkpoint=path)
@@ -217,13 +241,19 @@ def _write_picture(path: Path) -> None:
 
 def _chain() -> Model:
     """A small network with convolutions, pools, thresholds and a dense layer."""
-    layers = (Conv(name="conv_1", out_channels=4, kernel=(3, 3)), Threshold(name="threshold_1"),
-              MaxPool(name="pool_1", kernel=(2, 2), stride=(2, 2)), Dense(name="dense_2", out_channels=3))  # fmt: skip
+    layers = (
+        Conv(name="conv_1", out_channels=4, kernel=(3, 3)),
+        Threshold(name="threshold_1"),
+        MaxPool(name="pool_1", kernel=(2, 2), stride=(2, 2)),
+        Dense(name="dense_2", out_channels=3),
+    )
     source = Map(height=6, width=6, channels=2, encoding=BIPOLAR)
     rng = np.random.default_rng(0)
-    arrays = {"conv_1": {"weight": rng.choice([-1, 1], (4, 3, 3, 2))},
-              "threshold_1": {"threshold": np.zeros((4, 1), np.int64), "direction": np.ones(4, np.int64)},
-              "dense_2": {"weight": rng.choice([-1, 1], (3, 2, 2, 4))}}  # fmt: skip
+    arrays = {
+        "conv_1": {"weight": rng.choice([-1, 1], (4, 3, 3, 2))},
+        "threshold_1": {"threshold": np.zeros((4, 1), np.int64), "direction": np.ones(4, np.int64)},
+        "dense_2": {"weight": rng.choice([-1, 1], (3, 2, 2, 4))},
+    }
     return Model(Network(name="chain", input=source, layers=layers), arrays)
 
 
@@ -251,40 +281,78 @@ _ALL = (
     FileKind("host", "net.host.json", _write_host, _read_host),
     FileKind("model", "model.npz", lambda folder: file.save(_model(), folder / "model.npz"), file.load),
     FileKind("program", "a.program.npz", lambda folder: _program().save(folder / "a.program.npz"), Program.load),
-    FileKind("manifest", "a.manifest.json",
-             lambda folder: _write_json(folder / "a.manifest.json", _manifest().to_dict()), Manifest.load),
+    FileKind(
+        "manifest",
+        "a.manifest.json",
+        lambda folder: _write_json(folder / "a.manifest.json", _manifest().to_dict()),
+        Manifest.load,
+    ),
     FileKind("build", "build.json", _write_build, lambda path: builds.load(path.parent)),
-    FileKind("foldings", "foldings.json",
-             lambda folder: _write_json(folder / "foldings.json", Candidate("digits-cnn", (NPU,), (0, 0, 0)).to_dict()),
-             lambda path: Candidate.load(path, _model())),
+    FileKind(
+        "foldings",
+        "foldings.json",
+        lambda folder: _write_json(folder / "foldings.json", Candidate("digits-cnn", (NPU,), (0, 0, 0)).to_dict()),
+        lambda path: Candidate.load(path, _model()),
+    ),
     FileKind("run", "run.json", lambda folder: _write_json(folder / "run.json", _run()), Measured.load),
-    FileKind("images", "images.npy",
-             lambda folder: write_scratch(folder / "images.npy", npy_bytes(random_images(_model().network, 3, 0))),
-             lambda path: read_images(path, _model().network)),
-    FileKind("labelled images", "labelled.npz", lambda folder: _write_labelled(folder / "labelled.npz"),
-             lambda path: read_labelled(path, _model().network)),
+    FileKind(
+        "images",
+        "images.npy",
+        lambda folder: write_scratch(folder / "images.npy", npy_bytes(random_images(_model().network, 3, 0))),
+        lambda path: read_images(path, _model().network),
+    ),
+    FileKind(
+        "labelled images",
+        "labelled.npz",
+        lambda folder: _write_labelled(folder / "labelled.npz"),
+        lambda path: read_labelled(path, _model().network),
+    ),
     FileKind("IDX images", IDX_NAMES[0], _write_idx, lambda path: read_labelled(path, _model().network)),
-    FileKind("IDX labels", IDX_NAMES[1], _write_idx,
-             lambda path: read_labelled(path.with_name(IDX_NAMES[0]), _model().network, path)),
-    FileKind("picture", "picture.png", lambda folder: _write_picture(folder / "picture.png"),
-             lambda path: read_picture(path, (8, 8, 1), resize=True)),
+    FileKind(
+        "IDX labels",
+        IDX_NAMES[1],
+        _write_idx,
+        lambda path: read_labelled(path.with_name(IDX_NAMES[0]), _model().network, path),
+    ),
+    FileKind(
+        "picture",
+        "picture.png",
+        lambda folder: _write_picture(folder / "picture.png"),
+        lambda path: read_picture(path, (8, 8, 1), resize=True),
+    ),
     FileKind("checkpoint", "checkpoint.npz", lambda folder: _train(folder / "checkpoint.npz"), _train),
     FileKind("learning checkpoint", "learning.npz", lambda folder: _learn(folder / "learning.npz"), _learn),
-    FileKind("machine checkpoint", "machine.npz", lambda folder: _learn_on_machine(folder / "machine.npz"),
-             _learn_on_machine),
-    FileKind("learning result", "tiny-float-0.json", lambda folder: compare(["float"], [PLAN], _learn_data(), folder),
-             read_result),
-    FileKind("campaign", "campaign.json",
-             lambda folder: run_campaign("files", folder, until(0, None), seed=0),
-             lambda path: read_progress(path.parent, "files")),
-    FileKind("weights", "lfc.npz", lambda folder: _lfc(folder / "lfc.npz"),
-             lambda path: bnn_pynq.trained(bnn_pynq.lfc(), path)),
+    FileKind(
+        "machine checkpoint", "machine.npz", lambda folder: _learn_on_machine(folder / "machine.npz"), _learn_on_machine
+    ),
+    FileKind(
+        "learning result",
+        "tiny-float-0.json",
+        lambda folder: compare(["float"], [PLAN], _learn_data(), folder),
+        read_result,
+    ),
+    FileKind(
+        "campaign",
+        "campaign.json",
+        lambda folder: run_campaign("files", folder, until(0, None), seed=0),
+        lambda path: read_progress(path.parent, "files"),
+    ),
+    FileKind(
+        "weights",
+        "lfc.npz",
+        lambda folder: _lfc(folder / "lfc.npz"),
+        lambda path: bnn_pynq.trained(bnn_pynq.lfc(), path),
+    ),
     FileKind("overlay", "design.bit", _write_overlay, read_simulation_overlay),
     FileKind("overlay manifest", "design.manifest.json", _write_overlay, _read_signed),
     FileKind("hwh", "design.hwh", _write_overlay, hwh_arch),
     FileKind("board", "board.toml", lambda folder: write_scratch(folder / "board.toml", BOARD), load_board),
-    FileKind("waveform", "wave.vcd", lambda folder: write_scratch(folder / "wave.vcd", WAVE),
-             lambda path: vcd.read(path, ["top.clk", "top.word"])),
-)  # fmt: skip
+    FileKind(
+        "waveform",
+        "wave.vcd",
+        lambda folder: write_scratch(folder / "wave.vcd", WAVE),
+        lambda path: vcd.read(path, ["top.clk", "top.word"]),
+    ),
+)
 KINDS = {kind.name: kind for kind in _ALL}
 """All kinds by name."""

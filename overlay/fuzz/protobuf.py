@@ -81,7 +81,8 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
     value = shift = 0
     while 0 <= at < len(data) and shift < 70:
         value |= (data[at] & 127) << shift
-        at, shift = at + 1, shift + 7
+        at = at + 1
+        shift = shift + 7
         if data[at - 1] < 128:
             return value, at
     return 0, len(data) + 1

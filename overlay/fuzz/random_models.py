@@ -45,9 +45,11 @@ def random_integer_model(network: Network, seed: int, acc_bits: int, multiplier_
     arrays: dict[str, dict[str, np.ndarray]] = {}
     values_of = {INPUT: random_images(network, 4, seed + 1)}  # map -> its values for some images
     integers = {layer.name for layer in network.layers if isinstance(layer, Add | Requantise)}
-    reach, mixed = (0, 0), any(isinstance(layer, Threshold) for layer in network.layers)
+    reach = (0, 0)
+    mixed = any(isinstance(layer, Threshold) for layer in network.layers)
     for layer in network.layers:
-        read, source = [values_of[name] for name in network.reads[layer.name]], network.sources(layer)[0]
+        read = [values_of[name] for name in network.reads[layer.name]]
+        source = network.sources(layer)[0]
         if isinstance(layer, Add):
             arrays[layer.name] = _addition(layer, network.sources(layer), rng)
         if isinstance(layer, Add | Concat):
@@ -56,7 +58,9 @@ def random_integer_model(network: Network, seed: int, acc_bits: int, multiplier_
         assert isinstance(layer, OneInput)
         (x,) = read
         if isinstance(layer, Weighted):
-            low, high, step = layer.weight.low, layer.weight.high, layer.weight.step
+            low = layer.weight.low
+            high = layer.weight.high
+            step = layer.weight.step
             low += mixed and layer.weight.kind == "signed"  # so that all may change their sign
             values = [low, high] if rng.random() < 0.25 else np.arange(low, high + 1, step)
             arrays[layer.name] = {"weight": rng.choice(values, layer.array_shapes(source)["weight"])}
@@ -68,7 +72,8 @@ def random_integer_model(network: Network, seed: int, acc_bits: int, multiplier_
             if layer is network.layers[-1]:
                 arrays[layer.name]["direction"][:] = 1  # after a max pool the last layer can't be a complement
         elif isinstance(layer, Requantise):
-            room, ends = 1 << min(acc_bits, SUM_BITS) - 1, (source.encoding.low, source.encoding.high)
+            room = 1 << min(acc_bits, SUM_BITS) - 1
+            ends = (source.encoding.low, source.encoding.high)
             if _of_features(network, layer.name):  # behind a copy, whose sums count as those of all channels
                 ends = (-2 * source.channels << source.encoding.bits, 2 * source.channels << source.encoding.bits)
             bounds = (1 - room - min(ends[0], reach[0]), room - 2 - max(ends[1], reach[1]))
@@ -115,7 +120,8 @@ def _requantisation(
     In half of all channels values use the encoding's range; in the others most saturate, or many are exact halves, or
     bias, multiplier or shift is as large as it may be. The bias keeps within ``bounds``.
     """
-    middle, spread = int(sums.mean()), max(1, int(np.abs(sums - sums.mean()).mean()))
+    middle = int(sums.mean())
+    spread = max(1, int(np.abs(sums - sums.mean()).mean()))
     bias = min(max(int(spread * rng.uniform(-1, 1)) - middle, bounds[0]), bounds[1])
     top = max(1, layer.high, -layer.low)
     scale = (top + 0.5) / spread * rng.uniform(0.2, 0.8)
@@ -144,7 +150,8 @@ def _shifted_twice(row: tuple[int, int, int], multiplier_bits: int) -> tuple[int
 def _addition(layer: Add, sources: Sequence[Map], rng: np.random.Generator) -> dict[str, np.ndarray]:
     """Arrays of an addition: mostly factors with which sums use the encoding's range, in one of four as large as they
     may be; one of four factors is negative."""
-    most, shift = (1 << FACTOR_BITS - 1) - 1, int(rng.integers(0, MAX_ADD_SHIFT + 1))
+    most = (1 << FACTOR_BITS - 1) - 1
+    shift = int(rng.integers(0, MAX_ADD_SHIFT + 1))
     top = max(1, layer.high, -layer.low)
     ends = [max(source.encoding.high, -source.encoding.low) for source in sources]
     factors = [int(min(most, top / end * rng.uniform(0.2, 1.5) * 2.0**shift)) for end in ends]

@@ -35,7 +35,8 @@ MAX_POOL_TAPS = 4_000
 
 def spans(pick: Pick, size: int, largest: int) -> tuple[int, int, int, int]:
     """One direction of a window that fits ``size``: kernel 1..largest, stride 1..3, padding before and after 0..2."""
-    kernel, stride = pick.integer(1, largest), pick.integer(1, 3)
+    kernel = pick.integer(1, largest)
+    stride = pick.integer(1, 3)
     before, after = (pick.integer(0, min(kernel - 1, 2)) for _ in range(2))
     if kernel > size + before + after:
         return size, stride, 0, 0
@@ -62,7 +63,9 @@ def dilated(pick: Pick, source: Map, window: Window) -> Window:
 
 def maps(pick: Pick, encoding: Encoding, side: int = 9, most: int = MAX_CHANNELS) -> Map:
     """An input map of at most so many rows, columns and channels."""
-    height, width, channels = pick.integer(1, side), pick.integer(1, side), pick.integer(1, most)
+    height = pick.integer(1, side)
+    width = pick.integer(1, side)
+    channels = pick.integer(1, most)
     return Map(height=height, width=width, channels=channels, encoding=encoding)
 
 
@@ -84,11 +87,13 @@ def binary_network(pick: Pick, input_bits: int = 8) -> Network:
         bits = pick.integer(2, input_bits) if kind == "signed" else pick.integer(1, input_bits - 1)
         encoding = signed(bits) if kind == "signed" else unsigned(bits)
     source = maps(pick, encoding)
-    at, macs = source, 0
+    at = source
+    macs = 0
     layers: list[Layer] = first_pool(pick, source) if pick.integer(0, 5) == 0 else []
     for before in layers:
         at = before.output_of([at])
-    count, first = pick.integer(1, 3 if layers else 4), len(layers)
+    count = pick.integer(1, 3 if layers else 4)
+    first = len(layers)
     for i in range(count):
         dense = pick.integer(0, 3) == 0
         channels = pick.integer(1, MAX_CHANNELS)
@@ -176,7 +181,8 @@ def requantisation(pick: Pick, name: str, bits: int, fraction: int = 0, rounding
     """A requantisation to values that fit ``bits`` bits in two's complement; one of three has limits of its own, half
     of them up to ``fraction`` bits of the bias behind the point, none of those that round twice. It rounds as one of
     ``roundings`` says."""
-    encoding, relu = encodings(pick, bits, STORED), pick.flip()
+    encoding = encodings(pick, bits, STORED)
+    relu = pick.flip()
     clip = None
     if pick.integer(0, 2) == 0:
         low = pick.integer(encoding.low, encoding.high)
@@ -203,7 +209,8 @@ def integer_network(
     Requantisations round as ``roundings`` say."""
     image = pick.integer(0, 3) == 0
     source = maps(pick, unsigned(feature_bits - 1) if image else encodings(pick, feature_bits))
-    at, macs = source, 0
+    at = source
+    macs = 0
     layers: list[Layer] = []
     count = pick.integer(1, 4)
     for i in range(count):
@@ -242,12 +249,15 @@ def deep_network(pick: Pick, kind: str, most: int) -> Network:
     integer = kind == "integer"
     encoding: Encoding = signed(8) if integer else pick.of([BIPOLAR, BIPOLAR, signed(4)])
     weight: Encoding = signed(8) if integer else BIPOLAR
-    height, width, channels = pick.of([8, 20, 30, 40]), pick.integer(3, 8), pick.integer(1, 8)
+    height = pick.of([8, 20, 30, 40])
+    width = pick.integer(3, 8)
+    channels = pick.integer(1, 8)
     source = Map(height=height, width=width, channels=channels, encoding=encoding)
     layers: list[Layer] = []
     count = pick.integer(3, most)
     for i in range(count):
-        channels, size = pick.integer(1, 8), pick.of([1, 1, 3])
+        channels = pick.integer(1, 8)
+        size = pick.of([1, 1, 3])
         last = i == count - 1
         if last and pick.flip():
             layers.append(Dense(name=f"layer_{i}", out_channels=channels, weight=weight))

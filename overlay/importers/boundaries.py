@@ -39,7 +39,8 @@ class Line:
 
     def after(self, first: "Line") -> "Line":
         """This line behind another one, as one line."""
-        multiply, add = first.multiply * self.multiply, first.add * self.multiply + self.add
+        multiply = first.multiply * self.multiply
+        add = first.add * self.multiply + self.add
         return Line(multiply=bounded(multiply), add=bounded(add))
 
 
@@ -109,7 +110,8 @@ class Condition:
         if self.limit is None:
             return self
         if isinstance(link, Line):
-            slope, offset = link.multiply[channel], link.add[channel]
+            slope = link.multiply[channel]
+            offset = link.add[channel]
             if slope == 0:
                 return Condition(None, self._holds(offset))
             return Condition((self.limit - offset) / slope, self.rising == (slope > 0), self.reached)
@@ -214,7 +216,8 @@ def staircases(chain: Chain, boundaries: Array, reached: Array, channels: int) -
     links = joined(chain)[::-1]
     out = []
     for channel in range(channels):
-        found, limits = [], boundaries[channel if len(boundaries) > 1 else 0]
+        found = []
+        limits = boundaries[channel if len(boundaries) > 1 else 0]
         if len(links) == 1 and isinstance(links[0], Line) and links[0].multiply[channel] > 0:
             out.append(_rising(links[0].multiply[channel], links[0].add[channel], limits, reached))
             continue

@@ -157,7 +157,8 @@ def inner_activations(graph: SourceGraph) -> dict[str, str]:
 
 def _before(tensor: str, makers: dict[str, SourceNode]) -> Iterator[str]:
     """Tensors that a tensor is made of by elementwise nodes, the nearest first."""
-    waiting, seen = [tensor], {tensor}
+    waiting = [tensor]
+    seen = {tensor}
     for _ in range(MOST_STEPS):
         node = makers.get(waiting.pop(0)) if waiting else None
         if node is not None and node.op in ELEMENTWISE:

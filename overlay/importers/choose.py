@@ -160,7 +160,8 @@ class _Chooser:
 
     def mixed(self, costs: Mapping[str, EngineCost | str]) -> EngineChoice:
         """Both engines, by what refuses each section on either one."""
-        binary, integer = self.refusals["binary"], self.refusals["integer"]
+        binary = self.refusals["binary"]
+        integer = self.refusals["integer"]
         _refuse([there for here, there in zip(binary, integer) if here and there])
         engines = ["integer" if refusal else "binary" for refusal in binary]
         free = [not here and not there for here, there in zip(binary, integer)]
@@ -171,7 +172,8 @@ class _Chooser:
             for first in run if may else ():
                 tried = engines[:first] + ["integer"] * (run.stop - first) + engines[run.stop :]
                 if self._rank(tried) < best:
-                    engines, best = tried, self._rank(tried)
+                    engines = tried
+                    best = self._rank(tried)
         _refuse([line for line in self._read_refusals(engines) if line])
         whole = self._of_sections(engines)
         why = "both engines: " + "; ".join(sorted({line for line in binary if line}))
@@ -196,7 +198,9 @@ class _Chooser:
 
     def _binary_refusal(self, section: WeightSection, weights: Weights) -> str:
         """Why the binary engine can't compute a section; empty if it can."""
-        source, name, joins = self._graph.maps[section.reading.map], printable(section.name), self._graph.joins
+        source = self._graph.maps[section.reading.map]
+        name = printable(section.name)
+        joins = self._graph.joins
         if joins:
             return f"maps are {joins}"
         if source.averaged or (section.made is not None and section.made.averaged):
@@ -227,7 +231,8 @@ class _Chooser:
 
     def _reading_refusal(self, section: WeightSection, bits: int) -> str:
         """Why no engine that reads integers of so many bits can compute a section; empty if one can."""
-        source, name = self._graph.maps[section.reading.map], printable(section.name)
+        source = self._graph.maps[section.reading.map]
+        name = printable(section.name)
         needs_zero = section.padded or source.averaged
         fits = source.levels < 1 << bits and (not section.padded or natural_zero(section, bits) is not None)
         if source.levels >= 1 << bits - 1 and not fits:
@@ -286,14 +291,17 @@ def cost_of(
     -------
     EngineCost
     """
-    lanes = {engine: _lane(engine, [k for k, e in enumerate(engines) if e == engine], weights, held)
-             for engine in dict.fromkeys(engines)}  # fmt: skip
+    lanes = {
+        engine: _lane(engine, [k for k, e in enumerate(engines) if e == engine], weights, held)
+        for engine in dict.fromkeys(engines)
+    }
     lut = dsp = products = 0.0
     for section, one, encoding, engine in zip(sections, weights, held, engines):
         count = section.size[0] * section.size[1] * one.values.size // groups_of(one.values)
         cycles = count * _visits(engine, one.encoding, encoding)
         products += count
-        lut, dsp = lut + cycles * lanes[engine].lut, dsp + cycles * lanes[engine].dsp
+        lut = lut + cycles * lanes[engine].lut
+        dsp = dsp + cycles * lanes[engine].dsp
     return EngineCost(lut=lut / products, dsp=dsp / products)
 
 

@@ -140,7 +140,8 @@ class _Emitter:
         self._maps = {INPUT: self.input}
         self._makers = [INPUT]  # of each map, the layer that makes it
         self._reads: tuple[str, ...] = ()  # the maps that the next layer reads
-        self._graph, self._choice = graph, choice
+        self._graph = graph
+        self._choice = choice
         # Layers of a pool that comes first have the number 0, and those of the first weights 1.
         self._first = 0 if isinstance(graph.sections[0], PassSection) else 1
         self._chain_of_scores: list[Link] = []
@@ -148,7 +149,8 @@ class _Emitter:
     def add(self, place: int, section: Section) -> None:
         """Add the layers of a section."""
         self._reads = tuple(self._makers[reading.map] for reading in section.reads)
-        begun, number = len(self.layers), self._first + place
+        begun = len(self.layers)
+        number = self._first + place
         self._pool_names = _pool_names(number, plain=number == 0 or isinstance(section, WeightSection))
         if isinstance(section, WeightSection):
             built = self._weights(place, number, section)
@@ -177,7 +179,8 @@ class _Emitter:
 
     def _weights(self, place: int, number: int, section: WeightSection) -> Built:
         """The layers of weights, and of what follows them."""
-        weights, held = self._choice.weights[place], self._choice.held[section.reading.map]
+        weights = self._choice.weights[place]
+        held = self._choice.held[section.reading.map]
         assert weights is not None
         turned = np.ones(len(weights.values), np.int64)
         chain = self._chain(section, weights, held)
@@ -191,7 +194,9 @@ class _Emitter:
             weights = integer_weights(weights)
         layer = self._weighted(number, section, weights)
         low, high = (end * section.count for end in layer.accumulator_range(self._map))
-        levels, falling, wrong = 0, 0, (0, 0)
+        levels = 0
+        falling = 0
+        wrong = (0, 0)
         if section.made is None:
             self._append_weighted(layer, weights)
             self._append_sums(section)
@@ -199,10 +204,12 @@ class _Emitter:
         elif as_bits:
             self._append_weighted(layer, weights)
             self._append_sums(section)
-            levels, falling = section.made.levels, self._thresholds(number, section, chain, (low, high))
+            levels = section.made.levels
+            falling = self._thresholds(number, section, chain, (low, high))
         else:
             held = self._choice.held[place + 1]
-            levels, wrong = section.made.levels, self._requantised(number, section, held, layer, weights, chain)
+            levels = section.made.levels
+            wrong = self._requantised(number, section, held, layer, weights, chain)
         return Built(
             weights=str(weights.encoding),
             made=str(self._map.encoding) if section.made is not None else "",
@@ -348,7 +355,8 @@ class _Emitter:
         self._pools(made, (*section.inner, *section.pools))
         missed = [k for k, factors in enumerate(found.factors) if not factors.exact]
         misses = [mismatch(stairs[k], k, found, held.zero, reach[k]) for k in missed]
-        sums, most = sum(sums for sums, _ in misses), max((most for _, most in misses), default=0)
+        sums = sum(sums for sums, _ in misses)
+        most = max((most for _, most in misses), default=0)
         if most > 1:
             raise Unsupported(
                 f"a requantisation must be at most 1 level off, got {most} levels at some of {sums:,} sums",
@@ -358,7 +366,8 @@ class _Emitter:
 
     def _clip(self, stairs: Sequence[Staircase], held: Held) -> tuple[int, int] | None:
         """The limits of a requantisation, which all channels share: the levels that any of them can have."""
-        low, high = min(s.lowest for s in stairs), max(s.highest for s in stairs)
+        low = min(s.lowest for s in stairs)
+        high = max(s.highest for s in stairs)
         uneven = [s for s in stairs if any(limit is not None for limit in s.limits)]
         if any((s.lowest, s.highest) != (low, high) for s in uneven):
             raise Unsupported("all channels must be clipped to the same values", "clip before what scales each channel")
@@ -387,7 +396,8 @@ def _pool_names(number: int, *, plain: bool) -> Iterator[str]:
 def _reaches(values: Array, source: Encoding, count: int) -> list[tuple[int, int]]:
     """The smallest and the largest sum of each output, of values of ``source``, or of 0 at padded places; ``count``
     times that where so many are added up."""
-    low, high = min(source.low, 0), max(source.high, 0)
+    low = min(source.low, 0)
+    high = max(source.high, 0)
     rising = np.clip(values, 0, None).sum(axis=(1, 2, 3))
     falling = np.clip(values, None, 0).sum(axis=(1, 2, 3))
     ends = low * rising + high * falling, high * rising + low * falling

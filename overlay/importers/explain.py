@@ -43,18 +43,23 @@ def rows(imported: Imported) -> list[list[str]]:
     kinds: dict[str, set[type[Operation]]] = {}
     for operation in imported.operations.operations:
         kinds.setdefault(operation.name, set()).add(type(operation))
-    out, behind = [], False
+    out = []
+    behind = False
     for node in imported.source.nodes:
         built = owner.get(node.name)
         behind = behind or built is not None
         if built is not None:
-            became, how = ", ".join(built.layers), _how(kinds[node.name], built)
+            became = ", ".join(built.layers)
+            how = _how(kinds[node.name], built)
         elif node.name in on_the_way:
-            became, how = "host", "after the accelerator" if behind else "before the accelerator"
+            became = "host"
+            how = "after the accelerator" if behind else "before the accelerator"
         elif node.name in kinds:
-            became, how = "nothing", "the output doesn't depend on it"
+            became = "nothing"
+            how = "the output doesn't depend on it"
         else:
-            became, how = "constant", "computed"
+            became = "constant"
+            how = "computed"
         out.append([printable(node.name), printable(node.op), became, how])
     return out
 

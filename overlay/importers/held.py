@@ -100,7 +100,8 @@ def integers(source: Quantised, reader: WeightSection | None, bits: int = MOST_B
         low = source.rule.low
     elif source.averaged and not pads:
         low = int(source.base / source.step)
-    needed, fixed = source.levels.bit_length(), source.averaged or ruled or pads
+    needed = source.levels.bit_length()
+    fixed = source.averaged or ruled or pads
     if low is None or (not fixed and signed_bits(low, low + source.levels) > max(needed, 2)):
         low = -(1 << needed - 1) if needed > 1 else 0
     return held_from(low, source.levels)
@@ -144,7 +145,8 @@ def groups(graph: SectionGraph) -> Iterator[dict[int, int]]:
 
 def _together(number: int, apart: Mapping[int, Mapping[int, int]]) -> dict[int, int]:
     """All maps that hold the same integers as one, itself included: by how much their level 0 is higher."""
-    group, ahead = {number: 0}, [number]
+    group = {number: 0}
+    ahead = [number]
     while ahead:
         here = ahead.pop()
         for other, shift in apart[here].items():

@@ -31,7 +31,8 @@ def _links(chain: Sequence[Link], channels: int) -> Links:
 
 def host_of(source: SourceInput, graph: SectionGraph, choice: EngineChoice, emitted: Emitted) -> Host:
     """Both ends as the host computes them."""
-    held, quantised = choice.held[0], graph.source
+    held = choice.held[0]
+    quantised = graph.source
     integers = quantised.boundaries is None
     # Integers come in as the file has them; level 0 is the smallest of these.
     first = held.zero
@@ -64,5 +65,6 @@ def _integers(source: SourceInput) -> InputIntegers | None:
     ends = integer_ends(source.dtype)
     if ends is None:
         return None
-    low, high = max(ends[0], -MOST), min(ends[1], MOST)
+    low = max(ends[0], -MOST)
+    high = min(ends[1], MOST)
     return InputIntegers(low=low, high=high, scale=source.scale, zero=source.zero)

@@ -60,7 +60,8 @@ class Imported:
 
     def with_classes(self, classes: Sequence[str]) -> "Imported":
         """The same with names of its classes, in the order of the file's scores; ValueError unless each has one."""
-        network, order = self.model.network, self.host.output_order
+        network = self.model.network
+        order = self.host.output_order
         if len(classes) != order.size or network.output.size != network.output.channels:
             raise ValueError(f"must have {order.size} names, a line for each score of the network, got {len(classes)}")
         placed = np.empty(order.size, object)
@@ -248,7 +249,8 @@ def _built(graph: SectionGraph, tried: Sequence[EngineChoice], name: str) -> tup
 
 def _with_real_weights(emitted: Emitted) -> Emitted:
     """The model, its layers taking the signs of the file's real weights; ImportRefused if the file has none."""
-    network, real = emitted.model.network, emitted.real
+    network = emitted.model.network
+    real = emitted.real
     if not real:
         raise ImportRefused(["real weights must be made binary by BipolarQuant or Sign, got no such weights"])
     arrays = {**emitted.model.arrays, **{name: {"weight": values} for name, values in real.items()}}

@@ -49,7 +49,8 @@ def kernel_factors(
         if all(limit is None for limit in stair.limits):  # one value, of weights of 0: half of the bias
             out.append(Factors(2 * (rule.low + stair.lowest), ONE // 2, 31, exact=True))
             continue
-        slope, bias = links[0].multiply[channel] * rule.count, Fraction(links[0].add[channel]) * rule.count
+        slope = links[0].multiply[channel] * rule.count
+        bias = Fraction(links[0].add[channel]) * rule.count
         shift = 31 - multiplier.shift
         least = FIRST_SHIFT if rule.roundings == 2 else 0
         if slope != 1 or bias.denominator != 1 or not least <= shift <= MAX_SHIFT:
@@ -71,9 +72,7 @@ def _first_sums(rule: KernelRule, multiplier: Multiplier, levels: int) -> list[i
     return [-(-top // bottom) if value > 0 else top // bottom + 1 for value, (top, bottom) in zip(values, places)]
 
 
-def undivided(
-    weights: Weights, chain: Sequence[Link], rule: KernelRule
-) -> tuple[Weights, Sequence[Link]]:
+def undivided(weights: Weights, chain: Sequence[Link], rule: KernelRule) -> tuple[Weights, Sequence[Link]]:
     """Weights as the file has them, not divided by what an output's have in common, and the chain on their sums.
 
     The rule is for the file's own sums. Where those would take wider weights, and a line has all of the rule's steps,

@@ -284,8 +284,16 @@ class _Tensors:
                 local.raw_data = self._external(tensor)
                 tensor = local
             values = np.asarray(numpy_helper.to_array(tensor))
-        except (ValueError, TypeError, LookupError, NotImplementedError, AttributeError, ArithmeticError, OSError,
-                RuntimeError) as e:
+        except (
+            ValueError,
+            TypeError,
+            LookupError,
+            NotImplementedError,
+            AttributeError,
+            ArithmeticError,
+            OSError,
+            RuntimeError,
+        ) as e:
             raise ValueError(f"{what}: must be a whole tensor of shape {shape}, got: {foreign_reason(e)}") from None
         if values.shape != shape:
             raise ValueError(f"{what}: must be a whole tensor of shape {shape}, got shape {values.shape}")
@@ -303,7 +311,8 @@ class _Tensors:
         path = (folder / location).resolve()
         if not path.is_relative_to(folder):
             raise ValueError(f"external data must lie in the model's folder, got {printable(location)}")
-        offset, size = int(entries.get("offset", 0)), path.stat().st_size if path.is_file() else -1
+        offset = int(entries.get("offset", 0))
+        size = path.stat().st_size if path.is_file() else -1
         length = int(entries.get("length", max(size - offset, 0)))
         needed = math.prod(tensor.dims) * MOST_ITEM
         if size < 0:

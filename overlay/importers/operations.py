@@ -164,7 +164,8 @@ class Levels(Operation):
         out = np.empty(moved.shape, np.int64)
         equal = np.append(0, np.cumsum(self.reached))  # of the first boundaries, those that equality reaches
         for channel in range(moved.shape[-1]):
-            limits, values = ends[channel if len(ends) > 1 else 0], moved[..., channel]
+            limits = ends[channel if len(ends) > 1 else 0]
+            values = moved[..., channel]
             below = np.searchsorted(limits, values, side="left")  # boundaries < value
             upto = np.searchsorted(limits, values, side="right")  # boundaries <= value
             out[..., channel] = below + equal[upto] - equal[below]
@@ -180,7 +181,8 @@ class Levels(Operation):
         ends = floats(self.boundaries)
         out = np.empty(moved.shape)
         for channel in range(moved.shape[-1]):
-            limits, values = ends[channel if len(ends) > 1 else 0], moved[..., channel]
+            limits = ends[channel if len(ends) > 1 else 0]
+            values = moved[..., channel]
             after = np.clip(np.searchsorted(limits, values), 1, len(limits) - 1) if len(limits) > 1 else 0
             near = np.abs(values - limits[after])
             out[..., channel] = np.minimum(near, np.abs(values - limits[np.maximum(after - 1, 0)]))
@@ -267,10 +269,12 @@ class Pooling(Operation):
         parts = (taken for _, _, taken in taps_of(x, self.window, np.nan))
         if not self.average:
             return np.asarray(reduce(np.fmax, parts))
-        total, count = 0.0, 0
+        total = 0.0
+        count = 0
         for part in parts:
             inside = ~np.isnan(part)
-            total, count = total + np.where(inside, part, 0), count + inside
+            total = total + np.where(inside, part, 0)
+            count = count + inside
         return np.asarray(total / count)
 
 
@@ -469,7 +473,8 @@ def taps_of(x: Array, window: Window, filler: float) -> Iterator[tuple[int, int,
     (down, aside), (height, width), (lower, further) = window.stride, window.kernel, window.dilation
     for row in range(height):
         for column in range(width):
-            begin, first = row * lower, column * further
+            begin = row * lower
+            first = column * further
             taken = padded[:, :, begin : begin + (rows - 1) * down + 1 : down]
             yield row, column, taken[..., first : first + (columns - 1) * aside + 1 : aside]
 

@@ -151,7 +151,8 @@ def ways(graph: OperationGraph) -> list[Way]:
         while chain[-1].makes not in cuts:
             chain.append(following[chain[-1].makes])
         out.append(Way(operations=tuple(chain)))
-    known, sorted_ways = {graph.source}, list[Way]()
+    known = {graph.source}
+    sorted_ways = list[Way]()
     while out:  # operations are sorted, but a way goes on past the beginning of the next one
         ready = next(way for way in out if known.issuperset(way.reads))
         out.remove(ready)
@@ -179,13 +180,16 @@ class _End:
         links = joined(self.links)
         if self.source is None or len(links) > 1 or (links and not isinstance(links[0], Line)):
             raise Unsupported("a map that several operators read, or that is joined, must be quantised")
-        base, step = self.source.base, self.source.step
+        base = self.source.base
+        step = self.source.step
         for link in links:
             assert isinstance(link, Line)
-            multiply, add = same(link.multiply), same(link.add)
+            multiply = same(link.multiply)
+            add = same(link.add)
             if multiply is None or add is None or multiply <= 0:
                 raise Unsupported("a map that several operators read, or that is joined, must have one scale > 0")
-            base, step = base * multiply + add, step * multiply
+            base = base * multiply + add
+            step = step * multiply
         return replace(self.source, base=base, step=step, averaged=False, rule=None)
 
 
@@ -193,7 +197,9 @@ class _Sections:
     """The sections of a graph as they are made, way by way."""
 
     def __init__(self, graph: OperationGraph, source: Quantised | None, apart: Collection[str]) -> None:
-        self._graph, self._source, self._apart = graph, source, apart
+        self._graph = graph
+        self._source = source
+        self._apart = apart
         self._sections: list[Section] = []
         self._ends: dict[str, _End] = {}
 
@@ -255,7 +261,8 @@ class _Sections:
         for place in range(len(operations)):
             walk.take(place)
             if place == last:  # so far the host computes
-                walk.links, walk.nodes = [], []
+                walk.links = []
+                walk.nodes = []
         self._end(way, walk)
         head = self._sections[0]
         self._input = head.map if isinstance(head, PassSection) else head.reads[0].source
@@ -350,13 +357,16 @@ class _Sections:
         if len({size[:2] for size in sizes}) > 1:
             got = " and ".join(f"{rows} x {columns}" for rows, columns, _ in sizes)
             raise Unsupported(f"maps that are concatenated must have one height and width, got {got}")
-        channels, before, places = sum(size[2] for size in sizes), 0, list[Array]()
+        channels = sum(size[2] for size in sizes)
+        before = 0
+        places = list[Array]()
         for reading, (_, _, count) in zip(reads, sizes):
             position, channel = np.divmod(reading.order, count)
             places.append(position * channels + before + channel)
             before += count
         maps = [reading.source for reading in reads]
-        step, base = maps[0].step, min(quantised.base for quantised in maps)
+        step = maps[0].step
+        base = min(quantised.base for quantised in maps)
         if any(quantised.step != step or (quantised.base - base) % step for quantised in maps):
             raise Unsupported("maps that are concatenated must have one scale and zero point, or be requantised to one")
         shifts = tuple(int((quantised.base - base) / step) for quantised in maps)
@@ -388,7 +398,8 @@ def _names(operations: Sequence[Operation]) -> tuple[str, ...]:
 def _check_begin(way: Way) -> None:
     """Refuse a way from a fork that neither weights nor a pool begins."""
     if _first(way.operations, Linear | Pooling) == len(way.operations):
-        begin, why = way.operations[0], "weights or a pool must read a map with several readers, got a way without any"
+        begin = way.operations[0]
+        why = "weights or a pool must read a map with several readers, got a way without any"
         raise ImportRefused([node_line(begin.name, begin.op, why)])
 
 
@@ -400,14 +411,20 @@ def _sum_levels(way: Way, sources: Sequence[Quantised]) -> tuple[Quantised, int]
         table = join.table
         if any(source.step != 1 or source.base < table.first for source in sources):
             raise Unsupported("maps that are added must be as their quantisers made them")
-        base, step, levels, taken = Fraction(table.low), Fraction(1), table.high - table.low, 1
+        base = Fraction(table.low)
+        step = Fraction(1)
+        levels = table.high - table.low
+        taken = 1
     else:
         place = _first(way.operations, Levels)
         if place == len(way.operations):
             raise Unsupported("a sum of two maps must be quantised", "quantise before the next layer")
-        quantiser, taken = way.operations[place], place + 1
+        quantiser = way.operations[place]
+        taken = place + 1
         assert isinstance(quantiser, Levels)
-        base, step, levels = quantiser.base, quantiser.step, quantiser.levels
+        base = quantiser.base
+        step = quantiser.step
+        levels = quantiser.levels
     return Quantised(name=join.name, base=base, step=step, boundaries=None, reached=None, levels=levels), taken
 
 
@@ -417,7 +434,8 @@ def _same_levels(way: Way, made: Quantised, ranges: Sequence[range]) -> tuple[Qu
     line = identity_line(1)
     for place, operation in enumerate(way.operations[1:], 2):
         if isinstance(operation, Scaling):
-            multiply, add = same(operation.multiply.ravel()), same(operation.add.ravel())
+            multiply = same(operation.multiply.ravel())
+            add = same(operation.add.ravel())
             if multiply is None or add is None:
                 break
             line = Line(multiply=line.multiply * multiply, add=line.add * multiply + add)

@@ -103,7 +103,8 @@ class Rule:
             raise Unsupported(f"a zero point must be an integer, got {self.zero}")
         if not np.isfinite(values).all() or not (scale > 0).all():
             raise Unsupported("weights must be finite, and their scales > 0 in weights' precision")
-        zero, place = values.dtype.type(int(self.zero)), ROUND[self.rounding]
+        zero = values.dtype.type(int(self.zero))
+        place = ROUND[self.rounding]
         y = place(values / scale) + zero if self.zero_after else place(values / scale + zero)
         integers = np.clip(y.astype(np.float64), self.low, self.high).astype(np.int64)
         return Grid(integers=integers - int(self.zero), scale=self.scale)
@@ -168,7 +169,8 @@ def quant_rule(node: SourceNode, inputs: Sequence[Array | None]) -> Rule:
     width = _one(bits, "bits")
     if width.denominator != 1 or not 1 <= width <= 32:
         raise Unsupported(f"bits must be 1..32, got {float(width):g}")
-    is_signed, narrow = bool(node.attributes.get("signed", 1)), bool(node.attributes.get("narrow", 0))
+    is_signed = bool(node.attributes.get("signed", 1))
+    narrow = bool(node.attributes.get("narrow", 0))
     low = -(1 << int(width) - 1) + narrow if is_signed else 0
     high = (1 << int(width) - 1) - 1 if is_signed else (1 << int(width)) - 1 - narrow
     if high <= low:
@@ -209,14 +211,16 @@ def zero_point(inputs: Sequence[Array | None], output_dtype: int) -> Array | Non
 
 
 def _quant(node: SourceNode, inputs: Sequence[Array | None]) -> Grid:
-    values, bits = _given(inputs, 0, "the input"), _one(_given(inputs, 3, "bits"), "bits")
+    values = _given(inputs, 0, "the input")
+    bits = _one(_given(inputs, 3, "bits"), "bits")
     if bits == 1 and node.attributes.get("signed", 1):
         return _bipolar(node, inputs)  # QONNX's execution takes a signed bit as BipolarQuant
     return quant_rule(node, inputs).grid(values)
 
 
 def _bipolar(node: SourceNode, inputs: Sequence[Array | None]) -> Grid:
-    values, scale = _given(inputs, 0, "the input"), _given(inputs, 1, "scale")
+    values = _given(inputs, 0, "the input")
+    scale = _given(inputs, 1, "scale")
     return Grid(integers=np.where(values >= 0, 1, -1).astype(np.int64), scale=_scale(scale), real=values)
 
 
@@ -231,7 +235,8 @@ def _sign(node: SourceNode, inputs: Sequence[Array | None]) -> Grid:
 
 def _quantize(node: SourceNode, inputs: Sequence[Array | None]) -> Grid:
     """QuantizeLinear of a constant: the integers themselves."""
-    values, scale = _given(inputs, 0, "the input"), inputs[1]
+    values = _given(inputs, 0, "the input")
+    scale = inputs[1]
     axis = int(node.attributes.get("axis", 1))
     rule = linear_rule(_along(scale, values, axis), zero_point(inputs, node.attributes.get("output_dtype", 0)))
     made = rule.grid(values)
@@ -240,7 +245,9 @@ def _quantize(node: SourceNode, inputs: Sequence[Array | None]) -> Grid:
 
 def _dequantize(node: SourceNode, inputs: Sequence[Array | None]) -> Grid:
     """DequantizeLinear of constants: (integers - zero points) * scales."""
-    values, scale, zero = _given(inputs, 0, "the input"), inputs[1], inputs[2] if len(inputs) > 2 else None
+    values = _given(inputs, 0, "the input")
+    scale = inputs[1]
+    zero = inputs[2] if len(inputs) > 2 else None
     axis = int(node.attributes.get("axis", 1))
     integers = np.asarray(values).astype(np.int64)
     if zero is not None:

@@ -73,7 +73,8 @@ def root(value: Fraction) -> Fraction:
     A number that is compared with an irrational root is never equal to it, and parameters of 64 bits don't come near
     enough for the error to matter.
     """
-    top, bottom = isqrt(value.numerator), isqrt(value.denominator)
+    top = isqrt(value.numerator)
+    bottom = isqrt(value.denominator)
     if top * top == value.numerator and bottom * bottom == value.denominator:
         return Fraction(top, bottom)
     # value = n / d: sqrt(n * d) / d, with so many bits that n * d itself has ROOT_BITS behind the point of its root.

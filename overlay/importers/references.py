@@ -48,7 +48,8 @@ def _ends(bits: float, is_signed: bool, narrow: bool) -> tuple[float, float]:
 def _quant(inputs: Inputs, attributes: Mapping[str, Any]) -> Array:
     """QONNX's Quant and IntQuant."""
     x, scale, zero, bits = inputs[:4]
-    is_signed, narrow = bool(attributes.get("signed", 1)), bool(attributes.get("narrow", 0))
+    is_signed = bool(attributes.get("signed", 1))
+    narrow = bool(attributes.get("narrow", 0))
     with np.errstate(over="ignore"):  # an infinite quotient is cut to the last level as a large one is
         y = x / scale + zero
     if float(np.asarray(bits).ravel()[0]) == 1 and is_signed:
@@ -72,7 +73,8 @@ def _trunc(inputs: Inputs, attributes: Mapping[str, Any]) -> Array:
         return (_mode(attributes, "FLOOR")(y / 2.0 ** (bits - inputs[4])) - zero) * scale
     out_scale, out_bits = inputs[4:6]
     divisor = 2.0 ** np.round(np.log2(out_scale / scale))
-    is_signed, narrow = bool(attributes.get("signed", 1)), bool(attributes.get("narrow", 0))
+    is_signed = bool(attributes.get("signed", 1))
+    narrow = bool(attributes.get("narrow", 0))
     y = np.clip(y / divisor, *_ends(float(np.asarray(out_bits).ravel()[0]), is_signed, narrow))
     return (_mode(attributes, "FLOOR")(y) - zero / divisor) * out_scale
 
@@ -192,7 +194,8 @@ def _conv(node: SourceNode, inputs: Inputs, opset: int) -> Array:
 def _with_pads(node: SourceNode, inputs: Sequence[Array | None]) -> SourceNode:
     """The node with pads in place of auto_pad, which the reference takes wrongly: VALID pads all the same, and with
     SAME_LOWER and strides the last windows are others than ONNX says."""
-    rule, x = node.attributes.get("auto_pad"), inputs[0]
+    rule = node.attributes.get("auto_pad")
+    x = inputs[0]
     if rule not in ("VALID", "SAME_LOWER") or x is None:
         return node
     kept = {key: value for key, value in node.attributes.items() if key not in ("auto_pad", "pads")}

@@ -180,7 +180,8 @@ def _middle_slope(steps: Sequence[tuple[int, int]], slope: Fraction) -> Fraction
     places, limits = zip(*steps)
     inverse, others = _distances(places)
     rise = np.subtract.outer(*(np.array(limits, np.float64),) * 2).T
-    least, most = float(((rise - 1) * inverse).max()), float(((rise + 1) * inverse + others).min())
+    least = float(((rise - 1) * inverse).max())
+    most = float(((rise + 1) * inverse + others).min())
     return 1 / Fraction((least + most) / 2) if least + most > 0 and least < most else slope
 
 
@@ -207,7 +208,8 @@ def _rounded(slope: Fraction, bits: int) -> tuple[int, int]:
         exponent -= 1
     multiplier = max(1, round(slope * (1 << exponent)))
     while exponent and multiplier % 2 == 0:
-        multiplier, exponent = multiplier // 2, exponent - 1
+        multiplier = multiplier // 2
+        exponent = exponent - 1
     return multiplier, exponent
 
 
@@ -257,7 +259,8 @@ def mismatch(stair: Staircase, number: int, fitted: Fitted, low: int, sums: tupl
     tuple of int
         How many sums get another level, and by how many levels at most.
     """
-    first, behind = sums[0], sums[1] + 1
+    first = sums[0]
+    behind = sums[1] + 1
     changes: list[tuple[int, int]] = []
     for level, limit in enumerate(stair.limits, 1):
         if limit is not None:
@@ -266,7 +269,8 @@ def mismatch(stair: Staircase, number: int, fitted: Fitted, low: int, sums: tupl
     count = most = off = 0
     for (here, change), (there, _) in zip(changes := sorted(changes), [*changes[1:], (behind, 0)]):
         off += change
-        count, most = count + (there - here) * (off > 0), max(most, off * (there > here))
+        count = count + (there - here) * (off > 0)
+        most = max(most, off * (there > here))
     return count, most
 
 

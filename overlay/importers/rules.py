@@ -25,7 +25,8 @@ def rewritten(graph: OperationGraph) -> OperationGraph:
 
 def unread_operations_go(graph: OperationGraph) -> OperationGraph | None:
     """Operations that the output doesn't depend on."""
-    wanted, left = {graph.output}, list[Operation]()
+    wanted = {graph.output}
+    left = list[Operation]()
     for operation in reversed(graph.operations):
         if operation.makes in wanted:
             left.append(operation)
@@ -43,7 +44,8 @@ def pools_of_the_input_come_last(graph: OperationGraph) -> OperationGraph | None
     way = _way_of_input(graph)
     order = list(way)
     for begin in reversed(range(len(order))):
-        pool, place = order[begin], begin
+        pool = order[begin]
+        place = begin
         while _is_max_pool(pool) and place + 1 < len(order) and _rises(order[place + 1]):
             order[place], order[place + 1] = order[place + 1], pool
             place += 1
@@ -60,7 +62,8 @@ def _way_of_input(graph: OperationGraph) -> list[Operation]:
     for operation in graph.operations:
         for name in operation.reads:
             readers.setdefault(name, []).append(operation)
-    here, way = graph.source, list[Operation]()
+    here = graph.source
+    way = list[Operation]()
     while len(readers.get(here, [])) == 1:
         (operation,) = readers[here]
         if isinstance(operation, Linear | Join):
@@ -82,7 +85,9 @@ def _rises(operation: Operation) -> bool:
 
 def _in_order(graph: OperationGraph, way: Sequence[Operation], order: Sequence[Operation]) -> OperationGraph:
     """The graph with operations that read each other's tensors, ``way``, in another order."""
-    turned, shapes, tensor = dict[int, Operation](), dict(graph.shapes), graph.source
+    turned = dict[int, Operation]()
+    shapes = dict(graph.shapes)
+    tensor = graph.source
     for before, operation in zip(way, order):
         turned[id(before)] = replace(operation, reads=(tensor,), makes=before.makes)
         shapes[before.makes] = operation.shape(shapes[tensor])
@@ -115,7 +120,8 @@ def check_same(before: OperationGraph, after: OperationGraph) -> None:
     rng = np.random.default_rng(len(before.operations))
     low, high = _ends(gone)
     tensors = {name: rng.uniform(low, high, before.shapes[name]) for name in sorted(inputs)}
-    wanted, got = _computed(gone, tensors, ends), _computed(come, tensors, ends)
+    wanted = _computed(gone, tensors, ends)
+    got = _computed(come, tensors, ends)
     for name in sorted(ends):
         room = 1e-9 * max(1.0, float(np.abs(wanted[name]).max(initial=0)))
         if wanted[name].shape != got[name].shape or (np.abs(wanted[name] - got[name]) > room).any():
@@ -135,7 +141,8 @@ def _ends(operations: list[Operation]) -> tuple[float, float]:
 
 def _computed(operations: list[Operation], tensors: Mapping[str, Array], ends: Collection[str]) -> dict[str, Array]:
     """Some of the tensors that operations make of others; the rest is given up once it was read."""
-    values, left = dict(tensors), Counter(name for operation in operations for name in operation.reads)
+    values = dict(tensors)
+    left = Counter(name for operation in operations for name in operation.reads)
     for operation in operations:
         values[operation.makes] = operation.run(*(values[name] for name in operation.reads))
         left.subtract(operation.reads)

@@ -91,7 +91,8 @@ class SourceInput:
         ends = integer_ends(self.dtype)
         if ends is None or scale.size != 1 or zero.size != 1:
             return self
-        one, offset = float(scale.ravel()[0]), int(zero.ravel()[0])
+        one = float(scale.ravel()[0])
+        offset = int(zero.ravel()[0])
         if not (np.isfinite(one) and one > 0 and ends[0] <= offset <= ends[1]):
             return self
         return replace(self, scale=one, zero=offset)
@@ -147,7 +148,8 @@ class SourceGraph:
 
     def needed(self) -> "SourceGraph":
         """The same without nodes that the output doesn't depend on, such as those that compute a shape nobody reads."""
-        names, nodes = {self.output}, []
+        names = {self.output}
+        nodes = []
         for node in reversed(self.nodes):
             if not names.isdisjoint(node.outputs):
                 names.update(node.inputs)
@@ -169,9 +171,7 @@ class SourceGraph:
                 raise ValueError(f"{printable(node.name)}: nodes must have an output, got none")
             for name in node.outputs:
                 if name in made:
-                    raise ValueError(
-                        f"{printable(node.name)}: tensors must be made once, got {printable(name)} again"
-                    )
+                    raise ValueError(f"{printable(node.name)}: tensors must be made once, got {printable(name)} again")
                 if name:
                     made.add(name)
         if self.output not in made:

@@ -67,21 +67,25 @@ def pairs_of(section: SumSection, held_sources: Sequence[Held], held: Held) -> P
     held : Held
         How what the sum's quantiser makes is held.
     """
-    levels, table = section.map, section.sum.table
+    levels = section.map
+    table = section.sum.table
     sources = [(reading.source, one) for reading, one in zip(section.reads, held_sources)]
     x, y = (one.zero + np.arange(source.levels + 1) for source, one in sources)
     if table is not None:
-        slopes, offset = table.slopes, table.offset + held.zero - levels.base
+        slopes = table.slopes
+        offset = table.offset + held.zero - levels.base
         first, second = (int(source.base) - table.first for source, _ in sources)  # a clip may have cut the lowest
         level = table.values[first : first + len(x), second : second + len(y)] - int(levels.base)
         worths = [(Fraction(1), source.base - one.zero) for source, one in sources]
     else:
         worths = [(source.step, source.base - source.step * one.zero) for source, one in sources]
         level, slope, add = _levels_of_sums(section, [source for source, _ in sources])
-        slopes, offset = (slope, slope), add + held.zero
+        slopes = (slope, slope)
+        offset = add + held.zero
     offset += sum(slope * add for slope, (_, add) in zip(slopes, worths))
     slopes = slopes[0] * worths[0][0], slopes[1] * worths[1][0]
-    low, high = 0, levels.levels
+    low = 0
+    high = levels.levels
     if any(isinstance(operation, Elementwise) for operation in section.operations):
         low, high = int(level.min()), int(level.max())  # a clip may end before the quantiser does
     return Pairs(x, y, held.zero + level, slopes, offset, held.zero + low, held.zero + high)
@@ -90,7 +94,8 @@ def pairs_of(section: SumSection, held_sources: Sequence[Held], held: Held) -> P
 def _levels_of_sums(section: SumSection, sources: Sequence[Quantised]) -> tuple[Array, Fraction, Fraction]:
     """(the level of each pair of levels, exactly; what levels rise by with the sum, and from where on, clips aside)."""
     totals = np.array([[a + b for b in sources[1].values] for a in sources[0].values], object)
-    slope, add = Fraction(1), Fraction(0)
+    slope = Fraction(1)
+    add = Fraction(0)
     for operation in section.operations[1:]:
         if isinstance(operation, Levels):
             if len(operation.boundaries) > 1:
@@ -100,10 +105,13 @@ def _levels_of_sums(section: SumSection, sources: Sequence[Quantised]) -> tuple[
             gap = (limits[-1] - limits[0]) / (len(limits) - 1) if len(limits) > 1 else Fraction(1)
             return level, slope / gap, (add - limits[0]) / gap + Fraction(1, 2)
         if isinstance(operation, Scaling):
-            multiply, more = same(operation.multiply.ravel()), same(operation.add.ravel())
+            multiply = same(operation.multiply.ravel())
+            more = same(operation.add.ravel())
             if multiply is None or more is None:
                 raise Unsupported("between a sum and its quantiser channels must be scaled alike")
-            totals, slope, add = totals * multiply + more, slope * multiply, add * multiply + more
+            totals = totals * multiply + more
+            slope = slope * multiply
+            add = add * multiply + more
         elif isinstance(operation, Elementwise):
             totals = np.vectorize(operation.bend.of, otypes=[object])(totals)
         else:
@@ -114,10 +122,12 @@ def _levels_of_sums(section: SumSection, sources: Sequence[Quantised]) -> tuple[
 def _reached(values: Array, limits: Array, reached: Array) -> Array:
     """How many of the rising limits each value has reached; all are integers here, in units of a common denominator."""
     unit = lcm(*{value.denominator for value in (*values.flat, *limits)})
-    rising, whole = [int(limit * unit) for limit in limits], [int(value * unit) for value in values.flat]
+    rising = [int(limit * unit) for limit in limits]
+    whole = [int(value * unit) for value in values.flat]
     counts = []
     for value in whole:
-        below, upto = bisect_left(rising, value), bisect_right(rising, value)
+        below = bisect_left(rising, value)
+        upto = bisect_right(rising, value)
         counts.append(below + int(np.count_nonzero(reached[below:upto])))
     return np.array(counts, np.int64).reshape(values.shape)
 
@@ -171,7 +181,8 @@ def fit_sum(pairs: Pairs) -> SumFactors:
     screens = _screens(pairs)
     best: SumFactors | None = None
     for factors, shift in _candidates(pairs):
-        low, high = 0, 0
+        low = 0
+        high = 0
         for screen in screens:
             low, high = screen.bias(pairs, factors, shift)
             if low > high:
@@ -206,10 +217,12 @@ class _Screen:
         A result is at least k from t = (2 k - 1) * 2^(shift - 1) on for k > 0; below, where halves are rounded down,
         from the next t on.
         """
-        total, wanted = self.x * factors[0] + self.y * factors[1], self.wanted
+        total = self.x * factors[0] + self.y * factors[1]
+        wanted = self.wanted
         begin = ((2 * wanted - 1) << shift - 1) + (wanted <= 0)
         end = ((2 * wanted + 1) << shift - 1) + (wanted + 1 <= 0)
-        above, below = (begin - total)[wanted > pairs.low], (end - 1 - total)[wanted < pairs.high]
+        above = (begin - total)[wanted > pairs.low]
+        below = (end - 1 - total)[wanted < pairs.high]
         most = 1 << OFFSET_BITS
         return int(above.max(initial=-most)), int(below.min(initial=most))
 

@@ -25,8 +25,13 @@ from .tflite_rules import TensorScale
 from .tflite_tables import MARK, MOST_INPUTS, FileTables, OperatorTable, TensorTable, read_tables
 
 DTYPES: Mapping[str, type] = {
-    "INT8": np.int8, "UINT8": np.uint8, "INT16": np.int16, "INT32": np.int32, "INT64": np.int64, "FLOAT32": np.float32,
-}  # fmt: skip
+    "INT8": np.int8,
+    "UINT8": np.uint8,
+    "INT16": np.int16,
+    "INT32": np.int32,
+    "INT64": np.int64,
+    "FLOAT32": np.float32,
+}
 """Types of constants."""
 INPUTS = ("INT8", "UINT8", "FLOAT32")
 """Types of the input."""
@@ -104,7 +109,8 @@ class _Graph:
         self._alias: dict[int, int] = {}  # what converts a closing's result, and that result
         self._closed: set[int] = set()
         self._made = set(tables.inputs)  # tensors that are no constants
-        self._reads, self._most_reads = 0, MOST_READS * size
+        self._reads = 0
+        self._most_reads = MOST_READS * size
 
     def graph(self) -> SourceGraph:
         """The graph, checked."""
@@ -145,12 +151,14 @@ class _Graph:
 
     def _nodes(self, place: int, operator: OperatorTable) -> Iterator[SourceNode]:
         """The nodes of an operator."""
-        name, is_imported = f"{operator.kind}_{place}", _is_imported(operator.kind)
+        name = f"{operator.kind}_{place}"
+        is_imported = _is_imported(operator.kind)
         most_outputs = 1 if is_imported else MOST_INPUTS  # what is refused later may have several
         if not operator.inputs or not operator.outputs or len(operator.outputs) > most_outputs:
             count = f"{len(operator.inputs)} inputs and {len(operator.outputs)} outputs"
             raise ValueError(f"{name}: must have inputs and one output, got {count}")
-        first, made = operator.inputs[0], operator.outputs[0]
+        first = operator.inputs[0]
+        made = operator.outputs[0]
         self._made.update(operator.outputs)
         if not is_imported:
             yield self._unknown(name, operator)
@@ -184,14 +192,16 @@ class _Graph:
 
         Its state, which nobody makes, is left out.
         """
-        tensors, known = self._tables.tensors, self._made
+        tensors = self._tables.tensors
+        known = self._made
         inputs = tuple(self._read(number) for number in operator.inputs if number in known or tensors[number].data.size)
         outputs = tuple(self._names[number] for number in operator.outputs)
         return SourceNode(name=name, op=operator.kind, domain=TFLITE, inputs=inputs, outputs=outputs)
 
     def _read(self, number: int) -> str:
         """The name of a tensor that is read; it becomes a constant if the file holds its values."""
-        tensor, name = self._tables.tensors[number], self._name(number)
+        tensor = self._tables.tensors[number]
+        name = self._name(number)
         if tensor.data.size and name not in self._constants:
             self._constants[name] = _constant(tensor)
         self._reads += tensor.data.size
@@ -264,7 +274,8 @@ def _constant(tensor: TensorTable) -> Array:
     what = f"constant {printable(tensor.name)}"
     if tensor.kind not in DTYPES:
         raise ValueError(f"{what}: must be of type {', '.join(DTYPES)}, got {tensor.kind}")
-    dtype, shape = np.dtype(DTYPES[tensor.kind]), check_shape(what, tensor.shape)
+    dtype = np.dtype(DTYPES[tensor.kind])
+    shape = check_shape(what, tensor.shape)
     if prod(shape) * dtype.itemsize != tensor.data.size:
         raise ValueError(f"{what}: must have {prod(shape) * dtype.itemsize:,} bytes, got {tensor.data.size:,}")
     return tensor.data.view(dtype).reshape(shape)

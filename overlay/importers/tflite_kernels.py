@@ -88,7 +88,8 @@ def _layer(node: SourceNode, inputs: Inputs, sums: Callable[[Array, Array], Arra
 
 def _windows(node: SourceNode, x: Array, kernel: tuple[int, int], filler: int) -> Array:
     """(1, rows, columns, channels) -> (1, rows', columns', channels, *kernel): windows of a map with its border."""
-    strides, dilations = node.attributes["strides"], node.attributes.get("dilations", (1, 1))
+    strides = node.attributes["strides"]
+    dilations = node.attributes.get("dilations", (1, 1))
     wide = [(k - 1) * d + 1 for k, d in zip(kernel, dilations)]
     border = [(0, 0)] * 4
     if node.attributes["auto_pad"] == "SAME_UPPER":
@@ -128,7 +129,8 @@ def _max_pool(node: SourceNode, inputs: Inputs) -> Array:
 
 def _average_pool(node: SourceNode, inputs: Inputs) -> Array:
     """The mean of the integers themselves, halves away from zero; taps outside the map are not counted."""
-    x, kernel = np.asarray(inputs[0]).astype(np.int64), node.attributes["kernel_shape"]
+    x = np.asarray(inputs[0]).astype(np.int64)
+    kernel = node.attributes["kernel_shape"]
     total = _windows(node, x, kernel, 0).sum(axis=(4, 5))
     count = _windows(node, np.ones_like(x), kernel, 0).sum(axis=(4, 5))
     values = np.sign(total) * ((np.abs(total) + count // 2) // count)
@@ -172,7 +174,8 @@ def _pad(node: SourceNode, inputs: Inputs) -> Array:
 
 
 def _quantize(node: SourceNode, inputs: Inputs) -> Array:
-    x, made = np.asarray(inputs[0]), node.attributes["made"]
+    x = np.asarray(inputs[0])
+    made = node.attributes["made"]
     if x.dtype == np.uint8:
         return (x.astype(np.int64) - 128).astype(np.int8)
     if made.kind == "UINT8":

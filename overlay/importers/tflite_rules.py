@@ -46,7 +46,8 @@ class TensorScale:
             raise Unsupported(f"{what} must be of type INT8, got {self.kind}", "quantise the network to int8")
         if self.scale.size != 1 or self.zero.size != 1:
             raise Unsupported(f"{what} must have one scale and one zero point, got {self.scale.size}")
-        scale, zero = float(self.scale[0]), int(self.zero[0])
+        scale = float(self.scale[0])
+        zero = int(self.zero[0])
         if not (np.isfinite(scale) and scale > 0 and LOW <= zero <= HIGH):
             raise Unsupported(f"{what} must have a scale > 0 and a zero point of int8, got {scale:g} and {zero}")
         return scale, zero
@@ -93,7 +94,8 @@ class Multiplier:
         if roundings == 1:
             right = 31 - self.shift
             return [_ceil((2 * value - 1) << (right - 1), self.multiplier) for value in values]
-        left, right = max(self.shift, 0), max(-self.shift, 0)
+        left = max(self.shift, 0)
+        right = max(-self.shift, 0)
         # The first rounded product that is rounded to the value: its half belongs to it above 0, not below.
         middles = [(2 * value - 1) << right for value in values]
         rounded = [-(-middle // 2) if value > 0 else middle // 2 + 1 for value, middle in zip(values, middles)]
@@ -146,7 +148,8 @@ def multiplier_of(scale: float) -> Multiplier:
     part, shift = frexp(scale)
     multiplier = floor(part * ONE + 0.5)
     if multiplier == ONE:
-        multiplier, shift = multiplier // 2, shift + 1
+        multiplier = multiplier // 2
+        shift = shift + 1
     if shift < SHIFTS[0]:
         return Multiplier(multiplier=0, shift=0)
     if shift > SHIFTS[-1]:
@@ -158,9 +161,7 @@ SUM_SHIFT = 20
 """Bits by which an addition shifts its integers to the left."""
 
 
-def sums_of_pairs(
-    first: tuple[float, int], second: tuple[float, int], made: tuple[float, int], sign: int = 1
-) -> Array:
+def sums_of_pairs(first: tuple[float, int], second: tuple[float, int], made: tuple[float, int], sign: int = 1) -> Array:
     """What an addition or a subtraction makes of all pairs of int8 values, before it clips.
 
     Each value less its zero point is shifted to the left and scaled by half of its scale's share of the larger one; the

@@ -29,21 +29,40 @@ CODE_PLACE = 10
 """Of the field ``builtin_code`` in the table of an operator code."""
 
 DAMAGE = (
-    struct.error, IndexError, KeyError, ValueError, TypeError, AttributeError, OverflowError, MemoryError,
+    struct.error,
+    IndexError,
+    KeyError,
+    ValueError,
+    TypeError,
+    AttributeError,
+    OverflowError,
+    MemoryError,
     RecursionError,
-)  # fmt: skip
+)
 """What reading a damaged file raises."""
 
 OPTIONS: dict[str, tuple[str, dict[str, str]]] = {
     "CONV_2D": (
         "Conv2DOptions",
-        {"stride_rows": "StrideH", "stride_columns": "StrideW", "dilation_rows": "DilationHFactor",
-         "dilation_columns": "DilationWFactor", "padding": "Padding", "activation": "FusedActivationFunction"},
+        {
+            "stride_rows": "StrideH",
+            "stride_columns": "StrideW",
+            "dilation_rows": "DilationHFactor",
+            "dilation_columns": "DilationWFactor",
+            "padding": "Padding",
+            "activation": "FusedActivationFunction",
+        },
     ),
     "DEPTHWISE_CONV_2D": (
         "DepthwiseConv2DOptions",
-        {"stride_rows": "StrideH", "stride_columns": "StrideW", "dilation_rows": "DilationHFactor",
-         "dilation_columns": "DilationWFactor", "padding": "Padding", "activation": "FusedActivationFunction"},
+        {
+            "stride_rows": "StrideH",
+            "stride_columns": "StrideW",
+            "dilation_rows": "DilationHFactor",
+            "dilation_columns": "DilationWFactor",
+            "padding": "Padding",
+            "activation": "FusedActivationFunction",
+        },
     ),
     "FULLY_CONNECTED": (
         "FullyConnectedOptions",
@@ -51,20 +70,32 @@ OPTIONS: dict[str, tuple[str, dict[str, str]]] = {
     ),
     "AVERAGE_POOL_2D": (
         "Pool2DOptions",
-        {"stride_rows": "StrideH", "stride_columns": "StrideW", "rows": "FilterHeight", "columns": "FilterWidth",
-         "padding": "Padding", "activation": "FusedActivationFunction"},
+        {
+            "stride_rows": "StrideH",
+            "stride_columns": "StrideW",
+            "rows": "FilterHeight",
+            "columns": "FilterWidth",
+            "padding": "Padding",
+            "activation": "FusedActivationFunction",
+        },
     ),
     "MAX_POOL_2D": (
         "Pool2DOptions",
-        {"stride_rows": "StrideH", "stride_columns": "StrideW", "rows": "FilterHeight", "columns": "FilterWidth",
-         "padding": "Padding", "activation": "FusedActivationFunction"},
+        {
+            "stride_rows": "StrideH",
+            "stride_columns": "StrideW",
+            "rows": "FilterHeight",
+            "columns": "FilterWidth",
+            "padding": "Padding",
+            "activation": "FusedActivationFunction",
+        },
     ),
     "ADD": ("AddOptions", {"activation": "FusedActivationFunction"}),
     "SUB": ("SubOptions", {"activation": "FusedActivationFunction"}),
     "CONCATENATION": ("ConcatenationOptions", {"axis": "Axis", "activation": "FusedActivationFunction"}),
     "MEAN": ("ReducerOptions", {"keep": "KeepDims"}),
     "SOFTMAX": ("SoftmaxOptions", {"beta": "Beta"}),
-}  # fmt: skip
+}
 """Operator -> the schema's table of its options, and the options that are read: our name -> the schema's."""
 
 
@@ -174,7 +205,8 @@ class _Reader:
     """Reads tables; raises whatever DAMAGE names where they are no tables."""
 
     def __init__(self, tflite: Any, data: bytes) -> None:
-        self._schema, self._data = tflite, data
+        self._schema = tflite
+        self._data = data
         self._file = tflite.Model.GetRootAs(data, 0)
         self._kinds = _words(tflite.BuiltinOperator)
         self._types = _words(tflite.TensorType)
@@ -223,7 +255,8 @@ class _Reader:
         if not 0 <= number < self._buffers:
             raise ValueError(f"buffer {number:,} of {self._buffers:,}")
         table = self._file.Buffers(number)
-        begin, size = int(table.Offset()), int(table.Size())
+        begin = int(table.Offset())
+        size = int(table.Size())
         if begin <= 1:  # 0 and 1 say that there is nothing behind the tables
             return _vector(table.DataAsNumpy())
         if begin + size > len(self._data):
@@ -238,7 +271,9 @@ class _Reader:
         code = self._file.OperatorCodes(number)
         word = max(_builtin_code(code), code.DeprecatedBuiltinCode())  # files may have either field alone
         kind = self._kinds.get(word, f"operator {word}")
-        name, inputs, outputs = f"{kind}_{place}", table.InputsAsNumpy(), table.OutputsAsNumpy()
+        name = f"{kind}_{place}"
+        inputs = table.InputsAsNumpy()
+        outputs = table.OutputsAsNumpy()
         return OperatorTable(
             kind=kind,
             inputs=_numbers(name, inputs, -1, tensors),

@@ -96,7 +96,8 @@ def verify(
     maps = (_maps(imported, part) for part in _parts(imported, numbers, images, seed))
     out: dict[tuple[str, str], Checked] = {}
     for checked in chain.from_iterable(chain(operators, maps)):
-        key, same = (checked.name, checked.against), out.get((checked.name, checked.against))
+        key = (checked.name, checked.against)
+        same = out.get((checked.name, checked.against))
         if same is not None:
             checked = replace(checked, values=checked.values + same.values, ties=checked.ties + same.ties)
         out[key] = checked
@@ -120,7 +121,9 @@ def sample_inputs(imported: Imported, images: int, seed: int) -> Array:
 
 def _sample(imported: Imported, number: int, images: int, seed: int) -> Array:
     """One image of `sample_inputs`: (rows, columns, channels)."""
-    held, size, most = imported.choice.held[0], imported.graph.size, imported.graph.source.levels
+    held = imported.choice.held[0]
+    size = imported.graph.size
+    most = imported.graph.source.levels
     if number < images:
         level = np.random.default_rng((seed, number)).integers(0, most + 1, size)
     elif number < images + 2:
@@ -135,7 +138,8 @@ def real_inputs(imported: Imported, inputs: Array) -> Array:
 
     Where the host quantises, real numbers are found that are quantised to these integers.
     """
-    held, source = imported.choice.held[0], imported.graph.source
+    held = imported.choice.held[0]
+    source = imported.graph.source
     level = (inputs - held.zero) // held.stride
     if source.boundaries is None:
         x = float(source.base) + float(source.step) * level
@@ -195,7 +199,8 @@ def _node_checked(node: SourceNode, operations: list[Operation], tensors: list[d
         wrong = np.abs(got.x - wanted) > room * (1 + np.abs(wanted))
         tied = wrong & (got.low - room <= wanted) & (wanted <= got.high + room)
         _require(not (wrong & ~tied).any(), node.name, "the operator's own definition", got.x, wanted, wrong & ~tied)
-        count, ties = count + got.x.size, ties + int(tied.sum())
+        count = count + got.x.size
+        ties = ties + int(tied.sum())
     return Checked(name=node.name, against=f"{node.op} as it is defined", values=count, ties=ties)
 
 
@@ -234,16 +239,22 @@ def _ran(operation: Operation, spans: Sequence[_Span], near: float) -> _Span:
         return _Span.of(x)
     # Each value rises or falls with each tensor's, so its ends are at ends of these; of several tensors that are added
     # or put behind one another each may be at either end.
-    ends = product(*((span.low, span.high) for span in spans)) if isinstance(operation, Sum) else (
-        [span.low for span in spans], [span.high for span in spans],
-    )  # fmt: skip
+    ends = (
+        product(*((span.low, span.high) for span in spans))
+        if isinstance(operation, Sum)
+        else (
+            [span.low for span in spans],
+            [span.high for span in spans],
+        )
+    )
     made = [operation.run(*tensors) for tensors in ends]
     return _Span(x, np.minimum.reduce(made), np.maximum.reduce(made))
 
 
 def _maps(imported: Imported, inputs: Array) -> Iterator[Checked]:
     """Golden's maps against the operations between them."""
-    model, graph = imported.model, imported.graph
+    model = imported.model
+    graph = imported.graph
     trace = {INPUT: inputs, **dict(zip((layer.name for layer in model.network.layers), model.trace(inputs)))}
     makers = [INPUT, *(built.layers[-1] for built in imported.emitted.built)]  # of each map
     readings = {}  # tensor -> how sections read it, where maps begin to be known
@@ -271,7 +282,8 @@ def _maps(imported: Imported, inputs: Array) -> Iterator[Checked]:
         for name in operation.reads:
             if not left[name]:
                 spans.pop(name, None)
-    scores, made = imported.host.scores(trace[makers[-1]]), spans[imported.operations.output]
+    scores = imported.host.scores(trace[makers[-1]])
+    made = spans[imported.operations.output]
     got = made.x.reshape(len(made.x), -1)
     room = 1e-9 * max(1.0, float(np.abs(got).max(initial=0)))
     ends = made.low.reshape(got.shape) - room, made.high.reshape(got.shape) + room
@@ -284,7 +296,8 @@ def _maps(imported: Imported, inputs: Array) -> Iterator[Checked]:
 
 def _held_values(imported: Imported, values: Array, reading: Reading) -> Array:
     """What golden's integers stand for in the tensor at which a section begins: (N, ...) float64, in its order."""
-    held, source = imported.choice.held[reading.map], reading.source
+    held = imported.choice.held[reading.map]
+    source = reading.source
     real = float(source.base) + float(source.step) * ((values - held.zero) // held.stride)
     real = real * floats(reading.worth.multiply) + floats(reading.worth.add)
     outside = np.zeros((len(values), 1))  # the last place, which is that of padded values
@@ -293,7 +306,9 @@ def _held_values(imported: Imported, values: Array, reading: Reading) -> Array:
 
 
 def _map_checked(name: str, span: _Span, held: Array) -> Checked:
-    x, low, high = span.x, span.low, span.high
+    x = span.x
+    low = span.low
+    high = span.high
     room = 1e-9 * max(1.0, float(np.abs(x).max(initial=0)))
     wrong = np.abs(x - held) > room
     tied = wrong & (low - room <= held) & (held <= high + room)

@@ -98,7 +98,8 @@ class Walk:
         ImportRefused
             With a line for an operation that can't be taken.
         """
-        operation, self.place = self.chain[place], place
+        operation = self.chain[place]
+        self.place = place
         if not isinstance(operation, Closing | Layout):
             self.check_open(operation)
         before = self.nodes or (self.done[-1].nodes if self.done else ())  # a node may go on behind its quantiser
@@ -219,7 +220,8 @@ class Walk:
                 self._add_up(self.open, operation)
             else:
                 self.average = operation
-                self.average_links, self.average_index = len(self.links), self.index
+                self.average_links = len(self.links)
+                self.average_index = self.index
         elif self.open is not None:
             if self.inner and self.inner_at != len(self.links):
                 raise Unsupported("two max pools before a quantiser must follow each other")
@@ -320,15 +322,21 @@ class Walk:
     def _close(self, section: Section) -> None:
         """Add a section, behind which the walk stands."""
         self.done.append(section)
-        self.map, self.number = self.number, self.number + 1
+        self.map = self.number
+        self.number = self.number + 1
         if isinstance(section, WeightSection):
-            self.open, self.links, self.inner, self.inner_at, self.nodes = None, [], [], 0, []
+            self.open = None
+            self.links = []
+            self.inner = []
+            self.inner_at = 0
+            self.nodes = []
 
     def _merge(self, operation: Levels) -> None:
         """Two quantisers that follow each other become one, whose boundaries are some of the first one's."""
         if self.source is None:  # the host's quantiser
             self.source = _quantised(operation)
-            self.front, self.links = tuple(self.links), []
+            self.front = tuple(self.links)
+            self.links = []
             return
         first = self.input
         if first.boundaries is None:
@@ -343,7 +351,8 @@ class Walk:
         (stair,) = staircases(links, operation.boundaries, operation.reached, 1)
         if not stair.rising:
             raise Unsupported("a second quantiser must rise with the first one")
-        base, kept = operation.base, []
+        base = operation.base
+        kept = []
         for limit, always in zip(stair.limits, stair.always):
             if always if limit is None else limit < 1:  # the lowest level has reached it: it counts into the base
                 base += operation.step
@@ -393,11 +402,13 @@ class Walk:
             return False
         if self.pads_elsewhere or self.pools_again or source.name in self.apart:
             return False
-        first, offset = source.base / source.step, (source.base - operation.base) / source.step
+        first = source.base / source.step
+        offset = (source.base - operation.base) / source.step
         if source.step != operation.step or first.denominator != 1 or offset.denominator != 1:
             return False
         # The quantiser may have more values below and above: no mean is there.
-        below, above = int(offset), int(offset) + source.levels
+        below = int(offset)
+        above = int(offset) + source.levels
         if not 0 <= below <= above <= operation.levels:
             return False
         values = [first + level for level in range(1, source.levels + 1)]
@@ -414,10 +425,13 @@ class Walk:
                 return
             self._begin_mean(self.average)
             raise Unsupported("a mean must be quantised before weights read it, unless it is of the whole map")
-        lead, index, window = self._lead(self.links), self.index, operation.window
+        lead = self._lead(self.links)
+        index = self.index
+        window = operation.window
         if is_padded(index):
             window = self._take_padding(window)
-        real, size = operation.real, (1, 1, len(operation.weight))
+        real = operation.real
+        size = (1, 1, len(operation.weight))
         if operation.window is None:
             weight = self._placed(operation.weight)
             real = None if real is None else self._placed(real)
@@ -469,14 +483,16 @@ class Walk:
         """Begin a section."""
         size = section.size
         self.open = replace(section, nodes=tuple(self.nodes))
-        self.links, self.size = [], size
+        self.links = []
+        self.size = size
         self.index = golden_order((1, size[2], size[0], size[1]))[0]
         if section.window is None:
             self.index = self.index.reshape(1, -1)
 
     def _begin_averaged(self, operation: Linear, mean: Pooling) -> None:
         """A dense layer on the means of a whole map is a dense layer on the map, its weights at every place."""
-        before, after = self.links[: self.average_links], self.links[self.average_links :]
+        before = self.links[: self.average_links]
+        after = self.links[self.average_links :]
         if not all(isinstance(link, Line) for link in (*before, *after)):
             raise Unsupported("a clip must not lie between a quantiser and a mean that weights read")
         rows, columns = mean.window.kernel
@@ -506,8 +522,10 @@ class Walk:
         check_weights(channels * channels * rows * columns)
         weight = np.zeros((channels, rows, columns, channels), np.int64)
         weight[np.arange(channels), :, :, np.arange(channels)] = 1
-        before, after = self.links[: self.average_links], self.links[self.average_links :]
-        index, lead = self.index, self._lead(before)
+        before = self.links[: self.average_links]
+        after = self.links[self.average_links :]
+        index = self.index
+        lead = self._lead(before)
         self._begin(
             WeightSection(
                 name=mean.name,
@@ -520,14 +538,17 @@ class Walk:
                 lead=lead,
             )
         )
-        self.links, self.index, self.average = list(after), index, None
+        self.links = list(after)
+        self.index = index
+        self.average = None
 
     def _begin_copy(self, following: Operation) -> None:
         """Begin a section whose weights copy every channel, for what may follow only weights; ``following`` is
         next."""
         channels = self.size[2]
         check_weights(channels * channels)
-        index, lead = self.index, self._lead(self.links)
+        index = self.index
+        lead = self._lead(self.links)
         self._begin(
             WeightSection(
                 name=following.name,
@@ -565,8 +586,10 @@ class Walk:
             return np.full(self.size[2], values.ravel()[0], object)
         numbers = {value: number for number, value in enumerate(values.ravel())}  # of equal values the last one's
         codes = np.array([numbers[value] for value in values.ravel()]).reshape(values.shape)
-        spread, places = np.broadcast_to(codes, self.index.shape).ravel(), self.index.ravel()
-        out, inside = np.empty(int(np.prod(self.size)), np.int64), places != OUTSIDE
+        spread = np.broadcast_to(codes, self.index.shape).ravel()
+        places = self.index.ravel()
+        out = np.empty(int(np.prod(self.size)), np.int64)
+        inside = places != OUTSIDE
         out[places[inside]] = spread[inside]
         rows = out.reshape(-1, self.size[2])
         if (rows != rows[0]).any():
@@ -604,7 +627,8 @@ def is_padded(index: Array) -> bool:
 def _without_padding(index: Array) -> tuple[Array, Sides]:
     """The index of what lies inside of padded rows and columns, and how many there are: top, left, bottom, right."""
     inside = np.argwhere(index != OUTSIDE)
-    first, last = inside.min(axis=0), inside.max(axis=0) + 1
+    first = inside.min(axis=0)
+    last = inside.max(axis=0) + 1
     box = index[tuple(map(slice, first, last))]
     if is_padded(box) or box.shape[:2] != index.shape[:2]:
         raise Unsupported("only rows and columns can be padded")

@@ -67,7 +67,8 @@ def weight_limit(values: Array) -> str:
 
 def weight_encoding(values: Array) -> Encoding:
     """The narrowest encoding of weights: bipolar, ternary, or signed."""
-    low, high = int(values.min()), int(values.max())
+    low = int(values.min())
+    high = int(values.max())
     if low >= -1 and high <= 1:
         return BIPOLAR if (values != 0).all() else TERNARY
     return signed(max(2, signed_bits(low, high)))

@@ -29,8 +29,13 @@ DEVICE_BYTES = 1 << ADDRESS_BITS
 """Address space of the device's registers."""
 ADDRESS_BLOCK = "Reg"
 """Vivado's usual name for a core's registers."""
-DMA, DEVICE, INTERRUPTS = "axi_dma_0", "bitloom_0", "axi_intc_0"
-CONTROL, MEMORY, RESET, CONCAT = "axi_interconnect_0", "smartconnect_0", "proc_sys_reset_0", "xlconcat_0"
+DMA = "axi_dma_0"
+DEVICE = "bitloom_0"
+INTERRUPTS = "axi_intc_0"
+CONTROL = "axi_interconnect_0"
+MEMORY = "smartconnect_0"
+RESET = "proc_sys_reset_0"
+CONCAT = "xlconcat_0"
 LINES = ((DMA, "mm2s_introut"), (DMA, "s2mm_introut"), (DEVICE, "irq"))
 """Interrupt lines in the order of their numbers."""
 REGISTERS = {DMA: "S_AXI_LITE", INTERRUPTS: "s_axi", DEVICE: "s_axi"}

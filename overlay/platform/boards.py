@@ -100,22 +100,59 @@ class Board:
 
 STORE = "https://github.com/Xilinx/XilinxBoardStore"
 """Where Vivado's own collection of board files lies."""
-PYNQ_Z2 = Board("Pynq-Z2", "xc7z020clg400-1", 53_200, 106_400, 140, 220,
-                board_part="tul.com.tw:pynq-z2:part0", board_files=STORE)  # fmt: skip
+PYNQ_Z2 = Board(
+    "Pynq-Z2", "xc7z020clg400-1", 53_200, 106_400, 140, 220, board_part="tul.com.tw:pynq-z2:part0", board_files=STORE
+)
 
 _ALL = (
-    replace(PYNQ_Z2, name="Pynq-Z1", board_part="www.digilentinc.com:pynq-z1:part0",
-            board_files="https://github.com/cathalmccabe/pynq-z1_board_files"),
+    replace(
+        PYNQ_Z2,
+        name="Pynq-Z1",
+        board_part="www.digilentinc.com:pynq-z1:part0",
+        board_files="https://github.com/cathalmccabe/pynq-z1_board_files",
+    ),
     PYNQ_Z2,
-    Board("AUP-ZU3", "xczu3eg-sfvc784-2-e", 70_560, 141_120, 216, 360,  # with 8 GB of memory
-          board_part="realdigital.org:aup-zu3-8gb:part0", board_files="https://github.com/RealDigitalOrg/aup-zu3-bsp"),
-    Board("Ultra96", "xczu3eg-sbva484-1-i", 70_560, 141_120, 216, 360,  # version 2 of the board
-          board_part="avnet.com:ultra96v2:part0", board_files="https://github.com/Avnet/bdf"),
-    Board("KV260", "xck26-sfvc784-2LV-c", 117_120, 234_240, 144, 1_248,
-          board_part="xilinx.com:kv260_som:part0", board_files=STORE),
-    Board("ZCU104", "xczu7ev-ffvc1156-2-e", 230_400, 460_800, 312, 1_728,
-          board_part="xilinx.com:zcu104:part0", board_files=STORE),
-)  # fmt: skip
+    Board(
+        "AUP-ZU3",
+        "xczu3eg-sfvc784-2-e",
+        70_560,
+        141_120,
+        216,
+        360,  # with 8 GB of memory
+        board_part="realdigital.org:aup-zu3-8gb:part0",
+        board_files="https://github.com/RealDigitalOrg/aup-zu3-bsp",
+    ),
+    Board(
+        "Ultra96",
+        "xczu3eg-sbva484-1-i",
+        70_560,
+        141_120,
+        216,
+        360,  # version 2 of the board
+        board_part="avnet.com:ultra96v2:part0",
+        board_files="https://github.com/Avnet/bdf",
+    ),
+    Board(
+        "KV260",
+        "xck26-sfvc784-2LV-c",
+        117_120,
+        234_240,
+        144,
+        1_248,
+        board_part="xilinx.com:kv260_som:part0",
+        board_files=STORE,
+    ),
+    Board(
+        "ZCU104",
+        "xczu7ev-ffvc1156-2-e",
+        230_400,
+        460_800,
+        312,
+        1_728,
+        board_part="xilinx.com:zcu104:part0",
+        board_files=STORE,
+    ),
+)
 BOARDS = {board.name: board for board in _ALL}
 
 

@@ -128,8 +128,13 @@ def _module(
     }
     children = []
     if registers:
-        block = {"ACCESS": "read-write", "INTERFACE": REGISTERS[cell.instance], "NAME": ADDRESS_BLOCK,
-                 "RANGE": DEVICE_BYTES, "USAGE": "register"}  # fmt: skip
+        block = {
+            "ACCESS": "read-write",
+            "INTERFACE": REGISTERS[cell.instance],
+            "NAME": ADDRESS_BLOCK,
+            "RANGE": DEVICE_BYTES,
+            "USAGE": "register",
+        }
         children.append(_tag("ADDRESSBLOCKS", {}, [_tag("ADDRESSBLOCK", block, [_tag("REGISTERS", {}, registers)])]))
     values = {**cell.parameters, **(parameters or {})}
     named = [_tag("PARAMETER", {"NAME": name, "VALUE": value}) for name, value in values.items()]

@@ -51,8 +51,10 @@ class NotebookTarget:
 
     def __str__(self) -> str:
         if self.virtual:
-            return (f"{self.design}: no board with this bitstream here, so the virtual board simulates the design "
-                    f"(built in {Path(self.bit).parent})")  # fmt: skip
+            return (
+                f"{self.design}: no board with this bitstream here, so the virtual board simulates the design "
+                f"(built in {Path(self.bit).parent})"
+            )
         return f"{self.design}: {Path(self.bit).name} on {self.board}"
 
 

@@ -66,9 +66,12 @@ def cnv_example(digits: Mapping[str, np.ndarray]) -> CnvExample:
         labels = digits["test_labels"][:FRAMES].astype(np.int64)
         return CnvExample(model, digit_pixels(digits["test_images"][:FRAMES]), labels, photographs=False, recorded=None)
     with np.load(path, allow_pickle=False) as file:
-        pixels, labels, recorded = file["images"], file["labels"], None
+        pixels = file["images"]
+        labels = file["labels"]
+        recorded = None
         if "board_images" in file:
             shown = [bnn_pynq.CIFAR.index(name) for name in SHOWN]
-            pixels, labels = np.concatenate([file["board_images"], pixels]), np.concatenate([shown, labels])
+            pixels = np.concatenate([file["board_images"], pixels])
+            labels = np.concatenate([shown, labels])
             recorded = file["board_scores_recorded_on_Ultra96"]
     return CnvExample(networks.load("cnv-w1a1"), pixels, labels.astype(np.int64), photographs=True, recorded=recorded)

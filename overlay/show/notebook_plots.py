@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
     from bitloom.golden.training.train import Epoch
 
-GOOD, BAD = LIGHT["beats"], LIGHT["wait_room"]
+GOOD = LIGHT["beats"]
+BAD = LIGHT["wait_room"]
 LETTERS = 130
 """Letters that fit beside each other in the width of a waveform."""
 
@@ -129,8 +130,15 @@ def confusion(axes: "Axes", labels: np.ndarray, predicted: np.ndarray, classes: 
     axes.imshow(counts, cmap="Blues")
     for row, column in np.argwhere(counts):
         dark = counts[row, column] > counts.max() / 2
-        axes.text(column, row, str(counts[row, column]), ha="center", va="center", fontsize=9,
-                  color="white" if dark else "black" if row == column else BAD)  # fmt: skip
+        axes.text(
+            column,
+            row,
+            str(counts[row, column]),
+            ha="center",
+            va="center",
+            fontsize=9,
+            color="white" if dark else "black" if row == column else BAD,
+        )
     axes.set_xticks(range(len(classes)), classes, parse_math=False)  # a class may be called $x$
     axes.set_yticks(range(len(classes)), classes, parse_math=False)
     axes.set(title="images by class and prediction", xlabel="predicted class", ylabel="class")
@@ -176,7 +184,8 @@ def waveform(axes: "Axes", signals: Mapping[str, SignalTrace], begin: int, end: 
     """
     time = np.arange(begin, end + 1)
     for row, signal in enumerate(signals.values()):
-        values, bottom = signal.in_cycles(begin, end), -1.5 * row
+        values = signal.in_cycles(begin, end)
+        bottom = -1.5 * row
         if values.max(initial=0) <= 1:
             line = bottom + np.append(values, values[-1])
             axes.step(time, line, where="post", color=GOOD, linewidth=1)
@@ -215,16 +224,28 @@ def visits(axes: "Axes", table: StageTables, windows: int) -> None:
         How many windows.
     """
     taps = np.flatnonzero(table.window < windows)
-    index, new, newest = table.index[taps], table.new[taps], table.newest[taps]
+    index = table.index[taps]
+    new = table.new[taps]
+    newest = table.newest[taps]
     count = table.capacity(False)
-    axes.fill_between(taps, np.maximum(newest - count + 1, 0), newest, color=LIGHT["muted"], alpha=0.2, step="mid",
-                      label=f"in the memory: {count} tuple{'s' * (count > 1)}")  # fmt: skip
+    axes.fill_between(
+        taps,
+        np.maximum(newest - count + 1, 0),
+        newest,
+        color=LIGHT["muted"],
+        alpha=0.2,
+        step="mid",
+        label=f"in the memory: {count} tuple{'s' * (count > 1)}",
+    )
     axes.plot(taps[new], index[new], "s", markersize=4, color=BAD, label="new: arrives now")
     axes.plot(taps[~new], index[~new], "o", markersize=3, color=GOOD, label="old: read again")
     for end in taps[table.last[taps]][:-1]:
         axes.axvline(end + 0.5, color=LIGHT["line"], linewidth=0.7)
-    axes.set(title=f"{table.stage.name}, {table.map_order} order", xlabel="tap; lines part windows",
-             ylabel="tuple, in order of arrival")  # fmt: skip
+    axes.set(
+        title=f"{table.stage.name}, {table.map_order} order",
+        xlabel="tap; lines part windows",
+        ylabel="tuple, in order of arrival",
+    )
     axes.legend(loc="upper left", fontsize=8)
 
 

@@ -35,8 +35,10 @@ def table(heads: Sequence[str], rows: Iterable[Row]) -> str:
     cells = [[value if isinstance(value, str) else f"{value:,}" for value in row] for row in rows]
     numbers = [not any(isinstance(row[k], str) for row in rows) for k in range(len(heads))]
     widths = [max(map(len, column)) for column in zip(heads, *cells)]
-    lines = ([f"{c:>{w}}" if right else f"{c:{w}}" for c, w, right in zip(line, widths, numbers)]
-             for line in [list(heads), *cells])  # fmt: skip
+    lines = (
+        [f"{c:>{w}}" if right else f"{c:{w}}" for c, w, right in zip(line, widths, numbers)]
+        for line in [list(heads), *cells]
+    )
     return "\n".join("  ".join(line).rstrip() for line in lines)
 
 
@@ -53,8 +55,10 @@ def beats(program: Program) -> str:
 
 def npus(program: Program, manifest: Manifest) -> str:
     """The NPUs of a pipeline with a layer each, in order."""
-    rows = ((f"NPU {n}: {layer}", npu.kfp, npu.kgp, npu.tuple_words, count)
-            for n, (npu, (layer, count)) in enumerate(zip(manifest.npus, program.layers)))  # fmt: skip
+    rows = (
+        (f"NPU {n}: {layer}", npu.kfp, npu.kgp, npu.tuple_words, count)
+        for n, (npu, (layer, count)) in enumerate(zip(manifest.npus, program.layers))
+    )
     return table(("NPU", "lanes", "kernels", "words of tuples", "beats a frame"), rows)
 
 
@@ -80,8 +84,10 @@ def taps(schedule: StageTables, count: int) -> str:
 
 def orders(found: Mapping[str, Any]) -> str:
     """What two map orders cost, of ``map_orders``: tuples in memory and bits of tables, and all bits as built."""
-    rows = [(layer["name"], *(layer[order][key] for key in ("tuples", "table_bits") for order in ("pull", "raster")))
-            for layer in found["layers"]]  # fmt: skip
+    rows = [
+        (layer["name"], *(layer[order][key] for key in ("tuples", "table_bits") for order in ("pull", "raster")))
+        for layer in found["layers"]
+    ]
     heads = ("layer", "tuples: pull", "raster", "bits of tables: pull", "raster")
     bits = {order: found["totals"][order]["memory_bits"] for order in ("pull", "raster")}
     built = ", ".join(f"{count:,} in {order} order" for order, count in bits.items())
@@ -90,15 +96,19 @@ def orders(found: Mapping[str, Any]) -> str:
 
 def maps(network: Network) -> str:
     """The layers of a chain with the maps that they read and make."""
-    rows = ((layer.name, str(network.sources(layer)[0].shape), str(network.maps[layer.name].shape))
-            for layer in network.layers)  # fmt: skip
+    rows = (
+        (layer.name, str(network.sources(layer)[0].shape), str(network.maps[layer.name].shape))
+        for layer in network.layers
+    )
     return table(("layer", "reads", "makes"), rows)
 
 
 def foldings(chosen: Sequence[Npu], mapping: Sequence[int], layers: Sequence[str]) -> str:
     """NPUs with their lanes, and which of the weighted layers each computes."""
-    rows = ((f"NPU {n}", npu.kfp, npu.kgp, ", ".join(layer for layer, m in zip(layers, mapping) if m == n))
-            for n, npu in enumerate(chosen))  # fmt: skip
+    rows = (
+        (f"NPU {n}", npu.kfp, npu.kgp, ", ".join(layer for layer, m in zip(layers, mapping) if m == n))
+        for n, npu in enumerate(chosen)
+    )
     return table(("NPU", "lanes", "kernels", "layers"), rows)
 
 
@@ -118,8 +128,10 @@ def memories(npu: Npu, count: int) -> str:
 
 def models(found: Mapping[str, Model]) -> str:
     """Networks of ``golden.zoo`` by name, what they read, and where their weights come from."""
-    rows = ((name, str(model.network.input.shape), model.network.input.encoding.kind, weights(name))
-            for name, model in found.items())  # fmt: skip
+    rows = (
+        (name, str(model.network.input.shape), model.network.input.encoding.kind, weights(name))
+        for name, model in found.items()
+    )
     return table(("network", "input", "values", "weights"), rows)
 
 

@@ -87,7 +87,8 @@ def _read(file: TextIO, names: list[str]) -> dict[str, SignalTrace]:
             time = int(line[1:])
             continue
         if kind in "01":
-            code, value = line[1:-1], int(kind)
+            code = line[1:-1]
+            value = int(kind)
         elif kind == "b":
             bits, code = line[1:].split()
             if code not in changes:

@@ -145,11 +145,14 @@ def contenders(device: str, shape: Shape, batch: int, threads: int) -> Iterator[
     x = rng.choice(np.int8([-1, 1]), (batch, shape.size, shape.size, shape.channels))
     weight = rng.choice(np.int8([-1, 1]), (shape.out_channels, shape.kernel, shape.kernel, shape.channels))
     layer = PackedConv(
-        name=str(shape), channels=shape.channels, out_channels=shape.out_channels,
+        name=str(shape),
+        channels=shape.channels,
+        out_channels=shape.out_channels,
         window=Window(kernel=(shape.kernel,) * 2, padding=(shape.padding,) * 4),
-        pad="exact" if shape.padding else "valid", weight=layout.pack(weight, 64),
+        pad="exact" if shape.padding else "valid",
+        weight=layout.pack(weight, 64),
         threshold=np.ones(shape.out_channels, np.int32),
-    )  # fmt: skip
+    )
     words = layout.pack(x, 64)
     others = list(_of_torch(device, shape, x, weight))
     dots = next(iter(other.runs[0]() for other in others if other.runs), None)
@@ -157,7 +160,8 @@ def contenders(device: str, shape: Shape, batch: int, threads: int) -> Iterator[
 
     ours = _of_cpu(layer, words, x, threads) if device == "cpu" else _of_cuda(layer, words)
     for contender in ours:
-        contender.input_bytes, contender.weight_bytes = words.nbytes, layer.weight.nbytes
+        contender.input_bytes = words.nbytes
+        contender.weight_bytes = layer.weight.nbytes
         if contender.runs and contender.implementation != PACKING:
             _check(contender, shape, bits)
         yield contender

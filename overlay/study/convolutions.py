@@ -95,13 +95,19 @@ def _rows(found: Sequence[Contender], common: Row) -> list[Row]:
     baseline = next(c.ms for c in found if c.implementation == BASELINE)
     return [
         {
-            "shape": common["shape"], "batch": common["batch"], "implementation": c.implementation, "ms": c.ms,
+            "shape": common["shape"],
+            "batch": common["batch"],
+            "implementation": c.implementation,
+            "ms": c.ms,
             "speedup_vs_torch_fp32": baseline / c.ms if baseline and c.ms else None,
-            "input_bytes": c.input_bytes, "weight_bytes": c.weight_bytes,
-            "device": common["device"], "threads": common["threads"], "reason": c.reason,
+            "input_bytes": c.input_bytes,
+            "weight_bytes": c.weight_bytes,
+            "device": common["device"],
+            "threads": common["threads"],
+            "reason": c.reason,
         }
         for c in found
-    ]  # fmt: skip
+    ]
 
 
 def machine(device: str) -> str:
@@ -146,7 +152,8 @@ def _timed_cuda(run: Callable[[], Any], count: int) -> float:
     """By events of the stream that PyTorch and CuPy share where nobody chose another one."""
     import cupy
 
-    begin, end = cupy.cuda.Event(), cupy.cuda.Event()
+    begin = cupy.cuda.Event()
+    end = cupy.cuda.Event()
     begin.record()
     for _ in range(count):
         run()

@@ -109,10 +109,12 @@ def network_figures(
     """
     wrong, (alone, *batches), also = _batches(build, models, frames, progress, images)
     return {
-        "frames": frames, "mismatches": wrong,
-        **_steady(batches, build.design, build.program(models[0].network.name)), "latency_cycles": alone["cycles"],
+        "frames": frames,
+        "mismatches": wrong,
+        **_steady(batches, build.design, build.program(models[0].network.name)),
+        "latency_cycles": alone["cycles"],
         **({"also": also} if also else {}),
-    }  # fmt: skip
+    }
 
 
 def _batches(
@@ -142,10 +144,14 @@ def _batches(
             also = []
             for other in models[1:]:
                 missed, cycles = _run(accelerator, build.program(other.network.name), other, [frames], count)
-                also.append({
-                    "network": other.network.name, "frames": frames, "mismatches": int(missed.sum()),
-                    "cycles_per_frame": cycles[0]["cycles"] / frames,
-                })  # fmt: skip
+                also.append(
+                    {
+                        "network": other.network.name,
+                        "frames": frames,
+                        "mismatches": int(missed.sum()),
+                        "cycles_per_frame": cycles[0]["cycles"] / frames,
+                    }
+                )
     finally:
         board.close()
     return int(wrong.sum()), counters, also
@@ -166,7 +172,8 @@ def _run(
     frames = max(lengths)
     images = random_images(model.network, frames, 0) if images is None else images[:frames]
     golden = packed.forward(model, images)
-    wrong, counters = np.zeros(frames, bool), []
+    wrong = np.zeros(frames, bool)
+    counters = []
     accelerator.load(program)
     for length in lengths:
         accelerator.clear_counters()
@@ -200,7 +207,8 @@ def _steady(counters: Sequence[Mapping[str, int]], design: Design, program: Prog
     few, many = counters
 
     def per_frame(key: str) -> int | float:
-        cycles, frames = many[key] - few[key], many["frames"] - few["frames"]
+        cycles = many[key] - few[key]
+        frames = many["frames"] - few["frames"]
         return cycles / frames if cycles % frames else cycles // frames
 
     cycles = per_frame("cycles")

@@ -49,8 +49,13 @@ class LearningRow:
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON knows it."""
-        return {"setting": self.setting, "mean": self.mean, "final": self.final, "curves": self.curves,
-                "losses": self.losses}  # fmt: skip
+        return {
+            "setting": self.setting,
+            "mean": self.mean,
+            "final": self.final,
+            "curves": self.curves,
+            "losses": self.losses,
+        }
 
 
 def compare(
@@ -85,9 +90,12 @@ def compare(
         In the order of ``names``.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    total, done, rows = len(names) * sum(plan.epochs for plan in plans), 0, []
+    total = len(names) * sum(plan.epochs for plan in plans)
+    done = 0
+    rows = []
     for name in names:
-        curves, losses = [], []
+        curves = []
+        losses = []
         for plan in plans:
             before = done
             path = atomic.inside(folder, f"{data.name}-{name}-{plan.seed}.json")

@@ -143,7 +143,8 @@ def _power(count: int) -> int:
 
 def first_states(plan: MachinePlan, training: Training, form: WordFormat) -> list[LayerState]:
     """Random weights, their nearest codes where they are discrete, and biases of 0."""
-    rng, states = np.random.default_rng(plan.seed), []
+    rng = np.random.default_rng(plan.seed)
+    states = []
     for layer in training.layers:
         words = form.words(rng.normal(0, (2 / layer.inputs) ** 0.5, (layer.outputs, layer.inputs)))
         coded = _nearest(training, form, layer.weights, words)
@@ -162,7 +163,8 @@ def _nearest(training: Training, form: WordFormat, kind: Kind, words: Array) -> 
 
 def share_right(training: Training, form: WordFormat, states: list[LayerState], data: LearnData) -> float:
     """Share of the test images that the states classify rightly, in the machine's words and codes."""
-    x, kind = form.words(data.real(data.test)), training.inputs
+    x = form.words(data.real(data.test))
+    kind = training.inputs
     for layer, state in zip(training.layers, states):
         if layer.weights.table:
             assert state.codes is not None
@@ -266,6 +268,9 @@ def work_of_a_sample(plan: MachinePlan, data: LearnData) -> list[Work]:
     ]
     interpreter = Interpreter(machine, ProgramWriter(machine, training).program(TIMELINE_SAMPLES))
     interpreter.run(np.concatenate(parts))
-    first = [n for n, work in enumerate(interpreter.work)
-             if work.instruction.key == (COMPUTE, FORWARD) and work.instruction.w == 0]  # fmt: skip
+    first = [
+        n
+        for n, work in enumerate(interpreter.work)
+        if work.instruction.key == (COMPUTE, FORWARD) and work.instruction.w == 0
+    ]
     return interpreter.work[first[1] : first[2]]

@@ -68,8 +68,16 @@ class MachineSetting:
         made = []
         for n, (before, after) in enumerate(pairwise(sizes)):
             weights = Kind(n + 1, self.chance) if self.bits else Kind()
-            made.append(DenseLayer(inputs=before, outputs=after, activation="clip" if self.others else "relu",
-                                   weights=weights, master=bool(self.bits) and self.master, **kinds))  # fmt: skip
+            made.append(
+                DenseLayer(
+                    inputs=before,
+                    outputs=after,
+                    activation="clip" if self.others else "relu",
+                    weights=weights,
+                    master=bool(self.bits) and self.master,
+                    **kinds,
+                )
+            )
         made[-1] = replace(made[-1], activation="none", results=Kind())
         return Training(layers=tuple(made), rate_places=self.rate_places, tables=tables, inputs=inputs, seed=seed)
 

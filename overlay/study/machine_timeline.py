@@ -32,7 +32,9 @@ def plot_timeline(path: Path, title: str, work: Sequence[Work]) -> None:
         first = min(item.begin for item in work)
         for item in work:
             for unit in item.units:
-                begin, length, row = item.begin - first, item.end - item.begin, UNITS.index(unit)
+                begin = item.begin - first
+                length = item.end - item.begin
+                row = UNITS.index(unit)
                 axes.barh(row, length, left=begin, height=0.7, edgecolor="white", color=f"C{row}")
                 name = str(item.instruction).split()[1]
                 axes.text(begin + length / 2, row, name, ha="center", va="center", fontsize=6, rotation=90)

@@ -26,8 +26,14 @@ from .lane_counts import lanes
 NAME = "mlperf-tiny"
 """Of the design."""
 INTEGER = {"engine": "integer", "feature_bits": 9, "weight_bits": 8, "shift_bits": 0}
-BLOCKS = {"kernels_per_multiplier": 2, "depthwise": True, "window_former": True, "accumulators": 4,
-          "raster": True, "lut_products": ("addition",)}  # fmt: skip
+BLOCKS = {
+    "kernels_per_multiplier": 2,
+    "depthwise": True,
+    "window_former": True,
+    "accumulators": 4,
+    "raster": True,
+    "lut_products": ("addition",),
+}
 NPU = Npu(kfp=16, kgp=16, pfp=16, ol=4, acc_bits=32, **BLOCKS, **INTEGER)
 """The design's NPU: 256 lanes on 128 multipliers, a window former for the first layers, and a pool unit with weights.
 Values less their zero point have 9 bits. With 4 accumulators a PE short windows follow each other without a wait.
@@ -82,7 +88,8 @@ def entry(name: str) -> Entry:
         return Entry(name, networks.seeded(networks.NETWORKS[name]()), None, "seeded")
     from bitloom.overlay.importers.imported import import_file  # needs the extra "import"
 
-    made, images = import_file(path), None
+    made = import_file(path)
+    images = None
     if (folder / recording).is_file():
         with np.load(folder / recording, allow_pickle=False) as held:
             x = held["x"].astype(np.int64) + added

@@ -57,8 +57,10 @@ class TrainingData:
         count = len(self.images)
         if count < batch:
             rest = f" of {count + self.kept}, of which {self.kept} are kept to test with or held out"
-            raise ValueError(f"{self.name}: images to learn from must be a batch of {batch} at least (--batch), "
-                             f"got {count}{rest if self.kept else ''}")  # fmt: skip
+            raise ValueError(
+                f"{self.name}: images to learn from must be a batch of {batch} at least (--batch), "
+                f"got {count}{rest if self.kept else ''}"
+            )
 
     def held_out(self) -> "TrainingData":
         """The training images split anew: four fifths at random to learn from, one fifth to test with.
@@ -108,8 +110,9 @@ def _of_archive(name: str, archive: Archive) -> TrainingData:
     images, labels = _pair(archive, "x", "y")
     test_images, test_labels = _pair(archive, "x_test", "y_test") if tests else (images[:0], labels[:0])
     if test_images.shape[1:] != images.shape[1:]:
-        raise ValueError(f"x_test: images must have shape {images.shape[1:]}, as those of x, "
-                         f"got {test_images.shape[1:]}")  # fmt: skip
+        raise ValueError(
+            f"x_test: images must have shape {images.shape[1:]}, as those of x, got {test_images.shape[1:]}"
+        )
     height, width, channels = images.shape[1:]
     source = Map(height=height, width=width, channels=channels, encoding=_encoding(images, test_images))
     data = TrainingData(name, source, images, labels, test_images, test_labels)
@@ -118,11 +121,13 @@ def _of_archive(name: str, archive: Archive) -> TrainingData:
 
 def _pair(archive: Archive, x: str, y: str) -> tuple[Array, Array]:
     """Images as (N, H, W, C) and labels as (N,) int64."""
-    images, labels = archive.array(x, "biu"), archive.array(y, "biu")
+    images = archive.array(x, "biu")
+    labels = archive.array(y, "biu")
     shape = {2: (1, 1, *images.shape[1:]), 3: (*images.shape[1:], 1), 4: images.shape[1:]}.get(images.ndim)
     if shape is None or images.size == 0:
-        raise ValueError(f"{x}: images must have shape (N, H, W, C), (N, H, W) or (N, inputs), N >= 1, "
-                         f"got {images.shape}")  # fmt: skip
+        raise ValueError(
+            f"{x}: images must have shape (N, H, W, C), (N, H, W) or (N, inputs), N >= 1, got {images.shape}"
+        )
     if labels.shape not in ((len(images),), (len(images), 1)):
         raise ValueError(f"{y}: labels must have shape ({len(images)},), one for each image, got {labels.shape}")
     wrong = labels[(labels < 0) | (labels >= MOST_CLASSES)]
@@ -152,6 +157,10 @@ def _split(data: TrainingData, purpose: int) -> TrainingData:
     order = random_order(len(data.images), 0, purpose)
     rest, learned = np.split(order, [-(-len(order) // 5)])
     return replace(
-        data, images=data.images[learned], labels=data.labels[learned],
-        test_images=data.images[rest], test_labels=data.labels[rest], kept=data.kept + len(rest),
-    )  # fmt: skip
+        data,
+        images=data.images[learned],
+        labels=data.labels[learned],
+        test_images=data.images[rest],
+        test_labels=data.labels[rest],
+        kept=data.kept + len(rest),
+    )

@@ -123,12 +123,19 @@ def _tested(
     trained: Trained, model: Model, data: TrainingData, seed: int, curve: tuple[EpochPoint, ...]
 ) -> TrainingRun:
     """The network of integers beside the rule that was trained."""
-    integers, real = packed.forward(model, data.test_images), trained.forward(data.test_images)
-    found, meant = _classes(integers), _classes(real)
+    integers = packed.forward(model, data.test_images)
+    real = trained.forward(data.test_images)
+    found = _classes(integers)
+    meant = _classes(real)
     return TrainingRun(
-        seed, model, _share(found, data.test_labels), _share(meant, data.test_labels), _share(found, meant),
-        _share(integers, real), curve,
-    )  # fmt: skip
+        seed,
+        model,
+        _share(found, data.test_labels),
+        _share(meant, data.test_labels),
+        _share(found, meant),
+        _share(integers, real),
+        curve,
+    )
 
 
 def _classes(outputs: Array) -> Array:

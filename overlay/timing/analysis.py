@@ -96,8 +96,10 @@ def timed_paths(module: Mapping[str, Any], wires: WireModel, limit: int = 10) ->
             before = cells.setup(cell, port) if not cells.is_combinational(cell) or cells.is_lut_ram(cell) else None
             if before is None or wire not in arrival:
                 continue
-            came, fan_out = arrival[wire], netlist.inputs(wire, cell, port)
-            ns, way = came.ns + wires.delay(fan_out, size) + before, _way(wire, arrival)
+            came = arrival[wire]
+            fan_out = netlist.inputs(wire, cell, port)
+            ns = came.ns + wires.delay(fan_out, size) + before
+            way = _way(wire, arrival)
             first = register_name(netlist.driver_name[way[0]], netlist.driver[way[0]], netlist.names)
             key = (first, register_name(name, cell, netlist.names))
             if key not in found or ns > found[key].ns:
@@ -124,7 +126,8 @@ def _arrivals(netlist: _Netlist, wires: WireModel, size: int) -> dict[int, _Arri
     while ready:
         wire = ready.pop()
         for to, fan_out, delay in arcs.get(wire, ()):
-            came, length = arrival.get(wire), wires.delay(fan_out, size)
+            came = arrival.get(wire)
+            length = wires.delay(fan_out, size)
             if came and (to not in arrival or came.ns + length + delay > arrival[to].ns):
                 arrival[to] = _Arrival(came.ns + length + delay, came.cells_ns + delay, wire, fan_out)
             waiting[to] -= 1

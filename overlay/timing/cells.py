@@ -29,7 +29,8 @@ LUT_RAM_OUT = 1.16
 """A LUT RAM shows at once what is written at the address that it reads."""
 SHIFT_REGISTER_OUT = 1.47
 SHIFT_REGISTER_SETUP = {"CE": 0.654, "D": 0.173}
-BLOCK_RAM_OUT, BLOCK_RAM_OUT_REGISTERED = 2.454, 0.882
+BLOCK_RAM_OUT = 2.454
+BLOCK_RAM_OUT_REGISTERED = 0.882
 BLOCK_RAM_SETUP = 0.570
 """Setup of the address; taken for the other inputs too."""
 

@@ -33,8 +33,12 @@ write_json flat.json
 """
 
 GRADES = {
-    "artix7-1": 1.0, "artix7-2": 0.866, "artix7-3": 0.752, "kintex7-2": 0.732, "kintex7-3": 0.638,
-}  # fmt: skip
+    "artix7-1": 1.0,
+    "artix7-2": 0.866,
+    "artix7-3": 0.752,
+    "kintex7-2": 0.732,
+    "kintex7-3": 0.638,
+}
 """Family and speed grade -> its delays over those of Artix-7, grade -1, by the clock-to-out of block RAM in AMD's data
 sheets: 2.46, 2.13, 1.85 ns for Artix-7 (DS181), 2.08, 1.80, 1.57 ns for Kintex-7 (DS182). The fabric of an xc7z020 is
 Artix-7's.

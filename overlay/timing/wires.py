@@ -45,7 +45,8 @@ def is_dedicated(driver: Cell, sink: Cell, port: str) -> bool:
     A LUT stands in front of the carry chain's input, of the multiplexer or of the flip-flop that it feeds; its other
     readers, if any, have a common wire.
     """
-    source, target = driver["type"], sink["type"]
+    source = driver["type"]
+    target = sink["type"]
     if target == "CARRY4":
         return (port == "CI" and source == "CARRY4") or (port == "S" and source.startswith(("LUT", "INV")))
     if target.startswith("MUXF"):

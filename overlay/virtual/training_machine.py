@@ -114,7 +114,8 @@ class SimulatedMachine:
 
     def _fault(self) -> MachineFault:
         """What went wrong; afterwards the machine is as it was before the run."""
-        code, place = self.read("ERROR_CODE"), self.read("ERROR_PLACE")
+        code = self.read("ERROR_CODE")
+        place = self.read("ERROR_PLACE")
         self.reset()
         fault = next(rule for rule in FAULTS if rule.code == code)
         shown = str(self.program[place]) if place < len(self.program) else "no instruction"

@@ -117,9 +117,7 @@ def test_a_changed_byte_is_refused(path):
     data = bytearray(path.read_bytes())
     data[data.index(MODEL.arrays["dense_1"]["weight"].astype(np.int8).tobytes())] ^= 0xFE
     path.write_bytes(data)
-    with value_error(
-        f"{path}: must be a whole, unchanged zip archive, got: Bad CRC-32 for file 'dense_1.weight.npy'"
-    ):
+    with value_error(f"{path}: must be a whole, unchanged zip archive, got: Bad CRC-32 for file 'dense_1.weight.npy'"):
         load(path)
 
 

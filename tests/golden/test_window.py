@@ -29,8 +29,7 @@ def test_a_window_that_does_not_fit_has_no_output():
         *(
             (
                 {"kernel": (2, 3), "padding": padding},
-                "pool_1: padding (top, left, bottom, right) must be smaller than the kernel (2, 3), "
-                f"got {padding}",
+                f"pool_1: padding (top, left, bottom, right) must be smaller than the kernel (2, 3), got {padding}",
             )
             for padding in ((2, 0, 0, 0), (0, 3, 0, 0), (0, 0, 2, 0), (0, 0, 0, 3))
         ),

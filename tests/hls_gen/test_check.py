@@ -34,7 +34,8 @@ GOOD = {
     "ripple in one vector": module(
         "wire [3:0] c;\nassign c[0] = a[0];\nassign c[3:1] = c[2:0] & a[3:1];\nassign y = c;"
     ),
-    "stream stage twice": STAGE + """
+    "stream stage twice": STAGE
+    + """
 module top(input clk, input s_tvalid, output s_tready, input [7:0] s_tdata,
            output m_tvalid, input m_tready, output [7:0] m_tdata);
   wire valid, ready;
@@ -45,7 +46,8 @@ module top(input clk, input s_tvalid, output s_tready, input [7:0] s_tdata,
             .m_tvalid(m_tvalid), .m_tready(m_tready), .m_tdata(m_tdata));
 endmodule
 """,
-    "packed bus through an instance": WIRED + """
+    "packed bus through an instance": WIRED
+    + """
 module top(input s_valid, output s_ready, output m_valid, input m_ready);
   wire [1:0] bus;
   assign bus[0] = s_valid;
@@ -58,7 +60,8 @@ endmodule
     "valid beside ready": module(
         "wire [1:0] bus;\nassign bus = {a, m_ready} & {a, a};\nassign m_valid = a ? bus[1] : ~bus[1];\n"
         "assign y = bus[0];",
-        "input a, input m_ready, output m_valid, output y"),
+        "input a, input m_ready, output m_valid, output y",
+    ),
     "module of a library": module("BUFG buffer(.I(clk), .O(y));", ONE_BIT),
     "unused output": WIRED + module("assign y = a;\nwired w(.s_valid(a[0]), .m_ready(1'd1), .s_ready());"),
     "unsized constant that fits": WIRED + module("assign y = a;\nwired w(.s_valid(1), .m_ready(0));"),
@@ -70,153 +73,216 @@ BAD = {
     # drivers
     "driven twice": (
         module("assign y = a;\nassign y = a;"),
-        "top.y: must be driven once, got assign in line 2 and assign in line 3"),
+        "top.y: must be driven once, got assign in line 2 and assign in line 3",
+    ),
     "overlapping parts": (
         module("assign y[2:0] = a[2:0];\nassign {y[3], y[2]} = a[3:2];"),
-        "top.y: must be driven once, got assign in line 2 and assign in line 3"),
+        "top.y: must be driven once, got assign in line 2 and assign in line 3",
+    ),
     "two always": (
-        module("reg [3:0] q;\nassign y = q;\nalways @(posedge clk) begin q[0] <= a[0]; end\n"
-               "always @(posedge clk) begin q <= a; end"),
-        "top.q: must be driven once, got always in line 4 and always in line 5"),
+        module(
+            "reg [3:0] q;\nassign y = q;\nalways @(posedge clk) begin q[0] <= a[0]; end\n"
+            "always @(posedge clk) begin q <= a; end"
+        ),
+        "top.q: must be driven once, got always in line 4 and always in line 5",
+    ),
     "instance and assign": (
-        WIRED + module("wire w;\nassign w = 1'd0;\nassign y = {3'd0, w};\n"
-                       "wired i(.s_valid(a[0]), .m_ready(a[1]), .m_valid(w));"),
-        "top.w: must be driven once, got assign in line 7 and instance i"),
+        WIRED
+        + module(
+            "wire w;\nassign w = 1'd0;\nassign y = {3'd0, w};\nwired i(.s_valid(a[0]), .m_ready(a[1]), .m_valid(w));"
+        ),
+        "top.w: must be driven once, got assign in line 7 and instance i",
+    ),
     "range": (module("wire [4:1] w;\nassign w = a;\nassign y = w;"), "top.w: its range must be [constant:0]"),
     "inout": (
         module("assign y = a;", "inout b, input [3:0] a, output [3:0] y"),
-        "top.b: must be an input, output, wire or reg, got inout"),
+        "top.b: must be an input, output, wire or reg, got inout",
+    ),
     # instances
     "by position": (
         WIRED + module("assign y = a;\nwire v, r;\nwired i(a[0], r, v, a[1]);"),
-        "top.i: ports must be connected by name"),
+        "top.i: ports must be connected by name",
+    ),
     "output into an expression": (
         WIRED + module("assign y = a;\nwired i(.s_valid(a[0]), .m_ready(a[0]), .m_valid(~a[0]));"),
-        "top.i: output m_valid must be connected to a signal"),
+        "top.i: output m_valid must be connected to a signal",
+    ),
     "output into an expression of a wire": (
-        WIRED + module("wire v;\nassign v = a[1];\nassign y = {3'd0, v};\n"
-                       "wired i(.s_valid(a[0]), .m_ready(a[0]), .m_valid(~v));"),
-        "top.i: output m_valid must be connected to a signal"),
+        WIRED
+        + module(
+            "wire v;\nassign v = a[1];\nassign y = {3'd0, v};\nwired i(.s_valid(a[0]), .m_ready(a[0]), .m_valid(~v));"
+        ),
+        "top.i: output m_valid must be connected to a signal",
+    ),
     "array of instances": (
         WIRED + module("assign y = a;\nwired i[1:0](.s_valid(a[0]), .m_ready(a[0]));"),
-        "top.i: arrays of instances are not allowed in generated Verilog"),
+        "top.i: arrays of instances are not allowed in generated Verilog",
+    ),
     "contains itself": (
-        module("assign y = a;\ntop i(.clk(clk), .a(a));"), "top: a module must not contain itself, got top > top"),
+        module("assign y = a;\ntop i(.clk(clk), .a(a));"),
+        "top: a module must not contain itself, got top > top",
+    ),
     "no top": (WIRED, "top: the top module is not in the text"),
     # one clock
     "negative edge": (
         module("reg [3:0] q;\nassign y = q;\nalways @(negedge clk) begin q <= a; end"),
-        "top.always: must be @(posedge clk) or @(*), got @(negedge clk)"),
+        "top.always: must be @(posedge clk) or @(*), got @(negedge clk)",
+    ),
     "other clock": (
         module("reg [3:0] q;\nassign y = q;\nalways @(posedge a) begin q <= a; end"),
-        "top.always: must be @(posedge clk) or @(*), got @(posedge a)"),
+        "top.always: must be @(posedge clk) or @(*), got @(posedge a)",
+    ),
     "asynchronous reset": (
         module("reg [3:0] q;\nassign y = q;\nalways @(posedge clk or negedge a) begin q <= a; end"),
-        "top.always: must be @(posedge clk) or @(*), got @(posedge clk or negedge a)"),
+        "top.always: must be @(posedge clk) or @(*), got @(posedge clk or negedge a)",
+    ),
     "always_ff": (
         module("reg [3:0] q;\nassign y = q;\nalways_ff @(posedge clk) begin q <= a; end"),
-        "top.always: must be @(posedge clk) or @(*), got @(posedge clk)"),
+        "top.always: must be @(posedge clk) or @(*), got @(posedge clk)",
+    ),
     "no sensitivity": (
         module("reg [3:0] q;\nassign y = q;\nalways begin q = a; end"),
-        "top.line 4: always needs @(posedge clk) or @(*)"),
+        "top.line 4: always needs @(posedge clk) or @(*)",
+    ),
     "clock as data": (module("assign y = {3'd0, clk};"), "top.clk: the clock must not be used as data"),
     "clock written": (module("assign y = a;\nassign clk = a[0];"), "top.clk: the clock must not be used as data"),
     "clock in an always": (clocked("if(clk) begin q <= a; end"), "top.clk: the clock must not be used as data"),
     "clock made here": (
-        module("assign y = a;", "output clk, input a, output y"), "top.clk: the clock must not be used as data"),
+        module("assign y = a;", "output clk, input a, output y"),
+        "top.clk: the clock must not be used as data",
+    ),
     "clock into another port": (
         WIRED + module("assign y = a;\nwired i(.s_valid(clk), .m_ready(a[0]));"),
-        "top.clk: the clock must not be used as data"),
+        "top.clk: the clock must not be used as data",
+    ),
     "data into the clock": (
         STAGE + module("assign y = a;\nstage i(.clk(a[0]), .s_tvalid(a[1]), .m_tready(a[2]), .s_tdata(8'd0));"),
-        "top.i: port clk must be connected to clk"),
+        "top.i: port clk must be connected to clk",
+    ),
     # whole signals
     "a bit missing in one branch": (
         combinational("if(a[0]) begin q = a; end else begin q[2:0] = 3'd0; end"),
-        "top.q: a combinational always must assign it as a whole, else some bits may be a latch"),
+        "top.q: a combinational always must assign it as a whole, else some bits may be a latch",
+    ),
     "variable bit": (
         combinational("q[a[1:0]] = 1'd1;"),
-        "top.q: a combinational always must assign it as a whole, else some bits may be a latch"),
+        "top.q: a combinational always must assign it as a whole, else some bits may be a latch",
+    ),
     "variable bit after a default": (
         combinational("q = 4'd0;\nq[a[1:0]] = 1'd1;"),
-        "top.q: a combinational always must assign it as a whole, else some bits may be a latch"),
+        "top.q: a combinational always must assign it as a whole, else some bits may be a latch",
+    ),
     "bits in a concatenation": (
         combinational("q = a;\n{q[1], q[0]} = a[1:0];"),
-        "top.q: a combinational always must assign it as a whole, else some bits may be a latch"),
+        "top.q: a combinational always must assign it as a whole, else some bits may be a latch",
+    ),
     "memory": (
         module("reg [3:0] mem [0:15];\nassign y = mem[0];\nalways @(*) begin mem[a] = a; end"),
-        "top.mem: a combinational always must assign it as a whole, else some bits may be a latch"),
+        "top.mem: a combinational always must assign it as a whole, else some bits may be a latch",
+    ),
     # paths
     "ready to valid": (
         module("assign m_tvalid = a & m_tready;", "input a, input m_tready, output m_tvalid"),
-        "top.m_tvalid: valid must not depend on m_tready in the same cycle"),
+        "top.m_tvalid: valid must not depend on m_tready in the same cycle",
+    ),
     "ready to valid through always": (
-        module("reg v;\nassign m_valid = v;\nalways @(*) begin v = 1'd0;\nif(m_ready) begin v = a; end end",
-               "input a, input m_ready, output m_valid"),
-        "top.m_valid: valid must not depend on m_ready in the same cycle"),
+        module(
+            "reg v;\nassign m_valid = v;\nalways @(*) begin v = 1'd0;\nif(m_ready) begin v = a; end end",
+            "input a, input m_ready, output m_valid",
+        ),
+        "top.m_valid: valid must not depend on m_ready in the same cycle",
+    ),
     "ready to valid through a memory index": (
-        module("reg mem [0:1];\nalways @(posedge clk) begin mem[a] <= a; end\nassign m_valid = mem[m_ready];",
-               "input clk, input a, input m_ready, output m_valid"),
-        "top.m_valid: valid must not depend on m_ready in the same cycle"),
+        module(
+            "reg mem [0:1];\nalways @(posedge clk) begin mem[a] <= a; end\nassign m_valid = mem[m_ready];",
+            "input clk, input a, input m_ready, output m_valid",
+        ),
+        "top.m_valid: valid must not depend on m_ready in the same cycle",
+    ),
     "ready to valid through the hierarchy": (
-        WIRED + module("wire v;\nassign out_tvalid = v & a;\nwired i(.s_valid(out_tready), .m_ready(a), .m_valid(v));",
-                       "input a, input out_tready, output out_tvalid"),
-        "top.out_tvalid: valid must not depend on out_tready in the same cycle"),
+        WIRED
+        + module(
+            "wire v;\nassign out_tvalid = v & a;\nwired i(.s_valid(out_tready), .m_ready(a), .m_valid(v));",
+            "input a, input out_tready, output out_tvalid",
+        ),
+        "top.out_tvalid: valid must not depend on out_tready in the same cycle",
+    ),
     "ready to valid through a bus": (
-        module("wire [1:0] bus;\nassign bus = {a, m_ready};\nassign m_valid = bus[0];",
-               "input a, input m_ready, output m_valid"),
-        "top.m_valid: valid must not depend on m_ready in the same cycle"),
+        module(
+            "wire [1:0] bus;\nassign bus = {a, m_ready};\nassign m_valid = bus[0];",
+            "input a, input m_ready, output m_valid",
+        ),
+        "top.m_valid: valid must not depend on m_ready in the same cycle",
+    ),
     "ready to valid through a condition": (
         module("assign m_valid = m_ready ? a : 1'd0;", "input a, input m_ready, output m_valid"),
-        "top.m_valid: valid must not depend on m_ready in the same cycle"),
+        "top.m_valid: valid must not depend on m_ready in the same cycle",
+    ),
     "ready to valid through the index of a bit": (
         module("assign m_valid = a[m_ready];", "input [1:0] a, input m_ready, output m_valid"),
-        "top.m_valid: valid must not depend on m_ready in the same cycle"),
+        "top.m_valid: valid must not depend on m_ready in the same cycle",
+    ),
     "ready to valid through an operator in a concatenation": (
         module("assign m_valid = {a, a + m_ready};", "input a, input m_ready, output m_valid"),
-        "top.m_valid: valid must not depend on m_ready in the same cycle"),
+        "top.m_valid: valid must not depend on m_ready in the same cycle",
+    ),
     # what generated Verilog doesn't need
     "initial": (
         module("assign y = a;\nreg q;\ninitial begin q = 1'd0; end"),
-        "top: initial blocks are not allowed in generated Verilog"),
+        "top: initial blocks are not allowed in generated Verilog",
+    ),
     "generate": (
         module("genvar i;\ngenerate for(i=0; i<4; i=i+1) begin: g\nassign y[i] = a[i];\nend endgenerate"),
-        "top.i: must be an input, output, wire or reg, got genvar\n"
-        "top: generate is not allowed in generated Verilog"),
+        "top.i: must be an input, output, wire or reg, got genvar\ntop: generate is not allowed in generated Verilog",
+    ),
     "delay of an assign": (module("assign #1 y = a;"), "top.assign: delays are for test benches"),
     "delay of an assignment": (clocked("q <= #1 a;"), "top.always: delays are for test benches"),
     "delay statement": (clocked("#1;\nq <= a;"), "top.always: delays are for test benches"),
     "for": (
-        module("integer i;\nreg [3:0] q;\nassign y = q;\n"
-               "always @(posedge clk) begin for(i=0; i<4; i=i+1) begin q[i] <= a[i]; end end"),
+        module(
+            "integer i;\nreg [3:0] q;\nassign y = q;\n"
+            "always @(posedge clk) begin for(i=0; i<4; i=i+1) begin q[i] <= a[i]; end end"
+        ),
         "top.i: must be an input, output, wire or reg, got integer\n"
-        "top.always: statements must be assignments, if or case, got ForStatement"),
+        "top.always: statements must be assignments, if or case, got ForStatement",
+    ),
     "display": (
-        clocked('q <= a;\n$display("x");'), "top.always: statements must be assignments, if or case, got SystemCall"),
+        clocked('q <= a;\n$display("x");'),
+        "top.always: statements must be assignments, if or case, got SystemCall",
+    ),
     "system call": (
         module("assign y = $random(a);"),
-        "top.$random: system calls must be one of $countones, $signed, $unsigned, $clog2"),
+        "top.$random: system calls must be one of $countones, $signed, $unsigned, $clog2",
+    ),
     "system call in a function": (
         module("function [3:0] f;\ninput [3:0] x;\nbegin f = $urandom(x); end\nendfunction\nassign y = f(a);"),
-        "top.$urandom: system calls must be one of $countones, $signed, $unsigned, $clog2"),
+        "top.$urandom: system calls must be one of $countones, $signed, $unsigned, $clog2",
+    ),
     "parameter that is no number": (
-        module("localparam P = $clog2(8);\nassign y = P;"), "top.P: a parameter must be a constant"),
+        module("localparam P = $clog2(8);\nassign y = P;"),
+        "top.P: a parameter must be a constant",
+    ),
     "function with a view": (
         module("function [3:0] f;\ninput [3:0] x;\nbegin f = x + a; end\nendfunction\nassign y = f(a);"),
-        "top.f: a function must read its inputs only, got a"),
+        "top.f: a function must read its inputs only, got a",
+    ),
     "numbered name": (
         module("wire [3:0] _tmp_17;\nassign _tmp_17 = a;\nassign y = _tmp_17;"),
-        "top._tmp_17: names must say what they are, got a numbered one"),
+        "top._tmp_17: names must say what they are, got a numbered one",
+    ),
     "numbered instance": (
         WIRED + module("assign y = a;\nwired i_tmp(.s_valid(a[0]), .m_ready(a[1]));"),
-        "top.i_tmp: names must say what they are, got a numbered one"),
+        "top.i_tmp: names must say what they are, got a numbered one",
+    ),
     "indexed part select": (
         module("assign y = 4'd0;\nwire [1:0] w;\nassign w = a[1 +: 2];"),
-        "top.line 4: indexed part selects (+: and -:) are misread by Pyverilog; use constant bounds"),
+        "top.line 4: indexed part selects (+: and -:) are misread by Pyverilog; use constant bounds",
+    ),
     "directive": (
         module("`ifdef X\nassign y = a;\n`endif"),
         "top.line 2: compiler directives are not followed; write plain Verilog\n"
-        "top.line 4: compiler directives are not followed; write plain Verilog"),
+        "top.line 4: compiler directives are not followed; write plain Verilog",
+    ),
     "syntax": (module("assign y = = a;"), 'text.line 2: Pyverilog can\'t read it, before: "="'),
 }
 

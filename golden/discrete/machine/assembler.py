@@ -66,6 +66,5 @@ def _instruction(where: str, words: list[str], labels: dict[str, int]) -> Instru
 
 
 def disassemble(program: Sequence[Instruction]) -> str:
-    """The text of a program, an instruction a line; `assemble` gives the program again, if all its instructions exist.
-    """
+    """The text of a program, an instruction a line; `assemble` is its inverse if all its instructions exist."""
     return "".join(f"{instruction}\n" for instruction in program)

@@ -70,5 +70,6 @@ class MachineFault(ValueError):
     """
 
     def __init__(self, fault: FaultRule, place: int, shown: str) -> None:
-        self.fault, self.place = fault, place
+        self.fault = fault
+        self.place = place
         super().__init__(f"instruction {place}: {fault.name}: {fault.rule}, got {shown}")

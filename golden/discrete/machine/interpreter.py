@@ -111,8 +111,11 @@ class _Run:
     """One run of a program."""
 
     def __init__(self, owner: Interpreter, data: Array) -> None:
-        self.machine, self.program, self.master = owner.machine, owner.program, owner.master
-        self.data, self.taken = data, 0
+        self.machine = owner.machine
+        self.program = owner.program
+        self.master = owner.master
+        self.data = data
+        self.taken = 0
         self.given: list[int] = []
         self.transfers: list[Array] = []
         self.work: list[Work] = []
@@ -179,7 +182,8 @@ class _Run:
         """CONFIG: nothing else is at work."""
         configuration = self.master.configuration
         if i.function == isa.RATE:
-            configuration.rate_places, configuration.mu_places = i.a, i.b if i.kind_b else None
+            configuration.rate_places = i.a
+            configuration.mu_places = i.b if i.kind_b else None
         elif i.function == isa.SEED:
             self.master.generator = Lfsr(i.a | i.b << 16)
         else:

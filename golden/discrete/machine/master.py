@@ -62,7 +62,8 @@ class Master:
 
     def _forward(self, i: Instruction) -> None:
         """Each slave gives the sums of its columns in turn; the others give 0 meanwhile."""
-        x, form = self._x(i), self.machine.form
+        x = self._x(i)
+        form = self.machine.form
         results = np.zeros(i.columns, np.int64)
         for slave in self.slaves:
             results[slave.own(i.columns)] = slave.forward(i, x)

@@ -57,7 +57,8 @@ class NeuronMap:
             raise ValueError(f"training: needs a neuron cache of {self._next} words, got {machine.neuron_words}")
         room = self._next + layers[0].inputs <= machine.neuron_words
         self.ahead = self._place(layers[0].inputs) if room else None
-        self.weights, row = [], 0
+        self.weights = []
+        row = 0
         for layer in layers:
             own = machine.columns_each(layer.outputs)
             if own > machine.column_words:
@@ -120,7 +121,9 @@ class ProgramWriter:
         Two copies of a sample's instructions follow each other. The one that has the last sample runs ``turns`` times;
         it loads no sample in its last turn, and leaves the loop.
         """
-        odd, turns, begin = samples % 2, (samples + 1) // 2, start + 1
+        odd = samples % 2
+        turns = (samples + 1) // 2
+        begin = start + 1
         inputs = self.training.layers[0].inputs
 
         def copy(number: int, at: int) -> list[Instruction]:
@@ -178,15 +181,22 @@ class ProgramWriter:
     def _sample(self, x: int, loads: list[Instruction]) -> Iterator[Instruction]:
         """One sample, whose inputs are at ``x``: forward, backward and update; ``loads`` come after the first
         instruction."""
-        t, m = self.training, self.map
+        t = self.training
+        m = self.map
         last = len(t.layers) - 1
         beside = loads
         for n in range(last + 1):
             yield from self._forward(n, m.inputs[n] if n else x, beside)
             beside = self._slopes(n)
         size = t.layers[last].outputs
-        yield self._vector(isa.SUBTRACT, a=m.inputs[last + 1], kind_a=t.layers[last].results.table, b=m.target,
-                           d=m.errors[last], rows=size)  # fmt: skip
+        yield self._vector(
+            isa.SUBTRACT,
+            a=m.inputs[last + 1],
+            kind_a=t.layers[last].results.table,
+            b=m.target,
+            d=m.errors[last],
+            rows=size,
+        )
         for n in range(last, -1, -1):
             yield from self._backward(n, m.inputs[n] if n else x)
 
@@ -198,10 +208,20 @@ class ProgramWriter:
     def _forward(self, n: int, x: int, beside: list[Instruction]) -> Iterator[Instruction]:
         """Layer ``n`` forward, up to its activation; instructions ``beside`` are for other units while the slaves are
         at work. What goes into the activation is kept where its slopes will be."""
-        t, m, layer = self.training, self.map, self.training.layers[n]
-        size, a = layer.outputs, m.inputs[n + 1]
-        yield Instruction(operation=isa.COMPUTE, function=isa.FORWARD, a=x, kind_a=t.kind_of_inputs(n),
-                          kind_w=layer.weights.table, d=m.sums, **self._block(n))  # fmt: skip
+        t = self.training
+        m = self.map
+        layer = self.training.layers[n]
+        size = layer.outputs
+        a = m.inputs[n + 1]
+        yield Instruction(
+            operation=isa.COMPUTE,
+            function=isa.FORWARD,
+            a=x,
+            kind_a=t.kind_of_inputs(n),
+            kind_w=layer.weights.table,
+            d=m.sums,
+            **self._block(n),
+        )
         yield from beside
         functions = ACTIVATIONS[layer.activation]
         y = m.slopes[n] if functions else a
@@ -213,46 +233,63 @@ class ProgramWriter:
 
     def _slopes(self, n: int) -> list[Instruction]:
         """Slopes of the activation of layer ``n``, in the place of what went into it."""
-        layer, y = self.training.layers[n], self.map.slopes[n]
+        layer = self.training.layers[n]
+        y = self.map.slopes[n]
         functions = ACTIVATIONS[layer.activation]
         return [self._vector(functions[1], a=y, d=y, rows=layer.outputs)] if functions else []
 
     def _convert(self, kind: Kind, address: int, size: int) -> Instruction:
         """Conversion in place."""
-        return self._vector(
-            isa.CONVERT, a=address, d=address, rows=size, kind_d=kind.table, chance_d=int(kind.chance)
-        )
+        return self._vector(isa.CONVERT, a=address, d=address, rows=size, kind_d=kind.table, chance_d=int(kind.chance))
 
     def _backward(self, n: int, x: int) -> Iterator[Instruction]:
         """Layer ``n`` backward: its output gradients, its update, and beside it the input gradients of the layer
         before."""
-        t, m, layer = self.training, self.map, self.training.layers[n]
-        size, g = layer.outputs, m.errors[n]
+        t = self.training
+        m = self.map
+        layer = self.training.layers[n]
+        size = layer.outputs
+        g = m.errors[n]
         if layer.errors.table:
             yield self._convert(layer.errors, g, size)
         g_kind = layer.errors.table
         yield Instruction(operation=isa.MOVE, function=isa.SCATTER, a=g, columns=size)
         if n:
-            yield Instruction(operation=isa.COMPUTE, function=isa.BACKWARD, kind_b=g_kind,
-                              kind_w=layer.weights.table, d=m.sums, **self._block(n))  # fmt: skip
+            yield Instruction(
+                operation=isa.COMPUTE,
+                function=isa.BACKWARD,
+                kind_b=g_kind,
+                kind_w=layer.weights.table,
+                d=m.sums,
+                **self._block(n),
+            )
         yield Instruction(
-            operation=isa.COMPUTE, function=isa.UPDATE, a=x, kind_a=t.kind_of_inputs(n), kind_b=g_kind,
-            kind_w=layer.weights.table, kind_d=layer.gradients.table, chance_d=int(layer.gradients.chance),
-            chance_w=int(layer.weights.chance), master=int(layer.master), **self._block(n),
-        )  # fmt: skip
+            operation=isa.COMPUTE,
+            function=isa.UPDATE,
+            a=x,
+            kind_a=t.kind_of_inputs(n),
+            kind_b=g_kind,
+            kind_w=layer.weights.table,
+            kind_d=layer.gradients.table,
+            chance_d=int(layer.gradients.chance),
+            chance_w=int(layer.weights.chance),
+            master=int(layer.master),
+            **self._block(n),
+        )
         if n:
             before = t.layers[n - 1]
             if ACTIVATIONS[before.activation]:
                 yield self._vector(isa.GATE, a=m.sums, b=m.slopes[n - 1], d=m.errors[n - 1], rows=layer.inputs)
             else:
-                yield Instruction(operation=isa.MOVE, function=isa.COPY, a=m.sums, d=m.errors[n - 1],
-                                  rows=layer.inputs)  # fmt: skip
+                yield Instruction(operation=isa.MOVE, function=isa.COPY, a=m.sums, d=m.errors[n - 1], rows=layer.inputs)
         yield from self._bias(n, g, g_kind)
 
     def _bias(self, n: int, g: int, g_kind: int) -> Iterator[Instruction]:
         """Update of the biases, by the rule of the weights."""
-        m, size = self.map, self.training.layers[n].outputs
-        b, before = m.biases[n], m.last_biases[n]
+        m = self.map
+        size = self.training.layers[n].outputs
+        b = m.biases[n]
+        before = m.last_biases[n]
         if self.training.mu_places is None:
             yield self._vector(isa.DESCEND, a=b, b=g, kind_b=g_kind, d=b, rows=size)
             return
@@ -268,5 +305,6 @@ class ProgramWriter:
             for function in self._caches(layer):
                 yield self._io(isa.STORE_NEURONS + function, n)
             last = n == len(layers) - 1
-            yield Instruction(operation=isa.IO, function=isa.STORE_NEURONS, a=self.map.biases[n], rows=layer.outputs,
-                              last=int(last))  # fmt: skip
+            yield Instruction(
+                operation=isa.IO, function=isa.STORE_NEURONS, a=self.map.biases[n], rows=layer.outputs, last=int(last)
+            )

@@ -74,7 +74,8 @@ def _addresses(i: Instruction, machine: MachineParameters) -> bool:
 
     An element may be written where it was read; else the operands and the results have no word in common.
     """
-    need, result = needs(i, machine), needs(i, machine).writes
+    need = needs(i, machine)
+    result = needs(i, machine).writes
     spans = [*need.reads, *([] if result is None else [result])]
     if any(span.length == 0 or span.first + span.length > machine.neuron_words for span in spans):
         return False

@@ -38,7 +38,9 @@ class Slave:
     """
 
     def __init__(self, machine: MachineParameters, number: int, configuration: Configuration) -> None:
-        self._machine, self._number, self._configuration = machine, number, configuration
+        self._machine = machine
+        self._number = number
+        self._configuration = configuration
         self.weights = np.zeros(machine.weight_words, np.int64)
         self.gradients = np.zeros(machine.weight_words, np.int64)
         self.codes = np.zeros(machine.weight_words, np.int64)
@@ -80,11 +82,13 @@ class Slave:
         drawn_d, drawn_w : (columns, rows) integers or None
             Numbers for the conversion of dw and of the weights of all slaves; None where it is to the nearest.
         """
-        s, own = self._configuration, self.own(i.columns)
+        s = self._configuration
+        own = self.own(i.columns)
         dw = s.product(columns(x), self._gradients(i))
         if i.kind_d:
             dw = word_of(s.form, self._converted(i.kind_d, dw, drawn_d, own))
-        before, codes = self.block(self.gradients, i), self.block(self.codes, i)
+        before = self.block(self.gradients, i)
+        codes = self.block(self.codes, i)
         slopes = s.with_momentum(dw, before)
         continuous = i.kind_w == 0 or i.master
         words = self.block(self.weights, i) if continuous else word_of(s.form, s.discrete(i.kind_w, codes))

@@ -69,7 +69,8 @@ def table_of(instruction: Instruction, form: WordFormat, code_bits: int) -> Code
     code_bits : int
         Bits of the machine's widest code.
     """
-    bits, zone = instruction.kind_b, instruction.kind_w
+    bits = instruction.kind_b
+    zone = instruction.kind_w
     if not 1 <= bits <= code_bits:
         return BAD_TABLE
     if zone not in (1, 2):

@@ -22,7 +22,9 @@ from .instruction import (
 )
 from .parameters import MachineParameters
 
-IO_UNIT, ARRAY_UNIT, VECTOR_UNIT = "io", "array", "vector"
+IO_UNIT = "io"
+ARRAY_UNIT = "array"
+VECTOR_UNIT = "vector"
 UNITS = (IO_UNIT, ARRAY_UNIT, VECTOR_UNIT)
 """The data access unit; the slaves with the tree; the master's own arithmetic, element by element."""
 
@@ -69,7 +71,8 @@ class Needs:
 
 def needs(instruction: Instruction, machine: MachineParameters) -> Needs:
     """What ``instruction`` needs; it must be one that exists."""
-    i, operation = instruction, instruction.operation
+    i = instruction
+    operation = instruction.operation
     if operation == CONFIG:
         return Needs(cycles=1 << i.kind_b if i.function == TABLE else 1)
     if operation in (NOP, JUMP):
@@ -82,7 +85,8 @@ def needs(instruction: Instruction, machine: MachineParameters) -> Needs:
         return Needs((IO_UNIT, ARRAY_UNIT), weights=block, cycles=i.rows * i.columns)
     if operation == COMPUTE and i.function in ON_SLAVES:
         return _of_slaves(i, machine, block)
-    a, d = CacheSpan(i.a, i.rows), CacheSpan(i.d, i.rows)
+    a = CacheSpan(i.a, i.rows)
+    d = CacheSpan(i.d, i.rows)
     if operation == IO:
         load = i.function == LOAD_NEURONS
         return Needs((IO_UNIT,), () if load else (a,), d if load else None, cycles=i.rows)

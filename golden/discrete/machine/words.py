@@ -81,7 +81,8 @@ def result_words(training: Training) -> int:
 
 def read_weights(training: Training, form: WordFormat, words: Array) -> list[LayerState]:
     """Weights and biases from the words that the program gives at its end; ValueError if they are too few or many."""
-    place, states = 0, []
+    place = 0
+    states = []
     expected = result_words(training)
     if len(words) != expected:
         raise ValueError(f"training: results must be {expected} words, got {len(words)}")

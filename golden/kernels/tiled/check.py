@@ -154,7 +154,8 @@ def trace(model: Model, images: Array, convolve: Convolve, word_bits: int) -> li
         elif words is not None and isinstance(layer, MaxPool):
             words = packed_pool(layer, words).run(words)
         else:
-            values, words = _plain(model, stage, values), None
+            values = _plain(model, stage, values)
+            words = None
         if words is not None:
             values = 2 * layout.unpack(words, model.network.maps[stage.last].channels).astype(np.int64) - 1
         binary = stage.conv is not None or any(output is not None for output in outputs)

@@ -106,15 +106,30 @@ def _library(path: str) -> ctypes.CDLL:
     if path == "scalar" and "popcnt" in native.processor_features():
         flags = (*flags, "-mpopcnt")
     library = native.library([FOLDER / "cpu.cpp"], includes=sorted(FOLDER.glob("cpu*.h")), flags=flags)
-    library.bitloom_conv.argtypes, library.bitloom_conv.restype = [ctypes.POINTER(_Job)], None
+    library.bitloom_conv.argtypes = [ctypes.POINTER(_Job)]
+    library.bitloom_conv.restype = None
     return library
 
 
 _POINTERS = ("input", "filler", "weights", "border", "bias", "limit", "dots", "bits")
 _SIZES = (
-    "images", "groups", "height", "width", "units", "out_channels", "out_groups", "kernel_y", "kernel_x", "stride_y",
-    "stride_x", "top", "left", "rows", "columns", "threads",
-)  # fmt: skip
+    "images",
+    "groups",
+    "height",
+    "width",
+    "units",
+    "out_channels",
+    "out_groups",
+    "kernel_y",
+    "kernel_x",
+    "stride_y",
+    "stride_x",
+    "top",
+    "left",
+    "rows",
+    "columns",
+    "threads",
+)
 
 
 class _Job(ctypes.Structure):
@@ -183,18 +198,37 @@ class Convolution:
             else np.empty((images, conv.out_groups, rows, columns), np.uint64)
         )
         (kernel_y, kernel_x), (stride_y, stride_x), (top, left, _, _) = (
-            conv.window.kernel, conv.window.stride, conv.window.padding,
-        )  # fmt: skip
+            conv.window.kernel,
+            conv.window.stride,
+            conv.window.padding,
+        )
         arrays = {
-            "input": words, "filler": self._filler, "weights": self._weights, "border": border,
-            "bias" if raw else "limit": constant, "dots" if raw else "bits": out,
-        }  # fmt: skip
+            "input": words,
+            "filler": self._filler,
+            "weights": self._weights,
+            "border": border,
+            "bias" if raw else "limit": constant,
+            "dots" if raw else "bits": out,
+        }
         job = _Job(
             **{name: array.ctypes.data for name, array in arrays.items()},
-            images=images, groups=conv.groups, height=height, width=width, units=self._weights.shape[2],
-            out_channels=conv.out_channels, out_groups=conv.out_groups, kernel_y=kernel_y, kernel_x=kernel_x,
-            stride_y=stride_y, stride_x=stride_x, top=top, left=left, rows=rows, columns=columns, threads=count,
-        )  # fmt: skip
+            images=images,
+            groups=conv.groups,
+            height=height,
+            width=width,
+            units=self._weights.shape[2],
+            out_channels=conv.out_channels,
+            out_groups=conv.out_groups,
+            kernel_y=kernel_y,
+            kernel_x=kernel_x,
+            stride_y=stride_y,
+            stride_x=stride_x,
+            top=top,
+            left=left,
+            rows=rows,
+            columns=columns,
+            threads=count,
+        )
         self._run(ctypes.byref(job))
         return out
 

@@ -70,7 +70,8 @@ def run(
     guarded = np.empty(size + 2 * GUARD_WORDS, how.output_dtype)
     guarded.view(np.uint8)[:] = GUARD
     output = guarded[GUARD_WORDS:-GUARD_WORDS].reshape(how.output_shape)
-    words, weight = np.ascontiguousarray(words), np.ascontiguousarray(layer.weight)
+    words = np.ascontiguousarray(words)
+    weight = np.ascontiguousarray(layer.weight)
     threshold = None if layer.threshold is None else np.ascontiguousarray(layer.threshold)
     blocks = np.asarray(how.order(order), np.uint32)
     launch = Launch(
@@ -103,7 +104,8 @@ def run(
 
 def run_pool(words: Array, how: PoolPlan) -> Array:
     """The same as `PackedPool.run`, by the CUDA kernel; FiberError as for `run`."""
-    words, output = np.ascontiguousarray(words), np.empty(how.output_shape, how.output_dtype)
+    words = np.ascontiguousarray(words)
+    output = np.empty(how.output_shape, how.output_dtype)
     message = ctypes.create_string_buffer(256)
     fields = ctypes.byref(Problem(**pool_problem(how)))
     arguments = (words.ctypes.data, words.nbytes, output.ctypes.data, how.words, fields, POOL_THREADS, how.blocks)
@@ -129,7 +131,8 @@ def _library(patch: Pair, constant: int) -> ctypes.CDLL:
     library = native.library([FOLDER / "fibers.cpp"], includes=[FOLDER / name for name in names], flags=flags)
     library.binary_conv.argtypes = [ctypes.c_char_p, ctypes.c_int, ctypes.c_void_p, ctypes.c_char_p]
     library.binary_conv.restype = None
-    pointer, number = ctypes.c_void_p, ctypes.c_uint
+    pointer = ctypes.c_void_p
+    number = ctypes.c_uint
     library.binary_pool.argtypes = [
         ctypes.c_int,
         pointer,

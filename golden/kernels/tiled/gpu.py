@@ -58,7 +58,8 @@ class Prepared:
     """A layer on the GPU, for inputs of one size: weights and thresholds are there, the kernel is compiled."""
 
     def __init__(self, how: TilePlan) -> None:
-        cupy, layer = _cupy(), how.layer
+        cupy = _cupy()
+        layer = how.layer
         check_kernel(layer.name, how.kernel, capability())
         self.how = how
         largest = _largest_shared_bytes()

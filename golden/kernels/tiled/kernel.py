@@ -10,11 +10,24 @@ UNROLLED = (1, 3, 5)
 """Square kernels that get code of their own; the loops of others have bounds known at run time."""
 
 FIELDS = (
-    "channels", "groups", "height", "width",
-    "out_channels", "out_groups", "out_height", "out_width",
-    "kernel_rows", "kernel_columns", "stride_rows", "stride_columns", "top", "left",
-    "pad", "stage_groups", "buffers",
-)  # fmt: skip
+    "channels",
+    "groups",
+    "height",
+    "width",
+    "out_channels",
+    "out_groups",
+    "out_height",
+    "out_width",
+    "kernel_rows",
+    "kernel_columns",
+    "stride_rows",
+    "stride_columns",
+    "top",
+    "left",
+    "pad",
+    "stage_groups",
+    "buffers",
+)
 """Members of the source's ``struct Problem``, each an int, in its order."""
 
 WORDS = {32: "unsigned int", 64: "unsigned long long"}
@@ -29,11 +42,24 @@ def problem(how: TilePlan) -> dict[str, int]:
     layer, (rows, columns) = how.layer, how.output
     (kh, kw), (sy, sx), (top, left, _, _) = layer.window.kernel, layer.window.stride, layer.window.padding
     values = (
-        layer.channels, layer.groups, how.height, how.width,
-        layer.out_channels, layer.out_groups, rows, columns,
-        kh, kw, sy, sx, top, left,
-        PAD_CODES[layer.pad], how.stage_groups, how.buffers,
-    )  # fmt: skip
+        layer.channels,
+        layer.groups,
+        how.height,
+        how.width,
+        layer.out_channels,
+        layer.out_groups,
+        rows,
+        columns,
+        kh,
+        kw,
+        sy,
+        sx,
+        top,
+        left,
+        PAD_CODES[layer.pad],
+        how.stage_groups,
+        how.buffers,
+    )
     return dict(zip(FIELDS, values))
 
 

@@ -114,7 +114,8 @@ class TilePlan:
 
     def __post_init__(self) -> None:
         make_fields_plain(self)
-        name, limits = self.layer.name, self.limits
+        name = self.layer.name
+        limits = self.limits
         _check_integers(name, "block (a, bh, bw)", self.block, 3)
         _check_integers(name, "patch (th, tw)", self.patch, 2)
         if self.kernel not in KERNELS:
@@ -311,9 +312,17 @@ def plan_of_shape(
 
     def staging(stage_groups: int, buffers: int = 1) -> TilePlan:
         return TilePlan(
-            layer=layer, images=images, height=height, width=width, block=block, patch=patch,
-            stage_groups=stage_groups, buffers=buffers, kernel=kernel, limits=limits,
-        )  # fmt: skip
+            layer=layer,
+            images=images,
+            height=height,
+            width=width,
+            block=block,
+            patch=patch,
+            stage_groups=stage_groups,
+            buffers=buffers,
+            kernel=kernel,
+            limits=limits,
+        )
 
     one = staging(1)
     room = limits.shared_bytes - one.count_bytes

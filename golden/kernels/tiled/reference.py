@@ -136,7 +136,8 @@ def _stage(how: TilePlan, place: Place, words: Array, first: int, reads: Reads) 
     y, x = place.row * sy - top, place.column * sx - left  # of the tile's corner, may be outside the map
     height = (min(how.tile[0], rows - place.row) - 1) * sy + kh
     width = (min(how.tile[1], columns - place.column) - 1) * sx + kw
-    inside_y, inside_x = slice(max(y, 0), min(y + height, how.height)), slice(max(x, 0), min(x + width, how.width))
+    inside_y = slice(max(y, 0), min(y + height, how.height))
+    inside_x = slice(max(x, 0), min(x + width, how.width))
     in_tile_y, in_tile_x = (slice(s.start - o, s.stop - o) for s, o in ((inside_y, y), (inside_x, x)))
 
     features = np.empty((groups.stop - groups.start, *how.input_tile), words.dtype)
@@ -173,7 +174,9 @@ def _add(how: TilePlan, shared: Shared, thread: tuple[int, int, int], dot: Array
 def _store(how: TilePlan, place: Place, thread: tuple[int, int, int], dot: Array, halves: Array, dots: Array) -> None:
     """Vote on the dots (32, th, tw) and write one half word a position; or write the dots."""
     layer, (warp, y, x), (th, tw) = how.layer, thread, how.patch
-    channel, row, column = place.channel + warp * WARP, place.row + y * th, place.column + x * tw
+    channel = place.channel + warp * WARP
+    row = place.row + y * th
+    column = place.column + x * tw
     lanes = min(WARP, layer.out_channels - channel)
     if layer.threshold is None:
         there = dots[place.image, row : row + th, column : column + tw, channel : channel + lanes]

@@ -29,4 +29,4 @@ __all__ = [
     "smooth_skips",
     "spill",
     "spill_of",
-]  # fmt: skip
+]

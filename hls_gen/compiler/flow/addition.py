@@ -34,7 +34,8 @@ class CollectedSteps:
     """
 
     def __init__(self, words: Source, together: int):
-        self._words, self._together = words, together
+        self._words = words
+        self._together = together
         self.offered = Stamps("a step of the words in its skip store")
         """Cycles from which on steps are at the output."""
         self.freed = Stamps("room in front of its addition")
@@ -82,7 +83,8 @@ class AddedSteps:
     """
 
     def __init__(self, source: Source, pieces: int):
-        self._source, self._pieces = source, pieces
+        self._source = source
+        self._pieces = pieces
         self._place = 0
         self._there: int | None = None
         """Cycle from which on the word at hand is there, as far as known."""
@@ -102,7 +104,8 @@ class AddedSteps:
         """The step that ``next`` told of was taken; ``last``: its tuple ends with it."""
         self._place += 1
         if last or self._place == self._pieces:
-            self._place, self._there = 0, None
+            self._place = 0
+            self._there = None
             self._source.taken(cycle)
 
 
@@ -123,7 +126,9 @@ class AdditionUnit:
 
     def __init__(self, latency: int, maps: Sequence[tuple[int, bool]], added: AddedSteps, gears: Taker):
         self._stages = Activation(latency - 1, gears)
-        self._maps, self._left, self._adds = again(maps), 0, False
+        self._maps = again(maps)
+        self._left = 0
+        self._adds = False
         self._added = added
         self._row: tuple[int, bool] | None = None
         """The step that came into the row register and waits for what is added: its cycle, whether its tuple ends."""
@@ -168,7 +173,8 @@ class AdditionUnit:
                     return False
                 cycle = max(cycle, there - 1)
             self._stages.enter(cycle, last)
-            self._row, self._leaving = None, (self._adds, last)
+            self._row = None
+            self._leaving = (self._adds, last)
         if self._leaving is not None:
             gone = self._stages.left()
             if gone is None:
@@ -176,7 +182,8 @@ class AdditionUnit:
             adds, last = self._leaving
             if adds:
                 self._added.taken(gone, last)
-            self._gone, self._leaving = gone, None
+            self._gone = gone
+            self._leaving = None
         return True
 
 
@@ -195,8 +202,11 @@ class KeptSteps:
     """
 
     def __init__(self, maps: Sequence[tuple[int, bool]], store: SkipFifo, gears: Gears):
-        self._maps, self._left, self._keeps = again(maps), 0, False
-        self._store, self._gears = store, gears
+        self._maps = again(maps)
+        self._left = 0
+        self._keeps = False
+        self._store = store
+        self._gears = gears
         self._stored: int | None = None
         self._given: int | None = None
         """Cycles in which the two sides took the step at hand."""
@@ -221,7 +231,9 @@ class KeptSteps:
         if self._given is None or (self._keeps and self._stored is None):
             return None
         taken = max(self._given, self._stored or 0)
-        self._left, self._stored, self._given = self._left - 1, None, None
+        self._left = self._left - 1
+        self._stored = None
+        self._given = None
         return taken
 
     def flush(self) -> bool:

@@ -26,7 +26,8 @@ class Former:
     """
 
     def __init__(self, source: Source, formed: FormedWindows, frames: int):
-        self._source, self._formed = source, formed
+        self._source = source
+        self._formed = formed
         self._inside, self._hits = formed.inside().tolist(), formed.hits().tolist()
         self._left_in_frame = sum(self._inside)
         self._frames = frames
@@ -67,14 +68,16 @@ class Former:
             if self._waits():
                 cycle = max(cycle, self._loaded + 1)
             if self._inside[self._number]:
-                self._held, self._unread = self._held - 1, self._unread - 1
+                self._held = self._held - 1
+                self._unread = self._unread - 1
                 if not self._held:
                     self._emptied = cycle
             self._step = cycle
             self._words = self._formed.words * self._hits[self._number]
             self._number += 1
             if self._number == len(self._inside):
-                self._number, self._unread = 0, self._left_in_frame
+                self._number = 0
+                self._unread = self._left_in_frame
                 self._frames -= 1
         if self._frames:
             self._load()

@@ -57,7 +57,9 @@ class Gearbox:
             cycle = self._free
         self._place += 1
         if last or self._place == self._together:
-            self._place, self._offer, self._offers = 0, cycle + 1, self._pieces
+            self._place = 0
+            self._offer = cycle + 1
+            self._offers = self._pieces
             self.flush()
         return cycle
 
@@ -67,7 +69,9 @@ class Gearbox:
             cycle = self.sink.put(self._offer)
             if cycle is None:
                 return False
-            self._free, self._offer, self._offers = cycle, cycle + 1, self._offers - 1
+            self._free = cycle
+            self._offer = cycle + 1
+            self._offers = self._offers - 1
         return True
 
 

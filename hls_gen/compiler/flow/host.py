@@ -35,7 +35,8 @@ class FrameSource:
     weights: WeightLoader | None = None
 
     def __init__(self, words: int, word_bits: int, stream_bits: int, late: bool, done: Stamps):
-        self._words, self._done = words, done
+        self._words = words
+        self._done = done
         self._pieces, self._beats = gear(word_bits, stream_bits)  # words of a stream word, stream words of a word
         self._header = HEADER_BITS // stream_bits
         self._late = late
@@ -111,7 +112,8 @@ class RawResults:
     """
 
     def __init__(self, words: int, done: Stamps):
-        self._words, self._done = words, done
+        self._words = words
+        self._done = done
         self._number = 0
         self.room: Wait = (done, 0)  # never waited for
 
@@ -138,7 +140,8 @@ class MapResults:
     """
 
     def __init__(self, words: int, word_bits: int, stream_bits: int, done: Stamps):
-        self._words, self._done = words, done
+        self._words = words
+        self._done = done
         self._together, self._pieces = gear(word_bits, stream_bits)
         self._number = 0
         self._outs = [-1] * timing.MAP_HELD

@@ -90,7 +90,10 @@ class Issuer:
 
     def steps(self, layers: Sequence[FlowLayer], frames: int) -> Steps:
         """The process: beats of all layers, frame after frame."""
-        several, t, beats, fetched = self.unit.accumulators > 1, timing.FIRST_STEP, 0, 0
+        several = self.unit.accumulators > 1
+        t = timing.FIRST_STEP
+        beats = 0
+        fetched = 0
         self._table = timing.FIRST_STEP + 1
         plans = [(layer, passes(layer.reading, layer.inner, self._fetch)) for layer in layers]
         for _ in range(frames):
@@ -103,7 +106,8 @@ class Issuer:
                         t = yield from make(layer, one, t + 1, group == 0)
                 self.given.extend([t] * (layer.reading.hold_tuples * layer.reading.words))
                 fetches = self._fetch * layer.beats // layer.inner
-                beats, fetched = beats + layer.beats, fetched + fetches
+                beats = beats + layer.beats
+                fetched = fetched + fetches
                 self._table += layer.groups * sum(p[0] for p in windows) - layer.beats - fetches
                 if layer.streamed and self.done is not None:
                     self.done.append(t)
@@ -111,7 +115,8 @@ class Issuer:
 
     def _weighted(self, t: int) -> Passing:
         """Wait for the weights of the next streamed layer; returns the cycle before that of its first tap's beat."""
-        there, done = self.there, self.done
+        there = self.there
+        done = self.done
         assert there is not None, "a streamed layer has a loader"
         assert done is not None
         if len(there) <= len(done):
@@ -130,7 +135,8 @@ class Issuer:
             if rest:
                 shift = yield from self._claim(rest, shift, 1 + self._fetch)
             self._input += shift - start
-        t, number = shift + cycles - 1, len(self.arrived) - timing.CREDITS
+        t = shift + cycles - 1
+        number = len(self.arrived) - timing.CREDITS
         if number >= 0:
             if len(self.credit) <= number:
                 yield ((self.credit, number),)
@@ -144,7 +150,9 @@ class Issuer:
     def _held_pass(self, layer: FlowLayer, one: Pass, start: int, claims: bool) -> Passing:
         """As ``_pass`` for a PE with several accumulators: each kernel group needs one from its first beat on."""
         cycles, lead, head, rest = one
-        inner, shift, latency = layer.inner, start, self.unit.array_latency
+        inner = layer.inner
+        shift = start
+        latency = self.unit.array_latency
         first = len(self.arrived) - self.unit.accumulators
         single = cycles == lead + inner  # every beat is a kernel group's first and last one
         if claims:
@@ -171,7 +179,8 @@ class Issuer:
     def _claim(self, claims: Sequence[Claim], shift: int, pace: int) -> Passing:
         """Wait for the words of ``claims``, each at work for ``pace`` cycles. Returns the cycle in which the pass
         begins, as delayed by them."""
-        written, given = self.written, self.given
+        written = self.written
+        given = self.given
         for at, back, ahead, own in claims:
             if back:
                 given.extend([shift + at - 1] * back)

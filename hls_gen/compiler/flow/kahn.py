@@ -118,7 +118,8 @@ def run(processes: Iterable[FlowProcess]) -> None:
         for waits in process.steps:
             process.waits = waits
             for stamps, wanted in waits:
-                stamps.reader, stamps.wanted = process, wanted
+                stamps.reader = process
+                stamps.wanted = wanted
             break
         else:
             process.waits = ()

@@ -163,10 +163,13 @@ def passes(reading: Reading, inner: int = 1, fetch: int = 0) -> list[Pass]:
     ``inner`` beats use a word, and ``fetch`` cycles come before them in which it is read.
     """
     out: list[Pass] = []
-    tap_cycles, claims = reading.read_words * (inner + fetch), _claims(reading)
-    claim, begin = next(claims, None), 0
+    tap_cycles = reading.read_words * (inner + fetch)
+    claims = _claims(reading)
+    claim = next(claims, None)
+    begin = 0
     for taps in reading.taps.tolist():
-        skipped, lead = 0, fetch
+        skipped = 0
+        lead = fetch
         head: list[Claim] = []
         rest: list[Claim] = []
         while claim is not None and claim[0] < begin + taps:
@@ -183,7 +186,9 @@ def passes(reading: Reading, inner: int = 1, fetch: int = 0) -> list[Pass]:
 
 def _claims(reading: Reading) -> Iterator[tuple[int, int, int, int]]:
     """(tap, words given back, words claimed ahead, own words); a skip is a claim of its own without own words."""
-    words, spare, own_words = reading.words, -reading.hold_tuples * reading.words, reading.read_words
+    words = reading.words
+    spare = -reading.hold_tuples * reading.words
+    own_words = reading.read_words
     for number, (tap, count) in enumerate(zip(reading.claiming.tolist(), reading.claims.tolist()), 1):
         parts = [(words, 0)] * (count - 1) + [(0, words)] if reading.skips else [(count * words - own_words, own_words)]
         if reading.ends_old and number == len(reading.claiming):

@@ -30,7 +30,8 @@ class ProcessNetwork:
     """
 
     def __init__(self, system: System, frames: int):
-        self.system, self.frames = system, frames
+        self.system = system
+        self.frames = frames
         self.processes: list[FlowProcess] = []
         self.done = Stamps("a frame to leave")
         """Cycles in which frames have left."""
@@ -72,8 +73,11 @@ class ProcessNetwork:
 
     def _host(self) -> FrameSource:
         """Make the source of frames and the sink of results."""
-        system, final = self.system, len(self.system.layers) - 1
-        first, unit, layer = system.units[0], system.units[system.mapping[-1]], system.layers[-1]
+        system = self.system
+        final = len(self.system.layers) - 1
+        first = system.units[0]
+        unit = system.units[system.mapping[-1]]
+        layer = system.layers[-1]
         if layer.raw:
             values = layer.reading.windows * layer.tuple_steps * unit.ol
             self._sinks[final] = RawResults(values, self.done)
@@ -93,7 +97,8 @@ class ProcessNetwork:
         edges = [(maker, i) for i in own if (maker := self.system.maker(i)) is not None]
         if not edges:
             return
-        puts, takes = Stamps("words in its map store"), Stamps("room in its map store")
+        puts = Stamps("words in its map store")
+        takes = Stamps("room in its map store")
         fifo = self._fifos[f"npu{n}.map_words"] = Fifo(self.system.units[n].map_words, puts, takes)
         self._puts[n].append(puts)
         self._takes[n].append(takes)
@@ -102,7 +107,8 @@ class ProcessNetwork:
 
     def _skip(self, n: int) -> None:
         """The skip store of NPU ``n``, if maps wait in it; other maps' sinks are there already."""
-        system, count = self.system, len(self.system.units)
+        system = self.system
+        count = len(self.system.units)
         keepers = [k for k in range(count) if system.store(k) == n]
         made = [i for k in keepers for i in system.of(k) if system.skips(i)[0]]
         if not made:
@@ -118,7 +124,8 @@ class ProcessNetwork:
             before = self._sinks.get(i)
             self._sinks[i] = store if before is None else Fork(before, store)
         for i in system.of(n):
-            layer, source = system.layers[i], SkipSource(store, store.inlet)
+            layer = system.layers[i]
+            source = SkipSource(store, store.inlet)
             if layer.from_skip:
                 self._sources[i] = source
             elif layer.joins is not None:
@@ -126,12 +133,15 @@ class ProcessNetwork:
 
     def _edge(self, n: int) -> None:
         """What lies between NPU ``n`` and the one before, if maps come that way."""
-        system, before = self.system, (n - 1) % len(self.system.units)
+        system = self.system
+        before = (n - 1) % len(self.system.units)
         edges = [(maker, i) for i in system.of(n) if system.crosses(i) and (maker := system.maker(i)) is not None]
         if not edges:
             return
-        words, room = f"words from NPU {before}", f"room towards NPU {n}"
-        full, cleared = Stamps(words), Stamps(room)
+        words = f"words from NPU {before}"
+        room = f"room towards NPU {n}"
+        full = Stamps(words)
+        cleared = Stamps(room)
         maps = [(system.layers[i].input_words, system.chunk_words(i)) for _, i in edges]
         pair = self._pairs[n] = Pair(maps, full, cleared)
         entry: Sink = pair
@@ -139,7 +149,8 @@ class ProcessNetwork:
         if n or system.spill_words == 0:
             self._puts[before].append(full)
         else:
-            puts, takes = Stamps(words), Stamps(room)
+            puts = Stamps(words)
+            takes = Stamps(room)
             entry = fifo = self._fifos["spill_words"] = Fifo(system.spill_words, puts, takes)
             self._puts[before].append(puts)
             steps = writer([(count, fifo) for count, _ in maps], pair, self.frames)
@@ -149,22 +160,28 @@ class ProcessNetwork:
 
     def _npu(self, n: int) -> None:
         """The processes of NPU ``n``."""
-        system, frames, unit, numbers = self.system, self.frames, self.system.units[n], self.system.of(n)
+        system = self.system
+        frames = self.frames
+        unit = self.system.units[n]
+        numbers = self.system.of(n)
         layers = [system.layers[i] for i in numbers]
 
         def add(name: str, steps: Steps, *writes: Stamps) -> None:
             self.processes.append(FlowProcess(name, n, steps, writes))
 
-        written, given = Stamps("words in its tuple memory"), Stamps("room in its tuple memory")
+        written = Stamps("words in its tuple memory")
+        given = Stamps("room in its tuple memory")
         ring = self._rings[f"npu{n}.tuple_words"] = Ring(unit.tuple_words, written, given)
         maps = [(layer.input_words, self._sources[i]) for i, layer in zip(numbers, layers)]
         add("writer", writer(maps, ring, frames), written, *self._takes[n])
 
-        arrived, credit = Stamps("sums of the array"), Stamps("room for results")
+        arrived = Stamps("sums of the array")
+        credit = Stamps("room for results")
         issuer = self.issuers[n] = Issuer(unit, written, given, arrived, credit)
         own: tuple[Stamps, ...] = ()
         if self.loader and n in self.loader.there:
-            issuer.there, issuer.done = self.loader.there[n], self.loader.done[n]
+            issuer.there = self.loader.there[n]
+            issuer.done = self.loader.done[n]
             own = (issuer.done,)
         add("issuer", issuer.steps(layers, frames), given, arrived, *own)
 
@@ -175,7 +192,9 @@ class ProcessNetwork:
         ]
         raw = Activation(0, Gears([(steps, Gearbox(unit.ol, 1, sink)) for steps, sink in raws]))
         outlets = self._outlets(n)
-        several, depth, puts = unit.accumulators > 1, unit.activation_latency - 1, self._puts[n]
+        several = unit.accumulators > 1
+        depth = unit.activation_latency - 1
+        puts = self._puts[n]
         added, addition_writes = self._added_steps(n)
         store = self._skips.get(system.store(n))
         addition_writes += [store.addition.puts] if store is not None and unit.keeps_steps else []
@@ -184,8 +203,10 @@ class ProcessNetwork:
             add("results unit", results.steps(layers, frames), credit, *puts, *addition_writes)
             return
         readings = [unit.pool_reading(layer) for layer in layers if not layer.raw]
-        written, given = Stamps("words in its pool memory"), Stamps("room in its pool memory")
-        emitted, taken = Stamps("words of its pool unit"), Stamps("room behind its pool unit")
+        written = Stamps("words in its pool memory")
+        given = Stamps("room in its pool memory")
+        emitted = Stamps("words of its pool unit")
+        taken = Stamps("room behind its pool unit")
         ring = self._rings[f"npu{n}.pool_words"] = Ring(unit.pool_words, written, given)
         to_pool = Gears([(1, Gearbox(unit.ol, unit.pfp, ring))])
         results = ResultsUnit(several, arrived, credit, Activation(depth, self._addition(n, to_pool, added)), raw)
@@ -203,9 +224,11 @@ class ProcessNetwork:
     def _added_steps(self, n: int) -> tuple[AddedSteps, list[Stamps]]:
         """What the addition of NPU ``n`` takes from the skip store, and what is stamped as it does. Where a step takes
         several words, a process of its own collects them."""
-        unit, layers = self.system.units[n], [self.system.layers[i] for i in self.system.of(n)]
+        unit = self.system.units[n]
+        layers = [self.system.layers[i] for i in self.system.of(n)]
         store = self._skips.get(n) or SkipFifo(None, [])
-        words, takes = SkipSource(store, store.addition), [store.addition.takes, store.addition.seen]
+        words = SkipSource(store, store.addition)
+        takes = [store.addition.takes, store.addition.seen]
         together, pieces = gear(unit.ol if unit.keeps_steps else unit.kfp, unit.ol)
         if together == 1:
             return AddedSteps(words, pieces), takes
@@ -218,7 +241,8 @@ class ProcessNetwork:
     def _addition(self, n: int, gears: Gears, added: AddedSteps) -> Gears | AdditionUnit:
         """What stands behind the activation of NPU ``n``: an addition in front of ``gears`` if it has one, which takes
         ``added``."""
-        unit, layers = self.system.units[n], [self.system.layers[i] for i in self.system.of(n)]
+        unit = self.system.units[n]
+        layers = [self.system.layers[i] for i in self.system.of(n)]
         own = [layer for layer in layers if not layer.raw]
         if not unit.addition_latency:
             return gears
@@ -233,7 +257,8 @@ class ProcessNetwork:
 
     def _outlets(self, n: int) -> Gears:
         """The gearboxes at the outlets of NPU ``n``: one for each width of words."""
-        system, unit = self.system, self.system.units[n]
+        system = self.system
+        unit = self.system.units[n]
         own = [i for i in system.of(n) if not system.layers[i].raw]
         boxes: dict[tuple[int, bool], Gearbox] = {}
         for box in dict.fromkeys(system.gearbox(i) for i in own):

@@ -114,7 +114,8 @@ def layers(plan: Plan, npus: Sequence[Npu]) -> list[FlowLayer]:
 def _layer(planned: PlannedLayer, npu: Npu, on: Mapping[str, int], skipped: str | None) -> FlowLayer:
     """A layer on an NPU of a design; ``on`` has the NPU of each layer, and ``skipped`` is the map that this one reads
     from the skip store, if any."""
-    p, taps = planned.layer, planned.taps
+    p = planned.layer
+    taps = planned.taps
     pool = None
     if planned.pool is not None and planned.pool_taps is not None:
         pool = reading(planned.pool, planned.pool_taps, len(planned.pooled))

@@ -44,15 +44,22 @@ class PoolIssuer:
 
     def steps(self, readings: Sequence[Reading], frames: int) -> Steps:
         """The process: beats of all layers' pools, frame after frame."""
-        written, given, emitted, taken = self.written, self.given, self.emitted, self.taken
-        latency, limit = self.unit.pool_latency, self.unit.pool_room
-        t, claimed, known = timing.FIRST_STEP, 0, 0
+        written = self.written
+        given = self.given
+        emitted = self.emitted
+        taken = self.taken
+        latency = self.unit.pool_latency
+        limit = self.unit.pool_room
+        t = timing.FIRST_STEP
+        claimed = 0
+        known = 0
         plans = [(reading, passes(reading)) for reading in readings]
         for _ in range(frames):
             for reading, windows in plans:
                 words = reading.words
                 for cycles, _, head, rest in windows:
-                    shift, final = t + 1, cycles - words
+                    shift = t + 1
+                    final = cycles - words
                     claims = head + rest if head and rest else head or rest
                     at, _, ahead, _ = claims[-1] if claims else (-1, 0, 0, 0)
                     new = at == final and ahead >= 0  # the last tap reads a tuple that arrives
@@ -114,8 +121,12 @@ class Finish:
 
     def steps(self, readings: Sequence[Reading], frames: int) -> Steps:
         """The process: words of all layers, frame after frame."""
-        emitted, taken, activation = self.emitted, self.taken, self.activation
-        number, last, free = 0, 0, -1
+        emitted = self.emitted
+        taken = self.taken
+        activation = self.activation
+        number = 0
+        last = 0
+        free = -1
         for _ in range(frames):
             for reading in readings:
                 for _ in range(reading.windows):

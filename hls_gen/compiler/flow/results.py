@@ -43,7 +43,8 @@ class Activation:
     """
 
     def __init__(self, depth: int, gears: Taker):
-        self._depth, self._gears = depth, gears
+        self._depth = depth
+        self._gears = gears
         self._value: tuple[int, bool] | None = None
         """The step in the value register: cycle in which it came, whether its tuple ends."""
         self._moving: deque[tuple[int, bool]] = deque()
@@ -68,7 +69,8 @@ class Activation:
         """Cycle in which the latest step left the value register; None if not known yet."""
         value = self._value
         if value is not None:
-            moving, lags = self._moving, self._lags
+            moving = self._moving
+            lags = self._lags
             while True:
                 move = self._move(value[0] + 1) if len(lags) > 1 else max(value[0] + 1 - lags[0][1], lags[0][0])
                 if move <= self._entry:
@@ -78,7 +80,8 @@ class Activation:
                 if not self._leave():
                     return None
             moving.append((move + self._depth, value[1]))
-            self._entry, self._value = move, None
+            self._entry = move
+            self._value = None
             while len(lags) > 1 and lags[1][0] <= move:
                 lags.popleft()
             self._left = move + lags[0][1]
@@ -148,7 +151,10 @@ class ResultsUnit:
 
     def steps(self, layers: Sequence[FlowLayer], frames: int) -> Steps:
         """The process: results of all layers, frame after frame."""
-        arrived, credit, features, raw = self.arrived, self.credit, self.features, self.raw
+        arrived = self.arrived
+        credit = self.credit
+        features = self.features
+        raw = self.raw
         number = finish = 0
         before = features
         for _ in range(frames):

@@ -93,7 +93,8 @@ def simulate(system: System, frames: int = FRAMES) -> Result:
         raise ValueError(f"flow: frames must be an even number >= 2, got {frames}")
     network = ProcessNetwork(system, frames)
     run(network.processes)
-    done, half = network.done, frames // 2
+    done = network.done
+    half = frames // 2
     return Result(
         cycles_per_frame=(done[-1] - done[half - 1]) / half,
         latency=done[0] - network.frame_source.accepted[0],
@@ -106,7 +107,8 @@ def simulate(system: System, frames: int = FRAMES) -> Result:
 
 def _waits(counts: list[Count], done: list[int], half: int) -> Waits:
     """Figures of a frame: from the end of the first half to that of the second. An NPU that is done waits for input."""
-    few, many = counts[half - 1], counts[-1]
+    few = counts[half - 1]
+    many = counts[-1]
     idle = (done[-1] - many.at) - (done[half - 1] - few.at)
     return Waits(
         beats=(many.beats - few.beats) / half,

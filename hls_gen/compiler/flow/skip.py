@@ -104,7 +104,8 @@ class SkipSource:
     """
 
     def __init__(self, store: SkipFifo, side: Side):
-        self._store, self._side = store, side
+        self._store = store
+        self._side = side
         self.word: Wait = (side.puts, 0)
 
     def next(self) -> int | None:

@@ -57,7 +57,9 @@ class Ring:
     """
 
     def __init__(self, capacity: int, written: Stamps, given: Stamps):
-        self._capacity, self._written, self._given = capacity, written, given
+        self._capacity = capacity
+        self._written = written
+        self._given = given
         self.room: Wait = (given, 0)
 
     def put(self, cycle: int) -> int | None:
@@ -121,7 +123,9 @@ class Fifo:
     """
 
     def __init__(self, depth: int | None, puts: Stamps, takes: Stamps):
-        self._depth, self._puts, self._takes = depth, puts, takes
+        self._depth = depth
+        self._puts = puts
+        self._takes = takes
         self.room: Wait = (takes, 0)
         self.word: Wait = (puts, 0)
 
@@ -172,7 +176,8 @@ class Pair:
     """
 
     def __init__(self, maps: Sequence[tuple[int, int]], full: Stamps, cleared: Stamps):
-        self._full, self._cleared = full, cleared
+        self._full = full
+        self._cleared = cleared
         self._writing, self._reading = _chunks(maps), _chunks(maps)
         self._to_write = self._to_read = 0
         self._chunk = -1

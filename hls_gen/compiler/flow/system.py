@@ -143,7 +143,8 @@ class System:
             raise ValueError(f"flow: {self.layers[0].name} must be on NPU 0, got NPU {self.mapping[0]}")
         for i, layer in enumerate(self.layers):
             maker = self.maker(i)
-            before, after = self.mapping[i if maker is None else maker], self.mapping[i]
+            before = self.mapping[i if maker is None else maker]
+            after = self.mapping[i]
             if after not in (before, (before + 1) % count):
                 raise ValueError(
                     f"flow: {layer.name} must be on NPU {before} or {(before + 1) % count}, got NPU {after}"
@@ -189,7 +190,8 @@ class System:
 
     def _check_layer(self, i: int) -> None:
         """Raise ValueError unless the layer's map is what the layer before makes, and the NPU can take it."""
-        layer, npu = self.layers[i], self.mapping[i]
+        layer = self.layers[i]
+        npu = self.mapping[i]
         if layer.raw and (self.readers(i) or self.skips(i)[0]):
             raise ValueError(f"flow: {layer.name} must be the last layer to be raw, got layer {i}")
         if layer.pool is not None and not self.units[npu].pfp:
@@ -198,7 +200,8 @@ class System:
         joined = self.joined(i)
         beside = 0 if joined is None else self.output_words(joined)
         if maker is not None and self.output_words(maker) + beside != layer.input_words:
-            before, made = self.layers[maker].name, self.output_words(maker) + beside
+            before = self.layers[maker].name
+            made = self.output_words(maker) + beside
             raise ValueError(f"flow: {layer.name} reads {layer.input_words} words, {before} makes {made}")
         if self.crosses(i) and not 1 <= self.chunk_words(i) <= self.units[npu].buffer_words:
             buffer = self.units[npu].buffer_words

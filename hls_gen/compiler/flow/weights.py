@@ -82,7 +82,8 @@ class WeightLoader:
 
     def steps(self, frames: int) -> Steps:
         """The process."""
-        cycle, items = LONG_AGO, list(zip(self.packets, self.npus))
+        cycle = LONG_AGO
+        items = list(zip(self.packets, self.npus))
         for frame in range(frames):
             for packet, npu in items[: self.before]:
                 cycle = yield from self._packet(packet, npu, cycle)
@@ -95,7 +96,8 @@ class WeightLoader:
 
     def _packet(self, packet: WeightPacket, npu: int, last: int) -> Generator[tuple[Wait, ...], None, int]:
         """Take a packet behind the word of cycle ``last``; returns the cycle of its last word."""
-        cycle, done = last + HEADER_BITS // self.stream_bits + timing.JUDGING, self.done[npu]
+        cycle = last + HEADER_BITS // self.stream_bits + timing.JUDGING
+        done = self.done[npu]
         first = len(self.there[npu]) - packet.ahead - 1
         if first >= 0:
             if len(done) <= first:

@@ -91,7 +91,8 @@ def _orders(chain: Sequence[Stage], map_order: str) -> dict[str, Ints]:
     widths = {joined[stage.reads]: stage.width for stage in chain}
     more: dict[str, list[Ints]] = {last: [] for last in joined.values()}
     while True:
-        orders, needs = dict[str, Ints](), {last: [*found] for last, found in more.items()}
+        orders = dict[str, Ints]()
+        needs = {last: [*found] for last, found in more.items()}
         final = joined[chain[-1].name]
         orders[final] = frozen(np.arange(chain[-1].output_size[0] * chain[-1].output_size[1]))
         for stage in reversed(chain):
@@ -187,7 +188,8 @@ def _first_visits(stage: Stage, output_order: Ints) -> Ints:
 
 def _tables(stage: Stage, orders: Mapping[str, Ints], map_order: str) -> StageTables:
     """The tables of one stage, where each map has its order."""
-    input_order, output_order = orders[stage.reads], orders[stage.name]
+    input_order = orders[stage.reads]
+    output_order = orders[stage.name]
     window, tap, position = _visits(stage, output_order)
     rank = np.full(stage.height * stage.width, -1)
     rank[input_order] = np.arange(len(input_order))

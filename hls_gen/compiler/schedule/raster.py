@@ -142,30 +142,39 @@ class Raster:
     @classmethod
     def of(cls, tables: StageTables) -> "Raster | None":
         """The counters that run through the same taps as ``tables``; None if no counters do."""
-        stage, window = tables.stage, tables.stage.window
-        outputs, kept = _grid(tables.output_order, stage.output_size[1]), _grid(tables.input_order, stage.width)
+        stage = tables.stage
+        window = tables.stage.window
+        outputs = _grid(tables.output_order, stage.output_size[1])
+        kept = _grid(tables.input_order, stage.width)
         if isinstance(window, SummedWindow) or window.dilated:
             return None
         if tables.map_order != "raster" or outputs is None or kept is None:
             return None
         if len(np.unique(tables.index)) < len(tables.input_order):  # others come by, for another reader
             return None
-        y, x = (RasterAxis.of(window.kernel[k], window.stride[k], window.padding[k], outputs[k], kept[k])
-                for k in range(2))  # fmt: skip
+        y, x = (
+            RasterAxis.of(window.kernel[k], window.stride[k], window.padding[k], outputs[k], kept[k]) for k in range(2)
+        )
         return cls(y=y, x=x) if y and x and y.fits and x.fits else None
 
     def taps(self) -> Iterator[RasterTap]:
         """Every valid tap of a frame in order, by counting alone."""
-        x, y = self.x, self.y
-        x_lead, x_room, x_at = x.lead, x.room, 0
+        x = self.x
+        y = self.y
+        x_lead = x.lead
+        x_room = x.room
+        x_at = 0
         y_lead, y_room, y_at = y.lead, y.room, 0  # at: first valid position of the window
         top = True  # first row of windows
         for _ in range(y.windows):
             left = True  # first window of its row
             for _ in range(x.windows):
-                x_place, y_place, line = x_lead, y_lead, y_at * x.size + x_at
+                x_place = x_lead
+                y_place = y_lead
+                line = y_at * x.size + x_at
                 line_start, before = True, False  # before: the row above was new too
-                index, last = line, False
+                index = line
+                last = False
                 while not last:
                     x_last = x_place in (x.kernel - 1, x_room)
                     y_last = y_place in (y.kernel - 1, y_room)
@@ -176,13 +185,18 @@ class Raster:
                     yield RasterTap(y_place * x.kernel + x_place, index, new + gap, last)
                     line_start = x_last
                     if x_last:
-                        x_place, y_place, before = x_lead, y_place + 1, line_new
+                        x_place = x_lead
+                        y_place = y_place + 1
+                        before = line_new
                         index = line = line + x.size
                     else:
-                        x_place, index = x_place + 1, index + 1
+                        x_place = x_place + 1
+                        index = index + 1
                 left = False
                 x_lead, x_room, x_at = _stepped(x, x_lead, x_room, x_at)
-            x_lead, x_room, x_at = x.lead, x.room, 0
+            x_lead = x.lead
+            x_room = x.room
+            x_at = 0
             y_lead, y_room, y_at = _stepped(y, y_lead, y_room, y_at)
             top = False
 
@@ -196,5 +210,6 @@ def _stepped(axis: RasterAxis, lead: int, room: int, at: int) -> tuple[int, int,
 
 def _grid(order: Ints, width: int) -> tuple[Ints, Ints] | None:
     """(rows, columns) of positions of a map ``width`` wide, if these are all of them, row-major."""
-    rows, columns = np.unique(order // width), np.unique(order % width)
+    rows = np.unique(order // width)
+    columns = np.unique(order % width)
     return (rows, columns) if np.array_equal(order, np.add.outer(rows * width, columns).ravel()) else None

@@ -165,7 +165,9 @@ class StageTables:
 
     def bits(self, capacity: int) -> TableBits:
         """Bits of the tables for a tuple memory of ``capacity`` tuples; widths are as narrow as the contents."""
-        taps, olds, conv = len(self.index), int((~self.new).sum()), self.stage.kind == "conv"
+        taps = len(self.index)
+        olds = int((~self.new).sum())
+        conv = self.stage.kind == "conv"
         return TableBits(
             flag=taps,
             early_end=taps,

@@ -84,7 +84,8 @@ def accumulator(
         return
     slot = b.input("slot", npu.slot_bits, means="accumulator of the beat")
     drain = b.input("drain_slot", npu.slot_bits, means="accumulator that the results unit reads")
-    total, result = b.wire("total", w), b.output("result", acc, means="contents of accumulator drain_slot")
+    total = b.wire("total", w)
+    result = b.output("result", acc, means="contents of accumulator drain_slot")
     base = b.wire("base", w, choose(window.first, 0, total, w))
     total_next = b.wire("total_next", w, merge(base))
     store = library.get(ram, w, npu.accumulators, latency=0)

@@ -75,9 +75,11 @@ def _compressed(
     columns: Columns, count: Callable[[list[Signal], str], list[Signal]], sparing: bool, patient: bool
 ) -> Columns:
     """What `compress` gives; ``count`` gives the number of ones among some wires, by a name for it."""
-    columns, carry_in = [list(column) for column in columns], False
+    columns = [list(column) for column in columns]
+    carry_in = False
     for weight, column in enumerate(columns):
-        number, most = 0, 2 if carry_in else 3
+        number = 0
+        most = 2 if carry_in else 3
         while len(column) > most:
             column.sort(key=lambda bit: bit[0])
             take = next(n for n in (6, 5, 3) if len(column) >= n)
@@ -104,7 +106,8 @@ def add(b: Block, columns: Columns, tag: str = "") -> Signal:
     if low == len(columns):
         return _join(rows[0])
     carry = [rows[2][low]] * (len(columns[low]) == 3)  # a bit below both rows: the carry into the lowest column
-    w, high = len(columns) - low, len(columns) - low + len(carry)
+    w = len(columns) - low
+    high = len(columns) - low + len(carry)
     row_a, row_b = (b.wire(f"{tag}row_{name}", high, _join(carry + row[low:])) for name, row in zip("ab", rows))
     name = f"{tag}row_sum" + "_and_unused_bit" * len(carry)
     total = bits(b.wire(name, high, row_a + row_b), len(carry), w)

@@ -106,7 +106,8 @@ def convolver(library: Library, npu: Npu) -> Block:
     first = b.input("first", means="the beat is the first of its window")
     last = b.input("last", means="the beat is the last of its window")
     row = b.input("kernel_row", npu.row_bits, means="row of the kernel memory with the beat's weights")
-    binary, several = npu.engine == "binary", npu.accumulators > 1
+    binary = npu.engine == "binary"
+    several = npu.accumulators > 1
     offset = b.input("offset", npu.acc_bits, means="what is taken from the window's sums later") if binary else None
     given = None if npu.one_memory else b.input("features", npu.word_bits, means=FEATURES)
     result_valid = b.output("result_valid", means="the results of a window are there, from this cycle on")
@@ -157,7 +158,8 @@ def _operands(
     b: Block, library: Library, npu: Npu, bus: LoadBus, ports: dict[str, Signal]
 ) -> tuple[dict[str, Signal], Signal]:
     """Fields of the beat's row, and its features, from the one memory."""
-    unit, row = library.get(operand_memory, library, npu), b.wire("kernels_row", npu.kernel_store.width)
+    unit = library.get(operand_memory, library, npu)
+    row = b.wire("kernels_row", npu.kernel_store.width)
     features = b.wire("features", npu.word_bits)
     words = {name: b.input(name, w, means=means) for name, (w, means) in word_ports(npu).items()}
     b.instance(unit, "operand_memory", **bus.to(unit), **words, **ports, row_data=row, features=features)
@@ -194,7 +196,8 @@ def _sharing_elements(b: Block, library: Library, npu: Npu, weights: Signal, win
     """As `_elements`, of an NPU whose processing elements share multipliers; one that is left over has its own."""
     b.comment("Processing elements: the same word, each with its own weights; so many share their multipliers.")
     outputs = [b.wire(f"result_{k}", npu.acc_bits) for k in range(npu.kgp)]
-    w, lanes = npu.kfp * npu.weight_bits, npu.kfp * (npu.feature_bits + npu.weight_bits)
+    w = npu.kfp * npu.weight_bits
+    lanes = npu.kfp * (npu.feature_bits + npu.weight_bits)
     features = window.pop("features")
     for first in range(0, npu.kgp, npu.kernels_per_multiplier):
         sharing = range(first, min(first + npu.kernels_per_multiplier, npu.kgp))
@@ -213,7 +216,8 @@ def _sharing_elements(b: Block, library: Library, npu: Npu, weights: Signal, win
 
 def _shared(weights: Signal, npu: Npu) -> Signal:
     """A weight for every lane: those that lanes share are stored once, and wires alone lead to all of them."""
-    of_lanes, step = npu.weight_of_lanes, npu.lane_step
+    of_lanes = npu.weight_of_lanes
+    step = npu.lane_step
     return Cat(*[bits(weights, of_lanes[i], min(step, npu.kfp - i)) for i in reversed(range(0, npu.kfp, step))])
 
 

@@ -34,14 +34,16 @@ def kernel_binariser(library: Library, npu: Npu) -> Block:
         Module ``kernel_binariser``. It takes the load bus ``load_*`` and gives another, ``bits_*``, for the kernel
         memory alone.
     """
-    sent, stored = npu.memory("kernels"), npu.kernel_store
+    sent = npu.memory("kernels")
+    stored = npu.kernel_store
     sizes = {"stream_bits": library.stream_bits, "row_bits": stored.width}
     late = "0 cycles from a bank's last stream word to bits_valid"
     header = Header(__doc__, rate="one stream word a cycle", latency=late, parameters=sizes)
     collects = sent.width > library.stream_bits  # else a row is one stream word
     b = Block(library.name("kernel_binariser", npu), header, clocked=collects, reset=False)
     bus = LoadBus.ports(b, library.stream_bits, [sent])
-    sent_banks, banks = library.banks(sent.width), library.banks(stored.width)
+    sent_banks = library.banks(sent.width)
+    banks = library.banks(stored.width)
     write = b.output("bits_valid", means="load bus of bits: bits_data is to be written in this cycle")
     number = b.output("bits_bank", bits_for(len(banks) - 1), means="which bank") if len(banks) > 1 else None
     row = b.output("bits_row", bits_for(stored.depth - 1), means="number of the row")
@@ -58,7 +60,8 @@ def kernel_binariser(library: Library, npu: Npu) -> Block:
         write.assign(here)
         data.assign(signs)
         return b
-    last, w = len(sent_banks) - 1, width(bus.bank)
+    last = len(sent_banks) - 1
+    w = width(bus.bank)
     place = b.wire("place", PLACE_BITS, bits(bus.bank, 0, PLACE_BITS) if w > PLACE_BITS else bus.bank)
     data.assign(_collected(b, here, place, signs, min(last, KERNEL_BITS - 1), banks[0]))
     b.comment("A bank is whole with its last stream word, and with the row's last.")

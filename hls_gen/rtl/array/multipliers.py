@@ -42,7 +42,8 @@ def multipliers(library: Library, npu: Npu, kernels: int) -> Block:
     Block
         Module ``multipliers_<kfp>x<kernels>``.
     """
-    features_of, weights_of = npu.feature_bits, npu.weight_bits
+    features_of = npu.feature_bits
+    weights_of = npu.weight_bits
     sizes = {name: getattr(npu, name) for name in ("kfp", "feature_bits", "weight_bits")}
     header = Header(
         __doc__,
@@ -71,9 +72,11 @@ def _lane(
     b: Block, npu: Npu, k: int, kernels: int, features: Signal, weights: Signal
 ) -> tuple[list[Signal], list[Signal]]:
     """The multiplier of lane k: the product of each PE, and what all but the first PE add to it."""
-    f, w = npu.feature_bits, npu.weight_bits
+    f = npu.feature_bits
+    w = npu.weight_bits
     spacing = packed_products.spacing(kernels, f, w)
-    operand_bits, product_bits = packed_products.operand_bits(kernels, spacing, w), (kernels - 1) * spacing + f + w
+    operand_bits = packed_products.operand_bits(kernels, spacing, w)
+    product_bits = (kernels - 1) * spacing + f + w
     feature = b.reg(f"feature_{k}", f, init=None)
     b.on(None, (feature, bits(features, k * f, f)))
     own = [b.reg(f"weight_{k}_{j}", w, init=None) for j in range(kernels)]

@@ -78,7 +78,8 @@ def pe(library: Library, npu: Npu) -> Block:
     Block
         Module ``pe_<kfp>``, with ``both``, ``or_words`` or ``words`` before the number where it can do so.
     """
-    both, by_words = npu.accumulate == "both", npu.accumulate == "or_words"
+    both = npu.accumulate == "both"
+    by_words = npu.accumulate == "or_words"
     header = Header(
         __doc__.partition("\nSee Also\n")[0] + WORDS * (npu.word_lanes > 0),
         rate="one beat a cycle",
@@ -87,7 +88,8 @@ def pe(library: Library, npu: Npu) -> Block:
     )
     kind = "both_" * both + "or_words_" * by_words + "words_" * npu.chooses_words
     b = Block(library.name(f"pe_{kind}{npu.kfp}", npu), header, reset=False)
-    features, weights = b.input("features", npu.kfp, means=FEATURES), b.input("weights", npu.kfp, means=WEIGHTS)
+    features = b.input("features", npu.kfp, means=FEATURES)
+    weights = b.input("weights", npu.kfp, means=WEIGHTS)
     window = WindowPorts.ports(b, npu)
     code = b.input("code", npu.code_bits, means="how the beat's matches are weighed") if npu.code_bits else None
 
@@ -103,7 +105,8 @@ def pe(library: Library, npu: Npu) -> Block:
         parts = [_words(b, library, npu, features, weights) if by_words else _count(b, library, npu, features, weights)]
         term, carry = _weigh(b, npu, parts[0], own)
     if npu.chooses_words:
-        words, chosen = _words(b, library, npu, features, weights), bits(code, npu.code_bits - 1, 1)
+        words = _words(b, library, npu, features, weights)
+        chosen = bits(code, npu.code_bits - 1, 1)
         term = b.wire("term_or_words", npu.acc_bits, choose(chosen, words, term, npu.acc_bits))
         carry = None if carry is None else b.wire("carry_or_words", 1, carry & ~chosen)
     if both:
@@ -145,7 +148,8 @@ def _either(
 
 def _plane_sums(b: Block, library: Library, npu: Npu, features: Signal, weights: Signal) -> tuple[list[Signal], Signal]:
     """Registered sums of a beat without lane 0: weighted, and plain where there is a choice; whether lane 0 matches."""
-    weighted, plain = min(weighted_bits(npu.kfp, npu.planes), npu.acc_bits), npu.code_bits > 0
+    weighted = min(weighted_bits(npu.kfp, npu.planes), npu.acc_bits)
+    plain = npu.code_bits > 0
     block = library.get(popcount_planes, npu.kfp, npu.planes, weighted, plain, library.target)
     widths = {"weighted": weighted, **({"plain": bits_for(npu.kfp - 1)} if plain else {}), "rest": 1}
     now = {name: b.wire(f"{name}_now", w) for name, w in widths.items()}
@@ -169,7 +173,8 @@ def _choose_sum(b: Block, npu: Npu, sums: list[Signal], code: Signal | None) -> 
 
 def _count(b: Block, library: Library, npu: Npu, features: Signal, weights: Signal) -> Signal:
     """Registered number of matches."""
-    chunks, lanes = [], npu.kfp
+    chunks = []
+    lanes = npu.kfp
     for i, start in enumerate(range(0, lanes, timing.POPCOUNT_LANES)):
         n = min(timing.POPCOUNT_LANES, lanes - start)
         ones = b.wire(f"ones_{i}", bits_for(n))
@@ -183,8 +188,10 @@ def _count(b: Block, library: Library, npu: Npu, features: Signal, weights: Sign
 
 def _words(b: Block, library: Library, npu: Npu, features: Signal, weights: Signal) -> Signal:
     """Registered number of words with a match, as late as the number of matches would be."""
-    match, n = b.wire("match", npu.kfp, ~(features ^ weights)), npu.kfp // npu.word_lanes
-    found, parts = words_with_a_match(b, npu, match, npu.kfp), []
+    match = b.wire("match", npu.kfp, ~(features ^ weights))
+    n = npu.kfp // npu.word_lanes
+    found = words_with_a_match(b, npu, match, npu.kfp)
+    parts = []
     for k, ones in enumerate(count_ones(b, library, found, n, "word_")):
         parts.append(b.reg(f"word_part_{k}", width(ones), init=None))
         b.on(None, (parts[k], ones))
@@ -205,7 +212,8 @@ def _weigh(b: Block, npu: Npu, count: Signal, code: Signal | None) -> tuple[Sign
     w = npu.acc_bits
     if code is None:
         return b.wire("term", w, count), None
-    shift, negative = bits(code, 0, npu.shift_bits), bits(code, npu.shift_bits, 1)
+    shift = bits(code, 0, npu.shift_bits)
+    negative = bits(code, npu.shift_bits, 1)
     value = count
     for k in range(npu.shift_bits):
         wide = min(width(value) + (1 << k), w)

@@ -58,7 +58,8 @@ def pe_collect(library: Library, npu: Npu) -> Block:
         parameters={"kfp": npu.kfp, "collect": npu.collect, "accumulate": npu.accumulate, "acc_bits": acc, **words},
     )
     b = Block(library.name(f"pe_collect_{kind}{npu.collect}_{npu.kfp}", npu), header, reset=False)
-    features, weights = b.input("features", npu.kfp, means=FEATURES), b.input("weights", npu.kfp, means=WEIGHTS)
+    features = b.input("features", npu.kfp, means=FEATURES)
+    weights = b.input("weights", npu.kfp, means=WEIGHTS)
     valid = b.input("valid", means="there is a beat: features and weights are its")
     first = b.input("first", means="the beat is the first of its window")
     last = b.input("last", means="result is to take what was collected, at this clock edge")
@@ -92,7 +93,8 @@ def pe_collect(library: Library, npu: Npu) -> Block:
 def _collect(b: Block, npu: Npu, features: Signal, weights: Signal, valid: Signal, first: Signal) -> Signal:
     """The register of a window's products."""
     match = b.wire("match", npu.kfp, ~(features ^ weights))
-    collected, older = b.reg("collected", npu.collect, init=None), npu.collect - npu.kfp
+    collected = b.reg("collected", npu.collect, init=None)
+    older = npu.collect - npu.kfp
     if not older:
         b.on(valid & first, (collected, match))
         return collected

@@ -44,7 +44,8 @@ def pe_or(library: Library, npu: Npu) -> Block:
         parameters={"kfp": npu.kfp, "accumulators": npu.accumulators},
     )
     b = Block(library.name(f"pe_or_{npu.kfp}", npu), header, reset=False)
-    features, weights = b.input("features", npu.kfp, means=FEATURES), b.input("weights", npu.kfp, means=WEIGHTS)
+    features = b.input("features", npu.kfp, means=FEATURES)
+    weights = b.input("weights", npu.kfp, means=WEIGHTS)
     window = WindowPorts.ports(b, npu)
 
     # # #

@@ -42,7 +42,8 @@ def pe_sums(library: Library, npu: Npu, carried: bool) -> Block:
     Block
         Module ``pe_sums_<kfp>``, or ``pe_sums_carried_<kfp>``.
     """
-    w, kind = npu.feature_bits + npu.weight_bits, "pe_sums_carried" if carried else "pe_sums"
+    w = npu.feature_bits + npu.weight_bits
+    kind = "pe_sums_carried" if carried else "pe_sums"
     sizes = ("kfp", "feature_bits", "weight_bits", "acc_bits", "accumulators")
     header = Header(
         __doc__,
@@ -78,7 +79,8 @@ def _sum(b: Block, name: str, terms: list[Term], most: int) -> Term:
     made = [sign_extend(value, w) for value in made]
     carries = [carry for _, carry in terms if carry is not None]
     while len(made) > 1:
-        count, pairs = len(made), zip(made[::2], made[1::2])
+        count = len(made)
+        pairs = zip(made[::2], made[1::2])
         sums = [
             _added(b, f"part_{name}_{count}_{i}", *pair, carries.pop() if len(carries) > 1 else None)
             for i, pair in enumerate(pairs)

@@ -32,7 +32,9 @@ def divide(library: Library, npu: Npu) -> Block:
     Block
         Module ``divide``.
     """
-    w, out, power = npu.pool_sum_bits, npu.feature_bits, npu.reciprocal_bits
+    w = npu.pool_sum_bits
+    out = npu.feature_bits
+    power = npu.reciprocal_bits
     latency = f"{timing.DIVIDE_LATENCY} cycles from sum to quotient"
     header = Header(_contract(npu), rate="one quotient a cycle", latency=latency, parameters={"feature_bits": out})
     b = Block(library.name("divide", npu), header, reset=False)
@@ -49,11 +51,16 @@ def divide(library: Library, npu: Npu) -> Block:
 
     held = {name: b.reg(f"held_{name}", bit_count, init=None) for name, (_, bit_count) in given.items()}
     b.on(None, *[(held[name], port) for name, (port, _) in given.items()])
-    total, count, average, reciprocal = held["sum"], held["count"], held["average"], held["reciprocal"]
+    total = held["sum"]
+    count = held["count"]
+    average = held["average"]
+    reciprocal = held["reciprocal"]
     sign = bits(total, w - 1, 1)
     size = b.wire("size", w, choose(sign, ~total + const(1, w), total, w))
-    numerator, factor = b.reg("numerator", w + 1, init=None), b.reg("factor", power, init=None)
-    negative, plain = b.reg("negative", init=None), b.reg("plain", out, init=None)
+    numerator = b.reg("numerator", w + 1, init=None)
+    factor = b.reg("factor", power, init=None)
+    negative = b.reg("negative", init=None)
+    plain = b.reg("plain", out, init=None)
     divided = b.reg("divided", init=None)
     b.on(
         None,

@@ -66,14 +66,17 @@ class PoolPorts:
         out = Stream.output(b, "out", out_bits or npu.pool_word_bits + npu.pool_side_bits)
         valid = b.reg("valid")
         b.on(None, (valid, beat))
-        at_first, at_last = b.reg("at_first", init=None), b.reg("at_last", init=None)
-        side, place = b.reg("side", npu.pool_side_bits, init=None), b.reg("place", npu.pool_index_bits, init=None)
+        at_first = b.reg("at_first", init=None)
+        at_last = b.reg("at_last", init=None)
+        side = b.reg("side", npu.pool_side_bits, init=None)
+        place = b.reg("place", npu.pool_index_bits, init=None)
         b.on(None, (at_first, first), (at_last, last), (side, Cat(*reversed(flags))), (place, index))
         return cls(beat, word, room, out, valid, at_first, at_last, place, side)
 
     def emit(self, b: Block, library: Library, npu: Npu, emit: Signal, word: Signal) -> None:
         """The output FIFO: it takes ``word`` where ``emit`` is 1, and has room since ``room`` is kept."""
-        depth, margin = timing.pool_fifo_words(npu), timing.pool_fifo_margin(npu)
+        depth = timing.pool_fifo_words(npu)
+        margin = timing.pool_fifo_margin(npu)
         ready = b.wire("fifo_ready_unused")
         b.instance(
             library.get(fifo, library, self.out.data_bits, depth, margin),

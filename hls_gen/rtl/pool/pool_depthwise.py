@@ -74,13 +74,15 @@ def pool_unit_depthwise(library: Library, npu: Npu) -> Block:
     # # #
 
     b.comment("What comes with a beat, in time with its word.")
-    at_depthwise, adds = b.reg("at_depthwise", init=None), b.reg("at_adds", init=None)
+    at_depthwise = b.reg("at_depthwise", init=None)
+    adds = b.reg("at_adds", init=None)
     count = b.reg("count", COUNT_BITS, init=None)
     counted = choose(average & ~depthwise, taps, 1, COUNT_BITS)
     b.on(None, (at_depthwise, depthwise), (adds, any_of(average, depthwise)), (count, counted))
     weights = library.loadable(b, memory, bus, row, read=ports.beat)["weights"]
     b.comment("The same, in time with the products.")
-    late, w = _late(b, npu, ports), npu.acc_bits
+    late = _late(b, npu, ports)
+    w = npu.acc_bits
     late_adds = delayed(b, adds, "adds", timing.DEPTHWISE_LATENCY)[-1]
     late_count = delayed(b, count, "count", timing.DEPTHWISE_LATENCY, COUNT_BITS)[-1]
     b.comment("The queue's row with this beat, lane by lane.")
@@ -110,14 +112,17 @@ def _late(b: Block, npu: Npu, ports: PoolPorts) -> PoolPorts:
 
 def _product(b: Block, npu: Npu, k: int, feature: Signal, weight: Signal, depthwise: Signal) -> Signal:
     """Register: the feature of lane ``k`` times its weight, or times 1 in layers without weights; two stages."""
-    f, w = npu.feature_bits, npu.weight_bits
+    f = npu.feature_bits
+    w = npu.weight_bits
     one = const(1, w)
     factor = b.wire(f"factor_{k}", w, choose(depthwise, weight, one, w))
     pairs: list[Signal] = []
     for low in range(0, w, 2):
         wide = f + 2
-        terms = [_of_bit(b, f"bit_{k}_{place}", feature, bits(factor, place, 1), place - low, wide)
-                 for place in range(low, min(low + 2, w))]  # fmt: skip
+        terms = [
+            _of_bit(b, f"bit_{k}_{place}", feature, bits(factor, place, 1), place - low, wide)
+            for place in range(low, min(low + 2, w))
+        ]
         negative = low + len(terms) == w  # the sign bit counts below 0
         pair = b.reg(f"pair_{k}_{low}", wide, init=None)
         if len(terms) == 1:

@@ -57,12 +57,14 @@ def pool_unit_integer(library: Library, npu: Npu) -> Block:
     # # #
 
     b.comment("What comes with a beat, in time with its word.")
-    at_average, count = b.reg("at_average", init=None), b.reg("count", COUNT_BITS, init=None)
+    at_average = b.reg("at_average", init=None)
+    count = b.reg("count", COUNT_BITS, init=None)
     b.on(None, (at_average, average), (count, taps))
     reciprocal = library.loadable(b, memory, bus, count)["reciprocal"]
     b.comment("The queue's row with this beat, lane by lane; what leaves is divided where it is an average.")
     so_far = b.wire("so_far", npu.pfp * npu.pool_sum_bits)
-    merged, quotients = [], []
+    merged = []
+    quotients = []
     for k in range(npu.pfp):
         merged.append(_merged(b, npu, k, ports, so_far, at_average))
         quotients.append(b.wire(f"quotient_{k}", npu.feature_bits))

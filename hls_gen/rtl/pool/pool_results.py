@@ -59,7 +59,8 @@ def pool_results(library: Library, npu: Npu) -> Block:
 
     # # #
 
-    go, layer_end = b.wire("go"), b.wire("layer_end")
+    go = b.wire("go")
+    layer_end = b.wire("layer_end")
     layer, scale = _layer(b, library, npu, bus, (last_layer, go, source.last, layer_end))
     b.comment("What the step at hand is requantised by.")
     marks = split(b, source.side, [("map_last", 1), *way(npu), ("count", COUNT_BITS)], "at_")
@@ -90,7 +91,8 @@ def _layer(
     ``progress``: number of the last layer; the step at hand leaves; it ends its tuple; with it the layer ends.
     """
     b.comment("The layer at work, and the row of its scales that the step at hand meets.")
-    rows, scales = npu.memory("pool_results"), npu.memory("pool_scales")
+    rows = npu.memory("pool_results")
+    scales = npu.memory("pool_scales")
     last_layer, go, tuple_last, layer_end = progress
     loaded = b.reg("loaded")
     begin = b.wire("begin_layer", 1, any_of(~loaded, layer_end))
@@ -123,7 +125,8 @@ def _row(b: Block, wide: Npu, depthwise: Signal, scale: dict[str, Signal], recip
     row = {}
     for k in range(wide.ol):
         for name, plain in average.items():
-            w, key = width(plain), f"{name}_{k}"
+            w = width(plain)
+            key = f"{name}_{k}"
             own = scale.get(key, const(1, w))  # an NPU has no multipliers where all are 1
             row[key] = b.wire(f"chosen_{key}", w, choose(depthwise, own, plain, w))
     return row

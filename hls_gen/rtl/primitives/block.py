@@ -171,7 +171,8 @@ class Block:
     """
 
     def __init__(self, name: str, header: Header | None = None, *, clocked: bool = True, reset: bool = True):
-        self.m, self.header = Module(name), header
+        self.m = Module(name)
+        self.header = header
         self.meanings: dict[str, str] = {}
         self.clk = self.input("clk") if clocked else None
         self.rst = self.input("rst") if clocked and reset else None
@@ -283,7 +284,8 @@ class Block:
             Module name -> text with its header, this module first.
         """
         self.m.resolve_hook()  # as to_verilog would in a copy of all modules, which takes longer than writing them
-        made, modules = {}, self.m.get_modules()
+        made = {}
+        modules = self.m.get_modules()
         for name in modules if only is None else only:
             block = modules[name].block
             lines = [] if block.header is None else header_lines(name, block.header, block.meanings.items())

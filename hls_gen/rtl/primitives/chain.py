@@ -32,7 +32,9 @@ def chain(b: Block, block: Block, name: str, source: Stream, unused: Sequence[st
     Stream
         What comes out.
     """
-    given, out, ports = source.ports("in"), {}, dict(fixed)
+    given = source.ports("in")
+    out = {}
+    ports = dict(fixed)
     for port, variable in block.m.io_variable.items():
         part = port.removeprefix("out_")
         if port.startswith("in_") and port not in ports:

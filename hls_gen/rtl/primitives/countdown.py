@@ -20,7 +20,8 @@ class Countdown:
     """
 
     def __init__(self, b: Block, name: str, w: int):
-        self._b, self._w = b, w
+        self._b = b
+        self._w = w
         self._left = b.reg(f"{name}_left", w, init=None)  # how many come after the one at hand
         self.last = b.reg(f"{name}_last", init=None)
 
@@ -38,9 +39,13 @@ class Countdown:
         again : Signal, optional
             So many come after the first one when the last one is done; without it the count then means nothing.
         """
-        b, left, last = self._b, self._left, self.last
-        onward, ends = sub(left, 1, self._w), eq(left, 1)
+        b = self._b
+        left = self._left
+        last = self.last
+        onward = sub(left, 1, self._w)
+        ends = eq(left, 1)
         if again is not None:
-            onward, ends = choose(last, again, onward, self._w), choose(last, eq(again, 0), ends, 1)
+            onward = choose(last, again, onward, self._w)
+            ends = choose(last, eq(again, 0), ends, 1)
         b.on(step, (left, onward), (last, ends))
         b.on(begin, (left, first), (last, eq(first, 0)))

@@ -70,7 +70,8 @@ def counters(
     """
     count = timing.counter_rows(len(pulses))
     turn = _turn(b, pulses, count, clear)
-    old, new = b.wire("count_old", WIDTH), b.wire("counter_value", WIDTH)
+    old = b.wire("count_old", WIDTH)
+    new = b.wire("counter_value", WIDTH)
     turn_bits = width(turn.row)
     rows = b.localparam("COUNTERS", count, turn_bits + 1)
     fresh = b.reg("fresh_turns", turn_bits + 1, init=count + 1)  # turns whose row is not yet cleared: begin at 0
@@ -87,11 +88,13 @@ def counters(
 
 def _turn(b: Block, pulses: Sequence[tuple[Signal, Signal]], count: int, clear: Signal) -> _Turn:
     """The small counters, and the one whose turn it was a cycle ago."""
-    turn_bits, small_bits = bits_for(count - 1), bits_for(count + 1)
+    turn_bits = bits_for(count - 1)
+    small_bits = bits_for(count + 1)
     address_bits = width(pulses[0][0])
     turn = b.reg("turn", turn_bits)
     b.on(None, (turn, add(turn, 1, turn_bits)))
-    picked, owner = b.reg("picked", small_bits), b.reg("owner", address_bits)
+    picked = b.reg("picked", small_bits)
+    owner = b.reg("owner", address_bits)
     row = b.reg("count_row", turn_bits)
     values = []
     for k, (_, pulse) in enumerate(pulses):

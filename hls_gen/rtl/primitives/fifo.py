@@ -45,16 +45,20 @@ def fifo(library: Library, width: int, depth: int, margin: int = timing.FIFO_MAR
             parameters={"width": width, "depth": depth, "margin": margin},
         ),
     )
-    in_valid, in_data = b.input("in_valid"), b.input("in_data", width)
+    in_valid = b.input("in_valid")
+    in_data = b.input("in_data", width)
     in_ready = b.output_reg("in_ready", init=1)
-    out_valid, out_ready, out_data = b.output_reg("out_valid"), b.input("out_ready"), b.output("out_data", width)
+    out_valid = b.output_reg("out_valid")
+    out_ready = b.input("out_ready")
+    out_data = b.output("out_data", width)
     room = b.output_reg("room", init=1, means=f"at least {min(margin, depth - 1)} more words will be taken")
 
     # # #
 
     address, count_width = bits_for(depth - 1), bits_for(depth)
     level = b.reg("level", count_width)  # words in the memory, not counting the output register
-    write_row, read_row = b.reg("write_row", address), b.reg("read_row", address)
+    write_row = b.reg("write_row", address)
+    read_row = b.reg("read_row", address)
     fullest = b.localparam("DEPTH_MINUS_1", depth - 1, count_width)
     if block_ram:  # a register cuts the path from level to the source; one word may still come in this cycle
         b.on(None, (in_ready, level < fullest))
@@ -110,8 +114,10 @@ def registered_read(b: Block, library: Library, name: str, depth: int, **ports: 
     if depth > timing.LUT_RAM_WORDS:  # block RAM has the register inside
         b.instance(library.get(ram, w, depth, latency=1), name, **ports)
         return
-    data, read = ports.pop("read_data"), ports.pop("read")
-    word, held = b.wire("word", w), b.reg("held", w, init=None)
+    data = ports.pop("read_data")
+    read = ports.pop("read")
+    word = b.wire("word", w)
+    held = b.reg("held", w, init=None)
     b.instance(library.get(ram, w, depth, latency=0), name, **ports, read_data=word)
     b.on(read, (held, word))
     data.assign(held)

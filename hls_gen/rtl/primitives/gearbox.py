@@ -41,7 +41,8 @@ def gearbox(in_width: int, out_width: int, side: int = 0) -> Block:
 def _ports(b: Block, in_width: int, side: int) -> tuple[Stream, Stream]:
     """Stream in, and stream out without its data and last, which differ between the two modules."""
     source = Stream.input(b, "in", in_width, last=True, side_bits=side)
-    out_valid, out_ready = b.output_reg("out_valid"), b.input("out_ready")
+    out_valid = b.output_reg("out_valid")
+    out_ready = b.input("out_ready")
     out_side = b.output_reg("out_side", side, init=None) if side else None
     return source, Stream(out_valid, out_ready, None, None, out_side)
 

@@ -52,7 +52,8 @@ class LoadBus:
     def ports(cls, b: Block, stream_bits: int, memories: Sequence[Memory]) -> "LoadBus":
         """Input ports ``load_*`` of ``b``, which holds ``memories``."""
         banks = max(-(-m.width // stream_bits) for m in memories)
-        row_bits, data_bits = max(bits_for(m.depth - 1) for m in memories), max(m.width for m in memories)
+        row_bits = max(bits_for(m.depth - 1) for m in memories)
+        data_bits = max(m.width for m in memories)
         return cls(
             b.input("load_valid", means="load bus: load_data is to be written in this cycle"),
             b.input("load_memory", MEMORY_BITS, means="load bus: id of the memory"),
@@ -199,7 +200,8 @@ class Library:
         """
         if (read is None) != memory.read_at_once:
             raise ValueError(f"{memory.name}: read must be None just where read_at_once, got {memory.read_at_once}")
-        name, address = memory.name, bits_for(memory.depth - 1)
+        name = memory.name
+        address = bits_for(memory.depth - 1)
         own_id = b.localparam(f"{name.upper()}_MEMORY", memory.id, MEMORY_BITS)
         selected = b.wire(f"{name}_selected", 1, all_of(bus.valid, eq(bus.memory, own_id)))
         banks = self.banks(memory.width)
@@ -226,7 +228,8 @@ class Library:
 
 def split(b: Block, row: Signal, fields: Parts, prefix: str) -> dict[str, Signal]:
     """Fields of a row, low bits first, as named wires."""
-    out, low = {}, 0
+    out = {}
+    low = 0
     for name, w in fields:
         out[name] = b.wire(f"{prefix}{name}", w, bits(row, low, w))
         low += w

@@ -9,7 +9,8 @@ from .block import Block, Signal, any_of, bits, choose, const, resize, sign_exte
 def sum_of_rows(left: Signal, right: Signal) -> Signal:
     """The product of two variables without sign, in as many bits as both have: a row for each bit of ``left``, which
     should be few."""
-    wide, terms = width(left) + width(right), []
+    wide = width(left) + width(right)
+    terms = []
     for place in range(width(left)):
         row = choose(bits(left, place, 1), resize(right, wide - place), 0, wide - place)
         terms.append(Cat(row, const(0, place)) if place else row)
@@ -35,10 +36,14 @@ def product_in_luts(b: Block, name: str, left: Signal, right: Signal) -> Signal:
     Signal
         An expression in as many bits as both factors have.
     """
-    n, wide, terms, ones = width(left), width(left) + width(right), [], []
+    n = width(left)
+    wide = width(left) + width(right)
+    terms = []
+    ones = []
     for place in range(0, n, 2):
         below = bits(left, place - 1, 1) if place else const(0, 1)
-        at, above = bits(left, place, 1), bits(left, min(place + 1, n - 1), 1)
+        at = bits(left, place, 1)
+        above = bits(left, min(place + 1, n - 1), 1)
         one = b.wire(f"{name}_one_{place}", 1, at ^ below)
         two = b.wire(f"{name}_two_{place}", 1, any_of(above & ~at & ~below, ~above & at & below))
         own = sign_extend(right, wide - place)

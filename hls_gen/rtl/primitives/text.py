@@ -127,7 +127,9 @@ def broken_lines(text: str) -> str:
 
 def _break(line: str, least: int) -> int:
     """The space at which to break ``line``, 0 where there is none after its indentation."""
-    best, depth, fallback = (1 << 30, 0), 0, 0
+    best = (1 << 30, 0)
+    depth = 0
+    fallback = 0
     for place, character in enumerate(line[: LINE + 1]):
         depth += (character in "([{") - (character in ")]}")
         if character != " " or place <= least:

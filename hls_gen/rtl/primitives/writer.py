@@ -36,7 +36,8 @@ class _WireWithValue(ast.Node):
     """A wire and the value that it is assigned, in one declaration."""
 
     def __init__(self, wire: ast.Wire, value: ast.Rvalue):
-        self.wire, self.value = wire, value
+        self.wire = wire
+        self.value = value
 
     def children(self) -> tuple[ast.Node, ...]:
         return self.wire, self.value

@@ -101,7 +101,8 @@ def addition(library: Library, npu: Npu) -> Block:
         Module ``addition``. Streams ``in`` and ``out`` of steps, whose side bits at ``in`` have the layer's number
         above those that go on; stream ``skip`` of words of the skip store.
     """
-    steps, together = npu.keeps_steps, npu.ol // npu.skip_lanes
+    steps = npu.keeps_steps
+    together = npu.ol // npu.skip_lanes
     sizes = ("kfp", "ol", "value_bits" if steps else "feature_bits", "add_factor_bits", "add_bias_bits")
     header = Header(
         (__doc__ or "") + OF_STEPS * steps,
@@ -122,13 +123,15 @@ def addition(library: Library, npu: Npu) -> Block:
 
     b.comment("The step that waits for what is added to it, and the row of its layer.")
     fields = library.loadable(b, memory, bus, bits(source.side, side, number_bits(npu)))
-    valid, take = b.reg("row_valid"), b.wire("take", 1, source.taken)
+    valid = b.reg("row_valid")
+    take = b.wire("take", 1, source.taken)
     row = {name: b.reg(f"row_{name}", w, init=None) for name, w in memory.widths.items() if name != "keeps"}
     kept = b.reg("row_data", source.data_bits, init=None)
     goes = join([source.last] + ([bits(source.side, 0, side)] if side else []) + ([fields["keeps"]] if steps else []))
     ends = b.reg("row_side", width(goes), init=None)
     b.on(take, *[(row[name], fields[name]) for name in row], (kept, source.data), (ends, goes))
-    step, move = _step(b, library, npu, skip, bits(ends, 0, 1)), b.wire("move_on")
+    step = _step(b, library, npu, skip, bits(ends, 0, 1))
+    move = b.wire("move_on")
     there = b.wire("there", 1, any_of(~row["adds"], step.valid))
     step.ready.assign(all_of(valid, row["adds"], move))
     source.ready.assign(any_of(~valid, there & move))
@@ -136,7 +139,8 @@ def addition(library: Library, npu: Npu) -> Block:
     b.on(source.ready, (valid, 0))
     b.on(take, (valid, 1))
 
-    pipe, w = _pipe(b, npu, move, row), npu.value_bits
+    pipe = _pipe(b, npu, move, row)
+    w = npu.value_bits
     parts = [[bits(data, k * w, w) for data in (kept, step.data)] for k in range(npu.ol)]
     out.data.assign(join([_lane(b, npu, pipe, k, *two) for k, two in enumerate(parts)]))
     _ends(b, move, valid & there, ends, out)
@@ -161,7 +165,8 @@ def _ends(b: Block, move: Signal, enters: Signal, side: Signal, out: Stream) -> 
 
 def _step(b: Block, library: Library, npu: Npu, skip: Stream, tuple_last: Signal) -> Stream:
     """Words of the skip store as steps of OL lanes; ``tuple_last`` says that the step at hand ends its tuple."""
-    step_bits, pieces = npu.ol * npu.value_bits, npu.skip_lanes // npu.ol
+    step_bits = npu.ol * npu.value_bits
+    pieces = npu.skip_lanes // npu.ol
     if npu.ol > npu.skip_lanes:
         together = library.get(collector, npu.word_bits, step_bits, npu.ol // npu.kfp)
         return chain(b, together, "step", skip.replace(last=const(0, 1)), unused=("last",), rst=b.rst)
@@ -183,9 +188,11 @@ def _step(b: Block, library: Library, npu: Npu, skip: Stream, tuple_last: Signal
 
 def _chosen(number: Signal, parts: Sequence[Signal]) -> Signal:
     """The part with this number: a tree of choices, one level a bit of the number."""
-    level, found = 0, list(parts)
+    level = 0
+    found = list(parts)
     while len(found) > 1:
-        odd, pairs = bits(number, level, 1), zip(found[1::2], found[::2])
+        odd = bits(number, level, 1)
+        pairs = zip(found[1::2], found[::2])
         found = [*[choose(odd, high, low, width(low)) for high, low in pairs], *found[len(found) & ~1 :]]
         level += 1
     return found[0]
@@ -201,9 +208,11 @@ def _pipe(b: Block, npu: Npu, move: Signal, row: dict[str, Signal]) -> _Shared:
             register = late[f"{stage}_{name}"] = b.reg(f"{stage}_{name}", width(before), init=None)
             b.on(move, (register, before))
             before = register
-    wide, shift = npu.add_total_bits + 1, late["partial_shift"]
+    wide = npu.add_total_bits + 1
+    shift = late["partial_shift"]
     narrow = width(shift)
-    half_less_1, shifts = b.reg("total_half_less_1", wide, init=None), b.reg("total_shifts", init=None)
+    half_less_1 = b.reg("total_half_less_1", wide, init=None)
+    shifts = b.reg("total_shifts", init=None)
     less = b.wire("shift_less", narrow, sub(shift, 1, narrow))
     ones = b.wire("ones_above", wide, Repeat(const(1, 1), wide) << less)
     some = b.wire("some_shift", 1, nonzero(shift))
@@ -213,15 +222,19 @@ def _pipe(b: Block, npu: Npu, move: Signal, row: dict[str, Signal]) -> _Shared:
 
 def _lane(b: Block, npu: Npu, pipe: _Shared, k: int, kept: Signal, skipped: Signal) -> Signal:
     """The sum of lane ``k``, a register."""
-    move, late, f = pipe.move, pipe.late, npu.value_bits
-    w, wide = npu.add_total_bits, npu.add_total_bits + 1
+    move = pipe.move
+    late = pipe.late
+    f = npu.value_bits
+    w = npu.add_total_bits
+    wide = npu.add_total_bits + 1
 
     def stage(name: str, bits_: int, value: Signal) -> Signal:
         register = b.reg(f"{name}_{k}", bits_, init=None)
         b.on(move, (register, value))
         return register
 
-    operand_kept, operand_skipped = stage("operand_kept", f, kept), stage("operand_skipped", f, skipped)
+    operand_kept = stage("operand_kept", f, kept)
+    operand_skipped = stage("operand_skipped", f, skipped)
     both = f + npu.add_factor_bits
 
     def times(name: str, operand: Signal, factor: Signal) -> Signal:
@@ -249,8 +262,10 @@ def _lane(b: Block, npu: Npu, pipe: _Shared, k: int, kept: Signal, skipped: Sign
 def _clipped(b: Block, k: int, value: Signal, low: Signal, high: Signal) -> Signal:
     """``value`` of lane ``k``, not below ``low`` and not above ``high``. What doesn't fit their width is beyond them:
     so narrow numbers are compared."""
-    f, wide = width(low), width(value)
-    sign, above = bits(value, wide - 1, 1), bits(value, f - 1, wide - f + 1)
+    f = width(low)
+    wide = width(value)
+    sign = bits(value, wide - 1, 1)
+    above = bits(value, f - 1, wide - f + 1)
     fits = b.wire(f"fits_{k}", 1, ~nonzero(b.wire(f"beyond_{k}", wide - f + 1, above ^ Repeat(sign, wide - f + 1))))
     narrow = b.wire(f"narrow_{k}", f, bits(value, 0, f))
     at_high = b.wire(f"at_high_{k}", 1, choose(fits, signed_at_least(narrow, high), ~sign, 1))

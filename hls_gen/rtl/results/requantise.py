@@ -89,7 +89,8 @@ def requantise(b: Block, npu: Npu, step: Step) -> None:
     valid = {stage: b.reg(f"{stage}_valid") for stage in STAGES}
     move = b.wire("move_on", 1, any_of(~valid["feature"], features_ready))
     side = values_of(b, npu, step)
-    value_ready, featured = b.wire("value_ready"), valid["value"]
+    value_ready = b.wire("value_ready")
+    featured = valid["value"]
     step.go.assign(all_of(step.busy, any_of(~valid["value"], value_ready)))
     b.on(value_ready, (valid["value"], 0))
     b.on(step.go, (valid["value"], 1))
@@ -105,7 +106,8 @@ def requantise(b: Block, npu: Npu, step: Step) -> None:
         goes = late
     pipe = _Pipe(step, move, *_limits(b, npu, step, move), *_roundings(b, npu, step, move))
     lanes = [_lane(b, npu, pipe, k) for k in range(npu.ol)]
-    values, features = [value for value, _ in lanes], [feature for _, feature in lanes]
+    values = [value for value, _ in lanes]
+    features = [feature for _, feature in lanes]
     raw_ready = side.leave(b, npu, valid["value"], values)
     value_ready.assign(move if side.raw is None else choose(side.raw, raw_ready, move, 1))
     b.output("features_valid", 1, valid["feature"])
@@ -144,7 +146,8 @@ def _roundings(b: Block, npu: Npu, step: Step, move: Signal) -> list[Signal | No
 
 def _lane(b: Block, npu: Npu, pipe: _Pipe, k: int) -> tuple[Signal, Signal]:
     """(value register's whole part, feature register) of lane ``k``."""
-    w, step = npu.biased_bits, pipe.step
+    w = npu.biased_bits
+    step = pipe.step
     value = b.reg(f"value_{k}", w, init=None)
     shift = b.reg(f"shift_{k}", npu.scale_shift_bits, init=None)
     given = step.row[f"bias_{k}"]
@@ -178,12 +181,16 @@ def _lane(b: Block, npu: Npu, pipe: _Pipe, k: int) -> tuple[Signal, Signal]:
 
 def _half(b: Block, npu: Npu, pipe: _Pipe, k: int, scaled: Signal, shift: Signal) -> tuple[Signal, ...]:
     """(product of lane ``k``, what is added to round it, shift), registers: two stages."""
-    wide, narrow, move = npu.product_bits, npu.scale_shift_bits, pipe.move
-    made, made_shift = b.reg(f"product_{k}", wide, init=None), b.reg(f"product_shift_{k}", narrow, init=None)
+    wide = npu.product_bits
+    narrow = npu.scale_shift_bits
+    move = pipe.move
+    made = b.reg(f"product_{k}", wide, init=None)
+    made_shift = b.reg(f"product_shift_{k}", narrow, init=None)
     b.on(move, (made, scaled), (made_shift, shift))
 
     # half = 2^(shift - 1), one less for negative numbers (or above an even one), nothing without a shift
-    half, half_made = b.reg(f"half_{k}", wide, init=None), b.reg(f"half_product_{k}", wide, init=None)
+    half = b.reg(f"half_{k}", wide, init=None)
+    half_made = b.reg(f"half_product_{k}", wide, init=None)
     half_shift = b.reg(f"half_shift_{k}", narrow, init=None)
     less = b.wire(f"shift_less_{k}", narrow, sub(made_shift, 1, narrow))
     power = b.wire(f"power_{k}", wide, const(1, wide) << less)
@@ -207,7 +214,10 @@ def _half_of_split(
     the second one, together with what is added to round it. That knows the product by its sign, which is the value's.
     """
     value, factor, shift = given
-    wide, narrow, move, top = npu.product_bits, npu.scale_shift_bits, pipe.move, width(value) - split.apart
+    wide = npu.product_bits
+    narrow = npu.scale_shift_bits
+    move = pipe.move
+    top = width(value) - split.apart
     high = b.wire(f"value_high_{k}", top, bits(value, split.apart, top))
     rest = width(factor) - split.cut
     low_factor = b.wire(f"factor_low_{k}", split.cut + 1, Cat(const(0, 1), bits(factor, 0, split.cut)))
@@ -221,16 +231,19 @@ def _half_of_split(
         rows = b.reg(f"product_rows_{k}", split.apart + npu.multiplier_bits, init=None)
         b.on(move, (rows, sum_of_rows(low, bits(factor, 0, npu.multiplier_bits))))
         whole = whole + resize(rows, wide)
-    made_shift, negative = b.reg(f"product_shift_{k}", narrow, init=None), b.reg(f"product_negative_{k}", init=None)
+    made_shift = b.reg(f"product_shift_{k}", narrow, init=None)
+    negative = b.reg(f"product_negative_{k}", init=None)
     b.on(move, (made_shift, shift), (negative, bits(value, width(value) - 1, 1)))
 
-    half_made, half = b.reg(f"half_product_{k}", wide, init=None), b.reg(f"half_{k}", wide, init=None)
+    half_made = b.reg(f"half_product_{k}", wide, init=None)
+    half = b.reg(f"half_{k}", wide, init=None)
     half_shift = b.reg(f"half_shift_{k}", narrow, init=None)
     b.on(move, (half_made, whole), (half_shift, made_shift))
     less = b.wire(f"shift_less_{k}", narrow, sub(made_shift, 1, narrow))
     above = b.wire(f"above_half_{k}", wide, Repeat(const(1, 1), wide) << less)
     power = b.wire(f"power_{k}", wide, above & ~Cat(bits(above, 0, wide - 1), const(0, 1)))
-    some, added = b.wire(f"some_{k}", 1, nonzero(made_shift)), choose(negative, ~above, power, wide)
+    some = b.wire(f"some_{k}", 1, nonzero(made_shift))
+    added = choose(negative, ~above, power, wide)
     if pipe.round_twice is not None:
         added = _half_of_two(b, npu, k, (pipe.round_twice, negative, made_shift), power, above)
     b.on(move, (half, choose(some, added, 0, wide)))
@@ -246,7 +259,8 @@ def _half_of_two(
     twice (``_rounded_first``) power and 2^(f - 1), or power less that: all bits between the two.
     """
     twice, negative, shift = given
-    place, wide = npu.first_shift - 1, npu.product_bits
+    place = npu.first_shift - 1
+    wide = npu.product_bits
     second = b.wire(f"second_{k}", 1, twice & ~eq(shift, b.localparam("FIRST_SHIFT", npu.first_shift, width(shift))))
     below = b.wire(f"below_half_{k}", wide, ~above)
     low_ones = b.wire(f"low_ones_{k}", 1, negative & ~twice)
@@ -264,12 +278,16 @@ def _placed(part: Signal, place: int, w: int) -> Signal:
 
 def _shifted(b: Block, npu: Npu, pipe: _Pipe, k: int, given: tuple[Signal, ...]) -> Signal:
     """The product of lane ``k``, rounded and shifted: two register stages. ``given`` is what ``_half`` gives."""
-    wide, narrow, move = npu.product_bits, npu.scale_shift_bits, pipe.move
+    wide = npu.product_bits
+    narrow = npu.scale_shift_bits
+    move = pipe.move
     half_made, half, half_shift = given
-    rounded, rounded_shift = b.reg(f"rounded_{k}", wide, init=None), b.reg(f"rounded_shift_{k}", narrow, init=None)
+    rounded = b.reg(f"rounded_{k}", wide, init=None)
+    rounded_shift = b.reg(f"rounded_shift_{k}", narrow, init=None)
     b.on(move, (rounded, half_made + half), (rounded_shift, half_shift))
 
-    shifted, sign = b.reg(f"shifted_{k}", wide, init=None), bits(rounded, wide - 1, 1)
+    shifted = b.reg(f"shifted_{k}", wide, init=None)
+    sign = bits(rounded, wide - 1, 1)
     turned = b.wire(f"turned_{k}", wide, rounded ^ Repeat(sign, wide))  # ~x >> s = ~(x >>> s): one unsigned shifter
     b.on(move, (shifted, Srl(turned, rounded_shift) ^ Repeat(sign, wide)))
     return shifted
@@ -283,7 +301,8 @@ def _rounded_first(b: Block, npu: Npu, twice: Signal, k: int, made: Signal, shif
     should be where h is. Where p alone is, h is 0, and so is the result either way.) Without a second one (r = 0) there
     is nothing to add.
     """
-    wide, place = npu.product_bits, npu.first_shift - 1
+    wide = npu.product_bits
+    place = npu.first_shift - 1
     high = b.wire(f"high_part_{k}", wide - place, bits(made, place, wide - place))
     negative = bits(made, wide - 1, 1)
     first = b.localparam("FIRST_SHIFT", npu.first_shift, width(shift))

@@ -102,8 +102,10 @@ def results(library: Library, npu: Npu) -> Block:
         Module ``results_unit``.
     """
     b = Block(library.name("results_unit", npu), _header(npu))
-    binary, acc = npu.engine == "binary", npu.acc_bits
-    rows, factors = npu.memory("results"), npu.memory(_factor_memory(npu))
+    binary = npu.engine == "binary"
+    acc = npu.acc_bits
+    rows = npu.memory("results")
+    factors = npu.memory(_factor_memory(npu))
     bus = LoadBus.ports(b, library.stream_bits, [rows, factors])
     last_layer = b.input("last_layer", LAYER_BITS, means="number of the network's last layer")
     taken = b.input("taken", means="the last beat of a window was issued: its results will come")
@@ -114,7 +116,8 @@ def results(library: Library, npu: Npu) -> Block:
 
     # # #
 
-    finish, load = b.wire("finish"), b.wire("load")
+    finish = b.wire("finish")
+    load = b.wire("load")
     room.assign(_credits(b, npu, taken, load if npu.accumulators > 1 else finish))
     layer_end = b.wire("layer_end")
     layer = _layer(b, library, npu, bus, last_layer, layer_end)
@@ -190,9 +193,11 @@ def _some(b: Block, name: str, counts: tuple[int, int], more: Signal, less: Sign
     """
     first, most = counts
     ones = b.reg(name, most, init=(1 << first) - 1)
-    one_less, one_more = [const(0, 1)], [const(1, 1)]
+    one_less = [const(0, 1)]
+    one_more = [const(1, 1)]
     if most > 1:
-        one_less, one_more = [*one_less, bits(ones, 1, most - 1)], [bits(ones, 0, most - 1), *one_more]
+        one_less = [*one_less, bits(ones, 1, most - 1)]
+        one_more = [bits(ones, 0, most - 1), *one_more]
     b.on(~more & less, (ones, Cat(*one_less)))
     b.on(more & ~less, (ones, Cat(*one_more)))
     return b.wire(f"some_{name}", 1, bits(ones, 0, 1))
@@ -230,8 +235,11 @@ def _waiting(b: Block, npu: Npu, arrived: Signal, load: Signal) -> Signal:
 
 def _walk(b: Block, npu: Npu, layer: _Layer, finish: Signal) -> _Walk:
     """Count levels, units of OL results, kernel groups and windows of the layer."""
-    units, now, following = bits_for(npu.units - 1), layer.now, layer.next
-    unit, level = b.reg("unit", units), b.reg("level", width(now["levels_minus_1"]))
+    units = bits_for(npu.units - 1)
+    now = layer.now
+    following = layer.next
+    unit = b.reg("unit", units)
+    level = b.reg("level", width(now["levels_minus_1"]))
     groups, windows = (Countdown(b, name, width(following[f"{name}_minus_1"])) for name in ("groups", "windows"))
     go = b.wire("go")
     level_last = b.wire("level_last", 1, eq(level, now["levels_minus_1"]))
@@ -250,7 +258,8 @@ def _walk(b: Block, npu: Npu, layer: _Layer, finish: Signal) -> _Walk:
 
 def _queue(b: Block, npu: Npu, walk: _Walk, load: Signal, sums: Signal) -> Signal:
     """The shift register: a window's results, those of the step at hand in its low bits."""
-    step, total = npu.ol * npu.acc_bits, npu.units * npu.ol * npu.acc_bits
+    step = npu.ol * npu.acc_bits
+    total = npu.units * npu.ol * npu.acc_bits
     queue = b.reg("queue", total, init=None)
     if npu.units > 1:
         b.on(walk.go & walk.level_last, (queue, Cat(const(0, step), bits(queue, step, total - step))))
@@ -262,7 +271,8 @@ def _factors(b: Block, library: Library, npu: Npu, bus: LoadBus, layer: _Layer, 
     """Thresholds or scales of the step at hand: a row a step, from the layer's first one on for each tuple."""
     factors = npu.memory(_factor_memory(npu))
     w = bits_for(factors.depth - 1)
-    pointer, base = b.reg("pointer", w), layer.now["threshold_base"]
+    pointer = b.reg("pointer", w)
+    base = layer.now["threshold_base"]
     onward = choose(walk.tuple_last, base, add(pointer, 1, w), w)
     pointer_next = b.wire("pointer_next", w, choose(layer.begin, layer.next["threshold_base"], onward, w))
     move = b.wire("move", 1, layer.begin | walk.go)

@@ -37,7 +37,8 @@ def signs(library: Library, npu: Npu) -> Block:
     latency = "0 cycles from in to out and skip"
     header = Header(__doc__ or "", rate="one step a cycle", latency=latency, parameters=sizes)
     b = Block(library.name("signs", npu), header)
-    w, side = npu.value_bits, result_side_bits(npu)
+    w = npu.value_bits
+    side = result_side_bits(npu)
     source = Stream.input(b, "in", npu.ol * w, last=True, side_bits=side + 1)
     out = Stream.output(b, "out", npu.ol, last=True, side_bits=side)
     skip = Stream.output(b, "skip", npu.ol * w)
@@ -45,7 +46,8 @@ def signs(library: Library, npu: Npu) -> Block:
     # # #
 
     keeps = b.wire("keeps", 1, bits(source.side, side, 1))
-    kept, served = b.wire("for_skip"), b.wire("served_skip", 1, any_of(skip.ready, ~keeps))
+    kept = b.wire("for_skip")
+    served = b.wire("served_skip", 1, any_of(skip.ready, ~keeps))
     skip.valid.assign(kept & keeps)
     goes_on = Stream(b.wire("for_out"), out.ready, b.wire("out_data_unused", npu.ol * w))
     fork(b, "sides", source, [goes_on, Stream(kept, served, skip.data)])

@@ -40,12 +40,14 @@ def threshold(b: Block, npu: Npu, step: Step, offset: Signal) -> None:
         What is taken from each sum.
     """
     acc = npu.acc_bits
-    valid, ready = b.reg("value_valid"), b.wire("value_ready")
+    valid = b.reg("value_valid")
+    ready = b.wire("value_ready")
     step.go.assign(all_of(step.busy, any_of(~valid, ready)))
     b.on(ready, (valid, 0))
     b.on(step.go, (valid, 1))
     side = values_of(b, npu, step)
-    values, verdicts = [], []
+    values = []
+    verdicts = []
     for k, one in enumerate(step.sums):
         value = b.reg(f"value_{k}", acc, init=None)
         limit = b.reg(f"limit_{k}", acc, init=None)
@@ -53,7 +55,8 @@ def threshold(b: Block, npu: Npu, step: Step, offset: Signal) -> None:
         b.on(step.go, (value, matches_value(step, one, offset)), (limit, limits))
         values.append(value)
         verdicts.append(b.wire(f"bit_{k}", 1, signed_at_least(value, limit)))
-    raw_ready, features_ready = side.leave(b, npu, valid, values), b.input("features_ready")
+    raw_ready = side.leave(b, npu, valid, values)
+    features_ready = b.input("features_ready")
     b.output("features_valid", 1, valid if side.raw is None else valid & ~side.raw)
     b.output("features_data", npu.ol, join(verdicts))
     b.output("features_last", 1, side.tuple_last)

@@ -1,6 +1,6 @@
 """One direction of the map, for taps by counters (raster.py): where the window lies in it, and where the next one will.
 
-    lead, room, place --> whether the place is the last one of its line, and what all of them are in the next window
+lead, room, place --> whether the place is the last one of its line, and what all of them are in the next window
 """
 
 from dataclasses import dataclass
@@ -66,11 +66,11 @@ def axis_of(b: Block, name: str, row: AxisRow, origin: Signal) -> Axis:
     window that begins before the map.
     """
     address_bits = width(origin)
-    place, lead = b.reg(f"{name}_place", PLACE_BITS), b.reg(f"{name}_first", PLACE_BITS)
-    room, at = b.reg(f"{name}_room_now", SIDE_BITS), b.reg(f"{name}_at", address_bits)
-    led, final, first_final, beyond = (
-        b.reg(f"{name}_{flag}") for flag in ("led", "final", "first_final", "beyond")
-    )
+    place = b.reg(f"{name}_place", PLACE_BITS)
+    lead = b.reg(f"{name}_first", PLACE_BITS)
+    room = b.reg(f"{name}_room_now", SIDE_BITS)
+    at = b.reg(f"{name}_at", address_bits)
+    led, final, first_final, beyond = (b.reg(f"{name}_{flag}") for flag in ("led", "final", "first_final", "beyond"))
     # the window after one with a lead moves by less than a stride on the map: its first position was cut off
     moved = b.wire(f"{name}_moved", address_bits, choose(led, row.cross, row.step, address_bits))
     less = b.wire(f"{name}_first_less", PLACE_BITS, sub(lead, row.stride, PLACE_BITS))

@@ -35,7 +35,8 @@ class Counts:
     def registers(cls, b: Block, spec: SequencerSpec) -> "Counts":
         """The registers in ``b``. The tuple memory is empty after reset."""
         w = spec.count_bits
-        arrived, less = b.reg("arrived", w), b.reg("arrived_minus_1", w, init=-1)
+        arrived = b.reg("arrived", w)
+        less = b.reg("arrived_minus_1", w, init=-1)
         return cls(arrived, less, b.reg("free_minus_1", w, init=spec.ring_words - 1))
 
     def there(self, claims: Signal) -> Signal:

@@ -18,13 +18,18 @@ class DirectTaps:
 
     def __init__(self, b: Block, layers: Layers):
         b.comment("Taps of direct layers: every tuple that comes is one.")
-        self._layers, limit = layers, layers.now.window_taps_minus_1
+        self._layers = layers
+        limit = layers.now.window_taps_minus_1
         self._count = Countdown(b, "taps", width(limit))
-        self.serves, self.last = layers.now.direct, self._count.last
-        self.new, self.skip, self.placed = ALWAYS, NEVER, NEVER
+        self.serves = layers.now.direct
+        self.last = self._count.last
+        self.new = ALWAYS
+        self.skip = NEVER
+        self.placed = NEVER
         self.word: Signal | None = None
 
     def advance(self, progress: Progress) -> None:
         """Count the taps of each window."""
-        now, upcoming = self._layers.now.window_taps_minus_1, self._layers.upcoming.window_taps_minus_1
+        now = self._layers.now.window_taps_minus_1
+        upcoming = self._layers.upcoming.window_taps_minus_1
         self._count.advance(progress.taken, progress.begin, upcoming, now)

@@ -1,6 +1,6 @@
 """The issuer's side of one memory for kernels and features (hls_gen/rtl/array/operand_memory.py).
 
-    word at work is there --> fetch: a cycle that reads it --> word_fetched --> its beats, which read weights
+word at work is there --> fetch: a cycle that reads it --> word_fetched --> its beats, which read weights
 """
 
 from bitloom.hls_gen.rtl.primitives.block import Block, Signal

@@ -44,7 +44,8 @@ class InnerGroups:
         pass_done : Signal
             The last beat of a pass.
         """
-        b, w = self._b, width(self._group)
+        b = self._b
+        w = width(self._group)
         onward = b.wire("inner_onward", w, add(self._group, 1, w))
         b.on(taken, (self._limit, limit), (self._group, 0), (self.last, eq(limit, 0)))
         ends = choose(self.last, eq(self._limit, 0), eq(onward, self._limit), 1)  # the next group is the last one

@@ -127,14 +127,16 @@ def issuer(library: Library, spec: SequencerSpec) -> Block:
     tap = Tap.input(b, spec)
     write = b.input("write", means="a word is written to the tuple memory at this clock edge")
     room = b.input("room", means="the unit behind the beats has room for another result")
-    beat, waits = Beat.output(b, spec), WaitPulses.output(b, spec)
+    beat = Beat.output(b, spec)
+    waits = WaitPulses.output(b, spec)
     read_row = b.output("read_row", spec.address_bits, means="place of the beat's word in the tuple memory")
     has_free = b.output("has_free", means="a word of the tuple memory may be overwritten")
 
     # # #
 
     b.comment("A beat needs its word, and where it ends what has a result, room for that.")
-    counts, work = Counts.registers(b, spec), TapAtWork.registers(b, spec, tap)
+    counts = Counts.registers(b, spec)
+    work = TapAtWork.registers(b, spec, tap)
     there = b.wire("there", 1, counts.there(work.claim))
     ends = work.last if spec.pool else work.last & work.word_last
     needs_room = ends if work.inner is None else work.first
@@ -161,7 +163,8 @@ def issuer(library: Library, spec: SequencerSpec) -> Block:
 
 def _contract(spec: SequencerSpec) -> str:
     """The header's text: of the file's text what this sequencer has."""
-    times, room = "", "A beat that ends a pass needs room for the pass's result."
+    times = ""
+    room = "A beat that ends a pass needs room for the pass's result."
     if spec.pool:
         room = "A beat of a window's last tap needs room for the window's result."
     elif spec.npu.accumulators > 1:
@@ -256,7 +259,8 @@ def _kernel_row(b: Block, tap: Tap, events: Events, beat: Beat) -> None:
 def _array_beat(b: Block, tap: Tap, work: TapAtWork, events: Events, beat: Beat) -> None:
     """What the array is told with a beat: first and last of its pass, kernel row, offset, accumulator."""
     b.comment("What the array is told with a beat: kernel rows lie side by side, so the row goes up by one.")
-    taken, inner = events.taken, work.inner
+    taken = events.taken
+    inner = work.inner
     beat.assign(first=work.first, last=work.last & work.word_last)
     _kernel_row(b, tap, events, beat)
     if tap.offset is not None:
@@ -274,7 +278,8 @@ def _array_beat(b: Block, tap: Tap, work: TapAtWork, events: Events, beat: Beat)
 def _offset(b: Block, tap: Tap, work: TapAtWork, events: Events, beat: Beat) -> None:
     """The sum of the offsets of a pass's taps so far: a tap's own is added with the first beat of its first word."""
     w = width(tap.offset)
-    own, total = b.reg("at_offset", w, init=None), b.reg("offset_total", w, init=None)
+    own = b.reg("at_offset", w, init=None)
+    total = b.reg("offset_total", w, init=None)
     word_first = work.word_first
     b.on(events.used, (word_first, 0))
     b.on(events.taken, (word_first, 1), (own, tap.offset))

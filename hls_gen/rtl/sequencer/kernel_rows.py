@@ -26,7 +26,8 @@ class KernelRows:
     """
 
     def __init__(self, b: Block, layers: Layers):
-        self._b, self._layers = b, layers
+        self._b = b
+        self._layers = layers
         w = width(layers.now.kernel.kernel_base)
         self.row = b.reg("row", w)
         self._group_row = b.reg("group_row", w)  # first row of the kernel group
@@ -44,9 +45,14 @@ class KernelRows:
         tables, counters : TableTaps and CounterTaps
             The sources that know where rows jump. In direct layers they never do.
         """
-        b, row, group_row, now = self._b, self.row, self._group_row, self._layers.now
-        taken, w = progress.taken, width(row)
-        jump, target = tables.jump, tables.jump_row
+        b = self._b
+        row = self.row
+        group_row = self._group_row
+        now = self._layers.now
+        taken = progress.taken
+        w = width(row)
+        jump = tables.jump
+        target = tables.jump_row
         words_minus_1 = now.words_minus_1 if now.kernel.part is None else now.kernel.part.words_minus_1
         tap_rows = words_minus_1 if now.kernel.tap_rows_minus_1 is None else now.kernel.tap_rows_minus_1
         next_row = choose(jump, group_row + target, add(row, tap_rows, w) + const(1, w), w)
@@ -64,8 +70,12 @@ class KernelRows:
 
     def _next_pass(self, progress: Progress, firsts: list[Signal], landing: Signal) -> None:
         """What the registers become at the end of a pass, of a window, and of a layer; the last one wins."""
-        b, group_row, start, taken = self._b, self._group_row, self._start, progress.taken
-        base, upcoming = self._layers.now.kernel.kernel_base, self._layers.upcoming.kernel.kernel_base
+        b = self._b
+        group_row = self._group_row
+        start = self._start
+        taken = progress.taken
+        base = self._layers.now.kernel.kernel_base
+        upcoming = self._layers.upcoming.kernel.kernel_base
         if progress.rewind is not None:
             next_group = b.wire("next_group_row", width(group_row), group_row + self._layers.now.kernel.group_rows)
             b.on(taken & progress.rewind, *[(r, next_group + start) for r in firsts], (group_row, next_group))

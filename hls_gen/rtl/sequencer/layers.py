@@ -38,7 +38,8 @@ class Layers:
     """
 
     def __init__(self, context: Context, last_layer: Signal, taken: Signal):
-        b, memory = context.b, context.spec.memory("layers")
+        b = context.b
+        memory = context.spec.memory("layers")
         self.have = b.reg("have_tap")
         self.end = b.wire("layer_end")
         self.change = b.wire("layer_change", 1, any_of(~self.have, self.end))

@@ -50,7 +50,8 @@ class Pointer:
     """
 
     def __init__(self, b: Block, name: str, w: int):
-        self._b, self._name = b, name
+        self._b = b
+        self._name = name
         self.value = b.reg(name, w)
         self.upcoming = b.wire(f"{name}_next", w)
 
@@ -66,7 +67,9 @@ class Pointer:
         start : Signal, optional
             Its value for the first tap of a layer that begins; without it the pointer runs on from layer to layer.
         """
-        b, value, after = self._b, self.value, stepped
+        b = self._b
+        value = self.value
+        after = stepped
         w = width(value)
         if progress.rewind is not None:
             saved = b.reg(f"{self._name}_saved", w)  # where the window's first tap was

@@ -41,9 +41,13 @@ class CounterTaps:
     def __init__(self, b: Block, layers: Layers, tuple_words: Signal):
         row = self._row = layers.now.raster
         b.comment("Taps by counters: where the window lies in x and y, and which of its tuples are new.")
-        self._b, self._start, self._upcoming = b, layers.start, layers.upcoming.raster
+        self._b = b
+        self._start = layers.start
+        self._upcoming = layers.upcoming.raster
         self._tuple_words, self._bits = tuple_words, width(tuple_words)
-        self.serves, self.skip, self.placed = row.by_counters, NEVER, ALWAYS
+        self.serves = row.by_counters
+        self.skip = NEVER
+        self.placed = ALWAYS
         self.y = axis_of(b, "y", row.y, const(0, self._bits))
         self.x = axis_of(b, "x", row.x, self.y.at)
         self.word = b.reg("counted_word", self._bits)
@@ -60,7 +64,8 @@ class CounterTaps:
         gap = all_of(self._line_new, self._left, self._line_start, self._line_before)
         visited = None if self._second is None else b.wire("visited", 1, any_of(self._second, ~row.twice))
         if self._second is not None:
-            new, gap = all_of(new, ~self._second), all_of(gap, ~self._second)
+            new = all_of(new, ~self._second)
+            gap = all_of(gap, ~self._second)
         self.new, self.gap = b.wire("counted_new", 1, new), b.wire("counted_gap", 1, gap)
         line_end = self.x.final if visited is None else all_of(self.x.final, visited)
         self._visited, self.line_end = visited, b.wire("line_end", 1, line_end)
@@ -72,7 +77,11 @@ class CounterTaps:
 
     def advance(self, progress: Progress) -> None:
         """Go on to the next tap, to the next line, back to the window's first tap, or to the next window."""
-        b, taken, row, ring, x = self._b, progress.taken, self._row, self._bits, self.x
+        b = self._b
+        taken = progress.taken
+        row = self._row
+        ring = self._bits
+        x = self.x
         starts = [self.word, b.reg("line_word", ring)]  # of the tap, of its line: both begin at the window's first tap
         line = starts[1]
         line_next = b.wire("line_word_next", ring, line + row.line_words)
@@ -98,7 +107,11 @@ class CounterTaps:
 
     def _after_window(self) -> tuple[tuple[Signal, Signal], ...]:
         """For x and y: lead and first_final of the next window."""
-        b, x, y, end, left_final = self._b, self.x, self.y, self.row_end, self._left_flags[1]
+        b = self._b
+        x = self.x
+        y = self.y
+        end = self.row_end
+        left_final = self._left_flags[1]
         return (
             (
                 b.wire("x_first_after", PLACE_BITS, choose(end, self._row.x_lead, x.next_lead, PLACE_BITS)),
@@ -112,7 +125,9 @@ class CounterTaps:
 
     def _begin_flags(self) -> tuple[tuple[Signal, Signal], ...]:
         """For x and y: final and beyond in the first window of the layer that begins next."""
-        b, row, start = self._b, self._upcoming, self._start
+        b = self._b
+        row = self._upcoming
+        start = self._start
         return tuple(
             (
                 b.wire(f"{name}_final_begin", 1, ends(lead, axis, room)),
@@ -130,7 +145,9 @@ class CounterTaps:
         Which value is the next doesn't hang on whether the tap is taken, which is known last: that only moves the
         registers. ``begins`` is that of `_begin_flags`.
         """
-        b, change, start = self._b, progress.change, self._start
+        b = self._b
+        change = progress.change
+        start = self._start
         line_done = progress.taken & self.line_end
         for axis, step, lead, (final_begin, _), (first, final) in (
             (self.x, tap_done, self._upcoming.x_lead, begins[0], self._after[0]),
@@ -151,27 +168,42 @@ class CounterTaps:
 
         ``starts`` are registers with words that begin at the window's first one.
         """
-        b, taken, ring, x, y = self._b, progress.taken, self._bits, self.x, self.y
-        row, end = self._row, self.row_end
+        b = self._b
+        taken = progress.taken
+        ring = self._bits
+        x = self.x
+        y = self.y
+        row = self._row
+        end = self.row_end
         (x_first, _), (y_first, _) = self._after
         x_room = b.wire("x_room_after", SIDE_BITS, choose(end, row.x_room, x.next_room, SIDE_BITS))
         word = b.wire("window_word", ring, choose(end, y.next_at, x.next_at, ring))
         b.on(
             taken & progress.window_end,
-            (x.lead, x_first), (x.led, choose(end, nonzero(row.x_lead), x.beyond, 1)), (x.room, x_room), (x.at, word),
+            (x.lead, x_first),
+            (x.led, choose(end, nonzero(row.x_lead), x.beyond, 1)),
+            (x.room, x_room),
+            (x.at, word),
             (y.lead, y_first),
             *[(start, word) for start in starts],
-            (self._left, end), (self._line_before, 0),
-        )  # fmt: skip
+            (self._left, end),
+            (self._line_before, 0),
+        )
         b.on(
             all_of(taken, progress.window_end, end),
-            (y.led, y.beyond), (y.room, y.next_room), (y.at, y.next_at), (self._top, 0),
-        )  # fmt: skip
+            (y.led, y.beyond),
+            (y.room, y.next_room),
+            (y.at, y.next_at),
+            (self._top, 0),
+        )
         self._next_flags(taken & progress.window_end)
 
     def _next_flags(self, next_window: Signal) -> None:
         """What is known of the next window, and of its first place."""
-        b, x, y, end = self._b, self.x, self.y, self.row_end
+        b = self._b
+        x = self.x
+        y = self.y
+        end = self.row_end
         left_end, _, left_beyond = self._left_flags
         b.on(
             next_window,
@@ -183,21 +215,38 @@ class CounterTaps:
 
     def _begin(self, progress: Progress, starts: list[Signal]) -> None:
         """What registers become when a layer begins."""
-        row, start, x, y = self._upcoming, self._start, self.x, self.y
+        row = self._upcoming
+        start = self._start
+        x = self.x
+        y = self.y
         left_end, left_final, left_beyond = self._left_flags
         (x_final, x_beyond), (y_final, y_beyond) = self._begins
         row_end = eq(row.x_room, row.x_room_end)
         self._b.on(
             progress.begin,
-            (x.lead, row.x_lead), (x.led, nonzero(row.x_lead)), (x.room, row.x_room), (x.at, 0),
-            (y.lead, start.y_lead), (y.led, nonzero(start.y_lead)), (y.room, start.y_room), (y.at, 0),
-            (self.row_end, row_end), (x.first_final, x_final), (x.beyond, x_beyond),
-            (left_end, row_end), (left_final, x_final), (left_beyond, x_beyond),
-            (y.first_final, y_final), (y.beyond, y_beyond),
+            (x.lead, row.x_lead),
+            (x.led, nonzero(row.x_lead)),
+            (x.room, row.x_room),
+            (x.at, 0),
+            (y.lead, start.y_lead),
+            (y.led, nonzero(start.y_lead)),
+            (y.room, start.y_room),
+            (y.at, 0),
+            (self.row_end, row_end),
+            (x.first_final, x_final),
+            (x.beyond, x_beyond),
+            (left_end, row_end),
+            (left_final, x_final),
+            (left_beyond, x_beyond),
+            (y.first_final, y_final),
+            (y.beyond, y_beyond),
             *[(start, 0) for start in starts],
-            (self._left, 1), (self._top, 1), (self._line_start, 1), (self._line_before, 0),
+            (self._left, 1),
+            (self._top, 1),
+            (self._line_start, 1),
+            (self._line_before, 0),
             *([(self._second, 0)] if self._second is not None else []),
-        )  # fmt: skip
+        )
 
     def landing(self, progress: Progress) -> Signal:
         """Kernel row of the next window's first tap, counted from the kernel group's first one; row bits.
@@ -205,8 +254,12 @@ class CounterTaps:
         To be called after `advance`. Registers have the rows of the next window's lead, and of the next row of
         windows, since two sums come behind them.
         """
-        b, row, upcoming, end = self._b, self._row.kernel, self._upcoming.kernel, self.row_end
-        w, next_window = width(row.line_rows), progress.taken & progress.window_end
+        b = self._b
+        row = self._row.kernel
+        upcoming = self._upcoming.kernel
+        end = self.row_end
+        w = width(row.line_rows)
+        next_window = progress.taken & progress.window_end
         x_next, y_rows, y_next, left = (
             b.reg(f"{name}_rows", w) for name in ("x_first_next", "y_first", "y_first_next", "left_next")
         )

@@ -82,12 +82,18 @@ def sequencer(library: Library, spec: SequencerSpec) -> Block:
         parameters={"word_bits": spec.word_bits, "words": spec.ring_words},
     )
     context = Context.module(library, spec, "sequencer", spec.memories, header)
-    b, bus = context.b, context.bus
+    b = context.b
+    bus = context.bus
     last_layer = b.input("last_layer", LAYER_BITS, means="number of the network's last layer")
     room = b.input("room", means="the unit behind the beats has room for another result")
-    inlets = {f"{name}_{part}": signal for name in spec.inlets
-              for part, signal in Stream.input(b, name, spec.word_bits).parts()}  # fmt: skip
-    beat, waits, weights = Beat.output(b, spec), WaitPulses.output(b, spec), WeightsBegun.output(b, spec)
+    inlets = {
+        f"{name}_{part}": signal
+        for name in spec.inlets
+        for part, signal in Stream.input(b, name, spec.word_bits).parts()
+    }
+    beat = Beat.output(b, spec)
+    waits = WaitPulses.output(b, spec)
+    weights = WeightsBegun.output(b, spec)
     word = None if spec.one_memory else b.output("word", spec.word_bits, means="word of the beat a cycle ago")
     layer = b.output("layer", LAYER_BITS, means="number of the layer that begins next")
     inlet = {} if spec.pool else {"inlet": b.output("inlet", INLET_BITS, means=inlet_means(spec.npu))}
@@ -95,11 +101,13 @@ def sequencer(library: Library, spec: SequencerSpec) -> Block:
     # # #
 
     b.comment("Words come by the writer; taps by the tap source, which the issuer turns into beats.")
-    written, tap = Written.wires(b, spec), Tap.wires(b, spec)
+    written = Written.wires(b, spec)
+    tap = Tap.wires(b, spec)
     read_row = b.wire("read_row", spec.address_bits)
     block = library.get(writer, library, spec)
     b.instance(block, "writer", last_layer=last_layer, **bus.to(block), **inlets, **inlet, **written.ports())
-    block, ports = library.get(tap_source, library, spec), {**tap.ports(), **weights.ports()}
+    block = library.get(tap_source, library, spec)
+    ports = {**tap.ports(), **weights.ports()}
     b.instance(block, "tap_source", last_layer=last_layer, layer=layer, **bus.to(block), **ports)
     b.instance(
         library.get(issuer, library, spec),

@@ -37,7 +37,9 @@ class TableTaps:
     """
 
     def __init__(self, context: Context, layers: Layers):
-        b, self._start, now = context.b, layers.start, layers.now
+        b = context.b
+        self._start = layers.start
+        now = layers.now
         jumps = "" if now.kernel is None else ", of jumps for each jump of the kernel row"
         b.comment(f"Taps from tables: a row of flags for each tap, of olds for each old tuple{jumps}.")
         self._flag = Pointer(b, "flag_pointer", width(self._start.flags_base))
@@ -45,7 +47,9 @@ class TableTaps:
         flags = context.memory("flags", self._flag.upcoming, read=layers.move)
         olds = context.memory("olds", self._old.upcoming, read=layers.move)
         self.serves = _by_tables(now)
-        self.last, self.new, self.word = flags["last"], flags["new"], olds["word"]
+        self.last = flags["last"]
+        self.new = flags["new"]
+        self.word = olds["word"]
         self.skip: Signal = flags["skip"]
         self.ahead_words: Signal | None = None
         self.claims_ahead: Signal | None = None

@@ -47,7 +47,8 @@ def tap_source(library: Library, spec: SequencerSpec) -> Block:
     context = Context.module(library, spec, "tap_source", spec.tables, header)
     b = context.b
     last_layer = b.input("last_layer", LAYER_BITS, means="number of the network's last layer")
-    tap, weights = Tap.output(b, spec), WeightsBegun.output(b, spec)
+    tap = Tap.output(b, spec)
+    weights = WeightsBegun.output(b, spec)
     number = b.output("layer", LAYER_BITS, means="number of the layer that begins next")
 
     # # #
@@ -77,7 +78,8 @@ def tap_source(library: Library, spec: SequencerSpec) -> Block:
     address = _address(b, layers, progress, placed, tuple_words, tables.ahead_words)
     words_minus_1 = now.words_minus_1
     if part is not None and ahead is not None:
-        address, words_minus_1 = address + part.first, now.kernel.part.words_minus_1
+        address = address + part.first
+        words_minus_1 = now.kernel.part.words_minus_1
         ahead = part.claimed_beside(claim, ahead)
     b.comment("The tap at hand.")
     tap.assign(skip=chosen.skip, claim=claim, last=chosen.last, layer_end=layers.end, address=address)
@@ -103,7 +105,8 @@ def tap_source(library: Library, spec: SequencerSpec) -> Block:
 
 def _contract(spec: SequencerSpec) -> str:
     """The header's text: of the file's text what this sequencer has."""
-    what, order = "address, kernel row, claim", ARRAY_ORDER
+    what = "address, kernel row, claim"
+    order = ARRAY_ORDER
     if spec.pool:
         what = "address, kernel row, claim" if spec.kernel_rows else "address, claim"
         order = POOL_ORDER
@@ -121,15 +124,19 @@ def _progress(b: Block, layers: Layers, taken: Signal, last: Signal) -> tuple[Pr
     Counts kernel groups and windows. The pool's sequencer has no groups, and passes each window once: None.
     """
     b.comment("Windows of the layer, and passes over each: one a kernel group.")
-    first_pass, window_end, rewind = None, last, None
+    first_pass = None
+    window_end = last
+    rewind = None
     kernel = layers.now.kernel
     if kernel is not None and kernel.groups_minus_1 is not None:
         limit = kernel.groups_minus_1
-        groups, first_pass = Countdown(b, "groups", width(limit)), b.reg("first_pass", init=None)
+        groups = Countdown(b, "groups", width(limit))
+        first_pass = b.reg("first_pass", init=None)
         groups.advance(taken & last, layers.begin, layers.upcoming.kernel.groups_minus_1, limit)
         b.on(taken & last, (first_pass, groups.last))
         b.on(layers.begin, (first_pass, 1))
-        window_end, rewind = last & groups.last, last & ~groups.last
+        window_end = last & groups.last
+        rewind = last & ~groups.last
     progress = Progress(
         begin=layers.begin,
         change=layers.change,

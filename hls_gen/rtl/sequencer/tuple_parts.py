@@ -27,11 +27,14 @@ class TupleParts:
 
     def __init__(self, b: Block, layers: Layers, progress: Progress):
         b.comment("Which words of each tuple the kernel group at hand reads.")
-        self._b, now = b, layers.now.kernel.part
-        upcoming, w = layers.upcoming.kernel.part, width(now.step)
+        self._b = b
+        now = layers.now.kernel.part
+        upcoming = layers.upcoming.kernel.part
+        w = width(now.step)
         self.first, self._rest = b.reg("part_first", w), b.reg("part_rest", w, init=None)
         b.on(progress.begin, (self._rest, sub(layers.upcoming.words_minus_1, upcoming.words_minus_1, w)))
-        groups, again = Countdown(b, "part_groups", width(now.groups_minus_1)), progress.taken & progress.rewind
+        groups = Countdown(b, "part_groups", width(now.groups_minus_1))
+        again = progress.taken & progress.rewind
         anew = b.wire("parts_anew", 1, any_of(progress.begin, progress.taken & progress.window_end))
         limit = choose(progress.begin, upcoming.groups_minus_1, now.groups_minus_1, width(now.groups_minus_1))
         groups.advance(again, anew, limit, now.groups_minus_1)
@@ -42,5 +45,6 @@ class TupleParts:
         """Words that the tap at hand claims beside those that its pass reads: those ``ahead``, of other tuples, and
         where it has a ``claim`` to its own tuple the words of that which the pass doesn't read."""
         w = width(ahead.words)
-        rest, others = choose(claim, resize(self._rest, w), 0, w), choose(ahead.any, ahead.words, 0, w)
+        rest = choose(claim, resize(self._rest, w), 0, w)
+        others = choose(ahead.any, ahead.words, 0, w)
         return Ahead(ALWAYS, self._b.wire("words_beside", w, others + rest))

@@ -74,7 +74,8 @@ def writer(library: Library, spec: SequencerSpec) -> Block:
     """The module: a stream of words for each inlet, ports of Written, and ``inlet`` (which one is read)."""
     memory = spec.memory("inputs")
     joins = not spec.pool and spec.npu.joined_words > 0
-    text, latency = (__doc__ or "") + JOINED * joins, "0 cycles from an inlet to the write port"
+    text = (__doc__ or "") + JOINED * joins
+    latency = "0 cycles from an inlet to the write port"
     header = Header(text, rate="one word a cycle", latency=latency)
     context = Context.module(library, spec, "writer", [memory], header)
     b = context.b
@@ -143,12 +144,14 @@ def _alternate(b: Block, npu: Npu, row: InputRow, source: Signal, when: tuple[Si
 def _select(b: Block, inlets: Mapping[str, Stream], source: Signal, can: Signal, out: Written) -> None:
     """Takes words from the inlet with number ``source`` and from no other."""
     first = next(iter(inlets.values()))
-    valid, data = first.valid, first.data
+    valid = first.valid
+    data = first.data
     for number, (name, inlet) in enumerate(inlets.items()):
         mine = b.wire(f"from_{name}", 1, eq(source, _source(b, name, number, width(source))))
         inlet.ready.assign(can & mine)
         if number:
-            valid, data = choose(mine, inlet.valid, valid, 1), choose(mine, inlet.data, data, width(data))
+            valid = choose(mine, inlet.valid, valid, 1)
+            data = choose(mine, inlet.data, data, width(data))
     out.assign(write=can & valid, write_word=data)
 
 

@@ -56,29 +56,31 @@ class AxiLite:
 
 def axi_lite(b: Block) -> AxiLite:
     """Slave ``s_axi`` in ``b``, which gets its ports."""
-    awaddr, awvalid, awready = (
-        b.input("s_axi_awaddr", ADDRESS_BITS),
-        b.input("s_axi_awvalid"),
-        b.output("s_axi_awready"),
-    )
-    wdata, wstrb = b.input("s_axi_wdata", DATA_BITS), b.input("s_axi_wstrb", DATA_BITS // 8)
-    wvalid, wready = b.input("s_axi_wvalid"), b.output("s_axi_wready")
-    bresp, bvalid = b.output_reg("s_axi_bresp", RESPONSE_BITS, init=None), b.output_reg("s_axi_bvalid")
+    awaddr = b.input("s_axi_awaddr", ADDRESS_BITS)
+    awvalid = b.input("s_axi_awvalid")
+    awready = b.output("s_axi_awready")
+    wdata = b.input("s_axi_wdata", DATA_BITS)
+    wstrb = b.input("s_axi_wstrb", DATA_BITS // 8)
+    wvalid = b.input("s_axi_wvalid")
+    wready = b.output("s_axi_wready")
+    bresp = b.output_reg("s_axi_bresp", RESPONSE_BITS, init=None)
+    bvalid = b.output_reg("s_axi_bvalid")
     bready = b.input("s_axi_bready")
-    araddr, arvalid, arready = (
-        b.input("s_axi_araddr", ADDRESS_BITS),
-        b.input("s_axi_arvalid"),
-        b.output("s_axi_arready"),
-    )
+    araddr = b.input("s_axi_araddr", ADDRESS_BITS)
+    arvalid = b.input("s_axi_arvalid")
+    arready = b.output("s_axi_arready")
     rdata = b.output_reg("s_axi_rdata", DATA_BITS, init=None)
     okay, slverr = (b.localparam(n, v, RESPONSE_BITS) for n, v in (("OKAY", OKAY), ("SLVERR", SLVERR)))
     rresp = b.output_reg("s_axi_rresp", RESPONSE_BITS, init=None)
-    rvalid, rready = b.output_reg("s_axi_rvalid"), b.input("s_axi_rready")
+    rvalid = b.output_reg("s_axi_rvalid")
+    rready = b.input("s_axi_rready")
 
     b.comment("Writes: address and data wait for each other.")
-    have_address, have_data = b.reg("have_address"), b.reg("have_data")
+    have_address = b.reg("have_address")
+    have_data = b.reg("have_data")
     write_address = b.reg("write_address", ADDRESS_BITS, init=None)
-    write_data, strobe = b.reg("write_data", DATA_BITS, init=None), b.reg("write_strobe", DATA_BITS // 8, init=None)
+    write_data = b.reg("write_data", DATA_BITS, init=None)
+    strobe = b.reg("write_strobe", DATA_BITS // 8, init=None)
     awready.assign(~have_address)
     wready.assign(~have_data)
     b.on(awvalid & awready, (have_address, 1), (write_address, awaddr))
@@ -96,7 +98,8 @@ def axi_lite(b: Block) -> AxiLite:
     arready.assign(~any_of(decoding, reading, rvalid))
     b.on(rready, (rvalid, 0))
     b.on(arvalid & arready, (decoding, 1), (read_address, araddr))
-    shown, can_show = b.wire("shown", DATA_BITS), b.wire("can_show")
+    shown = b.wire("shown", DATA_BITS)
+    can_show = b.wire("can_show")
     b.on(decoding, (decoding, 0), (reading, 1))
     aligned = b.wire("read_aligned", 1, _aligned(b, read_address))
     answer = choose(aligned, okay, slverr, RESPONSE_BITS)

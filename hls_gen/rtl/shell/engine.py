@@ -59,7 +59,8 @@ def engine(c: NpuContext, words: dict[str, Stream], skipped: Stream | None) -> E
     EngineOutputs
         The features; the raw values leave by stream ``raw``.
     """
-    b, npu = c.b, c.npu
+    b = c.b
+    npu = c.npu
     b.comment("Engine: from words to features and raw values.")
     # with several accumulators in a PE, the results unit says which of them it reads
     drain_slot = b.wire("drain_slot", npu.slot_bits) if npu.accumulators > 1 else None

@@ -70,7 +70,8 @@ def _ring(c: NpuContext) -> Stream:
     """Words of the NPU before, through the ping-pong pair, and as features where that NPU sends bits."""
     word_bits = c.npu.kfp if c.ring.from_bits else c.npu.word_bits
     before = Stream.input(c.b, "ring", word_bits, last=True)
-    unit, chunked = c.library.get(ping_pong, c.library, c.npu, word_bits), Stream.wires(c.b, "chunked", word_bits)
+    unit = c.library.get(ping_pong, c.library, c.npu, word_bits)
+    chunked = Stream.wires(c.b, "chunked", word_bits)
     c.place(unit, "ping_pong", **before.ports("in"), **chunked.ports("out"), last_chunk=c.settings["last_chunk"])
     return chunked.replace(data=_features(c, chunked.data)) if c.ring.from_bits else chunked
 

@@ -41,7 +41,8 @@ class Marks:
     @classmethod
     def split(cls, side: Signal, parts: Sequence[tuple[str, int]]) -> "Marks":
         """The marks in side bits: name and width of each, low bits first."""
-        found, low = {}, 0
+        found = {}
+        low = 0
         for name, w in parts:
             found[name] = bits(side, low, w)
             low += w
@@ -92,7 +93,8 @@ def map_fork(library: Library, npu: Npu, parts: tuple[tuple[str, int], ...], on:
     goes_to_skip = b.wire("goes_to_skip", 1, any_of(marks.forks, ~goes_on))
     sides = []
     for name, sink, wanted in (("out", out, goes_on), ("skip", skip, goes_to_skip)):
-        valid, ready = b.wire(f"for_{name}"), b.wire(f"served_{name}", 1, any_of(sink.ready, ~wanted))
+        valid = b.wire(f"for_{name}")
+        ready = b.wire(f"served_{name}", 1, any_of(sink.ready, ~wanted))
         sink.valid.assign(valid & wanted)
         sides.append(Stream(valid, ready, sink.data))
     fork(b, "sides", source, sides)

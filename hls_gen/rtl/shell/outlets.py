@@ -142,7 +142,8 @@ def _regrouped(c: NpuContext, group: Group, given: Stream, marks: Marks) -> Stre
 def _forked(c: NpuContext, group: Group, names: list[str], words: Stream, skip: Stream) -> Stream:
     """Those of ``words`` that go to other outlets of ``group``, ``names``, than the skip store; the others and those
     that go to both are given to ``skip``."""
-    parts, on = _parts(c, group), _parts(c, replace(group, names=names))
+    parts = _parts(c, group)
+    on = _parts(c, replace(group, names=names))
     words = words if group.marks_maps else words.replace(last=None)
     made = c.place(c.library.get(map_fork, c.library, c.npu, parts, on), "map_fork", **words.ports("in"))
     connect(Stream.of(made, "skip"), skip)
@@ -151,9 +152,12 @@ def _forked(c: NpuContext, group: Group, names: list[str], words: Stream, skip: 
 
 def _taken_by(c: NpuContext, names: list[str], words: Stream, loop: Stream | None) -> dict[str, Signal]:
     """Hands ``words`` to the outlets ``names``; returns for each whether a word waits for it."""
-    waits, accepted = {}, []
+    waits = {}
+    accepted = []
     for name in names:
-        valid, last, mine = words.valid, None, None
+        valid = words.valid
+        last = None
+        mine = None
         if len(names) > 1:
             mine = c.b.wire(f"chooses_{name}", 1, goes_to(c.b, c.npu, bits(words.side, 1, c.npu.target_bits), name))
             valid = c.b.wire(f"gives_{name}", 1, valid & mine)

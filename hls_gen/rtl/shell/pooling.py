@@ -44,7 +44,8 @@ def pooling(c: NpuContext, features: Stream) -> tuple[Stream, Signal]:
         Number of the layer after the one being pooled, 8 bits.
     """
     c.b.comment("Pool: from features to pooled words.")
-    npu, room = c.npu, c.b.wire("pool_room")
+    npu = c.npu
+    room = c.b.wire("pool_room")
     # the pool's sequencer counts words and needs no ``last``
     packer = c.library.get(gearbox, npu.ol * npu.feature_bits, npu.pool_word_bits)
     packed = chain(c.b, packer, "to_pool", features, unused=("last",), rst=c.restart)
@@ -64,7 +65,8 @@ def pooling(c: NpuContext, features: Stream) -> tuple[Stream, Signal]:
     unit = c.library.get(pool_unit if binary else integer, c.library, npu)
     pooled = c.place(unit, "pool_unit", **{name: beats[name] for name in names})
     room.assign(pooled["room"])
-    out, w = Stream.of(pooled, "out"), npu.pool_word_bits
+    out = Stream.of(pooled, "out")
+    w = npu.pool_word_bits
     if npu.depthwise:
         return _finished(c, out), beats["layer"]
     # the unit's FIFO keeps the flags above the word: last of the tuple, then what are side bits here
@@ -74,8 +76,10 @@ def pooling(c: NpuContext, features: Stream) -> tuple[Stream, Signal]:
 
 def _finished(c: NpuContext, sums: Stream) -> Stream:
     """Features of what leaves a pool unit with weights, OL at a time; ``last`` and side as of other pools."""
-    npu, steps = c.npu, c.npu.ol * c.npu.acc_bits
-    w, side = npu.pfp * npu.acc_bits, npu.pool_side_bits - 1 + COUNT_BITS
+    npu = c.npu
+    steps = c.npu.ol * c.npu.acc_bits
+    w = npu.pfp * npu.acc_bits
+    side = npu.pool_side_bits - 1 + COUNT_BITS
     flags = {"last": bits(sums.data, w, 1), "side": bits(sums.data, w + 1, side)}
     cutter = c.library.get(gearbox, w, steps, side)
     cut = chain(c.b, cutter, "pool_steps", sums.replace(data=bits(sums.data, 0, w), **flags), rst=c.restart)

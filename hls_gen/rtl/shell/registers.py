@@ -136,7 +136,8 @@ def registers(library: Library, design: Design, digest: str) -> Block:
     inputs = {"error": b.input("error")}
     irq = b.output("irq")
     inputs |= {name: b.input(name, w) for name, w in SHOWN.items()}
-    start, soft_reset = b.output_reg("start"), b.output_reg("soft_reset")
+    start = b.output_reg("start")
+    soft_reset = b.output_reg("soft_reset")
     clear = b.wire("clear_counters")
     inputs |= {name: b.input(name) for name in PULSES}
 
@@ -183,10 +184,12 @@ def _control(c: RegisterContext, start: Signal, soft_reset: Signal, clear: Signa
 
 def _interrupts(c: RegisterContext, irq: Signal, soft_reset: Signal) -> dict[str, Signal]:
     """IRQ_ENABLE and IRQ_STATUS, and the interrupt; what a read of them gives."""
-    b, fields = c.b, c.map["IRQ_STATUS"].fields
+    b = c.b
+    fields = c.map["IRQ_STATUS"].fields
     b.comment("Interrupts.")
     count = len(fields)
-    enable, pending = b.reg("irq_enable", count), b.reg("irq_status", count)
+    enable = b.reg("irq_enable", count)
+    pending = b.reg("irq_status", count)
     written = b.wire("written_interrupts", count, bits(c.bus.write_data, 0, count))
     b.on(c.write("IRQ_ENABLE"), (enable, written))
     error_before = b.reg("error_before")  # an error lasts until reset: its beginning is what is told
@@ -247,8 +250,11 @@ def _is_counter(c: RegisterContext, design: Design) -> Signal:
     """Whether the register that is read is a counter, by parts of its address: those of the design and the first four
     of an NPU fill blocks of 16 bytes, a fifth one of an NPU lies by itself. Only multiples of 4 are registers: a
     read of another address would wait for its turn for ever."""
-    address, count, least = c.bus.read_address, len(design.npus), NPU_BASE // NPU_STRIDE
-    of_design, of_npu = c.map["CYCLES"].offset, c.map["NPU0_BEATS"].offset - NPU_BASE
+    address = c.bus.read_address
+    count = len(design.npus)
+    least = NPU_BASE // NPU_STRIDE
+    of_design = c.map["CYCLES"].offset
+    of_npu = c.map["NPU0_BEATS"].offset - NPU_BASE
     stride = bits_for(NPU_STRIDE - 1)  # bits of an address within an NPU's registers
     n = bits(address, stride, ADDRESS_BITS - stride)
     first, end = (

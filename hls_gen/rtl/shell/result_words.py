@@ -51,7 +51,8 @@ def result_words(
     found = []
     for n, params in enumerate(design.npus):
         if "host" in params.outlets:
-            raw, maps = Stream.of(npus[n], "raw"), Stream.of(npus[n], "to_host")
+            raw = Stream.of(npus[n], "raw")
+            maps = Stream.of(npus[n], "to_host")
             found.append(_raw_words(b, library, params, f"npu{n}", raw, reset))
             found.append(_map_words(b, library, f"npu{n}", maps, reset))
     return found
@@ -67,7 +68,8 @@ def _raw_words(b: Block, library: Library, npu: Npu, name: str, raw: Stream, res
 
 def _map_words(b: Block, library: Library, name: str, maps: Stream, reset: Signal) -> Stream:
     """Stream words of an NPU's map words, each stored with its ``last`` above it."""
-    w, name = maps.data_bits, f"{name}_map"
+    w = maps.data_bits
+    name = f"{name}_map"
     held = Stream(b.wire(f"{name}_held_valid"), b.wire(f"{name}_held_ready"), b.wire(f"{name}_held", w + 1))
     b.instance(
         library.get(fifo, library, w + 1, timing.MAP_HELD),
@@ -112,7 +114,8 @@ def output_register(
     # nothing leaves before the frame's flag is there, for it decides tlast
     gate = b.wire("result_gate", 1, ready & flags.valid)
     either = b.wire("result_valid", 1, any_of(*[words.valid for words in results]))
-    data, last = results[-1].data, results[-1].last
+    data = results[-1].data
+    last = results[-1].last
     for words in results[-2::-1]:
         data = choose(words.valid, words.data, data, library.stream_bits)
         last = choose(words.valid, words.last, last, 1)

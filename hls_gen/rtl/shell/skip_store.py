@@ -40,7 +40,8 @@ def skip_store(c: NpuContext) -> SkipStore:
     """The store, in an NPU that has one."""
     if c.npu.keeps_steps:
         return _store_of_steps(c)
-    b, w = c.b, c.npu.word_bits
+    b = c.b
+    w = c.npu.word_bits
     b.comment("Skip store: words of maps that wait for the addition or for their second reader.")
     words = Stream.wires(b, "skipped", w, side_bits=1)
     out = Stream.wires(b, "skip_out", w + 1)
@@ -52,7 +53,8 @@ def skip_store(c: NpuContext) -> SkipStore:
         room=b.wire("skip_room_unused"),
         **out.ports("out"),
     )
-    word, for_addition = bits(out.data, 0, w), bits(out.data, w, 1)
+    word = bits(out.data, 0, w)
+    for_addition = bits(out.data, w, 1)
     to_addition, to_inlet = (
         Stream(b.wire(f"skip_to_{name}_valid", 1, out.valid & mine), b.wire(f"skip_to_{name}_ready"), word)
         for name, mine in (("addition", for_addition), ("inlet", ~for_addition))
@@ -63,9 +65,11 @@ def skip_store(c: NpuContext) -> SkipStore:
 
 def _store_of_steps(c: NpuContext) -> SkipStore:
     """The store of a binary NPU: steps of integers, all of which are for the addition."""
-    b, w = c.b, c.npu.skip_word_bits
+    b = c.b
+    w = c.npu.skip_word_bits
     b.comment("Skip store: steps of integers that wait for the addition.")
-    words, out = Stream.wires(b, "skipped", w), Stream.wires(b, "skip_out", w)
+    words = Stream.wires(b, "skipped", w)
+    out = Stream.wires(b, "skip_out", w)
     b.instance(
         c.library.get(fifo, c.library, w, c.npu.skip_words),
         "skip_store",

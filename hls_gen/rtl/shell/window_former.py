@@ -102,7 +102,8 @@ def window_former(library: Library, npu: Npu) -> Block:
     late = "1 cycle from a word in to its first position, 1 from a window's last position to its first word"
     header = Header(__doc__ or "", rate="a position or a word a cycle", latency=late, parameters=sizes)
     b = Block(library.name("window_former", npu), header)
-    source, out = Stream.input(b, "in", npu.word_bits), Stream.output(b, "out", npu.word_bits)
+    source = Stream.input(b, "in", npu.word_bits)
+    out = Stream.output(b, "out", npu.word_bits)
     f = {name.removeprefix("former_"): b.input(name, w, _meaning(name)) for name, w in former_row(npu)}
 
     # # #
@@ -134,10 +135,14 @@ def _offer(b: Block, f: Fields, out: Stream, fresh: Signal) -> tuple[Signal, Sig
     The next position comes with a window's last word. ``fresh``: there was none yet.
     """
     b.comment("A window gives its words.")
-    offering, last_word, number = b.reg("offering"), const(1, 1), None
+    offering = b.reg("offering")
+    last_word = const(1, 1)
+    number = None
     if "words_minus_1" in f:
-        last, w = f["words_minus_1"], width(f["words_minus_1"])
-        number, last_word = b.reg("number", w), b.reg("last_word", init=None)
+        last = f["words_minus_1"]
+        w = width(f["words_minus_1"])
+        number = b.reg("number", w)
+        last_word = b.reg("last_word", init=None)
         onward = b.wire("number_next", w, choose(any_of(fresh, last_word), 0, add(number, 1, w), w))
         b.on(any_of(fresh, offering & out.ready), (number, onward), (last_word, eq(onward, last)))
     free = b.wire("free", 1, any_of(~offering, out.ready & last_word))
@@ -156,10 +161,17 @@ def _columns(b: Block, library: Library, npu: Npu, f: Fields, x: _Axis, at: _Pos
         place = b.reg("place", address, init=None)
         b.on(x.moves, (place, bits(x.following, 0, address)))
         registered_read(
-            b, library, "line_memory", npu.former_line,
-            write=b.wire("keep", 1, at.step & x.inside), write_row=place,
-            write_data=bits(column, 0, kept), read=at.step, read_row=bits(x.following, 0, address), read_data=before,
-        )  # fmt: skip
+            b,
+            library,
+            "line_memory",
+            npu.former_line,
+            write=b.wire("keep", 1, at.step & x.inside),
+            write_row=place,
+            write_data=bits(column, 0, kept),
+            read=at.step,
+            read_row=bits(x.following, 0, address),
+            read_data=before,
+        )
     columns = [b.reg(f"column_{k}", width(column), init=None) for k in range(npu.former_columns)]
     # beside the map no row of a column is on it, whatever the line memory has there
     newest = b.wire("newest", width(column), column & _all(x.inside, width(column)))
@@ -175,23 +187,32 @@ def _meaning(name: str) -> str:
     axis, what = end.split("_", 1)
     along = "rows" if axis == "y" else "columns"
     told = {
-        "first": "first position, negative beside the map", "end": "end of those that come", "last": "last position",
-        "kernel_minus_1": "size of the kernel, less 1", "stride_minus_1": "positions between windows, less 1",
-    }  # fmt: skip
+        "first": "first position, negative beside the map",
+        "end": "end of those that come",
+        "last": "last position",
+        "kernel_minus_1": "size of the kernel, less 1",
+        "stride_minus_1": "positions between windows, less 1",
+    }
     return f"{along}: {told[what]}"
 
 
 def _axis(b: Block, f: Fields, axis: str, fresh: Signal, moves: Signal) -> _Axis:
     """The counter along an axis. ``fresh``: take the first position; ``moves``: go on, from the last to the first."""
-    first, kernel, end = f[f"{axis}_first"], f[f"{axis}_kernel_minus_1"], f[f"{axis}_end"]
-    w, ends = width(first), None
+    first = f[f"{axis}_first"]
+    kernel = f[f"{axis}_kernel_minus_1"]
+    end = f[f"{axis}_end"]
+    w = width(first)
+    ends = None
     wait = b.reg(f"{axis}_wait", PLACE_BITS, init=None)  # positions until a window ends
-    last, inside = b.reg(f"{axis}_is_last", init=None), b.reg(f"{axis}_inside", init=None)
-    hit, after = b.wire(f"{axis}_hit", 1, eq(wait, 0)), b.reg(f"{axis}_after", w, init=None)
+    last = b.reg(f"{axis}_is_last", init=None)
+    inside = b.reg(f"{axis}_inside", init=None)
+    hit = b.wire(f"{axis}_hit", 1, eq(wait, 0))
+    after = b.reg(f"{axis}_after", w, init=None)
     following = b.wire(f"{axis}_next", w, choose(any_of(last, fresh), first, after, w))
     behind = b.wire(f"{axis}_behind", w, add(following, 1, w))
     again = choose(hit, f[f"{axis}_stride_minus_1"], sub(wait, 1, PLACE_BITS), PLACE_BITS)
-    stepped, on_map = any_of(moves, fresh), following < end
+    stepped = any_of(moves, fresh)
+    on_map = following < end
     b.on(stepped, (wait, choose(any_of(last, fresh), kernel, again, PLACE_BITS)))
     b.on(stepped, (after, behind), (last, eq(following, f[f"{axis}_last"])), (inside, on_map))
     if "positions_minus_1" in f:
@@ -233,13 +254,15 @@ def _by_channels(npu: Npu, f: Fields, make: Callable[[int], Signal]) -> Signal:
 
 def _less_a_position(word: Signal, channels: int, npu: Npu) -> Signal:
     """``word`` without its lowest position."""
-    by, w = channels * npu.former_lane_bits, width(word)
+    by = channels * npu.former_lane_bits
+    w = width(word)
     return const(0, w) if by >= w else Cat(const(0, by), bits(word, by, w - by))
 
 
 def _column(b: Block, npu: Npu, f: Fields, at: _Position, before: Signal | None) -> Signal:
     """The column of the position at hand: its channels, 0 beside the map, and the rows before, a position higher."""
-    lane, lanes = npu.former_lane_bits, npu.former_column
+    lane = npu.former_lane_bits
+    lanes = npu.former_column
     own = [
         b.wire(f"channel_{k}", lane, bits(at.channels, k * lane, lane) & _all(at.inside, lane))
         for k in range(npu.former_channels)
@@ -266,8 +289,10 @@ def _all(flag: Signal, w: int) -> Signal:
 def _words(b: Block, npu: Npu, f: Fields, columns: list[Signal]) -> list[Signal]:
     """The words of a window."""
     b.comment("Words of the window.")
-    lane, each = npu.former_lane_bits, npu.plane_lanes
-    taps, marks = list[Signal](), list[Signal]()
+    lane = npu.former_lane_bits
+    each = npu.plane_lanes
+    taps = list[Signal]()
+    marks = list[Signal]()
     for k, column in enumerate(columns):
         used = b.wire(f"column_{k}_used", 1, _used(b, f, "columns", k)) if npu.engine == "binary" else None
         for i in range(npu.former_column):

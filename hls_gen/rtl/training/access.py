@@ -39,7 +39,8 @@ def access(library: Library, machine: MachineParameters) -> Block:
     Block
         Streams ``data`` in and ``results`` out, 32 bits.
     """
-    form, x_bits = machine.form, bits_for(machine.neuron_words - 1)
+    form = machine.form
+    x_bits = bits_for(machine.neuron_words - 1)
     header = Header(
         __doc__ or "",
         rate="a word a cycle",
@@ -48,20 +49,29 @@ def access(library: Library, machine: MachineParameters) -> Block:
     )
     b = Block("access", header)
     start = b.input("start", means="an instruction begins")
-    kinds = {name: b.input(name, means=text) for name, text in {
-        "store": "it gives words; 0: it takes words", "on_slaves": "they are those of the slaves' caches",
-        "mark_last": "its last word ends the transfer"}.items()}  # fmt: skip
+    kinds = {
+        name: b.input(name, means=text)
+        for name, text in {
+            "store": "it gives words; 0: it takes words",
+            "on_slaves": "they are those of the slaves' caches",
+            "mark_last": "its last word ends the transfer",
+        }.items()
+    }
     address = b.input("address", ADDRESS_BITS, means="first row of the neuron cache")
     rows = b.input("rows", ADDRESS_BITS, means="words")
     done = b.output_reg("done", means="pulse: all words have passed; not for those of the slaves")
-    valid, data = b.input("data_valid"), b.input("data_data", STREAM_BITS)
+    valid = b.input("data_valid")
+    data = b.input("data_data", STREAM_BITS)
     ready = b.output("data_ready")
 
     # # #
 
     cell = _canonical(b, machine, data)
-    loading, storing, marks = b.reg("loading"), b.reg("storing"), b.reg("marks")
-    row, left = b.reg("row", ADDRESS_BITS, init=None), b.reg("left", ADDRESS_BITS, init=None)
+    loading = b.reg("loading")
+    storing = b.reg("storing")
+    marks = b.reg("marks")
+    row = b.reg("row", ADDRESS_BITS, init=None)
+    left = b.reg("left", ADDRESS_BITS, init=None)
     own = b.wire("own", 1, all_of(start, ~kinds["on_slaves"]))
     taken = b.input("write_ready", means="the neuron cache takes a word")
     b.output("write", 1, all_of(loading, valid), means="a word for the neuron cache")
@@ -70,7 +80,8 @@ def access(library: Library, machine: MachineParameters) -> Block:
     to_array = _to_array(b, valid, cell)
     ready.assign(any_of(all_of(loading, taken), to_array))
     b.output("wanted", 1, any_of(loading, to_array), means="a word is wanted")
-    room, read_row = b.wire("room"), b.output("read_row", x_bits, means="row of the neuron cache, read in this cycle")
+    room = b.wire("room")
+    read_row = b.output("read_row", x_bits, means="row of the neuron cache, read in this cycle")
     read_row.assign(bits(row, 0, x_bits))
     stored = b.input("read_data", form.bits, means="what it holds, a cycle later")
     gives = b.wire("gives_word", 1, all_of(storing, room))
@@ -107,13 +118,16 @@ def _canonical(b: Block, machine: MachineParameters, data: Signal) -> Signal:
 def _out(b: Block, library: Library, machine: MachineParameters, parts: tuple[Signal, ...]) -> None:
     """The FIFO of words to outside."""
     room, given, ends, stored, marks = parts
-    w, margin = machine.form.bits, facts.output_margin(machine)
+    w = machine.form.bits
+    margin = facts.output_margin(machine)
     from_array = b.input("store_valid", means="the array has a word, which must be taken")
     word = b.input("store_data", w, means="the word of the array")
     final = b.input("store_last", means="it is the array's last one")
     b.output("store_room", 1, room, means="words of the array will be taken")
     chosen = choose(from_array, Cat(all_of(final, marks), word), Cat(ends, stored), w + 1)
-    out, valid, ready = b.wire("out_word", w + 1), b.output("results_valid"), b.input("results_ready")
+    out = b.wire("out_word", w + 1)
+    valid = b.output("results_valid")
+    ready = b.input("results_ready")
     b.instance(
         library.get(fifo, library, w + 1, FIFO_WORDS + margin, margin),
         "words",

@@ -18,7 +18,8 @@ FINE_BITS = 3
 
 def select(b: Block, name: str, index: Signal, values: list[Signal]) -> Signal:
     """Wire: values[index]; as many values as ``index`` can name."""
-    made, level = list(values), 0
+    made = list(values)
+    level = 0
     while len(made) > 1:
         place = bits(index, level, 1)
         made = [choose(place, high, low, width(low)) for low, high in zip(made[::2], made[1::2])]
@@ -83,10 +84,12 @@ class Value:
 
 def value_of(b: Block, machine: MachineParameters, name: str, operand: CodedOperand) -> Value:
     """Two register stages: the entry of a code, and the word that it stands for."""
-    codes, form = machine.code_bits, machine.form
+    codes = machine.code_bits
+    form = machine.form
     code = b.wire(f"{name}_code", codes, bits(operand.cell, 0, codes) & operand.mask)
     found = select(b, f"{name}_found", code, parts(operand.entries, 1 << codes))
-    entry, cell = b.reg(f"{name}_entry", ENTRY_BITS, init=None), b.reg(f"{name}_cell", form.bits, init=None)
+    entry = b.reg(f"{name}_entry", ENTRY_BITS, init=None)
+    cell = b.reg(f"{name}_cell", form.bits, init=None)
     b.on(None, (entry, found), (cell, operand.cell))
     word = b.reg(f"{name}_word", form.bits, init=None)
     b.on(None, (word, choose(operand.coded, constant(b, machine, name, entry), cell, form.bits)))
@@ -104,8 +107,10 @@ def constant(b: Block, machine: MachineParameters, name: str, entry: Signal) -> 
 def shifted(b: Block, name: str, word: Signal, places: Signal) -> Signal:
     """Register, SHIFT_LATENCY cycles late: a word shifted to the right by 0 to 31 places, towards zero."""
     w = width(word)
-    coarse, fine = b.reg(f"{name}_coarse", w - 1, init=None), b.reg(f"{name}_fine", w - 1, init=None)
-    sign, sign_late = b.reg(f"{name}_sign", init=None), b.reg(f"{name}_sign_late", init=None)
+    coarse = b.reg(f"{name}_coarse", w - 1, init=None)
+    fine = b.reg(f"{name}_fine", w - 1, init=None)
+    sign = b.reg(f"{name}_sign", init=None)
+    sign_late = b.reg(f"{name}_sign_late", init=None)
     rest = b.reg(f"{name}_rest", FINE_BITS, init=None)
     far = Cat(bits(places, FINE_BITS, PLACES_BITS - FINE_BITS), const(0, FINE_BITS))
     b.on(None, (coarse, Srl(magnitude_of(word), far)), (sign, sign_of(word)), (rest, bits(places, 0, FINE_BITS)))
@@ -116,8 +121,10 @@ def shifted(b: Block, name: str, word: Signal, places: Signal) -> Signal:
 def word_sum(b: Block, name: str, left: Signal, right: Signal, minus: Signal | None = None) -> Signal:
     """Register, SUM_LATENCY cycles late: the saturated sum of two words; left - right where ``minus`` is 1."""
     w = width(left)
-    left_twos, right_twos = b.reg(f"{name}_left", w, init=None), b.reg(f"{name}_right", w, init=None)
-    total, word = b.reg(f"{name}_total", w + 1, init=None), b.reg(name, w, init=None)
+    left_twos = b.reg(f"{name}_left", w, init=None)
+    right_twos = b.reg(f"{name}_right", w, init=None)
+    total = b.reg(f"{name}_total", w + 1, init=None)
+    word = b.reg(name, w, init=None)
     b.on(None, (left_twos, twos(left, w)), (right_twos, twos(right, w, minus)))
     wide = [Cat(bits(side, w - 1, 1), side) for side in (left_twos, right_twos)]
     b.on(None, (total, wide[0] + wide[1]))

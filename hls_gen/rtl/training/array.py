@@ -114,7 +114,8 @@ def array(library: Library, machine: MachineParameters) -> Block:
     b.comment("Done: so many cycles after the last beat that nothing is under way.")
     drain = facts.array_drain(machine)
     left_bits = bits_for(max(drain.values()))
-    left, draining = b.reg("left", left_bits, init=None), b.reg("draining")
+    left = b.reg("left", left_bits, init=None)
+    draining = b.reg("draining")
     count: Signal = const(0, left_bits)
     for name, at in place.at.items():
         count = choose(at, b.localparam(f"DRAIN_{name}", drain[getattr(facts, name)], left_bits), count, left_bits)
@@ -129,9 +130,13 @@ def array(library: Library, machine: MachineParameters) -> Block:
 def _counters(b: Block, machine: MachineParameters, start: Signal, given: dict[str, Signal]) -> _Place:
     """Rows, columns and slaves of the beats."""
     b.comment("Counters.")
-    slave_w, s = facts.slave_bits(machine), machine.slaves
-    held = {name: b.reg(f"held_{name}", width(signal), init=None)
-            for name, signal in given.items() if name not in ("a", "d", "w")}  # fmt: skip
+    slave_w = facts.slave_bits(machine)
+    s = machine.slaves
+    held = {
+        name: b.reg(f"held_{name}", width(signal), init=None)
+        for name, signal in given.items()
+        if name not in ("a", "d", "w")
+    }
     b.on(start, *[(register, given[name]) for name, register in held.items()])
     again = b.reg("first_x", ADDRESS_BITS, init=None)  # where each pass of FORWARD begins
     b.on(start, (again, given["a"]))
@@ -153,7 +158,8 @@ def _counters(b: Block, machine: MachineParameters, start: Signal, given: dict[s
     last_here = b.wire("last_here", slave_w, choose(last_c, held["last_slave"], last, slave_w))
     end_k = b.wire("end_of_slaves", 1, any_of(~one_by_one, eq(k, last_here)))
     pass_rows = b.reg("pass_rows", ADDRESS_BITS, init=None)  # of FORWARD, as many as there are slaves at least
-    kind, slaves = b.localparam("FORWARD", facts.FORWARD, facts.BEAT_BITS), b.localparam("SLAVES", s, ADDRESS_BITS)
+    kind = b.localparam("FORWARD", facts.FORWARD, facts.BEAT_BITS)
+    slaves = b.localparam("SLAVES", s, ADDRESS_BITS)
     short = all_of(eq(given["kind"], kind), given["rows"] < slaves)
     b.on(start, (pass_rows, choose(short, slaves, given["rows"], ADDRESS_BITS)))
     last_j = b.wire("last_row", 1, eq(j, b.wire("rows_less", ADDRESS_BITS, sub(pass_rows, 1, ADDRESS_BITS))))
@@ -168,7 +174,8 @@ def _counters(b: Block, machine: MachineParameters, start: Signal, given: dict[s
         return add(signal, by, ADDRESS_BITS)
 
     b.comment("FORWARD: rows, then columns.")
-    forth, passed = b.wire("forth", 1, all_of(step, forward)), b.wire("passed", 1, all_of(step, forward, last_j))
+    forth = b.wire("forth", 1, all_of(step, forward))
+    passed = b.wire("passed", 1, all_of(step, forward, last_j))
     b.on(forth, (j, more(j)), (row, more(row, held["each"])), (x_row, more(x_row)))
     b.on(passed, (j, 0), (c, more(c)), (base, more(base)), (row, more(base)), (x_row, again))
     b.comment("Others: slaves, columns, then rows.")
@@ -190,7 +197,8 @@ def _beats(b: Block, machine: MachineParameters, p: _Place) -> None:
     b.output("x_row", x_bits, bits(p.x_row, 0, x_bits), means="row of the neuron cache, read in this cycle")
     x_data = b.input("x_data", machine.form.bits, means="what the row read a cycle ago holds")
     load = b.input("load_data", machine.form.bits, means="the word for LOAD")
-    one_by_one, last_c = p.ends["one_by_one"], p.ends["column"]
+    one_by_one = p.ends["one_by_one"]
+    last_c = p.ends["column"]
     here = b.wire("beat_here", 1, all_of(p.step, any_of(~p.at["FORWARD"], p.row_number < rows)))
     final_row = eq(p.row_number, b.wire("final_row", ADDRESS_BITS, sub(rows, 1, ADDRESS_BITS)))
     values = {
@@ -204,7 +212,8 @@ def _beats(b: Block, machine: MachineParameters, p: _Place) -> None:
     for name, value in values.items():
         out = b.output_reg(f"down_{name}", widths[name], init=0 if name == "kind" else None, means=BEAT[name])
         b.on(None, (out, value))
-    loaded, loads = b.reg("loaded_word", machine.form.bits, init=None), b.reg("loads", init=None)
+    loaded = b.reg("loaded_word", machine.form.bits, init=None)
+    loads = b.reg("loads", init=None)
     b.on(None, (loaded, load), (loads, p.at["LOAD"]))
     b.output("down_data", widths["data"], choose(loads, loaded, x_data, widths["data"]), means=BEAT["data"])
     b.comment("Numbers of the generator: new ones for each row.")
@@ -224,7 +233,8 @@ def _up(b: Block, machine: MachineParameters, p: _Place, start: Signal) -> None:
     form = machine.form
     valid = b.input("up_valid", means="up_data is of use")
     data = b.input("up_data", facts.sum_bits(machine), means="a sum, or a stored word")
-    total, here = b.reg("sum", facts.sum_bits(machine), init=None), b.reg("sum_valid")
+    total = b.reg("sum", facts.sum_bits(machine), init=None)
+    here = b.reg("sum_valid")
     b.on(None, (total, data), (here, valid))
     word = b.output_reg("write_data", form.bits, init=None, means="a result")
     b.on(None, (word, saturated(b, "result", total, form.bits)))

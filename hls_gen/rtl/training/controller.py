@@ -92,7 +92,8 @@ def controller(library: Library, machine: MachineParameters) -> Block:
 
     # # #
 
-    states, place = StateMachine.of(b, STATES, rests=True), b.reg("place", INSTRUCTION_PLACE_BITS, init=None)
+    states = StateMachine.of(b, STATES, rests=True)
+    place = b.reg("place", INSTRUCTION_PLACE_BITS, init=None)
     k = _Controller(b, states, place)
     row = _cache(library, machine, k)
     outside = b.wire("outside", 1, place > b.localparam("LAST_PLACE", machine.instructions - 1, INSTRUCTION_PLACE_BITS))
@@ -122,7 +123,8 @@ def controller(library: Library, machine: MachineParameters) -> Block:
 
 def _cache(library: Library, machine: MachineParameters, k: _Controller) -> Signal:
     """Wire: the instruction at ``place``, from FETCH on."""
-    b, depth = k.b, machine.instructions
+    b = k.b
+    depth = machine.instructions
     b.comment("Instruction cache, a bank for each word.")
     row_bits = bits_for(depth - 1)
     write = b.input("write", means="a word of an instruction is there")
@@ -148,7 +150,9 @@ def _cache(library: Library, machine: MachineParameters, k: _Controller) -> Sign
 
 def _issue(k: _Controller, i: Decoded, waits: Dependency, issue: Signal, data_left: Signal) -> Signal:
     """What becomes of an instruction that keeps the rules; wire: it is END and its turn."""
-    b, f, c = k.b, i.fields, i.classes
+    b = k.b
+    f = i.fields
+    c = i.classes
     b.comment("Issue.")
     may = b.wire("may_issue", 1, k.at["ISSUE"])
     units = b.wire("for_units", 1, any_of(*[c[f"on_{unit}"] for unit in UNITS]))
@@ -192,7 +196,8 @@ def _loop(k: _Controller, f: dict[str, Signal], jump: Signal) -> Signal:
     for n, counter in enumerate(counters[1:], 1):
         runs_before = choose(eq(f["a"], n), counter, runs_before, ADDRESS_BITS)
     # registers cut the path from the instruction: it has been at hand for some cycles when it is its turn
-    runs, again = b.reg("runs", ADDRESS_BITS, init=None), b.reg("again", init=None)
+    runs = b.reg("runs", ADDRESS_BITS, init=None)
+    again = b.reg("again", init=None)
     always = eq(f["rows"], isa.ALWAYS)
     before = b.wire("runs_before", ADDRESS_BITS, runs_before)
     b.on(None, (runs, add(before, 1, ADDRESS_BITS)), (again, any_of(always, runs < f["rows"])))
@@ -205,7 +210,8 @@ def _loop(k: _Controller, f: dict[str, Signal], jump: Signal) -> Signal:
 
 def _outputs(b: Block, machine: MachineParameters, i: Decoded, issue: Signal, payload: Signal) -> None:
     """The instruction, as the units want it."""
-    f, c = i.fields, i.classes
+    f = i.fields
+    c = i.classes
     b.comment("What the units are told.")
     for unit in UNITS:
         b.output(f"start_{unit}", 1, all_of(issue, c[f"on_{unit}"]), means=f"an instruction for {unit} begins")
@@ -216,8 +222,10 @@ def _outputs(b: Block, machine: MachineParameters, i: Decoded, issue: Signal, pa
     b.output("last_slave", facts.slave_bits(machine), i.last_slave, means="slave of the last column")
     io = c["on_io"]
     scatter = all_of(~io, ~operation_is(b, f, isa.COMPUTE))
-    kinds = {name: b.localparam(f"BEAT_{name}", getattr(facts, name), BEAT_BITS)
-             for name in ("SCATTER", "FORWARD", "LOAD", "STORE")}  # fmt: skip
+    kinds = {
+        name: b.localparam(f"BEAT_{name}", getattr(facts, name), BEAT_BITS)
+        for name in ("SCATTER", "FORWARD", "LOAD", "STORE")
+    }
     stores = bits(f["function"], isa.STORE_BIT, 1)
     for_slaves = choose(stores, kinds["STORE"], kinds["LOAD"], BEAT_BITS)
     computed = add(bits(f["function"], 0, BEAT_BITS), kinds["FORWARD"], BEAT_BITS)
@@ -234,7 +242,8 @@ def _outputs(b: Block, machine: MachineParameters, i: Decoded, issue: Signal, pa
 
 def _faults(k: _Controller, i: Decoded, issue: Signal, no_data: Signal, left_over: Signal) -> None:
     """The first fault, and where it was."""
-    b, at = k.b, k.at
+    b = k.b
+    at = k.at
     b.comment("Faults.")
     code = b.output_reg("fault", FAULT_BITS, means="the rule that was broken, 0 for none")
     where = b.output_reg("fault_place", INSTRUCTION_PLACE_BITS, init=None, means="address of the instruction at fault")
@@ -242,7 +251,8 @@ def _faults(k: _Controller, i: Decoded, issue: Signal, no_data: Signal, left_ove
     b.on(issue & i.classes["on_io"], (io_place, k.place))
     table_fault = b.input("table_fault", FAULT_BITS, means="with table_done: the rule that the table breaks")
     table_done = b.m.io_variable["table_done"]
-    judged, broken = i.verdict, nonzero(i.verdict)
+    judged = i.verdict
+    broken = nonzero(i.verdict)
     k.states.go(at["JUDGE"] & ~broken, "ISSUE")
     for condition, value in (
         (all_of(at["JUDGE"], broken), judged),

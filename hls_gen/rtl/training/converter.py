@@ -105,7 +105,8 @@ def converter(library: Library, machine: MachineParameters) -> Block:
     Block
         Module ``converter``.
     """
-    form, codes = machine.form, machine.code_bits
+    form = machine.form
+    codes = machine.code_bits
     header = Header(
         __doc__ or "",
         rate="a word a cycle",
@@ -126,10 +127,18 @@ def converter(library: Library, machine: MachineParameters) -> Block:
     draws = delayed(b, draw, "draw", 3, DRAW_BITS)
     doubled = b.wire("doubled", form.bits + 1, Cat(plain, const(0, 1)))
     reached = b.reg("reached", (1 << codes) - 1, init=None)
-    thresholds = [b.wire(f"threshold_{k + 1}", form.bits + 1, t)
-                  for k, t in enumerate(parts(table.thresholds, (1 << codes) - 1))]  # fmt: skip
-    b.on(None, (reached, Cat(*reversed([signed_at_least(doubled, t) for t in thresholds]))
-                if codes > 1 else signed_at_least(doubled, thresholds[0])))  # fmt: skip
+    thresholds = [
+        b.wire(f"threshold_{k + 1}", form.bits + 1, t) for k, t in enumerate(parts(table.thresholds, (1 << codes) - 1))
+    ]
+    b.on(
+        None,
+        (
+            reached,
+            Cat(*reversed([signed_at_least(doubled, t) for t in thresholds]))
+            if codes > 1
+            else signed_at_least(doubled, thresholds[0]),
+        ),
+    )
     rank = b.reg("rank", codes, init=None)
     count: Signal = const(0, codes)
     for k in range((1 << codes) - 1):
@@ -175,16 +184,15 @@ def _rises(
         sign = b.reg(f"z_{name}_sign", init=None)
         b.on(None, (magnitude, Srl(z, bits(entry, 0, PLACES_BITS))), (sign, bits(entry, PLACES_BITS, 1)))
         scaled[name] = magnitude ^ Repeat(sign, z_bits), sign
-    low, plain_late = b.reg("low", form.bits, init=None), b.reg("plain_low", form.bits, init=None)
+    low = b.reg("low", form.bits, init=None)
+    plain_late = b.reg("plain_low", form.bits, init=None)
     b.on(None, (low, constant(b, machine, "low_value", ends["low"])), (plain_late, plain))
     may = b.reg("may_rise", init=None)
     b.on(None, (may, may_rise))
     return _compared(b, scaled, (plain_late, low), may)
 
 
-def _compared(
-    b: Block, scaled: dict[str, tuple[Signal, Signal]], value: tuple[Signal, Signal], may: Signal
-) -> Signal:
+def _compared(b: Block, scaled: dict[str, tuple[Signal, Signal]], value: tuple[Signal, Signal], may: Signal) -> Signal:
     """Register, two stages late: word - low > z * high - z * low."""
     plain, low = value
     (high_ones, high_sign), (low_ones, low_sign) = scaled["high"], scaled["low"]

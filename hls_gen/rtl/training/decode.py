@@ -170,12 +170,18 @@ def _classes(b: Block, machine: MachineParameters, f: dict[str, Signal], loaded:
         found = [all_of(eq(f[kind], k + 1), bits(loaded, k, 1)) for k in range(machine.tables)]
         return any_of(uncoded[kind], *found)
 
-    forward, backward, update = (b.wire(f"is_{n}", 1, _is(b, f, isa.COMPUTE, k))
-                                 for k, n in enumerate(("forward", "backward", "update")))  # fmt: skip
+    forward, backward, update = (
+        b.wire(f"is_{n}", 1, _is(b, f, isa.COMPUTE, k)) for k, n in enumerate(("forward", "backward", "update"))
+    )
     vector_compute = [k for k in isa.FUNCTIONS[isa.COMPUTE].values() if k not in isa.ON_SLAVES]
-    scatter, load, store = (b.wire(n, 1, _is(b, f, op, k)) for n, op, k in (
-        ("is_scatter", isa.MOVE, isa.SCATTER), ("is_load", isa.IO, isa.LOAD_NEURONS),
-        ("is_store", isa.IO, isa.STORE_NEURONS)))  # fmt: skip
+    scatter, load, store = (
+        b.wire(n, 1, _is(b, f, op, k))
+        for n, op, k in (
+            ("is_scatter", isa.MOVE, isa.SCATTER),
+            ("is_load", isa.IO, isa.LOAD_NEURONS),
+            ("is_store", isa.IO, isa.STORE_NEURONS),
+        )
+    )
     vector = b.wire("is_vector", 1, any_of(one_of(isa.COMPUTE, *vector_compute), _is(b, f, isa.MOVE, isa.COPY)))
     compute, io = (operation_is(b, f, operation) for operation in (isa.COMPUTE, isa.IO))
     io_slaves = b.wire("is_io_slaves", 1, all_of(io, ~load, ~store))
@@ -233,8 +239,10 @@ def _end_of_rows(
     """Register: w + rows * each, a bit of ``each`` in a cycle."""
     count = bits_for(machine.column_words)
     w = ADDRESS_BITS + count + 1
-    total, term = b.reg("end_w", w, init=None), b.reg("term", w, init=None)
-    rest, left = b.reg("rest", count, init=None), b.reg("bits_left", bits_for(count), init=None)
+    total = b.reg("end_w", w, init=None)
+    term = b.reg("term", w, init=None)
+    rest = b.reg("rest", count, init=None)
+    left = b.reg("bits_left", bits_for(count), init=None)
     fresh = b.reg("fresh_product")
     b.on(steps.add_up, (total, f["w"]), (term, f["rows"]), (left, count), (fresh, 1))
     b.on(steps.multiply, (fresh, 0))

@@ -43,7 +43,9 @@ def dependency(b: Block, i: Decoded, issue: Signal, done: dict[str, Signal]) -> 
         Pulse of each unit of `UNITS`: its instruction is finished.
     """
     b.comment("Dependencies.")
-    c, blocks, working = i.classes, [], []
+    c = i.classes
+    blocks = []
+    working = []
     for unit in UNITS:
         needed = c[f"on_{unit}"]
         busy = b.reg(f"{unit}_busy")
@@ -82,6 +84,7 @@ def _hazard(b: Block, i: Decoded, unit: str, entry: dict[str, Signal]) -> Signal
 
     uses = {"a": "reads_a", "b": "reads_b", "d": "writes_d"}
     pairs = [("a", "d"), ("b", "d"), ("d", "d"), ("d", "a"), ("d", "b")]
-    found = [all_of(now[uses[mine]], entry[uses[theirs]], meet(mine, theirs)) for mine, theirs in pairs
-             if theirs in entry]  # fmt: skip
+    found = [
+        all_of(now[uses[mine]], entry[uses[theirs]], meet(mine, theirs)) for mine, theirs in pairs if theirs in entry
+    ]
     return b.wire(f"hazard_{unit}", 1, any_of(*found, all_of(entry["draws"], now["draws"])))

@@ -57,15 +57,18 @@ def loader(library: Library, machine: MachineParameters) -> Block:
         parameters={"instructions": machine.instructions},
     )
     b = Block("loader", header)
-    data, valid = b.input("s_axis_tdata", STREAM_BITS), b.input("s_axis_tvalid")
-    ready, last = b.output("s_axis_tready"), b.input("s_axis_tlast")
+    data = b.input("s_axis_tdata", STREAM_BITS)
+    valid = b.input("s_axis_tvalid")
+    ready = b.output("s_axis_tready")
+    last = b.input("s_axis_tlast")
     finished = b.input("finished", means="pulse: the program has ended")
     stopped = b.input("stopped", means="the controller stands still after a fault")
 
     # # #
 
     machine_state = StateMachine.of(b, STATES)
-    at, go = machine_state.at, machine_state.go
+    at = machine_state.at
+    go = machine_state.go
     taken = b.wire("taken", 1, all_of(valid, ready))
     words, complete, ended, begun = _header(b, at["HEADER"] & taken, data, last)
     left = b.reg("left", LEFT_BITS, init=None)  # words of the payload
@@ -78,8 +81,9 @@ def loader(library: Library, machine: MachineParameters) -> Block:
     b.on(at["JUDGE"], (left, choose(is_program, _times_words(words[2]), words[2], LEFT_BITS)))
     b.comment("States.")
     broken = b.wire("broken", 1, nonzero(verdict))
-    early = b.wire("early_last", 1, any_of(all_of(payload, last, ~eq(left, 1)),
-                                           all_of(at["HEADER"], taken, last, ~complete)))  # fmt: skip
+    early = b.wire(
+        "early_last", 1, any_of(all_of(payload, last, ~eq(left, 1)), all_of(at["HEADER"], taken, last, ~complete))
+    )
     go(complete, "RANGE")
     go(at["RANGE"], "JUDGE")
     go(all_of(at["JUDGE"], is_program), "PROGRAM")
@@ -123,7 +127,8 @@ def _header(b: Block, take: Signal, data: Signal, last: Signal) -> tuple[list[Si
         b.on(take & eq(place, k), (word, data))
         words.append(word)
     b.on(take, (place, add(place, 1, bits_for(HEADER_WORDS - 1))))
-    complete, ended = b.wire("header_complete", 1, take & eq(place, HEADER_WORDS - 1)), b.reg("ended", init=None)
+    complete = b.wire("header_complete", 1, take & eq(place, HEADER_WORDS - 1))
+    ended = b.reg("ended", init=None)
     b.on(take, (ended, last))
     return words, complete, ended, b.wire("header_begun", 1, nonzero(place))
 
@@ -133,7 +138,8 @@ def _judged(b: Block, machine: MachineParameters, words: list[Signal], ended: Si
     b.comment("Judge.")
     names = ("whole", "is_program", "is_run", "fits", "starts", "empty")
     whole, is_program, is_run, fits, starts, empty = (b.reg(name, init=None) for name in names)
-    kind_field, magic_field = word_0("KIND"), word_0("MAGIC")
+    kind_field = word_0("KIND")
+    magic_field = word_0("MAGIC")
     magic = b.localparam("MAGIC", MAGIC, magic_field.width, base=16)
     end = b.wire("end_row", 33, resize(words[1], 33) + resize(words[2], 33))
     depth = b.localparam("INSTRUCTIONS", machine.instructions, 33)
@@ -162,8 +168,10 @@ def _judged(b: Block, machine: MachineParameters, words: list[Signal], ended: Si
 def _program(b: Block, machine: MachineParameters, take: Signal, begin: Signal, address: Signal, data: Signal) -> None:
     """Instructions on their way to the cache."""
     b.comment("Instructions.")
-    bank_bits, row_bits = bits_for(WORDS - 1), bits_for(machine.instructions - 1)
-    bank, row = b.reg("bank", bank_bits, init=None), b.reg("row", row_bits, init=None)
+    bank_bits = bits_for(WORDS - 1)
+    row_bits = bits_for(machine.instructions - 1)
+    bank = b.reg("bank", bank_bits, init=None)
+    row = b.reg("row", row_bits, init=None)
     b.on(take, (bank, add(bank, 1, bank_bits)))
     b.on(take & eq(bank, WORDS - 1), (row, add(row, 1, row_bits)))
     b.on(begin, (bank, 0), (row, bits(address, 0, row_bits)))

@@ -41,10 +41,20 @@ from .vector import FUNCTION_BITS, vector
 TOLD = {
     **{f"start_{unit}": 1 for unit in UNITS},
     **{f"field_{name}": isa.FIELDS[name][1] for name in PASSED_ON},
-    "each": ADDRESS_BITS, "array_rows": ADDRESS_BITS, "beat_kind": facts.BEAT_BITS, "vector_function": FUNCTION_BITS,
-    "on_slaves": 1, "stores": 1, "cache": isa.CACHE_BITS,
-    "rate": PLACES_BITS, "mu": PLACES_BITS, "mu_on": 1, "seed_set": 1, "seed": STATE_BITS, "table_start": 1,
-}  # fmt: skip
+    "each": ADDRESS_BITS,
+    "array_rows": ADDRESS_BITS,
+    "beat_kind": facts.BEAT_BITS,
+    "vector_function": FUNCTION_BITS,
+    "on_slaves": 1,
+    "stores": 1,
+    "cache": isa.CACHE_BITS,
+    "rate": PLACES_BITS,
+    "mu": PLACES_BITS,
+    "mu_on": 1,
+    "seed_set": 1,
+    "seed": STATE_BITS,
+    "table_start": 1,
+}
 """What the controller says: outputs of it, inputs here, and their bits; ``last_slave`` besides."""
 
 
@@ -93,9 +103,14 @@ class _Master:
 
     def conversion(self, prefix: str, kind: Signal, chance: Signal, out: dict[str, Signal]) -> None:
         """Registers for a converter: ``<prefix>_thresholds``, ``_ranked``, ``_order``, ``_chance``."""
-        near, far = self.part_of("near", kind), self.part_of("chance", kind)
-        values = {"thresholds": choose(chance, far, near, width(near)), "chance": chance,
-                  "ranked": self.part_of("ranked", kind), "order": self.part_of("order", kind)}  # fmt: skip
+        near = self.part_of("near", kind)
+        far = self.part_of("chance", kind)
+        values = {
+            "thresholds": choose(chance, far, near, width(near)),
+            "chance": chance,
+            "ranked": self.part_of("ranked", kind),
+            "order": self.part_of("order", kind),
+        }
         for name, value in values.items():
             register = self.b.reg(f"{prefix}_{name}", width(value), init=None)
             self.b.on(None, (register, value))
@@ -120,18 +135,28 @@ def master(library: Library, machine: MachineParameters) -> Block:
     b = Block("master", header)
     told = {name: b.input(name, w, means=f"controller: {name}") for name, w in TOLD.items()}
     told["last_slave"] = b.input("last_slave", facts.slave_bits(machine), means="controller: slave of the last column")
-    streams = {f"{s}_{part}": (b.input if (part == "ready") == (s == "results") else b.output)(f"{s}_{part}", w)
-               for s, parts in (("data", (("valid", 1), ("data", facts.STREAM_BITS), ("ready", 1))),
-                                ("results", (("valid", 1), ("data", facts.STREAM_BITS), ("last", 1), ("ready", 1))))
-               for part, w in parts}  # fmt: skip
-    outs = {name: b.output(name, w, means=text) for name, w, text in (
-        ("io_done", 1, "pulse: IO of the neuron cache is finished"), ("array_done", 1, "pulse: the array is finished"),
-        ("vector_done", 1, "pulse: the master's own arithmetic is finished"),
-        ("table_done", 1, "pulse: the table is loaded, or not"),
-        ("table_fault", facts.FAULT_BITS, "with table_done: the rule that it breaks"),
-        ("tables_loaded", machine.tables, "tables that are loaded"), ("wanted", 1, "IO wants a word"),
-        ("beat", 1, "the slaves have a beat"),
-        ("vector_result", 1, "the master's own arithmetic has a result"))}  # fmt: skip
+    streams = {
+        f"{s}_{part}": (b.input if (part == "ready") == (s == "results") else b.output)(f"{s}_{part}", w)
+        for s, parts in (
+            ("data", (("valid", 1), ("data", facts.STREAM_BITS), ("ready", 1))),
+            ("results", (("valid", 1), ("data", facts.STREAM_BITS), ("last", 1), ("ready", 1))),
+        )
+        for part, w in parts
+    }
+    outs = {
+        name: b.output(name, w, means=text)
+        for name, w, text in (
+            ("io_done", 1, "pulse: IO of the neuron cache is finished"),
+            ("array_done", 1, "pulse: the array is finished"),
+            ("vector_done", 1, "pulse: the master's own arithmetic is finished"),
+            ("table_done", 1, "pulse: the table is loaded, or not"),
+            ("table_fault", facts.FAULT_BITS, "with table_done: the rule that it breaks"),
+            ("tables_loaded", machine.tables, "tables that are loaded"),
+            ("wanted", 1, "IO wants a word"),
+            ("beat", 1, "the slaves have a beat"),
+            ("vector_result", 1, "the master's own arithmetic has a result"),
+        )
+    }
 
     # # #
 
@@ -140,7 +165,8 @@ def master(library: Library, machine: MachineParameters) -> Block:
     numbers = place(b, library.get(generator, library), "generator", "number_", set=told["seed_set"], seed=told["seed"])
     cells = place(b, library.get(neuron_cache, library, machine), "neuron_cache", "cell_")
     io = _access(m, streams, outs, cells)
-    lead, own = _array(m, outs, cells, numbers, io), _vector(m, outs, cells, numbers)
+    lead = _array(m, outs, cells, numbers, io)
+    own = _vector(m, outs, cells, numbers)
     numbers["take_one"].assign(any_of(lead["take_one"], own["take_one"]))
     numbers["take_two"].assign(lead["take_two"])
     outs["beat"].assign(nonzero(lead["down_kind"]))
@@ -193,18 +219,24 @@ def _access(
     return place(m.b, m.library.get(access, m.library, m.machine), "access", "io_", **streams, **wires)
 
 
-def _array(m: _Master, outs: dict[str, Signal], cells: dict[str, Signal], numbers: dict[str, Signal],
-           io: dict[str, Signal]) -> dict[str, Signal]:  # fmt: skip
+def _array(
+    m: _Master, outs: dict[str, Signal], cells: dict[str, Signal], numbers: dict[str, Signal], io: dict[str, Signal]
+) -> dict[str, Signal]:
     """The array and the tree, with settings that stand while it is at work; what is connected to the array."""
-    b, told, machine = m.b, m.told, m.machine
+    b = m.b
+    told = m.told
+    machine = m.machine
     start = told["start_array"]
     b.comment("Settings of the slaves.")
-    kinds = {name: m.held(f"array_{name}", told[f"field_{name}"], start) for name in (
-        "kind_a", "kind_b", "kind_w", "kind_d", "chance_d", "chance_w", "master")}  # fmt: skip
+    kinds = {
+        name: m.held(f"array_{name}", told[f"field_{name}"], start)
+        for name in ("kind_a", "kind_b", "kind_w", "kind_d", "chance_d", "chance_w", "master")
+    }
     beat = m.held("array_beat", told["beat_kind"], start)
     settings: dict[str, Signal] = {}
-    backward, update = (eq(beat, b.localparam(f"BEAT_{name}", getattr(facts, name), facts.BEAT_BITS))
-                        for name in ("BACKWARD", "UPDATE"))  # fmt: skip
+    backward, update = (
+        eq(beat, b.localparam(f"BEAT_{name}", getattr(facts, name), facts.BEAT_BITS)) for name in ("BACKWARD", "UPDATE")
+    )
     left = b.wire("left_kind", facts.KIND_BITS, choose(backward, kinds["kind_b"], kinds["kind_a"], facts.KIND_BITS))
     right = b.wire("right_kind", facts.KIND_BITS, choose(update, kinds["kind_b"], kinds["kind_w"], facts.KIND_BITS))
     for prefix, kind in (("left", left), ("right", right), ("w", kinds["kind_w"]), ("d", kinds["kind_d"])):
@@ -213,23 +245,53 @@ def _array(m: _Master, outs: dict[str, Signal], cells: dict[str, Signal], number
         m.conversion(prefix, kinds[f"kind_{prefix}"], kinds[f"chance_{prefix}"], settings)
     cache = m.held("array_cache", told["cache"], start)
     settings |= {"master": kinds["master"], "cache": cache, **{n: told[n] for n in ("rate", "mu", "mu_on")}}
-    draws = {f"draws_{n}": b.wire(f"draws_{n}", 1, all_of(nonzero(told[f"field_kind_{n}"]), told[f"field_chance_{n}"]))
-             for n in "dw"}  # fmt: skip
-    given = {"kind": told["beat_kind"], "a": told["field_a"], "d": told["field_d"], "w": told["field_w"],
-             "rows": told["array_rows"], "each": told["each"], "last_slave": told["last_slave"], **draws}  # fmt: skip
+    draws = {
+        f"draws_{n}": b.wire(f"draws_{n}", 1, all_of(nonzero(told[f"field_kind_{n}"]), told[f"field_chance_{n}"]))
+        for n in "dw"
+    }
+    given = {
+        "kind": told["beat_kind"],
+        "a": told["field_a"],
+        "d": told["field_d"],
+        "w": told["field_w"],
+        "rows": told["array_rows"],
+        "each": told["each"],
+        "last_slave": told["last_slave"],
+        **draws,
+    }
     lead = place(
-        b, m.library.get(array, m.library, machine), "array", "array_", start=start, **given,
-        done=outs["array_done"], x_row=cells["array_row"], x_data=cells["array_data"], write=cells["array_write"],
-        write_row=cells["array_write_row"], write_data=cells["array_write_data"],
-        first=numbers["first"], second=numbers["second"],
-        load_valid=io["load_valid"], load_ready=io["load_ready"], load_data=io["load_data"],
-        store_room=io["store_room"], store_valid=io["store_valid"], store_data=io["store_data"],
+        b,
+        m.library.get(array, m.library, machine),
+        "array",
+        "array_",
+        start=start,
+        **given,
+        done=outs["array_done"],
+        x_row=cells["array_row"],
+        x_data=cells["array_data"],
+        write=cells["array_write"],
+        write_row=cells["array_write_row"],
+        write_data=cells["array_write_data"],
+        first=numbers["first"],
+        second=numbers["second"],
+        load_valid=io["load_valid"],
+        load_ready=io["load_ready"],
+        load_data=io["load_data"],
+        store_room=io["store_room"],
+        store_valid=io["store_valid"],
+        store_data=io["store_data"],
         store_last=io["store_last"],
-    )  # fmt: skip
+    )
     down = {f"down_{name}": lead[f"down_{name}"] for name in facts.beat_widths(machine)}
-    b.instance(m.library.get(branch, m.library, machine, facts.tree_levels(machine)), "tree",
-               number=const(0, facts.slave_bits(machine)), **down, **settings,
-               up_valid=lead["up_valid"], up_data=lead["up_data"])  # fmt: skip
+    b.instance(
+        m.library.get(branch, m.library, machine, facts.tree_levels(machine)),
+        "tree",
+        number=const(0, facts.slave_bits(machine)),
+        **down,
+        **settings,
+        up_valid=lead["up_valid"],
+        up_data=lead["up_data"],
+    )
     return lead
 
 
@@ -237,7 +299,9 @@ def _vector(
     m: _Master, outs: dict[str, Signal], cells: dict[str, Signal], numbers: dict[str, Signal]
 ) -> dict[str, Signal]:
     """The master's own arithmetic, with settings that stand while it is at work; what is connected to it."""
-    b, told, machine = m.b, m.told, m.machine
+    b = m.b
+    told = m.told
+    machine = m.machine
     start = told["start_vector"]
     b.comment("Settings of the master's own arithmetic.")
     settings: dict[str, Signal] = {}
@@ -251,13 +315,29 @@ def _vector(
     settings["vector_d_mask"] = mask
     converts = eq(told["vector_function"], b.localparam("CONVERT", isa.CONVERT, FUNCTION_BITS))
     return place(
-        b, m.library.get(vector, m.library, machine), "vector", "vector_", start=start,
+        b,
+        m.library.get(vector, m.library, machine),
+        "vector",
+        "vector_",
+        start=start,
         operation=told["vector_function"],
-        address_a=told["field_a"], address_b=told["field_b"], address_d=told["field_d"],
-        rows=told["field_rows"], draws=b.wire("vector_draws", 1, all_of(converts, told["field_chance_d"])),
-        done=outs["vector_done"], rate=told["rate"], mu=told["mu"], mu_on=told["mu_on"],
-        a_row=cells["a_row"], a_data=cells["a_data"], b_row=cells["b_row"], b_data=cells["b_data"],
-        write=cells["vector_write"], write_row=cells["vector_write_row"], write_data=cells["vector_write_data"],
-        write_ready=cells["vector_write_ready"], first=numbers["first"],
+        address_a=told["field_a"],
+        address_b=told["field_b"],
+        address_d=told["field_d"],
+        rows=told["field_rows"],
+        draws=b.wire("vector_draws", 1, all_of(converts, told["field_chance_d"])),
+        done=outs["vector_done"],
+        rate=told["rate"],
+        mu=told["mu"],
+        mu_on=told["mu_on"],
+        a_row=cells["a_row"],
+        a_data=cells["a_data"],
+        b_row=cells["b_row"],
+        b_data=cells["b_data"],
+        write=cells["vector_write"],
+        write_row=cells["vector_write_row"],
+        write_data=cells["vector_write_data"],
+        write_ready=cells["vector_write_ready"],
+        first=numbers["first"],
         **{name.removeprefix("vector_"): signal for name, signal in settings.items()},
-    )  # fmt: skip
+    )

@@ -32,7 +32,8 @@ def neuron_cache(library: Library, machine: MachineParameters) -> Block:
     Block
         Ports ``<reader>_row`` and ``_data``; ``<writer>_write``, ``_write_row``, ``_write_data`` and ``_write_ready``.
     """
-    w, row_bits = machine.form.bits, bits_for(machine.neuron_words - 1)
+    w = machine.form.bits
+    row_bits = bits_for(machine.neuron_words - 1)
     header = Header(
         __doc__ or "",
         rate="a read for each reader and a write a cycle",
@@ -40,7 +41,8 @@ def neuron_cache(library: Library, machine: MachineParameters) -> Block:
         parameters={"word_bits": w, "neuron_words": machine.neuron_words},
     )
     b = Block("neuron_cache", header)
-    asked, earlier = {}, []
+    asked = {}
+    earlier = []
     for name in WRITERS:
         write = b.input(f"{name}_write", means=f"{name} has something to write")
         place = b.input(f"{name}_write_row", row_bits, means=f"row that {name} writes")
@@ -52,7 +54,9 @@ def neuron_cache(library: Library, machine: MachineParameters) -> Block:
 
     # # #
 
-    writes, row, data = b.reg("writes"), b.reg("row", row_bits, init=None), b.reg("data", w, init=None)
+    writes = b.reg("writes")
+    row = b.reg("row", row_bits, init=None)
+    data = b.reg("data", w, init=None)
     chosen_row, chosen = asked["access"][1:]
     for name in ("vector", "array"):
         chosen_row = choose(asked[name][0], asked[name][1], chosen_row, row_bits)

@@ -53,11 +53,13 @@ def product_unit(library: Library, machine: MachineParameters) -> Block:
 
     # # #
 
-    x, y = value_of(b, machine, "x", left), value_of(b, machine, "y", right)
+    x = value_of(b, machine, "x", left)
+    y = value_of(b, machine, "y", right)
     left_value.assign(x.word)
     right_value.assign(y.word)
     shifted, shift_sign = _by_code(b, machine, x, y, right.coded)
-    magnitude, sign = shifted, shift_sign
+    magnitude = shifted
+    sign = shift_sign
     if machine.multiplier:
         multiplied, multiply_sign = _by_word(b, machine, x, y)
         coded = b.wire("coded", 1, any_of(left.coded, right.coded))
@@ -75,7 +77,8 @@ def _by_code(b: Block, machine: MachineParameters, x: Value, y: Value, right_cod
     word = b.wire("shift_word", w, choose(right_coded, x.word, y.word, w))
     entry = b.reg("shift_entry", ENTRY_BITS, init=None)
     b.on(None, (entry, choose(right_coded, y.entry, x.entry, ENTRY_BITS)))
-    coarse, fine = b.reg("shift_coarse", w, init=None), b.reg("shift_fine", w, init=None)
+    coarse = b.reg("shift_coarse", w, init=None)
+    fine = b.reg("shift_fine", w, init=None)
     rest = b.reg("shift_rest", FINE_BITS, init=None)
     far = Cat(bits(entry, FINE_BITS, PLACES_BITS - FINE_BITS), const(0, FINE_BITS))
     sign = b.wire("shift_sign", 1, sign_of(word) ^ bits(entry, PLACES_BITS, 1))
@@ -89,7 +92,8 @@ def _by_code(b: Block, machine: MachineParameters, x: Value, y: Value, right_cod
 def _by_word(b: Block, machine: MachineParameters, x: Value, y: Value) -> tuple[Signal, Signal]:
     """(magnitude, sign) of a word times a word, two stages after the values."""
     b.comment("Two words: partial products of what a DSP block takes, and their sum.")
-    form, w = machine.form, machine.form.bits - 1
+    form = machine.form
+    w = machine.form.bits - 1
     cuts = range(0, w, LIMB_BITS)
     terms = []
     for low in cuts:

@@ -1,7 +1,7 @@
 """AXI4-Lite registers of the training machine (hls_gen/design/training_registers.py has the map).
 
-    s_axi --> registers --> soft reset, interrupt
-                 ^-- status, faults, counters
+s_axi --> registers --> soft reset, interrupt
+             ^-- status, faults, counters
 """
 
 from veriloggen import Cat
@@ -15,8 +15,14 @@ from bitloom.hls_gen.rtl.primitives.memory import Library
 from bitloom.hls_gen.rtl.primitives.text import Header
 from bitloom.hls_gen.rtl.shell.axi_lite import DATA_BITS, AxiLite, axi_lite
 
-COUNTED = {"CYCLES": "running", "RUNS": "finished", "WORDS_IN": "word_taken", "WORDS_OUT": "word_given",
-           "ARRAY_BEATS": "beat", "VECTOR_BEATS": "vector_result"}  # fmt: skip
+COUNTED = {
+    "CYCLES": "running",
+    "RUNS": "finished",
+    "WORDS_IN": "word_taken",
+    "WORDS_OUT": "word_given",
+    "ARRAY_BEATS": "beat",
+    "VECTOR_BEATS": "vector_result",
+}
 """Register -> input that it counts."""
 IRQS = len(training_register("IRQ_ENABLE").fields)
 """Interrupts."""
@@ -33,13 +39,22 @@ def registers(library: Library, machine: MachineParameters, digest: str) -> Bloc
     digest : str
         64 hex digits, of which registers show the first 32.
     """
-    header = Header(__doc__ or "", rate="a read and a write at a time", latency="2 cycles a write, 3 a read",
-                    parameters={"slaves": machine.slaves})  # fmt: skip
+    header = Header(
+        __doc__ or "",
+        rate="a read and a write at a time",
+        latency="2 cycles a write, 3 a read",
+        parameters={"slaves": machine.slaves},
+    )
     b = Block("registers", header)
-    meanings = {"running": "a program runs", "finished": "pulse: a program has ended", "beat": "the slaves have a beat",
-                "vector_result": "the master's own arithmetic has a result"}  # fmt: skip
+    meanings = {
+        "running": "a program runs",
+        "finished": "pulse: a program has ended",
+        "beat": "the slaves have a beat",
+        "vector_result": "the master's own arithmetic has a result",
+    }
     counted = {name: b.input(signal, means=meanings.get(signal, "")) for name, signal in COUNTED.items()}
-    idle, left = b.input("idle"), b.input("result_left")
+    idle = b.input("idle")
+    left = b.input("result_left")
     fault = b.input("fault", FAULT_BITS, means="the rule that was broken, 0 for none")
     place = b.input("fault_place", INSTRUCTION_PLACE_BITS, means="address of the instruction at fault")
     bus = axi_lite(b)
@@ -57,8 +72,12 @@ def registers(library: Library, machine: MachineParameters, digest: str) -> Bloc
         b.on(clear, (counter, 0))
         shown[name] = counter
     form = machine.form
-    sizes = {"SLAVES": machine.slaves, "WORD_BITS": form.bits, "FRACTION": form.fraction,
-             "CODE_BITS": machine.code_bits}  # fmt: skip
+    sizes = {
+        "SLAVES": machine.slaves,
+        "WORD_BITS": form.bits,
+        "FRACTION": form.fraction,
+        "CODE_BITS": machine.code_bits,
+    }
     geometry = sum(field.at(sizes[field.name]) for field in training_register("GEOMETRY").fields)
     version = sum(field.at(VERSION[field.name]) for field in VERSION_REGISTER.fields)
     for name, number in (("IDENT", IDENT), ("GEOMETRY", geometry), ("VERSION", version)):
@@ -92,7 +111,8 @@ def _control(
         b.on(None, (register, all_of(control, bus.write_data[training_register("CONTROL").field(field).lsb])))
     scratch = b.reg("scratch", DATA_BITS)
     b.on(write("SCRATCH"), (scratch, bus.write_data))
-    enable, pending = b.reg("irq_enable", IRQS), b.reg("irq_pending", IRQS)
+    enable = b.reg("irq_enable", IRQS)
+    pending = b.reg("irq_pending", IRQS)
     b.on(write("IRQ_ENABLE"), (enable, bits(bus.write_data, 0, IRQS)))
     was_wrong = b.reg("was_faulted")
     b.on(None, (was_wrong, wrong))

@@ -100,8 +100,9 @@ def slave(library: Library, machine: MachineParameters) -> Block:
     beat = {name: b.input(f"down_{name}", w, means=BEAT[name]) for name, w in facts.beat_widths(machine).items()}
     settings = {name: b.input(name, w, means=SETTINGS[name]) for name, w in facts.setting_widths(machine).items()}
     number = b.input("number", facts.slave_bits(machine), means="number of the slave")
-    up = b.output_reg("up_valid", means="up_data is of use"), b.output_reg(
-        "up_data", facts.sum_bits(machine), init=None, means="part of a sum; 0 where up_valid is 0"
+    up = (
+        b.output_reg("up_valid", means="up_data is of use"),
+        b.output_reg("up_data", facts.sum_bits(machine), init=None, means="part of a sum; 0 where up_valid is 0"),
     )
 
     # # #
@@ -141,7 +142,8 @@ class _Caches:
     """
 
     def __init__(self, c: SlaveContext) -> None:
-        b, machine = c.b, c.machine
+        b = c.b
+        machine = c.machine
         self.c = c
         b.comment("Caches.")
         self.updates = delayed(b, c.kinds["UPDATE"], "update", facts.CODE_AT, init=0)
@@ -152,10 +154,12 @@ class _Caches:
 
     def place(self, name: str, out: Signal, read_at: int, write: tuple[int, Signal, Signal]) -> None:
         """One cache: UPDATE reads it ``read_at`` cycles after its beat, and writes (when, whether, what)."""
-        c, b = self.c, self.c.b
+        c = self.c
+        b = self.c.b
         at, allowed, data = write
         load = b.wire(f"load_{name}", 1, all_of(c.kinds["LOAD"], c.at_cache(name)))
-        w, depth = out.width or 1, c.machine.weight_words
+        w = out.width or 1
+        depth = c.machine.weight_words
         row_bits = facts.beat_widths(c.machine)["row"]
         late = self.updates[read_at]
         b.instance(
@@ -172,7 +176,9 @@ class _Caches:
 
 def _product(c: SlaveContext, caches: _Caches) -> Signal:
     """Wire: the product of the beat's factors."""
-    b, machine, form = c.b, c.machine, c.machine.form
+    b = c.b
+    machine = c.machine
+    form = c.machine.form
     b.comment("Input gradients of its columns, and products.")
     found = b.wire("neuron_found", form.bits)
     b.instance(
@@ -184,7 +190,8 @@ def _product(c: SlaveContext, caches: _Caches) -> Signal:
         read_row=c.beat["column"],
         read_data=found,
     )
-    gradient, x = b.reg("input_gradient", form.bits, init=None), b.reg("x", form.bits, init=None)
+    gradient = b.reg("input_gradient", form.bits, init=None)
+    x = b.reg("x", form.bits, init=None)
     backward = c.late("backward", c.kinds["BACKWARD"], facts.READ)
     update = caches.updates[facts.READ]
     b.on(None, (gradient, found), (x, c.beat["data"]))
@@ -192,8 +199,10 @@ def _product(c: SlaveContext, caches: _Caches) -> Signal:
     weight = choose(c.settings["right_coded"], code, caches.words, form.bits)
     product = b.wire("product", form.bits)
     unused = {name: b.wire(f"{name}_unused", form.bits) for name in ("left_value", "right_value")}
-    factors = {side: {f"{side}_{part}": c.settings[f"{side}_{part}"] for part in ("coded", "entries", "mask")}
-               for side in ("left", "right")}  # fmt: skip
+    factors = {
+        side: {f"{side}_{part}": c.settings[f"{side}_{part}"] for part in ("coded", "entries", "mask")}
+        for side in ("left", "right")
+    }
     b.instance(
         c.library.get(product_unit, c.library, machine),
         "arithmetic",
@@ -209,9 +218,13 @@ def _product(c: SlaveContext, caches: _Caches) -> Signal:
 
 def _results(c: SlaveContext, caches: _Caches, product: Signal, up: tuple[Signal, Signal]) -> None:
     """Sums of products on their way up, and what is stored."""
-    b, w, at = c.b, facts.sum_bits(c.machine), facts.PRODUCT_AT
+    b = c.b
+    w = facts.sum_bits(c.machine)
+    at = facts.PRODUCT_AT
     b.comment("Sums.")
-    addend, total, held = b.reg("addend", w, init=None), b.reg("total", w, init=None), b.reg("held", w, init=None)
+    addend = b.reg("addend", w, init=None)
+    total = b.reg("total", w, init=None)
+    held = b.reg("held", w, init=None)
     taking = c.late("taking", c.kinds["active"], at)
     b.on(None, (addend, choose(taking, twos(product, w), 0, w)))
     first, last = (c.late(name, c.beat[name], at + 1) for name in ("first", "last"))
@@ -246,7 +259,8 @@ def _results(c: SlaveContext, caches: _Caches, product: Signal, up: tuple[Signal
 
 def _converted(c: SlaveContext, name: str, word: Signal, draw: Signal) -> Signal:
     """Wire: code of a word, by the converter of the weights (w) or of their gradients (d)."""
-    b, machine = c.b, c.machine
+    b = c.b
+    machine = c.machine
     code = b.wire(f"{name}_made", machine.code_bits)
     table = ConversionPorts(**{part: c.settings[f"{name}_{part}"] for part in ConversionPorts.widths(machine)})
     b.instance(
@@ -267,7 +281,10 @@ def _neuron_bits(c: SlaveContext) -> Signal:
 
 def _update(c: SlaveContext, caches: _Caches, product: Signal) -> None:
     """What UPDATE computes: the gradient dw, the new weight, its code. Each is written as soon as it is known."""
-    b, machine, form, s = c.b, c.machine, c.machine.form, c.settings
+    b = c.b
+    machine = c.machine
+    form = c.machine.form
+    s = c.settings
     b.comment("dw, with its value as a code.")
     turned = b.wire("neuron_reversed", DRAW_BITS, _neuron_bits(c))
     draw_d = c.late("draw_d", c.beat["draw_d"] ^ turned, facts.PRODUCT_AT, DRAW_BITS)

@@ -32,8 +32,9 @@ class StateMachine:
         w = bits_for(len(states) - 1)
         first = b.localparam(f"STATE_{states[0]}", 0, w)
         made = cls(b, states, b.reg("state", w, init=first), {})
-        made.at.update({name: b.wire(f"in_{name.lower()}", 1, eq(made.register, made.number(name)))
-                        for name in states[rests:]})  # fmt: skip
+        made.at.update(
+            {name: b.wire(f"in_{name.lower()}", 1, eq(made.register, made.number(name))) for name in states[rests:]}
+        )
         return made
 
     def number(self, state: str) -> Signal:

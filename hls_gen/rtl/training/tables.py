@@ -115,7 +115,8 @@ def tables(library: Library, machine: MachineParameters) -> Block:
 
     # # #
 
-    codes, ranks = machine.code_bits, 1 << machine.code_bits
+    codes = machine.code_bits
+    ranks = 1 << machine.code_bits
     for k in range(facts.PAYLOAD_BITS // CODE_PART_BITS):
         used = RANK_BIT + CODE_BITS if k < ranks else 0
         leave(b, f"payload_{k}", bits(payload, CODE_PART_BITS * k + used, CODE_PART_BITS - used))
@@ -143,7 +144,8 @@ def _walk(b: Block, codes: int, when: tuple[Signal, Signal, Signal]) -> _TableWa
     """Goes through the ranks up to the last one while a table is loaded, and through the phases of each."""
     start, busy, mask = when
     w = bits_for(len(PHASES) - 1)
-    rank, phase = b.reg("rank", codes, init=None), b.reg("phase", w, init=None)
+    rank = b.reg("rank", codes, init=None)
+    phase = b.reg("phase", w, init=None)
     phases = {}
     for number, name in enumerate(PHASES):
         here = eq(phase, b.localparam(f"PHASE_{name}", number, w))
@@ -157,7 +159,8 @@ def _walk(b: Block, codes: int, when: tuple[Signal, Signal, Signal]) -> _TableWa
 def _kept(b: Block, k: int, when: tuple[Signal, Signal, Signal], made: dict[str, Signal]) -> Signal:
     """Registers of table ``k``; the result says whether it is loaded."""
     start, good, number = when
-    is_there, mine = b.reg(f"loaded_{k}"), eq(number, k)
+    is_there = b.reg(f"loaded_{k}")
+    mine = eq(number, k)
     b.on(all_of(start, mine), (is_there, 0))
     take = b.wire(f"take_{k}", 1, all_of(good, mine))
     b.on(take, (is_there, 1))
@@ -181,7 +184,8 @@ def _checked(
     b: Block, machine: MachineParameters, walk: _TableWalk, payload: Signal, shape: tuple[Signal, Signal, Signal]
 ) -> tuple[Signal, _RankedValue]:
     """In the last phase: wire, the rule that is broken, 0 for none; and the value of the rank."""
-    form, codes = machine.form, machine.code_bits
+    form = machine.form
+    codes = machine.code_bits
     code_bits, zone, mask = shape
     code = b.reg("code", CODE_BITS, init=None)
     ranked = [bits(payload, CODE_PART_BITS * k + RANK_BIT, CODE_BITS) for k in range(1 << codes)]
@@ -200,8 +204,13 @@ def _checked(
     falls = all_of(~first, signed_at_least(below, value))
     small = places > b.localparam("MOST_PLACES", form.fraction + 1, PLACES_BITS)
     outside = all_of(eq(places, 0), eq(zone, 1))
-    rules = [(bad_bits, BAD_TABLE), (bad_zone, BAD_ZONE), (any_of(far, small), BAD_TABLE), (outside, BAD_ZONE),
-             (falls, BAD_TABLE)]  # fmt: skip
+    rules = [
+        (bad_bits, BAD_TABLE),
+        (bad_zone, BAD_ZONE),
+        (any_of(far, small), BAD_TABLE),
+        (outside, BAD_ZONE),
+        (falls, BAD_TABLE),
+    ]
     return first_broken(b, rules), _RankedValue(entry, value, below)
 
 
@@ -214,7 +223,8 @@ def _work(
     b: Block, machine: MachineParameters, walk: _TableWalk, out: tuple[dict[str, Signal], Signal], found: _RankedValue
 ) -> None:
     """Thresholds and entries in rising order, in registers that the last phase of each rank writes."""
-    w, codes = machine.form.bits + 1, machine.code_bits
+    w = machine.form.bits + 1
+    codes = machine.code_bits
     (made, start), entry, value, below = out, found.entry, found.value, found.below
     wide = [Cat(bits(v, w - 2, 1), v) for v in (value, below)]
     total = b.wire("neighbours", w, wide[0] + wide[1])
@@ -226,7 +236,8 @@ def _work(
         b.on(here, (ranked, entry))
         rows["ranked"].append(ranked)
         if k:
-            near, chance = b.reg(f"near_at_{k}", w, init=None), b.reg(f"chance_at_{k}", w, init=None)
+            near = b.reg(f"near_at_{k}", w, init=None)
+            chance = b.reg(f"chance_at_{k}", w, init=None)
             b.on(start, (near, never), (chance, never))
             b.on(here, (near, total), (chance, Cat(value, const(0, 1))))
             rows["near"].append(near)

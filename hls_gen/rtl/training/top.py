@@ -1,8 +1,8 @@
 """Top module of the training machine: stream in, stream out, registers, as the inference engine has them.
 
-    s_axis --> loader --> controller --> master with slaves --> m_axis
-                   `------ data ------------^
-    s_axi  --> registers
+s_axis --> loader --> controller --> master with slaves --> m_axis
+               `------ data ------------^
+s_axi  --> registers
 """
 
 from bitloom.golden.discrete.machine.parameters import MachineParameters
@@ -34,13 +34,23 @@ def top(machine: MachineParameters, digest: str) -> Block:
         Ports: AXI4-Stream slave ``s_axis`` and master ``m_axis``, 32 bits; AXI4-Lite slave ``s_axi``; ``irq``.
     """
     library = Library(STREAM_BITS)
-    header = Header(__doc__ or "", rate="a stream word a cycle each way", latency="that of the program: see CYCLES",
-                    parameters={"slaves": machine.slaves, "word_bits": machine.form.bits})  # fmt: skip
+    header = Header(
+        __doc__ or "",
+        rate="a stream word a cycle each way",
+        latency="that of the program: see CYCLES",
+        parameters={"slaves": machine.slaves, "word_bits": machine.form.bits},
+    )
     b = Block(TOP, header)
-    stream = {"s_axis_tdata": b.input("s_axis_tdata", STREAM_BITS), "s_axis_tvalid": b.input("s_axis_tvalid"),
-              "s_axis_tready": b.output("s_axis_tready"), "s_axis_tlast": b.input("s_axis_tlast")}  # fmt: skip
-    m_data, m_valid = b.output("m_axis_tdata", STREAM_BITS), b.output("m_axis_tvalid")
-    m_ready, m_last = b.input("m_axis_tready"), b.output("m_axis_tlast")
+    stream = {
+        "s_axis_tdata": b.input("s_axis_tdata", STREAM_BITS),
+        "s_axis_tvalid": b.input("s_axis_tvalid"),
+        "s_axis_tready": b.output("s_axis_tready"),
+        "s_axis_tlast": b.input("s_axis_tlast"),
+    }
+    m_data = b.output("m_axis_tdata", STREAM_BITS)
+    m_valid = b.output("m_axis_tvalid")
+    m_ready = b.input("m_axis_tready")
+    m_last = b.output("m_axis_tlast")
     axi = {f"s_axi_{name}": (b.input if way == "in" else b.output)(f"s_axi_{name}", w) for name, way, w in AXI}
     irq = b.output("irq")
 
@@ -50,10 +60,21 @@ def top(machine: MachineParameters, digest: str) -> Block:
     reset = b.wire("reset", 1, any_of(b.rst, soft_reset))
     b.comment("From the stream to the slaves: packets, instructions, what the units do.")
     load = place(b, library.get(loader, library, machine), "loader", "loader_", rst=reset, **stream)
-    told = place(b, library.get(controller, library, machine), "controller", "", rst=reset,
-                 start=load["start"], first=load["first"], data_left=load["data_left"],
-                 write=load["write"], write_bank=load["write_bank"], write_row=load["write_row"],
-                 write_data=load["write_data"], finished=load["finished"])  # fmt: skip
+    told = place(
+        b,
+        library.get(controller, library, machine),
+        "controller",
+        "",
+        rst=reset,
+        start=load["start"],
+        first=load["first"],
+        data_left=load["data_left"],
+        write=load["write"],
+        write_bank=load["write_bank"],
+        write_row=load["write_row"],
+        write_data=load["write_data"],
+        finished=load["finished"],
+    )
     block = library.get(master, library, machine)
     common = {name: told[name] for name in block.m.io_variable if name in told}
     data = {f"data_{part}": load[f"data_{part}"] for part in ("valid", "data", "ready")}
@@ -65,9 +86,22 @@ def top(machine: MachineParameters, digest: str) -> Block:
     # after a packet's fault the program may still come to one of its own, which follows from it; never the other way
     fault = b.wire("fault_code", FAULT_BITS, choose(nonzero(load["fault"]), load["fault"], told["fault"], FAULT_BITS))
     given = b.wire("word_given", 1, all_of(m_valid, m_ready))
-    b.instance(library.get(registers, library, machine, digest), "registers", rst=b.rst, **axi, irq=irq,
-               soft_reset=soft_reset, running=load["running"], finished=load["finished"], idle=load["idle"],
-               word_taken=load["word_taken"], word_given=given, result_left=b.wire("result_left", 1, given & m_last),
-               fault=fault, fault_place=told["fault_place"], beat=made["beat"],
-               vector_result=made["vector_result"])  # fmt: skip
+    b.instance(
+        library.get(registers, library, machine, digest),
+        "registers",
+        rst=b.rst,
+        **axi,
+        irq=irq,
+        soft_reset=soft_reset,
+        running=load["running"],
+        finished=load["finished"],
+        idle=load["idle"],
+        word_taken=load["word_taken"],
+        word_given=given,
+        result_left=b.wire("result_left", 1, given & m_last),
+        fault=fault,
+        fault_place=told["fault_place"],
+        beat=made["beat"],
+        vector_result=made["vector_result"],
+    )
     return b

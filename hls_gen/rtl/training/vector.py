@@ -87,21 +87,21 @@ def vector(library: Library, machine: MachineParameters) -> Block:
     for name, function in (*((name, getattr(isa, name)) for name in names), ("COPY", COPY)):
         own = b.localparam(name, function, FUNCTION_BITS)
         at[name] = b.wire(f"at_{name.lower()}", 1, eq(held["operation"], own))
-    room, step = b.wire("room"), b.wire("step")
+    room = b.wire("room")
+    step = b.wire("step")
     _elements(b, machine, held, (start, room, step))
     result = _results(b, library, machine, at, (rate, *mu))
     _written(b, library, machine, held, (start, room, step, result, done))
     return b
 
 
-def _elements(
-    b: Block, machine: MachineParameters, held: dict[str, Signal], go: tuple[Signal, Signal, Signal]
-) -> None:
+def _elements(b: Block, machine: MachineParameters, held: dict[str, Signal], go: tuple[Signal, Signal, Signal]) -> None:
     """Addresses of operands, a pair a cycle."""
     b.comment("Elements.")
     start, room, step = go
     x_bits = bits_for(machine.neuron_words - 1)
-    running, left = b.reg("running"), b.reg("left", ADDRESS_BITS, init=None)
+    running = b.reg("running")
+    left = b.reg("left", ADDRESS_BITS, init=None)
     step.assign(all_of(running, room))
     b.on(step, (left, sub(left, 1, ADDRESS_BITS)))
     b.on(all_of(step, eq(left, 1)), (running, 0))
@@ -124,8 +124,10 @@ def _results(
     for side, name in (("left", "a"), ("right", "b")):
         cell = b.input(f"{name}_data", form.bits, means=f"what the row of operand {name} holds, a cycle later")
         widths = facts.setting_widths(machine)
-        parts = {part: b.input(f"{name}_{part}", widths[f"left_{part}"], means=f"operand {name}: {part} of its table")
-                 for part in ("coded", "entries", "mask")}  # fmt: skip
+        parts = {
+            part: b.input(f"{name}_{part}", widths[f"left_{part}"], means=f"operand {name}: {part} of its table")
+            for part in ("coded", "entries", "mask")
+        }
         operands |= {side: cell, **{f"{side}_{part}": signal for part, signal in parts.items()}}
     x, y, product = (b.wire(name, form.bits) for name in ("x", "y", "product"))
     block = library.get(product_unit, library, machine)
@@ -182,15 +184,26 @@ def _written(
     form = machine.form
     valid = delayed(b, step, "element", facts.VECTOR_AT - 1, init=0)[-1]
     taken = b.input("write_ready", means="the neuron cache takes a result")
-    wait, data = b.wire("write_valid_now"), b.wire("write_data_now", form.bits)
+    wait = b.wire("write_valid_now")
+    data = b.wire("write_data_now", form.bits)
     unused = b.wire("fifo_ready_unused")
     block = library.get(fifo, library, form.bits, facts.VECTOR_FIFO, facts.VECTOR_AT + 2)
-    b.instance(block, "results", in_valid=valid, in_ready=unused, in_data=result, out_valid=wait, out_ready=taken,
-               out_data=data, room=room)  # fmt: skip
+    b.instance(
+        block,
+        "results",
+        in_valid=valid,
+        in_ready=unused,
+        in_data=result,
+        out_valid=wait,
+        out_ready=taken,
+        out_data=data,
+        room=room,
+    )
     b.output("write", 1, wait, means="a result is there")
     b.output("write_data", form.bits, data, means="the result")
     x_bits = bits_for(machine.neuron_words - 1)
-    row, left = b.reg("d_row", ADDRESS_BITS, init=None), b.reg("to_write", ADDRESS_BITS, init=None)
+    row = b.reg("d_row", ADDRESS_BITS, init=None)
+    left = b.reg("to_write", ADDRESS_BITS, init=None)
     b.output("write_row", x_bits, bits(row, 0, x_bits), means="its row of the neuron cache")
     written = b.wire("written", 1, all_of(wait, taken))
     b.on(written, (row, add(row, 1, ADDRESS_BITS)), (left, sub(left, 1, ADDRESS_BITS)))

@@ -14,12 +14,16 @@ from bitloom.overlay.study.convolutions import Row
 convolution_options = together(
     click.option("--shape", "texts", multiple=True, help="Only shapes with this text; may be given again."),
     click.option(
-        "--batch", "batches", multiple=True, type=click.IntRange(1), default=convolutions.BATCHES,
+        "--batch",
+        "batches",
+        multiple=True,
+        type=click.IntRange(1),
+        default=convolutions.BATCHES,
         help="Images; may be given again.",
     ),
     click.option("--rounds", type=click.IntRange(1), default=convolutions.ROUNDS, help="Runs that the median is of."),
     json_option,
-)  # fmt: skip
+)
 """``--shape``, ``--batch``, ``--rounds`` and ``--json``."""
 
 

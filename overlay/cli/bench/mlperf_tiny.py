@@ -40,9 +40,15 @@ AREA = {**COLUMNS, "levels": "levels"}
 @json_option
 @one_line_errors
 def mlperf_tiny_command(
-    names: tuple[str, ...], frames: int, topology: str | None, npus: int | None, chunk: str | None, area: bool,
-    out: Path, as_json: bool,
-) -> None:  # fmt: skip
+    names: tuple[str, ...],
+    frames: int,
+    topology: str | None,
+    npus: int | None,
+    chunk: str | None,
+    area: bool,
+    out: Path,
+    as_json: bool,
+) -> None:
     """Run the networks of MLPerf Tiny on one design: bit-exactness, cycles and latency, by simulation.
 
     Trained weights are read where the data folder (BITLOOM_DATA) has the benchmark's files; else weights are seeded.
@@ -53,11 +59,16 @@ def mlperf_tiny_command(
             raise ValueError(f"mlperf-tiny: {what} need a topology, cascade or ring, got {value} without")
     with bar("building and running") as update:
         found, build = mlperf_tiny.measure(
-            tuple(dict.fromkeys(names or NETWORKS)), frames, out, lambda name, done, total: update(done, total),
-            npus=TOPOLOGIES[topology]([mlperf_tiny.NPU] * (npus or 2)) if topology else (mlperf_tiny.NPU,), chunk=chunk,
-        )  # fmt: skip
+            tuple(dict.fromkeys(names or NETWORKS)),
+            frames,
+            out,
+            lambda name, done, total: update(done, total),
+            npus=TOPOLOGIES[topology]([mlperf_tiny.NPU] * (npus or 2)) if topology else (mlperf_tiny.NPU,),
+            chunk=chunk,
+        )
     modelled = design_figures.model_figures(build.design)
-    report, areas = {"design": build.design.name, "networks": found, "model": modelled}, {"by the area model": modelled}
+    report = {"design": build.design.name, "networks": found, "model": modelled}
+    areas = {"by the area model": modelled}
     if area:
         with working("synthesis"):
             areas["by Yosys"] = design_figures.area_figures(build.design)

@@ -64,7 +64,8 @@ class Packet:
 
 def packets_of(manifest: Manifest, program: Program, transfers: Sequence[np.ndarray]) -> list[Packet]:
     """What a driver sent for a program, in packets."""
-    per_word, found = manifest.stream_words, list[Packet]()
+    per_word = manifest.stream_words
+    found = list[Packet]()
     for transfer in transfers:
         at = 0
         while at < len(transfer):
@@ -237,7 +238,8 @@ def shared(made: Hardware, programs: Sequence[Any], case: Case) -> tuple[str, st
 
 def accessed(made: Hardware, case: Case) -> None:
     """Accesses to registers and the reset of a case, after so many cycles each. SimulationTimeout without an answer."""
-    simulation, control = made.simulation, made.manifest.register("CONTROL")
+    simulation = made.simulation
+    control = made.manifest.register("CONTROL")
     for gap, kind, address, value in case["accesses"]:
         simulation.step(gap)
         if kind == "read":

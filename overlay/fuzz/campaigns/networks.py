@@ -68,8 +68,11 @@ def network_case(pick: Pick, names: Sequence[str]) -> Case:
 
 def compiled(case: Case) -> tuple[Hardware, Program, np.ndarray, np.ndarray] | None:
     """Hardware, program, images and their outputs by golden; None where the compiler refuses the network."""
-    design, network, seed = DESIGNS[case["design"]], Network.from_dict(case["network"]), case["seed"]
-    made, npu = hardware(design), design.npus[0]
+    design = DESIGNS[case["design"]]
+    network = Network.from_dict(case["network"])
+    seed = case["seed"]
+    made = hardware(design)
+    npu = design.npus[0]
     if npu.engine == "integer":
         model = random_integer_model(network, seed, npu.acc_bits, npu.multiplier_bits)
     else:

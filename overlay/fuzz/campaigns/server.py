@@ -59,7 +59,8 @@ METHODS = {
 }
 """Message of each method's request."""
 IN_PIECES = {("files", "writefile"), ("buffers", "write")}
-DEVICE, DMA = "0xa0010000+0x1000", "0xa0000000+0x10000"
+DEVICE = "0xa0010000+0x1000"
+DMA = "0xa0000000+0x10000"
 LAST_BUFFER = "the last buffer"
 TEXTS = (FIRMWARE, FLAGS, f"{STORE}x.bin", "x.bin", STORE, "/proc/version", "/etc/passwd", "../x", "", "\0", "x" * 3000)
 IDS = (DEVICE, DMA, "0xffffffffffffffff+0xffffffffffffffff", "0x0+0x0", *([LAST_BUFFER] * 6))
@@ -95,7 +96,8 @@ class ServerCampaign:
     def run(self, case: Case) -> tuple[str, str]:
         """ "answered" where every call was, and the server works afterwards."""
         server = running()
-        clients, last = [Stubs(server) for _ in range(CLIENTS)], ""
+        clients = [Stubs(server) for _ in range(CLIENTS)]
+        last = ""
         try:
             for number, (who, service, method, pieces) in enumerate(case["calls"]):
                 try:
@@ -145,7 +147,8 @@ def _filled(piece: Mapping[str, Any], buffer: str) -> dict[str, Any]:
 
 def _fault(error: grpc.RpcError) -> str:
     """What is wrong with a refusal, in a line; "" where nothing is."""
-    code, details = error.code().name, error.details() or ""
+    code = error.code().name
+    details = error.details() or ""
     if code in FAULTS and not (code == "DEADLINE_EXCEEDED" and OWN_TIMEOUT in details):
         return f"must be answered or refused with a rule, got {code}: {details[:200]!r}"
     if not details or "\n" in details or len(details) > 1000:
@@ -158,7 +161,8 @@ def works(server: Server) -> bool:
     end = time.monotonic() + SECONDS
     while server.holder.client is not None and time.monotonic() < end:  # the connections that were closed end soon
         time.sleep(0.005)
-    client, binary = Stubs(server), bit2bin(server.bit.read_bytes())
+    client = Stubs(server)
+    binary = bit2bin(server.bit.read_bytes())
     try:
         for path, data in ((f"{STORE}good.bin", binary), (FLAGS, b"0"), (FIRMWARE, b"good.bin")):
             client.call("files", "writefile", [{"file_path": path, "data": data}])

@@ -4,5 +4,13 @@ from . import closing, elementwise, integer_linear, layout, linear, pooling, qua
 from .registry import OPERATORS
 
 __all__ = [
-    "OPERATORS", "closing", "elementwise", "integer_linear", "layout", "linear", "pooling", "quantise", "tflite",
-]  # fmt: skip
+    "OPERATORS",
+    "closing",
+    "elementwise",
+    "integer_linear",
+    "layout",
+    "linear",
+    "pooling",
+    "quantise",
+    "tflite",
+]

@@ -55,7 +55,8 @@ def qgemm(node: NodeView) -> None:
 
 def dequantised(node: NodeView) -> Fraction:
     """Append (x - zero point) * scale; returns the scale."""
-    scale, zero = same(fractions(node.constant(1, "the scale"))), node.optional(2)
+    scale = same(fractions(node.constant(1, "the scale")))
+    zero = node.optional(2)
     offset = Fraction(0) if zero is None else same(fractions(zero))
     if scale is None or offset is None:
         raise Unsupported("a map's scale and zero point must be one number each")
@@ -65,7 +66,8 @@ def dequantised(node: NodeView) -> Fraction:
 
 def _weights(node: NodeView, place: int, axis: int) -> Grid:
     """Weights less their zero points, with scales along ``axis``."""
-    values, zero = node.constant(place, "weights"), node.optional(place + 2)
+    values = node.constant(place, "weights")
+    zero = node.optional(place + 2)
     shape = [1] * values.ndim
     shape[axis] = -1
     integers = values.astype(np.int64)

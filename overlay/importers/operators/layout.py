@@ -28,8 +28,10 @@ def pad(node: NodeView) -> None:
     mode = str(node.attribute("mode", "constant"))
     if mode != "constant":
         raise Unsupported(f"mode must be constant, got {mode[:40]}")
-    rank, given = len(node.shape), node.optional(1)
-    number, some = node.optional(2), node.optional(3)
+    rank = len(node.shape)
+    given = node.optional(1)
+    number = node.optional(2)
+    some = node.optional(3)
     pads = node.attribute("pads", ()) if given is None else tuple(int(v) for v in given.ravel())
     value = Fraction(float(node.attribute("value", 0.0))) if number is None else fractions(number).ravel()[0]
     axes = range(rank) if some is None else [int(axis) % rank for axis in some.ravel()]

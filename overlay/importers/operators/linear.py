@@ -31,7 +31,8 @@ def convolve(node: NodeView, grid: Grid, bias: Array | None, groups: int = 1) ->
     Kernels of several groups become plain kernels with zeros, and so do dilated ones of which a window has no tap on
     the map.
     """
-    weight, real = grid.integers, grid.real
+    weight = grid.integers
+    real = grid.real
     if weight.ndim != 4 or len(node.shape) != 4:
         raise Unsupported(f"maps must have rows and columns, got weights of shape {weight.shape}")
     if "kernel_shape" in node.node.attributes and tuple(node.attribute("kernel_shape", ())) != weight.shape[2:]:
@@ -75,7 +76,8 @@ def dense(node: NodeView, grid: Grid, *, transposed: bool) -> None:
         raise Unsupported(f"weights must be a matrix, got shape {grid.integers.shape}")
     if transposed:
         spread = np.broadcast_to(grid.scale, grid.integers.shape)
-        scale, real = spread.T if grid.scale.ndim else grid.scale, None if grid.real is None else grid.real.T
+        scale = spread.T if grid.scale.ndim else grid.scale
+        real = None if grid.real is None else grid.real.T
         grid = Grid(integers=grid.integers.T, scale=scale, real=real)
     node.append(Linear, weight=grid.integers, scale=output_scales(grid, 0), window=None, real=grid.real)
 
@@ -122,10 +124,12 @@ def _padding(node: NodeView, kernel: Sequence[int], stride: Sequence[int]) -> Si
     if auto == "VALID":
         return 0, 0, 0, 0
     if auto in ("SAME_UPPER", "SAME_LOWER"):
-        begin, end = [], []
+        begin = []
+        end = []
         for size, k, s in zip(node.shape[2:], kernel, stride):
             total = max((-(-size // s) - 1) * s + k - size, 0)
-            small, large = total // 2, total - total // 2
+            small = total // 2
+            large = total - total // 2
             begin.append(small if auto == "SAME_UPPER" else large)
             end.append(large if auto == "SAME_UPPER" else small)
         return begin[0], begin[1], end[0], end[1]

@@ -57,8 +57,10 @@ def quantize_linear(node: NodeView) -> None:
 def dequantize_linear(node: NodeView) -> None:
     """(x - zero point) * scale."""
     node.only_map(0)
-    scale, zero = fractions(node.constant(1, "the scale")), node.optional(2)
-    one, offset = same(scale), Fraction(0) if zero is None else same(fractions(zero))
+    scale = fractions(node.constant(1, "the scale"))
+    zero = node.optional(2)
+    one = same(scale)
+    offset = Fraction(0) if zero is None else same(fractions(zero))
     if one is None or offset is None:
         raise Unsupported("a map's scale and zero point must be one number each, got one a channel")
     node.affine(multiply=one, add=-one * offset)
@@ -70,14 +72,20 @@ def trunc(node: NodeView) -> None:
     node.only_map(0)
     scale, zero, bits = (_number(node, place) for place in (1, 2, 3))
     if len(node.node.inputs) < 6:
-        out_bits, out_scale = _number(node, 4), scale
-        shift, is_signed, narrow = int(bits - out_bits), True, False
+        out_bits = _number(node, 4)
+        out_scale = scale
+        shift = int(bits - out_bits)
+        is_signed = True
+        narrow = False
         # The first version doesn't clip, because no value is beyond what its bits hold, signed or not.
-        low, high = -(1 << int(out_bits)), (1 << int(out_bits)) - 1
+        low = -(1 << int(out_bits))
+        high = (1 << int(out_bits)) - 1
     else:
-        out_scale, out_bits = _number(node, 4), _number(node, 5)
+        out_scale = _number(node, 4)
+        out_bits = _number(node, 5)
         shift = round(np.log2(float(out_scale / scale)))
-        is_signed, narrow = bool(node.attribute("signed", 1)), bool(node.attribute("narrow", 0))
+        is_signed = bool(node.attribute("signed", 1))
+        narrow = bool(node.attribute("narrow", 0))
         low = -(1 << int(out_bits) - 1) + narrow if is_signed else 0
         high = (1 << int(out_bits) - 1) - 1 if is_signed else (1 << int(out_bits)) - 1 - narrow
     if zero != 0 or not 0 <= shift <= 32 or not 1 <= out_bits <= 16:
@@ -97,7 +105,8 @@ def multi_threshold(node: NodeView) -> None:
     """out_bias + out_scale * (how many of the channel's thresholds x has reached)."""
     node.only_map(0)
     thresholds = np.sort(np.asarray(node.constant(1, "thresholds"), np.float64), axis=-1)
-    scale, bias = Fraction(float(node.attribute("out_scale", 1.0))), Fraction(float(node.attribute("out_bias", 0.0)))
+    scale = Fraction(float(node.attribute("out_scale", 1.0)))
+    bias = Fraction(float(node.attribute("out_bias", 0.0)))
     if thresholds.ndim != 2 or scale <= 0:
         raise Unsupported("thresholds must have the shape (channels, levels), and out_scale must be > 0")
     layout = str(node.attribute("data_layout", "")) or {3: "NWC"}.get(len(node.shape), "NC")

@@ -44,9 +44,7 @@ INSTEAD = {
         ("Elu", "Erf", "Gelu", "HardSigmoid", "HardSwish", "LeakyRelu", "Mish", "PRelu", "Selu", "Softplus", "Tanh"),
         ACTIVATION,
     ),
-    **dict.fromkeys(
-        ("ELU", "GELU", "HARD_SWISH", "LEAKY_RELU", "PRELU", "TANH"), "use RELU, RELU6 or RELU_N1_TO_1"
-    ),
+    **dict.fromkeys(("ELU", "GELU", "HARD_SWISH", "LEAKY_RELU", "PRELU", "TANH"), "use RELU, RELU6 or RELU_N1_TO_1"),
     **dict.fromkeys(("If", "Loop", "Scan", "IF", "WHILE"), "export the network without control flow"),
     **dict.fromkeys(
         ("Split", "Slice", "Gather", "SPLIT", "SPLIT_V", "SLICE", "STRIDED_SLICE", "GATHER", "UNPACK"),

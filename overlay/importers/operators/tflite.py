@@ -156,7 +156,8 @@ def _pool(node: NodeView, *, average: bool) -> tuple[int, int]:
 def mean(node: NodeView) -> None:
     """The mean over rows and columns."""
     node.only_map(0)
-    rank, axes = len(node.shape), sorted(int(axis) for axis in node.constant(1, "the axes").ravel()[:9])
+    rank = len(node.shape)
+    axes = sorted(int(axis) for axis in node.constant(1, "the axes").ravel()[:9])
     if rank != 4 or [axis % rank for axis in axes] != [1, 2]:
         raise Unsupported(f"the mean must be over rows and columns, axes 1 and 2, got {axes}")
     (scale, zero), result = _scale(node, 0).one("the input"), _made(node).one("the result")[0]
@@ -174,7 +175,8 @@ def mean(node: NodeView) -> None:
 def pad(node: NodeView) -> None:
     """Zero points around a map: the convolution that reads it takes them for its own padding."""
     node.only_map(0)
-    made, widths = _made(node).one("the result"), node.constant(1, "the widths")
+    made = _made(node).one("the result")
+    widths = node.constant(1, "the widths")
     if _scale(node, 0).one("the input") != made:
         raise Unsupported("the input and the result must have the same scale and zero point")
     if len(node.shape) != 4:
@@ -191,10 +193,12 @@ def pad(node: NodeView) -> None:
 def quantize(node: NodeView) -> None:
     """Real numbers become int8; or 8 bits without a sign become ones with, or the other way round."""
     node.only_map(0)
-    source, made = _scale(node, 0), _made(node)
+    source = _scale(node, 0)
+    made = _made(node)
     if source.kind == "FLOAT32":
         scale, zero = made.one("the result")
-        one, offset = np.array(Fraction(scale), object), Fraction(zero)
+        one = np.array(Fraction(scale), object)
+        offset = Fraction(zero)
         rule = Rule(scale=one, zero=offset, low=LOW, high=HIGH, rounding="HALF_UP", zero_after=True)
         node.quantise(rule, integers=True)
         return
@@ -224,14 +228,14 @@ def add(node: NodeView) -> None:
     if len(node.maps) != 2:
         what = "addition" if sign > 0 else "subtraction"
         raise Unsupported(f"{what} of a constant is not imported", "it belongs into the bias of the layer before")
-    first, second, made = _scale(node, 0).one("input 0"), _scale(node, 1).one("input 1"), _made(node).one("the result")
+    first = _scale(node, 0).one("input 0")
+    second = _scale(node, 1).one("input 1")
+    made = _made(node).one("the result")
     low, high = activation_ends(str(node.attribute("activation", "NONE")), *made)
     values = sums_of_pairs(first, second, made, sign)
     slopes = Fraction(first[0]) / Fraction(made[0]), sign * Fraction(second[0]) / Fraction(made[0])
     offset = made[1] - slopes[0] * first[1] - slopes[1] * second[1]
-    table = SumTable(
-        values=np.clip(values, low, high), first=LOW, slopes=slopes, offset=offset, low=low, high=high
-    )
+    table = SumTable(values=np.clip(values, low, high), first=LOW, slopes=slopes, offset=offset, low=low, high=high)
     node.add_maps(table)
 
 

@@ -133,7 +133,8 @@ def _ports(stream_bits: int) -> list[Port]:
 
 def _interfaces() -> list[Interface]:
     """Bus interfaces of the top module."""
-    bus, wire = "xilinx.com:interface", "xilinx.com:signal"
+    bus = "xilinx.com:interface"
+    wire = "xilinx.com:signal"
     clocked = {"ASSOCIATED_BUSIF": "s_axi:s_axis:m_axis", "ASSOCIATED_RESET": "rst"}
     return [
         Interface(

@@ -1,7 +1,7 @@
 """The folder of sources for a bitstream; files/README.md says what is in it.
 
-    BlockDesign, Verilog --> design.tcl, core.tcl, design.mk, component.xml     tables of this design
-    files/               --> package_ip.tcl, build.tcl, Makefile, ...           the same for every design
+BlockDesign, Verilog --> design.tcl, core.tcl, design.mk, component.xml     tables of this design
+files/               --> package_ip.tcl, build.tcl, Makefile, ...           the same for every design
 """
 
 import json

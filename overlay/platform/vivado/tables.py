@@ -84,7 +84,8 @@ def scalars(values: Mapping[str, object]) -> str:
 
 def design_tcl(design: BlockDesign, programs: Sequence[str]) -> str:
     """The block design, for build.tcl; ``programs`` are the names of the files with compiled networks."""
-    ps, board = design.processor, _board(design)
+    ps = design.processor
+    board = _board(design)
     text = HEADER.format(name=design.name, digest=design.digest)
     text += "# The block design: package_ip.tcl and build.tcl read it.\n\n" + scalars(
         {

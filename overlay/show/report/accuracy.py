@@ -60,10 +60,9 @@ def accuracy_of(model: Model, evaluated: Path | None = None) -> Accuracy | None:
     ours = name in zoo.names() and DEFAULTS.get(name) == "digits" and find_spec("sklearn") is not None
     if not ours or model_digest(zoo.load(name)) != model_digest(model):
         return None
-    images, rule = labelled_images(None, model.network), class_rule(model.network)
-    found = evaluate(
-        model, images, transform=zoo.TRANSFORMS.get(name, Transform(NONE)), classify=classifier(rule)
-    )
+    images = labelled_images(None, model.network)
+    rule = class_rule(model.network)
+    found = evaluate(model, images, transform=zoo.TRANSFORMS.get(name, Transform(NONE)), classify=classifier(rule))
     return Accuracy("test digits", found.images, found.right)
 
 

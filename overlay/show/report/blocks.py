@@ -20,14 +20,19 @@ WIDTH = 620
 BOX, BOX_WIDTH = 84, 350
 """Left edge and width of an NPU."""
 CENTRE = BOX + BOX_WIDTH // 2
-HEADER, LINE, FOOT, GAP = 28, 17, 14, 58
+HEADER = 28
+LINE = 17
+FOOT = 14
+GAP = 58
 FAR = WIDTH - 10
 """Where the edge that closes a ring runs."""
 
 
 def picture(report: Report) -> str:
     """The <svg> element."""
-    design, tops, y = report.design, [], GAP if report.design.closed else 12
+    design = report.design
+    tops = []
+    y = GAP if report.design.closed else 12
     for npu in report.npus:
         tops.append(y)
         y += _height(npu) + GAP
@@ -50,8 +55,10 @@ def _height(npu: NpuCycles) -> int:
 
 def _npu(report: Report, npu: NpuCycles, top: int) -> Iterator[str]:
     """An NPU, and the edges that lead to it."""
-    n, height = npu.npu, _height(npu)
-    params, beats = report.design.npus[n], {w.name: w.beats for w in report.work}
+    n = npu.npu
+    height = _height(npu)
+    params = report.design.npus[n]
+    beats = {w.name: w.beats for w in report.work}
     yield f'<rect x="{BOX}" y="{top}" width="{BOX_WIDTH}" height="{height}" class="npu"/>'
     share = npu.spent["beats"] / npu.cycles
     yield f'<rect x="{BOX}" y="{top + height - 5}" width="{BOX_WIDTH * share:.1f}" height="5" class="fed"/>'
@@ -85,8 +92,10 @@ def _npu(report: Report, npu: NpuCycles, top: int) -> Iterator[str]:
 
 def _closing(report: Report, top: int, bottom: int) -> Iterator[str]:
     """The edge from the last NPU, which ends at ``bottom``, up to NPU 0."""
-    design, last = report.design, len(report.npus) - 1
-    down, up = GAP // 2, GAP // 2 - 16
+    design = report.design
+    last = len(report.npus) - 1
+    down = GAP // 2
+    up = GAP // 2 - 16
     used = (last, 0) in report.crossings
     yield _path(f"M{CENTRE} {bottom}v{down}H{FAR}V{top - GAP // 2 - up}H{CENTRE}V{top}", used)
     yield from _store(CENTRE, top - GAP // 2 + 4, _pair(design.npus[0]))

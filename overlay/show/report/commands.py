@@ -17,7 +17,8 @@ def commands(build: Build, frames: int, given: str | None = None) -> list[str]:
     given
         The network as the command line named it; None: not at all.
     """
-    folder, named = str(build.folder), [given] if given else []
+    folder = str(build.folder)
+    named = [given] if given else []
     return [
         *([join(build.command)] if build.command else []),
         *(join(["bitloom", command, folder, *named, "--frames", str(frames)]) for command in ("simulate", "report")),

@@ -43,10 +43,13 @@ def compiled(build: Build, model: Model) -> Compiled:
     ValueError
         If the build has no such network, or compiled it from another model.
     """
-    program, digest = build.program(model.network.name), model_digest(model)
+    program = build.program(model.network.name)
+    digest = model_digest(model)
     if digest != program.model_digest:
-        raise ValueError(f"{build.folder}: {program.name} was compiled from {program.model_digest[:16]}, "
-                         f"got the model {digest[:16]}: build again")  # fmt: skip
+        raise ValueError(
+            f"{build.folder}: {program.name} was compiled from {program.model_digest[:16]}, "
+            f"got the model {digest[:16]}: build again"
+        )
     manifest = Manifest.load(build.bit.with_suffix(".manifest.json"))
     made = plan(model, manifest.npus, build.choices(program.name))
     return Compiled(build, model, program, manifest, made)

@@ -53,7 +53,8 @@ def gather(
     ValueError
         If the run is not of this build and network.
     """
-    program, design = made.program, made.build.design
+    program = made.program
+    design = made.build.design
     for what, expected, got in (
         ("network", program.name, run.network),
         ("design", program.design_digest[:16], run.design_digest[:16]),
@@ -105,11 +106,13 @@ def crossings(plan: Plan) -> frozenset[tuple[int, int]]:
 
 def _layers(made: Compiled) -> list[LayerFacts]:
     """The layers of the network, with those that an NPU does together with a weighted one."""
-    out, network = [], made.model.network
+    out = []
+    network = made.model.network
     npus = dict(zip((name for name, _ in made.program.layers), made.program.mapping))
     npus[INPUT] = 0
     for layer in network.layers:
-        source, after = network.sources(layer)[0], network.maps[layer.name]
+        source = network.sources(layer)[0]
+        after = network.maps[layer.name]
         weighted = isinstance(layer, Weighted)
         npu = npus.setdefault(layer.name, npus[network.reads[layer.name][0]])
         out.append(
@@ -138,8 +141,11 @@ def _what(layer: Any) -> str:
     parts = []
     if hasattr(layer, "kernel"):
         parts.append(f" {TIMES} ".join(map(str, layer.kernel)))
-        parts += [f"{what} {_one(getattr(layer, what))}" for what, none in (("stride", 1), ("padding", 0))
-                  if set(getattr(layer, what)) != {none}]  # fmt: skip
+        parts += [
+            f"{what} {_one(getattr(layer, what))}"
+            for what, none in (("stride", 1), ("padding", 0))
+            if set(getattr(layer, what)) != {none}
+        ]
     if getattr(layer, "accumulate", "popcount") != "popcount":
         words = getattr(layer, "word_channels", 0)
         parts.append(f"accumulate {layer.accumulate}" + (f" of {words}" if words else ""))

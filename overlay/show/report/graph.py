@@ -35,8 +35,12 @@ def picture(network: Network) -> str:
     names = [INPUT, *(layer.name for layer in network.layers)]
     kinds = ["", *(layer.kind for layer in network.layers)]
     row = {name: place for place, name in enumerate(names)}
-    passing = [(row[source], row[name]) for name, sources in network.reads.items()
-               for source in dict.fromkeys(sources) if row[name] - row[source] > 1]  # fmt: skip
+    passing = [
+        (row[source], row[name])
+        for name, sources in network.reads.items()
+        for source in dict.fromkeys(sources)
+        if row[name] - row[source] > 1
+    ]
     tracks = tracks_of(passing)
     parts = []
     for place, (name, kind) in enumerate(zip(names, kinds)):
@@ -90,7 +94,8 @@ def _top(place: int) -> int:
 
 def _layer(place: int, name: str, kind: str) -> Iterator[str]:
     """A box with the layer's name and kind."""
-    y, short = _top(place), name if len(name) <= LETTERS else f"{name[: LETTERS - 1]}\N{HORIZONTAL ELLIPSIS}"
+    y = _top(place)
+    short = name if len(name) <= LETTERS else f"{name[: LETTERS - 1]}\N{HORIZONTAL ELLIPSIS}"
     yield f"<g><title>{escape(name)}</title>"
     yield f'<rect x="{LEFT}" y="{y}" width="{BOX_WIDTH}" height="{HEIGHT}" class="npu"/>'
     yield f'<text x="{LEFT + 8}" y="{y + 16}" class="name">{escape(short)}</text>'
@@ -108,6 +113,8 @@ def _down(place: int, shape: str, direct: bool) -> Iterator[str]:
 
 def _around(source: int, target: int, track: int) -> str:
     """An arrow that passes the layers between, on the right of all boxes."""
-    right, x = LEFT + BOX_WIDTH, LEFT + BOX_WIDTH + TRACK * (track + 1)
-    begin, end = _top(source) + HEIGHT - 7, _top(target) + 7
+    right = LEFT + BOX_WIDTH
+    x = LEFT + BOX_WIDTH + TRACK * (track + 1)
+    begin = _top(source) + HEIGHT - 7
+    end = _top(target) + 7
     return f'<path d="M{right} {begin}H{x}V{end}H{right}" class="edge" marker-end="url(#graph-arrow)"/>'

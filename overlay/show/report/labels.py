@@ -58,12 +58,14 @@ def placed(
     list of tuple
         Middle of each label, relative to its point: the first place that is free, else the one that covers least.
     """
-    used, found = list(taken), []
+    used = list(taken)
+    found = []
     for (x, y), (width, height) in zip(points, sizes):
         best: tuple[float, float, float] | None = None
         for ring in RINGS:
             for side, up in SIDES:
-                dx, dy = side * (width / 2 + 8 * ring), up * (height / 2 + 8 * ring)
+                dx = side * (width / 2 + 8 * ring)
+                dy = up * (height / 2 + 8 * ring)
                 box = around(x + dx, y + dy, width, height)
                 outside = width * height - overlap(box, room)
                 covered = sum(overlap(box, other) for other in used) + outside

@@ -64,9 +64,11 @@ def layers(made: Compiled) -> list[LayerWork]:
     plan = made.plan
     out = []
     for i, planned in enumerate(plan.layers):
-        p, n = planned.layer, planned.number
+        p = planned.layer
+        n = planned.number
         npu = made.build.design.npus[n]
-        channels, lanes = p.weight.shape[2] // _thermometer_bits(plan.lowered, p.name), int(np.prod(p.weight.shape[2:]))
+        channels = p.weight.shape[2] // _thermometer_bits(plan.lowered, p.name)
+        lanes = int(np.prod(p.weight.shape[2:]))
         of_kernel = _channel_groups(plan.lowered, p.name)
         out.append(
             LayerWork(

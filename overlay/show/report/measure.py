@@ -20,7 +20,8 @@ from bitloom.overlay.build.build import Build
 from bitloom.overlay.build.images import random_images
 from bitloom.overlay.build.run import Progress, check_cycles, run
 
-FORMAT, VERSION = "bitloom-run", 1
+FORMAT = "bitloom-run"
+VERSION = 1
 FRAMES = 8
 """Frames of the longest batch by default."""
 SEED = 0
@@ -90,8 +91,14 @@ class Measured:
             counters[length] = {key: own.number(key) for key in own.data}
             own.require(own.data.keys() == counters[1].keys(), "counters must be the same in every batch", [*own.data])
         check_cycles(f"{name}: run", [own.get("cycles", 0) for own in counters.values()])
-        return cls(run.text("network"), run.digest("design_digest"), run.digest("model_digest"), frames,
-                   run.number("bit_exact_frames", 0, frames), counters)  # fmt: skip
+        return cls(
+            run.text("network"),
+            run.digest("design_digest"),
+            run.digest("model_digest"),
+            frames,
+            run.number("bit_exact_frames", 0, frames),
+            counters,
+        )
 
     @classmethod
     def load(cls, path: Path) -> "Measured":
@@ -127,7 +134,9 @@ def measure(build: Build, model: Model, frames: int, progress: Progress | None =
     """
     lengths = _lengths(frames)
     images = random_images(model.network, frames, SEED)
-    counters, exact, done = {}, np.ones(frames, bool), 0
+    counters = {}
+    exact = np.ones(frames, bool)
+    done = 0
     for length in lengths:
         made = run(build, model, images[:length], batch=length)
         counters[length], done = made.counters, done + length

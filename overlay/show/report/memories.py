@@ -71,7 +71,8 @@ def memories(made: Compiled, levels: Mapping[str, int]) -> list[MemoryUse]:
     """
     design = made.build.design
     used = _loaded(made) | {key: words for key, words in levels.items()}
-    out, shared = [], list(stores(design))
+    out = []
+    shared = list(stores(design))
     for n, npu in enumerate(design.npus):
         own = list(npu_stores(npu, design.stream_bits))
         shared = shared[len(own) :]

@@ -108,15 +108,28 @@ def timeline(axes: "Axes", report: Report) -> None:
     """Bars: when each NPU is at work for each layer, frame after frame."""
     times = report.timeline
     for span in times.spans:
-        width, shown = span.end + 1 - span.begin, span.frame == FRAME
+        width = span.end + 1 - span.begin
+        shown = span.frame == FRAME
         axes.barh(
-            span.layer, width, left=span.begin, height=0.66, color=LIGHT["beats" if shown else "idle"],
-            edgecolor=LIGHT["page"], linewidth=0.5,
-        )  # fmt: skip
+            span.layer,
+            width,
+            left=span.begin,
+            height=0.66,
+            color=LIGHT["beats" if shown else "idle"],
+            edgecolor=LIGHT["page"],
+            linewidth=0.5,
+        )
         if width >= LEGIBLE * times.left[-1]:
             colour = LIGHT["page" if shown else "ink"]
-            axes.text(span.begin + width / 2, span.layer, str(span.frame), color=colour, fontsize=8, ha="center",
-                      va="center_baseline")  # fmt: skip
+            axes.text(
+                span.begin + width / 2,
+                span.layer,
+                str(span.frame),
+                color=colour,
+                fontsize=8,
+                ha="center",
+                va="center_baseline",
+            )
     for left in times.left:
         axes.axvline(left + 1, color=LIGHT["muted"], linewidth=0.8, linestyle=(0, (4, 3)), zorder=0)
     axes.set_yticks(range(len(report.work)), _names(report))

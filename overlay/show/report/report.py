@@ -166,7 +166,8 @@ class Report:
         ``utilisation`` is the part of all lanes that is fed (as ``bitloom bench`` has it), ``operations_per_cycle`` /
         ``lanes`` the part that is at work.
         """
-        cycles, size = self.run.steady("cycles"), lanes(self.design)
+        cycles = self.run.steady("cycles")
+        size = lanes(self.design)
         device = self.points[0]
         return {
             "cycles_per_frame": cycles,

@@ -62,7 +62,8 @@ class Point:
 
 def roofline(made: Compiled, run: Measured, work: Sequence[LayerWork]) -> list[Point]:
     """The points of the device, of its NPUs that compute a layer, then of the layers."""
-    design, cycles = made.build.design, run.steady("cycles")
+    design = made.build.design
+    cycles = run.steady("cycles")
     stream = design.stream_bits / 8
     whole = Point(
         kind="device",
@@ -85,5 +86,6 @@ def roofline(made: Compiled, run: Measured, work: Sequence[LayerWork]) -> list[P
 def _point(kind: str, name: str, n: int, work: Sequence[LayerWork], cycles: float, made: Compiled) -> Point:
     """The point of layers ``work`` of NPU ``n``."""
     npu = made.build.design.npus[n]
-    operations, read = sum(w.operations for w in work), sum(w.words * w.word_bytes for w in work)
+    operations = sum(w.operations for w in work)
+    read = sum(w.words * w.word_bytes for w in work)
     return Point(kind, name, n, operations, read, cycles, npu_lanes(npu), npu.word_bits / 8)

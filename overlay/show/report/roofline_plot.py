@@ -19,24 +19,39 @@ PLANE = (430.0, 245.0)
 
 def roofline(axes: "Axes", report: Report) -> None:
     """Points under roofs, on logarithmic axes; a stem leads from each point to the roof of its own."""
-    device, points = report.points[0], _shown(report)
+    device = report.points[0]
+    points = _shown(report)
     ridge = device.lanes / device.bytes_per_cycle
     low = min(ridge / 8, *(p.intensity / 3 for p in (device, *points)))
     high = max(ridge, *(p.intensity for p in (device, *points))) * 4
     roof = [low * device.bytes_per_cycle, device.lanes, device.lanes]
-    bottom, top = min(roof[0], *(p.rate for p in (device, *points))) / 2, device.lanes * 2
-    axes.set(xscale="log", yscale="log", xlim=(low, high), ylim=(bottom, top), xlabel="operations a byte",
-             ylabel="operations a cycle")  # fmt: skip
+    bottom = min(roof[0], *(p.rate for p in (device, *points))) / 2
+    top = device.lanes * 2
+    axes.set(
+        xscale="log",
+        yscale="log",
+        xlim=(low, high),
+        ylim=(bottom, top),
+        xlabel="operations a byte",
+        ylabel="operations a cycle",
+    )
     axes.plot([low, ridge, high], roof, color=LIGHT["ink"], linewidth=1.4, zorder=1)
     for p in points:
         axes.plot([p.intensity] * 2, [p.rate, p.roof], color=LIGHT["muted"], linewidth=0.8, zorder=1)
         axes.plot([p.intensity], [p.roof], marker="_", color=LIGHT["muted"], markersize=9, zorder=1)
         alone = p.kind == "layer"
-        axes.plot([p.intensity], [p.rate], "o", color=LIGHT["beats"], markersize=6 if alone else 13,
-                  markerfacecolor=LIGHT["page" if alone else "beats"])  # fmt: skip
+        axes.plot(
+            [p.intensity],
+            [p.rate],
+            "o",
+            color=LIGHT["beats"],
+            markersize=6 if alone else 13,
+            markerfacecolor=LIGHT["page" if alone else "beats"],
+        )
         if not alone:
-            axes.annotate(str(p.npu), (p.intensity, p.rate), color=LIGHT["page"], fontsize=FONT, ha="center",
-                          va="center_baseline")  # fmt: skip
+            axes.annotate(
+                str(p.npu), (p.intensity, p.rate), color=LIGHT["page"], fontsize=FONT, ha="center", va="center_baseline"
+            )
     axes.plot([device.intensity], [device.rate], "D", color=LIGHT["wait_room"], markersize=7)
     above = {"textcoords": "offset points", "ha": "right", "fontsize": FONT}
     axes.annotate(_lanes(device), (high, device.lanes), xytext=(0, 4), **above)
@@ -64,8 +79,10 @@ def _label(axes: "Axes", device: Point, points: list[Point], limits: Box) -> Non
         return width * log(x / low) / log(high / low), height * log(y / bottom) / log(top / bottom)
 
     ridge = device.lanes / device.bytes_per_cycle
-    taken = [*along(*at(low, low * device.bytes_per_cycle), *at(ridge, device.lanes)),
-             *along(*at(ridge, device.lanes), *at(high, device.lanes))]  # fmt: skip
+    taken = [
+        *along(*at(low, low * device.bytes_per_cycle), *at(ridge, device.lanes)),
+        *along(*at(ridge, device.lanes), *at(high, device.lanes)),
+    ]
     for text, x, left in ((_lanes(device), high, 0), (_stream(device), ridge, -8)):
         size, (right, y) = size_of(text, FONT), at(x, device.lanes)
         taken.append((right + left - size[0], y + 2, right + left, y + 4 + size[1]))
@@ -74,12 +91,21 @@ def _label(axes: "Axes", device: Point, points: list[Point], limits: Box) -> Non
         taken += along(*at(p.intensity, p.rate), *at(p.intensity, p.roof)) if p is not device else []
     named = [device, *(p for p in points if p.kind == "layer")]
     names = ["device", *(p.name for p in named[1:])]
-    places = placed([at(p.intensity, p.rate) for p in named], [size_of(name, FONT) for name in names], taken,
-                    (0, 0, width, height))  # fmt: skip
+    places = placed(
+        [at(p.intensity, p.rate) for p in named], [size_of(name, FONT) for name in names], taken, (0, 0, width, height)
+    )
     for p, name, place in zip(named, names, places):
         colour = LIGHT["wait_room" if p is device else "ink"]
-        axes.annotate(name, (p.intensity, p.rate), xytext=place, textcoords="offset points", fontsize=FONT,
-                      ha="center", va="center", color=colour)  # fmt: skip
+        axes.annotate(
+            name,
+            (p.intensity, p.rate),
+            xytext=place,
+            textcoords="offset points",
+            fontsize=FONT,
+            ha="center",
+            va="center",
+            color=colour,
+        )
 
 
 def _shown(report: Report) -> list[Point]:

@@ -68,8 +68,12 @@ def timeline(made: Compiled, frames: int) -> Timeline:
 
 def _spans(network: ProcessNetwork, n: int) -> list[Span]:
     """Spans of NPU ``n``: its results come layer after layer, frame after frame, ``inner`` at the end of a pass."""
-    issuer, numbers, out, first = network.issuers[n], network.system.of(n), [], 0
-    latency, arrived = issuer.unit.array_latency, issuer.arrived
+    issuer = network.issuers[n]
+    numbers = network.system.of(n)
+    out = []
+    first = 0
+    latency = issuer.unit.array_latency
+    arrived = issuer.arrived
     layers = [network.system.layers[i] for i in numbers]
     lengths = [passes(layer.reading, layer.inner, int(issuer.unit.one_memory))[0][0] for layer in layers]
     for frame in range(network.frames):

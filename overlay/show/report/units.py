@@ -37,7 +37,8 @@ class UnitArea:
 
 def units_by_model(design: Design) -> tuple[UnitArea, ...]:
     """The parts of the explorer's model, those of one kind and NPU together; the shell first, then NPU after NPU."""
-    made, flat = coefficients(), coefficients()["flat"]
+    made = coefficients()
+    flat = coefficients()["flat"]
     kinds: dict[tuple[int, str], list[float]] = {}
     for part in parts(design):
         found = of_parts([part], made)
@@ -54,7 +55,9 @@ def units_by_model(design: Design) -> tuple[UnitArea, ...]:
 
 def units_by_synthesis(found: Area) -> tuple[UnitArea, ...]:
     """Yosys' modules without the modules in them, the largest first; those with a share below SMALL are left out."""
-    own = [UnitArea(None, b.module, b.instances, b.own.lut * b.instances, b.own.ff * b.instances,
-                    b.own.dsp * b.instances) for b in found.blocks]  # fmt: skip
+    own = [
+        UnitArea(None, b.module, b.instances, b.own.lut * b.instances, b.own.ff * b.instances, b.own.dsp * b.instances)
+        for b in found.blocks
+    ]
     whole = sum(unit.lut for unit in own)
     return tuple(sorted((u for u in own if u.lut >= SMALL * whole), key=lambda unit: -unit.lut))

@@ -44,7 +44,8 @@ def hwh_arch(hwh: Path) -> str:
         raise ValueError("a document type, which may hold endless text")
 
     parser = expat.ParserCreate()
-    parser.StartElementHandler, parser.StartDoctypeDeclHandler = element, refuse
+    parser.StartElementHandler = element
+    parser.StartDoctypeDeclHandler = refuse
     try:
         parser.Parse(read_file(hwh), True)
     except (OSError, ValueError, LookupError, expat.ExpatError) as e:
@@ -159,7 +160,8 @@ class VirtualBoard:
         BuildError
             If the model doesn't compile.
         """
-        files, arch = read_simulation_overlay(bit), hwh_arch(Path(bit).with_suffix(".hwh"))
+        files = read_simulation_overlay(bit)
+        arch = hwh_arch(Path(bit).with_suffix(".hwh"))
         simulation = Simulation.build(
             files.verilog,
             stream_bits=files.manifest["stream_bits"],

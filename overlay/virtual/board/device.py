@@ -30,7 +30,9 @@ class VirtualMemory:
 
     def __init__(self, device: "VirtualDevice"):
         self.device = device
-        self.size, self.base_address, self.idx = device.ddr.size, device.ddr.base, 0
+        self.size = device.ddr.size
+        self.base_address = device.ddr.base
+        self.idx = 0
 
     def allocate(self, shape: Any, dtype: Any = "u4", cacheable: bool = True, **_: Any) -> PynqBuffer:
         """A buffer, as ``pynq.allocate`` makes it.
@@ -46,7 +48,9 @@ class VirtualMemory:
         memory = CachedBuffer(self.device.ddr, int(np.prod(shape)) * dtype.itemsize, cacheable)
         options = {"device": self.device, "device_address": memory.address, "bo": memory, "coherent": not cacheable}
         buffer = PynqBuffer(shape, dtype, buffer=memory.host.data, **options)
-        buffer.memory, buffer.pointer, buffer.return_to = self, memory, self
+        buffer.memory = self
+        buffer.pointer = memory
+        buffer.return_to = self
         buffer.freed = True  # freebuffer() calls return_pointer() once, and must not unmap the host memory
         return buffer
 
@@ -63,7 +67,8 @@ class InterruptLine:
 
     def add_event(self, controller: _InterruptController, number: int) -> None:
         """Call ``controller.set()`` once the interrupt is high, or never where the board is closed before."""
-        loop, device = asyncio.get_running_loop(), controller.mmio.device
+        loop = asyncio.get_running_loop()
+        device = controller.mmio.device
 
         def look() -> None:
             with suppress(NothingLoadedError):

@@ -20,13 +20,23 @@ from bitloom.overlay.virtual.sim import Simulation
 
 from .memory import Ddr
 
-RUN, RESET = 1 << 0, 1 << 2
-HALTED, IDLE = 1 << 0, 1 << 1
-INTERNAL, SLAVE, DECODE = 1 << 4, 1 << 5, 1 << 6
-DONE_IRQ, ERROR_IRQ, ALL_IRQ = 1 << 12, 1 << 14, 0x7000
+RUN = 1 << 0
+RESET = 1 << 2
+HALTED = 1 << 0
+IDLE = 1 << 1
+INTERNAL = 1 << 4
+SLAVE = 1 << 5
+DECODE = 1 << 6
+DONE_IRQ = 1 << 12
+ERROR_IRQ = 1 << 14
+ALL_IRQ = 0x7000
 CONTROL_RESET = 0x0001_0002  # interrupt threshold 1, and a bit that always reads 1
 """CR after a reset: an interrupt threshold of 1, and a bit that always reads 1."""
-CONTROL, STATUS, ADDRESS, ADDRESS_MSB, LENGTH = 0x00, 0x04, 0x18, 0x1C, 0x28
+CONTROL = 0x00
+STATUS = 0x04
+ADDRESS = 0x18
+ADDRESS_MSB = 0x1C
+LENGTH = 0x28
 
 
 class DmaMisuseError(RuntimeError):
@@ -47,13 +57,15 @@ class Channel:
     name = ""
 
     def __init__(self, simulation: Simulation, memory: Ddr):
-        self.simulation, self.memory = simulation, memory
+        self.simulation = simulation
+        self.memory = memory
         self.word_bytes = simulation.stream_bits // 8
         self.clear()
 
     def clear(self) -> None:
         """State after a reset."""
-        self.control, self.status = CONTROL_RESET, HALTED
+        self.control = CONTROL_RESET
+        self.status = HALTED
         self.address = self.length = 0
         self.active = False
 

@@ -25,7 +25,8 @@ class Ddr:
     """
 
     def __init__(self, base: int = 0x1000_0000, size: int = 256 << 20):
-        self.base, self.size = base, size
+        self.base = base
+        self.size = size
         self._bytes = np.zeros(size, np.uint8)
         self._free = [(base, size)]  # (address, bytes), by address, never two that touch
         self._buffers: dict[int, int] = {}  # address -> bytes asked for
@@ -134,7 +135,8 @@ class CachedBuffer:
     """
 
     def __init__(self, ddr: Ddr, nbytes: int, cached: bool = True):
-        self._ddr, self.nbytes = ddr, nbytes
+        self._ddr = ddr
+        self.nbytes = nbytes
         self.address = ddr.allocate(nbytes)
         view = ddr.view(self.address, nbytes)
         self.host = view.copy() if cached else view

@@ -56,7 +56,8 @@ class ProgrammableLogic:
     """
 
     def __init__(self, simulation: Simulation, manifest: Mapping[str, Any], memory: Ddr, arch: str):
-        self.simulation, self.memory = simulation, memory
+        self.simulation = simulation
+        self.memory = memory
         self.design = BlockDesign.from_manifest(manifest, BoardTarget(arch=arch))
         self.dma = AxiDma(simulation, memory)
         self.interrupts = InterruptController(lambda: self.dma.lines | simulation.interrupt << 2)
@@ -158,7 +159,8 @@ class ProgrammableLogic:
 
     def _raise_failure(self) -> None:
         """Raise the timeout that ``advance_to_interrupt`` kept, once."""
-        failure, self._failure = self._failure, None
+        failure = self._failure
+        self._failure = None
         if failure:
             raise failure
 

@@ -32,7 +32,8 @@ class BufferService(buffer_pb2_grpc.RemoteBufferServicer):
     """Buffers in ``ddr``, by ids that are never used again, for the client that ``holder`` names."""
 
     def __init__(self, ddr: Ddr, holder: Holder):
-        self._ddr, self._holder = ddr, holder
+        self._ddr = ddr
+        self._holder = holder
         self._lock = threading.Lock()
         self._numbers = count(1)
         self._buffers: dict[str, tuple[str, CachedBuffer]] = {}  # id -> (client, buffer)
@@ -74,7 +75,8 @@ class BufferService(buffer_pb2_grpc.RemoteBufferServicer):
         key, pieces = first_and_rest(requests, "buffer_id")
         end = 0
         for piece in pieces:
-            begin, end = end, end + len(piece)
+            begin = end
+            end = end + len(piece)
             self._holder.claim(client)
             with self._lock:
                 buffer = self._find(key)
@@ -86,7 +88,9 @@ class BufferService(buffer_pb2_grpc.RemoteBufferServicer):
 
     def read(self, request: pb.BufferReadRequest, context: grpc.ServicerContext) -> Iterator[pb.BufferReadResponse]:
         """The processor reads all of a buffer, each piece when the client has taken the one before."""
-        client, begin, end = context.peer(), 0, 1
+        client = context.peer()
+        begin = 0
+        end = 1
         while begin < end:
             self._holder.claim(client)
             with self._lock:

@@ -65,7 +65,8 @@ class Call:
 
     def overdue(self, limits: ServerLimits) -> str:
         """What the client took too long for; empty where it didn't."""
-        now, since = time.monotonic(), self._waits_since
+        now = time.monotonic()
+        since = self._waits_since
         if since is None:
             return ""
         if now - since > limits.piece_seconds:
@@ -96,7 +97,8 @@ class Calls(grpc.ServerInterceptor):
     """
 
     def __init__(self, limits: ServerLimits, cancelled: Callable[[str], object]):
-        self._limits, self._cancelled = limits, cancelled
+        self._limits = limits
+        self._cancelled = cancelled
         self.noted: Callable[[str], object] = lambda client: None
         self._lock = threading.Lock()
         self._calls: dict[Call, None] = {}
@@ -156,7 +158,8 @@ class Calls(grpc.ServerInterceptor):
     @contextmanager
     def _under_way(self, name: str, context: grpc.ServicerContext) -> Iterator[Call]:
         """A call, noted as long as it keeps a thread; Refused where its client has too many."""
-        call, most = Call(name, context), self._limits.calls_of_client
+        call = Call(name, context)
+        most = self._limits.calls_of_client
         self.noted(call.client)
         with self._lock:
             if self._of_client[call.client] >= most:

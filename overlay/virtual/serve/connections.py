@@ -58,7 +58,9 @@ class Connections:
     """
 
     def __init__(self, port: int, most: int, in_use: Callable[[], Iterable[str]]):
-        self._port, self._most, self._in_use = port, most, in_use
+        self._port = port
+        self._most = most
+        self._in_use = in_use
         self._lock = threading.Lock()
         self._called: dict[int, float] = {}  # the client's port -> when it called last; ports alone, as in holder.py
         self._stopped = threading.Event()
@@ -111,7 +113,8 @@ def _connections(port: int) -> Iterator[Connection]:
         with suppress(OSError):  # no socket, one that listens, or closed meanwhile
             wire = socket.socket(fileno=handle)
             try:
-                here, there = wire.getsockname(), wire.getpeername()
+                here = wire.getsockname()
+                there = wire.getpeername()
             finally:
                 wire.detach()
             if isinstance(here, tuple) and here[1] == port:

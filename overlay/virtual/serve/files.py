@@ -20,7 +20,8 @@ from .holder import Holder
 from .pieces import first_and_rest, gather
 
 MANAGER = "/sys/class/fpga_manager/fpga0"
-FIRMWARE, FLAGS = f"{MANAGER}/firmware", f"{MANAGER}/flags"
+FIRMWARE = f"{MANAGER}/firmware"
+FLAGS = f"{MANAGER}/flags"
 STORE = "/lib/firmware/"
 LONGEST_NAME = 255
 """Characters of a firmware file's name at most."""
@@ -44,7 +45,10 @@ class FileService(remote_device_pb2_grpc.RemoteDeviceServicer):
     """
 
     def __init__(self, board: VirtualBoard, bit: Path, holder: Holder, loaded: Callable[[str], object]):
-        self._board, self._bit, self._holder, self._loaded = board, bit, holder, loaded
+        self._board = board
+        self._bit = bit
+        self._holder = holder
+        self._loaded = loaded
         self._binary = bit2bin(bit.read_bytes())
         self._names: dict[str, None] = {}  # files in STORE; all hold the overlay's binary
 

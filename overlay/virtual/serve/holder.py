@@ -56,7 +56,8 @@ class Holder:
     """
 
     def __init__(self, idle_seconds: float, stands: Callable[[str], bool]):
-        self._idle_seconds, self._stands = idle_seconds, stands
+        self._idle_seconds = idle_seconds
+        self._stands = stands
         self._lock = threading.Lock()
         self._client: str | None = None
         self._given_up = False  # the server cancelled a call of it: the next client that asks has the board

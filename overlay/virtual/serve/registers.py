@@ -27,7 +27,8 @@ class RegisterService(mmio_pb2_grpc.MmioServicer):
     """
 
     def __init__(self, board: VirtualBoard, holder: Holder):
-        self._board, self._holder = board, holder
+        self._board = board
+        self._holder = holder
 
     def get_mmio(self, request: mmio_pb2.GetMmioRequest, _: grpc.ServicerContext) -> mmio_pb2.GetMmioResponse:
         """A mapping of any range, as on a board: only an access shows whether something is there."""

@@ -87,9 +87,11 @@ class Server:
                 LOG.info("%s: freed %d buffers that other clients had left", client, left)
 
         self._server = grpc.server(
-            ThreadPoolExecutor(limits.calls), options=list(OPTIONS.items()), interceptors=[self.calls],
+            ThreadPoolExecutor(limits.calls),
+            options=list(OPTIONS.items()),
+            interceptors=[self.calls],
             maximum_concurrent_rpcs=limits.calls,
-        )  # fmt: skip
+        )
         files = FileService(self.board, bit, self.holder, loaded)
         remote_device_pb2_grpc.add_RemoteDeviceServicer_to_server(files, self._server)
         mmio_pb2_grpc.add_MmioServicer_to_server(RegisterService(self.board, self.holder), self._server)

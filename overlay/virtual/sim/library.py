@@ -70,7 +70,8 @@ def load(library: Path) -> SimpleNamespace:
     calls = SimpleNamespace(library=loaded)
     for name, (result, arguments) in SIGNATURES.items():
         function = getattr(loaded, f"bitloom_{name}")
-        function.restype, function.argtypes = result, arguments
+        function.restype = result
+        function.argtypes = arguments
         setattr(calls, name, function)
     if calls.state_size() != len(STATE_FIELDS):
         raise RuntimeError(f"{library}: its state has {calls.state_size()} fields, library.py has {len(STATE_FIELDS)}")

@@ -161,7 +161,8 @@ class Simulation(StreamAccess, RegisterAccess):
             raise ValueError("run: give max_cycles or a condition to stop at")
         if wanted:
             self.touch()  # what lies before this call is no reason to give up
-        hit, left = "cycles", UNLIMITED if max_cycles is None else max_cycles
+        hit = "cycles"
+        left = UNLIMITED if max_cycles is None else max_cycles
         while hit == "cycles" and left:
             before = self.cycles
             hit = self.step(min(left, CHUNK), *wanted, words=words or 0, watch=bool(wanted))

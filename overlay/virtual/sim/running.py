@@ -51,7 +51,8 @@ class RunningModel:
     def _end_waveform(self) -> None:
         """Close the waveform, if there is one; ProtocolError where it isn't whole."""
         self._check(self._call.waveform_close(self._model))
-        path, self._fst = self._fst, None
+        path = self._fst
+        self._fst = None
         if path and not is_whole(path):
             raise ProtocolError("waveform: must be writable, got less of it than was written: is the disk full?")
 

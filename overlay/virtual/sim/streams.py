@@ -61,7 +61,8 @@ class StreamAccess(RunningModel):
         """
         waiting = self._queued()
         count = waiting if words is None else min(waiting, self._stream_words(words, "received"))
-        data, flags = np.empty(count * self._per_word, np.uint32), np.empty(count, np.uint8)
+        data = np.empty(count * self._per_word, np.uint32)
+        flags = np.empty(count, np.uint8)
         self._call.pop(self._model, data.ctypes.data, flags.ctypes.data, count)
         return data, flags.astype(bool)
 

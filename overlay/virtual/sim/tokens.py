@@ -77,7 +77,8 @@ def check_tokens(text: str) -> None:
         Something else stands in the text: one line, with the line of the text and the first token that isn't allowed.
     """
     for token in _TOKENS.finditer(text):
-        kind, found = token.lastgroup, token.group()
+        kind = token.lastgroup
+        found = token.group()
         if kind == "good" or (kind == "call" and found[1:] in SYSTEM_CALLS):
             continue
         if kind == "name" and "__" not in found and (found in KEYWORDS or found not in RESERVED):

@@ -74,8 +74,12 @@ def _defines(trace: str) -> list[str]:
     """What Verilator's own makefile would define."""
     unused = ("COVERAGE", "SC", "TIMING", "TRACE_SAIF")
     traced = {"TRACE": trace, "TRACE_VCD": trace == "vcd", "TRACE_FST": trace == "fst"}
-    return ["-DVERILATOR=1", *(f"-DVM_{name}=0" for name in unused),
-            *(f"-DVM_{name}={int(bool(on))}" for name, on in traced.items()), *RUNTIME_HOOKS]  # fmt: skip
+    return [
+        "-DVERILATOR=1",
+        *(f"-DVM_{name}=0" for name in unused),
+        *(f"-DVM_{name}={int(bool(on))}" for name, on in traced.items()),
+        *RUNTIME_HOOKS,
+    ]
 
 
 def _base_flags(verilator: Verilator, compiler: Compiler, trace: str) -> list[str]:
@@ -284,7 +288,8 @@ def lint(verilog: str, *, top: str | None = TOP) -> list[str]:
     with tempfile.TemporaryDirectory(prefix="bitloom-lint-") as folder:
         found = list(re.finditer(r"^module\s+(\w+)", verilog, re.M))
         begins = [m.start() for m in found] or [0]
-        head, names = verilog[: begins[0]], [m.group(1) for m in found] or [top or "design"]
+        head = verilog[: begins[0]]
+        names = [m.group(1) for m in found] or [top or "design"]
         for name, begin, end in zip(names, begins, [*begins[1:], len(verilog)]):
             write_scratch(Path(folder) / f"{name}.v", head + verilog[begin:end])
         files = [f"{name}.v" for name in names]

@@ -51,9 +51,11 @@ class Watchdog:
         """Whether to go on with a model whose streams have been quiet until the last `next_look`."""
         if not self._offsets:
             return False
-        quiet_since, counts = simulation.state()["progress_cycle"], self._read(simulation)
+        quiet_since = simulation.state()["progress_cycle"]
+        counts = self._read(simulation)
         known = self._counts if quiet_since == self._quiet_since else None
-        self._quiet_since, self._counts = quiet_since, counts
+        self._quiet_since = quiet_since
+        self._counts = counts
         if known is None:
             return counts is not None
         if counts is None or counts == known:

@@ -158,8 +158,10 @@ def test_where_mnist_is_absent(tmp_path, monkeypatch):
         ({"seed": (1 << 32) - 1}, "learning: seed must be <= 4294967294, got 4294967295"),
         ({"hidden": ()}, "learning: hidden layers must be 1..64, of 1..1048576 neurons, got ()"),
         ({"hidden": (3, 1048577)}, "learning: hidden layers must be 1..64, of 1..1048576 neurons, got (3, 1048577)"),
-        ({"hidden": (9,) * 65},
-         f"learning: hidden layers must be 1..64, of 1..1048576 neurons, got ({18 * '9, '}9,..."),
+        (
+            {"hidden": (9,) * 65},
+            f"learning: hidden layers must be 1..64, of 1..1048576 neurons, got ({18 * '9, '}9,...",
+        ),
         ({"rate_times": 0}, "learning: rate_times must be > 0 and finite, got 0"),
         ({"rate_times": float("nan")}, "learning: rate_times must be > 0 and finite, got nan"),
         ({"hidden": (3, 0)}, "learning: hidden layers must be 1..64, of 1..1048576 neurons, got (3, 0)"),

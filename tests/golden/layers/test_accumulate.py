@@ -77,7 +77,9 @@ def test_lanes_left_over_add_nothing():
     unit = Accumulator(kind="popcount", structure="serial", products=5, lanes=2)
     cycles = list(unit.run(X, W))
     assert [(c.features, c.weights, c.products) for c in cycles] == [
-        ((1, 0), (1, 1), (1, 0)), ((0, 1), (0, 0), (1, 0)), ((1, 0), (1, 1), (1, 0)),
+        ((1, 0), (1, 1), (1, 0)),
+        ((0, 1), (0, 0), (1, 0)),
+        ((1, 0), (1, 1), (1, 0)),
     ]
     assert [c.register for c in cycles] == [(1,), (2,), (3,)]
 

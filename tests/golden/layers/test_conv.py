@@ -206,9 +206,7 @@ def test_the_fast_or_counts_exactly_beyond_what_a_bit_holds():
 
 def test_a_description_tells_only_of_or():
     """Networks from before there was a choice keep their description, hence their digest."""
-    one, other = (
-        Network(name="n", input=case_map(3, 3, 1), layers=(conv(accumulate=a),)) for a in ("popcount", "or")
-    )
+    one, other = (Network(name="n", input=case_map(3, 3, 1), layers=(conv(accumulate=a),)) for a in ("popcount", "or"))
     assert "accumulate" not in one.to_dict()["layers"][0]
     assert other.to_dict()["layers"][0]["accumulate"] == "or"
     assert [Network.from_dict(n.to_dict()) for n in (one, other)] == [one, other]
@@ -270,6 +268,7 @@ def test_words_equal_pytorch(seed, torch):
     top, left, bottom, right = layer.padding
     word, taps = layer.word_channels, layer.kernel[0] * layer.kernel[1]
     more = -source.channels % word  # channels that repeat the last one: the largest product stays
+
     def channels_first(a: np.ndarray) -> np.ndarray:
         return torch.tensor(np.concatenate([a, *[a[..., -1:]] * more], axis=3) * 1.0).permute(0, 3, 1, 2)
 

@@ -83,6 +83,7 @@ def test_fast_pass_equals_the_plain_pass(digits):
 
 def test_or_layers_of_the_shipped_network_say_something(digits):
     """Every kernel gives both bits. Put in place of popcount, OR gives nothing but +1: its windows are too wide."""
+
     def values(model: Model, name: str) -> list[set[int]]:
         trace = packed.trace(model, digits.test_images)
         out = dict(zip((layer.name for layer in model.network.layers), trace))[name]
@@ -114,10 +115,20 @@ def test_replacing_popcount_in_digits_cnn():
     model = networks.load("digits-cnn")
     changed = with_or(model)
     assert [layer.name for layer in changed.network.layers] == [
-        "conv_1", "threshold_1", "conv_2", "pool_2", "conv_3", "dense_4",
+        "conv_1",
+        "threshold_1",
+        "conv_2",
+        "pool_2",
+        "conv_3",
+        "dense_4",
     ]
     assert [getattr(layer, "accumulate", "") for layer in changed.network.layers] == [
-        "popcount", "", "or", "", "or", "popcount",
+        "popcount",
+        "",
+        "or",
+        "",
+        "or",
+        "popcount",
     ]
     assert [changed.network.maps[name].encoding for name in ("conv_2", "pool_2", "conv_3")] == [BIPOLAR] * 3
     for name, arrays in changed.arrays.items():
@@ -142,8 +153,12 @@ def test_replacing_drops_the_thresholds_of_what_were_sums():
     "model",
     [
         model_of(Dense(name="only", out_channels=3)),
-        model_of(Conv(name="grey", out_channels=3, kernel=(2, 2)), Threshold(name="t"), Dense(name="d", out_channels=2),
-                 encoding=unsigned(2)),
+        model_of(
+            Conv(name="grey", out_channels=3, kernel=(2, 2)),
+            Threshold(name="t"),
+            Dense(name="d", out_channels=2),
+            encoding=unsigned(2),
+        ),
     ],
 )
 def test_nothing_to_replace(model):

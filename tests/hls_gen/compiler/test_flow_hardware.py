@@ -105,13 +105,15 @@ DESIGNS["planes_former"] = Design(
     name="planes_former", stream_bits=64, npus=(replace(DESIGNS["binary"].npus[0], kfp=37, raster=True, **FORMER),)
 )
 DESIGNS["ring_former"] = Design(
-    name="ring_former", spill_words=4,
+    name="ring_former",
+    spill_words=4,
     npus=ring(
         replace(BINARY, kfp=18, kgp=5, pfp=4, ol=2, accumulators=16, **FORMER), replace(BINARY, kfp=6, kgp=3, pfp=3)
     ),
 )
 DESIGNS["wide_former"] = Design(
-    name="wide_former", stream_bits=64,
+    name="wide_former",
+    stream_bits=64,
     npus=(replace(INTEGER, kfp=16, kgp=12, pfp=5, ol=12, **{**FORMER, "former_channels": 4}),),
 )
 QUICK = ("integer", "ring")

@@ -392,8 +392,11 @@ def test_values_at_both_ends_of_the_range():
         ),
         (
             BIPOLAR,
-            [Dense(name="dense", out_channels=2, accumulate="or"), Threshold(name="act"),
-             Dense(name="last", out_channels=2)],
+            [
+                Dense(name="dense", out_channels=2, accumulate="or"),
+                Threshold(name="act"),
+                Dense(name="last", out_channels=2),
+            ],
             None,
             "dense: what follows accumulate or must be nothing or max_pool, got threshold",
         ),

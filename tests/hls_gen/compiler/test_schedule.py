@@ -320,8 +320,7 @@ def test_stages_of_a_network():
     conv = Window(kernel=(3, 2), stride=(1, 2), padding=(1, 0, 1, 1))
     assert stages(network) == (
         Stage(name="conv", kind="conv", height=6, width=5, window=conv, reads=INPUT),
-        Stage(name="pool", kind="pool", height=6, width=3, window=Window(kernel=(2, 1), stride=(2, 1)),
-              reads="conv"),
+        Stage(name="pool", kind="pool", height=6, width=3, window=Window(kernel=(2, 1), stride=(2, 1)), reads="conv"),
         Stage(name="dense", kind="conv", height=3, width=3, window=Window(kernel=(3, 3)), reads="pool"),
     )
     assert schedule(network, "pull").input_order.tolist() == schedule(stages(network), "pull").input_order.tolist()

@@ -36,17 +36,24 @@ B20 = network(
 )
 CASES = {
     "asymmetric": network(
-        7, 4, Conv(name="c", out_channels=5, kernel=(3, 2), stride=(2, 1), padding=(2, 1, 0, 1)),
+        7,
+        4,
+        Conv(name="c", out_channels=5, kernel=(3, 2), stride=(2, 1), padding=(2, 1, 0, 1)),
         Dense(name="d", out_channels=4),
     ),
     "kernel_1": network(3, 5, Conv(name="c", out_channels=4, kernel=(1, 1))),
     "kernel_4_5": network(6, 9, Conv(name="c", out_channels=3, kernel=(4, 5), stride=(1, 3), padding=(3, 0, 1, 4))),
     "stride_above_kernel": network(
-        8, 9, Conv(name="c", out_channels=3, kernel=(2, 2)),
-        MaxPool(name="p", kernel=(1, 2), stride=(3, 4)), Conv(name="e", out_channels=2, kernel=(2, 1)),
+        8,
+        9,
+        Conv(name="c", out_channels=3, kernel=(2, 2)),
+        MaxPool(name="p", kernel=(1, 2), stride=(3, 4)),
+        Conv(name="e", out_channels=2, kernel=(2, 1)),
     ),
     "cut_by_borders": network(
-        5, 6, MaxPool(name="p", kernel=(3, 3), stride=(2, 2), padding=(0, 0, 1, 1)),
+        5,
+        6,
+        MaxPool(name="p", kernel=(3, 3), stride=(2, 2), padding=(0, 0, 1, 1)),
         AvgPool(name="a", kernel=(2, 3), stride=(1, 2), padding=(1, 2, 1, 1)),
     ),
     "whole_map": network(3, 4, Dense(name="d", out_channels=6), Dense(name="e", out_channels=3)),

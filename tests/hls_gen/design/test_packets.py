@@ -173,8 +173,10 @@ def test_packets_refuses(words, message):
         ((0xB1000601, 3, 13), "LOAD of npu 0 memory 6 (kernels), 13 rows from row 3 (header 0xB1000601)"),
         ((0xB1090F01, 3, 13), "LOAD of npu 9 memory 15, 13 rows from row 3 (header 0xB1090F01)"),
         ((0xB1000012, 0, 7), "FRAME 0 of 7 input words for parameters 0x00000000, last (header 0xB1000012)"),
-        ((0xB1000002, 0xABCDEF01, 0x19000007),
-         "FRAME 25 of 7 input words for parameters 0xABCDEF01 (header 0xB1000002)"),
+        (
+            (0xB1000002, 0xABCDEF01, 0x19000007),
+            "FRAME 25 of 7 input words for parameters 0xABCDEF01 (header 0xB1000002)",
+        ),
         ((0xB100000F, 0, 7), "kind 15 (header 0xB100000F)"),
         ((0x12345678, 1, 2), "no header [0x12345678, 0x00000001, 0x00000002]"),
     ],

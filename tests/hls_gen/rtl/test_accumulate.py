@@ -275,8 +275,9 @@ DESIGNS = {
     "collect_or": replace(FLAT, kfp=1, kgp=4, pfp=2, accumulate="or", collect=COLLECTED),
     "collect_both": replace(FLAT, kfp=3, kgp=7, pfp=3, ol=4, accumulate="both", collect=COLLECTED),
     "words": replace(FLAT, kfp=6, kgp=5, pfp=3, ol=1, accumulate="or_words", word_lanes=3, accumulators=8),
-    "words_planes": replace(ROOMY, kfp=12, kgp=4, pfp=4, planes=4, ol=2, accumulate="both", word_lanes=4, shift_bits=0,
-                            accumulators=8),
+    "words_planes": replace(
+        ROOMY, kfp=12, kgp=4, pfp=4, planes=4, ol=2, accumulate="both", word_lanes=4, shift_bits=0, accumulators=8
+    ),
     "words_shift": replace(ROOMY, kfp=4, kgp=6, pfp=2, ol=2, word_lanes=2),
     "collect_words": replace(FLAT, kfp=4, kgp=3, pfp=4, ol=1, accumulate="both", collect=COLLECTED, word_lanes=2),
 }

@@ -154,9 +154,7 @@ class Rig(SimpleNamespace):
 def built(request):
     design = DESIGNS[request.param]
     with Bench(loader(Library(design.stream_bits), design)) as bench:
-        yield Rig(
-            bench=bench, design=design, kfp=design.npus[0].kfp, manifest=Manifest.of(design, "0" * 64)
-        )
+        yield Rig(bench=bench, design=design, kfp=design.npus[0].kfp, manifest=Manifest.of(design, "0" * 64))
 
 
 @pytest.fixture

@@ -59,7 +59,7 @@ def equals(made: Design, folder: Path, model, images, choices: CompileChoices, s
 
 
 def check(name: str, folder: Path, data: st.DataObject) -> str:
-    """"compared", or why the network that is drawn doesn't fit the design."""
+    """ "compared", or why the network that is drawn doesn't fit the design."""
     npu = DESIGNS[name].npus[0]
     network, seed = data.draw(binary_residual_networks(9, npu.ol)), data.draw(st.integers(0, 2**32 - 1))
     order = "raster" if npu.raster else data.draw(st.sampled_from(["pull", "raster"]))

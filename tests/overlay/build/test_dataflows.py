@@ -71,4 +71,3 @@ def test_few_accumulators_are_enough_output_stationary(tmp_path: Path) -> None:
     done = run(made, model, random_images(model.network, 8, 1))
     assert done.bit_exact_frames == 8
     assert done.cycles_per_frame < 1.02 * np.float64(done.program.ideal_cycles)
-

@@ -33,18 +33,22 @@ BARE = replace(SMALL, kgp=8, ol=4, pool=False, skip_words=63, buffer_words=2)
 DESIGNS = {
     "looped_ring": Design(name="looped_ring", spill_words=512, npus=looped(ring([SMALL, WIDE]))),
     "depthwise": Design(
-        name="depthwise", spill_words=512,
+        name="depthwise",
+        spill_words=512,
         npus=looped(ring([replace(SMALL, **DEPTHWISE | FORMER), replace(WIDE, **DEPTHWISE)])),
     ),
     "depthwise_ring": Design(
-        name="depthwise_ring", spill_words=512,
+        name="depthwise_ring",
+        spill_words=512,
         npus=ring([replace(SMALL, **DEPTHWISE), replace(WIDE, **DEPTHWISE)]),
     ),
     "depthwise_chain": Design(
-        name="depthwise_chain", npus=chain([replace(SMALL, **DEPTHWISE), replace(WIDE, **DEPTHWISE)] * 3),
+        name="depthwise_chain",
+        npus=chain([replace(SMALL, **DEPTHWISE), replace(WIDE, **DEPTHWISE)] * 3),
     ),
     "depthwise_cascade": Design(
-        name="depthwise_cascade", npus=cascade([replace(WIDE, **DEPTHWISE), replace(SMALL, **DEPTHWISE)]),
+        name="depthwise_cascade",
+        npus=cascade([replace(WIDE, **DEPTHWISE), replace(SMALL, **DEPTHWISE)]),
     ),
     "cascade": Design(name="cascade", stream_bits=64, npus=cascade([replace(WIDE, **FORMER), SMALL, WIDE])),
     "ring_of_2": Design(name="ring_of_2", spill_words=63, npus=ring([SMALL, WIDE])),

@@ -68,9 +68,7 @@ def check(name: str, folder: Path, data: st.DataObject) -> str:
                                                              for key in ("source", "sink")})  # fmt: skip
 
 
-def compare(
-    model: Model, design: tuple[Path, Manifest], choices: CompileChoices, stalls: dict[str, float]
-) -> str:
+def compare(model: Model, design: tuple[Path, Manifest], choices: CompileChoices, stalls: dict[str, float]) -> str:
     """How many layers take fewer beats than with zeros, of a network that was compared with golden and with the flow
     model."""
     bit, manifest = design

@@ -123,8 +123,13 @@ def conv(name: str, reads: str, channels: int, side: int = 1, stride: int = 1) -
 @pytest.mark.parametrize("aheads", [0, 2])
 def test_more_comes_by_than_the_tuple_memory_holds(aheads: int, folder: Path) -> None:
     """Tuples of 16 words, of which one layer reads every fourth: between two of its windows 8 others come by."""
-    layers = [*conv("conv_1", INPUT, 64), *conv("conv_2", "act_1", 4), *conv("conv_3", "act_2", 4, 2, 2),
-              *conv("conv_4", "act_1", 4, 1, 2), Add(name="add_5", encoding=signed(8), inputs=("act_3", "act_4"))]
+    layers = [
+        *conv("conv_1", INPUT, 64),
+        *conv("conv_2", "act_1", 4),
+        *conv("conv_3", "act_2", 4, 2, 2),
+        *conv("conv_4", "act_1", 4, 1, 2),
+        Add(name="add_5", encoding=signed(8), inputs=("act_3", "act_4")),
+    ]
     network = Network(name="wide", input=Map(height=5, width=7, channels=4, encoding=signed(8)), layers=tuple(layers))
     model, images = random_integer_model(network, 1, 32), random_images(network, 4, 1)
     choices = CompileChoices(map_order="raster")

@@ -59,9 +59,7 @@ def images(made: Model) -> np.ndarray:
     return found
 
 
-@pytest.mark.parametrize(
-    ("engine", "field", "value"), [("integer", "feature_bits", 9), ("binary", "shift_bits", 4)]
-)
+@pytest.mark.parametrize(("engine", "field", "value"), [("integer", "feature_bits", 9), ("binary", "shift_bits", 4)])
 def test_images_of_a_camera_are_computed_bit_exactly(engine: str, field: str, value: int, tmp_path: Path) -> None:
     made = model(engine)
     found = built(tmp_path, made)

@@ -391,22 +391,41 @@ def test_what_learned_is_a_network_for_hardware(tmp_path: Path) -> None:
         (["--all-settings", "--setting", "codes-1"], "learn: give --setting or --all-settings, not both"),
         (["--slaves", "8"], "learn: --slaves needs --machine"),
         (["--rate-places", "5"], "learn: --rate-places needs --machine"),
-        *((["--machine", "interpreter", *option],
-           f"learn: {option[0]} must be left out with --machine, which has one run of its own")
-          for option in (["--seeds", "1"], ["--rate-times", "1"], ["--all-settings"], ["--plot", "x.svg"],
-                         ["--save", "x.npz"])),
-        (["--machine", "interpreter", "--setting", "words", "--setting", "codes-1"],
-         "learn: with --machine --setting must be given once, got words, codes-1"),
-        (["--machine", "interpreter", "--setting", "binary"],
-         "learn: with --machine --setting must be one of words, nearest-1, nearest-2, nearest-3, stochastic-1, "
-         "stochastic-2, stochastic-3, codes-1, codes-2, codes-3, discrete-1, discrete-2, discrete-3, got binary"),
+        *(
+            (
+                ["--machine", "interpreter", *option],
+                f"learn: {option[0]} must be left out with --machine, which has one run of its own",
+            )
+            for option in (
+                ["--seeds", "1"],
+                ["--rate-times", "1"],
+                ["--all-settings"],
+                ["--plot", "x.svg"],
+                ["--save", "x.npz"],
+            )
+        ),
+        (
+            ["--machine", "interpreter", "--setting", "words", "--setting", "codes-1"],
+            "learn: with --machine --setting must be given once, got words, codes-1",
+        ),
+        (
+            ["--machine", "interpreter", "--setting", "binary"],
+            "learn: with --machine --setting must be one of words, nearest-1, nearest-2, nearest-3, stochastic-1, "
+            "stochastic-2, stochastic-3, codes-1, codes-2, codes-3, discrete-1, discrete-2, discrete-3, got binary",
+        ),
         (["--save", "x.npz"], "learn: --save needs --setting hardware alone, got codes-1"),
-        (["--save", "x.npz", "--setting", "hardware", "--held-out"],
-         "learn: --save needs all training images, so not --held-out"),
-        (["--machine", "interpreter", "--hidden", "8,0"],
-         "learning: hidden layers must be 1..64, of 1..1048576 neurons, got (8, 0)"),
-        (["--machine", "interpreter", "--first-seed", "65535"],
-         "learning on the machine: seed must be 0..65534, got 65535"),
+        (
+            ["--save", "x.npz", "--setting", "hardware", "--held-out"],
+            "learn: --save needs all training images, so not --held-out",
+        ),
+        (
+            ["--machine", "interpreter", "--hidden", "8,0"],
+            "learning: hidden layers must be 1..64, of 1..1048576 neurons, got (8, 0)",
+        ),
+        (
+            ["--machine", "interpreter", "--first-seed", "65535"],
+            "learning on the machine: seed must be 0..65534, got 65535",
+        ),
         (["--rate-times", "0"], "learning: rate_times must be > 0 and finite, got 0.0"),
         (["--hidden", "8,x"], "learn: --hidden must be numbers with commas between, got '8,x'"),
         (["--hidden", "0"], "learning: hidden layers must be 1..64, of 1..1048576 neurons, got (0,)"),

@@ -134,8 +134,7 @@ def _captured(call, *arguments, **options) -> str:
 def test_a_terminals_width_counts(width, parts) -> None:
     """In a terminal without COLUMNS; output that goes elsewhere ignores the terminal."""
     script = (
-        "from bitloom.overlay.cli.show import grid\n"
-        f"grid('shape', {HEADER!r}, [['avx512vpopcntdq', *{FIGURES!r}]])"
+        f"from bitloom.overlay.cli.show import grid\ngrid('shape', {HEADER!r}, [['avx512vpopcntdq', *{FIGURES!r}]])"
     )
     environment = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")}
     environment |= {"PYTHONPATH": str(ROOT / "src"), "TERM": "dumb"}

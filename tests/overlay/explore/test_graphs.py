@@ -212,9 +212,7 @@ def test_a_ring_of_several_networks_simulates(tmp_path: Path) -> None:
     """Bit for bit, in the cycles of the flow model."""
     models = [residual(), separable()]
     candidate = ring_of_two(models).candidate
-    made = builds.build(
-        tmp_path, candidate.design(models[0], also=models[1:]), models, choices=candidate.choices
-    )
+    made = builds.build(tmp_path, candidate.design(models[0], also=models[1:]), models, choices=candidate.choices)
     for model in models:
         images = random_images(model.network, 4, 1)
         several, alone = run(made, model, images), run(made, model, images[:1])

@@ -56,8 +56,13 @@ def grouped(channels):
 
 def mean(channels, size):
     chain = Chain((channels, size, size)).quant(0.5, 3).node("Conv", np.ones((1, channels, 1, 1), np.float32))
-    return chain.quant(1, 3).node("Conv", filled(chain, channels, 1, 1, 1)).quant(1, 3).node("GlobalAveragePool") \
+    return (
+        chain.quant(1, 3)
+        .node("Conv", filled(chain, channels, 1, 1, 1))
+        .quant(1, 3)
+        .node("GlobalAveragePool")
         .quant(0.3, 3)
+    )
 
 
 def wide_conv(**attributes):

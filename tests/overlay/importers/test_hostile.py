@@ -110,9 +110,7 @@ def test_more_thresholds_than_values():
 
 
 def test_a_constant_of_texts():
-    assert lines_of(HOSTILE["texts"]()) == (
-        "Cast_2 (Cast): a constant must be cast to a type of numbers, got type 8",
-    )
+    assert lines_of(HOSTILE["texts"]()) == ("Cast_2 (Cast): a constant must be cast to a type of numbers, got type 8",)
 
 
 def test_an_attribute_twice():

@@ -89,6 +89,7 @@ def test_casts_that_change_integers():
 
 def integer_conv(rng, chain, inputs, outputs_, *, scale, made, dtype=np.uint8, per_channel=False, **attributes):
     """QLinearConv behind scale (real, zero point), making scale ``made``."""
+
     def zero_of(value):
         return chain.constant(value, dtype)
 
@@ -283,6 +284,7 @@ def test_top_k(place):
 @pytest.mark.parametrize("opset", [9, 10, 11, 12, 13, 15, 18, 21])
 def test_older_and_newer_exporters(opset):
     """The same network as exporters wrote it: attributes became inputs over the years."""
+
     def made(version):
         rng = np.random.default_rng(7)
         chain = Chain((2, 8, 8), opset=version).quant(0.25, 4)

@@ -94,7 +94,7 @@ def test_export_of_today(digits, tmp_path):
     net = trained(networks()["pools"], images, classes)
     quantiser = xnnpack.XNNPACKQuantizer().set_global(xnnpack.get_symmetric_quantization_config())
     prepared = pt2e.prepare_pt2e(torch.export.export(net, (images[:1],)).module(), quantiser)
-    for image in images[: TRAINED : 8]:
+    for image in images[:TRAINED:8]:
         prepared(image[None])
     test, path = images[TRAINED:].numpy(), tmp_path / "net.onnx"
     torch.onnx.export(pt2e.convert_pt2e(prepared), (images[:1],), str(path), dynamo=True, external_data=False)

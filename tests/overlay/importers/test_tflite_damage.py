@@ -108,9 +108,7 @@ def test_several_images():
 
 def test_large_map():
     chain = Chain((2048, 2049, 1), 0.1, 0).conv(np.random.default_rng(1), 3, (3, 3), (0.1, 0))
-    assert outcome(chain.bytes()) == (
-        "CONV_2D_0 (CONV_2D): a map must have at most 4,194,304 values, got 4,196,352",
-    )
+    assert outcome(chain.bytes()) == ("CONV_2D_0 (CONV_2D): a map must have at most 4,194,304 values, got 4,196,352",)
 
 
 def test_scale_of_nothing():

@@ -39,5 +39,6 @@ def loop_manifest(stream_bits=32):
         "registers": REGISTERS,
         "vlnv": VLNV,
         "top": "bitloom_top",
-        "spill_words": 0, "verilog": "bitloom_top.v",
+        "spill_words": 0,
+        "verilog": "bitloom_top.v",
     }

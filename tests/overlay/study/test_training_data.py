@@ -71,12 +71,18 @@ def test_shapes_and_encodings(tmp_path, x, shape, encoding):
     [
         ({"x": X}, "must hold arrays x and y, got x"),
         ({"x": X, "y": Y, "x_test": X}, "must hold both x_test and y_test or none of them, got x_test"),
-        ({"x": X, "y": Y, "x_test": X[:, :2], "y_test": Y},
-         "x_test: images must have shape (3, 4, 2), as those of x, got (2, 4, 2)"),
-        ({"x": X[:, 0, 0, 0], "y": Y},
-         "x: images must have shape (N, H, W, C), (N, H, W) or (N, inputs), N >= 1, got (10,)"),
-        ({"x": X[:0], "y": Y[:0]},
-         "x: images must have shape (N, H, W, C), (N, H, W) or (N, inputs), N >= 1, got (0, 3, 4, 2)"),
+        (
+            {"x": X, "y": Y, "x_test": X[:, :2], "y_test": Y},
+            "x_test: images must have shape (3, 4, 2), as those of x, got (2, 4, 2)",
+        ),
+        (
+            {"x": X[:, 0, 0, 0], "y": Y},
+            "x: images must have shape (N, H, W, C), (N, H, W) or (N, inputs), N >= 1, got (10,)",
+        ),
+        (
+            {"x": X[:0], "y": Y[:0]},
+            "x: images must have shape (N, H, W, C), (N, H, W) or (N, inputs), N >= 1, got (0, 3, 4, 2)",
+        ),
         ({"x": X, "y": Y[:4]}, "y: labels must have shape (10,), one for each image, got (4,)"),
         ({"x": X, "y": Y - 1}, "y: labels must be 0..4095, got -1"),
         ({"x": X, "y": Y + 4095}, "y: labels must be 0..4095, got 4096"),

@@ -77,9 +77,7 @@ def _joints() -> Iterator[Proof]:
         steps=9,
         reach=9,
         bounded="fork, FIFO and join are proved by themselves",
-        breaks=(
-            Broken("before_1_valid = in_valid & ~way_done_1;", "before_1_valid = in_valid;", "order"),
-        ),
+        breaks=(Broken("before_1_valid = in_valid & ~way_done_1;", "before_1_valid = in_valid;", "order"),),
     )
 
 

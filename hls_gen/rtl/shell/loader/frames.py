@@ -98,7 +98,9 @@ def frame_words(c: LoaderContext, network: NetworkRow, beat: Signal, room: Signa
     room : Signal
         Wire, driven here: the gearbox takes a stream word.
     """
-    b, width_in, word = c.b, c.design.stream_bits, c.design.npus[0].host_word_bits
+    b = c.b
+    width_in = c.design.stream_bits
+    word = c.design.npus[0].host_word_bits
     b.comment("Input words of a frame.")
     taken = b.wire("frame_take", 1, all_of(c.at["FRAME"], c.given, room))
     b.on(taken, (beat, add(beat, 1, width(beat))))
@@ -108,7 +110,8 @@ def frame_words(c: LoaderContext, network: NetworkRow, beat: Signal, room: Signa
         block = c.library.get(divider, width_in, word, pieces, tail_bits=TAIL_BITS)
         tail = {"in_tail": network.fields["frame_tail"]}
     else:
-        block, tail = c.library.get(collector, width_in, word, together), {}
+        block = c.library.get(collector, width_in, word, together)
+        tail = {}
     unused = b.wire("words_last_unused")  # the sequencer counts words, by its layers' rows
     frame = Stream(c.at["FRAME"] & c.given, room, c.data, last)
     words = Stream.output(b, "words", word).replace(last=unused)

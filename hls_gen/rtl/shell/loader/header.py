@@ -71,12 +71,14 @@ def kind_number(b: Block, name: str, number: int) -> Signal:
 
 def header_words(c: LoaderContext) -> HeaderWords:
     """Takes the header's words in state HEADER, one or two a stream word."""
-    b, per_beat = c.b, c.design.stream_bits // 32
+    b = c.b
+    per_beat = c.design.stream_bits // 32
     b.comment("Header: four words, kept until the next packet begins.")
     beats = headers.HEADER_WORDS // per_beat
     place = b.reg("header_place", bits_for(beats - 1))
     here = b.wire("header_take", 1, c.at["HEADER"] & c.given)
-    words, fields = [], {}
+    words = []
+    fields = {}
     for k, parts in enumerate(FIELDS):
         word = b.reg(f"header_{k}", 32, init=None)
         b.on(here & eq(place, k // per_beat), (word, bits(c.data, 32 * (k % per_beat), 32)))

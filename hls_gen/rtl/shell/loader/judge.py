@@ -91,12 +91,15 @@ def judge(c: LoaderContext, header: HeaderWords, known: Known) -> Judgement:
     known : Known
         What it is held to.
     """
-    b, target = c.b, known.target
+    b = c.b
+    target = known.target
     b.comment("Judge: sums and comparisons (state RANGE), then the verdict (state JUDGE).")
     magic = b.localparam("MAGIC", headers.MAGIC, headers.word_0("MAGIC").width, base=16)
     codes = {error.name: error_code(b, error.name) for error in headers.ERRORS}
-    end_ok, whole = b.reg("end_ok", init=None), b.reg("header_ok", init=None)
-    frame_ok, order_ok = b.reg("frame_ok", init=None), b.reg("order_ok", init=None)
+    end_ok = b.reg("end_ok", init=None)
+    whole = b.reg("header_ok", init=None)
+    frame_ok = b.reg("frame_ok", init=None)
+    order_ok = b.reg("order_ok", init=None)
     program_ok = b.reg("program_ok", init=None)
     end_bits = ROW_BITS + 1  # so that it can't wrap
     end = b.wire("end_row", end_bits, resize(header.address, end_bits) + resize(header.length, end_bits))
@@ -112,8 +115,10 @@ def judge(c: LoaderContext, header: HeaderWords, known: Known) -> Judgement:
         (order_ok, known.order.in_turn(b, header, known.network, target.is_weights)),
         (program_ok, eq(header.words[1], known.order.signature)),
     )
-    is_load, is_frame = b.reg("is_load", init=None), b.reg("is_frame", init=None)
-    other_npu, no_memory = b.reg("other_npu", init=None), b.reg("no_memory", init=None)
+    is_load = b.reg("is_load", init=None)
+    is_frame = b.reg("is_frame", init=None)
+    other_npu = b.reg("other_npu", init=None)
+    no_memory = b.reg("no_memory", init=None)
     b.on(
         None,
         (is_load, eq(header.kind, kind_number(b, "LOAD", headers.LOAD))),

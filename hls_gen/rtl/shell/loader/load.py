@@ -44,7 +44,8 @@ class LoadPort:
     def of(cls, design: Design) -> "LoadPort":
         """Wide enough for every memory of the design; the network rows stay in the loader."""
         memories = [m for npu in design.npus for m in npu.memories()]
-        widest, outside = max(m.width for m in memories), max(m.width for m in memories if m.name != "network")
+        widest = max(m.width for m in memories)
+        outside = max(m.width for m in memories if m.name != "network")
         banks, bus_banks = (-(-width // design.stream_bits) for width in (widest, outside))
         return cls(
             bank_bits=bits_for(banks - 1),
@@ -86,7 +87,9 @@ def memory_id(b: Block, n: int, memory: Memory) -> Signal:
 
 def addressed_memory(c: LoaderContext, header: HeaderWords, port: LoadPort) -> AddressedMemory:
     """Looks the addressed memory up among those of all NPUs."""
-    b, memory, is_weights = c.b, header.memory, None
+    b = c.b
+    memory = header.memory
+    is_weights = None
     b.comment("Addressed memory: its depth, 0 if there is no such memory, and the last bank of its rows.")
     if c.design.npus[0].stream_weights:
         is_weights = b.wire("is_weights", 1, eq(header.kind, kind_number(b, "WEIGHTS", headers.WEIGHTS)))
@@ -104,7 +107,8 @@ def addressed_memory(c: LoaderContext, header: HeaderWords, port: LoadPort) -> A
             if last:
                 number = b.localparam(f"NPU{n}_{m.name.upper()}_LAST_BANK", last, port.bank_bits)
                 last_banks.append(choose(hit, number, 0, port.bank_bits))
-    every_depth, every_last_bank = any_of(*depths), any_of(*last_banks) if last_banks else 0
+    every_depth = any_of(*depths)
+    every_last_bank = any_of(*last_banks) if last_banks else 0
     # registers, since the terms are many: word 0 of a header has stood for a cycle when the header is complete
     depth = b.reg("memory_depth", depth_bits, init=None)
     last_bank = b.reg("memory_last_bank", port.bank_bits, init=None)
@@ -136,7 +140,8 @@ class RowCursor:
     @classmethod
     def make(cls, b: Block, header: HeaderWords, port: LoadPort) -> "RowCursor":
         """Registers in ``b``. The header was found to fit the memory, so its numbers may be cut."""
-        bank, row = b.reg("bank", port.bank_bits, init=None), b.reg("row", port.row_bits, init=None)
+        bank = b.reg("bank", port.bank_bits, init=None)
+        row = b.reg("row", port.row_bits, init=None)
         number = b.reg("row_number", port.row_bits + 1, init=None)
         last = b.wire("row_last", 1, eq(number, bits(header.length, 0, port.row_bits + 1)))
         return cls(bank, row, number, last)

@@ -79,7 +79,8 @@ class Fault:
     @classmethod
     def make(cls, b: Block) -> "Fault":
         """Signals in ``b``, which gets the ports ``error`` and ``error_code``."""
-        error, code = b.output_reg("error"), b.output_reg("error_code", ERROR_BITS)
+        error = b.output_reg("error")
+        code = b.output_reg("error_code", ERROR_BITS)
         return cls(error, code, b.wire("fault"), b.wire("fault_code", ERROR_BITS))
 
 
@@ -99,15 +100,18 @@ def loader(library: Library, design: Design) -> Block:
         Module ``loader``. Streams: ``s_axis`` in, ``words`` (input words of frames) and ``flag`` (one a frame, whether
         it ends a transfer) out. Beside them: load bus, settings of the NPUs, ``run``, and what the registers show.
     """
-    b, port = Block("loader", _module_header(design)), LoadPort.of(design)
+    b = Block("loader", _module_header(design))
+    port = LoadPort.of(design)
     words = _program(b, design.stream_bits)
-    start, frame_left = b.input("start"), b.input("frame_left")
+    start = b.input("start")
+    frame_left = b.input("frame_left")
 
     # # #
 
     state = b.reg("state", STATE_BITS, init=state_number(b, "HEADER"))
     at = {name: b.wire(f"in_{name.lower()}", 1, eq(state, state_number(b, name))) for name in STATES}
-    taken, early = b.wire("take", 1, words.taken), b.reg("early_last")
+    taken = b.wire("take", 1, words.taken)
+    early = b.reg("early_last")
     c = LoaderContext(b, library, design, at, b.wire("given", 1, words.valid & ~early), words.data)
     header = header_words(c)
     progress = PacketProgress(state, taken, early, b.wire("payload_final"), b.wire("gearbox_ready"))
@@ -158,7 +162,8 @@ def _module_header(design: Design) -> Header:
 
 def _program(b: Block, stream_bits: int) -> Stream:
     """The ports by which the stream program comes in, AXI4-Stream."""
-    valid, ready = b.input("s_axis_tvalid"), b.output("s_axis_tready")
+    valid = b.input("s_axis_tvalid")
+    ready = b.output("s_axis_tready")
     return Stream(valid, ready, b.input("s_axis_tdata", stream_bits), b.input("s_axis_tlast"))
 
 
@@ -182,7 +187,8 @@ def _take_words(c: LoaderContext, progress: PacketProgress, words: Stream) -> No
 
 def _move(c: LoaderContext, progress: PacketProgress, header: HeaderWords, begins: dict[str, Sequence[Signal]]) -> None:
     """The state's way from packet to packet; ``begins`` has the pulses on which a payload begins, by its state."""
-    b, state = c.b, progress.state
+    b = c.b
+    state = progress.state
     b.on(header.complete, (state, state_number(b, "RANGE")))
     b.on(c.at["RANGE"], (state, state_number(b, "JUDGE")))
     for name, pulses in begins.items():

@@ -35,7 +35,9 @@ class NetworkRow:
 
 def network_row(c: LoaderContext, n: int, target: AddressedMemory, cursor: RowCursor, word: LoadedWord) -> NetworkRow:
     """The row of NPU ``n``. The loader gets an output ``npu<n>_<field>`` for each setting that the NPU looks at."""
-    b, npu, width = c.b, c.design.npus[n], c.design.stream_bits
+    b = c.b
+    npu = c.design.npus[n]
+    width = c.design.stream_bits
     m = npu.memory("network")
     b.comment(f"Network row of NPU {n}.")
     addressed = [eq(target.memory, memory_id(b, n, m))]

@@ -64,7 +64,8 @@ def accept_weights(
     for n, names in enumerate(weights_ports(len(c.design.npus))):
         of_npu = [] if len(c.design.npus) == 1 else [eq(target.npu, n)]
         before = f"npu{n}_" * bool(of_npu)
-        begun, done = b.input(names["weights_begun"]), b.input(names["weights_done"])
+        begun = b.input(names["weights_begun"])
+        done = b.input(names["weights_done"])
         layer_whole = b.reg(f"{before}layer_whole")  # a cycle later, when the row is on its way to the memory
         b.on(None, (layer_whole, all_of(whole, *of_npu)))
         unfinished = b.reg(f"{before}unfinished_layers", COUNT_BITS_OF_LAYERS)

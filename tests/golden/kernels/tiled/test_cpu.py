@@ -136,9 +136,7 @@ def test_the_environment_names_the_fastest_path(monkeypatch):
         monkeypatch.setenv("BITLOOM_CPU_PATH", named)
         assert cpu.paths() == ["avx512bw", "avx2", "scalar"][-count:]
     monkeypatch.setenv("BITLOOM_CPU_PATH", "avx512vpopcntdq")
-    with value_error(
-        "BITLOOM_CPU_PATH: must be one of avx512bw, avx2, scalar on this machine, got 'avx512vpopcntdq'"
-    ):
+    with value_error("BITLOOM_CPU_PATH: must be one of avx512bw, avx2, scalar on this machine, got 'avx512vpopcntdq'"):
         cpu.paths()
 
 

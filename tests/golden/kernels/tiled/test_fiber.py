@@ -211,7 +211,8 @@ RUNS = {
     ),
     "global memory": ("__ldg(out + 1);", "block 0: thread (0, 1, 0) reads outside every array"),
     "shared memory is not zero": (
-        "if (reinterpret_cast<unsigned char*>(shared_memory)[63] != 0xa5) __ldg(out + 1);", ""
+        "if (reinterpret_cast<unsigned char*>(shared_memory)[63] != 0xa5) __ldg(out + 1);",
+        "",
     ),
     "a copy that is waited for": (
         """

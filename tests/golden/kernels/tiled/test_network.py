@@ -24,9 +24,7 @@ from .cases import case
 def network(word_bits: int = 32) -> tuple[PackedNetwork, np.ndarray]:
     """Convolution, padded pool, convolution, and one without thresholds; and two images."""
     first = case(1, images=2, size=(9, 8), out_channels=65, padding=(1, 1, 1, 1), pad="exact", word_bits=word_bits)
-    pool = PackedPool(
-        name="pool", channels=65, window=Window(kernel=(3, 2), stride=(2, 1), padding=(1, 0, 2, 1))
-    )
+    pool = PackedPool(name="pool", channels=65, window=Window(kernel=(3, 2), stride=(2, 1), padding=(1, 0, 2, 1)))
     second = case(2, channels=65, out_channels=70, kernel=(2, 3), word_bits=word_bits).layer
     last = case(3, channels=70, out_channels=3, kernel=(1, 2), word_bits=word_bits, threshold=False).layer
     return PackedNetwork((first.layer, pool, second, last)), first.words

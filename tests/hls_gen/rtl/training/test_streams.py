@@ -195,4 +195,3 @@ def test_packets_are_taken_apart(stall):
     assert writes == [(5 + k // 4, k % 4, word) for k, word in enumerate(words)]
     assert sink.values == data
     assert starts == [6, 5]
-

@@ -2,4 +2,5 @@
 
 from bitloom.overlay.cli import main
 
-main()
+if __name__ == "__main__":  # and not where a tool imports every module
+    main()

@@ -104,9 +104,10 @@ def test_boards(board, tmp_path):
 
 @pytest.mark.slow
 def test_the_wheel_holds_every_file(wheel):
-    packed = {name for name in zipfile.ZipFile(wheel).namelist() if not name.startswith("bitloom-")}
+    packed = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
     assert packed == {
         "bitloom/__init__.py",
+        "bitloom/__main__.py",
         "bitloom/py.typed",
         *(f"bitloom/{room}/{name}" for room in PACKAGES for name in files(wheel.parent / "source" / room)),
     }

@@ -88,7 +88,7 @@ class Turn:
     def check_ended(self) -> None:
         """TransferError if somebody has ended this call."""
         if self.ended:
-            raise TransferError(f"{self._name}: the accelerator must stay open until a call has ended, got a close")
+            raise TransferError(f"{self._name}: the device must stay open until a call has ended, got a close")
 
 
 class Interrupt:

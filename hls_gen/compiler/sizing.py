@@ -14,7 +14,7 @@ from bitloom.hls_gen.design.npu import Npu
 from .choices import CompileChoices
 from .fitted import fitted, unsized
 from .flow import smooth, smooth_skips
-from .lowering import Lowered, lowered_for
+from .lowering import lowered_for
 from .margins import roomy_acc_bits, roomy_add_widths, roomy_multiplier_bits
 from .needs import NpuNeeds
 from .plan import Plan, planned
@@ -91,7 +91,7 @@ def size_memories(
     sizing = sizing or Sizing()
     _check_dataflow(name, models, choices)
     npus = tuple(unsized(one) for one in ((foldings,) if isinstance(foldings, Folding) else foldings))
-    npus, plans = _planned([lowered_for(model, npus, choices.mapping) for model in models], npus, choices)
+    npus, plans = _planned(models, npus, choices)
     own = [[p.needs[n] for p in plans] for n in range(len(npus))]
     if sizing.stream_weights:
         own = [[_streamed(p, n, npu) for p in plans] for n, npu in enumerate(npus)]
@@ -117,9 +117,10 @@ def _check_dataflow(name: str, models: Sequence[Model], choices: CompileChoices)
 
 
 def _planned(
-    networks: Sequence[Lowered], npus: tuple[Npu, ...], choices: CompileChoices
+    models: Sequence[Model], npus: tuple[Npu, ...], choices: CompileChoices
 ) -> tuple[tuple[Npu, ...], list[Plan]]:
     """The NPUs, with weights stored once where lanes can share them and no frame takes longer by it; all plans."""
+    networks = [lowered_for(model, npus, choices.mapping) for model in models]
     plans = [planned(m, npus, choices) for m in networks]
     formed = [made.formed.needs() for made in plans if made.formed]
     if formed:  # all networks share one former, whose columns are as long as the longest
@@ -138,7 +139,8 @@ def _planned(
     shared = tuple(sharing(n, npu, plans) for n, npu in enumerate(npus))
     if shared == npus:
         return npus, plans
-    again = [planned(m, shared, choices) for m in networks]
+    # Layers may take other cycles where lanes share weights, so that the best mapping may be another one.
+    again = [planned(lowered_for(model, shared, choices.mapping), shared, choices) for model in models]
     if any(new.ideal != old.ideal for new, old in zip(again, plans)):
         return npus, plans
     return shared, again

@@ -173,7 +173,9 @@ def _search(tries: Tries, effort: Effort, count: Counter, rows: list[Row]) -> No
     sweep = _sweep(tries, effort, count)
     at_a_time = 2 + VARIED * len(tries.joinings.swept)
     count.total = len(sweep) + ROUNDS * at_a_time + effort.halvings * len(_prices(effort)) + 1
-    count.rows("sweep", tries.rows, sweep, rows)
+    for order in dict.fromkeys(task.setting.map_order for task in sweep):
+        tries.know(rows)
+        count.rows("sweep", tries.rows, [task for task in sweep if task.setting.map_order == order], rows)
     for task in sweep:
         if not rows:
             count.rows("nearest", tries.nearest, [task], rows)
@@ -181,6 +183,7 @@ def _search(tries: Tries, effort: Effort, count: Counter, rows: list[Row]) -> No
     for _ in range(ROUNDS):
         count.rows("variations", tries.varied, _to_vary(rows, tries.budget, at_a_time), rows)
     for _ in range(effort.halvings):
+        tries.know(rows)
         count.rows("shorter intervals", tries.rows, _between(tries, rows, effort), rows)
     count.begin("latency")
     if not tries.also:

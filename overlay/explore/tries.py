@@ -4,7 +4,7 @@ An interval is the number of cycles that a frame may take on each NPU. Prices st
 are over the budget, they are charged more, until the NPUs keep to it. What came of it is then varied (variations.py).
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
@@ -130,6 +130,12 @@ class Tries:
         self._limits = {key: limit for key, limit in limits.items() if limit is not None}
         self._macs = sum(layer.macs for layer in self.layers)
         self._seen: dict[Any, Figures | None] = {}
+        self._fitting: tuple[Figures, ...] = ()
+
+    def know(self, rows: Iterable[Row]) -> None:
+        """Take these rows as known: what they beat is not run any more. Rows of tasks that are under way are not among
+        them, so that a search tries the same with any number of processes."""
+        self._fitting = tuple(row.figures for row in rows if row.fits)
 
     def names(self, engines: Engines) -> tuple[str, ...]:
         """Names of the layers that these engines compute, without copies of maps, of the first network alone."""
@@ -257,13 +263,12 @@ class Tries:
         return {key: value for key, value in self.over(candidate).items() if value > FAR} if self.heavy else {}
 
     def _is_beaten(self, candidate: Candidate, cycles: int) -> bool:
-        """Whether a row that fits has fewer LUTs and cycles than a candidate will have, so that a run of the flow model
-        tells nothing new; dearer ones have more LUTs still."""
+        """Whether a known row that fits has fewer LUTs and cycles than a candidate will have, so that a run of the flow
+        model tells nothing new; dearer ones have more LUTs still."""
         if self.heavy or self.budget.latency is not None:
             return False
         luts = self.luts(candidate)
-        fitting = filter(self.budget.holds, filter(None, self._seen.values()))
-        return any(found.cycles <= BEATEN * cycles and found.lut <= luts for found in fitting)
+        return any(known.cycles <= BEATEN * cycles and known.lut <= luts for known in self._fitting)
 
     def _chunked(self, row: Row) -> list[Row]:
         """The row with chunks as large as maps, where NPUs of a chain copy them: the NPU before a copy then runs ahead

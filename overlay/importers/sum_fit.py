@@ -112,10 +112,9 @@ def _levels_of_sums(section: SumSection, sources: Sequence[Quantised]) -> tuple[
             totals = totals * multiply + more
             slope = slope * multiply
             add = add * multiply + more
-        elif isinstance(operation, Elementwise):
-            totals = np.vectorize(operation.bend.of, otypes=[object])(totals)
         else:
-            raise Unsupported("between a sum and its quantiser only scales and clips may lie")
+            assert isinstance(operation, Elementwise), operation  # else the sum was refused where it was cut
+            totals = np.vectorize(operation.bend.of, otypes=[object])(totals)
     raise Unsupported("a sum of two maps must be quantised", "quantise before the next layer")
 
 

@@ -15,7 +15,7 @@ from bitloom.driver.overlay import BitloomOverlay
 from .fake_bench import Bench, raises
 
 BUSY = "fake: one call at a time must use the device: await or cancel the one that is under way, got another one"
-CLOSED = "fake: the accelerator must stay open until a call has ended, got a close"
+CLOSED = "fake: the device must stay open until a call has ended, got a close"
 
 
 @pytest.fixture(params=["interrupt", "no interrupt"])

@@ -135,7 +135,7 @@ def choose(condition: Signal, yes: Signal | int, no: Signal | int, w: int) -> Si
     return Mux(condition, resize(yes, w), resize(no, w))
 
 
-def signed_at_least(a: Signal, b: Signal, flip: Callable[[Signal], Signal] | None = None) -> Signal:
+def signed_at_least(a: Signal, b: Signal) -> Signal:
     """a >= b for two's complement variables of the same width: compare with the sign bits turned."""
     w = width(a)
     if w == 1:

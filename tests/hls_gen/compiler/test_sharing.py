@@ -106,6 +106,26 @@ def test_in_chains_of_npus():
     assert check(model, cascade([second, second])) == [(1, 1), (2, 1)]
 
 
+def test_layers_are_mapped_anew_where_lanes_share_weights():
+    """Lanes share weights, and the former forms nothing: layer 1 belongs to NPU 1, which it did not before."""
+    layers = [
+        layer
+        for number, channels in enumerate((8, 16, 4))
+        for layer in (
+            Conv(name=f"conv_{number}", out_channels=channels, kernel=(3, 3), padding=(1, 1, 1, 1), weight=BIPOLAR),
+            Threshold(name=f"threshold_{number}", levels=2),
+        )
+    ]
+    network = Network(name="net", input=case_map(6, 6, 2, bipolar(2)), layers=tuple(layers))
+    model = random_model(network, np.random.default_rng(10))
+    first = Npu(kfp=8, kgp=8, pfp=4, ol=4, window_former=True)
+    choices = CompileChoices(map_order="raster")
+    design = size_memories("shared", [model], cascade([first, Npu(kfp=32, kgp=4, pfp=4, ol=4)]), choices)
+    assert [npu.lanes_per_weight for npu in design.npus] == [2, 2]
+    assert plan(model, design.npus, choices).mapping == [0, 1, 1]
+    compile_model(model, design_manifest(design), choices)
+
+
 def test_networks_that_differ_share_nothing():
     models = [several_bits(levels=2), several_bits(levels=3)]
     npu = Npu(kfp=12, kgp=8, pfp=12, ol=1)

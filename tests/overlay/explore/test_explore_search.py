@@ -218,6 +218,18 @@ def double(number: int) -> int:
     return 2 * number
 
 
+def test_a_search_tries_the_same_with_any_number_of_processes():
+    model = networks.load("digits-cnn")
+    one, two = (
+        explore(model, Budget(lut=20_000), effort=Effort(points=4, halvings=1, workers=Workers(jobs)))
+        for jobs in (1, 2)
+    )
+    assert one.tried == two.tried
+    assert [(row.figures.cycles, row.figures.lut) for row in one.front] == [
+        (row.figures.cycles, row.figures.lut) for row in two.front
+    ]
+
+
 def test_workers() -> None:
     assert list(Workers().map(double, [1, 2])) == list(Workers(jobs=2).map(double, [1, 2])) == [2, 4]
     for jobs in (0, 257):  # all processes would be begun at once

@@ -562,3 +562,34 @@ def test_inputs_and_outputs_of_the_file(there):
     assert refused(lambda m: m.graph.node[0].output.__setitem__(0, "x")) == (
         "Quant_0: tensors must be made once, got x again"
     )
+
+
+def dequantised(chain, step=0.25):
+    """The map, quantised to 8 bits and back."""
+    scale = chain.constant(np.float32(step))
+    zero = chain.constant(0, np.int8)
+    return chain.node("QuantizeLinear", scale, zero).node("DequantizeLinear", scale, zero)
+
+
+@pytest.mark.parametrize(
+    ("op", "inputs", "attributes"),
+    [
+        ("MaxPool", (), {"kernel_shape": [2, 2], "strides": [2, 2]}),
+        ("AveragePool", (), {"kernel_shape": [2, 2], "strides": [2, 2]}),
+        ("Pad", (np.array([0, 0, 1, 1, 0, 0, 1, 1], np.int64), np.float32(0)), {}),
+    ],
+)
+def test_what_changes_the_size_of_a_sum_before_its_quantiser(op, inputs, attributes):
+    chain = dequantised(Chain((2, 4, 4), opset=19))
+    weight = chain.weight(
+        "DequantizeLinear",
+        chain.constant(np.ones((2, 2, 1, 1)), np.int8),
+        np.float32(0.25),
+        chain.constant(0, np.int8),
+    )
+    before = dequantised(chain.node("Conv", weight, kernel_shape=[1, 1])).here
+    dequantised(chain.node("Conv", weight, kernel_shape=[1, 1])).node("Add", before)
+    chain = dequantised(chain.node(op, *inputs, **attributes)).node("Flatten")
+    size = {"Pad": 72}.get(op, 8)
+    (line,) = lines(chain.node("Gemm", np.eye(size, 3, dtype=np.float32)))
+    assert line.endswith("(Add): between a sum and its quantiser only scales and clips may lie")

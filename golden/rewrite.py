@@ -1,8 +1,8 @@
-"""The one driver of exact rewritings: rules change a graph step by step, and each step is checked.
+"""Exact rewritings: rules change a graph step by step, and each step is checked. Imports are rewritten so.
 
     graph --> rule --> check --> rule --> check --> ... --> no rule applies
 
-What a graph is, networks or operations of a file, only rules and the check know.
+What a graph is, only rules and the check know.
 """
 
 from collections.abc import Callable, Sequence
@@ -53,4 +53,4 @@ def rewrite(
         except Inexact as e:
             raise Inexact(f"the rewriting {rule.__name__} must be exact: {e}") from None
         graph = after
-    raise ValueError(f"a network must be rewritten in at most {MOST_STEPS:,} steps, got more")
+    raise ValueError(f"a graph must be rewritten in at most {MOST_STEPS:,} steps, got more")

@@ -9,7 +9,7 @@ without them.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -55,8 +55,6 @@ class Plan:
         The layers on their NPUs.
     formed
         What the window former of NPU 0 makes of a frame; None where it lets words pass, or there is none.
-    compared
-        What each map order needs, where "auto" chose.
     """
 
     lowered: Lowered
@@ -65,7 +63,6 @@ class Plan:
     foldings: tuple[Npu, ...]
     layers: tuple[PlannedLayer, ...]
     formed: FormedWindows | None = None
-    compared: Mapping[str, MemoryBits] = field(default_factory=dict)
 
     @property
     def input_words(self) -> Layout:
@@ -208,10 +205,11 @@ def planned(
     if choices.map_order != "auto":
         return _planned(lowered, chain, choices, pieces)
     plans = {order: _planned(lowered, chain, replace(choices, map_order=order), pieces) for order in AUTOMATIC}
-    compared = {order: made.memory_bits() for order, made in plans.items()}
     formed = [order for order in AUTOMATIC if plans[order].formed]  # a window former makes windows in one order alone
-    best = min(formed or AUTOMATIC, key=lambda order: compared[order].total)  # the first one if they are equal
-    return replace(plans[best], compared=compared)
+    best = min(
+        formed or AUTOMATIC, key=lambda order: plans[order].memory_bits().total
+    )  # the first one if they are equal
+    return plans[best]
 
 
 def _with_order(network: str, choices: CompileChoices, chunk: Chunk) -> CompileChoices:

@@ -53,7 +53,7 @@ def test_a_step_that_is_not_exact_is_named():
 
 def test_rules_come_to_an_end(monkeypatch):
     monkeypatch.setattr(module, "MOST_STEPS", 20)
-    with value_error("a network must be rewritten in at most 20 steps, got more"):
+    with value_error("a graph must be rewritten in at most 20 steps, got more"):
         rewrite((1, 2), (turn,), same_sum)
 
 

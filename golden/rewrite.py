@@ -1,8 +1,9 @@
-"""Exact rewritings: rules change a graph step by step, and each step is checked. Imports are rewritten so.
+"""Exact rewritings: rules change a graph step by step, and each step is checked.
 
     graph --> rule --> check --> rule --> check --> ... --> no rule applies
 
-What a graph is, only rules and the check know.
+What a graph is, only rules and the check know: operations of real numbers in an import (overlay/importers/rules.py), or
+in the compiler layers (hls_gen/compiler/engine_form.py) and what follows one convolution (hls_gen/compiler/pools.py).
 """
 
 from collections.abc import Callable, Sequence

@@ -3,7 +3,7 @@
 Each pass runs once for a network and its NPUs, and hands its result on:
 
     tail      host_tail.py    model                   --> what the device computes, what the host does behind it
-    rewrite   rewrite.py      model                   --> the same, as engines take it
+    rewrite   engine_form.py  model                   --> the same, as engines take it
     cut       parts.py        model, target           --> parts: a network in front of each weighted layer, no arrays
     place     mapping.py      parts, NPUs             --> the NPU of each part, copies of maps, and ways of these
     lower     lowering.py     placed parts            --> lowered layers, with arrays

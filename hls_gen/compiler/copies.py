@@ -9,6 +9,9 @@ a map in another way, to add it, to read it twice or beside another one, to read
 a layer of its own reads it as it comes: a copy, a 1 x 1 convolution whose kernels are unit vectors. Then the map is
 that NPU's own. Only integers of which the signs go on have no copies: they wait where they are made or on the next NPU
 (docs/decisions/0022).
+
+Parts are no network that could be rewritten by rules (golden/rewrite.py): a copy is exact by its weights, and where it
+must stand follows from the NPUs.
 """
 
 from collections.abc import Mapping, Sequence

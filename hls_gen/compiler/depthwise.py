@@ -4,7 +4,8 @@ the layer before (hls_gen/rtl/pool/pool_depthwise.py).
     conv_1  requantise_1 | conv_2 (depthwise)  requantise_2 | conv_3   -->   conv_1 ... requantise_2 | conv_3
 
 A plain convolution with weights of 0 for other channels than a kernel's own is a depthwise one, too. One that doesn't
-stand where the pool unit could take it stays a convolution of its own, to the array a plain one (`plain_of`).
+stand where the pool unit could take it stays a convolution of its own, to the array a plain one (`plain_of`). No layer
+changes: which unit computes a layer is said here, so that no rule of rewriting (golden/rewrite.py) is needed.
 """
 
 from collections.abc import Sequence

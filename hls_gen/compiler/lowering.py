@@ -26,13 +26,13 @@ from bitloom.hls_gen.design.folding import Folding
 from bitloom.hls_gen.design.widths import FEATURE_BITS, WEIGHT_BITS
 
 from . import lowering_binary, lowering_integer
+from .engine_form import engine_form_of
 from .engine_rules import Engine, check_binary, check_integer, default_engine
 from .host_tail import on_device
 from .lowered_layers import Depthwise, LoweredLayer, Multiply, Xnor
 from .mapping import Placed, placed
 from .parts import Cut, Part, Target, segmented
 from .pools import canonical
-from .rewrite import rewritten_network
 from .schedule import Schedule, Stage, schedule
 from .segments import segments
 from .summed_window import Taps
@@ -302,7 +302,7 @@ def check_engines(network: Network, engines: Sequence[str]) -> None:
         the layer, the rule and the value.
     """
     names = {layer.name for layer in network.layers}
-    network = rewritten_network(on_device(network))
+    network = engine_form_of(on_device(network))
     cut = [canonical(segment) for segment in segments(network)]
     given = iter(engines)
     defaults = engines_of(network)
@@ -323,7 +323,7 @@ def check_engines(network: Network, engines: Sequence[str]) -> None:
 def engines_of(network: Network) -> list[str]:
     """The engine that each weighted layer is for (`engine_rules.default_engine`), in the order in which they are
     computed. ValueError if no engine can compute the network."""
-    network = rewritten_network(on_device(network))
+    network = engine_form_of(on_device(network))
     entry = network.next_layer(INPUT)
     return [default_engine(one) for one in segments(network, entry if isinstance(entry, Threshold) else None)]
 

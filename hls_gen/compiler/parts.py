@@ -24,11 +24,11 @@ from bitloom.golden.window import Pair, Window
 from bitloom.hls_gen.design.npu import Npu
 
 from .depthwise import joined, plain_of, window_of
+from .engine_form import engine_form
 from .engine_rules import Engine, check_binary, check_integer, default_engine, input_planes
 from .host_tail import split
 from .margins import Range
 from .pools import canonical
-from .rewrite import rewritten
 from .segments import Segment, segments
 from .summed_window import Taps
 from .tuple_parts import WeightedLanes
@@ -249,7 +249,7 @@ def segmented(model: Model, target: Target) -> SegmentedModel:
         No engine can compute a layer where it stands. The message names the layer, the rule and the value.
     """
     given, _ = split(model)
-    model = flat(rewritten(given), target.lanes)
+    model = flat(engine_form(given), target.lanes)
     entry = model.network.next_layer(INPUT) if target.binariser_bits else None
     entry = entry if isinstance(entry, Threshold) else None
     pieces = segments(model.network, entry)

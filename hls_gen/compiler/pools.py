@@ -1,4 +1,4 @@
-"""Pools as the engines have them: one behind the activation. What a network writes otherwise is rewritten, exactly.
+"""Rules for pools: engines have one behind the activation. What a network writes otherwise is rewritten, exactly.
 
     sum_pool               -->  part of the sums            hls_gen/compiler/summed_window.py
     avg_pool, threshold    -->  part of the sums, and other thresholds
@@ -6,11 +6,13 @@
     max_pool, requantise   -->  requantise, max_pool      a requantisation never falls, so it keeps the largest
     max_pool, max_pool     -->  one max_pool              where both together read what one larger window reads
 
-Golden's layers stay as they are: only what a segment's tail is lowered from changes.
+Golden's layers stay as they are: only what a segment's tail is lowered from changes. The rules below rewrite a
+segment (golden/rewrite.py).
 """
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 
@@ -20,6 +22,7 @@ from bitloom.golden.layers.pool import AvgPool, MaxPool, MinPool, Pool, SumPool
 from bitloom.golden.layers.requantise import Requantise
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model
+from bitloom.golden.rewrite import Inexact, rewrite
 from bitloom.golden.window import Pair, Window
 
 from .segments import Segment
@@ -29,31 +32,71 @@ from .summed_window import SummedWindow, limits_of_sums
 def canonical(segment: Segment) -> Segment:
     """The segment with pools that add up sums as part of these, its other pools behind a requantisation, and pools of
     one kind as one, wherever that is exact."""
-    sums = list(segment.sums)
+    return rewrite(segment, RULES, check_same_positions)
+
+
+def a_pool_adds_up_sums(segment: Segment) -> Segment | None:
+    """A sum pool directly behind the sums, or an average that thresholds follow: the sums take it up."""
+    if not segment.tail or not _adds_up(segment.sums, segment.tail):
+        return None
+    pool, *tail = segment.tail
+    assert isinstance(pool, Pool)
+    return replace(segment, sums=(*segment.sums, pool), tail=tuple(tail))
+
+
+def a_requantisation_comes_before_pools(segment: Segment) -> Segment | None:
+    """A requantisation behind a max or min pool, which keeps one of the values that it reads."""
     tail = list(segment.tail)
-    while tail and _adds_up(sums, tail):
-        sums.append(tail.pop(0))  # type: ignore[arg-type]
-    segment = replace(segment, sums=tuple(sums))
-    for i in range(len(tail) - 1, 0, -1):
-        if isinstance(tail[i], Requantise):
-            first = next((k for k in range(i) if all(isinstance(t, MaxPool | MinPool) for t in tail[k:i])), i)
-            tail.insert(first, tail.pop(i))
+    for place, (pool, layer) in enumerate(pairwise(tail)):
+        if isinstance(pool, MaxPool | MinPool) and isinstance(layer, Requantise):
+            tail[place : place + 2] = [layer, pool]
+            return replace(segment, tail=tuple(tail))
+    return None
+
+
+def two_pools_become_one(segment: Segment) -> Segment | None:
+    """Two pools of one kind, one behind the other, that read what one larger window reads."""
+    tail = list(segment.tail)
     size = segment.window.output_size(segment.source.height, segment.source.width)
-    merged = list[Layer]()
-    before = size  # of the map that the last one of ``merged`` reads
-    for layer in tail:
-        last = merged[-1] if merged else None
-        if isinstance(layer, MaxPool | MinPool) and isinstance(last, Pool) and type(last) is type(layer):
-            window = together(last.window, layer.window, before)
+    for place, (first, second) in enumerate(pairwise(tail)):
+        if isinstance(first, MaxPool | MinPool) and isinstance(second, Pool) and type(first) is type(second):
+            window = together(first.window, second.window, size)
             if window:
-                shape = {"kernel": window.kernel, "stride": window.stride, "padding": window.padding}
-                merged[-1] = replace(last, **shape)  # type: ignore[arg-type]
-                size = window.output_size(*before)
-                continue
-        before = size
-        size = layer.window.output_size(*size) if isinstance(layer, Pool) else size
-        merged.append(layer)
-    return replace(segment, tail=tuple(merged))
+                tail[place : place + 2] = [_with_window(first, window)]
+                return replace(segment, tail=tuple(tail))
+        size = first.window.output_size(*size) if isinstance(first, Pool) else size
+    return None
+
+
+def _with_window(pool: Pool, window: Window) -> Pool:
+    """The pool with another window."""
+    shape = {"kernel": window.kernel, "stride": window.stride, "padding": window.padding}
+    return replace(pool, **shape)  # type: ignore[arg-type]
+
+
+RULES = (a_pool_adds_up_sums, a_requantisation_comes_before_pools, two_pools_become_one)
+
+
+def check_same_positions(before: Segment, after: Segment) -> None:
+    """Raise Inexact unless each value of a segment's map is made of the same positions of the weighted layer's sums,
+    and the same layers but pools make it."""
+    if _positions(before) != _positions(after):
+        raise Inexact(f"{before.name}: the map must be made of the same sums")
+    others = [[layer for layer in segment.tail if not isinstance(layer, Pool)] for segment in (before, after)]
+    if others[0] != others[1]:
+        raise Inexact(f"{before.name}: layers but pools must stay the same")
+
+
+def _positions(segment: Segment) -> list[list[set[int]]]:
+    """By axis: the rows, or columns, of the weighted layer's sums that each row, or column, of the map is made of."""
+    size = segment.layer.window(segment.source).output_size(segment.source.height, segment.source.width)
+    lines = [[{line} for line in range(length)] for length in size]
+    for pool in (*segment.sums, *(layer for layer in segment.tail if isinstance(layer, Pool))):
+        for axis in (0, 1):
+            read = _covered(pool.window.reads(*size)[axis], size[axis])
+            lines[axis] = [set().union(*(lines[axis][line] for line in window)) for window in read]
+        size = pool.window.output_size(*size)
+    return lines
 
 
 def _adds_up(sums: Sequence[Pool], tail: Sequence[Layer]) -> bool:

@@ -6,7 +6,8 @@ them (docs/decisions/0014).
 
 Both stores are FIFOs, and a map that is made goes to either of them or to both. What is at the head of one can be
 copied (hls_gen/compiler/copies.py), and waits at the end of one or of both anew: so any order can be made, and any
-number of readers be served. The copies that take the fewest beats are looked for, layer after layer.
+number of readers be served. The copies that take the fewest beats are looked for, layer after layer. So this is a
+search, not a rule that applies or doesn't (golden/rewrite.py).
 """
 
 from collections import Counter

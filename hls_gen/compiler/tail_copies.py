@@ -1,22 +1,22 @@
-"""Copies of maps in front of layers without weights that have no convolution to follow.
+"""Rules for layers without weights that have no convolution to follow: copies of the maps that they read.
 
     act_1 read by conv_2 and pool_3      -->  act_1, pool_3_copy (a convolution), pool_3_of (a requantisation), pool_3
     add_4 of two maps that others read   -->  copy of one of them, which add_4 follows
     act_1, act_2                         -->  act_1, act_2_copy, act_2
     the input read by conv_1 and conv_2  -->  input_copy, input_of, read by both
 
-In a network with bits a pool that comes before all convolutions takes one, too:
+In a network with bits a pool that comes before all convolutions takes one, too, and no other layer does:
 
     bits, pool_1                         -->  pool_1_copy (a convolution), pool_1_of (a threshold), pool_1
     integers, pool_1, threshold_1        -->  pool_1_copy (a convolution), pool_1, threshold_1
 
 What an engine computes begins with a convolution, and behind its sums there is room for one requantisation, one
 addition and one pool, whose map nobody needs as it is in between. Everything else takes a copy
-(hls_gen/compiler/rewriting.py).
+(hls_gen/compiler/layer_graph.py).
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from bitloom.golden.encoding import TERNARY
 from bitloom.golden.graph import INPUT
@@ -29,80 +29,148 @@ from bitloom.golden.layers.requantise import Requantise
 from bitloom.golden.layers.threshold import Threshold
 
 from .engine_rules import ADD_TAILS, INTEGER_TAILS
+from .layer_graph import LayerGraph, copy_of_sums, copy_of_values, free_name
 from .pools import canonical
-from .rewriting import Rewriting
 from .segments import Segment, deepest
 
 
-@dataclass
-class TailCopies(Rewriting):
-    """Puts copies in front of layers without weights."""
+def first_pools_of_bits_follow_copies(graph: LayerGraph) -> LayerGraph | None:
+    """A pool of the input, or of what a binariser makes of it, in a network with bits."""
+    if not _has_bits(graph):
+        return None
+    for pool in graph.layers.values():
+        if isinstance(pool, Pool) and _comes_first(graph, pool.inputs[0]):
+            return _with_copy_for(graph, pool)
+    return None
 
-    depth: dict[str, int] = field(default_factory=lambda: {INPUT: 0})
-    """Map -> weighted layers on the longest way to it."""
-    tails: dict[str, tuple[Weighted, tuple[Layer, ...]]] = field(default_factory=dict)
-    """Map -> the weighted layer that it comes from, and the layers behind that."""
 
-    def place(self) -> None:
-        """Do so. Of networks with bits what a first pool reads is copied, and no other map."""
-        if any(made.encoding.kind == "bipolar" for made in self.maps.values()):
-            for layer in self.network.layers:
-                if isinstance(layer, Pool) and self._comes_first(self.network.reads[layer.name][0]):
-                    self._copy_for(layer.name)
-            return
-        its = self.readers(INPUT)
-        if not any(isinstance(layer, Weighted) for layer in self.layers.values()):
-            return
-        if len(its) > 1 or not isinstance(its[0], Weighted):
-            self._copy(INPUT, "input", its)
-        for layer in self.network.layers:
-            self._take(layer.name)
+def _has_bits(graph: LayerGraph) -> bool:
+    """Whether a network has a map of bits."""
+    return any(read.encoding.kind == "bipolar" for read in graph.maps.values())
 
-    def _comes_first(self, read: str) -> bool:
-        """Whether a map that one layer reads is the input, or what a binariser makes of it."""
-        entry = self.layers.get(read)
-        first = read == INPUT or (isinstance(entry, Threshold) and entry.inputs == (INPUT,))
-        return first and len(self.readers(read)) == 1
 
-    def _copy_for(self, pool: str) -> None:
-        """Let a pool follow a copy of the map that it reads. Where thresholds of integers follow the pool, they are
-        thresholds of the copy's sums."""
-        layer = self.layers[pool]
-        sums = self.new(pool, "copy")
-        (read,), behind = layer.inputs, layer
-        while isinstance(behind, Pool) and len(self.readers(behind.name)) == 1:
-            (behind,) = self.readers(behind.name)
-        made = sums
-        encoding = self.maps[read].encoding
-        as_sums = encoding.kind != "bipolar" and isinstance(behind, Threshold)
-        self.identity(sums, read, TERNARY if as_sums else None)
-        if not as_sums:
-            made = self.new(pool, "of")
-            self.same_values(made, sums, encoding)
-        self.layers[pool] = replace(layer, inputs=(made,))
+def _comes_first(graph: LayerGraph, read: str) -> bool:
+    """Whether a map that one layer reads is the input, or what a binariser makes of it."""
+    entry = graph.layers.get(read)
+    first = read == INPUT or (isinstance(entry, Threshold) and entry.inputs == (INPUT,))
+    return first and len(graph.readers(read)) == 1
 
-    def _take(self, name: str) -> None:
-        """Let a layer begin a segment, or follow a map, or a copy of it; those in front of it are done."""
-        layer = self.layers[name]
+
+def _with_copy_for(graph: LayerGraph, pool: Layer) -> LayerGraph:
+    """Let a pool follow a copy of the map that it reads. Where thresholds of integers follow the pool, they are
+    thresholds of the copy's sums."""
+    (read,) = pool.inputs
+    source = graph.maps[read]
+    behind = pool
+    while isinstance(behind, Pool) and len(graph.readers(behind.name)) == 1:
+        (behind,) = graph.readers(behind.name)
+    sums = free_name(graph.layers, pool.name, "copy")
+    if source.encoding.kind != "bipolar" and isinstance(behind, Threshold):
+        followed = sums
+        copy = copy_of_sums(source, read, sums, TERNARY)
+    else:
+        followed = free_name(graph.layers, pool.name, "of")
+        copy = copy_of_values(source, read, sums, followed)
+    layers = {**graph.layers, **copy.layers, pool.name: replace(pool, inputs=(followed,))}
+    return graph.with_layers(layers, copy.arrays)
+
+
+def the_input_is_copied(graph: LayerGraph) -> LayerGraph | None:
+    """An input of integers that several layers read, or one without weights."""
+    readers = graph.readers(INPUT)
+    weighted = any(isinstance(layer, Weighted) for layer in graph.layers.values())
+    if _has_bits(graph) or not weighted or (len(readers) == 1 and isinstance(readers[0], Weighted)):
+        return None
+    return _with_copy(graph, INPUT, "input", readers)
+
+
+def layers_without_weights_follow_copies(graph: LayerGraph) -> LayerGraph | None:
+    """A layer without weights that can't follow the map that it reads, in a network without bits; or a concatenation of
+    two maps that one convolution makes."""
+    if _has_bits(graph) or not any(isinstance(layer, Weighted) for layer in graph.layers.values()):
+        return None
+    tails = _Tails(graph, {INPUT: 0}, {})
+    for layer in _in_order(graph):
+        read = tails.copied_for(layer)
+        if read is not None:
+            return _with_copy(graph, read, layer.name, [layer])
+        tails.take(layer)
+    return None
+
+
+def _with_copy(graph: LayerGraph, read: str, name: str, readers: Sequence[Layer]) -> LayerGraph:
+    """Let readers of a map read a copy of it, which is called after ``name``: of the input in all places, of other maps
+    in the last one."""
+    source = graph.maps[read]
+    sums = free_name(graph.layers, name, "copy")
+    if len(readers) == 1 and isinstance(readers[0], Requantise | SumPool):
+        followed = sums
+        copy = copy_of_sums(source, read, sums)
+    else:
+        followed = free_name(graph.layers, name, "of")
+        copy = copy_of_values(source, read, sums, followed)
+    layers = {**graph.layers, **copy.layers}
+    for layer in readers:
+        places = [place for place, other in enumerate(layer.inputs) if other == read]
+        inputs = list(layer.inputs)
+        for place in places if read == INPUT else places[-1:]:
+            inputs[place] = followed
+        layers[layer.name] = replace(layer, inputs=tuple(inputs))
+    return graph.with_layers(layers, copy.arrays)
+
+
+def _in_order(graph: LayerGraph) -> list[Layer]:
+    """The layers as they are listed, but each one behind those that it reads."""
+    order = dict[str, Layer]()
+    ahead = list(graph.layers.values())[::-1]
+    while ahead:
+        missing = [name for name in ahead[-1].inputs if name != INPUT and name not in order]
+        if missing:
+            ahead.append(graph.layers[missing[0]])
+        else:
+            layer = ahead.pop()
+            order[layer.name] = layer
+    return list(order.values())
+
+
+@dataclass(frozen=True)
+class _Tails:
+    """What engines compute, as far as the layers of a graph have been taken, in their order.
+
+    Attributes
+    ----------
+    graph : LayerGraph
+    depth : dict of str to int
+        Map -> weighted layers on the longest way to it.
+    tails : dict of str to tuple
+        Map -> the weighted layer that it comes from, and the layers behind that.
+    """
+
+    graph: LayerGraph
+    depth: dict[str, int]
+    tails: dict[str, tuple[Weighted, tuple[Layer, ...]]]
+
+    def copied_for(self, layer: Layer) -> str | None:
+        """The map of which the next layer needs a copy; None where it begins a segment, or follows a map."""
+        if isinstance(layer, Weighted):
+            return None
         if isinstance(layer, Concat):
             first, *others = layer.inputs
-            for read in others:
-                if read in self.tails and self._begun(read) == self._begun(first):
-                    self._copy(read, name, [layer])
-        elif not isinstance(layer, Weighted):
-            followed = self._followed(layer)
-            if not self._may_follow(layer, followed):
-                followed = self._copy(followed, name, [layer])
-            if followed in self.tails:
-                begun, tail = self.tails[followed]
-                self.tails[name] = begun, (*tail, layer)
-        self._note(self.layers[name])
+            beside = (read for read in others if read in self.tails and self._begun(read) == self._begun(first))
+            return next(beside, None)
+        followed = self._followed(layer)
+        return None if self._may_follow(layer, followed) else followed
 
-    def _note(self, layer: Layer) -> None:
-        """Note the depth of a layer's map, and that it begins a segment if it does."""
+    def take(self, layer: Layer) -> None:
+        """Take the next layer, which needs no copy."""
         self.depth[layer.name] = max(self.depth[read] for read in layer.inputs) + isinstance(layer, Weighted)
         if isinstance(layer, Weighted):
             self.tails[layer.name] = (layer, ())
+        elif not isinstance(layer, Concat):
+            followed = self._followed(layer)
+            if followed in self.tails:
+                begun, tail = self.tails[followed]
+                self.tails[layer.name] = begun, (*tail, layer)
 
     def _begun(self, name: str) -> str:
         """The weighted layer that a map comes from."""
@@ -111,43 +179,25 @@ class TailCopies(Rewriting):
     def _followed(self, layer: Layer) -> str:
         """The map that a layer follows: of an addition's two one that a requantisation makes for it alone, if any; else
         the deepest."""
-        names = list(layer.inputs)
-        alone = [one for one in names if isinstance(self.layers.get(one), Requantise) and self._alone(one, layer)]
-        return deepest(alone or names, self.depth)
+        layers = self.graph.layers
+        alone = [name for name in layer.inputs if isinstance(layers.get(name), Requantise) and self._alone(name)]
+        return deepest(alone or layer.inputs, self.depth)
 
-    def _alone(self, name: str, layer: Layer) -> bool:
-        """Whether a layer is the only reader of a map, and reads it once."""
-        return self.readers(name) == [layer] and layer.inputs.count(name) == 1
+    def _alone(self, name: str) -> bool:
+        """Whether one layer reads a map, and reads it once."""
+        return len(self.graph.readings[name]) == 1
 
     def _may_follow(self, layer: Layer, read: str) -> bool:
         """Whether a layer can be computed behind the map ``read``, or no copy would help: sums are not copied."""
         if read not in self.tails or not isinstance(layer, Requantise | MaxPool | AvgPool | SumPool | Add):
             return True
         begun, tail = self.tails[read]
-        if not any(isinstance(one, Requantise) for one in tail):
+        if not any(isinstance(behind, Requantise) for behind in tail):
             return True
-        segment = Segment(layer=begun, source=self.maps[begun.inputs[0]], tail=(*tail, layer), reads="", readers=())
-        joins = isinstance(layer, Add) and isinstance(self.layers.get(begun.inputs[0]), Concat)
-        return self._alone(read, layer) and canonical(segment).tail_kinds in (*INTEGER_TAILS, *ADD_TAILS) and not joins
+        source = self.graph.maps[begun.inputs[0]]
+        segment = Segment(layer=begun, source=source, tail=(*tail, layer), reads="", readers=())
+        joins = isinstance(layer, Add) and isinstance(self.graph.layers.get(begun.inputs[0]), Concat)
+        return self._alone(read) and canonical(segment).tail_kinds in (*INTEGER_TAILS, *ADD_TAILS) and not joins
 
-    def _copy(self, read: str, name: str, readers: Sequence[Layer]) -> str:
-        """Let readers of a map read a copy of it, which is called after ``name``: of the input in all places, of other
-        maps in the last one. Returns the copy's map."""
-        sums = self.new(name, "copy")
-        made = self.new(name, "of")
-        if len(readers) == 1 and isinstance(readers[0], Requantise | SumPool):
-            made = sums
-        self.identity(sums, read)
-        if made != sums:
-            self.same_values(made, sums, self.maps[read].encoding)
-        for layer in readers:
-            places = [place for place, its in enumerate(layer.inputs) if its == read]
-            inputs = list(layer.inputs)
-            for place in places if read == INPUT else places[-1:]:
-                inputs[place] = made
-            self.layers[layer.name] = replace(layer, inputs=tuple(inputs))
-        for one in dict.fromkeys((sums, made)):
-            self._note(self.layers[one])
-        begun = self.tails[sums][0]
-        self.tails[made] = begun, (self.layers[made],) * (made != sums)
-        return made
+
+RULES = ((first_pools_of_bits_follow_copies, the_input_is_copied, layers_without_weights_follow_copies),)

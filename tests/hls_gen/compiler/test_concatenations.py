@@ -15,9 +15,9 @@ from bitloom.golden.layers.dense import Dense
 from bitloom.golden.layers.pool import MaxPool
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model, Network
+from bitloom.hls_gen.compiler.engine_form import engine_form, engine_form_of
 from bitloom.hls_gen.compiler.lowering import engines_of, lower_alone
 from bitloom.hls_gen.compiler.plan import plan
-from bitloom.hls_gen.compiler.rewrite import rewritten, rewritten_network
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.topology import cascade, ring
 from tests.errors import value_error
@@ -75,6 +75,10 @@ CASES = {
         (conv("conv_1", INPUT), conv("conv_2", "act_1", 3, 3), conv("conv_3", "act_1", 6, 3),
          conv("conv_4", "act_2", 5, 3), concat("concat_5", "act_4", "act_3"), conv("conv_9", "concat_5")),
         {"concat_5": ("act_4", "act_3")}),
+    "a map beside itself and one of its window": (
+        (conv("conv_1", INPUT), conv("conv_2", "act_1", 3, 3), conv("conv_3", "act_1", 6, 3),
+         concat("concat_4", "act_2", "act_2", "act_3"), conv("conv_9", "concat_4")),
+        {"concat_4": ("concat_4_maps", "act_3"), "concat_4_maps_maps": ("act_2", "concat_4_maps_maps_of")}),
     "a pool": ((*FIRE, concat("concat_4", "act_2", "act_3"), pool("pool_5", "concat_4"), conv("conv_9", "pool_5")),
                {"pool_5_of": ("act_2",), "pool_5_of_2": ("act_3",), "pool_5": ("pool_5_of", "pool_5_of_2")}),
     "a pool of a map with two readers": (
@@ -106,11 +110,11 @@ def test_rewriting(name):
     parts, expected = CASES[name]
     network = residual(*parts)
     model, images = random_integer_model(network, 5, 32), random_images(network, 3, 5)
-    made = rewritten(model)
+    made = engine_form(model)
     assert {layer: made.network.reads[layer] for layer in expected} == expected
     np.testing.assert_array_equal(made.forward(images), model.forward(images))
-    assert rewritten(made) is made
-    assert rewritten_network(network) == made.network
+    assert engine_form(made) is made
+    assert engine_form_of(network) == made.network
     assert (made is model) == (name in ("as it is", "one window of two maps"))
     assert made.network.layers[-1].name == LAST
     lowered_equals_golden(network, 5)
@@ -120,7 +124,7 @@ def test_names_that_are_taken_or_long():
     long = "c" * 64
     joined = (concat(long, "act_2", "act_3"), conv("conv_5", long, 9), add(f"{'c' * 59}_maps", long, "act_5"))
     net = residual(*FIRE, *joined)
-    assert {"c" * 57 + "_maps_2", "c" * 59 + "_copy"} <= {layer.name for layer in rewritten_network(net).layers}
+    assert {"c" * 57 + "_maps_2", "c" * 59 + "_copy"} <= {layer.name for layer in engine_form_of(net).layers}
 
 
 @pytest.mark.parametrize("levels", [1, 3])

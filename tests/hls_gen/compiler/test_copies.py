@@ -19,6 +19,7 @@ from bitloom.golden.network import Network
 from bitloom.golden.zoo import load
 from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.compiler.copies import with_copies
+from bitloom.hls_gen.compiler.engine_form import engine_form_of
 from bitloom.hls_gen.compiler.engine_rules import Engine
 from bitloom.hls_gen.compiler.flow import simulate
 from bitloom.hls_gen.compiler.flow.of_plan import system
@@ -26,7 +27,6 @@ from bitloom.hls_gen.compiler.lowering import lower, lower_alone, lower_integer
 from bitloom.hls_gen.compiler.mapping import Placed
 from bitloom.hls_gen.compiler.parts import Target, segmented
 from bitloom.hls_gen.compiler.plan import plan
-from bitloom.hls_gen.compiler.rewrite import rewritten_network
 from bitloom.hls_gen.compiler.segments import segments
 from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.hls_gen.compiler.ways import ways
@@ -145,7 +145,7 @@ def flows(network, seed, order, draw):
     """Copies change no value; links carry maps in the order in which they are read; frames come out."""
     npus = CHAINS[draw(st.sampled_from(list(CHAINS)))]
     model = random_integer_model(network, seed, 32)
-    count = len(segments(rewritten_network(network)))
+    count = len(segments(engine_form_of(network)))
     mapping = None
     if "loop" in npus[0].outlets:
         cuts = sorted(draw(st.lists(st.integers(1, count), min_size=len(npus) - 1, max_size=len(npus) - 1)))

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from bitloom.golden.graph import INPUT
 from bitloom.hls_gen.compiler.choices import CompileChoices
+from bitloom.hls_gen.compiler.engine_form import engine_form, engine_form_of
 from bitloom.hls_gen.compiler.flow import simulate
 from bitloom.hls_gen.compiler.flow.of_plan import system
 from bitloom.hls_gen.compiler.plan import plan
-from bitloom.hls_gen.compiler.rewrite import rewritten, rewritten_network
 from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.hls_gen.compiler.store_copies import with_store_copies
 from bitloom.hls_gen.design.copies import copied, copy_name, is_copy
@@ -60,10 +60,10 @@ def test_graphs(name):
     network = GRAPHS[name]
     model, images = random_integer_model(network, 5, 24), random_images(network, 2, 5)
     names = {layer.name for layer in network.layers}
-    came = [layer.name for layer in rewritten_network(network).layers if layer.name not in names]
+    came = [layer.name for layer in engine_form_of(network).layers if layer.name not in names]
     assert [one for one in came if one.endswith("_copy") and "maps" not in one] == ADDED.get(name, [])
-    assert rewritten_network(rewritten_network(network)) == rewritten_network(network)
-    assert (rewritten(model).forward(images) == model.forward(images)).all()
+    assert engine_form_of(engine_form_of(network)) == engine_form_of(network)
+    assert (engine_form(model).forward(images) == model.forward(images)).all()
     for order in ("raster", "pull"):
         choices = CompileChoices(map_order=order)
         design = size_memories("graph", [model], NPU, choices)

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.compiler.depthwise import joined
 from bitloom.hls_gen.compiler.emit import compile_model
+from bitloom.hls_gen.compiler.engine_form import engine_form_of
 from bitloom.hls_gen.compiler.flow import simulate
 from bitloom.hls_gen.compiler.flow.of_plan import system
 from bitloom.hls_gen.compiler.plan import plan
-from bitloom.hls_gen.compiler.rewrite import rewritten_network
 from bitloom.hls_gen.compiler.segments import segments
 from bitloom.hls_gen.design.copies import is_copy
 from bitloom.hls_gen.design.design import Design
@@ -95,7 +95,7 @@ def check(name: str, folder: Path, data: st.DataObject) -> str:
     order = "raster" if raster else data.draw(st.sampled_from(["pull", "raster"]))
     stalls = {key: data.draw(st.sampled_from([0.0, 0.4])) for key in ("source", "sink")}
     model, images = random_integer_model(network, seed, 32, 31), random_images(network, FRAMES, seed)
-    cut = segments(rewritten_network(network))
+    cut = segments(engine_form_of(network))
     if manifest.npus[0].depthwise:
         cut = joined(cut, model)
     choices = CompileChoices(map_order=order, mapping=mapped(DESIGNS[name], len(cut), data))

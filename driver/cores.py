@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from .errors import DesignMismatch, DeviceError
-from .pynq_api import Device, pynq
+from .pynq_api import PynqDevice, pynq
 from .waiting import Interrupt
 
 
@@ -33,7 +33,7 @@ def active_device(overlay: object) -> Any:
     try:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "No devices found", UserWarning)  # the error says it
-            return Device.active_device
+            return PynqDevice.active_device
     except RuntimeError:  # pynq's own text, "No Devices Found", names neither a rule nor a remedy
         raise DeviceError(
             f"{Path(str(overlay)).stem}: a PYNQ board must be there, got none; for a virtual board say first: "

@@ -14,7 +14,7 @@ import numpy as np
 from bitloom.golden.distribution import pip_install
 from bitloom.golden.docstrings import check_docstrings
 
-__all__ = ["DMA", "Device", "check_numpy", "explained", "pynq"]
+__all__ = ["DMA", "PynqDevice", "check_numpy", "explained", "pynq"]
 
 
 def check_numpy(version: str) -> None:
@@ -46,4 +46,4 @@ if find_spec("pynq") is not None:
 with explained():
     import pynq
     from pynq.lib.dma import DMA
-    from pynq.pl_server.device import Device
+    from pynq.pl_server.device import Device as PynqDevice

@@ -5,9 +5,9 @@
              `--> skip store --> conv_2 --> ring ---------------------> conv_3 -------+--> addition
 
 Words between neighbours come in the order in which maps are made, and each map has one reader there. Where an NPU needs
-a map in another way, to add it, to read it twice or beside another one, to read it after a later one, or to hand it on,
-a layer of its own reads it as it comes: a copy, a 1 x 1 convolution whose kernels are unit vectors. Then the map is
-that NPU's own. Only integers of which the signs go on have no copies: they wait where they are made or on the next NPU
+a map in another way, to add it, to read it twice or beside another map, to read it after a later map, or to hand it on,
+a further part reads it as it comes: a copy, a 1 x 1 convolution whose kernels are unit vectors. Then that NPU itself
+makes the map. Only integers of which the signs go on have no copies: they wait where they are made or on the next NPU
 (docs/decisions/0022).
 
 Parts are no network that could be rewritten by rules (golden/rewrite.py): a copy is exact by its weights, and where it
@@ -31,27 +31,27 @@ from .ways import way
 
 
 def with_copies(
-    layers: Parts, mapping: Sequence[int], npus: Sequence[Folding], *, early: bool = False
+    parts: Parts, mapping: Sequence[int], npus: Sequence[Folding], *, early: bool = False
 ) -> tuple[Parts, list[int]]:
-    """Add the copies that layers on several NPUs need.
+    """Add the copies that parts on several NPUs need.
 
     Parameters
     ----------
-    layers
-        The lowered layers as they are computed.
+    parts
+        The parts in the order in which they are computed.
     mapping
         NPU of each of them.
     npus
         Foldings of the NPUs, in their order.
     early
-        Whether an NPU hands maps on that others need before it computes its next layer, not only when they do: then
-        they come to the next NPU before that layer's map.
+        Whether an NPU hands maps on that others need before it computes its next part, not only when they need them:
+        then these maps come to the next NPU before that part's map.
 
     Returns
     -------
     sequence of Part
-        The layers and their copies, each behind what it reads and adds; what is read and added is on the same NPU, or
-        on the one before and read there alone.
+        The parts and their copies, each behind the parts whose maps it reads and adds. These are on the same NPU; or on
+        the NPU before it, and then nobody else reads the map.
     list of int
         NPU of each of them.
 
@@ -60,10 +60,10 @@ def with_copies(
     ValueError
         A map can't get to who needs it. One line: layer, rule and value.
     """
-    copier = _Copier(layers, mapping, npus, early)
-    for p, n in zip(layers, mapping):
-        copier.take(p, n)
-    return copier.layers, copier.mapping
+    copier = _Copier(parts, mapping, npus, early)
+    for part, n in zip(parts, mapping):
+        copier.take(part, n)
+    return copier.parts, copier.mapping
 
 
 class _Copier:
@@ -71,39 +71,40 @@ class _Copier:
 
     Attributes
     ----------
-    layers, mapping
-        What `with_copies` returns, as far as it has been made.
+    parts, mapping
+        What `with_copies` returns, as far as parts were taken.
     """
 
-    def __init__(self, layers: Parts, mapping: Sequence[int], npus: Sequence[Folding], early: bool):
-        self.layers: list[Part] = []
+    def __init__(self, parts: Parts, mapping: Sequence[int], npus: Sequence[Folding], early: bool):
+        self.parts: list[Part] = []
         self.mapping: list[int] = []
         self._npus = npus
         self._early = early
-        self._made = {p.name: p for p in layers}
-        self._on = {p.name: n for p, n in zip(layers, mapping)}
-        self._needs: dict[str, list[tuple[str, str]]] = {p.name: [] for p in layers}
-        """By map: (layer that needs it, whether it "reads", "joins" or "adds")."""
-        for p in layers:
-            for how, name in needs(p).items():
+        self._makers = {part.name: part for part in parts}
+        """Map -> the part that first makes it."""
+        self._on = {part.name: n for part, n in zip(parts, mapping)}
+        self._needs: dict[str, list[tuple[str, str]]] = {part.name: [] for part in parts}
+        """By map: (part that needs it, whether it "reads", "joins" or "adds")."""
+        for part in parts:
+            for how, name in needs(part).items():
                 if name != INPUT:
-                    self._needs[name].append((p.name, "joins" if p.joins and how == "reads" else how))
+                    self._needs[name].append((part.name, "joins" if part.joins and how == "reads" else how))
         self._held: dict[tuple[str, int], str] = {}
-        """(map, NPU) -> the lowered layer that makes it there, or its copy."""
+        """(map, NPU) -> the part that makes it there, or its copy."""
         self._coming: dict[int, list[str]] = {n: [] for n in range(len(npus))}
         """By NPU: maps that its neighbour has made for it, in their order, which it has not read yet."""
 
-    def take(self, p: Part, n: int) -> None:
-        """Append the next layer, behind the copies that it needs on its NPU ``n``."""
-        needed = {how: name for how, name in needs(p).items() if name != INPUT}
+    def take(self, part: Part, n: int) -> None:
+        """Append the next part, behind the copies that it needs on its NPU ``n``."""
+        needed = {how: name for how, name in needs(part).items() if name != INPUT}
         missing = [name for name in dict.fromkeys(needed.values()) if (name, n) not in self._held]
-        coming = {name: self._held[name, self._before(n)] for name in self._fetched(p.name, missing, n)}
+        coming = {name: self._held[name, self._before(n)] for name in self._fetched(part.name, missing, n)}
         names = {how: coming.get(name) or self._held[name, n] for how, name in needed.items()}
-        self._append(renamed(p, names), p.name, n)
+        self._append(renamed(part, names), part.name, n)
 
     def _fetched(self, reader: str, wanted: list[str], n: int) -> list[str]:
-        """Let the maps that a layer on NPU ``n`` wants come from the neighbour, with all that come before them; all are
-        copied there but the ones that are returned, which the layer reads as they come."""
+        """Let the maps that a part on NPU ``n`` wants come from the neighbour, with all maps that come before them. All
+        are copied there but the maps that are returned: the part reads these as they come."""
         before = self._before(n)
         direct = list[str]()
         left = set(wanted)
@@ -124,28 +125,28 @@ class _Copier:
 
     def _copied(self, name: str, n: int) -> Part:
         """The copy on NPU ``n`` of a map that comes from the neighbour. ValueError where that has another engine."""
-        p = self._made[name]
+        part = self._makers[name]
         engine = self._npus[n].engine
-        bits = p.values is None
+        bits = part.values is None
         if bits != (engine == "binary"):
             what, wanted = ("bits", "binary") if bits else ("integers", "integer")
             raise ValueError(
                 f"{name}: engine of NPU {n} must be {wanted} to add a map of {what}, to read it twice or to hand it "
                 f"on, got {engine}"
             )
-        return copy_of(p, self._held[name, self._before(n)], copy_name(name, n))
+        return copy_of(part, self._held[name, self._before(n)], copy_name(name, n))
 
-    def _append(self, p: Part, name: str, n: int) -> None:
-        """Append the layer that makes the map ``name`` on NPU ``n``."""
-        self.layers.append(p)
+    def _append(self, part: Part, name: str, n: int) -> None:
+        """Append the part that makes the map ``name`` on NPU ``n``."""
+        self.parts.append(part)
         self.mapping.append(n)
-        self._held[name, n] = p.name
+        self._held[name, n] = part.name
         after = (n + 1) % len(self._npus)
         if self._goes_on(name, after):
             self._coming[after].append(name)
 
     def _goes_on(self, name: str, after: int) -> bool:
-        """Whether a map has to get to an NPU from the one before it."""
+        """Whether a map has to get to an NPU from the NPU before it."""
         return after != self._on[name] and bool(self._beyond(name, after))
 
     def _beyond(self, name: str, n: int) -> list[tuple[str, str]]:
@@ -163,8 +164,8 @@ class _Copier:
 def needs(part: Part) -> dict[str, str]:
     """The maps that a part "reads", "joins" and "adds", and that may be copied for it: no integers of which the signs
     go on."""
-    found = {"reads": part.reads, "joins": part.joins, "adds": None if part.binary else part.adds}
-    return {how: name for how, name in found.items() if name is not None}
+    names = {"reads": part.reads, "joins": part.joins, "adds": None if part.binary else part.adds}
+    return {how: name for how, name in names.items() if name is not None}
 
 
 def renamed(part: Part, names: Mapping[str, str]) -> Part:
@@ -177,7 +178,7 @@ def copy_of(part: Part, reads: str, name: str) -> Part:
     height, width = part.map_size
     channels = part.out_channels * part.levels
     bits = part.values is None
-    own = WeightedLanes(np.eye(channels, dtype=bool), same=bits, even=bits)
+    identity = WeightedLanes(np.eye(channels, dtype=bool), same=bits, even=bits)
     return Part(
         name=name,
         engine=Engine() if bits else part.engine,
@@ -189,5 +190,5 @@ def copy_of(part: Part, reads: str, name: str) -> Part:
         visits=2 if bits else 1,
         out_channels=channels,
         values=part.values,
-        weighted=own if channels > 1 else None,
+        weighted=identity if channels > 1 else None,
     )

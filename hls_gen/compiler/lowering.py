@@ -177,23 +177,23 @@ def lower(made: Placed) -> Lowered:
         If the arrays are such that an engine can't compute a part. The message names the layer, the rule and the value.
     """
     cut = made.cut
-    pieces = made.cut.pieces
-    source = pieces.model.network.input
+    segmented_model = made.cut.segmented_model
+    source = segmented_model.model.network.input
     limits = None
     complement = {INPUT: np.zeros(source.channels * source.encoding.bits, bool)}
-    if pieces.binariser is not None:
-        bits = pieces.target.binariser_bits
-        limits, complement[INPUT] = lowering_binary.binariser(pieces.model, pieces.binariser, bits)
+    if segmented_model.binariser is not None:
+        bits = segmented_model.target.binariser_bits
+        limits, complement[INPUT] = lowering_binary.binariser(segmented_model.model, segmented_model.binariser, bits)
     layers: list[LoweredLayer] = []
     for part in made.parts:
         inverted = np.concatenate([complement[name] for name in (part.reads, part.joins) if name])
         layer, complement[part.name] = _lowered(cut, part, inverted)
         layers.append(layer)
     if complement[layers[-1].name].any():
-        _refuse_complements(pieces.model.network.layers[-1].name, made.parts[-1])
+        _refuse_complements(segmented_model.model.network.layers[-1].name, made.parts[-1])
     first = made.parts[0]
     return Lowered(
-        model=pieces.given,
+        model=segmented_model.given,
         source=source,
         layers=tuple(layers),
         input_bits=first.planes,
@@ -228,8 +228,8 @@ def _lowered(cut: Cut, part: Part, inverted: Array) -> tuple[LoweredLayer, Array
     if part.segment is None:
         return (lowering_binary.copy if part.binary else lowering_integer.copy)(part), inverted
     if part.binary:
-        return lowering_binary.binary_layer(cut.pieces.model, part, inverted)
-    return lowering_integer.integer_layer(cut.pieces.model, part, inverted)
+        return lowering_binary.binary_layer(cut.segmented_model.model, part, inverted)
+    return lowering_integer.integer_layer(cut.segmented_model.model, part, inverted)
 
 
 def _with_joined_taps(layer: LoweredLayer, part: Part) -> LoweredLayer:
@@ -280,8 +280,8 @@ def lower_alone(
     """
     depthwise = any(engine.depthwise for engine in engines or ())
     target = Target(planes=planes, binariser_bits=binariser_bits, lanes=lanes, depthwise=depthwise)
-    pieces = segmented(model, target)
-    cut = pieces.cut(engines or [Engine()] * len(pieces.names))
+    segmented_model = segmented(model, target)
+    cut = segmented_model.cut(engines or [Engine()] * len(segmented_model.names))
     return lower(Placed(cut, cut.parts, [0] * len(cut.parts), {}))
 
 

@@ -90,11 +90,11 @@ def placed(model: Model, npus: Sequence[Folding], mapping: Sequence[int] | None 
     check_network(model.network)
     check_parallel(model.network.name, npus)
     target = target_of(npus)
-    pieces = segmented(model, target)
+    segmented_model = segmented(model, target)
     if mapping is None:
-        return _assigned(pieces, npus)
-    check(npus, pieces.names, mapping, _is_chain(pieces))
-    cut = pieces.cut([_engine([npus[n]], target) for n in mapping])
+        return _assigned(segmented_model, npus)
+    check(npus, segmented_model.names, mapping, _is_chain(segmented_model))
+    cut = segmented_model.cut([_engine([npus[n]], target) for n in mapping])
     _check_shifts(cut, npus[0])
     return _routed(model.network.name, cut, cut.parts, mapping, npus)
 
@@ -112,25 +112,25 @@ def target_of(npus: Sequence[Folding]) -> Target:
     )
 
 
-def _assigned(pieces: SegmentedModel, npus: Sequence[Folding]) -> Placed:
+def _assigned(segmented_model: SegmentedModel, npus: Sequence[Folding]) -> Placed:
     """The parts on the NPUs that ``assign`` chooses."""
-    network = pieces.given.network.name
-    names = pieces.names
+    network = segmented_model.given.network.name
+    names = segmented_model.names
     kinds = [npus[0].engine] * len(names)
     if any(npu.engine != kinds[0] for npu in npus):
-        kinds[1:] = pieces.engines[1:]
-    widest = {kind: _engine([npu for npu in npus if npu.engine == kind], pieces.target) for kind in set(kinds)}
+        kinds[1:] = segmented_model.engines[1:]
+    widest = {kind: _engine([npu for npu in npus if npu.engine == kind], segmented_model.target) for kind in set(kinds)}
     engines = [widest[kind] for kind in kinds]
-    cut = pieces.cut(engines)
+    cut = segmented_model.cut(engines)
     _check_shifts(cut, npus[0])
-    begin = None if _is_chain(pieces) or len(npus) == 1 else _beginnings(network, cut, npus)
+    begin = None if _is_chain(segmented_model) or len(npus) == 1 else _beginnings(network, cut, npus)
     cycles = list(zip(*(layer_cycles(cut.parts, npu) for npu in npus)))
     mapping = assign(npus, names, cycles, begin)
     for name, kind, n in zip(names, kinds, mapping):
         if kind != npus[n].engine:
             raise ValueError(f"{name}: engine of its NPU must be {kind}, got {npus[n].engine} in NPU {n}")
-    narrowest = [_engine([npus[n]], pieces.target) for n in mapping]
-    cut = cut if narrowest == engines else pieces.cut(narrowest)
+    narrowest = [_engine([npus[n]], segmented_model.target) for n in mapping]
+    cut = cut if narrowest == engines else segmented_model.cut(narrowest)
     return _routed(network, cut, cut.parts, mapping, npus)
 
 
@@ -179,7 +179,7 @@ def _engine(npus: Sequence[Folding], target: Target) -> Engine:
 
 def _check_shifts(cut: Cut, npu: Folding) -> None:
     """Raise ValueError if NPU 0 has fewer shifts than the input has bit planes that follow one another."""
-    network = cut.pieces.given.network.name
+    network = cut.segmented_model.given.network.name
     planes = cut.parts[0].planes
     if not npu.planes and planes > 1 << npu.shift_bits:
         raise ValueError(
@@ -237,9 +237,9 @@ def check(npus: Sequence[Folding], names: Sequence[str], mapping: Sequence[int],
         raise ValueError(f"{names[-1]}: the last layer needs an NPU with outlet host, got NPU {mapping[-1]}")
 
 
-def _is_chain(pieces: SegmentedModel) -> bool:
+def _is_chain(segmented_model: SegmentedModel) -> bool:
     """Whether each segment reads the map of the one before, and no other map is needed."""
-    return all(b.reads == a.name and b.joins is b.adds is None for a, b in pairwise(pieces.segments))
+    return all(b.reads == a.name and b.joins is b.adds is None for a, b in pairwise(segmented_model.segments))
 
 
 def assign(

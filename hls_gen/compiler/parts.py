@@ -220,13 +220,13 @@ class Cut:
 
     Attributes
     ----------
-    pieces : SegmentedModel
+    segmented_model : SegmentedModel
         Whose arrays the parts' segments name.
     parts : tuple of Part
         Each behind those that it reads and adds: the order in which they are computed.
     """
 
-    pieces: SegmentedModel
+    segmented_model: SegmentedModel
     parts: tuple[Part, ...]
 
 
@@ -252,15 +252,13 @@ def segmented(model: Model, target: Target) -> SegmentedModel:
     model = flat(engine_form(given), target.lanes)
     entry = model.network.next_layer(INPUT) if target.binariser_bits else None
     entry = entry if isinstance(entry, Threshold) else None
-    pieces = segments(model.network, entry)
-    engines = {segment.name: default_engine(segment) for segment in pieces}
+    cut = segments(model.network, entry)
+    engines = {segment.name: default_engine(segment) for segment in cut}
     if target.depthwise:
-        pieces = joined(pieces, model)
-    pieces = [canonical(segment) for segment in pieces]
-    engine_names = [engines[segment.name] for segment in pieces]
-    return SegmentedModel(
-        given=given, model=model, target=target, binariser=entry, segments=pieces, engines=engine_names
-    )
+        cut = joined(cut, model)
+    cut = [canonical(segment) for segment in cut]
+    engine_names = [engines[segment.name] for segment in cut]
+    return SegmentedModel(given=given, model=model, target=target, binariser=entry, segments=cut, engines=engine_names)
 
 
 def _part(model: Model, segment: Segment, engine: Engine, planes: int) -> Part:

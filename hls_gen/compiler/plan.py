@@ -163,10 +163,10 @@ def plan(
     """Lower a network, plan it and make its rows; parameters and errors are those of `lowered_for`, `planned` and
     `Plan.with_rows`."""
     choices = choices or CompileChoices()
-    return planned(lowered_for(model, npus, choices.mapping), npus, choices, chunk=chunk).with_rows()
+    return plan_lowered(lowered_for(model, npus, choices.mapping), npus, choices, chunk=chunk).with_rows()
 
 
-def planned(
+def plan_lowered(
     lowered: Lowered,
     npus: Sequence[Folding],
     choices: CompileChoices | None = None,
@@ -195,16 +195,16 @@ def planned(
     if chunk is not None and chunk < 1:
         raise ValueError(f"{network}: chunk must be >= 1 tuples, got {chunk}")
     choices = choices or CompileChoices()
-    pieces = Chunk("tuples", chunk) if chunk is not None else Chunk.of(choices.chunk)
+    chunks = Chunk("tuples", chunk) if chunk is not None else Chunk.of(choices.chunk)
     if choices.chunk and not any("ring" in npu.inlets for npu in npus):
         raise ValueError(f"{network}: a chunk needs NPUs one behind the other, got {choices.chunk!r} for 1")
-    choices = _with_order(network, choices, pieces)
+    choices = _with_order(network, choices, chunks)
     if choices.map_order not in (*ORDERS, "auto"):
         raise ValueError(f"plan: map_order must be one of {', '.join(ORDERS)}, auto, got {choices.map_order!r}")
     chain = [one if isinstance(one, Npu) else unsized(one) for one in npus]
     if choices.map_order != "auto":
-        return _planned(lowered, chain, choices, pieces)
-    plans = {order: _planned(lowered, chain, replace(choices, map_order=order), pieces) for order in AUTOMATIC}
+        return _plan_in_order(lowered, chain, choices, chunks)
+    plans = {order: _plan_in_order(lowered, chain, replace(choices, map_order=order), chunks) for order in AUTOMATIC}
     formed = [order for order in AUTOMATIC if plans[order].formed]  # a window former makes windows in one order alone
     best = min(
         formed or AUTOMATIC, key=lambda order: plans[order].memory_bits().total
@@ -222,7 +222,7 @@ def _with_order(network: str, choices: CompileChoices, chunk: Chunk) -> CompileC
     return replace(choices, map_order=chunk.map_order)
 
 
-def _planned(lowered: Lowered, npus: Sequence[Npu], choices: CompileChoices, chunk: Chunk) -> Plan:
+def _plan_in_order(lowered: Lowered, npus: Sequence[Npu], choices: CompileChoices, chunk: Chunk) -> Plan:
     """The plan in the map order that ``choices`` name."""
     on = dict(zip((p.name for p in lowered.layers), lowered.mapping))  # lowered layer -> its NPU
     npus = _with_skip_stores(lowered.model.network.name, npus, lowered, lowered.ways, on)

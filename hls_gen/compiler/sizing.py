@@ -17,7 +17,7 @@ from .flow import smooth, smooth_skips
 from .lowering import lowered_for
 from .margins import roomy_acc_bits, roomy_add_widths, roomy_multiplier_bits
 from .needs import NpuNeeds
-from .plan import Plan, planned
+from .plan import Plan, plan_lowered
 from .sharing import sharing
 from .ways import with_equal_steps
 
@@ -121,26 +121,26 @@ def _planned(
 ) -> tuple[tuple[Npu, ...], list[Plan]]:
     """The NPUs, with weights stored once where lanes can share them and no frame takes longer by it; all plans."""
     networks = [lowered_for(model, npus, choices.mapping) for model in models]
-    plans = [planned(m, npus, choices) for m in networks]
+    plans = [plan_lowered(m, npus, choices) for m in networks]
     formed = [made.formed.needs() for made in plans if made.formed]
     if formed:  # all networks share one former, whose columns are as long as the longest
         sizes: dict[str, Any] = {name: max(one[name] for one in formed) for name in formed[0]}
         npus = (replace(npus[0], **sizes), *npus[1:])
-        plans = [planned(m, npus, choices) for m in networks]
+        plans = [plan_lowered(m, npus, choices) for m in networks]
     keeping = tuple(_keeping(n, npu, plans) for n, npu in enumerate(npus))
     own = [npu for made in plans for npu in made.foldings]
     if [_kept(npu) for npu in own] != [_kept(npu) for npu in keeping] * len(plans):
         npus = keeping
-        plans = [planned(m, keeping, choices) for m in networks]
+        plans = [plan_lowered(m, keeping, choices) for m in networks]
     parted = tuple(_with_parts(npu, [made.needs[n] for made in plans]) for n, npu in enumerate(npus))
     if parted != npus:
         npus = parted
-        plans = [planned(m, parted, choices) for m in networks]
+        plans = [plan_lowered(m, parted, choices) for m in networks]
     shared = tuple(sharing(n, npu, plans) for n, npu in enumerate(npus))
     if shared == npus:
         return npus, plans
     # Layers may take other cycles where lanes share weights, so that the best mapping may be another one.
-    again = [planned(lowered_for(model, shared, choices.mapping), shared, choices) for model in models]
+    again = [plan_lowered(lowered_for(model, shared, choices.mapping), shared, choices) for model in models]
     if any(new.ideal != old.ideal for new, old in zip(again, plans)):
         return npus, plans
     return shared, again

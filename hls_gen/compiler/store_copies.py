@@ -6,7 +6,7 @@ them (docs/decisions/0014).
 
 Both stores are FIFOs, and a map that is made goes to either of them or to both. What is at the head of one can be
 copied (hls_gen/compiler/copies.py), and waits at the end of one or of both anew: so any order can be made, and any
-number of readers be served. The copies that take the fewest beats are looked for, layer after layer. So this is a
+number of readers be served. The copies that take the fewest beats are looked for, part after part. So this is a
 search, not a rule that applies or doesn't (golden/rewrite.py).
 """
 
@@ -23,9 +23,12 @@ from bitloom.hls_gen.design.folding import Folding
 from .copies import copy_of, needs, renamed
 from .parts import Part, Parts
 
-KEPT, TRIED, MOST = 48, 1500, 60000
-"""States with which the search goes on behind a layer; states in front of it that are looked at, at most, if one was
-found with which it goes on, and in any case."""
+KEPT = 48
+"""States with which the search goes on behind a part."""
+TRIED = 1500
+"""States in front of a part that are looked at, at most, where one was found with which the search goes on."""
+MOST = 60000
+"""States in front of a part that are looked at, at most, in any case."""
 STORES = ("loop", "skip")
 """The map store and the skip store."""
 PLACES: tuple[tuple[str, ...], ...] = (("loop",), ("skip",), ("loop", "skip"))
@@ -42,11 +45,11 @@ class _Step:
     Attributes
     ----------
     name
-        The layer that makes it, or first made it.
+        The part that first made it.
     to
         The stores that it goes to.
     taken
-        For a copy the store that it reads from, by "copies"; for a layer the store of each map that it needs, by how.
+        For a copy the store that it reads from, by "copies"; for a part the store of each map that it needs, by how.
     before
         What was done before.
     """
@@ -66,7 +69,7 @@ class _Stores:
     last: _Step | None = None
 
     def after(self, step: _Step, beats: int = 0) -> "_Stores":
-        """The state behind a step, which takes maps from the heads of stores and puts one at the ends of some."""
+        """The state behind a step, which takes maps from the heads of stores and puts a map at the ends of some."""
         heads = step.taken.values()
         loop, skip = (
             (*queue[store in heads :], *[step.name] * (store in step.to)) for store, queue in zip(STORES, self.queues)
@@ -74,14 +77,13 @@ class _Stores:
         return _Stores((loop, skip), self.beats + beats, step)
 
 
-def with_store_copies(layers: Parts, mapping: Sequence[int], npus: Sequence[Folding]) -> tuple[Parts, list[int]]:
+def with_store_copies(parts: Parts, mapping: Sequence[int], npus: Sequence[Folding]) -> tuple[Parts, list[int]]:
     """Add the copies that let each NPU's stores hand maps on in order.
 
     Parameters
     ----------
-    layers
-        The lowered layers as they are computed; what each reads and adds is on the same NPU, or on the one before and
-        read there alone.
+    parts
+        The parts in the order in which they are computed, as `copies.with_copies` leaves them.
     mapping
         NPU of each of them.
     npus
@@ -90,7 +92,7 @@ def with_store_copies(layers: Parts, mapping: Sequence[int], npus: Sequence[Fold
     Returns
     -------
     sequence of Part
-        The layers and copies, in whose order both stores hand on what they need.
+        The parts and copies, in whose order both stores hand on the maps that they need.
     list of int
         NPU of each of them.
 
@@ -99,68 +101,70 @@ def with_store_copies(layers: Parts, mapping: Sequence[int], npus: Sequence[Fold
     ValueError
         No order is found. One line: layer, rule and value.
     """
-    made: dict[str, Parts] = {p.name: [p] for p in layers}
-    on = {p.name: n for p, n in zip(layers, mapping)}
+    runs: dict[str, Parts] = {part.name: [part] for part in parts}  # a part, behind the copies in front of it
+    on = {part.name: n for part, n in zip(parts, mapping)}
     for n, npu in enumerate(npus):
-        own = [p for p in layers if on[p.name] == n]
-        if npu.engine == "integer" and own:
-            elsewhere = {p.reads for p in layers if p.reads != INPUT and on[p.reads] == n != on[p.name]}
-            made |= _Copies(own, elsewhere, n, npu).with_copies()
-    return [q for p in layers for q in made[p.name]], [on[p.name] for p in layers for _ in made[p.name]]
+        here = [part for part in parts if on[part.name] == n]
+        if npu.engine == "integer" and here:
+            elsewhere = {part.reads for part in parts if part.reads != INPUT and on[part.reads] == n != on[part.name]}
+            runs |= _Copies(here, elsewhere, n, npu).with_copies()
+    return [p for part in parts for p in runs[part.name]], [on[part.name] for part in parts for _ in runs[part.name]]
 
 
 class _Copies:
-    """The copies of NPU ``n``: its ``own`` layers, and which of their maps are read ``elsewhere``, too."""
+    """The copies of NPU ``n``: the ``parts`` that it computes, and which of their maps are read ``elsewhere``, too."""
 
-    def __init__(self, own: Parts, elsewhere: set[str], n: int, npu: Folding):
-        self._own = own
+    def __init__(self, parts: Parts, elsewhere: set[str], n: int, npu: Folding):
+        self._parts = parts
         self._elsewhere = elsewhere
         self._n = n
-        self._layers = {p.name: p for p in own}
+        self._by_name = {part.name: part for part in parts}
         self._stores = {"skip", *({"loop"} & {*npu.outlets})}
-        self._beats = {p.name: _beats(p, npu) for p in own}
-        self._needed = [{how: name for how, name in needs(p).items() if name in self._layers} for p in own]
-        """By layer: the maps of this NPU that it needs, by how it does."""
-        self._left = [Counter(name for its in self._needed[i:] for name in its.values()) for i in range(len(own) + 1)]
-        """By layer: how many times each map is needed from there on."""
+        self._beats = {part.name: _beats(part, npu) for part in parts}
+        self._needed = [{how: name for how, name in needs(part).items() if name in self._by_name} for part in parts]
+        """By part: the maps of this NPU that it needs, by how it needs them."""
+        self._left = [
+            Counter(name for needed in self._needed[i:] for name in needed.values()) for i in range(len(parts) + 1)
+        ]
+        """By part: how many times each map is needed from there on."""
 
     def with_copies(self) -> dict[str, Parts]:
-        """By the name of each layer: the copies in front of it, and the layer itself, which needs copies of maps."""
+        """By the name of each part: the copies in front of it, and the part itself, which needs copies of maps."""
         states = [_Stores(((), ()))]
-        for number, p in enumerate(self._own):
+        for number, part in enumerate(self._parts):
             states = self._behind(number, states)
             if not states:
-                its = " and ".join(self._needed[number].values())
+                needed = " and ".join(self._needed[number].values())
                 raise ValueError(
-                    f"{p.name}: the maps that it needs must come to the heads of the stores of NPU "
-                    f"{self._n} within {MOST} steps, got others for {its}"
+                    f"{part.name}: the maps that it needs must come to the heads of the stores of NPU "
+                    f"{self._n} within {MOST} steps, got others for {needed}"
                 )
-        return self._made(states[0])
+        return self._runs(states[0])
 
     def _behind(self, number: int, states: Sequence[_Stores]) -> list[_Stores]:
-        """The best states behind layer ``number``, those with the fewest beats first: from any of the states in front
+        """The best states behind part ``number``, those with the fewest beats first: from any of the states in front
         of it, with any number of copies."""
         ranks = count()
         seen = set[Queues]()
-        found = dict[Queues, _Stores]()
+        best = dict[Queues, _Stores]()
         heap = [(state.beats + self._ahead(number, state), next(ranks), state) for state in states]
-        while heap and len(found) < KEPT and len(seen) < (TRIED if found else MOST):
+        while heap and len(best) < KEPT and len(seen) < (TRIED if best else MOST):
             *_, state = heappop(heap)
             if state.queues in seen:
                 continue
             seen.add(state.queues)
             for after in self._computed(number, state):
-                if after.queues not in found or after.beats < found[after.queues].beats:
-                    found[after.queues] = after
+                if after.queues not in best or after.beats < best[after.queues].beats:
+                    best[after.queues] = after
             for after in self._copied(number, state):
                 if after.queues not in seen:
                     heappush(heap, (after.beats + self._ahead(number, after), next(ranks), after))
-        return sorted(found.values(), key=lambda one: one.beats + self._ahead(number + 1, one))
+        return sorted(best.values(), key=lambda state: state.beats + self._ahead(number + 1, state))
 
     def _ahead(self, number: int, state: _Stores) -> int:
-        """Beats that copies take at least until layer ``number`` finds what it needs: those of all that is in front of
-        it, and its own where it is added, but isn't in the skip store."""
-        if number == len(self._own):
+        """Beats that copies take at least until part ``number`` finds the maps that it needs: copies of all maps in
+        front of such a map, and of the map itself where it is added, but isn't in the skip store."""
+        if number == len(self._parts):
             return 0
         most = 0
         for how, name in self._needed[number].items():
@@ -168,13 +172,13 @@ class _Copies:
             for store, queue in zip(STORES, state.queues):
                 if name in queue:
                     wrong = how == "adds" and store == "loop"
-                    least.append(sum(self._beats[one] for one in queue[: queue.index(name) + wrong]))
+                    least.append(sum(self._beats[front] for front in queue[: queue.index(name) + wrong]))
             most = max(most, min(least))
         return most
 
     def _computed(self, number: int, state: _Stores) -> Iterator[_Stores]:
-        """The states behind layer ``number``, which takes what it needs from the heads of the stores."""
-        name = self._own[number].name
+        """The states behind part ``number``, which takes the maps that it needs from the heads of the stores."""
+        name = self._parts[number].name
         needed = self._needed[number]
         left = self._left[number + 1]
         places: list[tuple[str, ...]] = [to for to in PLACES if len(to) <= left[name] and self._stores.issuperset(to)]
@@ -185,46 +189,47 @@ class _Copies:
         for taken in _takings(needed, state.queues):
             for to in places:
                 after = state.after(_Step(name, to, taken, state.last))
-                if all(not left[one] or any(one in queue for queue in after.queues) for one in needed.values()):
+                if all(not left[read] or any(read in queue for queue in after.queues) for read in needed.values()):
                     yield after
 
     def _copied(self, number: int, state: _Stores) -> Iterator[_Stores]:
-        """The states behind one copy more in front of layer ``number``."""
+        """The states behind one copy more in front of part ``number``."""
         for store, queue in zip(STORES, state.queues):
-            there = sum(one.count(queue[0]) for one in state.queues) if queue else 0
+            there = sum(maps.count(queue[0]) for maps in state.queues) if queue else 0
             for to in PLACES if queue else ():
                 if self._stores.issuperset(to) and there - 1 + len(to) <= self._left[number][queue[0]]:
                     step = _Step(queue[0], to, {"copies": store}, state.last)
                     yield state.after(step, self._beats[queue[0]])
 
-    def _made(self, state: _Stores) -> dict[str, Parts]:
-        """The layers of the steps to a state, each behind the copies in front of it."""
+    def _runs(self, state: _Stores) -> dict[str, Parts]:
+        """The parts of the steps to a state, each behind the copies in front of it."""
         steps = list[_Step]()
         last = state.last
         while last is not None:
             steps.append(last)
             last = last.before
         stores: dict[str, list[str]] = {store: [] for store in STORES}
-        made = dict[str, Parts]()
+        runs = dict[str, Parts]()
         copies = list[Part]()
         numbers = Counter[str]()
         for step in reversed(steps):
-            p = self._layers[step.name]
+            part = self._by_name[step.name]
             names = {how: stores[store].pop(0) for how, store in step.taken.items()}
             maker = step.name
             if "copies" in names:
                 numbers[step.name] += 1
                 maker = copy_name(copied(maker, self._n), self._n, numbers[step.name] + is_copy(maker))
-                copies.append(copy_of(p, names["copies"], maker))
+                copies.append(copy_of(part, names["copies"], maker))
             else:
-                made[maker], copies = [*copies, renamed(p, names)], []
+                runs[maker] = [*copies, renamed(part, names)]
+                copies = []
             for store in step.to:
                 stores[store].append(maker)
-        return made
+        return runs
 
 
 def _takings(needed: Mapping[str, str], queues: Queues) -> Iterator[dict[str, str]]:
-    """The ways in which a layer may take the maps that it needs from the heads of the stores: the store of each."""
+    """The ways in which a part may take the maps that it needs from the heads of the stores: the store of each."""
     heads = {store: queue[0] for store, queue in zip(STORES, queues) if queue}
     for first, second in (STORES, STORES[::-1]):
         stores = {"reads": first, "joins": second, "adds": "skip"}
@@ -235,7 +240,7 @@ def _takings(needed: Mapping[str, str], queues: Queues) -> Iterator[dict[str, st
             return
 
 
-def _beats(p: Part, npu: Folding) -> int:
-    """Beats of a copy of the map that a layer makes."""
-    rows, columns = p.map_size
-    return rows * columns * -(-p.out_channels // npu.kfp) * -(-p.out_channels // npu.kgp)
+def _beats(part: Part, npu: Folding) -> int:
+    """Beats of a copy of the map that a part makes."""
+    rows, columns = part.map_size
+    return rows * columns * -(-part.out_channels // npu.kfp) * -(-part.out_channels // npu.kgp)

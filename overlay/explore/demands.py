@@ -244,7 +244,7 @@ def _feature_bits(model: Model, engines: Engines) -> list[int]:
     """Width of each layer's features: 1 on the binary engine; on the integer one what all maps need between which no
     layer of the binary one lies. ValueError if no engine can compute a layer where it stands."""
     names = engines.names
-    pieces = segmented(model, Target(depthwise=engines.depthwise))
+    segmented_model = segmented(model, Target(depthwise=engines.depthwise))
     widths = {i: FEATURE_BITS if engine == "integer" else 1 for i, engine in enumerate(names)}
     for first, engine in enumerate(names):
         if engine == "binary" or (first and names[first - 1] == "integer"):
@@ -253,7 +253,7 @@ def _feature_bits(model: Model, engines: Engines) -> list[int]:
         for bits in range(2, FEATURE_BITS):
             tried = {**widths, **dict.fromkeys(range(first, last), bits)}
             try:
-                pieces.cut(_with_widths(engines, tried))
+                segmented_model.cut(_with_widths(engines, tried))
             except ValueError:
                 continue
             widths = tried

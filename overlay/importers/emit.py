@@ -158,7 +158,7 @@ class _Emitter:
             built = self._sum(place, number, section)
         else:
             assert isinstance(section, PassSection)
-            built = self._pass(place, number, section)
+            built = self._pass(number, section)
         layers = tuple(layer.name for layer in self.layers[begun:])
         engine = self._choice.engines[place]
         self.built.append(replace(built, nodes=section.nodes, layers=layers, engine=engine))
@@ -240,7 +240,7 @@ class _Emitter:
             wrong=factors.wrong,
         )
 
-    def _pass(self, place: int, number: int, section: PassSection) -> Built:
+    def _pass(self, number: int, section: PassSection) -> Built:
         """A concatenation, if there are several maps, and pools."""
         if len(section.reads) > 1:
             self._append(Concat(name=f"concat_{number}", inputs=self._reads), {})

@@ -37,7 +37,7 @@ from .operations import (
     Sum,
 )
 from .rationals import same
-from .rules import rewritten
+from .rules import simplified
 from .sections import (
     PassSection,
     Quantised,
@@ -74,7 +74,7 @@ def quantise(graph: OperationGraph, source: Quantised | None = None) -> SectionG
         With a line for the operation that can't be put into a section.
     """
     try:
-        graph = rewritten(graph)
+        graph = simplified(graph)
     except OverBudget as e:
         raise ImportRefused([str(e)]) from None
     apart = frozenset[str]()

@@ -18,7 +18,7 @@ CHECK_STEPS = 16
 """Steps to compute a value twice, before and after a rewriting."""
 
 
-def rewritten(graph: OperationGraph) -> OperationGraph:
+def simplified(graph: OperationGraph) -> OperationGraph:
     """The graph as the rules below leave it."""
     return rewrite(graph, RULES, check_same)
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bitloom.driver.pynq_api import Device, pynq
+from bitloom.driver.pynq_api import PynqDevice, pynq
 from bitloom.golden.discrete.machine.parameters import MachineParameters
 from bitloom.golden.distribution import pip_install
 from bitloom.golden.reading.json_text import read_json
@@ -123,7 +123,7 @@ def _found(design: str, build: Callable[[], Path]) -> NotebookTarget:
     board = _board()
     bit = board and _bitstream(design, board)
     if bit:
-        Device.active_device = board
+        PynqDevice.active_device = board
         return NotebookTarget(design, bit, board.name)
     try:
         from bitloom.overlay.virtual.board import activate
@@ -136,14 +136,14 @@ def _found(design: str, build: Callable[[], Path]) -> NotebookTarget:
     return NotebookTarget(design, str(made), activate())
 
 
-def _board() -> "Device | None":
+def _board() -> "PynqDevice | None":
     """The first board that pynq finds, None if there is none."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # "No devices found": then there is none
-        return next(iter(Device.devices), None)
+        return next(iter(PynqDevice.devices), None)
 
 
-def _bitstream(design: str, board: "Device") -> str | None:
+def _bitstream(design: str, board: "PynqDevice") -> str | None:
     """Path of the design's .bit, None if there is none."""
     for path in sorted(Path.cwd().glob("*.manifest.json")):
         bit = path.with_name(path.name.replace(".manifest.json", ".bit"))

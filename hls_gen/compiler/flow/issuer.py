@@ -100,10 +100,12 @@ class Issuer:
             for layer, windows in plans:
                 if layer.streamed:
                     t = yield from self._weighted(t)
-                for one in windows:
+                for window in windows:
                     for group in range(layer.groups):
-                        make = self._held_pass if several else self._pass
-                        t = yield from make(layer, one, t + 1, group == 0)
+                        if several:
+                            t = yield from self._held_pass(window, t + 1, group == 0, layer.inner)
+                        else:
+                            t = yield from self._pass(window, t + 1, group == 0)
                 self.given.extend([t] * (layer.reading.hold_tuples * layer.reading.words))
                 fetches = self._fetch * layer.beats // layer.inner
                 beats = beats + layer.beats
@@ -125,9 +127,9 @@ class Issuer:
         self._weights += late
         return t + late
 
-    def _pass(self, layer: FlowLayer, one: Pass, start: int, claims: bool) -> Passing:
+    def _pass(self, window: Pass, start: int, claims: bool) -> Passing:
         """A pass that begins in cycle ``start``, its result in a register of its own; returns its last cycle."""
-        cycles, _, head, rest = one
+        cycles, _, head, rest = window
         shift = start
         if claims:
             if head:
@@ -147,10 +149,9 @@ class Issuer:
         self.arrived.append(t + self.unit.array_latency)
         return t
 
-    def _held_pass(self, layer: FlowLayer, one: Pass, start: int, claims: bool) -> Passing:
+    def _held_pass(self, window: Pass, start: int, claims: bool, inner: int) -> Passing:
         """As ``_pass`` for a PE with several accumulators: each kernel group needs one from its first beat on."""
-        cycles, lead, head, rest = one
-        inner = layer.inner
+        cycles, lead, head, rest = window
         shift = start
         latency = self.unit.array_latency
         first = len(self.arrived) - self.unit.accumulators

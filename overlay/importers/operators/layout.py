@@ -18,7 +18,7 @@ def layout(node: NodeView) -> None:
     """Whatever the operator does, done to the places of the values."""
     node.only_map(0)
     inputs = [node.places(), *(node.optional(place) for place in range(1, len(node.node.inputs)))]
-    node.layout(_with_image(run_node(node.node, inputs, node.opset)[0], node.node.op))
+    node.layout(_with_image(run_node(node.node, inputs, node.opset)[0]))
 
 
 @operator("Pad")
@@ -43,7 +43,7 @@ def pad(node: NodeView) -> None:
     node.append(Padding, widths=tuple(widths.get(axis, (0, 0)) for axis in range(rank)), value=value)
 
 
-def _with_image(order, op):  # type: ignore[no-untyped-def]
+def _with_image(order):  # type: ignore[no-untyped-def]
     """An order with the one image in front; what lost that axis gets it back."""
     if order.ndim == 0 or (order.shape[0] != 1 and order.ndim > 1):
         raise Unsupported(f"the number of images must stay the first axis, got shape {order.shape}")

@@ -113,8 +113,8 @@ def test_a_copy_of_bits():
     )  # fmt: skip
     net = Network(name="bits", input=Map(height=6, width=5, channels=4, encoding=BIPOLAR), layers=layers)
     model, images = random_model(net, 1), random_images(net, 4, 1)
-    pieces = segmented(model, Target())
-    cut = pieces.cut([Engine()] * 2)
+    segmented_model = segmented(model, Target())
+    cut = segmented_model.cut([Engine()] * 2)
     made, on = with_copies(cut.parts, [0, 2], cascade([Npu()] * 3))
     assert [(p.name, n) for p, n in zip(made, on)] == [("conv_1", 0), ("conv_1@1", 1), ("dense_2", 2)]
     assert (lower(Placed(cut, made, on, {})).forward(images) == lower_alone(model).forward(images)).all()

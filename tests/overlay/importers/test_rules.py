@@ -12,7 +12,7 @@ from bitloom.overlay.importers.budget import OverBudget, budget, take
 from bitloom.overlay.importers.canonical import canonical
 from bitloom.overlay.importers.onnx_file import to_graph
 from bitloom.overlay.importers.operations import Elementwise, Linear, Pooling, Scaling
-from bitloom.overlay.importers.rules import check_same, pools_of_the_input_come_last, rewritten, unread_operations_go
+from bitloom.overlay.importers.rules import check_same, pools_of_the_input_come_last, simplified, unread_operations_go
 from tests.errors import value_error
 
 from .onnx_files import Chain
@@ -33,7 +33,7 @@ def pooled(factor=0.5):
 
 def test_pools_of_the_input_come_behind_its_quantiser():
     before = pooled()
-    after = rewritten(before)
+    after = simplified(before)
     assert kinds(before) == ["Pooling", "Scaling", "Levels", "Linear", "Levels"]
     assert kinds(after) == ["Scaling", "Levels", "Pooling", "Linear", "Levels"]
     after.check()
@@ -50,14 +50,14 @@ def test_pools_of_the_input_come_behind_its_quantiser():
 
 def test_a_pool_stays_in_front_of_what_falls():
     before = pooled(-0.5)
-    assert rewritten(before) is before
+    assert simplified(before) is before
 
 
 @pytest.mark.parametrize("factor", [np.arange(1, 6), np.arange(1, 3).reshape(2, 1, 1)])
 def test_a_pool_stays_in_front_of_what_differs_from_place_to_place(factor):
     """Of channels alone it may come behind."""
     before = pooled(factor)
-    assert (rewritten(before) is before) == (factor.ndim == 1)
+    assert (simplified(before) is before) == (factor.ndim == 1)
 
 
 def test_a_check_draws_on_the_budget_of_the_import():
@@ -65,9 +65,9 @@ def test_a_check_draws_on_the_budget_of_the_import():
     with budget(0):
         take(steps=IMPORT_STEPS.value)
         with pytest.raises(OverBudget, match="steps of work to import it must be <= "):
-            rewritten(before)
+            simplified(before)
     with budget(0):
-        rewritten(before)
+        simplified(before)
 
 
 def test_operations_that_nobody_reads_go():

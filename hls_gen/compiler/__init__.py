@@ -11,7 +11,7 @@ Each pass runs once for a network and its NPUs, and hands its result on:
     plan      plan.py         lowered layers, NPUs    --> planned layers: words, kernel groups, parts of tuples
     needs     needs.py        planned layer           --> rows, words and widths
     fit       sizing.py       needs of all networks   --> NPUs with memories for them
-    rows      npu_plan.py     planned layers          --> rows of the memories
+    rows      rows/           planned layers          --> rows of the memories
     program   emit.py         rows, manifest          --> what the driver sends
 
 Only fitting goes round: a window former, a store of steps, parts of tuples and lanes that share weights each change

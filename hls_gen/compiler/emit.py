@@ -6,27 +6,29 @@ The hardware is known by its manifest alone, and numpy is all that is needed, so
 network whose lowered layers fit the memories runs on the same bitstream.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from bitloom.golden.file import model_digest
 from bitloom.golden.host.host import Host
 from bitloom.golden.network import Model
-from bitloom.hls_gen.design.gearbox import gear
 from bitloom.hls_gen.design.headers import Words
 from bitloom.hls_gen.design.manifest import Manifest
+from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.packets import load_packet, weights_packet
 from bitloom.hls_gen.design.program import Program
 from bitloom.hls_gen.design.rows import pack_fields
-from bitloom.hls_gen.design.window_former import former_row
 
 from .choices import CompileChoices
 from .host_tail import split
-from .integer_rows import lane_bits
-from .layout import UNUSED, Ints, to_stream
-from .memory_rows import columns, memory_rows
-from .npu_plan import NpuPlan
+from .layout import UNUSED, Ints, lane_bits, to_stream
 from .plan import Plan, plan
+from .rows.layer_rows import LayerRows, row
+from .rows.loader import network_row
+from .rows.memories import kernels_in_turn, memory_words, rows_of
 from .shortages import check_capacities
+from .streamed_weights import Placement
 from .weight_streams import WeightOrder, weight_order
 
 
@@ -68,15 +70,15 @@ def compile_model(
     check_capacities(made, manifest)
     order = weight_order(made, manifest.design) if manifest.npus[0].stream_weights else None
     parameters, before, after = _packets(made, manifest, order, len(frame))
-    final = made.npus[made.mapping[-1]]
-    result_words, index = _result_index(made, final, manifest.stream_bits)
+    last = manifest.npus[made.mapping[-1]]
+    result_words, index = _result_index(made, last, manifest.stream_bits)
     return Program(
         name=network.name,
         design_digest=manifest.digest,
         model_digest=model_digest(model),
         input=network.input,
         output_shape=device.network.output.shape,
-        output_kind="raw" if final.layers[-1].raw else "signed" if final.folding.engine == "integer" else "bits",
+        output_kind="raw" if made.lowered.layers[-1].raw else "signed" if last.engine == "integer" else "bits",
         classes=network.classes,
         ideal_cycles=max(_beats(made, n) for n in range(count)),
         layers=tuple(made.ideal),
@@ -98,80 +100,57 @@ def _beats(made: Plan, n: int) -> int:
     return sum(planned.beats for planned in made.on(n))
 
 
-def _kernels_at(made: Plan, n: int, manifest: Manifest, order: WeightOrder | None) -> list[dict[str, int]]:
-    """Where the kernels of each layer of NPU ``n`` lie, and whether they come down the stream, by field of memory
+def _kernels_at(rows: Sequence[LayerRows], npu: Npu, placement: Placement | None) -> list[dict[str, int]]:
+    """Where the kernels of each layer of an NPU lie, and whether they come down the stream, by field of memory
     ``layers``."""
-    npu = manifest.npus[n]
-    rows = made.npus[n].conv.layers
-    if order is not None:
-        placement = order.placements[n]
-        return [
-            {"kernel_base": placement.base[i], "kernel_stream": int(i in placement.streamed)} for i in range(len(rows))
-        ]
-    first = npu.first_kernel_row if npu.one_memory else 0
-    return [{"kernel_base": row["kernel_base"] + first} for row in rows]
+    if placement is None:
+        return kernels_in_turn(rows, npu.first_kernel_row if npu.one_memory else 0)
+    return [{"kernel_base": placement.base[i], "kernel_stream": int(i in placement.streamed)} for i in range(len(rows))]
 
 
-def _packets(made: Plan, manifest: Manifest, order: WeightOrder | None, frame_beats: int) -> tuple[Words, ...]:
+def _packets(plan: Plan, manifest: Manifest, order: WeightOrder | None, frame_beats: int) -> tuple[Words, ...]:
     """LOAD packets of all NPUs, and the WEIGHTS packets that go before each frame and after it."""
     loads = list[Words]()
     weights = dict[int, Words]()
     streamed = [packet.layer for packet in order.packets] if order else []
-    for n, npu in enumerate(made.npus):
-        rows = memory_rows(npu, manifest.npus[n], _kernels_at(made, n, manifest, order))
-        rows["network"] = _network_row(made, n, manifest, order, frame_beats)  # the last one: frames may enter now
-        for name, part in rows.items():
+    for n, npu in enumerate(manifest.npus):
+        rows = [rows_of(planned) for planned in plan.on(n)]
+        placement = order.placements[n] if order else None
+        limits = plan.frame.limits if n == 0 else plan.frame.limits[:0]
+        words = memory_words(rows, npu, _kernels_at(rows, npu, placement), limits)
+        fields = network_row(plan, n, rows, manifest.stream_bits, frame_beats)
+        if order is not None and n == 0:
+            fields["streamed_layers"] = len(order.packets)
+        words["network"] = pack_fields(manifest.memory(n, "network"), row(fields))  # the last one: frames may enter now
+        for name, part in words.items():
             if name != "kernels" or order is None or not order.placements[n].streamed:
                 if len(part):
-                    first = manifest.npus[n].first_kernel_row if name == "kernels" else 0
+                    first = npu.first_kernel_row if name == "kernels" else 0
                     loads.append(load_packet(manifest, n, name, first, part))
                 continue
-            placement = order.placements[n]
-            ends = np.cumsum([len(k) for k in npu.kernels])
-            layers = [i for i, m in enumerate(made.mapping) if m == n]
-            for i, own, base in zip(layers, np.split(part, ends[:-1]), placement.base):
+            ends = np.cumsum([layer.count("kernels") for layer in rows])
+            layers = [i for i, m in enumerate(plan.mapping) if m == n]
+            for i, kernels, base in zip(layers, np.split(part, ends[:-1]), order.placements[n].base):
                 if i in streamed:
                     place = streamed.index(i)
-                    weights[i] = weights_packet(manifest, place, base, own, order.packets[place].ahead, n)
+                    weights[i] = weights_packet(manifest, place, base, kernels, order.packets[place].ahead, n)
                 else:
-                    loads.append(load_packet(manifest, n, name, base, own))
+                    loads.append(load_packet(manifest, n, name, base, kernels))
     none = np.zeros(0, np.uint32)
     before = order.before if order else 0
     parts = [streamed[:before], streamed[before:]]
     return np.concatenate(loads), *(np.concatenate([none, *(weights[i] for i in part)]) for part in parts)
 
 
-def _network_row(made: Plan, n: int, manifest: Manifest, order: WeightOrder | None, frame_beats: int) -> Words:
-    """The one row of memory ``network`` of NPU ``n``."""
-    npu = made.npus[n]
-    frame_words = len(made.input_words)
-    row = {"last_layer": max(len(npu.results) - 1, 0)}
-    if npu.folding.pool:
-        row["last_pool_layer"] = max(len(npu.pool.layers) - 1, 0)
-    if n == 0:
-        together = gear(manifest.npus[0].host_word_bits, manifest.stream_bits).together
-        row |= {"frame_words": frame_words, "frame_beats": frame_beats, "frame_tail": (frame_words - 1) % together}
-    if manifest.npus[n].former_column:
-        off = {name: 0 for name, _ in former_row(manifest.npus[n])}
-        row |= made.formed.row(manifest.npus[n]) if made.formed and n == 0 else off
-    if len(npu.binariser):
-        row["binariser_last"] = len(npu.binariser) - 1
-    if "ring" in npu.folding.inlets:
-        row["last_chunk"] = max(len(npu.chunks) - 1, 0)
-    if order is not None and n == 0:
-        row["streamed_layers"] = len(order.packets)
-    return pack_fields(manifest.memory(n, "network"), columns([row]))
-
-
-def _result_index(made: Plan, npu: NpuPlan, stream_bits: int) -> tuple[int, Ints]:
+def _result_index(plan: Plan, npu: Npu, stream_bits: int) -> tuple[int, Ints]:
     """32-bit words of a frame's result, and ``Program.result_index``: where each output value's word or bits are."""
-    final = made.lowered.layers[-1]
-    order = made.schedule.output_order
+    final = plan.lowered.layers[-1]
+    order = plan.schedule.output_order
     lanes = final.out_channels * final.levels
-    output = made.output
+    output = plan.output
     levels = final.levels
-    if npu.folding.engine == "integer" and not final.raw:
-        levels = npu.folding.feature_bits
+    if npu.engine == "integer" and not final.raw:
+        levels = npu.feature_bits
         lanes = lanes * levels
         output = lane_bits(output, levels)
     window = np.arange(len(order))[:, None, None]

@@ -4,12 +4,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from bitloom.golden.layer import Map
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.program_checks import ONE, ZERO
 from bitloom.hls_gen.design.window_former import FormedWindows
 
-from . import integer_rows as integer
-from .layout import Ints, Layout, chunks, plane_layout, plane_words, shared_words, side_by_side
+from .layout import Ints, Layout, chunks, lane_bits, plane_layout, plane_words, shared_words, side_by_side
 from .lowered_layers import Multiply
 from .lowering import Lowered
 
@@ -59,7 +59,7 @@ def frame_words(lowered: Lowered, folding: Npu, order: Ints, formed: FormedWindo
     if formed is not None:
         return FrameWords(layout, codes, _packed(lowered, folding, formed))
     if isinstance(lowered.layers[0].arithmetic, Multiply):
-        return FrameWords(layout, codes, integer.input_words(lowered.source, layout, order, folding.feature_bits))
+        return FrameWords(layout, codes, integer_words(lowered.source, layout, order, folding.feature_bits))
     words = _input_words(lowered, layout, order)
     if not folding.binariser_bits:
         return FrameWords(layout, codes, words)
@@ -75,7 +75,7 @@ def _packed(lowered: Lowered, npu: Npu, formed: FormedWindows) -> Layout:
     if lowered.source.encoding.kind == "bipolar":
         values = _input_words(lowered, channels, order)
     else:
-        values = integer.input_words(lowered.source, channels, order, npu.former_lane_bits)
+        values = integer_words(lowered.source, channels, order, npu.former_lane_bits)
     count, bits = values.shape
     whole = np.full((formed.frame_words * together, bits), ZERO, np.int64)
     whole[:count] = values
@@ -94,7 +94,7 @@ def _binarise(lowered: Lowered, layout: Layout, words: Layout, order: Ints, bits
         wide[..., 0] = words
         return wide.reshape(len(words), -1), np.ones(layout.shape, np.int64)
     limits = np.append(lowered.binariser, 1 << (bits - 1))[layout]  # UNUSED picks the one that is never reached
-    return integer.input_words(lowered.source, layout, order, bits), limits
+    return integer_words(lowered.source, layout, order, bits), limits
 
 
 def input_layout(lowered: Lowered, npu: Npu, formed: FormedWindows | None = None) -> tuple[Layout, Ints]:
@@ -137,3 +137,33 @@ def _input_words(lowered: Lowered, layout: Layout, order: Ints) -> Layout:
     lanes = np.append(of_lane, ZERO)[layout]  # UNUSED picks the appended one
     at = order[:, None, None] * (source.channels * bits)
     return np.where(lanes >= 0, at + lanes, lanes).reshape(-1, layout.shape[1])
+
+
+def integer_words(source: Map, layout: Layout, order: Ints, feature_bits: int) -> Layout:
+    """Find where the bits of a frame's words come from.
+
+    Parameters
+    ----------
+    source
+        The input map.
+    layout
+        (words, lanes) layout of a tuple.
+    order
+        (tuples,) row-major position of each tuple that is sent.
+    feature_bits
+        Bits of a lane. Above the stored bits of a signed number its sign is repeated; above an unsigned one's come
+        zeros.
+
+    Returns
+    -------
+    ndarray
+        (tuples * words, word bits): number of the image bit in each place, or ZERO.
+    """
+    stored = source.encoding.bits
+    above = ZERO if source.encoding.kind == "unsigned" else stored - 1
+    bit = np.array([b if b < stored else above for b in range(feature_bits)])
+    channel = np.arange(source.channels)[:, None]
+    of_bit = np.where(bit >= 0, channel * stored + bit, ZERO).ravel()
+    lanes = np.append(of_bit, ZERO)[lane_bits(layout, feature_bits)]
+    at = order[:, None, None] * (source.channels * stored)
+    return np.where(lanes >= 0, at + lanes, lanes).reshape(-1, layout.shape[1] * feature_bits)

@@ -218,3 +218,22 @@ def to_stream(words: Layout, stream_bits: int) -> Layout:
         (stream words, stream_bits) layout.
     """
     return regroup(words, stream_bits)
+
+
+def lane_bits(layout: Layout, bits: int) -> Layout:
+    """Lay out the bits of lanes.
+
+    Parameters
+    ----------
+    layout
+        (words, lanes) layout.
+    bits
+        Bits of a lane, low bit first.
+
+    Returns
+    -------
+    ndarray
+        (words, lanes * bits): lane * bits + bit, or UNUSED.
+    """
+    wide = layout[..., None] * bits + np.arange(bits)
+    return np.where(layout[..., None] == UNUSED, UNUSED, wide).reshape(len(layout), -1)

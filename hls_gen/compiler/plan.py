@@ -4,8 +4,7 @@ B7).
     lowered layers --schedule--> orders --this--> planned layers --needs.py--> needs --> rows, which a program takes
 
 A planned layer (planned_layer.py) knows whose words it reads and by which schedule; the words of the frame come from
-frame_words.py. Rows (sum_rows.py, result_rows.py, npu_plan.py) are made when they are asked for: a design is sized
-without them.
+frame_words.py. Rows (rows/) are made when a program is: a design is sized without them.
 """
 
 from collections.abc import Mapping, Sequence
@@ -28,12 +27,9 @@ from .joined_taps import formed_windows, joined_taps, pays
 from .layout import Layout
 from .lowering import Lowered, lowered_for, pool_name
 from .needs import Needs, NpuNeeds, merged, needs_of
-from .npu_plan import NpuPlan
 from .planned_layer import MapWords, PlannedLayer, check_added, planned_layer, words_read
-from .result_rows import append_results
+from .rows.array import check_shared_weights
 from .schedule import AUTOMATIC, ORDERS, Schedule
-from .sum_rows import append_sums
-from .tables import Tables
 from .ways import MapWay, onward
 
 
@@ -121,32 +117,6 @@ class Plan:
         ]
         return max((sum(words for first, last, words in lasts if first <= i < last) for i in place.values()), default=0)
 
-    @cached_property
-    def npus(self) -> list[NpuPlan]:
-        """Rows of the memories of each NPU."""
-        return [self._rows(n) for n in range(len(self.foldings))]
-
-    def with_rows(self) -> "Plan":
-        """The plan itself, whose rows are made now. ValueError where lanes that share a weight need different ones."""
-        _ = self.npus
-        return self
-
-    def _rows(self, n: int) -> NpuPlan:
-        """Rows of the memories of NPU ``n``."""
-        npu = self.foldings[n]
-        conv = Tables(kernel=True, raster=npu.raster, ahead=npu.aheads > 0)
-        made = NpuPlan(folding=npu, conv=conv, pool=Tables(kernel=npu.depthwise, raster=npu.raster))
-        if n == 0:
-            made.binariser = self.frame.limits
-        for planned in self.on(n):
-            made.layers.append(planned.layer)
-            if planned.chunk_words is not None:
-                made.chunks.append(planned.chunk_words)
-            append_sums(made, planned)
-            append_results(made, planned)
-        made.check_counts(self.needs[n].needs)
-        return made
-
     def memory_bits(self) -> MemoryBits:
         """Bits of the memories that depend on the map order, of all NPUs, each with what this plan needs."""
         found = [memory_bits(fitted(unsized(own.npu), [own])) for own in self.needs]
@@ -160,10 +130,15 @@ def plan(
     *,
     chunk: int | None = None,
 ) -> Plan:
-    """Lower a network, plan it and make its rows; parameters and errors are those of `lowered_for`, `planned` and
-    `Plan.with_rows`."""
+    """Lower a network and plan it; parameters and errors are those of `lowered_for` and `plan_lowered`.
+
+    ValueError, too, where lanes that share a weight need different ones.
+    """
     choices = choices or CompileChoices()
-    return plan_lowered(lowered_for(model, npus, choices.mapping), npus, choices, chunk=chunk).with_rows()
+    found = plan_lowered(lowered_for(model, npus, choices.mapping), npus, choices, chunk=chunk)
+    for planned in found.layers:
+        check_shared_weights(planned)
+    return found
 
 
 def plan_lowered(

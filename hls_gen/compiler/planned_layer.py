@@ -1,5 +1,5 @@
 """A layer on its NPU: whose words it reads and makes, in how many kernel groups and parts of tuples, by which schedule.
-What it needs of the NPU (needs.py), its rows (sum_rows.py, result_rows.py) and its flow (flow/of_plan.py) follow.
+What it needs of the NPU (needs.py), its rows (rows/) and its flow (flow/of_plan.py) follow.
 """
 
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ from bitloom.hls_gen.design.npu import Npu
 from .layout import UNUSED, Ints, Layout, regroup, result_layout
 from .lowered_layers import LoweredLayer, Xnor
 from .schedule import StageTables
-from .tables import TapRows
+from .tap_rows import TapRows
 from .tuple_parts import TuplePart, tuple_part
 from .ways import MapWay
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from bitloom.hls_gen.compiler.schedule import StageTables
-from bitloom.hls_gen.compiler.tables import TapRows
+from bitloom.hls_gen.compiler.tap_rows import TapRows
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from bitloom.golden.graph import INPUT
 from bitloom.hls_gen.compiler.plan import Plan
 from bitloom.hls_gen.compiler.planned_layer import PlannedLayer
 from bitloom.hls_gen.compiler.schedule import StageTables
-from bitloom.hls_gen.compiler.tables import TapRows
+from bitloom.hls_gen.compiler.tap_rows import TapRows
 from bitloom.hls_gen.design import timing
 from bitloom.hls_gen.design.npu import Npu
 

@@ -17,6 +17,7 @@ from bitloom.hls_gen.compiler.plan import plan
 from bitloom.hls_gen.design.npu import Npu
 from tests.cases import case_map, random_values
 from tests.errors import value_error
+from tests.rows import npu_rows
 
 
 def drawn(seed: int):
@@ -72,9 +73,10 @@ def test_a_plan_has_no_rows_of_zeros():
     made = plan(Model(network, {"conv_1": {"weight": weight}}), [npu], CompileChoices(map_order="raster"))
     valid = (layer.window(None).positions(8, 9) >= 0).sum()
     assert made.ideal == [("conv_1", valid)]
-    assert len(made.npus[0].kernels[0]) == 9
+    (rows,) = npu_rows(made)
+    assert rows.count("kernels") == 9
     assert made.formed is None
-    assert made.npus[0].conv.layers[0]["by_counters"] == 0
+    assert rows.row("layers")["by_counters"] == 0
 
 
 def test_a_map_between_two_taps():

@@ -31,6 +31,7 @@ from bitloom.hls_gen.design.topology import cascade
 from tests.errors import value_error
 from tests.hls_gen.compiler.test_residual import SEEDS, some
 from tests.networks import binary_residual_networks, random_images, random_integer_model
+from tests.rows import npu_rows
 
 NPU = Npu(kfp=4, kgp=4, pfp=4, ol=2)
 SOURCE = Map(height=6, width=5, channels=4, encoding=BIPOLAR)
@@ -107,9 +108,10 @@ def test_a_map_is_kept_where_it_is_added():
     assert [(p.name, p.reads, p.adds) for p in made.lowered.layers] == [
         ("conv_1", "@input", None), ("conv_2", "conv_1", "conv_1"),
     ]  # fmt: skip
-    assert made.npus[0].kept == [True, False]
-    assert (made.npus[0].folding.sources, made.npus[0].folding.targets) == (("host", "loop"), ("loop", "host"))
-    assert [set(row) & {"forks", "low", "double"} for row in made.npus[0].results] == [{"low", "double"}] * 2
+    rows = npu_rows(made)
+    assert [layer.row("additions")["keeps"] for layer in rows] == [1, 0]
+    assert (made.foldings[0].sources, made.foldings[0].targets) == (("host", "loop"), ("loop", "host"))
+    assert [set(layer.row("results")) & {"forks", "low", "double"} for layer in rows] == [{"low", "double"}] * 2
 
 
 def test_widths_are_those_of_all_networks():

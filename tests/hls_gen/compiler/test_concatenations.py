@@ -22,6 +22,7 @@ from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.topology import cascade, ring
 from tests.errors import value_error
 from tests.networks import joined_networks, random_images, random_integer_model
+from tests.rows import npu_rows
 
 from .test_residual import NPU, SEEDS, act, add, conv, flows, lowered_equals_golden, planned, residual, some
 
@@ -187,10 +188,10 @@ def test_words_of_both_maps_in_turn():
         "conv_2": ("skip", None, False, "conv_4"),
         "conv_4": ("host", None, False, None),
     }
-    own = made.npus[0]
+    rows = npu_rows(made)
     row = {"words": 90, "source": 1, "joins": 1, "first_words_minus_1": 0, "second_words_minus_1": 1}
-    assert own.conv.inputs[2] == row
-    assert own.conv.inputs[1] == {"words": 30, "source": 2, "joins": 0, "first_words_minus_1": 0,
+    assert rows[2].row("inputs") == row
+    assert rows[1].row("inputs") == {"words": 30, "source": 2, "joins": 0, "first_words_minus_1": 0,
                                   "second_words_minus_1": 0}  # fmt: skip
     assert made.layers[2].read.layout.tolist() == [[5, 6, 7, 8], [0, 1, 2, 3], [4, -1, -1, -1]]
     assert made.needs[0].needs.joined_words == 2

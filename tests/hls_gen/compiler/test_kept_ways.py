@@ -22,6 +22,7 @@ from bitloom.overlay.fuzz.designs import chain, looped
 from tests.errors import value_error
 from tests.hls_gen.compiler.test_binary_residual import BLOCK, FIRST, NPU, SECOND, act, add, conv, residual, sign
 from tests.networks import random_integer_model
+from tests.rows import npu_rows
 
 LATE = (
     *FIRST, conv("conv_2", "sign_1"), Threshold(name="sign_2"), conv("conv_3", "sign_2"), act("act_3", "conv_3"),
@@ -45,15 +46,15 @@ def test_integers_wait_where_they_are_added():
         ("ring", "conv_2", "conv_2", 1), ("ring", "conv_3", "conv_3", 0), ("ring", "conv_4", None, None),
         ("host", None, None, None),
     ]  # fmt: skip
-    assert [npu.folding.skips_onward for npu in made.npus] == [1, 1]
-    assert [npu.kept for npu in made.npus] == [[True, False], [True, False]]
+    assert [npu.skips_onward for npu in made.foldings] == [1, 1]
+    assert [[layer.row("additions")["keeps"] for layer in npu_rows(made, n)] for n in range(2)] == [[1, 0]] * 2
 
 
 def test_a_shortcut_over_two_layers_stays_in_a_ring_of_two():
     made = plan(made_of(LATE), ring([NPU] * 2), CompileChoices(map_order="raster"))
     assert [one.skip_npu for one in made.ways.values()] == [None] * 4
-    assert [npu.folding.skips_onward for npu in made.npus] == [0, 0]
-    assert [npu.folding.skip_words > 0 for npu in made.npus] == [True, False]
+    assert [npu.skips_onward for npu in made.foldings] == [0, 0]
+    assert [npu.skip_words > 0 for npu in made.foldings] == [True, False]
 
 
 @pytest.mark.parametrize(("join", "words"), [(ring, [True, True]), (pipeline, [True] * 3 + [False])])

@@ -16,15 +16,16 @@ from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model, Network
 from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.compiler.flow.of_plan import system
-from bitloom.hls_gen.compiler.integer_rows import SCALES
 from bitloom.hls_gen.compiler.lowered_layers import Multiply
 from bitloom.hls_gen.compiler.plan import Plan, plan
+from bitloom.hls_gen.compiler.rows.results import SCALES
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.topology import cascade, pipeline, ring
 from bitloom.hls_gen.design.widths import FRACTION_BITS, MULTIPLIER_BITS
 from tests.cases import case_map
 from tests.errors import value_error
 from tests.networks import random_integer_model
+from tests.rows import npu_rows
 
 BINARY = Npu(kfp=8, kgp=4, ol=2, shift_bits=3)
 INTEGER = Npu(engine="integer", feature_bits=8, weight_bits=8, acc_bits=32, shift_bits=0, kfp=3, kgp=2)
@@ -69,7 +70,7 @@ def test_layers_go_to_npus_of_their_kind(npus, layers, mapping):
     assert made.mapping == mapping
     kinds = ["integer" if isinstance(p.arithmetic, Multiply) else "binary" for p in made.lowered.layers]
     assert kinds == [npus[n].engine for n in mapping]
-    assert [[p.name for p in npu.layers] for npu in made.npus] == [
+    assert [[layer.layer.name for layer in made.on(k)] for k in range(len(npus))] == [
         [p.name for p, n in zip(made.lowered.layers, mapping) if n == k] for k in range(len(npus))
     ]
 
@@ -85,27 +86,29 @@ def test_signs_have_a_row_of_scales_each():
     """3 thresholds of 6 kernels on 4 PEs: a step for each, with bias and a factor of 1; nothing where no kernel is."""
     npu = replace(INTEGER, kgp=4, ol=4)
     model = model_of(*conv(1, INT8, levels=3), *conv(2))
-    made = planned(model, cascade([npu, BINARY])).npus[0]
-    (scales,) = made.scales
-    p = made.layers[0]
+    made = planned(model, cascade([npu, BINARY]))
+    (rows,) = npu_rows(made)
+    scales = rows.memories["scales"]
+    p = made.layers[0].layer
     for lane in range(4):
         kernels = range(lane, 6, 4)
         none = [0] * (6 - 3 * len(kernels))
         assert scales[f"bias_{lane}"].tolist() == [*p.scale.bias[kernels].ravel(), *none]
         assert scales[f"multiplier_{lane}"].tolist() == [1] * 6
-        assert scales[f"shift_{lane}"].tolist() == [0] * 3 * len(kernels) + [SCALES["shift"] for _ in none]
+        assert scales[f"shift_{lane}"].tolist() == [0] * 3 * len(kernels) + [npu.most_shift for _ in none]
     widest = replace(INTEGER, acc_bits=32, multiplier_bits=MULTIPLIER_BITS, bias_fraction_bits=FRACTION_BITS)
     assert SCALES["shift"] >= widest.most_shift  # whatever comes becomes 0
-    row = made.results[0]
+    row = rows.row("results")
     assert (row["levels_minus_1"], row["low"], row["high"]) == (2, -1, 0)
 
 
 def test_bits_of_a_thermometer_are_lanes_of_an_integer_npu():
     """12 lanes come in 2 words of 8, each cut to 3 words of 3; the map is 6 x 5."""
-    made = planned(model_of(*conv(1, INT8), *conv(2, levels=2), scores()), ENDS).npus[2]
-    assert made.conv.inputs[0]["words"] == 30 * 6
-    assert made.kernels[0].shape == (3 * 30 * 6, 2 * 3 * 8)
-    assert made.layers[0].weight.shape == (5, 30, 12)
+    made = planned(model_of(*conv(1, INT8), *conv(2, levels=2), scores()), ENDS)
+    (rows,) = npu_rows(made, 2)
+    assert rows.row("inputs")["words"] == 30 * 6
+    assert rows.memories["kernels"]["weights"].shape == (3 * 30 * 6, 2 * 3)
+    assert made.on(2)[0].layer.weight.shape == (5, 30, 12)
 
 
 def test_bits_have_a_gearbox_of_their_own():
@@ -123,7 +126,7 @@ def test_widths_are_those_of_the_npu():
     narrow = replace(INTEGER, feature_bits=2, weight_bits=3)
     layers = [*conv(1, INT8), *conv(2), scores(signed(3))]
     made = planned(model_of(*layers), cascade([INTEGER, BINARY, narrow]))
-    assert made.npus[2].kernels[0].shape[1] == 2 * 3 * 3
+    assert made.foldings[2].memory("kernels").width == 2 * 3 * 3
     with value_error("dense: its weight must fit 3 bits in two's complement, got signed 4 bit (-8..7)"):
         planned(model_of(*layers[:-1], scores(signed(4))), cascade([INTEGER, BINARY, narrow]))
     with value_error("conv_1: its map must fit 2 bits in two's complement, got signed 8 bit (-128..127)"):

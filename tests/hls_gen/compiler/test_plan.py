@@ -15,6 +15,7 @@ from bitloom.hls_gen.compiler.layout import UNUSED, chunks, plane_layout, regrou
 from bitloom.hls_gen.compiler.plan import Plan, plan
 from tests.cases import case_map, random_model
 from tests.errors import value_error
+from tests.rows import memory_rows, npu_rows
 
 from .foldings import CASES, FOLDINGS, ORDERS, npu_of, wanted_order
 
@@ -67,20 +68,23 @@ def test_depths_of_a_small_network():
 def test_counts_agree(name, map_order):
     """Every table has an entry for each tap, and says where each layer's part begins."""
     made = planned(CASES[name], map_order)
-    for tables in (made.npus[0].conv, made.npus[0].pool):
-        for number, row in enumerate(tables.layers):
-            flags = tables.flags[number] if not row["direct"] and number < len(tables.flags) else np.zeros((0, 4))
-            if len(flags):
-                last, new, skip, jump = flags.T
-                assert row["flags_base"] == sum(map(len, tables.flags[:number]))
+    layers = npu_rows(made)
+    bases = memory_rows(made)
+    for prefix in ("", "pool_"):
+        for number, rows in enumerate(layers):
+            if rows.count(f"{prefix}flags"):
+                row = bases[f"{prefix}layers"][number]
+                flags = rows.memories[f"{prefix}flags"]
+                last, new, skip = (flags[name] for name in ("last", "new", "skip"))
+                assert row["flags_base"] == sum(before.count(f"{prefix}flags") for before in layers[:number])
                 assert last.sum() == row["windows_minus_1"] + 1
-                assert len(tables.olds[number]) == (new == 0).sum()
-                assert len(tables.jumps[number]) == jump.sum()
+                assert rows.count(f"{prefix}olds") == (new == 0).sum()
+                assert rows.count(f"{prefix}jumps") == flags.get("jump", new * 0).sum()
                 assert not (skip & ~new & 1).any()
-                assert new.sum() * (row["words_minus_1"] + 1) == tables.inputs[number]["words"]
-                assert (tables.olds[number] < tables.inputs[number]["words"]).all()
-    (npu,) = made.npus
-    assert sum(len(k) for k in npu.kernels) == made.needs[0].needs.kernel_rows == sum(len(c) for c in npu.codes)
+                words = rows.row(f"{prefix}inputs")["words"]
+                assert new.sum() * (row["words_minus_1"] + 1) == words
+                assert (rows.memories[f"{prefix}olds"]["word"] < words).all()
+    assert sum(rows.count("kernels") for rows in layers) == made.needs[0].needs.kernel_rows
 
 
 @pytest.mark.parametrize(
@@ -104,11 +108,13 @@ def test_counts_agree(name, map_order):
 def test_direct_where_no_table_is_needed(layers, map_order, conv_taps, pool_taps):
     """conv_taps, pool_taps: of a window in direct mode, None: by tables."""
     made = planned(model_of(*layers), map_order)
-    for tables, taps in ((made.npus[0].conv, conv_taps), (made.npus[0].pool, pool_taps)):
-        for row, flags in zip(tables.layers, tables.flags):
+    (rows,) = npu_rows(made)
+    for prefix, taps in (("", conv_taps), ("pool_", pool_taps)):
+        if f"{prefix}layers" in rows.memories:
+            row = rows.row(f"{prefix}layers")
             assert row["direct"] == (taps is not None)
             assert row["window_taps_minus_1"] == (taps or 1) - 1
-            assert len(flags) == 0 or taps is None
+            assert rows.count(f"{prefix}flags") == 0 or taps is None
 
 
 def layouts(model: Model, folding: str) -> list[np.ndarray]:
@@ -131,7 +137,8 @@ def test_kernel_rows_by_a_direct_loop(encoding, folding):
               Dense(name="dense", out_channels=7, weight=TERNARY))  # fmt: skip
     model = model_of(*layers, encoding=encoding)
     made, g = planned(model, folding=folding), npu_of(folding)
-    for p, layout, rows in zip(made.lowered.layers, layouts(model, folding), made.npus[0].kernels):
+    layers = npu_rows(made)
+    for p, layout, rows in zip(made.lowered.layers, layouts(model, folding), layers):
         weight = p.weight.reshape(*p.weight.shape[:2], -1)
         expected = []
         for group in range(0, p.out_channels, g.kgp):
@@ -139,9 +146,9 @@ def test_kernel_rows_by_a_direct_loop(encoding, folding):
                 for word in layout.tolist():
                     kernels = [k if k < p.out_channels else 0 for k in range(group, group + g.kgp)]
                     expected.append([1 if i == UNUSED else int(weight[k, place, i]) for k in kernels for i in word])
-        np.testing.assert_array_equal(rows, expected)
-    bases = [row["kernel_base"] for row in made.npus[0].conv.layers]
-    assert bases == [0, len(made.npus[0].kernels[0])]
+        np.testing.assert_array_equal(rows.memories["kernels"]["weights"], expected)
+    bases = [row["kernel_base"] for row in memory_rows(made)["layers"]]
+    assert bases == [0, layers[0].count("kernels")]
 
 
 @pytest.mark.parametrize("folding", FOLDINGS)
@@ -150,15 +157,17 @@ def test_thresholds_by_a_direct_loop(folding):
     layers = [conv((2, 2), out_channels=19), Threshold(name="act", levels=3), Dense(name="dense", out_channels=2),
               Threshold(name="end")]  # fmt: skip
     made, g = planned(model_of(*layers), folding=folding), npu_of(folding)
-    for p, rows in zip(made.lowered.layers, made.npus[0].thresholds):
+    layers = npu_rows(made)
+    for p, rows in zip(made.lowered.layers, layers):
         never, limit, expected = p.sum_range[1] + 1, p.activation.limit, []
         for group in range(0, p.out_channels, g.kgp):
             end = min(group + g.kgp, p.out_channels)
             for unit in range(group, end, g.ol):
                 kernels = range(unit, unit + g.ol)
                 expected += [[int(limit[k, t]) if k < end else never for k in kernels] for t in range(p.levels)]
-        assert rows.tolist() == expected
-    assert [row["threshold_base"] for row in made.npus[0].results] == [0, len(made.npus[0].thresholds[0])]
+        assert rows.memories["thresholds"]["thresholds"].tolist() == expected
+    bases = [row["threshold_base"] for row in memory_rows(made)["results"]]
+    assert bases == [0, layers[0].count("thresholds")]
 
 
 @pytest.mark.parametrize("map_order", ORDERS)
@@ -175,12 +184,12 @@ def test_the_chain_of_orders(map_order):
 def test_bases_of_layers_without_rows_are_0():
     """They would lie behind a memory that is full to the last row."""
     found = planned(model_of(conv((2, 2)), ACT, Dense(name="dense", out_channels=3)))
-    (made,), needs = found.npus, found.needs[0].needs
+    rows, needs = memory_rows(found), found.needs[0].needs
     assert needs.taps > 0
     assert needs.threshold_rows > 0
-    assert [made.conv.layers[1][name] for name in ("direct", "flags_base", "old_base", "jump_base")] == [1, 0, 0, 0]
-    assert made.conv.layers[1]["group_rows"] == 0
-    assert (made.results[1]["raw"], made.results[1]["threshold_base"]) == (1, 0)
+    assert [rows["layers"][1][name] for name in ("direct", "flags_base", "old_base", "jump_base")] == [1, 0, 0, 0]
+    assert rows["layers"][1]["group_rows"] == 0
+    assert (rows["results"][1]["raw"], rows["results"][1]["threshold_base"]) == (1, 0)
 
 
 def test_shifts_must_reach_the_highest_plane():
@@ -189,7 +198,7 @@ def test_shifts_must_reach_the_highest_plane():
     with value_error("net: an input of 5 bit planes needs shifts up to 4, the NPU has shift_bits = 2"):
         plan(model, [replace(npu_of("k3_g5"), shift_bits=2)])
     four_bits = plan(model_of(conv((2, 2)), encoding=signed(4)), [replace(npu_of("k3_g5"), shift_bits=2)])
-    assert four_bits.npus[0].codes[0].max() == 2
+    assert four_bits.layers[0].read.codes.max() == 2
 
 
 def test_unknown_orders_are_refused():

@@ -27,6 +27,7 @@ from bitloom.hls_gen.design.manifest import Manifest
 from bitloom.hls_gen.design.npu import Npu
 from tests.errors import value_error
 from tests.networks import graph_networks, joined_networks, random_images, random_integer_model, residual_networks
+from tests.rows import npu_rows
 
 NPU = Npu(engine="integer", feature_bits=9, weight_bits=8, shift_bits=0, kfp=4, kgp=4, pfp=4, ol=2, acc_bits=32)
 SEEDS = st.integers(0, 2**32 - 1)
@@ -173,7 +174,7 @@ def test_the_shorter_way_comes_first_and_waits():
         "conv_3": ("loop", "conv_6", False, None, None),
         "conv_6": ("host", None, False, None, None),
     }
-    assert made.npus[0].conv.inputs[1]["source"] == 2
+    assert npu_rows(made)[1].row("inputs")["source"] == 2
     (reading,) = [t for t in made.schedule.tables if t.stage.name == "conv_4"]
     assert len(reading.input_order) == 30  # all of the map, of which every fourth position is read
     assert reading.index.tolist() == [0, 2, 4, 10, 12, 14, 20, 22, 24]

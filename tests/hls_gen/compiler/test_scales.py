@@ -13,14 +13,15 @@ from bitloom.golden.layers.dense import Dense
 from bitloom.golden.layers.requantise import MAX_SHIFT, Requantise, rounded_shift
 from bitloom.golden.network import Model, Network
 from bitloom.hls_gen.compiler.emit import compile_model
-from bitloom.hls_gen.compiler.integer_rows import scale_fields
 from bitloom.hls_gen.compiler.lowered_layers import Scale, lowest_terms
 from bitloom.hls_gen.compiler.plan import plan
+from bitloom.hls_gen.compiler.rows.results import held_scales
 from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.manifest import Manifest
 from bitloom.hls_gen.design.npu import Npu
 from tests.errors import value_error
+from tests.rows import npu_rows
 
 INTEGER = Npu(engine="integer", feature_bits=4, weight_bits=4, shift_bits=0, acc_bits=12, kfp=2, kgp=2, ol=1)
 
@@ -59,7 +60,7 @@ def test_more_bits_behind_the_point_give_the_same_results(
     npu = Npu(**{**INTEGER.__dict__, "multiplier_bits": 16, "bias_fraction_bits": fraction + more})
     bias = bias >> 6 - fraction
     columns = {"bias_0": np.array([bias]), "multiplier_0": np.array([multiplier]), "shift_0": np.array([shift])}
-    made, top, whole = scale_fields(columns, npu, fraction), 1 << npu.acc_bits - 1, bias >> fraction
+    made, top, whole = held_scales(columns, npu, fraction), 1 << npu.acc_bits - 1, bias >> fraction
     x = np.clip(sums, -top - whole, top - 1 - whole)  # a sum with its bias fits the accumulator
     theirs = rounded_shift(((x << fraction + more) + made["bias_0"]) * made["multiplier_0"], made["shift_0"])
     np.testing.assert_array_equal(theirs, rounded_shift(((x << fraction) + bias) * multiplier, np.array(shift)))
@@ -92,7 +93,7 @@ def test_a_design_rounds_to_even_where_a_layer_does() -> None:
     (with_it,), (without,) = (size_memories("d", models, INTEGER).npus for models in ([away, even], [away]))
     assert (with_it.half_even, without.half_even) == (1, 0)
     assert with_it.memory("results").field("half_even").width == 1
-    rows = [plan(m, [with_it]).npus[0].results[0]["half_even"] for m in (away, even)]
+    rows = [npu_rows(plan(m, [with_it]))[0].row("results")["half_even"] for m in (away, even)]
     assert rows == [0, 1]
     small = Manifest.of(Design(name="d", npus=(without,)), "0" * 64)
     with value_error("even: half_even must be >= 1, design d has 0"):
@@ -106,9 +107,10 @@ def test_a_design_rounds_twice_where_a_layer_does() -> None:
     twice = Model(replace(twice.network, name="twice", layers=(twice.network.layers[0], act)), dict(twice.arrays))
     (with_it,), (without,) = (size_memories("d", models, INTEGER).npus for models in ([once, twice], [once]))
     assert (with_it.round_twice, without.round_twice) == (1, 0)
-    plans = [plan(m, [with_it]).npus[0] for m in (once, twice)]
-    assert [one.results[0]["round_twice"] for one in plans] == [0, 1]
-    assert [(one.scales[0]["multiplier_0"][0], one.scales[0]["shift_0"][0]) for one in plans] == [(1, 31), (4, 33)]
+    rows = [npu_rows(plan(m, [with_it]))[0] for m in (once, twice)]
+    assert [layer.row("results")["round_twice"] for layer in rows] == [0, 1]
+    scales = [layer.memories["scales"] for layer in rows]
+    assert [(columns["multiplier_0"][0], columns["shift_0"][0]) for columns in scales] == [(1, 31), (4, 33)]
     small = Manifest.of(Design(name="d", npus=(without,)), "0" * 64)
     with value_error("twice: multiplier_bits must be >= 3, design d has 0; round_twice must be >= 1, design d has 0"):
         compile_model(twice, small)
@@ -133,8 +135,8 @@ def test_layers_of_a_network_may_differ(fractions: tuple[int, int]) -> None:
     network = Network(name="two", input=Map(height=1, width=1, channels=3, encoding=signed(4)), layers=tuple(layers))
     (npu,) = size_memories("d", [Model(network, arrays)], INTEGER).npus
     assert npu.bias_fraction_bits == 7
-    own = plan(Model(network, arrays), [npu]).npus[0]
-    biases = [scale_fields(one, npu, fraction)["bias_0"].tolist() for one, fraction in zip(own.scales, own.fractions)]
+    rows = npu_rows(plan(Model(network, arrays), [npu]))
+    biases = [layer.memories["scales"]["bias_0"].tolist() for layer in rows]
     assert biases == [[b << 7 - fraction for b in (-5, 3, 1)] for fraction in fractions]
 
 
@@ -165,7 +167,7 @@ def test_shifts_end_where_every_result_is_0(bits: int) -> None:
     """Of whatever an accumulator holds, also the least, whose half would round to -1."""
     npu = Npu(**{**INTEGER.__dict__, "multiplier_bits": bits})
     columns = {"bias_0": np.array([0]), "multiplier_0": np.array([1]), "shift_0": np.array([63])}
-    made = scale_fields(columns, npu)
+    made = held_scales(columns, npu, 0)
     assert ("multiplier_0" in made) == bool(bits)
     largest = max(1, (1 << bits) - 1)
     values = np.array([-(1 << 11), (1 << 11) - 1])

@@ -22,6 +22,7 @@ from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.hls_gen.compiler.tuple_parts import TuplePart, WeightedLanes, tuple_part
 from bitloom.hls_gen.design.folding import Folding
 from tests.networks import random_integer_model, random_model
+from tests.rows import npu_rows
 
 
 def integer(lanes: np.ndarray) -> WeightedLanes | None:
@@ -135,7 +136,7 @@ def test_beats_and_kernel_rows(folding, accumulators, beats, rows):
     (npu,) = size_memories("n", [model], replace(folding, accumulators=accumulators), choices).npus
     made = plan(model, [npu], choices)
     assert [count * 16 // 36 if n == 0 else count for n, (_, count) in enumerate(made.ideal)] == list(beats)
-    assert [len(kernels) for kernels in made.npus[0].kernels] == list(rows)
+    assert [layer.count("kernels") for layer in npu_rows(made)] == list(rows)
     assert npu.tuple_parts == (accumulators == 1)
     assert npu.aheads == 2 * npu.tuple_parts
 

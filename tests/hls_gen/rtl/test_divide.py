@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from bitloom.golden.layers.pool import rounded_quotient
-from bitloom.hls_gen.compiler.integer_rows import reciprocals
+from bitloom.hls_gen.compiler.rows.pool_unit import reciprocals
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.timing import DIVIDE_LATENCY as LATENCY
 from bitloom.hls_gen.design.widths import COUNT_BITS

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from bitloom.hls_gen.compiler.memory_rows import sent_kernels
+from bitloom.hls_gen.compiler.fixed_kernels import integers
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.rtl.array.kernel_binariser import kernel_binariser
 from bitloom.hls_gen.rtl.primitives.memory import Library
@@ -31,8 +31,8 @@ def test_rows_are_the_signs_of_integers(name: str) -> None:
     banks = -(-stored.width // stream)
     found: dict[tuple[int, int], int] = {}
     with Bench(kernel_binariser(Library(stream), npu)) as bench:
-        for row, integers in enumerate(numbers):
-            whole = sum((int(z) & 255) << 8 * k for k, z in enumerate(integers))
+        for row, signed in enumerate(numbers):
+            whole = sum((int(z) & 255) << 8 * k for k, z in enumerate(signed))
             for bank in range(-(-sent.width // stream)):
                 for here in (*[0] * int(rng.integers(0, 2)), 1):  # another memory's word changes nothing
                     data = whole >> stream * bank if here else int(rng.integers(0, 1 << 31))
@@ -57,5 +57,4 @@ def test_rows_are_the_signs_of_integers(name: str) -> None:
 def test_what_the_compiler_sends_has_these_signs() -> None:
     rows = np.array([[0, 1, 0, 1]], np.uint8)
     for given, wanted in ((rows, [-1, 1, -1, 1]), (np.array([[127, 0, 5, 9]], np.uint8), [-128, 0, -6, 9])):
-        sent = np.packbits(sent_kernels(rows, given), axis=1, bitorder="little")
-        assert sent.view(np.int8).tolist() == [wanted]
+        assert integers(rows, given).tolist() == [wanted]

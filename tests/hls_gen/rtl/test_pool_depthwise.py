@@ -8,7 +8,7 @@ from bitloom.golden.encoding import signed
 from bitloom.golden.layer import Map
 from bitloom.golden.layers.pool import rounded_quotient
 from bitloom.golden.layers.requantise import Requantise
-from bitloom.hls_gen.compiler.integer_rows import reciprocals
+from bitloom.hls_gen.compiler.rows.pool_unit import reciprocals
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.timing import DEPTHWISE_LATENCY
 from bitloom.hls_gen.design.widths import COUNT_BITS

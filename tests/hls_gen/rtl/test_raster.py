@@ -6,18 +6,23 @@ from dataclasses import dataclass, replace
 import pytest
 
 from bitloom.golden.window import Window
+from bitloom.hls_gen.compiler.rows.layer_rows import LayerRows
+from bitloom.hls_gen.compiler.rows.layer_rows import row as one_row
+from bitloom.hls_gen.compiler.rows.memories import npu_columns
+from bitloom.hls_gen.compiler.rows.sequencer import sequencer_rows
 from bitloom.hls_gen.compiler.schedule import Raster, StageTables, schedule
 from bitloom.hls_gen.compiler.schedule import Stage as ScheduleStage
-from bitloom.hls_gen.compiler.tables import Tables
+from bitloom.hls_gen.compiler.tap_rows import TapRows
 from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.rtl.generate import generate
 from bitloom.hls_gen.rtl.primitives.memory import Library
 from bitloom.hls_gen.rtl.sequencer.sequencer import SequencerSpec, sequencer
 from bitloom.overlay.virtual.sim import lint
+from tests.rows import by_row
 
 from .bench import Bench, Source, run
-from .test_sequencer import Beats, Stage, check, load_tables, loop, pool_loop
+from .test_sequencer import Beats, Rows, Stage, check, load_tables, loop, pool_loop
 
 NPU = Npu(kfp=5, kgp=4, pfp=3, ol=2, acc_bits=20, layers=8, tuple_words=512, pool_words=512, taps=2, olds=2, jumps=2,
           pool_taps=2, pool_olds=2, kernel_rows=4096, raster=True)  # fmt: skip
@@ -29,7 +34,7 @@ FRAMES, CASES = 2, 12
 class Plan:
     """Layers of one sequencer, in place of hls_gen.compiler.plan's."""
 
-    tables: Tables
+    tables: Rows
     stages: list[Stage]
 
 
@@ -61,28 +66,43 @@ def geometry(draw: random.Random, kind: str, order: str = "raster") -> StageTabl
 def made(seed: int, pool: bool, orders: tuple[str, ...] = ("raster",)) -> Plan:
     """1 to 8 layers in orders by turns; the convolution's with 1 to 3 groups, words and visits."""
     draw = random.Random(seed)
-    tables, stages, row_base = Tables(kernel=not pool, raster=True), [], 0
+    parts, layers, row_base = [], [], 0
     for number in range(draw.randint(len(orders), 8)):
         part = geometry(draw, "pool" if pool else "conv", orders[number % len(orders)])
         words, groups = draw.randint(1, 3), 1 if pool else draw.randint(1, 3)
         visits = 1 if pool else draw.randint(1, 2)
-        tables.append(part, words, visits=visits, reread=groups > 1)
-        row = tables.layers[-1]
         if pool:
-            row["target"] = draw.randint(0, 1)
+            fields = {"target": draw.randint(0, 1)}
         else:
             rows = part.stage.window.taps * words * visits
-            row |= {"kernel_base": row_base, "group_rows": rows, "groups_minus_1": groups - 1,
-                    "tap_offset": draw.getrandbits(8), "twice": visits - 1}  # fmt: skip
+            fields = {"kernel_base": row_base, "group_rows": rows, "groups_minus_1": groups - 1,
+                      "tap_offset": draw.getrandbits(8), "twice": visits - 1}  # fmt: skip
             row_base += rows * groups
-            tables.inputs[-1]["source"] = 0
-        stages.append(Stage(row, part, visits, tables.inputs[-1]))
-    for row, part in zip(tables.layers, tables.flags):
-        assert (len(part) == 0) == bool(row["by_counters"] or row["direct"])
+        layers.append(layer_rows(part, words, visits, pool, fields, reread=groups > 1))
+        parts.append((part, visits))
+    prefix = "pool_" if pool else ""
+    for layer in layers:
+        row = layer.row(f"{prefix}layers")
+        assert (layer.count(f"{prefix}flags") == 0) == bool(row["by_counters"] or row["direct"])
         assert not (row["by_counters"] and row["direct"])
-    assert max(row["hold_words"] + row["words_minus_1"] + 1 for row in tables.layers) <= 512
+        assert row["hold_words"] + row["words_minus_1"] + 1 <= 512
     assert row_base < NPU.kernel_rows
-    return Plan(tables, stages)
+    return plan_of(layers, parts, prefix)
+
+
+def layer_rows(part, words, visits, pool, fields, *, reread=False, npu=NPU) -> LayerRows:
+    """Rows of a sequencer for a layer, with more ``fields`` in the row of memory ``layers``."""
+    taps = TapRows.of(part, visits=visits, reread=reread, kernel=not pool, raster=True)
+    rows = sequencer_rows(part, taps, words, npu, pool=pool, visits=visits, tap_rows=words * visits)
+    layers = "pool_layers" if pool else "layers"
+    return LayerRows("case", {**rows, layers: {**rows[layers], **one_row(fields)}})
+
+
+def plan_of(layers, parts, prefix) -> Plan:
+    """Layers one behind the other."""
+    tables = by_row(npu_columns(layers, NPU, [{}] * len(layers)))
+    rows = zip(tables[f"{prefix}layers"], tables[f"{prefix}inputs"], parts)
+    return Plan(tables, [Stage(row, part, visits, inputs) for row, inputs, (part, visits) in rows])
 
 
 def start(bench: Bench, npu: Npu, plan: Plan, pool: bool, stall: float = 0, room: float = 1):
@@ -154,14 +174,10 @@ def test_ring_of_hold_tuples(pool, stall, room):
     npu, kind = replace(NPU, tuple_words=8, pool_words=8), "pool" if pool else "conv"
     window = Window(kernel=(2, 2))
     (part,) = schedule([ScheduleStage(name="case", kind=kind, height=5, width=7, window=window)], "raster").tables
-    tables = Tables(kernel=not pool, raster=True)
-    tables.append(part, 1)
-    (row,) = tables.layers
-    assert (row["hold_words"], row["gap_words"]) == (8, 5)
-    row |= {"target": 0} if pool else {"kernel_base": 0, "group_rows": 0, "groups_minus_1": 0, "tap_offset": 3}
-    tables.inputs[0]["source"] = 0
+    fields = {"target": 0} if pool else {"kernel_base": 0, "group_rows": 0, "groups_minus_1": 0, "tap_offset": 3}
+    plan = plan_of([layer_rows(part, 1, 1, pool, fields, npu=npu)], [(part, 1)], "pool_" if pool else "")
+    assert (plan.stages[0].row["hold_words"], plan.stages[0].row["gap_words"]) == (8, 5)
     with Bench(sequencer(Library(32), SequencerSpec(npu, pool=pool))) as bench:
-        plan = Plan(tables, [Stage(row, part, 1, tables.inputs[0])])
         beats, source, expected = start(bench, npu, plan, pool, stall, room)
         run(bench, beats, source)
         check(beats.found, expected, pool)

@@ -16,11 +16,11 @@ from bitloom.golden.network import Network
 from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.compiler.plan import Plan, plan
 from bitloom.hls_gen.compiler.schedule import StageTables
-from bitloom.hls_gen.compiler.tables import Tables
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.rtl.primitives.memory import Library
 from bitloom.hls_gen.rtl.sequencer.sequencer import SequencerSpec, sequencer
 from tests.cases import cases, random_model
+from tests.rows import memory_rows
 
 from .bench import Agent, Bench, Source, load, pack, run, steady
 
@@ -69,10 +69,17 @@ class Stage:
         return len(self.taps) * self.visits * self.words * self.groups
 
 
-def stages(made: Plan, pool: bool) -> list[Stage]:
-    tables, (npu,) = iter(made.schedule.tables), made.npus
+Rows = dict[str, list[dict[str, int]]]
+"""Memory -> its rows by field."""
+
+
+def stages(made: Plan, pool: bool, rows: Rows | None = None) -> list[Stage]:
+    """Layers of a sequencer; ``rows`` in place of those that the plan makes."""
+    rows = rows or memory_rows(made)
+    tables = iter(made.schedule.tables)
     out = []
-    conv_rows, pool_rows = zip(npu.conv.layers, npu.conv.inputs), zip(npu.pool.layers, npu.pool.inputs)
+    conv_rows = zip(rows["layers"], rows["inputs"])
+    pool_rows = zip(rows.get("pool_layers", []), rows.get("pool_inputs", []))
     for p in made.lowered.layers:
         row, inputs = next(conv_rows)
         conv = Stage(row, next(tables), p.visits, inputs)
@@ -161,17 +168,14 @@ class Beats(Agent):
         return len(self.found) >= self.expect
 
 
-def load_tables(bench: Bench, npu: Npu, tables: Tables, prefix: str) -> None:
-    """All rows of one sequencer."""
+def load_tables(bench: Bench, npu: Npu, tables: Rows, prefix: str) -> None:
+    """All rows of one sequencer, whose tuple memory may be smaller than that of the rows."""
     ring = npu.pool_words if prefix else npu.tuple_words
-    whole = {"inputs": tables.inputs, "layers": tables.layers}
-    whole["flags"] = [dict(zip(("last", "new", "skip", "jump"), row)) for part in tables.flags for row in part.tolist()]
-    whole["olds"] = [{"word": int(old) % ring} for part in tables.olds for old in part]
-    whole["jumps"] = [{"row": int(row)} for part in tables.jumps for row in part]
-    for name, rows in whole.items():
-        if prefix and name == "jumps":
-            continue
+    for name in ("inputs", "layers", "flags", "olds", *(() if prefix else ("jumps",))):
         memory = npu.memory(prefix + name)
+        rows = tables.get(prefix + name, [])
+        if name == "olds":
+            rows = [{"word": row["word"] % ring} for row in rows]
         fields = set(memory.widths)
         load(bench, memory, 0, [pack(memory, {k: v for k, v in row.items() if k in fields}) for row in rows])
 
@@ -184,17 +188,18 @@ class Rig:
         self.bench = Bench(sequencer(Library(32), SequencerSpec(npu, pool=pool)))
 
     def start(
-        self, made: Plan, frames: int = FRAMES, stall: float = 0, room: float = 1
+        self, made: Plan, frames: int = FRAMES, stall: float = 0, room: float = 1, rows: Rows | None = None
     ) -> tuple[Beats, list[Source], list]:
-        """Tables loaded and sources ready: (the collector, sources, what must come)."""
-        parts, draw = stages(made, self.pool), random.Random(frames)
+        """Tables loaded and sources ready: (the collector, sources, what must come); ``rows`` as of `stages`."""
+        rows = rows or memory_rows(made)
+        parts, draw = stages(made, self.pool, rows), random.Random(frames)
         bits = self.npu.pool_word_bits if self.pool else self.npu.word_bits
         words = [[[draw.getrandbits(bits) for _ in range(s.inputs["words"])] for s in parts] for _ in range(frames)]
         bench, prefix = self.bench, "pool_" if self.pool else ""
         bench.set(rst=1, last_layer=len(parts) - 1)
         for name in ("in",) if self.pool else ("host", "loop"):
             bench[f"{name}_valid"] = 0
-        load_tables(bench, self.npu, made.npus[0].pool if self.pool else made.npus[0].conv, prefix)
+        load_tables(bench, self.npu, rows, prefix)
         bench["rst"] = 0
         if self.pool:
             streams = {"in_": [w for frame in words for layer in frame for w in layer]}
@@ -335,7 +340,7 @@ TIGHT = {("chain", "pull"): 32, ("chain", "raster"): 32, ("conv_padding_stride",
 def tight(request):
     name, order = request.param
     made = made_plan(name, order)
-    words = max(row["hold_words"] for row in made.npus[0].conv.layers)
+    words = max(row["hold_words"] for row in memory_rows(made)["layers"])
     assert words == TIGHT[request.param]
     rig = Rig(replace(BIG, tuple_words=words), pool=False)
     yield rig, made
@@ -357,7 +362,7 @@ def test_pool_ring_of_hold_tuples(stall, room):
         Conv(name="conv_1", out_channels=2, kernel=(1, 1)), Threshold(name="threshold_1"),
         MaxPool(name="pool_1", kernel=(2, 2), stride=(1, 1)), Dense(name="dense_1", out_channels=2)))  # fmt: skip
     made = plan(random_model(network, np.random.default_rng(1)), [BIG], CompileChoices(map_order="raster"))
-    assert made.npus[0].pool.layers[0]["hold_words"] == 8
+    assert memory_rows(made)["pool_layers"][0]["hold_words"] == 8
     rig = Rig(replace(BIG, pool_words=8), pool=True)
     beats, sources, expected = rig.start(made, stall=stall, room=room)
     run(rig.bench, beats, *sources)
@@ -373,19 +378,19 @@ def test_each_layer_takes_its_own_inlet(inlets):
     """Words of a layer come from the inlet that its row names and from no other, whatever waits there; ``inlet`` says
     which one is being read."""
     made = made_plan("chain", "pull")
-    tables, outlets = made.npus[0].conv, ("loop", "host") if "loop" in inlets else ("host",)
+    tables, outlets = memory_rows(made), ("loop", "host") if "loop" in inlets else ("host",)
     npu = replace(BIG, inlets=inlets, outlets=outlets, buffer_words=16)
-    draw, count = random.Random(len(inlets)), len(tables.layers)
+    draw, count = random.Random(len(inlets)), len(tables["layers"])
     chosen = [draw.randrange(len(inlets)) for _ in range(count)]
     chosen[: len(inlets)] = reversed(range(len(inlets)))
-    inputs = [{"words": row["words"], "source": number} for row, number in zip(tables.inputs, chosen)]
+    inputs = [{"words": row["words"], "source": number} for row, number in zip(tables["inputs"], chosen)]
     inputs = [{k: v for k, v in row.items() if k in npu.memory("inputs").widths} for row in inputs]
     parts = stages(made, pool=False)
     words = [[[draw.getrandbits(npu.kfp) for _ in range(s.inputs["words"])] for s in parts] for _ in range(FRAMES)]
     with Bench(sequencer(Library(32), SequencerSpec(npu, pool=False))) as bench:
         assert {name.removesuffix("_valid") for name in bench.widths if name.endswith("_valid")} == {*inlets, "load"}
         bench.set(rst=1, last_layer=count - 1)
-        load_tables(bench, npu, replace(tables, inputs=inputs), "")
+        load_tables(bench, npu, {**tables, "inputs": inputs}, "")
         bench["rst"] = 0
         sources = [
             Source(bench, f"{name}_", [{"data": w} for frame in words for s, part in zip(chosen, frame) for w in part

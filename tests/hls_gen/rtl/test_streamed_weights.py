@@ -19,6 +19,7 @@ from bitloom.hls_gen.rtl.generate import generate
 from bitloom.hls_gen.rtl.primitives.memory import Library
 from bitloom.hls_gen.rtl.shell.loader import loader
 from bitloom.overlay.virtual.sim import lint
+from tests.rows import memory_rows
 
 from .bench import Agent, Bench, Sink, run
 from .test_loader import SMALL, words_of
@@ -365,13 +366,11 @@ def conv():
 def test_layers_wait_for_their_weights(conv, name, which, rate):
     """Beats are as without; a layer's first is held back, and no cycle is lost where weights are there in time."""
     made = made_plan(name, "pull")
-    (npu,) = made.npus
-    count = len(npu.conv.layers)
+    rows = memory_rows(made)
+    count = len(rows["layers"])
     streamed = {"all": range(count), "first": range(1), "last": range(count - 1, count), "none": range(0)}[which]
-    rows = [{**row, "kernel_stream": int(i in streamed)} for i, row in enumerate(npu.conv.layers)]
-    plan = replace(made)
-    vars(plan)["npus"] = [replace(npu, conv=replace(npu.conv, layers=rows))]  # in place of those that it would make
-    beats, sources, expected = conv.start(plan)
+    rows["layers"] = [{**row, "kernel_stream": int(i in streamed)} for i, row in enumerate(rows["layers"])]
+    beats, sources, expected = conv.start(made, rows=rows)
     tokens = Tokens(conv.bench, rate, FRAMES * len(streamed))
     run(conv.bench, beats, tokens, *sources, extra=0)
     check(beats.found, expected, pool=False)

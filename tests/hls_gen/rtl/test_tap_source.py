@@ -10,6 +10,7 @@ from bitloom.hls_gen.design import timing
 from bitloom.hls_gen.rtl.primitives.memory import Library
 from bitloom.hls_gen.rtl.sequencer.sequencer import SequencerSpec
 from bitloom.hls_gen.rtl.sequencer.tap_source import tap_source
+from tests.rows import memory_rows
 
 from .bench import Agent, Bench, run
 from .test_sequencer import BIG, FRAMES, load_tables, made_plan, stages
@@ -92,9 +93,8 @@ def taken(rig, name: str, order: str, chance: float) -> tuple[Taps, Plan]:
     """Taps of some frames of a network."""
     bench, npu, pool = rig
     made = made_plan(name, order, npu)
-    tables = made.npus[0].pool if pool else made.npus[0].conv
     bench.set(rst=1, last_layer=len(stages(made, pool)) - 1, tap_ready=0)
-    load_tables(bench, npu, tables, "pool_" if pool else "")
+    load_tables(bench, npu, memory_rows(made), "pool_" if pool else "")
     bench["rst"] = 0
     skips = FRAMES * sum(s.skips * s.groups for s in stages(made, pool) if not s.row.get("by_counters", 0))
     count = len(expected(made, pool, npu.pool_words if pool else npu.tuple_words)) + skips

@@ -18,6 +18,7 @@ from bitloom.overlay.build.reference_designs import DIGITS
 from bitloom.overlay.build.run import Conditions, run
 from tests.cases import cases, integer_cases
 from tests.errors import value_error
+from tests.rows import npu_rows
 
 BINARY = Npu(kfp=5, kgp=3, pfp=2, ol=2, acc_bits=24, accumulators=64)
 INTEGER = Npu(
@@ -49,7 +50,7 @@ def test_tuple_memories_become_smaller() -> None:
     """One pass takes all kernels: a window's tuples are let go after it, not after the last kernel group."""
     model, roomy = networks.load("digits-cnn"), replace(DIGITS, accumulators=16)
     plans = {name: plan(model, [roomy], CompileChoices(dataflow=name)) for name in ("output_stationary", "auto")}
-    held = {name: [row["hold_tuples"] for row in made.npus[0].conv.layers] for name, made in plans.items()}
+    held = {name: [rows.row("layers")["hold_tuples"] for rows in npu_rows(made)] for name, made in plans.items()}
     groups = [-(-layer.out_channels // roomy.kgp) for layer in plans["auto"].lowered.layers]
     assert [after < before for after, before in zip(held["auto"], held["output_stationary"])] == [
         count > 1 for count in groups

@@ -32,6 +32,7 @@ from bitloom.overlay.fuzz.designs import GROUPED, PARTS, ROOMY, ROOMY_INTEGER
 from bitloom.overlay.virtual.board import activate
 from bitloom.overlay.virtual.sim import SimulationTimeout
 from tests.networks import grouped_networks, random_images, random_integer_model, random_model
+from tests.rows import npu_rows
 from tests.simulated import outputs, overlay, tally
 
 INTEGER, BINARY = replace(ROOMY_INTEGER, **PARTS), replace(ROOMY, **PARTS)
@@ -83,7 +84,7 @@ def compare(model: Model, design: tuple[Path, Manifest], choices: CompileChoices
     np.testing.assert_array_equal(outputs(bit, program, images, **stalls, seed=2)[0], golden)
     zeros = plan(model, [replace(npu, tuple_parts=0) for npu in manifest.npus], choices)
     fewer = [beats < whole for (_, beats), (_, whole) in zip(made.ideal, zeros.ideal)]
-    rows = [sum(map(len, one.npus[0].kernels)) for one in (made, zeros)]
+    rows = [sum(layer.count("kernels") for layer in npu_rows(of_plan)) for of_plan in (made, zeros)]
     assert (rows[0] < rows[1]) == any(fewer)
     return str(sum(fewer))
 

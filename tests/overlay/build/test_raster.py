@@ -19,6 +19,7 @@ from bitloom.overlay.build.build import build
 from bitloom.overlay.build.run import run
 from bitloom.overlay.virtual.sim import lint
 from tests.networks import random_images, random_model
+from tests.rows import memory_rows
 
 FOLDING = Npu(kfp=32, kgp=4, pfp=4, ol=4, planes=8, raster=True)
 """A tuple of 3 channels of 8 bits is one word: 3 lanes in each of the 8 plane groups and the constant one."""
@@ -47,9 +48,9 @@ def model(encoding: Encoding, side: int) -> Model:
 def test_a_large_layer_without_a_table(encoding, side, tuples, tmp_path):
     large = model(encoding, side)
     folding = FOLDING if encoding != BIPOLAR else replace(FOLDING, kfp=3, planes=0)
-    (made,) = plan(large, [folding], CompileChoices(map_order="raster")).npus
-    assert [row["by_counters"] for row in made.conv.layers] == [1, 1]
-    assert [row["by_counters"] for row in made.pool.layers] == [1]
+    made = memory_rows(plan(large, [folding], CompileChoices(map_order="raster")))
+    assert [row["by_counters"] for row in made["layers"]] == [1, 1]
+    assert [row["by_counters"] for row in made["pool_layers"]] == [1]
     design = size_memories("large", [large], folding)  # auto: raster, since it needs no tables
     (npu,) = design.npus
     assert (npu.taps, npu.olds, npu.jumps, npu.pool_taps, npu.pool_olds) == (2, 2, 2, 2, 2)

@@ -67,7 +67,8 @@ def counted(found: Result, frames: int) -> int:
 def tight(model: Model, npus: Sequence[Npu], spare: int = 0) -> Design:
     """Kernel rows for the largest layer of each NPU, and ``spare`` more."""
     design = size_memories("tight", [model], npus, PULL, stream_bits=64, sizing=Sizing(stream_weights=True))
-    rows = [max(map(len, own.kernels)) + spare for own in plan(model, design.npus, PULL).npus]
+    made = plan(model, design.npus, PULL)
+    rows = [max(layer.kernel_rows for layer in made.on(n)) + spare for n in range(len(design.npus))]
     return replace(design, npus=tuple(replace(npu, kernel_rows=max(2, r)) for npu, r in zip(design.npus, rows)))
 
 
@@ -80,8 +81,8 @@ def test_each_npu_has_a_kernel_memory_for_two_of_its_layers(model: Model) -> Non
     npus = cascade([DIGITS, replace(NEXT, kgp=2, ol=2)])
     made = plan(model, npus, PULL)
     design = size_memories("d", [model], npus, PULL, sizing=Sizing(stream_weights=True))
-    for npu, own in zip(design.npus, made.npus):
-        rows = [len(part) for part in own.kernels]
+    for n, npu in enumerate(design.npus):
+        rows = [layer.kernel_rows for layer in made.on(n)]
         assert npu.stream_weights
         assert npu.kernel_rows == max(2, min(sum(rows), 2 * max(rows)))
 

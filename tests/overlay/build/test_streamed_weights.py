@@ -72,7 +72,7 @@ def made(model: Model, request, tmp_path_factory) -> builds.Build:
 
 
 def rows_of(model: Model, folding: Npu) -> list[int]:
-    return [len(rows) for rows in plan(model, [folding]).npus[0].kernels]
+    return [layer.kernel_rows for layer in plan(model, [folding]).layers]
 
 
 def test_kernel_memory_holds_two_layers(model: Model, made: builds.Build) -> None:
@@ -321,7 +321,7 @@ def streamed_network(name: str, folder: Path, count: int) -> None:
         model, images = random_model(network, seed), random_images(network, 5, seed)
         order, dataflow = data.draw(st.sampled_from(["pull", "raster"])), data.draw(DATAFLOWS)
         made = plan(model, manifest.npus, CompileChoices(map_order=order, dataflow=dataflow))
-        rows = [len(part) for part in made.npus[0].kernels]
+        rows = [layer.kernel_rows for layer in made.layers]
         depth = data.draw(st.integers(max(rows), min(sum(rows), 2 * max(rows))))
         program = compiled(model, manifest, depth, order, dataflow)
         assert (len(program.weights) == 0) == (depth >= sum(rows))

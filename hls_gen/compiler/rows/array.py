@@ -1,0 +1,144 @@
+"""Rows of the array: the kernel memory.
+
+Unused lanes have weight 1 in the binary engine, which meets feature bits of 0, and 0 in the integer engine: both add
+nothing. Unused kernels repeat kernel 0.
+"""
+
+import numpy as np
+
+from bitloom.golden.encoding import Array
+from bitloom.hls_gen.compiler.fixed_kernels import integers
+from bitloom.hls_gen.compiler.layout import UNUSED, Ints, Layout
+from bitloom.hls_gen.compiler.lowered_layers import LoweredLayer, Xnor
+from bitloom.hls_gen.compiler.planned_layer import PlannedLayer
+from bitloom.hls_gen.design.npu import Npu
+
+from .layer_rows import Columns, row
+
+
+def array_rows(planned: PlannedLayer) -> dict[str, Columns]:
+    """Kernel rows of a layer.
+
+    Raises
+    ------
+    ValueError
+        Lanes that share a weight need different ones, or a layer needs a code that the rows have no bit for.
+    """
+    p = planned.layer
+    npu = planned.npu
+    layout = planned.read.layout
+    order = _order(planned)
+    codes = _code_bits(planned, np.tile(planned.read.codes, planned.groups * p.weight.shape[1])[order])
+    if isinstance(p.arithmetic, Xnor):
+        weights = _binary_kernels(p, p.weight, layout, npu)[order]
+        if npu.kernel_binariser:
+            weights = integers(weights, _binary_kernels(p, p.arithmetic.magnitudes, layout, npu)[order])
+            codes = integers(codes, codes)
+    else:
+        weights = _integer_kernels(p, layout, npu.kgp)[order]
+    return {"kernels": {"weights": weights, **({"code": codes} if codes.shape[1] else {})}}
+
+
+def offset_row(planned: PlannedLayer) -> Columns:
+    """What the array adds to the sums of a layer, by fields of memory ``layers``; none in the integer engine."""
+    arithmetic = planned.layer.arithmetic
+    if not isinstance(arithmetic, Xnor):
+        return {}
+    left_out = planned.left_out if arithmetic.double else planned.left_out // 2
+    twice = {"twice": planned.layer.visits - 1} if planned.npu.raster else {}
+    return row({"tap_offset": arithmetic.tap_offset - left_out, **twice})
+
+
+def check_shared_weights(planned: PlannedLayer) -> None:
+    """Raise ValueError where lanes that share a weight need different ones."""
+    p = planned.layer
+    if planned.npu.lanes_per_weight > 1 and isinstance(p.arithmetic, Xnor):
+        _binary_kernels(p, p.weight, planned.read.layout, planned.npu)
+
+
+def _order(planned: PlannedLayer) -> Ints:
+    """Which of the rows (kernel group, place, word) the array reads, in the order in which it reads them."""
+    places = planned.layer.weight.shape[1]
+    order = np.arange(planned.groups * places * planned.words)
+    if planned.part.words < planned.words:
+        order = order[planned.part.rows(planned.groups, places, planned.words)]
+    if planned.inner > 1:  # from (group, place, word) to (place, word, group)
+        order = order.reshape(planned.groups, -1).T.ravel()
+    return order
+
+
+def _integer_kernels(p: LoweredLayer, layout: Layout, kgp: int) -> Array:
+    """(groups * taps * words, kgp * kfp) weights of a layer for the integer engine."""
+    padded = np.concatenate([p.weight, np.zeros((*p.weight.shape[:2], 1), p.weight.dtype)], axis=2)
+    return _by_group(padded[_kernels(p, kgp)][:, :, layout], kgp)
+
+
+def _binary_kernels(p: LoweredLayer, weight: Array, layout: Layout, npu: Npu) -> Array:
+    """(groups * taps * visits * words, kgp * row_weights) weight bits, or magnitudes, of the layer's ``weight``."""
+    lanes = weight.reshape(p.out_channels, p.weight.shape[1], -1)
+    padded = np.concatenate([lanes, np.ones((*lanes.shape[:2], 1), lanes.dtype)], axis=2)
+    return _by_group(_stored(p, padded[_kernels(p, npu.kgp)][:, :, layout], layout, npu), npu.kgp)
+
+
+def _kernels(p: LoweredLayer, kgp: int) -> Ints:
+    """The kernel that each PE has in each kernel group: kernel 0 where there is none."""
+    kernel = np.zeros(-(-p.out_channels // kgp) * kgp, np.int64)
+    kernel[: p.out_channels] = np.arange(p.out_channels)
+    return kernel
+
+
+def _by_group(weights: Array, kgp: int) -> Array:
+    """(kernels, places, words, lanes) -> (groups * places * words, kgp * lanes)."""
+    kernels, places, words, _ = weights.shape
+    groups = kernels // kgp
+    by_group = weights.reshape(groups, kgp, places, words, -1).transpose(0, 2, 3, 1, 4)
+    return by_group.reshape(groups * places * words, -1)
+
+
+def _stored(p: LoweredLayer, bits: Array, layout: Layout, npu: Npu) -> Array:
+    """The weights of (kernels, places, words, kfp) lanes that are stored: one of each set of lanes that share it.
+
+    ValueError where the lanes of a set have different weights. Unused lanes of bit planes may: what they add in one
+    plane, others take away (`layout.plane_words`).
+    """
+    if npu.lanes_per_weight == 1:
+        return bits
+    of_lanes = np.array(npu.weight_of_lanes)
+    stored: Array = bits[..., np.unique(of_lanes, return_index=True)[1]]
+    unused = (layout == UNUSED) & (p.weight.shape[3] > 1)
+    if not ((stored[..., of_lanes] == bits) | unused).all():
+        raise ValueError(
+            f"{p.name}: the lanes that share a weight must be the bits of one value, lanes_per_weight = "
+            f"{npu.lanes_per_weight} of them, {npu.lane_step} apart, got other ones"
+        )
+    return stored
+
+
+def _code_bits(planned: PlannedLayer, codes: Ints) -> Array:
+    """(kernel rows, code bits) of 0 and 1, which follow the weights in each kernel row.
+
+    An NPU with plane groups has one bit: whether the words that the row meets are those of an integer input; none if no
+    other words ever come. An NPU without has the shift of the row's bit plane, low bit first, and then its sign; none
+    if it can't shift. On top come, in an NPU that can accumulate both ways, whether the layer accumulates by OR, and in
+    an NPU that counts words beside products, whether the layer does.
+    ValueError where the layer needs a code that the rows have no bit for.
+    """
+    npu = planned.npu
+    arithmetic = planned.layer.arithmetic
+    accumulate = arithmetic.accumulate if isinstance(arithmetic, Xnor) else "popcount"
+    bits = list[Array]()
+    if not npu.planes:
+        shift_bits = npu.shift_bits
+        shift = np.where(codes < 0, -1 - codes, codes)
+        bits += [(shift >> k) & 1 for k in range(shift_bits)]
+        bits += [(codes < 0).astype(np.int64)] * (shift_bits > 0)
+    elif npu.code_bits:
+        bits.append(codes)
+    elif not codes.all():
+        name = planned.layer.name
+        raise ValueError(f"{name}: an NPU with planes and no inlet but host must read integers, got bits")
+    if npu.accumulate == "both":
+        bits.append(np.full(len(codes), int(accumulate == "or")))
+    if npu.chooses_words:
+        bits.append(np.full(len(codes), int(accumulate == "or_words")))
+    return np.stack(bits, axis=1) if bits else np.zeros((len(codes), 0), np.int64)

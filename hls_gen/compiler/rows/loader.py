@@ -1,0 +1,60 @@
+"""Rows of the loader: the one row of memory ``network``, and what an NPU without layers gets."""
+
+from collections.abc import Sequence
+
+from bitloom.hls_gen.compiler.plan import Plan
+from bitloom.hls_gen.design.gearbox import gear
+from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.design.window_former import former_row
+
+from .layer_rows import Columns, LayerRows, row
+
+
+def waiting_row(npu: Npu, memory: str) -> Columns:
+    """A row of memory ``inputs`` or ``layers``, the array's or the pool unit's: a layer of one word, without tables."""
+    ones = {"words": 1, "hold_tuples": 1, "hold_words": 1, "direct": 1}
+    return row({field.name: ones.get(field.name, 0) for field in npu.memory(memory).fields})
+
+
+def network_row(plan: Plan, n: int, rows: Sequence[LayerRows], stream_bits: int, frame_beats: int) -> dict[str, int]:
+    """What the loader of NPU ``n`` must know of a network, but for weights that come down the stream.
+
+    Parameters
+    ----------
+    plan
+        The network's plan.
+    n
+        Number of the NPU.
+    rows
+        Rows of its layers.
+    stream_bits
+        Width of the stream.
+    frame_beats
+        Stream words of a frame.
+
+    Returns
+    -------
+    dict
+        Fields of memory ``network``.
+    """
+    npu = plan.foldings[n]
+    fields = {"last_layer": _last(rows, "layers")}
+    if npu.pool:
+        fields["last_pool_layer"] = _last(rows, "pool_layers")
+    if n == 0:
+        words = len(plan.input_words)
+        together = gear(npu.host_word_bits, stream_bits).together
+        fields |= {"frame_words": words, "frame_beats": frame_beats, "frame_tail": (words - 1) % together}
+        if len(plan.frame.limits):
+            fields["binariser_last"] = len(plan.frame.limits) - 1
+    if npu.former_column:
+        formed = n == 0 and plan.formed
+        fields |= plan.formed.row(npu) if formed and plan.formed else {name: 0 for name, _ in former_row(npu)}
+    if "ring" in npu.inlets:
+        fields["last_chunk"] = _last(rows, "chunks")
+    return fields
+
+
+def _last(rows: Sequence[LayerRows], memory: str) -> int:
+    """Number of the last layer that has a row in a memory; 0 where none has."""
+    return max(sum(layer.count(memory) for layer in rows) - 1, 0)

@@ -1,0 +1,227 @@
+"""Memories of an NPU: the rows of its layers, one layer behind the other, in the words that hardware is sent."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from bitloom.golden.encoding import Array
+from bitloom.hls_gen.compiler.layout import Ints
+from bitloom.hls_gen.compiler.needs import needs_of
+from bitloom.hls_gen.compiler.planned_layer import PlannedLayer
+from bitloom.hls_gen.design.headers import Words
+from bitloom.hls_gen.design.memories import Memory
+from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.design.rows import pack_fields, pack_rows
+
+from .array import array_rows, offset_row
+from .layer_rows import Columns, LayerRows
+from .loader import waiting_row
+from .pool_unit import pool_unit_rows, reciprocals
+from .ports import chunk_rows, inlet_row
+from .results import result_rows
+from .sequencer import array_sequencer_rows
+
+ORDER = (
+    "inputs",
+    "layers",
+    "flags",
+    "olds",
+    "jumps",
+    "aheads",
+    "pool_inputs",
+    "pool_layers",
+    "pool_flags",
+    "pool_olds",
+    "pool_jumps",
+    "kernels",
+    "results",
+    "pool_results",
+    "pool_kernels",
+    "pool_scales",
+    "chunks",
+    "additions",
+    "binariser",
+    "scales",
+    "reciprocals",
+    "thresholds",
+)
+"""Memories in the order in which they are sent."""
+BASES = {
+    "layers": {"flags_base": "flags", "old_base": "olds", "jump_base": "jumps", "ahead_base": "aheads"},
+    "pool_layers": {
+        "flags_base": "pool_flags",
+        "old_base": "pool_olds",
+        "jump_base": "pool_jumps",
+        "kernel_base": "pool_kernels",
+    },
+    "pool_results": {"scale_base": "pool_scales"},
+}
+"""Memory with a row for each layer -> its fields that say at which row of another memory the layer begins. That is 0
+where the layer has no row there, since the memory may end where the layer would begin. Where kernels begin says the
+program: some come down the stream."""
+COUNTED = {
+    "flags": "taps",
+    "olds": "olds",
+    "jumps": "jumps",
+    "aheads": "aheads",
+    "kernels": "kernel_rows",
+    "pool_flags": "pool_taps",
+    "pool_olds": "pool_olds",
+    "pool_jumps": "pool_jumps",
+    "pool_kernels": "pool_kernel_rows",
+    "pool_scales": "pool_scale_rows",
+}
+"""Memory -> what `bitloom.hls_gen.compiler.needs.Needs` calls its rows."""
+
+
+def rows_of(planned: PlannedLayer) -> LayerRows:
+    """Make the rows of a layer.
+
+    Parameters
+    ----------
+    planned
+        The layer, planned for the NPU that has it.
+
+    Returns
+    -------
+    LayerRows
+
+    Raises
+    ------
+    ValueError
+        Lanes that share a weight need different ones, or a layer needs a code that kernel rows have no bit for.
+    """
+    memories = {
+        **array_sequencer_rows(planned),
+        **array_rows(planned),
+        **result_rows(planned),
+        **pool_unit_rows(planned),
+        **chunk_rows(planned),
+    }
+    memories["inputs"] = {**memories["inputs"], **inlet_row(planned)}
+    memories["layers"] = {**memories["layers"], **offset_row(planned)}
+    rows = LayerRows(planned.layer.name, memories)
+    _check_counts(rows, planned)
+    return rows
+
+
+def _check_counts(rows: LayerRows, planned: PlannedLayer) -> None:
+    """Raise AssertionError unless a layer has as many rows as it needs."""
+    needs = needs_of(planned)
+    limits = "scales" if planned.npu.requantises else "thresholds"
+    for memory, name in {**COUNTED, limits: "threshold_rows"}.items():
+        needed = getattr(needs, name)
+        count = rows.count(memory)
+        assert count == needed, f"{rows.name}: {needed} rows of {memory} are needed, {count} are made"
+
+
+def npu_columns(layers: Sequence[LayerRows], npu: Npu, kernels_at: Sequence[Mapping[str, int]]) -> dict[str, Columns]:
+    """Put the rows of layers one behind the other.
+
+    Parameters
+    ----------
+    layers
+        Rows of the layers of an NPU, in their order; at least one.
+    npu
+        The NPU.
+    kernels_at
+        Where each layer's kernels lie, by field of memory ``layers``.
+
+    Returns
+    -------
+    dict
+        Name of a memory -> its rows, from row 0 on.
+    """
+    based = [
+        replace(rows, memories=_with_fields(rows.memories, fields))
+        for rows, fields in zip(layers, _bases(layers, npu, kernels_at), strict=True)
+    ]
+    columns = dict[str, Columns]()
+    for name in ORDER:
+        parts = [rows.memories[name] for rows in based if name in rows.memories]
+        if parts:
+            columns[name] = {field: np.concatenate([part[field] for part in parts]) for field in parts[0]}
+    return columns
+
+
+def kernels_in_turn(layers: Sequence[LayerRows], first: int = 0) -> list[dict[str, int]]:
+    """Where kernels lie that follow one another from row ``first`` on, as `npu_columns` takes it."""
+    counts = [rows.count("kernels") for rows in layers]
+    return [{"kernel_base": first + sum(counts[:number])} for number in range(len(layers))]
+
+
+def memory_words(
+    layers: Sequence[LayerRows], npu: Npu, kernels_at: Sequence[Mapping[str, int]], limits: Ints
+) -> dict[str, Words]:
+    """Make the words of each memory that an NPU's layers fill.
+
+    An NPU without layers gets a layer that waits for a word, and no word ever comes.
+
+    Parameters
+    ----------
+    layers, npu, kernels_at
+        As of `npu_columns`, but there may be no layer.
+    limits
+        (words of an input tuple, kfp) thresholds of the binariser; no rows where there is none.
+
+    Returns
+    -------
+    dict
+        Name of a memory -> (rows, words of a row) uint32, in the order in which they are sent.
+    """
+    if not layers:
+        prefixes = ("", *["pool_"] * npu.pool)
+        columns = {f"{prefix}{name}": waiting_row(npu, f"{prefix}{name}") for prefix in prefixes for name in WAITING}
+        return {name: _packed(npu.memory(name), rows) for name, rows in columns.items()}
+    columns = npu_columns(layers, npu, kernels_at)
+    if len(limits):
+        columns["binariser"] = {"thresholds": limits}
+    if npu.pool and npu.engine == "integer":
+        columns["reciprocals"] = {"reciprocal": reciprocals(npu.reciprocal_bits)}
+    return {name: _packed(npu.memory(name), columns[name]) for name in ORDER if name in columns}
+
+
+WAITING = ("inputs", "layers")
+"""Memories that need a row also where an NPU has no layer."""
+
+
+def _bases(
+    layers: Sequence[LayerRows], npu: Npu, kernels_at: Sequence[Mapping[str, int]]
+) -> list[dict[str, dict[str, int]]]:
+    """By layer: fields of its rows that say where it begins in other memories, by memory."""
+    bases = {**BASES, "results": {"threshold_base": "scales" if npu.requantises else "thresholds"}}
+    counts = dict.fromkeys(ORDER, 0)
+    found = []
+    for rows, kernels in zip(layers, kernels_at, strict=True):
+        fields = dict[str, dict[str, int]]()
+        for memory in bases.keys() & rows.memories.keys():
+            known = npu.memory(memory).widths
+            begins = {field: target for field, target in bases[memory].items() if field in known}
+            fields[memory] = {field: counts[to] if rows.count(to) else 0 for field, to in begins.items()}
+        fields["layers"] = {**fields.get("layers", {}), **kernels}
+        found.append(fields)
+        counts = {memory: before + rows.count(memory) for memory, before in counts.items()}
+    return found
+
+
+def _with_fields(memories: Mapping[str, Columns], fields: Mapping[str, Mapping[str, int]]) -> dict[str, Columns]:
+    """Rows of a layer, with more fields in the one row that some memories have of it."""
+    return {
+        name: {**columns, **{field: np.array([value]) for field, value in fields.get(name, {}).items()}}
+        for name, columns in memories.items()
+    }
+
+
+def _packed(memory: Memory, columns: Columns) -> Words:
+    """Words of a memory's rows."""
+    if all(column.ndim == 1 for column in columns.values()):
+        return pack_fields(memory, columns)
+    return pack_rows(memory.width, np.concatenate([_bits(columns[f.name], f.width) for f in memory.fields], axis=1))
+
+
+def _bits(column: Array, width: int) -> Array:
+    """(rows, width) bits of 0 and 1, low bit first, of (rows, n) integers side by side in a field of that width."""
+    each = width // column.shape[1]
+    bits: Array = (column[..., None] >> np.arange(each, dtype=column.dtype)) & 1
+    return bits.reshape(len(column), width).astype(np.uint8)

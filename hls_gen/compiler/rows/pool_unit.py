@@ -1,0 +1,84 @@
+"""Rows of the pool unit: its sequencer's, and where it has weights, kernels and scales of depthwise convolutions."""
+
+import numpy as np
+
+from bitloom.hls_gen.compiler.layout import Ints, Layout
+from bitloom.hls_gen.compiler.lowered_layers import Depthwise, Multiply, Pooling
+from bitloom.hls_gen.compiler.planned_layer import PlannedLayer
+from bitloom.hls_gen.design.widths import COUNT_BITS
+
+from .layer_rows import Columns, row
+from .ports import way_fields
+from .results import rounding_fields, scale_columns
+from .sequencer import pool_sequencer_rows
+
+
+def pool_unit_rows(planned: PlannedLayer) -> dict[str, Columns]:
+    """Rows of the pool unit for a layer; none where its results don't pass one."""
+    p = planned.layer
+    npu = planned.npu
+    rows = pool_sequencer_rows(planned)
+    if not rows:
+        return {}
+    fields = way_fields(planned)
+    if isinstance(p.arithmetic, Multiply):
+        fields["average"] = int(isinstance(p.pool, Pooling) and p.pool.average)
+        if npu.depthwise:
+            fields["depthwise"] = int(p.depthwise is not None)
+            rows |= _depthwise_rows(planned, p.depthwise)
+    rows["pool_layers"] = {**rows["pool_layers"], **row(fields)}
+    return rows
+
+
+def _depthwise_rows(planned: PlannedLayer, of: Depthwise | None) -> dict[str, Columns]:
+    """Rows of a pool unit with weights for a layer with or without a depthwise convolution."""
+    npu = planned.npu
+    if of is None:
+        most = 1 << npu.feature_bits - 1
+        fields = {"depthwise": 0, "low": -most, "high": most - 1, **rounding_fields("once", npu)}
+        return {"pool_results": row(fields)}
+    scale = of.scale
+    fields = {"depthwise": 1, "low": scale.low, "high": scale.high, **rounding_fields(scale.rounding, npu)}
+    return {
+        "pool_results": row(fields),
+        "pool_kernels": {"weights": depthwise_kernels(of, planned.pooled)},
+        "pool_scales": scale_columns(scale, planned.scale_steps, npu),
+    }
+
+
+def depthwise_kernels(of: Depthwise, words: Layout) -> Ints:
+    """Rows of memory ``pool_kernels`` for a depthwise convolution.
+
+    Parameters
+    ----------
+    of
+        The convolution.
+    words
+        (words, pfp) layout of a tuple that the pool unit takes.
+
+    Returns
+    -------
+    ndarray
+        (taps * words, pfp) weights; unused lanes have weight 0.
+    """
+    padded = np.concatenate([of.weight, np.zeros((len(of.weight), 1), of.weight.dtype)], axis=1)
+    weights: Ints = padded[:, words].reshape(-1, words.shape[1])
+    return weights
+
+
+def reciprocals(bits: int) -> Ints:
+    """Rows of the memory ``reciprocals``, by which averages are divided (hls_gen/rtl/pool/divide.py).
+
+    Parameters
+    ----------
+    bits
+        Width of a reciprocal, ``Folding.reciprocal_bits``.
+
+    Returns
+    -------
+    ndarray
+        (2^COUNT_BITS,): row c is ceil(2^bits / (2 c)), which is 2^(bits - 1) / c rounded up. Row 0 is 0, and is never
+        read.
+    """
+    counts = np.arange(1, 1 << COUNT_BITS)
+    return np.append(0, -(-(1 << bits) // (2 * counts)))

@@ -26,6 +26,7 @@ from bitloom.hls_gen.design.folding import Folding
 
 from .engine_rules import Engine
 from .parts import Part, Parts
+from .taps import Taps
 from .tuple_parts import WeightedLanes
 from .ways import way
 
@@ -185,7 +186,7 @@ def copy_of(part: Part, reads: str, name: str) -> Part:
         reads=reads,
         height=height,
         width=width,
-        window=Window(kernel=(1, 1)),
+        window=Taps(Window(kernel=(1, 1))),
         lanes=channels,
         visits=2 if bits else 1,
         out_channels=channels,

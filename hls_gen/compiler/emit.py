@@ -23,6 +23,7 @@ from bitloom.hls_gen.design.rows import pack_fields
 from .choices import CompileChoices
 from .host_tail import split
 from .layout import UNUSED, Ints, lane_bits, to_stream
+from .lowered_layers import LoweredLayer, Multiply
 from .plan import Plan, plan
 from .rows.layer_rows import LayerRows, row
 from .rows.loader import network_row
@@ -78,7 +79,7 @@ def compile_model(
         model_digest=model_digest(model),
         input=network.input,
         output_shape=device.network.output.shape,
-        output_kind="raw" if made.lowered.layers[-1].raw else "signed" if last.engine == "integer" else "bits",
+        output_kind=_output_kind(made.lowered.layers[-1]),
         classes=network.classes,
         ideal_cycles=max(_beats(made, n) for n in range(count)),
         layers=tuple(made.ideal),
@@ -93,6 +94,13 @@ def compile_model(
         host=host,
         tail=tail,
     )
+
+
+def _output_kind(layer: LoweredLayer) -> str:
+    """Which values the last lowered layer gives, as of `Program.output_kind`."""
+    if layer.raw:
+        return "raw"
+    return "signed" if isinstance(layer.arithmetic, Multiply) else "bits"
 
 
 def _beats(made: Plan, n: int) -> int:
@@ -149,7 +157,7 @@ def _result_index(plan: Plan, npu: Npu, stream_bits: int) -> tuple[int, Ints]:
     lanes = final.out_channels * final.levels
     output = plan.output
     levels = final.levels
-    if npu.engine == "integer" and not final.raw:
+    if isinstance(final.arithmetic, Multiply) and not final.raw:
         levels = npu.feature_bits
         lanes = lanes * levels
         output = lane_bits(output, levels)

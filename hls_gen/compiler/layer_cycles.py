@@ -10,12 +10,13 @@ from math import inf
 
 import numpy as np
 
+from bitloom.golden.window import Window
 from bitloom.hls_gen.design.folding import Folding
 from bitloom.hls_gen.design.npu import Npu
 
 from .layout import chunks
 from .parts import Part
-from .summed_window import Taps
+from .taps import Taps
 from .tuple_parts import tuple_part
 
 
@@ -48,6 +49,6 @@ def _beats(part: Part, npu: Folding) -> float:
     return _taps(part.window, part.height, part.width) * part.visits * words * -(-part.out_channels // npu.kgp)
 
 
-def _taps(window: Taps, height: int, width: int) -> int:
+def _taps(window: Taps | Window, height: int, width: int) -> int:
     """Valid taps of all windows of a map."""
     return int((window.positions(height, width) >= 0).sum())

@@ -37,7 +37,7 @@ from bitloom.golden.layers.requantise import rounded, rounded_shift
 from bitloom.golden.window import Pair, Window
 
 from .margins import Range, with_any_biases, with_any_thresholds, with_biases
-from .summed_window import Taps
+from .taps import Taps
 from .tuple_parts import WeightedLanes
 
 

@@ -35,7 +35,7 @@ from .parts import Cut, Part, Target, segmented
 from .pools import canonical
 from .schedule import Schedule, Stage, schedule
 from .segments import segments
-from .summed_window import Taps
+from .taps import Taps
 from .ways import MapWay
 
 
@@ -91,8 +91,8 @@ class Lowered:
     @cached_property
     def behind_former(self) -> "Lowered | None":
         """The lowered layers behind a window former; None where it can't feed the first one."""
-        window = self.layers[0].window
-        if self.formed_layer is None or not isinstance(window, Window):
+        window = self.layers[0].window.alone
+        if self.formed_layer is None or window is None:
             return None
         return replace(self, layers=(self.formed_layer, *self.layers[1:]), joined=window)
 
@@ -338,7 +338,7 @@ def _stages(layers: Sequence[LoweredLayer]) -> list[Stage]:
         out.append(replace(conv, adds=adds or "", joins=last[p.joins] if p.joins else ""))
         if p.pool:
             kind = "conv" if isinstance(p.pool, Depthwise) else "pool"
-            out.append(_stage(pool_name(p), kind, out[-1].output_size, p.pool.window, p.name))
+            out.append(_stage(pool_name(p), kind, out[-1].output_size, Taps(p.pool.window), p.name))
         last[p.name] = out[-1].name
     return out
 

@@ -30,7 +30,7 @@ from .host_tail import split
 from .margins import Range
 from .pools import canonical
 from .segments import Segment, segments
-from .summed_window import Taps
+from .taps import Taps
 from .tuple_parts import WeightedLanes
 
 
@@ -105,8 +105,8 @@ class Part:
     @property
     def joins_taps(self) -> bool:
         """Whether it reads windows of the input that a window former could make."""
-        window = self.window
-        return self.reads == INPUT and isinstance(window, Window) and window.taps > 1 and not window.dilated
+        window = self.window.alone
+        return self.reads == INPUT and window is not None and window.taps > 1 and not window.dilated
 
     def behind_former(self, npu: Npu) -> "Part | None":
         """The part as an NPU's window former lets the array see it; None where the NPU has none, or it can't feed the
@@ -321,4 +321,4 @@ def _with_joined_taps(part: Part, weighted: Array | None) -> Part:
     taps = part.window.taps
     pattern = None if weighted is None else _pattern(part, weighted.reshape(len(weighted), -1))
     lanes = taps * part.lanes
-    return replace(part, height=height, width=width, window=Window(kernel=(1, 1)), lanes=lanes, weighted=pattern)
+    return replace(part, height=height, width=width, window=Taps(Window(kernel=(1, 1))), lanes=lanes, weighted=pattern)

@@ -25,6 +25,7 @@ from .fitted import MemoryBits, fitted, memory_bits, unsized
 from .frame_words import FrameWords, frame_words, input_layout
 from .joined_taps import formed_windows, joined_taps, pays
 from .layout import Layout
+from .lowered_layers import Xnor
 from .lowering import Lowered, lowered_for, pool_name
 from .needs import Needs, NpuNeeds, merged, needs_of
 from .planned_layer import MapWords, PlannedLayer, check_added, planned_layer, words_read
@@ -256,20 +257,24 @@ def _with_skip_stores(
     integers in another store than the network needs."""
     waiting = {n for name, one in found.items() if one.skips for n in (on[name], one.store(on[name]))}
     joining = {on[p.name] for p in lowered.layers if p.joins}
-    kept = onward(npus, found, on)
+    kept = onward(found, on, {p.name for p in lowered.layers if isinstance(p.arithmetic, Xnor)})
     for n, wanted in kept.items():
         if npus[n].skip_words and npus[n].skips_onward != wanted:
             rule = f"NPU {n} must have skips_onward = {wanted} for the integers that it keeps"
             raise ValueError(f"{network}: {rule}, got {npus[n].skips_onward}")
-    made = [_with_skip_store(network, npu, n in joining) if n in waiting else npu for n, npu in enumerate(npus)]
+    bits = {on[p.name]: SKIP_BITS for p in lowered.layers if isinstance(p.arithmetic, Xnor)}
+    made = [
+        _with_skip_store(network, npu, n in joining, bits.get(n, 0)) if n in waiting else npu
+        for n, npu in enumerate(npus)
+    ]
     return [replace(npu, skips_onward=kept[n]) if n in kept else npu for n, npu in enumerate(made)]
 
 
-def _with_skip_store(network: str, npu: Npu, joins: bool) -> Npu:
+def _with_skip_store(network: str, npu: Npu, joins: bool, bits: int) -> Npu:
     """The NPU with a skip store, and a table of tuples that taps claim ahead: of a map with two readers each lets those
-    come by that the other one needs; and with layers that read two maps, if it ``joins`` any. Sizes count for nothing.
-    ValueError if the NPU can't have a skip store."""
-    bits = SKIP_BITS if npu.engine == "binary" else 0
+    come by that the other one needs; and with layers that read two maps, if it ``joins`` any. Sizes count for nothing;
+    ``bits`` are those of the integers that a binary NPU keeps, else 0. ValueError if the NPU can't have a skip store.
+    """
     try:
         npu = npu if npu.skip_words else replace(npu, skip_words=2, skip_bits=bits, aheads=2)
         return npu if npu.joined_words or not joins else replace(npu, joined_words=2)

@@ -1,6 +1,6 @@
 """Rules for pools: engines have one behind the activation. What a network writes otherwise is rewritten, exactly.
 
-    sum_pool               -->  part of the sums            hls_gen/compiler/summed_window.py
+    sum_pool               -->  part of the sums            hls_gen/compiler/taps.py
     avg_pool, threshold    -->  part of the sums, and other thresholds
 
     max_pool, requantise   -->  requantise, max_pool      a requantisation never falls, so it keeps the largest
@@ -26,7 +26,7 @@ from bitloom.golden.rewrite import Inexact, rewrite
 from bitloom.golden.window import Pair, Window
 
 from .segments import Segment
-from .summed_window import SummedWindow, limits_of_sums
+from .taps import limits_of_sums
 
 
 def canonical(segment: Segment) -> Segment:
@@ -115,9 +115,7 @@ def thresholds_of(model: Model, segment: Segment, act: Threshold) -> Array:
     arrays = model.arrays[act.name]
     if not segment.sums or not isinstance(segment.sums[-1], AvgPool):
         return arrays["threshold"].astype(np.int64)
-    window = segment.window
-    assert isinstance(window, SummedWindow)
-    return limits_of_sums(arrays["threshold"], arrays["direction"], window.repeated)
+    return limits_of_sums(arrays["threshold"], arrays["direction"], segment.window.pools[-1].repeated)
 
 
 def together(first: Window, second: Window, size: Pair) -> Window | None:

@@ -29,7 +29,7 @@ from bitloom.golden.layers.requantise import Requantise
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Network
 
-from .summed_window import Taps, summed, sums_of
+from .taps import Taps
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ class Segment:
     depthwise : Segment or None
         The segment of a depthwise convolution that joined this one, behind its tail (hls_gen/compiler/depthwise.py).
     sums : tuple of Pool
-        Pools in front of the tail that add up the layer's sums (hls_gen/compiler/summed_window.py).
+        Pools in front of the tail that add up the layer's sums (hls_gen/compiler/taps.py).
     """
 
     layer: Weighted
@@ -131,13 +131,13 @@ class Segment:
     @property
     def window(self) -> Taps:
         """What one sum reads: a window of the layer, or all those whose sums are added up."""
-        return summed(self.layer.window(self.source), self.sums, (self.source.height, self.source.width))
+        return Taps.of(self.layer.window(self.source), self.sums, (self.source.height, self.source.width))
 
     @property
     def accumulator_range(self) -> tuple[int, int]:
         """Smallest and largest sum that any weights and any features can give."""
         low, high = self.layer.accumulator_range(self.source)
-        return low * sums_of(self.window), high * sums_of(self.window)
+        return low * self.window.sums, high * self.window.sums
 
     @property
     def name(self) -> str:

@@ -15,7 +15,7 @@ from bitloom.golden.graph import INPUT
 from bitloom.hls_gen.design.npu import Npu
 
 from .layout import Layout
-from .lowered_layers import LoweredLayer, Xnor
+from .lowered_layers import LoweredLayer, Multiply, Xnor
 from .plan import Plan
 
 
@@ -39,7 +39,8 @@ def sharing(n: int, npu: Npu, plans: Sequence[Plan]) -> Npu:
     Npu
         With ``lanes_per_weight`` and ``lane_step``, or as it was.
     """
-    if npu.engine != "binary" or npu.planes or npu.binariser_bits or npu.former_column:
+    here = [planned.layer for made in plans for planned in made.on(n)]
+    if any(isinstance(p.arithmetic, Multiply) for p in here) or npu.planes or npu.binariser_bits or npu.former_column:
         return npu
     levels = set[int]()
     steps = set[int]()

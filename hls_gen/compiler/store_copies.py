@@ -105,7 +105,7 @@ def with_store_copies(parts: Parts, mapping: Sequence[int], npus: Sequence[Foldi
     on = {part.name: n for part, n in zip(parts, mapping)}
     for n, npu in enumerate(npus):
         here = [part for part in parts if on[part.name] == n]
-        if npu.engine == "integer" and here:
+        if here and not here[0].binary:
             elsewhere = {part.reads for part in parts if part.reads != INPUT and on[part.reads] == n != on[part.name]}
             runs |= _Copies(here, elsewhere, n, npu).with_copies()
     return [p for part in parts for p in runs[part.name]], [on[part.name] for part in parts for _ in runs[part.name]]

@@ -20,7 +20,7 @@ next NPU if a layer there adds them (docs/decisions/0022):
 Whose store they wait in is hardware: it is the same for all maps that an NPU keeps, and one NPU fills a store.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise, product
 
@@ -142,13 +142,14 @@ def _steps(of: tuple[str, int, int]) -> str:
     return "engine {}, kgp = {}, ol = {}".format(*of)
 
 
-def check_kept(network: str, npus: Sequence[Folding], ways: Mapping[str, MapWay], on: Mapping[str, int]) -> None:
-    """Raise ValueError unless the integers that a binary NPU keeps wait in one skip store, which nobody else fills."""
+def check_kept(network: str, ways: Mapping[str, MapWay], on: Mapping[str, int], binary: Collection[str]) -> None:
+    """Raise ValueError unless the integers that a binary NPU keeps wait in one skip store, which nobody else fills;
+    ``binary`` are the layers of binary NPUs."""
     fills: dict[int, tuple[str, int]] = {}  # NPU -> one of its maps, and the store that it waits in
     filled: dict[int, tuple[str, int]] = {}  # store -> one of its maps, and the NPU that makes it
     for name, one in ways.items():
         maker = on[name]
-        if npus[maker].engine != "binary" or one.adder is None:
+        if name not in binary or one.adder is None:
             continue
         store = one.store(maker)
         other, before = fills.setdefault(maker, (name, store))
@@ -165,10 +166,10 @@ def check_kept(network: str, npus: Sequence[Folding], ways: Mapping[str, MapWay]
             )
 
 
-def onward(npus: Sequence[Folding], ways: Mapping[str, MapWay], on: Mapping[str, int]) -> dict[int, int]:
+def onward(ways: Mapping[str, MapWay], on: Mapping[str, int], binary: Collection[str]) -> dict[int, int]:
     """By number of a binary NPU that keeps integers: 1 where they wait in the skip store of the next NPU, 0 where they
-    do in its own."""
-    kept = {on[name]: one for name, one in ways.items() if one.adder and npus[on[name]].engine == "binary"}
+    wait in its own; ``binary`` are the layers of binary NPUs."""
+    kept = {on[name]: one for name, one in ways.items() if one.adder and name in binary}
     return {n: int(one.store(n) != n) for n, one in kept.items()}
 
 
@@ -335,11 +336,11 @@ def ways(network: str, npus: Sequence[Folding], parts: Parts, mapping: Sequence[
         names = " and ".join(p.name for p in parts if p.reads == INPUT)
         raise ValueError(f"{network}: one conv or dense layer must read the input, got {names}")
     its = {p.name: _way(p.name, npus, on, parts) for p in parts}
-    check_kept(network, npus, its, on)
+    check_kept(network, its, on, {p.name for p in parts if p.binary})
     try:
         return chosen(network, {name: _options(one, parts) for name, one in its.items()}, parts, on)
     except ValueError:
-        more = {name: [*_options(one, parts), *_beside(one, npus[on[name]])] for name, one in its.items()}
+        more = {name: [*_options(one, parts), *_beside(name, one, parts)] for name, one in its.items()}
         return chosen(network, more, parts, on)
 
 
@@ -353,10 +354,11 @@ def _options(late: MapWay, parts: Parts) -> list[MapWay]:
     return [late]
 
 
-def _beside(late: MapWay, npu: Folding) -> list[MapWay]:
+def _beside(name: str, late: MapWay, parts: Parts) -> list[MapWay]:
     """Further ways of a map, taken where the stores are not in order else: its one reader takes it from the skip
     store."""
-    if npu.engine == "integer" and late.target == "loop" and not late.forks:
+    binary = any(p.name == name and p.binary for p in parts)
+    if not binary and late.target == "loop" and not late.forks:
         return [MapWay("skip", skip_reader=late.reader)]
     return []
 
@@ -366,7 +368,8 @@ def _way(name: str, npus: Sequence[Folding], on: Mapping[str, int], parts: Parts
     readers = [p.name for p in parts if name in (p.reads, p.joins)]
     adders = [p.name for p in parts if p.adds == name]
     needed = [*readers, *adders]
-    if len(readers) > 1 and any(p.name == name and p.binary for p in parts):
+    binary = any(p.name == name and p.binary for p in parts)
+    if len(readers) > 1 and binary:
         raise ValueError(f"{name}: one layer must read a map of bits, got {' and '.join(readers)}")
     if len(needed) > 2 or len(adders) > 1:
         raise ValueError(
@@ -382,7 +385,7 @@ def _way(name: str, npus: Sequence[Folding], on: Mapping[str, int], parts: Parts
     if not onward and len(needed) == 1 and "loop" not in here.outlets and is_copy(name):
         return MapWay("skip", skip_reader=first)
     target = way(npus, name, on[name], on[first])
-    if adders and here.engine == "binary":
+    if adders and binary:
         return MapWay(target, first, True, adder=adders[0], skip_npu=kept_on(npus, name, on, adders[0]))
     if len(needed) > 1 and (here.kfp, here.engine) != (there.kfp, there.engine):
         raise ValueError(

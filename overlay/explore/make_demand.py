@@ -88,7 +88,7 @@ def _burst(conv: StageTables, pool: StageTables) -> int:
     """Rows of a map for each row of its pool's windows (`LayerDemand.pool_burst`)."""
     in_rows = (np.diff(conv.output_order) > 0).all()
     several = (pool.output_order == 1).any()
-    return int(pool.stage.window.stride[0]) if in_rows and several else 1
+    return int(pool.stage.window.window.stride[0]) if in_rows and several else 1
 
 
 def _scales(p: LoweredLayer) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from bitloom.golden.layers.requantise import Requantise
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Network
 from bitloom.golden.window import Window
-from bitloom.hls_gen.compiler.summed_window import summed, sums_of
+from bitloom.hls_gen.compiler.taps import Taps
 from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.widths import PLANES
@@ -145,7 +145,7 @@ def adding_up(pick: Pick, layer: Weighted, source: Map, name: str, kinds: Sequen
     sums = layer.output(source)
     w = windows(pick, sums, 3)
     made = pick.of(kinds)(name=name, kernel=w.kernel, stride=w.stride, padding=w.padding)
-    count = sums_of(summed(layer.window(source), (made,), (source.height, source.width)))
+    count = Taps.of(layer.window(source), (made,), (source.height, source.width)).sums
     products = made.output(sums).size * count * layer.fan_in(source)
     return [made] if products <= MAX_MACS else []
 

@@ -177,7 +177,7 @@ def memory_words(
     columns = npu_columns(layers, npu, kernels_at)
     if len(limits):
         columns["binariser"] = {"thresholds": limits}
-    if npu.pool and npu.engine == "integer":
+    if any(memory.name == "reciprocals" for memory in npu.memories()):
         columns["reciprocals"] = {"reciprocal": reciprocals(npu.reciprocal_bits)}
     return {name: _packed(npu.memory(name), columns[name]) for name in ORDER if name in columns}
 

@@ -15,7 +15,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bitloom.hls_gen.compiler.summed_window import SummedWindow
 from bitloom.hls_gen.design.widths import PLACE_BITS, SIDE_BITS
 
 from .tables import Ints, StageTables
@@ -143,10 +142,10 @@ class Raster:
     def of(cls, tables: StageTables) -> "Raster | None":
         """The counters that run through the same taps as ``tables``; None if no counters do."""
         stage = tables.stage
-        window = tables.stage.window
+        window = stage.window.alone
         outputs = _grid(tables.output_order, stage.output_size[1])
         kept = _grid(tables.input_order, stage.width)
-        if isinstance(window, SummedWindow) or window.dilated:
+        if window is None or window.dilated:
             return None
         if tables.map_order != "raster" or outputs is None or kept is None:
             return None

@@ -8,7 +8,7 @@ from bitloom.golden.layers.conv import Weighted
 from bitloom.golden.layers.pool import Pool
 from bitloom.golden.network import Network
 from bitloom.golden.window import Pair
-from bitloom.hls_gen.compiler.summed_window import Taps, places_of
+from bitloom.hls_gen.compiler.taps import Taps
 
 KINDS = ("conv", "pool")
 
@@ -68,7 +68,7 @@ class Stage:
     @property
     def places(self) -> int:
         """Places of the kernel: one a tap, but where sums of several windows are added up."""
-        return places_of(self.window)
+        return self.window.places
 
 
 def stages(network: Network) -> tuple[Stage, ...]:
@@ -108,7 +108,7 @@ def stages(network: Network) -> tuple[Stage, ...]:
                 kind="conv" if isinstance(layer, Weighted) else "pool",
                 height=source.height,
                 width=source.width,
-                window=layer.window(source) if isinstance(layer, Weighted) else layer.window,
+                window=Taps(layer.window(source) if isinstance(layer, Weighted) else layer.window),
                 reads=read,
             )
         )

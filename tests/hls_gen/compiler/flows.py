@@ -7,6 +7,7 @@ import numpy as np
 from bitloom.golden.window import Window
 from bitloom.hls_gen.compiler.flow import FlowLayer, Reading, System, Unit
 from bitloom.hls_gen.compiler.schedule import Stage, StageTables, schedule
+from bitloom.hls_gen.compiler.taps import Taps
 
 UNIT = Unit(
     kfp=8, pfp=8, ol=8, word_bits=8, host_word_bits=8, tuple_words=64, pool_words=16, map_words=1024, buffer_words=8,
@@ -32,7 +33,7 @@ def convolutions(count: int, *, side: int = SIDE, channels: int = 16, order: str
     """3 x 3 convolutions with padding, ``channels`` in and out, on NPUs of 8 x 8 lanes."""
     groups = words = channels // 8
     window = Window(kernel=(3, 3), padding=(1, 1, 1, 1))
-    stages = [Stage(name=f"conv_{i}", kind="conv", height=side, width=side, window=window) for i in range(count)]
+    stages = [Stage(name=f"conv_{i}", kind="conv", height=side, width=side, window=Taps(window)) for i in range(count)]
     return tuple(
         FlowLayer(name=t.stage.name, reading=reading(t, words, reread=groups > 1), groups=groups)
         for t in schedule(stages, order).tables

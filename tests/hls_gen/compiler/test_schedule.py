@@ -19,6 +19,7 @@ from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Network
 from bitloom.golden.window import Window
 from bitloom.hls_gen.compiler.schedule import ORDERS, Stage, ideal_cycles, schedule, stages
+from bitloom.hls_gen.compiler.taps import Taps
 
 from .sequencer import image_of, old_addresses
 
@@ -40,7 +41,7 @@ B20 = Network(
 # 2 x 3 map, kernel 2 x 2, one column of padding on the left and one row below:
 #   window  0: . 0   1: 0 1   2: 1 2   3: . 3   4: 3 4   5: 4 5
 #              . 3      3 4      4 5      . .      . .      . .
-TINY = Stage(name="tiny", kind="conv", height=2, width=3, window=Window(kernel=(2, 2), padding=(0, 1, 1, 0)))
+TINY = Stage(name="tiny", kind="conv", height=2, width=3, window=Taps(Window(kernel=(2, 2), padding=(0, 1, 1, 0))))
 
 
 def bits(text: str) -> list[bool]:
@@ -94,8 +95,8 @@ def test_tiny_tables_in_column_order():
 
 
 def test_maps_between_are_made_column_after_column():
-    first = Stage(name="first", kind="conv", height=3, width=4, window=Window(kernel=(2, 2)))
-    last = Stage(name="last", kind="conv", height=2, width=3, window=Window(kernel=(1, 1)))
+    first = Stage(name="first", kind="conv", height=3, width=4, window=Taps(Window(kernel=(2, 2))))
+    last = Stage(name="last", kind="conv", height=2, width=3, window=Taps(Window(kernel=(1, 1))))
     one, other = schedule([first, last], "columns").tables
     assert one.output_order.tolist() == other.input_order.tolist() == [0, 3, 1, 4, 2, 5]
     assert one.input_order.tolist() == [0, 4, 8, 1, 5, 9, 2, 6, 10, 3, 7, 11]
@@ -121,7 +122,8 @@ def test_tiny_table_bits():
 
 def naive_taps(stage: Stage, output: int) -> list[tuple[int, int]]:
     """(tap, position) of the valid taps of an output position."""
-    (kh, kw), (sy, sx), (top, left, _, _) = stage.window.kernel, stage.window.stride, stage.window.padding
+    (kh, kw), (sy, sx), (top, left, _, _) = (
+        stage.window.kernel, stage.window.window.stride, stage.window.window.padding)  # fmt: skip
     row, column = divmod(output, stage.output_size[1])
     taps = []
     for i in range(kh):
@@ -179,7 +181,7 @@ def chains(draw: st.DrawFn) -> list[Stage]:
         if min(window.output_size(height, width)) < 1:
             window = Window(kernel=(height, width))
         kind = draw(st.sampled_from(["conv", "pool"]))
-        chain.append(Stage(name=f"stage_{i}", kind=kind, height=height, width=width, window=window))
+        chain.append(Stage(name=f"stage_{i}", kind=kind, height=height, width=width, window=Taps(window)))
         height, width = chain[-1].output_size
     return chain
 
@@ -250,8 +252,8 @@ def test_both_orders_keep_the_same_rows_and_columns(chain):
 
 @pytest.mark.parametrize("map_order", ORDERS)
 def test_positions_that_nobody_reads_are_neither_sent_nor_computed(map_order):
-    conv = Stage(name="conv", kind="conv", height=5, width=7, window=Window(kernel=(2, 1)))
-    pool = Stage(name="pool", kind="pool", height=4, width=7, window=Window(kernel=(1, 1), stride=(2, 3)))
+    conv = Stage(name="conv", kind="conv", height=5, width=7, window=Taps(Window(kernel=(2, 1))))
+    pool = Stage(name="pool", kind="pool", height=4, width=7, window=Taps(Window(kernel=(1, 1), stride=(2, 3))))
     s = schedule([conv, pool], map_order)
     sent = s.tables[1].input_order.tolist()
     assert sorted(sent) == [0, 3, 6, 14, 17, 20]  # rows 0 and 2, columns 0, 3 and 6
@@ -295,7 +297,7 @@ def test_b20_ideal_cycles():
 
 def test_large_maps_are_scheduled_quickly():
     window = Window(kernel=(3, 3), padding=(1, 1, 1, 1))
-    large = [Stage(name=f"conv_{i}", kind="conv", height=224, width=224, window=window) for i in range(2)]
+    large = [Stage(name=f"conv_{i}", kind="conv", height=224, width=224, window=Taps(window)) for i in range(2)]
     start = time.process_time()
     pull, raster = (schedule(large, order) for order in ORDERS[:2])
     assert time.process_time() - start < 4  # about 0.7 s, whatever else the machine does
@@ -318,10 +320,11 @@ def test_stages_of_a_network():
         ),
     )
     conv = Window(kernel=(3, 2), stride=(1, 2), padding=(1, 0, 1, 1))
+    pool = Window(kernel=(2, 1), stride=(2, 1))
     assert stages(network) == (
-        Stage(name="conv", kind="conv", height=6, width=5, window=conv, reads=INPUT),
-        Stage(name="pool", kind="pool", height=6, width=3, window=Window(kernel=(2, 1), stride=(2, 1)), reads="conv"),
-        Stage(name="dense", kind="conv", height=3, width=3, window=Window(kernel=(3, 3)), reads="pool"),
+        Stage(name="conv", kind="conv", height=6, width=5, window=Taps(conv), reads=INPUT),
+        Stage(name="pool", kind="pool", height=6, width=3, window=Taps(pool), reads="conv"),
+        Stage(name="dense", kind="conv", height=3, width=3, window=Taps(Window(kernel=(3, 3))), reads="pool"),
     )
     assert schedule(network, "pull").input_order.tolist() == schedule(stages(network), "pull").input_order.tolist()
 
@@ -356,8 +359,8 @@ def test_errors_name_the_stage_the_rule_and_the_value():
     ):
         schedule([], "pull")
     with pytest.raises(ValueError, match=whole("next: must read the 2 x 3 map of tiny, got 3 x 3")):
-        schedule([TINY, Stage(name="next", kind="pool", height=3, width=3, window=Window(kernel=(1, 1)))], "pull")
-    last = Stage(name="last", kind="pool", height=2, width=3, window=Window(kernel=(1, 1)), reads="tiny")
+        schedule([TINY, Stage(name="next", kind="pool", height=3, width=3, window=Taps(Window(kernel=(1, 1))))], "pull")
+    last = Stage(name="last", kind="pool", height=2, width=3, window=Taps(Window(kernel=(1, 1))), reads="tiny")
     with pytest.raises(ValueError, match=whole("last: must read the map of a stage before it, got tiny")):
         schedule([last, TINY], "pull")
     with pytest.raises(ValueError, match=whole("next: a stage must read its map or add it, got none")):
@@ -370,11 +373,11 @@ def test_errors_name_the_stage_the_rule_and_the_value():
         ({"kind": "dense"}, "x: kind must be one of conv, pool, got 'dense'"),
         ({"height": 0}, "x: height must be an integer >= 1, got 0"),
         ({"width": 1}, "x: the window must fit the padded map, got kernel (2, 2) on 3 x 1"),
-        ({"window": Window(kernel=(2, 2), stride=(0, 1))}, "x: stride must be >= 1, got (0, 1)"),
+        ({"window": Taps(Window(kernel=(2, 2), stride=(0, 1)))}, "x: stride must be >= 1, got (0, 1)"),
     ],
 )
 def test_stage_errors(change, message):
-    good = {"name": "x", "kind": "conv", "height": 3, "width": 4, "window": Window(kernel=(2, 2))}
+    good = {"name": "x", "kind": "conv", "height": 3, "width": 4, "window": Taps(Window(kernel=(2, 2)))}
     with pytest.raises(ValueError, match=whole(message)):
         Stage(**{**good, **change})
 

@@ -18,6 +18,7 @@ from bitloom.hls_gen.compiler.emit import compile_model
 from bitloom.hls_gen.compiler.schedule import Raster, Stage, StageTables, schedule
 from bitloom.hls_gen.compiler.schedule.raster import RasterAxis
 from bitloom.hls_gen.compiler.sizing import size_memories
+from bitloom.hls_gen.compiler.taps import Taps
 from bitloom.hls_gen.design.manifest import Manifest
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.widths import PLACE_BITS, SIDE_BITS
@@ -25,7 +26,7 @@ from bitloom.overlay.fuzz.random_models import random_model
 
 
 def stage(size: tuple[int, int], name: str = "stage", kind: str = "conv", **window: tuple) -> Stage:
-    return Stage(name=name, kind=kind, height=size[0], width=size[1], window=Window(**window))
+    return Stage(name=name, kind=kind, height=size[0], width=size[1], window=Taps(Window(**window)))
 
 
 @st.composite

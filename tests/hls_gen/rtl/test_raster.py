@@ -13,6 +13,7 @@ from bitloom.hls_gen.compiler.rows.sequencer import sequencer_rows
 from bitloom.hls_gen.compiler.schedule import Raster, StageTables, schedule
 from bitloom.hls_gen.compiler.schedule import Stage as ScheduleStage
 from bitloom.hls_gen.compiler.tap_rows import TapRows
+from bitloom.hls_gen.compiler.taps import Taps
 from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.rtl.generate import generate
@@ -53,11 +54,11 @@ def geometry(draw: random.Random, kind: str, order: str = "raster") -> StageTabl
         size = draw.randint(1, 9), draw.randint(1, 9)
         (kh, sy, top, bottom), (kw, sx, left, right) = span(draw, size[0]), span(draw, size[1])
         window = Window(kernel=(kh, kw), stride=(sy, sx), padding=(top, left, bottom, right))
-        chain = [ScheduleStage(name="case", kind=kind, height=size[0], width=size[1], window=window)]
+        chain = [ScheduleStage(name="case", kind=kind, height=size[0], width=size[1], window=Taps(window))]
         rows, columns = chain[0].output_size
         if draw.random() < 0.3 and min(rows, columns) > 2:
             left_out = Window(kernel=(1, 2), stride=(2, 2))
-            chain.append(ScheduleStage(name="next", kind="pool", height=rows, width=columns, window=left_out))
+            chain.append(ScheduleStage(name="next", kind="pool", height=rows, width=columns, window=Taps(left_out)))
         tables = schedule(chain, order).tables[0]
         if order == "pull" or Raster.of(tables) is not None:
             return tables
@@ -173,7 +174,7 @@ def test_ring_of_hold_tuples(pool, stall, room):
     """2 x 2 windows of a map 7 wide: a row and one more, 8 tuples; 6 of them are claimed at once."""
     npu, kind = replace(NPU, tuple_words=8, pool_words=8), "pool" if pool else "conv"
     window = Window(kernel=(2, 2))
-    (part,) = schedule([ScheduleStage(name="case", kind=kind, height=5, width=7, window=window)], "raster").tables
+    (part,) = schedule([ScheduleStage(name="case", kind=kind, height=5, width=7, window=Taps(window))], "raster").tables
     fields = {"target": 0} if pool else {"kernel_base": 0, "group_rows": 0, "groups_minus_1": 0, "tap_offset": 3}
     plan = plan_of([layer_rows(part, 1, 1, pool, fields, npu=npu)], [(part, 1)], "pool_" if pool else "")
     assert (plan.stages[0].row["hold_words"], plan.stages[0].row["gap_words"]) == (8, 5)

@@ -19,7 +19,7 @@ from bitloom.golden.window import Window
 from bitloom.hls_gen.compiler.engine_rules import Engine
 from bitloom.hls_gen.compiler.lowering import engines_of, lower_alone, lower_integer
 from bitloom.hls_gen.compiler.schedule import Stage, schedule
-from bitloom.hls_gen.compiler.summed_window import SummedWindow, limits_of_sums, summed
+from bitloom.hls_gen.compiler.taps import AddedSums, Taps, limits_of_sums
 from tests.cases import case_map, random_images, random_model
 from tests.errors import value_error
 
@@ -141,12 +141,12 @@ def test_the_last_sums_are_added_up_too(engine: str) -> None:
 
 def test_taps_go_through_the_kernel_again_and_again() -> None:
     """On three positions, the windows of two taps and the sum of two of them: the middle position is read twice."""
-    window = summed(Window(kernel=(1, 2)), (SumPool(name="pool", kernel=(1, 2), stride=(1, 1)),), (1, 3))
+    window = Taps.of(Window(kernel=(1, 2)), (SumPool(name="pool", kernel=(1, 2), stride=(1, 1)),), (1, 3))
     assert (window.output_size(1, 3), window.places, window.sums, window.taps) == ((1, 1), 2, 2, 4)
     assert window.positions(1, 3).tolist() == [[0, 1, 1, 2]]
     average = AvgPool(name="pool", kernel=(1, 2), stride=(1, 2), padding=(0, 1, 0, 0))
-    window = summed(Window(kernel=(1, 1)), (average,), (1, 3))
-    assert (window.repeated, window.positions(1, 3).tolist()) == (2, [[0, 0], [1, 2]])
+    window = Taps.of(Window(kernel=(1, 1)), (average,), (1, 3))
+    assert (window.pools[0].repeated, window.positions(1, 3).tolist()) == (2, [[0, 0], [1, 2]])
 
 
 @pytest.mark.parametrize("map_order", ["pull", "raster", "columns"])
@@ -162,7 +162,7 @@ def test_the_tables_read_what_is_added_up(kind, map_order: str) -> None:
         made = network(INT8, layer, SumPool(name="pool_1", **of_pool))
         model = random_model(made, rng)
         pool = kind(name="pool_1", **of_pool)
-        window = summed(layer.window(made.input), (pool,), (6, 7))
+        window = Taps.of(layer.window(made.input), (pool,), (6, 7))
         (tables,) = schedule([Stage(name="conv_1", kind="conv", height=6, width=7, window=window)], map_order).tables
         images = random_images(model, 3, rng)
         stream = images.reshape(3, 42, 3)[:, tables.input_order]
@@ -175,7 +175,7 @@ def test_the_tables_read_what_is_added_up(kind, map_order: str) -> None:
                 place, jumps = int(tables.jump_target[jumps]), jumps + 1
         wanted = model.forward(images).reshape(3, -1, 4)
         counts = (pool.window.positions(*layer.window(made.input).output_size(6, 7)) >= 0).sum(axis=1)
-        more = window.repeated // counts if window.repeated else np.ones_like(counts)
+        more = window.pools[0].repeated // counts if window.pools[0].repeated else np.ones_like(counts)
         np.testing.assert_array_equal(found, (wanted * more[:, None])[:, tables.output_order], str(number))
 
 
@@ -259,8 +259,8 @@ def test_windows_with_too_many_taps_are_refused() -> None:
 
 def test_sums_of_one_window_are_the_windows_sums() -> None:
     window = Window(kernel=(2, 3))
-    assert summed(window, (), (5, 5)) is window
-    assert SummedWindow(inner=window, outer=Window(kernel=(2, 2))).kernel == (2, 3)
+    assert Taps.of(window, (), (5, 5)).alone is window
+    assert Taps(window, (AddedSums(Window(kernel=(2, 2))),)).kernel == (2, 3)
 
 
 def test_integers_behind_a_first_pool_need_integer_npus() -> None:

@@ -56,10 +56,10 @@ class Chunk:
         """
         if not text:
             return cls()
-        found = re.fullmatch(r"(tuples|rows|columns)(:([1-9][0-9]{0,6}))?", text, re.ASCII)
-        if not found:
+        match = re.fullmatch(r"(tuples|rows|columns)(:([1-9][0-9]{0,6}))?", text, re.ASCII)
+        if not match:
             raise ValueError(f"chunk must be one of {', '.join(KINDS)}, perhaps with :N, N from 1 on, got {text!r}")
-        return cls(found[1], int(found[3]) if found[3] else None)
+        return cls(match[1], int(match[3]) if match[3] else None)
 
     @property
     def map_order(self) -> str | None:

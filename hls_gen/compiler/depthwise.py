@@ -55,22 +55,22 @@ def joined(cut: Sequence[Segment], model: Model) -> list[Segment]:
             taken[segment.name] = before.name
     maker = {segment.name: taken.get(segment.name, segment.name) for segment in cut}
     follower = {before: name for name, before in taken.items()}
-    made = []
+    segments = []
     for segment in cut:
         if segment.name in taken:
             continue
-        its = by_name[follower[segment.name]] if segment.name in follower else None
-        made.append(
+        behind = by_name[follower[segment.name]] if segment.name in follower else None
+        segments.append(
             replace(
                 segment,
                 reads=maker.get(segment.reads, segment.reads),
                 joins=None if segment.joins is None else maker[segment.joins],
-                readers=tuple(maker[name] for name in (its or segment).readers),
+                readers=tuple(maker[name] for name in (behind or segment).readers),
                 adds=None if segment.adds is None else maker[segment.adds],
-                depthwise=its,
+                depthwise=behind,
             )
         )
-    return made
+    return segments
 
 
 def _follows(before: Segment, segment: Segment, model: Model) -> bool:

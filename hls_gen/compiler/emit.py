@@ -66,29 +66,29 @@ def compile_model(
         needed, and what there is.
     """
     network, (device, tail), count = model.network, split(model), len(manifest.npus)
-    made = plan(device, manifest.npus, choices, chunk=chunk)
-    frame = to_stream(made.input_words, manifest.stream_bits)  # UNUSED == ZERO: constant 0
-    check_capacities(made, manifest)
-    order = weight_order(made, manifest.design) if manifest.npus[0].stream_weights else None
-    parameters, before, after = _packets(made, manifest, order, len(frame))
-    last = manifest.npus[made.mapping[-1]]
-    result_words, index = _result_index(made, last, manifest.stream_bits)
+    network_plan = plan(device, manifest.npus, choices, chunk=chunk)
+    frame = to_stream(network_plan.input_words, manifest.stream_bits)  # UNUSED == ZERO: constant 0
+    check_capacities(network_plan, manifest)
+    order = weight_order(network_plan, manifest.design) if manifest.npus[0].stream_weights else None
+    parameters, before, after = _packets(network_plan, manifest, order, len(frame))
+    last = manifest.npus[network_plan.mapping[-1]]
+    result_words, index = _result_index(network_plan, last, manifest.stream_bits)
     return Program(
         name=network.name,
         design_digest=manifest.digest,
         model_digest=model_digest(model),
         input=network.input,
         output_shape=device.network.output.shape,
-        output_kind=_output_kind(made.lowered.layers[-1]),
+        output_kind=_output_kind(network_plan.lowered.layers[-1]),
         classes=network.classes,
-        ideal_cycles=max(_beats(made, n) for n in range(count)),
-        layers=tuple(made.ideal),
-        mapping=tuple(made.mapping),
+        ideal_cycles=max(_beats(network_plan, n) for n in range(count)),
+        layers=tuple(network_plan.ideal),
+        mapping=tuple(network_plan.mapping),
         parameters=parameters,
         weights=np.concatenate([before, after]),
         weights_before=len(before),
         frame_source=frame.ravel().astype(np.int32),
-        frame_words=len(made.input_words),
+        frame_words=len(network_plan.input_words),
         result_words=result_words,
         result_index=index.astype(np.int32),
         host=host,
@@ -103,9 +103,9 @@ def _output_kind(layer: LoweredLayer) -> str:
     return "signed" if isinstance(layer.arithmetic, Multiply) else "bits"
 
 
-def _beats(made: Plan, n: int) -> int:
+def _beats(plan: Plan, n: int) -> int:
     """Beats a frame of NPU ``n``."""
-    return sum(planned.beats for planned in made.on(n))
+    return sum(planned.beats for planned in plan.on(n))
 
 
 def _kernels_at(rows: Sequence[LayerRows], npu: Npu, placement: Placement | None) -> list[dict[str, int]]:

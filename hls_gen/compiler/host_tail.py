@@ -46,11 +46,14 @@ def split(model: Model) -> tuple[Model, Model | None]:
         return model, None
     device = on_device(network)
     tail = Network(name=network.name, input=device.output, layers=network.layers[-count:], classes=network.classes)
-    parts = [
-        Model(own, {layer.name: model.arrays[layer.name] for layer in own.layers if layer.name in model.arrays})
-        for own in (device, tail)
-    ]
-    return parts[0], parts[1]
+    return _model_of(device, model), _model_of(tail, model)
+
+
+def _model_of(network: Network, model: Model) -> Model:
+    """The model of a network with some of another model's layers."""
+    return Model(
+        network, {layer.name: model.arrays[layer.name] for layer in network.layers if layer.name in model.arrays}
+    )
 
 
 def _host_layers(network: Network) -> int:

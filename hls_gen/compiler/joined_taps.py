@@ -65,7 +65,7 @@ def formed_windows(lowered: Lowered, orders: Schedule, npu: Npu) -> FormedWindow
         return None
     first = lowered.layers[0]
     channels = source.channels if isinstance(first.arithmetic, Multiply) else first.weight.shape[2] // window.taps
-    found = FormedWindows(
+    formed = FormedWindows(
         height=source.height,
         width=source.width,
         channels=channels,
@@ -76,19 +76,19 @@ def formed_windows(lowered: Lowered, orders: Schedule, npu: Npu) -> FormedWindow
         word_lanes=npu.plane_lanes,
     ).upright
     if not npu.former_column:
-        found = replace(found, column_lanes=found.window.kernel[0] * channels)
-    if not found.countable or channels > npu.plane_lanes or _column(found) > found.column_lanes:
+        formed = replace(formed, column_lanes=formed.window.kernel[0] * channels)
+    if not formed.countable or channels > npu.plane_lanes or _column(formed) > formed.column_lanes:
         return None
-    if npu.former_column and any(need > getattr(npu, name) for name, need in found.needs().items()):
+    if npu.former_column and any(need > getattr(npu, name) for name, need in formed.needs().items()):
         return None
-    if found.pads and isinstance(first.arithmetic, Xnor) and not lowered.input_bits:
+    if formed.pads and isinstance(first.arithmetic, Xnor) and not lowered.input_bits:
         return None
-    return found
+    return formed
 
 
-def _column(found: FormedWindows) -> int:
+def _column(formed: FormedWindows) -> int:
     """Lanes that a column of taps has."""
-    return found.window.kernel[0] * found.channels
+    return formed.window.kernel[0] * formed.channels
 
 
 def _prefix(order: Ints, width: int) -> tuple[int, int] | None:
@@ -99,14 +99,14 @@ def _prefix(order: Ints, width: int) -> tuple[int, int] | None:
     return (rows, columns) if np.array_equal(order, grid.ravel()) else None
 
 
-def pays(found: FormedWindows, beats: Sequence[int]) -> bool:
+def pays(formed: FormedWindows, beats: Sequence[int]) -> bool:
     """Whether a layer takes fewer cycles with joined taps.
 
     Parameters
     ----------
-    found
+    formed
         Its windows.
     beats
         Of the layer with joined taps, and as it is.
     """
-    return max(found.cycles, beats[0]) < beats[1]
+    return max(formed.cycles, beats[0]) < beats[1]

@@ -23,12 +23,12 @@ from .tuple_parts import tuple_part
 def layer_cycles(parts: Sequence[Part], npu: Folding) -> list[float]:
     """Cycles of each part on an NPU, of the first one with a window former if the NPU has one; infinite on another
     engine."""
-    found = [cycles_on(part, npu) for part in parts]
+    cycles = [cycles_on(part, npu) for part in parts]
     first = parts[0]
     formed = first.behind_former(npu) if isinstance(npu, Npu) and "host" in npu.inlets else None
     if formed is not None:  # the former takes a position a cycle
-        found[0] = min(found[0], max(cycles_on(formed, npu), first.height * first.width))
-    return found
+        cycles[0] = min(cycles[0], max(cycles_on(formed, npu), first.height * first.width))
+    return cycles
 
 
 def cycles_on(part: Part, npu: Folding) -> float:

@@ -160,12 +160,12 @@ class Lowered:
         return list(results.values())
 
 
-def lower(made: Placed) -> Lowered:
+def lower(routed: Placed) -> Lowered:
     """Lower the parts of a network, each for the engine of its NPU.
 
     Parameters
     ----------
-    made : Placed
+    routed : Placed
 
     Returns
     -------
@@ -176,8 +176,8 @@ def lower(made: Placed) -> Lowered:
     ValueError
         If the arrays are such that an engine can't compute a part. The message names the layer, the rule and the value.
     """
-    cut = made.cut
-    segmented_model = made.cut.segmented_model
+    cut = routed.cut
+    segmented_model = routed.cut.segmented_model
     source = segmented_model.model.network.input
     limits = None
     complement = {INPUT: np.zeros(source.channels * source.encoding.bits, bool)}
@@ -185,22 +185,22 @@ def lower(made: Placed) -> Lowered:
         bits = segmented_model.target.binariser_bits
         limits, complement[INPUT] = lowering_binary.binariser(segmented_model.model, segmented_model.binariser, bits)
     layers: list[LoweredLayer] = []
-    for part in made.parts:
+    for part in routed.parts:
         inverted = np.concatenate([complement[name] for name in (part.reads, part.joins) if name])
         layer, complement[part.name] = _lowered(cut, part, inverted)
         layers.append(layer)
     if complement[layers[-1].name].any():
-        _refuse_complements(segmented_model.model.network.layers[-1].name, made.parts[-1])
-    first = made.parts[0]
+        _refuse_complements(segmented_model.model.network.layers[-1].name, routed.parts[-1])
+    first = routed.parts[0]
     return Lowered(
         model=segmented_model.given,
         source=source,
         layers=tuple(layers),
         input_bits=first.planes,
         binariser=limits,
-        parts=tuple(made.parts),
-        mapping=tuple(made.mapping),
-        ways=made.ways,
+        parts=tuple(routed.parts),
+        mapping=tuple(routed.mapping),
+        ways=routed.ways,
         formed_layer=None if first.joined is None else _with_joined_taps(layers[0], first.joined),
     )
 
@@ -306,7 +306,7 @@ def check_engines(network: Network, engines: Sequence[str]) -> None:
     cut = [canonical(segment) for segment in segments(network)]
     given = iter(engines)
     defaults = engines_of(network)
-    engines = [next(given) if one.name in names else default for one, default in zip(cut, defaults, strict=True)]
+    engines = [next(given) if part.name in names else default for part, default in zip(cut, defaults, strict=True)]
     for segment, engine, default in zip(cut, engines, defaults):
         if engine != default:
             raise ValueError(f"{segment.name}: its engine must be the {default} one, got {engine}")
@@ -325,7 +325,7 @@ def engines_of(network: Network) -> list[str]:
     computed. ValueError if no engine can compute the network."""
     network = engine_form_of(on_device(network))
     entry = network.next_layer(INPUT)
-    return [default_engine(one) for one in segments(network, entry if isinstance(entry, Threshold) else None)]
+    return [default_engine(segment) for segment in segments(network, entry if isinstance(entry, Threshold) else None)]
 
 
 def _stages(layers: Sequence[LoweredLayer]) -> list[Stage]:

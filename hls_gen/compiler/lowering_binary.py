@@ -184,7 +184,7 @@ def binary_layer(model: Model, part: Part, inverted: Array) -> tuple[LoweredLaye
         word_channels=layer.word_channels,
         magnitude=_magnitude(model, segment, planes) if layer.real_weights else None,
     )
-    made = LoweredLayer(
+    lowered = LoweredLayer(
         name=part.name,
         reads=part.reads,
         joins=part.joins,
@@ -198,15 +198,15 @@ def binary_layer(model: Model, part: Part, inverted: Array) -> tuple[LoweredLaye
         pool=Pooling(window=part.pool) if part.pool else None,
         sum_range=(low, high),
     )
-    return made, complement
+    return lowered, complement
 
 
 def copy(part: Part) -> LoweredLayer:
     """A copy of a map of bits: matches with a kernel's own bit count twice, all others once."""
     channels = part.out_channels
-    own = np.eye(part.out_channels, dtype=np.uint8)
-    weight = np.stack([own, np.ones_like(own)], axis=1)[..., None]
-    one = np.ones(1, np.int64)
+    identity = np.eye(part.out_channels, dtype=np.uint8)
+    weight = np.stack([identity, np.ones_like(identity)], axis=1)[..., None]
+    coefficient = np.ones(1, np.int64)
     return LoweredLayer(
         name=part.name,
         reads=part.reads,
@@ -214,7 +214,7 @@ def copy(part: Part) -> LoweredLayer:
         width=part.width,
         window=part.window,
         weighted=part.weighted,
-        arithmetic=Xnor(weight=weight, coefficient=one, visits=part.visits, double=False, tap_offset=0),
+        arithmetic=Xnor(weight=weight, coefficient=coefficient, visits=part.visits, double=False, tap_offset=0),
         activation=Thresholds(np.full((channels, 1), channels)),
         sum_range=(0, 2 * channels),
     )

@@ -62,7 +62,7 @@ def integer_layer(model: Model, part: Part, inverted: Array) -> tuple[LoweredLay
     if rule.weight.max() >= 1 << (weight_bits - 1):
         most = f"{weight_bits} bits in two's complement"
         raise ValueError(f"{part.name}: weights that change sign must fit {most}, got {rule.weight.max()}")
-    made = LoweredLayer(
+    layer = LoweredLayer(
         name=part.name,
         reads=part.reads,
         joins=part.joins,
@@ -77,7 +77,7 @@ def integer_layer(model: Model, part: Part, inverted: Array) -> tuple[LoweredLay
         signs=len(rule.complement) > 0,
         sum_range=rule.reach,
     )
-    return made, rule.complement
+    return layer, rule.complement
 
 
 def _pool(model: Model, part: Part) -> Pooling | Depthwise | None:

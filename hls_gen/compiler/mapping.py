@@ -278,22 +278,22 @@ def assign(
     """
     count = len(npus)
     if count > 1 and "ring" in npus[0].inlets:
-        found = _turns(npus, cycles)
+        mapping = _turns(npus, cycles)
     else:
-        found = _runs(npus, names, cycles, beginnings or [[0.0] * count] * len(names))
-    check(npus, names, found, beginnings is None)
-    return found
+        mapping = _runs(npus, names, cycles, beginnings or [[0.0] * count] * len(names))
+    check(npus, names, mapping, beginnings is None)
+    return mapping
 
 
 def _turns(npus: Sequence[Folding], cycles: Sequence[Sequence[float]]) -> list[int]:
     """NPU after NPU of a ring."""
-    found = [0]
+    mapping = [0]
     for row in cycles[1:]:
-        here = found[-1]
-        after = (found[-1] + 1) % len(npus)
+        here = mapping[-1]
+        after = (mapping[-1] + 1) % len(npus)
         stays = row[after] == inf and row[here] < inf and "loop" in npus[here].outlets
-        found.append(here if stays else after)
-    return found
+        mapping.append(here if stays else after)
+    return mapping
 
 
 def _runs(

@@ -120,8 +120,8 @@ class Plan:
 
     def memory_bits(self) -> MemoryBits:
         """Bits of the memories that depend on the map order, of all NPUs, each with what this plan needs."""
-        found = [memory_bits(fitted(unsized(own.npu), [own])) for own in self.needs]
-        return MemoryBits(sum(one.tuples for one in found), sum(one.tables for one in found))
+        each = [memory_bits(fitted(unsized(needs.npu), [needs])) for needs in self.needs]
+        return MemoryBits(sum(bits.tuples for bits in each), sum(bits.tables for bits in each))
 
 
 def plan(
@@ -136,10 +136,10 @@ def plan(
     ValueError, too, where lanes that share a weight need different ones.
     """
     choices = choices or CompileChoices()
-    found = plan_lowered(lowered_for(model, npus, choices.mapping), npus, choices, chunk=chunk)
-    for planned in found.layers:
+    network_plan = plan_lowered(lowered_for(model, npus, choices.mapping), npus, choices, chunk=chunk)
+    for planned in network_plan.layers:
         check_shared_weights(planned)
-    return found
+    return network_plan
 
 
 def plan_lowered(
@@ -177,7 +177,7 @@ def plan_lowered(
     choices = _with_order(network, choices, chunks)
     if choices.map_order not in (*ORDERS, "auto"):
         raise ValueError(f"plan: map_order must be one of {', '.join(ORDERS)}, auto, got {choices.map_order!r}")
-    chain = [one if isinstance(one, Npu) else unsized(one) for one in npus]
+    chain = [folding if isinstance(folding, Npu) else unsized(folding) for folding in npus]
     if choices.map_order != "auto":
         return _plan_in_order(lowered, chain, choices, chunks)
     plans = {order: _plan_in_order(lowered, chain, replace(choices, map_order=order), chunks) for order in AUTOMATIC}
@@ -246,28 +246,28 @@ def _ordered(lowered: Lowered, npu: Npu, map_order: str) -> tuple[Lowered, Sched
         return lowered, orders, None
     words = formed.words, len(input_layout(lowered, npu)[0])
     each = lowered.layers[0].visits * -(-lowered.layers[0].out_channels // npu.kgp)
-    beats = [len(made.tables[0].index) * count * each for made, count in zip((other, orders), words)]
+    beats = [len(order.tables[0].index) * count * each for order, count in zip((other, orders), words)]
     return (joined, other, formed) if pays(formed, beats) else (lowered, orders, None)
 
 
 def _with_skip_stores(
-    network: str, npus: Sequence[Npu], lowered: Lowered, found: Mapping[str, MapWay], on: Mapping[str, int]
+    network: str, npus: Sequence[Npu], lowered: Lowered, ways: Mapping[str, MapWay], on: Mapping[str, int]
 ) -> list[Npu]:
     """The NPUs, with skip stores where maps wait and where they are made. ValueError if one can't have any, or keeps
     integers in another store than the network needs."""
-    waiting = {n for name, one in found.items() if one.skips for n in (on[name], one.store(on[name]))}
+    waiting = {n for name, way in ways.items() if way.skips for n in (on[name], way.store(on[name]))}
     joining = {on[p.name] for p in lowered.layers if p.joins}
-    kept = onward(found, on, {p.name for p in lowered.layers if isinstance(p.arithmetic, Xnor)})
+    kept = onward(ways, on, {p.name for p in lowered.layers if isinstance(p.arithmetic, Xnor)})
     for n, wanted in kept.items():
         if npus[n].skip_words and npus[n].skips_onward != wanted:
             rule = f"NPU {n} must have skips_onward = {wanted} for the integers that it keeps"
             raise ValueError(f"{network}: {rule}, got {npus[n].skips_onward}")
     bits = {on[p.name]: SKIP_BITS for p in lowered.layers if isinstance(p.arithmetic, Xnor)}
-    made = [
+    stored = [
         _with_skip_store(network, npu, n in joining, bits.get(n, 0)) if n in waiting else npu
         for n, npu in enumerate(npus)
     ]
-    return [replace(npu, skips_onward=kept[n]) if n in kept else npu for n, npu in enumerate(made)]
+    return [replace(npu, skips_onward=kept[n]) if n in kept else npu for n, npu in enumerate(stored)]
 
 
 def _with_skip_store(network: str, npu: Npu, joins: bool, bits: int) -> Npu:

@@ -168,7 +168,8 @@ def words_read(p: LoweredLayer, maps: Mapping[str, MapWords], ways: Mapping[str,
     second = replace(second, layout=np.where(second.layout == UNUSED, UNUSED, second.layout + lanes))
     if skipped:
         first, second = second, first
-    layout, codes = (np.concatenate([getattr(one, what) for one in (first, second)]) for what in ("layout", "codes"))
+    layout = np.concatenate([first.layout, second.layout])
+    codes = np.concatenate([first.codes, second.codes])
     return MapWords(layout, codes, first.inlet, (len(first.layout), len(second.layout)))
 
 

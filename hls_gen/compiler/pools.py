@@ -130,11 +130,11 @@ def together(first: Window, second: Window, size: Pair) -> Window | None:
     far = [max(0, end - length) for end, length in zip(ends, size)]
     if any(pad >= length for pad, length in zip([*near, *far], kernel * 2)):
         return None
-    made = Window(kernel=(kernel[0], kernel[1]), stride=(stride[0], stride[1]), padding=(*near, *far))  # type: ignore[arg-type]
+    window = Window(kernel=(kernel[0], kernel[1]), stride=(stride[0], stride[1]), padding=(*near, *far))  # type: ignore[arg-type]
     for axis in (0, 1):
-        if _covered(made.reads(*size)[axis], size[axis]) != _both(first, second, size, axis):
+        if _covered(window.reads(*size)[axis], size[axis]) != _both(first, second, size, axis):
             return None
-    return made
+    return window
 
 
 def _covered(lines: Array, length: int) -> list[set[int]]:

@@ -67,7 +67,7 @@ def kept_maps(network: Network) -> Mapping[str, Kept]:
         If neither map of an addition is made by a requantisation for it alone.
     """
     requantised = {layer.name for layer in network.layers if isinstance(layer, Requantise)}
-    depth, found = {INPUT: 0}, dict[str, Kept]()  # depth: weighted layers on the longest way to a map
+    depth, kept_by_addition = {INPUT: 0}, dict[str, Kept]()  # depth: weighted layers on the longest way to a map
     for layer in network.layers:
         names = network.reads[layer.name]
         depth[layer.name] = max(depth[name] for name in names) + isinstance(layer, Weighted)
@@ -78,8 +78,8 @@ def kept_maps(network: Network) -> Mapping[str, Kept]:
                     f"{layer.name}: a requantise must make one of its maps for it alone, got {' and '.join(names)}"
                 )
             kept = deepest(possible, depth)
-            found[layer.name] = Kept(kept, names[names[0] == kept])
-    return found
+            kept_by_addition[layer.name] = Kept(kept, names[names[0] == kept])
+    return kept_by_addition
 
 
 def deepest(names: Sequence[str], depth: Mapping[str, int]) -> str:
@@ -180,11 +180,11 @@ def segments(network: Network, binariser: OneInput | None = None) -> list[Segmen
     needs = {name: (cutter.reads[name], cutter.joins.get(name), cutter.adds.get(name)) for name in order}
     readers = {name: tuple(other for other in order if name in needs[other]) for name in order}
     layers = {layer.name: layer for layer in network.layers}
-    found = []
+    cut = []
     for name in order:
         layer = layers[name]
         assert isinstance(layer, Weighted)
-        made = Segment(
+        segment = Segment(
             layer=layer,
             source=cutter.sources[name],
             tail=tuple(cutter.tails[name]),
@@ -194,8 +194,8 @@ def segments(network: Network, binariser: OneInput | None = None) -> list[Segmen
             joins=cutter.joins.get(name),
             added=layers.get(cutter.added.get(name, "")),
         )
-        found.append(made)
-    return found
+        cut.append(segment)
+    return cut
 
 
 class _Cutter:
@@ -233,11 +233,11 @@ class _Cutter:
             raise ValueError(f"{layer.name}: a layer that reads several maps must be add or concat, got {layer.kind}")
         followed = self._kept[layer.name].kept if isinstance(layer, Add) else names[0]
         segment = self._maker[layer.name] = self._maker[followed]
-        its = network.readers[followed]
-        if len(its) > 1 and layer is not self._binariser and not self._forks(layer, followed):
+        readers = network.readers[followed]
+        if len(readers) > 1 and layer is not self._binariser and not self._forks(layer, followed):
             raise ValueError(
                 f"{layer.name}: a map with several readers must be read by conv and dense layers and additions, got "
-                f"{followed} read by {' and '.join(its)}"
+                f"{followed} read by {' and '.join(readers)}"
             )
         if segment == INPUT:
             if layer is not self._binariser:
@@ -256,7 +256,7 @@ class _Cutter:
         first, *others = self._pairs.get(read) or (self._maker[read],)
         self.reads[name] = first
         self.joins.update((name, other) for other in others)
-        self._depth[name] = 1 + max(self._depth[one] for one in (first, *others))
+        self._depth[name] = 1 + max(self._depth[maker] for maker in (first, *others))
 
     def _join(self, layer: Concat) -> None:
         """Note which segments make the maps of a concatenation (hls_gen/compiler/concatenations.py)."""
@@ -285,14 +285,14 @@ class _Cutter:
     def order(self) -> list[str]:
         """The segments as they are computed: for each one, first all that makes what it adds, then all that makes what
         it reads; of two maps that it reads the one on the shorter way first."""
-        made = dict[str, None]()
+        order = dict[str, None]()
         ahead = [self._maker[self._network.layers[-1].name]]
         while ahead:
             read = [self.reads[ahead[-1]], *([self.joins[ahead[-1]]] if ahead[-1] in self.joins else [])]
             needs = (self.adds.get(ahead[-1]), *sorted(read, key=self._depth.__getitem__))
-            missing = next((name for name in needs if name not in (None, INPUT) and name not in made), None)
+            missing = next((name for name in needs if name not in (None, INPUT) and name not in order), None)
             if missing is None:
-                made[ahead.pop()] = None
+                order[ahead.pop()] = None
             else:
                 ahead.append(missing)
-        return list(made)
+        return list(order)

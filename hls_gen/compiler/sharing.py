@@ -39,15 +39,15 @@ def sharing(n: int, npu: Npu, plans: Sequence[Plan]) -> Npu:
     Npu
         With ``lanes_per_weight`` and ``lane_step``, or as it was.
     """
-    here = [planned.layer for made in plans for planned in made.on(n)]
+    here = [planned.layer for plan in plans for planned in plan.on(n)]
     if any(isinstance(p.arithmetic, Multiply) for p in here) or npu.planes or npu.binariser_bits or npu.former_column:
         return npu
     levels = set[int]()
     steps = set[int]()
-    for made in plans:
-        by_name = {planned.layer.name: planned.npu.ol for planned in made.layers}
-        for p in (planned.layer for planned in made.on(n)):
-            levels |= {_value_bits(made, p)} - {0}
+    for plan in plans:
+        by_name = {planned.layer.name: planned.npu.ol for planned in plan.layers}
+        for p in (planned.layer for planned in plan.on(n)):
+            levels |= {_value_bits(plan, p)} - {0}
             steps |= {by_name[p.reads]} if p.reads != INPUT else set()
     if len(levels) != 1 or len(steps) > 1:
         return npu
@@ -55,14 +55,14 @@ def sharing(n: int, npu: Npu, plans: Sequence[Plan]) -> Npu:
     apart = max(steps, default=1)
     if several == 1 or several * apart > npu.kfp:
         return npu
-    found = replace(npu, lanes_per_weight=several, lane_step=apart)
+    shared = replace(npu, lanes_per_weight=several, lane_step=apart)
     maps = [
         planned.read.layout // several  # channels: UNUSED is -1, and stays so
-        for made in plans
-        for planned in made.on(n)
+        for plan in plans
+        for planned in plan.on(n)
         if planned.layer.reads != INPUT
     ]
-    return found if all(_fits(found, m) for m in maps) else npu
+    return shared if all(_fits(shared, m) for m in maps) else npu
 
 
 @dataclass(frozen=True)
@@ -99,12 +99,12 @@ class WeightCopies:
         )
 
 
-def weight_copies(made: Plan) -> list[WeightCopies]:
+def weight_copies(plan: Plan) -> list[WeightCopies]:
     """The NPUs on which a network's weights are stored once for each bit of a value, not once.
 
     Parameters
     ----------
-    made
+    plan
         The network's plan.
 
     Returns
@@ -112,25 +112,25 @@ def weight_copies(made: Plan) -> list[WeightCopies]:
     list of WeightCopies
         By the number of the NPU.
     """
-    found = []
-    for n, npu in enumerate(made.foldings):
+    copies = []
+    for n, npu in enumerate(plan.foldings):
         layers = [
             p
-            for p in (planned.layer for planned in made.on(n))
-            if isinstance(p.arithmetic, Xnor) and _value_bits(made, p)
+            for p in (planned.layer for planned in plan.on(n))
+            if isinstance(p.arithmetic, Xnor) and _value_bits(plan, p)
         ]
-        widths = sorted({_value_bits(made, p) for p in layers})
+        widths = sorted({_value_bits(plan, p) for p in layers})
         if npu.lanes_per_weight == 1 and max(widths, default=1) > 1:
-            once = sum(p.weight.size // _value_bits(made, p) for p in layers)
-            found.append(WeightCopies(n, tuple(widths), sum(p.weight.size for p in layers), once))
-    return found
+            once = sum(p.weight.size // _value_bits(plan, p) for p in layers)
+            copies.append(WeightCopies(n, tuple(widths), sum(p.weight.size for p in layers), once))
+    return copies
 
 
-def _value_bits(made: Plan, p: LoweredLayer) -> int:
+def _value_bits(plan: Plan, p: LoweredLayer) -> int:
     """Bits of a value of the map that a lowered layer reads; 0 for an input of integers, which comes in bit planes."""
     if p.reads == INPUT:
-        return 0 if made.lowered.input_bits else made.lowered.source.encoding.bits
-    return _bits(next(maker for maker in made.lowered.layers if maker.name == p.reads))
+        return 0 if plan.lowered.input_bits else plan.lowered.source.encoding.bits
+    return _bits(next(maker for maker in plan.lowered.layers if maker.name == p.reads))
 
 
 def _bits(p: LoweredLayer) -> int:

@@ -51,12 +51,12 @@ class Shortage:
     why: str = ""
 
 
-def check_capacities(made: Plan, manifest: Manifest) -> None:
+def check_capacities(plan: Plan, manifest: Manifest) -> None:
     """Refuse a network that doesn't fit a design.
 
     Parameters
     ----------
-    made
+    plan
         The network's plan for the design.
     manifest
         Of the design.
@@ -67,14 +67,14 @@ def check_capacities(made: Plan, manifest: Manifest) -> None:
         A capacity is too small, or NPUs would wait for each other, or for room in a skip store, for ever (spec D8). One
         line with every capacity that is too small.
     """
-    network = made.lowered.model.network.name
-    found = [shortage for n in range(len(made.foldings)) for shortage in _of_npu(made, manifest, n)]
+    network = plan.lowered.model.network.name
+    shortages = [shortage for n in range(len(plan.foldings)) for shortage in _of_npu(plan, manifest, n)]
     try:
-        found += _of_flow(made, manifest, found)
+        shortages += _of_flow(plan, manifest, shortages)
     except Deadlock as e:
         raise ValueError(f"{network}: design {manifest.name} has no room for its maps: {e}") from None
-    if found:
-        told = "; ".join(_told(shortage, manifest) for shortage in found)
+    if shortages:
+        told = "; ".join(_told(shortage, manifest) for shortage in shortages)
         raise ValueError(f"{network}: {told}")
 
 
@@ -87,34 +87,34 @@ def _told(shortage: Shortage, manifest: Manifest) -> str:
     return f"{shortage.name} must be >= {least}, {what} has {shortage.has}{shortage.why}"
 
 
-def _of_npu(made: Plan, manifest: Manifest, n: int) -> list[Shortage]:
+def _of_npu(plan: Plan, manifest: Manifest, n: int) -> list[Shortage]:
     """Depths and widths that are too small for what NPU ``n`` has to do."""
-    own = made.needs[n]
+    npu_needs = plan.needs[n]
     npu = manifest.npus[n]
-    collect = own.needs.window_lanes if npu.collect else 0
-    needs = {"collect": collect, **own.capacities, "acc_bits": own.needs.acc_bits}
+    collect = npu_needs.needs.window_lanes if npu.collect else 0
+    needs = {"collect": collect, **npu_needs.capacities, "acc_bits": npu_needs.needs.acc_bits}
     layers: dict[str, str] = {}
-    if npu.stream_weights and made.on(n):
-        rows, layers["kernel_rows"] = max((planned.kernel_rows, planned.layer.name) for planned in made.on(n))
+    if npu.stream_weights and plan.on(n):
+        rows, layers["kernel_rows"] = max((planned.kernel_rows, planned.layer.name) for planned in plan.on(n))
         needs["kernel_rows"] = rows
     needs["kernel_rows"] += npu.first_kernel_row
-    without = OF_SKIP_STORE if own.npu.skip_words and not npu.skip_words else ("skip_words",)
+    without = OF_SKIP_STORE if npu_needs.npu.skip_words and not npu.skip_words else ("skip_words",)
     needs = {name: need for name, need in needs.items() if name not in without}
-    found = [Shortage(name, need, getattr(npu, name), n, layers.get(name, "")) for name, need in needs.items()]
-    return [shortage for shortage in found if shortage.least > shortage.has]
+    shortages = [Shortage(name, need, getattr(npu, name), n, layers.get(name, "")) for name, need in needs.items()]
+    return [shortage for shortage in shortages if shortage.least > shortage.has]
 
 
-def _of_flow(made: Plan, manifest: Manifest, others: Sequence[Shortage]) -> list[Shortage]:
+def _of_flow(plan: Plan, manifest: Manifest, others: Sequence[Shortage]) -> list[Shortage]:
     """Skip stores and the spill store, as far as they are too small where all else has room; ``others`` are the
     shortages of all else. Deadlock where no size of them would help.
 
     Maps always flow where none goes back to NPU 0, and none waits in a skip store.
     """
-    edges = zip(made.mapping, made.mapping[1:])
-    skips = _skipping(made)
+    edges = zip(plan.mapping, plan.mapping[1:])
+    skips = _skipping(plan)
     if not skips and not any(here != there == 0 for here, there in edges):
         return []
-    flow = _roomy(made, manifest, others)
+    flow = _roomy(plan, manifest, others)
     stores = {n: manifest.npus[n].skip_words for n in skips}
     blocked = ""
     if all(stores.values()):
@@ -125,29 +125,29 @@ def _of_flow(made: Plan, manifest: Manifest, others: Sequence[Shortage]) -> list
             blocked = f": {e}"
     enough = enough_skips(flow, stores, FRAMES)
     spill_words = manifest.design.spill_words
-    found = [Shortage("skip_words", words, stores[n], n) for n, words in enough.items() if words > stores[n]]
+    shortages = [Shortage("skip_words", words, stores[n], n) for n, words in enough.items() if words > stores[n]]
     units = [replace(unit, skip_words=enough.get(n, unit.skip_words)) for n, unit in enumerate(flow.units)]
     words = spill(replace(flow, units=tuple(units)), FRAMES).least
     if words > spill_words:
-        found.append(Shortage("spill_words", words, spill_words, why="" if found else blocked))
-    return found
+        shortages.append(Shortage("spill_words", words, spill_words, why="" if shortages else blocked))
+    return shortages
 
 
-def _skipping(made: Plan) -> list[int]:
+def _skipping(plan: Plan) -> list[int]:
     """Numbers of the NPUs that need a skip store."""
-    ways = [(n, made.ways[p.name]) for n, p in zip(made.mapping, made.lowered.layers)]
+    ways = [(n, plan.ways[p.name]) for n, p in zip(plan.mapping, plan.lowered.layers)]
     return sorted({way.store(n) for n, way in ways if way.skips})
 
 
-def _roomy(made: Plan, manifest: Manifest, shortages: Sequence[Shortage]) -> System:
+def _roomy(plan: Plan, manifest: Manifest, shortages: Sequence[Shortage]) -> System:
     """The system that runs the plan, with room where there are ``shortages``, and with skip stores of any size where
     the design has none."""
     npus = [
-        npu if npu.skip_words or not own.npu.skip_words else fitted(own.npu, [own])
-        for own, npu in zip(made.needs, manifest.npus)
+        npu if npu.skip_words or not needs.npu.skip_words else fitted(needs.npu, [needs])
+        for needs, npu in zip(plan.needs, manifest.npus)
     ]
     for shortage in shortages:
         if shortage.npu is not None and shortage.name in STORES:
             words: dict[str, Any] = {shortage.name: 1 << (shortage.least - 1).bit_length()}
             npus[shortage.npu] = replace(npus[shortage.npu], **words)
-    return system(made, npus, stream_bits=manifest.stream_bits, spill_words=manifest.design.spill_words)
+    return system(plan, npus, stream_bits=manifest.stream_bits, spill_words=manifest.design.spill_words)

@@ -96,7 +96,7 @@ class StreamBlocked(Exception):
     """A packet waits for a layer that waits for a later packet. The message is the end of a sentence."""
 
 
-def check(network: str, layers: Sequence[WeightLayer], made: Placement, depth: int, stream: WeightStream) -> None:
+def check(network: str, layers: Sequence[WeightLayer], placement: Placement, depth: int, stream: WeightStream) -> None:
     """Check a placement: every row stays until it was used, and no packet can wait for ever.
 
     Parameters
@@ -105,7 +105,7 @@ def check(network: str, layers: Sequence[WeightLayer], made: Placement, depth: i
         The network's name, for messages.
     layers
         All layers, in their order.
-    made
+    placement
         The placement.
     depth
         Rows of the kernel memory.
@@ -117,31 +117,33 @@ def check(network: str, layers: Sequence[WeightLayer], made: Placement, depth: i
     ValueError
         One of the rules is broken. One line: layer, rule and value.
     """
-    count = len(made.streamed)
+    count = len(placement.streamed)
     names = [layer.name for layer in layers]
     for i, layer in enumerate(layers):
-        if not 0 <= made.base[i] <= depth - layer.rows:
-            end = made.base[i] + layer.rows
-            raise ValueError(f"{network}: {layer.name} must lie in rows 0..{depth - 1}, got {made.base[i]}..{end - 1}")
+        if not 0 <= placement.base[i] <= depth - layer.rows:
+            end = placement.base[i] + layer.rows
+            raise ValueError(
+                f"{network}: {layer.name} must lie in rows 0..{depth - 1}, got {placement.base[i]}..{end - 1}"
+            )
         for k in range(i):
-            if (i not in made.streamed or k not in made.streamed) and overlap(layers, made.base, i, k):
+            if (i not in placement.streamed or k not in placement.streamed) and overlap(layers, placement.base, i, k):
                 raise ValueError(f"{network}: a resident layer must share no row, got {names[k]} and {names[i]}")
-    for s, ahead in enumerate(made.ahead):
+    for s, ahead in enumerate(placement.ahead):
         for distance in range(1, ahead + 1):
-            i = made.streamed[s]
-            k = made.streamed[(s - distance) % count]
-            if distance >= count or overlap(layers, made.base, i, k):
+            i = placement.streamed[s]
+            k = placement.streamed[(s - distance) % count]
+            if distance >= count or overlap(layers, placement.base, i, k):
                 raise ValueError(
                     f"{network}: the weights of {names[i]} must wait until {names[k]} is done, "
                     f"got ahead = {ahead} where they share rows"
                 )
     try:
-        cycles(layers, made, stream)
+        cycles(layers, placement, stream)
     except StreamBlocked as e:
         raise ValueError(f"{network}: the order of the stream must not block, got {e}") from None
 
 
-def cycles(layers: Sequence[WeightLayer], made: Placement, stream: WeightStream) -> int:
+def cycles(layers: Sequence[WeightLayer], placement: Placement, stream: WeightStream) -> int:
     """Estimate the cycles of a frame when frames follow each other.
 
     The engine is lazy here: a layer is played only when a packet has to wait for it, and what has been taken stays so.
@@ -151,7 +153,7 @@ def cycles(layers: Sequence[WeightLayer], made: Placement, stream: WeightStream)
     ----------
     layers
         All layers, in their order.
-    made
+    placement
         The placement.
     stream
         The stream.
@@ -166,12 +168,12 @@ def cycles(layers: Sequence[WeightLayer], made: Placement, stream: WeightStream)
     StreamBlocked
         A packet may wait for ever.
     """
-    play = _Play(layers, made)
-    count = len(made.streamed)
+    play = _Play(layers, placement)
+    count = len(placement.streamed)
     time = 0
     for frame in range(FRAMES):
         for item in range(count + 1):
-            if item == made.before:
+            if item == placement.before:
                 # the writer comes to the frame when the last layer's own words are in, and its last word may be taken
                 # only when layer 0 has used the others
                 what = f"frame {frame}"
@@ -183,11 +185,11 @@ def cycles(layers: Sequence[WeightLayer], made: Placement, stream: WeightStream)
                 if not stream.absorbed:
                     time = max(time, play.end(first, what))
             if item < count:
-                waits_for = frame * count + item - 1 - made.ahead[item]
+                waits_for = frame * count + item - 1 - placement.ahead[item]
                 if waits_for >= 0:
-                    layer = waits_for // count * len(layers) + made.streamed[waits_for % count]
-                    time = max(time, play.end(layer, f"the weights of {layers[made.streamed[item]].name}"))
-                time += stream.header_words + layers[made.streamed[item]].rows * stream.row_words
+                    layer = waits_for // count * len(layers) + placement.streamed[waits_for % count]
+                    time = max(time, play.end(layer, f"the weights of {layers[placement.streamed[item]].name}"))
+                time += stream.header_words + layers[placement.streamed[item]].rows * stream.row_words
                 play.ready.append(time)
     final = FRAMES * len(layers) - 1
     return play.end(final, "the end") - play.end(final - len(layers), "the end")
@@ -196,9 +198,9 @@ def cycles(layers: Sequence[WeightLayer], made: Placement, stream: WeightStream)
 class _Play:
     """The engine: layers of all frames one after another; each waits for its weights and its frame."""
 
-    def __init__(self, layers: Sequence[WeightLayer], made: Placement):
+    def __init__(self, layers: Sequence[WeightLayer], placement: Placement):
         self._layers = layers
-        self._streamed = {layer: s for s, layer in enumerate(made.streamed)}
+        self._streamed = {layer: s for s, layer in enumerate(placement.streamed)}
         self.ready: list[int] = []
         """Times when the weights of the streamed layers were whole."""
         self.frames: list[int] = []

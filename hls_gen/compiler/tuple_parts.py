@@ -84,7 +84,7 @@ class WeightedLanes:
         padded = np.zeros((count * kgp, lanes + 1), bool)  # the last one: no lane
         padded[:kernels, :-1] = self.lanes
         needed = padded.reshape(count, kgp, -1).any(axis=1)[:, layout].any(axis=2)  # (kernel groups, words)
-        for part in sorted(_parts(needed), key=lambda one: one.words):
+        for part in sorted(_parts(needed), key=lambda candidate: candidate.words):
             left_out = _left_out(part, count, layout)
             alike = len(set(left_out.tolist())) == 1
             if (alike or not self.same) and (left_out[0] % 2 == 0 or not self.even):

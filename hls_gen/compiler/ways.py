@@ -147,11 +147,11 @@ def check_kept(network: str, ways: Mapping[str, MapWay], on: Mapping[str, int], 
     ``binary`` are the layers of binary NPUs."""
     fills: dict[int, tuple[str, int]] = {}  # NPU -> one of its maps, and the store that it waits in
     filled: dict[int, tuple[str, int]] = {}  # store -> one of its maps, and the NPU that makes it
-    for name, one in ways.items():
+    for name, map_way in ways.items():
         maker = on[name]
-        if name not in binary or one.adder is None:
+        if name not in binary or map_way.adder is None:
             continue
-        store = one.store(maker)
+        store = map_way.store(maker)
         other, before = fills.setdefault(maker, (name, store))
         if before != store:
             raise ValueError(
@@ -169,8 +169,8 @@ def check_kept(network: str, ways: Mapping[str, MapWay], on: Mapping[str, int], 
 def onward(ways: Mapping[str, MapWay], on: Mapping[str, int], binary: Collection[str]) -> dict[int, int]:
     """By number of a binary NPU that keeps integers: 1 where they wait in the skip store of the next NPU, 0 where they
     wait in its own; ``binary`` are the layers of binary NPUs."""
-    kept = {on[name]: one for name, one in ways.items() if one.adder and name in binary}
-    return {n: int(one.store(n) != n) for n, one in kept.items()}
+    kept = {on[name]: map_way for name, map_way in ways.items() if map_way.adder and name in binary}
+    return {n: int(map_way.store(n) != n) for n, map_way in kept.items()}
 
 
 def with_equal_steps(npus: Sequence[Npu]) -> tuple[Npu, ...]:
@@ -241,35 +241,35 @@ def chosen(
     paths: dict[tuple[object, ...], tuple[_State, tuple[MapWay, ...]]] = {(): (_State(), ())}
     for p in parts:
         following: dict[tuple[object, ...], tuple[_State, tuple[MapWay, ...]]] = {}
-        for (state, taken), one in product(paths.values(), options[p.name]):
-            after = _after(state, one, on[p.name], number, joining)
+        for (state, taken), option in product(paths.values(), options[p.name]):
+            after = _after(state, option, on[p.name], number, joining)
             if after is not None:
-                following.setdefault(after.key, (after, (*taken, one)))
+                following.setdefault(after.key, (after, (*taken, option)))
         if not following:
             _refuse(network, options, parts, on)
         paths = following
-    found = next(iter(paths.values()))[1]
-    return dict(zip(number, found))
+    best = next(iter(paths.values()))[1]
+    return dict(zip(number, best))
 
 
-def _takers(one: MapWay) -> Iterator[tuple[str, str]]:
+def _takers(map_way: MapWay) -> Iterator[tuple[str, str]]:
     """(store, the layer that takes the map from it) for the stores that a map goes to."""
-    if one.target == "loop" and one.reader:
-        yield "loop", one.reader
-    skipped = one.skip_reader or one.adder
-    if one.skips and skipped:
+    if map_way.target == "loop" and map_way.reader:
+        yield "loop", map_way.reader
+    skipped = map_way.skip_reader or map_way.adder
+    if map_way.skips and skipped:
         yield "skip", skipped
 
 
-def _after(state: _State, one: MapWay, npu: int, number: Mapping[str, int], joining: set[str]) -> _State | None:
+def _after(state: _State, option: MapWay, npu: int, number: Mapping[str, int], joining: set[str]) -> _State | None:
     """The state behind a map that takes this way; None if it can't."""
     last = dict(state.last)
     awaited = dict(state.awaited)
-    for store, taker in _takers(one):
+    for store, taker in _takers(option):
         if number[taker] <= last.get((store, npu), -1):
             return None
         last[store, npu] = number[taker]
-        if taker in joining and taker != one.adder:
+        if taker in joining and taker != option.adder:
             if awaited.pop(taker, store) != store:
                 return None
             if taker not in state.awaited:
@@ -281,14 +281,14 @@ def _refuse(network: str, options: Mapping[str, Sequence[MapWay]], parts: Parts,
     """Raise ValueError that names two maps which hinder each other, with the way for each that is there if nothing
     else counts."""
     number = {p.name: i for i, p in enumerate(parts)}
-    ways = {name: its[-1] for name, its in options.items()}
+    ways = {name: last for name, (*_, last) in options.items()}
     for store, npu in product(("loop", "skip"), sorted(set(on.values()))):
         taken = [
             (name, number[taker])
-            for name, one in ways.items()
+            for name, map_way in ways.items()
             if on[name] == npu
-            for its, taker in _takers(one)
-            if its == store
+            for taken_from, taker in _takers(map_way)
+            if taken_from == store
         ]
         pair = next(((a, b) for (a, first), (b, second) in pairwise(taken) if second <= first), None)
         if pair:
@@ -335,31 +335,31 @@ def ways(network: str, npus: Sequence[Folding], parts: Parts, mapping: Sequence[
     if sum(p.reads == INPUT for p in parts) > 1:
         names = " and ".join(p.name for p in parts if p.reads == INPUT)
         raise ValueError(f"{network}: one conv or dense layer must read the input, got {names}")
-    its = {p.name: _way(p.name, npus, on, parts) for p in parts}
-    check_kept(network, its, on, {p.name for p in parts if p.binary})
+    usual = {p.name: _way(p.name, npus, on, parts) for p in parts}
+    check_kept(network, usual, on, {p.name for p in parts if p.binary})
     try:
-        return chosen(network, {name: _options(one, parts) for name, one in its.items()}, parts, on)
+        return chosen(network, {name: _options(map_way, parts) for name, map_way in usual.items()}, parts, on)
     except ValueError:
-        more = {name: [*_options(one, parts), *_beside(name, one, parts)] for name, one in its.items()}
+        more = {name: [*_options(map_way, parts), *_beside(name, map_way, parts)] for name, map_way in usual.items()}
         return chosen(network, more, parts, on)
 
 
-def _options(late: MapWay, parts: Parts) -> list[MapWay]:
+def _options(usual: MapWay, parts: Parts) -> list[MapWay]:
     """The ways that a map may take, the best one first. Of two readers the first one best takes it from the skip store,
     since it then leaves that store before what comes next."""
-    if late.skip_reader and late.target == "loop":
-        return [replace(late, reader=late.skip_reader, skip_reader=late.reader), late]
-    if late.adder is None and any(p.name == late.reader and p.joins for p in parts):
-        return [late, MapWay("skip", skip_reader=late.reader)]
-    return [late]
+    if usual.skip_reader and usual.target == "loop":
+        return [replace(usual, reader=usual.skip_reader, skip_reader=usual.reader), usual]
+    if usual.adder is None and any(p.name == usual.reader and p.joins for p in parts):
+        return [usual, MapWay("skip", skip_reader=usual.reader)]
+    return [usual]
 
 
-def _beside(name: str, late: MapWay, parts: Parts) -> list[MapWay]:
+def _beside(name: str, usual: MapWay, parts: Parts) -> list[MapWay]:
     """Further ways of a map, taken where the stores are not in order else: its one reader takes it from the skip
     store."""
     binary = any(p.name == name and p.binary for p in parts)
-    if not binary and late.target == "loop" and not late.forks:
-        return [MapWay("skip", skip_reader=late.reader)]
+    if not binary and usual.target == "loop" and not usual.forks:
+        return [MapWay("skip", skip_reader=usual.reader)]
     return []
 
 

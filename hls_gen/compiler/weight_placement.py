@@ -51,12 +51,12 @@ def place(network: str, layers: Sequence[WeightLayer], depth: int, stream: Weigh
                 more.append((*_best(layers, _placed(layers, resident | {i}, depth), stream, 2), i))
         if not more:
             break
-        found = min(more, key=lambda entry: entry[0])
-        best = found[:2]
-        resident = resident | {found[2]}
-    _, made = _best(layers, best[1], stream, len(layers))
-    check(network, layers, made, depth, stream)
-    return made
+        candidate = min(more, key=lambda entry: entry[0])
+        best = candidate[:2]
+        resident = resident | {candidate[2]}
+    _, placement = _best(layers, best[1], stream, len(layers))
+    check(network, layers, placement, depth, stream)
+    return placement
 
 
 def _fits(layers: Sequence[WeightLayer], resident: frozenset[int], depth: int) -> bool:
@@ -98,27 +98,27 @@ def _first_after_a_pair(layers: Sequence[WeightLayer], streamed: Sequence[int]) 
 
     def gain(s: int) -> int:
         before = streamed[s - 1]
-        own = streamed[s]
-        between = range(before + 1, own if own > before else own + len(layers))
-        return sum(layers[i % len(layers)].beats for i in between) - layers[own].rows
+        layer = streamed[s]
+        between = range(before + 1, layer if layer > before else layer + len(layers))
+        return sum(layers[i % len(layers)].beats for i in between) - layers[layer].rows
 
     return max(range(count), key=gain)
 
 
 def _best(
-    layers: Sequence[WeightLayer], made: Placement, stream: WeightStream, most: int
+    layers: Sequence[WeightLayer], placement: Placement, stream: WeightStream, most: int
 ) -> tuple[tuple[int, int], Placement]:
     """Find after how many packets of weights, ``most`` at the most, the frame costs least.
 
     Returns (cycles a frame, rows that are streamed), and the placement with the frame there.
     """
-    found = []
-    for before in range(min(most, len(made.streamed)) + 1):
-        candidate = replace(made, before=before)
+    times = []
+    for before in range(min(most, len(placement.streamed)) + 1):
+        candidate = replace(placement, before=before)
         try:
-            found.append((cycles(layers, candidate, stream), before))
+            times.append((cycles(layers, candidate, stream), before))
         except StreamBlocked:
-            if found:
+            if times:
                 break
-    time, before = min(found)
-    return (time, sum(layers[i].rows for i in made.streamed)), replace(made, before=before)
+    time, before = min(times)
+    return (time, sum(layers[i].rows for i in placement.streamed)), replace(placement, before=before)

@@ -45,12 +45,12 @@ class WeightOrder:
     before: int
 
 
-def weight_order(made: Plan, design: Design) -> WeightOrder:
+def weight_order(plan: Plan, design: Design) -> WeightOrder:
     """Place the layers of each NPU, and choose the order of the stream.
 
     Parameters
     ----------
-    made
+    plan
         The network's plan.
     design
         A design with ``stream_weights``.
@@ -64,28 +64,28 @@ def weight_order(made: Plan, design: Design) -> WeightOrder:
     ValueError
         A layer is larger than its NPU's kernel memory, or every order blocks. One line.
     """
-    network = made.lowered.model.network.name
+    network = plan.lowered.model.network.name
     frame = WeightStream(
         bits=design.stream_bits,
         row_words=0,
-        frame_words=len(to_stream(made.input_words, design.stream_bits)),
-        absorbed=design.npus[0].tuple_words >= len(made.input_words),
+        frame_words=len(to_stream(plan.input_words, design.stream_bits)),
+        absorbed=design.npus[0].tuple_words >= len(plan.input_words),
     )
-    placements = [_placed(network, made, design, n, frame) for n in range(len(design.npus))]
-    packets = _packets(made, design, placements)
+    placements = [_placed(network, plan, design, n, frame) for n in range(len(design.npus))]
+    packets = _packets(plan, design, placements)
     if len(placements) == 1:
         return WeightOrder(placements=tuple(placements), packets=packets, before=placements[0].before)
-    return WeightOrder(placements=tuple(placements), packets=packets, before=_before(network, made, design, packets))
+    return WeightOrder(placements=tuple(placements), packets=packets, before=_before(network, plan, design, packets))
 
 
-def _layers(made: Plan, n: int) -> list[WeightLayer]:
+def _layers(plan: Plan, n: int) -> list[WeightLayer]:
     """What counts of the layers of NPU ``n``."""
-    return [WeightLayer(planned.layer.name, planned.kernel_rows, planned.beats) for planned in made.on(n)]
+    return [WeightLayer(planned.layer.name, planned.kernel_rows, planned.beats) for planned in plan.on(n)]
 
 
-def _placed(network: str, made: Plan, design: Design, n: int, frame: WeightStream) -> Placement:
+def _placed(network: str, plan: Plan, design: Design, n: int, frame: WeightStream) -> Placement:
     """The placement of NPU ``n``'s layers. Frames enter NPU 0; other NPUs' maps don't come by the stream."""
-    layers = _layers(made, n)
+    layers = _layers(plan, n)
     npu = design.npus[n]
     if not layers:
         return Placement(base=())
@@ -100,48 +100,48 @@ def _row_words(design: Design, n: int) -> int:
     return gear(design.npus[n].memory("kernels").width, design.stream_bits).pieces
 
 
-def _packets(made: Plan, design: Design, placements: Sequence[Placement]) -> tuple[WeightPacket, ...]:
+def _packets(plan: Plan, design: Design, placements: Sequence[Placement]) -> tuple[WeightPacket, ...]:
     """The packets of a frame, in the order of the network's layers."""
     out = list[WeightPacket]()
     counts = [0] * len(placements)
-    for i, n in enumerate(made.mapping):
-        own, counts[n] = counts[n], counts[n] + 1
-        if own in placements[n].streamed:
-            ahead = placements[n].ahead[placements[n].streamed.index(own)]
-            out.append(WeightPacket(i, ahead, made.layers[i].kernel_rows * _row_words(design, n)))
+    for i, n in enumerate(plan.mapping):
+        number, counts[n] = counts[n], counts[n] + 1
+        if number in placements[n].streamed:
+            ahead = placements[n].ahead[placements[n].streamed.index(number)]
+            out.append(WeightPacket(i, ahead, plan.layers[i].kernel_rows * _row_words(design, n)))
     return tuple(out)
 
 
-def _before(network: str, made: Plan, design: Design, packets: Sequence[WeightPacket]) -> int:
+def _before(network: str, plan: Plan, design: Design, packets: Sequence[WeightPacket]) -> int:
     """How many packets best come before the frame: with fewest cycles a frame in the flow model."""
-    found = list[tuple[float, int]]()
+    times = list[tuple[float, int]]()
     reason = ""
     for before in range(len(packets) + 1) if packets else ():
         try:
-            result = simulate(_system(made, design, packets, before), FRAMES)
-            found.append((result.cycles_per_frame, before))
+            result = simulate(_system(plan, design, packets, before), FRAMES)
+            times.append((result.cycles_per_frame, before))
         except Deadlock as deadlock:
             reason = reason or str(deadlock)
-            if found:
+            if times:
                 break  # with still more of them before it the frame never comes
-    if packets and not found:
+    if packets and not times:
         raise ValueError(f"{network}: some order of the streamed weights must not block, got {reason}")
-    return min(found, default=(0, 0))[1]
+    return min(times, default=(0, 0))[1]
 
 
-def _system(made: Plan, design: Design, packets: Sequence[WeightPacket], before: int) -> System:
+def _system(plan: Plan, design: Design, packets: Sequence[WeightPacket], before: int) -> System:
     """The system that runs a plan with these packets."""
     bits = design.stream_bits
     spill = design.spill_words
-    return system(made, design.npus, stream_bits=bits, spill_words=spill, weights=packets, weights_before=before)
+    return system(plan, design.npus, stream_bits=bits, spill_words=spill, weights=packets, weights_before=before)
 
 
-def whole_system(made: Plan, design: Design) -> System:
+def whole_system(plan: Plan, design: Design) -> System:
     """The system that runs a plan on a design, with the weights that come down its stream.
 
     Parameters
     ----------
-    made
+    plan
         The network's plan, whose layers fit the design.
     design
         The design.
@@ -152,6 +152,6 @@ def whole_system(made: Plan, design: Design) -> System:
         As ``weight_order``.
     """
     if not design.npus[0].stream_weights:
-        return _system(made, design, (), 0)
-    order = weight_order(made, design)
-    return _system(made, design, order.packets, order.before)
+        return _system(plan, design, (), 0)
+    order = weight_order(plan, design)
+    return _system(plan, design, order.packets, order.before)

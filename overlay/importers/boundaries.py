@@ -136,10 +136,10 @@ class Condition:
         if self.limit is None:
             return None
         if self.rising:
-            found = ceil(self.limit) if self.reached else floor(self.limit) + 1
+            limit = ceil(self.limit) if self.reached else floor(self.limit) + 1
         else:
-            found = floor(self.limit) if self.reached else ceil(self.limit) - 1
-        return min(max(found, -MOST_SUM), MOST_SUM)
+            limit = floor(self.limit) if self.reached else ceil(self.limit) - 1
+        return min(max(limit, -MOST_SUM), MOST_SUM)
 
 
 @dataclass(frozen=True)
@@ -216,7 +216,7 @@ def staircases(chain: Chain, boundaries: Array, reached: Array, channels: int) -
     links = joined(chain)[::-1]
     out = []
     for channel in range(channels):
-        found = []
+        rounded = []
         limits = boundaries[channel if len(boundaries) > 1 else 0]
         if len(links) == 1 and isinstance(links[0], Line) and links[0].multiply[channel] > 0:
             out.append(_rising(links[0].multiply[channel], links[0].add[channel], limits, reached))
@@ -225,21 +225,21 @@ def staircases(chain: Chain, boundaries: Array, reached: Array, channels: int) -
             condition = Condition(limit, True, hit)
             for link in links:
                 condition = condition.before(link, channel)
-            found.append(condition)
-        rising = all(c.rising for c in found if c.limit is not None)
-        limits = tuple(c.integer for c in found)
-        out.append(Staircase(limits, tuple(c.limit is None and c.rising for c in found), rising))
+            rounded.append(condition)
+        rising = all(c.rising for c in rounded if c.limit is not None)
+        limits = tuple(c.integer for c in rounded)
+        out.append(Staircase(limits, tuple(c.limit is None and c.rising for c in rounded), rising))
     return out
 
 
 def _rising(slope: Fraction, offset: Fraction, limits: Array, reached: Array) -> Staircase:
     """The staircase behind one line that rises, as `Condition` has it, in integers alone: most channels have it."""
-    found = []
+    least = []
     for limit, hit in zip(limits, reached.tolist()):
         top = (limit.numerator * offset.denominator - offset.numerator * limit.denominator) * slope.denominator
         bottom = limit.denominator * offset.denominator * slope.numerator
-        found.append(-(-top // bottom) if hit else top // bottom + 1)
-    return Staircase(tuple(found), (False,) * len(found), True)
+        least.append(-(-top // bottom) if hit else top // bottom + 1)
+    return Staircase(tuple(least), (False,) * len(least), True)
 
 
 def threshold_arrays(stairs: Sequence[Staircase], low: int, high: int) -> dict[str, Array]:

@@ -95,11 +95,11 @@ def canonical(graph: SourceGraph) -> OperationGraph:
         lines.append(f"{graph.name or 'the network'}: the output must depend on the input, got a constant")
     if lines:
         raise ImportRefused(lines)
-    made = OperationGraph(
+    operation_graph = OperationGraph(
         name=graph.name, source=graph.source.name, output=graph.output, operations=tuple(operations), shapes=shapes
     )
-    made.check()
-    return made
+    operation_graph.check()
+    return operation_graph
 
 
 def _operations_of(
@@ -118,9 +118,9 @@ def _operations_of(
     view = NodeView(node, constants, shapes)
     rewrite(view)
     last = view.operations[-1]
-    made = output if isinstance(last, Closing) and output in node.outputs else node.outputs[0]
-    shapes[made] = shapes.pop(last.makes)
-    return [*view.operations[:-1], replace(last, makes=made)]
+    result = output if isinstance(last, Closing) and output in node.outputs else node.outputs[0]
+    shapes[result] = shapes.pop(last.makes)
+    return [*view.operations[:-1], replace(last, makes=result)]
 
 
 def _not_imported(node: SourceNode) -> Unsupported:
@@ -146,13 +146,13 @@ def inner_activations(graph: SourceGraph) -> dict[str, str]:
     for node in graph.nodes:
         for name in node.inputs:
             readers.setdefault(name, []).append(node)
-    found = {}
+    activations = {}
     for node in graph.nodes:
         if node.op in INNER and node.inputs:
             sources = {node.inputs[0], *_before(node.inputs[0], makers)}
             if any(sources & set(product.inputs) for product in _products(node, readers)):
-                found[node.name] = INNER[node.op]
-    return found
+                activations[node.name] = INNER[node.op]
+    return activations
 
 
 def _before(tensor: str, makers: dict[str, SourceNode]) -> Iterator[str]:

@@ -296,9 +296,9 @@ def cost_of(
         for engine in dict.fromkeys(engines)
     }
     lut = dsp = products = 0.0
-    for section, one, encoding, engine in zip(sections, weights, held, engines):
-        count = section.size[0] * section.size[1] * one.values.size // groups_of(one.values)
-        cycles = count * _visits(engine, one.encoding, encoding)
+    for section, section_weights, encoding, engine in zip(sections, weights, held, engines):
+        count = section.size[0] * section.size[1] * section_weights.values.size // groups_of(section_weights.values)
+        cycles = count * _visits(engine, section_weights.encoding, encoding)
         products += count
         lut = lut + cycles * lanes[engine].lut
         dsp = dsp + cycles * lanes[engine].dsp
@@ -315,14 +315,14 @@ def _visits(engine: str, weight: Encoding, source: Encoding) -> int:
     return bits * (1 + (weight == TERNARY))
 
 
-def _lane(engine: str, own: Sequence[int], weights: Sequence[Weights], held: Sequence[Encoding]) -> LaneArea:
-    """The lane of an engine that computes the sections with numbers ``own``."""
-    acc = max(_sum_bits(weights[k], held[k]) for k in own)
+def _lane(engine: str, numbers: Sequence[int], weights: Sequence[Weights], held: Sequence[Encoding]) -> LaneArea:
+    """The lane of an engine that computes the sections of these numbers."""
+    acc = max(_sum_bits(weights[k], held[k]) for k in numbers)
     if engine == "binary":
-        planes = max((input_planes(held[k]) for k in own if held[k].kind != "bipolar"), default=0)
+        planes = max((input_planes(held[k]) for k in numbers if held[k].kind != "bipolar"), default=0)
         return lane_area(engine, 1, 1, acc, bits_for(planes - 1) if planes else 0)
-    features = max(2, *(stored_bits(held[k]) for k in own if held[k].kind != "bipolar"), 2)
-    return lane_area(engine, features, min(WEIGHT_BITS, max(stored_bits(weights[k].encoding) for k in own)), acc)
+    features = max(2, *(stored_bits(held[k]) for k in numbers if held[k].kind != "bipolar"), 2)
+    return lane_area(engine, features, min(WEIGHT_BITS, max(stored_bits(weights[k].encoding) for k in numbers)), acc)
 
 
 def _sum_bits(weights: Weights, source: Encoding) -> int:

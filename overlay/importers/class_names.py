@@ -69,12 +69,12 @@ def labels_of_metadata(entries: Iterable[tuple[Any, Any]]) -> tuple[Labels, ...]
     tuple of Labels
         At most one a key of KEYS, in their order.
     """
-    found: dict[str, str] = {}
+    values_by_key: dict[str, str] = {}
     for key, value in entries:
         if isinstance(key, str) and isinstance(value, str) and key.lower() in KEYS and len(value) <= MOST_BYTES:
-            found.setdefault(key.lower(), value)
-    made = (Labels(f"metadata {key}", _names_in(found[key])) for key in KEYS if key in found)
-    return tuple(labels for labels in made if labels.names)
+            values_by_key.setdefault(key.lower(), value)
+    candidates = (Labels(f"metadata {key}", _names_in(values_by_key[key])) for key in KEYS if key in values_by_key)
+    return tuple(labels for labels in candidates if labels.names)
 
 
 def _names_in(text: str) -> tuple[str, ...]:
@@ -126,14 +126,14 @@ def labels_of_texts(data: bytes) -> tuple[Labels, ...]:
     """
     if END_OF_ZIP not in data[-ZIP_TAIL:]:
         return ()
-    found = []
+    texts = []
     try:
         archive = Archive(data)
         for name in [name for name in archive.names if name.lower().endswith(".txt")][:MOST_TEXTS]:
-            found.append(Labels(f"packed {shown(name)}", tuple(lines_of(archive.read(name)))))
+            texts.append(Labels(f"packed {shown(name)}", tuple(lines_of(archive.read(name)))))
     except ValueError as e:
-        found.append(Labels(f"packed texts ({foreign_reason(e)})", ()))
-    return tuple(found)
+        texts.append(Labels(f"packed texts ({foreign_reason(e)})", ()))
+    return tuple(texts)
 
 
 def fitting(labels: Iterable[Labels], scores: int) -> tuple[tuple[str, ...], str]:
@@ -153,13 +153,13 @@ def fitting(labels: Iterable[Labels], scores: int) -> tuple[tuple[str, ...], str
         ``""`` where the file has no names at all.
     """
     refused = []
-    for one in labels:
+    for candidate in labels:
         try:
-            if len(one.names) != scores:
-                raise ValueError(f"must have {scores} names, got {len(one.names)}")
-            check_classes(one.where, one.names, scores)
+            if len(candidate.names) != scores:
+                raise ValueError(f"must have {scores} names, got {len(candidate.names)}")
+            check_classes(candidate.where, candidate.names, scores)
         except ValueError as e:
-            refused.append(f"left out {one.where}: {foreign_reason(e).removeprefix(f'{one.where}: ')}")
+            refused.append(f"left out {candidate.where}: {foreign_reason(e).removeprefix(f'{candidate.where}: ')}")
         else:
-            return one.names, f"names of {one.where}"
+            return candidate.names, f"names of {candidate.where}"
     return (), "; ".join(refused[:1])

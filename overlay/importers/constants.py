@@ -76,11 +76,11 @@ class Constants:
         self._limit(node, inputs)
         _check_numbers(node)
         if node.op == "Constant" and isinstance(node.attributes.get("value"), np.ndarray):
-            made = node.attributes["value"]
+            value = node.attributes["value"]
         else:
-            made = run_node(node, inputs, self.opset)[0]
+            value = run_node(node, inputs, self.opset)[0]
         grid = self.grids.get(node.inputs[0]) if node.op in SHAPING else None
-        self._keep(node, made, grid and self._moved(node, grid, inputs))
+        self._keep(node, value, grid and self._moved(node, grid, inputs))
 
     def _keep(self, node: SourceNode, values: Array, grid: Grid | None) -> None:
         if not is_number(values.dtype):
@@ -169,12 +169,12 @@ def run_node(node: SourceNode, inputs: Sequence[Array | None], opset: int) -> li
     outputs = [f"o{k}" if name else "" for k, name in enumerate(node.outputs)]
     feeds = {name: x for name, x in zip(names, inputs) if x is not None}
     try:
-        made = helper.make_node(node.op, names, outputs)
-        made.attribute.extend(helper.make_attribute(key, _plain(value)) for key, value in node.attributes.items())
+        onnx_node = helper.make_node(node.op, names, outputs)
+        onnx_node.attribute.extend(helper.make_attribute(key, _plain(value)) for key, value in node.attributes.items())
         kinds = [(name, helper.np_dtype_to_tensor_dtype(x.dtype), x.shape) for name, x in feeds.items()]
         sources = [helper.make_tensor_value_info(*kind) for kind in kinds]
         results = [helper.make_tensor_value_info(name, 0, None) for name in outputs if name]
-        graph = helper.make_graph([made], "node", sources, results)
+        graph = helper.make_graph([onnx_node], "node", sources, results)
         model = helper.make_model(graph, opset_imports=[helper.make_opsetid(STANDARD, opset)])
         with np.errstate(all="ignore"):
             return [np.asarray(x) for x in ReferenceEvaluator(model).run(None, feeds)]

@@ -296,15 +296,15 @@ class _Emitter:
 
     def _thresholds(self, number: int, section: WeightSection, chain: Sequence[Link], reach: tuple[int, int]) -> int:
         """Add thresholds, and max pools before or behind them; how many channels fall."""
-        made = section.made
-        assert made is not None
-        assert made.boundaries is not None
-        assert made.reached is not None
-        stairs = staircases(chain, made.boundaries, made.reached, len(section.weight))
+        quantised = section.made
+        assert quantised is not None
+        assert quantised.boundaries is not None
+        assert quantised.reached is not None
+        stairs = staircases(chain, quantised.boundaries, quantised.reached, len(section.weight))
         before = bool(section.inner) and not _rises(chain[1 + section.inner_at :])
         for window in section.inner if before else ():
             self._pool(window)
-        self._append(Threshold(name=f"threshold_{number}", levels=made.levels), threshold_arrays(stairs, *reach))
+        self._append(Threshold(name=f"threshold_{number}", levels=quantised.levels), threshold_arrays(stairs, *reach))
         for window in (*(() if before else section.inner), *section.pools):
             self._pool(window)
         return sum(not stair.rising for stair in stairs)
@@ -320,18 +320,18 @@ class _Emitter:
     ) -> tuple[int, int]:
         """Add the weights, a requantisation and max pools; ``held`` is how their map is held. How many sums get another
         level, and by how many levels at most."""
-        made = section.made
-        assert made is not None
-        assert made.boundaries is not None
-        assert made.reached is not None
+        quantised = section.made
+        assert quantised is not None
+        assert quantised.boundaries is not None
+        assert quantised.reached is not None
         if section.inner and not _rises(chain[1 + section.inner_at :]):
             raise Unsupported("between a max pool and a quantiser nothing may fall, got a negative scale")
-        ruled = made.rule is not None and held.zero == made.rule.low and not section.sums
-        rule = made.rule if ruled else None
+        ruled = quantised.rule is not None and held.zero == quantised.rule.low and not section.sums
+        rule = quantised.rule if ruled else None
         if rule is not None:
             weights, chain = undivided(weights, chain, rule)
             layer = replace(layer, weight=weights.encoding)
-        stairs = staircases(chain, made.boundaries, made.reached, len(weights.values))
+        stairs = staircases(chain, quantised.boundaries, quantised.reached, len(weights.values))
         reach = _reaches(weights.values, self._map.encoding, section.count)
         inside = [stair.within(*ends) for stair, ends in zip(stairs, reach)]
         still = [all(limit is None for limit in stair.limits) for stair in inside]
@@ -341,20 +341,20 @@ class _Emitter:
             layer = replace(layer, weight=weights.encoding)
         self._append_weighted(layer, weights)
         self._append_sums(section)
-        slopes = _slopes(chain, made, len(weights.values))
+        slopes = _slopes(chain, quantised, len(weights.values))
         exact = None if rule is None else kernel_factors(rule, chain, inside, self._map.encoding)
-        found = exact or fit(inside, slopes, held.zero, self._map.encoding)
+        fitted = exact or fit(inside, slopes, held.zero, self._map.encoding)
         act = Requantise(
             name=f"requantise_{number}",
             encoding=held.encoding,
             clip=self._clip(stairs, held),
-            fraction=found.fraction,
-            rounding="twice" if exact and rule and rule.roundings == 2 else "even" if found.half_even else "once",
+            fraction=fitted.fraction,
+            rounding="twice" if exact and rule and rule.roundings == 2 else "even" if fitted.half_even else "once",
         )
-        self._append(act, arrays(found.factors))
-        self._pools(made, (*section.inner, *section.pools))
-        missed = [k for k, factors in enumerate(found.factors) if not factors.exact]
-        misses = [mismatch(stairs[k], k, found, held.zero, reach[k]) for k in missed]
+        self._append(act, arrays(fitted.factors))
+        self._pools(quantised, (*section.inner, *section.pools))
+        missed = [k for k, factors in enumerate(fitted.factors) if not factors.exact]
+        misses = [mismatch(stairs[k], k, fitted, held.zero, reach[k]) for k in missed]
         sums = sum(sums for sums, _ in misses)
         most = max((most for _, most in misses), default=0)
         if most > 1:
@@ -374,12 +374,12 @@ class _Emitter:
         limits = (held.zero + low, held.zero + high)
         return None if limits == (held.encoding.low, held.encoding.high) else limits
 
-    def _pools(self, made: Quantised, windows: Sequence[Window]) -> None:
+    def _pools(self, quantised: Quantised, windows: Sequence[Window]) -> None:
         """Pools of quantised values: max pools, but for the last one, which is a mean where the values are averaged."""
         for window in windows[:-1]:
             self._pool(window)
         for window in windows[-1:]:
-            self._pool(window, AvgPool if made.averaged else MaxPool)
+            self._pool(window, AvgPool if quantised.averaged else MaxPool)
 
     def _pool(self, window: Window, kind: type[Pool] = MaxPool) -> None:
         name = next(self._pool_names)
@@ -435,7 +435,7 @@ def _rises(chain: Sequence[Link]) -> bool:
     return all(not isinstance(link, Line) or all(m >= 0 for m in link.multiply) for link in chain)
 
 
-def _slopes(chain: Sequence[Link], made: Quantised, channels: int) -> list[Fraction]:
+def _slopes(chain: Sequence[Link], quantised: Quantised, channels: int) -> list[Fraction]:
     """Levels a unit of the sum, for each channel, clips aside."""
     slopes = []
     for channel in range(channels):
@@ -443,7 +443,7 @@ def _slopes(chain: Sequence[Link], made: Quantised, channels: int) -> list[Fract
         for link in chain:
             if isinstance(link, Line):
                 slope *= link.multiply[channel]
-        limits = made.boundaries[channel if len(made.boundaries) > 1 else 0]  # type: ignore[index]
-        gap = (limits[-1] - limits[0]) / (len(limits) - 1) if len(limits) > 1 else made.step
+        limits = quantised.boundaries[channel if len(quantised.boundaries) > 1 else 0]  # type: ignore[index]
+        gap = (limits[-1] - limits[0]) / (len(limits) - 1) if len(limits) > 1 else quantised.step
         slopes.append(slope / gap if gap else slope)
     return slopes

@@ -119,7 +119,7 @@ def write_explanation(imported: Imported, checked: Sequence[Checked], model: Pat
 
 
 def _markdown(cells: Sequence[str]) -> str:
-    return "| " + " | ".join(_MARKUP.sub(lambda found: f"&#{ord(found[0])};", cell) for cell in cells) + " |"
+    return "| " + " | ".join(_MARKUP.sub(lambda match: f"&#{ord(match[0])};", cell) for cell in cells) + " |"
 
 
 def _html(cells: Sequence[str], kind: str) -> str:
@@ -140,11 +140,11 @@ def picture(imported: Imported) -> str:
     Nodes behind one another that became the same share a box, which stands beside them. So boxes don't overlap, and
     lines don't cross: what the host does before and after the accelerator are two boxes.
     """
-    found = rows(imported)
-    height = ROW_PIXELS * (len(found) + 1)
+    table = rows(imported)
+    height = ROW_PIXELS * (len(table) + 1)
     parts = [f'<svg viewBox="0 0 {WIDTH} {height}" role="img" font-family="sans-serif" font-size="12">']
     begin = 0
-    for became, run in groupby(found, key=lambda row: row[2]):
+    for became, run in groupby(table, key=lambda row: row[2]):
         nodes = list(run)
         middle = ROW_PIXELS * (begin + (len(nodes) + 1) / 2)
         for number, (node, op, _, _) in enumerate(nodes, begin):

@@ -203,9 +203,9 @@ def held_maps(graph: SectionGraph, engines: Sequence[str]) -> tuple[Held, ...]:
     of what comes in for single bits alone."""
     out = dict[int, Held]()
     for group in groups(graph):
-        made = {engines[number - 1] for number in group if isinstance(_maker(graph, number), WeightSection)}
+        makers = {engines[number - 1] for number in group if isinstance(_maker(graph, number), WeightSection)}
         read = {engines[reader] for number in group for reader in graph.readers[number]}
-        if "binary" in made or ("binary" in read and (0 not in group or graph.source.levels == 1)):
+        if "binary" in makers or ("binary" in read and (0 not in group or graph.source.levels == 1)):
             out.update((number, thermometer(graph.maps[number])) for number in group)
         else:
             out.update(held_alike(graph, group))

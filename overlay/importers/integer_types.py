@@ -13,11 +13,11 @@ _NAME = re.compile(r"(u?)int(2|4|8|16|32|64)")
 def integer_ends(dtype: "np.dtype[Any]") -> tuple[int, int] | None:
     """The least and the largest number of a type of integers; None of other types."""
     name = dtype.names[0] if dtype.names else dtype.name  # older ones of ONNX are int8 with such a field
-    found = _NAME.fullmatch(name)
-    if found is None:
+    match = _NAME.fullmatch(name)
+    if match is None:
         return None
-    bits = int(found[2])
-    return (0, (1 << bits) - 1) if found[1] else (-(1 << bits - 1), (1 << bits - 1) - 1)
+    bits = int(match[2])
+    return (0, (1 << bits) - 1) if match[1] else (-(1 << bits - 1), (1 << bits - 1) - 1)
 
 
 def is_number(dtype: "np.dtype[Any]") -> bool:

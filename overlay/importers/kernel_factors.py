@@ -59,7 +59,7 @@ def kernel_factors(
         if any(limit is not None and limit != begin - bias for limit, begin in zip(stair.limits, first)):
             return None
         out.append(Factors(int(bias), multiplier.multiplier, shift, exact=True))
-    return Fitted(tuple(out), 0, half_even=False) if all(fits(one, 0, sums) for one in out) else None
+    return Fitted(tuple(out), 0, half_even=False) if all(fits(factors, 0, sums) for factors in out) else None
 
 
 def _first_sums(rule: KernelRule, multiplier: Multiplier, levels: int) -> list[int]:
@@ -84,6 +84,6 @@ def undivided(weights: Weights, chain: Sequence[Link], rule: KernelRule) -> tupl
     times = np.array([int(scale) if scale.denominator == 1 else 1 for scale in weights.scale], np.int64)
     values = weights.values * times.reshape(-1, 1, 1, 1)
     line = Line(multiply=first.multiply / np.array([Fraction(int(t)) for t in times], object), add=first.add)
-    made = replace(weights, values=values, scale=weights.scale / times, encoding=weight_encoding(values))
+    divided = replace(weights, values=values, scale=weights.scale / times, encoding=weight_encoding(values))
     lineless = rule.roundings == 2 and rule.low < 0
-    return (made, [line, *chain[1:]]) if lineless or made.encoding == weights.encoding else (weights, chain)
+    return (divided, [line, *chain[1:]]) if lineless or divided.encoding == weights.encoding else (weights, chain)

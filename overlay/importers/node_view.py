@@ -174,10 +174,10 @@ class NodeView:
 
     def keeps_integers(self, low: int, high: int) -> bool:
         """Whether the map is one of integers, all from ``low`` to ``high``; then what the node makes is one, too."""
-        found = self.integers
-        if found is None or not low <= found[0] <= found[1] <= high:
+        integers = self.integers
+        if integers is None or not low <= integers[0] <= integers[1] <= high:
             return False
-        self._constants.ranges[self.node.outputs[0]] = found
+        self._constants.ranges[self.node.outputs[0]] = integers
         return True
 
     def layout(self, order: Array) -> None:

@@ -111,7 +111,7 @@ def _graph(message: Any, tensors: "_Tensors") -> SourceGraph:
         names = ", ".join(printable(value.name) for value in graph.output) or "none"
         raise ValueError(f"must have one output, got {names}")
     versions = [o.version for o in message.opset_import if o.domain in (STANDARD, "ai.onnx")]
-    made = SourceGraph(
+    source = SourceGraph(
         name=graph.name,
         source=_input(inputs[0]),
         output=graph.output[0].name,
@@ -121,8 +121,8 @@ def _graph(message: Any, tensors: "_Tensors") -> SourceGraph:
         shapes=_shapes((*graph.value_info, *graph.output)),
         labels=labels_of_metadata((entry.key, entry.value) for entry in message.metadata_props),
     )
-    made.check()
-    return replace(made, source=_quantised(made))
+    source.check()
+    return replace(source, source=_quantised(source))
 
 
 DEQUANTISE = ("DequantizeLinear", "QLinearConv", "QLinearMatMul", "QGemm")
@@ -143,7 +143,7 @@ def _quantised(graph: SourceGraph) -> SourceInput:
 def _check_texts(graph: Any) -> None:
     """Refuse names that are no text, which the library gives as bytes."""
     named = (*graph.initializer, *graph.input, *graph.output)
-    lists: list[Iterable[Any]] = [[graph.name], (one.name for one in named)]
+    lists: list[Iterable[Any]] = [[graph.name], (named_thing.name for named_thing in named)]
     lists += [(n.name, n.op_type, n.domain, *n.input, *n.output, *(a.name for a in n.attribute)) for n in graph.node]
     entries = [t.external_data for t in graph.initializer]
     lists += [(entry.key, entry.value) for several in entries for entry in several]
@@ -192,13 +192,13 @@ def _input(value: Any) -> SourceInput:
 
 def _shapes(values: Iterable[Any]) -> dict[str, tuple[int, ...]]:
     """Shapes of maps that the file says, with 1 for the number of images; only of fixed ones that a map can have."""
-    found = {}
+    shapes = {}
     for value in values:
         sizes = [d.dim_value for d in value.type.tensor_type.shape.dim]
         if len(sizes) > 1 and isinstance(value.name, str):
             with suppress(ValueError):  # nobody needs it
-                found[value.name] = check_shape("a map", (1, *sizes[1:]), MOST_MAP)
-    return found
+                shapes[value.name] = check_shape("a map", (1, *sizes[1:]), MOST_MAP)
+    return shapes
 
 
 def _nodes(nodes: Any, tensors: "_Tensors") -> Iterator[SourceNode]:

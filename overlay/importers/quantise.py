@@ -430,7 +430,7 @@ def _sum_levels(way: Way, sources: Sequence[Quantised]) -> tuple[Quantised, int]
     return Quantised(name=join.name, base=base, step=step, boundaries=None, reached=None, levels=levels), taken
 
 
-def _same_levels(way: Way, made: Quantised, ranges: Sequence[range]) -> tuple[Quantised, int]:
+def _same_levels(way: Way, quantised: Quantised, ranges: Sequence[range]) -> tuple[Quantised, int]:
     """What a concatenation makes, and how many operations that takes: with a quantiser behind it that leaves the levels
     of each map, ``ranges``, as they are, but for what they are worth."""
     line = identity_line(1)
@@ -442,16 +442,16 @@ def _same_levels(way: Way, made: Quantised, ranges: Sequence[range]) -> tuple[Qu
                 break
             line = Line(multiply=line.multiply * multiply, add=line.add * multiply + add)
         elif isinstance(operation, Levels) and len(operation.boundaries) == 1:
-            values = [value * line.multiply[0] + line.add[0] for value in made.values]
+            values = [value * line.multiply[0] + line.add[0] for value in quantised.values]
             reached = np.searchsorted(operation.boundaries[0], np.array(values, object))
             apart = {int(reached[level]) - level for levels in ranges for level in levels}
             if len(apart) == 1 and not set(operation.boundaries[0]).intersection(values):
                 base = operation.base + operation.step * apart.pop()
-                return replace(made, base=base, step=operation.step), place
+                return replace(quantised, base=base, step=operation.step), place
             break
         else:
             break
-    return made, 1
+    return quantised, 1
 
 
 def _input_order(graph: OperationGraph, operations: Sequence[Operation]) -> tuple[Array, Size]:

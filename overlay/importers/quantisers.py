@@ -84,10 +84,10 @@ class Rule:
         take(steps=FRACTION_STEPS * self.levels)
         place = ROUNDINGS[self.rounding]
         after = int(self.zero) if self.zero_after else 0
-        found = [place(self.low + level - after) for level in range(1, self.levels + 1)]
-        limits = np.empty((1, len(found)), object)
-        limits[0, :] = [(limit + after - self.zero) * scale for limit, _ in found]
-        return limits, np.array([reached for _, reached in found])
+        places = [place(self.low + level - after) for level in range(1, self.levels + 1)]
+        limits = np.empty((1, len(places)), object)
+        limits[0, :] = [(limit + after - self.zero) * scale for limit, _ in places]
+        return limits, np.array([reached for _, reached in places])
 
     def one_scale(self) -> Fraction:
         """The scale; Unsupported if there are several."""
@@ -239,8 +239,8 @@ def _quantize(node: SourceNode, inputs: Sequence[Array | None]) -> Grid:
     scale = inputs[1]
     axis = int(node.attributes.get("axis", 1))
     rule = linear_rule(_along(scale, values, axis), zero_point(inputs, node.attributes.get("output_dtype", 0)))
-    made = rule.grid(values)
-    return Grid(integers=made.integers + int(rule.zero), scale=np.array(Fraction(1), object))
+    grid = rule.grid(values)
+    return Grid(integers=grid.integers + int(rule.zero), scale=np.array(Fraction(1), object))
 
 
 def _dequantize(node: SourceNode, inputs: Sequence[Array | None]) -> Grid:
@@ -270,10 +270,10 @@ def _along(parameter: Array | None, values: Array, axis: int) -> Array:
 
 
 def _given(inputs: Sequence[Array | None], place: int, what: str) -> Array:
-    found = inputs[place] if place < len(inputs) else None
-    if found is None:
+    value = inputs[place] if place < len(inputs) else None
+    if value is None:
         raise Unsupported(f"{what} must be given as a constant")
-    return found
+    return value
 
 
 def _one(values: Array, what: str) -> Fraction:

@@ -87,8 +87,8 @@ def _multi_threshold(inputs: Inputs, attributes: Mapping[str, Any]) -> Array:
     count = np.zeros(moved.shape, x.dtype)
     for threshold in np.asarray(thresholds).T:  # all at once would take memory for each value and threshold
         count += moved >= threshold
-    made = attributes.get("out_scale", 1.0) * count + attributes.get("out_bias", 0.0)
-    return np.moveaxis(made, -1, layout.index("C"))
+    result = attributes.get("out_scale", 1.0) * count + attributes.get("out_bias", 0.0)
+    return np.moveaxis(result, -1, layout.index("C"))
 
 
 def _quantised(y: Array, scale: Any, zero: Any) -> Array:
@@ -164,8 +164,8 @@ def reference(node: SourceNode, inputs: Sequence[Array | None], opset: int) -> A
         return run_kernel(node, inputs)
     definition = REFERENCES.get(node.op)
     if definition is not None:
-        made = np.asarray(definition(inputs, node.attributes))
-        return made.astype(np.float32) if made.dtype.kind == "f" else made
+        result = np.asarray(definition(inputs, node.attributes))
+        return result.astype(np.float32) if result.dtype.kind == "f" else result
     if node.domain != STANDARD:
         raise Unsupported(f"{node.op} has no reference")
     if node.op == "BatchNormalization":  # the reference takes older ones' momentum for a sign of training
@@ -183,12 +183,12 @@ def _conv(node: SourceNode, inputs: Inputs, opset: int) -> Array:
     each = max(1, MOST_COPIED // max(1, x[:, :1].size * prod(weight.shape[2:])))
     if int(node.attributes.get("group", 1)) != 1 or each >= x.shape[1]:
         return run_node(node, inputs, opset)[0]
-    made = run_node(node, [x[:, :each], weight[:, :each], *bias], opset)[0]
+    result = run_node(node, [x[:, :each], weight[:, :each], *bias], opset)[0]
     for first in range(each, x.shape[1], each):
         part = slice(first, first + each)
         unbiased = replace(node, inputs=node.inputs[:2])
-        made = made + run_node(unbiased, [x[:, part], weight[:, part]], opset)[0]
-    return made
+        result = result + run_node(unbiased, [x[:, part], weight[:, part]], opset)[0]
+    return result
 
 
 def _with_pads(node: SourceNode, inputs: Sequence[Array | None]) -> SourceNode:
@@ -203,10 +203,12 @@ def _with_pads(node: SourceNode, inputs: Sequence[Array | None]) -> SourceNode:
         return replace(node, attributes=kept)
     weight = inputs[1] if len(inputs) > 1 else None
     kernel = kept.get("kernel_shape") or (weight.shape[2:] if weight is not None else ())
-    one = (1,) * len(kernel)
+    ones = (1,) * len(kernel)
     whole = [
         max(0, (-(-size // stride) - 1) * stride + (taps - 1) * apart + 1 - size)
-        for size, stride, taps, apart in zip(x.shape[2:], kept.get("strides", one), kernel, kept.get("dilations", one))
+        for size, stride, taps, apart in zip(
+            x.shape[2:], kept.get("strides", ones), kernel, kept.get("dilations", ones)
+        )
     ]
     pads = (*(-(-both // 2) for both in whole), *(both // 2 for both in whole))
     return replace(node, attributes={**kept, "pads": pads})

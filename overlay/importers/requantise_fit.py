@@ -131,14 +131,14 @@ def _fit(
             tried.append(_search(stair, slope, low, bits, half_even=half_even))
         for fraction in range(MAX_FRACTION + 1):
             chosen = [_chosen(tried, fraction, sums) for tried in searches]
-            found = [factors for factors in chosen if factors is not None]
-            if len(found) < len(chosen):
+            known = [factors for factors in chosen if factors is not None]
+            if len(known) < len(chosen):
                 break
-            made = Fitted(tuple(found), fraction, half_even)
-            if not made.wrong:
-                return made
-            if best is None or made.wrong < best.wrong:
-                best = made
+            fitted = Fitted(tuple(known), fraction, half_even)
+            if not fitted.wrong:
+                return fitted
+            if best is None or fitted.wrong < best.wrong:
+                best = fitted
     if best is None:
         raise Unsupported("a scale must fit a multiplier and a shift", "scale the layer's weights")
     return best
@@ -232,9 +232,9 @@ def _bias_interval(
     rooms = [(_reached(level, half_even), ((2 * level - 1) << exponent) - unit * limit) for level, limit in steps]
     little = Fraction(1, 1 << 1 + MULTIPLIER_BITS + MAX_FRACTION + 1)
     ends = [
-        (Fraction(max(found), unit), Fraction(min(found) + unit, unit), 0 if hit else little)
+        (Fraction(max(allowed), unit), Fraction(min(allowed) + unit, unit), 0 if hit else little)
         for hit in (True, False)
-        if (found := [room for reached, room in rooms if reached == hit])
+        if (allowed := [room for reached, room in rooms if reached == hit])
     ]
     return max(least + more for least, _, more in ends), min(below + more for _, below, more in ends)
 
@@ -282,11 +282,11 @@ def _first_sum(level: int, number: int, fitted: Fitted) -> int:
     return ceil(place) if _reached(level, fitted.half_even) else floor(place) + 1
 
 
-def arrays(found: Sequence[Factors]) -> dict[str, Array]:
+def arrays(factors_of_channels: Sequence[Factors]) -> dict[str, Array]:
     """The arrays of a `Requantise` layer."""
-    made = {
-        "bias": [factors.bias for factors in found],
-        "multiplier": [factors.multiplier for factors in found],
-        "shift": [factors.shift for factors in found],
+    columns = {
+        "bias": [factors.bias for factors in factors_of_channels],
+        "multiplier": [factors.multiplier for factors in factors_of_channels],
+        "shift": [factors.shift for factors in factors_of_channels],
     }
-    return {key: np.array(values, np.int64) for key, values in made.items()}
+    return {key: np.array(values, np.int64) for key, values in columns.items()}

@@ -111,11 +111,11 @@ def check_same(before: OperationGraph, after: OperationGraph) -> None:
     kept = {id(operation) for operation in before.operations} & {id(operation) for operation in after.operations}
     gone = [operation for operation in before.operations if id(operation) not in kept]
     come = [operation for operation in after.operations if id(operation) not in kept]
-    made = {operation.makes for operation in gone}
+    changed = {operation.makes for operation in gone}
     read = {name for operation in after.operations if id(operation) in kept for name in operation.reads}
-    ends = made & {*read, after.output}
-    inputs = {name for operation in gone for name in operation.reads} - made
-    values = sum(prod(before.shapes[name]) for name in inputs) + sum(prod(before.shapes[name]) for name in made)
+    ends = changed & {*read, after.output}
+    inputs = {name for operation in gone for name in operation.reads} - changed
+    values = sum(prod(before.shapes[name]) for name in inputs) + sum(prod(before.shapes[name]) for name in changed)
     take(steps=CHECK_STEPS * values)
     rng = np.random.default_rng(len(before.operations))
     low, high = _ends(gone)

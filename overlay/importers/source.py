@@ -91,11 +91,11 @@ class SourceInput:
         ends = integer_ends(self.dtype)
         if ends is None or scale.size != 1 or zero.size != 1:
             return self
-        one = float(scale.ravel()[0])
+        number = float(scale.ravel()[0])
         offset = int(zero.ravel()[0])
-        if not (np.isfinite(one) and one > 0 and ends[0] <= offset <= ends[1]):
+        if not (np.isfinite(number) and number > 0 and ends[0] <= offset <= ends[1]):
             return self
-        return replace(self, scale=one, zero=offset)
+        return replace(self, scale=number, zero=offset)
 
 
 @dataclass(frozen=True)
@@ -158,23 +158,23 @@ class SourceGraph:
 
     def check(self) -> None:
         """Raise ValueError unless every tensor is made once, before it is read, and the output is made."""
-        made = {self.source.name, *self.constants}
+        known = {self.source.name, *self.constants}
         if self.source.name in self.constants:
             raise ValueError(f"the input must not be a constant, got {printable(self.source.name)}")
         for node in self.nodes:
             for name in node.inputs:
-                if name and name not in made:
+                if name and name not in known:
                     raise ValueError(
                         f"{printable(node.name)}: tensors must be made before they are read, got {printable(name)}"
                     )
             if not node.outputs or not node.outputs[0]:
                 raise ValueError(f"{printable(node.name)}: nodes must have an output, got none")
             for name in node.outputs:
-                if name in made:
+                if name in known:
                     raise ValueError(f"{printable(node.name)}: tensors must be made once, got {printable(name)} again")
                 if name:
-                    made.add(name)
-        if self.output not in made:
+                    known.add(name)
+        if self.output not in known:
             raise ValueError(f"the output must be made by a node, got {printable(self.output)}")
 
 

@@ -69,16 +69,16 @@ def pairs_of(section: SumSection, held_sources: Sequence[Held], held: Held) -> P
     """
     levels = section.map
     table = section.sum.table
-    sources = [(reading.source, one) for reading, one in zip(section.reads, held_sources)]
-    x, y = (one.zero + np.arange(source.levels + 1) for source, one in sources)
+    sources = [(reading.source, held_map) for reading, held_map in zip(section.reads, held_sources)]
+    x, y = (held_map.zero + np.arange(source.levels + 1) for source, held_map in sources)
     if table is not None:
         slopes = table.slopes
         offset = table.offset + held.zero - levels.base
         first, second = (int(source.base) - table.first for source, _ in sources)  # a clip may have cut the lowest
         level = table.values[first : first + len(x), second : second + len(y)] - int(levels.base)
-        worths = [(Fraction(1), source.base - one.zero) for source, one in sources]
+        worths = [(Fraction(1), source.base - held_map.zero) for source, held_map in sources]
     else:
-        worths = [(source.step, source.base - source.step * one.zero) for source, one in sources]
+        worths = [(source.step, source.base - source.step * held_map.zero) for source, held_map in sources]
         level, slope, add = _levels_of_sums(section, [source for source, _ in sources])
         slopes = (slope, slope)
         offset = add + held.zero
@@ -151,8 +151,8 @@ class SumFactors:
     @property
     def arrays(self) -> dict[str, Array]:
         """The arrays of the layer."""
-        made = {"multiplier": self.multipliers, "bias": (self.bias,), "shift": (self.shift,)}
-        return {key: np.array(values, np.int64) for key, values in made.items()}
+        columns = {"multiplier": self.multipliers, "bias": (self.bias,), "shift": (self.shift,)}
+        return {key: np.array(values, np.int64) for key, values in columns.items()}
 
     def results(self, pairs: Pairs) -> Array:
         """What the layer makes of all pairs: (m, n) int64."""
@@ -190,11 +190,11 @@ def fit_sum(pairs: Pairs) -> SumFactors:
         if low <= high and abs(bias) < 1 << OFFSET_BITS - 1:
             return SumFactors(factors, bias, shift)
     for factors, shift in _candidates(pairs, around=0):
-        found = SumFactors(factors, round(pairs.offset * (1 << shift)), shift)
-        off = np.abs(found.results(pairs) - pairs.wanted)
-        found = SumFactors(found.multipliers, found.bias, shift, (int((off > 0).sum()), int(off.max())))
-        if best is None or found.wrong < best.wrong:
-            best = found
+        candidate = SumFactors(factors, round(pairs.offset * (1 << shift)), shift)
+        off = np.abs(candidate.results(pairs) - pairs.wanted)
+        candidate = SumFactors(candidate.multipliers, candidate.bias, shift, (int((off > 0).sum()), int(off.max())))
+        if best is None or candidate.wrong < best.wrong:
+            best = candidate
     if best is None:
         raise Unsupported("the sum's factors must fit 25 bits", "choose scales that are nearer to each other")
     if best.wrong[1] > 1:

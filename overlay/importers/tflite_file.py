@@ -117,7 +117,7 @@ class _Graph:
         tables = self._tables
         nodes = [node for k, operator in enumerate(tables.operators) for node in self._nodes(k, operator)]
         used = {name for node in nodes for name in (*node.inputs, *node.outputs)}
-        made = SourceGraph(
+        source = SourceGraph(
             name=tables.name,
             source=self._source(tables.inputs[0]),
             output=self._name(tables.outputs[0]),
@@ -130,8 +130,8 @@ class _Graph:
                 if tensor.shape and name in used and name not in self._constants
             },
         )
-        made.check()
-        return made
+        source.check()
+        return source
 
     def _source(self, number: int) -> SourceInput:
         tensor = self._tables.tensors[number]
@@ -142,8 +142,8 @@ class _Graph:
         shape = check_shape(what, tensor.shape)
         if len(shape) < 2 or shape[0] != 1:
             raise ValueError(f"{what}: must be one image, shape (1, ...), got {shape}")
-        found = SourceInput(name=self._names[number], shape=shape, dtype=np.dtype(DTYPES[tensor.kind]))
-        return found.quantised(tensor.scale, tensor.zero)
+        source = SourceInput(name=self._names[number], shape=shape, dtype=np.dtype(DTYPES[tensor.kind]))
+        return source.quantised(tensor.scale, tensor.zero)
 
     def _name(self, number: int) -> str:
         """A tensor's name; that of the result which it only converts, if it does."""
@@ -158,14 +158,14 @@ class _Graph:
             count = f"{len(operator.inputs)} inputs and {len(operator.outputs)} outputs"
             raise ValueError(f"{name}: must have inputs and one output, got {count}")
         first = operator.inputs[0]
-        made = operator.outputs[0]
+        result = operator.outputs[0]
         self._made.update(operator.outputs)
         if not is_imported:
             yield self._unknown(name, operator)
             return
         if operator.kind in ("QUANTIZE", "DEQUANTIZE") and first in self._closed:
-            self._alias[made] = self._alias.get(first, first)
-            self._closed.add(made)
+            self._alias[result] = self._alias.get(first, first)
+            self._closed.add(result)
             return
         with naming(name):
             inputs = tuple("" if number < 0 else self._read(number) for number in operator.inputs)
@@ -174,16 +174,16 @@ class _Graph:
                 op=operator.kind,
                 domain=TFLITE,
                 inputs=inputs,
-                outputs=(self._names[made],),
+                outputs=(self._names[result],),
                 attributes=self._attributes(operator),
             )
             if operator.kind in CLOSINGS:
-                self._closed.add(made)
+                self._closed.add(result)
                 yield from _closing(node, _free_name(f"{node.outputs[0]}/real", self._names))
             elif operator.kind == "RESHAPE":
                 if first in self._closed:
-                    self._closed.add(made)
-                yield self._reshape(node, self._tables.tensors[made])
+                    self._closed.add(result)
+                yield self._reshape(node, self._tables.tensors[result])
             else:
                 yield node
 
@@ -209,10 +209,10 @@ class _Graph:
             raise ValueError(f"must read constants at most {MOST_READS} times, got {self._reads:,} bytes")
         return name
 
-    def _reshape(self, node: SourceNode, made: TensorTable) -> SourceNode:
+    def _reshape(self, node: SourceNode, result: TensorTable) -> SourceNode:
         """ONNX's Reshape to the shape that the file states of the result."""
         name = _free_name(f"{node.outputs[0]}/shape", self._names)
-        self._constants[name] = np.array(check_shape("the result", made.shape), np.int64)
+        self._constants[name] = np.array(check_shape("the result", result.shape), np.int64)
         return SourceNode(name=node.name, op="Reshape", inputs=(node.inputs[0], name), outputs=node.outputs)
 
     def _attributes(self, operator: OperatorTable) -> dict[str, Any]:
@@ -243,13 +243,13 @@ def _unique_names(names: Sequence[str]) -> list[str]:
     """A name for each tensor, its own where no other has it: a file may give several the same, or none."""
     counts = Counter(names)
     taken = {name for name in names if name and counts[name] == 1}
-    made = []
+    unique = []
     for number, name in enumerate(names):
         if name not in taken:
             name = _free_name(f"{name}:{number}", taken)
             taken.add(name)
-        made.append(name)
-    return made
+        unique.append(name)
+    return unique
 
 
 def _free_name(name: str, taken: Collection[str]) -> str:

@@ -62,8 +62,8 @@ def rounded_once(sums: Array, multiplier: Array, shift: Array) -> Array:
 
 def _scaled(node: SourceNode, sums: Array, scales: Array, rounded: Callable[[Array, Array, Array], Array]) -> Array:
     """From sums with the channels last to the int8 result."""
-    found = [multiplier_of(float(scale)) for scale in scales]
-    multiplier, shift = (np.array(values, np.int64) for values in zip(*((m.multiplier, m.shift) for m in found)))
+    multipliers = [multiplier_of(float(scale)) for scale in scales]
+    multiplier, shift = (np.array(values, np.int64) for values in zip(*((m.multiplier, m.shift) for m in multipliers)))
     return _ended(node, rounded(sums, multiplier, shift))
 
 
@@ -96,8 +96,8 @@ def _windows(node: SourceNode, x: Array, kernel: tuple[int, int], filler: int) -
         for axis, (k, stride) in enumerate(zip(wide, strides), 1):
             more = max((-(-x.shape[axis] // stride) - 1) * stride + k - x.shape[axis], 0)
             border[axis] = (more // 2, more - more // 2)
-    found = sliding_window_view(np.pad(x, border, constant_values=filler), wide, axis=(1, 2))
-    return found[:, :: strides[0], :: strides[1], :, :: dilations[0], :: dilations[1]]
+    windows = sliding_window_view(np.pad(x, border, constant_values=filler), wide, axis=(1, 2))
+    return windows[:, :: strides[0], :: strides[1], :, :: dilations[0], :: dilations[1]]
 
 
 def _conv(node: SourceNode, inputs: Inputs) -> Array:
@@ -117,8 +117,8 @@ def _depthwise(node: SourceNode, inputs: Inputs) -> Array:
 
 
 def _fully_connected(node: SourceNode, inputs: Inputs) -> Array:
-    made = _layer(node, inputs, lambda x, weight: x.reshape(1, -1) @ weight.T, rounded_once)
-    return made
+    result = _layer(node, inputs, lambda x, weight: x.reshape(1, -1) @ weight.T, rounded_once)
+    return result
 
 
 def _max_pool(node: SourceNode, inputs: Inputs) -> Array:
@@ -142,18 +142,18 @@ def _mean(node: SourceNode, inputs: Inputs) -> Array:
     x = np.asarray(inputs[0]).astype(np.int64)
     scale, zero = node.attributes["scales"][0].one("the input")
     result, _ = node.attributes["made"].one("the result")
-    found = mean_multiplier(scale / result, x.shape[1] * x.shape[2])
+    multiplier = mean_multiplier(scale / result, x.shape[1] * x.shape[2])
     total = (x - zero).sum(axis=(1, 2), keepdims=bool(node.attributes["keep"]))
-    return _ended(node, rounded_twice(total, *_both(found)))
+    return _ended(node, rounded_twice(total, *_both(multiplier)))
 
 
-def _both(found: Multiplier) -> tuple[Array, Array]:
-    return np.array(found.multiplier, np.int64), np.array(found.shift, np.int64)
+def _both(multiplier: Multiplier) -> tuple[Array, Array]:
+    return np.array(multiplier.multiplier, np.int64), np.array(multiplier.shift, np.int64)
 
 
 def _add(node: SourceNode, inputs: Inputs) -> Array:
     """Both maps with 20 bits more, in halves of the larger scale; their sum or difference in the result's."""
-    scales = [found.one("an input") for found in node.attributes["scales"]]
+    scales = [of_input.one("an input") for of_input in node.attributes["scales"]]
     largest = max(scale for scale, _ in scales)
     total: Array = np.int64(0)  # type: ignore[assignment]
     for x, (scale, zero), sign in zip(inputs, scales, (1, -1 if node.op == "SUB" else 1)):
@@ -165,8 +165,8 @@ def _add(node: SourceNode, inputs: Inputs) -> Array:
 
 def _concatenation(node: SourceNode, inputs: Inputs) -> Array:
     """Values as they are: all tensors have one scale."""
-    made: Array = np.concatenate([x for x in inputs if x is not None], axis=int(node.attributes["axis"]))
-    return made
+    result: Array = np.concatenate([x for x in inputs if x is not None], axis=int(node.attributes["axis"]))
+    return result
 
 
 def _pad(node: SourceNode, inputs: Inputs) -> Array:
@@ -175,12 +175,12 @@ def _pad(node: SourceNode, inputs: Inputs) -> Array:
 
 def _quantize(node: SourceNode, inputs: Inputs) -> Array:
     x = np.asarray(inputs[0])
-    made = node.attributes["made"]
+    result = node.attributes["made"]
     if x.dtype == np.uint8:
         return (x.astype(np.int64) - 128).astype(np.int8)
-    if made.kind == "UINT8":
+    if result.kind == "UINT8":
         return (x.astype(np.int64) + 128).astype(np.uint8)
-    scale, zero = made.one("the result")
+    scale, zero = result.one("the result")
     parts = x.astype(np.float32) / np.float32(scale)
     values = np.sign(parts) * np.floor(np.abs(parts) + np.float32(0.5)) + zero
     return np.clip(values, LOW, HIGH).astype(np.int8)

@@ -161,7 +161,9 @@ SUM_SHIFT = 20
 """Bits by which an addition shifts its integers to the left."""
 
 
-def sums_of_pairs(first: tuple[float, int], second: tuple[float, int], made: tuple[float, int], sign: int = 1) -> Array:
+def sums_of_pairs(
+    first: tuple[float, int], second: tuple[float, int], result: tuple[float, int], sign: int = 1
+) -> Array:
     """What an addition or a subtraction makes of all pairs of int8 values, before it clips.
 
     Each value less its zero point is shifted to the left and scaled by half of its scale's share of the larger one; the
@@ -169,7 +171,7 @@ def sums_of_pairs(first: tuple[float, int], second: tuple[float, int], made: tup
 
     Parameters
     ----------
-    first, second, made : (float, int)
+    first, second, result : (float, int)
         Scale and zero point of both maps and of the result.
     sign : int
         1 for a sum, -1 for the first less the second.
@@ -186,15 +188,15 @@ def sums_of_pairs(first: tuple[float, int], second: tuple[float, int], made: tup
     twice = 2 * max(first[0], second[0])
     parts = [_scaled(np.arange(LOW, HIGH + 1) - zero << SUM_SHIFT, scale / twice) for scale, zero in (first, second)]
     total = parts[0][:, None] + sign * parts[1][None, :]
-    return _scaled(total, twice / ((1 << SUM_SHIFT) * made[0])) + made[1]
+    return _scaled(total, twice / ((1 << SUM_SHIFT) * result[0])) + result[1]
 
 
 def _scaled(values: Array, scale: float) -> Array:
     """Integers below 2^30 times a scale, rounded twice."""
-    found = multiplier_of(scale)
-    if found.shift > 0:
+    multiplier = multiplier_of(scale)
+    if multiplier.shift > 0:
         raise Unsupported(f"the scale of an addition's result must not be so small, got a factor of {scale:g}")
-    return rounded_twice(values * found.multiplier, np.array(31 - found.shift))
+    return rounded_twice(values * multiplier.multiplier, np.array(31 - multiplier.shift))
 
 
 def mean_multiplier(scale: float, count: int) -> Multiplier:

@@ -87,7 +87,7 @@ def verify(
     """
     numbers = range(images + 4)
     few = [*numbers[:2], *numbers[-4:]] if images > 1 else numbers
-    nodes = {one.name for one in imported.operations.operations if one.op not in CLOSINGS}
+    nodes = {operation.name for operation in imported.operations.operations if operation.op not in CLOSINGS}
     checked_maps = {reading.map for section in imported.graph.sections for reading in section.reads} - {0}
     total = len(nodes) + len(checked_maps) + 1
     source = imported.source
@@ -247,8 +247,8 @@ def _ran(operation: Operation, spans: Sequence[_Span], near: float) -> _Span:
             [span.high for span in spans],
         )
     )
-    made = [operation.run(*tensors) for tensors in ends]
-    return _Span(x, np.minimum.reduce(made), np.maximum.reduce(made))
+    results = [operation.run(*tensors) for tensors in ends]
+    return _Span(x, np.minimum.reduce(results), np.maximum.reduce(results))
 
 
 def _maps(imported: Imported, inputs: Array) -> Iterator[Checked]:
@@ -283,10 +283,10 @@ def _maps(imported: Imported, inputs: Array) -> Iterator[Checked]:
             if not left[name]:
                 spans.pop(name, None)
     scores = imported.host.scores(trace[makers[-1]])
-    made = spans[imported.operations.output]
-    got = made.x.reshape(len(made.x), -1)
+    output = spans[imported.operations.output]
+    got = output.x.reshape(len(output.x), -1)
     room = 1e-9 * max(1.0, float(np.abs(got).max(initial=0)))
-    ends = made.low.reshape(got.shape) - room, made.high.reshape(got.shape) + room
+    ends = output.low.reshape(got.shape) - room, output.high.reshape(got.shape) + room
     wrong = (scores < ends[0]) | (scores > ends[1])
     _require(not wrong.any(), imported.operations.output, "the operations that it was made of", scores, got, wrong)
     ties = int((np.abs(scores - got) > room).sum())

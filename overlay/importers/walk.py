@@ -114,7 +114,7 @@ class Walk:
         """Raise ImportRefused if an operation follows what the host computes at the end."""
         if not self.closing:
             return
-        last = next(one for one in reversed(self.chain[: self.place + 1]) if isinstance(one, Closing))
+        last = next(operation for operation in reversed(self.chain[: self.place + 1]) if isinstance(operation, Closing))
         why = f"the host computes it at the network's end alone, and {printable(following.name)} follows"
         instead = f"; {ACTIVATION}" if last.op == "Sigmoid" else ""
         raise ImportRefused([node_line(last.name, last.op, why + instead)])
@@ -346,8 +346,8 @@ class Walk:
             isinstance(link, Line) and None in (same(link.multiply), same(link.add)) for link in self.links
         ):
             raise Unsupported("what lies between two quantisers must be the same in every channel")
-        one = np.array([Fraction(1)], object)
-        links = [Line(multiply=one * first.step, add=one * first.base), *self.links]
+        unit = np.array([Fraction(1)], object)
+        links = [Line(multiply=unit * first.step, add=unit * first.base), *self.links]
         (stair,) = staircases(links, operation.boundaries, operation.reached, 1)
         if not stair.rising:
             raise Unsupported("a second quantiser must rise with the first one")
@@ -611,11 +611,11 @@ def _quantised(levels: Levels) -> Quantised:
 
 def _pads(operations: Sequence[Operation]) -> bool:
     """Whether the first weights have padding, their own or one before them."""
-    for one in operations:
-        if isinstance(one, Padding):
+    for operation in operations:
+        if isinstance(operation, Padding):
             return True
-        if isinstance(one, Linear):
-            return one.window is not None and any(one.window.padding)
+        if isinstance(operation, Linear):
+            return operation.window is not None and any(operation.window.padding)
     return False
 
 

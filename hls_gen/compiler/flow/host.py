@@ -21,7 +21,7 @@ class FrameSource:
         Words of a frame.
     word_bits, stream_bits
         Width of such a word, and of a stream word.
-    late
+    binariser
         Whether a word takes a cycle more, through the binariser's register.
     done
         Cycles in which frames have left.
@@ -34,12 +34,12 @@ class FrameSource:
 
     weights: WeightLoader | None = None
 
-    def __init__(self, words: int, word_bits: int, stream_bits: int, late: bool, done: Stamps):
+    def __init__(self, words: int, word_bits: int, stream_bits: int, binariser: bool, done: Stamps):
         self._words = words
         self._done = done
         self._pieces, self._beats = gear(word_bits, stream_bits)  # words of a stream word, stream words of a word
         self._header = HEADER_BITS // stream_bits
-        self._late = late
+        self._binariser = binariser
         self._number = 0
         """Of the word in its frame."""
         self._offered = 0
@@ -65,7 +65,7 @@ class FrameSource:
             if self.weights and self._number + self._pieces >= self._words:
                 self.weights.entered.append(self._beat)
         self._number = (self._number + 1) % self._words
-        if not self._late:
+        if not self._binariser:
             return self._offered
         self._left = max(self._offered, self._taken)  # into the binariser's register
         return self._left + 1
@@ -73,7 +73,7 @@ class FrameSource:
     def taken(self, cycle: int) -> None:
         """See Source."""
         self._taken = cycle
-        if not self._late:
+        if not self._binariser:
             self._left = cycle
 
     def _accept(self) -> bool:

@@ -123,9 +123,9 @@ class Issuer:
         assert done is not None
         if len(there) <= len(done):
             yield ((there, len(done)),)
-        late = max(0, there[len(done)] - t)
-        self._weights += late
-        return t + late
+        wait = max(0, there[len(done)] - t)
+        self._weights += wait
+        return t + wait
 
     def _pass(self, window: Pass, start: int, claims: bool) -> Passing:
         """A pass that begins in cycle ``start``, its result in a register of its own; returns its last cycle."""
@@ -182,20 +182,20 @@ class Issuer:
         begins, as delayed by them."""
         written = self.written
         given = self.given
-        for at, back, ahead, own in claims:
+        for at, back, ahead, fresh in claims:
             if back:
                 given.extend([shift + at - 1] * back)
-            self._claimed += ahead + own
-            if own:
+            self._claimed += ahead + fresh
+            if fresh:
                 last = self._claimed - 1
                 if len(written) <= last:
                     yield ((written, last),)
                 if pace == 1:  # words come one a cycle at most, so the last one decides
-                    late = written[last] + 2 - own - at
+                    earliest = written[last] + 2 - fresh - at
                 else:
-                    late = max(written[last + 1 - own + i] + 1 - at - i * pace for i in range(own))
-                if late > shift:
-                    shift = late
+                    earliest = max(written[last + 1 - fresh + i] + 1 - at - i * pace for i in range(fresh))
+                if earliest > shift:
+                    shift = earliest
         return shift
 
 

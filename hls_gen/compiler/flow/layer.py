@@ -173,11 +173,11 @@ def passes(reading: Reading, inner: int = 1, fetch: int = 0) -> list[Pass]:
         head: list[Claim] = []
         rest: list[Claim] = []
         while claim is not None and claim[0] < begin + taps:
-            tap, given, ahead, own = claim
+            tap, given, ahead, fresh = claim
             at = (tap - begin) * tap_cycles + skipped
-            (head if tap == begin else rest).append((at, given, ahead, own))
-            skipped += own == 0
-            lead += own == 0 and tap == begin
+            (head if tap == begin else rest).append((at, given, ahead, fresh))
+            skipped += fresh == 0
+            lead += fresh == 0 and tap == begin
             claim = next(claims, None)
         out.append((taps * tap_cycles + skipped, lead, head, rest))
         begin += taps
@@ -185,7 +185,8 @@ def passes(reading: Reading, inner: int = 1, fetch: int = 0) -> list[Pass]:
 
 
 def _claims(reading: Reading) -> Iterator[tuple[int, int, int, int]]:
-    """(tap, words given back, words claimed ahead, own words); a skip is a claim of its own without own words."""
+    """(tap, words given back, words claimed that the tap does not read, words that it reads); a skip is a claim that
+    reads none."""
     words = reading.words
     spare = -reading.hold_tuples * reading.words
     own_words = reading.read_words
@@ -193,7 +194,7 @@ def _claims(reading: Reading) -> Iterator[tuple[int, int, int, int]]:
         parts = [(words, 0)] * (count - 1) + [(0, words)] if reading.skips else [(count * words - own_words, own_words)]
         if reading.ends_old and number == len(reading.claiming):
             parts = [(words, 0)] * count + [(-1, 1)] if reading.skips else [(count * words - 1, 1)]
-        for ahead, own in parts:
+        for ahead, fresh in parts:
             before = max(spare, 0)
-            spare += ahead + own
-            yield tap, max(spare, 0) - before, ahead, own
+            spare += ahead + fresh
+            yield tap, max(spare, 0) - before, ahead, fresh

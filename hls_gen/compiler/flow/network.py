@@ -66,10 +66,10 @@ class ProcessNetwork:
         if not system.weights:
             return None
         npus = [system.mapping[packet.layer] for packet in system.weights]
-        made = WeightLoader(npus, system.weights, system.weights_before, system.stream_bits)
-        self.processes.append(FlowProcess("loader", None, made.steps(self.frames), made.writes))
-        self._takes[0].append(made.entered)
-        return made
+        loader = WeightLoader(npus, system.weights, system.weights_before, system.stream_bits)
+        self.processes.append(FlowProcess("loader", None, loader.steps(self.frames), loader.writes))
+        self._takes[0].append(loader.entered)
+        return loader
 
     def _host(self) -> FrameSource:
         """Make the source of frames and the sink of results."""
@@ -93,8 +93,8 @@ class ProcessNetwork:
 
     def _loop(self, n: int) -> None:
         """The map store of NPU ``n``, if it has work for one."""
-        own = [i for i in self.system.of(n) if not (self.system.crosses(i) or self.system.layers[i].from_skip)]
-        edges = [(maker, i) for i in own if (maker := self.system.maker(i)) is not None]
+        layers = [i for i in self.system.of(n) if not (self.system.crosses(i) or self.system.layers[i].from_skip)]
+        edges = [(maker, i) for i in layers if (maker := self.system.maker(i)) is not None]
         if not edges:
             return
         puts = Stamps("words in its map store")
@@ -110,17 +110,17 @@ class ProcessNetwork:
         system = self.system
         count = len(self.system.units)
         keepers = [k for k in range(count) if system.store(k) == n]
-        made = [i for k in keepers for i in system.of(k) if system.skips(i)[0]]
-        if not made:
+        makers = [i for k in keepers for i in system.of(k) if system.skips(i)[0]]
+        if not makers:
             return
         if system.units[n].keeps_steps:  # no map's words go there: `_addition` puts steps
             self._skips[n] = SkipFifo(system.units[n].skip_words, [(1, True)])
             return
-        maps = [(system.output_words(i), system.skips(i)[1]) for i in made]
+        maps = [(system.output_words(i), system.skips(i)[1]) for i in makers]
         store = self._skips[n] = SkipFifo(system.units[n].skip_words, maps)
         self._puts[n] += [store.inlet.puts, store.addition.puts]
         self._takes[n] += [store.inlet.takes, store.inlet.seen]
-        for i in made:
+        for i in makers:
             before = self._sinks.get(i)
             self._sinks[i] = store if before is None else Fork(before, store)
         for i in system.of(n):
@@ -178,12 +178,12 @@ class ProcessNetwork:
         arrived = Stamps("sums of the array")
         credit = Stamps("room for results")
         issuer = self.issuers[n] = Issuer(unit, written, given, arrived, credit)
-        own: tuple[Stamps, ...] = ()
+        done: tuple[Stamps, ...] = ()
         if self.loader and n in self.loader.there:
             issuer.there = self.loader.there[n]
             issuer.done = self.loader.done[n]
-            own = (issuer.done,)
-        add("issuer", issuer.steps(layers, frames), given, arrived, *own)
+            done = (issuer.done,)
+        add("issuer", issuer.steps(layers, frames), given, arrived, *done)
 
         raws = [
             (layer.reading.windows * layer.tuple_steps, self._sinks[i])
@@ -243,29 +243,29 @@ class ProcessNetwork:
         ``added``."""
         unit = self.system.units[n]
         layers = [self.system.layers[i] for i in self.system.of(n)]
-        own = [layer for layer in layers if not layer.raw]
+        activated = [layer for layer in layers if not layer.raw]
         if not unit.addition_latency:
             return gears
-        steps = [layer.reading.windows * layer.tuple_steps for layer in own]
+        steps = [layer.reading.windows * layer.tuple_steps for layer in activated]
         behind: Taker = gears
         if unit.keeps_steps:
             kept = {layer.adds for layer in self.system.layers}
             to = self._skips.get(self.system.store(n)) or SkipFifo(None, [])
-            behind = KeptSteps([(count, layer.name in kept) for count, layer in zip(steps, own)], to, gears)
-        maps = [(count, layer.adds is not None) for count, layer in zip(steps, own)]
+            behind = KeptSteps([(count, layer.name in kept) for count, layer in zip(steps, activated)], to, gears)
+        maps = [(count, layer.adds is not None) for count, layer in zip(steps, activated)]
         return AdditionUnit(unit.addition_latency, maps, added, behind)
 
     def _outlets(self, n: int) -> Gears:
         """The gearboxes at the outlets of NPU ``n``: one for each width of words."""
         system = self.system
         unit = self.system.units[n]
-        own = [i for i in system.of(n) if not system.layers[i].raw]
+        layers = [i for i in system.of(n) if not system.layers[i].raw]
         boxes: dict[tuple[int, bool], Gearbox] = {}
-        for box in dict.fromkeys(system.gearbox(i) for i in own):
-            maps = [(system.output_words(i), self._sinks[i]) for i in own if system.gearbox(i) == box]
+        for box in dict.fromkeys(system.gearbox(i) for i in layers):
+            maps = [(system.output_words(i), self._sinks[i]) for i in layers if system.gearbox(i) == box]
             boxes[box] = Gearbox(unit.lanes, box[0], Router(maps))
-        words = [int(np.prod(unit.outlet_words(system.layers[i]))) for i in own]
-        return Gears([(count, boxes[system.gearbox(i)]) for i, count in zip(own, words)])
+        words = [int(np.prod(unit.outlet_words(system.layers[i]))) for i in layers]
+        return Gears([(count, boxes[system.gearbox(i)]) for i, count in zip(layers, words)])
 
     def stores(self) -> dict[str, int]:
         """Most words that each store held at a time."""

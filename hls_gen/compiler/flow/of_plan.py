@@ -48,13 +48,13 @@ def system(
         Its NPUs and layers.
     """
     streamed = {packet.layer for packet in weights}
-    made = tuple(replace(layer, streamed=i in streamed) for i, layer in enumerate(layers(plan, npus)))
+    flow_layers = tuple(replace(layer, streamed=i in streamed) for i, layer in enumerate(layers(plan, npus)))
     engines = [npu.engine for npu in npus]
     to_bits = [pair == ("integer", "binary") for pair in zip(engines, (*engines[1:], engines[0]))]
     units = tuple(replace(unit(npu), to_bits=bits) for npu, bits in zip(npus, to_bits))
     return System(
         units=units,
-        layers=made,
+        layers=flow_layers,
         mapping=tuple(plan.mapping),
         spill_words=spill_words,
         stream_bits=stream_bits,

@@ -63,16 +63,16 @@ class PoolIssuer:
                     claims = head + rest if head and rest else head or rest
                     at, _, ahead, _ = claims[-1] if claims else (-1, 0, 0, 0)
                     new = at == final and ahead >= 0  # the last tap reads a tuple that arrives
-                    for at, back, ahead, own in claims:
+                    for at, back, ahead, fresh in claims:
                         if back:
                             given.extend([shift + at - 1] * back)
-                        claimed += ahead + own
-                        if own and (at != final or ahead < 0):
+                        claimed += ahead + fresh
+                        if fresh and (at != final or ahead < 0):
                             if len(written) < claimed:
                                 yield ((written, claimed - 1),)
-                            late = written[claimed - 1] + 2 - own - at
-                            if late > shift:
-                                shift = late
+                            earliest = written[claimed - 1] + 2 - fresh - at
+                            if earliest > shift:
+                                shift = earliest
                     t = shift + final - 1
                     for word in range(claimed - words, claimed):
                         t += 1

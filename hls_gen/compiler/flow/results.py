@@ -100,14 +100,14 @@ class Activation:
 
     def _move(self, cycle: int) -> int:
         """Number of the first move that is not before ``cycle``, if no move waits that isn't known to."""
-        found = 0
+        number = 0
         for first, lag in reversed(self._lags):
-            if found and found - 1 + lag < cycle:  # the last move with this lag comes too early
+            if number and number - 1 + lag < cycle:  # the last move with this lag comes too early
                 break
-            found = max(cycle - lag, first)
-            if found > first:
+            number = max(cycle - lag, first)
+            if number > first:
                 break
-        return found
+        return number
 
     def _leave(self) -> bool:
         """The oldest step goes into its gearbox, if it is known when."""

@@ -75,10 +75,10 @@ def smooth(system: System, frames: int = FRAMES) -> int:
     return spill_of(simulate(replace(system, spill_words=None), frames))
 
 
-def spill_of(found: Result) -> int:
+def spill_of(result: Result) -> int:
     """Size of the spill store in which nobody waits for room, as nobody did in what was simulated; 0 where nothing goes
     into it."""
-    return _registered(found.stores.get("spill_words", 0))
+    return _registered(result.stores.get("spill_words", 0))
 
 
 def smooth_skips(system: System, frames: int = FRAMES) -> list[int]:
@@ -105,10 +105,10 @@ def smooth_skips(system: System, frames: int = FRAMES) -> list[int]:
     return skips_of(simulate(replace(system, units=units, spill_words=None), frames), len(units))
 
 
-def skips_of(found: Result, npus: int) -> list[int]:
+def skips_of(result: Result, npus: int) -> list[int]:
     """Sizes of the skip stores of so many NPUs in which nobody waits for room, as nobody did in what was simulated; 0
     where nothing goes into one."""
-    held = [found.stores.get(f"npu{n}.skip_words", 0) for n in range(npus)]
+    held = [result.stores.get(f"npu{n}.skip_words", 0) for n in range(npus)]
     return [max(2, _registered(words)) if words else 0 for words in held]
 
 

@@ -60,8 +60,8 @@ class SkipFifo:
 
     def put(self, cycle: int) -> int | None:
         """See Sink."""
-        found = room_from(cycle, self._depth, self._puts, self.out)
-        if found is None:
+        free = room_from(cycle, self._depth, self._puts, self.out)
+        if free is None:
             return None
         if not self._left:
             self._left, self._added = next(self._maps)
@@ -69,9 +69,9 @@ class SkipFifo:
         side = self.addition if self._added else self.inlet
         self._of.append((side, len(side.numbers)))
         side.numbers.append(len(self._puts))
-        side.puts.append(found)
-        self._puts.append(found)
-        return found
+        side.puts.append(free)
+        self._puts.append(free)
+        return free
 
     def out(self, k: int) -> int | None:
         """Cycle in which word ``k``, which is in, goes to the output register."""

@@ -201,8 +201,8 @@ class System:
         beside = 0 if joined is None else self.output_words(joined)
         if maker is not None and self.output_words(maker) + beside != layer.input_words:
             before = self.layers[maker].name
-            made = self.output_words(maker) + beside
-            raise ValueError(f"flow: {layer.name} reads {layer.input_words} words, {before} makes {made}")
+            words = self.output_words(maker) + beside
+            raise ValueError(f"flow: {layer.name} reads {layer.input_words} words, {before} makes {words}")
         if self.crosses(i) and not 1 <= self.chunk_words(i) <= self.units[npu].buffer_words:
             buffer = self.units[npu].buffer_words
             raise ValueError(f"flow: {layer.name}: a chunk must be 1..{buffer} words, got {self.chunk_words(i)}")

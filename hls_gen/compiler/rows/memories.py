@@ -192,7 +192,7 @@ def _bases(
     """By layer: fields of its rows that say where it begins in other memories, by memory."""
     bases = {**BASES, "results": {"threshold_base": "scales" if npu.requantises else "thresholds"}}
     counts = dict.fromkeys(ORDER, 0)
-    found = []
+    of_layers = []
     for rows, kernels in zip(layers, kernels_at, strict=True):
         fields = dict[str, dict[str, int]]()
         for memory in bases.keys() & rows.memories.keys():
@@ -200,9 +200,9 @@ def _bases(
             begins = {field: target for field, target in bases[memory].items() if field in known}
             fields[memory] = {field: counts[to] if rows.count(to) else 0 for field, to in begins.items()}
         fields["layers"] = {**fields.get("layers", {}), **kernels}
-        found.append(fields)
+        of_layers.append(fields)
         counts = {memory: before + rows.count(memory) for memory, before in counts.items()}
-    return found
+    return of_layers
 
 
 def _with_fields(memories: Mapping[str, Columns], fields: Mapping[str, Mapping[str, int]]) -> dict[str, Columns]:

@@ -92,16 +92,16 @@ def _orders(chain: Sequence[Stage], map_order: str) -> dict[str, Ints]:
     more: dict[str, list[Ints]] = {last: [] for last in joined.values()}
     while True:
         orders = dict[str, Ints]()
-        needs = {last: [*found] for last, found in more.items()}
+        needs = {last: [*visits] for last, visits in more.items()}
         final = joined[chain[-1].name]
         orders[final] = frozen(np.arange(chain[-1].output_size[0] * chain[-1].output_size[1]))
         for stage in reversed(chain):
-            made = joined[stage.name]
-            if made not in orders:
-                orders[made] = _merged(needs[made], map_order, widths[made])
-            needs[joined[stage.reads]].insert(0, _first_visits(stage, orders[made]))
+            last_map = joined[stage.name]
+            if last_map not in orders:
+                orders[last_map] = _merged(needs[last_map], map_order, widths[last_map])
+            needs[joined[stage.reads]].insert(0, _first_visits(stage, orders[last_map]))
         orders[joined[INPUT]] = _merged(needs[joined[INPUT]], map_order, widths[joined[INPUT]])
-        missing = {last: np.setdiff1d(np.concatenate(found), orders[last]) for last, found in needs.items() if found}
+        missing = {last: np.setdiff1d(np.concatenate(visits), orders[last]) for last, visits in needs.items() if visits}
         if not any(len(positions) for positions in missing.values()):
             return {name: orders[last] for name, last in joined.items()}
         for last, positions in missing.items():
@@ -118,7 +118,7 @@ def _joined(chain: Sequence[Stage]) -> dict[str, str]:
         for pair in pairs:
             both = {joined[name] for name in pair}
             last = max(both, key=place.__getitem__)
-            joined |= {name: last for name, its in joined.items() if its in both}
+            joined |= {name: last for name, latest in joined.items() if latest in both}
     return joined
 
 
@@ -161,7 +161,7 @@ def linked(chain: Sequence[Stage]) -> list[Stage]:
         if stage.adds and stage.adds not in known[1:]:
             raise ValueError(f"{stage.name}: must add the map of a stage before it, got {stage.adds}")
         if stage.adds and by_name[stage.adds].output_size != stage.output_size:
-            sizes = [" x ".join(map(str, one.output_size)) for one in (stage, by_name[stage.adds])]
+            sizes = [" x ".join(map(str, each.output_size)) for each in (stage, by_name[stage.adds])]
             raise ValueError(f"{stage.name}: must add a map of its own size, {sizes[0]}, got {sizes[1]}")
     used = {name for stage in out for name in (stage.reads, stage.adds, stage.joins)}
     for stage in out[:-1]:
@@ -182,8 +182,8 @@ def _first_visits(stage: Stage, output_order: Ints) -> Ints:
     position = _visits(stage, output_order)[2]
     first = np.full(stage.height * stage.width, -1)
     first[position[::-1]] = np.arange(len(position))[::-1]  # the last write stays: the first visit
-    found: Ints = position[first[position] == np.arange(len(position))]
-    return found
+    order: Ints = position[first[position] == np.arange(len(position))]
+    return order
 
 
 def _tables(stage: Stage, orders: Mapping[str, Ints], map_order: str) -> StageTables:

@@ -90,7 +90,7 @@ def stages(network: Network) -> tuple[Stage, ...]:
     ValueError
         If several layers read a map, or if a layer without a window changes the size of the map.
     """
-    found, maker = [], {INPUT: INPUT}  # maker: map -> stage that makes it
+    chain, maker = [], {INPUT: INPUT}  # maker: map -> stage that makes it
     for layer, source in network.chain("a schedule"):
         read = maker[network.reads[layer.name][0]]
         maker[layer.name] = layer.name if isinstance(layer, Weighted | Pool) else read
@@ -102,7 +102,7 @@ def stages(network: Network) -> tuple[Stage, ...]:
                     f"{source.height} x {source.width} -> {target.height} x {target.width}"
                 )
             continue
-        found.append(
+        chain.append(
             Stage(
                 name=layer.name,
                 kind="conv" if isinstance(layer, Weighted) else "pool",
@@ -112,4 +112,4 @@ def stages(network: Network) -> tuple[Stage, ...]:
                 reads=read,
             )
         )
-    return tuple(found)
+    return tuple(chain)

@@ -59,11 +59,11 @@ def dequantize_linear(node: NodeView) -> None:
     node.only_map(0)
     scale = fractions(node.constant(1, "the scale"))
     zero = node.optional(2)
-    one = same(scale)
+    factor = same(scale)
     offset = Fraction(0) if zero is None else same(fractions(zero))
-    if one is None or offset is None:
+    if factor is None or offset is None:
         raise Unsupported("a map's scale and zero point must be one number each, got one a channel")
-    node.affine(multiply=one, add=-one * offset)
+    node.affine(multiply=factor, add=-factor * offset)
 
 
 @operator("Trunc", domains=QONNX)

@@ -121,8 +121,8 @@ def _made_of_sums(node: NodeView, multipliers: Sequence[Multiplier], roundings: 
 def average_pool_2d(node: NodeView) -> None:
     """The mean of each window of the integers themselves, halves away from zero."""
     low, high = _pool(node, average=True)
-    one = np.array(Fraction(1), object)
-    node.quantise(Rule(scale=one, zero=Fraction(0), low=low, high=high, rounding="HALF_UP"), integers=True)
+    unit_scale = np.array(Fraction(1), object)
+    node.quantise(Rule(scale=unit_scale, zero=Fraction(0), low=low, high=high, rounding="HALF_UP"), integers=True)
     _channels_last(node)
 
 
@@ -131,8 +131,8 @@ def max_pool_2d(node: NodeView) -> None:
     """The maximum of each window."""
     low, high = _pool(node, average=False)
     if (low, high) != (LOW, HIGH):
-        one = np.array(Fraction(1), object)
-        node.quantise(Rule(scale=one, zero=Fraction(0), low=low, high=high, rounding="HALF_UP"), integers=True)
+        unit_scale = np.array(Fraction(1), object)
+        node.quantise(Rule(scale=unit_scale, zero=Fraction(0), low=low, high=high, rounding="HALF_UP"), integers=True)
     _channels_last(node)
 
 
@@ -141,15 +141,15 @@ def _pool(node: NodeView, *, average: bool) -> tuple[int, int]:
     node.only_map(0)
     if len(node.shape) != 4:
         raise Unsupported(f"maps must have rows and columns, got shape {node.shape}")
-    made = _made(node).one("the result")
-    if _scale(node, 0).one("the input") != made:
+    result = _made(node).one("the result")
+    if _scale(node, 0).one("the input") != result:
         raise Unsupported("the input and the result must have the same scale and zero point")
     kernel = tuple(node.node.attributes.get("kernel_shape", ()))
     if len(kernel) != 2 or not all(1 <= size <= 4096 for size in kernel):
         raise Unsupported(f"a window must have 1 to 4096 rows and columns, got {kernel}")
     _channels_first(node)
     node.append(Pooling, window=sliding(node, (kernel[0], kernel[1])), average=average)
-    return activation_ends(str(node.attribute("activation", "NONE")), *made)
+    return activation_ends(str(node.attribute("activation", "NONE")), *result)
 
 
 @operator("MEAN", domains=TENSORFLOW)
@@ -175,9 +175,9 @@ def mean(node: NodeView) -> None:
 def pad(node: NodeView) -> None:
     """Zero points around a map: the convolution that reads it takes them for its own padding."""
     node.only_map(0)
-    made = _made(node).one("the result")
+    result = _made(node).one("the result")
     widths = node.constant(1, "the widths")
-    if _scale(node, 0).one("the input") != made:
+    if _scale(node, 0).one("the input") != result:
         raise Unsupported("the input and the result must have the same scale and zero point")
     if len(node.shape) != 4:
         raise Unsupported(f"maps must have rows and columns, got shape {node.shape}")
@@ -185,7 +185,7 @@ def pad(node: NodeView) -> None:
         raise Unsupported(f"there must be two widths of 0 to 4096 for each axis, got shape {widths.shape}")
     sides = [(int(before), int(behind)) for before, behind in widths]
     _channels_first(node)
-    node.append(Padding, widths=(sides[0], sides[3], *sides[1:3]), value=Fraction(made[1]))
+    node.append(Padding, widths=(sides[0], sides[3], *sides[1:3]), value=Fraction(result[1]))
     _channels_last(node)
 
 
@@ -194,20 +194,20 @@ def quantize(node: NodeView) -> None:
     """Real numbers become int8; or 8 bits without a sign become ones with, or the other way round."""
     node.only_map(0)
     source = _scale(node, 0)
-    made = _made(node)
+    result = _made(node)
     if source.kind == "FLOAT32":
-        scale, zero = made.one("the result")
-        one = np.array(Fraction(scale), object)
+        scale, zero = result.one("the result")
+        exact_scale = np.array(Fraction(scale), object)
         offset = Fraction(zero)
-        rule = Rule(scale=one, zero=offset, low=LOW, high=HIGH, rounding="HALF_UP", zero_after=True)
+        rule = Rule(scale=exact_scale, zero=offset, low=LOW, high=HIGH, rounding="HALF_UP", zero_after=True)
         node.quantise(rule, integers=True)
         return
     steps = {("UINT8", "INT8"): -128, ("INT8", "UINT8"): 128}
-    step = steps.get((source.kind, made.kind))
-    same = np.array_equal(source.scale, made.scale) and source.zero.size == made.zero.size == 1
-    if step is None or not same or int(made.zero[0]) - int(source.zero[0]) != step:
+    step = steps.get((source.kind, result.kind))
+    same = np.array_equal(source.scale, result.scale) and source.zero.size == result.zero.size == 1
+    if step is None or not same or int(result.zero[0]) - int(source.zero[0]) != step:
         raise Unsupported(
-            f"it must make INT8 of FLOAT32 or UINT8, with the same scale, got {source.kind} to {made.kind}",
+            f"it must make INT8 of FLOAT32 or UINT8, with the same scale, got {source.kind} to {result.kind}",
             "another scale belongs into the layer before",
         )
     node.affine(add=step)
@@ -230,11 +230,11 @@ def add(node: NodeView) -> None:
         raise Unsupported(f"{what} of a constant is not imported", "it belongs into the bias of the layer before")
     first = _scale(node, 0).one("input 0")
     second = _scale(node, 1).one("input 1")
-    made = _made(node).one("the result")
-    low, high = activation_ends(str(node.attribute("activation", "NONE")), *made)
-    values = sums_of_pairs(first, second, made, sign)
-    slopes = Fraction(first[0]) / Fraction(made[0]), sign * Fraction(second[0]) / Fraction(made[0])
-    offset = made[1] - slopes[0] * first[1] - slopes[1] * second[1]
+    result = _made(node).one("the result")
+    low, high = activation_ends(str(node.attribute("activation", "NONE")), *result)
+    values = sums_of_pairs(first, second, result, sign)
+    slopes = Fraction(first[0]) / Fraction(result[0]), sign * Fraction(second[0]) / Fraction(result[0])
+    offset = result[1] - slopes[0] * first[1] - slopes[1] * second[1]
     table = SumTable(values=np.clip(values, low, high), first=LOW, slopes=slopes, offset=offset, low=low, high=high)
     node.add_maps(table)
 
@@ -244,13 +244,13 @@ def concatenation(node: NodeView) -> None:
     """Maps behind one another, all of one scale."""
     if len(node.maps) != len(node.node.inputs):
         raise Unsupported("a map must be concatenated with maps, got a constant")
-    made = _made(node).one("the result")
+    result = _made(node).one("the result")
     for place in range(len(node.maps)):
         scale, zero = _scale(node, place).one(f"input {place}")
-        if (scale, zero) != made:
+        if (scale, zero) != result:
             raise Unsupported(
-                f"its maps must have the result's scale and zero point, {made[0]:g} and {made[1]}, got {scale:g} and "
-                f"{zero} at input {place}"
+                f"its maps must have the result's scale and zero point, {result[0]:g} and {result[1]}, got {scale:g} "
+                f"and {zero} at input {place}"
             )
     if str(node.attribute("activation", "NONE")) != "NONE":
         raise Unsupported("an activation behind it must be NONE", "it belongs into the layers before")
@@ -266,17 +266,17 @@ def _weights(node: NodeView, rank: int) -> Array:
 
 def _scale(node: NodeView, place: int) -> TensorScale:
     scales = node.node.attributes.get("scales", ())
-    found = scales[place] if isinstance(scales, tuple) and place < len(scales) else None
-    if not isinstance(found, TensorScale):
+    scale = scales[place] if isinstance(scales, tuple) and place < len(scales) else None
+    if not isinstance(scale, TensorScale):
         raise Unsupported("it must be read from a TFLite file, which says what its integers are worth")
-    return found
+    return scale
 
 
 def _made(node: NodeView) -> TensorScale:
     _scale(node, 0)
-    found = node.node.attributes["made"]
-    assert isinstance(found, TensorScale)
-    return found
+    scale = node.node.attributes["made"]
+    assert isinstance(scale, TensorScale)
+    return scale
 
 
 def _check_size(node: NodeView) -> None:

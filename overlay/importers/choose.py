@@ -203,12 +203,12 @@ class _Chooser:
         joins = self._graph.joins
         if joins:
             return f"maps are {joins}"
-        if source.averaged or (section.made is not None and section.made.averaged):
+        if source.averaged or (section.quantised is not None and section.quantised.averaged):
             return f"{name}: means are taken of its maps"
         if weights.encoding not in (BIPOLAR, TERNARY):
             return f"{name}: weights are {weights.encoding}"
-        if section.made is not None and section.made.levels > MOST_BITS_OF_VALUE:
-            values = section.made.levels + 1
+        if section.quantised is not None and section.quantised.levels > MOST_BITS_OF_VALUE:
+            values = section.quantised.levels + 1
             return f"{name}: the map behind it has {values} values, more than {MOST_BITS_OF_VALUE + 1}"
         head = self._graph.sections[0]
         if section is self._sections[0] and source.levels > 1:
@@ -239,8 +239,8 @@ class _Chooser:
             return f"{name}: its map must have at most {1 << bits - 1} values, got {source.levels + 1}"
         if needs_zero and natural_zero(section, bits) is None:
             return f"{name}: a padded tap is worth 0, which is none of its map's integers"
-        if section.made is not None and section.made.levels >= 1 << MOST_BITS:
-            values = section.made.levels + 1
+        if section.quantised is not None and section.quantised.levels >= 1 << MOST_BITS:
+            values = section.quantised.levels + 1
             return f"{name}: the map behind it must have at most {1 << MOST_BITS} values, got {values:,}"
         return ""
 

@@ -44,8 +44,8 @@ class Built:
     layers : tuple of str
         Golden's layers.
     engine : str
-    weights, made : str
-        Encodings; ``made`` is empty for sums.
+    weights, map_encoding : str
+        Encodings of weights and of the map; ``map_encoding`` is empty for sums.
     range : (int, int)
         Smallest and largest sum.
     levels : int
@@ -63,7 +63,7 @@ class Built:
     layers: tuple[str, ...] = ()
     engine: str = ""
     weights: str = ""
-    made: str
+    map_encoding: str
     range: tuple[int, int]
     levels: int
     falling: int = 0
@@ -167,9 +167,9 @@ class _Emitter:
     def scores(self) -> tuple[Link, ...]:
         """From the last layer's integers to the file's output."""
         last = self._graph.sections[-1]
-        if last.made is None:
+        if last.quantised is None:
             return tuple(self._chain_of_scores)
-        line = worth(identity_line(last.size[2]), last.made, self._choice.held[-1])
+        line = worth(identity_line(last.size[2]), last.quantised, self._choice.held[-1])
         return tuple(joined([line, *self._graph.final]))
 
     @property
@@ -184,35 +184,35 @@ class _Emitter:
         assert weights is not None
         turned = np.ones(len(weights.values), np.int64)
         chain = self._chain(section, weights, held)
-        as_bits = section.made is not None and self._choice.held[place + 1].encoding.kind == "bipolar"
-        if section.made is not None and not as_bits:
+        as_bits = section.quantised is not None and self._choice.held[place + 1].encoding.kind == "bipolar"
+        if section.quantised is not None and not as_bits:
             turned = _turns(chain)
         elif section.inner:
             turned = _turns(chain[: 1 + section.inner_at])
         weights, chain = _turned(weights, chain, turned)
-        if self._choice.engines[place] == "integer" and (section.made is None or as_bits):
+        if self._choice.engines[place] == "integer" and (section.quantised is None or as_bits):
             weights = integer_weights(weights)
         layer = self._weighted(number, section, weights)
         low, high = (end * section.count for end in layer.accumulator_range(self._map))
         levels = 0
         falling = 0
         wrong = (0, 0)
-        if section.made is None:
+        if section.quantised is None:
             self._append_weighted(layer, weights)
             self._append_sums(section)
             self._chain_of_scores = joined(chain)
         elif as_bits:
             self._append_weighted(layer, weights)
             self._append_sums(section)
-            levels = section.made.levels
+            levels = section.quantised.levels
             falling = self._thresholds(number, section, chain, (low, high))
         else:
             held = self._choice.held[place + 1]
-            levels = section.made.levels
+            levels = section.quantised.levels
             wrong = self._requantised(number, section, held, layer, weights, chain)
         return Built(
             weights=str(weights.encoding),
-            made=str(self._map.encoding) if section.made is not None else "",
+            map_encoding=str(self._map.encoding) if section.quantised is not None else "",
             range=(low, high),
             levels=levels,
             falling=falling,
@@ -234,7 +234,7 @@ class _Emitter:
         bits = max(abs(factor).bit_length() for factor in factors.multipliers)
         return Built(
             weights=f"factors of {bits} bits",
-            made=str(held.encoding),
+            map_encoding=str(held.encoding),
             range=reach,
             levels=section.map.levels,
             wrong=factors.wrong,
@@ -246,7 +246,7 @@ class _Emitter:
             self._append(Concat(name=f"concat_{number}", inputs=self._reads), {})
         self._pools(section.map, section.pools)
         encoding = self._map.encoding
-        return Built(made=str(encoding), range=(encoding.low, encoding.high), levels=section.map.levels)
+        return Built(map_encoding=str(encoding), range=(encoding.low, encoding.high), levels=section.map.levels)
 
     def _chain(self, section: WeightSection, weights: Weights, held: Held) -> list[Link]:
         """From the integers' sums to the quantiser: what sums are worth, then the file's chain."""
@@ -296,7 +296,7 @@ class _Emitter:
 
     def _thresholds(self, number: int, section: WeightSection, chain: Sequence[Link], reach: tuple[int, int]) -> int:
         """Add thresholds, and max pools before or behind them; how many channels fall."""
-        quantised = section.made
+        quantised = section.quantised
         assert quantised is not None
         assert quantised.boundaries is not None
         assert quantised.reached is not None
@@ -320,7 +320,7 @@ class _Emitter:
     ) -> tuple[int, int]:
         """Add the weights, a requantisation and max pools; ``held`` is how their map is held. How many sums get another
         level, and by how many levels at most."""
-        quantised = section.made
+        quantised = section.quantised
         assert quantised is not None
         assert quantised.boundaries is not None
         assert quantised.reached is not None

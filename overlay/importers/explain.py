@@ -72,14 +72,14 @@ def _how(kinds: set[type[Operation]], built: Built) -> str:
         return f"weights {built.weights}{share}, sums {low:,} .. {high:,}, {built.engine} engine"
     if kinds == {Layout}:
         return "an order of values, which the weights follow"
-    if not built.made:
+    if not built.map_encoding:
         return "scores, by the host"
     if Concatenation in kinds:
-        return f"channels behind one another: {built.made}"
+        return f"channels behind one another: {built.map_encoding}"
     falling = f", {built.falling} of them falling" if built.falling else ""
     if built.wrong[0]:
-        return f"{built.levels} levels, {built.wrong[0]:,} sums off by {built.wrong[1]}: {built.made}"
-    return f"{built.levels} levels a channel{falling}, exact: {built.made}"
+        return f"{built.levels} levels, {built.wrong[0]:,} sums off by {built.wrong[1]}: {built.map_encoding}"
+    return f"{built.levels} levels a channel{falling}, exact: {built.map_encoding}"
 
 
 def write_explanation(imported: Imported, checked: Sequence[Checked], model: Path) -> list[Path]:

@@ -143,7 +143,7 @@ def _quantised(graph: SourceGraph) -> SourceInput:
 def _check_texts(graph: Any) -> None:
     """Refuse names that are no text, which the library gives as bytes."""
     named = (*graph.initializer, *graph.input, *graph.output)
-    lists: list[Iterable[Any]] = [[graph.name], (named_thing.name for named_thing in named)]
+    lists: list[Iterable[Any]] = [[graph.name], (item.name for item in named)]
     lists += [(n.name, n.op_type, n.domain, *n.input, *n.output, *(a.name for a in n.attribute)) for n in graph.node]
     entries = [t.external_data for t in graph.initializer]
     lists += [(entry.key, entry.value) for several in entries for entry in several]

@@ -282,7 +282,7 @@ class _Sections:
             section, index, taken = self._concatenation(way, join, reads)
         else:
             section, index, taken = self._sum(way, reads)
-        walk = self._begun(way, section.made, index, section.size, len(self._sections) + 1)
+        walk = self._begun(way, section.quantised, index, section.size, len(self._sections) + 1)
         walk.done.append(section)
         walk.number += 1
         for place in range(taken, len(way.operations)):
@@ -325,7 +325,7 @@ class _Sections:
                 walk.check_open(operation)
         walk.finish()
         self._sections += walk.done
-        source = walk.done[-1].made if walk.done else walk.source
+        source = walk.done[-1].quantised if walk.done else walk.source
         self._ends[way.makes] = _End(walk.map, source, tuple(walk.links), walk.index, walk.size)
 
     def _reading(self, tensor: str) -> Reading:
@@ -345,7 +345,7 @@ class _Sections:
             nodes=_names(way.operations[:taken]),
             reads=tuple(reads),
             size=self._ends[first.tensor].size,
-            made=levels,
+            quantised=levels,
             operations=way.operations[:taken],
         )
         return section, first.order, taken
@@ -380,7 +380,7 @@ class _Sections:
             nodes=_names(way.operations[:taken]),
             reads=tuple(reads),
             size=(*sizes[0][:2], channels),
-            made=levels,
+            quantised=levels,
             shifts=shifts,
         )
         return section, join.run(*places), taken

@@ -103,7 +103,7 @@ class Section:
         The maps that it reads.
     size : (int, int, int)
         Of what it makes in front of pools.
-    made : Quantised or None
+    quantised : Quantised or None
         What the quantiser makes; None where sums go to the output.
     pools : tuple of Window
         Pools behind the quantiser: of maxima, but for the last one where the map is averaged.
@@ -114,14 +114,14 @@ class Section:
     nodes: tuple[str, ...] = ()
     reads: tuple[Reading, ...]
     size: Size
-    made: Quantised | None = None
+    quantised: Quantised | None = None
     pools: tuple[Window, ...] = ()
 
     @property
     def map(self) -> Quantised:
         """The map that it makes, where that is quantised."""
-        assert self.made is not None
-        return self.made
+        assert self.quantised is not None
+        return self.quantised
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -254,7 +254,7 @@ class SectionGraph:
     @cached_property
     def maps(self) -> tuple[Quantised, ...]:
         """What every map holds; the last section has none if its sums are the scores."""
-        return self.source, *(section.made for section in self.sections if section.made is not None)
+        return self.source, *(section.quantised for section in self.sections if section.quantised is not None)
 
     @cached_property
     def weighted(self) -> tuple[int, ...]:

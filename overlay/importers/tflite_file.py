@@ -2,7 +2,7 @@
 
 Tensors keep TFLite's order, (1, rows, columns, channels). What ONNX has a word for, a reshape and what the host does at
 the end, becomes ONNX's operator. Quantisation belongs to tensors here; each node is given that of what it reads and
-makes: attributes ``scales``, one a tensor that it reads, and ``made``.
+makes: attributes ``scales``, one a tensor that it reads, and ``result_scale``.
 """
 
 import os
@@ -221,7 +221,7 @@ class _Graph:
         tensors = [self._tables.tensors[number] if number >= 0 else None for number in operator.inputs]
         return {
             "scales": tuple(_scale(tensor) for tensor in tensors),
-            "made": _scale(self._tables.tensors[operator.outputs[0]]),
+            "result_scale": _scale(self._tables.tensors[operator.outputs[0]]),
             "activation": _word(ACTIVATIONS, options.get("activation", 0)),
             "auto_pad": _word(("SAME_UPPER", "VALID"), options.get("padding", 0)),
             "strides": (options.get("stride_rows", 1), options.get("stride_columns", 1)),

@@ -69,7 +69,7 @@ def _scaled(node: SourceNode, sums: Array, scales: Array, rounded: Callable[[Arr
 
 def _ended(node: SourceNode, values: Array) -> Array:
     """The zero point added, and clipped by the activation."""
-    scale, zero = node.attributes["made"].one("the result")
+    scale, zero = node.attributes["result_scale"].one("the result")
     return np.clip(values + zero, *activation_ends(node.attributes["activation"], scale, zero)).astype(np.int8)
 
 
@@ -82,7 +82,7 @@ def _layer(node: SourceNode, inputs: Inputs, sums: Callable[[Array, Array], Arra
     channels = total.shape[-1]
     if bias is not None:
         total = total + bias.astype(np.int64)
-    result = node.attributes["made"].one("the result")[0]
+    result = node.attributes["result_scale"].one("the result")[0]
     return _scaled(node, total, scale * node.attributes["scales"][1].channels(channels) / result, rounded)
 
 
@@ -122,7 +122,7 @@ def _fully_connected(node: SourceNode, inputs: Inputs) -> Array:
 
 
 def _max_pool(node: SourceNode, inputs: Inputs) -> Array:
-    scale, zero = node.attributes["made"].one("the result")
+    scale, zero = node.attributes["result_scale"].one("the result")
     values = _windows(node, np.asarray(inputs[0]), node.attributes["kernel_shape"], LOW).max(axis=(4, 5))
     return np.clip(values, *activation_ends(node.attributes["activation"], scale, zero)).astype(np.int8)
 
@@ -134,14 +134,14 @@ def _average_pool(node: SourceNode, inputs: Inputs) -> Array:
     total = _windows(node, x, kernel, 0).sum(axis=(4, 5))
     count = _windows(node, np.ones_like(x), kernel, 0).sum(axis=(4, 5))
     values = np.sign(total) * ((np.abs(total) + count // 2) // count)
-    scale, zero = node.attributes["made"].one("the result")
+    scale, zero = node.attributes["result_scale"].one("the result")
     return np.clip(values, *activation_ends(node.attributes["activation"], scale, zero)).astype(np.int8)
 
 
 def _mean(node: SourceNode, inputs: Inputs) -> Array:
     x = np.asarray(inputs[0]).astype(np.int64)
     scale, zero = node.attributes["scales"][0].one("the input")
-    result, _ = node.attributes["made"].one("the result")
+    result, _ = node.attributes["result_scale"].one("the result")
     multiplier = mean_multiplier(scale / result, x.shape[1] * x.shape[2])
     total = (x - zero).sum(axis=(1, 2), keepdims=bool(node.attributes["keep"]))
     return _ended(node, rounded_twice(total, *_both(multiplier)))
@@ -159,7 +159,7 @@ def _add(node: SourceNode, inputs: Inputs) -> Array:
     for x, (scale, zero), sign in zip(inputs, scales, (1, -1 if node.op == "SUB" else 1)):
         values = (np.asarray(x).astype(np.int64) - zero) * 2**20
         total = total + sign * rounded_twice(values, *_both(multiplier_of(scale / (2 * largest))))
-    result, _ = node.attributes["made"].one("the result")
+    result, _ = node.attributes["result_scale"].one("the result")
     return _ended(node, rounded_twice(total, *_both(multiplier_of(2 * largest / (2**20 * result)))))
 
 
@@ -170,12 +170,14 @@ def _concatenation(node: SourceNode, inputs: Inputs) -> Array:
 
 
 def _pad(node: SourceNode, inputs: Inputs) -> Array:
-    return np.pad(np.asarray(inputs[0]), np.asarray(inputs[1]), constant_values=node.attributes["made"].one("it")[1])
+    return np.pad(
+        np.asarray(inputs[0]), np.asarray(inputs[1]), constant_values=node.attributes["result_scale"].one("it")[1]
+    )
 
 
 def _quantize(node: SourceNode, inputs: Inputs) -> Array:
     x = np.asarray(inputs[0])
-    result = node.attributes["made"]
+    result = node.attributes["result_scale"]
     if x.dtype == np.uint8:
         return (x.astype(np.int64) - 128).astype(np.int8)
     if result.kind == "UINT8":

@@ -243,12 +243,12 @@ class Walk:
             worth = identity_line(size[2])
             reading = Reading(map=self.map, source=source or self.input, tensor=self.tensor, order=index, worth=worth)
             head = PassSection(
-                name=operation.name, op=operation.op, reads=(reading,), size=size, made=self.input, shifts=(0,)
+                name=operation.name, op=operation.op, reads=(reading,), size=size, quantised=self.input, shifts=(0,)
             )
             self._close(head)
         section = self.done[-1]
         nodes = (*section.nodes, *self.nodes)
-        self.done[-1] = replace(section, made=self.source, pools=(*section.pools, operation.window), nodes=nodes)
+        self.done[-1] = replace(section, quantised=self.source, pools=(*section.pools, operation.window), nodes=nodes)
         self.nodes = []
 
     def _add_up(self, section: WeightSection, operation: Pooling) -> None:
@@ -314,7 +314,7 @@ class Walk:
             chain=tuple(self.links),
             inner=tuple(self.inner),
             inner_at=self.inner_at,
-            made=self.source,
+            quantised=self.source,
             nodes=tuple(self.nodes),
         )
         self._close(section)
@@ -382,7 +382,7 @@ class Walk:
         self.links = []
         if self.done:  # else the host has both
             section = self.done[-1]
-            self.done[-1] = replace(section, made=self.source, nodes=(*section.nodes, *self.nodes))
+            self.done[-1] = replace(section, quantised=self.source, nodes=(*section.nodes, *self.nodes))
             self.nodes = []
 
     def _between(self, operation: Levels) -> bool:

@@ -73,7 +73,7 @@ def test_digits(name, backend, digits, tmp_path):
     made = import_file(path)
     verify(made, 2)
     got = made.host.scores(made.model.forward(made.host.to_input(test.numpy(), made.model.network.input.shape)))
-    step = float(made.graph.sections[-1].made.step)
+    step = float(made.graph.sections[-1].quantised.step)
     for wanted in (by_onnxruntime, by_pytorch):
         different = np.rint(np.abs(got - wanted) / step)
         print(f"{name}, {backend}: {(different > 0).sum()} of {wanted.size} scores differ")
@@ -104,7 +104,7 @@ def test_export_of_today(digits, tmp_path):
     made = import_file(path)
     verify(made, 2)
     got = made.host.scores(made.model.forward(made.host.to_input(test, made.model.network.input.shape)))
-    different = np.rint(np.abs(got - wanted) / float(made.graph.sections[-1].made.step))
+    different = np.rint(np.abs(got - wanted) / float(made.graph.sections[-1].quantised.step))
     print(f"pt2e: {(different > 0).sum()} of {wanted.size} scores differ")
     assert different.max() <= 1
     assert (different > 0).mean() < 0.02

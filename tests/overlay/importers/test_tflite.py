@@ -49,7 +49,7 @@ def maps(made, images):
     names, out = [layer.name for layer in network.layers], []
     for built, section, held in zip(made.emitted.built, made.graph.sections, made.choice.held[1:]):
         level = (trace[names.index(built.layers[-1])] - held.zero) // held.stride
-        out.append(int(section.made.base) + level)
+        out.append(int(section.quantised.base) + level)
     return out
 
 

@@ -47,7 +47,7 @@ def test_a_sum_of_maps_whose_lowest_integers_are_cut():
     chain = Chain((4, 4, 2), 0.02, 3).conv(rng, 3, (1, 1), (0.05, 5), activation="RELU")
     chain.conv(rng, 3, (3, 3), (0.04, -20), activation="RELU6").add(2 + 1, (0.1, -60))
     made, _ = check(chain)
-    assert [section.made.levels for section in made.graph.sections] == [122, 147, 255]
+    assert [section.quantised.levels for section in made.graph.sections] == [122, 147, 255]
 
 
 def test_a_mean_of_both_signs_is_rounded_twice():

@@ -23,6 +23,8 @@ from bitloom.golden.rewrite import Inexact
 
 Arrays = Mapping[str, Mapping[str, Array]]
 """``arrays[layer name][array name]``, as of `bitloom.golden.network.Model`."""
+MOST_PRODUCTS = 10_000_000
+"""Products up to which a step's values are compared, a tenth of a second: a board compiles, too."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -167,7 +169,8 @@ def copy_of_values(source: Map, reads: str, sums: str, name: str) -> CopyLayers:
 def check_same(before: LayerGraph, after: LayerGraph) -> None:
     """Raise Inexact unless the layers that a step took out and those that it put in make the same maps.
 
-    Sizes are compared in any case; where all arrays are known, values for a random image, too.
+    Sizes are compared in any case. Values for a random image are compared, too, where all arrays are known and there
+    are at most MOST_PRODUCTS products to compute: rules are the same for maps of any size.
     """
     kept = {name for name in before.layers if name in after.layers and _unchanged(name, before, after)}
     gone = [layer for name, layer in before.layers.items() if name not in kept]
@@ -182,6 +185,8 @@ def check_same(before: LayerGraph, after: LayerGraph) -> None:
     new = {layer.name for layer in (*gone, *come)}
     inputs = {name for layer in (*gone, *come) for name in layer.inputs} - new
     if not (_known(before, gone) and _known(after, come)):
+        return
+    if _products(before, gone) + _products(after, come) > MOST_PRODUCTS:
         return
     rng = np.random.default_rng(len(before.layers))
     values = {name: _random_values(rng, before.maps[name]) for name in sorted(inputs)}
@@ -206,6 +211,12 @@ def _known(graph: LayerGraph, layers: Sequence[Layer]) -> bool:
         graph.arrays.get(layer.name, {}).keys() == layer.array_shapes_of(graph.sources(layer)).keys()
         for layer in layers
     )
+
+
+def _products(graph: LayerGraph, layers: Sequence[Layer]) -> int:
+    """Products of features and weights that some layers of a graph compute."""
+    weighted = [layer.name for layer in layers if "weight" in graph.arrays.get(layer.name, {})]
+    return sum(graph.maps[name].positions * graph.arrays[name]["weight"].size for name in weighted)
 
 
 def _random_values(rng: np.random.Generator, source: Map) -> Array:

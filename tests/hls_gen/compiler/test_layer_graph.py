@@ -49,6 +49,17 @@ def test_values_are_not_compared_where_arrays_are_not_known():
     check_same(LayerGraph.of(NETWORK, {}), with_copy(LayerGraph.of(NETWORK, {}), added))
 
 
+def test_values_of_large_maps_are_not_compared(monkeypatch):
+    monkeypatch.setattr("bitloom.hls_gen.compiler.layer_graph.MOST_PRODUCTS", 2 * 30 * 16 - 1)
+    layers = dict(GRAPH.layers)
+    weight = GRAPH.arrays["conv_2"]["weight"]
+    changed = GRAPH.with_layers(layers, {"conv_2": {"weight": weight + 1}})
+    check_same(GRAPH, changed)
+    monkeypatch.setattr("bitloom.hls_gen.compiler.layer_graph.MOST_PRODUCTS", 2 * 30 * 16)
+    with value_error("conv_2 must stay the same"):
+        check_same(GRAPH, changed)
+
+
 @pytest.mark.parametrize("arrays", [{}, MODEL.arrays])
 def test_a_step_that_changes_a_size_is_refused(arrays):
     graph = LayerGraph.of(NETWORK, arrays)

@@ -257,7 +257,7 @@ def _pool_row(npu: "Npu") -> Parts:
 
 
 def _counter_parts(ring: int) -> Parts:
-    """What counters run by (hls_gen/rtl/sequencer/raster.py, hls_gen/compiler/tables.py)."""
+    """What counters run by (hls_gen/rtl/sequencer/raster.py, hls_gen/compiler/rows/sequencer.py)."""
     made: Parts = [("by_counters", 1), ("x_room_end", SIDE_BITS)]
     for axis in "xy":
         made += [(f"{axis}_{what}", PLACE_BITS) for what in ("kernel_minus_1", "stride", "lead", "fresh")]

@@ -173,13 +173,13 @@ def memory_words(
     if not layers:
         prefixes = ("", *["pool_"] * npu.pool)
         columns = {f"{prefix}{name}": waiting_row(npu, f"{prefix}{name}") for prefix in prefixes for name in WAITING}
-        return {name: _packed(npu.memory(name), rows) for name, rows in columns.items()}
+        return {name: packed(npu.memory(name), rows) for name, rows in columns.items()}
     columns = npu_columns(layers, npu, kernels_at)
     if len(limits):
         columns["binariser"] = {"thresholds": limits}
     if any(memory.name == "reciprocals" for memory in npu.memories()):
         columns["reciprocals"] = {"reciprocal": reciprocals(npu.reciprocal_bits)}
-    return {name: _packed(npu.memory(name), columns[name]) for name in ORDER if name in columns}
+    return {name: packed(npu.memory(name), columns[name]) for name in ORDER if name in columns}
 
 
 WAITING = ("inputs", "layers")
@@ -213,7 +213,7 @@ def _with_fields(memories: Mapping[str, Columns], fields: Mapping[str, Mapping[s
     }
 
 
-def _packed(memory: Memory, columns: Columns) -> Words:
+def packed(memory: Memory, columns: Columns) -> Words:
     """Words of a memory's rows."""
     if all(column.ndim == 1 for column in columns.values()):
         return pack_fields(memory, columns)

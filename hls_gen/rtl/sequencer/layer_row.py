@@ -3,7 +3,7 @@
     memory row --> LayerStart  (looked at in the cycle in which the layer begins)
                --> LayerRow    (kept in registers while the layer is at hand)
 
-Where the fields come from: hls_gen/compiler/tables.py. Their widths:
+Where the fields come from: hls_gen/compiler/rows/sequencer.py. Their widths:
 ``hls_gen.design.fields``. "address bits" below is the width of an address of the tuple memory, "row bits" that of a row
 of the kernel memory. A field that only some NPUs have is None in the others.
 """

@@ -1,0 +1,54 @@
+"""Rows of layers: each layer's by itself, several layers one behind the other, wide fields, counts that must agree."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from bitloom.hls_gen.compiler.plan import plan
+from bitloom.hls_gen.compiler.rows.layer_rows import LayerRows, row
+from bitloom.hls_gen.compiler.rows.memories import kernels_in_turn, npu_columns, packed, rows_of
+from bitloom.hls_gen.design.memories import Memory
+from bitloom.hls_gen.design.npu import Npu
+from tests.networks import random_integer_model
+from tests.rows import npu_rows
+
+from .test_residual import NPU, conv, residual
+
+LAYERS = (conv("conv_1", "@input", kernel=3), conv("conv_2", "act_1", kernel=3), conv("conv_3", "act_2"))
+
+
+def test_rows_of_a_layer_know_nothing_of_other_layers():
+    """Two layers with one window have the same table; where it begins is said when layers follow one another."""
+    made = plan(random_integer_model(residual(*LAYERS), 1, 32), [NPU])
+    first, second, third = npu_rows(made)
+    assert first.count("flags") == second.count("flags") > third.count("flags") == 0
+    for name in ("flags", "olds"):
+        for field, column in first.memories[name].items():
+            np.testing.assert_array_equal(column, second.memories[name][field])
+    assert not {name for name in first.row("layers") if name.endswith("_base")}
+    layers = npu_columns([first, second, third], made.foldings[0], kernels_in_turn([first, second, third], 5))["layers"]
+    count = first.count("flags")
+    assert layers["flags_base"].tolist() == [0, count, 0], "the last layer has no row there"
+    assert layers["kernel_base"].tolist() == [5, 5 + first.count("kernels"), 5 + 2 * first.count("kernels")]
+
+
+def test_integers_lie_side_by_side_in_a_wide_field():
+    """5 and -1 in 4 bits each, above 3 bits."""
+    memory = Memory.of("m", 0, 2, [("low", 3), ("wide", 8)])
+    columns = {"low": np.array([[1, 0, 1]]), "wide": np.array([[5, -1]])}
+    assert packed(memory, columns).tolist() == [[0b1111_0101_101]]
+
+
+def test_another_number_of_rows_than_needed_is_a_mistake():
+    made = plan(random_integer_model(residual(*LAYERS), 1, 32), [NPU])
+    planned = made.layers[2]
+    more = replace(planned, taps=replace(planned.taps, olds=7))
+    with pytest.raises(AssertionError, match=r"^conv_3: 7 rows of olds are needed, 0 are made$"):
+        rows_of(more)
+
+
+def test_a_layer_without_rows_in_a_memory():
+    rows = LayerRows("conv_1", {"layers": row({"direct": 1})})
+    assert (rows.count("layers"), rows.count("flags"), rows.row("layers")) == (1, 0, {"direct": 1})
+    assert npu_columns([rows], Npu(), [{}])["layers"]["flags_base"].tolist() == [0]

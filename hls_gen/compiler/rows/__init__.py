@@ -1,9 +1,11 @@
 """Rows of an NPU's memories, a file for each part of the NPU that fills some.
 
+    former.py      which windows the window former makes of a frame
     sequencer.py   which taps a layer reads, for the array and for the pool unit
     array.py       the kernel memory
     results.py     thresholds, scales, additions
     pool_unit.py   the pool unit, with its own kernels and scales
+    stores.py      which maps go to the skip store
     ports.py       inlets, chunks, outlets
     loader.py      what the loader must know of the network
 

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from bitloom.hls_gen.compiler.plan import Plan
 from bitloom.hls_gen.design.gearbox import gear
 from bitloom.hls_gen.design.npu import Npu
-from bitloom.hls_gen.design.window_former import former_row
 
+from .former import former_fields
 from .layer_rows import Columns, LayerRows, row
 
 
@@ -47,9 +47,7 @@ def network_row(plan: Plan, n: int, rows: Sequence[LayerRows], stream_bits: int,
         fields |= {"frame_words": words, "frame_beats": frame_beats, "frame_tail": (words - 1) % together}
         if len(plan.frame.limits):
             fields["binariser_last"] = len(plan.frame.limits) - 1
-    if npu.former_column:
-        formed = n == 0 and plan.formed
-        fields |= plan.formed.row(npu) if formed and plan.formed else {name: 0 for name, _ in former_row(npu)}
+    fields |= former_fields(plan.formed if n == 0 else None, npu)
     if "ring" in npu.inlets:
         fields["last_chunk"] = _last(rows, "chunks")
     return fields

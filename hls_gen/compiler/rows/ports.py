@@ -3,6 +3,7 @@
 from bitloom.hls_gen.compiler.planned_layer import PlannedLayer
 
 from .layer_rows import Columns, row
+from .stores import fork_fields
 
 
 def inlet_row(planned: PlannedLayer) -> Columns:
@@ -30,9 +31,6 @@ def chunk_rows(planned: PlannedLayer) -> dict[str, Columns]:
 
 def way_fields(planned: PlannedLayer) -> dict[str, int]:
     """Where a layer's map goes, by fields of the unit that gives it its last form."""
-    npu = planned.npu
-    way = planned.way
-    fields = {"target": npu.targets.index(way.target)} if len(npu.targets) > 1 else {}
-    if npu.forks_maps:
-        fields |= {"forks": int(way.forks), "for_addition": int(way.adder is not None)}
-    return fields
+    targets = planned.npu.targets
+    target = {"target": targets.index(planned.way.target)} if len(targets) > 1 else {}
+    return {**target, **fork_fields(planned)}

@@ -18,6 +18,7 @@ from bitloom.hls_gen.design.widths import SHIFT_BITS
 
 from .layer_rows import Columns, row
 from .ports import way_fields
+from .stores import kept_fields
 
 SCALES = {"bias": 0, "multiplier": 1, "shift": 1 << SHIFT_BITS + 1}
 """Fields that memory ``scales`` has for each lane, and their values where no kernel is: whatever comes becomes 0, which
@@ -45,8 +46,7 @@ def result_rows(planned: PlannedLayer) -> dict[str, Columns]:
     fields |= {"low": of.low, "high": of.high, **rounding_fields(of.rounding, npu)}
     rows: dict[str, Columns] = {"results": row(fields), "scales": of.columns}
     if npu.skip_words:
-        keeps = {"keeps": int(planned.way.adder is not None)} if npu.keeps_steps else {}
-        rows["additions"] = row(_addition_fields(p.addition, npu) | keeps)
+        rows["additions"] = row(_addition_fields(p.addition, npu) | kept_fields(planned))
     return rows
 
 

@@ -69,7 +69,8 @@ def _order(planned: PlannedLayer) -> Ints:
 
 def _integer_kernels(p: LoweredLayer, layout: Layout, kgp: int) -> Array:
     """(groups * taps * words, kgp * kfp) weights of a layer for the integer engine."""
-    padded = np.concatenate([p.weight, np.zeros((*p.weight.shape[:2], 1), p.weight.dtype)], axis=2)
+    weight = p.weight.astype(np.int16)  # WEIGHT_BITS at most
+    padded = np.concatenate([weight, np.zeros((*weight.shape[:2], 1), weight.dtype)], axis=2)
     return _by_group(padded[_kernels(p, kgp)][:, :, layout], kgp)
 
 

@@ -47,6 +47,8 @@ ORDER = (
     "thresholds",
 )
 """Memories in the order in which they are sent."""
+WAITING = ("inputs", "layers")
+"""Memories that need a row also where an NPU has no layer."""
 BASES = {
     "layers": {"flags_base": "flags", "old_base": "olds", "jump_base": "jumps", "ahead_base": "aheads"},
     "pool_layers": {
@@ -182,10 +184,6 @@ def memory_words(
     return {name: packed(npu.memory(name), columns[name]) for name in ORDER if name in columns}
 
 
-WAITING = ("inputs", "layers")
-"""Memories that need a row also where an NPU has no layer."""
-
-
 def _bases(
     layers: Sequence[LayerRows], npu: Npu, kernels_at: Sequence[Mapping[str, int]]
 ) -> list[dict[str, dict[str, int]]]:
@@ -223,5 +221,7 @@ def packed(memory: Memory, columns: Columns) -> Words:
 def _bits(column: Array, width: int) -> Array:
     """(rows, width) bits of 0 and 1, low bit first, of (rows, n) integers side by side in a field of that width."""
     each = width // column.shape[1]
-    bits: Array = (column[..., None] >> np.arange(each, dtype=column.dtype)) & 1
-    return bits.reshape(len(column), width).astype(np.uint8)
+    bits = np.empty((*column.shape, each), np.uint8)
+    for bit in range(each):  # one at a time: a board has little memory
+        bits[..., bit] = (column >> bit) & 1
+    return bits.reshape(len(column), width)

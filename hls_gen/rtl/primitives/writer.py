@@ -26,10 +26,14 @@ def module_text(module: Module) -> str:
 
     Hooks of the module must have run: what they add would be missing.
     """
-    return str(_writer().visit(_Trees().visit(module)))
+    return _COMMENT.sub(r"\1", str(_writer().visit(_Trees().visit(module))))
 
 
-_INSTANCE = re.compile(r"(\w+)\n(\w+)\n\(")
+_INSTANCE = re.compile(r"(\w+)(?:\n#\((.*?)\n\))?\n(\w+)\n\(", re.DOTALL)
+
+
+_COMMENT = re.compile(r"^( *//[^\n]*\n)\n+", re.MULTILINE)
+"""A comment with empty lines behind it, which belongs to what follows."""
 
 
 class _WireWithValue(ast.Node):
@@ -116,13 +120,30 @@ class _Text(ASTCodeGenerator):
         line = "\n" * isinstance(node.false_value, ast.Cond)
         return f"({condition} ? {del_paren(yes)} : {line}{del_paren(no)})"
 
+    def visit_SystemCall(self, node: ast.SystemCall) -> str:
+        """``$clog2(DEPTH + 1)``"""
+        return f"${node.syscall}({', '.join(del_paren(self.visit(argument)) for argument in node.args)})"
+
     def visit_IfStatement(self, node: ast.IfStatement) -> str:
         """``if (ready) begin``"""
         return str(super().visit_IfStatement(node)).replace("if(", "if (", 1)
 
+    def visit_ModuleDef(self, node: ast.ModuleDef) -> str:
+        """``module fifo #(`` in a line, and ``) (`` between parameters and ports."""
+        text = str(super().visit_ModuleDef(node))
+        if node.paramlist.params:
+            text = text.replace(" #\n(\n", " #(\n", 1).replace("\n)(\n", "\n) (\n", 1)
+        return text.replace("\n(\n", " (\n", 1)
+
     def visit_InstanceList(self, node: ast.InstanceList) -> str:
-        """``fifo queue (`` in a line."""
-        return _INSTANCE.sub(r"\1 \2 (", str(super().visit_InstanceList(node)), count=1)
+        """``fifo #(.WIDTH(8), .DEPTH(16)) queue (`` in a line."""
+        return _INSTANCE.sub(_first_line, str(super().visit_InstanceList(node)), count=1)
+
+
+def _first_line(instance: re.Match[str]) -> str:
+    """The first line of an instance: module, parameters, name."""
+    module, parameters, name = instance.groups()
+    return f"{module} {name} (" if parameters is None else f"{module} #({' '.join(parameters.split())}) {name} ("
 
 
 @lru_cache(maxsize=1)

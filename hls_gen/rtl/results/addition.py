@@ -43,8 +43,7 @@ from bitloom.hls_gen.rtl.primitives.block import (
     sub,
     width,
 )
-from bitloom.hls_gen.rtl.primitives.chain import chain
-from bitloom.hls_gen.rtl.primitives.gearbox import collector
+from bitloom.hls_gen.rtl.primitives.gearbox import collected
 from bitloom.hls_gen.rtl.primitives.memory import Library, LoadBus
 from bitloom.hls_gen.rtl.primitives.rows import product_in_luts
 from bitloom.hls_gen.rtl.primitives.stream import Stream
@@ -168,8 +167,7 @@ def _step(b: Block, library: Library, npu: Npu, skip: Stream, tuple_last: Signal
     step_bits = npu.ol * npu.value_bits
     pieces = npu.skip_lanes // npu.ol
     if npu.ol > npu.skip_lanes:
-        together = library.get(collector, npu.word_bits, step_bits, npu.ol // npu.kfp)
-        return chain(b, together, "step", skip.replace(last=const(0, 1)), unused=("last",), rst=b.rst)
+        return collected(b, library, "step", skip.replace(last=const(0, 1)), step_bits, npu.ol // npu.kfp, ("last",))
     step = Stream(skip.valid, b.wire("step_ready"), b.wire("step_data", step_bits))
     if pieces == 1:
         step.data.assign(skip.data)

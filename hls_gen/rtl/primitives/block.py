@@ -7,9 +7,11 @@ A module may have parameters, which each instance sets: a RAM's width and depth.
 parameter says, expressions stay as they are written, with plain numbers (``level + 1``).
 """
 
-from collections.abc import Callable, Iterable, Mapping
+import operator
+from collections.abc import Iterable, Mapping
 from copy import copy
 from dataclasses import dataclass, field
+from functools import reduce
 from typing import Any
 
 from veriloggen import Cat, Instance, Int, Module, Mux, Repeat, Seq
@@ -135,20 +137,12 @@ def nonzero(a: Signal) -> Signal:
 
 def all_of(*terms: Signal) -> Signal:
     """AND of 1-bit terms."""
-    return _balanced(lambda a, b: a & b, terms)
+    return reduce(operator.and_, terms)
 
 
 def any_of(*terms: Signal) -> Signal:
     """OR of terms of one width."""
-    return _balanced(lambda a, b: a | b, terms)
-
-
-def _balanced(operator: Callable[[Signal, Signal], Signal], terms: tuple[Signal, ...]) -> Signal:
-    """``operator`` over all terms, as a tree: synthesis need not find that the order doesn't matter."""
-    while len(terms) > 1:
-        pairs = [operator(a, b) for a, b in zip(terms[::2], terms[1::2])]
-        terms = (*pairs, *terms[len(terms) & ~1 :])
-    return terms[0]
+    return reduce(operator.or_, terms)
 
 
 def choose(condition: Signal, yes: Signal | int, no: Signal | int, w: int) -> Signal:
@@ -237,9 +231,10 @@ class Block:
         ValueError
             If the module has no such parameter.
         """
-        unknown = values.keys() - self.m.global_constant.keys()
-        if unknown:
-            raise ValueError(f"{self.m.name}: parameters must be among its own, got {', '.join(sorted(unknown))}")
+        known = self.m.global_constant
+        for name in values:
+            if name not in known:
+                raise ValueError(f"{self.m.name}: a parameter must be one of {', '.join(known) or 'none'}, got {name}")
         block = copy(self)
         block.values = values
         return block

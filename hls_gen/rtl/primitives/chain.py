@@ -46,5 +46,5 @@ def chain(b: Block, block: Block, name: str, source: Stream, unused: Sequence[st
             wire = f"{name}_{part}_unused" if part in unused else f"{name}_{part}"
             out[part] = ports[port] = b.wire(wire, bits)
     b.instance(block, name, **ports)
-    made = Stream(**out)
-    return made if source.side is not None else made.replace(side=None)
+    words = Stream(**out)
+    return words if source.side is not None else words.replace(side=None)

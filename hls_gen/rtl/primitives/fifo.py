@@ -38,8 +38,8 @@ def fifo(library: Library, width: int, depth: int, margin: int = timing.FIFO_MAR
     Block
         Module ``lut_fifo`` or ``block_fifo``, in this size.
     """
-    made = library.get(_fifo, library, depth > timing.LUT_RAM_WORDS)
-    return made.sized(WIDTH=width, DEPTH=depth, ROOM_BELOW=timing.room_words(depth, margin))
+    module = library.get(_fifo, library, depth > timing.LUT_RAM_WORDS)
+    return module.sized(WIDTH=width, DEPTH=depth, ROOM_BELOW=timing.room_words(depth, margin))
 
 
 def _fifo(library: Library, block_ram: bool) -> Block:

@@ -11,7 +11,7 @@ global name, so there are none here, and the templates are read once.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
 from pyverilog.ast_code_generator.codegen import ASTCodeGenerator, del_paren, indent_multiline_assign
@@ -66,7 +66,7 @@ class _Trees(VerilogModuleVisitor):
     def visit_Module(self, node: Module) -> ast.ModuleDef:
         """The module, with its wires where they get their values."""
         tree = super().visit_Module(node)
-        tree.items = _with_values(tree.items)
+        tree.items = _without_empty_headings(_with_values(tree.items))
         return tree
 
 
@@ -94,6 +94,48 @@ def _with_values(items: list[ast.Node]) -> list[ast.Node]:
     return [item for item in found if item is not None]
 
 
+def _without_empty_headings(items: list[ast.Node]) -> list[ast.Node]:
+    """The items of a module without comments that stand in front of another comment, or of nothing."""
+    following = [*items[1:], None]
+    return [
+        item
+        for item, after in zip(items, following)
+        if not (_is_comment(item) and (after is None or _is_comment(after)))
+    ]
+
+
+def _is_comment(item: ast.Node) -> bool:
+    """Whether an item of a module is a comment."""
+    return isinstance(item, ast.EmbeddedCode) and item.code.lstrip().startswith("//")
+
+
+def _joined(parts: Iterable[ast.Node]) -> list[ast.Node]:
+    """Parts of a concatenation; bits of a signal that lie side by side are one part."""
+    joined: list[ast.Node] = []
+    for part in parts:
+        bits = _bits(part)
+        before = _bits(joined[-1]) if joined else None
+        if bits and before and bits[0] == before[0] and bits[1] == before[2] - 1:
+            high, low = (ast.IntConst(str(place)) for place in (before[1], bits[2]))
+            part = ast.Partselect(ast.Identifier(bits[0]), high, low)
+            joined.pop()
+        joined.append(part)
+    return joined
+
+
+def _bits(part: ast.Node) -> tuple[str, int, int] | None:
+    """Name of a signal, highest and lowest bit of a part of it; None for anything else."""
+    if isinstance(part, ast.Pointer):
+        bounds = (part.ptr, part.ptr)
+    elif isinstance(part, ast.Partselect):
+        bounds = (part.msb, part.lsb)
+    else:
+        return None
+    if isinstance(part.var, ast.Identifier) and all(isinstance(bound, ast.IntConst) for bound in bounds):
+        return part.var.name, int(bounds[0].value), int(bounds[1].value)
+    return None
+
+
 def _identifiers(*nodes: ast.Node) -> set[str]:
     """Names of all identifiers in syntax trees."""
     return {node.name for node in _below(nodes) if isinstance(node, ast.Identifier)}
@@ -119,6 +161,12 @@ class _Text(ASTCodeGenerator):
         condition = del_paren(condition) if isinstance(node.cond, ast.UnaryOperator) else condition
         line = "\n" * isinstance(node.false_value, ast.Cond)
         return f"({condition} ? {del_paren(yes)} : {line}{del_paren(no)})"
+
+    def visit_Concat(self, node: ast.Concat) -> str:
+        """``{ a, b[3:0] }``, and ``b[3:0]`` where that is all."""
+        parts = _joined(node.list)
+        whole = parts[0] if len(parts) == 1 < len(node.list) else None
+        return str(super().visit_Concat(ast.Concat(parts)) if whole is None else self.visit(whole))
 
     def visit_SystemCall(self, node: ast.SystemCall) -> str:
         """``$clog2(DEPTH + 1)``"""

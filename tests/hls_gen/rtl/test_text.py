@@ -5,8 +5,8 @@ from functools import lru_cache
 from typing import get_args
 
 import pytest
-from pyverilog.ast_code_generator.codegen import ASTCodeGenerator
 from pyverilog.vparser import ast
+from veriloggen import Cat, Repeat
 
 from bitloom.golden.discrete.machine.parameters import MachineParameters
 from bitloom.hls_gen.check.scope import Scope, Signal
@@ -19,7 +19,7 @@ from bitloom.hls_gen.rtl.primitives.memory import Library, Target
 from bitloom.hls_gen.rtl.primitives.parameters import row_width, value_of
 from bitloom.hls_gen.rtl.primitives.port_names import meaning_of
 from bitloom.hls_gen.rtl.primitives.text import LINE, Header, broken_lines, contract_lines, header_lines
-from bitloom.hls_gen.rtl.primitives.writer import module_text
+from bitloom.hls_gen.rtl.primitives.writer import _writer, module_text
 from bitloom.hls_gen.rtl.shell.top import top
 from bitloom.hls_gen.rtl.training.generate import training_verilog
 from bitloom.overlay.build.reference_designs import REFERENCE_DESIGNS
@@ -87,8 +87,8 @@ def test_lines_fit(modules):
 
 def test_long_comments_have_several_lines():
     b = Block("m")
-    b.output("o", value=b.input("i"))
     b.comment("word " * 40)
+    b.output("o", value=b.input("i"))
     lines = [line for line in b.modules()["m"].splitlines() if "word" in line]
     assert lines == ["  //" + 23 * " word", "  //" + 17 * " word"]
 
@@ -187,7 +187,7 @@ def test_printing_changes_the_form_alone(target: Target):
 
 def contents(module: ast.ModuleDef) -> tuple[dict[str, Signal], dict[str, str], list[str]]:
     """Signals and assignments of a module by name, and the text of all else, in order."""
-    write, assigned, others = ASTCodeGenerator(), {}, []
+    write, assigned, others = _writer(), {}, []
     for item in module.items:
         for part in getattr(item, "list", (item,)):
             if isinstance(part, ast.Assign):
@@ -358,7 +358,7 @@ def test_parameters():
         "module rows #(\n  parameter WIDTH = 8,\n  parameter DEPTH = 16,\n"
         "  parameter ROW_WIDTH = (DEPTH > 1) ? $clog2(DEPTH) : 1\n) (\n  input [WIDTH-1:0] x,\n"
     )
-    with pytest.raises(ValueError, match=r"^rows: parameters must be among its own, got WORDS$"):
+    with pytest.raises(ValueError, match=r"^rows: a parameter must be one of WIDTH, DEPTH, ROW_WIDTH, got WORDS$"):
         b.sized(WORDS=3)
     with pytest.raises(TypeError, match=r"^width of x is known in instances only$"):
         width_of(b.m.io_variable["x"])
@@ -371,3 +371,27 @@ def test_values_of_expressions(depth, bits):
     assert value_of(2 * words + 1 - words, {"WORDS": depth}) == depth + 1
     with pytest.raises(TypeError, match=r"^value of Xor is unknown$"):
         value_of(words ^ 1, {"WORDS": depth})
+
+
+def test_bits_side_by_side_are_one_part():
+    b = Block("joined", clocked=False)
+    a, c = b.input("a", 8), b.input("c", 4)
+    b.output("falling", 4, Cat(a[5], a[4], a[2:4]))
+    b.output("rising", 2, Cat(a[0], a[1]))
+    b.output("repeated", 8, Cat(Repeat(a[7], 4), a[7], c[0:3]))
+    text = module_text(b.m)
+    assert "assign falling = a[5:2];" in text
+    assert "assign rising = { a[0], a[1] };" in text
+    assert "assign repeated = { { 4{ a[7] } }, a[7], c[2:0] };" in text
+
+
+def test_a_heading_over_nothing_is_left_out():
+    b = Block("headings")
+    b.comment("Nothing.")
+    b.comment("Something.")
+    b.output("y", 1, b.input("x"))
+    b.comment("Only registers, which have a heading of their own.")
+    b.on(b.input("go"), (b.output_reg("z"), 1))
+    text = b.modules()["headings"]
+    assert re.findall("// (.*)", text) == ["Something.", "Control registers, with reset."]
+    assert "\n\n  // Something.\n  assign y = x;\n" in text

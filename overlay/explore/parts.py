@@ -95,8 +95,10 @@ def _shell(design: Design) -> Iterator[AreaPart]:
         yield collector(stream, together, word, 0)
     else:
         sizes = {"IN_WIDTH": stream, "OUT_WIDTH": word, "LAST_PIECE": pieces - 1, "TAIL_WIDTH": TAIL_BITS}
-        features = {"one": 1, "width": stream, "pieces": bits_for(pieces)}
-        yield AreaPart("divider", sized_name("frame_divider", sizes), features)
+        name = sized_name("frame_divider", sizes)
+        if pieces == 1:  # a register, which is estimated as a divider, too
+            name = sized_name("stream_register", {"WIDTH": stream, "SIDE_WIDTH": 1})
+        yield AreaPart("divider", name, {"one": 1, "width": stream, "pieces": bits_for(pieces)})
     yield fifo(1, timing.FRAMES_IN_FLIGHT)
     if design.spill_words:
         yield fifo(first.word_bits + 1, design.spill_words)

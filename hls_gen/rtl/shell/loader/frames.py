@@ -109,11 +109,13 @@ def frame_words(c: LoaderContext, network: NetworkRow, beat: Signal, room: Signa
     pieces, together = gear(word, width_in)  # how the host put words into stream words is undone here
     frame = Stream(c.at["FRAME"] & c.given, room, c.data, last)
     unused = ("last",)  # the sequencer counts words, by its layers' rows
-    if word <= width_in:  # the last stream word of a frame may hold fewer input words than the others
+    if pieces > 1:  # the last stream word of a frame may hold fewer input words than the others
         block = frame_divider(c.library, width_in, word, pieces, TAIL_BITS)
         tail = network.fields["frame_tail"]
         words = chain(b, block, "frame_gearbox", frame, unused, rst=b.rst, in_tail=tail)
     else:
+        if "frame_tail" in network.fields:  # one input word in each stream word: it is 0
+            b.wire("frame_tail_unused", TAIL_BITS, network.fields["frame_tail"])
         words = collected(b, c.library, "frame_gearbox", frame, word, together, unused)
     connect(words, Stream.output(b, "words", word))
     return last

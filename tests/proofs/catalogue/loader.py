@@ -51,7 +51,7 @@ def _proofs() -> Iterator[Proof]:
             steps=3,
             reach=13,
             breaks=(
-                Broken("~(header_0 ^ header_1 ^ header_2)", "~(header_0 ^ header_2)", "refused"),
+                Broken("header_check == ~(header_0 ^ header_1 ^ header_2)", "1'd1", "refused"),
                 Broken("(is_load & no_memory) ? ERROR_BAD_MEMORY :", "", "refused"),
                 Broken("(is_load & ~end_ok) ? ERROR_BAD_RANGE :", "", "refused"),
                 Broken("(is_frame & ~loaded) ? ERROR_NOT_LOADED :", "", "refused"),

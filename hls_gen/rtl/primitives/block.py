@@ -245,12 +245,8 @@ class Block:
         values: dict[str, int] = {}
         for name, parameter in self.m.global_constant.items():
             values[name] = self.values[name] if name in self.values else value_of(parameter.value, values)
-        return {name: 1 if port.width is None else value_of(port.width, values) for name, port in self._ports}
-
-    @property
-    def _ports(self) -> Iterable[tuple[str, Signal]]:
-        """Name and variable of each port, in order."""
-        return self.m.io_variable.items()
+        ports = self.m.io_variable.items()
+        return {name: 1 if port.width is None else value_of(port.width, values) for name, port in ports}
 
     def input(self, name: str, w: Size = 1, means: str = "") -> Signal:
         """Input port of ``w`` bits; ``means`` says in the header what it is."""

@@ -11,7 +11,7 @@ global name, so there are none here, and the templates are read once.
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from functools import lru_cache
 
 from pyverilog.ast_code_generator.codegen import ASTCodeGenerator, del_paren, indent_multiline_assign
@@ -109,11 +109,12 @@ def _is_comment(item: ast.Node) -> bool:
     return isinstance(item, ast.EmbeddedCode) and item.code.lstrip().startswith("//")
 
 
-def _joined(parts: Iterable[ast.Node]) -> list[ast.Node]:
-    """Parts of a concatenation; bits of a signal that lie side by side are one part."""
+def _joined(parts: Iterable[ast.Node], arrays: Collection[str]) -> list[ast.Node]:
+    """Parts of a concatenation; bits of a signal that lie side by side are one part. Words of ``arrays`` stay apart."""
     joined: list[ast.Node] = []
     for part in parts:
         bits = _bits(part)
+        bits = None if bits and bits[0] in arrays else bits
         before = _bits(joined[-1]) if joined else None
         if bits and before and bits[0] == before[0] and bits[1] == before[2] - 1:
             high, low = (ast.IntConst(str(place)) for place in (before[1], bits[2]))
@@ -151,6 +152,9 @@ def _below(nodes: tuple[ast.Node, ...]) -> Iterator[ast.Node]:
 class _Text(ASTCodeGenerator):
     """Text of syntax trees."""
 
+    _arrays: Collection[str] = ()
+    """Names of the arrays of the module that is written."""
+
     def visit__WireWithValue(self, node: _WireWithValue) -> str:
         """``wire [6:0] sum = a + b;``"""
         return indent_multiline_assign(f"{self.visit(node.wire).removesuffix(';')} = {self.visit(node.value)};")
@@ -164,7 +168,7 @@ class _Text(ASTCodeGenerator):
 
     def visit_Concat(self, node: ast.Concat) -> str:
         """``{ a, b[3:0] }``, and ``b[3:0]`` where that is all."""
-        parts = _joined(node.list)
+        parts = _joined(node.list, self._arrays)
         whole = parts[0] if len(parts) == 1 < len(node.list) else None
         return str(super().visit_Concat(ast.Concat(parts)) if whole is None else self.visit(whole))
 
@@ -178,6 +182,7 @@ class _Text(ASTCodeGenerator):
 
     def visit_ModuleDef(self, node: ast.ModuleDef) -> str:
         """``module fifo #(`` in a line, and ``) (`` between parameters and ports."""
+        self._arrays = {item.name for item in node.items if isinstance(item, ast.Reg) and item.dimensions is not None}
         text = str(super().visit_ModuleDef(node))
         if node.paramlist.params:
             text = text.replace(" #\n(\n", " #(\n", 1).replace("\n)(\n", "\n) (\n", 1)

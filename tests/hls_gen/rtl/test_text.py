@@ -378,10 +378,13 @@ def test_bits_side_by_side_are_one_part():
     a, c = b.input("a", 8), b.input("c", 4)
     b.output("falling", 4, Cat(a[5], a[4], a[2:4]))
     b.output("rising", 2, Cat(a[0], a[1]))
+    words = b.memory("words", 4, 8)
+    b.output("of_words", 8, Cat(words[3], words[2]))
     b.output("repeated", 8, Cat(Repeat(a[7], 4), a[7], c[0:3]))
     text = module_text(b.m)
     assert "assign falling = a[5:2];" in text
     assert "assign rising = { a[0], a[1] };" in text
+    assert "assign of_words = { words[3], words[2] };" in text
     assert "assign repeated = { { 4{ a[7] } }, a[7], c[2:0] };" in text
 
 

@@ -3,6 +3,9 @@
     text --> verilog.py: syntax trees --> scope.py: names --> constructs.py, process.py: what may stand in a module
                                                           --> module.py: drivers, paths --> streams.py: ready to valid
 
+A module with parameters is looked at once for each choice of values that instances below the top give it, so that
+widths are those of what is built.
+
 Verilog that somebody else may have written, beside a .bit, is held to the tokens of ours instead
 (overlay/virtual/sim/tokens.py).
 
@@ -64,10 +67,23 @@ def check(text: str, top: str, *, clock: str = "clk") -> None:
     nodes = parse(text)
     if top not in nodes:
         raise DesignError([Finding(top, "", "the top module is not in the text")])
-    modules: dict[str, Module] = {}
-    for name in _bottom_up(nodes):
-        modules[name] = Module(*nodes[name], modules, clock)
-        check_streams(modules[name])
+    order = [*_bottom_up(nodes)]
+    modules: dict[tuple[str, frozenset[tuple[str, int]]], Module] = {}
+
+    def elaborate(name: str, values: Mapping[str, int]) -> Module | None:
+        if name not in nodes:
+            return None
+        key = (name, frozenset(values.items()))
+        if key not in modules:
+            modules[key] = Module(*nodes[name], elaborate, clock, values)
+            check_streams(modules[key])
+        return modules[key]
+
+    elaborate(top, {})
+    reached = {name for name, _ in modules}
+    for name in order:  # what the top doesn't reach, with parameters at their defaults
+        if name not in reached:
+            elaborate(name, {})
     findings = [finding for module in modules.values() for finding in module.scope.findings]
     if findings:
         raise DesignError(findings)

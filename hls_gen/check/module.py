@@ -31,6 +31,10 @@ class Driver(NamedTuple):
     depends: Callable[[int, int], Iterable[Ref]]
 
 
+Elaborate = Callable[[str, Mapping[str, int]], "Module | None"]
+"""Name and values of parameters -> the module with these values."""
+
+
 def _low(driver: Driver) -> int:
     return driver.ref.low
 
@@ -44,10 +48,12 @@ class Module:
         Its syntax tree, whose lines count from the module's first one.
     lines_before
         Lines of the text before that one.
-    others
-        Modules that were read before, by name: at least those of the text that this one instantiates.
+    elaborate
+        Gives the module of a name with the values of an instance's parameters; None where the text has none.
     clock
         Name of the clock in every module.
+    values
+        Values of this module's own parameters, by name; others are at their defaults.
 
     Attributes
     ----------
@@ -57,11 +63,18 @@ class Module:
         Name of a signal -> its drivers, by their lowest bit.
     """
 
-    def __init__(self, node: ast.ModuleDef, lines_before: int, others: Mapping[str, "Module"], clock: str):
-        self.others = others
+    def __init__(
+        self,
+        node: ast.ModuleDef,
+        lines_before: int,
+        elaborate: "Elaborate",
+        clock: str,
+        values: Mapping[str, int] | None = None,
+    ):
         self.clock = clock
+        self._elaborate = elaborate
         self._lines_before = lines_before
-        self.scope = Scope(node)
+        self.scope = Scope(node, values)
         self.drivers: dict[str, list[Driver]] = {}
         self._data: set[str] = set()  # names that are read or written other than as the clock
         self._edges: dict[Ref, list[Ref]] = {}
@@ -119,7 +132,7 @@ class Module:
 
     def _instance(self, node: ast.Instance) -> None:
         """Connect an instance; ports that it doesn't have and instances of no known module drive nothing."""
-        other = self.others.get(node.module)
+        other = self._elaborate(node.module, self._values(node))
         if other is None:
             return
         connected = {p.portname: p.argname for p in node.portlist if p.portname is not None and p.argname is not None}
@@ -131,6 +144,19 @@ class Module:
                 self._data |= identifiers([value])
             if name in other.scope.signals and other.scope.signals[name].port == "output":
                 self._output(node.name, other, name, connected)
+
+    def _values(self, node: ast.Instance) -> dict[str, int]:
+        """The values that an instance gives parameters."""
+        values = {}
+        for parameter in node.parameterlist:
+            value = self.scope.const(parameter.argname)
+            if parameter.paramname is None:
+                self.scope.report(node.name, "parameters must be set by name")
+            elif value is None:
+                self.scope.report(node.name, f"parameter {parameter.paramname} must be a constant")
+            else:
+                values[parameter.paramname] = value
+        return values
 
     def _output(self, label: str, other: "Module", port: str, connected: Mapping[str, ast.Node]) -> None:
         """Bits that an output of an instance drives: they depend on what is connected to the inputs behind it."""

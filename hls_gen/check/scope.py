@@ -1,8 +1,11 @@
-"""The names of a module, and the constant values and widths of expressions over them."""
+"""The names of a module, and the constant values and widths of expressions over them.
+
+A module with parameters has a scope for each choice of their values that a design's instances make.
+"""
 
 import operator
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -76,18 +79,24 @@ _FOLD = {
     ast.Sll: operator.lshift,
     ast.Srl: operator.rshift,
     ast.Power: operator.pow,
+    ast.LessThan: operator.lt,
+    ast.GreaterThan: operator.gt,
+    ast.LessEq: operator.le,
+    ast.GreaterEq: operator.ge,
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
 }
 
 
 class Scope:
-    """Constants, signals and functions of a module, with parameters at their defaults.
+    """Constants, signals and functions of a module.
 
     Attributes
     ----------
     name : str
-        Name of the module.
+        Name of the module, with the parameters that instances give a value: ``fifo #(WIDTH = 7, DEPTH = 16)``.
     constants : dict
-        Value of each parameter by name.
+        Value of each parameter and constant by name.
     signals : dict
         Ports, wires and registers by name.
     functions : set of str
@@ -99,10 +108,14 @@ class Scope:
     ----------
     module
         Syntax tree of the module.
+    values
+        Values that instances give parameters, by name; other parameters are at their defaults.
     """
 
-    def __init__(self, module: ast.ModuleDef):
-        self.name = module.name
+    def __init__(self, module: ast.ModuleDef, values: Mapping[str, int] | None = None):
+        self._values = values or {}
+        given = ", ".join(f"{name} = {value}" for name, value in self._values.items())
+        self.name = f"{module.name} #({given})" if given else module.name
         self.constants: dict[str, int] = {}
         self.signals: dict[str, Signal] = {}
         self.functions: set[str] = set()
@@ -123,7 +136,7 @@ class Scope:
 
     def _constant(self, node: ast.Parameter) -> None:
         """A parameter must have a value that is known here, since widths and bits are told by it."""
-        value = self.const(node.value.var)
+        value = self._values[node.name] if node.name in self._values else self.const(node.value.var)
         if value is None:
             self.report(node.name, "a parameter must be a constant")
         self.constants[node.name] = value or 0
@@ -153,10 +166,19 @@ class Scope:
         if isinstance(e, ast.Uminus):
             value = self.const(e.right)
             return None if value is None else -value
+        if isinstance(e, ast.Cond):
+            condition = self.const(e.cond)
+            return None if condition is None else self.const(e.true_value if condition else e.false_value)
+        if isinstance(e, ast.SystemCall) and e.syscall == "clog2" and len(e.args) == 1:
+            value = self.const(e.args[0])
+            return None if value is None else max(value - 1, 0).bit_length()
+        if isinstance(e, ast.Partselect):
+            parts = [self.const(part) for part in (e.var, e.msb, e.lsb)]
+            return None if None in parts else parts[0] >> parts[2] & ((1 << parts[1] - parts[2] + 1) - 1)
         if type(e) in _FOLD:
             left = self.const(e.left)
             right = self.const(e.right)
-            return None if left is None or right is None else _FOLD[type(e)](left, right)
+            return None if left is None or right is None else int(_FOLD[type(e)](left, right))
         return None
 
     def width(self, e: ast.Node) -> int | None:

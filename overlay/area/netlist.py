@@ -109,6 +109,24 @@ def resources(cells: Counter[str]) -> Resources:
     )
 
 
+def sized_name(module: str, values: Mapping[str, int]) -> str:
+    """Name of a module with the values of its parameters, ``lut_ram #(DEPTH = 4, WIDTH = 25)``; the bare name of one
+    without parameters."""
+    given = ", ".join(f"{name} = {value}" for name, value in sorted(values.items()))
+    return f"{module} #({given})" if given else module
+
+
+def module_name(name: str, module: Mapping[str, Any]) -> str:
+    """The `sized_name` of a module of the netlist, which Yosys calls ``name``."""
+    values = {key: int(value, 2) for key, value in module.get("parameter_default_values", {}).items()}
+    return sized_name(module["attributes"].get("hdlname", name), values)
+
+
+def is_cell(module: Mapping[str, Any]) -> bool:
+    """Whether a module of the netlist is a cell of the library, not a module of ours."""
+    return bool({"blackbox", "whitebox", "abc9_box"} & set(module["attributes"]))
+
+
 def count(module: Mapping[str, Any]) -> Counter[str]:
     """Cells of a module of the netlist, counted by type."""
     return Counter(cell["type"] for cell in module["cells"].values())

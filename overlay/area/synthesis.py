@@ -50,7 +50,7 @@ class BlockArea:
     Attributes
     ----------
     module
-        The module's name.
+        The module's name, with the values of its parameters where it has any.
     instances
         How many there are.
     own
@@ -151,7 +151,7 @@ def area_of(verilog: str, top: str) -> Area:
 
 def _summary(blocks: Mapping[str, Any], flat: Mapping[str, Any], top: str) -> dict[str, Any]:
     """What is kept of the two netlists."""
-    cells = {name: netlist.count(module) for name, module in blocks["modules"].items() if not _is_cell(module)}
+    cells = {name: netlist.count(module) for name, module in blocks["modules"].items() if not netlist.is_cell(module)}
     instances: Counter[str] = Counter()
     each: dict[str, Resources] = {}
 
@@ -162,13 +162,14 @@ def _summary(blocks: Mapping[str, Any], flat: Mapping[str, Any], top: str) -> di
         return each[name]
 
     visit(top, 1)
-    order = sorted(instances, key=lambda name: (-each[name].lut * instances[name], name))
+    labels = {name: netlist.module_name(name, blocks["modules"][name]) for name in instances}
+    order = sorted(instances, key=lambda name: (-each[name].lut * instances[name], labels[name]))
     module = flat["modules"][top]
     return {
         "total": asdict(netlist.resources(netlist.count(module))),
         "blocks": [
             {
-                "module": name,
+                "module": labels[name],
                 "instances": instances[name],
                 "own": asdict(netlist.resources(cells[name])),
                 "each": asdict(each[name]),
@@ -177,8 +178,3 @@ def _summary(blocks: Mapping[str, Any], flat: Mapping[str, Any], top: str) -> di
         ],
         "paths": [asdict(path) for path in netlist.longest_paths(module, PATHS)],
     }
-
-
-def _is_cell(module: Mapping[str, Any]) -> bool:
-    """Whether this is a cell of the library, not a module of ours."""
-    return bool({"blackbox", "whitebox", "abc9_box"} & set(module["attributes"]))

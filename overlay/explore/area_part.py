@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from bitloom.hls_gen.design import gearbox, timing
 from bitloom.hls_gen.design.widths import bits_for
+from bitloom.overlay.area.netlist import sized_name
 
 from .products import Features
 
@@ -18,7 +19,7 @@ class AreaPart:
     kind
         Name of the formula by which its area goes.
     module
-        Beginning of its module's name in the Verilog.
+        Beginning of its module's name in the Verilog; whole, with the values of parameters, where it has any.
     features
         Its sizes.
     npu
@@ -56,18 +57,19 @@ def gear(source: int, target: int, side: int, n: int) -> Iterator[AreaPart]:
     """The gearbox from words of ``source`` bits to words of ``target`` bits; ``side`` bits go with each word."""
     together, pieces = gearbox.gear(source, target)
     if source <= target:
-        yield from collector(source, together, target, side, n)
+        yield collector(source, together, target, side, n)
     else:
-        name = f"divide_{source}_to_{pieces}x{target}" + (f"_side_{side}" if side else "")
+        sizes = {"IN_WIDTH": source, "OUT_WIDTH": target, "LAST_PIECE": pieces - 1, "SIDE_WIDTH": max(side, 1)}
+        name = sized_name("divider", sizes)
         yield AreaPart("divider", name, {"one": 1, "width": source, "pieces": bits_for(pieces - 1)}, n)
 
 
-def collector(width: int, count: int, target: int, side: int, n: int | None = None) -> Iterator[AreaPart]:
+def collector(width: int, count: int, target: int, side: int, n: int | None = None) -> AreaPart:
     """A gearbox that puts ``count`` words together."""
-    name = f"collect_{width}x{count}_to_{target}" + (f"_side_{side}" if side else "")
-    yield AreaPart(
+    module = f"collector_of_{count}" if count > 1 else "stream_register"
+    return AreaPart(
         "collector",
-        name,
+        sized_name(module, {"WIDTH": width, "SIDE_WIDTH": max(side, 1)}),
         {
             "one": 1,
             "count": count if count > 1 else 0,
@@ -78,7 +80,9 @@ def collector(width: int, count: int, target: int, side: int, n: int | None = No
     )
 
 
-def fifo_sizes(width: int, depth: int) -> Features:
-    """Features of a FIFO."""
+def fifo(width: int, depth: int, n: int | None = None, margin: int = timing.FIFO_MARGIN) -> AreaPart:
+    """A FIFO of ``depth`` words, which takes ``margin`` more where it says that it has room."""
     small = depth <= timing.LUT_RAM_WORDS
-    return {"one": 1, "address": bits_for(depth - 1), "word": width * small, "block": not small}
+    sizes = {"WIDTH": width, "DEPTH": depth, "ROOM_BELOW": timing.room_words(depth, margin)}
+    features = {"one": 1, "address": bits_for(depth - 1), "word": width * small, "block": not small}
+    return AreaPart("fifo", sized_name("lut_fifo" if small else "block_fifo", sizes), features, n)

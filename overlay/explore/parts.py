@@ -11,9 +11,10 @@ from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.manifest import TOP
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.registers import state_bits
-from bitloom.hls_gen.design.widths import bits_for
+from bitloom.hls_gen.design.widths import TAIL_BITS, bits_for
+from bitloom.overlay.area.netlist import sized_name
 
-from .area_part import AreaPart, collector, fifo_sizes, gear, sequencer_modules
+from .area_part import AreaPart, collector, fifo, gear, sequencer_modules
 from .kernel_parts import by_rule, two_maps_in_turn
 from .memory import mapped
 from .packed_parts import multiplier_bits, sharing, sum_bits
@@ -91,16 +92,17 @@ def _shell(design: Design) -> Iterator[AreaPart]:
     word = first.host_word_bits
     pieces, together = gearbox.gear(word, stream)  # how the host put words into stream words is undone
     if word > stream:
-        yield from collector(stream, together, word, 0)
+        yield collector(stream, together, word, 0)
     else:
-        name = f"divide_{stream}_to_{pieces}x{word}_tail"
+        sizes = {"IN_WIDTH": stream, "OUT_WIDTH": word, "LAST_PIECE": pieces - 1, "TAIL_WIDTH": TAIL_BITS}
+        name = sized_name("frame_divider", sizes)
+        if pieces == 1:  # a register, which is estimated as a divider, too
+            name = sized_name("stream_register", {"WIDTH": stream, "SIDE_WIDTH": 1})
         yield AreaPart("divider", name, {"one": 1, "width": stream, "pieces": bits_for(pieces)})
-    flags = timing.FRAMES_IN_FLIGHT
-    yield AreaPart("fifo", f"fifo_1x{flags}", fifo_sizes(1, flags))
+    yield fifo(1, timing.FRAMES_IN_FLIGHT)
     if design.spill_words:
-        width = first.word_bits + 1
-        yield AreaPart("fifo", f"fifo_{width}x{design.spill_words}", fifo_sizes(width, design.spill_words))
-    yield from collector(stream, 1, stream, 1)
+        yield fifo(first.word_bits + 1, design.spill_words)
+    yield collector(stream, 1, stream, 1)
 
 
 def _engine(npu: Npu, stream_bits: int, n: int) -> Iterator[AreaPart]:
@@ -164,10 +166,9 @@ def _addition(npu: Npu, n: int) -> Iterator[AreaPart]:
     values = {"one": 1, "wide": npu.ol * npu.add_total_bits, "row": row, "cut": cut}
     yield AreaPart("addition", "addition", values, n, **addition_products(npu))
     if npu.ol > npu.skip_lanes:
-        yield from collector(npu.word_bits, npu.ol // npu.kfp, npu.ol * npu.feature_bits, 0, n)
+        yield collector(npu.word_bits, npu.ol // npu.kfp, npu.ol * npu.feature_bits, 0, n)
     yield AreaPart("map_fork", "map_fork" if npu.forks_maps else "signs", {"one": 1}, n)
-    width = npu.skip_word_bits + npu.forks_maps
-    yield AreaPart("fifo", f"fifo_{width}x{npu.skip_words}", fifo_sizes(width, npu.skip_words), n)
+    yield fifo(npu.skip_word_bits + npu.forks_maps, npu.skip_words, n)
 
 
 def array_parts(npu: Npu, n: int) -> Iterator[AreaPart]:
@@ -258,7 +259,7 @@ def _ways(npu: Npu, n: int) -> Iterator[AreaPart]:
     if npu.pool:
         yield from gear(npu.ol * npu.feature_bits, npu.pool_word_bits, 0, n)
     if "loop" in npu.inlets:
-        yield AreaPart("fifo", f"fifo_{npu.word_bits}x{npu.map_words}", fifo_sizes(npu.word_bits, npu.map_words), n)
+        yield fifo(npu.word_bits, npu.map_words, n)
     if "ring" in npu.inlets:
         place = bits_for(npu.buffer_words - 1)
         yield AreaPart("ping_pong", "ping_pong", {"one": 1, "place": place, "word": npu.word_bits}, n)
@@ -272,7 +273,5 @@ def _host(npu: Npu, stream: int, n: int) -> Iterator[AreaPart]:
         return
     yield from gear(npu.ol * npu.acc_bits, npu.acc_bits, 0, n)
     yield from gear(32, stream, 0, n)
-    width = npu.word_bits + 1
-    depth = timing.MAP_HELD
-    yield AreaPart("fifo", f"fifo_{width}x{depth}", fifo_sizes(width, depth), n)
+    yield fifo(npu.word_bits + 1, timing.MAP_HELD, n)
     yield from gear(npu.word_bits, stream, 0, n)

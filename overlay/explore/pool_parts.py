@@ -6,7 +6,7 @@ from bitloom.hls_gen.design import timing
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.widths import COUNT_BITS, bits_for
 
-from .area_part import AreaPart, fifo_sizes, gear, sequencer_modules
+from .area_part import AreaPart, fifo, gear, sequencer_modules
 from .changed import changed
 from .products import multiplier_dsps, requantise_sizes
 
@@ -23,27 +23,30 @@ def pool_parts(npu: Npu, n: int) -> Iterator[AreaPart]:
     rows = dict(zip(("lut", "ff"), kernel_row_bits(npu))) if npu.depthwise else {}
     modules = sequencer_modules("pool")
     yield AreaPart("pool_sequencer", "pool_sequencer", {**values, **counted}, n, modules=modules, **rows)
-    words = timing.pool_fifo_words(npu)
     if npu.depthwise:
-        yield from _depthwise(npu, n, words)
+        yield from _depthwise(npu, n)
         return
     unit = {"one": 1, "word": npu.pool_word_bits, "index": npu.pool_index_bits}
     integer = npu.engine == "integer"
-    w = npu.pool_word_bits + npu.pool_side_bits
     yield AreaPart(f"pool_unit_{npu.engine}", "pool_unit_integer" if integer else "pool_unit", unit, n)
-    yield AreaPart("fifo", f"fifo_{w}x{words}", fifo_sizes(w, words), n)
+    yield _output(npu, npu.pool_word_bits + npu.pool_side_bits, n)
     if integer:
         yield AreaPart("divide", "divide", {"one": 1, "bits": npu.feature_bits}, n, npu.pfp, dsp=1)
 
 
-def _depthwise(npu: Npu, n: int, words: int) -> Iterator[AreaPart]:
+def _output(npu: Npu, width: int, n: int) -> AreaPart:
+    """The FIFO behind a pool unit."""
+    return fifo(width, timing.pool_fifo_words(npu), n, timing.pool_fifo_margin(npu))
+
+
+def _depthwise(npu: Npu, n: int) -> Iterator[AreaPart]:
     """A pool unit with weights, its FIFO, the gearbox behind that, and what makes features."""
     lut, ff = unit_bits(npu)
     yield AreaPart("pool_unit_depthwise", "pool_unit_depthwise", {}, n, lut=lut, ff=ff)
     sums = npu.pfp * npu.acc_bits
     steps = npu.ol * npu.acc_bits
     side = npu.pool_side_bits + COUNT_BITS
-    yield AreaPart("fifo", f"fifo_{sums + side}x{words}", fifo_sizes(sums + side, words), n)
+    yield _output(npu, sums + side, n)
     yield from gear(sums, steps, side - 1, n)
     pointer = bits_for(npu.pool_scale_rows - 1)
     wide = changed(npu, multiplier_bits=max(npu.multiplier_bits, npu.reciprocal_bits))

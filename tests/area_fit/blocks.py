@@ -6,7 +6,6 @@ Yosys sees nothing else of the design, so that figures are found again in the ca
 """
 
 import json
-import re
 from collections import Counter
 from collections.abc import Collection, Mapping
 from functools import cache
@@ -16,6 +15,7 @@ from bitloom.golden.atomic import write_scratch
 from bitloom.golden.kernels.cache import cached_folder
 from bitloom.golden.kernels.native import digest
 from bitloom.hls_gen.design.design import Design
+from bitloom.hls_gen.design.manifest import TOP as DESIGN_TOP
 from bitloom.hls_gen.rtl.generate import generate
 from bitloom.overlay.area import netlist
 from bitloom.overlay.area.netlist import Resources
@@ -23,6 +23,7 @@ from bitloom.overlay.area.synthesis import Area, BlockArea
 from bitloom.overlay.area.tool import read_written
 from bitloom.overlay.area.yosys import bare, run_yosys, yosys_version
 
+from .instances import Instance, bodies, children, instances
 from .least_squares import matched
 
 TOP = "side_by_side"
@@ -55,14 +56,13 @@ def blocks(design: Design, kinds: Collection[str]) -> Area:
         If Yosys is missing or fails.
     """
     text = bare(generate(design, target="synthesis", checked=False).text)
-    bodies = {body[1]: body[0] for body in re.finditer(r"^module (\w+)\b.*?^endmodule", text, flags=re.M | re.S)}
-    names = list(bodies)
-    alone = {name: Area(Resources(), (BlockArea(name, 1, Resources(), Resources()),), ()) for name in names}
-    wanted = [name for name, one in alone.items() if any(part.kind in kinds for part, _ in matched(design, one))]
+    every = instances(text, DESIGN_TOP)
+    alone = {one: Area(Resources(), (BlockArea(one.name, 1, Resources(), Resources()),), ()) for one in every}
+    wanted = [one for one, area in alone.items() if any(part.kind in kinds for part, _ in matched(design, area))]
     if not wanted:
         return Area(Resources(), (), ())
-    instances = "\n".join(f"(* keep *) {name} one_{k} ();" for k, name in enumerate(wanted))
-    verilog = "\n".join([*_with_those_inside(bodies, wanted), f"module {TOP};", instances, "endmodule\n"])
+    placed = "\n".join(f"(* keep *) {one.verilog} one_{k} ();" for k, one in enumerate(wanted))
+    verilog = "\n".join([*_with_those_inside(bodies(text), wanted), f"module {TOP};", placed, "endmodule\n"])
     source = Path(netlist.__file__).read_bytes() + Path(__file__).read_bytes()
 
     def make(folder: Path) -> None:
@@ -71,12 +71,17 @@ def blocks(design: Design, kinds: Collection[str]) -> Area:
         found = read_written(folder / "blocks.json")["modules"]
         for path in folder.iterdir():
             path.unlink()
-        counts = {name: netlist.count(module) for name, module in found.items()}
+        ours = {name: module for name, module in found.items() if not netlist.is_cell(module) and name != TOP}
+        labels = {name: netlist.module_name(name, module) for name, module in ours.items()}
+        counts = {
+            labels[name]: {labels.get(cell, cell): n for cell, n in netlist.count(module).items()}
+            for name, module in ours.items()
+        }
         write_scratch(folder / "counts.json", json.dumps(counts))
 
-    key = digest("1", yosys_version(), SCRIPT, verilog, source)
+    key = digest("2", yosys_version(), SCRIPT, verilog, source)
     counts = json.loads((cached_folder("blocks", key, make) / "counts.json").read_text())
-    own = {name: netlist.resources(Counter(counts[name])) for name in names if name in counts}
+    own = {name: netlist.resources(Counter(cells)) for name, cells in counts.items()}
 
     @cache
     def each(name: str) -> Resources:
@@ -85,12 +90,12 @@ def blocks(design: Design, kinds: Collection[str]) -> Area:
     return Area(Resources(), tuple(BlockArea(name, 1, own[name], each(name)) for name in own), ())
 
 
-def _with_those_inside(bodies: Mapping[str, str], wanted: Collection[str]) -> list[str]:
+def _with_those_inside(bodies: Mapping[str, str], wanted: Collection[Instance]) -> list[str]:
     """The texts of some modules and of those that stand in them, in the design's order."""
-    found, waiting = set(), list(wanted)
+    found, waiting = set(), [one.module for one in wanted]
     while waiting:
         name = waiting.pop()
         if name not in found:
             found.add(name)
-            waiting += [child for child in re.findall(r"^  (\w+) \w+ \($", bodies[name], flags=re.M) if child in bodies]
+            waiting += [child.module for child in children(bodies, Instance(name))]
     return [body for name, body in bodies.items() if name in found]

@@ -79,7 +79,7 @@ def _is(part: AreaPart, module: str, number: str) -> bool:
         own = module.startswith("pe_") and not module.startswith("pe_sums")  # which are parts of their own
         return own and (not number or module.endswith(f"_{number}"))
     if part.kind in ("collector", "divider", "fifo"):
-        return re.fullmatch(part.module + r"(_margin_\d+)?", module) is not None
+        return module == part.module
     return module == _numbered(part.module, number)
 
 

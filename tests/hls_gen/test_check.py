@@ -8,6 +8,8 @@ import pytest
 from bitloom.hls_gen.check import DesignError, Finding, check, verilog
 from tests.hls_gen.texts import ONE_BIT, STAGE, WIRED, clocked, combinational, module, pair
 
+SELECTED = "module selected #(parameter LOW = 0) (input [1:0] x, output z);\nassign z = x[LOW];\nendmodule\n"
+"""A bit of two, which the instance chooses."""
 GOOD = {
     "assign": module("assign y = a + 4'd1;"),
     "parts": module("assign y[3:2] = a[1:0];\nassign {y[0], y[1]} = a[3:2];"),
@@ -55,6 +57,17 @@ module top(input s_valid, output s_ready, output m_valid, input m_ready);
   wired w(.s_valid(bus[0]), .s_ready(s_ready), .m_valid(bus[1]), .m_ready(m_ready));
 endmodule
 """,
+    "parameters that follow from others": (
+        "module inner #(parameter DEPTH = 16, parameter ROW = DEPTH > 1 ? $clog2(DEPTH) : 1)\n"
+        "(input [ROW-1:0] x, output [ROW-1:0] z);\n"
+        "localparam [ROW:0] WORDS = DEPTH;\nlocalparam [ROW-1:0] LAST = WORDS[ROW-1:0];\n"
+        "wire [LAST+1:0] w = 0;\nassign z = x;\nendmodule\n" + module("inner #(.DEPTH(9)) i(.x(a), .z(y));")
+    ),
+    "valid beside ready, as wide as an instance says": SELECTED
+    + module(
+        "wire [1:0] bus;\nassign bus = {m_ready, a};\nselected #(.LOW(0)) s(.x(bus), .z(m_valid));\nassign y = bus[1];",
+        "input a, input m_ready, output m_valid, output y",
+    ),
     "parameter of an instance": "module inner #(parameter W = 8) (input [W-1:0] x, output [W-1:0] z);\n"
     "assign z = x;\nendmodule\n" + module("inner #(.W(4)) i(.x(a), .z(y));"),
     "valid beside ready": module(
@@ -70,6 +83,30 @@ endmodule
 }
 
 BAD = {
+    # parameters
+    "valid that waits for ready in one instance": (
+        SELECTED
+        + module(
+            "wire [1:0] bus = {m_ready, a};\nselected #(.LOW(0)) s(.x(bus), .z(y));\n"
+            "selected #(.LOW(1)) t(.x(bus), .z(m_valid));",
+            "input a, input m_ready, output m_valid, output y",
+        ),
+        "top.m_valid: valid must not depend on m_ready in the same cycle",
+    ),
+    "fault in one size": (
+        "module inner #(parameter W = 1) (input [3:0] x, output [3:0] z);\nassign z[3:0] = x;\n"
+        "wire [2:0] w;\nassign w[W:0] = 0;\nassign w[2] = x[0];\nendmodule\n"
+        + module("wire [3:0] z;\ninner #(.W(2)) i(.x(a), .z(y));\ninner j(.x(a), .z(z));"),
+        "inner #(W = 2).w: must be driven once, got assign in line 4 and assign in line 5",
+    ),
+    "parameter by position": (
+        SELECTED + module("selected #(0) s(.x({a, a}), .z(y));", ONE_BIT),
+        "top.s: parameters must be set by name",
+    ),
+    "parameter by a signal": (
+        SELECTED + module("selected #(.LOW(a)) s(.x({a, a}), .z(y));", ONE_BIT),
+        "top.s: parameter LOW must be a constant",
+    ),
     # drivers
     "driven twice": (
         module("assign y = a;\nassign y = a;"),
@@ -259,7 +296,7 @@ BAD = {
         "top.$urandom: system calls must be one of $countones, $signed, $unsigned, $clog2",
     ),
     "parameter that is no number": (
-        module("localparam P = $clog2(8);\nassign y = P;"),
+        module("localparam P = $countones(8);\nassign y = P;"),
         "top.P: a parameter must be a constant",
     ),
     "function with a view": (

@@ -27,13 +27,14 @@ from pathlib import Path
 import veriloggen
 from veriloggen.core import vtypes
 
-from bitloom.hls_gen.rtl.primitives.block import Block, width
+from bitloom.hls_gen.rtl.primitives.block import Block
 from bitloom.overlay.area.yosys import run_yosys
 
 RULES = Path(__file__).parent / "rules"
 SCRIPT = """
 read_verilog -sv -formal {defines} {rules}
 read_verilog -formal design.v
+{sizes}
 hierarchy -check -top proof
 proc
 flatten
@@ -198,7 +199,9 @@ class Prepared:
         flags = proof.flags if broken else (*proof.flags, "INVARIANTS")
         macros = {"DUT": block.m.name, **proof.sizes, **proof.hidden, **dict.fromkeys(flags, 1)}
         defines = " ".join(f"-D{name}={value}" for name, value in macros.items())
-        run_yosys(SCRIPT.format(defines=defines, rules=" ".join(rules)), folder, f"proof of {proof.name}")
+        sizes = "\n".join(f"chparam -set {name} {value} {block.m.name}" for name, value in block.values.items())
+        script = SCRIPT.format(defines=defines, rules=" ".join(rules), sizes=sizes)
+        run_yosys(script, folder, f"proof of {proof.name}")
         model = (folder / "proof.smt2").read_text()
         rows = [] if broken else [row.smtc(model) for row in proof.rows]
         (folder / "proof.smtc").write_text("\n".join(["always", *rows, ""]))
@@ -241,8 +244,9 @@ class Prepared:
 def _write_ports(block: Block, folder: Path) -> None:
     """Files that rules may include: inputs.svh, the module's inputs but clk and rst as ports of the rules, each with a
     comma behind it, and outputs.svh, its outputs as wires."""
-    ports = {name: port for name, port in block.m.io_variable.items() if name not in ("clk", "rst")}
-    inputs = [f"input [{width(p) - 1}:0] {name}," for name, p in ports.items() if isinstance(p, vtypes.Input)]
-    outputs = [f"wire [{width(p) - 1}:0] {name};" for name, p in ports.items() if not isinstance(p, vtypes.Input)]
+    ports = {name: w for name, w in block.port_widths.items() if name not in ("clk", "rst")}
+    given = {name for name, port in block.m.io_variable.items() if isinstance(port, vtypes.Input)}
+    inputs = [f"input [{w - 1}:0] {name}," for name, w in ports.items() if name in given]
+    outputs = [f"wire [{w - 1}:0] {name};" for name, w in ports.items() if name not in given]
     for name, lines in (("inputs.svh", inputs), ("outputs.svh", outputs)):
         (folder / name).write_text("".join(f"{line}\n" for line in lines))

@@ -88,7 +88,7 @@ def accumulator(
     result = b.output("result", acc, means="contents of accumulator drain_slot")
     base = b.wire("base", w, choose(window.first, 0, total, w))
     total_next = b.wire("total_next", w, merge(base))
-    store = library.get(ram, w, npu.accumulators, latency=0)
+    store = ram(library, w, npu.accumulators, latency=0)
     ports = {"write": window.valid, "write_row": slot, "write_data": total_next}
     held = result if w == acc else b.wire("held", w)
     b.instance(store, "sums", **ports, read_row=slot, read_data=total)

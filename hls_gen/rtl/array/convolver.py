@@ -230,7 +230,7 @@ def _kept_offset(
         b.on(ends, (held_offset, offset))
         return held_offset
     kept = b.wire("kept_offset", npu.acc_bits)
-    store = library.get(ram, npu.acc_bits, npu.accumulators, latency=0)
+    store = ram(library, npu.acc_bits, npu.accumulators, latency=0)
     ports = {"write": ends, "write_row": slots["slot"], "write_data": offset}
     b.instance(store, "offsets", **ports, read_row=slots["drain_slot"], read_data=kept)
     return kept

@@ -75,7 +75,7 @@ def operand_memory(library: Library, npu: Npu) -> Block:
     parts = []
     for i, w in enumerate(library.banks(npu.operand_bits)):
         out = b.wire(f"bank_{i}", w)
-        block = library.get(ram, w, memory.depth, latency=1, style=npu.kernel_ram)
+        block = ram(library, w, memory.depth, latency=1, style=npu.kernel_ram)
         write, content = _written(b, (i, i * library.stream_bits, w), loads, bus, word)
         ports = {"write": write, "write_row": to_row, "write_data": content}
         b.instance(block, f"bank_{i}_ram", **ports, read=read, read_row=read_row, read_data=out)

@@ -3,26 +3,16 @@
 Golden twins: golden/layers/conv.py, golden/layers/accumulate.py.
 
     features[kfp] -+
-                   XNOR --> popcount, by lane group with planes --> register --> weigh --> accumulator --> result
+                   XNOR --> popcount --> register --> weigh --> accumulator --> result
     weights[kfp] --+
 
 A product of two bits is their XNOR, so the sum of a beat's products is the number of lanes that match. ``result``
-holds from the last beat of a window to that of the next. The convolver delays ``valid``, ``first``, ``last`` and
-``code`` so that they come with the beat's count.
-
-With bit planes (P = planes > 0) lane group g holds bit plane g of an integer input. Where ``code`` is 1, the matches
-of group g have weight 2^g, those of the last group -2^(P-1); group 0 also takes the constant lanes, the last group
-what is left over. Where ``code`` is 0 every lane has weight 1. An NPU that nothing but frames enter has no ``code``
-and weighs always.
-
-Without bit planes the low bits of ``code`` are a shift and, above it, a sign: the count of the whole word is shifted
-left and, with sign 1, subtracted.
-
-In an NPU that accumulates in both ways the top bit of ``code`` chooses OR: a beat with any match makes the total 1,
-and the other bits of ``code`` are 0. One adder serves both ways.
+holds from the last beat of a window to that of the next. The convolver delays what says how a beat counts so that it
+comes with the beat's count.
 
 See Also
 --------
+PLANES, CODED_PLANES, SHIFTS, BOTH, WORDS : what a beat counts for, by what the NPU has.
 popcount_planes.py : the one tree that adds all lane groups up.
 words.py : which words have a match.
 pe_or.py : for an NPU that knows only OR.
@@ -56,11 +46,29 @@ from .popcount import popcount
 from .popcount_planes import popcount_planes, times, weighted_bits
 from .words import count_ones, words_with_a_match
 
-WORDS = """
-With word_lanes words of so many lanes are counted that have a match (words.py): always where the NPU accumulates by
-``or_words``, else where one more bit of ``code``, above all others, is 1.
+PLANES = """
+Lane group g holds bit plane g of an integer input of {planes} planes. The matches of group g have weight 2^g, those of
+the last group -2^{last}; group 0 also takes the constant lanes, the last group what is left over.
 """
-"""What the contract says besides where an NPU has word_lanes."""
+"""What the contract says besides where an NPU has bit planes."""
+CODED_PLANES = """
+That is so where ``code`` is 1; where ``code`` is 0 every lane has weight 1.
+"""
+"""... and its words come from elsewhere, too, than from frames."""
+SHIFTS = """
+The low bits of ``code`` are a shift and, above it, a sign: the count of the whole word is shifted left and, with sign
+1, subtracted.
+"""
+"""What it says where an NPU has no bit planes, and weighs its words."""
+BOTH = """
+The top bit of ``code`` chooses OR: a beat with any match makes the total 1, and the other bits of ``code`` are 0. One
+adder serves both ways.
+"""
+"""What it says where an NPU accumulates in both ways."""
+WORDS = """
+Words of {lanes} lanes are counted that have a match (words.py){when}.
+"""
+"""What it says where an NPU has word_lanes."""
 
 
 def pe(library: Library, npu: Npu) -> Block:
@@ -81,7 +89,7 @@ def pe(library: Library, npu: Npu) -> Block:
     both = npu.accumulate == "both"
     by_words = npu.accumulate == "or_words"
     header = Header(
-        __doc__.partition("\nSee Also\n")[0] + WORDS * (npu.word_lanes > 0),
+        _contract(npu),
         rate="one beat a cycle",
         latency=f"{timing.pe_latency(npu)} cycles from the features of a window's last beat to result",
         parameters={name: getattr(npu, name) for name in _parameters(npu)},
@@ -117,10 +125,28 @@ def pe(library: Library, npu: Npu) -> Block:
     return b
 
 
+def _contract(npu: Npu) -> str:
+    """What the header says of the processing element of this NPU."""
+    weighing_bits = npu.code_bits - (npu.accumulate == "both") - npu.chooses_words
+    texts = [__doc__.partition("\nSee Also\n")[0]]
+    if npu.planes:
+        texts.append(PLANES.format(planes=npu.planes, last=npu.planes - 1))
+        texts += [CODED_PLANES] * (weighing_bits > 0)
+    elif weighing_bits:
+        texts.append(SHIFTS)
+    if npu.accumulate == "both":
+        texts.append(BOTH)
+    if npu.word_lanes:
+        when = ", where one more bit of ``code``, above all others, is 1" * npu.chooses_words
+        texts.append(WORDS.format(lanes=npu.word_lanes, when=when))
+    return "".join(texts)
+
+
 def _parameters(npu: Npu) -> tuple[str, ...]:
     """Names of what the processing element hangs on."""
     words = ("word_lanes",) if npu.word_lanes else ()
-    return ("kfp", "planes", "shift_bits", "acc_bits", "accumulators", *words)
+    weighs = ("planes",) if npu.planes else ("shift_bits",) if npu.shift_bits else ()
+    return ("kfp", *weighs, "acc_bits", "accumulators", *words)
 
 
 def _sum(b: Block, npu: Npu, term: Signal, base: Signal, carry: Signal | None) -> Signal:

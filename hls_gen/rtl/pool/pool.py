@@ -79,7 +79,7 @@ class PoolPorts:
         margin = timing.pool_fifo_margin(npu)
         ready = b.wire("fifo_ready_unused")
         b.instance(
-            library.get(fifo, library, self.out.data_bits, depth, margin),
+            fifo(library, self.out.data_bits, depth, margin),
             "out_fifo",
             in_valid=emit,
             in_ready=ready,
@@ -92,7 +92,7 @@ class PoolPorts:
 def queue(b: Block, library: Library, npu: Npu, ports: PoolPorts, merged: Signal, so_far: Signal) -> None:
     """The queue: ``so_far`` is the row of the word at hand, which becomes ``merged``."""
     b.instance(
-        library.get(ram, width(so_far), 1 << npu.pool_index_bits, latency=0),
+        ram(library, width(so_far), 1 << npu.pool_index_bits, latency=0),
         "queue",
         write=ports.valid,
         write_row=ports.index,

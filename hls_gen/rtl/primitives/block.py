@@ -2,20 +2,28 @@
 
 Verilator's -Wall wants every operand as wide as its result; the helpers below size constants and pad signals, so that
 modules say what they mean. Numbers are unsigned or two's complement by use; no signal is declared signed.
+
+A module may have parameters, which each instance sets: a RAM's width and depth. Where a signal is as wide as a
+parameter says, expressions stay as they are written, with plain numbers (``level + 1``).
 """
 
-from collections.abc import Callable, Iterable
+import operator
+from collections.abc import Iterable, Mapping
+from copy import copy
 from dataclasses import dataclass, field
+from functools import reduce
 from typing import Any
 
 from veriloggen import Cat, Instance, Int, Module, Mux, Repeat, Seq
 from veriloggen.core import vtypes as vt
 
+from .parameters import value_of
 from .port_names import meaning_of
 from .text import Header, broken_lines, header_lines, section_comment
 from .writer import module_text
 
 Signal = Any  # a Veriloggen expression
+Size = Any  # bits or rows: a number, or an expression of the module's parameters
 _ONE_BIT = (
     *(vt.LessThan, vt.GreaterThan, vt.LessEq, vt.GreaterEq, vt.Eq, vt.NotEq),
     *(vt.Land, vt.Lor, vt.Ulnot, vt.Uand, vt.Uor, vt.Uxor),
@@ -32,7 +40,9 @@ def width(e: Signal) -> int:
     if isinstance(e, vt.Int):
         return e.width
     if isinstance(e, vt._Variable):
-        return 1 if e.width is None else int(e.width)
+        if _by_parameters(e):
+            raise TypeError(f"width of {e.name} is known in instances only")
+        return 1 if e.width is None else e.width
     if isinstance(e, vt.Slice):
         return int(e.msb) - int(e.lsb) + 1
     if isinstance(e, vt.Pointer):
@@ -50,6 +60,19 @@ def width(e: Signal) -> int:
     if isinstance(e, vt._BinaryOperator):
         return max(width(e.left), width(e.right))
     raise TypeError(f"width of {type(e).__name__} is unknown")
+
+
+def _by_parameters(e: Signal) -> bool:
+    """Whether ``e`` is a variable whose width is an expression of the module's parameters."""
+    return isinstance(e, vt._Variable) and not (e.width is None or isinstance(e.width, int))
+
+
+def _fitted(value: Signal | int, target: Signal) -> Signal:
+    """``value`` as wide as the variable that takes it; as it is where that width is known in instances only, each of
+    which Verilator's lint looks at."""
+    if not _by_parameters(target):
+        return resize(value, width(target))
+    return Int(value) if isinstance(value, int) else value
 
 
 def resize(e: Signal | int, w: int) -> Signal:
@@ -114,20 +137,12 @@ def nonzero(a: Signal) -> Signal:
 
 def all_of(*terms: Signal) -> Signal:
     """AND of 1-bit terms."""
-    return _balanced(lambda a, b: a & b, terms)
+    return reduce(operator.and_, terms)
 
 
 def any_of(*terms: Signal) -> Signal:
     """OR of terms of one width."""
-    return _balanced(lambda a, b: a | b, terms)
-
-
-def _balanced(operator: Callable[[Signal, Signal], Signal], terms: tuple[Signal, ...]) -> Signal:
-    """``operator`` over all terms, as a tree: synthesis need not find that the order doesn't matter."""
-    while len(terms) > 1:
-        pairs = [operator(a, b) for a, b in zip(terms[::2], terms[1::2])]
-        terms = (*pairs, *terms[len(terms) & ~1 :])
-    return terms[0]
+    return reduce(operator.or_, terms)
 
 
 def choose(condition: Signal, yes: Signal | int, no: Signal | int, w: int) -> Signal:
@@ -168,12 +183,16 @@ class Block:
         The Veriloggen module.
     clk, rst
         Clock and reset, None where the module has none.
+    values
+        Values of parameters that instances of this block have, by name; parameters that are not in it have their
+        defaults.
     """
 
     def __init__(self, name: str, header: Header | None = None, *, clocked: bool = True, reset: bool = True):
         self.m = Module(name)
         self.header = header
         self.meanings: dict[str, str] = {}
+        self.values: Mapping[str, int] = {}
         self.clk = self.input("clk") if clocked else None
         self.rst = self.input("rst") if clocked and reset else None
         self._control, self._data = _Registers("Control registers, with reset."), _Registers("Data registers.")
@@ -189,48 +208,90 @@ class Block:
                 self.comment(registers.title)
                 registers.always(self.m, self.clk, reset)
 
-    def input(self, name: str, w: int = 1, means: str = "") -> Signal:
+    def parameter(self, name: str, default: Size, means: str) -> Signal:
+        """Parameter of the module, before all ports; ``means`` says in the header what it is.
+
+        Parameters
+        ----------
+        name
+            In capitals.
+        default
+            A number >= 0, or an expression of the parameters before this one: then instances need not set it.
+        means
+            What it is.
+        """
+        self._explain(name, means)
+        return self.m.Parameter(name, default)
+
+    def sized(self, **values: int) -> "Block":
+        """The same module with values for its parameters, for instances.
+
+        Raises
+        ------
+        ValueError
+            If the module has no such parameter.
+        """
+        known = self.m.global_constant
+        for name in values:
+            if name not in known:
+                raise ValueError(f"{self.m.name}: a parameter must be one of {', '.join(known) or 'none'}, got {name}")
+        block = copy(self)
+        block.values = values
+        return block
+
+    @property
+    def port_widths(self) -> dict[str, int]:
+        """Bits of each port, in order, by the values of parameters."""
+        values: dict[str, int] = {}
+        for name, parameter in self.m.global_constant.items():
+            values[name] = self.values[name] if name in self.values else value_of(parameter.value, values)
+        ports = self.m.io_variable.items()
+        return {name: 1 if port.width is None else value_of(port.width, values) for name, port in ports}
+
+    def input(self, name: str, w: Size = 1, means: str = "") -> Signal:
         """Input port of ``w`` bits; ``means`` says in the header what it is."""
         self._explain(name, means)
-        return self.m.Input(name, None if w == 1 else w)
+        return self.m.Input(name, _range(w))
 
-    def output(self, name: str, w: int = 1, value: Signal | None = None, means: str = "") -> Signal:
+    def output(self, name: str, w: Size = 1, value: Signal | None = None, means: str = "") -> Signal:
         """Output port of ``w`` bits, a wire; ``means`` says in the header what it is."""
         self._explain(name, means)
-        port = self.m.Output(name, None if w == 1 else w)
+        port = self.m.Output(name, _range(w))
         if value is not None:
             port.assign(value)
         return port
 
-    def output_reg(self, name: str, w: int = 1, init: "int | Signal | None" = 0, means: str = "") -> Signal:
+    def output_reg(self, name: str, w: Size = 1, init: "int | Signal | None" = 0, means: str = "") -> Signal:
         """Output port that is a register, see ``reg``; ``means`` says in the header what it is."""
         self._explain(name, means)
-        return self.m.OutputReg(name, None if w == 1 else w, initval=self._initial(name, w, init))
+        return self.m.OutputReg(name, _range(w), initval=self._initial(name, w, init))
 
     def _explain(self, port: str, means: str) -> None:
         """Keep what ``port`` means."""
         self.meanings[port] = means or meaning_of(port)
 
-    def wire(self, name: str, w: int = 1, value: Signal | int | None = None) -> Signal:
+    def wire(self, name: str, w: Size = 1, value: Signal | int | None = None) -> Signal:
         """Named wire; ``value`` of at most w bits."""
-        wire = self.m.Wire(name, None if w == 1 else w)
+        wire = self.m.Wire(name, _range(w))
         if value is not None:
-            wire.assign(resize(value, w))
+            wire.assign(_fitted(value, wire))
         return wire
 
-    def reg(self, name: str, w: int = 1, init: "int | Signal | None" = 0) -> Signal:
+    def reg(self, name: str, w: Size = 1, init: "int | Signal | None" = 0) -> Signal:
         """Register that reset sets to ``init``, a number or a constant of the module; None: data, without reset."""
-        return self.m.Reg(name, None if w == 1 else w, initval=self._initial(name, w, init))
+        return self.m.Reg(name, _range(w), initval=self._initial(name, w, init))
 
-    def _initial(self, name: str, w: int, init: "int | Signal | None") -> Signal | None:
+    def _initial(self, name: str, w: Size, init: "int | Signal | None") -> Signal | None:
         """The constant that reset gives to a register, None for data."""
         if init is None:
             return None
         if self.rst is None:
             raise ValueError(f"{self.m.name}.{name}: a register with a first value needs a module with reset")
-        return const(init, w) if isinstance(init, int) else init
+        if not isinstance(init, int):
+            return init
+        return const(init, w) if isinstance(w, int) else Int(init)
 
-    def localparam(self, name: str, value: int, w: int, *, base: int = 10) -> Signal:
+    def localparam(self, name: str, value: Size, w: Size | None = None, *, base: int = 10) -> Signal:
         """Named constant of ``w`` bits; the same name again gives the same one.
 
         Parameters
@@ -238,15 +299,15 @@ class Block:
         name
             In capitals.
         value
-            From 0 to 2^w - 1.
+            From 0 to 2^w - 1; or an expression of the module's parameters.
         w
-            Width in bits.
+            Width in bits; None: a plain number, such as the width of something else.
         base
             16 where people expect hexadecimal digits: addresses, masks, magic numbers, digests.
         """
         if name not in self._localparams:
-            number = Int(value & ((1 << w) - 1), width=w, base=base)
-            self._localparams[name] = self.m.Localparam(name, number, None if w == 1 else w)
+            number = Int(value & ((1 << w) - 1), width=w, base=base) if isinstance(value, int) else value
+            self._localparams[name] = self.m.Localparam(name, number, _range(w))
             self.m.items.insert(len(self._localparams) - 1, self.m.items.pop())  # before all that may use them
         return self._localparams[name]
 
@@ -257,13 +318,13 @@ class Block:
     def on(self, condition: Signal | None, *targets: tuple[Signal, Signal | int]) -> None:
         """At the clock edge, if ``condition`` (None: always): register <= value, each. Later calls win."""
         for registers, data in ((self._control, False), (self._data, True)):
-            values = [(target, resize(value, width(target))) for target, value in targets if _is_data(target) == data]
+            values = [(target, _fitted(value, target)) for target, value in targets if _is_data(target) == data]
             if values:
                 registers.update(condition, values)
 
-    def memory(self, name: str, w: int, depth: int) -> Signal:
+    def memory(self, name: str, w: Size, depth: Size) -> Signal:
         """Array of registers; no reset."""
-        return self.m.Reg(name, None if w == 1 else w, depth)
+        return self.m.Reg(name, _range(w), depth)
 
     def clocked(self, *statements: Any) -> None:
         """An always block of its own, without reset: for memories."""
@@ -273,7 +334,15 @@ class Block:
         """Instance of ``block`` with clk and rst (``rst=`` may be given)."""
         ports = {"clk": self.clk, "rst": self.rst, **ports}
         known = block.m.io_variable
-        return self.m.Instance(block.m, name, ports=[(p, ports[p]) for p in known])
+        return self.m.Instance(block.m, name, [*block.values.items()], [(p, ports[p]) for p in known])
+
+    def header_lines(self) -> list[str]:
+        """The header's lines; none where the module has no header."""
+        if self.header is None:
+            return []
+        parameters = [(name, means) for name, means in self.meanings.items() if name in self.m.global_constant]
+        ports = [(name, means) for name, means in self.meanings.items() if name in self.m.io_variable]
+        return header_lines(self.m.name, self.header, ports, parameters)
 
     def modules(self, only: Iterable[str] | None = None) -> dict[str, str]:
         """The Verilog of this module and of all that it instantiates, or of those among them that ``only`` names.
@@ -288,9 +357,13 @@ class Block:
         modules = self.m.get_modules()
         for name in modules if only is None else only:
             block = modules[name].block
-            lines = [] if block.header is None else header_lines(name, block.header, block.meanings.items())
-            made[name] = "\n".join([*lines, broken_lines(module_text(block.m)).lstrip("\n")])
+            made[name] = "\n".join([*block.header_lines(), broken_lines(module_text(block.m)).lstrip("\n")])
         return made
+
+
+def _range(w: Size | None) -> Size | None:
+    """The width as Veriloggen has it: None for a single bit."""
+    return None if isinstance(w, int) and w == 1 else w
 
 
 @dataclass

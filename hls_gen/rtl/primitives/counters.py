@@ -78,7 +78,7 @@ def counters(
     b.on(nonzero(fresh), (fresh, sub(fresh, 1, turn_bits + 1)))
     b.on(clear, (fresh, rows))
     new.assign(add(choose(nonzero(fresh), 0, old, WIDTH), turn.value, WIDTH))
-    store = library.get(ram, WIDTH, count, latency=0)
+    store = ram(library, WIDTH, count, latency=0)
     places = {"write_row": turn.row, "read_row": turn.row}
     b.instance(store, "counts", write=const(1, 1), write_data=new, read_data=old, **places)
     waited = b.reg("waited")  # the pick was made after the read had begun

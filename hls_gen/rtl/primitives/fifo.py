@@ -1,18 +1,21 @@
 """First-in first-out store of a ready/valid stream.
 
-    in[width] --> memory[depth] --> output register --> out[width]
+    in[WIDTH] --> memory[DEPTH] --> output register --> out[WIDTH]
 
 A word that is taken at ``in`` leaves at ``out`` in its turn. Stores of up to 64 words are LUT RAM; larger ones are
 block RAM, with a register behind ``in_ready``, which may stop the input one word early. ``room`` tells a pipeline
 that cannot stop whether the words that are still on their way in it will be taken.
 """
 
-from bitloom.hls_gen.design import timing
-from bitloom.hls_gen.design.widths import bits_for
+from veriloggen import Mux
+from veriloggen.core import vtypes as vt
 
-from .block import Block, Signal, add, all_of, any_of, choose, eq, nonzero, sub
+from bitloom.hls_gen.design import timing
+
+from .block import Block, Signal, all_of, any_of
 from .block import width as width_of
 from .memory import Library, ram
+from .parameters import clog2, row_width
 from .text import Header
 
 
@@ -22,7 +25,7 @@ def fifo(library: Library, width: int, depth: int, margin: int = timing.FIFO_MAR
     Parameters
     ----------
     library : Library
-        Where its memory comes from.
+        Where its modules are.
     width : int
         Bits of a word.
     depth : int
@@ -33,61 +36,68 @@ def fifo(library: Library, width: int, depth: int, margin: int = timing.FIFO_MAR
     Returns
     -------
     Block
-        Module ``fifo_<width>x<depth>``.
+        Module ``lut_fifo`` or ``block_fifo``, in this size.
     """
-    block_ram = depth > timing.LUT_RAM_WORDS
+    module = library.get(_fifo, library, depth > timing.LUT_RAM_WORDS)
+    return module.sized(WIDTH=width, DEPTH=depth, ROOM_BELOW=timing.room_words(depth, margin))
+
+
+def _fifo(library: Library, block_ram: bool) -> Block:
+    """The module, whose memory is block RAM or LUT RAM."""
     b = Block(
-        f"fifo_{width}x{depth}" + (f"_margin_{margin}" if margin != timing.FIFO_MARGIN else ""),
-        Header(
-            _contract(depth, block_ram),
-            rate="one word a cycle in, and one out",
-            latency="2 cycles from in to out",
-            parameters={"width": width, "depth": depth, "margin": margin},
-        ),
+        "block_fifo" if block_ram else "lut_fifo",
+        Header(_contract(block_ram), rate="one word a cycle in, and one out", latency="2 cycles from in to out"),
     )
+    width = b.parameter("WIDTH", 8, "bits of a word")
+    depth = b.parameter("DEPTH", 16, "words of the memory; one more waits in the output register")
+    room_below = b.parameter("ROOM_BELOW", 11, "words in the memory from which on room falls")
     in_valid = b.input("in_valid")
     in_data = b.input("in_data", width)
     in_ready = b.output_reg("in_ready", init=1)
     out_valid = b.output_reg("out_valid")
     out_ready = b.input("out_ready")
-    out_data = b.output("out_data", width)
-    room = b.output_reg("room", init=1, means=f"at least {min(margin, depth - 1)} more words will be taken")
+    out_data = b.output("out_data", width) if block_ram else b.output_reg("out_data", width, init=None)
+    more = "DEPTH - ROOM_BELOW - 1" if block_ram else "DEPTH - ROOM_BELOW"
+    room = b.output_reg("room", init=1, means=f"at least {more} more words will be taken")
 
     # # #
 
-    address, count_width = bits_for(depth - 1), bits_for(depth)
+    address = b.localparam("ROW_WIDTH", row_width(depth))
+    count_width = b.localparam("LEVEL_WIDTH", clog2(depth + 1))
+    fullest = b.localparam("DEPTH_MINUS_1", depth - 1, count_width)
+    last_row = b.localparam("LAST_ROW", fullest[0:address], address)
     level = b.reg("level", count_width)  # words in the memory, not counting the output register
     write_row = b.reg("write_row", address)
     read_row = b.reg("read_row", address)
-    fullest = b.localparam("DEPTH_MINUS_1", depth - 1, count_width)
     if block_ram:  # a register cuts the path from level to the source; one word may still come in this cycle
         b.on(None, (in_ready, level < fullest))
     put = b.wire("put", 1, in_valid & in_ready)
-    get = b.wire("get", 1, all_of(nonzero(level), any_of(~out_valid, out_ready)))
-    last_row = b.localparam("LAST_ROW", depth - 1, address)
-
-    def following(row: Signal) -> Signal:
-        return choose(eq(row, last_row), 0, add(row, 1, address), address)
-
-    b.on(put, (write_row, following(write_row)))
-    b.on(get, (read_row, following(read_row)))
-    filled, emptied = ([], []) if block_ram else ([(in_ready, ~eq(level, fullest))], [(in_ready, 1)])
-    b.on(put & ~get, (level, add(level, 1, count_width)), *filled)
-    b.on(~put & get, (level, sub(level, 1, count_width)), *emptied)
-    b.on(None, (room, level < b.localparam("ROOM_BELOW", timing.room_words(depth, margin), count_width)))
+    get = b.wire("get", 1, all_of(vt.Uor(level), any_of(~out_valid, out_ready)))
+    b.on(put, (write_row, Mux(write_row == last_row, 0, write_row + 1)))
+    b.on(get, (read_row, Mux(read_row == last_row, 0, read_row + 1)))
+    filled, emptied = ([], []) if block_ram else ([(in_ready, level != fullest)], [(in_ready, 1)])
+    b.on(put & ~get, (level, level + 1), *filled)
+    b.on(~put & get, (level, level - 1), *emptied)
+    b.on(None, (room, level < room_below))
     b.on(out_ready, (out_valid, 0))
     b.on(get, (out_valid, 1))
-    ports = {"write": put, "write_row": write_row, "write_data": in_data, "read": get, "read_row": read_row}
-    registered_read(b, library, "store", depth, **ports, read_data=out_data)
+    ports = {"write": put, "write_row": write_row, "write_data": in_data, "read_row": read_row}
+    store = ram(library, width, depth, latency=int(block_ram))
+    if block_ram:  # whose read data is a register
+        b.instance(store, "store", **ports, read=get, read_data=out_data)
+    else:
+        word = b.wire("word", width)
+        b.instance(store, "store", **ports, read_data=word)
+        b.on(get, (out_data, word))
     return b
 
 
-def _contract(depth: int, block_ram: bool) -> str:
-    """What the header says of a store of ``depth`` words."""
+def _contract(block_ram: bool) -> str:
+    """What the header says."""
     early = "\nin_ready is a register, which may stop the input one word early." * block_ram
     return f"""First-in first-out store of a ready/valid stream.
 
-    in --> {depth} words of {"block" if block_ram else "LUT"} RAM --> output register --> out
+    in --> DEPTH words of {"block" if block_ram else "LUT"} RAM --> output register --> out
 
 A word that is taken at in leaves at out in its turn. room tells a pipeline that cannot stop whether the words that
 are still on their way in it will be taken.{early}
@@ -112,12 +122,12 @@ def registered_read(b: Block, library: Library, name: str, depth: int, **ports: 
     """
     w = width_of(ports["read_data"])
     if depth > timing.LUT_RAM_WORDS:  # block RAM has the register inside
-        b.instance(library.get(ram, w, depth, latency=1), name, **ports)
+        b.instance(ram(library, w, depth, latency=1), name, **ports)
         return
     data = ports.pop("read_data")
     read = ports.pop("read")
     word = b.wire("word", w)
     held = b.reg("held", w, init=None)
-    b.instance(library.get(ram, w, depth, latency=0), name, **ports, read_data=word)
+    b.instance(ram(library, w, depth, latency=0), name, **ports, read_data=word)
     b.on(read, (held, word))
     data.assign(held)

@@ -1,166 +1,281 @@
 """Change of word width in a ready/valid stream.
 
-    collector   in[in_width] --> word 0, word 1, ... side by side --> out[out_width]     wider
-    divider     in[in_width] --> piece 0, piece 1, ...            --> out[out_width]     narrower
+    collector   in[WIDTH]    --> word 0, word 1, ... side by side --> out[N * WIDTH]     wider
+    divider     in[IN_WIDTH] --> piece 0, piece 1, ...            --> out[OUT_WIDTH]     narrower
 
 The narrow side moves one word a cycle. ``last`` and the ``side`` bits come out with the last piece of the word that
 they came in with.
+
+A divider is one module with parameters, since all its pieces leave one shift register. A collector is a module for each
+number of words: each word has a register with a condition of its own, and a module that holds as many registers as a
+parameter says needs a loop, which our Verilog does without.
 """
 
-from veriloggen import Cat
+from collections.abc import Sequence
+
+from veriloggen import Cat, Mux
+from veriloggen.core import vtypes as vt
 
 from bitloom.hls_gen.design.gearbox import gear
 from bitloom.hls_gen.design.widths import bits_for
 
-from .block import Block, Signal, add, any_of, bits, choose, const, eq, resize
+from .block import Block, Signal, Size, add, any_of, bits, choose, const, eq
+from .chain import chain
+from .memory import Library
+from .parameters import clog2
 from .stream import Stream
 from .text import Header
 
 
-def gearbox(in_width: int, out_width: int, side: int = 0) -> Block:
-    """The module that changes words of one width into words of another, with as many words or pieces as fit.
+def gearbox(
+    b: Block,
+    library: Library,
+    name: str,
+    source: Stream,
+    out_width: int,
+    unused: Sequence[str] = (),
+    rst: Signal | None = None,
+) -> Stream:
+    """Words of one width as words of another, with as many words or pieces as fit (`gear`).
 
     Parameters
     ----------
-    in_width, out_width : int
-        Bits of a word at the input and at the output.
-    side : int
-        Bits that go with a word unchanged, beside ``last``.
+    b : Block
+        Block that gets the instance.
+    library : Library
+        Where modules are.
+    name : str
+        Name of the instance, with which the names of the wires of its output begin.
+    source : Stream
+        The words, with ``last``; its side bits go with each word.
+    out_width : int
+        Bits of a word that comes out.
+    unused : sequence of str
+        Parts of the output that nobody will look at.
+    rst : Signal or None
+        Reset of the instance; None: that of ``b``.
 
     Returns
     -------
-    Block
-        A collector of floor(out_width / in_width) words, or a divider into ceil(in_width / out_width) pieces.
+    Stream
+        Words of ``out_width`` bits, the parts of ``source`` beside them.
     """
-    together, pieces = gear(in_width, out_width)
-    if in_width <= out_width:
-        return collector(in_width, out_width, together, side)
-    return divider(in_width, out_width, pieces, side)
+    together, pieces = gear(source.data_bits, out_width)
+    if pieces == 1:
+        return collected(b, library, name, source, out_width, together, unused, rst)
+    block = divider(library, source.data_bits, out_width, pieces, source.side_bits)
+    return chain(b, block, name, source, unused, rst=b.rst if rst is None else rst)
 
 
-def _ports(b: Block, in_width: int, side: int) -> tuple[Stream, Stream]:
-    """Stream in, and stream out without its data and last, which differ between the two modules."""
-    source = Stream.input(b, "in", in_width, last=True, side_bits=side)
-    out_valid = b.output_reg("out_valid")
-    out_ready = b.input("out_ready")
-    out_side = b.output_reg("out_side", side, init=None) if side else None
-    return source, Stream(out_valid, out_ready, None, None, out_side)
+def collected(
+    b: Block,
+    library: Library,
+    name: str,
+    source: Stream,
+    out_width: int,
+    count: int,
+    unused: Sequence[str] = (),
+    rst: Signal | None = None,
+) -> Stream:
+    """``count`` words of a stream side by side in one, cut or padded with zeros to ``out_width`` bits.
+
+    The other parameters and the result are those of `gearbox`.
+    """
+    block = collector(library, source.data_bits, count, source.side_bits)
+    out = chain(b, block, name, source, unused, rst=b.rst if rst is None else rst)
+    filled = count * source.data_bits
+    if filled > out_width:
+        b.wire(f"{name}_unused", filled - out_width, bits(out.data, out_width, filled - out_width))
+        return out.replace(data=bits(out.data, 0, out_width))
+    return out.replace(data=Cat(const(0, out_width - filled), out.data)) if filled < out_width else out
 
 
-def collector(in_width: int, out_width: int, count: int, side: int = 0) -> Block:
-    """Collector: several words of a ready/valid stream side by side in one.
-
-        in[in_width] --> word 0 (low bits), word 1, ... --> out[out_width]
-
-    A word with ``last`` ends a collection early; what is missing is 0.
+def collector(library: Library, width: int, count: int, side: int = 0) -> Block:
+    """Module ``collector_of_<count>``, of one word ``stream_register``, in this size.
 
     Parameters
     ----------
-    in_width, out_width : int
-        Bits of a word at the input and at the output; what is collected is cut or padded with zeros to the latter.
+    library : Library
+        Where modules are.
+    width : int
+        Bits of a word.
     count : int
         Words that are collected.
     side : int
-        Bits that go with a word unchanged; those of a collection's last word come out.
-
-    Returns
-    -------
-    Block
-        Module ``collect_<in_width>x<count>_to_<out_width>``.
+        Bits that go with a word unchanged; those of a collection's last word come out. Without any, the module has a
+        bit that means nothing.
     """
-    name = f"collect_{in_width}x{count}_to_{out_width}" + (f"_side_{side}" if side else "")
-    sizes = {"in_width": in_width, "count": count, "out_width": out_width, "side": side}
-    latency = "1 cycle from a collection's last word to out"
-    b = Block(name, Header(collector.__doc__ or "", rate="one word a cycle in", latency=latency, parameters=sizes))
-    source, out = _ports(b, in_width, side)
-    out_data = b.output("out_data", out_width)
-    out_last = b.output_reg("out_last", init=None)
-
-    # # #
-
-    source.ready.assign(any_of(~out.valid, out.ready))
-    take = b.wire("take", 1, source.taken)
-    b.on(out.ready, (out.valid, 0))
-    b.comment("A collection is complete when all places are filled, or with in_last; then it waits at out.")
-    place_bits = bits_for(count - 1)
-    if count > 1:
-        place = b.reg("place", place_bits)  # where the next word goes
-        complete = b.wire("complete", 1, eq(place, b.localparam("LAST_PLACE", count - 1, place_bits)) | source.last)
-        b.on(take, (place, choose(complete, 0, add(place, 1, place_bits), place_bits)))
-        b.on(take, (out.valid, complete))
-    else:
-        b.on(take, (out.valid, 1))
-    slots: list[Signal] = []
-    room = out_width
-    for k in range(count):
-        w = min(in_width, room)
-        room -= w
-        slot = b.reg(f"word_{k}", w, init=None)
-        if k:  # a new collection: an old word must not be left where this one ends early
-            b.on(take & eq(place, 0), (slot, 0))
-        b.on(take & eq(place, k) if count > 1 else take, (slot, bits(source.data, 0, w)))
-        slots.append(slot)
-    used = Cat(*reversed(slots)) if count > 1 else slots[0]
-    out_data.assign(resize(used, out_width))
-    b.on(take, (out_last, source.last), *([(out.side, source.side)] if side else []))
-    return b
+    return library.get(_collector, count).sized(WIDTH=width, SIDE_WIDTH=max(side, 1))
 
 
-def divider(in_width: int, out_width: int, pieces: int, side: int = 0, tail_bits: int = 0) -> Block:
-    """Divider: one word of a ready/valid stream leaves in several pieces.
-
-        in[in_width] --> piece 0 (low bits), piece 1, ... --> out[out_width]
-
-    ``out_last`` comes with the last piece of a word that came with ``in_last``. Where there is a port ``in_tail``, a
-    word with ``in_last`` has only ``in_tail`` + 1 pieces.
+def divider(library: Library, in_width: int, out_width: int, pieces: int, side: int = 0) -> Block:
+    """Module ``divider``, in this size.
 
     Parameters
     ----------
+    library : Library
+        Where modules are.
     in_width, out_width : int
-        Bits of a word at the input and of a piece.
+        Bits of a word at the input and of a piece, which isn't wider.
     pieces : int
-        Pieces of a word.
+        Pieces of a word; what they hold beyond the word is 0.
     side : int
-        Bits that go with a word unchanged, all the time that its pieces leave.
-    tail_bits : int
-        Width of ``in_tail``; 0 for no such port.
-
-    Returns
-    -------
-    Block
-        Module ``divide_<in_width>_to_<pieces>x<out_width>``.
+        Bits that go with a word unchanged, all the time that its pieces leave. Without any, the module has a bit that
+        means nothing.
     """
-    name = f"divide_{in_width}_to_{pieces}x{out_width}" + (f"_side_{side}" if side else "") + "_tail" * bool(tail_bits)
-    sizes = {"in_width": in_width, "pieces": pieces, "out_width": out_width, "side": side}
-    latency = "1 cycle from a word to its first piece"
-    b = Block(name, Header(divider.__doc__ or "", rate="one piece a cycle out", latency=latency, parameters=sizes))
-    source, out = _ports(b, in_width, side)
-    count_width = tail_bits or bits_for(pieces - 1)
-    in_tail = b.input("in_tail", tail_bits, means="pieces - 1 of a word with in_last") if tail_bits else None
-    out_data = b.output("out_data", out_width)
-    out_last = b.output("out_last")
+    sizes = {"IN_WIDTH": in_width, "OUT_WIDTH": out_width, "LAST_PIECE": pieces - 1}
+    return library.get(_divider).sized(**sizes, SIDE_WIDTH=max(side, 1))
+
+
+def frame_divider(library: Library, in_width: int, out_width: int, pieces: int, tail_bits: int) -> Block:
+    """Module ``frame_divider``, in this size: a divider whose word with ``last`` has ``in_tail`` + 1 pieces.
+
+    Parameters
+    ----------
+    library : Library
+        Where modules are.
+    in_width, out_width, pieces : int
+        As those of `divider`; bits of a word beyond its pieces are dropped.
+    tail_bits : int
+        Width of ``in_tail``, enough for ``pieces`` - 1.
+    """
+    sizes = {"IN_WIDTH": in_width, "OUT_WIDTH": out_width, "LAST_PIECE": pieces - 1}
+    return library.get(_frame_divider).sized(**sizes, TAIL_WIDTH=tail_bits)
+
+
+_REGISTER = """One word of a ready/valid stream waits in a register.
+
+    in[WIDTH] --> register --> out[WIDTH]
+
+The register cuts the paths from in_valid and in_data to out; in_ready still depends on out_ready.
+"""
+_COLLECTOR = """Collector: {count} words of a ready/valid stream side by side in one.
+
+    in[WIDTH] --> word 0 (low bits), ... word {last} --> out[{count} * WIDTH]
+
+A word with in_last ends a collection early; what is missing is 0. The side bits are those of the last word.
+"""
+_DIVIDER = """Divider: one word of a ready/valid stream leaves in several pieces.
+
+    in[IN_WIDTH] --> piece 0 (low bits), piece 1, ... piece LAST_PIECE --> out[OUT_WIDTH]
+
+out_last comes with the last piece of a word that came with in_last.{more}
+"""
+
+
+def _collector(count: int) -> Block:
+    """The module that collects ``count`` words."""
+    contract = _COLLECTOR.format(count=count, last=count - 1) if count > 1 else _REGISTER
+    latency = "1 cycle from a collection's last word to out" if count > 1 else "1 cycle from in to out"
+    b = Block(
+        f"collector_of_{count}" if count > 1 else "stream_register",
+        Header(contract, rate="one word a cycle in", latency=latency),
+    )
+    width = b.parameter("WIDTH", 8, "bits of a word at in")
+    side_width = b.parameter("SIDE_WIDTH", 1, "bits that go with a word unchanged")
+    source = Stream.input(b, "in", width, last=True, side_bits=side_width)
+    out_valid = b.output_reg("out_valid")
+    out_ready = b.input("out_ready")
+    out_data = b.output("out_data", vt.Times(count, width)) if count > 1 else b.output_reg("out_data", width, init=None)
+    out_last = b.output_reg("out_last", init=None)
+    out_side = b.output_reg("out_side", side_width, init=None)
 
     # # #
 
-    width = max(pieces * out_width, in_width)
-    rest = b.reg("rest", width, init=None)  # the pieces that have not left, the next one low
-    left = b.reg("left", count_width)  # pieces after the one at the output
+    source.ready.assign(any_of(~out_valid, out_ready))
+    take = b.wire("take", 1, source.taken)
+    b.on(out_ready, (out_valid, 0))
+    if count == 1:
+        b.on(take, (out_valid, 1), (out_data, source.data), (out_last, source.last), (out_side, source.side))
+        return b
+    b.comment("A collection is complete when all places are filled, or with in_last; then it waits at out.")
+    place_bits = bits_for(count - 1)
+    place = b.reg("place", place_bits)  # where the next word goes
+    complete = b.wire("complete", 1, eq(place, b.localparam("LAST_PLACE", count - 1, place_bits)) | source.last)
+    b.on(take, (place, choose(complete, 0, add(place, 1, place_bits), place_bits)))
+    b.on(take, (out_valid, complete))
+    words: list[Signal] = []
+    for k in range(count):
+        word = b.reg(f"word_{k}", width, init=None)
+        if k:  # a new collection: an old word must not be left where this one ends early
+            b.on(take & eq(place, 0), (word, 0))
+        b.on(take & eq(place, k), (word, source.data))
+        words.append(word)
+    out_data.assign(Cat(*reversed(words)))
+    b.on(take, (out_last, source.last), (out_side, source.side))
+    return b
+
+
+def _divider() -> Block:
+    """The module whose words all have as many pieces."""
+    b = Block("divider", _divider_header(""))
+    in_width, out_width, last_piece = _piece_parameters(b)
+    side_width = b.parameter("SIDE_WIDTH", 1, "bits that go with a word unchanged")
+    source = Stream.input(b, "in", in_width, last=True, side_bits=side_width)
+    out = Stream(
+        valid=b.output_reg("out_valid"),
+        ready=b.input("out_ready"),
+        data=b.output("out_data", out_width),
+        last=b.output("out_last"),
+        side=b.output_reg("out_side", side_width, init=None),
+    )
+
+    # # #
+
+    left = b.reg("left", b.localparam("LEFT_WIDTH", Mux(last_piece > 0, clog2(last_piece + 1), 1)))
+    take = _pieces(b, source, out, left, last_piece)
+    b.on(take, (out.side, source.side))
+    return b
+
+
+def _frame_divider() -> Block:
+    """The module whose last word of a frame may have fewer pieces than the others."""
+    b = Block("frame_divider", _divider_header(" A word\nwith in_last has only in_tail + 1 pieces."))
+    in_width, out_width, last_piece = _piece_parameters(b)
+    tail_width = b.parameter("TAIL_WIDTH", 2, "bits of in_tail, enough for LAST_PIECE")
+    source = Stream.input(b, "in", in_width, last=True)
+    tail = b.input("in_tail", tail_width, means="pieces - 1 of a word with in_last")
+    out = Stream(
+        valid=b.output_reg("out_valid"),
+        ready=b.input("out_ready"),
+        data=b.output("out_data", out_width),
+        last=b.output("out_last"),
+    )
+
+    # # #
+
+    _pieces(b, source, out, b.reg("left", tail_width), Mux(source.last, tail, last_piece))
+    return b
+
+
+def _divider_header(more: str) -> Header:
+    """The header of a divider; ``more`` is said of its last piece."""
+    latency = "1 cycle from a word to its first piece"
+    return Header(_DIVIDER.format(more=more), rate="one piece a cycle out", latency=latency)
+
+
+def _piece_parameters(b: Block) -> tuple[Size, Size, Size]:
+    """Parameters of a divider: widths of a word and of a piece, and the number of a word's last piece."""
+    return (
+        b.parameter("IN_WIDTH", 32, "bits of a word at in"),
+        b.parameter("OUT_WIDTH", 8, "bits of a piece"),
+        b.parameter("LAST_PIECE", 3, "number of a word's last piece, from 0 on"),
+    )
+
+
+def _pieces(b: Block, source: Stream, out: Stream, left: Signal, pieces_minus_1: Signal) -> Signal:
+    """Words of ``source`` leave piece by piece; ``left`` counts those after the one at the output. Returns whether a
+    word is taken."""
+    rest = b.reg("rest", source.data.width, init=None)  # the pieces that have not left, the next one low
     is_last = b.reg("is_last", init=None)
-    final = b.wire("at_end", 1, eq(left, 0))
-    source.ready.assign(any_of(~out.valid, out.ready & final))
+    at_end = b.wire("at_end", 1, left == 0)
+    source.ready.assign(any_of(~out.valid, out.ready & at_end))
     take = b.wire("take", 1, source.taken)
     give = b.wire("give", 1, out.taken)
-    b.on(give & final, (out.valid, 0))
-    if pieces == 1 and width > out_width:  # one word in each, and the rest of it means nothing
-        b.wire("rest_unused", width - out_width, bits(rest, out_width, width - out_width))
-    if pieces > 1:
-        b.on(give, (rest, Cat(const(0, out_width), bits(rest, out_width, width - out_width))))
-        b.on(give & ~final, (left, left - const(1, count_width)))
-    start = b.localparam("PIECES_MINUS_1", pieces - 1, count_width)
-    if in_tail is not None:
-        start = choose(source.last, in_tail, start, count_width)
-    taken = [(out.valid, 1), (rest, source.data), (left, start), (is_last, source.last)]
-    b.on(take, *taken, *([(out.side, source.side)] if side else []))
-    out_data.assign(bits(rest, 0, out_width))
-    out_last.assign(is_last & final)
-    return b
+    b.on(give & at_end, (out.valid, 0))
+    b.on(give, (rest, rest >> out.data.width))
+    b.on(give & ~at_end, (left, left - 1))
+    b.on(take, (out.valid, 1), (rest, source.data), (left, pieces_minus_1), (is_last, source.last))
+    out.data.assign(rest[0 : out.data.width])
+    out.last.assign(is_last & at_end)
+    return take

@@ -17,7 +17,7 @@ from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.widths import MEMORY_BITS, bits_for
 
 from .block import Block, Signal, all_of, bits, eq, resize
-from .block import width as width_of
+from .parameters import row_width
 from .text import Header
 
 Target = Literal["simulation", "synthesis"]
@@ -73,20 +73,26 @@ class LoadBus:
             "load_row": self.row,
             "load_data": self.data,
         }
-        ports = block.m.io_variable
-        return {name: resize(signal, width_of(ports[name])) for name, signal in whole.items() if name in ports}
+        widths = block.port_widths
+        return {name: resize(signal, widths[name]) for name, signal in whole.items() if name in widths}
 
 
-def ram(width: int, depth: int, *, latency: int, style: str = "auto") -> Block:
+RAMS: dict[tuple[int, str], str] = {
+    (0, "auto"): "lut_ram",
+    (1, "auto"): "block_ram",
+    (1, "block"): "block_ram_forced",
+    (1, "distributed"): "lut_ram_registered",
+}
+"""Modules of memories: their names by latency of the read and by the attribute ram_style."""
+
+
+def ram(library: "Library", width: int, depth: int, *, latency: int, style: str = "auto") -> Block:
     """Simple dual-port memory: one write port, one read port.
-
-        write, write_row, write_data --> rows[depth] --> read_row (and read) --> read_data
-
-    A row that is written and read in the same cycle is read as it was before. There is no reset: what was never
-    written means nothing.
 
     Parameters
     ----------
+    library : Library
+        Where the modules are.
     width : int
         Bits of a row.
     depth : int
@@ -95,19 +101,36 @@ def ram(width: int, depth: int, *, latency: int, style: str = "auto") -> Block:
         1: ``read_data`` is a register that follows ``read`` by a cycle and holds (block RAM). 0: ``read_data`` follows
         ``read_row`` at once (LUT RAM).
     style : str
-        What synthesis makes of it: "block", "distributed" (LUT RAM), or "auto", as it likes.
+        What synthesis makes of it: "block", "distributed" (LUT RAM), or "auto", as it likes. LUT RAM that is read at
+        once is "auto".
 
     Returns
     -------
     Block
-        Module ``block_ram_<width>x<depth>`` or ``lut_ram_<width>x<depth>``.
+        One of the modules `RAMS`, in this size.
     """
-    suffix = "" if style == "auto" else f"_{style}"
+    return library.get(_ram, latency, style).sized(WIDTH=width, DEPTH=depth)
+
+
+_RAM = """Simple dual-port memory: one write port, one read port.
+
+    write, write_row, write_data --> DEPTH rows of WIDTH bits --> {read_by} --> read_data
+
+A row that is written and read in the same cycle is read as it was before. There is no reset: what was never written
+means nothing.
+"""
+"""What the header says."""
+
+
+def _ram(latency: int, style: str) -> Block:
+    """The module."""
     late = "1 cycle from read and read_row to read_data" if latency else "0 cycles from read_row to read_data"
-    sizes = {"width": width, "depth": depth}
-    header = Header(ram.__doc__ or "", rate="one write and one read a cycle", latency=late, parameters=sizes)
-    b = Block(f"{'block' if latency else 'lut'}_ram_{width}x{depth}{suffix}", header, reset=False)
-    address = bits_for(depth - 1)
+    read_by = "read_row and read" if latency else "read_row"
+    header = Header(_RAM.format(read_by=read_by), rate="one write and one read a cycle", latency=late)
+    b = Block(RAMS[latency, style], header, reset=False)
+    width = b.parameter("WIDTH", 8, "bits of a row")
+    depth = b.parameter("DEPTH", 16, "rows")
+    address = b.parameter("ROW_WIDTH", row_width(depth), "bits of a row's number, which follow from DEPTH")
     write = b.input("write", means="write_data goes into row write_row at this clock edge")
     row = b.input("write_row", address, means="row that is written")
     data = b.input("write_data", width, means="what is written")
@@ -208,7 +231,7 @@ class Library:
         parts = []
         for i, bank_width in enumerate(banks):
             tag = f"{name}_{i}" if len(banks) > 1 else name
-            block = self.get(ram, bank_width, memory.depth, latency=0 if read is None else 1, style=style)
+            block = ram(self, bank_width, memory.depth, latency=0 if read is None else 1, style=style)
             data = b.wire(f"{tag}_data", bank_width)
             hit = selected if bus.bank is None else b.wire(f"{tag}_write", 1, selected & eq(bus.bank, i))
             ports = {

@@ -41,7 +41,9 @@ class Header:
     parameters: Mapping[str, object] = field(default_factory=dict)
 
 
-def header_lines(name: str, header: Header, ports: Iterable[tuple[str, str]]) -> list[str]:
+def header_lines(
+    name: str, header: Header, ports: Iterable[tuple[str, str]], parameters: Iterable[tuple[str, str]] = ()
+) -> list[str]:
     """The comment lines of a module.
 
     Parameters
@@ -52,6 +54,8 @@ def header_lines(name: str, header: Header, ports: Iterable[tuple[str, str]]) ->
         What is to be said of the module.
     ports
         Name and meaning of each port, in order.
+    parameters
+        Name and meaning of each parameter that instances set, in order.
 
     Raises
     ------
@@ -61,13 +65,14 @@ def header_lines(name: str, header: Header, ports: Iterable[tuple[str, str]]) ->
     body = [name, "", *contract_lines(header.contract), "", f"Rate: {header.rate}.", f"Latency: {header.latency}."]
     if header.parameters:
         body.append("Parameters: " + ", ".join(f"{key} = {value}" for key, value in header.parameters.items()) + ".")
-    ports = list(ports)
-    if ports:
-        longest = max(len(port) for port, _ in ports)
-        body += ["", "Ports:", *(f"  {port:{longest}}  {meaning}" for port, meaning in ports)]
+    named = {"Parameters": list(parameters), "Ports": list(ports)}
+    longest = max((len(port) for told in named.values() for port, _ in told), default=0)
+    for title, told in named.items():
+        if told:
+            body += ["", f"{title}:", *(f"  {port:{longest}}  {meaning}" for port, meaning in told)]
     lines = []
     for line in body:
-        hang = " " * (longest + 4) if line.startswith("  ") and ports else "    "
+        hang = " " * (longest + 4) if line.startswith("  ") and longest else "    "
         wrapped = textwrap.wrap(line, LINE - 3, subsequent_indent=hang) if len(line) > LINE - 3 else [line]
         lines += [f"// {part}".rstrip() for part in wrapped]
     for line in lines:

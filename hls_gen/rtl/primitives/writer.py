@@ -11,7 +11,7 @@ global name, so there are none here, and the templates are read once.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from functools import lru_cache
 
 from pyverilog.ast_code_generator.codegen import ASTCodeGenerator, del_paren, indent_multiline_assign
@@ -26,10 +26,14 @@ def module_text(module: Module) -> str:
 
     Hooks of the module must have run: what they add would be missing.
     """
-    return str(_writer().visit(_Trees().visit(module)))
+    return _COMMENT.sub(r"\1", str(_writer().visit(_Trees().visit(module))))
 
 
-_INSTANCE = re.compile(r"(\w+)\n(\w+)\n\(")
+_INSTANCE = re.compile(r"(\w+)(?:\n#\((.*?)\n\))?\n(\w+)\n\(", re.DOTALL)
+
+
+_COMMENT = re.compile(r"^( *//[^\n]*\n)\n+", re.MULTILINE)
+"""A comment with empty lines behind it, which belongs to what follows."""
 
 
 class _WireWithValue(ast.Node):
@@ -62,7 +66,7 @@ class _Trees(VerilogModuleVisitor):
     def visit_Module(self, node: Module) -> ast.ModuleDef:
         """The module, with its wires where they get their values."""
         tree = super().visit_Module(node)
-        tree.items = _with_values(tree.items)
+        tree.items = _without_empty_headings(_with_values(tree.items))
         return tree
 
 
@@ -90,6 +94,49 @@ def _with_values(items: list[ast.Node]) -> list[ast.Node]:
     return [item for item in found if item is not None]
 
 
+def _without_empty_headings(items: list[ast.Node]) -> list[ast.Node]:
+    """The items of a module without comments that stand in front of another comment, or of nothing."""
+    following = [*items[1:], None]
+    return [
+        item
+        for item, after in zip(items, following)
+        if not (_is_comment(item) and (after is None or _is_comment(after)))
+    ]
+
+
+def _is_comment(item: ast.Node) -> bool:
+    """Whether an item of a module is a comment."""
+    return isinstance(item, ast.EmbeddedCode) and item.code.lstrip().startswith("//")
+
+
+def _joined(parts: Iterable[ast.Node], arrays: Collection[str]) -> list[ast.Node]:
+    """Parts of a concatenation; bits of a signal that lie side by side are one part. Words of ``arrays`` stay apart."""
+    joined: list[ast.Node] = []
+    for part in parts:
+        bits = _bits(part)
+        bits = None if bits and bits[0] in arrays else bits
+        before = _bits(joined[-1]) if joined else None
+        if bits and before and bits[0] == before[0] and bits[1] == before[2] - 1:
+            high, low = (ast.IntConst(str(place)) for place in (before[1], bits[2]))
+            part = ast.Partselect(ast.Identifier(bits[0]), high, low)
+            joined.pop()
+        joined.append(part)
+    return joined
+
+
+def _bits(part: ast.Node) -> tuple[str, int, int] | None:
+    """Name of a signal, highest and lowest bit of a part of it; None for anything else."""
+    if isinstance(part, ast.Pointer):
+        bounds = (part.ptr, part.ptr)
+    elif isinstance(part, ast.Partselect):
+        bounds = (part.msb, part.lsb)
+    else:
+        return None
+    if isinstance(part.var, ast.Identifier) and all(isinstance(bound, ast.IntConst) for bound in bounds):
+        return part.var.name, int(bounds[0].value), int(bounds[1].value)
+    return None
+
+
 def _identifiers(*nodes: ast.Node) -> set[str]:
     """Names of all identifiers in syntax trees."""
     return {node.name for node in _below(nodes) if isinstance(node, ast.Identifier)}
@@ -105,6 +152,9 @@ def _below(nodes: tuple[ast.Node, ...]) -> Iterator[ast.Node]:
 class _Text(ASTCodeGenerator):
     """Text of syntax trees."""
 
+    _arrays: Collection[str] = ()
+    """Names of the arrays of the module that is written."""
+
     def visit__WireWithValue(self, node: _WireWithValue) -> str:
         """``wire [6:0] sum = a + b;``"""
         return indent_multiline_assign(f"{self.visit(node.wire).removesuffix(';')} = {self.visit(node.value)};")
@@ -116,13 +166,37 @@ class _Text(ASTCodeGenerator):
         line = "\n" * isinstance(node.false_value, ast.Cond)
         return f"({condition} ? {del_paren(yes)} : {line}{del_paren(no)})"
 
+    def visit_Concat(self, node: ast.Concat) -> str:
+        """``{ a, b[3:0] }``, and ``b[3:0]`` where that is all."""
+        parts = _joined(node.list, self._arrays)
+        whole = parts[0] if len(parts) == 1 < len(node.list) else None
+        return str(super().visit_Concat(ast.Concat(parts)) if whole is None else self.visit(whole))
+
+    def visit_SystemCall(self, node: ast.SystemCall) -> str:
+        """``$clog2(DEPTH + 1)``"""
+        return f"${node.syscall}({', '.join(del_paren(self.visit(argument)) for argument in node.args)})"
+
     def visit_IfStatement(self, node: ast.IfStatement) -> str:
         """``if (ready) begin``"""
         return str(super().visit_IfStatement(node)).replace("if(", "if (", 1)
 
+    def visit_ModuleDef(self, node: ast.ModuleDef) -> str:
+        """``module fifo #(`` in a line, and ``) (`` between parameters and ports."""
+        self._arrays = {item.name for item in node.items if isinstance(item, ast.Reg) and item.dimensions is not None}
+        text = str(super().visit_ModuleDef(node))
+        if node.paramlist.params:
+            text = text.replace(" #\n(\n", " #(\n", 1).replace("\n)(\n", "\n) (\n", 1)
+        return text.replace("\n(\n", " (\n", 1)
+
     def visit_InstanceList(self, node: ast.InstanceList) -> str:
-        """``fifo queue (`` in a line."""
-        return _INSTANCE.sub(r"\1 \2 (", str(super().visit_InstanceList(node)), count=1)
+        """``fifo #(.WIDTH(8), .DEPTH(16)) queue (`` in a line."""
+        return _INSTANCE.sub(_first_line, str(super().visit_InstanceList(node)), count=1)
+
+
+def _first_line(instance: re.Match[str]) -> str:
+    """The first line of an instance: module, parameters, name."""
+    module, parameters, name = instance.groups()
+    return f"{module} {name} (" if parameters is None else f"{module} #({' '.join(parameters.split())}) {name} ("
 
 
 @lru_cache(maxsize=1)

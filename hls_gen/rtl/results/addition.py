@@ -43,8 +43,7 @@ from bitloom.hls_gen.rtl.primitives.block import (
     sub,
     width,
 )
-from bitloom.hls_gen.rtl.primitives.chain import chain
-from bitloom.hls_gen.rtl.primitives.gearbox import collector
+from bitloom.hls_gen.rtl.primitives.gearbox import collected
 from bitloom.hls_gen.rtl.primitives.memory import Library, LoadBus
 from bitloom.hls_gen.rtl.primitives.rows import product_in_luts
 from bitloom.hls_gen.rtl.primitives.stream import Stream
@@ -139,6 +138,7 @@ def addition(library: Library, npu: Npu) -> Block:
     b.on(source.ready, (valid, 0))
     b.on(take, (valid, 1))
 
+    b.comment("The layer's row, as late as the stages that need its fields.")
     pipe = _pipe(b, npu, move, row)
     w = npu.value_bits
     parts = [[bits(data, k * w, w) for data in (kept, step.data)] for k in range(npu.ol)]
@@ -150,6 +150,7 @@ def addition(library: Library, npu: Npu) -> Block:
 def _ends(b: Block, move: Signal, enters: Signal, side: Signal, out: Stream) -> None:
     """Through all stages: whether there is a step, and ``side``, its last and side bits. All stages ``move`` when the
     last one is free."""
+    b.comment("Whether a stage has a step, and what goes with the step.")
     valid = {stage: b.reg(f"{stage}_valid") for stage in STAGES}
     move.assign(any_of(~valid["sum"], out.ready))
     b.on(move, (valid["operand"], enters), *[(valid[after], valid[before]) for before, after in pairwise(STAGES)])
@@ -168,8 +169,7 @@ def _step(b: Block, library: Library, npu: Npu, skip: Stream, tuple_last: Signal
     step_bits = npu.ol * npu.value_bits
     pieces = npu.skip_lanes // npu.ol
     if npu.ol > npu.skip_lanes:
-        together = library.get(collector, npu.word_bits, step_bits, npu.ol // npu.kfp)
-        return chain(b, together, "step", skip.replace(last=const(0, 1)), unused=("last",), rst=b.rst)
+        return collected(b, library, "step", skip.replace(last=const(0, 1)), step_bits, npu.ol // npu.kfp, ("last",))
     step = Stream(skip.valid, b.wire("step_ready"), b.wire("step_data", step_bits))
     if pieces == 1:
         step.data.assign(skip.data)
@@ -222,6 +222,7 @@ def _pipe(b: Block, npu: Npu, move: Signal, row: dict[str, Signal]) -> _Shared:
 
 def _lane(b: Block, npu: Npu, pipe: _Shared, k: int, kept: Signal, skipped: Signal) -> Signal:
     """The sum of lane ``k``, a register."""
+    b.comment(f"Lane {k}: products, total, rounding, shift, limits.")
     move = pipe.move
     late = pipe.late
     f = npu.value_bits

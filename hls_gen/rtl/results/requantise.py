@@ -86,6 +86,7 @@ def requantise(b: Block, npu: Npu, step: Step) -> None:
         The step at hand, whose ``go`` is assigned.
     """
     features_ready = b.input("features_ready")
+    b.comment("Requantisation, a register a stage: whether it has a step, and what goes with the step.")
     valid = {stage: b.reg(f"{stage}_valid") for stage in STAGES}
     move = b.wire("move_on", 1, any_of(~valid["feature"], features_ready))
     side = values_of(b, npu, step)
@@ -146,6 +147,7 @@ def _roundings(b: Block, npu: Npu, step: Step, move: Signal) -> list[Signal | No
 
 def _lane(b: Block, npu: Npu, pipe: _Pipe, k: int) -> tuple[Signal, Signal]:
     """(value register's whole part, feature register) of lane ``k``."""
+    b.comment(f"Lane {k}: bias, product, half, rounding, shift, limits.")
     w = npu.biased_bits
     step = pipe.step
     value = b.reg(f"value_{k}", w, init=None)

@@ -40,6 +40,7 @@ def threshold(b: Block, npu: Npu, step: Step, offset: Signal) -> None:
         What is taken from each sum.
     """
     acc = npu.acc_bits
+    b.comment("The values of a step, and whether each reaches its threshold.")
     valid = b.reg("value_valid")
     ready = b.wire("value_ready")
     step.go.assign(all_of(step.busy, any_of(~valid, ready)))

@@ -139,7 +139,7 @@ def _tuple_memory(context: Context, written: Written, beat: Beat, read_row: Sign
     spec = context.spec
     context.b.comment("The ring of words.")
     context.b.instance(
-        context.library.get(ram, spec.word_bits, spec.ring_words, latency=1),
+        ram(context.library, spec.word_bits, spec.ring_words, latency=1),
         "tuple_memory",
         write=written.write,
         write_row=written.write_row,

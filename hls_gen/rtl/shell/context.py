@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from bitloom.hls_gen.design.npu import Npu
-from bitloom.hls_gen.rtl.primitives.block import Block, Signal, width
+from bitloom.hls_gen.rtl.primitives.block import Block, Signal
 from bitloom.hls_gen.rtl.primitives.memory import Library, LoadBus
 
 
@@ -30,9 +30,9 @@ def place(b: Block, block: Block, name: str, prefix: str, **ports: Signal) -> di
         What is connected to each port, clock and reset apart.
     """
     made = {port: signal for port, signal in ports.items() if port != "rst"}
-    for port, variable in block.m.io_variable.items():
+    for port, bits in block.port_widths.items():
         if port not in made and port not in ("clk", "rst"):
-            made[port] = b.wire(f"{prefix}{port}", width(variable))
+            made[port] = b.wire(f"{prefix}{port}", bits)
     b.instance(block, name, **{**made, "rst": ports.get("rst", b.rst)})
     return made
 

@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 from bitloom.hls_gen.design.folding import OUTLETS
 from bitloom.hls_gen.design.memories import way
 from bitloom.hls_gen.rtl.primitives.block import Signal, any_of, bits, const, width
-from bitloom.hls_gen.rtl.primitives.chain import chain
 from bitloom.hls_gen.rtl.primitives.fifo import fifo
 from bitloom.hls_gen.rtl.primitives.gearbox import gearbox
 from bitloom.hls_gen.rtl.primitives.stream import Stream, connect
@@ -128,12 +127,12 @@ def _for_group(c: NpuContext, group: Group, maps: Stream, marks: Marks) -> tuple
 def _regrouped(c: NpuContext, group: Group, given: Stream, marks: Marks) -> Stream:
     """Words of ``given`` in the group's width; side: what is left to be said of a word."""
     parts = _parts(c, group)
-    block = c.library.get(gearbox, given.data_bits, group.word_bits, sum(w for _, w in parts))
-    return chain(
+    return gearbox(
         c.b,
-        block,
+        c.library,
         f"words_to_{group.label}",
         given.replace(side=marks.joined(parts)),
+        group.word_bits,
         unused=() if group.marks_maps else ("last",),
         rst=c.restart,
     )
@@ -180,7 +179,7 @@ def _taker(c: NpuContext, name: str, words: Stream, loop: Stream | None) -> Sign
     assert loop is not None  # the caller makes one for every NPU with this outlet
     given = words.replace(ready=c.b.wire("store_ready"), last=None, side=None)
     c.b.instance(
-        c.library.get(fifo, c.library, c.npu.word_bits, c.npu.map_words),
+        fifo(c.library, c.npu.word_bits, c.npu.map_words),
         "map_store",
         rst=c.restart,
         **given.ports("in"),

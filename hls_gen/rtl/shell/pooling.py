@@ -17,7 +17,6 @@ from bitloom.hls_gen.rtl.pool.pool_depthwise import pool_unit_depthwise
 from bitloom.hls_gen.rtl.pool.pool_integer import pool_unit_integer
 from bitloom.hls_gen.rtl.pool.pool_results import pool_results
 from bitloom.hls_gen.rtl.primitives.block import Signal, bits
-from bitloom.hls_gen.rtl.primitives.chain import chain
 from bitloom.hls_gen.rtl.primitives.gearbox import gearbox
 from bitloom.hls_gen.rtl.primitives.stream import Stream
 from bitloom.hls_gen.rtl.sequencer.sequencer import SequencerSpec, sequencer
@@ -47,8 +46,7 @@ def pooling(c: NpuContext, features: Stream) -> tuple[Stream, Signal]:
     npu = c.npu
     room = c.b.wire("pool_room")
     # the pool's sequencer counts words and needs no ``last``
-    packer = c.library.get(gearbox, npu.ol * npu.feature_bits, npu.pool_word_bits)
-    packed = chain(c.b, packer, "to_pool", features, unused=("last",), rst=c.restart)
+    packed = gearbox(c.b, c.library, "to_pool", features, npu.pool_word_bits, unused=("last",), rst=c.restart)
     beats = c.place(
         c.library.get(sequencer, c.library, SequencerSpec(npu, pool=True)),
         "pool_sequencer",
@@ -79,10 +77,8 @@ def _finished(c: NpuContext, sums: Stream) -> Stream:
     npu = c.npu
     steps = c.npu.ol * c.npu.acc_bits
     w = npu.pfp * npu.acc_bits
-    side = npu.pool_side_bits - 1 + COUNT_BITS
-    flags = {"last": bits(sums.data, w, 1), "side": bits(sums.data, w + 1, side)}
-    cutter = c.library.get(gearbox, w, steps, side)
-    cut = chain(c.b, cutter, "pool_steps", sums.replace(data=bits(sums.data, 0, w), **flags), rst=c.restart)
+    flags = {"last": bits(sums.data, w, 1), "side": bits(sums.data, w + 1, npu.pool_side_bits - 1 + COUNT_BITS)}
+    cut = gearbox(c.b, c.library, "pool_steps", sums.replace(data=bits(sums.data, 0, w), **flags), steps, rst=c.restart)
     made = c.place(
         c.library.get(pool_results, c.library, npu),
         "pool_results",

@@ -17,9 +17,8 @@ from bitloom.hls_gen.design import timing
 from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.rtl.primitives.block import Block, Signal, all_of, any_of, bits, choose, sign_extend
-from bitloom.hls_gen.rtl.primitives.chain import chain
 from bitloom.hls_gen.rtl.primitives.fifo import fifo
-from bitloom.hls_gen.rtl.primitives.gearbox import collector, gearbox
+from bitloom.hls_gen.rtl.primitives.gearbox import collected, gearbox
 from bitloom.hls_gen.rtl.primitives.memory import Library
 from bitloom.hls_gen.rtl.primitives.stream import Stream
 
@@ -60,10 +59,9 @@ def result_words(
 
 def _raw_words(b: Block, library: Library, npu: Npu, name: str, raw: Stream, reset: Signal) -> Stream:
     """Stream words of an NPU's raw values, OL at a time."""
-    divide = library.get(gearbox, npu.ol * npu.acc_bits, npu.acc_bits)
-    values = chain(b, divide, f"{name}_raw_values", raw, rst=reset)
-    collect = library.get(gearbox, 32, library.stream_bits)
-    return chain(b, collect, f"{name}_raw_words", values.replace(data=sign_extend(values.data, 32)), rst=reset)
+    values = gearbox(b, library, f"{name}_raw_values", raw, npu.acc_bits, rst=reset)
+    wide = values.replace(data=sign_extend(values.data, 32))
+    return gearbox(b, library, f"{name}_raw_words", wide, library.stream_bits, rst=reset)
 
 
 def _map_words(b: Block, library: Library, name: str, maps: Stream, reset: Signal) -> Stream:
@@ -72,7 +70,7 @@ def _map_words(b: Block, library: Library, name: str, maps: Stream, reset: Signa
     name = f"{name}_map"
     held = Stream(b.wire(f"{name}_held_valid"), b.wire(f"{name}_held_ready"), b.wire(f"{name}_held", w + 1))
     b.instance(
-        library.get(fifo, library, w + 1, timing.MAP_HELD),
+        fifo(library, w + 1, timing.MAP_HELD),
         f"{name}_held_words",
         rst=reset,
         **maps.replace(data=Cat(maps.last, maps.data), last=None).ports("in"),
@@ -80,7 +78,7 @@ def _map_words(b: Block, library: Library, name: str, maps: Stream, reset: Signa
         **held.ports("out"),
     )
     words = held.replace(data=bits(held.data, 0, w), last=bits(held.data, w, 1))
-    return chain(b, library.get(gearbox, w, library.stream_bits), f"{name}_words", words, rst=reset)
+    return gearbox(b, library, f"{name}_words", words, library.stream_bits, rst=reset)
 
 
 def output_register(
@@ -130,8 +128,7 @@ def output_register(
         last=b.wire("result_tlast", 1, end & flags.data),
         side=end,
     )
-    width = library.stream_bits
-    out = chain(b, library.get(collector, width, width, 1, 1), "output_register", given, rst=reset)
+    out = collected(b, library, "output_register", given, library.stream_bits, 1, rst=reset)
     flags.ready.assign(b.wire("frame_end", 1, gate & either & end))
     m_axis.data.assign(out.data)
     m_axis.valid.assign(out.valid)

@@ -53,7 +53,7 @@ def _stored(b: Block, library: Library, depth: int, words: Stream, restart: Sign
     w = words.data_bits
     out = Stream(b.wire("spilt_valid"), b.wire("spilt_ready"), b.wire("spilt", w + 1))
     b.instance(
-        library.get(fifo, library, w + 1, depth),
+        fifo(library, w + 1, depth),
         "spill_store",
         rst=b.wire("restart", 1, restart),
         **words.replace(data=Cat(words.last, words.data), last=None).ports("in"),

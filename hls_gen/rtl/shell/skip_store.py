@@ -46,7 +46,7 @@ def skip_store(c: NpuContext) -> SkipStore:
     words = Stream.wires(b, "skipped", w, side_bits=1)
     out = Stream.wires(b, "skip_out", w + 1)
     b.instance(
-        c.library.get(fifo, c.library, w + 1, c.npu.skip_words),
+        fifo(c.library, w + 1, c.npu.skip_words),
         "skip_store",
         rst=c.restart,
         **words.replace(data=Cat(words.side, words.data), side=None).ports("in"),
@@ -71,7 +71,7 @@ def _store_of_steps(c: NpuContext) -> SkipStore:
     words = Stream.wires(b, "skipped", w)
     out = Stream.wires(b, "skip_out", w)
     b.instance(
-        c.library.get(fifo, c.library, w, c.npu.skip_words),
+        fifo(c.library, w, c.npu.skip_words),
         "skip_store",
         rst=c.restart,
         **words.ports("in"),

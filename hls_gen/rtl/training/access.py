@@ -129,7 +129,7 @@ def _out(b: Block, library: Library, machine: MachineParameters, parts: tuple[Si
     valid = b.output("results_valid")
     ready = b.input("results_ready")
     b.instance(
-        library.get(fifo, library, w + 1, FIFO_WORDS + margin, margin),
+        fifo(library, w + 1, FIFO_WORDS + margin, margin),
         "words",
         in_valid=any_of(from_array, given),
         in_ready=b.wire("words_ready_unused"),

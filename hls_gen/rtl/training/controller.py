@@ -135,7 +135,7 @@ def _cache(library: Library, machine: MachineParameters, k: _Controller) -> Sign
     for n in range(isa.WORDS):
         word = b.wire(f"word_{n}", 32)
         b.instance(
-            library.get(ram, 32, depth, latency=1),
+            ram(library, 32, depth, latency=1),
             f"instructions_{n}",
             write=b.wire(f"write_{n}", 1, all_of(write, eq(bank, n))),
             write_row=row,

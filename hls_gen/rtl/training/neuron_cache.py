@@ -64,7 +64,7 @@ def neuron_cache(library: Library, machine: MachineParameters) -> Block:
     b.on(None, (writes, any_of(*earlier)), (row, chosen_row), (data, chosen))
     for name in READERS:
         b.instance(
-            library.get(ram, w, machine.neuron_words, latency=1),
+            ram(library, w, machine.neuron_words, latency=1),
             f"copy_{name}",
             write=writes,
             write_row=row,

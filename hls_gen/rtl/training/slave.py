@@ -163,7 +163,7 @@ class _Caches:
         row_bits = facts.beat_widths(c.machine)["row"]
         late = self.updates[read_at]
         b.instance(
-            c.library.get(ram, w, depth, latency=1),
+            ram(c.library, w, depth, latency=1),
             name,
             write=b.wire(f"write_{name}", 1, any_of(load, all_of(self.updates[at], allowed))),
             write_row=b.wire(f"write_row_{name}", row_bits, choose(load, self.rows[0], self.rows[at], row_bits)),
@@ -182,7 +182,7 @@ def _product(c: SlaveContext, caches: _Caches) -> Signal:
     b.comment("Input gradients of its columns, and products.")
     found = b.wire("neuron_found", form.bits)
     b.instance(
-        c.library.get(ram, form.bits, machine.column_words, latency=0),
+        ram(c.library, form.bits, machine.column_words, latency=0),
         "neurons",
         write=c.kinds["SCATTER"],
         write_row=c.beat["column"],

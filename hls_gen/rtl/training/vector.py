@@ -187,7 +187,7 @@ def _written(
     wait = b.wire("write_valid_now")
     data = b.wire("write_data_now", form.bits)
     unused = b.wire("fifo_ready_unused")
-    block = library.get(fifo, library, form.bits, facts.VECTOR_FIFO, facts.VECTOR_AT + 2)
+    block = fifo(library, form.bits, facts.VECTOR_FIFO, facts.VECTOR_AT + 2)
     b.instance(
         block,
         "results",

@@ -16,11 +16,11 @@ from functools import lru_cache
 
 from bitloom.golden.names import shown
 
-SYSTEM_CALLS = ("countones", "signed")
-"""System functions that may stand in the text; both depend on their arguments alone."""
+SYSTEM_CALLS = ("clog2", "countones", "signed")
+"""System functions that may stand in the text; they depend on their arguments alone."""
 _KEYWORDS = """
-    always assign begin case default else end endcase endmodule if input localparam module output posedge reg signed
-    wire
+    always assign begin case default else end endcase endmodule if input localparam module output parameter posedge
+    reg signed wire
 """
 _OTHER_KEYWORDS = """
     accept_on alias always_comb always_ff always_latch and assert assume automatic before bind bins binsof bit break buf
@@ -31,7 +31,7 @@ _OTHER_KEYWORDS = """
     forever fork forkjoin function generate genvar global highz0 highz1 iff ifnone ignore_bins illegal_bins implements
     implies import incdir include initial inout inside instance int integer interconnect interface intersect join
     join_any join_none large let liblist library local logic longint macromodule matches medium modport nand negedge
-    nettype new nexttime nmos nor noshowcancelled not notif0 notif1 null or package packed parameter pmos primitive
+    nettype new nexttime nmos nor noshowcancelled not notif0 notif1 null or package packed pmos primitive
     priority program property protected pull0 pull1 pulldown pullup pulsestyle_ondetect pulsestyle_onevent pure rand
     randc randcase randsequence rcmos real realtime ref reject_on release repeat restrict return rnmos rpmos rtran
     rtranif0 rtranif1 s_always s_eventually s_nexttime s_until s_until_with scalared sequence shortint shortreal
@@ -51,6 +51,7 @@ _TOKENS = re.compile(
     (?P<good> [ \n]+
             | {_COMMENT}
             | \(\*[ ]ram_style[ ]=[ ]"[a-z]+"[ ]\*\) | \(\*\)      # an attribute, and @(*)
+            | \#\((?= [ \n]* (?: \.[A-Za-z] | parameter\b ) )        # parameters of an instance or a module; no delay
             | \((?!\*) | :(?!:) | [])[{{}};,.@?=<>+*~&|^!-]
             | [0-9]+ (?: '[sS]?[bBoOdDhH][0-9a-fA-F]+ )? (?![0-9a-zA-Z_$']) )
   | (?P<name> [A-Za-z][A-Za-z0-9_]* )

@@ -15,5 +15,5 @@ def test_rows_and_fields_follow_the_longest_tuple(pool_words: int, pool_tuple_wo
     assert npu.pool_index_bits == npu.memory("pool_layers").field("words_minus_1").width == bits
     assert npu.memory("pool_olds").field("word").width == (pool_words - 1).bit_length()
     library = Library(32)
-    text = pool_unit(library, npu).m.to_verilog()
-    assert f"ram_{npu.pfp}x{1 << bits}" in text.replace("lut_", "")
+    text = pool_unit(library, npu).modules()["pool_unit"]
+    assert f"  lut_ram #(.WIDTH({npu.pfp}), .DEPTH({1 << bits})) queue (\n" in text

@@ -21,7 +21,7 @@ from veriloggen.core import vtypes as vt
 
 from bitloom.golden.kernels.cache import cached_folder
 from bitloom.golden.kernels.native import digest, find_compiler, run_tool
-from bitloom.hls_gen.rtl.primitives.block import Block, width
+from bitloom.hls_gen.rtl.primitives.block import Block
 from bitloom.overlay.virtual.sim import verilator as sim
 from bitloom.overlay.virtual.sim.verilator_install import find_verilator
 
@@ -89,7 +89,7 @@ class Bench:
     """A running model of ``block``; all inputs are 0 at first. ``cycle`` counts ticks."""
 
     def __init__(self, block: Block):
-        ports = {name: (isinstance(port, vt.Input), width(port)) for name, port in block.m.io_variable.items()}
+        ports = {name: (isinstance(block.m.io_variable[name], vt.Input), w) for name, w in block.port_widths.items()}
         self.clocked = "clk" in ports
         self.widths = {name: w for name, (_, w) in ports.items()}
         self._place: dict[str, tuple[bool, int, int]] = {}
@@ -161,7 +161,8 @@ def build(block: Block, place: Mapping[str, tuple[bool, int, int]]) -> Path:
     veriloggen.reset()
     text, accessor = block.m.to_verilog(), _accessor(block, place)
     listing = ["--make", "json"] if verilator.version >= sim.MAKE_JSON_SINCE else []
-    verilate = ["--cc", "--prefix", sim.PREFIX, "--top-module", block.m.name, *sim.VERILATE_FLAGS, *listing]
+    sizes = [f"-G{name}={value}" for name, value in block.values.items()]
+    verilate = ["--cc", "--prefix", sim.PREFIX, "--top-module", block.m.name, *sizes, *sim.VERILATE_FLAGS, *listing]
     flags = [*sim._base_flags(verilator, compiler, False), "-O0"]  # compiling takes longer than running
     key = digest(text, accessor, repr((verilator, compiler, verilate, flags)))
 
@@ -378,9 +379,9 @@ def together(name: str, blocks: Mapping[str, Block]) -> Block:
     whole = Block(name, clocked=clocked)
     for key, block in blocks.items():
         ports = {}
-        for port, variable in block.m.io_variable.items():
+        for port, w in block.port_widths.items():
             if port not in ("clk", "rst"):
-                make = whole.input if isinstance(variable, vt.Input) else whole.output
-                ports[port] = make(f"{key}_{port}", width(variable))
+                make = whole.input if isinstance(block.m.io_variable[port], vt.Input) else whole.output
+                ports[port] = make(f"{key}_{port}", w)
         whole.instance(block, key, **ports)
     return whole

@@ -7,7 +7,10 @@ import numpy as np
 import pytest
 
 from bitloom.hls_gen.compiler.layout import UNUSED, regroup
-from bitloom.hls_gen.rtl.primitives.gearbox import collector, divider, gearbox
+from bitloom.hls_gen.rtl.primitives.block import Block
+from bitloom.hls_gen.rtl.primitives.gearbox import collected, frame_divider, gearbox
+from bitloom.hls_gen.rtl.primitives.memory import Library
+from bitloom.hls_gen.rtl.primitives.stream import Stream, connect
 
 from .bench import Bench, Sink, Source, run, steady, together
 
@@ -34,11 +37,28 @@ TAIL_BITS = 6
 
 @pytest.fixture(scope="module")
 def built():
-    blocks = {name: gearbox(*shape) for name, shape in SHAPES.items()}
-    blocks |= {name: divider(*shape, tail_bits=TAIL_BITS) for name, shape in TAIL.items()}
-    blocks |= {name: collector(*shape) for name, shape in FRAME.items()}
+    library = Library(32)
+    blocks = {name: _gearbox(name, library, *shape) for name, shape in SHAPES.items()}
+    blocks |= {name: frame_divider(library, *shape, TAIL_BITS) for name, shape in TAIL.items()}
+    blocks |= {name: _frame_collector(name, library, *shape) for name, shape in FRAME.items()}
     with Bench(together("gearboxes", blocks)) as made:
         yield made
+
+
+def _gearbox(name: str, library: Library, have: int, want: int, side: int) -> Block:
+    """A block with nothing but a gearbox."""
+    b = Block(name)
+    words = gearbox(b, library, "gearbox", Stream.input(b, "in", have, last=True, side_bits=side), want)
+    connect(words, Stream.output(b, "out", want, last=True, side_bits=side))
+    return b
+
+
+def _frame_collector(name: str, library: Library, have: int, want: int, count: int) -> Block:
+    """A block with nothing but what collects a frame's words."""
+    b = Block(name)
+    words = collected(b, library, "collector", Stream.input(b, "in", have, last=True), want, count)
+    connect(words, Stream.output(b, "out", want, last=True))
+    return b
 
 
 @pytest.fixture

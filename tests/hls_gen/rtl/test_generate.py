@@ -166,7 +166,7 @@ def test_modules(made):
         assert text.startswith(f"// {name}\n")
         assert re.findall(r"^module (\w+)", text, flags=re.M) == [name]
         assert text.endswith("endmodule\n")
-    used = set(re.findall(r"^  (\w+) \w+ \($", verilog.text, flags=re.M))
+    used = set(re.findall(r"^  (\w+)(?: #\([^;]*?\))?\s+\w+ \($", verilog.text, flags=re.M))
     assert used == set(verilog.modules) - {TOP}
 
 

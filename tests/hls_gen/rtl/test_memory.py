@@ -35,7 +35,10 @@ def held(request):
 
 @pytest.fixture(scope="module")
 def rams():
-    with Bench(together("rams", {"block": ram(70, 5, latency=1), "lut": ram(3, 6, latency=0)})) as made:
+    library = Library(32)
+    with Bench(
+        together("rams", {"block": ram(library, 70, 5, latency=1), "lut": ram(library, 3, 6, latency=0)})
+    ) as made:
         yield made
 
 
@@ -117,10 +120,12 @@ def test_banks(width, stream_bits, banks):
     assert Library(stream_bits).banks(width) == banks
 
 
-def test_library_makes_a_block_once():
+def test_library_makes_a_module_once_for_all_sizes():
     library = Library(32)
-    assert library.get(ram, 4, 7, latency=1) is library.get(ram, 4, 7, latency=1)
-    assert library.get(ram, 4, 7, latency=1) is not library.get(ram, 4, 7, latency=0)
+    rows = ram(library, 4, 7, latency=1)
+    assert rows.m is ram(library, 9, 100, latency=1).m
+    assert rows.m is not ram(library, 4, 7, latency=0).m
+    assert rows.m is not ram(library, 4, 7, latency=1, style="block").m
 
 
 @pytest.mark.parametrize(("memory", "latency"), [(WIDE, 0), (SMALL, 1)], ids=["late", "at_once"])

@@ -5,19 +5,21 @@ from functools import lru_cache
 from typing import get_args
 
 import pytest
-from pyverilog.ast_code_generator.codegen import ASTCodeGenerator
 from pyverilog.vparser import ast
+from veriloggen import Cat, Repeat
 
 from bitloom.golden.discrete.machine.parameters import MachineParameters
 from bitloom.hls_gen.check.scope import Scope, Signal
 from bitloom.hls_gen.check.verilog import parse
 from bitloom.hls_gen.rtl.generate import generate
 from bitloom.hls_gen.rtl.primitives.block import Block
+from bitloom.hls_gen.rtl.primitives.block import width as width_of
 from bitloom.hls_gen.rtl.primitives.fifo import fifo
 from bitloom.hls_gen.rtl.primitives.memory import Library, Target
+from bitloom.hls_gen.rtl.primitives.parameters import row_width, value_of
 from bitloom.hls_gen.rtl.primitives.port_names import meaning_of
 from bitloom.hls_gen.rtl.primitives.text import LINE, Header, broken_lines, contract_lines, header_lines
-from bitloom.hls_gen.rtl.primitives.writer import module_text
+from bitloom.hls_gen.rtl.primitives.writer import _writer, module_text
 from bitloom.hls_gen.rtl.shell.top import top
 from bitloom.hls_gen.rtl.training.generate import training_verilog
 from bitloom.overlay.build.reference_designs import REFERENCE_DESIGNS
@@ -33,7 +35,7 @@ CASES: tuple[tuple[str, Target], ...] = (
 MACHINES = {"training": MachineParameters(slaves=2), "discrete": MachineParameters(slaves=1, multiplier=False)}
 """Training machines, without a multiplier where all operands are discrete."""
 FIRST_LINE = re.compile(r"// (\w+)\n//\n")
-PORT = re.compile(r"^  (?:input|output)(?: reg)?(?: \[\d+:0\])? (\w+),?$", re.M)
+PORT = re.compile(r"^  (?:input|output)(?: reg)?(?: \[[\w*-]+:0\])? (\w+),?$", re.M)
 
 
 @lru_cache
@@ -85,8 +87,8 @@ def test_lines_fit(modules):
 
 def test_long_comments_have_several_lines():
     b = Block("m")
-    b.output("o", value=b.input("i"))
     b.comment("word " * 40)
+    b.output("o", value=b.input("i"))
     lines = [line for line in b.modules()["m"].splitlines() if "word" in line]
     assert lines == ["  //" + 23 * " word", "  //" + 17 * " word"]
 
@@ -164,7 +166,7 @@ def test_a_wire_is_declared_where_it_gets_its_value_unless_it_is_read_before():
 def test_localparams_are_used_and_stand_first(modules):
     for name, text in modules.items():
         body = text[text.index(");\n") :]
-        names = re.findall(r"^  localparam (?:\[\d+:0\] )?(\w+) = \d+'[dh]\w+;$", body, re.M)
+        names = re.findall(r"^  localparam (?:\[[\w-]+:0\] )?(\w+) = [^;]+;$", body, re.M)
         assert len(names) == len(set(names)) == body.count("localparam"), name
         assert all(n.isupper() and len(re.findall(rf"\b{n}\b", body)) > 1 for n in names), name
         after = body.split("localparam")[-1]
@@ -185,7 +187,7 @@ def test_printing_changes_the_form_alone(target: Target):
 
 def contents(module: ast.ModuleDef) -> tuple[dict[str, Signal], dict[str, str], list[str]]:
     """Signals and assignments of a module by name, and the text of all else, in order."""
-    write, assigned, others = ASTCodeGenerator(), {}, []
+    write, assigned, others = _writer(), {}, []
     for item in module.items:
         for part in getattr(item, "list", (item,)):
             if isinstance(part, ast.Assign):
@@ -197,33 +199,37 @@ def contents(module: ast.ModuleDef) -> tuple[dict[str, Signal], dict[str, str], 
 
 def test_header_of_a_module():
     """A whole one: the contract without its sections and code marks, numbers, ports in order."""
-    text = fifo(Library(32), 8, 16).modules()["fifo_8x16"]
+    text = fifo(Library(32), 8, 16).modules()["lut_fifo"]
     assert (
         header_of(text)
         == """\
-// fifo_8x16
+// lut_fifo
 //
 // First-in first-out store of a ready/valid stream.
 //
-//     in --> 16 words of LUT RAM --> output register --> out
+//     in --> DEPTH words of LUT RAM --> output register --> out
 //
 // A word that is taken at in leaves at out in its turn. room tells a pipeline that cannot stop whether the words that
 // are still on their way in it will be taken.
 //
 // Rate: one word a cycle in, and one out.
 // Latency: 2 cycles from in to out.
-// Parameters: width = 8, depth = 16, margin = 4.
+//
+// Parameters:
+//   WIDTH       bits of a word
+//   DEPTH       words of the memory; one more waits in the output register
+//   ROOM_BELOW  words in the memory from which on room falls
 //
 // Ports:
-//   clk        clock, rising edge
-//   rst        synchronous reset, active high
-//   in_valid   a word of stream in is there
-//   in_data    the word of stream in
-//   in_ready   the word of stream in is taken at this clock edge, if it is there
-//   out_valid  a word of stream out is there
-//   out_ready  the word of stream out is taken at this clock edge, if it is there
-//   out_data   the word of stream out
-//   room       at least 4 more words will be taken
+//   clk         clock, rising edge
+//   rst         synchronous reset, active high
+//   in_valid    a word of stream in is there
+//   in_data     the word of stream in
+//   in_ready    the word of stream in is taken at this clock edge, if it is there
+//   out_valid   a word of stream out is there
+//   out_ready   the word of stream out is taken at this clock edge, if it is there
+//   out_data    the word of stream out
+//   room        at least DEPTH - ROOM_BELOW more words will be taken
 """
     )
 
@@ -331,3 +337,64 @@ def test_localparam():
 ])  # fmt: skip
 def test_meanings_by_name(port, meaning):
     assert meaning_of(port) == meaning
+
+
+def test_parameters():
+    """They stand in front of the ports; an instance sets them; ports are as wide as its values say."""
+    b = Block("rows", clocked=False)
+    width = b.parameter("WIDTH", 8, "bits of a row")
+    depth = b.parameter("DEPTH", 16, "rows")
+    address = b.parameter("ROW_WIDTH", row_width(depth), "bits of a row's number")
+    b.output("y", width, b.input("x", width))
+    b.input("row", address)
+    sized = b.sized(WIDTH=3, DEPTH=17)
+    assert b.port_widths == {"x": 8, "y": 8, "row": 4}
+    assert sized.port_widths == {"x": 3, "y": 3, "row": 5}
+    whole = Block("whole", clocked=False)
+    whole.instance(sized, "some", x=whole.input("x", 3), y=whole.output("y", 3), row=whole.input("row", 5))
+    text = whole.modules()
+    assert "  rows #(.WIDTH(3), .DEPTH(17)) some (\n" in text["whole"]
+    assert text["rows"].startswith(
+        "module rows #(\n  parameter WIDTH = 8,\n  parameter DEPTH = 16,\n"
+        "  parameter ROW_WIDTH = (DEPTH > 1) ? $clog2(DEPTH) : 1\n) (\n  input [WIDTH-1:0] x,\n"
+    )
+    with pytest.raises(ValueError, match=r"^rows: a parameter must be one of WIDTH, DEPTH, ROW_WIDTH, got WORDS$"):
+        b.sized(WORDS=3)
+    with pytest.raises(TypeError, match=r"^width of x is known in instances only$"):
+        width_of(b.m.io_variable["x"])
+
+
+@pytest.mark.parametrize(("depth", "bits"), [(1, 1), (2, 1), (3, 2), (4, 2), (5, 3), (64, 6), (65, 7)])
+def test_values_of_expressions(depth, bits):
+    words = Block("m").parameter("WORDS", 1, "words")
+    assert value_of(row_width(words), {"WORDS": depth}) == bits
+    assert value_of(2 * words + 1 - words, {"WORDS": depth}) == depth + 1
+    with pytest.raises(TypeError, match=r"^value of Xor is unknown$"):
+        value_of(words ^ 1, {"WORDS": depth})
+
+
+def test_bits_side_by_side_are_one_part():
+    b = Block("joined", clocked=False)
+    a, c = b.input("a", 8), b.input("c", 4)
+    b.output("falling", 4, Cat(a[5], a[4], a[2:4]))
+    b.output("rising", 2, Cat(a[0], a[1]))
+    words = b.memory("words", 4, 8)
+    b.output("of_words", 8, Cat(words[3], words[2]))
+    b.output("repeated", 8, Cat(Repeat(a[7], 4), a[7], c[0:3]))
+    text = module_text(b.m)
+    assert "assign falling = a[5:2];" in text
+    assert "assign rising = { a[0], a[1] };" in text
+    assert "assign of_words = { words[3], words[2] };" in text
+    assert "assign repeated = { { 4{ a[7] } }, a[7], c[2:0] };" in text
+
+
+def test_a_heading_over_nothing_is_left_out():
+    b = Block("headings")
+    b.comment("Nothing.")
+    b.comment("Something.")
+    b.output("y", 1, b.input("x"))
+    b.comment("Only registers, which have a heading of their own.")
+    b.on(b.input("go"), (b.output_reg("z"), 1))
+    text = b.modules()["headings"]
+    assert re.findall("// (.*)", text) == ["Something.", "Control registers, with reset."]
+    assert "\n\n  // Something.\n  assign y = x;\n" in text

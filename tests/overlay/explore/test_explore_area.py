@@ -1,7 +1,6 @@
 """The area model's parts and memories are those of the generated Verilog."""
 
 import json
-import re
 from collections import Counter
 from dataclasses import replace
 from functools import cache
@@ -9,8 +8,10 @@ from functools import cache
 import pytest
 
 from bitloom.hls_gen.design.design import Design
+from bitloom.hls_gen.design.manifest import TOP
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.rtl.generate import generate
+from bitloom.hls_gen.rtl.primitives.memory import RAMS
 from bitloom.overlay.area.netlist import Resources
 from bitloom.overlay.area.synthesis import Area, BlockArea, area
 from bitloom.overlay.build.reference_designs import REFERENCE_DESIGNS
@@ -28,6 +29,7 @@ from bitloom.overlay.explore.parts import parts
 from bitloom.overlay.explore.products import dsps
 from bitloom.overlay.explore.stores import stores
 from tests.area_fit import refit
+from tests.area_fit.instances import instances
 from tests.area_fit.least_squares import errors, fitted, matched
 from tests.area_fit.samples import USUAL, samples
 from tests.overlay.area.test_area import needs_yosys
@@ -63,34 +65,24 @@ INSIDE = ("popcount", "lut_ram", "block_ram",
 """Modules that are counted with the one around them, or by rule."""
 
 
-def instances(text: str) -> Counter[str]:
-    """Instances of each module under the top one, by name."""
-    bodies = dict(re.findall(r"^module (\w+)\b(.*?)^endmodule", text, flags=re.M | re.S))
-    found: Counter[str] = Counter()
-
-    def visit(name: str) -> None:
-        found[name] += 1
-        for child in re.findall(r"^  (\w+) \w+ \($", bodies[name], flags=re.M):
-            if child in bodies:
-                visit(child)
-
-    visit("bitloom_top")
-    return found
+LATENCIES = {name: latency for (latency, _), name in RAMS.items()}
+"""Cycles of a read of each RAM, by its module's name."""
 
 
 @pytest.mark.parametrize("design", DESIGNS, ids=lambda d: d.name)
 def test_every_block_and_memory_is_known(design: Design) -> None:
-    found = instances(generate(design, target="synthesis", checked=False).text)
+    found = instances(generate(design, target="synthesis", checked=False).text, TOP)
     memories: Counter[tuple[int, int, int]] = Counter()
-    for name, times in found.items():
-        if shape := re.match(r"(block|lut)_ram_(\d+)x(\d+)", name):
-            memories[int(shape[2]), int(shape[3]), int(shape[1] == "block")] += times
+    for one, times in found.items():
+        if one.module in LATENCIES:
+            sizes = dict(one.values)
+            memories[sizes["WIDTH"], sizes["DEPTH"], LATENCIES[one.module]] += times
     wanted: Counter[tuple[int, int, int]] = Counter()
     for store in stores(design):
         wanted[store.width, store.depth, store.latency] += store.times
     assert wanted == memories
 
-    modules = {name: times for name, times in found.items() if not name.startswith(INSIDE)}
+    modules = {one.name: times for one, times in found.items() if not one.module.startswith(INSIDE)}
     blocks = tuple(BlockArea(name, times, Resources(), Resources()) for name, times in modules.items())
     matches = list(matched(design, Area(Resources(), blocks, ())))
     assert len(matches) == len(parts(design))
@@ -102,7 +94,7 @@ def test_finds_the_coefficients_of_a_linear_world() -> None:
 
     def area(design: Design) -> Area:
         text = generate(design, target="synthesis", checked=False).text
-        unknown = tuple(BlockArea(n, t, Resources(), Resources()) for n, t in instances(text).items())
+        unknown = tuple(BlockArea(one.name, n, Resources(), Resources()) for one, n in instances(text, TOP).items())
         blank = Area(Resources(), unknown, ())
         found = {b.module: [part for part, _ in matched(design, Area(Resources(), (b,), ()))] for b in unknown}
         by_module = {}

@@ -2,7 +2,8 @@
 
 import pytest
 
-from bitloom.hls_gen.rtl.primitives.memory import ram
+from bitloom.hls_gen.rtl.primitives.memory import Library, ram
+from bitloom.overlay.area.netlist import sized_name
 from bitloom.overlay.area.synthesis import area_of
 from bitloom.overlay.explore.memory import mapped
 from tests.errors import value_error
@@ -21,20 +22,21 @@ SHAPES = {
 @pytest.mark.parametrize(("latency", "style"), [(0, "auto"), (1, "auto"), (1, "block"), (1, "distributed")])
 def test_is_as_yosys_maps(latency: int, style: str) -> None:
     shapes = [shape for shape in SHAPES[latency] if style == "auto" or shape[0] * shape[1] < 4000]
-    blocks = {shape: ram(*shape, latency=latency, style=style) for shape in shapes}
+    module = ram(Library(64), 1, 2, latency=latency, style=style).m
     instances = []
-    for (width, depth), block in blocks.items():
-        name, address = block.m.name, max(1, (depth - 1).bit_length())
+    for width, depth in shapes:
+        address = max(1, (depth - 1).bit_length())
         read = ".read(x[1])," if latency else ""
         instances.append(
-            f"(* keep *) {name} u_{name} (.clk(clk), .write(x[0]), .write_row(x[{address}:1]), {read}"
-            f".write_data(x[{width - 1}:0]), .read_row(x[{address - 1}:0]));"
+            f"(* keep *) {module.name} #(.WIDTH({width}), .DEPTH({depth})) u_{width}x{depth} (.clk(clk), .write(x[0]), "
+            f".write_row(x[{address}:1]), {read}.write_data(x[{width - 1}:0]), .read_row(x[{address - 1}:0]));"
         )
-    modules = "\n".join(block.m.to_verilog() for block in blocks.values())
-    text = f"{modules}\nmodule many(input clk, input [99:0] x);\n" + "\n".join(instances) + "\nendmodule\n"
+    text = f"{module.to_verilog()}\nmodule many(input clk, input [99:0] x);\n" + "\n".join(instances) + "\nendmodule\n"
     found = {block.module: block.each for block in area_of(text, "many").blocks}
-    for shape, block in blocks.items():
-        made, wanted = mapped(*shape, latency, style).resources, found[block.m.name]
+    for width, depth in shapes:
+        values = {"WIDTH": width, "DEPTH": depth, "ROW_WIDTH": max(1, (depth - 1).bit_length())}
+        shape = (width, depth)
+        made, wanted = mapped(*shape, latency, style).resources, found[sized_name(module.name, values)]
         assert (made.lutram, made.bram36, made.ff) == (wanted.lutram, wanted.bram36, wanted.ff), shape
         assert abs(made.lut - wanted.lut) <= 6 + 0.4 * wanted.lut, shape
 

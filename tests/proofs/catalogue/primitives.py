@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from bitloom.hls_gen.design import timing
 from bitloom.hls_gen.rtl.primitives.fifo import fifo
-from bitloom.hls_gen.rtl.primitives.gearbox import collector, divider
+from bitloom.hls_gen.rtl.primitives.gearbox import collector, divider, frame_divider
 from bitloom.hls_gen.rtl.primitives.memory import Library
 
 from ..engine import Broken, Proof, Row
@@ -18,13 +18,14 @@ def _fifos() -> Iterator[Proof]:
         (3, 1, 4), (8, 2, 4), (8, 5, 4), (16, 16, 4), (9, 24, 10), (33, 64, 4), (8, 65, 4), (12, 512, 4),
     ):  # fmt: skip
         block_ram = depth > timing.LUT_RAM_WORDS
-        ready = "in_ready <= level < DEPTH_MINUS_1;" if block_ram else "in_ready <= ~(level == DEPTH_MINUS_1);"
+        ready = "in_ready <= level < DEPTH_MINUS_1;" if block_ram else "in_ready <= level != DEPTH_MINUS_1;"
+        more = depth - timing.room_words(depth, margin) - block_ram
         yield Proof(
             name=f"fifo of {depth}",
             source=f"{ROOM}/fifo.py",
             block=lambda w=width, d=depth, m=margin: fifo(Library(32), w, d, m),
             rules="fifo",
-            sizes={"WIDTH": width, "DEPTH": depth, "MARGIN": min(margin, depth - 1), "BLOCK_RAM": int(block_ram)},
+            sizes={"WIDTH": width, "DEPTH": depth, "MARGIN": more, "BLOCK_RAM": int(block_ram)},
             reach=depth + 8 if depth < 17 else 12,
             rows=(Row("dut.store.mem", "in_memory", "memory_row", "word"),),
             breaks=(
@@ -37,15 +38,15 @@ def _fifos() -> Iterator[Proof]:
 
 
 def _collectors() -> Iterator[Proof]:
-    """(in, out, words, side bits): the words fill the output, leave a rest, or the last one is cut."""
-    for width_in, width_out, count, side in ((5, 5, 1, 0), (3, 7, 2, 2), (1, 8, 8, 1), (24, 32, 1, 2), (32, 70, 3, 0)):
+    """(bits of a word, words, side bits)."""
+    for width, count, side in ((5, 1, 1), (3, 2, 2), (1, 8, 1), (24, 1, 2), (32, 3, 1)):
         several = count > 1
         yield Proof(
-            name=f"collector of {count} x {width_in} to {width_out}",
+            name=f"collector of {count} x {width}",
             source=f"{ROOM}/gearbox.py",
-            block=lambda i=width_in, o=width_out, n=count, s=side: collector(i, o, n, s),
+            block=lambda w=width, n=count, s=side: collector(Library(32), w, n, s),
             rules="collector",
-            sizes={"IN": width_in, "OUT": width_out, "COUNT": count} | ({"SIDE": side} if side else {}),
+            sizes={"IN": width, "COUNT": count, "SIDE": side},
             flags=("SEVERAL",) if several else (),
             reach=count + 5,
             breaks=(
@@ -60,8 +61,12 @@ def _collectors() -> Iterator[Proof]:
 def _dividers() -> Iterator[Proof]:
     """(in, out, pieces, side bits, bits of in_tail): all of the word in whole pieces, a rest, a part of the word."""
     for width_in, width_out, pieces, side, tail in (
-        (7, 3, 3, 2, 0), (9, 1, 9, 1, 0), (64, 32, 2, 0, 0), (32, 7, 4, 0, 6), (32, 24, 1, 0, 6),
-    ):  # fmt: skip
+        (7, 3, 3, 2, 0),
+        (9, 1, 9, 1, 0),
+        (64, 32, 2, 1, 0),
+        (32, 7, 4, 0, 6),
+        (32, 24, 1, 0, 6),
+    ):
         several = (
             Broken("~out_valid | out_ready & at_end;", "~out_valid | out_ready;", "word_after_word"),
             Broken("if (give & at_end) begin", "if (give) begin", "each_piece_once"),
@@ -69,7 +74,9 @@ def _dividers() -> Iterator[Proof]:
         yield Proof(
             name=f"divider of {width_in} to {pieces} x {width_out}",
             source=f"{ROOM}/gearbox.py",
-            block=lambda i=width_in, o=width_out, n=pieces, s=side, t=tail: divider(i, o, n, s, t),
+            block=lambda i=width_in, o=width_out, n=pieces, s=side, t=tail: (
+                frame_divider(Library(32), i, o, n, t) if t else divider(Library(32), i, o, n, s)
+            ),
             rules="divider",
             sizes={"IN": width_in, "OUT": width_out, "PIECES": pieces}
             | ({"SIDE": side} if side else {})

@@ -20,7 +20,7 @@ DESIGNS = {
 
 HANGS = (
     Broken("reads_counter <= read_aligned & ", "reads_counter <= ", "read_answer"),
-    Broken("can_show = counter_done |", "assign can_show =", "read_answer"),
+    Broken("can_show = counter_done |", "can_show =", "read_answer"),
 )
 """Breaks that show when a round of counters is over: tried where it is short, for the solver follows every cycle."""
 LEAST_ROWS = 8

@@ -1,18 +1,12 @@
 // Collector: hls_gen/rtl/primitives/gearbox.py
+`define OUT (`IN * `COUNT)
 module proof (
-    input clk, input rst, input in_valid, input [`IN-1:0] in_data, input in_last,
-`ifdef SIDE
-    input [`SIDE-1:0] in_side,
-`endif
+    input clk, input rst, input in_valid, input [`IN-1:0] in_data, input in_last, input [`SIDE-1:0] in_side,
     input out_ready, input watch
 );
   wire in_ready, out_valid, out_last, running;
   wire [`OUT-1:0] out_data;
-`ifdef SIDE
   wire [`SIDE-1:0] out_side;
-`else
-  wire in_side = 0, out_side = 0;
-`endif
   `DUT dut (.*);
 
   localparam MARKS = 1 + $bits(in_side);
@@ -58,7 +52,7 @@ module proof (
     end
     if (rst) watching <= 0;
   end
-  localparam WIDE = `IN * `COUNT + `OUT;
+  localparam WIDE = 2 * `OUT;
   wire [WIDE-1:0] ones = {`IN{1'b1}};
   wire [WIDE-1:0] mask = ones << (watched * `IN), expected = word << (watched * `IN);
   wire same = ((out_data ^ expected) & mask[`OUT-1:0]) == 0;

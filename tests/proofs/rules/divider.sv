@@ -74,8 +74,7 @@ module proof (
 
 `ifdef INVARIANTS
   (* hierconn *) wire [LEFT-1:0] \dut.left ;
-  localparam WIDE = `IN > `OUT * `PIECES ? `IN : `OUT * `PIECES;
-  (* hierconn *) wire [WIDE-1:0] \dut.rest ;
+  (* hierconn *) wire [`IN-1:0] \dut.rest ;
   (* hierconn *) wire \dut.is_last ;
   always @* if (running & busy) begin
     assert (given < pieces & pieces <= `PIECES);

@@ -158,6 +158,7 @@ module proof (
   (* hierconn *) wire [3:0] \dut.verdict ;
   (* hierconn *) wire [7:0] \dut.next_number ;
   (* hierconn *) wire [4:0] \dut.in_flight , \dut.last_flags.level ;
+  (* hierconn *) wire \dut.flag_ready ;
   (* hierconn *) wire [23:0] \dut.beat ;
   wire [2:0] words_there = in_header ? place * (`WIDTH / 32) : 4;  // words of the header that have come
   wire [`ROW_BITS-1:0] row = address + rows;
@@ -177,7 +178,7 @@ module proof (
     if (in_frame) assert (~\dut.is_load & is_frame & \dut.beat == beats + 24'd1);
     assert (\dut.next_number == number);
     assert (\dut.in_flight == flags + leaving & \dut.last_flags.level + flag_valid == flags);
-    assert (\dut.last_flags.level <= 16);
+    assert (\dut.last_flags.level <= 16 & \dut.flag_ready == (\dut.last_flags.level != 16));
     if (~error) assert (error_code == 0);
     if (cut | cut_before) assert (after);
   end

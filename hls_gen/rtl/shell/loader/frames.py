@@ -11,9 +11,10 @@ from bitloom.hls_gen.design import timing
 from bitloom.hls_gen.design.gearbox import gear
 from bitloom.hls_gen.design.widths import TAIL_BITS, bits_for
 from bitloom.hls_gen.rtl.primitives.block import Signal, add, all_of, eq, sub, width
+from bitloom.hls_gen.rtl.primitives.chain import chain
 from bitloom.hls_gen.rtl.primitives.fifo import fifo
-from bitloom.hls_gen.rtl.primitives.gearbox import collector, divider
-from bitloom.hls_gen.rtl.primitives.stream import Stream
+from bitloom.hls_gen.rtl.primitives.gearbox import collected, frame_divider
+from bitloom.hls_gen.rtl.primitives.stream import Stream, connect
 
 from .header import HeaderWords
 from .judge import Judgement
@@ -71,7 +72,7 @@ def frames_in_flight(
     b.on(~accept_frame & frame_left, (in_flight, sub(in_flight, 1, count)))
     room = b.wire("flag_room_unused")
     b.instance(
-        c.library.get(fifo, c.library, 1, timing.FRAMES_IN_FLIGHT),
+        fifo(c.library, 1, timing.FRAMES_IN_FLIGHT),
         "last_flags",
         in_valid=accept_frame,
         in_ready=flag_ready,
@@ -106,14 +107,15 @@ def frame_words(c: LoaderContext, network: NetworkRow, beat: Signal, room: Signa
     b.on(taken, (beat, add(beat, 1, width(beat))))
     last = b.wire("beat_last", 1, eq(beat, network.fields["frame_beats"]))
     pieces, together = gear(word, width_in)  # how the host put words into stream words is undone here
-    if word <= width_in:  # the last stream word of a frame may hold fewer input words than the others
-        block = c.library.get(divider, width_in, word, pieces, tail_bits=TAIL_BITS)
-        tail = {"in_tail": network.fields["frame_tail"]}
-    else:
-        block = c.library.get(collector, width_in, word, together)
-        tail = {}
-    unused = b.wire("words_last_unused")  # the sequencer counts words, by its layers' rows
     frame = Stream(c.at["FRAME"] & c.given, room, c.data, last)
-    words = Stream.output(b, "words", word).replace(last=unused)
-    b.instance(block, "frame_gearbox", **frame.ports("in"), **words.ports("out"), **tail)
+    unused = ("last",)  # the sequencer counts words, by its layers' rows
+    if pieces > 1:  # the last stream word of a frame may hold fewer input words than the others
+        block = frame_divider(c.library, width_in, word, pieces, TAIL_BITS)
+        tail = network.fields["frame_tail"]
+        words = chain(b, block, "frame_gearbox", frame, unused, rst=b.rst, in_tail=tail)
+    else:
+        if "frame_tail" in network.fields:  # one input word in each stream word: it is 0
+            b.wire("frame_tail_unused", TAIL_BITS, network.fields["frame_tail"])
+        words = collected(b, c.library, "frame_gearbox", frame, word, together, unused)
+    connect(words, Stream.output(b, "words", word))
     return last

@@ -75,6 +75,7 @@ class Order:
     def sign(self, c: LoaderContext, check: Signal, loaded: Signal, accept_load: Signal) -> None:
         """Takes a LOAD's ``check`` word as it begins, then its words as they are ``loaded``, into the signature."""
         b = c.b
+        b.comment("The signature with one more word.")
         after = _step(b, "signature_times_x", self.signature)
         b.on(accept_load, (self.signature, after ^ check))
         for k, low in enumerate(range(0, c.design.stream_bits, 32)):  # 32 bits at a time, low half first

@@ -60,15 +60,13 @@ def result_layout(kernels: int, levels: int, kgp: int, ol: int) -> Layout:
     ndarray
         (steps, ol) layout of the logical lanes kernel * levels + level.
     """
-    steps = []
-    for group in range(0, kernels, kgp):
-        in_group = min(kgp, kernels - group)
-        for unit in range(0, in_group, ol):
-            lane = np.arange(ol)
-            inside = unit + lane < in_group
-            for level in range(levels):
-                steps.append(np.where(inside, (group + unit + lane) * levels + level, UNUSED))
-    return np.array(steps, np.int64)
+    group = np.arange(0, kernels, kgp)[:, None, None]
+    unit = np.arange(0, kgp, ol)[:, None]
+    in_group = unit + np.arange(ol)  # (units, lanes)
+    kernel = np.where((in_group < kgp) & (group + in_group < kernels), group + in_group, UNUSED)
+    kernel = kernel.reshape(-1, 1, ol)[(group + unit < kernels).ravel()]
+    steps = np.where(kernel == UNUSED, UNUSED, kernel * levels + np.arange(levels)[:, None])
+    return steps.reshape(-1, ol)
 
 
 def regroup(layout: Layout, width: int) -> Layout:

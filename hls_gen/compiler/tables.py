@@ -11,6 +11,7 @@ tuple memory (kfp or pfp bits); old addresses are relative to the first word of 
 from collections.abc import Sequence, Sized
 from dataclasses import dataclass, field
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -116,7 +117,19 @@ class TapRows:
         raster: bool = False,
         ahead: bool = False,
     ) -> "TapRows":
-        """What a schedule takes; ``kernel``, ``raster`` and ``ahead`` as of `Tables`, others of `Tables.append`."""
+        """What a schedule takes; ``kernel``, ``raster`` and ``ahead`` as of `Tables`, others of `Tables.append`. It is
+        counted once."""
+        way = visits, reread, kernel, raster, ahead
+        counted = _COUNTED.setdefault(tables, {})
+        if way not in counted:
+            counted[way] = cls._of(tables, visits=visits, reread=reread, kernel=kernel, raster=raster, ahead=ahead)
+        return counted[way]
+
+    @classmethod
+    def _of(
+        cls, tables: StageTables, *, visits: int, reread: bool, kernel: bool, raster: bool, ahead: bool
+    ) -> "TapRows":
+        """What a schedule takes."""
         tuples = len(tables.input_order)
         skips = tables.advance - tables.new
         weighted = kernel and tables.stage.kind == "conv"  # a pool without weights has no kernel rows
@@ -153,6 +166,10 @@ class TapRows:
     def ring_words(self, words: int) -> int:
         """Words that the tuple memory must hold, with room for one more tuple; ``words`` are those of a tuple."""
         return max((self.hold + (self.hold < self.tuples)) * words, 2 * words if self.tuples > 1 else words)
+
+
+_COUNTED: WeakKeyDictionary[StageTables, dict[tuple[int, bool, bool, bool, bool], TapRows]] = WeakKeyDictionary()
+"""What schedules take, as long as they are there, by the way in which they are read: a search asks again and again."""
 
 
 @dataclass

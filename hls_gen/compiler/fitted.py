@@ -74,7 +74,7 @@ def fitting(folding: Npu, own: Sequence[NpuNeeds]) -> dict[str, Any]:
     known = dict.fromkeys(key for capacities in each for key in capacities)
     keys = [key for key in known if key != "buffer_words"]  # that may be larger already
     keys = [key for key in keys if folding.window_former or key not in FORMER]  # needs may be those of all NPUs
-    depth: dict[str, Any] = {key: max(LEAST.get(key, 2), *(one.get(key, 0) for one in each)) for key in keys}
+    depth: dict[str, Any] = {key: max([LEAST.get(key, 2), *[one.get(key, 0) for one in each]]) for key in keys}
     buffer = max(need.buffer_words for need in needs)
     depth["buffer_words"] = max(folding.buffer_words, 1 << (buffer - 1).bit_length() if buffer else 0)
     depth["tuple_words"] = max(depth["tuple_words"], *(need.steady_words for need in needs))

@@ -87,7 +87,7 @@ def copying_layers(model: Model, way: Joining, setting: MapSetting) -> tuple[lis
     way
         How NPUs of one engine are joined, and the mapping.
     setting
-        Map order, and whether NPUs have counters.
+        Of which the map order counts.
 
     Raises
     ------
@@ -98,9 +98,7 @@ def copying_layers(model: Model, way: Joining, setting: MapSetting) -> tuple[lis
     reason = ValueError()
     for npus in _joined(way):
         try:
-            made = layers(
-                model, setting.map_order, way.engines, counters=setting.counters, npus=npus, mapping=way.mapping
-            )
+            made = layers(model, setting.map_order, way.engines, npus=npus, mapping=way.mapping)
         except ValueError as error:
             reason = error
         else:

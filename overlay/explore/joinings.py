@@ -191,7 +191,7 @@ class Joinings:
     def _layers(self, engines: Sequence[Engines], setting: MapSetting) -> tuple[list[LayerDemand], list[range]]:
         """The layers of all networks, numbered through, and the numbers of each one's; no numbers for one network."""
         each = zip(self._models, engines)
-        return _numbered([layers(model, setting.map_order, own, counters=setting.counters) for model, own in each])
+        return _numbered([layers(model, setting.map_order, own) for model, own in each])
 
     def _npus(
         self, where: MapSetting, engines: Engines, made: Sequence[LayerDemand], networks: Sequence[range]

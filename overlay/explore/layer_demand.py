@@ -17,6 +17,7 @@ from typing import Any, Optional
 import numpy as np
 
 from bitloom.golden.graph import INPUT
+from bitloom.hls_gen.compiler.engine_rules import stored_bits
 from bitloom.hls_gen.compiler.layout import chunks
 from bitloom.hls_gen.compiler.lowered_layers import LoweredLayer, Xnor
 from bitloom.hls_gen.compiler.lowering import Lowered
@@ -164,14 +165,13 @@ class LayerDemand:
 
     @cached_property
     def weight_bits(self) -> int:
-        """Bits of two's complement that hold all weights of the layer, 2 at the least; 1 of the binary engine."""
+        """Bits of two's complement that hold whatever weights the layer may have, 2 at the least; 1 of the binary
+        engine."""
         if self.engine == "binary":
             return 1
-        depthwise = self.lowered.depthwise
-        weights = [self.lowered.weight, *([depthwise.weight] if depthwise else [])]
-        low = min(int(w.min()) for w in weights)
-        high = max(int(w.max()) for w in weights)
-        return max(2, 1 + max(high.bit_length(), (~low if low < 0 else low).bit_length()))
+        segment = next(part.segment for part in self.network.parts if part.name == self.name)
+        encodings = [of.layer.weight for of in (segment, segment and segment.depthwise) if of]
+        return max([2, *map(stored_bits, encodings)])
 
     @property
     def macs(self) -> int:

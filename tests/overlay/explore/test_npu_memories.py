@@ -8,6 +8,7 @@ import pytest
 
 from bitloom.golden.network import Model
 from bitloom.hls_gen.compiler.sizing import Sizing, size_memories
+from bitloom.hls_gen.design.copies import is_copy
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.overlay.explore import npu_memories
 from bitloom.overlay.explore.chain import Chain
@@ -35,6 +36,12 @@ def random_of(kind: str, number: int) -> Model:
     network = KINDS[kind].network(pick)
     integer = any(type(layer).__name__ in ("Requantise", "Add") for layer in network.layers)
     return random_integer_model(network, number, 24, 16) if integer else random_model(network, number)
+
+
+def is_copying(choices: NpuChoices) -> bool:
+    """Whether maps are copied. Which ones are, where one NPU's two stores can't hand them on in order, depends on the
+    NPU's lanes: those copies are taken that need the fewest beats. The search knows one order."""
+    return any(is_copy(layer.name) for layer in choices.layers)
 
 
 def joinings(*models: Model) -> Joinings:
@@ -74,16 +81,19 @@ def _no_room(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("setting", [*SETTINGS, STREAMED], ids=lambda setting: setting.words)
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "mixed"])
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in ("mixed", "graph")])
 def test_one_npu_has_the_memories_that_sizing_makes(kind: str, setting: MapSetting) -> None:
     tried = 0
-    for number in range(2):
+    for number in range(3):
         model = random_of(kind, number)
         ways = joinings(model)
-        choices = ways.of(ways.ways()[0], setting)
+        way = Joining(ways.engines[0])
+        choices = ways.of(way, setting)
+        if is_copying(choices):
+            continue
         fastest = max(layer.taps_in_all for layer in choices.layers)
         for interval in (8 * fastest, 100 * fastest):
-            found = differences([model], choices, ways.ways()[0], setting, interval, most_npus=1)
+            found = differences([model], choices, way, setting, interval, most_npus=1)
             assert found is None or found <= FLOW, (number, interval)
             tried += found is not None
     assert tried

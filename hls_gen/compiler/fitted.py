@@ -7,8 +7,10 @@ from typing import Any
 from bitloom.hls_gen.design.capacities import FORMER, MAY_BE_0, POWERS_OF_TWO
 from bitloom.hls_gen.design.folding import Folding
 from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.design.widths import ACC_BITS
 
-from .needs import NpuNeeds
+from .margins import roomy_acc_bits, roomy_add_widths, roomy_multiplier_bits
+from .needs import Needs, NpuNeeds
 
 LEAST = {**dict.fromkeys(MAY_BE_0, 0), "pool_tuple_words": 1}
 """Least value of a capacity; 2 for those that are not named."""
@@ -53,7 +55,12 @@ def unsized(folding: Folding) -> Npu:
 
 
 def fitted(folding: Npu, own: Sequence[NpuNeeds]) -> Npu:
-    """An NPU with memories for all that it has to do.
+    """An NPU with memories for all that it has to do; parameters as of `fitting`."""
+    return replace(folding, **fitting(folding, own))
+
+
+def fitting(folding: Npu, own: Sequence[NpuNeeds]) -> dict[str, Any]:
+    """The capacities of an NPU, by name, with which its memories hold all that it has to do.
 
     Parameters
     ----------
@@ -67,7 +74,7 @@ def fitted(folding: Npu, own: Sequence[NpuNeeds]) -> Npu:
     known = dict.fromkeys(key for capacities in each for key in capacities)
     keys = [key for key in known if key != "buffer_words"]  # that may be larger already
     keys = [key for key in keys if folding.window_former or key not in FORMER]  # needs may be those of all NPUs
-    depth: dict[str, Any] = {key: max(LEAST.get(key, 2), *(one.get(key, 0) for one in each)) for key in keys}
+    depth: dict[str, Any] = {key: max([LEAST.get(key, 2), *[one.get(key, 0) for one in each]]) for key in keys}
     buffer = max(need.buffer_words for need in needs)
     depth["buffer_words"] = max(folding.buffer_words, 1 << (buffer - 1).bit_length() if buffer else 0)
     depth["tuple_words"] = max(depth["tuple_words"], *(need.steady_words for need in needs))
@@ -80,10 +87,48 @@ def fitted(folding: Npu, own: Sequence[NpuNeeds]) -> Npu:
         depth["kernel_rows"] += depth["tuple_words"]
     if not depth.get("skip_words"):  # without a skip store there is no addition: its widths stay as by default
         depth = {key: value for key, value in depth.items() if not key.startswith("add_")}
-    collect = max(need.window_lanes for need in needs) if folding.collect else 0
-    made = replace(folding, collect=collect, acc_bits=32, **depth)
-    pooled = made.pool_sum_bits if made.depthwise else 0
-    return replace(made, acc_bits=max(*(need.acc_bits for need in needs), made.least_acc_bits, pooled))
+    if folding.collect:
+        depth["collect"] = max(need.window_lanes for need in needs)
+        folding = replace(folding, collect=depth["collect"], acc_bits=ACC_BITS)
+    least = [folding.least_acc_bits, folding.pool_sum_bits * folding.depthwise]
+    depth["acc_bits"] = max(*(need.acc_bits for need in needs), *least)
+    return depth
+
+
+def margins(npu: Npu, own: Sequence[NpuNeeds]) -> dict[str, Any]:
+    """The capacities of a fitted NPU, by name, that are larger so that networks of other weights fit it, too;
+    parameters as of `fitting`."""
+    wider: dict[str, Any] = {"acc_bits": roomy_acc_bits(npu.acc_bits, max(one.needs.roomy_acc_bits for one in own))}
+    if npu.requantises:
+        wider["multiplier_bits"] = roomy_multiplier_bits(npu.multiplier_bits)
+    if npu.skip_words:
+        in_luts = "addition" in npu.lut_products
+        wider |= roomy_add_widths(npu.add_factor_bits, npu.add_bias_bits, npu.value_bits, in_luts=in_luts)
+    return wider
+
+
+def streamed(need: Needs, npu: Npu, frame_words: int) -> Needs:
+    """What a network needs of an NPU where weights are streamed: kernel rows for twice the largest layer, or for all if
+    these are fewer.
+
+    The tuple memory grows to hold a whole frame, if that takes fewer bits than the kernel memory saves: what follows a
+    frame in the stream then needn't wait until its first layer has used it.
+
+    Parameters
+    ----------
+    need
+        What it needs where weights stay on the device.
+    npu
+        The NPU.
+    frame_words
+        Words of a frame; 0 where none comes to this NPU.
+    """
+    two = min(need.kernel_rows, 2 * need.largest_kernel)
+    saved = (need.kernel_rows - two) * npu.kernel_store.width
+    tuples = max(need.tuple_words, frame_words)
+    if (tuples - need.tuple_words) * npu.word_bits >= saved:
+        tuples = need.tuple_words
+    return replace(need, kernel_rows=two, tuple_words=tuples)
 
 
 def memory_bits(npu: Npu) -> MemoryBits:

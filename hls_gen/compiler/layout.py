@@ -5,6 +5,8 @@ only regroup lanes, so a layout goes through them as data does; unused lanes are
 nothing.
 """
 
+from functools import lru_cache
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -39,8 +41,9 @@ def chunks(lanes: Array, width: int) -> Layout:
     return flat.reshape(words, width)
 
 
+@lru_cache(maxsize=1024)
 def result_layout(kernels: int, levels: int, kgp: int, ol: int) -> Layout:
-    """Lay out the steps in which the results unit gives a tuple.
+    """Lay out the steps in which the results unit gives a tuple. The layout is kept, and read-only.
 
     Kernel group comes after kernel group; of a group ol kernels at a time; of these, level after level.
 
@@ -60,15 +63,15 @@ def result_layout(kernels: int, levels: int, kgp: int, ol: int) -> Layout:
     ndarray
         (steps, ol) layout of the logical lanes kernel * levels + level.
     """
-    steps = []
-    for group in range(0, kernels, kgp):
-        in_group = min(kgp, kernels - group)
-        for unit in range(0, in_group, ol):
-            lane = np.arange(ol)
-            inside = unit + lane < in_group
-            for level in range(levels):
-                steps.append(np.where(inside, (group + unit + lane) * levels + level, UNUSED))
-    return np.array(steps, np.int64)
+    group = np.arange(0, kernels, kgp)[:, None, None]
+    unit = np.arange(0, kgp, ol)[:, None]
+    in_group = unit + np.arange(ol)  # (units, lanes)
+    kernel = np.where((in_group < kgp) & (group + in_group < kernels), group + in_group, UNUSED)
+    kernel = kernel.reshape(-1, 1, ol)[(group + unit < kernels).ravel()]
+    steps = np.where(kernel == UNUSED, UNUSED, kernel * levels + np.arange(levels)[:, None])
+    steps = steps.reshape(-1, ol)
+    steps.flags.writeable = False
+    return steps
 
 
 def regroup(layout: Layout, width: int) -> Layout:

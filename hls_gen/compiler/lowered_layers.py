@@ -181,7 +181,7 @@ class Scale:
         factors = self.multiplier, self.shift
         return factors if self.rounding == "twice" else lowest_terms(*factors)
 
-    @property
+    @cached_property
     def multiplier_bits(self) -> int:
         """Width of a multiplier that holds all of ``factors``; 0 where every multiplier is 1."""
         most = int(self.factors[0].max())
@@ -304,12 +304,12 @@ class Depthwise:
     scale: Scale
     sum_range: Range
 
-    @property
+    @cached_property
     def biased_range(self) -> Range:
         """Smallest and largest sum, bias, and sum plus bias, for any features; what is behind the point is cut off."""
         return with_biases(self.sum_range, self.scale.whole_bias)
 
-    @property
+    @cached_property
     def roomy_range(self) -> Range:
         """``biased_range`` with room for other biases."""
         return with_any_biases(self.sum_range, self.scale.whole_bias)
@@ -412,7 +412,7 @@ class LoweredLayer:
         """Whether the results are bits."""
         return self.signs or (isinstance(self.arithmetic, Xnor) and not self.raw)
 
-    @property
+    @cached_property
     def biased_range(self) -> Range:
         """Smallest and largest of all sums, biases, and sums with their bias, what is behind the point cut off: a
         threshold is a bias of its negative, and one that is never reached is sum_range[1] + 1."""
@@ -422,7 +422,7 @@ class LoweredLayer:
             return with_biases(self.sum_range, np.append(-self.activation.limit, -1 - self.sum_range[1]))
         return with_biases(self.sum_range, np.zeros(1, np.int64))
 
-    @property
+    @cached_property
     def roomy_range(self) -> Range:
         """``biased_range`` with room for other biases and thresholds."""
         if isinstance(self.activation, Scale):

@@ -7,7 +7,7 @@ Layers share memories by lying one behind the other, so that their rows add up; 
 largest counts. Example: layers of 100 and 60 kernel rows need 160 rows; accumulators of 12 and 14 bits, 14 bits.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
@@ -130,13 +130,28 @@ class NpuNeeds:
         return self.needs.capacities(self.npu)
 
 
+_MERGES: dict[str, Callable[[Iterable[int]], int]] = {
+    entry.name: sum if entry.metadata.get("added") else max for entry in fields(Needs)
+}
+"""How the values of layers become that of all, by field."""
+
+
 def merged(needs: Sequence[Needs]) -> Needs:
     """What layers need together; at least one of them."""
-    totals: dict[str, int] = {}
-    for one in fields(Needs):
-        values = [getattr(need, one.name) for need in needs]
-        totals[one.name] = sum(values) if one.metadata.get("added") else max(values)
-    return Needs(**totals)
+    each = [vars(need) for need in needs]
+    return Needs(**{name: merge([need[name] for need in each]) for name, merge in _MERGES.items()})
+
+
+def most_waiting(waits: Sequence[tuple[int, int, int]]) -> int:
+    """Most words of maps that lie in a store at a time.
+
+    Parameters
+    ----------
+    waits
+        Of each map: number of the layer that makes it, number of the layer that takes it, and its words. It lies there
+        from when the first of these layers begins until the other one does.
+    """
+    return max((sum(words for i, last, words in waits if i <= at < last) for at, _, _ in waits), default=0)
 
 
 def needs_of(planned: PlannedLayer) -> Needs:

@@ -27,7 +27,7 @@ from .joined_taps import formed_windows, joined_taps, pays
 from .layout import Layout
 from .lowered_layers import Xnor
 from .lowering import Lowered, lowered_for, pool_name
-from .needs import Needs, NpuNeeds, merged, needs_of
+from .needs import Needs, NpuNeeds, merged, most_waiting, needs_of
 from .planned_layer import MapWords, PlannedLayer, check_added, planned_layer, words_read
 from .rows.array import check_shared_weights
 from .schedule import AUTOMATIC, ORDERS, Schedule
@@ -111,12 +111,12 @@ class Plan:
         """Words of the maps that are in the map store of NPU ``n`` together: of those that are made while a layer is
         computed or were before, and are read after it."""
         place = {planned.layer.name: i for i, planned in enumerate(self.layers)}
-        lasts = [
+        waits = [
             (place[planned.layer.name], place[planned.way.reader], planned.map_words)
             for planned in self.on(n)
             if planned.way.target == "loop" and planned.way.reader
         ]
-        return max((sum(words for first, last, words in lasts if first <= i < last) for i in place.values()), default=0)
+        return most_waiting(waits)
 
     def memory_bits(self) -> MemoryBits:
         """Bits of the memories that depend on the map order, of all NPUs, each with what this plan needs."""

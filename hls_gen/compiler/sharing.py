@@ -15,11 +15,31 @@ from bitloom.golden.graph import INPUT
 from bitloom.hls_gen.design.npu import Npu
 
 from .layout import Layout
-from .lowered_layers import LoweredLayer, Multiply, Xnor
+from .lowered_layers import LoweredLayer, Xnor
+from .lowering import Lowered
 from .plan import Plan
 
 
-def sharing(n: int, npu: Npu, plans: Sequence[Plan]) -> Npu:
+@dataclass(frozen=True, eq=False)
+class ReadValues:
+    """A map whose values have several bits, as a layer reads it.
+
+    Attributes
+    ----------
+    bits
+        Thermometer bits of a value; 0 for an input of integers, which comes in bit planes.
+    apart
+        How far the bits of a value lie apart: results that leave in a cycle where it is made; None for the input.
+    layout
+        (words of a tuple, lanes of a word): lanes of its tuples, or UNUSED.
+    """
+
+    bits: int
+    apart: int | None
+    layout: Layout
+
+
+def sharing(npu: Npu, maps: Sequence[ReadValues]) -> Npu:
     """Let lanes of an NPU share weights, where every map that it reads allows it.
 
     These maps have the same number of bits a value, more than 1, and the bits of a value lie equally far apart. An
@@ -27,28 +47,20 @@ def sharing(n: int, npu: Npu, plans: Sequence[Plan]) -> Npu:
 
     Parameters
     ----------
-    n
-        Number of the NPU.
     npu
         The NPU, whose lanes have weights of their own.
-    plans
-        All networks for its design.
+    maps
+        All that its layers read, in all networks for its design.
 
     Returns
     -------
     Npu
         With ``lanes_per_weight`` and ``lane_step``, or as it was.
     """
-    here = [planned.layer for plan in plans for planned in plan.on(n)]
-    if any(isinstance(p.arithmetic, Multiply) for p in here) or npu.planes or npu.binariser_bits or npu.former_column:
+    if npu.engine != "binary" or npu.planes or npu.binariser_bits or npu.former_column:
         return npu
-    levels = set[int]()
-    steps = set[int]()
-    for plan in plans:
-        by_name = {planned.layer.name: planned.npu.ol for planned in plan.layers}
-        for p in (planned.layer for planned in plan.on(n)):
-            levels |= {_value_bits(plan, p)} - {0}
-            steps |= {by_name[p.reads]} if p.reads != INPUT else set()
+    levels = {read.bits for read in maps} - {0}
+    steps = {read.apart for read in maps if read.apart is not None}
     if len(levels) != 1 or len(steps) > 1:
         return npu
     several = levels.pop()
@@ -56,13 +68,17 @@ def sharing(n: int, npu: Npu, plans: Sequence[Plan]) -> Npu:
     if several == 1 or several * apart > npu.kfp:
         return npu
     shared = replace(npu, lanes_per_weight=several, lane_step=apart)
-    maps = [
-        planned.read.layout // several  # channels: UNUSED is -1, and stays so
-        for plan in plans
+    channels = (read.layout // several for read in maps if read.apart is not None)  # UNUSED is -1, and stays so
+    return shared if all(_fits(shared, layout) for layout in channels) else npu
+
+
+def values_read(plan: Plan, n: int) -> list[ReadValues]:
+    """The maps that the layers of NPU ``n`` read, layer after layer."""
+    steps = {planned.layer.name: planned.npu.ol for planned in plan.layers}
+    return [
+        ReadValues(value_bits(plan.lowered, planned.layer), steps.get(planned.layer.reads), planned.read.layout)
         for planned in plan.on(n)
-        if planned.layer.reads != INPUT
     ]
-    return shared if all(_fits(shared, m) for m in maps) else npu
 
 
 @dataclass(frozen=True)
@@ -117,20 +133,20 @@ def weight_copies(plan: Plan) -> list[WeightCopies]:
         layers = [
             p
             for p in (planned.layer for planned in plan.on(n))
-            if isinstance(p.arithmetic, Xnor) and _value_bits(plan, p)
+            if isinstance(p.arithmetic, Xnor) and value_bits(plan.lowered, p)
         ]
-        widths = sorted({_value_bits(plan, p) for p in layers})
+        widths = sorted({value_bits(plan.lowered, p) for p in layers})
         if npu.lanes_per_weight == 1 and max(widths, default=1) > 1:
-            once = sum(p.weight.size // _value_bits(plan, p) for p in layers)
+            once = sum(p.weight.size // value_bits(plan.lowered, p) for p in layers)
             copies.append(WeightCopies(n, tuple(widths), sum(p.weight.size for p in layers), once))
     return copies
 
 
-def _value_bits(plan: Plan, p: LoweredLayer) -> int:
+def value_bits(lowered: Lowered, p: LoweredLayer) -> int:
     """Bits of a value of the map that a lowered layer reads; 0 for an input of integers, which comes in bit planes."""
     if p.reads == INPUT:
-        return 0 if plan.lowered.input_bits else plan.lowered.source.encoding.bits
-    return _bits(next(maker for maker in plan.lowered.layers if maker.name == p.reads))
+        return 0 if lowered.input_bits else lowered.source.encoding.bits
+    return _bits(next(maker for maker in lowered.layers if maker.name == p.reads))
 
 
 def _bits(p: LoweredLayer) -> int:

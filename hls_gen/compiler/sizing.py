@@ -12,13 +12,12 @@ from bitloom.hls_gen.design.folding import Folding
 from bitloom.hls_gen.design.npu import Npu
 
 from .choices import CompileChoices
-from .fitted import fitted, unsized
+from .fitted import fitted, margins, streamed, unsized
 from .flow import smooth, smooth_skips
 from .lowering import lowered_for
-from .margins import roomy_acc_bits, roomy_add_widths, roomy_multiplier_bits
 from .needs import NpuNeeds
 from .plan import Plan, plan_lowered
-from .sharing import sharing
+from .sharing import sharing, values_read
 from .ways import with_equal_steps
 
 FLOW_FRAMES = 4
@@ -136,7 +135,7 @@ def _planned(
     if parted != npus:
         npus = parted
         plans = [plan_lowered(m, parted, choices) for m in networks]
-    shared = tuple(sharing(n, npu, plans) for n, npu in enumerate(npus))
+    shared = tuple(sharing(npu, [read for p in plans for read in values_read(p, n)]) for n, npu in enumerate(npus))
     if shared == npus:
         return npus, plans
     # Layers may take other cycles where lanes share weights, so that the best mapping may be another one.
@@ -188,27 +187,10 @@ def _spill(made: Plan, npus: Sequence[Npu], stream_bits: int) -> int:
 def _fit(folding: Npu, own: Sequence[NpuNeeds], sizing: Sizing) -> Npu:
     """The NPU with memories for what each network needs of it, and with margins for networks of other weights."""
     npu = fitted(folding, own)
-    roomy = max(one.needs.roomy_acc_bits for one in own)
-    wider: dict[str, Any] = {"acc_bits": roomy_acc_bits(npu.acc_bits, roomy)}
-    if npu.requantises:
-        wider["multiplier_bits"] = roomy_multiplier_bits(npu.multiplier_bits)
-    if npu.skip_words:
-        in_luts = "addition" in npu.lut_products
-        wider |= roomy_add_widths(npu.add_factor_bits, npu.add_bias_bits, npu.value_bits, in_luts=in_luts)
-    return replace(npu, stream_weights=sizing.stream_weights, **wider)
+    return replace(npu, stream_weights=sizing.stream_weights, **margins(npu, own))
 
 
-def _streamed(made: Plan, n: int, folding: Npu) -> NpuNeeds:
-    """What a network needs of NPU ``n`` where weights are streamed: kernel rows for twice the largest layer, or for all
-    if these are fewer.
-
-    The tuple memory grows to hold a whole frame, if that takes fewer bits than the kernel memory saves: what follows a
-    frame in the stream then needn't wait until its first layer has used it.
-    """
-    need = made.needs[n].needs
-    two = min(need.kernel_rows, 2 * need.largest_kernel)
-    saved = (need.kernel_rows - two) * folding.kernel_store.width
-    tuples = max(need.tuple_words, 0 if n else len(made.input_words))
-    if (tuples - need.tuple_words) * folding.word_bits >= saved:
-        tuples = need.tuple_words
-    return replace(made.needs[n], needs=replace(need, kernel_rows=two, tuple_words=tuples))
+def _streamed(made: Plan, n: int, npu: Npu) -> NpuNeeds:
+    """What a network needs of NPU ``n`` where weights are streamed."""
+    need = made.needs[n]
+    return replace(need, needs=streamed(need.needs, npu, 0 if n else len(made.input_words)))

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -67,7 +68,20 @@ class TapRows:
         ahead
             Whether taps claim tuples ahead by a table; else each tuple that a tap claims beside its own is a skip, a
             row of flags.
+
+        A schedule is counted once for each way in which it is read.
         """
+        way = visits, reread, kernel, raster, ahead
+        counted = _COUNTED.setdefault(tables, {})
+        if way not in counted:
+            counted[way] = cls._of(tables, visits=visits, reread=reread, kernel=kernel, raster=raster, ahead=ahead)
+        return counted[way]
+
+    @classmethod
+    def _of(
+        cls, tables: StageTables, *, visits: int, reread: bool, kernel: bool, raster: bool, ahead: bool
+    ) -> "TapRows":
+        """What a schedule takes."""
         tuples = len(tables.input_order)
         skips = tables.advance - tables.new
         weighted = kernel and tables.stage.kind == "conv"  # a pool without weights has no kernel rows
@@ -110,3 +124,7 @@ def _alike(last: Array) -> int:
     """Taps of a window where all windows have as many, else 0; ``last`` marks each window's last tap."""
     taps = int(last.argmax()) + 1
     return taps if (last == ((np.arange(len(last)) + 1) % taps == 0)).all() else 0
+
+
+_COUNTED: WeakKeyDictionary[StageTables, dict[tuple[int, bool, bool, bool, bool], TapRows]] = WeakKeyDictionary()
+"""What schedules take, as long as they are there, by the way in which they are read: a search asks again and again."""

@@ -181,7 +181,7 @@ def with_equal_steps(npus: Sequence[Npu]) -> tuple[Npu, ...]:
             if npu.skips_onward:
                 after = (n + 1) % len(npus)
                 bits[n] = bits[after] = max(bits[n], bits[after])
-    return tuple(replace(npu, skip_bits=most) for npu, most in zip(npus, bits))
+    return tuple(npu if npu.skip_bits == most else replace(npu, skip_bits=most) for npu, most in zip(npus, bits))
 
 
 Store = tuple[str, int]

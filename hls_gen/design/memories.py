@@ -67,7 +67,8 @@ class Memory:
     @property
     def width(self) -> int:
         """Bits of a row."""
-        return sum(field.width for field in self.fields)
+        last = self.fields[-1]
+        return last.lsb + last.width
 
     @property
     def widths(self) -> dict[str, int]:

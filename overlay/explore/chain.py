@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from bitloom.hls_gen.design.design import MOST_NPUS
 
-from .npu_depths import Own
+from .npu_memories import Own
 from .one_npu import NpuChoices, Segment
 from .price import Price
 

@@ -17,7 +17,6 @@ from .demands import layers
 from .engines import Engines
 from .layer_demand import LayerDemand
 from .task import Joining
-from .variations import MapSetting
 
 MOST_CUT = 4
 """NPUs of the longest chain with copies that is tried."""
@@ -77,7 +76,7 @@ def _cut(model: Model, npus: Sequence[Npu]) -> tuple[tuple[int, ...], bool]:
     return tuple(n for n, copy in zip(made.mapping, copies) if not copy), any(copies) or kept
 
 
-def copying_layers(model: Model, way: Joining, setting: MapSetting) -> tuple[list[LayerDemand], tuple[int, ...]]:
+def copying_layers(model: Model, way: Joining, map_order: str) -> tuple[list[LayerDemand], tuple[int, ...]]:
     """The layers of a mapping with their copies, and the NPU of each.
 
     Parameters
@@ -86,8 +85,8 @@ def copying_layers(model: Model, way: Joining, setting: MapSetting) -> tuple[lis
         The network.
     way
         How NPUs of one engine are joined, and the mapping.
-    setting
-        Map order, and whether NPUs have counters.
+    map_order
+        "pull" or "raster".
 
     Raises
     ------
@@ -98,9 +97,7 @@ def copying_layers(model: Model, way: Joining, setting: MapSetting) -> tuple[lis
     reason = ValueError()
     for npus in _joined(way):
         try:
-            made = layers(
-                model, setting.map_order, way.engines, counters=setting.counters, npus=npus, mapping=way.mapping
-            )
+            made = layers(model, map_order, way.engines, npus=npus, mapping=way.mapping)
         except ValueError as error:
             reason = error
         else:

@@ -12,11 +12,11 @@ from bitloom.golden.limits import WIDTH
 from bitloom.golden.network import Model
 from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.compiler.engine_rules import Engine
+from bitloom.hls_gen.compiler.joined_taps import formed_windows, joined_taps
 from bitloom.hls_gen.compiler.lowered_layers import LoweredLayer
-from bitloom.hls_gen.compiler.lowering import engines_of, lower_alone
+from bitloom.hls_gen.compiler.lowering import engines_of, lower_alone, lowered_for, pool_name
 from bitloom.hls_gen.compiler.parts import Target, segmented
-from bitloom.hls_gen.compiler.plan import Plan, plan
-from bitloom.hls_gen.compiler.ways import needs_skip_store
+from bitloom.hls_gen.compiler.plan import Plan, planned
 from bitloom.hls_gen.design.copies import is_copy
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.widths import FEATURE_BITS, PLANES, WEIGHT_BITS, bits_for
@@ -24,12 +24,9 @@ from bitloom.overlay.build.small_npu import needs_integer
 
 from .engines import Engines
 from .layer_demand import LayerDemand
-from .make_demand import ReadingWays, layer_demand
-from .sharing import value_bits
 
 FORMED_LANES = 256
-"""Channels of the words for which a window former is tried, at most: narrower ones have more words of a window, and no
-window needs wider ones. A plan has a row of bits for each word of a frame. Powers of two let maps be added."""
+"""Channels of the words for which a window former is tried, at most: narrower ones have more words of a window."""
 
 
 def engine_choices(model: Model) -> list[Engines]:
@@ -69,7 +66,6 @@ def layers(
     map_order: str = "pull",
     engines: Engines | None = None,
     *,
-    counters: bool = False,
     npus: Sequence[Npu] = (),
     mapping: Sequence[int] = (),
 ) -> list[LayerDemand]:
@@ -83,8 +79,6 @@ def layers(
         "pull" or "raster".
     engines
         The engine of each layer; by default the first ones of ``engine_choices`` that can compute the network.
-    counters
-        Whether NPUs have counters for raster order.
     npus, mapping
         How NPUs of the integer engine are joined, and which of them computes each layer, where maps are copied between
         them; copies are among the layers then. By default there is one NPU of each engine.
@@ -101,46 +95,48 @@ def layers(
     bits = {"feature_bits": max(widths), "depthwise": engines.depthwise}
     npus = npus or [_any(engine, n, len(kinds), words) for n, engine in enumerate(kinds)]
     npus = [replace(npu, **bits) if npu.engine == "integer" else npu for npu in npus]
-    choices = CompileChoices(
-        map_order=map_order, mapping=mapping or tuple(kinds.index(engine) for engine in engines.names)
-    )
-    made = plan(model, npus, choices)
-    found = _demands(made, engines, counters)
+    choices = CompileChoices(map_order=map_order)
+    lowered = lowered_for(model, npus, mapping or tuple(kinds.index(engine) for engine in engines.names))
+    found = _demands(planned(lowered, npus, choices))
     own = iter(widths)
     found = [replace(layer, feature_bits=max(widths) if is_copy(layer.name) else next(own)) for layer in found]
     first = found[0]
     if first.places > 1 and not first.word_channels and (first.engine == "integer" or first.planes):
-        formed = plan(model, _with_former(npus, first.planes, first.places * first.channels), choices)
-        if formed.formed:
-            behind = replace(_demands(formed, engines, counters)[0], formed=formed.formed, feature_bits=widths[0])
-            found[0] = replace(first, joined=behind)
+        former = _with_former(npus[0], first.planes, first.places * first.channels)
+        behind = replace(first, joined=_joined_taps(first, map_order, former))
+        found[0] = behind if behind.gains_by_former(former) else first
     return found
 
 
-def _with_former(npus: Sequence[Npu], planes: int, channels: int) -> list[Npu]:
-    """The NPUs with a window former in NPU 0, in front of words for windows of so many channels; all of its engine have
-    such words, in which maps that are also kept go on."""
+def _with_former(npu: Npu, planes: int, channels: int) -> Npu:
+    """NPU 0 with a window former, in front of words for windows of so many channels."""
     side = {"planes": max(2, planes), "shift_bits": 0} if planes else {}
-    lanes = min(min(FORMED_LANES, 1 << (channels - 1).bit_length()) * (side.get("planes", 0) + 1), WIDTH.value)
-    wide = [replace(npu, kfp=lanes) if npu.engine == "integer" else npu for npu in npus[1:]]
-    return [replace(npus[0], kfp=lanes, window_former=True, **side), *wide]
+    lanes = min(min(FORMED_LANES, channels) * (side.get("planes", 0) + 1), WIDTH.value)
+    return replace(npu, kfp=lanes, window_former=True, **side)
 
 
-def _demands(made: Plan, engines: Engines, counters: bool) -> list[LayerDemand]:
+def _joined_taps(first: LayerDemand, map_order: str, npu: Npu) -> LayerDemand | None:
+    """The first layer as it is behind the window former of that NPU; None where it can't be."""
+    behind = joined_taps(first.network, npu)
+    if behind is None:
+        return None
+    orders = behind.schedule(map_order)
+    formed = formed_windows(behind, orders, npu)
+    if formed is None:
+        return None
+    tables = {table.stage.name: table for table in orders.tables}
+    layer = behind.layers[0]
+    conv, pool = tables[layer.name], tables.get(pool_name(layer))
+    return replace(first, network=behind, lowered=layer, conv=conv, pool=pool, formed=formed)
+
+
+def _demands(made: Plan) -> list[LayerDemand]:
     """The layers of a plan, without the widths of their features."""
-    lowered = made.lowered.layers
-    number = {p.name: i for i, p in enumerate(lowered)}
-    by = ReadingWays(counters=counters, ahead=needs_skip_store(made.lowered.parts), depthwise=engines.depthwise)
-    tables = iter(made.schedule.tables)
-    bits = value_bits(made.lowered)
-    out = list[LayerDemand]()
-    for p in lowered:
-        conv = next(tables)
-        pool = next(tables) if p.pool else None
-        planes = made.lowered.input_bits if p.reads == INPUT else 0
-        demand = layer_demand(p, conv, pool, planes=planes, by=by)
-        out.append(replace(demand, bits=bits[p.reads], **_ways(p, made, number)))
-    return out
+    number = {p.name: i for i, p in enumerate(made.lowered.layers)}
+    return [
+        LayerDemand(made.lowered, planned.layer, planned.conv, planned.pool, **_ways(planned.layer, made, number))
+        for planned in made.layers
+    ]
 
 
 def _ways(p: LoweredLayer, made: Plan, number: dict[str, int]) -> dict[str, Any]:

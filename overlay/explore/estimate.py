@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from bitloom.hls_gen.design.design import Design
+from bitloom.hls_gen.design.fields import named
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.registers import state_bits
 from bitloom.overlay.area.netlist import Resources
@@ -59,7 +60,9 @@ def of_parts(found: list[AreaPart], made: Coefficients) -> dict[str, float]:
         for key in total:
             total[key] += getattr(part, key) * part.times
         for key, weights in made["parts"].get(part.kind, {}).items():
-            value = sum(weights.get(name, 0) * size for name, size in part.features.items())
+            value = 0.0
+            for name, size in part.features.items():
+                value += weights.get(name, 0) * size
             total[key] += max(value, 0) * part.times
     return total
 
@@ -93,9 +96,10 @@ def estimate_cores(
 ) -> list[Resources]:
     """The same with the kernels in each kind of RAM (`Npu.kernel_ram`), on which nothing else depends."""
     made = made or coefficients()
-    memories = len(npu.memories())
+    memories = npu.memories()
+    network = named(memories, "network", "memory").width
     shell = [
-        AreaPart("loader", "", {"npus": 1, "memories": memories, "network": npu.memory("network").width}),
+        AreaPart("loader", "", {"npus": 1, "memories": len(memories), "network": network}),
         AreaPart("registers", "", {"npus": 1, "pulses": len(npu.pulses), "state": state_bits(npu)}),
         AreaPart("top", "", {"npus": 1}),
     ]
@@ -115,13 +119,14 @@ def estimate_outlets(npu: Npu, ring_bits: int, made: Coefficients | None = None)
 
 def of_stores(found: Iterable[Store]) -> dict[str, float]:
     """Sums of what memories take."""
-    total = dict.fromkeys(("lut", "ff", "lutram", "bram36"), 0.0)
+    lut = ff = lutram = bram36 = 0.0
     for store in found:
-        one = store.mapped()
-        for key in total:
-            if key != "lut" or store.name != SUMS:  # a PE's figures have those
-                total[key] += getattr(one, key) * store.times
-    return total
+        of_one = store.mapped()
+        lut += of_one.lut * store.times * (store.name != SUMS)  # a PE's figures have those
+        ff += of_one.ff * store.times
+        lutram += of_one.lutram * store.times
+        bram36 += of_one.bram36 * store.times
+    return {"lut": lut, "ff": ff, "lutram": lutram, "bram36": bram36}
 
 
 def _sum(left: dict[str, float], right: dict[str, float]) -> dict[str, float]:

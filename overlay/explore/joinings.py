@@ -20,6 +20,9 @@ from .ring import rings
 from .task import Joining
 from .variations import MapSetting
 
+MappedLayers = tuple[list[LayerDemand], tuple[int, ...], list[range]]
+"""The layers of all networks with their copies, the NPU of each, and the numbers of each network's."""
+
 
 class Joinings:
     """The ways to join NPUs for one network, or for several on NPUs that they have in common.
@@ -68,7 +71,8 @@ class Joinings:
         reason = ValueError()
         for own in together:
             try:
-                made = {setting: self._layers(own, setting) for setting in settings}
+                orders = dict.fromkeys(setting.map_order for setting in settings)
+                made = {order: self._layers(own, order) for order in orders}
             except ValueError as error:
                 reason = error
                 continue
@@ -76,12 +80,13 @@ class Joinings:
             self._each[own[0]] = own
             for setting in settings:
                 for where in (replace(setting, streamed=one) for one in streamed):
-                    self.choices[own[0], where] = self._npus(where, own[0], *made[setting])
+                    self.choices[own[0], where] = self._npus(where, own[0], *made[setting.map_order])
         if not self.engines:
             raise reason
         self.settings = tuple(dict.fromkeys(where for _, where in self.choices))
         self.layers = self.choices[self.engines[0], self.settings[0]].layers
         self._copying: dict[tuple[Joining, MapSetting], NpuChoices] = {}
+        self._layers_of: dict[tuple[Joining, str], MappedLayers] = {}
         self._ways: list[Joining] | None = None
 
     @cached_property
@@ -147,24 +152,20 @@ class Joinings:
         if way.mapping is None or not (self.graph or len(self._models) > 1):
             return self.choices[way.engines, setting]
         if (way, setting) not in self._copying:
-            given = self._copying.get((way, replace(setting, streamed=not setting.streamed)))
-            if given is None:
-                made, mapping, networks = self._layers_of(way, setting)
-            else:
-                made = list(given.layers)
-                mapping = tuple(given.mapping)
-                networks = given.networks
+            if (way, setting.map_order) not in self._layers_of:
+                self._layers_of[way, setting.map_order] = self._mapped_layers(way, setting.map_order)
+            made, mapping, networks = self._layers_of[way, setting.map_order]
             self._copying[way, setting] = replace(self._npus(setting, way.engines, made, networks), mapping=mapping)
         return self._copying[way, setting]
 
-    def _layers_of(self, way: Joining, setting: MapSetting) -> tuple[list[LayerDemand], tuple[int, ...], list[range]]:
+    def _mapped_layers(self, way: Joining, map_order: str) -> MappedLayers:
         """The layers of all networks with their copies, the NPU of each, and the numbers of each network's."""
         made = list[list[LayerDemand]]()
         on = tuple[int, ...]()
         rest = way.mapping or ()
         for model, engines in zip(self._models, self._each[way.engines]):
             own = replace(way, engines=engines, mapping=rest[: len(engines.names)])
-            found, mapping = copying_layers(model, own, setting)
+            found, mapping = copying_layers(model, own, map_order)
             made = [*made, found]
             on = (*on, *mapping)
             rest = rest[len(engines.names) :]
@@ -188,10 +189,10 @@ class Joinings:
         way = self.way_of(candidate)
         return {setting: self.of(way, setting) for setting in self.settings}
 
-    def _layers(self, engines: Sequence[Engines], setting: MapSetting) -> tuple[list[LayerDemand], list[range]]:
+    def _layers(self, engines: Sequence[Engines], map_order: str) -> tuple[list[LayerDemand], list[range]]:
         """The layers of all networks, numbered through, and the numbers of each one's; no numbers for one network."""
         each = zip(self._models, engines)
-        return _numbered([layers(model, setting.map_order, own, counters=setting.counters) for model, own in each])
+        return _numbered([layers(model, map_order, own) for model, own in each])
 
     def _npus(
         self, where: MapSetting, engines: Engines, made: Sequence[LayerDemand], networks: Sequence[range]

@@ -1,4 +1,4 @@
-"""What a weighted layer demands of an NPU, and what a folding makes of that: the layer as the search sees it.
+"""What a weighted layer demands of an NPU, and how many cycles a folding makes of that: the layer as a search sees it.
 
 A layer on an NPU of its own takes, for a frame,
 
@@ -6,10 +6,9 @@ A layer on an NPU of its own takes, for a frame,
 
 with words = ceil(channels / KFP), groups = ceil(kernels / KGP), steps = ceil(KGP / OL) x levels: the results of a group
 leave in so many steps, and those of two groups may be on their way. A pool unit with weights and a window former take
-cycles of their own, and the slowest of the three counts.
+cycles of their own, and the slowest of the three counts. What memories must hold, the compiler says (npu_memories.py).
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from operator import attrgetter
@@ -17,17 +16,17 @@ from typing import Any, Optional
 
 import numpy as np
 
+from bitloom.golden.graph import INPUT
+from bitloom.hls_gen.compiler.engine_rules import stored_bits
 from bitloom.hls_gen.compiler.layout import chunks
-from bitloom.hls_gen.compiler.tuple_parts import WeightedLanes
+from bitloom.hls_gen.compiler.lowered_layers import LoweredLayer, Xnor
+from bitloom.hls_gen.compiler.lowering import Lowered
+from bitloom.hls_gen.compiler.schedule import StageTables
+from bitloom.hls_gen.compiler.sharing import value_bits
 from bitloom.hls_gen.design import timing
 from bitloom.hls_gen.design.gearbox import geared
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.window_former import FormedWindows
-
-from .reading_demand import ReadingDemand
-
-SMALL_MAP = 16
-"""Tuples of a map that is small. For such a map the tuple memory has room for one more map beside what it must hold."""
 
 FOLDED = attrgetter(
     "engine",
@@ -51,55 +50,14 @@ class LayerDemand:
 
     Attributes
     ----------
-    name
-        The layer's name.
-    engine
-        "binary" or "integer".
-    channels
-        Lanes of a tap; of an integer input of the binary engine, its channels.
-    planes
-        Bit planes of such an input, without the constant one; 0 where there are none.
-    bits
-        Thermometer bits of a value that it reads, whose lanes may share a weight; 1 of an integer input.
-    kernels
-        Output channels.
-    levels
-        Thresholds a channel.
-    places
-        Places of the kernel, each visit counted.
-    taps
-        (windows,) valid taps of each window, visits counted.
-    reading
-        What reading needs, by whether a window is passed several times.
-    pool
-        What the pool unit's reading needs; None without a pool.
-    pool_taps
-        Taps of all windows of the pool.
-    raw
-        Whether results leave as sums, without a threshold.
-    any_match
-        Whether the layer accumulates by OR.
-    word_channels
-        Channels of a word whose products are ORed, 0: products are counted.
-    value_bits
-        Width of an accumulator that holds every value.
-    feature_bits, weight_bits, multiplier_bits, bias_fraction_bits
-        Widths that its numbers need.
-    macs
-        Multiply-accumulates a frame.
-    output_windows
-        Windows that leave the NPU, behind the pool.
-    input_bits
-        Width of an input value.
-    rounding
-        Capacities ``half_even`` and ``round_twice`` that its requantisations need.
-    pool_places
-        Taps of the pool's window; 0 without a pool.
-    pool_burst
-        Rows that come for each row of the pool's windows, where they come row after row: only while the last of them
-        comes does the pool unit work. Else 1.
-    depthwise
-        Whether the pool is a depthwise convolution, computed by a pool unit with weights.
+    network
+        The lowered layers of its network.
+    lowered
+        The lowered layer.
+    conv, pool
+        The schedules of its convolution and of its pool; None without a pool.
+    feature_bits
+        Width that its features need.
     reads
         Number of the layer whose map it reads; None: the network's input.
     reader
@@ -110,14 +68,6 @@ class LayerDemand:
         Number of the layer whose map it adds; None: it adds none.
     parts
         Channels of the two maps that it reads side by side; empty where it reads one.
-    signs
-        Whether its bits are the signs of integers, which a binary NPU requantises sums to.
-    biased_bits, kept_bits
-        Widths of an accumulator and of such an integer on a binary NPU that requantises.
-    add_widths
-        Capacities that its addition needs.
-    weighted
-        The lanes for which kernels have weights, where some have none for some lanes; None elsewhere.
     joined
         The layer with joined taps, as behind a window former; None where a former can't feed it.
     formed
@@ -126,51 +76,132 @@ class LayerDemand:
         For what is worked out once.
     """
 
-    name: str
-    engine: str
-    channels: int
-    planes: int
-    kernels: int
-    levels: int
-    places: int
-    taps: np.ndarray
-    reading: Mapping[bool, ReadingDemand]
-    pool: ReadingDemand | None
-    pool_taps: int
-    raw: bool
-    any_match: bool
-    word_channels: int
-    value_bits: int
+    network: Lowered
+    lowered: LoweredLayer
+    conv: StageTables
+    pool: StageTables | None
     feature_bits: int = 1
-    weight_bits: int = 1
-    multiplier_bits: int = 0
-    bias_fraction_bits: int = 0
-    bits: int = 1
-    macs: int = 0
-    output_windows: int = 1
-    input_bits: int = 1
-    rounding: Mapping[str, int] = field(default_factory=dict)
-    pool_places: int = 0
-    pool_burst: int = 1
-    depthwise: bool = False
     reads: int | None = None
     reader: int | None = None
     taker: int | None = None
     adds: int | None = None
     parts: tuple[int, ...] = ()
-    signs: bool = False
-    biased_bits: int = 0
-    kept_bits: int = 2
-    add_widths: Mapping[str, int] = field(default_factory=dict)
-    weighted: WeightedLanes | None = None
     joined: Optional["LayerDemand"] = None
     formed: FormedWindows | None = None
-    cache: dict[Any, Any] = field(default_factory=dict)
+    cache: dict[Any, Any] = field(default_factory=dict, init=False)
+
+    @property
+    def name(self) -> str:
+        """The layer's name."""
+        return self.lowered.name
+
+    @cached_property
+    def engine(self) -> str:
+        """ "binary" or "integer"."""
+        return "binary" if isinstance(self.lowered.arithmetic, Xnor) else "integer"
+
+    @cached_property
+    def planes(self) -> int:
+        """Bit planes of an integer input of the binary engine, without the constant one; 0 where there are none."""
+        return self.network.input_bits if self.lowered.reads == INPUT else 0
+
+    @cached_property
+    def bits(self) -> int:
+        """Thermometer bits of a value that it reads, whose lanes may share a weight; 0 or 1 where there are none."""
+        return value_bits(self.network, self.lowered) if self.engine == "binary" else 1
+
+    @cached_property
+    def channels(self) -> int:
+        """Lanes of a tap; of an integer input of the binary engine, its channels."""
+        shape = self.lowered.weight.shape
+        return int(shape[2]) if self.planes else int(np.prod(shape[2:]))
+
+    @cached_property
+    def kernels(self) -> int:
+        """Output channels."""
+        return self.lowered.out_channels
+
+    @cached_property
+    def levels(self) -> int:
+        """Thresholds a channel."""
+        return self.lowered.levels
+
+    @property
+    def places(self) -> int:
+        """Places of the kernel, each visit counted."""
+        return int(self.lowered.weight.shape[1])
+
+    @cached_property
+    def taps(self) -> np.ndarray:
+        """(windows,) valid taps of each window, visits counted."""
+        return np.bincount(self.conv.window) * self.lowered.visits
+
+    @property
+    def tuples(self) -> int:
+        """Tuples of the map that it reads."""
+        return len(self.conv.input_order)
+
+    @cached_property
+    def raw(self) -> bool:
+        """Whether results leave as sums, without a threshold."""
+        return self.lowered.raw
+
+    @property
+    def any_match(self) -> bool:
+        """Whether the layer accumulates by OR."""
+        of = self.lowered.arithmetic
+        return isinstance(of, Xnor) and of.accumulate == "or"
+
+    @property
+    def word_channels(self) -> int:
+        """Channels of a word whose products are ORed, 0: products are counted."""
+        of = self.lowered.arithmetic
+        return of.word_channels if isinstance(of, Xnor) else 0
+
+    @property
+    def signs(self) -> bool:
+        """Whether its bits are the signs of integers, which a binary NPU requantises sums to."""
+        return self.engine == "binary" and self.lowered.scale is not None
+
+    @cached_property
+    def weight_bits(self) -> int:
+        """Bits of two's complement that hold whatever weights the layer may have, 2 at the least; 1 of the binary
+        engine."""
+        if self.engine == "binary":
+            return 1
+        segment = next(part.segment for part in self.network.parts if part.name == self.name)
+        encodings = [of.layer.weight for of in (segment, segment and segment.depthwise) if of]
+        return max([2, *map(stored_bits, encodings)])
+
+    @property
+    def macs(self) -> int:
+        """Multiply-accumulates a frame."""
+        return len(self.conv.index) * self.channels * self.kernels
+
+    @cached_property
+    def depthwise(self) -> bool:
+        """Whether the pool is a depthwise convolution, computed by a pool unit with weights."""
+        return self.lowered.depthwise is not None
+
+    @cached_property
+    def pool_taps(self) -> int:
+        """Taps of all windows of the pool."""
+        return 0 if self.pool is None else len(self.pool.index)
+
+    @cached_property
+    def pool_burst(self) -> int:
+        """Rows that come for each row of the pool's windows, where they come row after row: only while the last of them
+        comes does the pool unit work. Else 1."""
+        if self.pool is None:
+            return 1
+        in_rows = (np.diff(self.conv.output_order) > 0).all()
+        several = (self.pool.output_order == 1).any()
+        return int(self.pool.stage.window.stride[0]) if in_rows and several else 1
 
     @property
     def windows(self) -> int:
         """Windows of a frame."""
-        return len(self.taps)
+        return len(self.conv.output_order)
 
     @cached_property
     def taps_in_all(self) -> int:
@@ -211,11 +242,16 @@ class LayerDemand:
     def formed_by(self, npu: Npu) -> FormedWindows:
         """What the window former of that NPU makes, of a layer with joined taps."""
         assert self.formed is not None
-        key = "formed", npu.plane_lanes
+        key = "formed", npu.plane_lanes, npu.former_column
         if key not in self.cache:
-            self.cache[key] = replace(self.formed, word_lanes=npu.plane_lanes)
+            column = max(npu.former_column, self.formed.column_lanes)
+            self.cache[key] = replace(self.formed, word_lanes=npu.plane_lanes, column_lanes=column)
         found: FormedWindows = self.cache[key]
         return found
+
+    def frame_words(self, npu: Npu) -> int:
+        """Words of a frame, of a layer that reads the network's input."""
+        return self.tuples * self.words(npu) if self.formed is None else self.formed_by(npu).frame_words
 
     def words(self, npu: Npu) -> int:
         """Words of a tuple of the layer's input."""
@@ -230,13 +266,13 @@ class LayerDemand:
         """Words of a tuple that a kernel group reads, of those in which its kernels have weights."""
         words = self.words(npu)
         shared = dataflow == "input_stationary" and self.groups(npu) > 1
-        if self.weighted is None or self.formed is not None or self.planes or shared:
+        if self.lowered.weighted is None or self.formed is not None or self.planes or shared:
             return words
         key = "read_words", npu.kfp, npu.kgp
         if key not in self.cache:
             ends = np.cumsum(self.parts or (self.channels,))
             layout = np.concatenate([chunks(lanes, npu.kfp) for lanes in np.split(np.arange(ends[-1]), ends[:-1])])
-            self.cache[key] = self.weighted.part(layout, npu.kgp)[0].words
+            self.cache[key] = self.lowered.weighted.part(layout, npu.kgp)[0].words
         found: int = self.cache[key]
         return found
 
@@ -275,74 +311,6 @@ class LayerDemand:
         """Steps in which the results of a window leave."""
         rest = self.kernels - (self.groups(npu) - 1) * npu.kgp
         return ((self.groups(npu) - 1) * npu.units + -(-rest // npu.ol)) * self.levels
-
-    def depths(self, npu: Npu, dataflow: str, room: int) -> dict[str, int]:
-        """Memory sizes of an NPU that computes the layer alone, by the NPU's parameter.
-
-        Parameters
-        ----------
-        npu
-            Its folding.
-        dataflow
-            "output_stationary" or "input_stationary".
-        room
-            Tuples in front of the NPU beyond those that it holds.
-        """
-        words = self.words(npu)
-        groups = self.groups(npu)
-        steps = self.steps(npu)
-        read_words = self.read_words(npu, dataflow)
-        made = self.reading[dataflow == "output_stationary" and groups > 1]
-        acc = max(self.biased_bits if npu.keeps_steps else self.value_bits, npu.least_acc_bits)
-        room = max(room, made.tuples) if made.tuples <= SMALL_MAP else room
-        found = {
-            "tuple_words": made.ring_words(words, room),
-            "taps": made.taps,
-            "olds": made.olds,
-            "jumps": made.jumps,
-            "kernel_rows": self.places * read_words * groups,
-            "threshold_rows": 0 if self.raw else steps,
-            "acc_bits": acc,
-            "layers": 2,
-            "windows": max(self.windows, self.output_windows),
-            "window_taps": self.places,
-            "groups": groups,
-            "levels": self.levels,
-            "input_words": made.tuples * words,
-        }
-        if npu.requantises:
-            found |= {
-                "multiplier_bits": self.multiplier_bits,
-                "bias_fraction_bits": self.bias_fraction_bits,
-                **self.rounding,
-                **self.add_widths,
-            }
-        if npu.skip_words:
-            found["aheads"] = made.aheads
-            found |= {"skip_bits": self.kept_bits} if npu.keeps_steps else {}
-            found |= {"joined_words": max(2, *(-(-n // npu.kfp) for n in self.parts))} if self.parts else {}
-        if read_words < words:
-            found |= {"tuple_parts": 1, "aheads": max(2, made.aheads)}
-        if self.formed is not None:
-            found |= self.formed.needs()
-        if npu.pool and self.pool:
-            pool_words = geared(steps, npu.ol, npu.pfp)
-            found |= {
-                "pool_words": self.pool.ring_words(pool_words),
-                "pool_tuple_words": pool_words,
-                "pool_taps": self.pool.taps,
-                "pool_olds": self.pool.olds,
-            }
-            found["window_taps"] = max(found["window_taps"], self.pool_places)
-            found["input_words"] = max(found["input_words"], self.pool.tuples * pool_words)
-            if npu.depthwise:
-                found["pool_jumps"] = self.pool.jumps
-            if self.depthwise:
-                found |= {
-                    "pool_kernel_rows": self.pool_places * pool_words,
-                    "pool_scale_rows": pool_words * (npu.pfp // npu.ol),
-                }
-        return found
 
     def fits(self, npu: Npu, lanes: int) -> bool:
         """Whether results come to a reader with so many lanes in as few words as can be, and, where a value has several

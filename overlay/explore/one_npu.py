@@ -8,6 +8,7 @@ gap. The layers say which inlets and outlets it has: chains (chain.py) and rings
 from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import accumulate, islice
 from operator import attrgetter
 from typing import Any
@@ -24,14 +25,14 @@ from .changed import changed, saving
 from .estimate import estimate_cores, estimate_outlets
 from .layer_demand import FOLDED, LayerDemand
 from .memory import STYLES
-from .npu_depths import Own, npu_depths
+from .npu_memories import NpuMemories, Own
 from .price import Price
 from .sizes import splits, whole_words
 
 OUT = "output_stationary"
 """Dataflow by which NPUs are chosen; variations have others."""
-PFP_CACHE = 64
-"""Foldings whose arrays' cycles are kept while PFPs are tried."""
+FOLDINGS = 8192
+"""Foldings of which the arrays' cycles are kept."""
 CHOICES = 4
 """OLs that are tried for their fit to the next NPU's words."""
 BETWEEN = 40
@@ -49,6 +50,8 @@ PFPS = (1, 2, 4, 8, 16)
 CHOSEN = ("kgp", "ol", "pfp", "accumulators")
 CHOSEN_OF = attrgetter(*CHOSEN)
 """What is chosen of a folding beside its KFP. A search keeps so many of them that whole NPUs would take gigabytes."""
+Chosen = tuple[int, ...]
+"""Values of CHOSEN."""
 SAVED = ("kernels_per_multiplier", "lut_products")
 """What `saving` varies."""
 Sizes = tuple[dict[str, int], dict[str, Any]]
@@ -87,7 +90,7 @@ class NpuChoices:
     lut_rows
         Rows of a kernel memory that is tried in LUT RAM, at most.
     counters
-        Whether NPUs have counters for raster order, which ``layers`` then are made for.
+        Whether NPUs have counters for raster order.
     streamed
         Whether weights come down the stream, so that an NPU of several layers needs fewer rows of kernels.
     depthwise
@@ -108,13 +111,19 @@ class NpuChoices:
     depthwise: bool = False
     networks: Sequence[range] = ()
     mapping: Sequence[int] = ()
-    _possible: dict[tuple, list[list[tuple[int, ...]]]] = field(default_factory=dict)
+    _possible: dict[tuple, list[list[Chosen]]] = field(default_factory=dict)
+    _before: dict[tuple, list[Chosen]] = field(default_factory=dict)
     _areas: dict[tuple, list[tuple[Sizes, Resources]]] = field(default_factory=dict)
     _outlets: dict[tuple, float] = field(default_factory=dict)
     _bare: dict[Own, list[Npu]] = field(default_factory=dict)
     _sums: dict[tuple, array] = field(default_factory=dict)
     _array_cycles: dict[tuple, list[int]] = field(default_factory=dict)
     _interval: int = 0
+
+    @cached_property
+    def _memories(self) -> NpuMemories:
+        """Finds how large memories are."""
+        return NpuMemories(self.layers, self._networks, streamed=self.streamed)
 
     @property
     def _networks(self) -> Sequence[range]:
@@ -208,6 +217,7 @@ class NpuChoices:
             stream_weights=self.streamed,
             skip_words=2 * skips,
             skip_bits=SKIP_BITS * steps,
+            skips_onward=int(steps and any(layer.taker not in (None, *own) for layer in mine)),
             joined_words=2 * any(layer.parts for layer in mine),
             aheads=2 * skips,
             inlets=tuple(name for name, there in inlets.items() if there),
@@ -246,7 +256,7 @@ class NpuChoices:
         """Cycles of the array for each layer; 0 where it is for another engine. They are the same with each PFP."""
         key = npu.window_former, *FOLDED(npu)
         if key not in self._array_cycles:
-            if len(self._array_cycles) > PFP_CACHE:
+            if len(self._array_cycles) >= FOLDINGS:
                 self._array_cycles.clear()
             mine = (layer.seen_by(npu) for layer in self.layers)
             self._array_cycles[key] = [one.array_cycles(npu, OUT) if one.engine == npu.engine else 0 for one in mine]
@@ -257,6 +267,7 @@ class NpuChoices:
         and OL if it has more than one kernel at a time."""
         if interval != self._interval:  # those of another interval are not asked for again
             self._possible.clear()
+            self._before.clear()
             self._sums.clear()
             self._interval = interval
         key = (own, npu.kfp, npu.kgp, npu.ol, npu.planes, npu.window_former)
@@ -267,20 +278,31 @@ class NpuChoices:
             if kgps and npu.kgp == 1 and not any(found):
                 found += self._wider(own, kgps[-1], interval)
             self._possible[key] = found
-        leaving = [] if reader is None else [layer for layer in self.mine(own, npu) if layer.reader not in own]
-        for choices in self._possible[key]:
-            each = (changed(npu, **dict(zip(CHOSEN, values))) for values in choices)
-            fit = (m for m in each if all(layer.raw or layer.fits(m, reader.kfp) for layer in leaving))
-            found = next(fit, None)
-            if found is not None:
-                yield found
+        lanes = reader and reader.kfp
+        if (key, lanes) not in self._before:
+            self._before[key, lanes] = list(self._in_front_of(own, npu, self._possible[key], lanes))
+        for values in self._before[key, lanes]:
+            yield changed(npu, **dict(zip(CHOSEN, values)))
+
+    def _in_front_of(
+        self, own: Own, npu: Npu, possible: Sequence[Sequence[Chosen]], lanes: int | None
+    ) -> Iterator[Chosen]:
+        """Of each list of what may be chosen the first whose results come to a reader with so many lanes as they
+        should; the first one where there is no reader."""
+        leaving = [layer for layer in self.mine(own, npu) if layer.reader not in own and not layer.raw]
+        for choices in possible:
+            for values in choices:
+                made = changed(npu, **dict(zip(CHOSEN, values)))
+                if lanes is None or all(layer.fits(made, lanes) for layer in leaving):
+                    yield values
+                    break
 
     def _kgps(self, own: Own, npu: Npu, interval: int) -> Iterator[Npu]:
         """The NPU with the least KGP that keeps to the interval, and with multiples of 2, 4 and 8 near it."""
         mine = self.mine(own, npu)
         beats = [(layer.taps_in_all * layer.words(npu), layer.kernels) for layer in mine]
         room = interval - (len(own) - 1) * BETWEEN
-        if sum(b for b, _ in beats) > room or any(n.reading[False].tuples * n.words(npu) > interval for n in mine):
+        if sum(b for b, _ in beats) > room or any(layer.tuples * layer.words(npu) > interval for layer in mine):
             return
         most = max(kernels for _, kernels in beats)
         low = 1
@@ -295,7 +317,7 @@ class NpuChoices:
             if kgp <= most:
                 yield changed(npu, kgp=kgp)
 
-    def _wider(self, own: Own, npu: Npu, interval: int) -> Iterator[list[tuple[int, ...]]]:
+    def _wider(self, own: Own, npu: Npu, interval: int) -> Iterator[list[Chosen]]:
         """Foldings with the first power of two above the KGP of ``npu`` that keeps to the interval: where results or a
         pool unit take longer than beats. None where the widest array is too slow."""
         most = max(self.layers[i].kernels for i in own)
@@ -329,10 +351,11 @@ class NpuChoices:
 
     def _fast(self, own: Own, npu: Npu, interval: int) -> Iterator[Npu]:
         """The NPU with each PFP that keeps to the interval, and with several accumulators a PE where it needs them."""
+        tried = [npu, changed(npu, accumulators=SHORT_WINDOWS)] if npu.engine == "integer" else [npu]
+        tried = [one for one in tried if sum(map(self._arrays(one).__getitem__, own)) <= interval]
         for times in PFPS if npu.depthwise else PFPS[:4] if npu.pool else (1,):
-            made = changed(npu, pfp=npu.ol * times)
-            tried = [made, changed(made, accumulators=SHORT_WINDOWS)] if npu.engine == "integer" else [made]
-            yield from islice((one for one in tried if self.cycles(own, one) <= interval), 1)
+            each = (changed(one, pfp=npu.ol * times) for one in tried)
+            yield from islice((one for one in each if self.cycles(own, one) <= interval), 1)
 
     def _adds(self, own: Own, npu: Npu) -> bool:
         """Whether maps that are added lie in the skip store as results leave."""
@@ -347,7 +370,11 @@ class NpuChoices:
         each; where DSP blocks are ``dear``, also with fewer of them."""
         key = (own, npu.kfp, npu.kgp, npu.ol, npu.pfp, npu.planes, npu.accumulators, npu.window_former, dear)
         if key not in self._areas:
-            memories = self.depths(own, npu)
+            try:
+                memories = self.depths(own, npu)
+            except ValueError:  # words don't lie as its layers take them
+                self._areas[key] = []
+                return []
             rows = memories["kernel_rows"]
             large = ("auto", "distributed")
             styles = STYLES if rows <= MOST_LUT_ROWS else large if rows <= self.lut_rows else large[:1]
@@ -363,10 +390,8 @@ class NpuChoices:
         return self._areas[key]
 
     def depths(self, own: Own, npu: Npu) -> dict[str, int]:
-        """Sizes of the memories that these layers need together, by the NPU's parameter."""
-        parts = (tuple(i for i in own if i in numbers) for numbers in self._networks)
-        each = [npu_depths(self.layers, part, npu, streamed=self.streamed) for part in parts if part]
-        return {key: max(found.get(key, 0) for found in each) for key in each[0]}
+        """As of `NpuMemories.sizes`."""
+        return self._memories.sizes(own, npu)
 
     def _gears(self, npu: Npu, reader: Npu | None) -> float:
         """LUTs of the gearboxes at the NPU's outlets, in front of the NPU ``reader``."""
@@ -381,8 +406,5 @@ class NpuChoices:
     def enters(self, npu: Npu, interval: int) -> bool:
         """Whether a frame comes in over the stream within the interval."""
         firsts = [layer.seen_by(npu) for layer in self.layers if layer.reads is None]
-        words = [
-            layer.reading[False].tuples * layer.words(npu) if layer.formed is None else layer.formed_by(npu).frame_words
-            for layer in firsts
-        ]
+        words = [layer.frame_words(npu) for layer in firsts]
         return sum(geared(count, npu.host_word_bits, self.stream_bits) for count in words) <= interval

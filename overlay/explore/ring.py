@@ -12,7 +12,7 @@ from itertools import pairwise
 
 from .added import fills_steps
 from .changed import changed
-from .npu_depths import Own
+from .npu_memories import Own
 from .one_npu import NpuChoices, Segment
 from .price import Price
 from .sizes import splits

@@ -3,6 +3,8 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from bitloom.hls_gen.compiler.ways import with_equal_steps
+
 from .candidate import Candidate
 from .engines import Engines
 from .one_npu import Segment
@@ -57,5 +59,5 @@ def between(low: Price, high: Price) -> Price:
 def candidate_of(name: str, segments: Sequence[Segment], stream_bits: int, map_order: str) -> Candidate:
     """The candidate that NPUs with their layers make for the network of that name."""
     on = {i: n for n, segment in enumerate(segments) for i in segment.own if i not in segment.copies}
-    npus = tuple(segment.npu for segment in segments)
+    npus = with_equal_steps([segment.npu for segment in segments])
     return Candidate(name, npus, tuple(on[i] for i in sorted(on)), stream_bits, map_order)

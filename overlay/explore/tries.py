@@ -250,7 +250,7 @@ class Tries:
 
     def over(self, candidate: Candidate) -> dict[str, float]:
         """What of its area a candidate takes more of than the budget has, by what the search knows of its memories."""
-        found = self.budget.excess(Figures(self._area(candidate), lanes(candidate), 0, 0))
+        found = self.budget.excess(Figures(self._known_area(candidate), lanes(candidate), 0, 0))
         return {key: value for key, value in found.items() if key in STEPS.keys() | {"lut"}}
 
     def luts(self, candidate: Candidate) -> int:
@@ -297,21 +297,13 @@ class Tries:
     def _saves(self, candidate: Candidate, row: Row) -> bool:
         """Whether a candidate takes fewer LUTs than that of a row, or less of what is over its limit; of several
         networks one that is hopeless, where the row fits, saves nothing."""
-        found = replace(row.figures, area=self._area(row.candidate)) if self.heavy else row.figures
-        try:
-            other = replace(found, area=self._area(candidate))
-        except ValueError:
-            return False
+        found = replace(row.figures, area=self._known_area(row.candidate))
+        other = replace(found, area=self._known_area(candidate))
         before = self.budget.excess(found)
         after = self.budget.excess(other)
         if self.also and row.fits and self._hopeless(candidate):
             return False
         return other.lut < (1 - LEAST_SAVED) * found.lut or any(after.get(key, 0) < before[key] for key in before)
-
-    def _area(self, candidate: Candidate) -> Resources:
-        """Area of a candidate; where a run of the flow model, which skip stores are sized by, takes long, by what the
-        search knows of its memories."""
-        return self._known_area(candidate) if self.heavy else estimate(candidate.design(self.model, also=self.also))
 
     def _known_area(self, candidate: Candidate) -> Resources:
         """Area of a candidate by what the search knows of its memories."""

@@ -6,6 +6,7 @@ The foldings stay. Each variation differs in one thing; the best are varied agai
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
+from bitloom.hls_gen.compiler.ways import with_equal_steps
 from bitloom.hls_gen.design.copies import is_copy
 from bitloom.hls_gen.design.folding import MOST_ACCUMULATORS
 
@@ -93,7 +94,7 @@ def _resized(candidate: Candidate, setting: MapSetting, choices: NpuChoices) -> 
     for n, npu in enumerate(candidate.npus):
         other = changed(npu, raster=setting.counters, stream_weights=setting.streamed)
         npus.append(changed(other, **choices.depths(choices.own(n, candidate.mapping), other)))
-    return replace(candidate, npus=tuple(npus), map_order=setting.map_order)
+    return replace(candidate, npus=with_equal_steps(npus), map_order=setting.map_order)
 
 
 def dataflows(candidate: Candidate, choices: Mapping[MapSetting, NpuChoices]) -> Iterator[Candidate]:

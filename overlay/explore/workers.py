@@ -52,7 +52,8 @@ class Workers:
     def map(self, work: Callable[[Any], Any], tasks: Sequence[Any]) -> Iterator[Any]:
         """Results of ``work`` on every task, in their order.
 
-        ``work`` and the tasks are pickled where another process does them.
+        Another process gets ``work`` once, when it begins: what ``work`` keeps there, its next task finds. Tasks are
+        pickled.
 
         Raises
         ------
@@ -62,9 +63,9 @@ class Workers:
         if self.scheduler is not None:
             yield from self._cluster(work, tasks)
         elif self.jobs > 1:
-            with ProcessPoolExecutor(self.jobs, initializer=_end_with_parent) as pool:
+            with ProcessPoolExecutor(self.jobs, initializer=_begin, initargs=(work,)) as pool:
                 try:
-                    yield from pool.map(work, tasks)
+                    yield from pool.map(_do, tasks)
                 except BaseException:  # an interrupt: nobody waits for the other tasks
                     pool.shutdown(wait=False, cancel_futures=True)
                     raise
@@ -96,6 +97,22 @@ class Workers:
             futures = client.map(work, tasks, pure=False)
             for future in futures:
                 yield future.result()
+
+
+_WORK: Callable[[Any], Any]
+"""What a process does with every task that it gets."""
+
+
+def _begin(work: Callable[[Any], Any]) -> None:
+    """Let this process do ``work``, as long as the one that began it is there."""
+    global _WORK
+    _WORK = work
+    _end_with_parent()
+
+
+def _do(task: Any) -> Any:
+    """The result of a task."""
+    return _WORK(task)
 
 
 def _end_with_parent() -> None:

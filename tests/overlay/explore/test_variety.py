@@ -66,7 +66,7 @@ def kernels() -> Model:
 
 
 def ring_of(model: Model, mapping: Sequence[int], interval: int, setting: MapSetting = SETTINGS[0]) -> Candidate:
-    made = layers(model, setting.map_order, counters=setting.counters)
+    made = layers(model, setting.map_order)
     npus = cheapest_ring(NpuChoices(made, 64, counters=setting.counters), mapping, interval, Price())
     assert npus is not None
     return candidate_of(model.network.name, npus, 64, setting.map_order)
@@ -111,7 +111,7 @@ def test_an_npu_of_a_ring_computes_its_layers_in_the_interval() -> None:
 def test_depths_are_those_of_sizing(engines: Engines | None, setting: MapSetting) -> None:
     """In every setting the search prices the memories that size_memories gives."""
     model = networks.load("digits-cnn")
-    made = layers(model, setting.map_order, engines, counters=setting.counters)
+    made = layers(model, setting.map_order, engines)
     npus = Chain(NpuChoices(made, 64, counters=setting.counters)).cheapest(5_000, Price(npu=-10_000))
     assert npus is not None
     candidate = candidate_of("digits-cnn", npus, 64, setting.map_order)
@@ -127,7 +127,7 @@ def test_depths_are_those_of_sizing(engines: Engines | None, setting: MapSetting
 def test_depths_of_streamed_weights_are_those_of_sizing(mapping: tuple[int, ...], setting: MapSetting) -> None:
     """Kernel rows for two layers of each NPU, and tuples for a whole frame where these take fewer bits."""
     model, setting = kernels(), replace(setting, streamed=True)
-    made = layers(model, setting.map_order, counters=setting.counters)
+    made = layers(model, setting.map_order)
     choices = NpuChoices(made, 64, counters=setting.counters, streamed=True)
     if max(mapping):
         npus = cheapest_ring(choices, mapping, 20_000, Price())

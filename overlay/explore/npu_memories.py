@@ -1,0 +1,240 @@
+"""Memories of an NPU of the search: as large as sizing makes them, by the same functions (hls_gen/compiler/sizing.py).
+
+    layers, NPU --planned_layer--> planned layers --needs_of--> Needs --merged, fitting, margins--> sizes
+
+Of an NPU that is looked at the search doesn't know what leads to it and from it: a map that comes from another NPU lies
+in as few words as can be, lane after lane. What maps must wait in a skip store for, only the flow model knows; here the
+store holds them as a whole.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from operator import attrgetter
+from typing import Any
+
+import numpy as np
+
+from bitloom.golden.graph import INPUT
+from bitloom.hls_gen.compiler.fitted import fitting, margins, streamed
+from bitloom.hls_gen.compiler.frame_words import input_layout
+from bitloom.hls_gen.compiler.layout import Layout, chunks
+from bitloom.hls_gen.compiler.needs import Needs, NpuNeeds, merged, most_waiting, needs_of
+from bitloom.hls_gen.compiler.planned_layer import MapWords, PlannedLayer, planned_layer, words_read
+from bitloom.hls_gen.compiler.sharing import ReadValues, sharing
+from bitloom.hls_gen.design.capacities import FORMER
+from bitloom.hls_gen.design.npu import Npu
+
+from .changed import changed
+from .layer_demand import LayerDemand
+
+ROOM = 2
+"""Tuples that a tuple memory has room for beyond those that windows keep."""
+SMALL_MAP = 16
+"""Tuples of a map that is small. For such a map the tuple memory has room for one more map beside what it must hold."""
+KEPT = 1024
+"""Planned layers that are kept."""
+PLANNED = attrgetter(
+    "kfp",
+    "kgp",
+    "ol",
+    "pfp",
+    "planes",
+    "window_former",
+    "former_column",
+    "pool",
+    "skip_words",
+    "aheads",
+    "tuple_parts",
+    "lanes_per_weight",
+    "lane_step",
+    "accumulate",
+    "raster",
+)
+"""Of an NPU what planned layers depend on, and their needs; NPUs of a search are alike in all else."""
+UNSIZED = {"lanes_per_weight": 1, "lane_step": 1, "tuple_parts": 0, **dict.fromkeys(FORMER, 0)}
+"""What an NPU has as long as its layers are not known, beside capacities that are always found anew."""
+Own = tuple[int, ...]
+"""Numbers of an NPU's layers, rising."""
+
+
+@dataclass(frozen=True, eq=False)
+class _LayerOnNpu:
+    """A layer on an NPU.
+
+    Attributes
+    ----------
+    plan
+        Its plan.
+    needs
+        What it needs.
+    output
+        The map that it makes, as a layer of the same NPU reads it.
+    """
+
+    plan: PlannedLayer
+    needs: Needs
+    output: MapWords
+
+
+Planned = list[_LayerOnNpu]
+"""Layers of a network on an NPU."""
+
+
+class NpuMemories:
+    """Finds how large the memories of NPUs are, and keeps what it has worked out.
+
+    Parameters
+    ----------
+    layers
+        The layers of one network, or of several.
+    networks
+        The numbers of each network's layers.
+    streamed
+        Whether weights come down the stream.
+    """
+
+    def __init__(self, layers: Sequence[LayerDemand], networks: Sequence[range], *, streamed: bool) -> None:
+        self._layers = layers
+        self._networks = networks
+        self._streamed = streamed
+        self._known: dict[tuple[Any, ...], _LayerOnNpu] = {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What another process needs: it works out the rest itself."""
+        return {**vars(self), "_known": {}}
+
+    def sizes(self, own: Own, npu: Npu) -> dict[str, Any]:
+        """Sizes of the memories that layers need together, and what the NPU has for their sake besides, by the NPU's
+        parameter.
+
+        Parameters
+        ----------
+        own
+            Numbers of the layers.
+        npu
+            Its folding.
+
+        Raises
+        ------
+        ValueError
+            The NPU can't compute them.
+        """
+        npu = changed(npu, **UNSIZED, aheads=2 * (npu.skip_words > 0))
+        npu = changed(npu, **self._former(own, npu))
+        each = [part for part in (tuple(i for i in own if i in numbers) for numbers in self._networks) if part]
+        plans = [self._planned(part, npu) for part in each]
+        if any(layer.needs.tuple_parts for layer in chain(*plans)):
+            npu = changed(npu, tuple_parts=1, aheads=max(npu.aheads, 2))
+            plans = [self._planned(part, npu) for part in each]
+        if any(self._layers[i].bits > 1 for i in own):
+            npu, plans = self._sharing(each, plans, npu)
+        needs = [NpuNeeds(npu, self._together(part, plan, npu)) for part, plan in zip(each, plans)]
+        sizes = fitting(npu, needs)
+        sizes |= margins(changed(npu, **sizes), needs)
+        sizes |= _roomy(sizes, chain(*plans))
+        if npu.skip_words:
+            waiting = [self._skipping(part, plan, npu) for part, plan in zip(each, plans)]
+            sizes["skip_words"] = max(2, 1 + max(waiting))
+        return sizes | {key: getattr(npu, key) for key in UNSIZED}
+
+    def _former(self, own: Own, npu: Npu) -> dict[str, int]:
+        """Sizes of the window former that several networks have in common; nothing where taps are not joined."""
+        formed = [layer.formed.needs() for layer in (self._layers[i].seen_by(npu) for i in own) if layer.formed]
+        return {key: max(needs[key] for needs in formed) for key in formed[0]} if formed else {}
+
+    def _planned(self, own: Own, npu: Npu) -> Planned:
+        """Layers of a network on the NPU, in their order."""
+        of_npu = PLANNED(npu)
+        maps: dict[str, MapWords] = {}
+        planned = []
+        for i in own:
+            layer = self._layers[i].seen_by(npu)
+            key = i, layer.lowered.reads in maps, layer.lowered.joins in maps, of_npu
+            if key not in self._known:
+                if len(self._known) >= KEPT:
+                    self._known.clear()
+                self._known[key] = _on(layer, npu, maps)
+            maps[layer.name] = self._known[key].output
+            planned.append(self._known[key])
+        return planned
+
+    def _sharing(self, each: Sequence[Own], plans: list[Planned], npu: Npu) -> tuple[Npu, list[Planned]]:
+        """The NPU with lanes that share weights, if it can have some and no frame takes longer by it; its plans."""
+        shared = sharing(npu, [read for part, plan in zip(each, plans) for read in self._values_read(part, plan, npu)])
+        if shared is npu:
+            return npu, plans
+        again = [self._planned(part, shared) for part in each]
+        before, after = ([layer.plan.beats for layer in chain(*of_all)] for of_all in (plans, again))
+        return (shared, again) if before == after else (npu, plans)
+
+    def _values_read(self, own: Own, plan: Planned, npu: Npu) -> list[ReadValues]:
+        """The maps that layers read. Of a map that comes from another NPU, values lie lane after lane."""
+        reads = []
+        for i, on_npu in zip(own, plan):
+            layer = self._layers[i]
+            apart = None if layer.reads is None else npu.ol if layer.reads in own else 1
+            reads.append(ReadValues(layer.bits, apart, on_npu.plan.read.layout))
+        return reads
+
+    def _together(self, own: Own, plan: Planned, npu: Npu) -> Needs:
+        """What layers of a network need together."""
+        first = self._layers[own[0]].seen_by(npu)
+        formed = first.formed_by(npu).needs() if first.formed else {}
+        readers = ((i, self._layers[i].reader, layer.plan.map_words) for i, layer in zip(own, plan))
+        waits = [(i, last, words) for i, last, words in readers if last is not None and last in own]
+        need = merged([*(layer.needs for layer in plan), Needs(map_words=max(2, most_waiting(waits)), **formed)])
+        if not self._streamed:
+            return need
+        return streamed(need, npu, first.frame_words(npu) if first.reads is None else 0)
+
+    def _skipping(self, own: Own, plan: Planned, npu: Npu) -> int:
+        """Most words that wait in the skip store, if each map lies there as a whole."""
+        words = {i: layer.plan.map_words for i, layer in zip(own, plan)}
+        if npu.keeps_steps:  # integers wait as they leave, also those of the NPU before
+            words = {i: layer.windows * layer.steps(npu) for i, layer in enumerate(self._layers)}
+        takers = ((i, self._layers[i].taker, count) for i, count in words.items())
+        return most_waiting([(i, last, count) for i, last, count in takers if last is not None and last in own])
+
+
+def _on(layer: LayerDemand, npu: Npu, maps: Mapping[str, MapWords]) -> _LayerOnNpu:
+    """A layer on an NPU; ``maps`` are those that the NPU makes itself, by the name of the layer that makes each."""
+    network = layer.network
+    p = layer.lowered
+    read = dict(maps)
+    if p.reads == INPUT:
+        read[INPUT] = MapWords(*input_layout(network, npu, layer.formed and layer.formed_by(npu)), "host")
+    else:
+        for name, count in zip((p.reads, p.joins), layer.parts or (layer.channels,)):
+            if name and name not in read:
+                read[name] = _map_words(chunks(np.arange(count), npu.kfp), "ring")
+    plan = planned_layer(
+        p,
+        0,
+        npu,
+        read=words_read(p, read, network.ways),
+        inner=1,
+        conv=layer.conv,
+        pool=layer.pool,
+        way=network.ways[p.name],
+        reader_lanes=npu.kfp,
+    )
+    return _LayerOnNpu(plan, needs_of(plan), _map_words(plan.output, "loop"))
+
+
+def _map_words(layout: Layout, inlet: str) -> MapWords:
+    """A map of bits or of integers in these words."""
+    return MapWords(layout, np.zeros(len(layout), np.int64), inlet)
+
+
+def _roomy(sizes: Mapping[str, int], layers: Iterable[_LayerOnNpu]) -> dict[str, int]:
+    """Words of tuple memories with the room that the search gives them, where they must have these sizes at least."""
+    tuple_words = pool_words = 0
+    for plan in (layer.plan for layer in layers):
+        taps = plan.taps
+        room = max(ROOM, taps.tuples) if taps.tuples <= SMALL_MAP else ROOM
+        tuple_words = max(tuple_words, (taps.hold + room) * plan.words)
+        if plan.pool is not None and plan.pool_taps is not None:
+            pool_words = max(pool_words, (plan.pool_taps.hold + 1) * len(plan.pooled))
+    wanted = {"tuple_words": tuple_words, "pool_words": pool_words}
+    return {key: max(sizes[key], 1 << (words - 1).bit_length()) for key, words in wanted.items() if key in sizes}

@@ -1,0 +1,128 @@
+"""What the search takes memories for is what sizing makes of them, field by field."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from typing import Any
+
+import pytest
+
+from bitloom.golden.network import Model
+from bitloom.hls_gen.compiler.sizing import Sizing, size_memories
+from bitloom.hls_gen.design.copies import is_copy
+from bitloom.hls_gen.design.npu import Npu
+from bitloom.overlay.explore import npu_memories
+from bitloom.overlay.explore.chain import Chain
+from bitloom.overlay.explore.joinings import Joinings
+from bitloom.overlay.explore.one_npu import MOST_LUT_ROWS, NpuChoices
+from bitloom.overlay.explore.price import Price
+from bitloom.overlay.explore.ring import cheapest_ring
+from bitloom.overlay.explore.task import Joining, candidate_of
+from bitloom.overlay.explore.variations import SETTINGS, MapSetting
+from bitloom.overlay.fuzz.pick import SeededPick
+from tests.networks import random_integer_model, random_model
+from tests.replay.networks import KINDS
+
+FLOW = {"skip_words"}
+"""What the flow model alone can say: how many words wait in a skip store. The spill store of a ring is no NPU's."""
+NEIGHBOUR = {"lanes_per_weight", "lane_step", "tuple_parts", "kernel_rows", "aheads", "taps"}
+"""What depends on the order of lanes in maps of the NPU before, which is chosen after the NPU that reads them: which
+lanes share a weight, and which words have weights for a kernel group. Sizing also lets all NPUs share weights, or none,
+where some layer of some NPU would take longer."""
+STREAMED = MapSetting("raster", counters=True, streamed=True)
+
+
+def random_of(kind: str, number: int) -> Model:
+    pick = SeededPick("memories", kind, number)
+    network = KINDS[kind].network(pick)
+    integer = any(type(layer).__name__ in ("Requantise", "Add") for layer in network.layers)
+    return random_integer_model(network, number, 24, 16) if integer else random_model(network, number)
+
+
+def is_copying(choices: NpuChoices) -> bool:
+    """Whether maps are copied. Which ones are, where one NPU's two stores can't hand them on in order, depends on the
+    NPU's lanes: those copies are taken that need the fewest beats. The search knows one order."""
+    return any(is_copy(layer.name) for layer in choices.layers)
+
+
+def joinings(*models: Model) -> Joinings:
+    return Joinings(models, SETTINGS, (False, True), 64, MOST_LUT_ROWS)
+
+
+def sized(models: Sequence[Model], npus: Sequence[Npu], mapping: Any, setting: MapSetting) -> Sequence[Npu]:
+    """The NPUs as sizing makes them."""
+    first, *also = models
+    name = first.network.name
+    candidate = replace(candidate_of(name, (), 64, setting.map_order), npus=tuple(npus), mapping=mapping)
+    candidate = replace(candidate, also=tuple(model.network.name for model in also))
+    sizing = Sizing(stream_weights=setting.streamed, skip_words=2, spill_words=2)
+    return size_memories(name, models, npus, candidate.choices, stream_bits=64, sizing=sizing).npus
+
+
+def differences(models: Sequence[Model], choices: NpuChoices, way: Joining, setting: MapSetting, interval: int,
+                most_npus: int = 9) -> set[str] | None:  # fmt: skip
+    """Fields in which some NPU differs from what sizing makes of it; None where no NPUs are so fast."""
+    if way.mapping is None:
+        segments = Chain(choices, most_npus=most_npus).cheapest(interval, Price(npu=-900))
+    else:
+        segments = cheapest_ring(choices, way.mapping, interval, Price(), closed=way.closed)
+    if segments is None:
+        return None
+    candidate = candidate_of("net", segments, 64, setting.map_order)
+    own = len(choices.networks[0]) if choices.networks else len(candidate.mapping)
+    made = sized(models, candidate.npus, candidate.mapping[:own], setting)
+    pairs = zip(map(asdict, candidate.npus), map(asdict, made), strict=True)
+    return {key for ours, theirs in pairs for key in ours if ours[key] != theirs[key]}
+
+
+@pytest.fixture(autouse=True)
+def _no_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tuple memories have no more words than they need: room is a choice of the search."""
+    monkeypatch.setattr(npu_memories, "_roomy", lambda sizes, layers: {})
+
+
+@pytest.mark.parametrize("setting", [*SETTINGS, STREAMED], ids=lambda setting: setting.words)
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in ("mixed", "graph")])
+def test_one_npu_has_the_memories_that_sizing_makes(kind: str, setting: MapSetting) -> None:
+    tried = 0
+    for number in range(3):
+        model = random_of(kind, number)
+        ways = joinings(model)
+        way = Joining(ways.engines[0])
+        choices = ways.of(way, setting)
+        if is_copying(choices):
+            continue
+        fastest = max(layer.taps_in_all for layer in choices.layers)
+        for interval in (8 * fastest, 100 * fastest):
+            found = differences([model], choices, way, setting, interval, most_npus=1)
+            assert found is None or found <= FLOW, (number, interval)
+            tried += found is not None
+    assert tried
+
+
+@pytest.mark.parametrize("setting", [SETTINGS[0], STREAMED], ids=lambda setting: setting.words)
+@pytest.mark.parametrize("kind", ["binary deep", "binary residual", "integer deep", "residual", "depthwise", "mixed"])
+def test_npus_have_the_memories_that_sizing_makes(kind: str, setting: MapSetting) -> None:
+    tried = 0
+    for number in range(2):
+        model = random_of(kind, number)
+        ways = joinings(model)
+        for way in ways.ways():
+            choices = ways.of(way, setting)
+            fastest = max(layer.taps_in_all for layer in choices.layers)
+            for interval in (4 * fastest, 30 * fastest):
+                found = differences([model], choices, way, setting, interval)
+                assert found is None or found <= FLOW | NEIGHBOUR, (number, way.mapping, interval)
+                tried += found is not None
+    assert tried
+
+
+@pytest.mark.parametrize("kinds", [("integer", "integer deep"), ("residual", "integer"), ("binary", "binary deep")])
+def test_an_npu_of_several_networks_has_the_memories_that_sizing_makes(kinds: Sequence[str]) -> None:
+    models = [random_of(kind, 0) for kind in kinds]
+    ways = joinings(*models)
+    for setting in SETTINGS:
+        choices = ways.of(ways.ways()[0], setting)
+        fastest = sum(layer.taps_in_all for layer in choices.layers)
+        found = differences(models, choices, ways.ways()[0], setting, 30 * fastest, most_npus=1)
+        assert found is not None
+        assert found <= FLOW, setting

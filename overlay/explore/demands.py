@@ -16,7 +16,7 @@ from bitloom.hls_gen.compiler.joined_taps import formed_windows, joined_taps
 from bitloom.hls_gen.compiler.lowered_layers import LoweredLayer
 from bitloom.hls_gen.compiler.lowering import engines_of, lower_alone, lowered_for, pool_name
 from bitloom.hls_gen.compiler.parts import Target, segmented
-from bitloom.hls_gen.compiler.plan import Plan, planned
+from bitloom.hls_gen.compiler.plan import Plan, plan_lowered
 from bitloom.hls_gen.design.copies import is_copy
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.widths import FEATURE_BITS, PLANES, WEIGHT_BITS, bits_for
@@ -97,7 +97,7 @@ def layers(
     npus = [replace(npu, **bits) if npu.engine == "integer" else npu for npu in npus]
     choices = CompileChoices(map_order=map_order)
     lowered = lowered_for(model, npus, mapping or tuple(kinds.index(engine) for engine in engines.names))
-    found = _demands(planned(lowered, npus, choices))
+    found = _demands(plan_lowered(lowered, npus, choices))
     own = iter(widths)
     found = [replace(layer, feature_bits=max(widths) if is_copy(layer.name) else next(own)) for layer in found]
     first = found[0]

@@ -196,7 +196,7 @@ class LayerDemand:
             return 1
         in_rows = (np.diff(self.conv.output_order) > 0).all()
         several = (self.pool.output_order == 1).any()
-        return int(self.pool.stage.window.stride[0]) if in_rows and several else 1
+        return int(self.pool.stage.window.window.stride[0]) if in_rows and several else 1
 
     @property
     def windows(self) -> int:

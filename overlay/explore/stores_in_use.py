@@ -8,7 +8,7 @@ from bitloom.golden.network import Model
 from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.compiler.flow import simulate, skips_of, spill_of
 from bitloom.hls_gen.compiler.lowering import lowered_for
-from bitloom.hls_gen.compiler.plan import planned
+from bitloom.hls_gen.compiler.plan import plan_lowered
 from bitloom.hls_gen.compiler.weight_streams import whole_system
 from bitloom.hls_gen.design.design import Design
 
@@ -31,7 +31,7 @@ def run_flow(model: Model, choices: CompileChoices, design: Design, frames: int 
     Deadlock
         If the design can't finish a frame.
     """
-    made = planned(lowered_for(model, design.npus, choices.mapping), design.npus, choices)
+    made = plan_lowered(lowered_for(model, design.npus, choices.mapping), design.npus, choices)
     return simulate(whole_system(made, design), frames)
 
 

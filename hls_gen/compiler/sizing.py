@@ -90,7 +90,7 @@ def size_memories(
     sizing = sizing or Sizing()
     _check_dataflow(name, models, choices)
     npus = tuple(unsized(one) for one in ((foldings,) if isinstance(foldings, Folding) else foldings))
-    npus, plans = _planned(models, npus, choices)
+    npus, plans = _planned(models, npus, choices, equal=sizing.equal)
     own = [[p.needs[n] for p in plans] for n in range(len(npus))]
     if sizing.stream_weights:
         own = [[_streamed(p, n, npu) for p in plans] for n, npu in enumerate(npus)]
@@ -116,9 +116,10 @@ def _check_dataflow(name: str, models: Sequence[Model], choices: CompileChoices)
 
 
 def _planned(
-    models: Sequence[Model], npus: tuple[Npu, ...], choices: CompileChoices
+    models: Sequence[Model], npus: tuple[Npu, ...], choices: CompileChoices, *, equal: bool
 ) -> tuple[tuple[Npu, ...], list[Plan]]:
-    """The NPUs, with weights stored once where lanes can share them and no frame takes longer by it; all plans."""
+    """The NPUs, with weights stored once where lanes can share them and no frame takes longer by it; all plans.
+    ``equal`` is as of `Sizing`."""
     networks = [lowered_for(model, npus, choices.mapping) for model in models]
     plans = [plan_lowered(m, npus, choices) for m in networks]
     formed = [made.formed.needs() for made in plans if made.formed]
@@ -135,6 +136,10 @@ def _planned(
     if parted != npus:
         npus = parted
         plans = [plan_lowered(m, parted, choices) for m in networks]
+    ahead = _claiming(npus, plans, equal=equal)
+    if any([npu.aheads > 0 for npu in made.foldings] != [npu.aheads > 0 for npu in ahead] for made in plans):
+        npus = ahead
+        plans = [plan_lowered(m, ahead, choices) for m in networks]
     shared = tuple(sharing(npu, [read for p in plans for read in values_read(p, n)]) for n, npu in enumerate(npus))
     if shared == npus:
         return npus, plans
@@ -158,6 +163,14 @@ def _keeping(n: int, npu: Npu, plans: Sequence[Plan]) -> Npu:
 def _with_parts(npu: Npu, own: Sequence[NpuNeeds]) -> Npu:
     """The NPU with kernel groups that read parts of tuples, if a layer of its own has use for it."""
     return replace(npu, tuple_parts=1, aheads=max(npu.aheads, 2)) if any(one.needs.tuple_parts for one in own) else npu
+
+
+def _claiming(npus: tuple[Npu, ...], plans: Sequence[Plan], *, equal: bool) -> tuple[Npu, ...]:
+    """The NPUs with a table of tuples that are claimed ahead, where a network needs one; if they are to be ``equal``,
+    all of them. Then every network claims by it, and needs rows for that."""
+    claims = [any(made.foldings[n].aheads for made in plans) for n in range(len(npus))]
+    claims = [any(claims)] * len(npus) if equal else claims
+    return tuple(replace(npu, aheads=2) if claim else npu for npu, claim in zip(npus, claims))
 
 
 def _with_skip_stores(npus: tuple[Npu, ...], plans: Sequence[Plan], stream_bits: int, equal: bool) -> tuple[Npu, ...]:

@@ -86,15 +86,11 @@ def estimate(design: Design, made: Coefficients | None = None) -> Resources:
     return _whole(_sum(of_parts(parts(design), made), of_stores(stores(design))), made)
 
 
-def estimate_core(npu: Npu, stream_bits: int, made: Coefficients | None = None) -> Resources:
-    """What an NPU adds to a design, without the gearboxes at its outlets."""
-    return estimate_cores(npu, stream_bits, (npu.kernel_ram,), made)[0]
-
-
 def estimate_cores(
     npu: Npu, stream_bits: int, styles: Iterable[str], made: Coefficients | None = None
 ) -> list[Resources]:
-    """The same with the kernels in each kind of RAM (`Npu.kernel_ram`), on which nothing else depends."""
+    """What an NPU adds to a design, without the gearboxes at its outlets, with the kernels in each kind of RAM
+    (`Npu.kernel_ram`), on which nothing else depends."""
     made = made or coefficients()
     memories = npu.memories()
     network = named(memories, "network", "memory").width

@@ -69,7 +69,8 @@ def promising(tries: Tries, tasks: Sequence[Task], looked_at: Callable[[], None]
     list of Task
         All of them, unless a run of the flow model takes long: then of each way a few intervals, each with one price;
         where a rate is asked for, the longest ones. Weights are streamed where no chain of the first way fits without,
-        and no other way is tried then; where none fits with them either, one task is left, to find the nearest design.
+        and no other way is tried then; where none fits with them either, one task with streamed weights and one without
+        are left, to find the nearest design.
     """
     if not tries.heavy:
         return list(tasks)
@@ -94,7 +95,7 @@ def promising(tries: Tries, tasks: Sequence[Task], looked_at: Callable[[], None]
         promises = list(islice(filter(None, map(look, mine)), FEW)) if any(map(look, longer)) else []
         if not promises and way == ways[0]:  # other engines and mappings take no less memory
             coming = _coming(tries, mine)
-            return list(islice(_streamed(tries, coming, looked_at), FEW)) or coming[-1:] or mine[-1:]
+            return list(islice(_streamed(tries, coming, looked_at), FEW)) or [*coming[-1:], *mine[-1:]]
         fits = [made.task for made in promises] or mine[-1:]
         shorter = [] if asked else [task for task in mine if task.interval < fits[0].interval]
         nearer = _nearer(look, shorter[-1], fits[0]) if shorter and way == tasks[0].way else None

@@ -176,9 +176,8 @@ def _search(tries: Tries, effort: Effort, count: Counter, rows: list[Row]) -> No
     for order in dict.fromkeys(task.setting.map_order for task in sweep):
         tries.know(rows)
         count.rows("sweep", tries.rows, [task for task in sweep if task.setting.map_order == order], rows)
-    for task in sweep:
-        if not rows:
-            count.rows("nearest", tries.nearest, [task], rows)
+    if not rows:
+        count.rows("nearest", tries.nearest, [sweep], rows)
     count.rows("streamed weights", tries.rows, _streamed(tries, rows), rows)
     for _ in range(ROUNDS):
         count.rows("variations", tries.varied, _to_vary(rows, tries.budget, at_a_time), rows)

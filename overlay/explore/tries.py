@@ -4,7 +4,7 @@ An interval is the number of cycles that a frame may take on each NPU. Prices st
 are over the budget, they are charged more, until the NPUs keep to it. What came of it is then varied (variations.py).
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
@@ -232,21 +232,24 @@ class Tries:
                 break
         return out
 
-    def nearest(self, task: Task) -> list[Row]:
-        """The row of a task that is least over the budget by what the search knows of its area, at prices that rise for
-        what is over its limit; none unless a run of the flow model takes long: ``rows`` has run it otherwise."""
-        known = list[tuple[float, Candidate]]()
-        for _ in range(ROUNDS if self.heavy else 0):
+    def nearest(self, tasks: Sequence[Task]) -> list[Row]:
+        """The row of some tasks that is least over the budget by what the search knows of its area, at prices that rise
+        for what is over its limit; none unless a run of the flow model takes long: ``rows`` has run it otherwise."""
+        known = [pair for task in tasks if self.heavy for pair in self._far(task)]
+        ranked = sorted(known, key=lambda pair: pair[0])
+        rows = (self._row(candidate, asked) for _, candidate, asked in ranked)
+        return list(islice((row for row in rows if row is not None), 1))
+
+    def _far(self, task: Task) -> Iterator[tuple[float, Candidate, int]]:
+        """How far candidates of a task are over the budget, the candidates, and their interval."""
+        for _ in range(ROUNDS):
             segments = self.segments(task)
             if segments is None:
-                break
+                return
             candidate = self.candidate(segments, task.setting)
             over = self.over(candidate)
-            known.append((max(over.values(), default=1), candidate))
+            yield max(over.values(), default=1), candidate, task.interval
             task = replace(task, price=raised(task.price, over.keys() & STEPS.keys()))
-        ranked = sorted(known, key=lambda pair: pair[0])
-        rows = (self._row(candidate, task.interval) for _, candidate in ranked)
-        return list(islice((row for row in rows if row is not None), 1))
 
     def over(self, candidate: Candidate) -> dict[str, float]:
         """What of its area a candidate takes more of than the budget has, by what the search knows of its memories."""

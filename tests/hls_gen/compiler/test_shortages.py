@@ -7,15 +7,18 @@ from dataclasses import replace
 import pytest
 
 from bitloom.golden.graph import INPUT
+from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.compiler.emit import compile_model
-from bitloom.hls_gen.compiler.sizing import size_memories
+from bitloom.hls_gen.compiler.sizing import Sizing, size_memories
 from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.manifest import Manifest
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.topology import cascade, ring
+from bitloom.overlay.fuzz.pick import SeededPick
 from tests.hls_gen.compiler.test_kept_ways import LATE, LONG, made_of
 from tests.hls_gen.compiler.test_residual import BLOCK, NPU, SHORTCUT, add, conv, residual
 from tests.networks import random_integer_model
+from tests.replay.networks import INTEGER, KINDS
 
 SIZES = (
     "acc_bits", "multiplier_bits", "layers", "windows", "window_taps", "groups", "input_words", "tuple_words",
@@ -101,3 +104,14 @@ def test_a_design_without_a_skip_store() -> None:
     with pytest.raises(ValueError, match=r"\Anet: layers must be >= \d, design d has 2; .*; skip_words must be >= \d+, "
                                          r"design d has 0\Z"):  # fmt: skip
         compile_model(two_ways(*BLOCK), Manifest.of(design, "0" * 64))
+
+
+def test_equal_npus_claim_by_tables_of_one_size() -> None:
+    """NPUs without a skip store get a table of tuples that taps claim ahead, too, and have the rows that they need."""
+    pick = SeededPick("eq", "graph", 3)
+    model = random_integer_model(KINDS["graph"].network(pick), 3, 32, 16)
+    npus = cascade([replace(INTEGER, kfp=4, kgp=4, pfp=4, ol=2)] * 3)
+    choices = CompileChoices(map_order="raster")
+    design = size_memories("equal", [model], npus, choices, sizing=Sizing(equal=True))
+    assert {npu.aheads for npu in design.npus} == {3}
+    compile_model(model, Manifest.of(design, "0" * 64), choices)

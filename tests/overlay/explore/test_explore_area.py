@@ -19,7 +19,6 @@ from bitloom.overlay.explore.estimate import (
     coefficients,
     error,
     estimate,
-    estimate_core,
     estimate_cores,
     estimate_outlets,
     of_parts,
@@ -159,7 +158,7 @@ def test_words_of_two_maps_in_turn_cost_what_yosys_makes_of_them(words: int, lut
 def test_a_design_is_the_sum_of_its_npus() -> None:
     for design in DESIGNS:
         whole = estimate(design)
-        cores = [estimate_core(npu, design.stream_bits) for npu in design.npus]
+        cores = [estimate_cores(npu, design.stream_bits, [npu.kernel_ram])[0] for npu in design.npus]
         gears = [estimate_outlets(npu, design.next_word_bits(n)) for n, npu in enumerate(design.npus)]
         alone = sum(core.lut for core in cores) + sum(gears)
         assert 0 < whole.lut - alone < 1500  # loader, registers and output
@@ -226,6 +225,6 @@ SMALL = ("digits-cnn", "cifar-quick-int8")
 def test_kernels_in_each_kind_of_ram() -> None:
     """At once, as one by one."""
     npu = Npu(kfp=32, kgp=16, kernel_rows=200)
-    each = [estimate_core(replace(npu, kernel_ram=style), 64) for style in STYLES]
+    each = [estimate_cores(replace(npu, kernel_ram=style), 64, [style])[0] for style in STYLES]
     assert estimate_cores(npu, 64, STYLES) == each
     assert len({(area.lutram, area.bram36) for area in each}) > 1

@@ -26,7 +26,7 @@ from bitloom.overlay.cli.group import bitloom
 from bitloom.overlay.explore.budget import Budget
 from bitloom.overlay.explore.candidate import Candidate
 from bitloom.overlay.explore.changed import saving
-from bitloom.overlay.explore.estimate import estimate_core
+from bitloom.overlay.explore.estimate import estimate_cores
 from bitloom.overlay.explore.figures import figures, flow
 from bitloom.overlay.explore.price import Price
 from bitloom.overlay.explore.search import Effort, explore
@@ -135,7 +135,7 @@ def test_where_dsp_blocks_are_dear() -> None:
     assert in_luts == replace(shared, lut_products=("addition",))
     narrow = replace(npu, feature_bits=4, weight_bits=4, kgp=2, skip_words=0)
     assert [one.kernels_per_multiplier for one in saving(narrow, dear=True)] == [1, 2], "as many as there are kernels"
-    dsp = [estimate_core(one, 64).dsp for one in (plain, shared, in_luts)]
+    dsp = [estimate_cores(one, 64, [one.kernel_ram])[0].dsp for one in (plain, shared, in_luts)]
     assert dsp[0] - dsp[1] == 16, "a multiplier for two products: half of 8 x 4"
     assert dsp[1] - dsp[2] == 2, "two products of an addition"
 
@@ -252,7 +252,8 @@ def test_one_npu_of_several_networks_keeps_to_the_budget() -> None:
         tries = Tries(models, budget, 64, SETTINGS[2:])
         segments = tries.segments(Task(tries.ways()[0], COUNTERS, 3_000, FEW_NPUS))
         assert segments is not None
-        area = estimate_core(segments[0].npu, 64)
+        npu = segments[0].npu
+        (area,) = estimate_cores(npu, 64, [npu.kernel_ram])
         found.append((area.dsp, area.lut + area.lutram))
     (plain, cheap), (few, dear) = found
     assert few <= 40 < plain

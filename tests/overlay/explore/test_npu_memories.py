@@ -84,7 +84,7 @@ def _no_room(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in ("mixed", "graph")])
 def test_one_npu_has_the_memories_that_sizing_makes(kind: str, setting: MapSetting) -> None:
     tried = 0
-    for number in range(3):
+    for number in range(2):
         model = random_of(kind, number)
         ways = joinings(model)
         way = Joining(ways.engines[0])
@@ -92,10 +92,9 @@ def test_one_npu_has_the_memories_that_sizing_makes(kind: str, setting: MapSetti
         if is_copying(choices):
             continue
         fastest = max(layer.taps_in_all for layer in choices.layers)
-        for interval in (8 * fastest, 100 * fastest):
-            found = differences([model], choices, way, setting, interval, most_npus=1)
-            assert found is None or found <= FLOW, (number, interval)
-            tried += found is not None
+        found = differences([model], choices, way, setting, 50 * fastest, most_npus=1)
+        assert found is None or found <= FLOW, number
+        tried += found is not None
     assert tried
 
 
@@ -109,10 +108,9 @@ def test_npus_have_the_memories_that_sizing_makes(kind: str, setting: MapSetting
         for way in ways.ways():
             choices = ways.of(way, setting)
             fastest = max(layer.taps_in_all for layer in choices.layers)
-            for interval in (4 * fastest, 30 * fastest):
-                found = differences([model], choices, way, setting, interval)
-                assert found is None or found <= FLOW | NEIGHBOUR, (number, way.mapping, interval)
-                tried += found is not None
+            found = differences([model], choices, way, setting, 15 * fastest)
+            assert found is None or found <= FLOW | NEIGHBOUR, (number, way.mapping)
+            tried += found is not None
     assert tried
 
 

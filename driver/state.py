@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bitloom.hls_gen.design.fields import Field
-from bitloom.hls_gen.design.folding import INLETS
+from bitloom.hls_gen.design.ports import INLETS
 
 NAME = re.compile(r"NPU(\d+)_STATE")
 RING = INLETS.index("ring")

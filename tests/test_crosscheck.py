@@ -16,8 +16,8 @@ from tests.crosscheck import crosscheck
 
 SOFTWARE = ("tiled", "popc", "mma-xor", "mma-and", "cpu")
 """Implementations that run on any machine with a C++ compiler."""
-NPU = Npu(kfp=7, kgp=3, pfp=3, shift_bits=0)
-ROOMY = Npu(kfp=64, kgp=8, pfp=8, ol=4, planes=8, shift_bits=0)
+NPU = Npu.of(kfp=7, kgp=3, pfp=3, shift_bits=0)
+ROOMY = Npu.of(kfp=64, kgp=8, pfp=8, ol=4, planes=8, shift_bits=0)
 
 
 @pytest.fixture(scope="module")

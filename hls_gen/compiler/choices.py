@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from bitloom.golden.integers import make_fields_plain
-from bitloom.hls_gen.design.folding import Folding
+from bitloom.hls_gen.design.npu import Npu
 
 from .lowered_layers import LoweredLayer
 from .schedule import ORDERS, StageTables
@@ -154,12 +154,12 @@ def dataflow_of(p: LoweredLayer, dataflow: Dataflow) -> str:
     return dataflow if isinstance(dataflow, str) else dataflow.get(p.name, "output_stationary")
 
 
-def inner_groups(p: LoweredLayer, folding: Folding, dataflow: str) -> int:
+def inner_groups(p: LoweredLayer, folding: Npu, dataflow: str) -> int:
     """Kernel groups that use a word in turn: all of them where the dataflow is input_stationary, else 1."""
     if dataflow not in DATAFLOWS:
         raise ValueError(f"{p.name}: dataflow must be one of {', '.join(DATAFLOWS)}, got {dataflow!r}")
-    groups = -(-p.out_channels // folding.kgp)
-    accumulators = folding.accumulators
+    groups = -(-p.out_channels // folding.array.kgp)
+    accumulators = folding.array.accumulators
     if dataflow == "input_stationary" and groups > accumulators:
         raise ValueError(
             f"{p.name}: dataflow input_stationary needs accumulators >= {groups}, the NPU has {accumulators}"

@@ -22,7 +22,7 @@ import numpy as np
 from bitloom.golden.graph import INPUT
 from bitloom.golden.window import Window
 from bitloom.hls_gen.design.copies import copy_name
-from bitloom.hls_gen.design.folding import Folding
+from bitloom.hls_gen.design.npu import Npu
 
 from .engine_rules import Engine
 from .parts import Part, Parts
@@ -32,7 +32,7 @@ from .ways import way
 
 
 def with_copies(
-    parts: Parts, mapping: Sequence[int], npus: Sequence[Folding], *, early: bool = False
+    parts: Parts, mapping: Sequence[int], npus: Sequence[Npu], *, early: bool = False
 ) -> tuple[Parts, list[int]]:
     """Add the copies that parts on several NPUs need.
 
@@ -76,7 +76,7 @@ class _Copier:
         What `with_copies` returns, as far as parts were taken.
     """
 
-    def __init__(self, parts: Parts, mapping: Sequence[int], npus: Sequence[Folding], early: bool):
+    def __init__(self, parts: Parts, mapping: Sequence[int], npus: Sequence[Npu], early: bool):
         self.parts: list[Part] = []
         self.mapping: list[int] = []
         self._npus = npus

@@ -69,7 +69,7 @@ def compile_model(
     network_plan = plan(device, manifest.npus, choices, chunk=chunk)
     frame = to_stream(network_plan.input_words, manifest.stream_bits)  # UNUSED == ZERO: constant 0
     check_capacities(network_plan, manifest)
-    order = weight_order(network_plan, manifest.design) if manifest.npus[0].stream_weights else None
+    order = weight_order(network_plan, manifest.design) if manifest.npus[0].loader.stream_weights else None
     parameters, before, after = _packets(network_plan, manifest, order, len(frame))
     last = manifest.npus[network_plan.mapping[-1]]
     result_words, index = _result_index(network_plan, last, manifest.stream_bits)
@@ -112,7 +112,7 @@ def _kernels_at(rows: Sequence[LayerRows], npu: Npu, placement: Placement | None
     """Where the kernels of each layer of an NPU lie, and whether they come down the stream, by field of memory
     ``layers``."""
     if placement is None:
-        return kernels_in_turn(rows, npu.first_kernel_row if npu.one_memory else 0)
+        return kernels_in_turn(rows, npu.first_kernel_row if npu.array.one_memory else 0)
     return [{"kernel_base": placement.base[i], "kernel_stream": int(i in placement.streamed)} for i in range(len(rows))]
 
 
@@ -158,7 +158,7 @@ def _result_index(plan: Plan, npu: Npu, stream_bits: int) -> tuple[int, Ints]:
     output = plan.output
     levels = final.levels
     if isinstance(final.arithmetic, Multiply) and not final.raw:
-        levels = npu.feature_bits
+        levels = npu.array.feature_bits
         lanes = lanes * levels
         output = lane_bits(output, levels)
     window = np.arange(len(order))[:, None, None]

@@ -1,19 +1,35 @@
 """An NPU with memories as large as networks need, and how many bits these are."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
-from bitloom.hls_gen.design.capacities import FORMER, MAY_BE_0, POWERS_OF_TWO
-from bitloom.hls_gen.design.folding import Folding
+from bitloom.hls_gen.design import flat
 from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.design.parts import present
 from bitloom.hls_gen.design.widths import ACC_BITS
+from bitloom.hls_gen.design.window_former import Former
 
 from .margins import roomy_acc_bits, roomy_add_widths, roomy_multiplier_bits
 from .needs import Needs, NpuNeeds
 
+FORMER = tuple(name for name in flat.SIZED if flat.OWNERS[name][0] == "former.sizes")
+"""Sizes of the window former."""
+MAY_BE_0 = (
+    "multiplier_bits",
+    "bias_fraction_bits",
+    "half_even",
+    "round_twice",
+    "skip_words",
+    "joined_words",
+    "skip_bits",
+    "skips_onward",
+    "aheads",
+    "tuple_parts",
+    *FORMER,
+)
 LEAST = {**dict.fromkeys(MAY_BE_0, 0), "pool_tuple_words": 1}
-"""Least value of a capacity; 2 for those that are not named."""
+"""Least value of a size; 2 for those that are not named."""
 TABLES = ("flags", "olds", "jumps", "aheads", "pool_flags", "pool_olds", "pool_jumps")
 """The sequencers' tables, by the names of their memories."""
 
@@ -39,24 +55,21 @@ class MemoryBits:
         return self.tuples + self.tables
 
 
-def unsized(folding: Folding) -> Npu:
+def unsized(folding: Npu) -> Npu:
     """An NPU of this folding, whose capacities count for nothing; no lanes share a weight, and a window former has no
     sizes yet."""
-    if not isinstance(folding, Npu):
-        return Npu(**asdict(folding), acc_bits=32)
-    if folding.former_column:
-        sizes: dict[str, Any] = dict.fromkeys(FORMER, 0)
-        folding = replace(folding, **sizes)
-    if folding.skip_words:
-        folding = replace(folding, skip_words=0, skip_bits=0, joined_words=0, skips_onward=0)
-    if folding.tuple_parts:
-        folding = replace(folding, tuple_parts=0, aheads=0)
-    return folding if folding.lanes_per_weight == 1 else replace(folding, lanes_per_weight=1, lane_step=1)
+    if folding.former_sizes:
+        folding = replace(folding, former=Former())
+    if folding.has_skip:
+        folding = replace(folding, stores=replace(folding.stores, skip=None))
+    if folding.sequencer.tuple_parts:
+        folding = folding.changed(tuple_parts=0, aheads=0)
+    return folding if folding.array.lanes_per_weight == 1 else folding.changed(lanes_per_weight=1, lane_step=1)
 
 
 def fitted(folding: Npu, own: Sequence[NpuNeeds]) -> Npu:
     """An NPU with memories for all that it has to do; parameters as of `fitting`."""
-    return replace(folding, **fitting(folding, own))
+    return folding.changed(**fitting(folding, own))
 
 
 def fitting(folding: Npu, own: Sequence[NpuNeeds]) -> dict[str, Any]:
@@ -73,24 +86,24 @@ def fitting(folding: Npu, own: Sequence[NpuNeeds]) -> dict[str, Any]:
     needs = [one.needs for one in own]
     known = dict.fromkeys(key for capacities in each for key in capacities)
     keys = [key for key in known if key != "buffer_words"]  # that may be larger already
-    keys = [key for key in keys if folding.window_former or key not in FORMER]  # needs may be those of all NPUs
+    keys = [key for key in keys if folding.former or key not in FORMER]  # needs may be those of all NPUs
     depth: dict[str, Any] = {key: max([LEAST.get(key, 2), *[one.get(key, 0) for one in each]]) for key in keys}
     buffer = max(need.buffer_words for need in needs)
-    depth["buffer_words"] = max(folding.buffer_words, 1 << (buffer - 1).bit_length() if buffer else 0)
+    depth["buffer_words"] = max(folding.ports.buffer_words, 1 << (buffer - 1).bit_length() if buffer else 0)
     depth["tuple_words"] = max(depth["tuple_words"], *(need.steady_words for need in needs))
-    if "ring" in (*folding.inlets, *folding.outlets):  # the next map's words come while those of this one are in use
+    if "ring" in (*folding.ports.inlets, *folding.ports.outlets):  # words of the next map come while these are in use
         depth["tuple_words"] = max(depth["tuple_words"], *(2 * need.hold_words for need in needs))
-    for key in POWERS_OF_TWO:
+    for key in ("tuple_words", "pool_words"):
         if key in depth:
             depth[key] = 1 << (depth[key] - 1).bit_length()
-    if folding.one_memory:  # features lie in front of the kernels
+    if folding.array.one_memory:  # features lie in front of the kernels
         depth["kernel_rows"] += depth["tuple_words"]
     if not depth.get("skip_words"):  # without a skip store there is no addition: its widths stay as by default
         depth = {key: value for key, value in depth.items() if not key.startswith("add_")}
-    if folding.collect:
+    if folding.array.collect:
         depth["collect"] = max(need.window_lanes for need in needs)
-        folding = replace(folding, collect=depth["collect"], acc_bits=ACC_BITS)
-    least = [folding.least_acc_bits, folding.pool_sum_bits * folding.depthwise]
+        folding = folding.changed(collect=depth["collect"], acc_bits=ACC_BITS)
+    least = [folding.array.least_acc_bits, folding.pool_sum_bits * folding.depthwise]
     depth["acc_bits"] = max(*(need.acc_bits for need in needs), *least)
     return depth
 
@@ -98,12 +111,15 @@ def fitting(folding: Npu, own: Sequence[NpuNeeds]) -> dict[str, Any]:
 def margins(npu: Npu, own: Sequence[NpuNeeds]) -> dict[str, Any]:
     """The capacities of a fitted NPU, by name, that are larger so that networks of other weights fit it, too;
     parameters as of `fitting`."""
-    wider: dict[str, Any] = {"acc_bits": roomy_acc_bits(npu.acc_bits, max(one.needs.roomy_acc_bits for one in own))}
+    wider: dict[str, Any] = {
+        "acc_bits": roomy_acc_bits(npu.array.acc_bits, max(one.needs.roomy_acc_bits for one in own))
+    }
     if npu.requantises:
-        wider["multiplier_bits"] = roomy_multiplier_bits(npu.multiplier_bits)
-    if npu.skip_words:
-        in_luts = "addition" in npu.lut_products
-        wider |= roomy_add_widths(npu.add_factor_bits, npu.add_bias_bits, npu.value_bits, in_luts=in_luts)
+        wider["multiplier_bits"] = roomy_multiplier_bits(npu.results.multiplier_bits)
+    if npu.has_skip:
+        in_luts = "addition" in npu.results.lut_products
+        skip = present(npu.stores.skip)
+        wider |= roomy_add_widths(skip.factor_bits, skip.bias_bits, npu.value_bits, in_luts=in_luts)
     return wider
 
 
@@ -126,13 +142,13 @@ def streamed(need: Needs, npu: Npu, frame_words: int) -> Needs:
     two = min(need.kernel_rows, 2 * need.largest_kernel)
     saved = (need.kernel_rows - two) * npu.kernel_store.width
     tuples = max(need.tuple_words, frame_words)
-    if (tuples - need.tuple_words) * npu.word_bits >= saved:
+    if (tuples - need.tuple_words) * npu.array.word_bits >= saved:
         tuples = need.tuple_words
     return replace(need, kernel_rows=two, tuple_words=tuples)
 
 
 def memory_bits(npu: Npu) -> MemoryBits:
     """Bits of an NPU's tuple memories and of its sequencers' tables, as they are built."""
-    pooled = npu.pool_words * npu.pool_word_bits if npu.pool else 0
+    pooled = npu.pool_unit.words * npu.pool_word_bits if npu.pool_unit else 0
     tables = sum(memory.depth * memory.width for memory in npu.memories() if memory.name in TABLES)
-    return MemoryBits(npu.tuple_words * npu.word_bits + pooled, tables)
+    return MemoryBits(npu.sequencer.tuple_words * npu.array.word_bits + pooled, tables)

@@ -59,11 +59,11 @@ def frame_words(lowered: Lowered, folding: Npu, order: Ints, formed: FormedWindo
     if formed is not None:
         return FrameWords(layout, codes, _packed(lowered, folding, formed))
     if isinstance(lowered.layers[0].arithmetic, Multiply):
-        return FrameWords(layout, codes, integer_words(lowered.source, layout, order, folding.feature_bits))
+        return FrameWords(layout, codes, integer_words(lowered.source, layout, order, folding.array.feature_bits))
     words = _input_words(lowered, layout, order)
-    if not folding.binariser_bits:
+    if not folding.ports.binariser:
         return FrameWords(layout, codes, words)
-    return FrameWords(layout, codes, *_binarise(lowered, layout, words, order, folding.binariser_bits))
+    return FrameWords(layout, codes, *_binarise(lowered, layout, words, order, folding.value("binariser_bits")))
 
 
 def _packed(lowered: Lowered, npu: Npu, formed: FormedWindows) -> Layout:
@@ -79,7 +79,7 @@ def _packed(lowered: Lowered, npu: Npu, formed: FormedWindows) -> Layout:
     count, bits = values.shape
     whole = np.full((formed.frame_words * together, bits), ZERO, np.int64)
     whole[:count] = values
-    words = np.full((formed.frame_words, npu.word_bits), ZERO, np.int64)
+    words = np.full((formed.frame_words, npu.array.word_bits), ZERO, np.int64)
     words[:, : together * bits] = whole.reshape(len(words), -1)
     return words
 
@@ -100,23 +100,23 @@ def _binarise(lowered: Lowered, layout: Layout, words: Layout, order: Ints, bits
 def input_layout(lowered: Lowered, npu: Npu, formed: FormedWindows | None = None) -> tuple[Layout, Ints]:
     """Layout of the tuples that the first layer reads, and the code of each word; parameters as of `frame_words`."""
     if isinstance(lowered.layers[0].arithmetic, Multiply):
-        layout = chunks(np.arange(lowered.source.channels), npu.kfp) if formed is None else formed.layout()
+        layout = chunks(np.arange(lowered.source.channels), npu.array.kfp) if formed is None else formed.layout()
         return layout, np.zeros(len(layout), np.int64)
     channels, planes = lowered.layers[0].weight.shape[2:]
     if formed is not None:
         layout = formed.layout()
         if lowered.input_bits:
-            return side_by_side(layout, planes - 1, npu.kfp), np.ones(len(layout), np.int64)
+            return side_by_side(layout, planes - 1, npu.array.kfp), np.ones(len(layout), np.int64)
         return layout, np.zeros(len(layout), np.int64)
-    shared = npu.lanes_per_weight
+    shared = npu.array.lanes_per_weight
     if lowered.input_bits and shared > 1:
-        return plane_words(channels, planes - 1, npu.kfp, shared, npu.lane_step)
+        return plane_words(channels, planes - 1, npu.array.kfp, shared, npu.array.lane_step)
     if lowered.input_bits:
-        return plane_layout(channels, planes - 1, npu.kfp, npu.planes)
+        return plane_layout(channels, planes - 1, npu.array.kfp, npu.array.planes)
     if shared == lowered.source.encoding.bits:
-        layout = shared_words(np.arange(channels).reshape(-1, shared), npu.kfp, npu.lane_step)
+        layout = shared_words(np.arange(channels).reshape(-1, shared), npu.array.kfp, npu.array.lane_step)
     else:
-        layout = chunks(np.arange(channels), npu.kfp)
+        layout = chunks(np.arange(channels), npu.array.kfp)
     return layout, np.zeros(len(layout), np.int64)
 
 

@@ -72,14 +72,14 @@ def formed_windows(lowered: Lowered, orders: Schedule, npu: Npu) -> FormedWindow
         window=window,
         rows=wanted[0],
         columns=wanted[1],
-        column_lanes=npu.former_column,
-        word_lanes=npu.plane_lanes,
+        column_lanes=npu.former_sizes.column if npu.former_sizes else 0,
+        word_lanes=npu.array.plane_lanes,
     ).upright
-    if not npu.former_column:
+    if not npu.former_sizes:
         formed = replace(formed, column_lanes=formed.window.kernel[0] * channels)
-    if not formed.countable or channels > npu.plane_lanes or _column(formed) > formed.column_lanes:
+    if not formed.countable or channels > npu.array.plane_lanes or _column(formed) > formed.column_lanes:
         return None
-    if npu.former_column and any(need > getattr(npu, name) for name, need in formed.needs().items()):
+    if npu.former_sizes and any(need > npu.value(name) for name, need in formed.needs().items()):
         return None
     if formed.pads and isinstance(first.arithmetic, Xnor) and not lowered.input_bits:
         return None

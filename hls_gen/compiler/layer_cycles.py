@@ -11,8 +11,8 @@ from math import inf
 import numpy as np
 
 from bitloom.golden.window import Window
-from bitloom.hls_gen.design.folding import Folding
 from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.design.parts import present
 
 from .layout import chunks
 from .parts import Part
@@ -20,33 +20,37 @@ from .taps import Taps
 from .tuple_parts import tuple_part
 
 
-def layer_cycles(parts: Sequence[Part], npu: Folding) -> list[float]:
+def layer_cycles(parts: Sequence[Part], npu: Npu) -> list[float]:
     """Cycles of each part on an NPU, of the first one with a window former if the NPU has one; infinite on another
     engine."""
     cycles = [cycles_on(part, npu) for part in parts]
     first = parts[0]
-    formed = first.behind_former(npu) if isinstance(npu, Npu) and "host" in npu.inlets else None
+    formed = first.behind_former(npu) if isinstance(npu, Npu) and "host" in npu.ports.inlets else None
     if formed is not None:  # the former takes a position a cycle
         cycles[0] = min(cycles[0], max(cycles_on(formed, npu), first.height * first.width))
     return cycles
 
 
-def cycles_on(part: Part, npu: Folding) -> float:
+def cycles_on(part: Part, npu: Npu) -> float:
     """Cycles of a part whose taps are not joined on an NPU; infinite on another engine."""
     height, width = part.window.output_size(part.height, part.width)
-    groups, rest = divmod(part.out_channels, npu.kgp)
-    steps = height * width * part.levels * (groups * -(-npu.kgp // npu.ol) + -(-rest // npu.ol))
+    groups, rest = divmod(part.out_channels, npu.array.kgp)
+    steps = height * width * part.levels * (groups * -(-npu.array.kgp // npu.results.ol) + -(-rest // npu.results.ol))
     taps = _taps(part.pool, height, width) if part.pool else height * width  # the pool unit takes what has no pool, too
-    pooled = taps * -(-part.out_channels * part.levels // npu.pfp) if npu.pool and not part.raw else 0
+    pooled = (
+        taps * -(-part.out_channels * part.levels // present(npu.pool_unit).pfp)
+        if npu.pool_unit and not part.raw
+        else 0
+    )
     return max(_beats(part, npu), steps, pooled)
 
 
-def _beats(part: Part, npu: Folding) -> float:
+def _beats(part: Part, npu: Npu) -> float:
     """Beats of a part on an NPU, of an integer input about; infinite on another engine."""
     if npu.engine != part.engine.name:
         return inf
-    words = tuple_part(part.weighted, chunks(np.arange(part.lanes), npu.kfp), npu.kgp)[0].words
-    return _taps(part.window, part.height, part.width) * part.visits * words * -(-part.out_channels // npu.kgp)
+    words = tuple_part(part.weighted, chunks(np.arange(part.lanes), npu.array.kfp), npu.array.kgp)[0].words
+    return _taps(part.window, part.height, part.width) * part.visits * words * -(-part.out_channels // npu.array.kgp)
 
 
 def _taps(window: Taps | Window, height: int, width: int) -> int:

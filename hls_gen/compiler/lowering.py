@@ -22,7 +22,7 @@ from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model, Network
 from bitloom.golden.packing import to_bits
 from bitloom.golden.window import Pair, Window
-from bitloom.hls_gen.design.folding import Folding
+from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.widths import FEATURE_BITS, WEIGHT_BITS
 
 from . import lowering_binary, lowering_integer
@@ -205,7 +205,7 @@ def lower(routed: Placed) -> Lowered:
     )
 
 
-def lowered_for(model: Model, npus: Sequence[Folding], mapping: Sequence[int] | None = None) -> Lowered:
+def lowered_for(model: Model, npus: Sequence[Npu], mapping: Sequence[int] | None = None) -> Lowered:
     """Lower a network for NPUs; parameters and errors are those of `placed`, errors also those of `lower`."""
     return lower(placed(model, npus, mapping))
 

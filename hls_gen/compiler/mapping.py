@@ -13,7 +13,7 @@ from bitloom.golden.layers.pool import Pool
 from bitloom.golden.limits import FRAME_BITS, TAPS
 from bitloom.golden.network import Model, Network
 from bitloom.hls_gen.design.copies import is_copy
-from bitloom.hls_gen.design.folding import Folding
+from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.topology import cascade
 from bitloom.hls_gen.design.work import check_parallel
 
@@ -67,7 +67,7 @@ class Placed:
     ways: Mapping[str, MapWay]
 
 
-def placed(model: Model, npus: Sequence[Folding], mapping: Sequence[int] | None = None) -> Placed:
+def placed(model: Model, npus: Sequence[Npu], mapping: Sequence[int] | None = None) -> Placed:
     """Cut a network in parts, each for the NPU that computes it, and find the ways of its maps.
 
     Parameters
@@ -99,20 +99,20 @@ def placed(model: Model, npus: Sequence[Folding], mapping: Sequence[int] | None 
     return _routed(model.network.name, cut, cut.parts, mapping, npus)
 
 
-def target_of(npus: Sequence[Folding]) -> Target:
+def target_of(npus: Sequence[Npu]) -> Target:
     """What NPUs take, whatever the network. Depthwise convolutions join the layer before if all NPUs of the integer
     engine have pool units with weights."""
     first = npus[0]
     integer = [npu for npu in npus if npu.engine == "integer"]
     return Target(
-        planes=first.planes or None,
-        binariser_bits=first.binariser_bits,
-        lanes=first.plane_lanes,
+        planes=first.array.planes or None,
+        binariser_bits=first.ports.binariser.bits if first.ports.binariser else 0,
+        lanes=first.array.plane_lanes,
         depthwise=bool(integer) and all(npu.depthwise for npu in integer),
     )
 
 
-def _assigned(segmented_model: SegmentedModel, npus: Sequence[Folding]) -> Placed:
+def _assigned(segmented_model: SegmentedModel, npus: Sequence[Npu]) -> Placed:
     """The parts on the NPUs that ``assign`` chooses."""
     network = segmented_model.given.network.name
     names = segmented_model.names
@@ -134,7 +134,7 @@ def _assigned(segmented_model: SegmentedModel, npus: Sequence[Folding]) -> Place
     return _routed(network, cut, cut.parts, mapping, npus)
 
 
-def _routed(network: str, cut: Cut, parts: Parts, mapping: Sequence[int], npus: Sequence[Folding]) -> Placed:
+def _routed(network: str, cut: Cut, parts: Parts, mapping: Sequence[int], npus: Sequence[Npu]) -> Placed:
     """The parts with copies, and the NPU of each: in the one of two orders of these in which all maps find a way, or
     which takes fewer cycles. ValueError if there is none."""
     candidates: list[tuple[float, Placed]] = []
@@ -152,7 +152,7 @@ def _routed(network: str, cut: Cut, parts: Parts, mapping: Sequence[int], npus: 
     return min(candidates, key=lambda entry: entry[0])[1]
 
 
-def _in_order(network: str, cut: Cut, parts: Parts, mapping: list[int], npus: Sequence[Folding]) -> Placed:
+def _in_order(network: str, cut: Cut, parts: Parts, mapping: list[int], npus: Sequence[Npu]) -> Placed:
     """The parts, with copies on the NPUs whose stores need them to hand maps on in order. ValueError if no copies
     help: why maps find no way without."""
     try:
@@ -165,35 +165,35 @@ def _in_order(network: str, cut: Cut, parts: Parts, mapping: list[int], npus: Se
             raise without from None
 
 
-def _copying(routed: Placed, npus: Sequence[Folding]) -> float:
+def _copying(routed: Placed, npus: Sequence[Npu]) -> float:
     """Cycles of all copies."""
     return sum(cycles_on(part, npus[n]) for part, n in zip(routed.parts, routed.mapping) if is_copy(part.name))
 
 
-def _engine(npus: Sequence[Folding], target: Target) -> Engine:
+def _engine(npus: Sequence[Npu], target: Target) -> Engine:
     """The engine of NPUs that differ in width at most, as wide as the widest."""
-    feature_bits = max(npu.feature_bits for npu in npus)
-    weight_bits = max(npu.weight_bits for npu in npus)
+    feature_bits = max(npu.array.feature_bits for npu in npus)
+    weight_bits = max(npu.array.weight_bits for npu in npus)
     return Engine(npus[0].engine, feature_bits, weight_bits, target.depthwise)
 
 
-def _check_shifts(cut: Cut, npu: Folding) -> None:
+def _check_shifts(cut: Cut, npu: Npu) -> None:
     """Raise ValueError if NPU 0 has fewer shifts than the input has bit planes that follow one another."""
     network = cut.segmented_model.given.network.name
     planes = cut.parts[0].planes
-    if not npu.planes and planes > 1 << npu.shift_bits:
+    if not npu.array.planes and planes > 1 << npu.array.shift_bits:
         raise ValueError(
             f"{network}: an input of {planes} bit planes needs shifts up to {planes - 1}, the NPU has "
-            f"shift_bits = {npu.shift_bits}"
+            f"shift_bits = {npu.array.shift_bits}"
         )
 
 
-def _beginnings(network: str, cut: Cut, npus: Sequence[Folding]) -> list[list[float]]:
+def _beginnings(network: str, cut: Cut, npus: Sequence[Npu]) -> list[list[float]]:
     """(parts, NPUs): cycles of the copies that an NPU makes if its run begins with a part; infinite where maps would
     find no way then."""
     parts = cut.parts
     cycles = [[0.0] * len(npus) for _ in parts]
-    if "ring" in npus[0].inlets or not any("loop" in npu.outlets for npu in npus):
+    if "ring" in npus[0].ports.inlets or not any("loop" in npu.ports.outlets for npu in npus):
         return cycles  # there is nothing to choose
     for start in range(1, len(parts)):
         for n in range(1, len(npus)):
@@ -206,7 +206,7 @@ def _beginnings(network: str, cut: Cut, npus: Sequence[Folding]) -> list[list[fl
     return cycles
 
 
-def check(npus: Sequence[Folding], names: Sequence[str], mapping: Sequence[int], plain: bool = True) -> None:
+def check(npus: Sequence[Npu], names: Sequence[str], mapping: Sequence[int], plain: bool = True) -> None:
     """Check that layers are given to NPUs that can compute them and hand on what they make.
 
     Parameters
@@ -233,7 +233,7 @@ def check(npus: Sequence[Folding], names: Sequence[str], mapping: Sequence[int],
         raise ValueError(f"{names[0]}: the first layer must be computed by NPU 0, got NPU {mapping[0]}")
     for i in range(len(names) - 1 if plain else 0):
         way(npus, names[i], mapping[i], mapping[i + 1])
-    if "host" not in npus[mapping[-1]].outlets:
+    if "host" not in npus[mapping[-1]].ports.outlets:
         raise ValueError(f"{names[-1]}: the last layer needs an NPU with outlet host, got NPU {mapping[-1]}")
 
 
@@ -243,7 +243,7 @@ def _is_chain(segmented_model: SegmentedModel) -> bool:
 
 
 def assign(
-    npus: Sequence[Folding],
+    npus: Sequence[Npu],
     names: Sequence[str],
     cycles: Sequence[Sequence[float]],
     beginnings: Sequence[Sequence[float]] | None = None,
@@ -277,7 +277,7 @@ def assign(
         There is no such mapping.
     """
     count = len(npus)
-    if count > 1 and "ring" in npus[0].inlets:
+    if count > 1 and "ring" in npus[0].ports.inlets:
         mapping = _turns(npus, cycles)
     else:
         mapping = _runs(npus, names, cycles, beginnings or [[0.0] * count] * len(names))
@@ -285,19 +285,19 @@ def assign(
     return mapping
 
 
-def _turns(npus: Sequence[Folding], cycles: Sequence[Sequence[float]]) -> list[int]:
+def _turns(npus: Sequence[Npu], cycles: Sequence[Sequence[float]]) -> list[int]:
     """NPU after NPU of a ring."""
     mapping = [0]
     for row in cycles[1:]:
         here = mapping[-1]
         after = (mapping[-1] + 1) % len(npus)
-        stays = row[after] == inf and row[here] < inf and "loop" in npus[here].outlets
+        stays = row[after] == inf and row[here] < inf and "loop" in npus[here].ports.outlets
         mapping.append(here if stays else after)
     return mapping
 
 
 def _runs(
-    npus: Sequence[Folding], names: Sequence[str], cycles: Sequence[Sequence[float]], begin: Sequence[Sequence[float]]
+    npus: Sequence[Npu], names: Sequence[str], cycles: Sequence[Sequence[float]], begin: Sequence[Sequence[float]]
 ) -> list[int]:
     """The best runs: best[i] = (cycles of the busiest NPU so far, mapping of layers 0..i - 1), NPU after NPU."""
     best: dict[int, tuple[float, list[int]]] = {0: (0, [])}
@@ -305,7 +305,7 @@ def _runs(
     for n, npu in enumerate(npus):
         following: dict[int, tuple[float, list[int]]] = {}
         for start, (busiest, mapping) in best.items():
-            last = len(names) if "loop" in npu.outlets else min(start + 1, len(names))
+            last = len(names) if "loop" in npu.ports.outlets else min(start + 1, len(names))
             for end in range(start + 1, last + 1):
                 work = max(busiest, begin[start][n] + sum(row[n] for row in cycles[start:end]))
                 if work == inf:
@@ -313,7 +313,7 @@ def _runs(
                 candidate = (work, mapping + [n] * (end - start))
                 if end < len(names):
                     following[end] = min(following.get(end, candidate), candidate)
-                elif "host" in npu.outlets:
+                elif "host" in npu.ports.outlets:
                     final = candidate if final is None or work < final[0] else final
         best = following
     if final is None:

@@ -27,7 +27,7 @@ def _added(default: int = 0) -> Any:
 class Needs:
     """What layers need of an NPU: rows or words that each memory must have, how far counters must reach, and widths.
 
-    Most fields are named as the capacities that they are for (`bitloom.hls_gen.design.capacities.Capacities`). Layers
+    Most fields are named as the sizes that they are for (`bitloom.hls_gen.design.flat.SIZED`). Layers
     need the sum of those that are ``_added``, and the largest of the others.
 
     Attributes
@@ -97,21 +97,21 @@ class Needs:
     def capacities(self, npu: Npu) -> dict[str, int]:
         """The capacities that an NPU of this folding must have at least, by name."""
         names = ["layers", "windows", "window_taps", "groups", "levels", "input_words", "tuple_words"]
-        if npu.pool:
+        if npu.pool_unit:
             names += ["pool_words", "pool_tuple_words", "pool_taps", "pool_olds"]
             names += ["pool_jumps", "pool_kernel_rows", "pool_scale_rows"] * npu.depthwise
-        names += ["taps", "olds", "jumps", "aheads"] + ["tuple_parts"] * (npu.tuple_parts > 0)
+        names += ["taps", "olds", "jumps", "aheads"] + ["tuple_parts"] * (npu.sequencer.tuple_parts > 0)
         names += ["kernel_rows", "threshold_rows"]
         if npu.requantises:
             names += ["multiplier_bits", "bias_fraction_bits", "half_even", "round_twice"]
             names += ["skip_words", "joined_words", "add_factor_bits", "add_bias_bits"]
             names += ["skip_bits", "skips_onward"] * npu.keeps_steps
-        names += ["buffer_words"] * (self.buffer_words > 0) + ["map_words"] * ("loop" in npu.outlets)
+        names += ["buffer_words"] * (self.buffer_words > 0) + ["map_words"] * ("loop" in npu.ports.outlets)
         names += ["binariser_rows"] * (self.binariser_rows > 0)
-        names += ["former_channels", "former_column", "former_columns", "former_line"] * npu.window_former
+        names += ["former_channels", "former_column", "former_columns", "former_line"] * bool(npu.former)
         of_store = {
-            "aheads": max(2, self.aheads) if npu.aheads > 0 else 0,
-            "skip_words": npu.skip_words and 2,  # how large it must be says the flow model
+            "aheads": max(2, self.aheads) if npu.sequencer.aheads > 0 else 0,
+            "skip_words": 2 * npu.has_skip,  # how large it must be says the flow model
             "skips_onward": npu.skips_onward,
         }
         return {name: of_store[name] if name in of_store else getattr(self, name) for name in names}
@@ -162,9 +162,9 @@ def needs_of(planned: PlannedLayer) -> Needs:
     words = planned.words
     read = [(taps, words), *([(planned.pool_taps, len(planned.pooled))] if planned.pool_taps else [])]
     lanes = 0
-    if npu.collect:
+    if npu.array.collect:
         taps_of_window = (p.window.positions(p.height, p.width) >= 0).sum(axis=1)
-        lanes = int(taps_of_window.max()) * p.visits * planned.part.words * npu.kfp
+        lanes = int(taps_of_window.max()) * p.visits * planned.part.words * npu.array.kfp
     from_ring = planned.read.inlet == "ring"
     return Needs(
         layers=1,

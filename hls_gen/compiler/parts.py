@@ -112,8 +112,8 @@ class Part:
         """The part as an NPU's window former lets the array see it; None where the NPU has none, or it can't feed the
         part: lanes that share a weight have one channel, and planes that follow one another come in words of their
         own."""
-        apart = self.binary and (npu.lanes_per_weight > 1 or (self.planes > 0 and not npu.planes))
-        return self.joined if npu.window_former and not apart else None
+        apart = self.binary and (npu.array.lanes_per_weight > 1 or (self.planes > 0 and not npu.array.planes))
+        return self.joined if npu.former and not apart else None
 
     @property
     def map_size(self) -> Pair:

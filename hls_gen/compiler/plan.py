@@ -15,7 +15,6 @@ import numpy as np
 
 from bitloom.golden.graph import INPUT
 from bitloom.golden.network import Model
-from bitloom.hls_gen.design.folding import Folding
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.widths import SKIP_BITS
 from bitloom.hls_gen.design.window_former import FormedWindows
@@ -126,7 +125,7 @@ class Plan:
 
 def plan(
     model: Model,
-    npus: Sequence[Folding],
+    npus: Sequence[Npu],
     choices: CompileChoices | None = None,
     *,
     chunk: int | None = None,
@@ -144,7 +143,7 @@ def plan(
 
 def plan_lowered(
     lowered: Lowered,
-    npus: Sequence[Folding],
+    npus: Sequence[Npu],
     choices: CompileChoices | None = None,
     *,
     chunk: int | None = None,
@@ -172,12 +171,12 @@ def plan_lowered(
         raise ValueError(f"{network}: chunk must be >= 1 tuples, got {chunk}")
     choices = choices or CompileChoices()
     chunks = Chunk("tuples", chunk) if chunk is not None else Chunk.of(choices.chunk)
-    if choices.chunk and not any("ring" in npu.inlets for npu in npus):
+    if choices.chunk and not any("ring" in npu.ports.inlets for npu in npus):
         raise ValueError(f"{network}: a chunk needs NPUs one behind the other, got {choices.chunk!r} for 1")
     choices = _with_order(network, choices, chunks)
     if choices.map_order not in (*ORDERS, "auto"):
         raise ValueError(f"plan: map_order must be one of {', '.join(ORDERS)}, auto, got {choices.map_order!r}")
-    chain = [folding if isinstance(folding, Npu) else unsized(folding) for folding in npus]
+    chain = list(npus)
     if choices.map_order != "auto":
         return _plan_in_order(lowered, chain, choices, chunks)
     plans = {order: _plan_in_order(lowered, chain, replace(choices, map_order=order), chunks) for order in AUTOMATIC}
@@ -220,10 +219,10 @@ def _plan_in_order(lowered: Lowered, npus: Sequence[Npu], choices: CompileChoice
             conv=tables[p.name],
             pool=tables.get(pool_name(p)),
             way=way,
-            reader_lanes=npus[on[way.reader or p.name]].kfp,
+            reader_lanes=npus[on[way.reader or p.name]].array.kfp,
         )
         if read.inlet == "ring":
-            words = chunk.words(planned.conv, planned.words, npu.buffer_words)
+            words = chunk.words(planned.conv, planned.words, npu.ports.buffer_words)
             planned = replace(planned, chunk_words=words, sizes_buffers=chunk.sizes_buffers)
         layers.append(planned)
         maps[p.name] = MapWords(planned.output, np.zeros(len(planned.output), np.int64), way.target)
@@ -245,7 +244,7 @@ def _ordered(lowered: Lowered, npu: Npu, map_order: str) -> tuple[Lowered, Sched
     if formed is None:
         return lowered, orders, None
     words = formed.words, len(input_layout(lowered, npu)[0])
-    each = lowered.layers[0].visits * -(-lowered.layers[0].out_channels // npu.kgp)
+    each = lowered.layers[0].visits * -(-lowered.layers[0].out_channels // npu.array.kgp)
     beats = [len(order.tables[0].index) * count * each for order, count in zip((other, orders), words)]
     return (joined, other, formed) if pays(formed, beats) else (lowered, orders, None)
 
@@ -259,7 +258,7 @@ def _with_skip_stores(
     joining = {on[p.name] for p in lowered.layers if p.joins}
     kept = onward(ways, on, {p.name for p in lowered.layers if isinstance(p.arithmetic, Xnor)})
     for n, wanted in kept.items():
-        if npus[n].skip_words and npus[n].skips_onward != wanted:
+        if npus[n].has_skip and npus[n].skips_onward != wanted:
             rule = f"NPU {n} must have skips_onward = {wanted} for the integers that it keeps"
             raise ValueError(f"{network}: {rule}, got {npus[n].skips_onward}")
     bits = {on[p.name]: SKIP_BITS for p in lowered.layers if isinstance(p.arithmetic, Xnor)}
@@ -267,7 +266,7 @@ def _with_skip_stores(
         _with_skip_store(network, npu, n in joining, bits.get(n, 0)) if n in waiting else npu
         for n, npu in enumerate(npus)
     ]
-    return [replace(npu, skips_onward=kept[n]) if n in kept else npu for n, npu in enumerate(stored)]
+    return [npu.changed(skips_onward=kept[n]) if n in kept else npu for n, npu in enumerate(stored)]
 
 
 def _with_skip_store(network: str, npu: Npu, joins: bool, bits: int) -> Npu:
@@ -276,8 +275,8 @@ def _with_skip_store(network: str, npu: Npu, joins: bool, bits: int) -> Npu:
     ``bits`` are those of the integers that a binary NPU keeps, else 0. ValueError if the NPU can't have a skip store.
     """
     try:
-        npu = npu if npu.skip_words else replace(npu, skip_words=2, skip_bits=bits, aheads=2)
-        return npu if npu.joined_words or not joins else replace(npu, joined_words=2)
+        npu = npu if npu.has_skip else npu.changed(skip_words=2, skip_bits=bits, aheads=2)
+        return npu if npu.joined_words or not joins else npu.changed(joined_words=2)
     except ValueError as e:
         what = "concatenated" if joins else "added or have two readers"
         raise ValueError(f"{network}: maps that are {what} need a skip store: {e}") from None

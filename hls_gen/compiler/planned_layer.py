@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.design.parts import present
 
 from .layout import UNUSED, Ints, Layout, regroup, result_layout
 from .lowered_layers import LoweredLayer, Xnor
@@ -108,7 +109,7 @@ class PlannedLayer:
     @property
     def groups(self) -> int:
         """Kernel groups."""
-        return -(-self.layer.out_channels // self.npu.kgp)
+        return -(-self.layer.out_channels // self.npu.array.kgp)
 
     @property
     def passes(self) -> int:
@@ -128,13 +129,13 @@ class PlannedLayer:
     @property
     def last_units(self) -> int:
         """Steps of the last kernel group, each level counted once."""
-        rest = self.layer.out_channels - (self.groups - 1) * self.npu.kgp
-        return -(-rest // self.npu.ol)
+        rest = self.layer.out_channels - (self.groups - 1) * self.npu.array.kgp
+        return -(-rest // self.npu.results.ol)
 
     @property
     def scale_steps(self) -> Layout:
         """(steps, ol) in which the results of a pool unit with weights leave."""
-        return regroup(self.pooled, self.npu.ol)
+        return regroup(self.pooled, self.npu.results.ol)
 
     @property
     def map_words(self) -> int:
@@ -195,26 +196,26 @@ def planned_layer(
         The NPU can't accumulate as the layer does, or it has no pool unit for the layer's pool.
     """
     check_accumulation(p, npu, read.layout)
-    groups = -(-p.out_channels // npu.kgp)
+    groups = -(-p.out_channels // npu.array.kgp)
     whole = TuplePart(len(read.layout)), 0
-    shortest = tuple_part(p.weighted, read.layout, npu.kgp) if inner == 1 else whole
-    part, left_out = shortest if npu.tuple_parts else whole
-    if p.pool and not npu.pool:
+    shortest = tuple_part(p.weighted, read.layout, npu.array.kgp) if inner == 1 else whole
+    part, left_out = shortest if npu.sequencer.tuple_parts else whole
+    if p.pool and not npu.pool_unit:
         raise ValueError(f"{p.name}: a pool needs an NPU with a pool unit, got one without")
-    steps = result_layout(p.out_channels, p.levels, npu.kgp, npu.ol)
+    steps = result_layout(p.out_channels, p.levels, npu.array.kgp, npu.results.ol)
     reread = groups > inner
-    taps = TapRows.of(conv, visits=p.visits, reread=reread, raster=npu.raster, ahead=npu.aheads > 0)
+    taps = TapRows.of(conv, visits=p.visits, reread=reread, raster=npu.sequencer.raster, ahead=npu.sequencer.aheads > 0)
     pool_taps = None
     pooled = steps[:0]
     output = steps
     if not p.raw:
-        if npu.pool:
-            output = pooled = regroup(steps, npu.pfp)
+        if npu.pool_unit:
+            output = pooled = regroup(steps, present(npu.pool_unit).pfp)
             pool_taps = TapRows.straight(taps.windows)
             if pool is not None:
-                pool_taps = TapRows.of(pool, kernel=npu.depthwise, raster=npu.raster)
+                pool_taps = TapRows.of(pool, kernel=npu.depthwise, raster=npu.sequencer.raster)
         if npu.depthwise:
-            output = regroup(pooled, npu.ol)
+            output = regroup(pooled, npu.results.ol)
         output = regroup(output, reader_lanes)
     return PlannedLayer(
         layer=p,
@@ -257,30 +258,30 @@ def check_accumulation(p: LoweredLayer, npu: Npu, layout: Layout) -> None:
     if isinstance(p.arithmetic, Xnor) and layer == "or_words":
         _check_words(p.name, p.arithmetic, npu, layout)
         return
-    if npu.accumulate not in (layer, "both"):
+    if npu.array.accumulate not in (layer, "both"):
         raise ValueError(
-            f"{p.name}: accumulate {layer} needs an NPU that accumulates {layer} or both, got {npu.accumulate}"
+            f"{p.name}: accumulate {layer} needs an NPU that accumulates {layer} or both, got {npu.array.accumulate}"
         )
 
 
 def _check_words(name: str, of: Xnor, npu: Npu, layout: Layout) -> None:
     """ValueError unless the channels of each word of a layer, and no others, lie in ``word_lanes`` lanes of the NPU."""
-    if not npu.word_lanes:
-        raise ValueError(f"{name}: accumulate or_words needs an NPU with word_lanes, got {npu.word_lanes}")
-    if npu.word_lanes < of.word_channels:
+    if not npu.array.word_lanes:
+        raise ValueError(f"{name}: accumulate or_words needs an NPU with word_lanes, got {npu.array.word_lanes}")
+    if npu.array.word_lanes < of.word_channels:
         raise ValueError(
             f"{name}: accumulate or_words with words of {of.word_channels} channels needs an NPU with word_lanes >= "
-            f"{of.word_channels}, since a PE takes the OR of a word in one beat, got word_lanes = {npu.word_lanes} and "
-            f"kfp = {npu.kfp}"
+            f"{of.word_channels}, since a PE takes the OR of a word in one beat, got word_lanes = "
+            f"{npu.array.word_lanes} and kfp = {npu.array.kfp}"
         )
-    groups = layout.reshape(-1, npu.word_lanes)  # a row for each OR of the PE in a beat
+    groups = layout.reshape(-1, npu.array.word_lanes)  # a row for each OR of the PE in a beat
     words = np.where(groups == UNUSED, UNUSED, groups // of.word_channels)
     count = -(-of.weight.shape[2] // of.word_channels)
     places = [set(np.nonzero((words == word).any(axis=1))[0].tolist()) for word in range(count)]
     if max(map(len, places)) > 1 or len(set().union(*places)) < count:
         raise ValueError(
-            f"{name}: each word of {of.word_channels} channels must fill a group of word_lanes = {npu.word_lanes} "
-            f"lanes alone, got {words.tolist()} as the words of the groups' lanes"
+            f"{name}: each word of {of.word_channels} channels must fill a group of word_lanes = "
+            f"{npu.array.word_lanes} lanes alone, got {words.tolist()} as the words of the groups' lanes"
         )
 
 
@@ -302,11 +303,11 @@ def check_added(planned: PlannedLayer, maps: Mapping[str, MapWords]) -> None:
         _check_steps(p, npu)
     if p.adds is None or npu.keeps_steps:
         return
-    if not added_in_steps(maps[p.adds].layout, result_layout(p.out_channels, p.levels, npu.kgp, npu.ol)):
-        pfp = f", pfp = {npu.pfp}" if npu.pool else ""
+    if not added_in_steps(maps[p.adds].layout, result_layout(p.out_channels, p.levels, npu.array.kgp, npu.results.ol)):
+        pfp = f", pfp = {npu.pool_unit.pfp}" if npu.pool_unit else ""
         raise ValueError(
             f"{p.name}: words of the map of {p.adds}, which it adds, must have the lanes of its results' steps, got "
-            f"{p.out_channels} channels with kfp = {npu.kfp}, kgp = {npu.kgp}, ol = {npu.ol}{pfp}"
+            f"{p.out_channels} channels with kfp = {npu.array.kfp}, kgp = {npu.array.kgp}, ol = {npu.results.ol}{pfp}"
         )
 
 
@@ -315,8 +316,8 @@ def _check_steps(p: LoweredLayer, npu: Npu) -> None:
     no channel has would have a sign, too, and a lane without a channel must be 0."""
     if not isinstance(p.arithmetic, Xnor) or p.scale is None:
         return
-    if (result_layout(p.out_channels, 1, npu.kgp, npu.ol) == UNUSED).any():
+    if (result_layout(p.out_channels, 1, npu.array.kgp, npu.results.ol) == UNUSED).any():
         raise ValueError(
-            f"{p.name}: channels of a map that is requantised must fill steps of ol = {npu.ol} results of kgp = "
-            f"{npu.kgp} kernels, got {p.out_channels}"
+            f"{p.name}: channels of a map that is requantised must fill steps of ol = {npu.results.ol} results "
+            f"of kgp = {npu.array.kgp} kernels, got {p.out_channels}"
         )

@@ -7,7 +7,7 @@ level (layout.result_layout). So the kernel memory needs one of them, and wires 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -57,7 +57,7 @@ def sharing(npu: Npu, maps: Sequence[ReadValues]) -> Npu:
     Npu
         With ``lanes_per_weight`` and ``lane_step``, or as it was.
     """
-    if npu.engine != "binary" or npu.planes or npu.binariser_bits or npu.former_column:
+    if npu.engine != "binary" or npu.array.planes or npu.ports.binariser or npu.former_sizes:
         return npu
     levels = {read.bits for read in maps} - {0}
     steps = {read.apart for read in maps if read.apart is not None}
@@ -65,16 +65,16 @@ def sharing(npu: Npu, maps: Sequence[ReadValues]) -> Npu:
         return npu
     several = levels.pop()
     apart = max(steps, default=1)
-    if several == 1 or several * apart > npu.kfp:
+    if several == 1 or several * apart > npu.array.kfp:
         return npu
-    shared = replace(npu, lanes_per_weight=several, lane_step=apart)
+    shared = npu.changed(lanes_per_weight=several, lane_step=apart)
     channels = (read.layout // several for read in maps if read.apart is not None)  # UNUSED is -1, and stays so
     return shared if all(_fits(shared, layout) for layout in channels) else npu
 
 
 def values_read(plan: Plan, n: int) -> list[ReadValues]:
     """The maps that the layers of NPU ``n`` read, layer after layer."""
-    steps = {planned.layer.name: planned.npu.ol for planned in plan.layers}
+    steps = {planned.layer.name: planned.npu.results.ol for planned in plan.layers}
     return [
         ReadValues(value_bits(plan.lowered, planned.layer), steps.get(planned.layer.reads), planned.read.layout)
         for planned in plan.on(n)
@@ -136,7 +136,7 @@ def weight_copies(plan: Plan) -> list[WeightCopies]:
             if isinstance(p.arithmetic, Xnor) and value_bits(plan.lowered, p)
         ]
         widths = sorted({value_bits(plan.lowered, p) for p in layers})
-        if npu.lanes_per_weight == 1 and max(widths, default=1) > 1:
+        if npu.array.lanes_per_weight == 1 and max(widths, default=1) > 1:
             once = sum(p.weight.size // value_bits(plan.lowered, p) for p in layers)
             copies.append(WeightCopies(n, tuple(widths), sum(p.weight.size for p in layers), once))
     return copies
@@ -156,6 +156,6 @@ def _bits(p: LoweredLayer) -> int:
 
 def _fits(npu: Npu, channels: Layout) -> bool:
     """Whether lanes that share a weight have one channel in each word, or all are UNUSED."""
-    of_lanes = np.array(npu.weight_of_lanes)
+    of_lanes = np.array(npu.array.weight_of_lanes)
     first = np.unique(of_lanes, return_index=True)[1]
     return bool((channels[:, first[of_lanes]] == channels).all())

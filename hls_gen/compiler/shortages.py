@@ -30,7 +30,7 @@ class Shortage:
     Attributes
     ----------
     name
-        The capacity, a field of `bitloom.hls_gen.design.capacities.Capacities`, or ``collect`` or ``spill_words``.
+        The size, one of `bitloom.hls_gen.design.flat.SIZED`, or ``collect`` or ``spill_words``.
     least
         What the network needs at least.
     has
@@ -91,16 +91,16 @@ def _of_npu(plan: Plan, manifest: Manifest, n: int) -> list[Shortage]:
     """Depths and widths that are too small for what NPU ``n`` has to do."""
     npu_needs = plan.needs[n]
     npu = manifest.npus[n]
-    collect = npu_needs.needs.window_lanes if npu.collect else 0
+    collect = npu_needs.needs.window_lanes if npu.array.collect else 0
     needs = {"collect": collect, **npu_needs.capacities, "acc_bits": npu_needs.needs.acc_bits}
     layers: dict[str, str] = {}
-    if npu.stream_weights and plan.on(n):
+    if npu.loader.stream_weights and plan.on(n):
         rows, layers["kernel_rows"] = max((planned.kernel_rows, planned.layer.name) for planned in plan.on(n))
         needs["kernel_rows"] = rows
     needs["kernel_rows"] += npu.first_kernel_row
-    without = OF_SKIP_STORE if npu_needs.npu.skip_words and not npu.skip_words else ("skip_words",)
+    without = OF_SKIP_STORE if npu_needs.npu.has_skip and not npu.has_skip else ("skip_words",)
     needs = {name: need for name, need in needs.items() if name not in without}
-    shortages = [Shortage(name, need, getattr(npu, name), n, layers.get(name, "")) for name, need in needs.items()]
+    shortages = [Shortage(name, need, npu.value(name), n, layers.get(name, "")) for name, need in needs.items()]
     return [shortage for shortage in shortages if shortage.least > shortage.has]
 
 
@@ -115,7 +115,7 @@ def _of_flow(plan: Plan, manifest: Manifest, others: Sequence[Shortage]) -> list
     if not skips and not any(here != there == 0 for here, there in edges):
         return []
     flow = _roomy(plan, manifest, others)
-    stores = {n: manifest.npus[n].skip_words for n in skips}
+    stores = {n: manifest.npus[n].value("skip_words") for n in skips}
     blocked = ""
     if all(stores.values()):
         try:
@@ -143,11 +143,11 @@ def _roomy(plan: Plan, manifest: Manifest, shortages: Sequence[Shortage]) -> Sys
     """The system that runs the plan, with room where there are ``shortages``, and with skip stores of any size where
     the design has none."""
     npus = [
-        npu if npu.skip_words or not needs.npu.skip_words else fitted(needs.npu, [needs])
+        npu if npu.has_skip or not needs.npu.has_skip else fitted(needs.npu, [needs])
         for needs, npu in zip(plan.needs, manifest.npus)
     ]
     for shortage in shortages:
         if shortage.npu is not None and shortage.name in STORES:
             words: dict[str, Any] = {shortage.name: 1 << (shortage.least - 1).bit_length()}
-            npus[shortage.npu] = replace(npus[shortage.npu], **words)
+            npus[shortage.npu] = npus[shortage.npu].changed(**words)
     return system(plan, npus, stream_bits=manifest.stream_bits, spill_words=manifest.design.spill_words)

@@ -1,4 +1,4 @@
-"""Folding to design: memories as large as the given networks need."""
+"""Npu to design: memories as large as the given networks need."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -8,7 +8,6 @@ from bitloom.golden.layers.conv import Weighted
 from bitloom.golden.network import Model
 from bitloom.hls_gen.compiler.flow.of_plan import system
 from bitloom.hls_gen.design.design import Design
-from bitloom.hls_gen.design.folding import Folding
 from bitloom.hls_gen.design.npu import Npu
 
 from .choices import CompileChoices
@@ -51,7 +50,7 @@ class Sizing:
 def size_memories(
     name: str,
     models: Sequence[Model],
-    foldings: Folding | Sequence[Folding],
+    foldings: Npu | Sequence[Npu],
     choices: CompileChoices | None = None,
     *,
     stream_bits: int = 32,
@@ -89,7 +88,7 @@ def size_memories(
     choices = choices or CompileChoices()
     sizing = sizing or Sizing()
     _check_dataflow(name, models, choices)
-    npus = tuple(unsized(one) for one in ((foldings,) if isinstance(foldings, Folding) else foldings))
+    npus = tuple(unsized(one) for one in ((foldings,) if isinstance(foldings, Npu) else foldings))
     npus, plans = _planned(models, npus, choices, equal=sizing.equal)
     own = [[p.needs[n] for p in plans] for n in range(len(npus))]
     if sizing.stream_weights:
@@ -100,9 +99,9 @@ def size_memories(
     if sizing.skip_words is None:
         fitted = _with_skip_stores(fitted, plans, stream_bits, sizing.equal)
     else:
-        fitted = tuple(replace(npu, skip_words=npu.skip_words and sizing.skip_words) for npu in fitted)
+        fitted = tuple(npu.changed(skip_words=sizing.skip_words) if npu.has_skip else npu for npu in fitted)
     spill_words = sizing.spill_words
-    if spill_words is None or "ring" not in npus[0].inlets:
+    if spill_words is None or "ring" not in npus[0].ports.inlets:
         spill_words = _spill_words(plans, fitted, stream_bits)
     return Design(name=name, stream_bits=stream_bits, npus=fitted, spill_words=spill_words)
 
@@ -125,7 +124,7 @@ def _planned(
     formed = [made.formed.needs() for made in plans if made.formed]
     if formed:  # all networks share one former, whose columns are as long as the longest
         sizes: dict[str, Any] = {name: max(one[name] for one in formed) for name in formed[0]}
-        npus = (replace(npus[0], **sizes), *npus[1:])
+        npus = (npus[0].changed(**sizes), *npus[1:])
         plans = [plan_lowered(m, npus, choices) for m in networks]
     keeping = tuple(_keeping(n, npu, plans) for n, npu in enumerate(npus))
     own = [npu for made in plans for npu in made.foldings]
@@ -137,7 +136,10 @@ def _planned(
         npus = parted
         plans = [plan_lowered(m, parted, choices) for m in networks]
     ahead = _claiming(npus, plans, equal=equal)
-    if any([npu.aheads > 0 for npu in made.foldings] != [npu.aheads > 0 for npu in ahead] for made in plans):
+    if any(
+        [npu.sequencer.aheads > 0 for npu in made.foldings] != [npu.sequencer.aheads > 0 for npu in ahead]
+        for made in plans
+    ):
         npus = ahead
         plans = [plan_lowered(m, ahead, choices) for m in networks]
     shared = tuple(sharing(npu, [read for p in plans for read in values_read(p, n)]) for n, npu in enumerate(npus))
@@ -162,32 +164,36 @@ def _keeping(n: int, npu: Npu, plans: Sequence[Plan]) -> Npu:
 
 def _with_parts(npu: Npu, own: Sequence[NpuNeeds]) -> Npu:
     """The NPU with kernel groups that read parts of tuples, if a layer of its own has use for it."""
-    return replace(npu, tuple_parts=1, aheads=max(npu.aheads, 2)) if any(one.needs.tuple_parts for one in own) else npu
+    return (
+        npu.changed(tuple_parts=1, aheads=max(npu.sequencer.aheads, 2))
+        if any(one.needs.tuple_parts for one in own)
+        else npu
+    )
 
 
 def _claiming(npus: tuple[Npu, ...], plans: Sequence[Plan], *, equal: bool) -> tuple[Npu, ...]:
     """The NPUs with a table of tuples that are claimed ahead, where a network needs one; if they are to be ``equal``,
     all of them. Then every network claims by it, and needs rows for that."""
-    claims = [any(made.foldings[n].aheads for made in plans) for n in range(len(npus))]
+    claims = [any(made.foldings[n].sequencer.aheads for made in plans) for n in range(len(npus))]
     claims = [any(claims)] * len(npus) if equal else claims
-    return tuple(replace(npu, aheads=2) if claim else npu for npu, claim in zip(npus, claims))
+    return tuple(npu.changed(aheads=2) if claim else npu for npu, claim in zip(npus, claims))
 
 
 def _with_skip_stores(npus: tuple[Npu, ...], plans: Sequence[Plan], stream_bits: int, equal: bool) -> tuple[Npu, ...]:
     """The NPUs with skip stores, where they have any, that no plan ever fills; all as large as the largest if they are
     to be ``equal``."""
-    if not any(npu.skip_words for npu in npus):
+    if not any(npu.has_skip for npu in npus):
         return npus
     using = [p for p in plans if any(one.skips for one in p.ways.values())]
     each = [smooth_skips(system(p, npus, stream_bits=stream_bits), FLOW_FRAMES) for p in using]
     words = [max(column) for column in zip(*each)]
     words = [max(words)] * len(words) if equal else words
-    return tuple(replace(npu, skip_words=max(count, 2 * npu.keeps_steps)) for npu, count in zip(npus, words))
+    return tuple(npu.changed(skip_words=max(count, 2 * npu.keeps_steps)) for npu, count in zip(npus, words))
 
 
 def _spill_words(plans: Sequence[Plan], npus: Sequence[Npu], stream_bits: int) -> int:
     """Words of the spill store for all plans; 0 where the NPUs are no closed ring."""
-    return max(2, *(_spill(p, npus, stream_bits) for p in plans)) if "ring" in npus[0].inlets else 0
+    return max(2, *(_spill(p, npus, stream_bits) for p in plans)) if "ring" in npus[0].ports.inlets else 0
 
 
 def _spill(made: Plan, npus: Sequence[Npu], stream_bits: int) -> int:
@@ -200,7 +206,7 @@ def _spill(made: Plan, npus: Sequence[Npu], stream_bits: int) -> int:
 def _fit(folding: Npu, own: Sequence[NpuNeeds], sizing: Sizing) -> Npu:
     """The NPU with memories for what each network needs of it, and with margins for networks of other weights."""
     npu = fitted(folding, own)
-    return replace(npu, stream_weights=sizing.stream_weights, **margins(npu, own))
+    return npu.changed(stream_weights=sizing.stream_weights, **margins(npu, own))
 
 
 def _streamed(made: Plan, n: int, npu: Npu) -> NpuNeeds:

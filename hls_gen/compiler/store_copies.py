@@ -18,7 +18,7 @@ from itertools import count
 
 from bitloom.golden.graph import INPUT
 from bitloom.hls_gen.design.copies import copied, copy_name, is_copy
-from bitloom.hls_gen.design.folding import Folding
+from bitloom.hls_gen.design.npu import Npu
 
 from .copies import copy_of, needs, renamed
 from .parts import Part, Parts
@@ -77,7 +77,7 @@ class _Stores:
         return _Stores((loop, skip), self.beats + beats, step)
 
 
-def with_store_copies(parts: Parts, mapping: Sequence[int], npus: Sequence[Folding]) -> tuple[Parts, list[int]]:
+def with_store_copies(parts: Parts, mapping: Sequence[int], npus: Sequence[Npu]) -> tuple[Parts, list[int]]:
     """Add the copies that let each NPU's stores hand maps on in order.
 
     Parameters
@@ -114,12 +114,12 @@ def with_store_copies(parts: Parts, mapping: Sequence[int], npus: Sequence[Foldi
 class _Copies:
     """The copies of NPU ``n``: the ``parts`` that it computes, and which of their maps are read ``elsewhere``, too."""
 
-    def __init__(self, parts: Parts, elsewhere: set[str], n: int, npu: Folding):
+    def __init__(self, parts: Parts, elsewhere: set[str], n: int, npu: Npu):
         self._parts = parts
         self._elsewhere = elsewhere
         self._n = n
         self._by_name = {part.name: part for part in parts}
-        self._stores = {"skip", *({"loop"} & {*npu.outlets})}
+        self._stores = {"skip", *({"loop"} & {*npu.ports.outlets})}
         self._beats = {part.name: _beats(part, npu) for part in parts}
         self._needed = [{how: name for how, name in needs(part).items() if name in self._by_name} for part in parts]
         """By part: the maps of this NPU that it needs, by how it needs them."""
@@ -240,7 +240,7 @@ def _takings(needed: Mapping[str, str], queues: Queues) -> Iterator[dict[str, st
             return
 
 
-def _beats(part: Part, npu: Folding) -> int:
+def _beats(part: Part, npu: Npu) -> int:
     """Beats of a copy of the map that a part makes."""
     rows, columns = part.map_size
-    return rows * columns * -(-part.out_channels // npu.kfp) * -(-part.out_channels // npu.kgp)
+    return rows * columns * -(-part.out_channels // npu.array.kfp) * -(-part.out_channels // npu.array.kgp)

@@ -26,7 +26,6 @@ from itertools import pairwise, product
 
 from bitloom.golden.graph import INPUT
 from bitloom.hls_gen.design.copies import is_copy
-from bitloom.hls_gen.design.folding import Folding
 from bitloom.hls_gen.design.npu import Npu
 
 from .parts import Parts
@@ -69,7 +68,7 @@ class MapWay:
         return maker if self.skip_npu is None else self.skip_npu
 
 
-def way(npus: Sequence[Folding], name: str, here: int, there: int) -> str:
+def way(npus: Sequence[Npu], name: str, here: int, there: int) -> str:
     """Find the outlet by which a map gets from an NPU to its reader.
 
     Parameters
@@ -91,7 +90,7 @@ def way(npus: Sequence[Folding], name: str, here: int, there: int) -> str:
     ValueError
         No outlet leads there.
     """
-    outlets = npus[here].outlets
+    outlets = npus[here].ports.outlets
     if here == there and "loop" in outlets:
         return "loop"
     if len(npus) > 1 and there == (here + 1) % len(npus) and "ring" in outlets:
@@ -99,7 +98,7 @@ def way(npus: Sequence[Folding], name: str, here: int, there: int) -> str:
     raise ValueError(f"{name}: NPU {here} must have an outlet to NPU {there}, got {', '.join(outlets)}")
 
 
-def kept_on(npus: Sequence[Folding], name: str, on: Mapping[str, int], adder: str) -> int | None:
+def kept_on(npus: Sequence[Npu], name: str, on: Mapping[str, int], adder: str) -> int | None:
     """Find the skip store in which integers wait.
 
     Parameters
@@ -128,7 +127,7 @@ def kept_on(npus: Sequence[Folding], name: str, on: Mapping[str, int], adder: st
     if there == here:
         return None
     way(npus, name, here, there)
-    steps = [(npus[n].engine, npus[n].kgp, npus[n].ol) for n in (here, there)]
+    steps = [(npus[n].engine, npus[n].array.kgp, npus[n].results.ol) for n in (here, there)]
     if steps[0] != steps[1]:
         raise ValueError(
             f"{name}: NPU {there} must have steps as NPU {here} has them, where {adder} adds the integers, "
@@ -175,13 +174,15 @@ def onward(ways: Mapping[str, MapWay], on: Mapping[str, int], binary: Collection
 
 def with_equal_steps(npus: Sequence[Npu]) -> tuple[Npu, ...]:
     """The NPUs with integers of one width where they keep them for each other."""
-    bits = [npu.skip_bits for npu in npus]
+    bits = [npu.value("skip_bits") for npu in npus]
     for _ in npus:  # once round a ring
         for n, npu in enumerate(npus):
             if npu.skips_onward:
                 after = (n + 1) % len(npus)
                 bits[n] = bits[after] = max(bits[n], bits[after])
-    return tuple(npu if npu.skip_bits == most else replace(npu, skip_bits=most) for npu, most in zip(npus, bits))
+    return tuple(
+        npu if npu.value("skip_bits") == most else npu.changed(skip_bits=most) for npu, most in zip(npus, bits)
+    )
 
 
 Store = tuple[str, int]
@@ -307,7 +308,7 @@ def needs_skip_store(parts: Parts) -> bool:
     return any(p.adds or p.joins for p in parts) or len(set(reads)) < len(reads)
 
 
-def ways(network: str, npus: Sequence[Folding], parts: Parts, mapping: Sequence[int]) -> dict[str, MapWay]:
+def ways(network: str, npus: Sequence[Npu], parts: Parts, mapping: Sequence[int]) -> dict[str, MapWay]:
     """Find the way of each map.
 
     Parameters
@@ -363,7 +364,7 @@ def _beside(name: str, usual: MapWay, parts: Parts) -> list[MapWay]:
     return []
 
 
-def _way(name: str, npus: Sequence[Folding], on: Mapping[str, int], parts: Parts) -> MapWay:
+def _way(name: str, npus: Sequence[Npu], on: Mapping[str, int], parts: Parts) -> MapWay:
     """The way of a map, whose second reader takes it from the skip store."""
     readers = [p.name for p in parts if name in (p.reads, p.joins)]
     adders = [p.name for p in parts if p.adds == name]
@@ -382,15 +383,15 @@ def _way(name: str, npus: Sequence[Folding], on: Mapping[str, int], parts: Parts
     others = [other for other in readers if other != first]
     here = npus[on[name]]
     there = npus[on[first]]
-    if not onward and len(needed) == 1 and "loop" not in here.outlets and is_copy(name):
+    if not onward and len(needed) == 1 and "loop" not in here.ports.outlets and is_copy(name):
         return MapWay("skip", skip_reader=first)
     target = way(npus, name, on[name], on[first])
     if adders and binary:
         return MapWay(target, first, True, adder=adders[0], skip_npu=kept_on(npus, name, on, adders[0]))
-    if len(needed) > 1 and (here.kfp, here.engine) != (there.kfp, there.engine):
+    if len(needed) > 1 and (here.array.kfp, here.engine) != (there.array.kfp, there.engine):
         raise ValueError(
             f"{name}: NPU {on[first]} must have words as NPU {on[name]} has them, where the map is kept for "
-            f"{(others or adders)[0]} as well, kfp = {here.kfp} and engine {here.engine}, got kfp = {there.kfp} and "
-            f"engine {there.engine}"
+            f"{(others or adders)[0]} as well, kfp = {here.array.kfp} and engine {here.engine}, got kfp = "
+            f"{there.array.kfp} and engine {there.engine}"
         )
     return MapWay(target, first, len(needed) > 1, others[0] if others else None, adders[0] if adders else None)

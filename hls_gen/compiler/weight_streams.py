@@ -69,7 +69,7 @@ def weight_order(plan: Plan, design: Design) -> WeightOrder:
         bits=design.stream_bits,
         row_words=0,
         frame_words=len(to_stream(plan.input_words, design.stream_bits)),
-        absorbed=design.npus[0].tuple_words >= len(plan.input_words),
+        absorbed=design.npus[0].sequencer.tuple_words >= len(plan.input_words),
     )
     placements = [_placed(network, plan, design, n, frame) for n in range(len(design.npus))]
     packets = _packets(plan, design, placements)
@@ -92,7 +92,7 @@ def _placed(network: str, plan: Plan, design: Design, n: int, frame: WeightStrea
     row = _row_words(design, n)
     words, absorbed = (0, True) if n else (frame.frame_words, frame.absorbed)
     stream = WeightStream(bits=frame.bits, row_words=row, frame_words=words, absorbed=absorbed)
-    return place(network, layers, npu.kernel_rows, stream)
+    return place(network, layers, npu.array.kernel_rows, stream)
 
 
 def _row_words(design: Design, n: int) -> int:
@@ -151,7 +151,7 @@ def whole_system(plan: Plan, design: Design) -> System:
     ValueError
         As ``weight_order``.
     """
-    if not design.npus[0].stream_weights:
+    if not design.npus[0].loader.stream_weights:
         return _system(plan, design, (), 0)
     order = weight_order(plan, design)
     return _system(plan, design, order.packets, order.before)

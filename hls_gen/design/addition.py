@@ -7,6 +7,8 @@
 
 from typing import TYPE_CHECKING
 
+from .parts import present
+
 if TYPE_CHECKING:
     from .npu import Npu
 
@@ -16,9 +18,9 @@ def addition_row(npu: "Npu") -> list[tuple[str, int]]:
     ``keeps`` are in two's complement. A binary NPU keeps the layer's results in the skip store where it says so."""
     return [
         ("adds", 1),
-        ("factor_kept", npu.add_factor_bits),
-        ("factor_skipped", npu.add_factor_bits),
-        ("bias", npu.add_bias_bits),
+        ("factor_kept", present(npu.stores.skip).factor_bits),
+        ("factor_skipped", present(npu.stores.skip).factor_bits),
+        ("bias", present(npu.stores.skip).bias_bits),
         ("shift", npu.add_shift_bits),
         ("low", npu.value_bits),
         ("high", npu.value_bits),

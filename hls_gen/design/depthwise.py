@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from .parts import present
 from .widths import bits_for
 
 if TYPE_CHECKING:
@@ -15,19 +16,23 @@ Fields = list[tuple[str, int]]
 def depthwise_memories(npu: "Npu", rounding: Sequence[str]) -> list[tuple[str, int, Fields]]:
     """Name, depth and row of each of these memories; ``rounding``: fields that say how a layer rounds."""
     return [
-        ("pool_jumps", npu.pool_jumps, [("row", npu.pool_row_bits)]),
-        ("pool_kernels", npu.pool_kernel_rows, [("weights", npu.pfp * npu.weight_bits)]),
-        ("pool_results", npu.layers, _result_row(npu, rounding)),
-        ("pool_scales", npu.pool_scale_rows, scale_row(npu)),
+        ("pool_jumps", present(npu.pool_weights).jumps, [("row", present(npu.pool_weights).row_bits)]),
+        (
+            "pool_kernels",
+            present(npu.pool_weights).rows,
+            [("weights", present(npu.pool_unit).pfp * npu.array.weight_bits)],
+        ),
+        ("pool_results", npu.loader.layers, _result_row(npu, rounding)),
+        ("pool_scales", present(npu.pool_weights).scale_rows, scale_row(npu)),
     ]
 
 
 def pool_kernel_fields(npu: "Npu") -> Fields:
     """Fields of a layer to the pool's sequencer that say which weights its taps meet."""
-    jump = bits_for(npu.pool_jumps - 1)
-    row = npu.pool_row_bits
+    jump = bits_for(present(npu.pool_weights).jumps - 1)
+    row = present(npu.pool_weights).row_bits
     fields = [("depthwise", 1), ("jump_base", jump), ("start_row", row), ("kernel_base", row)]
-    return [*fields, *(kernel_moves(row) if npu.raster else [])]
+    return [*fields, *(kernel_moves(row) if npu.sequencer.raster else [])]
 
 
 def kernel_moves(row: int) -> Fields:
@@ -37,13 +42,13 @@ def kernel_moves(row: int) -> Fields:
 
 def scale_row(npu: "Npu") -> Fields:
     """How OL sums become features: bias, multiplier and shift of each."""
-    multiplier = [("multiplier", npu.multiplier_bits)] if npu.multiplier_bits else []  # none: all are 1
+    multiplier = [("multiplier", npu.results.multiplier_bits)] if npu.results.multiplier_bits else []  # none: all are 1
     parts = [("bias", npu.biased_bits), *multiplier, ("shift", npu.scale_shift_bits)]
-    return [(f"{name}_{k}", w) for k in range(npu.ol) for name, w in parts]
+    return [(f"{name}_{k}", w) for k in range(npu.results.ol) for name, w in parts]
 
 
 def _result_row(npu: "Npu", rounding: Sequence[str]) -> Fields:
     """A layer to what makes features of the pool unit's sums."""
-    base = ("scale_base", bits_for(npu.pool_scale_rows - 1))
-    limits = [(name, npu.feature_bits) for name in ("low", "high")]
-    return [("depthwise", 1), base, *limits, *((name, 1) for name in rounding if getattr(npu, name))]
+    base = ("scale_base", bits_for(present(npu.pool_weights).scale_rows - 1))
+    limits = [(name, npu.array.feature_bits) for name in ("low", "high")]
+    return [("depthwise", 1), base, *limits, *((name, 1) for name in rounding if npu.value(name))]

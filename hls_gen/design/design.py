@@ -46,13 +46,13 @@ class Design:
 
     name: str
     stream_bits: int = 32
-    npus: tuple[Npu, ...] = (Npu(),)
+    npus: tuple[Npu, ...] = (Npu.of(),)
     spill_words: int = 0
 
     @property
     def summary(self) -> str:
         """NPUs, lanes and width of the streams, in a few words."""
-        lanes = " + ".join(f"{npu.kfp} x {npu.kgp}" for npu in self.npus)
+        lanes = " + ".join(f"{npu.array.kfp} x {npu.array.kgp}" for npu in self.npus)
         return f"{len(self.npus)} NPU{'s'[: len(self.npus) > 1]} of {lanes} lanes, {self.stream_bits}-bit streams"
 
     def __post_init__(self) -> None:
@@ -65,36 +65,42 @@ class Design:
         check_parallel(self.name, self.npus)
         for n, npu in enumerate(self.npus):
             before = self.npus[n - 1]
-            host = "host" in npu.inlets
+            host = "host" in npu.ports.inlets
             if host != (n == 0):
-                raise ValueError(f"{self.name}: NPU 0 and no other must have inlet host, got {npu.inlets} in NPU {n}")
-            joined = "ring" in before.outlets
-            if joined and len(self.npus) == 1:
-                raise ValueError(f"{self.name}: outlet ring needs a design of several NPUs, got {npu.outlets} in one")
-            if ("ring" in npu.inlets) != joined:
                 raise ValueError(
-                    f"{self.name}: inlet ring must lead on from outlet ring of the NPU before, got {npu.inlets} in "
-                    f"NPU {n} after {before.outlets}"
+                    f"{self.name}: NPU 0 and no other must have inlet host, got {npu.ports.inlets} in NPU {n}"
                 )
-            if joined and npu.engine == before.engine and npu.feature_bits != before.feature_bits:
+            joined = "ring" in before.ports.outlets
+            if joined and len(self.npus) == 1:
+                raise ValueError(
+                    f"{self.name}: outlet ring needs a design of several NPUs, got {npu.ports.outlets} in one"
+                )
+            if ("ring" in npu.ports.inlets) != joined:
+                raise ValueError(
+                    f"{self.name}: inlet ring must lead on from outlet ring of the NPU before, got {npu.ports.inlets} "
+                    f"in NPU {n} after {before.ports.outlets}"
+                )
+            if joined and npu.engine == before.engine and npu.array.feature_bits != before.array.feature_bits:
                 raise ValueError(
                     f"{self.name}: NPU {n} must have the features of the NPU before, {before.engine} of "
-                    f"{before.feature_bits} bits, got {npu.engine} of {npu.feature_bits}"
+                    f"{before.array.feature_bits} bits, got {npu.engine} of {npu.array.feature_bits}"
                 )
-            if before.skips_onward and (before.ol, before.skip_bits) != (npu.ol, npu.skip_bits):
-                raise ValueError(
-                    f"{self.name}: NPU {n} must have a skip store for steps of the NPU before, ol = {before.ol} and "
-                    f"skip_bits = {before.skip_bits}, got {npu.ol} and {npu.skip_bits}"
-                )
+            if before.skips_onward:
+                wanted, has = (one.values("ol", "skip_bits") for one in (before, npu))
+                if has != wanted:
+                    raise ValueError(
+                        f"{self.name}: NPU {n} must have a skip store for steps of the NPU before, ol = {wanted['ol']} "
+                        f"and skip_bits = {wanted['skip_bits']}, got {has['ol']} and {has['skip_bits']}"
+                    )
             for memory in npu.memories():
                 if memory.depth > MOST_ROWS:
                     raise ValueError(f"{self.name}: {memory.name} must have <= {MOST_ROWS} rows, got {memory.depth}")
             for name in ("stream_weights", "one_memory"):
-                if getattr(npu, name) != getattr(self.npus[0], name):
+                if npu.value(name) != self.npus[0].value(name):
                     raise ValueError(
-                        f"{self.name}: {name} must be the same in all NPUs, got {getattr(npu, name)} in NPU {n}"
+                        f"{self.name}: {name} must be the same in all NPUs, got {npu.value(name)} in NPU {n}"
                     )
-        if not any("host" in npu.outlets for npu in self.npus):
+        if not any("host" in npu.ports.outlets for npu in self.npus):
             raise ValueError(f"{self.name}: an NPU must have outlet host, got none")
         if self.spill_words != 0 and (not self.closed or self.spill_words < 2):
             raise ValueError(
@@ -104,7 +110,7 @@ class Design:
     @property
     def closed(self) -> bool:
         """Whether the last NPU leads to NPU 0."""
-        return "ring" in self.npus[0].inlets
+        return "ring" in self.npus[0].ports.inlets
 
     def changes_engine(self, n: int) -> bool:
         """Whether the NPU after NPU ``n`` has another engine, so that features are bits between them."""
@@ -118,7 +124,7 @@ class Design:
     def next_word_bits(self, n: int) -> int:
         """Width of a word on its way from NPU ``n`` to the next one, which has that one's lanes."""
         after = self.npus[(n + 1) % len(self.npus)]
-        return after.kfp if self.changes_engine(n) else after.word_bits
+        return after.array.kfp if self.changes_engine(n) else after.array.word_bits
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON data; ``from_dict`` is its inverse."""

@@ -96,12 +96,12 @@ ERRORS = (
 
 def kinds(design: Design) -> dict[str, int]:
     """The kinds of packets that ``design`` takes, by name."""
-    return {"LOAD": LOAD, "FRAME": FRAME, **({"WEIGHTS": WEIGHTS} if design.npus[0].stream_weights else {})}
+    return {"LOAD": LOAD, "FRAME": FRAME, **({"WEIGHTS": WEIGHTS} if design.npus[0].loader.stream_weights else {})}
 
 
 def errors(design: Design) -> tuple[ErrorCode, ...]:
     """The errors that ``design`` reports, by code."""
-    if not design.npus[0].stream_weights:
+    if not design.npus[0].loader.stream_weights:
         return ERRORS
     other = {
         BAD_KIND: ErrorCode(BAD_KIND, "BAD_KIND", "kind is 1, 2 or 3"),

@@ -1,6 +1,10 @@
-"""Loader: the states that register STATUS shows of it (hls_gen/rtl/shell/loader)."""
+"""Loader: it takes the stream apart, fills the memories and admits frames (hls_gen/rtl/shell/loader)."""
 
-from .widths import bits_for
+from dataclasses import dataclass
+
+from .parts import Part
+from .rules import check_bools, check_least, require
+from .widths import LAYER_BITS, bits_for
 
 STATES = ("HEADER", "RANGE", "JUDGE", "LOAD", "FRAME", "DRAIN")
 """Names of the states; a state's number is its place.
@@ -20,3 +24,25 @@ DRAIN
 """
 STATE_BITS = bits_for(len(STATES) - 1)
 """Width of a state's number."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Loader(Part):
+    """What the loader must deal with.
+
+    Attributes
+    ----------
+    layers
+        Layers that a network may have, 2..256. Sized.
+    stream_weights
+        Whether weights may come down the stream while frames are computed (hls_gen/compiler/streamed_weights.py).
+    """
+
+    layers: int = 8
+    stream_weights: bool = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_bools(self)
+        check_least(self, "layers", 2)
+        require(self.layers <= 1 << LAYER_BITS, f"layers must be <= {1 << LAYER_BITS}", self.layers)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from .addition import addition_row
 from .depthwise import depthwise_memories, kernel_moves, pool_kernel_fields, scale_row
 from .fields import Field, named
+from .parts import present
 from .tuple_parts import part_fields
 from .widths import COUNT_BITS, FRAME_BITS, KERNEL_BITS, LAYER_BITS, PLACE_BITS, SIDE_BITS, TAIL_BITS, bits_for
 from .window_former import former_row
@@ -138,35 +139,41 @@ def memory_map(npu: "Npu") -> tuple[Memory, ...]:
     """
     rows: list[tuple[str, int, Parts]] = [
         ("network", 1, _network_row(npu)),
-        ("inputs", npu.layers, _input_row(npu)),
-        ("layers", npu.layers, _layer_row(npu)),
-        ("flags", npu.taps, [*TAP_FLAGS, ("jump", 1)]),
-        ("olds", npu.olds, [("word", bits_for(npu.tuple_words - 1))]),
-        ("jumps", npu.jumps, [("row", npu.row_bits)]),
-        ("kernels", npu.kernel_rows, _sent_kernel_row(npu)),
-        ("results", npu.layers, _result_row(npu)),
+        ("inputs", npu.loader.layers, _input_row(npu)),
+        ("layers", npu.loader.layers, _layer_row(npu)),
+        ("flags", npu.sequencer.taps, [*TAP_FLAGS, ("jump", 1)]),
+        ("olds", npu.sequencer.olds, [("word", bits_for(npu.sequencer.tuple_words - 1))]),
+        ("jumps", npu.sequencer.jumps, [("row", npu.array.row_bits)]),
+        ("kernels", npu.array.kernel_rows, _sent_kernel_row(npu)),
+        ("results", npu.loader.layers, _result_row(npu)),
     ]
     if not npu.requantises:
-        rows.append(("thresholds", npu.threshold_rows, [("thresholds", npu.ol * npu.acc_bits)]))
+        rows.append(("thresholds", npu.results.threshold_rows, [("thresholds", npu.results.ol * npu.array.acc_bits)]))
     else:
-        rows.append(("scales", npu.threshold_rows, scale_row(npu)))
-    if npu.pool:
+        rows.append(("scales", npu.results.threshold_rows, scale_row(npu)))
+    if npu.pool_unit:
         rows += [
-            ("pool_inputs", npu.layers, [("words", bits_for(npu.input_words))]),
-            ("pool_layers", npu.layers, _pool_row(npu)),
-            ("pool_flags", npu.pool_taps, [*TAP_FLAGS, *([("jump", 1)] if npu.depthwise else [])]),
-            ("pool_olds", npu.pool_olds, [("word", npu.pool_address_bits)]),
+            ("pool_inputs", npu.loader.layers, [("words", bits_for(npu.sequencer.input_words))]),
+            ("pool_layers", npu.loader.layers, _pool_row(npu)),
+            ("pool_flags", present(npu.pool_unit).taps, [*TAP_FLAGS, *([("jump", 1)] if npu.depthwise else [])]),
+            ("pool_olds", present(npu.pool_unit).olds, [("word", present(npu.pool_unit).address_bits)]),
         ]
-    if npu.binariser_bits:
-        rows.append(("binariser", npu.binariser_rows, [("thresholds", npu.kfp * (npu.binariser_bits + 1))]))
-    if "ring" in npu.inlets:
-        rows.append(("chunks", npu.layers, [("words_minus_1", bits_for(npu.buffer_words - 1))]))
-    if npu.engine == "integer" and npu.pool:
+    if npu.ports.binariser:
+        rows.append(
+            (
+                "binariser",
+                present(npu.ports.binariser).rows,
+                [("thresholds", npu.array.kfp * (present(npu.ports.binariser).bits + 1))],
+            )
+        )
+    if "ring" in npu.ports.inlets:
+        rows.append(("chunks", npu.loader.layers, [("words_minus_1", bits_for(npu.ports.buffer_words - 1))]))
+    if npu.engine == "integer" and npu.pool_unit:
         rows.append(("reciprocals", 1 << COUNT_BITS, [("reciprocal", npu.reciprocal_bits)]))
-    if npu.skip_words:
-        rows.append(("additions", npu.layers, addition_row(npu)))
-    if npu.aheads:
-        rows.append(("aheads", npu.aheads, [("words", bits_for(npu.input_words))]))
+    if npu.has_skip:
+        rows.append(("additions", npu.loader.layers, addition_row(npu)))
+    if npu.sequencer.aheads:
+        rows.append(("aheads", npu.sequencer.aheads, [("words", bits_for(npu.sequencer.input_words))]))
     if npu.depthwise:
         rows += depthwise_memories(npu, ROUNDING)
     return tuple(Memory.of(name, id, depth, parts) for id, (name, depth, parts) in enumerate(rows))
@@ -182,15 +189,15 @@ table ``aheads`` the third one says that the tap claims what the table's next ro
 
 def _network_row(npu: "Npu") -> Parts:
     """The one row that describes the network, and the frame where it enters here, to the loader."""
-    host = "host" in npu.inlets
+    host = "host" in npu.ports.inlets
     return [
         *([("frame_words", FRAME_BITS), ("frame_beats", FRAME_BITS)] if host else []),
         ("last_layer", LAYER_BITS),
-        *([("last_pool_layer", LAYER_BITS)] if npu.pool else []),
+        *([("last_pool_layer", LAYER_BITS)] if npu.pool_unit else []),
         *([("frame_tail", TAIL_BITS)] if host else []),
-        *([("binariser_last", bits_for(npu.binariser_rows - 1))] if npu.binariser_bits else []),
-        *([("last_chunk", LAYER_BITS)] if "ring" in npu.inlets else []),
-        *([("streamed_layers", LAYER_BITS + 1)] if npu.stream_weights and host else []),
+        *([("binariser_last", bits_for(present(npu.ports.binariser).rows - 1))] if npu.ports.binariser else []),
+        *([("last_chunk", LAYER_BITS)] if "ring" in npu.ports.inlets else []),
+        *([("streamed_layers", LAYER_BITS + 1)] if npu.loader.stream_weights and host else []),
         *former_row(npu),
     ]
 
@@ -200,7 +207,7 @@ def _input_row(npu: "Npu") -> Parts:
     side by side words of both, the inlet of the first, and how many words of a tuple are of each."""
     part = bits_for(npu.joined_words - 1) if npu.joined_words else 0
     return [
-        ("words", bits_for(npu.input_words)),
+        ("words", bits_for(npu.sequencer.input_words)),
         *([("source", npu.source_bits)] if npu.source_bits else []),
         *([("joins", 1), ("first_words_minus_1", part), ("second_words_minus_1", part)] if part else []),
     ]
@@ -217,8 +224,8 @@ def _reading_row(npu: "Npu", index: int, ring: int, taps: int, olds: int, one_by
         *([("hold_tuples", ring + 1)] if one_by_one else []),
         ("hold_words", ring + 1),
         ("direct", 1),
-        ("window_taps_minus_1", bits_for(npu.window_taps - 1)),
-        ("windows_minus_1", bits_for(npu.windows - 1)),
+        ("window_taps_minus_1", bits_for(npu.sequencer.window_taps - 1)),
+        ("windows_minus_1", bits_for(npu.sequencer.windows - 1)),
         ("flags_base", bits_for(taps - 1)),
         ("old_base", bits_for(olds - 1)),
     ]
@@ -226,33 +233,44 @@ def _reading_row(npu: "Npu", index: int, ring: int, taps: int, olds: int, one_by
 
 def _layer_row(npu: "Npu") -> Parts:
     """A layer to the array's sequencer."""
-    ring = bits_for(npu.tuple_words - 1)
-    row = npu.row_bits
+    ring = bits_for(npu.sequencer.tuple_words - 1)
+    row = npu.array.row_bits
     binary = npu.engine == "binary"
     parts = [
-        *_reading_row(npu, ring, ring, npu.taps, npu.olds, npu.claims_one_by_one),
-        ("jump_base", bits_for(npu.jumps - 1)),
-        *([("ahead_base", bits_for(npu.aheads - 1))] if npu.aheads else []),
+        *_reading_row(npu, ring, ring, npu.sequencer.taps, npu.sequencer.olds, npu.sequencer.claims_one_by_one),
+        ("jump_base", bits_for(npu.sequencer.jumps - 1)),
+        *([("ahead_base", bits_for(npu.sequencer.aheads - 1))] if npu.sequencer.aheads else []),
         *((name, row) for name in ("start_row", "kernel_base", "group_rows")),
-        ("groups_minus_1", bits_for(npu.groups - 1)),
+        ("groups_minus_1", bits_for(npu.sequencer.groups - 1)),
         *part_fields(npu),
-        *([("tap_offset", npu.acc_bits)] if binary else []),
-        *([("inner_groups_minus_1", npu.slot_bits), ("tap_rows_minus_1", row)] if npu.accumulators > 1 else []),
-        *([("kernel_stream", 1)] if npu.stream_weights else []),
+        *([("tap_offset", npu.array.acc_bits)] if binary else []),
+        *(
+            [("inner_groups_minus_1", npu.array.slot_bits), ("tap_rows_minus_1", row)]
+            if npu.array.accumulators > 1
+            else []
+        ),
+        *([("kernel_stream", 1)] if npu.loader.stream_weights else []),
     ]
-    if npu.raster:
+    if npu.sequencer.raster:
         parts += [*_counter_parts(ring), *([("twice", 1)] if binary else []), *kernel_moves(row)]
     return parts
 
 
 def _pool_row(npu: "Npu") -> Parts:
     """A layer to the pool's sequencer, which also knows where its map goes."""
-    ring = npu.pool_address_bits
+    ring = present(npu.pool_unit).address_bits
     return [
-        *_reading_row(npu, npu.pool_index_bits, ring, npu.pool_taps, npu.pool_olds, not npu.raster),
+        *_reading_row(
+            npu,
+            present(npu.pool_unit).index_bits,
+            ring,
+            present(npu.pool_unit).taps,
+            present(npu.pool_unit).olds,
+            not npu.sequencer.raster,
+        ),
         *way(npu),
         *([("average", 1)] if npu.engine == "integer" else []),
-        *(_counter_parts(ring) if npu.raster else []),
+        *(_counter_parts(ring) if npu.sequencer.raster else []),
         *(pool_kernel_fields(npu) if npu.depthwise else []),
     ]
 
@@ -286,12 +304,12 @@ def kernel_store(npu: "Npu") -> Memory:
 
 def _sent_kernel_row(npu: "Npu") -> Parts:
     """A row of weights as it is loaded: to a binariser each bit of `kernel_row` is an integer, below 0 for a 0."""
-    return [(name, w * KERNEL_BITS if npu.kernel_binariser else w) for name, w in kernel_row(npu)]
+    return [(name, w * KERNEL_BITS if npu.array.kernel_binariser else w) for name, w in kernel_row(npu)]
 
 
 def kernel_row(npu: "Npu") -> Parts:
     """Weights of all PEs for a word, and how the word's sums count."""
-    weights = ("weights", npu.kgp * npu.row_weights * npu.weight_bits)
+    weights = ("weights", npu.array.kgp * npu.array.row_weights * npu.array.weight_bits)
     return [weights, *([("code", npu.code_bits)] if npu.code_bits else [])]
 
 
@@ -299,15 +317,15 @@ def _result_row(npu: "Npu") -> Parts:
     """A layer to the results unit."""
     limits = [("double", 1)] if npu.engine == "binary" else []
     limits += [(name, npu.value_bits) for name in ("low", "high") if npu.requantises]
-    rounding = [(name, 1) for name in ROUNDING if npu.requantises and getattr(npu, name)]
+    rounding = [(name, 1) for name in ROUNDING if npu.requantises and npu.value(name)]
     return [
-        ("groups_minus_1", bits_for(npu.groups - 1)),
+        ("groups_minus_1", bits_for(npu.sequencer.groups - 1)),
         ("last_units_minus_1", bits_for(npu.units - 1)),
-        ("windows_minus_1", bits_for(npu.windows - 1)),
-        ("levels_minus_1", bits_for(npu.levels - 1)),
-        ("threshold_base", bits_for(npu.threshold_rows - 1)),
-        *([("raw", 1)] if "host" in npu.outlets else []),
-        *([] if npu.pool else way(npu)),
+        ("windows_minus_1", bits_for(npu.sequencer.windows - 1)),
+        ("levels_minus_1", bits_for(npu.results.levels - 1)),
+        ("threshold_base", bits_for(npu.results.threshold_rows - 1)),
+        *([("raw", 1)] if "host" in npu.ports.outlets else []),
+        *([] if npu.pool_unit else way(npu)),
         *limits,
         *rounding,
     ]

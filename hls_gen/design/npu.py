@@ -1,21 +1,35 @@
-"""NPU: a folding with capacities. One engine that computes layer after layer of whatever network is loaded."""
+"""NPU: one engine that computes layer after layer of whatever network is loaded, put together of eight parts.
+
+    ports --> former --> sequencer --> array --> results --> pool_unit --> ports
+                             ^                      |            |
+                             `------- stores <------'------------'           loader: fills memories, admits frames
+
+Each part checks itself (array.py, sequencer.py, ...). The NPU checks what parts must agree on, and has the properties
+that follow from several parts. People name its values by one flat list of names (flat.py).
+"""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from copy import copy
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from bitloom.golden.names import shown
 
-from .capacities import Capacities
+from . import flat
+from .array import BinaryArray, IntegerArray
 from .fields import named
-from .folding import SOURCES, Folding
-from .lanes import weight_of_lanes
+from .loader import Loader
 from .memories import Memory, kernel_store, memory_map
+from .pool_unit import PoolUnit, PoolWeights
+from .ports import SOURCES, Ports
 from .reader import Reader
 from .result_widths import ResultWidths
+from .results import Results
 from .rules import require
-from .widths import ADD_FEATURE_BITS, SKIP_BITS, bits_for
-from .window_former import check_former, former_row
+from .sequencer import Sequencer
+from .stores import SkipStore, Stores
+from .widths import ADD_FEATURE_BITS, COUNT_BITS, MULTIPLIER_BITS, RECIPROCAL_BITS, SKIP_BITS, bits_for
+from .window_former import Former, FormerSizes, former_row
 
 SETTINGS = ("last_layer", "last_pool_layer", "binariser_last", "last_chunk")
 """Fields of the network's row that the NPU looks at; the loader looks at the others."""
@@ -23,73 +37,279 @@ SETTINGS = ("last_layer", "last_pool_layer", "binariser_last", "last_chunk")
 
 @dataclass(frozen=True, kw_only=True)
 class Npu(ResultWidths):
-    """One NPU: all of Folding and all of Capacities, and what follows from both.
+    """One NPU. Checked when it is made; ValueError ``npu: field, rule, value``.
 
-    Checked when it is made; ValueError ``npu: field, rule, value``.
+    Attributes
+    ----------
+    array
+        PEs and the memory of their weights; its class is the engine.
+    former
+        The window former, in front of everything; None: there is none.
+    sequencer
+        The tuple memory and what reads windows from it.
+    results
+        What makes features of sums.
+    pool_unit
+        What pools; None: no layer may have a pool.
+    stores
+        Where maps wait.
+    ports
+        Inlets and outlets.
+    loader
+        What takes the stream apart.
     """
 
-    def __post_init__(self) -> None:
-        Folding.__post_init__(self)
-        Capacities.__post_init__(self)
-        lanes = f"collect = {self.collect}" if self.collect else f"kfp = {self.kfp}"
-        least = self.least_acc_bits
-        require(self.acc_bits >= least, f"acc_bits must be >= {least} for {lanes}", self.acc_bits)
-        block = self.lanes_per_weight * self.lane_step
-        own = self.lanes_per_weight == 1
-        require(own or block <= self.kfp, f"lanes_per_weight * lane_step must be <= kfp = {self.kfp}", block)
-        binary = self.engine == "binary" and not self.planes
-        require(own or binary, "lanes_per_weight must be 1 for engine integer and for planes", self.lanes_per_weight)
-        rule = f"kernel_rows must be > tuple_words = {self.tuple_words} for one_memory"
-        require(not self.one_memory or self.kernel_rows > self.tuple_words, rule, self.kernel_rows)
-        ok = self.skip_bits >= 2 if self.keeps_steps else self.skip_bits == 0
-        rule = f"skip_bits must be {f'2..{SKIP_BITS}' if self.keeps_steps else 0}"
-        require(ok, f"{rule} for engine {self.engine} with skip_words = {self.skip_words}", self.skip_bits)
-        ok = not self.skips_onward or (self.keeps_steps and "ring" in self.outlets)
-        require(ok, "skips_onward needs engine binary, a skip store and outlet ring", self.outlets)
-        if self.skip_words:
-            self._check_addition()
-        if self.depthwise:
-            least = self.pool_sum_bits
-            require(self.acc_bits >= least, f"acc_bits must be >= {least} for depthwise", self.acc_bits)
-        check_former(self)
+    array: BinaryArray | IntegerArray = field(default_factory=BinaryArray)
+    former: Former | None = None
+    sequencer: Sequencer = field(default_factory=Sequencer)
+    results: Results = field(default_factory=Results)
+    pool_unit: PoolUnit | None = field(default_factory=PoolUnit)
+    stores: Stores = field(default_factory=Stores)
+    ports: Ports = field(default_factory=Ports)
+    loader: Loader = field(default_factory=Loader)
 
-    def _check_addition(self) -> None:
-        """Raise ValueError unless the NPU can have a skip store and an addition."""
-        words = self.skip_words
+    @classmethod
+    def of(cls, **values: Any) -> "Npu":
+        """NPU of values by flat name (flat.py); values that are not named are as by default.
+
+        Raises
+        ------
+        ValueError
+            A value is out of its range, has no part that it could be of, or values don't go together.
+
+        Examples
+        --------
+            Npu.of(kfp=32, kgp=16, pool=False).array.kfp == 32
+        """
+        _check_names(values)
+        given = frozenset(values)
+        return cls(**{part: flat.part_of(part, values, given) for part in PARTS})
+
+    def changed(self, **values: Any) -> "Npu":
+        """The NPU with other values, by flat name. Values of a part that goes go with it.
+
+        Raises
+        ------
+        ValueError
+            As ``of``.
+        """
+        _check_names(values)
+        given = frozenset(values)
+        parts = dict.fromkeys(flat.OWNERS[name][0].split(".")[0] for name in values)
+        every = {name: flat.value_of(self, name) for part in parts for name in flat.NAMES[part]} | values
+        return replace(self, **{part: flat.part_of(part, every, given) for part in parts})
+
+    def unchecked(self, **values: Any) -> "Npu":
+        """The NPU with other values by flat name, without a check of them: much faster than ``changed``, for a search
+        and for tests of what must be refused.
+
+        Values of parts that the NPU then lacks are left out. Where a part comes, it is checked, as ``changed`` does it.
+        """
+        had = {name: flat.value_of(self, name) for name in flat.OFF}
+        has = {name: values.get(name, had[name]) for name in flat.OFF}
+        lacks = {part for part, name in flat.SWITCHES.items() if not has[name]}
+        values = {name: value for name, value in values.items() if flat.OWNERS[name][0] not in lacks}
+        if any(bool(has[name]) != bool(had[name]) for name in flat.OFF):
+            return self.changed(**values | {name: flat.OFF[name] for name in flat.OFF if not has[name]})
+        parts: dict[str, Any] = {}
+        for name, value in values.items():
+            part, what = flat.OWNERS[name]
+            outer, _, inner = part.partition(".")
+            owner = parts.setdefault(outer, copy(getattr(self, outer)))
+            if inner:
+                inside = copy(getattr(owner, inner))
+                owner.__dict__[inner] = inside
+                owner = inside
+            if what:
+                owner.__dict__[what] = value
+        npu = copy(self)
+        npu.__dict__.update(parts)
+        return npu
+
+    def value(self, name: str) -> Any:
+        """A value by flat name; its default where the NPU has no such part. Of another name, the property."""
+        return flat.value_of(self, name) if name in flat.PLACES else getattr(self, name)
+
+    def has(self, name: str) -> bool:
+        """Whether the NPU has the part of which a flat name is a field: ``pfp`` is one of the pool unit, ``depthwise``
+        too."""
+        part = flat.PLACES[name].rpartition(".")[0] + "."
+        return all(self.value(switch) for place, switch in flat.SWITCHES.items() if part.startswith(f"{place}."))
+
+    def values(self, *names: str) -> dict[str, Any]:
+        """Some values by name, as ``value`` has them."""
+        return {name: self.value(name) for name in names}
+
+    def flat(self) -> dict[str, Any]:
+        """Values by flat name, those of the folding first; the default of what the NPU has not."""
+        return flat.flat(self)
+
+    def __post_init__(self) -> None:
+        array = self.array
+        require(self.results.ol <= array.kgp, f"ol must be <= kgp = {array.kgp}", self.results.ol)
+        binary = array.engine == "binary"
+        if self.ports.binariser:
+            require(binary, "binariser_bits must be 0, or 2..9 for engine binary", self.ports.binariser.bits)
+        ok = not (array.one_memory and self.loader.stream_weights)
+        require(ok, "one_memory must be False for stream_weights", array.one_memory)
+        rows = array.kernel_rows
+        rule = f"kernel_rows must be > tuple_words = {self.sequencer.tuple_words} for one_memory"
+        require(not array.one_memory or rows > self.sequencer.tuple_words, rule, rows)
+        units = self.results.lut_products
+        require(not (binary and units), "lut_products must be empty for engine binary", units)
+        if self.pool_unit and self.pool_unit.weights:
+            self._check_depthwise(self.pool_unit)
+        if self.stores.skip:
+            self._check_addition(self.stores.skip)
+        if self.former:
+            self._check_former(self.former)
+
+    def _check_depthwise(self, pool_unit: PoolUnit) -> None:
+        """Raise ValueError unless the NPU can have a pool unit with weights."""
+        array = self.array
+        got = f"engine {array.engine}, a pool unit"
+        require(array.engine == "integer", "depthwise needs engine integer and a pool unit", got)
+        most = MULTIPLIER_BITS - RECIPROCAL_BITS + 7  # a reciprocal is a multiplier
+        require(array.feature_bits <= most, f"feature_bits must be <= {most} for depthwise", array.feature_bits)
+        ok = pool_unit.pfp % self.results.ol == 0
+        require(ok, f"ol must divide pfp = {pool_unit.pfp} for depthwise", self.results.ol)
+        least = self.pool_sum_bits
+        require(array.acc_bits >= least, f"acc_bits must be >= {least} for depthwise", array.acc_bits)
+
+    def _check_addition(self, skip: SkipStore) -> None:
+        """Raise ValueError unless the NPU can have such a skip store and an addition."""
+        words = skip.words
+        engine = self.array.engine
+        ok = skip.bits >= 2 if self.keeps_steps else skip.bits == 0
+        rule = f"skip_bits must be {f'2..{SKIP_BITS}' if self.keeps_steps else 0}"
+        require(ok, f"{rule} for engine {engine} with skip_words = {words}", skip.bits)
+        ok = not skip.onward or (self.keeps_steps and "ring" in self.ports.outlets)
+        require(ok, "skips_onward needs engine binary, a skip store and outlet ring", self.ports.outlets)
         if self.keeps_steps:
-            require(not self.joined_words, "joined_words must be 0 for engine binary", self.joined_words)
+            require(not skip.joined_words, "joined_words must be 0 for engine binary", skip.joined_words)
             return
         rule = f"feature_bits must be <= {ADD_FEATURE_BITS} for skip_words = {words}"
-        require(self.feature_bits <= ADD_FEATURE_BITS, rule, self.feature_bits)
-        ok = not (self.kfp % self.ol and self.ol % self.kfp)
-        require(ok, f"ol must divide kfp = {self.kfp}, or be a multiple of it, for skip_words = {words}", self.ol)
+        require(self.array.feature_bits <= ADD_FEATURE_BITS, rule, self.array.feature_bits)
+        kfp, ol = self.array.kfp, self.results.ol
+        ok = not (kfp % ol and ol % kfp)
+        require(ok, f"ol must divide kfp = {kfp}, or be a multiple of it, for skip_words = {words}", ol)
+
+    def _check_former(self, former: Former) -> None:
+        """Raise ValueError unless the NPU can have such a window former."""
+        require("host" in self.ports.inlets, "a window former needs inlet host", self.ports.inlets)
+        binariser = self.ports.binariser
+        require(not binariser, "binariser_bits must be 0 with a window former", binariser and binariser.bits)
+        if former.sizes is None:
+            return
+        most = self.array.plane_lanes
+        channels = former.sizes.channels
+        require(channels <= most, f"former_channels must be <= {most}", channels)
+        several = self.array.lanes_per_weight
+        require(several == 1, "lanes_per_weight must be 1 with a window former", several)
+
+    @property
+    def engine(self) -> str:
+        """What the array's PEs compute: "binary" or "integer"."""
+        return self.array.engine
+
+    @property
+    def pool_weights(self) -> PoolWeights | None:
+        """What the pool unit has to compute depthwise convolutions; None where there is none, or no pool unit."""
+        return self.pool_unit.weights if self.pool_unit else None
+
+    @property
+    def depthwise(self) -> bool:
+        """Whether the pool unit has weights."""
+        return self.pool_weights is not None
+
+    @property
+    def folding(self) -> dict[str, Any]:
+        """What was chosen of this NPU, by flat name."""
+        return {name: flat.value_of(self, name) for name in flat.CHOSEN}
+
+    @property
+    def joined_words(self) -> int:
+        """Words of a tuple that a layer takes of either of two maps at most; 0: layers read one map."""
+        return self.stores.skip.joined_words if self.stores.skip else 0
+
+    @property
+    def skips_onward(self) -> int:
+        """Whether the integers that a binary NPU keeps wait in the skip store of the NPU after, 0 or 1."""
+        return self.stores.skip.onward if self.stores.skip else 0
+
+    @property
+    def former_sizes(self) -> FormerSizes | None:
+        """What the window former forms; None where none is built."""
+        return self.former.sizes if self.former else None
 
     @property
     def former_lane_bits(self) -> int:
         """Bits of a value in a frame word for the window former: the planes of an integer where they are side by side,
         else a feature."""
-        return self.planes or self.feature_bits
+        return self.array.planes or self.array.feature_bits
 
     @property
     def former_words(self) -> int:
-        """Words of the longest window that the former forms."""
-        return -(-self.former_columns * self.former_column // self.plane_lanes)
+        """Words of the longest window that the former forms, 0 where there is none."""
+        sizes = self.former_sizes
+        return -(-sizes.columns * sizes.column // self.array.plane_lanes) if sizes else 0
 
     @property
-    def folding(self) -> Folding:
-        """What was chosen of this NPU."""
-        return Folding(**{one.name: getattr(self, one.name) for one in fields(Folding)})
+    def pulses(self) -> tuple[str, ...]:
+        """What the counters count: every cycle is one of these."""
+        waits = {"wait_weights": self.loader.stream_weights, "wait_memory": self.array.one_memory}
+        return ("beat", "wait_input", "wait_room", "wait_table", *(name for name, has in waits.items() if has))
+
+    @property
+    def host_word_bits(self) -> int:
+        """Width of a word of a frame: kfp features, as the binariser takes them where there is one."""
+        binariser = self.ports.binariser
+        return self.array.kfp * (binariser.bits if binariser else self.array.feature_bits)
+
+    @property
+    def pool_word_bits(self) -> int:
+        """Width of a word of the pool's tuple memory; 0 where there is no pool unit."""
+        return self.pool_unit.pfp * self.array.feature_bits if self.pool_unit else 0
+
+    @property
+    def pool_sum_bits(self) -> int:
+        """Width of a sum of 2^COUNT_BITS features, of which an average is made."""
+        return self.array.feature_bits + COUNT_BITS
+
+    @property
+    def reciprocal_bits(self) -> int:
+        """Width of the reciprocals by which averages are divided: with it no quotient is wrong.
+
+        With depthwise convolutions averages are requantised: a reciprocal is 2^(this width - 1) / count, rounded up.
+        """
+        return RECIPROCAL_BITS + max(0, self.array.feature_bits - 8) + self.depthwise
+
+    @property
+    def units(self) -> int:
+        """Steps in which the results of kgp PEs leave, ol at a time."""
+        return -(-self.array.kgp // self.results.ol)
+
+    @property
+    def code_bits(self) -> int:
+        """Bits beside the weights in a kernel row: 1 for plane groups, unless all that comes is an integer input; sign
+        and shift for planes one after another; on top of these, 1 where a layer may choose OR, and 1 where it may
+        choose to count words."""
+        array = self.array
+        choice = int(array.accumulate == "both") + array.chooses_words
+        if array.planes:
+            return 0 if self.ports.inlets == ("host",) and not choice else choice + 1
+        return choice + (1 + array.shift_bits if array.shift_bits else 0)
 
     @property
     def sources(self) -> tuple[str, ...]:
         """Where a layer's map may come from, in the order in which a field ``source`` counts: the inlets, and the skip
         store where there is one."""
-        return (*self.inlets, "skip") if self.forks_maps else self.inlets
+        return (*self.ports.inlets, "skip") if self.forks_maps else self.ports.inlets
 
     @property
     def targets(self) -> tuple[str, ...]:
         """Where a layer's map may go, in the order in which a field ``target`` counts: as ``sources``."""
-        return (*self.outlets, "skip") if self.forks_maps else self.outlets
+        return (*self.ports.outlets, "skip") if self.forks_maps else self.ports.outlets
 
     @property
     def source_places(self) -> str:
@@ -113,65 +333,20 @@ class Npu(ResultWidths):
         return self.target_bits + (2 if self.forks_maps else 0)
 
     @property
-    def claims_one_by_one(self) -> bool:
-        """Whether a tap of the array's sequencer claims one tuple at most; with counters, or a table ``aheads``, it may
-        claim any number."""
-        return not (self.raster or self.aheads)
-
-    @property
     def pool_side_bits(self) -> int:
         """Bits that go with a word of the pool unit: last of its tuple, last of its map, where the map goes."""
         return 2 + self.way_bits
 
     @property
-    def plane_lanes(self) -> int:
-        """Channels of an input of integers, or of values of lanes_per_weight bits, in a word; lanes that are left over
-        behind the last block of lanes that share weights have none."""
-        if self.lanes_per_weight == 1:
-            return super().plane_lanes
-        return self.kfp // (self.lanes_per_weight * self.lane_step) * self.lane_step
-
-    @property
-    def weight_of_lanes(self) -> list[int]:
-        """Number of the weight that each lane meets (lanes.weight_of_lanes)."""
-        return weight_of_lanes(self.kfp, self.lanes_per_weight, self.lane_step)
-
-    @property
-    def row_weights(self) -> int:
-        """Weights of a PE in a row of the kernel memory: kfp, or fewer where lanes share them."""
-        blocks, rest = divmod(self.kfp, self.lanes_per_weight * self.lane_step)
-        return blocks * self.lane_step + min(rest, self.lane_step)
-
-    @property
-    def pool_address_bits(self) -> int:
-        """Width of a word's address in the pool's tuple memory."""
-        return bits_for(self.pool_words - 1)
-
-    @property
-    def pool_index_bits(self) -> int:
-        """Width of the number of a word in its tuple, in the pool unit."""
-        return bits_for(min(self.pool_tuple_words, self.pool_words) - 1)
-
-    @property
-    def row_bits(self) -> int:
-        """Width of a kernel row's address."""
-        return bits_for(self.kernel_rows - 1)
-
-    @property
-    def pool_row_bits(self) -> int:
-        """Width of the address of a row of the pool unit's weights."""
-        return bits_for(self.pool_kernel_rows - 1)
-
-    @property
     def first_kernel_row(self) -> int:
         """First row of weights in the kernel memory: behind the words of features, where these lie in it."""
-        return self.tuple_words if self.one_memory else 0
+        return self.sequencer.tuple_words if self.array.one_memory else 0
 
     @property
     def operand_bits(self) -> int:
         """Width of a row of the RAM that holds the kernels: of a row of weights, or of a word of features if these lie
         in it and are wider."""
-        return max(self.kernel_store.width, self.word_bits if self.one_memory else 0)
+        return max(self.kernel_store.width, self.array.word_bits if self.array.one_memory else 0)
 
     @property
     def settings(self) -> dict[str, int]:
@@ -209,21 +384,23 @@ class Npu(ResultWidths):
         return named(self.memories(), name, "memory")
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain JSON data; ``from_dict`` is its inverse. Fields that are ``written_if_set`` are left out at their
-        default: their features are rare."""
-        rare = [one for one in fields(self) if one.metadata.get("written_if_set")]
-        unset = {one.name for one in rare if getattr(self, one.name) == one.default}
-        plain = {key: value for key, value in asdict(self).items() if key not in unset}
-        return {key: list(value) if isinstance(value, tuple) else value for key, value in plain.items()}
+        """Plain JSON data by flat name; ``from_dict`` is its inverse. Names of rare features (`flat.RARE`) are left out
+        at their defaults."""
+        known = {
+            name: value for name, value in self.flat().items() if name not in flat.RARE or value != flat.DEFAULTS[name]
+        }
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in known.items()}
 
     @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> "Npu":
+    def from_dict(cls, data: Mapping[str, Any], start: "Npu | None" = None) -> "Npu":
         """NPU of ``to_dict``'s data.
 
         Parameters
         ----------
         data
-            Fields by name, those that are left out being as by default.
+            Values by flat name.
+        start
+            The NPU whose values are those that are left out; by default that of ``of()``.
 
         Returns
         -------
@@ -233,12 +410,19 @@ class Npu(ResultWidths):
         Raises
         ------
         ValueError
-            An NPU has no such field, or a field is out of its range.
+            An NPU has no such value, or a value is out of its range.
         """
         reader = Reader(data, "npu")
-        names = {one.name for one in fields(cls)}
-        for key in reader.data:
-            require(key in names, "fields must be those of an NPU", shown(key))
         known = dict(reader.data)
         known |= {key: reader.texts(key) for key in ("inlets", "outlets", "lut_products") if key in known}
-        return cls(**known)
+        return start.changed(**known) if start else cls.of(**known)
+
+
+PARTS = ("array", "former", "sequencer", "results", "pool_unit", "stores", "ports", "loader")
+"""Names of the parts."""
+
+
+def _check_names(values: Mapping[str, Any]) -> None:
+    """Raise ValueError unless every name is a flat name."""
+    for name in values:
+        require(name in flat.PLACES, "fields must be those of an NPU", shown(name))

@@ -9,9 +9,9 @@ from typing import Any
 
 from .design import Design
 from .fields import Field, named
-from .folding import INLET_BITS
 from .loader import STATE_BITS
 from .npu import Npu
+from .ports import INLET_BITS
 from .widths import LAYER_BITS
 
 IDENT = 0x424C4D31
@@ -180,8 +180,8 @@ STATE = (
 def state_fields(npu: Npu) -> tuple[Field, ...]:
     """Fields of an NPU's register STATE, low bits first, without gaps."""
     fields = [*STATE, Field("INLET", 25, INLET_BITS, f"whose words are taken now: {npu.source_places}")]
-    further = [("WAITS_WEIGHTS", "")] if npu.stream_weights else []
-    if npu.skip_words:
+    further = [("WAITS_WEIGHTS", "")] if npu.loader.stream_weights else []
+    if npu.has_skip:
         to_inlet = ("SKIP_VALID", "a word of the skip store has come for the convolution")
         further += [
             *([to_inlet] if npu.forks_maps else []),
@@ -229,10 +229,10 @@ def npu_registers(npu: Npu, n: int) -> list[Register]:
             state_fields(npu),
         ),
     ]
-    if npu.stream_weights:
+    if npu.loader.stream_weights:
         what = "cycles in which a layer's weights had not arrived"
         made.append(Register(f"NPU{n}_WAIT_WEIGHTS", base + 0x24, "RO", what))
-    if npu.one_memory:
+    if npu.array.one_memory:
         what = "cycles in which the one memory was read for features"
         made.append(Register(f"NPU{n}_WAIT_MEMORY", base + 0x24, "RO", what))
     return made

@@ -1,43 +1,55 @@
-"""How an NPU makes results of its sums: by thresholds, or by requantisation and addition, and how wide numbers are
-there."""
+"""How wide numbers are behind the array: of sums with their bias, of requantisation and addition.
 
-from dataclasses import dataclass
+These widths follow from several parts of an NPU: array, results unit and skip store.
+"""
 
-from bitloom.golden.layers.requantise import FIRST_SHIFT
+from typing import TYPE_CHECKING
 
-from .capacities import Capacities
-from .folding import Folding
+from .parts import present
 from .widths import MAX_ADD_SHIFT, SHIFT_BITS, bits_for
 
+if TYPE_CHECKING:
+    from .array import BinaryArray, IntegerArray
+    from .results import Results
+    from .stores import Stores
 
-@dataclass(frozen=True, kw_only=True)
-class ResultWidths(Capacities, Folding):
-    """What follows from folding and capacities for an NPU's results (hls_gen/design/npu.py)."""
+
+class ResultWidths:
+    """Widths behind the array of an NPU (npu.py)."""
+
+    array: "BinaryArray | IntegerArray"
+    results: "Results"
+    stores: "Stores"
+
+    @property
+    def has_skip(self) -> bool:
+        """Whether there is a skip store, and an addition."""
+        return self.stores.skip is not None
 
     @property
     def requantises(self) -> bool:
         """Whether sums are requantised; else they are compared with thresholds."""
-        return self.engine == "integer" or self.skip_words > 0
+        return self.array.engine == "integer" or self.has_skip
 
     @property
     def keeps_steps(self) -> bool:
         """Whether steps of results go to the skip store, integers of which the signs go on: in a binary NPU."""
-        return self.engine == "binary" and self.skip_words > 0
+        return self.array.engine == "binary" and self.has_skip
 
     @property
     def forks_maps(self) -> bool:
         """Whether words of maps go to the skip store: in an integer NPU."""
-        return self.engine == "integer" and self.skip_words > 0
+        return self.array.engine == "integer" and self.has_skip
 
     @property
     def value_bits(self) -> int:
         """Bits of a result behind the activation and the addition."""
-        return self.skip_bits or self.feature_bits
+        return (self.stores.skip.bits if self.stores.skip else 0) or self.array.feature_bits
 
     @property
     def skip_lanes(self) -> int:
         """Results in a word of the skip store."""
-        return self.ol if self.keeps_steps else self.kfp
+        return self.results.ol if self.keeps_steps else self.array.kfp
 
     @property
     def skip_word_bits(self) -> int:
@@ -45,14 +57,9 @@ class ResultWidths(Capacities, Folding):
         return self.skip_lanes * self.value_bits
 
     @property
-    def roundings(self) -> tuple[str, ...]:
-        """How layers may round (golden.layers.requantise.ROUNDINGS)."""
-        return ("once", *["even"] * self.half_even, *["twice"] * self.round_twice)
-
-    @property
     def biased_bits(self) -> int:
         """Width of a sum with its bias: as accumulators, and the bits behind the point."""
-        return self.acc_bits + self.bias_fraction_bits
+        return self.array.acc_bits + self.results.bias_fraction_bits
 
     @property
     def scale_shift_bits(self) -> int:
@@ -67,13 +74,8 @@ class ResultWidths(Capacities, Folding):
         product over 2^most_shift is nearer to 0 than to 1. What the first of two roundings adds must not change that,
         and needs so many bits.
         """
-        product = self.biased_bits + max(self.multiplier_bits, 1)
-        return max(product + 1, self.first_shift + 2) if self.round_twice else product
-
-    @property
-    def first_shift(self) -> int:
-        """Bits that the first of two roundings takes off, with those behind the bias's point."""
-        return FIRST_SHIFT + self.bias_fraction_bits
+        product = self.biased_bits + max(self.results.multiplier_bits, 1)
+        return max(product + 1, self.results.first_shift + 2) if self.results.round_twice else product
 
     @property
     def product_bits(self) -> int:
@@ -83,7 +85,8 @@ class ResultWidths(Capacities, Folding):
     @property
     def add_total_bits(self) -> int:
         """Width of the sum of an addition: two products and a bias."""
-        return max(self.value_bits + self.add_factor_bits, self.add_bias_bits) + 1
+        skip = present(self.stores.skip)
+        return max(self.value_bits + skip.factor_bits, skip.bias_bits) + 1
 
     @property
     def most_add_shift(self) -> int:

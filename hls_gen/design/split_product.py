@@ -40,7 +40,7 @@ def split_product(npu: "Npu") -> SplitProduct | None:
     With ``half_even`` there is none: that looks at a bit of the product in the cycle after it, in which the parts are
     added.
     """
-    if npu.half_even or npu.multiplier_bits < WIDE_BITS or npu.biased_bits <= NARROW_BITS:
+    if npu.results.half_even or npu.results.multiplier_bits < WIDE_BITS or npu.biased_bits <= NARROW_BITS:
         return None
     apart = max(0, npu.biased_bits - WIDE_BITS)
     return SplitProduct(apart) if apart <= MOST_APART else None

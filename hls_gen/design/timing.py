@@ -25,7 +25,7 @@ SUM_TERMS = 4
 def sum_stages(npu: Npu) -> int:
     """Register stages of the integer PE's adder tree, >= 1."""
     stages = 1
-    terms = -(-npu.kfp // SUM_TERMS)
+    terms = -(-npu.array.kfp // SUM_TERMS)
     while terms > 1:
         stages = stages + 1
         terms = -(-terms // SUM_TERMS)
@@ -34,7 +34,7 @@ def sum_stages(npu: Npu) -> int:
 
 def counts_in_parts(npu: Npu) -> bool:
     """Whether a binary PE counts more lanes at once than one register stage can take."""
-    most = max(lanes for _, lanes in npu.lane_groups) if npu.planes else npu.terms
+    most = max(lanes for _, lanes in npu.array.lane_groups) if npu.array.planes else npu.array.terms
     return most > POPCOUNT_LANES
 
 
@@ -55,7 +55,7 @@ def pe_latency(npu: Npu) -> int:
     """
     if npu.engine == "integer":
         return 3 + sum_stages(npu)
-    if npu.accumulate == "or":
+    if npu.array.accumulate == "or":
         return 2
     return 3 + counts_in_parts(npu)
 
@@ -97,7 +97,7 @@ are one more register in front of the second product, so that a DSP block's adde
 def addition_latency(npu: Npu) -> int:
     """Cycles from a step of results behind the activation to the same step behind the addition; 0 where there is
     none."""
-    return 1 + len(ADD_STAGES) if npu.skip_words else 0
+    return 1 + len(ADD_STAGES) if npu.has_skip else 0
 
 
 # Pool unit

@@ -3,15 +3,11 @@ former stands there, and no other NPU keeps one."""
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, TypeVar
 
-from .capacities import FORMER
-from .folding import Folding
-
-F = TypeVar("F", bound=Folding)
+from .npu import Npu
 
 
-def pipeline(npus: Sequence[F]) -> tuple[F, ...]:
+def pipeline(npus: Sequence[Npu]) -> tuple[Npu, ...]:
     """A chain in which every NPU computes one layer: none leads back to itself, and the last one to the host."""
     last = len(npus) - 1
     return tuple(
@@ -20,7 +16,7 @@ def pipeline(npus: Sequence[F]) -> tuple[F, ...]:
     )
 
 
-def cascade(npus: Sequence[F]) -> tuple[F, ...]:
+def cascade(npus: Sequence[Npu]) -> tuple[Npu, ...]:
     """A chain in which every NPU computes a run of layers (spec B16) and any may compute the last one."""
     last = len(npus) - 1
     return tuple(
@@ -33,7 +29,7 @@ def cascade(npus: Sequence[F]) -> tuple[F, ...]:
     )
 
 
-def ring(npus: Sequence[F]) -> tuple[F, ...]:
+def ring(npus: Sequence[Npu]) -> tuple[Npu, ...]:
     """A closed chain: NPU i computes layers i, i + N, i + 2 N, ... (spec D2), and any of them may be the last."""
     if len(npus) == 1:
         return cascade(npus)
@@ -42,10 +38,14 @@ def ring(npus: Sequence[F]) -> tuple[F, ...]:
     )
 
 
-def _joined(npu: F, inlets: tuple[str, ...], outlets: tuple[str, ...]) -> F:
+def _joined(npu: Npu, inlets: tuple[str, ...], outlets: tuple[str, ...]) -> Npu:
     """The NPU with these inlets and outlets."""
-    former = npu.window_former and "host" in inlets
-    sizes: dict[str, Any] = {} if former else {name: 0 for name in FORMER if hasattr(npu, name)}
-    if hasattr(npu, "skips_onward") and "ring" not in outlets:
-        sizes["skips_onward"] = 0
-    return replace(npu, inlets=inlets, outlets=outlets, window_former=former, **sizes)
+    stores = npu.stores
+    if stores.skip and "ring" not in outlets:
+        stores = replace(stores, skip=replace(stores.skip, onward=0))
+    return replace(
+        npu,
+        ports=replace(npu.ports, inlets=inlets, outlets=outlets),
+        former=npu.former if "host" in inlets else None,
+        stores=stores,
+    )

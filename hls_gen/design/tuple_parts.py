@@ -12,6 +12,10 @@ if TYPE_CHECKING:
 def part_fields(npu: "Npu") -> list[tuple[str, int]]:
     """Fields of a layer's row, low bits first: words that a kernel group reads of each tuple, less 1; words from the
     first one of some kernel groups to that of the next ones; how many kernel groups share it, less 1."""
-    ring = bits_for(npu.tuple_words - 1)
-    fields = [("part_words_minus_1", ring), ("part_step", ring), ("part_groups_minus_1", bits_for(npu.groups - 1))]
-    return fields if npu.tuple_parts else []
+    ring = bits_for(npu.sequencer.tuple_words - 1)
+    fields = [
+        ("part_words_minus_1", ring),
+        ("part_step", ring),
+        ("part_groups_minus_1", bits_for(npu.sequencer.groups - 1)),
+    ]
+    return fields if npu.sequencer.tuple_parts else []

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from bitloom.golden.window import Window
 
-from .capacities import FORMER
-from .rules import require
+from .parts import Part
+from .rules import check_least, require
 from .widths import PLACE_BITS, SIDE_BITS, bits_for
 
 if TYPE_CHECKING:
@@ -25,6 +25,48 @@ if TYPE_CHECKING:
 Ints = NDArray[np.int64]
 UNUSED = -1
 """Lane of a window that has no tap."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FormerSizes(Part):
+    """What a window former can form.
+
+    Attributes
+    ----------
+    channels
+        Channels of a position, >= 1.
+    column
+        Lanes of a column of taps, the channels of its rows side by side, >= ``channels``.
+    columns
+        Columns of a window, >= 1.
+    line
+        Positions of a row, those beside the map included, >= 2.
+    """
+
+    channels: int
+    column: int
+    columns: int
+    line: int
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name, least in (("channels", 1), ("column", 1), ("columns", 1), ("line", 2)):
+            check_least(self, name, least, f"former_{name}")
+        most = self.column
+        require(self.channels <= most, f"former_channels must be <= {most}", self.channels)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Former(Part):
+    """The window former of an NPU that reads frames.
+
+    Attributes
+    ----------
+    sizes
+        What it can form; None before sizing, and where no network has a use for it: then none is built. Sized.
+    """
+
+    sizes: FormerSizes | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -159,6 +201,7 @@ class FormedWindows:
 
     def row(self, npu: "Npu") -> dict[str, int]:
         """The former's fields of the network's row of an NPU (`former_row`)."""
+        widths = dict(former_row(npu))
         found = {
             "former_on": 1,
             "former_channels_minus_1": self.channels - 1,
@@ -168,18 +211,18 @@ class FormedWindows:
         for k, axis in enumerate("yx"):
             lead = self.window.padding[k]
             found |= {
-                f"former_{axis}_first": -lead % (1 << _count_bits(npu, axis)),
+                f"former_{axis}_first": -lead % (1 << widths[f"former_{axis}_first"]),
                 f"former_{axis}_end": self.sent[k],
                 f"former_{axis}_last": self.padded[k] - 1 - lead,
                 f"former_{axis}_kernel_minus_1": self.window.kernel[k] - 1,
                 f"former_{axis}_stride_minus_1": self.window.stride[k] - 1,
             }
-        if npu.engine == "binary":
+        if npu.array.engine == "binary":
             found |= {
                 "former_lanes_used": self.window.kernel[0] * self.channels,
                 "former_columns_used": self.window.kernel[1],
             }
-        return {name: value for name, value in found.items() if name in dict(former_row(npu))}
+        return {name: value for name, value in found.items() if name in widths}
 
 
 def former_row(npu: "Npu") -> list[tuple[str, int]]:
@@ -190,40 +233,17 @@ def former_row(npu: "Npu") -> list[tuple[str, int]]:
     position, which is negative beside the map, the end of those that come, the last one, and kernel and stride. Of
     engine "binary" also how many lanes of a column and how many columns a window has: the others must be 0 there.
     """
-    if not npu.former_column:
+    sizes = npu.former_sizes
+    if sizes is None:
         return []
     made = [("former_on", 1)]
-    most = {"channels": npu.former_channels, "positions": npu.plane_lanes, "words": npu.former_words}
+    most = {"channels": sizes.channels, "positions": npu.array.plane_lanes, "words": npu.former_words}
     made += [(f"former_{what}_minus_1", bits_for(count - 1)) for what, count in most.items() if count > 1]
     for axis in "yx":
-        w = _count_bits(npu, axis)
+        w = bits_for(sizes.line) if axis == "x" else SIDE_BITS + 1  # negative beside the map: no position is met twice
         made += [(f"former_{axis}_{what}", w) for what in ("first", "end", "last")]
         made += [(f"former_{axis}_{what}_minus_1", PLACE_BITS) for what in ("kernel", "stride")]
-    if npu.engine == "binary":
-        used = {"lanes": npu.former_column, "columns": npu.former_columns}
+    if npu.array.engine == "binary":
+        used = {"lanes": sizes.column, "columns": sizes.columns}
         made += [(f"former_{what}_used", bits_for(most)) for what, most in used.items()]
     return made
-
-
-def check_former(npu: "Npu") -> None:
-    """Raise ValueError unless the NPU can have a window former of these sizes."""
-    if npu.window_former:
-        require("host" in npu.inlets, "a window former needs inlet host", npu.inlets)
-        rule = "binariser_bits must be 0 with a window former"
-        require(not npu.binariser_bits, rule, npu.binariser_bits)
-    sizes = {name: getattr(npu, name) for name in FORMER}
-    told = " and ".join(f"{name} {value}" for name, value in sizes.items())
-    ok = all(sizes.values()) if npu.former_column else not any(sizes.values())
-    require(ok, f"{', '.join(FORMER)} must be 0, all or none", told)
-    if not npu.former_column:
-        return
-    require(npu.window_former, "former_column must be 0 without a window former", npu.former_column)
-    most = min(npu.plane_lanes, npu.former_column)
-    require(npu.former_channels <= most, f"former_channels must be <= {most}", npu.former_channels)
-    require(npu.former_line >= 2, "former_line must be 0 or >= 2", npu.former_line)
-    require(npu.lanes_per_weight == 1, "lanes_per_weight must be 1 with a window former", npu.lanes_per_weight)
-
-
-def _count_bits(npu: "Npu", axis: str) -> int:
-    """Width of a counter of positions, which is negative beside the map: wide enough that none is met twice."""
-    return bits_for(npu.former_line) if axis == "x" else SIDE_BITS + 1

@@ -9,8 +9,8 @@ from bitloom.golden.layers.pool import Pool
 from bitloom.golden.network import Model, Network
 from bitloom.hls_gen.compiler.choices import Dataflow
 from bitloom.hls_gen.compiler.lowering import engines_of
+from bitloom.hls_gen.design.array import weighs_planes
 from bitloom.hls_gen.design.design import MOST_NPUS
-from bitloom.hls_gen.design.folding import weighs_planes
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.topology import cascade, pipeline, ring
 
@@ -21,6 +21,8 @@ TOPOLOGIES = {"pipeline": pipeline, "cascade": cascade, "ring": ring}
 """How several NPUs are joined, by name."""
 OF_FRAMES = ("planes", "shift_bits", "binariser_bits", "window_former")
 """Fields of a folding that are about the host's frames: for NPUs that read these."""
+NEEDED = {"buffer_words": "an NPU behind another one", "pfp": "an NPU with a pool unit"}
+"""What an NPU needs to take a value; others need a binary NPU that reads frames."""
 OF_ENGINE = {
     "binary": ("accumulate", "word_lanes", "collect", "planes", "shift_bits", "binariser_bits", "kernel_binariser"),
     "integer": ("feature_bits", "weight_bits", "kernels_per_multiplier", "lut_products", "depthwise"),
@@ -37,7 +39,7 @@ class Wanted:
     design
         Name of a reference design; None takes the one that has the network's name, if nothing is asked of its NPUs.
     folding
-        Values of fields of `bitloom.hls_gen.design.folding.Folding`, for every NPU that can have them. Without
+        Values of the folding (`bitloom.hls_gen.design.flat.CHOSEN`), for every NPU that can have them. Without
         ``design`` NPUs are otherwise as ``default_npu``: with any value, with a topology, or where no reference design
         has the network's name.
     topology
@@ -104,27 +106,31 @@ def _folded(name: str, npus: tuple[Npu, ...], folding: Mapping[str, Any]) -> tup
     """The NPUs with the values of a folding, each with those that it can have; ValueError if none can have one."""
     both = len({npu.engine for npu in npus}) > 1
     for key, value in folding.items():
-        if not any(_takes(npu, key, both) for npu in npus):
-            which = "an NPU behind another one" if key == "buffer_words" else "a binary NPU that reads frames"
+        if not any(_takes(npu, key, folding, both) for npu in npus):
+            which = NEEDED.get(key, "a binary NPU that reads frames")
             raise ValueError(f"{name}: {key} needs {which}, got {value} without")
-    return tuple(_with(npu, {key: value for key, value in folding.items() if _takes(npu, key, both)}) for npu in npus)
+    return tuple(
+        _with(npu, {key: value for key, value in folding.items() if _takes(npu, key, folding, both)}) for npu in npus
+    )
 
 
 def _with(npu: Npu, values: Mapping[str, Any]) -> Npu:
     """An NPU with these values. Its bit planes go, where the values don't name them and its PEs can't weigh any."""
-    changed = {"accumulate": npu.accumulate, "collect": npu.collect, **values}
+    changed = {"accumulate": npu.array.accumulate, "collect": npu.array.collect, **values}
     planes = {} if weighs_planes(changed["accumulate"], changed["collect"]) else {"planes": 0, "shift_bits": 0}
-    return replace(npu, **planes | dict(values))
+    return npu.changed(**planes | dict(values))
 
 
-def _takes(npu: Npu, key: str, both: bool) -> bool:
-    """Whether a value of the field is for this NPU; ``both``: the design has NPUs of both engines.
+def _takes(npu: Npu, key: str, folding: Mapping[str, Any], both: bool) -> bool:
+    """Whether the value of a name of the folding is for this NPU; ``both``: the design has NPUs of both engines.
 
     Where all have one engine, a value that only the other one has is for all of them: they say what is wrong with it.
     """
     if key == "buffer_words":
-        return "ring" in npu.inlets
-    if key in OF_FRAMES and "host" not in npu.inlets:
+        return "ring" in npu.ports.inlets
+    if key == "pfp":
+        return bool(folding.get("pool", npu.pool_unit))
+    if key in OF_FRAMES and "host" not in npu.ports.inlets:
         return False
     return not both or all(npu.engine == engine or key not in keys for engine, keys in OF_ENGINE.items())
 
@@ -143,12 +149,12 @@ def _joined(network: Network, npu: Npu, wanted: Wanted) -> tuple[Npu, ...]:
             raise ValueError(f"{network.name}: a pipeline has an NPU for each of {len(layers)} layers, got {count}")
         npus = [_with_engine(npu, engine) for engine in _engines(network, npu)]
         if "pool" not in wanted.folding:
-            npus = [one if name in _pooled(network) else replace(one, pool=False) for one, name in zip(npus, layers)]
+            npus = [one if name in _pooled(network) else one.changed(pool=False) for one, name in zip(npus, layers)]
     else:
         if count is None or not 1 <= count <= MOST_NPUS:
             raise ValueError(f"{network.name}: a {topology} must have 1..{MOST_NPUS} NPUs, got {count}")
         npus = [npu] * count
-    rest = [replace(one, planes=0, shift_bits=0, binariser_bits=0, window_former=False) for one in npus[1:]]
+    rest = [one.changed(planes=0, shift_bits=0, binariser_bits=0, window_former=False) for one in npus[1:]]
     return TOPOLOGIES[topology]([npus[0], *rest])
 
 
@@ -160,9 +166,9 @@ def _engines(network: Network, npu: Npu) -> list[str]:
 
 def _with_engine(npu: Npu, engine: str) -> Npu:
     """``npu``, or one of the other engine that is as wide."""
-    other = INTEGER if engine == "integer" else Npu(shift_bits=0)
-    width = {key: getattr(npu, key) for key in ("kfp", "kgp", "pfp", "ol", "buffer_words", "kernel_ram")}
-    return npu if npu.engine == engine else replace(other, **width)
+    other = INTEGER if engine == "integer" else Npu.of(shift_bits=0)
+    width = npu.values("kfp", "kgp", "pfp", "ol", "buffer_words", "kernel_ram")
+    return npu if npu.engine == engine else other.changed(**width)
 
 
 def _pooled(network: Network) -> set[str]:

@@ -1,6 +1,6 @@
 """Reference designs: which network runs on which hardware. The demo and all figures use them."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from bitloom.golden import zoo as networks
@@ -14,12 +14,12 @@ from bitloom.hls_gen.design.topology import cascade, pipeline, ring
 
 from .small_npu import INTEGER, small_npu
 
-DIGITS = Npu(kfp=32, kgp=16, pfp=16, ol=4, planes=6)
+DIGITS = Npu.of(kfp=32, kgp=16, pfp=16, ol=4, planes=6)
 """digits-cnn's one NPU. Its first layer reads 5-bit pixels as 6 bit planes side by side."""
 
-ENDS_FIRST = replace(INTEGER, kfp=3, kgp=16, ol=2, pool=False)
+ENDS_FIRST = INTEGER.changed(kfp=3, kgp=16, ol=2, pool=False)
 """bnn-int8-ends: the NPU of the first layer, whose weights have 8 bits."""
-ENDS_MIDDLE = Npu(kfp=32, kgp=16, pfp=16, ol=4, shift_bits=0)
+ENDS_MIDDLE = Npu.of(kfp=32, kgp=16, pfp=16, ol=4, shift_bits=0)
 """bnn-int8-ends: the NPU of the binary layers behind the first one."""
 
 
@@ -35,7 +35,7 @@ def binary_npu(kfp: int, kgp: int, ol: int = 1, pool: int = 0, **more: Any) -> N
     more
         Further parameters of ``Npu``.
     """
-    return Npu(kfp=kfp, kgp=kgp, ol=ol, pfp=pool or 1, pool=pool > 0, shift_bits=0, **more)
+    return Npu.of(kfp=kfp, kgp=kgp, ol=ol, pfp=pool or 1, pool=pool > 0, shift_bits=0, **more)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,14 +121,14 @@ REFERENCE_DESIGNS: dict[str, ReferenceDesign] = {
     "cifar-quick-int8-ring2": ReferenceDesign(network="cifar-quick-int8", npus=ring([INTEGER] * 2), map_order="pull"),
     "bnn-int8-ends": ReferenceDesign(
         network="bnn-int8-ends",
-        npus=cascade([ENDS_FIRST, ENDS_MIDDLE, replace(INTEGER, kgp=2, pool=False)]),
+        npus=cascade([ENDS_FIRST, ENDS_MIDDLE, INTEGER.changed(kgp=2, pool=False)]),
         map_order="pull",
     ),
     "bnn-int8-ends-ring2": ReferenceDesign(
         network="bnn-int8-ends",
         npus=(
-            replace(ENDS_FIRST, inlets=("host", "ring"), outlets=("ring", "host")),
-            replace(ENDS_MIDDLE, inlets=("ring", "loop"), outlets=("ring", "loop")),
+            ENDS_FIRST.changed(inlets=("host", "ring"), outlets=("ring", "host")),
+            ENDS_MIDDLE.changed(inlets=("ring", "loop"), outlets=("ring", "loop")),
         ),
         map_order="pull",
         mapping=(0, 1, 1, 1, 1, 0),
@@ -183,7 +183,7 @@ REFERENCE_DESIGNS: dict[str, ReferenceDesign] = {
     ),
     "cnv-w1a1-ring3": ReferenceDesign(
         network="cnv-w1a1",
-        npus=ring([Npu(kfp=72, kgp=16, pfp=16, ol=4, planes=8, shift_bits=0)] * 3),
+        npus=ring([Npu.of(kfp=72, kgp=16, pfp=16, ol=4, planes=8, shift_bits=0)] * 3),
         stream_bits=64,
         map_order="pull",
         equal=True,
@@ -191,7 +191,7 @@ REFERENCE_DESIGNS: dict[str, ReferenceDesign] = {
     ),
     "cnv-w1a1-shared": ReferenceDesign(
         network="cnv-w1a1",
-        npus=(Npu(kfp=64, kgp=16, pfp=16, ol=4, planes=8, accumulate="both", raster=True),),
+        npus=(Npu.of(kfp=64, kgp=16, pfp=16, ol=4, planes=8, accumulate="both", raster=True),),
         stream_bits=64,
         map_order="raster",
         also=("lfc-w1a1", "digits-cnn", "digits-or"),

@@ -118,7 +118,7 @@ class Run:
 
     def lane_operations(self, engine: str) -> int:
         """Operations of all lanes of the NPUs of an engine in all frames: XNOR gates, or multiplications."""
-        lanes = [n.kfp * n.kgp if n.engine == engine else 0 for n in self.design.npus]
+        lanes = [n.array.kfp * n.array.kgp if n.engine == engine else 0 for n in self.design.npus]
         return sum(count * self.counters[f"npu{n}_beats"] for n, count in enumerate(lanes))
 
     def report(self, labels: np.ndarray | None = None) -> dict[str, float]:

@@ -1,17 +1,16 @@
 """The one NPU that a network gets where nobody chose a folding: a small one of the engine that it needs."""
 
-from dataclasses import replace
-
 from bitloom.golden.layers.add import Add
 from bitloom.golden.layers.conv import Weighted
 from bitloom.golden.layers.requantise import Requantise
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model
 from bitloom.hls_gen.compiler.engine_rules import input_planes, stored_bits
+from bitloom.hls_gen.design.array import BinaryArray
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.widths import FEATURE_BITS, PLANES, bits_for
 
-INTEGER = Npu(engine="integer", feature_bits=8, weight_bits=8, acc_bits=32, shift_bits=0, kfp=8, kgp=8, pfp=1)
+INTEGER = Npu.of(engine="integer", feature_bits=8, weight_bits=8, acc_bits=32, shift_bits=0, kfp=8, kgp=8, pfp=1)
 """The folding of spec B20's 8-bit engine."""
 
 
@@ -35,10 +34,10 @@ def small_npu(model: Model) -> Npu:
     integers = [encoding for encoding in maps if encoding.kind != "bipolar"]
     if needs_integer(model):
         widest = max(map(stored_bits, integers), default=0)
-        return replace(INTEGER, feature_bits=min(max(INTEGER.feature_bits, widest), FEATURE_BITS))
+        return INTEGER.changed(feature_bits=min(max(INTEGER.array.feature_bits, widest), FEATURE_BITS))
     source = network.input.encoding
     planes = 1 if source.kind == "bipolar" else min(input_planes(source), PLANES)
-    return Npu(shift_bits=max(Npu.shift_bits, bits_for(planes - 1)))
+    return Npu.of(shift_bits=max(BinaryArray.shift_bits, bits_for(planes - 1)))
 
 
 def needs_integer(model: Model) -> bool:

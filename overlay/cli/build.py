@@ -167,7 +167,7 @@ def _designed(subject: _Subject, options: Mapping[str, Any]) -> tuple[ReferenceD
 
 def _tell_what_stays(design: Design, made: builds.Build) -> None:
     """Networks of which no weight is streamed, though the hardware could."""
-    if any(npu.stream_weights for npu in design.npus):
+    if any(npu.loader.stream_weights for npu in design.npus):
         for name in made.programs:
             if not len(made.program(name).weights):
                 click.echo(f"{name}: all weights stay on the device, none is streamed", err=True)
@@ -302,4 +302,4 @@ def _speed_rows(facts: Mapping[str, Any]) -> dict[str, str]:
 
 def _parallelism(npu: Npu) -> dict[str, int]:
     """The folding of an NPU."""
-    return {key: getattr(npu, key) for key in ("kfp", "kgp", "pfp", "ol", "planes")}
+    return npu.values("kfp", "kgp", "pfp", "ol", "planes")

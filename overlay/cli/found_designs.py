@@ -112,15 +112,15 @@ def show_npus(name: str, best: Row, names: Sequence[str]) -> None:
     rows = []
     for n, npu in enumerate(best.candidate.npus):
         values = (
-            npu.kfp,
-            npu.kgp,
-            npu.ol,
-            npu.pfp if npu.pool else "",
-            npu.planes or "",
-            npu.accumulators,
-            npu.kernel_rows,
-            npu.kernel_ram,
-            npu.tuple_words,
+            npu.array.kfp,
+            npu.array.kgp,
+            npu.results.ol,
+            npu.pool_unit.pfp if npu.pool_unit else "",
+            npu.array.planes or "",
+            npu.array.accumulators,
+            npu.array.kernel_rows,
+            npu.array.kernel_ram,
+            npu.sequencer.tuple_words,
         )
         cells = [f"{v:,}" if isinstance(v, int) else v for v in values]
         whose = _layers([names[i] for i in best.candidate.own(n)], names)
@@ -136,13 +136,13 @@ def show_npus(name: str, best: Row, names: Sequence[str]) -> None:
 def blocks_of(npu: Npu) -> list[str]:
     """What an NPU has besides, in words: a window former, weights in the pool unit, multipliers that PEs share, LUTs
     that multiply."""
-    kernels = npu.kernels_per_multiplier
+    kernels = npu.array.kernels_per_multiplier
     found = {
-        "window former": npu.window_former,
+        "window former": npu.former is not None,
         "depthwise pool unit": npu.depthwise,
         f"{kernels} kernels a multiplier": kernels > 1,
-        "additions in LUTs": "addition" in npu.lut_products,
-        "counters": npu.raster,
+        "additions in LUTs": "addition" in npu.results.lut_products,
+        "counters": npu.sequencer.raster,
     }
     return [words for words, there in found.items() if there]
 

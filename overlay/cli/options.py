@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Mapping
-from dataclasses import fields
 from math import inf, isnan
 from pathlib import Path
 from typing import Any
@@ -11,8 +10,9 @@ import click
 
 from bitloom.hls_gen.compiler.choices import DATAFLOWS, Chunk
 from bitloom.hls_gen.compiler.schedule import ORDERS
-from bitloom.hls_gen.design.folding import ACCUMULATIONS, KERNEL_RAMS, Folding
-from bitloom.hls_gen.design.rules import LUT_PRODUCTS
+from bitloom.hls_gen.design.array import ACCUMULATIONS, KERNEL_RAMS
+from bitloom.hls_gen.design.flat import CHOSEN
+from bitloom.hls_gen.design.results import LUT_PRODUCTS
 from bitloom.overlay.build.chosen_design import TOPOLOGIES, Wanted
 from bitloom.overlay.platform.board_file import is_board_file
 from bitloom.overlay.platform.boards import BOARDS
@@ -102,7 +102,7 @@ def _lut_products(ctx: click.Context, param: click.Parameter, given: tuple[str, 
 
 
 folding_options = option_group(
-    "Folding of the NPUs, by default the design's",
+    "Npu of the NPUs, by default the design's",
     click.option("--kfp", type=int, help="Input channels a PE takes in a cycle."),
     click.option("--kgp", type=int, help="PEs, kernels in parallel."),
     click.option("--pfp", type=int, help="Channels that the pool unit takes in a cycle."),
@@ -221,7 +221,7 @@ design_options = together(
     option_group("Streams", stream_bits_option(), map_order_option("auto", *ORDERS)),
 )
 """Everything that says what a design is."""
-FOLDING_NAMES = tuple(one.name for one in fields(Folding) if one.name != "stream_weights")
+FOLDING_NAMES = tuple(name for name in CHOSEN if name != "stream_weights")
 """Fields of a folding; whether weights are streamed is said of the whole design."""
 
 

@@ -19,13 +19,13 @@ def added_fits(npu: Npu, added: int, kernels: int) -> bool:
     kernels
         Kernels of the layer.
     """
-    widths = [npu.pfp] * npu.pool + [npu.ol] * npu.depthwise + [npu.kfp]
-    return _fits(added, kernels, npu.kgp, npu.ol, tuple(widths))
+    widths = [unit.pfp for unit in (npu.pool_unit,) if unit] + [npu.results.ol] * npu.depthwise + [npu.array.kfp]
+    return _fits(added, kernels, npu.array.kgp, npu.results.ol, tuple(widths))
 
 
 def fills_steps(npu: Npu, kernels: int) -> bool:
     """Whether the integers of a layer fill the steps of a binary NPU, so that no lane has a sign of nothing."""
-    return not (result_layout(kernels, 1, npu.kgp, npu.ol) == UNUSED).any()
+    return not (result_layout(kernels, 1, npu.array.kgp, npu.results.ol) == UNUSED).any()
 
 
 @lru_cache(maxsize=4096)

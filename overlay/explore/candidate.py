@@ -1,7 +1,7 @@
 """A candidate of the search: NPUs, mapping and dataflows for a network, and the design that it makes."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +10,8 @@ from bitloom.golden.reading.file import naming
 from bitloom.golden.reading.json_text import read_json
 from bitloom.hls_gen.compiler.choices import CompileChoices, read_choices, read_chunk
 from bitloom.hls_gen.compiler.sizing import Sizing, size_memories
-from bitloom.hls_gen.design.capacities import POWERS_OF_TWO
+from bitloom.hls_gen.design import flat
 from bitloom.hls_gen.design.design import STREAM_BITS, Design
-from bitloom.hls_gen.design.folding import Folding
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.reader import Reader
 
@@ -21,13 +20,13 @@ from .stores_in_use import ROOM_FOR_ALL, has_stores, run_flow, with_stores
 
 FORMAT = "bitloom-foldings"
 VERSION = 1
-CAPACITIES = POWERS_OF_TWO
+CAPACITIES = ("tuple_words", "pool_words")
 """Memory sizes of an NPU that a candidate may ask for; all others follow from the network."""
-DEFAULTS = {f.name: f.default for f in fields(Npu)} | dict.fromkeys(CAPACITIES, 2)
+DEFAULTS = flat.DEFAULTS | dict.fromkeys(CAPACITIES, 2)
 """What an NPU has where a file says nothing. Of CAPACITIES that is the least; ``size_memories`` finds what is
 needed."""
 
-NPU_KEYS = (*(f.name for f in fields(Folding)), *CAPACITIES)
+NPU_KEYS = (*flat.CHOSEN, *CAPACITIES)
 """What a file may say of an NPU."""
 SCHEMA = Path(__file__).parent / "foldings.schema.json"
 """The format of such files as a JSON schema, for editors and other tools; a test holds it to the reader."""
@@ -102,7 +101,7 @@ class Candidate:
     @property
     def closed(self) -> bool:
         """Whether the NPUs are a ring: the last one leads to NPU 0."""
-        return "ring" in self.npus[0].inlets
+        return "ring" in self.npus[0].ports.inlets
 
     @property
     def topology(self) -> str:
@@ -112,7 +111,7 @@ class Candidate:
             return "1 NPU"
         if self.closed:
             return f"ring of {count}"
-        return f"{'cascade' if any('loop' in npu.outlets for npu in self.npus) else 'pipeline'} of {count}"
+        return f"{'cascade' if any('loop' in npu.ports.outlets for npu in self.npus) else 'pipeline'} of {count}"
 
     def own(self, n: int) -> tuple[int, ...]:
         """Numbers of the layers that NPU ``n`` computes."""
@@ -125,7 +124,7 @@ class Candidate:
     @property
     def stream_weights(self) -> bool:
         """Whether weights come over the stream in each frame."""
-        return any(npu.stream_weights for npu in self.npus)
+        return any(npu.loader.stream_weights for npu in self.npus)
 
     def design(
         self, model: Model, name: str = "explored", also: Sequence[Model] = (), room: int | None = None
@@ -142,7 +141,7 @@ class Candidate:
         sizing = Sizing(stream_weights=self.stream_weights, skip_words=words, spill_words=words)
         made = size_memories(name, [model, *also], self.npus, self.choices, stream_bits=self.stream_bits, sizing=sizing)
         npus = tuple(
-            replace(npu, **{key: max(getattr(npu, key), getattr(given, key)) for key in CAPACITIES if _has(npu, key)})
+            npu.changed(**{key: max(npu.value(key), given.value(key)) for key in CAPACITIES if _has(npu, key)})
             for npu, given in zip(made.npus, self.npus)
         )
         made = replace(made, npus=npus)
@@ -155,7 +154,9 @@ class Candidate:
 
         It holds of an NPU only what differs from DEFAULTS.
         """
-        npus = [{k: v for k, v in asdict(n).items() if k in NPU_KEYS and v != DEFAULTS[k]} for n in self.npus]
+        npus = [
+            {key: n.value(key) for key in NPU_KEYS if n.value(key) != DEFAULTS[key] and n.has(key)} for n in self.npus
+        ]
         also = {"also": list(self.also)} if self.also else {}
         return {
             "format": FORMAT,
@@ -209,13 +210,13 @@ class Candidate:
         file = Reader(data, "foldings")
         file.format(FORMAT, VERSION)
         file.only(KEYS)
-        least = {"acc_bits": 32, **{key: DEFAULTS[key] for key in ("pool_tuple_words", *CAPACITIES)}}
+        least = Npu.of(acc_bits=32, **{key: DEFAULTS[key] for key in CAPACITIES})
         npus = []
         for n, entry in enumerate(file.entries("npus", 1)):
             with naming(f"foldings: npus[{n}]"):
                 npu = Reader(entry, "npu")
                 npu.only(NPU_KEYS)
-                npus.append(Npu.from_dict({**least, **npu.data}))
+                npus.append(Npu.from_dict(npu.data, least))
         map_order, dataflow = read_choices(file.data)
         stream_bits = file.number("stream_bits")
         file.require(stream_bits in STREAM_BITS, "stream_bits must be 32 or 64", stream_bits)
@@ -233,4 +234,4 @@ class Candidate:
 
 def _has(npu: Npu, key: str) -> bool:
     """Whether the NPU has that memory."""
-    return npu.pool or key != "pool_words"
+    return npu.pool_unit is not None or key != "pool_words"

@@ -80,4 +80,4 @@ class Chain:
                     if best is None or tail_cost + cost < best[0]:
                         best = tail_cost + cost, (self.choices.segment(npu, sizes, own), *tail)
             if best is not None:
-                yield bare.kfp, best
+                yield bare.array.kfp, best

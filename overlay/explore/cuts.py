@@ -3,7 +3,6 @@ which layers a mapping comes to.
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from bitloom.golden.network import Model
 from bitloom.hls_gen.compiler.mapping import placed
@@ -25,8 +24,8 @@ SIZES = ((4, 4), (16, 16))
 PFP = 64
 """Of these NPUs; with as many results a cycle as kernels it lets arrays be the slowest part."""
 NPUS = {
-    "binary": Npu(acc_bits=32, shift_bits=bits_for(PLANES - 1)),
-    "integer": Npu(engine="integer", feature_bits=2, weight_bits=WEIGHT_BITS, acc_bits=32, shift_bits=0),
+    "binary": Npu.of(acc_bits=32, shift_bits=bits_for(PLANES - 1)),
+    "integer": Npu.of(engine="integer", feature_bits=2, weight_bits=WEIGHT_BITS, acc_bits=32, shift_bits=0),
 }
 """What can compute whatever its engine can, for a plan."""
 
@@ -56,7 +55,7 @@ def cut_chains(models: Sequence[Model], engines: Sequence[Engines], feature_bits
     found = list[tuple[int, ...]]()
     for count in range(2, MOST_CUT + 1):
         for kfp, kgp in SIZES:
-            npu = replace(NPUS[name], kfp=kfp, kgp=kgp, ol=kgp, pfp=PFP, **bits)
+            npu = NPUS[name].changed(kfp=kfp, kgp=kgp, ol=kgp, pfp=PFP, **bits)
             try:
                 cuts = [_cut(model, cascade([npu] * count)) for model in models]
             except ValueError:  # maps find no way
@@ -114,7 +113,7 @@ def _joined(way: Joining) -> list[tuple[Npu, ...]]:
         return [cascade([npu] * count)]
     plain = ring([npu] * count)
     outlets = ("ring", "loop", "host")
-    return [plain, tuple(replace(one, inlets=(*one.inlets, "loop"), outlets=outlets) for one in plain)]
+    return [plain, tuple(one.changed(inlets=(*one.ports.inlets, "loop"), outlets=outlets) for one in plain)]
 
 
 def _on(made: Sequence[LayerDemand], mapping: Sequence[int]) -> tuple[int, ...]:

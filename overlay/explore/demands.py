@@ -94,7 +94,7 @@ def layers(
     widths = _feature_bits(model, engines)
     bits = {"feature_bits": max(widths), "depthwise": engines.depthwise}
     npus = npus or [_any(engine, n, len(kinds), words) for n, engine in enumerate(kinds)]
-    npus = [replace(npu, **bits) if npu.engine == "integer" else npu for npu in npus]
+    npus = [npu.changed(**bits) if npu.engine == "integer" else npu for npu in npus]
     choices = CompileChoices(map_order=map_order)
     lowered = lowered_for(model, npus, mapping or tuple(kinds.index(engine) for engine in engines.names))
     found = _demands(plan_lowered(lowered, npus, choices))
@@ -112,7 +112,7 @@ def _with_former(npu: Npu, planes: int, channels: int) -> Npu:
     """NPU 0 with a window former, in front of words for windows of so many channels."""
     side = {"planes": max(2, planes), "shift_bits": 0} if planes else {}
     lanes = min(min(FORMED_LANES, channels) * (side.get("planes", 0) + 1), WIDTH.value)
-    return replace(npu, kfp=lanes, window_former=True, **side)
+    return npu.changed(kfp=lanes, window_former=True, **side)
 
 
 def _joined_taps(first: LayerDemand, map_order: str, npu: Npu) -> LayerDemand | None:
@@ -219,12 +219,12 @@ def _word_channels(model: Model) -> int:
 def _any(engine: str, n: int, count: int, words: int) -> Npu:
     """NPU ``n`` of ``count`` of that engine, which computes whatever the engine can, with words of so many channels."""
     joined = ("ring",) * (count > 1)
-    made = Npu(accumulate="both", acc_bits=32, shift_bits=0 if n else bits_for(PLANES - 1))
+    made = Npu.of(accumulate="both", acc_bits=32, shift_bits=0 if n else bits_for(PLANES - 1))
     if engine == "integer":
-        made = Npu(engine="integer", feature_bits=2, weight_bits=WEIGHT_BITS, acc_bits=32, shift_bits=0)
+        made = Npu.of(engine="integer", feature_bits=2, weight_bits=WEIGHT_BITS, acc_bits=32, shift_bits=0)
     if words:
-        made = replace(made, pfp=words, **({"kfp": words, "word_lanes": words} if engine == "binary" else {}))
-    return replace(made, inlets=(*("host",) * (n == 0), *joined, "loop"), outlets=(*joined, "loop", "host"))
+        made = made.changed(pfp=words, **({"kfp": words, "word_lanes": words} if engine == "binary" else {}))
+    return made.changed(inlets=(*("host",) * (n == 0), *joined, "loop"), outlets=(*joined, "loop", "host"))
 
 
 def _with_widths(engines: Engines, widths: dict[int, int]) -> list[Engine]:

@@ -108,6 +108,6 @@ def lanes(candidate: Candidate) -> int:
     """Lanes; a channel of several bit planes counts once in an NPU that computes only the first layer."""
     alone = candidate.mapping.count(0) == 1
     return sum(
-        (npu.kfp if n or not alone else plane_lanes(npu.kfp, npu.planes)) * npu.kgp
+        (npu.array.kfp if n or not alone else plane_lanes(npu.array.kfp, npu.array.planes)) * npu.array.kgp
         for n, npu in enumerate(candidate.npus)
     )

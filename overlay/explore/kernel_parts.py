@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.design.parts import present
 from bitloom.hls_gen.design.timing import LUT_RAM_WORDS
 from bitloom.hls_gen.design.widths import KERNEL_BITS, bits_for
 
@@ -22,11 +23,11 @@ def by_rule(npu: Npu, stream_bits: int) -> Iterator[tuple[str, dict[str, int]]]:
     tuple of str and dict
         Name of a module, and its ``lut`` and ``ff`` beside RAM.
     """
-    if npu.one_memory:
+    if npu.array.one_memory:
         yield "operand_memory", _operand_memory(npu, stream_bits)
-    if npu.kernel_binariser:
+    if npu.array.kernel_binariser:
         yield "kernel_binariser", _binariser(npu, stream_bits)
-    if npu.former_column:
+    if npu.former_sizes:
         yield "window_former", _former(npu)
 
 
@@ -39,17 +40,22 @@ def two_maps_in_turn(npu: Npu) -> dict[str, int]:
 
 def _former(npu: Npu) -> dict[str, int]:
     """Of seven formers by Yosys; LUTs are off by 8 % at most where a position may have several channels."""
-    column = npu.former_column * npu.former_lane_bits
-    kept = (column - npu.former_lane_bits) * (npu.former_line <= LUT_RAM_WORDS)  # a register behind LUT RAM
-    choice = npu.word_bits * (npu.former_words - 1)
-    lut = 139 + 2.04 * npu.word_bits + 0.425 * choice + 2.2 * column
-    return {"lut": round(lut), "ff": npu.word_bits + npu.former_columns * column + kept + 38}
+    column = present(npu.former_sizes).column * npu.former_lane_bits
+    kept = (column - npu.former_lane_bits) * (
+        present(npu.former_sizes).line <= LUT_RAM_WORDS
+    )  # a register behind LUT RAM
+    choice = npu.array.word_bits * (npu.former_words - 1)
+    lut = 139 + 2.04 * npu.array.word_bits + 0.425 * choice + 2.2 * column
+    return {"lut": round(lut), "ff": npu.array.word_bits + present(npu.former_sizes).columns * column + kept + 38}
 
 
 def _operand_memory(npu: Npu, stream_bits: int) -> dict[str, int]:
     """Choices of what is written and which row is read, and a register with the word at work."""
     banks = -(-npu.operand_bits // stream_bits)
-    return {"lut": npu.word_bits + npu.row_bits + bits_for(npu.tuple_words - 1) + banks + 3, "ff": npu.word_bits + 1}
+    return {
+        "lut": npu.array.word_bits + npu.array.row_bits + bits_for(npu.sequencer.tuple_words - 1) + banks + 3,
+        "ff": npu.array.word_bits + 1,
+    }
 
 
 def _binariser(npu: Npu, stream_bits: int) -> dict[str, int]:

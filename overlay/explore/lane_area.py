@@ -2,9 +2,10 @@
 
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
-from bitloom.hls_gen.design.folding import Folding
 from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.design.widths import ACC_BITS
 from bitloom.overlay.platform.boards import PYNQ_Z2
 
 from .estimate import coefficients, of_parts
@@ -54,7 +55,7 @@ def lane_area(engine: str, feature_bits: int, weight_bits: int, acc_bits: int, s
     -------
     LaneArea
     """
-    folding = Folding(
+    folding: dict[str, Any] = dict(
         engine=engine,
         feature_bits=feature_bits,
         weight_bits=weight_bits,
@@ -63,7 +64,8 @@ def lane_area(engine: str, feature_bits: int, weight_bits: int, acc_bits: int, s
         pfp=1,
         shift_bits=shift_bits,
     )
-    npu = Npu(**vars(folding), acc_bits=max(acc_bits, folding.least_acc_bits))
+    least = Npu.of(**folding, acc_bits=ACC_BITS).array.least_acc_bits
+    npu = Npu.of(**folding, acc_bits=max(acc_bits, least))
     made = coefficients()
     found = of_parts(list(array_parts(npu, 0)), made)
     return LaneArea(found["lut"] * made["flat"]["lut"] / LANES, found["dsp"] / LANES)

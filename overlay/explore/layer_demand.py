@@ -26,20 +26,21 @@ from bitloom.hls_gen.compiler.sharing import value_bits
 from bitloom.hls_gen.design import timing
 from bitloom.hls_gen.design.gearbox import geared
 from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.design.parts import present
 from bitloom.hls_gen.design.window_former import FormedWindows
 
 FOLDED = attrgetter(
     "engine",
-    "kfp",
-    "kgp",
-    "ol",
-    "planes",
-    "accumulators",
-    "accumulate",
-    "word_lanes",
-    "collect",
-    "lanes_per_weight",
-    "lane_step",
+    "array.kfp",
+    "array.kgp",
+    "results.ol",
+    "array.planes",
+    "array.accumulators",
+    "array.accumulate",
+    "array.word_lanes",
+    "array.collect",
+    "array.lanes_per_weight",
+    "array.lane_step",
 )
 """Of an NPU what the array's cycles depend on."""
 
@@ -216,7 +217,7 @@ class LayerDemand:
 
     def seen_by(self, npu: Npu) -> "LayerDemand":
         """The layer as that NPU reads it: with joined taps where it has a window former for it."""
-        if self.joined is None or not npu.window_former:
+        if self.joined is None or not npu.former:
             return self
         key = "gains", *FOLDED(npu)
         if key not in self.cache:
@@ -233,19 +234,20 @@ class LayerDemand:
     def gains_by_former(self, npu: Npu) -> bool:
         """Whether a window former in front of that NPU makes the layer faster."""
         other = self.joined
-        if other is None or other.formed is None or other.formed.channels > npu.plane_lanes:
+        if other is None or other.formed is None or other.formed.channels > npu.array.plane_lanes:
             return False
-        if self.planes and not npu.planes:
+        if self.planes and not npu.array.planes:
             return False
         return max(other.formed_by(npu).cycles, other.beats(npu)) < self.beats(npu)
 
     def formed_by(self, npu: Npu) -> FormedWindows:
         """What the window former of that NPU makes, of a layer with joined taps."""
         assert self.formed is not None
-        key = "formed", npu.plane_lanes, npu.former_column
+        column = npu.former_sizes.column if npu.former_sizes else 0
+        key = "formed", npu.array.plane_lanes, column
         if key not in self.cache:
-            column = max(npu.former_column, self.formed.column_lanes)
-            self.cache[key] = replace(self.formed, word_lanes=npu.plane_lanes, column_lanes=column)
+            column = max(column, self.formed.column_lanes)
+            self.cache[key] = replace(self.formed, word_lanes=npu.array.plane_lanes, column_lanes=column)
         found: FormedWindows = self.cache[key]
         return found
 
@@ -258,9 +260,9 @@ class LayerDemand:
         if self.formed is not None:
             return self.formed_by(npu).words
         if not self.planes:
-            return sum(-(-channels // npu.kfp) for channels in self.parts or (self.channels,))
-        one_after_another = 1 if npu.planes else self.planes + 1
-        return -(-self.channels // npu.plane_lanes) * one_after_another
+            return sum(-(-channels // npu.array.kfp) for channels in self.parts or (self.channels,))
+        one_after_another = 1 if npu.array.planes else self.planes + 1
+        return -(-self.channels // npu.array.plane_lanes) * one_after_another
 
     def read_words(self, npu: Npu, dataflow: str = "output_stationary") -> int:
         """Words of a tuple that a kernel group reads, of those in which its kernels have weights."""
@@ -268,11 +270,13 @@ class LayerDemand:
         shared = dataflow == "input_stationary" and self.groups(npu) > 1
         if self.lowered.weighted is None or self.formed is not None or self.planes or shared:
             return words
-        key = "read_words", npu.kfp, npu.kgp
+        key = "read_words", npu.array.kfp, npu.array.kgp
         if key not in self.cache:
             ends = np.cumsum(self.parts or (self.channels,))
-            layout = np.concatenate([chunks(lanes, npu.kfp) for lanes in np.split(np.arange(ends[-1]), ends[:-1])])
-            self.cache[key] = self.lowered.weighted.part(layout, npu.kgp)[0].words
+            layout = np.concatenate(
+                [chunks(lanes, npu.array.kfp) for lanes in np.split(np.arange(ends[-1]), ends[:-1])]
+            )
+            self.cache[key] = self.lowered.weighted.part(layout, npu.array.kgp)[0].words
         found: int = self.cache[key]
         return found
 
@@ -282,7 +286,7 @@ class LayerDemand:
 
     def groups(self, npu: Npu) -> int:
         """Kernel groups: passes over a window."""
-        return -(-self.kernels // npu.kgp)
+        return -(-self.kernels // npu.array.kgp)
 
     def cycles(self, npu: Npu, dataflow: str) -> int:
         """Cycles of a frame in that dataflow, if words come and go in time."""
@@ -301,7 +305,7 @@ class LayerDemand:
         beats = self.read_words(npu, dataflow)
         groups = self.groups(npu)
         steps = npu.units * self.levels
-        if npu.accumulators == 1:
+        if npu.array.accumulators == 1:
             steps = max(steps, -(-(steps + timing.array_latency(npu) + 1) // timing.CREDITS))
         if dataflow == "input_stationary":
             return sum(max(taps * beats * groups, groups * steps) * count for taps, count in self._counts)
@@ -309,23 +313,24 @@ class LayerDemand:
 
     def steps(self, npu: Npu) -> int:
         """Steps in which the results of a window leave."""
-        rest = self.kernels - (self.groups(npu) - 1) * npu.kgp
-        return ((self.groups(npu) - 1) * npu.units + -(-rest // npu.ol)) * self.levels
+        rest = self.kernels - (self.groups(npu) - 1) * npu.array.kgp
+        return ((self.groups(npu) - 1) * npu.units + -(-rest // npu.results.ol)) * self.levels
 
     def fits(self, npu: Npu, lanes: int) -> bool:
         """Whether results come to a reader with so many lanes in as few words as can be, and, where a value has several
         bits, all of them in the same word, so that lanes can share weights."""
-        width = npu.ol
+        width = npu.results.ol
         words = self.steps(npu)
-        if npu.pool:
-            words = geared(words, npu.ol, npu.pfp)
-            width = npu.pfp
+        if npu.pool_unit:
+            words = geared(words, npu.results.ol, present(npu.pool_unit).pfp)
+            width = present(npu.pool_unit).pfp
         if npu.depthwise:
-            words = words * (npu.pfp // npu.ol)
-            width = npu.ol
-        whole = all(n // npu.ol % self.levels == 0 for n in {lanes, width} - {npu.ol})
+            words = words * (present(npu.pool_unit).pfp // npu.results.ol)
+            width = npu.results.ol
+        whole = all(n // npu.results.ol % self.levels == 0 for n in {lanes, width} - {npu.results.ol})
         return whole and geared(words, width, lanes) <= -(-self.kernels * self.levels // lanes)
 
     def pool_beats(self, npu: Npu) -> int:
-        """Beats of the pool unit a frame."""
-        return self.pool_taps * geared(self.steps(npu), npu.ol, npu.pfp)
+        """Beats of the pool unit a frame; where there is none, steps in which results leave."""
+        pfp = npu.pool_unit.pfp if npu.pool_unit else npu.results.ol
+        return self.pool_taps * geared(self.steps(npu), npu.results.ol, pfp)

@@ -16,13 +16,12 @@ from typing import Any
 import numpy as np
 
 from bitloom.golden.graph import INPUT
-from bitloom.hls_gen.compiler.fitted import fitting, margins, streamed
+from bitloom.hls_gen.compiler.fitted import FORMER, fitting, margins, streamed
 from bitloom.hls_gen.compiler.frame_words import input_layout
 from bitloom.hls_gen.compiler.layout import Layout, chunks
 from bitloom.hls_gen.compiler.needs import Needs, NpuNeeds, merged, most_waiting, needs_of
 from bitloom.hls_gen.compiler.planned_layer import MapWords, PlannedLayer, planned_layer, words_read
 from bitloom.hls_gen.compiler.sharing import ReadValues, sharing
-from bitloom.hls_gen.design.capacities import FORMER
 from bitloom.hls_gen.design.npu import Npu
 
 from .changed import changed
@@ -35,23 +34,21 @@ SMALL_MAP = 16
 KEPT = 1024
 """Planned layers that are kept."""
 PLANNED = attrgetter(
-    "kfp",
-    "kgp",
-    "ol",
-    "pfp",
-    "planes",
-    "window_former",
-    "former_column",
-    "pool",
-    "skip_words",
-    "aheads",
-    "tuple_parts",
-    "lanes_per_weight",
-    "lane_step",
-    "accumulate",
-    "raster",
+    "array.kfp",
+    "array.kgp",
+    "results.ol",
+    "array.planes",
+    "former",
+    "stores.skip",
+    "sequencer.aheads",
+    "sequencer.tuple_parts",
+    "array.lanes_per_weight",
+    "array.lane_step",
+    "array.accumulate",
+    "sequencer.raster",
 )
-"""Of an NPU what planned layers depend on, and their needs; NPUs of a search are alike in all else."""
+"""Of an NPU what planned layers depend on, and their needs, beside the channels of its pool unit; NPUs of a search are
+alike in all else."""
 UNSIZED = {"lanes_per_weight": 1, "lane_step": 1, "tuple_parts": 0, **dict.fromkeys(FORMER, 0)}
 """What an NPU has as long as its layers are not known, beside capacities that are always found anew."""
 Own = tuple[int, ...]
@@ -120,12 +117,12 @@ class NpuMemories:
         ValueError
             The NPU can't compute them.
         """
-        npu = changed(npu, **UNSIZED, aheads=2 * (npu.skip_words > 0))
+        npu = changed(npu, **UNSIZED, aheads=2 * npu.has_skip)
         npu = changed(npu, **self._former(own, npu))
         each = [part for part in (tuple(i for i in own if i in numbers) for numbers in self._networks) if part]
         plans = [self._planned(part, npu) for part in each]
         if any(layer.needs.tuple_parts for layer in chain(*plans)):
-            npu = changed(npu, tuple_parts=1, aheads=max(npu.aheads, 2))
+            npu = changed(npu, tuple_parts=1, aheads=max(npu.sequencer.aheads, 2))
             plans = [self._planned(part, npu) for part in each]
         if any(self._layers[i].bits > 1 for i in own):
             npu, plans = self._sharing(each, plans, npu)
@@ -133,10 +130,10 @@ class NpuMemories:
         sizes = fitting(npu, needs)
         sizes |= margins(changed(npu, **sizes), needs)
         sizes |= _roomy(sizes, chain(*plans))
-        if npu.skip_words:
+        if npu.has_skip:
             waiting = [self._skipping(part, plan, npu) for part, plan in zip(each, plans)]
             sizes["skip_words"] = max(2, 1 + max(waiting))
-        return sizes | {key: getattr(npu, key) for key in UNSIZED}
+        return sizes | npu.values(*UNSIZED)
 
     def _former(self, own: Own, npu: Npu) -> dict[str, int]:
         """Sizes of the window former that several networks have in common; nothing where taps are not joined."""
@@ -145,7 +142,7 @@ class NpuMemories:
 
     def _planned(self, own: Own, npu: Npu) -> Planned:
         """Layers of a network on the NPU, in their order."""
-        of_npu = PLANNED(npu)
+        of_npu = *PLANNED(npu), npu.pool_unit.pfp if npu.pool_unit else 0
         maps: dict[str, MapWords] = {}
         planned = []
         for i in own:
@@ -173,7 +170,7 @@ class NpuMemories:
         reads = []
         for i, on_npu in zip(own, plan):
             layer = self._layers[i]
-            apart = None if layer.reads is None else npu.ol if layer.reads in own else 1
+            apart = None if layer.reads is None else npu.results.ol if layer.reads in own else 1
             reads.append(ReadValues(layer.bits, apart, on_npu.plan.read.layout))
         return reads
 
@@ -207,7 +204,7 @@ def _on(layer: LayerDemand, npu: Npu, maps: Mapping[str, MapWords]) -> _LayerOnN
     else:
         for name, count in zip((p.reads, p.joins), layer.parts or (layer.channels,)):
             if name and name not in read:
-                read[name] = _map_words(chunks(np.arange(count), npu.kfp), "ring")
+                read[name] = _map_words(chunks(np.arange(count), npu.array.kfp), "ring")
     plan = planned_layer(
         p,
         0,
@@ -217,7 +214,7 @@ def _on(layer: LayerDemand, npu: Npu, maps: Mapping[str, MapWords]) -> _LayerOnN
         conv=layer.conv,
         pool=layer.pool,
         way=network.ways[p.name],
-        reader_lanes=npu.kfp,
+        reader_lanes=npu.array.kfp,
     )
     return _LayerOnNpu(plan, needs_of(plan), _map_words(plan.output, "loop"))
 

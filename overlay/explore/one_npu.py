@@ -10,7 +10,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import accumulate, islice
-from operator import attrgetter
 from typing import Any
 
 from bitloom.hls_gen.design.copies import is_copy
@@ -45,17 +44,20 @@ WIDE = (1, 2, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256)
 """KFPs that are tried for NPUs of several layers."""
 PFPS = (1, 2, 4, 8, 16)
 """How often a pool unit's channels are as many as results leave in a cycle; the last one with weights alone."""
-
-
 CHOSEN = ("kgp", "ol", "pfp", "accumulators")
-CHOSEN_OF = attrgetter(*CHOSEN)
-"""What is chosen of a folding beside its KFP. A search keeps so many of them that whole NPUs would take gigabytes."""
 Chosen = tuple[int, ...]
-"""Values of CHOSEN."""
+"""Values of `chosen_of`, in the order of CHOSEN."""
 SAVED = ("kernels_per_multiplier", "lut_products")
 """What `saving` varies."""
 Sizes = tuple[dict[str, int], dict[str, Any]]
 """Sizes of an NPU's memories, which several share, and what else it has beside its folding, both by parameter."""
+
+
+def chosen_of(npu: Npu) -> tuple[int, ...]:
+    """What is chosen of a folding beside its KFP. A search keeps so many of them that whole NPUs would take
+    gigabytes."""
+    pfp = npu.pool_unit.pfp if npu.pool_unit else 1
+    return npu.array.kgp, npu.results.ol, pfp, npu.array.accumulators
 
 
 @dataclass(frozen=True)
@@ -137,7 +139,7 @@ class NpuChoices:
         ``reader``."""
         for npu in self._foldings(own, bare, interval, reader):
             gears = self._gears(npu, reader)
-            lanes = (npu.kfp if len(own) > 1 else plane_lanes(npu.kfp, npu.planes)) * npu.kgp
+            lanes = (npu.array.kfp if len(own) > 1 else plane_lanes(npu.array.kfp, npu.array.planes)) * npu.array.kgp
             for sizes, area in self._sized(own, npu, dear=price.dear):
                 yield price.of(area, lanes) + gears, npu, sizes
 
@@ -150,8 +152,9 @@ class NpuChoices:
             if len({layer.engine for layer in mine}) == 1:
                 base = self._base(own)
                 found = self._wide(mine, base)
-                formed = self._wide([layer.joined or layer for layer in mine], changed(base, window_former=True))
-                found += [npu for npu in formed if any(layer.gains_by_former(npu) for layer in mine)]
+                if "host" in base.ports.inlets:
+                    formed = self._wide([layer.joined or layer for layer in mine], changed(base, window_former=True))
+                    found += [npu for npu in formed if any(layer.gains_by_former(npu) for layer in mine)]
             self._bare[own] = found
         return self._bare[own]
 
@@ -181,9 +184,9 @@ class NpuChoices:
             if beside <= PLANES:
                 sizes = [n * (beside + 1) for n in splits(mine[0].channels)]
                 sizes += [] if alone else [w for w in wide if w > sizes[-1]]
-                found += [changed(base, kfp=n, planes=beside) for n in whole_words(sizes, base.word_lanes)]
+                found += [changed(base, kfp=n, planes=beside) for n in whole_words(sizes, base.array.word_lanes)]
             base = changed(base, shift_bits=max(3, bits_for(planes - 1)))
-        return found + [changed(base, kfp=n) for n in whole_words(wide, base.word_lanes)]
+        return found + [changed(base, kfp=n) for n in whole_words(wide, base.array.word_lanes)]
 
     def _base(self, own: Own) -> Npu:
         """An NPU for these layers with the least folding, and with the inlets and outlets by which their maps go."""
@@ -199,7 +202,7 @@ class NpuChoices:
         outlets = {"ring": left, "loop": loop, "host": not lasts.isdisjoint(own)}
         skips = any(layer.taker is not None or layer.adds is not None for layer in mine)
         steps = skips and mine[0].engine == "binary"
-        return Npu(
+        return Npu.of(
             engine=mine[0].engine,
             feature_bits=max(layer.feature_bits for layer in mine),
             weight_bits=max(layer.weight_bits for layer in mine),
@@ -245,7 +248,7 @@ class NpuChoices:
     def _until(self, npu: Npu) -> array:
         """Cycles of all layers of the NPU's engine in front of layer 0, 1, 2, ...: what a run of layers takes is the
         difference of two."""
-        key = npu.window_former, npu.pfp, *FOLDED(npu)
+        key = npu.former is not None, npu.value("pfp"), *FOLDED(npu)
         if key not in self._sums:
             each = zip((layer.seen_by(npu) for layer in self.layers), self._arrays(npu))
             both = (layer.with_others(npu, cycles) if cycles else 0 for layer, cycles in each)
@@ -254,7 +257,7 @@ class NpuChoices:
 
     def _arrays(self, npu: Npu) -> list[int]:
         """Cycles of the array for each layer; 0 where it is for another engine. They are the same with each PFP."""
-        key = npu.window_former, *FOLDED(npu)
+        key = npu.former is not None, *FOLDED(npu)
         if key not in self._array_cycles:
             if len(self._array_cycles) >= FOLDINGS:
                 self._array_cycles.clear()
@@ -270,15 +273,15 @@ class NpuChoices:
             self._before.clear()
             self._sums.clear()
             self._interval = interval
-        key = (own, npu.kfp, npu.kgp, npu.ol, npu.planes, npu.window_former)
+        key = (own, npu.array.kfp, npu.array.kgp, npu.results.ol, npu.array.planes, npu.former is not None)
         if key not in self._possible:
-            kgps = list(self._kgps(own, npu, interval)) if npu.kgp == 1 else [npu]
-            ol = npu.ol if npu.kgp > 1 else None
-            found = [[CHOSEN_OF(one) for one in self._results(own, made, interval, ol)] for made in kgps]
-            if kgps and npu.kgp == 1 and not any(found):
+            kgps = list(self._kgps(own, npu, interval)) if npu.array.kgp == 1 else [npu]
+            ol = npu.results.ol if npu.array.kgp > 1 else None
+            found = [[chosen_of(one) for one in self._results(own, made, interval, ol)] for made in kgps]
+            if kgps and npu.array.kgp == 1 and not any(found):
                 found += self._wider(own, kgps[-1], interval)
             self._possible[key] = found
-        lanes = reader and reader.kfp
+        lanes = reader and reader.array.kfp
         if (key, lanes) not in self._before:
             self._before[key, lanes] = list(self._in_front_of(own, npu, self._possible[key], lanes))
         for values in self._before[key, lanes]:
@@ -322,9 +325,9 @@ class NpuChoices:
         pool unit take longer than beats. None where the widest array is too slow."""
         most = max(self.layers[i].kernels for i in own)
         widest = changed(npu, kgp=most, ol=most, pfp=most * PFPS[-1], accumulators=SHORT_WINDOWS)
-        while self.cycles(own, widest) <= interval and (kgp := 1 << npu.kgp.bit_length()) <= most:
+        while self.cycles(own, widest) <= interval and (kgp := 1 << npu.array.kgp.bit_length()) <= most:
             npu = changed(npu, kgp=kgp)
-            found = [CHOSEN_OF(one) for one in self._results(own, npu, interval, None)]
+            found = [chosen_of(one) for one in self._results(own, npu, interval, None)]
             if found:
                 yield found
                 return
@@ -335,14 +338,16 @@ class NpuChoices:
         mine = self.mine(own, npu)
         found = 0
         looped = [layer for layer in mine if layer.reader in own]
-        ols = [ol for ol in splits(npu.kgp) if not npu.forks_maps or not (npu.kfp % ol and ol % npu.kfp)]
+        ols = [
+            ol for ol in splits(npu.array.kgp) if not npu.forks_maps or not (npu.array.kfp % ol and ol % npu.array.kfp)
+        ]
         ols = ols if given is None else [given]
         for ol in ols:
             bare = changed(npu, ol=ol)
             fast = list(self._fast(own, bare, interval))
             for made in fast:
-                beats = sum(layer.pool_beats(made) for layer in mine) if npu.pool else 0
-                fits = all(layer.fits(made, npu.kfp) for layer in looped)
+                beats = sum(layer.pool_beats(made) for layer in mine) if npu.pool_unit else 0
+                fits = all(layer.fits(made, npu.array.kfp) for layer in looped)
                 if beats <= interval and fits and self._adds(own, made):
                     yield made
             found += bool(fast)
@@ -353,8 +358,8 @@ class NpuChoices:
         """The NPU with each PFP that keeps to the interval, and with several accumulators a PE where it needs them."""
         tried = [npu, changed(npu, accumulators=SHORT_WINDOWS)] if npu.engine == "integer" else [npu]
         tried = [one for one in tried if sum(map(self._arrays(one).__getitem__, own)) <= interval]
-        for times in PFPS if npu.depthwise else PFPS[:4] if npu.pool else (1,):
-            each = (changed(one, pfp=npu.ol * times) for one in tried)
+        for times in PFPS if npu.depthwise else PFPS[:4] if npu.pool_unit else (1,):
+            each = (changed(one, pfp=npu.results.ol * times) for one in tried)
             yield from islice((one for one in each if self.cycles(own, one) <= interval), 1)
 
     def _adds(self, own: Own, npu: Npu) -> bool:
@@ -368,7 +373,17 @@ class NpuChoices:
     def _sized(self, own: Own, npu: Npu, dear: bool) -> list[tuple[Sizes, Resources]]:
         """Memories of the NPU that are as large as its layers need, its kernels in each kind of RAM, and the area of
         each; where DSP blocks are ``dear``, also with fewer of them."""
-        key = (own, npu.kfp, npu.kgp, npu.ol, npu.pfp, npu.planes, npu.accumulators, npu.window_former, dear)
+        key = (
+            own,
+            npu.array.kfp,
+            npu.array.kgp,
+            npu.results.ol,
+            npu.value("pfp"),
+            npu.array.planes,
+            npu.array.accumulators,
+            npu.former is not None,
+            dear,
+        )
         if key not in self._areas:
             try:
                 memories = self.depths(own, npu)
@@ -379,7 +394,7 @@ class NpuChoices:
             large = ("auto", "distributed")
             styles = STYLES if rows <= MOST_LUT_ROWS else large if rows <= self.lut_rows else large[:1]
             each = [
-                ({key: getattr(one, key) for key in SAVED}, estimate_cores(one, self.stream_bits, styles))
+                ({key: one.value(key) for key in SAVED}, estimate_cores(one, self.stream_bits, styles))
                 for one in saving(changed(npu, **memories), dear)
             ]
             self._areas[key] = [
@@ -395,10 +410,12 @@ class NpuChoices:
 
     def _gears(self, npu: Npu, reader: Npu | None) -> float:
         """LUTs of the gearboxes at the NPU's outlets, in front of the NPU ``reader``."""
-        width = npu.pool_word_bits if npu.pool else npu.ol * npu.feature_bits
+        width = npu.pool_word_bits if npu.pool_unit else npu.results.ol * npu.array.feature_bits
         after = reader or npu
-        ring_bits = after.word_bits if after.engine == npu.engine else after.kfp  # a bit a feature between engines
-        key = (width, npu.outlets, npu.word_bits, ring_bits)
+        ring_bits = (
+            after.array.word_bits if after.engine == npu.engine else after.array.kfp
+        )  # a bit a feature between engines
+        key = (width, npu.ports.outlets, npu.array.word_bits, ring_bits)
         if key not in self._outlets:
             self._outlets[key] = estimate_outlets(npu, ring_bits)
         return self._outlets[key]

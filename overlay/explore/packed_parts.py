@@ -13,8 +13,8 @@ from bitloom.hls_gen.design.widths import bits_for
 
 def sharing(npu: Npu) -> list[int]:
     """How many PEs share their multipliers, group by group; 1: one that is left over, with multipliers of its own."""
-    full, rest = divmod(npu.kgp, npu.kernels_per_multiplier)
-    return [npu.kernels_per_multiplier] * full + [rest] * (rest > 0)
+    full, rest = divmod(npu.array.kgp, npu.array.kernels_per_multiplier)
+    return [npu.array.kernels_per_multiplier] * full + [rest] * (rest > 0)
 
 
 def sum_bits(npu: Npu) -> tuple[int, int]:
@@ -23,11 +23,11 @@ def sum_bits(npu: Npu) -> tuple[int, int]:
     for terms, w in _stages(npu):
         for first in range(0, terms, timing.SUM_TERMS):
             count = min(timing.SUM_TERMS, terms - first)
-            wide = min(npu.acc_bits, w + (bits_for(count - 1) if count > 1 else 0))
+            wide = min(npu.array.acc_bits, w + (bits_for(count - 1) if count > 1 else 0))
             adders += (count - 1) * wide
             registers += wide
-    totals = npu.acc_bits * (2 if npu.accumulators == 1 else 0)
-    return adders + npu.acc_bits, registers + totals
+    totals = npu.array.acc_bits * (2 if npu.array.accumulators == 1 else 0)
+    return adders + npu.array.acc_bits, registers + totals
 
 
 def multiplier_bits(npu: Npu, kernels: int) -> tuple[int, int]:
@@ -37,20 +37,20 @@ def multiplier_bits(npu: Npu, kernels: int) -> tuple[int, int]:
     as they can, both smallest operands are looked for, and no weight's register is the block's. Registers of features,
     those of all groups, are not counted: they are the blocks', or there once.
     """
-    f = npu.feature_bits
-    w = npu.weight_bits
+    f = npu.array.feature_bits
+    w = npu.array.weight_bits
     apart = packed_products.spacing(kernels, f, w)
     lut = (kernels - 2) * packed_products.operand_bits(kernels, apart, w)
     close = apart < f + w
-    return npu.kfp * (lut + 4 * close), npu.kfp * (kernels * w + 1 if close else (kernels - 1) * w)
+    return npu.array.kfp * (lut + 4 * close), npu.array.kfp * (kernels * w + 1 if close else (kernels - 1) * w)
 
 
 def _stages(npu: Npu) -> Iterator[tuple[int, int]]:
     """Terms of each stage of the adder tree, and their bits."""
-    terms = npu.kfp
-    w = npu.feature_bits + npu.weight_bits
+    terms = npu.array.kfp
+    w = npu.array.feature_bits + npu.array.weight_bits
     for _ in range(timing.sum_stages(npu)):
         yield terms, w
         most = min(timing.SUM_TERMS, terms)
         terms = -(-terms // timing.SUM_TERMS)
-        w = min(npu.acc_bits, w + (bits_for(most - 1) if most > 1 else 0))
+        w = min(npu.array.acc_bits, w + (bits_for(most - 1) if most > 1 else 0))

@@ -10,6 +10,7 @@ from bitloom.hls_gen.design import gearbox, timing
 from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.manifest import TOP
 from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.design.parts import present
 from bitloom.hls_gen.design.registers import state_bits
 from bitloom.hls_gen.design.widths import TAIL_BITS, bits_for
 from bitloom.overlay.area.netlist import sized_name
@@ -54,8 +55,8 @@ def core_parts(npu: Npu, stream_bits: int, n: int = 0) -> list[AreaPart]:
 
 def outlet_parts(npu: Npu, ring_bits: int, n: int = 0) -> list[AreaPart]:
     """The gearboxes at the outlets of an NPU, whose outlet "ring" has words of ``ring_bits``."""
-    width = npu.pool_word_bits if npu.pool and not npu.depthwise else npu.ol * npu.feature_bits
-    words = {name: ring_bits if name == "ring" else npu.word_bits for name in npu.targets}
+    width = npu.pool_word_bits if npu.pool_unit and not npu.depthwise else npu.results.ol * npu.array.feature_bits
+    words = {name: ring_bits if name == "ring" else npu.array.word_bits for name in npu.targets}
     out: list[AreaPart] = []
     for w in dict.fromkeys(words.values()):
         names = [name for name, v in words.items() if v == w]
@@ -101,26 +102,33 @@ def _shell(design: Design) -> Iterator[AreaPart]:
         yield AreaPart("divider", name, {"one": 1, "width": stream, "pieces": bits_for(pieces)})
     yield fifo(1, timing.FRAMES_IN_FLIGHT)
     if design.spill_words:
-        yield fifo(first.word_bits + 1, design.spill_words)
+        yield fifo(first.array.word_bits + 1, design.spill_words)
     yield collector(stream, 1, stream, 1)
 
 
 def _engine(npu: Npu, stream_bits: int, n: int) -> Iterator[AreaPart]:
     """The parts from the tuple memory to the pool unit."""
-    acc = npu.acc_bits
-    several = npu.accumulators > 1
-    ring = bits_for(npu.tuple_words - 1)
+    acc = npu.array.acc_bits
+    several = npu.array.accumulators > 1
+    ring = bits_for(npu.sequencer.tuple_words - 1)
     yield from array_parts(npu, n)
     banks = -(-npu.kernel_store.width // stream_bits)
-    slot = npu.slot_bits if several else 0
+    slot = npu.array.slot_bits if several else 0
     convolver = {"one": 1, "acc": acc * (npu.engine == "binary"), "banks": banks, "slot": slot, "code": npu.code_bits}
     yield AreaPart("convolver", "convolver", convolver, n)
     for name, sizes in by_rule(npu, stream_bits):
         yield AreaPart(name, name, {}, n, **sizes)
-    row = bits_for(npu.kernel_rows - 1)
-    tables = sum(bits_for(rows - 1) for rows in (npu.taps, npu.olds, npu.jumps, npu.aheads) if rows)
-    source = npu.word_bits * (len(npu.sources) - 1)
-    counts = sum(bits_for(n) for n in (npu.windows, npu.window_taps, npu.groups, npu.input_words))
+    row = bits_for(npu.array.kernel_rows - 1)
+    tables = sum(
+        bits_for(rows - 1)
+        for rows in (npu.sequencer.taps, npu.sequencer.olds, npu.sequencer.jumps, npu.sequencer.aheads)
+        if rows
+    )
+    source = npu.array.word_bits * (len(npu.sources) - 1)
+    counts = sum(
+        bits_for(n)
+        for n in (npu.sequencer.windows, npu.sequencer.window_taps, npu.sequencer.groups, npu.sequencer.input_words)
+    )
     common = {
         "one": 1,
         "ring": ring,
@@ -133,28 +141,32 @@ def _engine(npu: Npu, stream_bits: int, n: int) -> Iterator[AreaPart]:
         "source": source,
         "inlets": len(npu.sources) - 1,
     }
-    counted = {"raster": npu.raster, "raster_ring": ring * npu.raster, "raster_row": row * npu.raster}
+    counted = {
+        "raster": npu.sequencer.raster,
+        "raster_ring": ring * npu.sequencer.raster,
+        "raster_row": row * npu.sequencer.raster,
+    }
     turns = two_maps_in_turn(npu)
     modules = sequencer_modules("conv")
     yield AreaPart("conv_sequencer", "conv_sequencer", {**common, **counted}, n, modules=modules, **turns)
-    queue = npu.kgp * acc * (npu.units > 1)
-    pointer = bits_for(npu.threshold_rows - 1)
-    raw = "host" in npu.outlets
-    counts = sum(bits_for(n) for n in (npu.windows, npu.groups, npu.levels))
+    queue = npu.array.kgp * acc * (npu.units > 1)
+    pointer = bits_for(npu.results.threshold_rows - 1)
+    raw = "host" in npu.ports.outlets
+    counts = sum(bits_for(n) for n in (npu.sequencer.windows, npu.sequencer.groups, npu.results.levels))
     values = {
         "one": 1,
         "counts": counts,
         "queue": queue,
-        "lanes": npu.ol * acc,
+        "lanes": npu.results.ol * acc,
         "pointer": pointer,
         "slot": slot,
         "several": several,
-        "raw": npu.ol * acc * raw,
+        "raw": npu.results.ol * acc * raw,
     }
     values |= requantise_sizes(npu) if npu.requantises else {}
     kind = "results_integer" if npu.requantises else "results_binary"
-    yield AreaPart(kind, "results_unit", values, n, dsp=npu.ol * multiplier_dsps(npu))
-    if npu.skip_words:
+    yield AreaPart(kind, "results_unit", values, n, dsp=npu.results.ol * multiplier_dsps(npu))
+    if npu.has_skip:
         yield from _addition(npu, n)
     yield from pool_parts(npu, n)
 
@@ -162,28 +174,30 @@ def _engine(npu: Npu, stream_bits: int, n: int) -> Iterator[AreaPart]:
 def _addition(npu: Npu, n: int) -> Iterator[AreaPart]:
     """The addition, the fork of maps, or of steps, and the skip store."""
     row = npu.memory("additions").width
-    cut = npu.skip_word_bits * (npu.skip_lanes > npu.ol)
-    values = {"one": 1, "wide": npu.ol * npu.add_total_bits, "row": row, "cut": cut}
+    cut = npu.skip_word_bits * (npu.skip_lanes > npu.results.ol)
+    values = {"one": 1, "wide": npu.results.ol * npu.add_total_bits, "row": row, "cut": cut}
     yield AreaPart("addition", "addition", values, n, **addition_products(npu))
-    if npu.ol > npu.skip_lanes:
-        yield collector(npu.word_bits, npu.ol // npu.kfp, npu.ol * npu.feature_bits, 0, n)
+    if npu.results.ol > npu.skip_lanes:
+        yield collector(
+            npu.array.word_bits, npu.results.ol // npu.array.kfp, npu.results.ol * npu.array.feature_bits, 0, n
+        )
     yield AreaPart("map_fork", "map_fork" if npu.forks_maps else "signs", {"one": 1}, n)
-    yield fifo(npu.skip_word_bits + npu.forks_maps, npu.skip_words, n)
+    yield fifo(npu.skip_word_bits + npu.forks_maps, present(npu.stores.skip).words, n)
 
 
 def array_parts(npu: Npu, n: int) -> Iterator[AreaPart]:
     """The PEs."""
-    acc = npu.acc_bits
-    lanes = npu.kfp
-    several = npu.accumulators > 1
-    choice = 2 * mapped(acc, npu.accumulators, 0).resources.lut if several else 0
-    if npu.kernels_per_multiplier > 1:
+    acc = npu.array.acc_bits
+    lanes = npu.array.kfp
+    several = npu.array.accumulators > 1
+    choice = 2 * mapped(acc, npu.array.accumulators, 0).resources.lut if several else 0
+    if npu.array.kernels_per_multiplier > 1:
         yield from _sharing(npu, n)
-    own = npu.kgp if npu.kernels_per_multiplier == 1 else sharing(npu).count(1)
+    own = npu.array.kgp if npu.array.kernels_per_multiplier == 1 else sharing(npu).count(1)
     if npu.engine == "integer":
-        bits = npu.feature_bits + npu.weight_bits
-        each = dsps(npu.feature_bits, npu.weight_bits)
-        products = 0.0 if each else lanes * narrow_product_luts(npu.feature_bits, npu.weight_bits)
+        bits = npu.array.feature_bits + npu.array.weight_bits
+        each = dsps(npu.array.feature_bits, npu.array.weight_bits)
+        products = 0.0 if each else lanes * narrow_product_luts(npu.array.feature_bits, npu.array.weight_bits)
         features = {
             "one": 1,
             "lanes": lanes * bits,
@@ -198,17 +212,17 @@ def array_parts(npu: Npu, n: int) -> Iterator[AreaPart]:
         if own:
             yield AreaPart(kind, "pe_", features, n, own, True, dsp=lanes * each)
         return
-    if npu.word_lanes:
+    if npu.array.word_lanes:
         yield _words(npu, n)
-    if npu.accumulate == "or_words":
+    if npu.array.accumulate == "or_words":
         return
-    if npu.collect:
-        yield AreaPart("pe_collect", "pe_", {"one": 1, "lanes": npu.collect, "acc": acc}, n, npu.kgp, True)
+    if npu.array.collect:
+        yield AreaPart("pe_collect", "pe_", {"one": 1, "lanes": npu.array.collect, "acc": acc}, n, npu.array.kgp, True)
         return
-    if npu.accumulate == "or":
-        yield AreaPart("pe_or", "pe_", {"one": 1, "lanes": lanes, "acc": acc}, n, npu.kgp, True)
+    if npu.array.accumulate == "or":
+        yield AreaPart("pe_or", "pe_", {"one": 1, "lanes": lanes, "acc": acc}, n, npu.array.kgp, True)
         return
-    found = npu.lane_groups
+    found = npu.array.lane_groups
     chunks = sum(-(-size // timing.POPCOUNT_LANES) for _, size in found)
     features = {
         "one": 1,
@@ -221,14 +235,14 @@ def array_parts(npu: Npu, n: int) -> Iterator[AreaPart]:
         "alone": acc * (not several),
         "choice": choice,
         "chunks": chunks * bits_for(lanes) * timing.counts_in_parts(npu),
-        "both": acc * (npu.accumulate == "both"),
+        "both": acc * (npu.array.accumulate == "both"),
     }
-    if npu.planes:
-        features |= {"planes": npu.planes, "plain": lanes * bool(npu.code_bits)}
-        yield AreaPart("pe_planes", "pe_", features, n, npu.kgp, True)
+    if npu.array.planes:
+        features |= {"planes": npu.array.planes, "plain": lanes * bool(npu.code_bits)}
+        yield AreaPart("pe_planes", "pe_", features, n, npu.array.kgp, True)
         return
-    features |= {"shift": npu.shift_bits * acc, "shifts": bool(npu.shift_bits)}
-    yield AreaPart("pe_popcount", "pe_", features, n, npu.kgp, True)
+    features |= {"shift": npu.array.shift_bits * acc, "shifts": bool(npu.array.shift_bits)}
+    yield AreaPart("pe_popcount", "pe_", features, n, npu.array.kgp, True)
 
 
 def _sharing(npu: Npu, n: int) -> Iterator[AreaPart]:
@@ -237,41 +251,45 @@ def _sharing(npu: Npu, n: int) -> Iterator[AreaPart]:
     for kernels in sharing(npu):
         if kernels > 1:
             lut, ff = multiplier_bits(npu, kernels)
-            yield AreaPart("multipliers", f"multipliers_{npu.kfp}x{kernels}", {}, n, dsp=npu.kfp, lut=lut, ff=ff)
-            for name, times in ((f"pe_sums_{npu.kfp}", 1), (f"pe_sums_carried_{npu.kfp}", kernels - 1)):
+            yield AreaPart(
+                "multipliers", f"multipliers_{npu.array.kfp}x{kernels}", {}, n, dsp=npu.array.kfp, lut=lut, ff=ff
+            )
+            for name, times in ((f"pe_sums_{npu.array.kfp}", 1), (f"pe_sums_carried_{npu.array.kfp}", kernels - 1)):
                 yield AreaPart("sums", name, {}, n, times, True, lut=adders, ff=registers)
 
 
 def _words(npu: Npu, n: int) -> AreaPart:
     """What counts words: the PE, or what it has for them beside counting products."""
-    lanes = npu.collect or npu.kfp
-    features = {"lanes": lanes, "words": lanes // npu.word_lanes}
-    if npu.accumulate == "or_words":
-        features |= {"one": 1, "acc": npu.acc_bits, "several": npu.acc_bits * (npu.accumulators > 1)}
-        return AreaPart("pe_or_words", "pe_", features, n, npu.kgp, True)
-    return AreaPart("pe_words", "pe_", {**features, "acc": npu.acc_bits}, n, npu.kgp)
+    lanes = npu.array.collect or npu.array.kfp
+    features = {"lanes": lanes, "words": lanes // npu.array.word_lanes}
+    if npu.array.accumulate == "or_words":
+        features |= {"one": 1, "acc": npu.array.acc_bits, "several": npu.array.acc_bits * (npu.array.accumulators > 1)}
+        return AreaPart("pe_or_words", "pe_", features, n, npu.array.kgp, True)
+    return AreaPart("pe_words", "pe_", {**features, "acc": npu.array.acc_bits}, n, npu.array.kgp)
 
 
 def _ways(npu: Npu, n: int) -> Iterator[AreaPart]:
     """What lies between the engine and its neighbours, without the gearboxes at the outlets."""
     outlets = len(npu.targets)
-    yield AreaPart("npu", "npu", {"one": 1, "word": npu.word_bits * (outlets - 1), "outlets": outlets}, n)
-    if npu.pool:
-        yield from gear(npu.ol * npu.feature_bits, npu.pool_word_bits, 0, n)
-    if "loop" in npu.inlets:
-        yield fifo(npu.word_bits, npu.map_words, n)
-    if "ring" in npu.inlets:
-        place = bits_for(npu.buffer_words - 1)
-        yield AreaPart("ping_pong", "ping_pong", {"one": 1, "place": place, "word": npu.word_bits}, n)
-    if npu.binariser_bits:
-        yield AreaPart("binariser", "binariser", {"one": 1, "lanes": npu.kfp * npu.binariser_bits}, n)
+    yield AreaPart("npu", "npu", {"one": 1, "word": npu.array.word_bits * (outlets - 1), "outlets": outlets}, n)
+    if npu.pool_unit:
+        yield from gear(npu.results.ol * npu.array.feature_bits, npu.pool_word_bits, 0, n)
+    if "loop" in npu.ports.inlets:
+        yield fifo(npu.array.word_bits, npu.stores.map_words, n)
+    if "ring" in npu.ports.inlets:
+        place = bits_for(npu.ports.buffer_words - 1)
+        yield AreaPart("ping_pong", "ping_pong", {"one": 1, "place": place, "word": npu.array.word_bits}, n)
+    if npu.ports.binariser:
+        yield AreaPart(
+            "binariser", "binariser", {"one": 1, "lanes": npu.array.kfp * present(npu.ports.binariser).bits}, n
+        )
 
 
 def _host(npu: Npu, stream: int, n: int) -> Iterator[AreaPart]:
     """What turns an NPU's results into stream words."""
-    if "host" not in npu.outlets:
+    if "host" not in npu.ports.outlets:
         return
-    yield from gear(npu.ol * npu.acc_bits, npu.acc_bits, 0, n)
+    yield from gear(npu.results.ol * npu.array.acc_bits, npu.array.acc_bits, 0, n)
     yield from gear(32, stream, 0, n)
-    yield fifo(npu.word_bits + 1, timing.MAP_HELD, n)
-    yield from gear(npu.word_bits, stream, 0, n)
+    yield fifo(npu.array.word_bits + 1, timing.MAP_HELD, n)
+    yield from gear(npu.array.word_bits, stream, 0, n)

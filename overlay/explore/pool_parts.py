@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from bitloom.hls_gen.design import timing
 from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.design.parts import present
 from bitloom.hls_gen.design.widths import COUNT_BITS, bits_for
 
 from .area_part import AreaPart, fifo, gear, sequencer_modules
@@ -13,12 +14,12 @@ from .products import multiplier_dsps, requantise_sizes
 
 def pool_parts(npu: Npu, n: int) -> Iterator[AreaPart]:
     """The parts of the pool of NPU ``n``, without gearboxes at its ends; none where it has no pool unit."""
-    if not npu.pool:
+    if not npu.pool_unit:
         return
-    ring = bits_for(npu.pool_words - 1)
-    tables = bits_for(npu.pool_taps - 1) + bits_for(npu.pool_olds - 1)
-    counted = {"raster": npu.raster, "raster_ring": ring * npu.raster}
-    counts = sum(bits_for(n) for n in (npu.windows, npu.window_taps, npu.input_words))
+    ring = bits_for(present(npu.pool_unit).words - 1)
+    tables = bits_for(present(npu.pool_unit).taps - 1) + bits_for(present(npu.pool_unit).olds - 1)
+    counted = {"raster": npu.sequencer.raster, "raster_ring": ring * npu.sequencer.raster}
+    counts = sum(bits_for(n) for n in (npu.sequencer.windows, npu.sequencer.window_taps, npu.sequencer.input_words))
     values = {"one": 1, "ring": ring, "counts": counts, "tables": tables, "average": npu.engine == "integer"}
     rows = dict(zip(("lut", "ff"), kernel_row_bits(npu))) if npu.depthwise else {}
     modules = sequencer_modules("pool")
@@ -26,12 +27,14 @@ def pool_parts(npu: Npu, n: int) -> Iterator[AreaPart]:
     if npu.depthwise:
         yield from _depthwise(npu, n)
         return
-    unit = {"one": 1, "word": npu.pool_word_bits, "index": npu.pool_index_bits}
+    unit = {"one": 1, "word": npu.pool_word_bits, "index": present(npu.pool_unit).index_bits}
     integer = npu.engine == "integer"
     yield AreaPart(f"pool_unit_{npu.engine}", "pool_unit_integer" if integer else "pool_unit", unit, n)
     yield _output(npu, npu.pool_word_bits + npu.pool_side_bits, n)
     if integer:
-        yield AreaPart("divide", "divide", {"one": 1, "bits": npu.feature_bits}, n, npu.pfp, dsp=1)
+        yield AreaPart(
+            "divide", "divide", {"one": 1, "bits": npu.array.feature_bits}, n, present(npu.pool_unit).pfp, dsp=1
+        )
 
 
 def _output(npu: Npu, width: int, n: int) -> AreaPart:
@@ -43,16 +46,18 @@ def _depthwise(npu: Npu, n: int) -> Iterator[AreaPart]:
     """A pool unit with weights, its FIFO, the gearbox behind that, and what makes features."""
     lut, ff = unit_bits(npu)
     yield AreaPart("pool_unit_depthwise", "pool_unit_depthwise", {}, n, lut=lut, ff=ff)
-    sums = npu.pfp * npu.acc_bits
-    steps = npu.ol * npu.acc_bits
+    sums = present(npu.pool_unit).pfp * npu.array.acc_bits
+    steps = npu.results.ol * npu.array.acc_bits
     side = npu.pool_side_bits + COUNT_BITS
     yield _output(npu, sums + side, n)
     yield from gear(sums, steps, side - 1, n)
-    pointer = bits_for(npu.pool_scale_rows - 1)
-    wide = changed(npu, multiplier_bits=max(npu.multiplier_bits, npu.reciprocal_bits))
-    values = {"one": 1, "pointer": pointer, "lanes": npu.ol * npu.acc_bits, **requantise_sizes(wide)}
-    chosen = npu.ol * (wide.biased_bits + wide.multiplier_bits + wide.scale_shift_bits)  # row of scales or average
-    yield AreaPart("results_integer", "pool_results", values, n, dsp=npu.ol * multiplier_dsps(wide), lut=chosen)
+    pointer = bits_for(present(npu.pool_weights).scale_rows - 1)
+    wide = changed(npu, multiplier_bits=max(npu.results.multiplier_bits, npu.reciprocal_bits))
+    values = {"one": 1, "pointer": pointer, "lanes": npu.results.ol * npu.array.acc_bits, **requantise_sizes(wide)}
+    chosen = npu.results.ol * (
+        wide.biased_bits + wide.results.multiplier_bits + wide.scale_shift_bits
+    )  # row of scales or average
+    yield AreaPart("results_integer", "pool_results", values, n, dsp=npu.results.ol * multiplier_dsps(wide), lut=chosen)
 
 
 def unit_bits(npu: Npu) -> tuple[int, int]:
@@ -61,19 +66,21 @@ def unit_bits(npu: Npu) -> tuple[int, int]:
     Of a lane: the weight or 1; a sum for each two of its bits, and the sums of these; in front of the queue a sum, a
     comparison, and the choice of what stays.
     """
-    f = npu.feature_bits
-    w = npu.weight_bits
+    f = npu.array.feature_bits
+    w = npu.array.weight_bits
     pairs = -(-w // 2)
     product = w + pairs * (f + 2) + (pairs - 1) * (f + w) * 3 // 4
     registers = pairs * (f + 2) + f + w
-    merged = npu.acc_bits * 7 // 2
-    late = npu.pool_index_bits + npu.pool_side_bits + COUNT_BITS + 4
-    return npu.pfp * (product + merged) + late, npu.pfp * registers + 3 * late // 2
+    merged = npu.array.acc_bits * 7 // 2
+    late = present(npu.pool_unit).index_bits + npu.pool_side_bits + COUNT_BITS + 4
+    return present(npu.pool_unit).pfp * (product + merged) + late, present(
+        npu.pool_unit
+    ).pfp * registers + 3 * late // 2
 
 
 def kernel_row_bits(npu: Npu) -> tuple[int, int]:
     """LUTs and flip-flops by which the sequencer of a pool unit with weights counts rows of weights and jumps, by rule:
     four registers of a row's address, each a choice of sums, and a pointer into the table of jumps."""
-    row = npu.pool_row_bits
-    jump = bits_for(npu.pool_jumps - 1)
-    return 6 * row + 2 * jump + 2 * row * npu.raster * 2, 6 * row + 2 * jump + 6 * row * npu.raster
+    row = present(npu.pool_weights).row_bits
+    jump = bits_for(present(npu.pool_weights).jumps - 1)
+    return 6 * row + 2 * jump + 2 * row * npu.sequencer.raster * 2, 6 * row + 2 * jump + 6 * row * npu.sequencer.raster

@@ -6,6 +6,7 @@ from typing import Any
 
 from bitloom.hls_gen.design import timing
 from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.design.parts import present
 from bitloom.hls_gen.design.split_product import split_product
 
 LEAST_PRODUCT_BITS = 9
@@ -52,25 +53,25 @@ def narrow_product_luts(left: int, right: int) -> float:
 def addition_products(npu: Npu) -> dict[str, Any]:
     """DSP blocks and LUTs, by ``dsp`` and ``lut``, of the products of an addition of maps."""
     left = npu.value_bits
-    right = npu.add_factor_bits
-    count = 2 * npu.ol
-    if "addition" in npu.lut_products:
+    right = present(npu.stores.skip).factor_bits
+    count = 2 * npu.results.ol
+    if "addition" in npu.results.lut_products:
         return {"dsp": 0, "lut": count * PRODUCT_LUTS * left * right}
     return {"dsp": count * dsps(left, right), "lut": 0.0}
 
 
 def multiplier_dsps(npu: Npu) -> int:
     """DSP blocks of the product of a lane's requantisation; 0 where all multipliers are 1."""
-    multiplies = npu.requantises and npu.multiplier_bits
+    multiplies = npu.requantises and npu.results.multiplier_bits
     if multiplies and split_product(npu) is not None:
         return 2
-    return dsps(npu.biased_bits, npu.multiplier_bits + 1) if multiplies else 0
+    return dsps(npu.biased_bits, npu.results.multiplier_bits + 1) if multiplies else 0
 
 
 def requantise_sizes(npu: Npu) -> Features:
     """Features of requantisation: its stages are as wide as the product, which several DSP blocks give in pieces; one
     block alone has the product's registers, too, and so have those of a product that is split between them."""
-    ol = npu.ol
+    ol = npu.results.ol
     wide = npu.product_bits
     blocks = multiplier_dsps(npu)
     split = split_product(npu) is not None
@@ -79,10 +80,10 @@ def requantise_sizes(npu: Npu) -> Features:
         "wide": ol * wide,
         "apart": ol * wide * apart,
         "pieces": ol * wide * max(0, blocks - 1),
-        "even": ol * wide * npu.half_even,
-        "factor": ol * npu.multiplier_bits,
-        "fraction": ol * npu.bias_fraction_bits,
-        "twice": ol * (wide - npu.first_shift + 1) * npu.round_twice * (not split),
+        "even": ol * wide * npu.results.half_even,
+        "factor": ol * npu.results.multiplier_bits,
+        "fraction": ol * npu.results.bias_fraction_bits,
+        "twice": ol * (wide - npu.results.first_shift + 1) * npu.results.round_twice * (not split),
     }
 
 
@@ -92,11 +93,11 @@ def sum_sizes(npu: Npu) -> Features:
     Each stage adds up to SUM_TERMS terms, and its sums have two bits more than they.
     """
     made = {"adders": 0.0, "sums": 0.0, "late_adders": 0.0, "late_sums": 0.0}
-    terms = npu.kfp
-    bits = npu.feature_bits + npu.weight_bits
+    terms = npu.array.kfp
+    bits = npu.array.feature_bits + npu.array.weight_bits
     for stage in range(timing.sum_stages(npu)):
         sums = -(-terms // timing.SUM_TERMS)
-        bits = min(npu.acc_bits, bits + 2)
+        bits = min(npu.array.acc_bits, bits + 2)
         for name in ("", "late_") if stage else ("",):
             made[f"{name}adders"] += (terms - sums) * bits
             made[f"{name}sums"] += sums * bits

@@ -6,10 +6,9 @@ in the flow model. It ends where nothing gains, the latency is reached, or STEPS
 """
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from bitloom.golden.network import Model
-from bitloom.hls_gen.design.folding import MOST_ACCUMULATORS
+from bitloom.hls_gen.design.array import MOST_ACCUMULATORS
 
 from .budget import Budget
 from .candidate import Candidate
@@ -71,11 +70,11 @@ def _changes(model: Model, candidate: Candidate) -> Iterator[Candidate]:
             groups = layer.groups(npu)
             if layer.name in candidate.dataflow:
                 dataflow = {k: v for k, v in candidate.dataflow.items() if k != layer.name}
-                yield candidate.with_npu(n, replace(npu, accumulators=1), dataflow)
+                yield candidate.with_npu(n, npu.changed(accumulators=1), dataflow)
             elif 1 < groups <= MOST_ACCUMULATORS:
                 count = min(MOST_ACCUMULATORS, 1 << (2 * groups - 1).bit_length())
                 yield candidate.with_npu(
-                    n, replace(npu, accumulators=count), {**candidate.dataflow, layer.name: "input_stationary"}
+                    n, npu.changed(accumulators=count), {**candidate.dataflow, layer.name: "input_stationary"}
                 )
-        if n and 2 * npu.kgp <= max(layer.kernels for layer in mine):
-            yield candidate.with_npu(n, replace(npu, kgp=2 * npu.kgp), candidate.dataflow)
+        if n and 2 * npu.array.kgp <= max(layer.kernels for layer in mine):
+            yield candidate.with_npu(n, npu.changed(kgp=2 * npu.array.kgp), candidate.dataflow)

@@ -140,7 +140,9 @@ class _Joined:
         bares = [self.choices.bare(self.owns[n]) for n in group]
         mine = [self.choices.layers[i] for n in group for i in self.owns[n]]
         if mine[0].engine == "integer":
-            return [{"kfp": kfp} for kfp in sorted(set.intersection(*({one.kfp for one in own} for own in bares)))]
+            return [
+                {"kfp": kfp} for kfp in sorted(set.intersection(*({one.array.kfp for one in own} for own in bares)))
+            ]
         kernels = {layer.kernels for layer in mine if layer.signs}
         sizes = ({"kgp": kgp, "ol": ol} for kgp in splits(max(kernels))[1:] for ol in splits(kgp))
         return [size for size in sizes if all(fills_steps(changed(bares[0][0], **size), count) for count in kernels)]
@@ -154,7 +156,7 @@ class _Joined:
         best: tuple[float, Segment] | None = None
         for bare in self.choices.bare(own):
             one = changed(bare, **alike)
-            if one.kfp != bare.kfp or (not own[0] and not self.choices.enters(bare, self.interval)):
+            if one.array.kfp != bare.array.kfp or (not own[0] and not self.choices.enters(bare, self.interval)):
                 continue
             for cost, npu_n, sizes in self.choices.priced(own, one, self.interval, npu, self.price):
                 if best is None or cost < best[0]:

@@ -37,14 +37,14 @@ def run_flow(model: Model, choices: CompileChoices, design: Design, frames: int 
 
 def has_stores(design: Design) -> bool:
     """Whether there is a skip store or a spill store."""
-    return bool(design.spill_words) or any(npu.skip_words for npu in design.npus)
+    return bool(design.spill_words) or any(npu.has_skip for npu in design.npus)
 
 
 def with_stores(design: Design, found: Sequence[Any]) -> Design:
     """The design with skip stores and spill store, where it has any, as large as was in use in what the flow model
     found for each network; nobody waited for room there."""
     words = [max(column) for column in zip(*(skips_of(one, len(design.npus)) for one in found))]
-    sizes = [npu.skip_words and max(count, 2 * npu.keeps_steps) for npu, count in zip(design.npus, words)]
-    npus = tuple(replace(npu, skip_words=size) for npu, size in zip(design.npus, sizes))
+    sizes = [max(count, 2 * npu.keeps_steps) for npu, count in zip(design.npus, words)]
+    npus = tuple(npu.changed(skip_words=size) if npu.has_skip else npu for npu, size in zip(design.npus, sizes))
     spill = design.spill_words and max(2, *map(spill_of, found))
     return replace(design, npus=npus, spill_words=spill)

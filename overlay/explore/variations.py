@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from bitloom.hls_gen.compiler.ways import with_equal_steps
+from bitloom.hls_gen.design.array import MOST_ACCUMULATORS
 from bitloom.hls_gen.design.copies import is_copy
-from bitloom.hls_gen.design.folding import MOST_ACCUMULATORS
 
 from .candidate import Candidate
 from .changed import changed
@@ -48,7 +48,9 @@ LEAST_GAIN = 0.01
 
 def setting_of(candidate: Candidate) -> MapSetting:
     """The setting of a candidate."""
-    return MapSetting(candidate.map_order, any(npu.raster for npu in candidate.npus), candidate.stream_weights)
+    return MapSetting(
+        candidate.map_order, any(npu.sequencer.raster for npu in candidate.npus), candidate.stream_weights
+    )
 
 
 def in_settings(candidate: Candidate, choices: Mapping[MapSetting, NpuChoices]) -> Iterator[Candidate]:
@@ -122,7 +124,7 @@ def dataflows(candidate: Candidate, choices: Mapping[MapSetting, NpuChoices]) ->
                 if after < (1 - LEAST_GAIN) * before:
                     gains[layer.name] = count
         if gains:
-            made = replace(npu, accumulators=max(npu.accumulators, *gains.values()))
+            made = npu.changed(accumulators=max(npu.array.accumulators, *gains.values()))
             yield candidate.with_npu(n, made, {**candidate.dataflow, **dict.fromkeys(gains, IN)})
             together = together.with_npu(n, made, {**together.dataflow, **dict.fromkeys(gains, IN)})
     if len(together.dataflow) > len(candidate.dataflow) and len(candidate.npus) > 1:

@@ -1,12 +1,10 @@
 """Designs with large memories, on which any random network runs: nothing is compiled anew for a case."""
 
-from dataclasses import replace
-
 from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.topology import cascade, ring
 
-ROOMY = Npu(
+ROOMY = Npu.of(
     acc_bits=24,
     layers=4,
     tuple_words=8192,
@@ -20,8 +18,7 @@ ROOMY = Npu(
     threshold_rows=2048,
     map_words=8192,
 )
-ROOMY_INTEGER = replace(
-    ROOMY,
+ROOMY_INTEGER = ROOMY.changed(
     engine="integer",
     feature_bits=8,
     weight_bits=8,
@@ -36,36 +33,36 @@ ROOMY_INTEGER = replace(
 WIDE = {"feature_bits": 9, "multiplier_bits": 31, "bias_fraction_bits": 16, "half_even": 1, "round_twice": 1}
 """All that a requantisation may have."""
 SINGLE = {
-    "one_lane": Design(name="one_lane", npus=(replace(ROOMY, kfp=1, kgp=1, pfp=1, shift_bits=4),)),
-    "k3_g5": Design(name="k3_g5", npus=(replace(ROOMY, kfp=3, kgp=5, pfp=4, ol=2),)),
-    "k8_g8_planes": Design(name="k8_g8_planes", npus=(replace(ROOMY, kfp=20, kgp=8, pfp=8, ol=3, planes=9),)),
+    "one_lane": Design(name="one_lane", npus=(ROOMY.changed(kfp=1, kgp=1, pfp=1, shift_bits=4),)),
+    "k3_g5": Design(name="k3_g5", npus=(ROOMY.changed(kfp=3, kgp=5, pfp=4, ol=2),)),
+    "k8_g8_planes": Design(name="k8_g8_planes", npus=(ROOMY.changed(kfp=20, kgp=8, pfp=8, ol=3, planes=9),)),
     "k64_g64": Design(
-        name="k64_g64", stream_bits=64, npus=(replace(ROOMY, kfp=64, kgp=64, pfp=32, ol=16, kernel_rows=4096),)
+        name="k64_g64", stream_bits=64, npus=(ROOMY.changed(kfp=64, kgp=64, pfp=32, ol=16, kernel_rows=4096),)
     ),
-    "k48_g17": Design(name="k48_g17", stream_bits=64, npus=(replace(ROOMY, kfp=48, kgp=17, pfp=7, ol=17, planes=7),)),
-    "int_one_lane": Design(name="int_one_lane", npus=(replace(ROOMY_INTEGER, kfp=1, kgp=1, pfp=1),)),
-    "int_k3_g5": Design(name="int_k3_g5", npus=(replace(ROOMY_INTEGER, kfp=3, kgp=5, pfp=2, ol=2),)),
+    "k48_g17": Design(name="k48_g17", stream_bits=64, npus=(ROOMY.changed(kfp=48, kgp=17, pfp=7, ol=17, planes=7),)),
+    "int_one_lane": Design(name="int_one_lane", npus=(ROOMY_INTEGER.changed(kfp=1, kgp=1, pfp=1),)),
+    "int_k3_g5": Design(name="int_k3_g5", npus=(ROOMY_INTEGER.changed(kfp=3, kgp=5, pfp=2, ol=2),)),
     "int_k8_g8_w4_f5": Design(
         name="int_k8_g8_w4_f5",
         npus=(
-            replace(
-                ROOMY_INTEGER, kfp=8, kgp=8, pfp=1, weight_bits=4, feature_bits=5, acc_bits=24, kernels_per_multiplier=3
+            ROOMY_INTEGER.changed(
+                kfp=8, kgp=8, pfp=1, weight_bits=4, feature_bits=5, acc_bits=24, kernels_per_multiplier=3
             ),
         ),
     ),
     "int_wide": Design(
-        name="int_wide", npus=(replace(ROOMY_INTEGER, kfp=4, kgp=6, pfp=3, ol=3, kernels_per_multiplier=2, **WIDE),)
+        name="int_wide", npus=(ROOMY_INTEGER.changed(kfp=4, kgp=6, pfp=3, ol=3, kernels_per_multiplier=2, **WIDE),)
     ),
     "int_k16_g12": Design(
         name="int_k16_g12",
         stream_bits=64,
-        npus=(replace(ROOMY_INTEGER, kfp=16, kgp=12, pfp=5, ol=12, kernel_rows=1 << 14),),
+        npus=(ROOMY_INTEGER.changed(kfp=16, kgp=12, pfp=5, ol=12, kernel_rows=1 << 14),),
     ),
 }
 RASTER = {"tuple_words": 1024, "pool_words": 1024, "taps": 2, "olds": 2, "jumps": 2, "pool_taps": 2, "pool_olds": 2}
-SINGLE["raster"] = Design(name="raster", npus=(replace(ROOMY, kfp=5, kgp=6, pfp=3, ol=2, raster=True, **RASTER),))
+SINGLE["raster"] = Design(name="raster", npus=(ROOMY.changed(kfp=5, kgp=6, pfp=3, ol=2, raster=True, **RASTER),))
 SINGLE["int_raster"] = Design(
-    name="int_raster", npus=(replace(ROOMY_INTEGER, kfp=4, kgp=6, pfp=3, ol=2, accumulators=16, raster=True, **RASTER),)
+    name="int_raster", npus=(ROOMY_INTEGER.changed(kfp=4, kgp=6, pfp=3, ol=2, accumulators=16, raster=True, **RASTER),)
 )
 """One NPU. Tables of those called raster have no room for a layer of several taps: such layers run by counters."""
 
@@ -74,8 +71,7 @@ BLOCKS = {
         name="int_blocks",
         stream_bits=64,
         npus=(
-            replace(
-                ROOMY_INTEGER,
+            ROOMY_INTEGER.changed(
                 kfp=12,
                 kgp=6,
                 pfp=4,
@@ -101,16 +97,16 @@ BLOCKS = {
 
 PARTS = {"tuple_parts": 1, "aheads": 512, "kernel_rows": 1 << 14, "tuple_words": 1024, "pool_words": 1024}
 GROUPED = {
-    "parts": Design(name="parts", npus=(replace(ROOMY, kfp=4, kgp=4, pfp=4, ol=2, **PARTS),)),
-    "int_parts": Design(name="int_parts", npus=(replace(ROOMY_INTEGER, kfp=2, kgp=3, pfp=3, ol=1, **PARTS),)),
+    "parts": Design(name="parts", npus=(ROOMY.changed(kfp=4, kgp=4, pfp=4, ol=2, **PARTS),)),
+    "int_parts": Design(name="int_parts", npus=(ROOMY_INTEGER.changed(kfp=2, kgp=3, pfp=3, ol=1, **PARTS),)),
     "int_parts_raster": Design(
         name="int_parts_raster",
-        npus=(replace(ROOMY_INTEGER, kfp=4, kgp=2, pfp=2, ol=2, accumulators=16, raster=True, **PARTS),),
+        npus=(ROOMY_INTEGER.changed(kfp=4, kgp=2, pfp=2, ol=2, accumulators=16, raster=True, **PARTS),),
     ),
 }
 """Kernel groups that read parts of tuples: grouped convolutions."""
 
-BINARY = Npu(
+BINARY = Npu.of(
     kfp=8,
     kgp=8,
     pfp=8,
@@ -128,10 +124,9 @@ BINARY = Npu(
     threshold_rows=2048,
     map_words=2048,
 )
-TIGHT = replace(BINARY, tuple_words=64, pool_words=16)
+TIGHT = BINARY.changed(tuple_words=64, pool_words=16)
 """Little room for maps, so that rings come to a stop."""
-INTEGER = replace(
-    BINARY,
+INTEGER = BINARY.changed(
     engine="integer",
     feature_bits=8,
     weight_bits=8,
@@ -147,14 +142,14 @@ INTEGER = replace(
 
 def looped(npus: tuple[Npu, ...]) -> tuple[Npu, ...]:
     """NPUs of a ring, each of which may also compute several layers in turn."""
-    return tuple(replace(n, inlets=(*n.inlets, "loop"), outlets=("ring", "loop", "host")) for n in npus)
+    return tuple(n.changed(inlets=(*n.ports.inlets, "loop"), outlets=("ring", "loop", "host")) for n in npus)
 
 
 def chain(npus: list[Npu]) -> tuple[Npu, ...]:
     """A pipeline that results may leave after any NPU."""
     last = len(npus) - 1
     return tuple(
-        replace(n, inlets=("ring" if k else "host",), outlets=("ring", "host") if k < last else ("host",))
+        n.changed(inlets=("ring" if k else "host",), outlets=("ring", "host") if k < last else ("host",))
         for k, n in enumerate(npus)
     )
 
@@ -164,16 +159,16 @@ CHAINS = {
         name="cascade",
         npus=cascade(
             [
-                replace(BINARY, kfp=5, kgp=7, pfp=3),
-                replace(BINARY, kfp=16, kgp=4, pfp=4, ol=4, buffer_words=2, accumulators=16),
-                replace(BINARY, kfp=3, kgp=8, ol=8, buffer_words=32),
+                BINARY.changed(kfp=5, kgp=7, pfp=3),
+                BINARY.changed(kfp=16, kgp=4, pfp=4, ol=4, buffer_words=2, accumulators=16),
+                BINARY.changed(kfp=3, kgp=8, ol=8, buffer_words=32),
             ]
         ),
     ),
     "ring_of_2": Design(
         name="ring_of_2",
         spill_words=12,
-        npus=ring([replace(TIGHT, buffer_words=4), replace(TIGHT, kfp=6, kgp=5, pool=False, buffer_words=2)]),
+        npus=ring([TIGHT.changed(buffer_words=4), TIGHT.changed(kfp=6, kgp=5, pool=False, buffer_words=2)]),
     ),
     "ring_with_loops": Design(
         name="ring_with_loops",
@@ -182,9 +177,9 @@ CHAINS = {
         npus=looped(
             ring(
                 [
-                    replace(BINARY, kfp=20, planes=8, shift_bits=0, tuple_words=128, buffer_words=8),
-                    replace(BINARY, kfp=4, kgp=9, ol=3, pfp=5, buffer_words=2),
-                    replace(BINARY, pool=False, tuple_words=128, buffer_words=4),
+                    BINARY.changed(kfp=20, planes=8, shift_bits=0, tuple_words=128, buffer_words=8),
+                    BINARY.changed(kfp=4, kgp=9, ol=3, pfp=5, buffer_words=2),
+                    BINARY.changed(pool=False, tuple_words=128, buffer_words=4),
                 ]
             )
         ),
@@ -194,9 +189,9 @@ CHAINS = {
         spill_words=2,
         npus=ring(
             [
-                replace(TIGHT, pool=False, buffer_words=2),
-                replace(TIGHT, kfp=5, buffer_words=4),
-                replace(TIGHT, kfp=9, buffer_words=2),
+                TIGHT.changed(pool=False, buffer_words=2),
+                TIGHT.changed(kfp=5, buffer_words=4),
+                TIGHT.changed(kfp=9, buffer_words=2),
             ]
         ),
     ),
@@ -205,10 +200,10 @@ CHAINS = {
         stream_bits=64,
         npus=chain(
             [
-                replace(BINARY, kfp=33, ol=8),
-                replace(BINARY, kfp=17, pfp=5, buffer_words=2),
-                replace(BINARY, kfp=2, kgp=3, ol=1, pool=False),
-                replace(BINARY, kfp=64, kgp=16, ol=16, pfp=16),
+                BINARY.changed(kfp=33, ol=8),
+                BINARY.changed(kfp=17, pfp=5, buffer_words=2),
+                BINARY.changed(kfp=2, kgp=3, ol=1, pool=False),
+                BINARY.changed(kfp=64, kgp=16, ol=16, pfp=16),
             ]
         ),
     ),
@@ -217,7 +212,7 @@ CHAINS = {
         npus=cascade(
             [
                 INTEGER,
-                replace(INTEGER, kfp=3, kgp=8, pfp=3, ol=4, buffer_words=32, bias_fraction_bits=4),
+                INTEGER.changed(kfp=3, kgp=8, pfp=3, ol=4, buffer_words=32, bias_fraction_bits=4),
             ]
         ),
     ),
@@ -226,8 +221,8 @@ CHAINS = {
         spill_words=6,
         npus=ring(
             [
-                replace(INTEGER, kfp=8, tuple_words=64, pool_words=16, buffer_words=4),
-                replace(INTEGER, kfp=3, kgp=8, pfp=3, ol=4, tuple_words=128, pool=False, buffer_words=2),
+                INTEGER.changed(kfp=8, tuple_words=64, pool_words=16, buffer_words=4),
+                INTEGER.changed(kfp=3, kgp=8, ol=4, tuple_words=128, pool=False, buffer_words=2),
             ]
         ),
     ),
@@ -237,7 +232,7 @@ CHAINS = {
 STREAMED = {
     "streamed": Design(
         name="streamed",
-        npus=(replace(ROOMY, kfp=8, kgp=6, pfp=3, ol=2, stream_weights=True, kernel_rows=4096),),
+        npus=(ROOMY.changed(kfp=8, kgp=6, pfp=3, ol=2, stream_weights=True, kernel_rows=4096),),
     )
 }
 STREAMED["streamed_ring"] = Design(
@@ -246,8 +241,8 @@ STREAMED["streamed_ring"] = Design(
     spill_words=1024,
     npus=ring(
         [
-            replace(ROOMY, kfp=8, kgp=6, pfp=3, ol=2, stream_weights=True, kernel_rows=4096),
-            replace(ROOMY, kfp=12, kgp=5, pfp=2, ol=1, shift_bits=0, stream_weights=True, kernel_rows=4096),
+            ROOMY.changed(kfp=8, kgp=6, pfp=3, ol=2, stream_weights=True, kernel_rows=4096),
+            ROOMY.changed(kfp=12, kgp=5, pfp=2, ol=1, shift_bits=0, stream_weights=True, kernel_rows=4096),
         ]
     ),
 )

@@ -59,7 +59,7 @@ from bitloom.overlay.virtual.simulation_overlay import (
 )
 
 DIGEST = "0123456789abcdef" * 4
-NPU = Npu(kfp=16, kgp=8, pfp=8, ol=2, planes=6)
+NPU = Npu.of(kfp=16, kgp=8, pfp=8, ol=2, planes=6)
 VERILOG = "module bitloom_top;\nendmodule\n"
 WAVE = (
     "$version bitloom $end\n$scope module TOP $end\n$scope module top $end\n$var wire 1 ! clk $end\n"

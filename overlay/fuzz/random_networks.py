@@ -71,7 +71,7 @@ def maps(pick: Pick, encoding: Encoding, side: int = 9, most: int = MAX_CHANNELS
 
 def most_planes(npu: Npu) -> int:
     """Bit planes at most of an integer input of an NPU with engine "binary"."""
-    return npu.planes or min(PLANES, 1 << npu.shift_bits)
+    return npu.array.planes or min(PLANES, 1 << npu.array.shift_bits)
 
 
 def binary_network(pick: Pick, input_bits: int = 8) -> Network:
@@ -277,11 +277,11 @@ def way(pick: Pick, design: Design, layers: int) -> list[int] | None:
     found = [0]
     while len(found) < layers:
         here = found[-1]
-        ways = [here] if "loop" in npus[here].outlets else []
+        ways = [here] if "loop" in npus[here].ports.outlets else []
         after = (here + 1) % len(npus)
-        if "ring" in npus[here].outlets and "ring" in npus[after].inlets:
+        if "ring" in npus[here].ports.outlets and "ring" in npus[after].ports.inlets:
             ways.append(after)
         if not ways:
             return None
         found.append(pick.of(ways))
-    return found if "host" in npus[found[-1]].outlets else None
+    return found if "host" in npus[found[-1]].ports.outlets else None

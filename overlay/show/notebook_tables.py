@@ -56,7 +56,7 @@ def beats(program: Program) -> str:
 def npus(program: Program, manifest: Manifest) -> str:
     """The NPUs of a pipeline with a layer each, in order."""
     rows = (
-        (f"NPU {n}: {layer}", npu.kfp, npu.kgp, npu.tuple_words, count)
+        (f"NPU {n}: {layer}", npu.array.kfp, npu.array.kgp, npu.sequencer.tuple_words, count)
         for n, (npu, (layer, count)) in enumerate(zip(manifest.npus, program.layers))
     )
     return table(("NPU", "lanes", "kernels", "words of tuples", "beats a frame"), rows)
@@ -106,7 +106,7 @@ def maps(network: Network) -> str:
 def foldings(chosen: Sequence[Npu], mapping: Sequence[int], layers: Sequence[str]) -> str:
     """NPUs with their lanes, and which of the weighted layers each computes."""
     rows = (
-        (f"NPU {n}", npu.kfp, npu.kgp, ", ".join(layer for layer, m in zip(layers, mapping) if m == n))
+        (f"NPU {n}", npu.array.kfp, npu.array.kgp, ", ".join(layer for layer, m in zip(layers, mapping) if m == n))
         for n, npu in enumerate(chosen)
     )
     return table(("NPU", "lanes", "kernels", "layers"), rows)

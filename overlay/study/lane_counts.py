@@ -15,10 +15,10 @@ def lanes(design: Design) -> dict[str, int]:
     return {
         "npus": len(design.npus),
         "lanes": sum(npu_lanes(n) for n in design.npus),
-        "xnor_lanes": sum(n.kfp * n.kgp for n in design.npus if n.engine == "binary"),
+        "xnor_lanes": sum(n.array.kfp * n.array.kgp for n in design.npus if n.engine == "binary"),
     }
 
 
 def npu_lanes(npu: Npu) -> int:
     """Lanes of an NPU. One that reads nothing but frames, in bit planes, has one lane for all planes of a channel."""
-    return (npu.plane_lanes if npu.inlets == ("host",) else npu.kfp) * npu.kgp
+    return (npu.array.plane_lanes if npu.ports.inlets == ("host",) else npu.array.kfp) * npu.array.kgp

@@ -34,7 +34,7 @@ BLOCKS = {
     "raster": True,
     "lut_products": ("addition",),
 }
-NPU = Npu(kfp=16, kgp=16, pfp=16, ol=4, acc_bits=32, **BLOCKS, **INTEGER)
+NPU = Npu.of(kfp=16, kgp=16, pfp=16, ol=4, acc_bits=32, **BLOCKS, **INTEGER)
 """The design's NPU: 256 lanes on 128 multipliers, a window former for the first layers, and a pool unit with weights.
 Values less their zero point have 9 bits. With 4 accumulators a PE short windows follow each other without a wait.
 Counters save the tables of taps, so that an xc7z020 has room for the block RAM; additions multiply in LUTs."""
@@ -99,7 +99,7 @@ def entry(name: str) -> Entry:
 
 def design_name(npus: Sequence[Npu]) -> str:
     """Name of the design with these NPUs."""
-    shape = "ring" if "ring" in npus[0].inlets else "chain"
+    shape = "ring" if "ring" in npus[0].ports.inlets else "chain"
     return NAME if len(npus) == 1 else f"{NAME}-{shape}{len(npus)}"
 
 

@@ -5,7 +5,6 @@ them there are blocks that differ in one thing from a usual one, so that the fit
 """
 
 import random
-from dataclasses import replace
 from typing import Any
 
 from bitloom.hls_gen.design.design import Design
@@ -17,7 +16,7 @@ MOST_LANES = 200
 INTEGER_LANES = 32
 FEATURES = (8, 3, 8, 4, 8, 2)
 """Bits of a feature in one integer design after another."""
-USUAL = Npu(
+USUAL = Npu.of(
     engine="integer", feature_bits=8, weight_bits=8, shift_bits=0, acc_bits=24, kfp=2, kgp=2, pfp=1, ol=1, layers=4,
     tuple_words=64, pool_words=64, taps=64, olds=64, jumps=64, pool_taps=64, pool_olds=64, kernel_rows=64,
     threshold_rows=64, map_words=64,
@@ -61,7 +60,7 @@ DIRECTED: dict[str, tuple[dict[str, Any], ...]] = {
 def directed() -> list[tuple[str, Design]]:
     """Kinds of blocks, and for each a design that has one."""
     return [
-        (kind, Design(name=f"{kind}_{k}", npus=(replace(USUAL, **fields),)))
+        (kind, Design(name=f"{kind}_{k}", npus=(USUAL.changed(**fields),)))
         for kind, differences in DIRECTED.items()
         for k, fields in enumerate(differences)
     ]
@@ -77,7 +76,7 @@ def _design(rng: random.Random, name: str, bits: int) -> Design:
     """A random chain, with the integer engine for features of so many bits, or 0: with the binary one."""
     chain = rng.choice([pipeline, pipeline, pipeline, cascade, ring])
     npus = chain([(_integer(rng, bits) if bits else _binary(rng, k == 0)) for k in range(rng.randint(1, 3))])
-    closed = "ring" in npus[0].inlets
+    closed = "ring" in npus[0].ports.inlets
     return Design(
         name=name, stream_bits=rng.choice([32, 64, 64]), npus=npus, spill_words=rng.choice([32, 256]) * closed
     )
@@ -111,7 +110,7 @@ def _common(rng: random.Random, given: dict) -> Npu:
     ol = rng.choice([n for n in ((1, 1, 2) if integer else (1, 1, 2, 3, 4, 8)) if n <= kgp])  # lanes of its are large
     pool = rng.random() < 0.4
     power = lambda low, high: 1 << rng.randint(low, high)  # noqa: E731
-    made = Npu(
+    made = Npu.of(
         **given,
         kgp=kgp,
         ol=ol,
@@ -135,5 +134,5 @@ def _common(rng: random.Random, given: dict) -> Npu:
         input_words=rng.choice([8, 200, 2000]),
         kernel_ram=rng.choice(["auto", "auto", "block"]),
     )
-    least = rng.randint(18, 30) if integer else max(made.least_acc_bits, 8) + rng.randint(1, 5)
-    return Npu(**{**made.__dict__, "acc_bits": max(least, made.least_acc_bits)})
+    least = rng.randint(18, 30) if integer else max(made.array.least_acc_bits, 8) + rng.randint(1, 5)
+    return Npu.of(**{**made.__dict__, "acc_bits": max(least, made.array.least_acc_bits)})

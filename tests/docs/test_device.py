@@ -23,8 +23,8 @@ from .blocks import ROOT
 TEXT = (ROOT / "docs" / "reference" / "device.md").read_text()
 DESIGNS = {
     "one NPU": Design(name="one"),
-    "streamed weights": Design(name="streamed", npus=(Npu(stream_weights=True),)),
-    "two NPUs": Design(name="two", npus=cascade([Npu(), Npu()])),
+    "streamed weights": Design(name="streamed", npus=(Npu.of(stream_weights=True),)),
+    "two NPUs": Design(name="two", npus=cascade([Npu.of(), Npu.of()])),
 }
 
 
@@ -63,7 +63,7 @@ def documented(npus: int) -> dict[int, tuple[str, str, str]]:
 @pytest.mark.parametrize("design", DESIGNS.values(), ids=DESIGNS)
 def test_registers(design):
     told = documented(len(design.npus))
-    if not design.npus[0].stream_weights:
+    if not design.npus[0].loader.stream_weights:
         told = {offset: row for offset, row in told.items() if "only with `stream_weights`" not in row[2]}
     assert {o: row[:2] for o, row in told.items()} == {r.offset: (r.name, r.access) for r in register_map(design)}
 

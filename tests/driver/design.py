@@ -33,7 +33,7 @@ MODEL_DIGEST = "fedcba9876543210" * 4
 
 def design(stream_bits: int = 32) -> Design:
     """The design's NPU has what its one layer needs and nothing else."""
-    npu = Npu(
+    npu = Npu.of(
         kfp=KFP, kgp=KGP, ol=1, pool=False, shift_bits=0, inlets=("host",), outlets=("host",), acc_bits=32, layers=2,
         taps=2, olds=2, jumps=2, kernel_rows=DEPTH, threshold_rows=DEPTH,
     )  # fmt: skip

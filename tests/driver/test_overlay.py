@@ -34,7 +34,7 @@ class Bench:
         self.images = random_images(model, 5, np.random.default_rng(2))
         self.expected = model.forward(self.images)
         (npu,) = design.manifest().npus
-        self.hardware = f"1 NPU of {npu.kfp} x {npu.kgp} lanes, {design.manifest().stream_bits}-bit streams"
+        self.hardware = f"1 NPU of {npu.array.kfp} x {npu.array.kgp} lanes, {design.manifest().stream_bits}-bit streams"
 
     def overlay(self, **options):
         return BitloomOverlay(str(self.path), device=self.device, **{"timeout": 0.2, **options})

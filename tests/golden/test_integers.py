@@ -41,7 +41,7 @@ MADE = {
     "threshold": lambda n, b: Threshold(name="t", levels=n(3)),
     "requantise": lambda n, b: Requantise(name="r", encoding=signed(8), relu=b(True), clip=(n(0), n(7)), fraction=n(2)),
     "scale": lambda n, b: scale_to_multiplier(0.3, n(8)),
-    "npu": lambda n, b: Npu(kfp=n(7), kgp=n(3), ol=n(2), planes=n(6), pool=b(False), raster=b(True), tuple_words=n(64)),
+    "npu": lambda n, b: Npu.of(kfp=n(7), kgp=n(3), ol=n(2), planes=n(6), pool=b(False), raster=b(True), taps=n(64)),
     "design": lambda n, b: Design(name="d", stream_bits=n(64), spill_words=n(0)),
     "choices": lambda n, b: CompileChoices(mapping=[n(0), n(1)]),
     "training": lambda n, b: Recipe(epochs=n(2), batch=n(16), seed=n(200)),

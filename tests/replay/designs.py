@@ -3,7 +3,7 @@ parts that reference designs lack."""
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from bitloom.golden import zoo
@@ -59,19 +59,19 @@ def _mlperf_tiny(name: str) -> Case:
 
 def _digits_residual(name: str) -> Case:
     model = zoo.load("digits-residual")
-    return _sized(name, [model], replace(small_npu(model), kfp=16, kgp=8, pfp=4, ol=4))
+    return _sized(name, [model], small_npu(model).changed(kfp=16, kgp=8, pfp=4, ol=4))
 
 
 def _inception(name: str) -> Case:
     """A skip store, tuples that are claimed ahead, concatenation, copies."""
     model = random_integer_model(GRAPHS["inception"], 0, 32, 31)
-    return _sized(name, [model], replace(small_npu(model), kfp=4, kgp=4, pfp=4, ol=2))
+    return _sized(name, [model], small_npu(model).changed(kfp=4, kgp=4, pfp=4, ol=2))
 
 
 def _grouped(name: str) -> Case:
     """Kernel groups that read parts of tuples."""
     model = random_integer_model(grouped_network(SeededPick("replay", 0), 8, 8), 0, 32)
-    return _sized(name, [model], replace(small_npu(model), kfp=2, kgp=3, pfp=3, ol=1))
+    return _sized(name, [model], small_npu(model).changed(kfp=2, kgp=3, pfp=3, ol=1))
 
 
 def _streamed(name: str) -> Case:
@@ -80,7 +80,7 @@ def _streamed(name: str) -> Case:
 
 def _one_memory(name: str) -> Case:
     """Kernels and features in one memory; kernels that are made binary on line."""
-    npu = replace(DIGITS, one_memory=True, kernel_binariser=True)
+    npu = DIGITS.changed(one_memory=True, kernel_binariser=True)
     return _sized(name, [zoo.load("digits-cnn")], npu)
 
 
@@ -93,13 +93,13 @@ def _collect(name: str) -> Case:
         Dense(name="dense_3", out_channels=5),
     )
     network = Network(name="collected", input=Map(height=5, width=6, channels=10, encoding=BIPOLAR), layers=layers)
-    npu = Npu(kfp=4, kgp=6, pfp=4, ol=3, shift_bits=0, accumulate="both", collect=4)
+    npu = Npu.of(kfp=4, kgp=6, pfp=4, ol=3, shift_bits=0, accumulate="both", collect=4)
     return _sized(name, [random_model(network, 0)], npu)
 
 
 def _or_words(name: str) -> Case:
     """Products of a word are ORed, and words are counted."""
-    npu = Npu(kfp=32, kgp=8, pfp=8, ol=4, planes=6, word_lanes=2)
+    npu = Npu.of(kfp=32, kgp=8, pfp=8, ol=4, planes=6, word_lanes=2)
     return _sized(name, [zoo.load("digits-words")], npu)
 
 

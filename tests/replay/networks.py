@@ -5,7 +5,7 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -37,8 +37,8 @@ EACH = 20
 """Networks of each kind."""
 FRAMES = 4
 ROUNDINGS = ("once", "twice")
-BINARY = Npu(acc_bits=25, multiplier_bits=31, planes=0, shift_bits=3)
-INTEGER = Npu(
+BINARY = Npu.of(acc_bits=25, multiplier_bits=31, planes=0, shift_bits=3)
+INTEGER = Npu.of(
     engine="integer", feature_bits=9, weight_bits=8, shift_bits=0, acc_bits=32, multiplier_bits=31, round_twice=1,
     half_even=1, bias_fraction_bits=6,
 )  # fmt: skip
@@ -70,7 +70,7 @@ KINDS = {
     "binary": Kind(binary_network, BINARY),
     "binary deep": Kind(lambda pick: deep_network(pick, "binary", 5), BINARY, ("ring", "cascade", "looped ring")),
     "binary residual": Kind(
-        lambda pick: binary_residual_network(pick, 9, 2), replace(BINARY, half_even=1, bias_fraction_bits=2), GRAPH
+        lambda pick: binary_residual_network(pick, 9, 2), BINARY.changed(half_even=1, bias_fraction_bits=2), GRAPH
     ),
     "integer": Kind(lambda pick: integer_network(pick, 8, 8, 6, ROUNDINGS), INTEGER),
     "integer deep": Kind(lambda pick: deep_network(pick, "integer", 5), INTEGER, ("ring", "cascade", "looped ring")),
@@ -79,9 +79,7 @@ KINDS = {
     "graph": Kind(lambda pick: graph_network(pick, 9, 8, ROUNDINGS), INTEGER, GRAPH),
     "grouped": Kind(lambda pick: grouped_network(pick, 8, 8), INTEGER),
     "grouped binary": Kind(grouped_network, BINARY),
-    "depthwise": Kind(
-        lambda pick: depthwise_network(pick, 9, 8, 6, ROUNDINGS), replace(INTEGER, depthwise=True), GRAPH
-    ),
+    "depthwise": Kind(lambda pick: depthwise_network(pick, 9, 8, 6, ROUNDINGS), INTEGER.changed(depthwise=True), GRAPH),
     "mixed": Kind(lambda pick: mixed_network(pick, ("integer", "binary", "integer")), BINARY, ("mixed",)),
 }
 
@@ -98,14 +96,14 @@ def _npu(pick: Pick, base: Npu) -> Npu:
         options |= pick.of([{}, {"kernel_binariser": True}])
     else:
         options["kernels_per_multiplier"] = pick.of([1, 2])
-    return replace(base, **lanes | options)
+    return base.changed(**lanes | options)
 
 
 def _first(pick: Pick, npu: Npu) -> Npu:
     """The NPU at the host's side, perhaps with a window former, or with bit planes side by side."""
     if npu.engine == "integer":
-        return replace(npu, window_former=pick.flip())
-    return replace(npu, planes=8, shift_bits=0, kfp=20) if pick.integer(0, 2) == 0 else npu
+        return npu.changed(window_former=pick.flip())
+    return npu.changed(planes=8, shift_bits=0, kfp=20) if pick.integer(0, 2) == 0 else npu
 
 
 def _npus(pick: Pick, kind: Kind) -> tuple[Npu, ...]:
@@ -113,12 +111,12 @@ def _npus(pick: Pick, kind: Kind) -> tuple[Npu, ...]:
     joining, count = pick.of(kind.joinings), pick.integer(2, 3)
     common = {"ol": pick.of([1, 2]), "one_memory": pick.integer(0, 7) == 0}
     if joining == "mixed":
-        return cascade([_npu(pick, replace(base, **common)) for base in (INTEGER, kind.npu, INTEGER)])
-    base = replace(kind.npu, **common)
+        return cascade([_npu(pick, base.changed(**common)) for base in (INTEGER, kind.npu, INTEGER)])
+    base = kind.npu.changed(**common)
     first = _first(pick, _npu(pick, base))
     others = [_npu(pick, base) for _ in range(count - 1)]
     if pick.flip():
-        others = [replace(npu, kfp=first.kfp, kgp=first.kgp) for npu in others]
+        others = [npu.changed(kfp=first.array.kfp, kgp=first.array.kgp) for npu in others]
     joined = {
         "one": lambda npus: npus[:1],
         "cascade": cascade,
@@ -157,10 +155,14 @@ def line(name: str, number: int) -> str:
     kind, pick = KINDS[name], SeededPick(SEED, name, number)
     network, npus = kind.network(pick), _npus(pick, kind)
     seed = pick.integer(0, 2**32 - 1)
-    order = "raster" if any(npu.raster or npu.window_former for npu in npus) else pick.of(["auto", "pull", "raster"])
-    several = any(npu.accumulators > 1 for npu in npus)
+    order = (
+        "raster"
+        if any(npu.sequencer.raster or npu.former is not None for npu in npus)
+        else pick.of(["auto", "pull", "raster"])
+    )
+    several = any(npu.array.accumulators > 1 for npu in npus)
     choices = CompileChoices(map_order=order, dataflow=pick.of(["output_stationary", "auto"]) if several else "auto")
-    streamed = len(npus) == 1 and not npus[0].one_memory and pick.integer(0, 4) == 0
+    streamed = len(npus) == 1 and not npus[0].array.one_memory and pick.integer(0, 4) == 0
     model = _model(network, seed, npus)
     try:
         design = size_memories("replay", [model], npus, choices, sizing=Sizing(stream_weights=streamed))

@@ -31,11 +31,11 @@ def array_rows(planned: PlannedLayer) -> dict[str, Columns]:
     codes = _code_bits(planned, np.tile(planned.read.codes, planned.groups * p.weight.shape[1])[order])
     if isinstance(p.arithmetic, Xnor):
         weights = _binary_kernels(p, p.weight, layout, npu)[order]
-        if npu.kernel_binariser:
+        if npu.array.kernel_binariser:
             weights = integers(weights, _binary_kernels(p, p.arithmetic.magnitudes, layout, npu)[order])
             codes = integers(codes, codes)
     else:
-        weights = _integer_kernels(p, layout, npu.kgp)[order]
+        weights = _integer_kernels(p, layout, npu.array.kgp)[order]
     return {"kernels": {"weights": weights, **({"code": codes} if codes.shape[1] else {})}}
 
 
@@ -45,14 +45,14 @@ def offset_row(planned: PlannedLayer) -> Columns:
     if not isinstance(arithmetic, Xnor):
         return {}
     left_out = planned.left_out if arithmetic.double else planned.left_out // 2
-    twice = {"twice": planned.layer.visits - 1} if planned.npu.raster else {}
+    twice = {"twice": planned.layer.visits - 1} if planned.npu.sequencer.raster else {}
     return row({"tap_offset": arithmetic.tap_offset - left_out, **twice})
 
 
 def check_shared_weights(planned: PlannedLayer) -> None:
     """Raise ValueError where lanes that share a weight need different ones."""
     p = planned.layer
-    if planned.npu.lanes_per_weight > 1 and isinstance(p.arithmetic, Xnor):
+    if planned.npu.array.lanes_per_weight > 1 and isinstance(p.arithmetic, Xnor):
         _binary_kernels(p, p.weight, planned.read.layout, planned.npu)
 
 
@@ -78,7 +78,7 @@ def _binary_kernels(p: LoweredLayer, weight: Array, layout: Layout, npu: Npu) ->
     """(groups * taps * visits * words, kgp * row_weights) weight bits, or magnitudes, of the layer's ``weight``."""
     lanes = weight.reshape(p.out_channels, p.weight.shape[1], -1)
     padded = np.concatenate([lanes, np.ones((*lanes.shape[:2], 1), lanes.dtype)], axis=2)
-    return _by_group(_stored(p, padded[_kernels(p, npu.kgp)][:, :, layout], layout, npu), npu.kgp)
+    return _by_group(_stored(p, padded[_kernels(p, npu.array.kgp)][:, :, layout], layout, npu), npu.array.kgp)
 
 
 def _kernels(p: LoweredLayer, kgp: int) -> Ints:
@@ -102,15 +102,15 @@ def _stored(p: LoweredLayer, bits: Array, layout: Layout, npu: Npu) -> Array:
     ValueError where the lanes of a set have different weights. Unused lanes of bit planes may: what they add in one
     plane, others take away (`layout.plane_words`).
     """
-    if npu.lanes_per_weight == 1:
+    if npu.array.lanes_per_weight == 1:
         return bits
-    of_lanes = np.array(npu.weight_of_lanes)
+    of_lanes = np.array(npu.array.weight_of_lanes)
     stored: Array = bits[..., np.unique(of_lanes, return_index=True)[1]]
     unused = (layout == UNUSED) & (p.weight.shape[3] > 1)
     if not ((stored[..., of_lanes] == bits) | unused).all():
         raise ValueError(
             f"{p.name}: the lanes that share a weight must be the bits of one value, lanes_per_weight = "
-            f"{npu.lanes_per_weight} of them, {npu.lane_step} apart, got other ones"
+            f"{npu.array.lanes_per_weight} of them, {npu.array.lane_step} apart, got other ones"
         )
     return stored
 
@@ -128,8 +128,8 @@ def _code_bits(planned: PlannedLayer, codes: Ints) -> Array:
     arithmetic = planned.layer.arithmetic
     accumulate = arithmetic.accumulate if isinstance(arithmetic, Xnor) else "popcount"
     bits = list[Array]()
-    if not npu.planes:
-        shift_bits = npu.shift_bits
+    if not npu.array.planes:
+        shift_bits = npu.array.shift_bits
         shift = np.where(codes < 0, -1 - codes, codes)
         bits += [(shift >> k) & 1 for k in range(shift_bits)]
         bits += [(codes < 0).astype(np.int64)] * (shift_bits > 0)
@@ -138,8 +138,8 @@ def _code_bits(planned: PlannedLayer, codes: Ints) -> Array:
     elif not codes.all():
         name = planned.layer.name
         raise ValueError(f"{name}: an NPU with planes and no inlet but host must read integers, got bits")
-    if npu.accumulate == "both":
+    if npu.array.accumulate == "both":
         bits.append(np.full(len(codes), int(accumulate == "or")))
-    if npu.chooses_words:
+    if npu.array.chooses_words:
         bits.append(np.full(len(codes), int(accumulate == "or_words")))
     return np.stack(bits, axis=1) if bits else np.zeros((len(codes), 0), np.int64)

@@ -39,7 +39,7 @@ def network_row(plan: Plan, n: int, rows: Sequence[LayerRows], stream_bits: int,
     """
     npu = plan.foldings[n]
     fields = {"last_layer": _last(rows, "layers")}
-    if npu.pool:
+    if npu.pool_unit:
         fields["last_pool_layer"] = _last(rows, "pool_layers")
     if n == 0:
         words = len(plan.input_words)
@@ -48,7 +48,7 @@ def network_row(plan: Plan, n: int, rows: Sequence[LayerRows], stream_bits: int,
         if len(plan.frame.limits):
             fields["binariser_last"] = len(plan.frame.limits) - 1
     fields |= former_fields(plan.formed if n == 0 else None, npu)
-    if "ring" in npu.inlets:
+    if "ring" in npu.ports.inlets:
         fields["last_chunk"] = _last(rows, "chunks")
     return fields
 

@@ -173,7 +173,7 @@ def memory_words(
         Name of a memory -> (rows, words of a row) uint32, in the order in which they are sent.
     """
     if not layers:
-        prefixes = ("", *["pool_"] * npu.pool)
+        prefixes = ("", "pool_") if npu.pool_unit else ("",)
         columns = {f"{prefix}{name}": waiting_row(npu, f"{prefix}{name}") for prefix in prefixes for name in WAITING}
         return {name: packed(npu.memory(name), rows) for name, rows in columns.items()}
     columns = npu_columns(layers, npu, kernels_at)

@@ -34,7 +34,7 @@ def _depthwise_rows(planned: PlannedLayer, of: Depthwise | None) -> dict[str, Co
     """Rows of a pool unit with weights for a layer with or without a depthwise convolution."""
     npu = planned.npu
     if of is None:
-        most = 1 << npu.feature_bits - 1
+        most = 1 << npu.array.feature_bits - 1
         fields = {"depthwise": 0, "low": -most, "high": most - 1, **rounding_fields("once", npu)}
         return {"pool_results": row(fields)}
     scale = of.scale

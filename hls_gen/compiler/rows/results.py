@@ -35,8 +35,8 @@ def result_rows(planned: PlannedLayer) -> dict[str, Columns]:
         "last_units_minus_1": planned.last_units - 1,
         "windows_minus_1": planned.taps.windows - 1,
         "levels_minus_1": p.levels - 1,
-        **({"raw": int(p.raw)} if "host" in npu.outlets else {}),
-        **({} if npu.pool else way_fields(planned)),
+        **({"raw": int(p.raw)} if "host" in npu.ports.outlets else {}),
+        **({} if npu.pool_unit else way_fields(planned)),
     }
     if isinstance(p.arithmetic, Xnor):
         fields["double"] = int(p.arithmetic.double)
@@ -45,7 +45,7 @@ def result_rows(planned: PlannedLayer) -> dict[str, Columns]:
     of = _requantisation(p, planned.steps, npu)
     fields |= {"low": of.low, "high": of.high, **rounding_fields(of.rounding, npu)}
     rows: dict[str, Columns] = {"results": row(fields), "scales": of.columns}
-    if npu.skip_words:
+    if npu.has_skip:
         rows["additions"] = row(_addition_fields(p.addition, npu) | kept_fields(planned))
     return rows
 
@@ -53,7 +53,7 @@ def result_rows(planned: PlannedLayer) -> dict[str, Columns]:
 def rounding_fields(rounding: str, npu: Npu) -> dict[str, int]:
     """Fields that say how a layer rounds, in NPUs that ask."""
     fields = {"half_even": int(rounding == "even"), "round_twice": int(rounding == "twice")}
-    return {name: fields[name] for name in ROUNDING if getattr(npu, name)}
+    return {name: fields[name] for name in ROUNDING if npu.value(name)}
 
 
 def scale_columns(scale: Scale | None, steps: Layout, npu: Npu) -> Columns:
@@ -91,14 +91,14 @@ def held_scales(columns: Columns, npu: Npu, fraction: int) -> Columns:
     Where the NPU has more bits behind the point than the ``fraction`` of the layer, sum and bias are as many powers of
     two larger there, and so is what is divided by; rounding is the same, for the quotient is.
     """
-    more = npu.bias_fraction_bits - fraction
+    more = npu.results.bias_fraction_bits - fraction
     held = dict[str, Ints]()
     for name, column in columns.items():
         if name.startswith("bias_"):
             held[name] = column << more
         elif name.startswith("shift_"):
             held[name] = np.minimum(column + more, npu.most_shift)
-        elif npu.multiplier_bits:
+        elif npu.results.multiplier_bits:
             held[name] = column
     return held
 
@@ -145,7 +145,7 @@ def _limits(planned: PlannedLayer) -> Ints:
     """(steps, ol) thresholds of a layer; no rows where its sums or bits are the result."""
     activation = planned.layer.activation
     if not isinstance(activation, Thresholds):
-        return np.zeros((0, planned.npu.ol), np.int64)
+        return np.zeros((0, planned.npu.results.ol), np.int64)
     never = planned.layer.sum_range[1] + 1
     return np.where(planned.steps == UNUSED, never, activation.limit.ravel()[planned.steps])
 

@@ -17,6 +17,7 @@ from bitloom.hls_gen.compiler.planned_layer import PlannedLayer
 from bitloom.hls_gen.compiler.schedule import Raster, StageTables
 from bitloom.hls_gen.compiler.tap_rows import TapRows
 from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.design.parts import present
 
 from .layer_rows import Columns, row
 
@@ -87,9 +88,9 @@ def array_sequencer_rows(planned: PlannedLayer) -> dict[str, Columns]:
         "group_rows": planned.layer.weight.shape[1] * part.words if planned.passes > 1 else 0,
         "groups_minus_1": planned.passes - 1,
     }
-    if npu.tuple_parts:
+    if npu.sequencer.tuple_parts:
         groups |= part.fields
-    if npu.accumulators > 1:
+    if npu.array.accumulators > 1:
         groups |= {
             "inner_groups_minus_1": planned.inner - 1,
             "tap_rows_minus_1": part.words * planned.inner - 1,
@@ -142,7 +143,7 @@ def sequencer_rows(
     """
     prefix = "pool_" if pool else ""
     kernel = not pool or npu.depthwise
-    ahead = npu.aheads > 0 and not pool
+    ahead = npu.sequencer.aheads > 0 and not pool
     weighted = kernel and tables is not None and tables.stage.kind == "conv"
     layer = {
         "words_minus_1": words - 1,
@@ -151,11 +152,11 @@ def sequencer_rows(
         "window_taps_minus_1": max(taps.window_taps - 1, 0),
         "windows_minus_1": taps.windows - 1,
     }
-    if not npu.raster and not ahead:  # else several tuples may be claimed at once: words are counted
+    if not npu.sequencer.raster and not ahead:  # else several tuples may be claimed at once: words are counted
         layer["hold_tuples"] = taps.hold
     if kernel:
         layer["start_row"] = (tables.leading_jump or 0) * tap_rows if tables is not None and weighted else 0
-    if npu.raster:
+    if npu.sequencer.raster:
         layer |= no_counters(kernel)
         if taps.counters:
             counters = counter_fields(taps.counters, words, tap_rows if weighted else 0)
@@ -163,7 +164,7 @@ def sequencer_rows(
             layer |= {name: n % (1 << widths[name]) if name in MODULAR else n for name, n in counters.items()}
     rows: dict[str, Columns] = {"inputs": row({"words": taps.tuples * words}), "layers": row(layer)}
     of = _no_tables() if tables is None or taps.taps == 0 else _tap_tables(tables, visits, ahead)
-    capacity = npu.pool_words if pool else npu.tuple_words
+    capacity = present(npu.pool_unit).words if pool else npu.sequencer.tuple_words
     rows["flags"] = dict(zip(FLAGS if kernel else FLAGS[:-1], of.flags.T))
     rows["olds"] = {"word": of.olds * words % capacity}
     if kernel:

@@ -44,7 +44,7 @@ class WindowPorts:
         return cls(
             b.input("valid", means="there is a beat, whose features came so many cycles ago that its term is made now"),
             b.input("first", means="that beat is the first of its window"),
-            b.input("last", means="that beat is the last of its window") if npu.accumulators == 1 else None,
+            b.input("last", means="that beat is the last of its window") if npu.array.accumulators == 1 else None,
         )
 
 
@@ -69,7 +69,7 @@ def accumulator(
     w : int or None
         Bits that are accumulated; None: as many as the result has.
     """
-    acc = npu.acc_bits
+    acc = npu.array.acc_bits
     w = acc if w is None else w
     said = "sum of the window"
     if window.last is not None:
@@ -82,13 +82,13 @@ def accumulator(
         if w != acc:
             b.output("result", acc, resize(held, acc), means=said)
         return
-    slot = b.input("slot", npu.slot_bits, means="accumulator of the beat")
-    drain = b.input("drain_slot", npu.slot_bits, means="accumulator that the results unit reads")
+    slot = b.input("slot", npu.array.slot_bits, means="accumulator of the beat")
+    drain = b.input("drain_slot", npu.array.slot_bits, means="accumulator that the results unit reads")
     total = b.wire("total", w)
     result = b.output("result", acc, means="contents of accumulator drain_slot")
     base = b.wire("base", w, choose(window.first, 0, total, w))
     total_next = b.wire("total_next", w, merge(base))
-    store = ram(library, w, npu.accumulators, latency=0)
+    store = ram(library, w, npu.array.accumulators, latency=0)
     ports = {"write": window.valid, "write_row": slot, "write_data": total_next}
     held = result if w == acc else b.wire("held", w)
     b.instance(store, "sums", **ports, read_row=slot, read_data=total)

@@ -45,9 +45,9 @@ def processing_element(npu: Npu) -> tuple[Callable[[Library, Npu], Block], int, 
         ``valid`` and ``first``. ``last`` and ``code`` are due one cycle before the result.
     """
     latency = timing.pe_latency(npu)
-    if npu.collect:
+    if npu.array.collect:
         return pe_collect, latency, 0
-    make = pe_integer if npu.engine == "integer" else pe_or if npu.accumulate == "or" else pe
+    make = pe_integer if npu.engine == "integer" else pe_or if npu.array.accumulate == "or" else pe
     return make, latency, latency - 1
 
 
@@ -105,41 +105,45 @@ def convolver(library: Library, npu: Npu) -> Block:
     beat = b.input("beat", means="there is a beat")
     first = b.input("first", means="the beat is the first of its window")
     last = b.input("last", means="the beat is the last of its window")
-    row = b.input("kernel_row", npu.row_bits, means="row of the kernel memory with the beat's weights")
+    row = b.input("kernel_row", npu.array.row_bits, means="row of the kernel memory with the beat's weights")
     binary = npu.engine == "binary"
-    several = npu.accumulators > 1
-    offset = b.input("offset", npu.acc_bits, means="what is taken from the window's sums later") if binary else None
-    given = None if npu.one_memory else b.input("features", npu.word_bits, means=FEATURES)
+    several = npu.array.accumulators > 1
+    offset = (
+        b.input("offset", npu.array.acc_bits, means="what is taken from the window's sums later") if binary else None
+    )
+    given = None if npu.array.one_memory else b.input("features", npu.array.word_bits, means=FEATURES)
     result_valid = b.output("result_valid", means="the results of a window are there, from this cycle on")
-    result_offset = b.output("result_offset", npu.acc_bits, means="offset of that window") if binary else None
-    results = b.output("results", npu.kgp * npu.acc_bits, means="results of that window, kernel 0 low")
-    slot = b.input("slot", npu.slot_bits, means="accumulator of the beat") if several else None
-    drain = b.input("drain_slot", npu.slot_bits, means="accumulator whose results are read") if several else None
+    result_offset = b.output("result_offset", npu.array.acc_bits, means="offset of that window") if binary else None
+    results = b.output("results", npu.array.kgp * npu.array.acc_bits, means="results of that window, kernel 0 low")
+    slot = b.input("slot", npu.array.slot_bits, means="accumulator of the beat") if several else None
+    drain = b.input("drain_slot", npu.array.slot_bits, means="accumulator whose results are read") if several else None
 
     # # #
 
     b.comment("Kernel memory: a row a beat, with the weights of all PEs.")
-    stored = _binarised(b, library, npu, bus) if npu.kernel_binariser else bus
+    stored = _binarised(b, library, npu, bus) if npu.array.kernel_binariser else bus
     if given is None:
         part, features = _operands(b, library, npu, stored, {"beat": beat, "kernel_row": row})
     else:
-        part = library.loadable(b, npu.kernel_store, stored, row, read=beat, style=npu.kernel_ram)
+        part = library.loadable(b, npu.kernel_store, stored, row, read=beat, style=npu.array.kernel_ram)
         features = given
     b.comment("What comes with a beat, as late as the PEs have its word, its sum and its result.")
     valid_line = delayed(b, beat, "beat", timing.ARRAY_READ + begins, init=0)
     first_line = delayed(b, first, "first", timing.ARRAY_READ + begins)
     last_line = delayed(b, b.wire("ends", 1, beat & last), "last", at_total + 1, init=0)
     window = {"valid": valid_line[-1], "first": first_line[-1]}
-    slots = {"slot": delayed(b, slot, "slot", at_total, npu.slot_bits)[-1], "drain_slot": drain} if several else {}
+    slots = (
+        {"slot": delayed(b, slot, "slot", at_total, npu.array.slot_bits)[-1], "drain_slot": drain} if several else {}
+    )
     if not several:
         window["last"] = last_line[at_total]
     if result_offset is not None:
-        late_offset = delayed(b, offset, "offset", at_total, npu.acc_bits)[-1]
+        late_offset = delayed(b, offset, "offset", at_total, npu.array.acc_bits)[-1]
         result_offset.assign(_kept_offset(b, library, npu, last_line[at_total], late_offset, slots))
     if npu.code_bits:
         window["code"] = delayed(b, part["code"], "code", latency - 1, npu.code_bits)[-1]
     window |= {"features": features, **slots}
-    place = _sharing_elements if npu.kernels_per_multiplier > 1 else _elements
+    place = _sharing_elements if npu.array.kernels_per_multiplier > 1 else _elements
     results.assign(place(b, library, npu, part["weights"], window))
     result_valid.assign(last_line[-1])
     return b
@@ -160,7 +164,7 @@ def _operands(
     """Fields of the beat's row, and its features, from the one memory."""
     unit = library.get(operand_memory, library, npu)
     row = b.wire("kernels_row", npu.kernel_store.width)
-    features = b.wire("features", npu.word_bits)
+    features = b.wire("features", npu.array.word_bits)
     words = {name: b.input(name, w, means=means) for name, (w, means) in word_ports(npu).items()}
     b.instance(unit, "operand_memory", **bus.to(unit), **words, **ports, row_data=row, features=features)
     return split(b, row, list(npu.kernel_store.widths.items()), "kernels_"), features
@@ -168,13 +172,13 @@ def _operands(
 
 def _header(npu: Npu) -> Header:
     """The convolver's contract, with the lanes that share a weight where there are some."""
-    shared = ("lanes_per_weight", "lane_step") if npu.lanes_per_weight > 1 else ()
+    shared = ("lanes_per_weight", "lane_step") if npu.array.lanes_per_weight > 1 else ()
     named = ("kfp", "kgp", "acc_bits", "accumulators", *shared)
     return Header(
         __doc__,
         rate="one beat a cycle",
         latency=f"{timing.array_latency(npu)} cycles from a window's last beat to result_valid",
-        parameters={name: getattr(npu, name) for name in named},
+        parameters=npu.values(*named),
     )
 
 
@@ -182,31 +186,31 @@ def _elements(b: Block, library: Library, npu: Npu, weights: Signal, shared: dic
     """The processing elements, each with its part of the row of weights; their results side by side, kernel 0 low."""
     b.comment("Processing elements: the same word, each with its own weights.")
     block = library.get(processing_element(npu)[0], library, npu)
-    outputs = [b.wire(f"result_{k}", npu.acc_bits) for k in range(npu.kgp)]
-    w = npu.row_weights * npu.weight_bits
+    outputs = [b.wire(f"result_{k}", npu.array.acc_bits) for k in range(npu.array.kgp)]
+    w = npu.array.row_weights * npu.array.weight_bits
     for k, out in enumerate(outputs):
         own = bits(weights, k * w, w)
-        if npu.lanes_per_weight > 1:
-            own = b.wire(f"weights_{k}", npu.kfp, _shared(own, npu))
+        if npu.array.lanes_per_weight > 1:
+            own = b.wire(f"weights_{k}", npu.array.kfp, _shared(own, npu))
         b.instance(block, f"pe_{k}", weights=own, result=out, **shared)
-    return Cat(*reversed(outputs)) if npu.kgp > 1 else outputs[0]
+    return Cat(*reversed(outputs)) if npu.array.kgp > 1 else outputs[0]
 
 
 def _sharing_elements(b: Block, library: Library, npu: Npu, weights: Signal, window: dict[str, Signal]) -> Signal:
     """As `_elements`, of an NPU whose processing elements share multipliers; one that is left over has its own."""
     b.comment("Processing elements: the same word, each with its own weights; so many share their multipliers.")
-    outputs = [b.wire(f"result_{k}", npu.acc_bits) for k in range(npu.kgp)]
-    w = npu.kfp * npu.weight_bits
-    lanes = npu.kfp * (npu.feature_bits + npu.weight_bits)
+    outputs = [b.wire(f"result_{k}", npu.array.acc_bits) for k in range(npu.array.kgp)]
+    w = npu.array.kfp * npu.array.weight_bits
+    lanes = npu.array.kfp * (npu.array.feature_bits + npu.array.weight_bits)
     features = window.pop("features")
-    for first in range(0, npu.kgp, npu.kernels_per_multiplier):
-        sharing = range(first, min(first + npu.kernels_per_multiplier, npu.kgp))
+    for first in range(0, npu.array.kgp, npu.array.kernels_per_multiplier):
+        sharing = range(first, min(first + npu.array.kernels_per_multiplier, npu.array.kgp))
         own = {"features": features, "weights": bits(weights, first * w, len(sharing) * w)}
         if len(sharing) == 1:
             b.instance(library.get(pe_integer, library, npu), f"pe_{first}", **own, result=outputs[first], **window)
             continue
         made = {f"products_{j}": b.wire(f"products_{k}", lanes) for j, k in enumerate(sharing)}
-        made |= {f"carries_{j}": b.wire(f"carries_{k}", npu.kfp) for j, k in enumerate(sharing) if j}
+        made |= {f"carries_{j}": b.wire(f"carries_{k}", npu.array.kfp) for j, k in enumerate(sharing) if j}
         b.instance(library.get(multipliers, library, npu, len(sharing)), f"multipliers_{first}", **own, **made)
         for j, k in enumerate(sharing):
             ports = {"products": made[f"products_{j}"], **({"carries": made[f"carries_{j}"]} if j else {})}
@@ -216,9 +220,11 @@ def _sharing_elements(b: Block, library: Library, npu: Npu, weights: Signal, win
 
 def _shared(weights: Signal, npu: Npu) -> Signal:
     """A weight for every lane: those that lanes share are stored once, and wires alone lead to all of them."""
-    of_lanes = npu.weight_of_lanes
-    step = npu.lane_step
-    return Cat(*[bits(weights, of_lanes[i], min(step, npu.kfp - i)) for i in reversed(range(0, npu.kfp, step))])
+    of_lanes = npu.array.weight_of_lanes
+    step = npu.array.lane_step
+    return Cat(
+        *[bits(weights, of_lanes[i], min(step, npu.array.kfp - i)) for i in reversed(range(0, npu.array.kfp, step))]
+    )
 
 
 def _kept_offset(
@@ -226,11 +232,11 @@ def _kept_offset(
 ) -> Signal:
     """The offset of a window, as long as its results are kept: in a register, or in a place for each accumulator."""
     if not slots:
-        held_offset = b.reg("held_offset", npu.acc_bits, init=None)
+        held_offset = b.reg("held_offset", npu.array.acc_bits, init=None)
         b.on(ends, (held_offset, offset))
         return held_offset
-    kept = b.wire("kept_offset", npu.acc_bits)
-    store = ram(library, npu.acc_bits, npu.accumulators, latency=0)
+    kept = b.wire("kept_offset", npu.array.acc_bits)
+    store = ram(library, npu.array.acc_bits, npu.array.accumulators, latency=0)
     ports = {"write": ends, "write_row": slots["slot"], "write_data": offset}
     b.instance(store, "offsets", **ports, read_row=slots["drain_slot"], read_data=kept)
     return kept

@@ -42,29 +42,31 @@ def multipliers(library: Library, npu: Npu, kernels: int) -> Block:
     Block
         Module ``multipliers_<kfp>x<kernels>``.
     """
-    features_of = npu.feature_bits
-    weights_of = npu.weight_bits
-    sizes = {name: getattr(npu, name) for name in ("kfp", "feature_bits", "weight_bits")}
+    features_of = npu.array.feature_bits
+    weights_of = npu.array.weight_bits
+    sizes = npu.values("kfp", "feature_bits", "weight_bits")
     header = Header(
         __doc__,
         rate="one beat a cycle",
         latency=f"{LATENCY} cycles from features and weights to products and carries",
         parameters={"kernels": kernels, **sizes},
     )
-    b = Block(library.name(f"multipliers_{npu.kfp}x{kernels}", npu), header, reset=False)
-    features = b.input("features", npu.word_bits, means=FEATURES)
-    weights = b.input("weights", kernels * npu.kfp * weights_of, means="weights of the beat, those of PE 0 low")
+    b = Block(library.name(f"multipliers_{npu.array.kfp}x{kernels}", npu), header, reset=False)
+    features = b.input("features", npu.array.word_bits, means=FEATURES)
+    weights = b.input("weights", kernels * npu.array.kfp * weights_of, means="weights of the beat, those of PE 0 low")
 
     # # #
 
-    lanes = [_lane(b, npu, k, kernels, features, weights) for k in range(npu.kfp)]
+    lanes = [_lane(b, npu, k, kernels, features, weights) for k in range(npu.array.kfp)]
     b.comment("The products of each PE side by side, lane 0 low, and what it adds to them.")
     w = features_of + weights_of
     for j in range(kernels):
-        b.output(f"products_{j}", npu.kfp * w, _joined([products[j] for products, _ in lanes]), f"products of PE {j}")
+        b.output(
+            f"products_{j}", npu.array.kfp * w, _joined([products[j] for products, _ in lanes]), f"products of PE {j}"
+        )
     for j in range(1, kernels):
         means = f"what PE {j} adds to each of its products"
-        b.output(f"carries_{j}", npu.kfp, _joined([carries[j - 1] for _, carries in lanes]), means)
+        b.output(f"carries_{j}", npu.array.kfp, _joined([carries[j - 1] for _, carries in lanes]), means)
     return b
 
 
@@ -72,15 +74,15 @@ def _lane(
     b: Block, npu: Npu, k: int, kernels: int, features: Signal, weights: Signal
 ) -> tuple[list[Signal], list[Signal]]:
     """The multiplier of lane k: the product of each PE, and what all but the first PE add to it."""
-    f = npu.feature_bits
-    w = npu.weight_bits
+    f = npu.array.feature_bits
+    w = npu.array.weight_bits
     spacing = packed_products.spacing(kernels, f, w)
     operand_bits = packed_products.operand_bits(kernels, spacing, w)
     product_bits = (kernels - 1) * spacing + f + w
     feature = b.reg(f"feature_{k}", f, init=None)
     b.on(None, (feature, bits(features, k * f, f)))
     own = [b.reg(f"weight_{k}_{j}", w, init=None) for j in range(kernels)]
-    b.on(None, *[(weight, bits(weights, (j * npu.kfp + k) * w, w)) for j, weight in enumerate(own)])
+    b.on(None, *[(weight, bits(weights, (j * npu.array.kfp + k) * w, w)) for j, weight in enumerate(own)])
     spaced = [
         Cat(sign_extend(weight, operand_bits - j * spacing), *([const(0, j * spacing)] * (j > 0)))
         for j, weight in enumerate(own)

@@ -29,9 +29,9 @@ def word_ports(npu: Npu) -> dict[str, tuple[int, str]]:
     npu : Npu
         An NPU with ``one_memory``.
     """
-    row = bits_for(npu.tuple_words - 1)
+    row = bits_for(npu.sequencer.tuple_words - 1)
     means = ("a word of features is written", "its row", "the word", "a word is read for beats to come", "its row")
-    return dict(zip(PORTS, zip((1, row, npu.word_bits, 1, row), means)))
+    return dict(zip(PORTS, zip((1, row, npu.array.word_bits, 1, row), means)))
 
 
 def operand_memory(library: Library, npu: Npu) -> Block:
@@ -51,31 +51,38 @@ def operand_memory(library: Library, npu: Npu) -> Block:
         (weights and code, a cycle after the beat) and ``features`` (the word at work).
     """
     memory = npu.kernel_store
-    sizes = {"row_bits": npu.operand_bits, "rows": memory.depth, "word_bits": npu.word_bits, "words": npu.tuple_words}
+    sizes = {
+        "row_bits": npu.operand_bits,
+        "rows": memory.depth,
+        "word_bits": npu.array.word_bits,
+        "words": npu.sequencer.tuple_words,
+    }
     late = "1 cycle from a beat to its row of weights, 2 from a fetch to its word"
     header = Header(__doc__, rate="one read a cycle", latency=late, parameters=sizes)
     b = Block(library.name("operand_memory", npu), header, reset=False)
     bus = LoadBus.ports(b, library.stream_bits, [memory])
     word = {name: b.input(name, w, means=means) for name, (w, means) in word_ports(npu).items()}
     beat = b.input("beat", means="a row of weights is read; never together with fetch")
-    row = b.input("kernel_row", npu.row_bits, means="which one")
+    row = b.input("kernel_row", npu.array.row_bits, means="which one")
     data = b.output("row_data", memory.width, means="row of the beat a cycle ago")
-    features = b.output_reg("features", npu.word_bits, init=None, means="word of the beats, until another was fetched")
+    features = b.output_reg(
+        "features", npu.array.word_bits, init=None, means="word of the beats, until another was fetched"
+    )
 
     # # #
 
     b.comment("The RAM, a bank for each stream word of a row; words of features go into the first banks.")
-    from_row = choose(word["fetch"], resize(word["fetch_row"], npu.row_bits), row, npu.row_bits)
-    read_row = b.wire("read_row", npu.row_bits, from_row)
+    from_row = choose(word["fetch"], resize(word["fetch_row"], npu.array.row_bits), row, npu.array.row_bits)
+    read_row = b.wire("read_row", npu.array.row_bits, from_row)
     read = b.wire("read", 1, any_of(word["fetch"], beat))
     own_id = b.localparam("KERNELS_MEMORY", memory.id, MEMORY_BITS)
     loads = b.wire("loads", 1, all_of(bus.valid, eq(bus.memory, own_id)))
-    to_row = choose(word["word_write"], resize(word["word_row"], npu.row_bits), bus.row, npu.row_bits)
-    to_row = b.wire("write_row", npu.row_bits, to_row)
+    to_row = choose(word["word_write"], resize(word["word_row"], npu.array.row_bits), bus.row, npu.array.row_bits)
+    to_row = b.wire("write_row", npu.array.row_bits, to_row)
     parts = []
     for i, w in enumerate(library.banks(npu.operand_bits)):
         out = b.wire(f"bank_{i}", w)
-        block = ram(library, w, memory.depth, latency=1, style=npu.kernel_ram)
+        block = ram(library, w, memory.depth, latency=1, style=npu.array.kernel_ram)
         write, content = _written(b, (i, i * library.stream_bits, w), loads, bus, word)
         ports = {"write": write, "write_row": to_row, "write_data": content}
         b.instance(block, f"bank_{i}_ram", **ports, read=read, read_row=read_row, read_data=out)
@@ -85,7 +92,7 @@ def operand_memory(library: Library, npu: Npu) -> Block:
     b.comment("The word that was fetched, kept for its beats.")
     fetched = b.reg("fetched", init=None)
     b.on(None, (fetched, word["fetch"]))
-    b.on(fetched, (features, bits(whole, 0, npu.word_bits)))
+    b.on(fetched, (features, bits(whole, 0, npu.array.word_bits)))
     return b
 
 

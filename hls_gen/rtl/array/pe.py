@@ -86,36 +86,36 @@ def pe(library: Library, npu: Npu) -> Block:
     Block
         Module ``pe_<kfp>``, with ``both``, ``or_words`` or ``words`` before the number where it can do so.
     """
-    both = npu.accumulate == "both"
-    by_words = npu.accumulate == "or_words"
+    both = npu.array.accumulate == "both"
+    by_words = npu.array.accumulate == "or_words"
     header = Header(
         _contract(npu),
         rate="one beat a cycle",
         latency=f"{timing.pe_latency(npu)} cycles from the features of a window's last beat to result",
-        parameters={name: getattr(npu, name) for name in _parameters(npu)},
+        parameters=npu.values(*_parameters(npu)),
     )
-    kind = "both_" * both + "or_words_" * by_words + "words_" * npu.chooses_words
-    b = Block(library.name(f"pe_{kind}{npu.kfp}", npu), header, reset=False)
-    features = b.input("features", npu.kfp, means=FEATURES)
-    weights = b.input("weights", npu.kfp, means=WEIGHTS)
+    kind = "both_" * both + "or_words_" * by_words + "words_" * npu.array.chooses_words
+    b = Block(library.name(f"pe_{kind}{npu.array.kfp}", npu), header, reset=False)
+    features = b.input("features", npu.array.kfp, means=FEATURES)
+    weights = b.input("weights", npu.array.kfp, means=WEIGHTS)
     window = WindowPorts.ports(b, npu)
     code = b.input("code", npu.code_bits, means="how the beat's matches are weighed") if npu.code_bits else None
 
     # # #
 
-    weight_bits = npu.code_bits - both - npu.chooses_words
+    weight_bits = npu.code_bits - both - npu.array.chooses_words
     own = bits(code, 0, weight_bits) if weight_bits else None
-    if npu.planes:
+    if npu.array.planes:
         sums, carry = _plane_sums(b, library, npu, features, weights)
         term = _choose_sum(b, npu, sums, own)
         parts = [sums[-1], carry]
     else:
         parts = [_words(b, library, npu, features, weights) if by_words else _count(b, library, npu, features, weights)]
         term, carry = _weigh(b, npu, parts[0], own)
-    if npu.chooses_words:
+    if npu.array.chooses_words:
         words = _words(b, library, npu, features, weights)
         chosen = bits(code, npu.code_bits - 1, 1)
-        term = b.wire("term_or_words", npu.acc_bits, choose(chosen, words, term, npu.acc_bits))
+        term = b.wire("term_or_words", npu.array.acc_bits, choose(chosen, words, term, npu.array.acc_bits))
         carry = None if carry is None else b.wire("carry_or_words", 1, carry & ~chosen)
     if both:
         merge = _either(b, npu, parts, term, carry, bits(code, weight_bits, 1))
@@ -127,25 +127,25 @@ def pe(library: Library, npu: Npu) -> Block:
 
 def _contract(npu: Npu) -> str:
     """What the header says of the processing element of this NPU."""
-    weighing_bits = npu.code_bits - (npu.accumulate == "both") - npu.chooses_words
+    weighing_bits = npu.code_bits - (npu.array.accumulate == "both") - npu.array.chooses_words
     texts = [__doc__.partition("\nSee Also\n")[0]]
-    if npu.planes:
-        texts.append(PLANES.format(planes=npu.planes, last=npu.planes - 1))
+    if npu.array.planes:
+        texts.append(PLANES.format(planes=npu.array.planes, last=npu.array.planes - 1))
         texts += [CODED_PLANES] * (weighing_bits > 0)
     elif weighing_bits:
         texts.append(SHIFTS)
-    if npu.accumulate == "both":
+    if npu.array.accumulate == "both":
         texts.append(BOTH)
-    if npu.word_lanes:
-        when = ", where one more bit of ``code``, above all others, is 1" * npu.chooses_words
-        texts.append(WORDS.format(lanes=npu.word_lanes, when=when))
+    if npu.array.word_lanes:
+        when = ", where one more bit of ``code``, above all others, is 1" * npu.array.chooses_words
+        texts.append(WORDS.format(lanes=npu.array.word_lanes, when=when))
     return "".join(texts)
 
 
 def _parameters(npu: Npu) -> tuple[str, ...]:
     """Names of what the processing element hangs on."""
-    words = ("word_lanes",) if npu.word_lanes else ()
-    weighs = ("planes",) if npu.planes else ("shift_bits",) if npu.shift_bits else ()
+    words = ("word_lanes",) if npu.array.word_lanes else ()
+    weighs = ("planes",) if npu.array.planes else ("shift_bits",) if npu.array.shift_bits else ()
     return ("kfp", *weighs, "acc_bits", "accumulators", *words)
 
 
@@ -153,7 +153,7 @@ def _sum(b: Block, npu: Npu, term: Signal, base: Signal, carry: Signal | None) -
     """term + base + carry: the carry as a bit below both, which is what puts it on the carry chain for nothing."""
     if carry is None:
         return term + base
-    acc = npu.acc_bits
+    acc = npu.array.acc_bits
     return bits(b.wire("sum_and_unused_bit", acc + 1, Cat(term, carry) + Cat(base, carry)), 1, acc)
 
 
@@ -161,7 +161,7 @@ def _either(
     b: Block, npu: Npu, parts: list[Signal], term: Signal, carry: Signal | None, by_or: Signal
 ) -> Callable[[Signal], Signal]:
     """What adds the term, or with ``by_or`` makes the total 1 where one of ``parts`` is not 0."""
-    acc = npu.acc_bits
+    acc = npu.array.acc_bits
     some = b.wire("any", 1, any_of(*[nonzero(part) for part in parts]))
     carry = None if carry is None else b.wire("carry", 1, carry & ~by_or)
 
@@ -174,10 +174,10 @@ def _either(
 
 def _plane_sums(b: Block, library: Library, npu: Npu, features: Signal, weights: Signal) -> tuple[list[Signal], Signal]:
     """Registered sums of a beat without lane 0: weighted, and plain where there is a choice; whether lane 0 matches."""
-    weighted = min(weighted_bits(npu.kfp, npu.planes), npu.acc_bits)
+    weighted = min(weighted_bits(npu.array.kfp, npu.array.planes), npu.array.acc_bits)
     plain = npu.code_bits > 0
-    block = library.get(popcount_planes, npu.kfp, npu.planes, weighted, plain, library.target)
-    widths = {"weighted": weighted, **({"plain": bits_for(npu.kfp - 1)} if plain else {}), "rest": 1}
+    block = library.get(popcount_planes, npu.array.kfp, npu.array.planes, weighted, plain, library.target)
+    widths = {"weighted": weighted, **({"plain": bits_for(npu.array.kfp - 1)} if plain else {}), "rest": 1}
     now = {name: b.wire(f"{name}_now", w) for name, w in widths.items()}
     b.instance(block, "popcount", features=features, weights=weights, **now)
     held = {name: b.reg(name, w, init=None) for name, w in widths.items()}
@@ -188,7 +188,7 @@ def _plane_sums(b: Block, library: Library, npu: Npu, features: Signal, weights:
 
 def _choose_sum(b: Block, npu: Npu, sums: list[Signal], code: Signal | None) -> Signal:
     """The beat's contribution but for lane 0: the weighted sum, or the plain one where ``code`` is 0."""
-    w = npu.acc_bits
+    w = npu.array.acc_bits
     if code is None:
         return b.wire("term", w, sign_extend(sums[0], w))
     weighted, plain = sums
@@ -200,7 +200,7 @@ def _choose_sum(b: Block, npu: Npu, sums: list[Signal], code: Signal | None) -> 
 def _count(b: Block, library: Library, npu: Npu, features: Signal, weights: Signal) -> Signal:
     """Registered number of matches."""
     chunks = []
-    lanes = npu.kfp
+    lanes = npu.array.kfp
     for i, start in enumerate(range(0, lanes, timing.POPCOUNT_LANES)):
         n = min(timing.POPCOUNT_LANES, lanes - start)
         ones = b.wire(f"ones_{i}", bits_for(n))
@@ -214,9 +214,9 @@ def _count(b: Block, library: Library, npu: Npu, features: Signal, weights: Sign
 
 def _words(b: Block, library: Library, npu: Npu, features: Signal, weights: Signal) -> Signal:
     """Registered number of words with a match, as late as the number of matches would be."""
-    match = b.wire("match", npu.kfp, ~(features ^ weights))
-    n = npu.kfp // npu.word_lanes
-    found = words_with_a_match(b, npu, match, npu.kfp)
+    match = b.wire("match", npu.array.kfp, ~(features ^ weights))
+    n = npu.array.kfp // npu.array.word_lanes
+    found = words_with_a_match(b, npu, match, npu.array.kfp)
     parts = []
     for k, ones in enumerate(count_ones(b, library, found, n, "word_")):
         parts.append(b.reg(f"word_part_{k}", width(ones), init=None))
@@ -235,13 +235,13 @@ def _added(b: Block, npu: Npu, parts: list[Signal], most: int, name: str) -> Sig
 
 def _weigh(b: Block, npu: Npu, count: Signal, code: Signal | None) -> tuple[Signal, Signal | None]:
     """The beat's contribution to the sum, in accumulator width, and the carry that it wants: -v = ~v + 1."""
-    w = npu.acc_bits
+    w = npu.array.acc_bits
     if code is None:
         return b.wire("term", w, count), None
-    shift = bits(code, 0, npu.shift_bits)
-    negative = bits(code, npu.shift_bits, 1)
+    shift = bits(code, 0, npu.array.shift_bits)
+    negative = bits(code, npu.array.shift_bits, 1)
     value = count
-    for k in range(npu.shift_bits):
+    for k in range(npu.array.shift_bits):
         wide = min(width(value) + (1 << k), w)
         value = b.wire(f"shifted_{k}", wide, choose(bits(shift, k, 1), times(value, 1 << k, wide), value, wide))
     return b.wire("term", w, resize(value, w) ^ Repeat(negative, w)), negative

@@ -47,19 +47,25 @@ def pe_collect(library: Library, npu: Npu) -> Block:
     Block
         Module ``pe_collect_<collect>_<kfp>``.
     """
-    acc = npu.acc_bits
-    kind = {"popcount": "", "or": "or_", "both": "both_", "or_words": "or_words_"}[npu.accumulate]
-    kind += "words_" * npu.chooses_words
-    words = {"word_lanes": npu.word_lanes} if npu.word_lanes else {}
+    acc = npu.array.acc_bits
+    kind = {"popcount": "", "or": "or_", "both": "both_", "or_words": "or_words_"}[npu.array.accumulate]
+    kind += "words_" * npu.array.chooses_words
+    words = {"word_lanes": npu.array.word_lanes} if npu.array.word_lanes else {}
     header = Header(
-        __doc__ + WORDS * (npu.word_lanes > 0),
+        __doc__ + WORDS * (npu.array.word_lanes > 0),
         rate="one beat of kfp products a cycle",
         latency=f"{timing.pe_latency(npu)} cycles from the features of a window's last beat to result",
-        parameters={"kfp": npu.kfp, "collect": npu.collect, "accumulate": npu.accumulate, "acc_bits": acc, **words},
+        parameters={
+            "kfp": npu.array.kfp,
+            "collect": npu.array.collect,
+            "accumulate": npu.array.accumulate,
+            "acc_bits": acc,
+            **words,
+        },
     )
-    b = Block(library.name(f"pe_collect_{kind}{npu.collect}_{npu.kfp}", npu), header, reset=False)
-    features = b.input("features", npu.kfp, means=FEATURES)
-    weights = b.input("weights", npu.kfp, means=WEIGHTS)
+    b = Block(library.name(f"pe_collect_{kind}{npu.array.collect}_{npu.array.kfp}", npu), header, reset=False)
+    features = b.input("features", npu.array.kfp, means=FEATURES)
+    weights = b.input("weights", npu.array.kfp, means=WEIGHTS)
     valid = b.input("valid", means="there is a beat: features and weights are its")
     first = b.input("first", means="the beat is the first of its window")
     last = b.input("last", means="result is to take what was collected, at this clock edge")
@@ -68,21 +74,21 @@ def pe_collect(library: Library, npu: Npu) -> Block:
     # # #
 
     collected = _collect(b, npu, features, weights, valid, first)
-    if npu.accumulate == "or":
+    if npu.array.accumulate == "or":
         held = b.reg("held", init=None)
         b.on(last, (held, nonzero(collected)))
         b.output("result", acc, resize(held, acc), means="whether any product of the window is 1")
         return b
     count = None
-    if npu.accumulate != "or_words":
-        counts = _counts(b, library, npu, collected, npu.collect)
+    if npu.array.accumulate != "or_words":
+        counts = _counts(b, library, npu, collected, npu.array.collect)
         count = b.wire("count", acc, reduce(lambda a, c: a + c, [resize(c, acc) for c in counts]))
-        if npu.accumulate == "both":
+        if npu.array.accumulate == "both":
             some = b.wire("any", 1, any_of(*[nonzero(c) for c in counts]))
             count = choose(bits(code, 0, 1), some, count, acc)
-    if npu.word_lanes:
-        found = words_with_a_match(b, npu, collected, npu.collect)
-        counts = _counts(b, library, npu, found, npu.collect // npu.word_lanes, "word_")
+    if npu.array.word_lanes:
+        found = words_with_a_match(b, npu, collected, npu.array.collect)
+        counts = _counts(b, library, npu, found, npu.array.collect // npu.array.word_lanes, "word_")
         words = b.wire("word_count", acc, reduce(lambda a, c: a + c, [resize(c, acc) for c in counts]))
         count = words if count is None else choose(bits(code, npu.code_bits - 1, 1), words, count, acc)
     result = b.output_reg("result", acc, init=None, means="products of the window that are 1")
@@ -92,9 +98,9 @@ def pe_collect(library: Library, npu: Npu) -> Block:
 
 def _collect(b: Block, npu: Npu, features: Signal, weights: Signal, valid: Signal, first: Signal) -> Signal:
     """The register of a window's products."""
-    match = b.wire("match", npu.kfp, ~(features ^ weights))
-    collected = b.reg("collected", npu.collect, init=None)
-    older = npu.collect - npu.kfp
+    match = b.wire("match", npu.array.kfp, ~(features ^ weights))
+    collected = b.reg("collected", npu.array.collect, init=None)
+    older = npu.array.collect - npu.array.kfp
     if not older:
         b.on(valid & first, (collected, match))
         return collected
@@ -105,7 +111,7 @@ def _collect(b: Block, npu: Npu, features: Signal, weights: Signal, valid: Signa
 
 def _code(b: Block, npu: Npu) -> Signal:
     """The port that says how a window is reduced."""
-    ways = ["by OR"] * (npu.accumulate == "both") + ["by words"] * npu.chooses_words
+    ways = ["by OR"] * (npu.array.accumulate == "both") + ["by words"] * npu.array.chooses_words
     said = f"1: reduce {ways[0]}"
     if len(ways) > 1:
         said = " and ".join(f"bit {k}: reduce {way}" for k, way in enumerate(ways))

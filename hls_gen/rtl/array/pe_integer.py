@@ -40,34 +40,34 @@ def pe_integer(library: Library, npu: Npu) -> Block:
         __doc__,
         rate="one beat a cycle",
         latency=f"{timing.pe_latency(npu)} cycles from the features of a window's last beat to result",
-        parameters={name: getattr(npu, name) for name in sizes},
+        parameters=npu.values(*sizes),
     )
-    b = Block(library.name(f"pe_integer_{npu.kfp}", npu), header, reset=False)
-    features = b.input("features", npu.word_bits, means=FEATURES)
-    weights = b.input("weights", npu.kfp * npu.weight_bits, means=WEIGHTS)
+    b = Block(library.name(f"pe_integer_{npu.array.kfp}", npu), header, reset=False)
+    features = b.input("features", npu.array.word_bits, means=FEATURES)
+    weights = b.input("weights", npu.array.kfp * npu.array.weight_bits, means=WEIGHTS)
     window = WindowPorts.ports(b, npu)
 
     # # #
 
     b.comment("Operands and products, each in a register, as a DSP block has them.")
     terms: list[Signal] = []
-    for k in range(npu.kfp):
-        feature = b.reg(f"feature_{k}", npu.feature_bits, init=None)
-        weight = b.reg(f"weight_{k}", npu.weight_bits, init=None)
+    for k in range(npu.array.kfp):
+        feature = b.reg(f"feature_{k}", npu.array.feature_bits, init=None)
+        weight = b.reg(f"weight_{k}", npu.array.weight_bits, init=None)
         b.on(
             None,
-            (feature, bits(features, k * npu.feature_bits, npu.feature_bits)),
-            (weight, bits(weights, k * npu.weight_bits, npu.weight_bits)),
+            (feature, bits(features, k * npu.array.feature_bits, npu.array.feature_bits)),
+            (weight, bits(weights, k * npu.array.weight_bits, npu.array.weight_bits)),
         )
-        term = b.reg(f"product_{k}", npu.feature_bits + npu.weight_bits, init=None)
+        term = b.reg(f"product_{k}", npu.array.feature_bits + npu.array.weight_bits, init=None)
         b.on(None, (term, product(feature, weight)))
         terms.append(term)
     b.comment("Sums, a register a stage.")
     for stage in range(timing.sum_stages(npu)):
         sums = []
         for i in range(0, len(terms), timing.SUM_TERMS):
-            part = b.reg(f"sum_{stage}_{i // timing.SUM_TERMS}", npu.acc_bits, init=None)
-            wide = [sign_extend(t, npu.acc_bits) for t in terms[i : i + timing.SUM_TERMS]]
+            part = b.reg(f"sum_{stage}_{i // timing.SUM_TERMS}", npu.array.acc_bits, init=None)
+            wide = [sign_extend(t, npu.array.acc_bits) for t in terms[i : i + timing.SUM_TERMS]]
             b.on(None, (part, reduce(lambda a, c: a + c, wide)))
             sums.append(part)
         terms = sums

@@ -41,20 +41,20 @@ def pe_or(library: Library, npu: Npu) -> Block:
         __doc__,
         rate="one beat a cycle",
         latency=f"{timing.pe_latency(npu)} cycles from the features of a window's last beat to result",
-        parameters={"kfp": npu.kfp, "accumulators": npu.accumulators},
+        parameters={"kfp": npu.array.kfp, "accumulators": npu.array.accumulators},
     )
-    b = Block(library.name(f"pe_or_{npu.kfp}", npu), header, reset=False)
-    features = b.input("features", npu.kfp, means=FEATURES)
-    weights = b.input("weights", npu.kfp, means=WEIGHTS)
+    b = Block(library.name(f"pe_or_{npu.array.kfp}", npu), header, reset=False)
+    features = b.input("features", npu.array.kfp, means=FEATURES)
+    weights = b.input("weights", npu.array.kfp, means=WEIGHTS)
     window = WindowPorts.ports(b, npu)
 
     # # #
 
-    match = b.wire("match", npu.kfp, ~(features ^ weights))
-    starts = range(0, npu.kfp, LANES)
+    match = b.wire("match", npu.array.kfp, ~(features ^ weights))
+    starts = range(0, npu.array.kfp, LANES)
     found = b.reg("found", len(starts), init=None)
     for k, start in enumerate(starts):
-        some = nonzero(bits(match, start, min(LANES, npu.kfp - start)))
+        some = nonzero(bits(match, start, min(LANES, npu.array.kfp - start)))
         b.on(None, (found if len(starts) == 1 else found[k], some))
     term = b.wire("any", 1, nonzero(found))
     accumulator(b, library, npu, lambda base: term | base, window, w=1)

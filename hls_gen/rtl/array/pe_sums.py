@@ -42,32 +42,32 @@ def pe_sums(library: Library, npu: Npu, carried: bool) -> Block:
     Block
         Module ``pe_sums_<kfp>``, or ``pe_sums_carried_<kfp>``.
     """
-    w = npu.feature_bits + npu.weight_bits
+    w = npu.array.feature_bits + npu.array.weight_bits
     kind = "pe_sums_carried" if carried else "pe_sums"
     sizes = ("kfp", "feature_bits", "weight_bits", "acc_bits", "accumulators")
     header = Header(
         __doc__,
         rate="one beat a cycle",
         latency=f"{timing.pe_latency(npu) - LATENCY} cycles from the products of a window's last beat to result",
-        parameters={name: getattr(npu, name) for name in sizes},
+        parameters=npu.values(*sizes),
     )
-    b = Block(library.name(f"{kind}_{npu.kfp}", npu), header, reset=False)
-    products = b.input("products", npu.kfp * w, means="products of the beat, one a lane, lane 0 low")
-    carries = b.input("carries", npu.kfp, means="what is added to each of them") if carried else None
+    b = Block(library.name(f"{kind}_{npu.array.kfp}", npu), header, reset=False)
+    products = b.input("products", npu.array.kfp * w, means="products of the beat, one a lane, lane 0 low")
+    carries = b.input("carries", npu.array.kfp, means="what is added to each of them") if carried else None
     window = WindowPorts.ports(b, npu)
 
     # # #
 
     terms: list[Term] = [
         (b.wire(f"product_{k}", w, bits(products, k * w, w)), None if carries is None else bits(carries, k, 1))
-        for k in range(npu.kfp)
+        for k in range(npu.array.kfp)
     ]
     b.comment("Sums, a register a stage.")
     for stage in range(timing.sum_stages(npu)):
         groups = [terms[i : i + timing.SUM_TERMS] for i in range(0, len(terms), timing.SUM_TERMS)]
-        terms = [_sum(b, f"{stage}_{i}", group, npu.acc_bits) for i, group in enumerate(groups)]
+        terms = [_sum(b, f"{stage}_{i}", group, npu.array.acc_bits) for i, group in enumerate(groups)]
     ((total, carry),) = terms
-    total = b.wire("term", npu.acc_bits, sign_extend(total, npu.acc_bits))
+    total = b.wire("term", npu.array.acc_bits, sign_extend(total, npu.array.acc_bits))
     accumulator(b, library, npu, lambda base: _added(b, "merged", total, base, carry), window)
     return b
 

@@ -33,7 +33,7 @@ def divide(library: Library, npu: Npu) -> Block:
         Module ``divide``.
     """
     w = npu.pool_sum_bits
-    out = npu.feature_bits
+    out = npu.array.feature_bits
     power = npu.reciprocal_bits
     latency = f"{timing.DIVIDE_LATENCY} cycles from sum to quotient"
     header = Header(_contract(npu), rate="one quotient a cycle", latency=latency, parameters={"feature_bits": out})
@@ -87,7 +87,11 @@ def _contract(npu: Npu) -> str:
     text = str(__doc__)
     if npu.reciprocal_bits == RECIPROCAL_BITS:
         return text
-    numbers = {"23": npu.reciprocal_bits, "8 bits": f"{npu.feature_bits} bits", "128": 1 << npu.feature_bits - 1}
+    numbers = {
+        "23": npu.reciprocal_bits,
+        "8 bits": f"{npu.array.feature_bits} bits",
+        "128": 1 << npu.array.feature_bits - 1,
+    }
     for of_8_bits, own in numbers.items():
         text = text.replace(of_8_bits, str(own))
     return text

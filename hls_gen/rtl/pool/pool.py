@@ -13,6 +13,7 @@ from veriloggen import Cat
 from bitloom.hls_gen.design import timing
 from bitloom.hls_gen.design.memories import way
 from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.design.parts import present
 from bitloom.hls_gen.rtl.primitives.block import Block, Signal, choose, width
 from bitloom.hls_gen.rtl.primitives.fifo import fifo
 from bitloom.hls_gen.rtl.primitives.memory import Library, ram
@@ -60,7 +61,7 @@ class PoolPorts:
             b.input("map_last", means="the window is the last of its map"),
         ]
         flags += [b.input(name, w) for name, w in way(npu)]
-        index = b.input("index", npu.pool_index_bits, means="which word of the tuple the beat is")
+        index = b.input("index", present(npu.pool_unit).index_bits, means="which word of the tuple the beat is")
         word = b.input("word", npu.pool_word_bits, means="word of the beat of the cycle before, lane 0 low")
         room = b.output("room", means="another beat may be issued")
         out = Stream.output(b, "out", out_bits or npu.pool_word_bits + npu.pool_side_bits)
@@ -69,7 +70,7 @@ class PoolPorts:
         at_first = b.reg("at_first", init=None)
         at_last = b.reg("at_last", init=None)
         side = b.reg("side", npu.pool_side_bits, init=None)
-        place = b.reg("place", npu.pool_index_bits, init=None)
+        place = b.reg("place", present(npu.pool_unit).index_bits, init=None)
         b.on(None, (at_first, first), (at_last, last), (side, Cat(*reversed(flags))), (place, index))
         return cls(beat, word, room, out, valid, at_first, at_last, place, side)
 
@@ -92,7 +93,7 @@ class PoolPorts:
 def queue(b: Block, library: Library, npu: Npu, ports: PoolPorts, merged: Signal, so_far: Signal) -> None:
     """The queue: ``so_far`` is the row of the word at hand, which becomes ``merged``."""
     b.instance(
-        ram(library, width(so_far), 1 << npu.pool_index_bits, latency=0),
+        ram(library, width(so_far), 1 << present(npu.pool_unit).index_bits, latency=0),
         "queue",
         write=ports.valid,
         write_row=ports.index,
@@ -121,15 +122,17 @@ def pool_unit(library: Library, npu: Npu) -> Block:
         __doc__,
         rate="one word a cycle",
         latency=f"{timing.pool_latency(npu)} cycle from a beat to the output FIFO",
-        parameters={"pfp": npu.pfp, "fifo_words": timing.pool_fifo_words(npu)},
+        parameters={"pfp": present(npu.pool_unit).pfp, "fifo_words": timing.pool_fifo_words(npu)},
     )
     b = Block(library.name("pool_unit", npu), header)
     ports = PoolPorts.of(b, npu)
 
     # # #
 
-    so_far = b.wire("so_far", npu.pfp)
-    merged = b.wire("merged", npu.pfp, ports.word | choose(ports.first, 0, so_far, npu.pfp))
+    so_far = b.wire("so_far", present(npu.pool_unit).pfp)
+    merged = b.wire(
+        "merged", present(npu.pool_unit).pfp, ports.word | choose(ports.first, 0, so_far, present(npu.pool_unit).pfp)
+    )
     queue(b, library, npu, ports, merged, so_far)
     ports.emit(b, library, npu, b.wire("emit", 1, ports.valid & ports.last), Cat(ports.side, merged))
     return b

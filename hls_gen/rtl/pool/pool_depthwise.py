@@ -19,6 +19,7 @@ from veriloggen import Cat, Repeat
 
 from bitloom.hls_gen.design import timing
 from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.design.parts import present
 from bitloom.hls_gen.design.widths import COUNT_BITS
 from bitloom.hls_gen.rtl.array.convolver import delayed
 from bitloom.hls_gen.rtl.primitives.block import (
@@ -60,7 +61,7 @@ def pool_unit_depthwise(library: Library, npu: Npu) -> Block:
         __doc__,
         rate="one word a cycle",
         latency=f"{timing.pool_latency(npu)} cycles from a beat to the output FIFO",
-        parameters={**{name: getattr(npu, name) for name in sizes}, "fifo_words": timing.pool_fifo_words(npu)},
+        parameters={**npu.values(*sizes), "fifo_words": timing.pool_fifo_words(npu)},
     )
     b = Block(library.name("pool_unit_depthwise", npu), header)
     memory = npu.memory("pool_kernels")
@@ -68,8 +69,8 @@ def pool_unit_depthwise(library: Library, npu: Npu) -> Block:
     average = b.input("average", means="1: sum, of which an average is made; 0: maximum")
     depthwise = b.input("depthwise", means="1: sum of products with the weights, whatever average says")
     taps = b.input("taps", COUNT_BITS, means="valid taps of the window so far, that of the beat included")
-    row = b.input("kernel_row", npu.pool_row_bits, means="row of weights that the beat's word meets")
-    ports = PoolPorts.of(b, npu, npu.pfp * npu.acc_bits + npu.pool_side_bits + COUNT_BITS)
+    row = b.input("kernel_row", present(npu.pool_weights).row_bits, means="row of weights that the beat's word meets")
+    ports = PoolPorts.of(b, npu, present(npu.pool_unit).pfp * npu.array.acc_bits + npu.pool_side_bits + COUNT_BITS)
 
     # # #
 
@@ -82,21 +83,25 @@ def pool_unit_depthwise(library: Library, npu: Npu) -> Block:
     weights = library.loadable(b, memory, bus, row, read=ports.beat)["weights"]
     b.comment("The same, in time with the products.")
     late = _late(b, npu, ports)
-    w = npu.acc_bits
+    w = npu.array.acc_bits
     late_adds = delayed(b, adds, "adds", timing.DEPTHWISE_LATENCY)[-1]
     late_count = delayed(b, count, "count", timing.DEPTHWISE_LATENCY, COUNT_BITS)[-1]
     b.comment("The queue's row with this beat, lane by lane.")
-    so_far = b.wire("so_far", npu.pfp * w)
+    so_far = b.wire("so_far", present(npu.pool_unit).pfp * w)
     merged = []
-    for k in range(npu.pfp):
-        feature = b.wire(f"feature_{k}", npu.feature_bits, bits(ports.word, k * npu.feature_bits, npu.feature_bits))
-        weight = b.wire(f"weight_{k}", npu.weight_bits, bits(weights, k * npu.weight_bits, npu.weight_bits))
+    for k in range(present(npu.pool_unit).pfp):
+        feature = b.wire(
+            f"feature_{k}", npu.array.feature_bits, bits(ports.word, k * npu.array.feature_bits, npu.array.feature_bits)
+        )
+        weight = b.wire(
+            f"weight_{k}", npu.array.weight_bits, bits(weights, k * npu.array.weight_bits, npu.array.weight_bits)
+        )
         new = b.wire(f"new_{k}", w, sign_extend(_product(b, npu, k, feature, weight, at_depthwise), w))
         old = b.wire(f"old_{k}", w, bits(so_far, k * w, w))
         larger = choose(signed_at_least(new, old), new, old, w)
         both = choose(late_adds, old + new, larger, w)
         merged.append(b.wire(f"merged_{k}", w, choose(late.first, new, both, w)))
-    queue(b, library, npu, late, b.wire("merged", npu.pfp * w, join(merged)), so_far)
+    queue(b, library, npu, late, b.wire("merged", present(npu.pool_unit).pfp * w, join(merged)), so_far)
     emit = b.wire("emit", 1, late.valid & late.last)
     late.emit(b, library, npu, emit, Cat(late_count, late.side, join(merged)))
     return b
@@ -104,7 +109,7 @@ def pool_unit_depthwise(library: Library, npu: Npu) -> Block:
 
 def _late(b: Block, npu: Npu, ports: PoolPorts) -> PoolPorts:
     """The ports' registers, as late as the products are."""
-    widths = {"first": 1, "last": 1, "index": npu.pool_index_bits, "side": npu.pool_side_bits}
+    widths = {"first": 1, "last": 1, "index": present(npu.pool_unit).index_bits, "side": npu.pool_side_bits}
     cycles = timing.DEPTHWISE_LATENCY
     made = {name: delayed(b, getattr(ports, name), name, cycles, w)[-1] for name, w in widths.items()}
     return replace(ports, valid=delayed(b, ports.valid, "valid", cycles, init=0)[-1], **made)
@@ -112,8 +117,8 @@ def _late(b: Block, npu: Npu, ports: PoolPorts) -> PoolPorts:
 
 def _product(b: Block, npu: Npu, k: int, feature: Signal, weight: Signal, depthwise: Signal) -> Signal:
     """Register: the feature of lane ``k`` times its weight, or times 1 in layers without weights; two stages."""
-    f = npu.feature_bits
-    w = npu.weight_bits
+    f = npu.array.feature_bits
+    w = npu.array.weight_bits
     one = const(1, w)
     factor = b.wire(f"factor_{k}", w, choose(depthwise, weight, one, w))
     pairs: list[Signal] = []

@@ -11,6 +11,7 @@ from veriloggen import Cat
 
 from bitloom.hls_gen.design import timing
 from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.design.parts import present
 from bitloom.hls_gen.design.widths import COUNT_BITS
 from bitloom.hls_gen.rtl.array.convolver import delayed
 from bitloom.hls_gen.rtl.primitives.block import Block, Signal, bits, choose, sign_extend, signed_at_least
@@ -42,8 +43,8 @@ def pool_unit_integer(library: Library, npu: Npu) -> Block:
         rate="one word a cycle",
         latency=f"{timing.pool_latency(npu)} cycles from a beat to the output FIFO",
         parameters={
-            "pfp": npu.pfp,
-            "feature_bits": npu.feature_bits,
+            "pfp": present(npu.pool_unit).pfp,
+            "feature_bits": npu.array.feature_bits,
             "fifo_words": timing.pool_fifo_words(npu),
         },
     )
@@ -62,12 +63,12 @@ def pool_unit_integer(library: Library, npu: Npu) -> Block:
     b.on(None, (at_average, average), (count, taps))
     reciprocal = library.loadable(b, memory, bus, count)["reciprocal"]
     b.comment("The queue's row with this beat, lane by lane; what leaves is divided where it is an average.")
-    so_far = b.wire("so_far", npu.pfp * npu.pool_sum_bits)
+    so_far = b.wire("so_far", present(npu.pool_unit).pfp * npu.pool_sum_bits)
     merged = []
     quotients = []
-    for k in range(npu.pfp):
+    for k in range(present(npu.pool_unit).pfp):
         merged.append(_merged(b, npu, k, ports, so_far, at_average))
-        quotients.append(b.wire(f"quotient_{k}", npu.feature_bits))
+        quotients.append(b.wire(f"quotient_{k}", npu.array.feature_bits))
         b.instance(
             library.get(divide, library, npu),
             f"divide_{k}",
@@ -77,7 +78,9 @@ def pool_unit_integer(library: Library, npu: Npu) -> Block:
             reciprocal=reciprocal,
             quotient=quotients[-1],
         )
-    queue(b, library, npu, ports, b.wire("merged", npu.pfp * npu.pool_sum_bits, join(merged)), so_far)
+    queue(
+        b, library, npu, ports, b.wire("merged", present(npu.pool_unit).pfp * npu.pool_sum_bits, join(merged)), so_far
+    )
     emit = delayed(b, b.wire("emit", 1, ports.valid & ports.last), "emit", timing.DIVIDE_LATENCY, init=0)[-1]
     late_side = delayed(b, ports.side, "side", timing.DIVIDE_LATENCY, npu.pool_side_bits)[-1]
     ports.emit(b, library, npu, emit, Cat(late_side, join(quotients)))
@@ -87,7 +90,9 @@ def pool_unit_integer(library: Library, npu: Npu) -> Block:
 def _merged(b: Block, npu: Npu, k: int, ports: PoolPorts, so_far: Signal, average: Signal) -> Signal:
     """Lane ``k`` of the queue's row with this beat: its feature alone, the larger of both, or their sum."""
     w = npu.pool_sum_bits
-    value = b.wire(f"feature_{k}", npu.feature_bits, bits(ports.word, k * npu.feature_bits, npu.feature_bits))
+    value = b.wire(
+        f"feature_{k}", npu.array.feature_bits, bits(ports.word, k * npu.array.feature_bits, npu.array.feature_bits)
+    )
     new = b.wire(f"new_{k}", w, sign_extend(value, w))
     old = b.wire(f"old_{k}", w, bits(so_far, k * w, w))
     larger = choose(signed_at_least(new, old), new, old, w)

@@ -11,8 +11,6 @@ the average of one feature. Exact: the reciprocal is too large by less than 2^-s
 A step a cycle. Layers follow one another without a gap: the row of the next one is read ahead.
 """
 
-from dataclasses import replace
-
 from bitloom.hls_gen.design import timing
 from bitloom.hls_gen.design.memories import way
 from bitloom.hls_gen.design.npu import Npu
@@ -47,7 +45,7 @@ def pool_results(library: Library, npu: Npu) -> Block:
         __doc__,
         rate="one step of OL results a cycle",
         latency=f"{timing.activation_latency(npu)} cycles from a step to its features",
-        parameters={name: getattr(npu, name) for name in ("ol", "acc_bits", "feature_bits", "multiplier_bits")},
+        parameters=npu.values("ol", "acc_bits", "feature_bits", "multiplier_bits"),
     )
     b = Block(library.name("pool_results", npu), header)
     rows, scales, reciprocals = (npu.memory(name) for name in ("pool_results", "pool_scales", "reciprocals"))
@@ -55,7 +53,7 @@ def pool_results(library: Library, npu: Npu) -> Block:
     last_layer = b.input("last_layer", LAYER_BITS, means="number of the network's last layer")
     way_bits = sum(w for _, w in way(npu))
     side_bits = 1 + way_bits + COUNT_BITS
-    source = Stream.input(b, "in", npu.ol * npu.acc_bits, last=True, side_bits=side_bits)
+    source = Stream.input(b, "in", npu.results.ol * npu.array.acc_bits, last=True, side_bits=side_bits)
 
     # # #
 
@@ -67,11 +65,11 @@ def pool_results(library: Library, npu: Npu) -> Block:
     layer_end.assign(all_of(go, source.last, marks["map_last"]))
     reciprocal = library.loadable(b, reciprocals, bus, marks["count"])["reciprocal"]
     wide = with_reciprocals(npu)
-    acc = npu.acc_bits
+    acc = npu.array.acc_bits
     step = Step(
         go=go,
         busy=b.wire("busy", 1, source.valid & layer["loaded"]),
-        sums=[b.wire(f"sum_{k}", acc, bits(source.data, k * acc, acc)) for k in range(npu.ol)],
+        sums=[b.wire(f"sum_{k}", acc, bits(source.data, k * acc, acc)) for k in range(npu.results.ol)],
         row=_row(b, wide, layer["depthwise"], scale, reciprocal),
         layer={**layer, **{name: marks[name] for name, _ in way(npu)}},
         tuple_last=source.last,
@@ -111,19 +109,19 @@ def _layer(
 
 def with_reciprocals(npu: Npu) -> Npu:
     """The NPU with multipliers that a reciprocal fits, too: how wide this unit's are."""
-    return replace(npu, multiplier_bits=max(npu.multiplier_bits, npu.reciprocal_bits))
+    return npu.changed(multiplier_bits=max(npu.results.multiplier_bits, npu.reciprocal_bits))
 
 
 def _row(b: Block, wide: Npu, depthwise: Signal, scale: dict[str, Signal], reciprocal: Signal) -> dict[str, Signal]:
     """Bias, multiplier and shift of each lane: those of the layer's scales, or of an average."""
-    shift = wide.reciprocal_bits - 1 + wide.bias_fraction_bits
+    shift = wide.reciprocal_bits - 1 + wide.results.bias_fraction_bits
     average = {
         "bias": const(0, wide.biased_bits),
-        "multiplier": resize(reciprocal, wide.multiplier_bits),
+        "multiplier": resize(reciprocal, wide.results.multiplier_bits),
         "shift": const(shift, wide.scale_shift_bits),
     }
     row = {}
-    for k in range(wide.ol):
+    for k in range(wide.results.ol):
         for name, plain in average.items():
             w = width(plain)
             key = f"{name}_{k}"

@@ -74,9 +74,9 @@ def ping_pong(library: Library, npu: Npu, word_bits: int) -> Block:
         __doc__,
         rate="one word a cycle in and one out, inside a chunk",
         latency="2 cycles from a chunk's last word to its first word out",
-        parameters={"word_bits": word_bits, "buffer_words": npu.buffer_words},
+        parameters={"word_bits": word_bits, "buffer_words": npu.ports.buffer_words},
     )
-    b = Block(name if word_bits == npu.word_bits else f"{name}_of_{word_bits}", header)
+    b = Block(name if word_bits == npu.array.word_bits else f"{name}_of_{word_bits}", header)
     bus = LoadBus.ports(b, library.stream_bits, [npu.memory("chunks")])
     last_layer = b.input("last_chunk", LAYER_BITS, means="number of the last row of memory chunks in use")
     source = Stream.input(b, "in", word_bits, last=True)
@@ -85,7 +85,7 @@ def ping_pong(library: Library, npu: Npu, word_bits: int) -> Block:
     # # #
 
     b.comment("Filling: a buffer is full with its chunk's or its map's last word; then the other one is filled.")
-    place = bits_for(npu.buffer_words - 1)
+    place = bits_for(npu.ports.buffer_words - 1)
     full = [b.reg(f"full_{k}") for k in (0, 1)]
     last_words = [b.reg(f"last_word_{k}", place, init=None) for k in (0, 1)]
     put = b.wire("put", 1, source.taken)
@@ -121,7 +121,7 @@ def _chunk_size(
     begin = b.wire("begin_map", 1, any_of(~loaded, map_end))  # the first map after reset, or the one after this
     upcoming = layer_counter(b, "map_upcoming", last_layer, begin)
     row = library.loadable(b, memory, bus, resize(upcoming, bits_for(memory.depth - 1)))
-    chunk_last_word = b.reg("chunk_last_word", bits_for(npu.buffer_words - 1), init=None)
+    chunk_last_word = b.reg("chunk_last_word", bits_for(npu.ports.buffer_words - 1), init=None)
     b.on(begin, (loaded, 1), (chunk_last_word, row["words_minus_1"]))
     return loaded, chunk_last_word
 

@@ -25,6 +25,7 @@ from veriloggen.core.vtypes import Srl
 
 from bitloom.hls_gen.design import timing
 from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.design.parts import present
 from bitloom.hls_gen.design.widths import bits_for
 from bitloom.hls_gen.rtl.primitives.block import (
     Block,
@@ -101,21 +102,22 @@ def addition(library: Library, npu: Npu) -> Block:
         above those that go on; stream ``skip`` of words of the skip store.
     """
     steps = npu.keeps_steps
-    together = npu.ol // npu.skip_lanes
+    together = npu.results.ol // npu.skip_lanes
     sizes = ("kfp", "ol", "value_bits" if steps else "feature_bits", "add_factor_bits", "add_bias_bits")
     header = Header(
         (__doc__ or "") + OF_STEPS * steps,
-        rate="one step of OL results a cycle" + f", every {together} cycles where added" * (npu.ol > npu.skip_lanes),
+        rate="one step of OL results a cycle"
+        + f", every {together} cycles where added" * (npu.results.ol > npu.skip_lanes),
         latency=f"{timing.addition_latency(npu)} cycles from in to out, where what is added is there",
-        parameters={size: getattr(npu, size) for size in sizes},
+        parameters=npu.values(*sizes),
     )
     b = Block(library.name("addition", npu), header)
     memory = npu.memory("additions")
     bus = LoadBus.ports(b, library.stream_bits, [memory])
     side = result_side_bits(npu)
-    source = Stream.input(b, "in", npu.ol * npu.value_bits, last=True, side_bits=side + number_bits(npu))
+    source = Stream.input(b, "in", npu.results.ol * npu.value_bits, last=True, side_bits=side + number_bits(npu))
     skip = Stream.input(b, "skip", npu.skip_word_bits)
-    out = Stream.output(b, "out", npu.ol * npu.value_bits, last=True, side_bits=side + steps)
+    out = Stream.output(b, "out", npu.results.ol * npu.value_bits, last=True, side_bits=side + steps)
     waits = b.output("waits", means="a step waits for a word of the skip store")
 
     # # #
@@ -141,7 +143,7 @@ def addition(library: Library, npu: Npu) -> Block:
     b.comment("The layer's row, as late as the stages that need its fields.")
     pipe = _pipe(b, npu, move, row)
     w = npu.value_bits
-    parts = [[bits(data, k * w, w) for data in (kept, step.data)] for k in range(npu.ol)]
+    parts = [[bits(data, k * w, w) for data in (kept, step.data)] for k in range(npu.results.ol)]
     out.data.assign(join([_lane(b, npu, pipe, k, *two) for k, two in enumerate(parts)]))
     _ends(b, move, valid & there, ends, out)
     return b
@@ -166,10 +168,12 @@ def _ends(b: Block, move: Signal, enters: Signal, side: Signal, out: Stream) -> 
 
 def _step(b: Block, library: Library, npu: Npu, skip: Stream, tuple_last: Signal) -> Stream:
     """Words of the skip store as steps of OL lanes; ``tuple_last`` says that the step at hand ends its tuple."""
-    step_bits = npu.ol * npu.value_bits
-    pieces = npu.skip_lanes // npu.ol
-    if npu.ol > npu.skip_lanes:
-        return collected(b, library, "step", skip.replace(last=const(0, 1)), step_bits, npu.ol // npu.kfp, ("last",))
+    step_bits = npu.results.ol * npu.value_bits
+    pieces = npu.skip_lanes // npu.results.ol
+    if npu.results.ol > npu.skip_lanes:
+        return collected(
+            b, library, "step", skip.replace(last=const(0, 1)), step_bits, npu.results.ol // npu.array.kfp, ("last",)
+        )
     step = Stream(skip.valid, b.wire("step_ready"), b.wire("step_data", step_bits))
     if pieces == 1:
         step.data.assign(skip.data)
@@ -236,10 +240,10 @@ def _lane(b: Block, npu: Npu, pipe: _Shared, k: int, kept: Signal, skipped: Sign
 
     operand_kept = stage("operand_kept", f, kept)
     operand_skipped = stage("operand_skipped", f, skipped)
-    both = f + npu.add_factor_bits
+    both = f + present(npu.stores.skip).factor_bits
 
     def times(name: str, operand: Signal, factor: Signal) -> Signal:
-        in_luts = "addition" in npu.lut_products
+        in_luts = "addition" in npu.results.lut_products
         return product_in_luts(b, f"{name}_{k}", operand, factor) if in_luts else product(operand, factor)
 
     product_kept = stage("product_kept", both, times("kept", operand_kept, late["operand_factor_kept"]))

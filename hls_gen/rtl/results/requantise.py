@@ -106,13 +106,13 @@ def requantise(b: Block, npu: Npu, step: Step) -> None:
         b.on(move, (late, goes))
         goes = late
     pipe = _Pipe(step, move, *_limits(b, npu, step, move), *_roundings(b, npu, step, move))
-    lanes = [_lane(b, npu, pipe, k) for k in range(npu.ol)]
+    lanes = [_lane(b, npu, pipe, k) for k in range(npu.results.ol)]
     values = [value for value, _ in lanes]
     features = [feature for _, feature in lanes]
     raw_ready = side.leave(b, npu, valid["value"], values)
     value_ready.assign(move if side.raw is None else choose(side.raw, raw_ready, move, 1))
     b.output("features_valid", 1, valid["feature"])
-    b.output("features_data", npu.ol * npu.value_bits, join(features))
+    b.output("features_data", npu.results.ol * npu.value_bits, join(features))
     b.output("features_last", 1, bits(goes, 0, 1))
     if side.side is not None:
         b.output("features_side", width(side.side), bits(goes, 1, width(side.side)))
@@ -137,7 +137,7 @@ def _roundings(b: Block, npu: Npu, step: Step, move: Signal) -> list[Signal | No
     out: list[Signal | None] = []
     for name in ROUNDING:
         late = None
-        if getattr(npu, name):
+        if npu.value(name):
             early, late = (b.reg(f"{stage}_{name}", init=None) for stage in STAGES[:2])
             b.on(step.go, (early, step.layer[name]))
             b.on(move, (late, early))
@@ -156,12 +156,14 @@ def _lane(b: Block, npu: Npu, pipe: _Pipe, k: int) -> tuple[Signal, Signal]:
     raw = step.layer.get("raw")
     bias = b.wire(f"bias_{k}", w, given if raw is None else choose(raw, 0, given, w))
     total = step.sums[k]
-    if npu.bias_fraction_bits:
-        total = b.wire(f"total_{k}", w, Cat(total, const(0, npu.bias_fraction_bits)))
+    if npu.results.bias_fraction_bits:
+        total = b.wire(f"total_{k}", w, Cat(total, const(0, npu.results.bias_fraction_bits)))
     b.on(step.go, (value, total + bias), (shift, step.row[f"shift_{k}"]))
     factor = None
-    if npu.multiplier_bits:
-        factor = b.reg(f"multiplier_{k}", npu.multiplier_bits + 1, init=None)  # a sign more: it is never negative
+    if npu.results.multiplier_bits:
+        factor = b.reg(
+            f"multiplier_{k}", npu.results.multiplier_bits + 1, init=None
+        )  # a sign more: it is never negative
         b.on(step.go, (factor, step.row[f"multiplier_{k}"]))
 
     wide = npu.product_bits
@@ -178,7 +180,9 @@ def _lane(b: Block, npu: Npu, pipe: _Pipe, k: int) -> tuple[Signal, Signal]:
     below = b.wire(f"below_{k}", 1, signed_at_least(low, shifted))
     clipped = choose(above, pipe.high, choose(below, pipe.low, bits(shifted, 0, w), w), w)
     b.on(pipe.move, (feature, clipped))
-    return bits(value, npu.bias_fraction_bits, npu.acc_bits) if npu.bias_fraction_bits else value, feature
+    return bits(
+        value, npu.results.bias_fraction_bits, npu.array.acc_bits
+    ) if npu.results.bias_fraction_bits else value, feature
 
 
 def _half(b: Block, npu: Npu, pipe: _Pipe, k: int, scaled: Signal, shift: Signal) -> tuple[Signal, ...]:
@@ -230,8 +234,8 @@ def _half_of_split(
     whole = _placed(lower, split.apart, wide) + _placed(upper, split.apart + split.cut, wide)
     if split.apart:
         low = b.wire(f"value_low_{k}", split.apart, bits(value, 0, split.apart))
-        rows = b.reg(f"product_rows_{k}", split.apart + npu.multiplier_bits, init=None)
-        b.on(move, (rows, sum_of_rows(low, bits(factor, 0, npu.multiplier_bits))))
+        rows = b.reg(f"product_rows_{k}", split.apart + npu.results.multiplier_bits, init=None)
+        b.on(move, (rows, sum_of_rows(low, bits(factor, 0, npu.results.multiplier_bits))))
         whole = whole + resize(rows, wide)
     made_shift = b.reg(f"product_shift_{k}", narrow, init=None)
     negative = b.reg(f"product_negative_{k}", init=None)
@@ -261,9 +265,11 @@ def _half_of_two(
     twice (``_rounded_first``) power and 2^(f - 1), or power less that: all bits between the two.
     """
     twice, negative, shift = given
-    place = npu.first_shift - 1
+    place = npu.results.first_shift - 1
     wide = npu.product_bits
-    second = b.wire(f"second_{k}", 1, twice & ~eq(shift, b.localparam("FIRST_SHIFT", npu.first_shift, width(shift))))
+    second = b.wire(
+        f"second_{k}", 1, twice & ~eq(shift, b.localparam("FIRST_SHIFT", npu.results.first_shift, width(shift)))
+    )
     below = b.wire(f"below_half_{k}", wide, ~above)
     low_ones = b.wire(f"low_ones_{k}", 1, negative & ~twice)
     high_ones = b.wire(f"high_ones_{k}", 1, negative & any_of(~twice, second))
@@ -304,10 +310,10 @@ def _rounded_first(b: Block, npu: Npu, twice: Signal, k: int, made: Signal, shif
     is nothing to add.
     """
     wide = npu.product_bits
-    place = npu.first_shift - 1
+    place = npu.results.first_shift - 1
     high = b.wire(f"high_part_{k}", wide - place, bits(made, place, wide - place))
     negative = bits(made, wide - 1, 1)
-    first = b.localparam("FIRST_SHIFT", npu.first_shift, width(shift))
+    first = b.localparam("FIRST_SHIFT", npu.results.first_shift, width(shift))
     adds = b.wire(f"adds_{k}", 1, twice & ~eq(shift, first))
     falls = b.wire(f"falls_{k}", 1, adds & negative)
     away = b.wire(f"away_{k}", wide - place, Cat(Repeat(falls, wide - place - 1), adds))

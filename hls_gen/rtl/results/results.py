@@ -103,7 +103,7 @@ def results(library: Library, npu: Npu) -> Block:
     """
     b = Block(library.name("results_unit", npu), _header(npu))
     binary = npu.engine == "binary"
-    acc = npu.acc_bits
+    acc = npu.array.acc_bits
     rows = npu.memory("results")
     factors = npu.memory(_factor_memory(npu))
     bus = LoadBus.ports(b, library.stream_bits, [rows, factors])
@@ -111,14 +111,14 @@ def results(library: Library, npu: Npu) -> Block:
     taken = b.input("taken", means="the last beat of a window was issued: its results will come")
     room = b.output("room", means="the last beat of another window may be issued")
     arrived = b.input("result_valid", means="results of a window are there, from this cycle on")
-    sums = b.input("results", npu.kgp * acc, means="results of the window, kernel 0 low")
+    sums = b.input("results", npu.array.kgp * acc, means="results of the window, kernel 0 low")
     sums_offset = b.input("result_offset", acc, means="what is taken from each of them") if binary else None
 
     # # #
 
     finish = b.wire("finish")
     load = b.wire("load")
-    room.assign(_credits(b, npu, taken, load if npu.accumulators > 1 else finish))
+    room.assign(_credits(b, npu, taken, load if npu.array.accumulators > 1 else finish))
     layer_end = b.wire("layer_end")
     layer = _layer(b, library, npu, bus, last_layer, layer_end)
 
@@ -134,13 +134,13 @@ def results(library: Library, npu: Npu) -> Block:
     step = Step(
         go=walk.go,
         busy=busy,
-        sums=[b.wire(f"sum_{k}", acc, bits(queue, k * acc, acc)) for k in range(npu.ol)],
+        sums=[b.wire(f"sum_{k}", acc, bits(queue, k * acc, acc)) for k in range(npu.results.ol)],
         row=_factors(b, library, npu, bus, layer, walk),
         layer=layer.now,
         tuple_last=walk.tuple_last,
         map_last=walk.map_last,
         number=layer.number,
-        to_outlets=not npu.pool,
+        to_outlets=not npu.pool_unit,
     )
     _activation(b, npu, step, load, sums_offset)
     return b
@@ -154,7 +154,7 @@ def _header(npu: Npu) -> Header:
         __doc__,
         rate="one step of OL results a cycle",
         latency=f"{activation} cycle{'s' * (activation > 1)} from a step to its features, 1 to its raw values",
-        parameters={name: getattr(npu, name) for name in ("kgp", "ol", "acc_bits", results, "accumulators")},
+        parameters=npu.values("kgp", "ol", "acc_bits", results, "accumulators"),
     )
 
 
@@ -164,13 +164,13 @@ def _activation(b: Block, npu: Npu, step: Step, load: Signal, sums_offset: Signa
     if sums_offset is None:
         requantise(b, npu, step)
         return
-    offset = b.reg("offset", npu.acc_bits, init=None)
+    offset = b.reg("offset", npu.array.acc_bits, init=None)
     b.on(load, (offset, sums_offset))
     if not npu.requantises:
         threshold(b, npu, step, offset)
         return
     values = [matches_value(step, one, offset) for one in step.sums]
-    sums = [b.wire(f"matches_value_{k}", npu.acc_bits, value) for k, value in enumerate(values)]
+    sums = [b.wire(f"matches_value_{k}", npu.array.acc_bits, value) for k, value in enumerate(values)]
     requantise(b, npu, replace(step, sums=sums))
 
 
@@ -181,7 +181,7 @@ def _factor_memory(npu: Npu) -> str:
 
 def _credits(b: Block, npu: Npu, taken: Signal, given_back: Signal) -> Signal:
     """Register: another window may end. One credit a window, from its last beat until its place is free."""
-    count = npu.accumulators if npu.accumulators > 1 else timing.CREDITS
+    count = npu.array.accumulators if npu.array.accumulators > 1 else timing.CREDITS
     return _some(b, "credits", (count, count), given_back, taken)
 
 
@@ -214,7 +214,7 @@ def _layer(b: Block, library: Library, npu: Npu, bus: LoadBus, last_layer: Signa
     now = {name: b.reg(f"layer_{name}", w, init=None) for name, w in rows.widths.items() if name != "windows_minus_1"}
     b.on(begin, (loaded, 1), *[(now[name], following[name]) for name in now])
     number = None
-    if npu.skip_words:
+    if npu.has_skip:
         number = b.reg("layer_number", number_bits(npu), init=None)
         b.on(begin, (number, resize(upcoming, number_bits(npu))))
     return _Layer(loaded, begin, now, following, number)
@@ -222,14 +222,14 @@ def _layer(b: Block, library: Library, npu: Npu, bus: LoadBus, last_layer: Signa
 
 def _waiting(b: Block, npu: Npu, arrived: Signal, load: Signal) -> Signal:
     """Register: a window's results are there and not yet in the shift register; makes the port ``drain_slot``."""
-    if npu.accumulators == 1:
+    if npu.array.accumulators == 1:
         full = b.reg("full")
         b.on(arrived, (full, 1))
         b.on(load, (full, 0))
         return full
-    full = _some(b, "full", (0, npu.accumulators), arrived, load)
-    drain = b.output_reg("drain_slot", npu.slot_bits, means="accumulator whose results are looked at")
-    b.on(load, (drain, add(drain, 1, npu.slot_bits)))  # windows end in the order of their accumulators
+    full = _some(b, "full", (0, npu.array.accumulators), arrived, load)
+    drain = b.output_reg("drain_slot", npu.array.slot_bits, means="accumulator whose results are looked at")
+    b.on(load, (drain, add(drain, 1, npu.array.slot_bits)))  # windows end in the order of their accumulators
     return full
 
 
@@ -258,8 +258,8 @@ def _walk(b: Block, npu: Npu, layer: _Layer, finish: Signal) -> _Walk:
 
 def _queue(b: Block, npu: Npu, walk: _Walk, load: Signal, sums: Signal) -> Signal:
     """The shift register: a window's results, those of the step at hand in its low bits."""
-    step = npu.ol * npu.acc_bits
-    total = npu.units * npu.ol * npu.acc_bits
+    step = npu.results.ol * npu.array.acc_bits
+    total = npu.units * npu.results.ol * npu.array.acc_bits
     queue = b.reg("queue", total, init=None)
     if npu.units > 1:
         b.on(walk.go & walk.level_last, (queue, Cat(const(0, step), bits(queue, step, total - step))))

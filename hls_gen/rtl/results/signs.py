@@ -33,15 +33,15 @@ def signs(library: Library, npu: Npu) -> Block:
         Module ``signs``. Streams ``in`` and ``out`` of steps, at ``in`` with one side bit more, above the others:
         whether the step is kept; stream ``skip`` of words of the skip store.
     """
-    sizes = {name: getattr(npu, name) for name in ("ol", "value_bits")}
+    sizes = npu.values("ol", "value_bits")
     latency = "0 cycles from in to out and skip"
     header = Header(__doc__ or "", rate="one step a cycle", latency=latency, parameters=sizes)
     b = Block(library.name("signs", npu), header)
     w = npu.value_bits
     side = result_side_bits(npu)
-    source = Stream.input(b, "in", npu.ol * w, last=True, side_bits=side + 1)
-    out = Stream.output(b, "out", npu.ol, last=True, side_bits=side)
-    skip = Stream.output(b, "skip", npu.ol * w)
+    source = Stream.input(b, "in", npu.results.ol * w, last=True, side_bits=side + 1)
+    out = Stream.output(b, "out", npu.results.ol, last=True, side_bits=side)
+    skip = Stream.output(b, "skip", npu.results.ol * w)
 
     # # #
 
@@ -49,10 +49,10 @@ def signs(library: Library, npu: Npu) -> Block:
     kept = b.wire("for_skip")
     served = b.wire("served_skip", 1, any_of(skip.ready, ~keeps))
     skip.valid.assign(kept & keeps)
-    goes_on = Stream(b.wire("for_out"), out.ready, b.wire("out_data_unused", npu.ol * w))
+    goes_on = Stream(b.wire("for_out"), out.ready, b.wire("out_data_unused", npu.results.ol * w))
     fork(b, "sides", source, [goes_on, Stream(kept, served, skip.data)])
     out.valid.assign(goes_on.valid)
-    out.data.assign(join([b.wire(f"sign_{k}", 1, ~bits(source.data, k * w + w - 1, 1)) for k in range(npu.ol)]))
+    out.data.assign(join([b.wire(f"sign_{k}", 1, ~bits(source.data, k * w + w - 1, 1)) for k in range(npu.results.ol)]))
     out.last.assign(source.last)
     if out.side is not None:
         out.side.assign(bits(source.side, 0, side))

@@ -72,7 +72,7 @@ class Values:
         if self.raw is None:
             return None
         b.output("raw_valid", 1, valid & self.raw)
-        b.output("raw_data", npu.ol * npu.acc_bits, join(values))
+        b.output("raw_data", npu.results.ol * npu.array.acc_bits, join(values))
         b.output("raw_last", 1, self.map_last)
         return b.input("raw_ready")
 
@@ -103,12 +103,12 @@ def values_of(b: Block, npu: Npu, step: Step) -> Values:
 
 def result_side_bits(npu: Npu) -> int:
     """Side bits of a step that the unit behind activation and addition looks at."""
-    return 0 if npu.pool else 1 + npu.way_bits
+    return 0 if npu.pool_unit else 1 + npu.way_bits
 
 
 def number_bits(npu: Npu) -> int:
     """Width of a layer's number, which steps have with them where there is an addition."""
-    return bits_for(npu.layers - 1)
+    return bits_for(npu.loader.layers - 1)
 
 
 def join(parts: list[Signal]) -> Signal:

@@ -39,7 +39,7 @@ def threshold(b: Block, npu: Npu, step: Step, offset: Signal) -> None:
     offset : Signal
         What is taken from each sum.
     """
-    acc = npu.acc_bits
+    acc = npu.array.acc_bits
     b.comment("The values of a step, and whether each reaches its threshold.")
     valid = b.reg("value_valid")
     ready = b.wire("value_ready")
@@ -59,7 +59,7 @@ def threshold(b: Block, npu: Npu, step: Step, offset: Signal) -> None:
     raw_ready = side.leave(b, npu, valid, values)
     features_ready = b.input("features_ready")
     b.output("features_valid", 1, valid if side.raw is None else valid & ~side.raw)
-    b.output("features_data", npu.ol, join(verdicts))
+    b.output("features_data", npu.results.ol, join(verdicts))
     b.output("features_last", 1, side.tuple_last)
     if side.side is not None:
         b.output("features_side", width(side.side), side.side)

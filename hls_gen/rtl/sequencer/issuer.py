@@ -78,7 +78,7 @@ class TapAtWork:
     def registers(cls, b: Block, spec: SequencerSpec, tap: Tap) -> "TapAtWork":
         """The registers in ``b``."""
         names = ("skip", "claim", "last", "layer_end", "hold_words", "address")
-        slot_bits = 0 if tap.inner_groups_minus_1 is None else spec.npu.slot_bits
+        slot_bits = 0 if tap.inner_groups_minus_1 is None else spec.npu.array.slot_bits
         return cls(
             busy=b.reg("busy"),
             left=b.reg("left", spec.index_bits, init=None),
@@ -167,7 +167,7 @@ def _contract(spec: SequencerSpec) -> str:
     room = "A beat that ends a pass needs room for the pass's result."
     if spec.pool:
         room = "A beat of a window's last tap needs room for the window's result."
-    elif spec.npu.accumulators > 1:
+    elif spec.npu.array.accumulators > 1:
         times = ", times the kernel groups that share a word"
         room = "The first beat of a pass needs room, for the accumulators of its kernel groups."
     return f"""Issuer: turns taps into beats, as words arrive and room allows (part of

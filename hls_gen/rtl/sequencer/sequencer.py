@@ -18,7 +18,7 @@ Parts: hls_gen/rtl/sequencer/writer.py, tap_source.py and issuer.py, each a modu
 
 from collections.abc import Sequence
 
-from bitloom.hls_gen.design.folding import INLET_BITS
+from bitloom.hls_gen.design.ports import INLET_BITS
 from bitloom.hls_gen.design.widths import LAYER_BITS
 from bitloom.hls_gen.rtl.array.operand_memory import word_ports
 from bitloom.hls_gen.rtl.primitives.block import Block, Signal

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from bitloom.hls_gen.design.memories import Memory
 from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.design.parts import present
 from bitloom.hls_gen.design.widths import bits_for
 
 
@@ -43,7 +44,10 @@ class SequencerSpec:
     @property
     def tables(self) -> list[Memory]:
         """The loadable memories of the tap source."""
-        own = (*(["jumps"] if self.kernel_rows else []), *([] if self.pool or not self.npu.aheads else ["aheads"]))
+        own = (
+            *(["jumps"] if self.kernel_rows else []),
+            *([] if self.pool or not self.npu.sequencer.aheads else ["aheads"]),
+        )
         return [self.memory(name) for name in ("layers", "flags", "olds", *own)]
 
     @property
@@ -62,17 +66,17 @@ class SequencerSpec:
     @property
     def one_memory(self) -> bool:
         """Whether the words lie in the memory of the kernels, which is read by turns."""
-        return self.npu.one_memory and not self.pool
+        return self.npu.array.one_memory and not self.pool
 
     @property
     def word_bits(self) -> int:
         """Bits of a word: KFP or PFP features."""
-        return self.npu.pool_word_bits if self.pool else self.npu.word_bits
+        return self.npu.pool_word_bits if self.pool else self.npu.array.word_bits
 
     @property
     def ring_words(self) -> int:
         """Capacity of the tuple memory in words, a power of two, so that addresses wrap round by themselves."""
-        return self.npu.pool_words if self.pool else self.npu.tuple_words
+        return present(self.npu.pool_unit).words if self.pool else self.npu.sequencer.tuple_words
 
     @property
     def address_bits(self) -> int:
@@ -87,7 +91,7 @@ class SequencerSpec:
     @property
     def ahead_bits(self) -> int:
         """Width of the words that a tap claims beside its own, 0 where none does."""
-        table = 0 if self.pool or not self.npu.aheads else self.memory("aheads").width
+        table = 0 if self.pool or not self.npu.sequencer.aheads else self.memory("aheads").width
         return max(self.layer_bits("gap_words"), table)
 
     @property
@@ -97,7 +101,7 @@ class SequencerSpec:
         Where a layer keeps all tuples that it claims, claims are ring_words at most. Of a map with another reader
         any number of tuples may come by, up to the whole map.
         """
-        alone = not (self.npu.skip_words or self.npu.aheads)  # nobody else reads the maps
+        alone = not (self.npu.has_skip or self.npu.sequencer.aheads)  # nobody else reads the maps
         if alone or (self.pool and not self.npu.keeps_steps):
             return self.address_bits + 2
-        return bits_for(self.ring_words + self.npu.input_words) + 1
+        return bits_for(self.ring_words + self.npu.sequencer.input_words) + 1

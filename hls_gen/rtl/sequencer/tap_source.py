@@ -60,7 +60,7 @@ def tap_source(library: Library, spec: SequencerSpec) -> Block:
     now = layers.now
     tuple_words = b.wire("tuple_words", spec.address_bits, add(now.words_minus_1, 1, spec.address_bits))
     tables = TableTaps(context, layers)
-    counters = CounterTaps(b, layers, tuple_words) if spec.npu.raster else None
+    counters = CounterTaps(b, layers, tuple_words) if spec.npu.sequencer.raster else None
     sources: list[TapSource] = [tables, DirectTaps(b, layers), *([] if counters is None else [counters])]
     b.comment("What is said of the tap at hand by the one that makes the taps of this layer.")
     chosen = choice(b, sources)
@@ -113,7 +113,7 @@ def _contract(spec: SequencerSpec) -> str:
     ways = f"""
     layer rows --> layer at hand --+--> direct   --+
                                    +--> tables   --+--> which tap --> {what} --> issuer"""
-    if spec.npu.raster:
+    if spec.npu.sequencer.raster:
         ways += "\n                                   +--> counters --+"
     return f"{SUMMARY}\n{ways}\n\n{order}"
 

@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated
 
-from bitloom.hls_gen.design.folding import INLET_BITS, SOURCES
 from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.design.ports import INLET_BITS, SOURCES
 from bitloom.hls_gen.design.widths import LAYER_BITS, bits_for
 from bitloom.hls_gen.rtl.primitives.block import Block, Signal, add, any_of, choose, const, eq, resize, sub, width
 from bitloom.hls_gen.rtl.primitives.layer_counter import layer_counter

@@ -8,6 +8,7 @@ and 1, with threshold 1. Golden twin: golden/layers/threshold.py.
 """
 
 from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.design.parts import present
 from bitloom.hls_gen.design.widths import bits_for
 from bitloom.hls_gen.rtl.primitives.block import (
     Block,
@@ -42,13 +43,13 @@ def binariser(library: Library, npu: Npu) -> Block:
     Block
         Module ``binariser``. Streams ``in`` and ``out``; ``last_row`` is the number of words of a tuple, less 1.
     """
-    sizes = {"kfp": npu.kfp, "binariser_bits": npu.binariser_bits}
+    sizes = {"kfp": npu.array.kfp, "binariser_bits": present(npu.ports.binariser).bits}
     header = Header(__doc__, rate="one word a cycle", latency="1 cycle from in to out", parameters=sizes)
     b = Block(library.name("binariser", npu), header)
     memory = npu.memory("binariser")
     bus = LoadBus.ports(b, library.stream_bits, [memory])
     source = Stream.input(b, "in", npu.host_word_bits)
-    out = Stream(b.output_reg("out_valid"), b.input("out_ready"), b.output_reg("out_data", npu.kfp, init=None))
+    out = Stream(b.output_reg("out_valid"), b.input("out_ready"), b.output_reg("out_data", npu.array.kfp, init=None))
     address = bits_for(memory.depth - 1)
     last = b.input("last_row", address)
 
@@ -60,14 +61,14 @@ def binariser(library: Library, npu: Npu) -> Block:
     take = b.wire("take", 1, source.taken)
     b.on(out.ready, (out.valid, 0))
     b.on(take, (out.valid, 1), (row, choose(eq(row, last), 0, add(row, 1, address), address)))
-    lanes = [_lane(b, npu, k, source.data, limits) for k in range(npu.kfp)]
-    b.on(take, (out.data, resize(join(lanes), npu.kfp)))
+    lanes = [_lane(b, npu, k, source.data, limits) for k in range(npu.array.kfp)]
+    b.on(take, (out.data, resize(join(lanes), npu.array.kfp)))
     return b
 
 
 def _lane(b: Block, npu: Npu, k: int, features: Signal, limits: Signal) -> Signal:
     """The bit of lane ``k``: feature and threshold are compared in the width of the threshold."""
-    w = npu.binariser_bits
+    w = present(npu.ports.binariser).bits
     feature = b.wire(f"feature_{k}", w, bits(features, k * w, w))
     wide = b.wire(f"wide_{k}", w + 1, sign_extend(feature, w + 1))
     limit = b.wire(f"limit_{k}", w + 1, bits(limits, k * (w + 1), w + 1))

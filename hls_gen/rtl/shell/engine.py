@@ -63,18 +63,20 @@ def engine(c: NpuContext, words: dict[str, Stream], skipped: Stream | None) -> E
     npu = c.npu
     b.comment("Engine: from words to features and raw values.")
     # with several accumulators in a PE, the results unit says which of them it reads
-    drain_slot = b.wire("drain_slot", npu.slot_bits) if npu.accumulators > 1 else None
+    drain_slot = b.wire("drain_slot", npu.array.slot_bits) if npu.array.accumulators > 1 else None
     room = b.wire("conv_room")  # the results unit can take the results of another window
     conv = c.place(
         c.library.get(sequencer, c.library, SequencerSpec(npu, pool=False)),
         "conv_sequencer",
         last_layer=c.settings["last_layer"],
         room=room,
-        **({"weights_there": b.input("weights_there")} if npu.stream_weights else {}),
+        **({"weights_there": b.input("weights_there")} if npu.loader.stream_weights else {}),
         **{port: signal for name, stream in words.items() for port, signal in stream.ports(name).items()},
     )
     array = _array(c, conv, drain_slot)
-    raw = Stream.output(b, "raw", npu.ol * npu.acc_bits, last=True) if "host" in npu.outlets else None
+    raw = (
+        Stream.output(b, "raw", npu.results.ol * npu.array.acc_bits, last=True) if "host" in npu.ports.outlets else None
+    )
     # One accumulator: a window needs a place when its results leave the array. Several: it takes one with its first
     # beat, since all kernel groups are at work at a time.
     taken = conv["beat"] & conv["last" if drain_slot is None else "first"]
@@ -110,7 +112,7 @@ def _array(c: NpuContext, conv: dict[str, Signal], drain_slot: Signal | None) ->
         first=conv["first"],
         last=conv["last"],
         kernel_row=conv["kernel_row"],
-        **({name: conv[name] for name in PORTS} if c.npu.one_memory else {"features": conv["word"]}),
+        **({name: conv[name] for name in PORTS} if c.npu.array.one_memory else {"features": conv["word"]}),
         **({} if drain_slot is None else {"slot": conv["slot"], "drain_slot": drain_slot}),
         **({"offset": conv["offset"]} if c.npu.engine == "binary" else {}),
     )

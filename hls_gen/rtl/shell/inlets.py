@@ -52,15 +52,15 @@ def inlets(c: NpuContext, stores: Mapping[str, Stream]) -> dict[str, Stream]:
 def _host(c: NpuContext) -> Stream:
     """Words of frames: windows of them where a window former makes these, bits where the NPU has a binariser."""
     frame = Stream.input(c.b, "host", c.npu.host_word_bits)
-    if c.npu.former_column:
-        windows = Stream.wires(c.b, "windows", c.npu.word_bits)
+    if c.npu.former_sizes:
+        windows = Stream.wires(c.b, "windows", c.npu.array.word_bits)
         fields = {name: c.settings[name] for name, _ in former_row(c.npu)}
         unit = c.library.get(window_former, c.library, c.npu)
         c.place(unit, "window_former", **frame.ports("in"), **windows.ports("out"), **fields)
         return windows
-    if not c.npu.binariser_bits:
+    if not c.npu.ports.binariser:
         return frame
-    binary = Stream.wires(c.b, "binary", c.npu.word_bits)
+    binary = Stream.wires(c.b, "binary", c.npu.array.word_bits)
     unit = c.library.get(binariser, c.library, c.npu)
     c.place(unit, "binariser", **frame.ports("in"), **binary.ports("out"), last_row=c.settings["binariser_last"])
     return binary
@@ -68,7 +68,7 @@ def _host(c: NpuContext) -> Stream:
 
 def _ring(c: NpuContext) -> Stream:
     """Words of the NPU before, through the ping-pong pair, and as features where that NPU sends bits."""
-    word_bits = c.npu.kfp if c.ring.from_bits else c.npu.word_bits
+    word_bits = c.npu.array.kfp if c.ring.from_bits else c.npu.array.word_bits
     before = Stream.input(c.b, "ring", word_bits, last=True)
     unit = c.library.get(ping_pong, c.library, c.npu, word_bits)
     chunked = Stream.wires(c.b, "chunked", word_bits)
@@ -78,9 +78,9 @@ def _ring(c: NpuContext) -> Stream:
 
 def _features(c: NpuContext, word: Signal) -> Signal:
     """A feature of the integer NPU for each bit of ``word``, in two's complement: +1 for a 1, -1 for a 0."""
-    high = c.npu.feature_bits - 1  # the bits above bit 0, which is 1 in +1 and in -1
+    high = c.npu.array.feature_bits - 1  # the bits above bit 0, which is 1 in +1 and in -1
     lanes = []
-    for k in range(c.npu.kfp):
+    for k in range(c.npu.array.kfp):
         minus = c.b.wire(f"minus_{k}", 1, ~bits(word, k, 1))
         lanes.append(Cat(Repeat(minus, high) if high > 1 else minus, const(1, 1)))
-    return c.b.wire("features", c.npu.word_bits, join(lanes))
+    return c.b.wire("features", c.npu.array.word_bits, join(lanes))

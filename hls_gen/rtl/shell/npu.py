@@ -14,8 +14,8 @@ of its features, in front of the gearbox; to an integer NPU +1 or -1, behind the
 Parts: hls_gen/rtl/shell/inlets.py, engine.py, pooling.py, outlets.py.
 """
 
-from bitloom.hls_gen.design.folding import SOURCES
 from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.design.ports import SOURCES
 from bitloom.hls_gen.design.registers import state_bits, state_fields
 from bitloom.hls_gen.design.widths import LAYER_BITS
 from bitloom.hls_gen.rtl.primitives.block import Block, Signal, const
@@ -78,7 +78,7 @@ def npu(library: Library, params: Npu, ring: RingWords) -> Block:
         _contract(params, ring),
         rate="one beat of kfp x kgp products a cycle",
         latency="that of the layers, which are data",
-        parameters={size: getattr(params, size) for size in sizes},
+        parameters=params.values(*sizes),
     )
     b = Block(_name(library, params, ring), header)
     bus = LoadBus.ports(b, library.stream_bits, [m for m in params.memories() if m.name != "network"])
@@ -88,17 +88,17 @@ def npu(library: Library, params: Npu, ring: RingWords) -> Block:
     # # #
 
     c = NpuContext(b, library, params, ring, b.wire("restart", 1, b.rst | ~run), bus, settings)
-    loop = Stream.wires(b, "loop_in", params.word_bits) if "loop" in params.inlets else None
-    skip = skip_store(c) if params.skip_words else None
+    loop = Stream.wires(b, "loop_in", params.array.word_bits) if "loop" in params.ports.inlets else None
+    skip = skip_store(c) if params.has_skip else None
     read = {"loop": loop, "skip": None if skip is None else skip.to_inlet}
     words = inlets(c, {name: stream for name, stream in read.items() if stream is not None})
     made = engine(c, words, None if skip is None else skip.to_addition)
-    maps, pool_layer = pooling(c, made.features) if params.pool else (made.features, const(0, LAYER_BITS))
+    maps, pool_layer = pooling(c, made.features) if params.pool_unit else (made.features, const(0, LAYER_BITS))
     waiting = outlets(c, maps, loop, skip.words if skip is not None and params.forks_maps else None)
     waiting |= _keep(c, made, skip)
     conv = made.ports
     b.comment("What the registers show and count.")
-    for name in (*params.pulses, *(("weights_begun", "weights_done") if params.stream_weights else ())):
+    for name in (*params.pulses, *(("weights_begun", "weights_done") if params.loader.stream_weights else ())):
         b.output(name, 1, conv[name])
     shown: dict[str, Signal] = {
         "CONV_LAYER": conv["layer"],
@@ -110,7 +110,7 @@ def npu(library: Library, params: Npu, ring: RingWords) -> Block:
         "WAITS_SKIPPED": made.waits_skipped,
         **{f"{name.upper()}_BLOCKED": signal for name, signal in waiting.items()},
     }
-    if params.stream_weights:
+    if params.loader.stream_weights:
         shown["WAITS_WEIGHTS"] = conv["wait_weights"]
     b.output("state", state_bits(params), word_of(state_fields(params), shown))
     return b
@@ -135,12 +135,13 @@ def _keep(c: NpuContext, made: EngineOutputs, skip: SkipStore | None) -> dict[st
 
 def _contract(params: Npu, ring: RingWords) -> str:
     """What the header of an NPU says: the units, inlets and outlets that it has."""
-    units = ["sequencer", "convolver", "results", *["addition"] * bool(params.skip_words), *["pool unit"] * params.pool]
+    rare = {"addition": params.has_skip, "pool unit": params.pool_unit}
+    units = ["sequencer", "convolver", "results", *(name for name, has in rare.items() if has)]
     sources = {name: INLETS[name] for name in params.sources}
     targets = {name: OUTLETS[name] for name in params.targets}
-    if params.former_column:
+    if params.former_sizes:
         sources["host"] = FORMER
-    if params.binariser_bits:
+    if params.ports.binariser:
         sources["host"] = BINARISER
     if ring.from_bits:
         sources["ring"] = BITS_IN
@@ -161,6 +162,6 @@ def _contract(params: Npu, ring: RingWords) -> str:
 def _name(library: Library, params: Npu, ring: RingWords) -> str:
     """Name of the module, which tells apart NPUs that differ only in their neighbours."""
     name = library.name("npu", params)
-    if "ring" in params.outlets and ring.out_bits != params.word_bits:
+    if "ring" in params.ports.outlets and ring.out_bits != params.array.word_bits:
         name += f"_to_{ring.out_bits}"
     return name + "_from_bits" * ring.from_bits + "_to_bits" * ring.to_bits + "_skipped" * ring.skipped

@@ -11,8 +11,8 @@ an outlet with another width goes past it into a gearbox of its own. Behind that
 
 from dataclasses import dataclass, replace
 
-from bitloom.hls_gen.design.folding import OUTLETS
 from bitloom.hls_gen.design.memories import way
+from bitloom.hls_gen.design.ports import OUTLETS
 from bitloom.hls_gen.rtl.primitives.block import Signal, any_of, bits, const, width
 from bitloom.hls_gen.rtl.primitives.fifo import fifo
 from bitloom.hls_gen.rtl.primitives.gearbox import gearbox
@@ -104,7 +104,7 @@ def _groups(c: NpuContext) -> list[Group]:
     found: dict[tuple[int, bool], list[str]] = {}
     for name in c.npu.targets:
         ring = name == "ring"
-        found.setdefault((c.ring.out_bits if ring else c.npu.word_bits, ring and c.ring.to_bits), []).append(name)
+        found.setdefault((c.ring.out_bits if ring else c.npu.array.word_bits, ring and c.ring.to_bits), []).append(name)
     return [Group(names, w, of_signs) for (w, of_signs), names in found.items()]
 
 
@@ -179,7 +179,7 @@ def _taker(c: NpuContext, name: str, words: Stream, loop: Stream | None) -> Sign
     assert loop is not None  # the caller makes one for every NPU with this outlet
     given = words.replace(ready=c.b.wire("store_ready"), last=None, side=None)
     c.b.instance(
-        fifo(c.library, c.npu.word_bits, c.npu.map_words),
+        fifo(c.library, c.npu.array.word_bits, c.npu.stores.map_words),
         "map_store",
         rst=c.restart,
         **given.ports("in"),
@@ -191,7 +191,7 @@ def _taker(c: NpuContext, name: str, words: Stream, loop: Stream | None) -> Sign
 
 def _signs(c: NpuContext, word: Signal) -> Signal:
     """A bit for each feature of a word of a map: 1 where it is negative."""
-    w = c.npu.feature_bits
+    w = c.npu.array.feature_bits
     lanes = [bits(word, low, w) for low in range(0, width(word), w)]
     if c.npu.targets == ("ring",):  # nobody takes whole features: say so to lint
         c.b.wire("magnitudes_unused", len(lanes) * (w - 1), join([bits(lane, 0, w - 1) for lane in lanes]))

@@ -11,6 +11,7 @@ Of a pool unit with weights, sums leave the FIFO, and what follows makes feature
 """
 
 from bitloom.hls_gen.design.memories import way
+from bitloom.hls_gen.design.parts import present
 from bitloom.hls_gen.design.widths import COUNT_BITS
 from bitloom.hls_gen.rtl.pool.pool import pool_unit
 from bitloom.hls_gen.rtl.pool.pool_depthwise import pool_unit_depthwise
@@ -75,8 +76,8 @@ def pooling(c: NpuContext, features: Stream) -> tuple[Stream, Signal]:
 def _finished(c: NpuContext, sums: Stream) -> Stream:
     """Features of what leaves a pool unit with weights, OL at a time; ``last`` and side as of other pools."""
     npu = c.npu
-    steps = c.npu.ol * c.npu.acc_bits
-    w = npu.pfp * npu.acc_bits
+    steps = c.npu.results.ol * c.npu.array.acc_bits
+    w = present(npu.pool_unit).pfp * npu.array.acc_bits
     flags = {"last": bits(sums.data, w, 1), "side": bits(sums.data, w + 1, npu.pool_side_bits - 1 + COUNT_BITS)}
     cut = gearbox(c.b, c.library, "pool_steps", sums.replace(data=bits(sums.data, 0, w), **flags), steps, rst=c.restart)
     made = c.place(

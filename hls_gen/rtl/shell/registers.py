@@ -222,8 +222,8 @@ def _constants(c: RegisterContext, design: Design, digest: str) -> dict[str, Sig
     for k in range(DIGEST_REGISTERS):
         values[f"DIGEST_{k}"] = c.number(f"DIGEST_{k}", int(digest[8 * k : 8 * k + 8], 16))
     for n, npu in enumerate(design.npus):
-        values[f"NPU{n}_LANES"] = c.constant(f"NPU{n}_LANES", KFP=npu.kfp, KGP=npu.kgp)
-        values[f"NPU{n}_WIDTHS"] = c.constant(f"NPU{n}_WIDTHS", PFP=npu.pfp, OL=npu.ol)
+        values[f"NPU{n}_LANES"] = c.constant(f"NPU{n}_LANES", KFP=npu.array.kfp, KGP=npu.array.kgp)
+        values[f"NPU{n}_WIDTHS"] = c.constant(f"NPU{n}_WIDTHS", PFP=npu.value("pfp"), OL=npu.results.ol)
     return values
 
 

@@ -49,7 +49,7 @@ def result_words(
     b.comment("Results: raw values and map words become stream words.")
     found = []
     for n, params in enumerate(design.npus):
-        if "host" in params.outlets:
+        if "host" in params.ports.outlets:
             raw = Stream.of(npus[n], "raw")
             maps = Stream.of(npus[n], "to_host")
             found.append(_raw_words(b, library, params, f"npu{n}", raw, reset))
@@ -59,7 +59,7 @@ def result_words(
 
 def _raw_words(b: Block, library: Library, npu: Npu, name: str, raw: Stream, reset: Signal) -> Stream:
     """Stream words of an NPU's raw values, OL at a time."""
-    values = gearbox(b, library, f"{name}_raw_values", raw, npu.acc_bits, rst=reset)
+    values = gearbox(b, library, f"{name}_raw_values", raw, npu.array.acc_bits, rst=reset)
     wide = values.replace(data=sign_extend(values.data, 32))
     return gearbox(b, library, f"{name}_raw_words", wide, library.stream_bits, rst=reset)
 

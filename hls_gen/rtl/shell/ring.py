@@ -37,7 +37,7 @@ def ring(b: Block, library: Library, design: Design, npus: Sequence[Mapping[str,
     if len(design.npus) > 1 or design.spill_words:
         b.comment("Ring: what leaves an NPU enters the next one.")
     for n, params in enumerate(design.npus):
-        if "ring" not in params.outlets:
+        if "ring" not in params.ports.outlets:
             continue
         after = (n + 1) % len(design.npus)
         words = Stream.of(npus[n], "to_ring")

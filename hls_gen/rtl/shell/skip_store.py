@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from veriloggen import Cat
 
+from bitloom.hls_gen.design.parts import present
 from bitloom.hls_gen.rtl.primitives.block import bits, choose
 from bitloom.hls_gen.rtl.primitives.fifo import fifo
 from bitloom.hls_gen.rtl.primitives.stream import Stream
@@ -41,12 +42,12 @@ def skip_store(c: NpuContext) -> SkipStore:
     if c.npu.keeps_steps:
         return _store_of_steps(c)
     b = c.b
-    w = c.npu.word_bits
+    w = c.npu.array.word_bits
     b.comment("Skip store: words of maps that wait for the addition or for their second reader.")
     words = Stream.wires(b, "skipped", w, side_bits=1)
     out = Stream.wires(b, "skip_out", w + 1)
     b.instance(
-        fifo(c.library, w + 1, c.npu.skip_words),
+        fifo(c.library, w + 1, present(c.npu.stores.skip).words),
         "skip_store",
         rst=c.restart,
         **words.replace(data=Cat(words.side, words.data), side=None).ports("in"),
@@ -71,7 +72,7 @@ def _store_of_steps(c: NpuContext) -> SkipStore:
     words = Stream.wires(b, "skipped", w)
     out = Stream.wires(b, "skip_out", w)
     b.instance(
-        fifo(c.library, w, c.npu.skip_words),
+        fifo(c.library, w, present(c.npu.stores.skip).words),
         "skip_store",
         rst=c.restart,
         **words.ports("in"),

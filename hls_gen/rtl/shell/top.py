@@ -129,8 +129,8 @@ def _npu(
     integer = params.engine == "integer"
     words = RingWords(
         design.next_word_bits(n),
-        from_bits=integer and "ring" in params.inlets and design.changes_engine(n - 1),
-        to_bits=integer and "ring" in params.outlets and design.changes_engine(n),
+        from_bits=integer and "ring" in params.ports.inlets and design.changes_engine(n - 1),
+        to_bits=integer and "ring" in params.ports.outlets and design.changes_engine(n),
         skipped=design.keeper(n) != n,
     )
     block = library.get(npu, library, params, words)
@@ -140,6 +140,6 @@ def _npu(
     given = {**bus.to(block), "run": load["run"], **{name: load[f"npu{n}_{name}"] for name in params.settings}}
     if n == 0:
         given |= Stream.of(load, "words").ports("host")
-    if params.stream_weights:  # the loader counts layers with this NPU
+    if params.loader.stream_weights:  # the loader counts layers with this NPU
         given |= {name: load[port] for name, port in weights_ports(len(design.npus))[n].items()}
     return place(b, block, f"npu_{n}", f"npu{n}_", rst=reset, **given)

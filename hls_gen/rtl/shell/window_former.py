@@ -18,6 +18,7 @@ from veriloggen import Cat, Mux, Repeat
 
 from bitloom.hls_gen.design.lanes import plane_order
 from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.design.parts import present
 from bitloom.hls_gen.design.widths import PLACE_BITS, bits_for
 from bitloom.hls_gen.design.window_former import former_row
 from bitloom.hls_gen.rtl.primitives.block import (
@@ -98,12 +99,12 @@ def window_former(library: Library, npu: Npu) -> Block:
     Block
         Module ``window_former``. Streams ``in`` and ``out``; the fields of the network's row by their names.
     """
-    sizes = {name: getattr(npu, name) for name in ("former_channels", "former_column", "former_columns", "former_line")}
+    sizes = npu.values("former_channels", "former_column", "former_columns", "former_line")
     late = "1 cycle from a word in to its first position, 1 from a window's last position to its first word"
     header = Header(__doc__ or "", rate="a position or a word a cycle", latency=late, parameters=sizes)
     b = Block(library.name("window_former", npu), header)
-    source = Stream.input(b, "in", npu.word_bits)
-    out = Stream.output(b, "out", npu.word_bits)
+    source = Stream.input(b, "in", npu.array.word_bits)
+    out = Stream.output(b, "out", npu.array.word_bits)
     f = {name.removeprefix("former_"): b.input(name, w, _meaning(name)) for name, w in former_row(npu)}
 
     # # #
@@ -125,7 +126,7 @@ def window_former(library: Library, npu: Npu) -> Block:
     words = _words(b, npu, f, _columns(b, library, npu, f, x, _Position(position, inside, step)))
     formed = words[0] if number is None else _picked(words, number)
     out.valid.assign(choose(f["on"], offering, source.valid, 1))
-    out.data.assign(choose(f["on"], formed, source.data, npu.word_bits))
+    out.data.assign(choose(f["on"], formed, source.data, npu.array.word_bits))
     return b
 
 
@@ -153,18 +154,18 @@ def _offer(b: Block, f: Fields, out: Stream, fresh: Signal) -> tuple[Signal, Sig
 def _columns(b: Block, library: Library, npu: Npu, f: Fields, x: _Axis, at: _Position) -> list[Signal]:
     """The columns of the window, the newest first."""
     b.comment("Columns: that of the position at hand has the taps of the rows before from the line memory.")
-    kept = (npu.former_column - 1) * npu.former_lane_bits  # the oldest lane has nowhere to go
+    kept = (present(npu.former_sizes).column - 1) * npu.former_lane_bits  # the oldest lane has nowhere to go
     before = b.wire("row_before", kept) if kept else None
     column = _column(b, npu, f, at, before)
     if before is not None:
-        address = bits_for(npu.former_line - 1)
+        address = bits_for(present(npu.former_sizes).line - 1)
         place = b.reg("place", address, init=None)
         b.on(x.moves, (place, bits(x.following, 0, address)))
         registered_read(
             b,
             library,
             "line_memory",
-            npu.former_line,
+            present(npu.former_sizes).line,
             write=b.wire("keep", 1, at.step & x.inside),
             write_row=place,
             write_data=bits(column, 0, kept),
@@ -172,7 +173,7 @@ def _columns(b: Block, library: Library, npu: Npu, f: Fields, x: _Axis, at: _Pos
             read_row=bits(x.following, 0, address),
             read_data=before,
         )
-    columns = [b.reg(f"column_{k}", width(column), init=None) for k in range(npu.former_columns)]
+    columns = [b.reg(f"column_{k}", width(column), init=None) for k in range(present(npu.former_sizes).columns)]
     # beside the map no row of a column is on it, whatever the line memory has there
     newest = b.wire("newest", width(column), column & _all(x.inside, width(column)))
     b.on(at.step, *zip(columns, [newest, *columns]))
@@ -229,7 +230,7 @@ def _word_register(
     A frame begins with a word: what is left of the last one when the frame's positions have all come is dropped.
     """
     b.comment("Word register: positions leave it at its low end.")
-    (source, out), there, word = streams, b.reg("there"), b.reg("frame_word", npu.word_bits, init=None)
+    (source, out), there, word = streams, b.reg("there"), b.reg("frame_word", npu.array.word_bits, init=None)
     b.on(come, (word, _by_channels(npu, f, lambda c: _less_a_position(word, c, npu))))
     emptied = come
     if "positions_minus_1" in f:
@@ -241,13 +242,13 @@ def _word_register(
     b.on(room, (there, all_of(f["on"], source.valid)), (word, source.data))
     if "positions_minus_1" in f:
         b.on(room, (left, f["positions_minus_1"]))
-    return there, bits(word, 0, npu.former_channels * npu.former_lane_bits)
+    return there, bits(word, 0, present(npu.former_sizes).channels * npu.former_lane_bits)
 
 
 def _by_channels(npu: Npu, f: Fields, make: Callable[[int], Signal]) -> Signal:
     """What ``make`` gives for the number of channels of a position."""
-    found = make(npu.former_channels)
-    for channels in range(npu.former_channels - 1, 0, -1):
+    found = make(present(npu.former_sizes).channels)
+    for channels in range(present(npu.former_sizes).channels - 1, 0, -1):
         found = Mux(eq(f["channels_minus_1"], channels - 1), make(channels), found)
     return found
 
@@ -262,10 +263,10 @@ def _less_a_position(word: Signal, channels: int, npu: Npu) -> Signal:
 def _column(b: Block, npu: Npu, f: Fields, at: _Position, before: Signal | None) -> Signal:
     """The column of the position at hand: its channels, 0 beside the map, and the rows before, a position higher."""
     lane = npu.former_lane_bits
-    lanes = npu.former_column
+    lanes = present(npu.former_sizes).column
     own = [
         b.wire(f"channel_{k}", lane, bits(at.channels, k * lane, lane) & _all(at.inside, lane))
-        for k in range(npu.former_channels)
+        for k in range(present(npu.former_sizes).channels)
     ]
     taps = []
     for k in range(lanes):
@@ -290,23 +291,23 @@ def _words(b: Block, npu: Npu, f: Fields, columns: list[Signal]) -> list[Signal]
     """The words of a window."""
     b.comment("Words of the window.")
     lane = npu.former_lane_bits
-    each = npu.plane_lanes
+    each = npu.array.plane_lanes
     taps = list[Signal]()
     marks = list[Signal]()
     for k, column in enumerate(columns):
         used = b.wire(f"column_{k}_used", 1, _used(b, f, "columns", k)) if npu.engine == "binary" else None
-        for i in range(npu.former_column):
+        for i in range(present(npu.former_sizes).column):
             value = bits(column, i * lane, lane)
             taps.append(value if used is None else b.wire(f"value_{k}_{i}", lane, value & _all(used, lane)))
-            if npu.planes:
+            if npu.array.planes:
                 marks.append(b.wire(f"used_{k}_{i}", 1, used & _used(b, f, "lanes", i)))
     words = []
     for m in range(npu.former_words):
         lanes = taps[m * each : (m + 1) * each]
-        if npu.planes:
+        if npu.array.planes:
             own = lanes + [const(0, lane)] * (each - len(lanes)), marks[m * each : (m + 1) * each]
-            lanes = [_plane(*own, j, plane, npu) for plane in plane_order(npu.planes) for j in range(each)]
-        words.append(b.wire(f"word_{m}", npu.word_bits, resize(join(lanes), npu.word_bits)))
+            lanes = [_plane(*own, j, plane, npu) for plane in plane_order(npu.array.planes) for j in range(each)]
+        words.append(b.wire(f"word_{m}", npu.array.word_bits, resize(join(lanes), npu.array.word_bits)))
     return words
 
 
@@ -314,7 +315,7 @@ def _plane(taps: list[Signal], marks: list[Signal], j: int, plane: int, npu: Npu
     """The bit of a plane of lane ``j`` of a word; of the constant plane, which is 1 where a tap is."""
     if j >= len(marks):
         return const(0, 1)
-    return marks[j] if plane == npu.planes else bits(taps[j], plane, 1)
+    return marks[j] if plane == npu.array.planes else bits(taps[j], plane, 1)
 
 
 def _picked(words: list[Signal], number: Signal) -> Signal:

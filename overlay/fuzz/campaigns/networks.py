@@ -48,12 +48,12 @@ def network_case(pick: Pick, names: Sequence[str]) -> Case:
         mapping = way(pick, design, len(engines_of(network)))
         if mapping is not None:
             break
-    by_rows = "raster" in name or design.npus[0].window_former  # which forms windows in no other order
+    by_rows = "raster" in name or design.npus[0].former is not None  # which forms windows in no other order
     orders = ["raster"] if by_rows else ["pull", "raster", "columns"]
     if design.npus[0].depthwise:
         mapping = None  # a convolution that joins another one is no layer of its own
     map_order = pick.of(orders)
-    plain = len(design.npus) == 1 and design.npus[0].accumulators == 1
+    plain = len(design.npus) == 1 and design.npus[0].array.accumulators == 1
     return {
         "design": name,
         "network": network.to_dict(),
@@ -74,7 +74,7 @@ def compiled(case: Case) -> tuple[Hardware, Program, np.ndarray, np.ndarray] | N
     made = hardware(design)
     npu = design.npus[0]
     if npu.engine == "integer":
-        model = random_integer_model(network, seed, npu.acc_bits, npu.multiplier_bits)
+        model = random_integer_model(network, seed, npu.array.acc_bits, npu.results.multiplier_bits)
     else:
         model = random_model(network, seed)
     choices = CompileChoices(**{key: case[key] for key in ("map_order", "dataflow", "mapping")})
@@ -126,17 +126,19 @@ def _network(pick: Pick, design: Design) -> Network:
     npu = design.npus[0]
     several = len(design.npus) > 1
     if several and pick.integer(0, 2):
-        around = design.closed or "loop" in npu.outlets
+        around = design.closed or "loop" in npu.ports.outlets
         return deep_network(pick, npu.engine, 6 if around else len(design.npus))
-    if npu.tuple_parts:
-        widths = (npu.feature_bits, npu.weight_bits) if npu.engine == "integer" else (0, 0)
+    if npu.sequencer.tuple_parts:
+        widths = (npu.array.feature_bits, npu.array.weight_bits) if npu.engine == "integer" else (0, 0)
         return grouped_network(pick, *widths)
     if npu.depthwise:
-        channels = npu.former_channels or MOST_CHANNELS
-        widths = npu.feature_bits, npu.weight_bits, npu.bias_fraction_bits
-        return depthwise_network(pick, *widths, npu.roundings, channels)
+        channels = npu.former_sizes.channels if npu.former_sizes else MOST_CHANNELS
+        widths = npu.array.feature_bits, npu.array.weight_bits, npu.results.bias_fraction_bits
+        return depthwise_network(pick, *widths, npu.results.roundings, channels)
     if npu.engine == "integer":
-        return integer_network(pick, npu.feature_bits, npu.weight_bits, npu.bias_fraction_bits, npu.roundings)
+        return integer_network(
+            pick, npu.array.feature_bits, npu.array.weight_bits, npu.results.bias_fraction_bits, npu.results.roundings
+        )
     return binary_network(pick, most_planes(npu))
 
 

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from html import escape
 
 from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.design.parts import present
 
 from .report import NpuCycles, Report
 from .text import TIMES
@@ -69,24 +70,29 @@ def _npu(report: Report, npu: NpuCycles, top: int) -> Iterator[str]:
         yield _text(BOX + 10, y, layer, "")
         if layer in beats:
             yield _text(BOX + BOX_WIDTH - 10, y, f"{beats[layer]:,} beats", "end")
-    if "host" in params.inlets:
+    if "host" in params.ports.inlets:
         yield _path(f"M{BOX - 60} {top + 18}h60", True)
         yield _text(BOX - 64, top + 10, "frames", "small")
-    if "host" in params.outlets:
+    if "host" in params.ports.outlets:
         used = report.mapping[-1] == n
         yield _path(f"M{BOX} {top + height - 16}h-60", used)
         if used:
             yield _text(BOX - 64, top + height - 24, "results", "small")
-    if "ring" in params.inlets and n:
+    if "ring" in params.ports.inlets and n:
         yield _path(f"M{CENTRE} {top - GAP}v{GAP}", (n - 1, n) in report.crossings)
         yield from _store(CENTRE, top - GAP // 2, _pair(params))
     right = BOX + BOX_WIDTH
-    if "loop" in params.inlets:
+    if "loop" in params.ports.inlets:
         yield _path(f"M{right} {top + height - 16}h30V{top + 18}h-30", (n, n) in report.crossings)
         yield _text(right + 36, top + height / 2 - 1, "map store", "small")
-        yield _text(right + 36, top + height / 2 + 13, f"{params.map_words:,} {TIMES} {params.word_bits} bit", "small")
-    if params.skip_words:
-        words = f"skip store {params.skip_words:,} {TIMES} {params.skip_word_bits} bit"
+        yield _text(
+            right + 36,
+            top + height / 2 + 13,
+            f"{params.stores.map_words:,} {TIMES} {params.array.word_bits} bit",
+            "small",
+        )
+    if params.has_skip:
+        words = f"skip store {present(params.stores.skip).words:,} {TIMES} {params.skip_word_bits} bit"
         yield _text(right + 36, top + height / 2 + 27, words, "small")
 
 
@@ -100,19 +106,19 @@ def _closing(report: Report, top: int, bottom: int) -> Iterator[str]:
     yield _path(f"M{CENTRE} {bottom}v{down}H{FAR}V{top - GAP // 2 - up}H{CENTRE}V{top}", used)
     yield from _store(CENTRE, top - GAP // 2 + 4, _pair(design.npus[0]))
     if design.spill_words:
-        words = f"spill store {design.spill_words:,} {TIMES} {design.npus[0].word_bits} bit"
+        words = f"spill store {design.spill_words:,} {TIMES} {design.npus[0].array.word_bits} bit"
         yield from _store(CENTRE + 130, bottom + down, words)
 
 
 def _lanes(npu: Npu) -> str:
     """An NPU's folding in words."""
-    pool = f", pool {npu.pfp}" if npu.pool else ""
-    return f"{npu.kfp} {TIMES} {npu.kgp} lanes, {npu.engine}{pool}"
+    pool = f", pool {npu.pool_unit.pfp}" if npu.pool_unit else ""
+    return f"{npu.array.kfp} {TIMES} {npu.array.kgp} lanes, {npu.engine}{pool}"
 
 
 def _pair(npu: Npu) -> str:
     """The ping-pong pair in front of an NPU, in words."""
-    return f"ping-pong 2 {TIMES} {npu.buffer_words:,} words of {npu.word_bits} bit"
+    return f"ping-pong 2 {TIMES} {npu.ports.buffer_words:,} words of {npu.array.word_bits} bit"
 
 
 def _path(d: str, used: bool) -> str:

@@ -77,11 +77,11 @@ def layers(made: Compiled) -> list[LayerWork]:
                 operations=len(planned.conv.index) * channels // of_kernel * p.out_channels,
                 beats=planned.beats,
                 words=planned.taps.tuples * planned.words,
-                word_bytes=npu.word_bits / 8,
+                word_bytes=npu.array.word_bits / 8,
                 tuple_words=planned.words,
                 groups=planned.groups,
-                lanes_in=lanes / of_kernel / (planned.part.words * npu.kfp),
-                lanes_out=p.out_channels / (planned.groups * npu.kgp),
+                lanes_in=lanes / of_kernel / (planned.part.words * npu.array.kfp),
+                lanes_out=p.out_channels / (planned.groups * npu.array.kgp),
                 dataflow=plan.dataflow[i],
             )
         )

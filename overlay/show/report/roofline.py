@@ -88,4 +88,4 @@ def _point(kind: str, name: str, n: int, work: Sequence[LayerWork], cycles: floa
     npu = made.build.design.npus[n]
     operations = sum(w.operations for w in work)
     read = sum(w.words * w.word_bytes for w in work)
-    return Point(kind, name, n, operations, read, cycles, npu_lanes(npu), npu.word_bits / 8)
+    return Point(kind, name, n, operations, read, cycles, npu_lanes(npu), npu.array.word_bits / 8)

@@ -68,7 +68,7 @@ def test_a_plan_has_no_rows_of_zeros():
     layer = Conv(name="conv_1", out_channels=2, kernel=(3, 3), dilation=(3, 2), padding=(3, 2, 3, 2), weight=signed(8))
     network = Network(name="dilated", input=case_map(8, 9, 3, signed(8)), layers=(layer,))
     weight = random_values((2, 3, 3, 3), signed(8), np.random.default_rng(1))
-    npu = Npu(engine="integer", feature_bits=9, weight_bits=8, shift_bits=0, kfp=4, kgp=4, acc_bits=32, raster=True,
+    npu = Npu.of(engine="integer", feature_bits=9, weight_bits=8, shift_bits=0, kfp=4, kgp=4, acc_bits=32, raster=True,
               window_former=True)  # fmt: skip
     made = plan(Model(network, {"conv_1": {"weight": weight}}), [npu], CompileChoices(map_order="raster"))
     valid = (layer.window(None).positions(8, 9) >= 0).sum()

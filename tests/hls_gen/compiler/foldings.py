@@ -1,7 +1,6 @@
 """Designs for the compiler's tests: their manifests, without hardware."""
 
-from copy import copy
-from dataclasses import fields, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -9,8 +8,8 @@ from bitloom.golden.network import Model
 from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.compiler.plan import plan
 from bitloom.hls_gen.compiler.sizing import size_memories
-from bitloom.hls_gen.design.capacities import Capacities
 from bitloom.hls_gen.design.design import Design
+from bitloom.hls_gen.design.flat import SIZED
 from bitloom.hls_gen.design.manifest import Manifest
 from bitloom.hls_gen.design.npu import Npu
 from tests.cases import cases
@@ -20,9 +19,9 @@ BEYOND = {"int8", "threshold_of_the_input", "max_pool_of_sums"}
 
 CASES = {name: model for name, model in cases() if name not in BEYOND}
 FOLDINGS = {
-    "k3_g5": (Npu(kfp=3, kgp=5, pfp=4, ol=2), 32),
-    "k20_g8_planes": (Npu(kfp=20, kgp=8, pfp=8, ol=3, planes=8), 32),
-    "k70_g17_stream_64": (Npu(kfp=70, kgp=17, pfp=7, ol=17), 64),
+    "k3_g5": (Npu.of(kfp=3, kgp=5, pfp=4, ol=2), 32),
+    "k20_g8_planes": (Npu.of(kfp=20, kgp=8, pfp=8, ol=3, planes=8), 32),
+    "k70_g17_stream_64": (Npu.of(kfp=70, kgp=17, pfp=7, ol=17), 64),
 }
 ORDERS = ("pull", "raster")
 
@@ -49,10 +48,8 @@ def fit_one(model: Model, npu: Npu, map_order: str = "auto", stream_bits: int = 
 
 def changed(manifest: Manifest, n: int = 0, **capacities: int) -> Manifest:
     """The manifest with other capacities of NPU ``n``, also such as no NPU may have."""
-    npu = copy(manifest.npus[n])
-    for name, value in capacities.items():
-        assert name in {field.name for field in fields(Capacities)}
-        object.__setattr__(npu, name, value)
+    assert capacities.keys() <= SIZED.keys()
+    npu = manifest.npus[n].unchecked(**capacities)
     npus = (*manifest.npus[:n], npu, *manifest.npus[n + 1 :])
     return replace(manifest, design=replace(manifest.design, npus=npus))
 

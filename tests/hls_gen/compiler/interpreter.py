@@ -16,6 +16,7 @@ import numpy as np
 
 from bitloom.hls_gen.design.manifest import Manifest
 from bitloom.hls_gen.design.packets import packets
+from bitloom.hls_gen.design.parts import present
 
 MASK = 0xFFFFFFFF
 
@@ -216,26 +217,33 @@ class Unit:
         network = self.row("network", 0)
         self.beats = self.frames = self.taken = 0
         made = {"host": Queue, "loop": Queue, "ring": self.ping_pong}
-        self.inlets = {name: made[name]() for name in self.npu.inlets}
-        self.conv = Sequencer(self, "", network["last_layer"], self.npu.tuple_words, list(self.inlets.values()))
+        self.inlets = {name: made[name]() for name in self.npu.ports.inlets}
+        self.conv = Sequencer(
+            self, "", network["last_layer"], self.npu.sequencer.tuple_words, list(self.inlets.values())
+        )
         self.steps, self.windows, self.raw = Queue(), 0, list[tuple[int, bool]]()
-        if self.npu.pool:
-            self.pool = Sequencer(self, "pool_", network["last_pool_layer"], self.npu.pool_words, [self.steps])
+        if self.npu.pool_unit:
+            self.pool = Sequencer(
+                self, "pool_", network["last_pool_layer"], present(self.npu.pool_unit).words, [self.steps]
+            )
             self.pool_taps, self.queue = self.pool.taps(), list[int]()
-            self.to_pool, self.pool_word = Gearbox(self.npu.ol, self.npu.pfp), self.npu.pfp
+            self.to_pool, self.pool_word = (
+                Gearbox(self.npu.results.ol, present(self.npu.pool_unit).pfp),
+                present(self.npu.pool_unit).pfp,
+            )
         else:
-            self.to_pool, self.pool_word = Gearbox(self.npu.ol, self.npu.ol), self.npu.ol
+            self.to_pool, self.pool_word = Gearbox(self.npu.results.ol, self.npu.results.ol), self.npu.results.ol
         self.work = self.computing()
 
     def ping_pong(self) -> PingPong:
         """The pair in front of this NPU, which runs through the chunk sizes of the maps that come."""
         maps = range(self.row("network", 0)["last_chunk"] + 1) if self.memories["chunks"] else ()
         chunks = [self.row("chunks", i)["words_minus_1"] + 1 for i in maps]
-        return PingPong(self.npu.buffer_words, chunks)
+        return PingPong(self.npu.ports.buffer_words, chunks)
 
     def connect(self, outlets: dict[str, tuple[Queue, int]]) -> None:
         """outlets : who takes the words of each, and their width."""
-        assert list(outlets) == list(self.npu.outlets)
+        assert list(outlets) == list(self.npu.ports.outlets)
         self.outlets = [(queue, Gearbox(self.pool_word, width)) for queue, width in outlets.values()]
 
     @property
@@ -270,7 +278,7 @@ class Unit:
     def input_words(self, payload: np.ndarray) -> list[int]:
         """Words of KFP bits of a frame."""
         stream, network = self.manifest.stream_bits, self.row("network", 0)
-        kfp = self.npu.kfp
+        kfp = self.npu.array.kfp
         number = sum(word << 32 * i for i, word in enumerate(payload.tolist()))
         beats, count = 32 * len(payload) // stream, network["frame_words"]
         together, pieces = max(stream // kfp, 1), -(-kfp // stream)
@@ -304,14 +312,14 @@ class Unit:
     def lanes(self, word: int) -> np.ndarray:
         """The bits of a word, lane 0 first."""
         if word not in self.words:
-            self.words[word] = np.array([word >> lane & 1 for lane in range(self.npu.kfp)], bool)
+            self.words[word] = np.array([word >> lane & 1 for lane in range(self.npu.array.kfp)], bool)
         return self.words[word]
 
     def kernel(self, row: int) -> tuple[np.ndarray, np.ndarray]:
         """Weights of each PE, (KGP, KFP) bits, and the factor of a match in each lane, (KFP,)."""
         if row in self.kernels:
             return self.kernels[row]
-        content, kfp, planes = self.row("kernels", row), self.npu.kfp, self.npu.planes
+        content, kfp, planes = self.row("kernels", row), self.npu.array.kfp, self.npu.array.planes
         code, factors = content.get("code", int(planes > 0)), np.ones(kfp, np.int64)  # without the bit: integers
         if planes and code:
             size = kfp // (planes + 1)
@@ -319,12 +327,12 @@ class Unit:
             factors = np.repeat([-1 << g if g == planes - 1 else 1 << g for g in range(planes)], lanes_of)
             factors = np.concatenate([factors, np.zeros(kfp - len(factors), np.int64)])
         elif code:
-            sign, shift = divmod(code, 1 << self.npu.shift_bits)
+            sign, shift = divmod(code, 1 << self.npu.array.shift_bits)
             factors = factors * ((-1 if sign else 1) << shift)
-        several, apart = self.npu.lanes_per_weight, self.npu.lane_step
+        several, apart = self.npu.array.lanes_per_weight, self.npu.array.lane_step
         of_lane = [lane // (several * apart) * apart + lane % apart for lane in range(kfp)]
         stored = max(of_lane) + 1
-        weights = [[content["weights"] >> k * stored + i & 1 for i in of_lane] for k in range(self.npu.kgp)]
+        weights = [[content["weights"] >> k * stored + i & 1 for i in of_lane] for k in range(self.npu.array.kgp)]
         self.kernels[row] = np.array(weights, bool), factors
         return self.kernels[row]
 
@@ -332,9 +340,9 @@ class Unit:
         self, row: dict[str, int], last_group: bool, last_window: bool, sums: list[int], offset: int
     ) -> Iterator[None]:
         """A group's results, OL at a time, each step once for every level."""
-        ol, acc = self.npu.ol, self.npu.acc_bits
+        ol, acc = self.npu.results.ol, self.npu.array.acc_bits
         values = [signed((s << row["double"]) - offset, acc) for s in sums] + [0] * ol
-        units = row["last_units_minus_1"] + 1 if last_group else -(-self.npu.kgp // ol)
+        units = row["last_units_minus_1"] + 1 if last_group else -(-self.npu.array.kgp // ol)
         for unit in range(units):
             step, last_unit = values[unit * ol : unit * ol + ol], last_group and unit == units - 1
             if row.get("raw"):
@@ -348,11 +356,11 @@ class Unit:
                 words = self.to_pool.push(bits, end)
                 for i, word in enumerate(words, 1):
                     last = end and last_window and i == len(words)
-                    if self.npu.pool:
+                    if self.npu.pool_unit:
                         self.steps.put(word, last)
                     else:
                         yield from self.give(row, word, end and i == len(words), last)
-        if self.npu.pool and not row.get("raw"):
+        if self.npu.pool_unit and not row.get("raw"):
             yield from self.pooling()
 
     def pooling(self) -> Iterator[None]:
@@ -423,24 +431,24 @@ class Device:
         spill = None
         for n, unit in enumerate(self.units):
             after, outlets = self.units[(n + 1) % len(self.units)], dict[str, tuple[Queue, int]]()
-            for name in unit.npu.outlets:
+            for name in unit.npu.ports.outlets:
                 if name == "ring":
                     target = after.inlets["ring"]
                     if after.number == 0 and self.spill_words:
                         spill = (Queue(self.spill_words), target)
                         target = spill[0]
-                    outlets[name] = (target, after.npu.kfp)
+                    outlets[name] = (target, after.npu.array.kfp)
                 elif name == "loop":
-                    outlets[name] = (unit.inlets["loop"], unit.npu.kfp)
+                    outlets[name] = (unit.inlets["loop"], unit.npu.array.kfp)
                 else:
-                    outlets[name] = (self.sent[n], unit.npu.kfp)
+                    outlets[name] = (self.sent[n], unit.npu.array.kfp)
             unit.connect(outlets)
         return spill
 
     def results(self, frames: int) -> np.ndarray:
         """The stream words of the one NPU that sends."""
         sending = [(unit.raw, 32) for unit in self.units if unit.raw]
-        sending += [(list(q.words), u.npu.kfp) for q, u in zip(self.sent, self.units) if q]
+        sending += [(list(q.words), u.npu.array.kfp) for q, u in zip(self.sent, self.units) if q]
         ((words, width),) = sending
         assert sum(last for _, last in words) == frames
         out = Gearbox(width, self.manifest.stream_bits)

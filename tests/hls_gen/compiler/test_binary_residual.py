@@ -33,7 +33,7 @@ from tests.hls_gen.compiler.test_residual import SEEDS, some
 from tests.networks import binary_residual_networks, random_images, random_integer_model
 from tests.rows import npu_rows
 
-NPU = Npu(kfp=4, kgp=4, pfp=4, ol=2)
+NPU = Npu.of(kfp=4, kgp=4, pfp=4, ol=2)
 SOURCE = Map(height=6, width=5, channels=4, encoding=BIPOLAR)
 
 
@@ -57,15 +57,15 @@ def flows(network, seed, order):
     made = size_memories("d", [model], NPU, CompileChoices(map_order=order))
     (npu,) = made.npus
     chain = system(plan(model, made.npus, CompileChoices(map_order=order)), made.npus)
-    assert [npu.skip_words] == smooth_skips(chain, 4)
+    assert [npu.value("skip_words")] == smooth_skips(chain, 4)
     least = enough_skips(chain, {0: 2}, 2)[0]
-    assert 2 <= least <= npu.skip_words
+    assert 2 <= least <= npu.value("skip_words")
 
     def of(words):
         return replace(chain, units=(replace(chain.units[0], skip_words=words),))
 
     simulate(of(least), 4)
-    assert simulate(of(npu.skip_words), 4).left == simulate(of(None), 4).left
+    assert simulate(of(npu.value("skip_words")), 4).left == simulate(of(None), 4).left
     if least > 2:
         with pytest.raises(Deadlock):
             simulate(of(least - 1), 2)
@@ -122,11 +122,11 @@ def test_widths_are_those_of_all_networks():
     apart = [size_memories("d", [model], NPU).npus[0] for model in models]
     (both,) = size_memories("d", models, NPU).npus
     assert both == size_memories("d", models[::-1], NPU).npus[0]
-    assert [one.skip_bits for one in (*apart, both)] == [0, 6, 6]
-    assert both.skip_words > 2
+    assert [one.value("skip_bits") for one in (*apart, both)] == [0, 6, 6]
+    assert both.value("skip_words") > 2
     (low, high), limits = (-54, 54), models[0].arrays["threshold_1"]["threshold"]  # of 27 taps and channels, and 54
-    assert both.acc_bits >= apart[0].acc_bits
-    assert 1 << both.acc_bits - 1 > high - max(low, limits.min())
+    assert both.array.acc_bits >= apart[0].array.acc_bits
+    assert 1 << both.array.acc_bits - 1 > high - max(low, limits.min())
     manifest = Manifest.of(size_memories("d", models, NPU), "0" * 64)
     for model in models:
         compile_model(model, manifest)
@@ -206,7 +206,7 @@ def test_a_map_of_bits_has_one_reader():
     )  # fmt: skip
     engines = [Engine(name, 8, 8) if name == "integer" else Engine() for name in engines_of(network)]
     layers = lower_alone(random_integer_model(network, 1, 24), engines=engines).parts
-    integer = Npu(engine="integer", feature_bits=8, weight_bits=8, shift_bits=0, acc_bits=32)
+    integer = Npu.of(engine="integer", feature_bits=8, weight_bits=8, shift_bits=0, acc_bits=32)
     with value_error("conv_1: one layer must read a map of bits, got conv_2 and conv_3"):
         ways("net", cascade([NPU, integer]), layers, [int(not p.binary) for p in layers])
 

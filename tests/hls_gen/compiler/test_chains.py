@@ -1,6 +1,5 @@
 """The compiler for several NPUs: pipelines, cascades and rings, run by the plain interpreter of their packets."""
 
-from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -29,10 +28,10 @@ from .foldings import CASES, ORDERS, changed
 from .interpreter import Deadlock, Device
 
 NPUS = (
-    Npu(kfp=20, kgp=5, pfp=4, ol=2, planes=8, buffer_words=8),
-    Npu(kfp=3, kgp=4, pfp=7, ol=3, shift_bits=0, buffer_words=16),
-    Npu(kfp=9, kgp=7, pfp=2, ol=1, shift_bits=0, buffer_words=2),
-    Npu(kfp=4, kgp=1, pfp=4, ol=1, shift_bits=2, buffer_words=4),
+    Npu.of(kfp=20, kgp=5, pfp=4, ol=2, planes=8, buffer_words=8),
+    Npu.of(kfp=3, kgp=4, pfp=7, ol=3, shift_bits=0, buffer_words=16),
+    Npu.of(kfp=9, kgp=7, pfp=2, ol=1, shift_bits=0, buffer_words=2),
+    Npu.of(kfp=4, kgp=1, pfp=4, ol=1, shift_bits=2, buffer_words=4),
 )
 """Different in everything: words must be divided and joined between them."""
 
@@ -107,9 +106,9 @@ def test_a_pipeline(name, map_order):
     model = MODELS[name]
     count = layers_of(model)
     layers = plan(model, [NPUS[0]], CompileChoices(map_order=map_order)).lowered.layers
-    chain = [replace(npu, pool=p.pool is not None) for npu, p in zip(npus(count), layers, strict=True)]
+    chain = [npu.changed(pool=p.pool is not None) for npu, p in zip(npus(count), layers, strict=True)]
     if model.network.input.encoding.kind == "bipolar":  # with planes, an NPU that reads frames alone takes integers
-        chain[0] = replace(chain[0], planes=0, shift_bits=0)
+        chain[0] = chain[0].changed(planes=0, shift_bits=0)
     design = size_memories("chain", [model], pipeline(chain), CompileChoices(map_order=map_order))
     for chunk in (1, 3, 1000):
         check(model, design, map_order=map_order, chunk=chunk)
@@ -163,7 +162,7 @@ def test_rings_of_many_sizes(count):
     model, draw = MODELS["deep"], np.random.default_rng(count)
     for _ in range(5):
         chain = [
-            replace(NPUS[3], kfp=int(draw.integers(1, 30)), kgp=int(kgp), pfp=int(draw.integers(1, 20)),
+            NPUS[3].changed(kfp=int(draw.integers(1, 30)), kgp=int(kgp), pfp=int(draw.integers(1, 20)),
                     ol=int(draw.integers(1, kgp + 1)), buffer_words=1 << int(draw.integers(1, 7)), shift_bits=3)
             for kgp in draw.integers(1, 12, count)
         ]  # fmt: skip
@@ -196,8 +195,8 @@ def test_chunks_hold_whole_tuples(buffer_words, chunk, sizes):
         Conv(name="conv_2", out_channels=4, kernel=(3, 4)), Threshold(name="act_2"),
         Dense(name="dense", out_channels=2),
     )  # fmt: skip
-    one = Npu(kgp=1, pfp=1, ol=1, buffer_words=buffer_words)
-    design = size_memories("chain", [model], pipeline([replace(one, kfp=kfp) for kfp in (8, 2, 3)]))
+    one = Npu.of(kgp=1, pfp=1, ol=1, buffer_words=buffer_words)
+    design = size_memories("chain", [model], pipeline([one.changed(kfp=kfp) for kfp in (8, 2, 3)]))
     units = check(model, design, 2, chunk=chunk).units
     assert [unit.inlets["ring"].sizes for unit in units[1:]] == [sizes * 2, [1] * 4]
     with value_error("net: chunk must be >= 1 tuples, got 0"):
@@ -218,9 +217,9 @@ def test_chunks_of_rows_and_columns(text, buffer_words, sizes):
         Dense(name="dense", out_channels=2),
     )  # fmt: skip
     given = buffer_words if ":" not in text or text.startswith("tuples") else 8
-    one, choices = Npu(kgp=1, pfp=1, ol=1, buffer_words=given), CompileChoices(chunk=text)
-    design = size_memories("chain", [model], pipeline([replace(one, kfp=kfp) for kfp in (8, 2, 3)]), choices)
-    assert [npu.buffer_words for npu in design.npus] == [given, buffer_words, given]
+    one, choices = Npu.of(kgp=1, pfp=1, ol=1, buffer_words=given), CompileChoices(chunk=text)
+    design = size_memories("chain", [model], pipeline([one.changed(kfp=kfp) for kfp in (8, 2, 3)]), choices)
+    assert [npu.ports.buffer_words for npu in design.npus] == [given, buffer_words, given]
     units = check(model, design, 2, chunk=text).units
     assert [unit.inlets["ring"].sizes for unit in units[1:]] == [sizes * 2, [1] * 4]
 
@@ -247,8 +246,8 @@ def test_chunks_that_are_refused(choices, message):
         Conv(name="conv_1", out_channels=5, kernel=(2, 2)), Threshold(name="act_1"),
         Conv(name="conv_2", out_channels=4, kernel=(3, 4)),
     )  # fmt: skip
-    one = Npu(kgp=1, pfp=1, ol=1, buffer_words=8)
-    chain = pipeline([replace(one, kfp=kfp) for kfp in (8, 2)])
+    one = Npu.of(kgp=1, pfp=1, ol=1, buffer_words=8)
+    chain = pipeline([one.changed(kfp=kfp) for kfp in (8, 2)])
     with value_error(message):
         size_memories("chain", [model], chain, CompileChoices(**choices))
 
@@ -263,8 +262,8 @@ def test_a_design_whose_buffers_are_too_small_for_a_chunk():
         Conv(name="conv_1", out_channels=5, kernel=(2, 2)), Threshold(name="act_1"),
         Conv(name="conv_2", out_channels=4, kernel=(3, 4)),
     )  # fmt: skip
-    one, choices = Npu(kgp=1, pfp=1, ol=1, buffer_words=8), CompileChoices(map_order="raster")
-    design = size_memories("chain", [model], pipeline([replace(one, kfp=kfp) for kfp in (8, 2)]), choices)
+    one, choices = Npu.of(kgp=1, pfp=1, ol=1, buffer_words=8), CompileChoices(map_order="raster")
+    design = size_memories("chain", [model], pipeline([one.changed(kfp=kfp) for kfp in (8, 2)]), choices)
     with value_error("net: buffer_words must be >= 24, NPU 1 of design chain has 8"):
         check(model, design, chunk="rows:2")
 
@@ -276,7 +275,7 @@ def test_a_spill_store_that_is_too_small_blocks():
         for layer in (Conv(name=f"conv_{n}", out_channels=3, kernel=(1, 1)), Threshold(name=f"act_{n}"))
     ]  # fmt: skip
     model = bits_model(*layers)
-    design = size_memories("ring", [model], ring([Npu(kfp=3, kgp=3, pfp=3, ol=3, buffer_words=2)] * 2))
+    design = size_memories("ring", [model], ring([Npu.of(kfp=3, kgp=3, pfp=3, ol=3, buffer_words=2)] * 2))
     check(model, design)
     made = Manifest.of(design, "0" * 64)
     program = compile_model(model, made)
@@ -288,7 +287,7 @@ def test_a_spill_store_that_is_too_small_blocks():
 def test_packets_go_to_their_npus():
     """NPU after NPU, of each the network row last; one without layers gets rows by which it waits."""
     model = MODELS["dense_33_31"]
-    chain = cascade([NPUS[0], NPUS[1], replace(NPUS[2], pool=False)])
+    chain = cascade([NPUS[0], NPUS[1], NPUS[2].changed(pool=False)])
     design = size_memories("cascade", [model], chain, CompileChoices(mapping=[0, 1]))
     made = Manifest.of(design, "0" * 64)
     program = compile_model(model, made, CompileChoices(mapping=[0, 1]))
@@ -316,4 +315,4 @@ def test_what_does_not_fit_names_the_npu(n):
 def test_a_pool_needs_a_pool_unit():
     model = MODELS["levels"]
     with value_error("conv_1: a pool needs an NPU with a pool unit, got one without"):
-        size_memories("chain", [model], pipeline([replace(NPUS[0], pool=False), NPUS[1]]))
+        size_memories("chain", [model], pipeline([NPUS[0].changed(pool=False), NPUS[1]]))

@@ -138,14 +138,14 @@ def test_copies_of_bits(levels):
     assert joins == {"concat_4_copy": ("conv_3", "conv_2"), "dense_8": ("conv_5", "conv_6")}
     np.testing.assert_array_equal(found.forward(images), model.forward(images))
     with value_error("conv_1: one layer must read a map of bits, got conv_3 and conv_2"):
-        plan(model, [Npu()])
+        plan(model, [Npu.of()])
 
 
 @pytest.mark.parametrize("levels", [1, 3])
 def test_bits_of_one_window_need_no_hardware(levels):
     """In a binary NPU, too: kernels of both convolutions are those of one."""
     model, images = bits_joined(levels, wide=False)
-    found = plan(model, [Npu()]).lowered
+    found = plan(model, [Npu.of()]).lowered
     assert [(p.name, p.out_channels, p.joins) for p in found.layers] == [
         ("conv_1", 5, None), ("conv_3", 7, None), ("conv_5", 5, None), ("dense_8", 4, None),
     ]  # fmt: skip

@@ -40,7 +40,7 @@ from tests.networks import joined_networks, random_images, random_integer_model,
 IDENTITY = residual(*BLOCK, add("add_4", "act_3", "act_1"), conv("conv_5", "add_4"), conv("conv_6", "act_5"))
 SHORT = residual(*SHORTCUT, conv("conv_4", "act_1", stride=2), add("add_5", "act_4", "act_3"), conv("conv_6", "add_5"))
 LOOPED = {"inlets": ("ring", "loop"), "outlets": ("ring", "loop", "host")}
-RING = (replace(NPU, **LOOPED | {"inlets": ("host", "ring", "loop")}), *[replace(NPU, **LOOPED)] * 2)
+RING = (NPU.changed(**LOOPED | {"inlets": ("host", "ring", "loop")}), *[NPU.changed(**LOOPED)] * 2)
 """A ring of NPUs each of which may compute several layers in turn."""
 CHAINS = {
     "looped_ring_3": RING, "looped_ring_2": RING[:2], "cascade_2": cascade([NPU] * 2), "cascade_3": cascade([NPU] * 3),
@@ -115,7 +115,7 @@ def test_a_copy_of_bits():
     model, images = random_model(net, 1), random_images(net, 4, 1)
     segmented_model = segmented(model, Target())
     cut = segmented_model.cut([Engine()] * 2)
-    made, on = with_copies(cut.parts, [0, 2], cascade([Npu()] * 3))
+    made, on = with_copies(cut.parts, [0, 2], cascade([Npu.of()] * 3))
     assert [(p.name, n) for p, n in zip(made, on)] == [("conv_1", 0), ("conv_1@1", 1), ("dense_2", 2)]
     assert (lower(Placed(cut, made, on, {})).forward(images) == lower_alone(model).forward(images)).all()
 
@@ -147,10 +147,10 @@ def flows(network, seed, order, draw):
     model = random_integer_model(network, seed, 32)
     count = len(segments(engine_form_of(network)))
     mapping = None
-    if "loop" in npus[0].outlets:
+    if "loop" in npus[0].ports.outlets:
         cuts = sorted(draw(st.lists(st.integers(1, count), min_size=len(npus) - 1, max_size=len(npus) - 1)))
         mapping = [sum(i >= cut for cut in cuts) for i in range(count)]
-        if npus[0].inlets[1] == "ring" and draw(st.booleans()):
+        if npus[0].ports.inlets[1] == "ring" and draw(st.booleans()):
             steps = draw(st.lists(st.integers(0, 1), min_size=count - 1, max_size=count - 1))
             mapping = [sum(steps[:i]) % len(npus) for i in range(count)]
     choices = CompileChoices(map_order=order, mapping=mapping)
@@ -199,7 +199,7 @@ def test_lanes_that_differ_between_neighbours():
     """The words that wait in the skip store are those that go on; conv_1 has its one reader on the other NPU here."""
     net = residual(conv("conv_1", INPUT), conv("conv_2", "act_1"), conv("conv_3", "act_2"),
                    add("add_4", "act_3", "act_2"), conv("conv_5", "add_4"))  # fmt: skip
-    npus = cascade([NPU, replace(NPU, kfp=8)])
+    npus = cascade([NPU, NPU.changed(kfp=8)])
     assert layers(planned(net, npus, mapping=[0, 1, 1, 1])) == "conv_1:0 conv_2:1 conv_3:1 conv_5:1"
     with value_error(
         "conv_2: NPU 1 must have words as NPU 0 has them, where the map is kept for conv_3 as well, kfp = 4 and engine "
@@ -234,10 +234,10 @@ def test_bits_are_copied_by_their_own_engine():
     with value_error(
         "conv_1: engine of NPU 1 must be binary to add a map of bits, to read it twice or to hand it on, got integer"
     ):
-        with_copies(lowered, [0, 2, 2, 2], cascade([Npu(), NPU, Npu()]))
+        with_copies(lowered, [0, 2, 2, 2], cascade([Npu.of(), NPU, Npu.of()]))
     integers = planned(IDENTITY).lowered.parts
     with value_error(
         "conv_1: engine of NPU 1 must be integer to add a map of integers, to read it twice or to hand it on, got "
         "binary"
     ):
-        with_copies(integers, [0, 2, 2, 2, 2], cascade([NPU, Npu(), NPU]))
+        with_copies(integers, [0, 2, 2, 2, 2], cascade([NPU, Npu.of(), NPU]))

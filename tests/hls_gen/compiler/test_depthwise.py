@@ -20,11 +20,23 @@ from bitloom.hls_gen.compiler.engine_rules import Engine
 from bitloom.hls_gen.compiler.lowering import lower_alone, lowered_for
 from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.design.parts import present
 from tests.cases import case_map
 from tests.networks import depthwise_networks, random_images, random_integer_model
 
-NPU = Npu(engine="integer", feature_bits=9, weight_bits=8, shift_bits=0, acc_bits=32, multiplier_bits=31, kfp=4, kgp=4,
-          pfp=4, ol=2, depthwise=True)  # fmt: skip
+NPU = Npu.of(
+    engine="integer",
+    feature_bits=9,
+    weight_bits=8,
+    shift_bits=0,
+    acc_bits=32,
+    multiplier_bits=31,
+    kfp=4,
+    kgp=4,
+    pfp=4,
+    ol=2,
+    depthwise=True,
+)
 INT8 = signed(8)
 
 
@@ -80,7 +92,7 @@ AVERAGE = AvgPool(name="pool", kernel=(2, 2), stride=(1, 1))
 def test_which_ones_join(layers, joined):
     model = model_of(*layers)
     assert join(model) == joined
-    assert join(model, replace(NPU, depthwise=False)) == {
+    assert join(model, NPU.changed(depthwise=False)) == {
         layer.name: None for layer in layers if isinstance(layer, Conv)
     }
 
@@ -101,9 +113,12 @@ def test_a_plain_one_with_zeros_joins_too():
 def test_memories_of_its_own():
     """Rows of weights are taps times words; on the array taps times kernel groups, each of which reads one word."""
     model = model_of(*conv(1), *depthwise(2), *conv(3))
-    (npu,), (before,) = (size_memories("d", [model], one).npus for one in (NPU, replace(NPU, depthwise=False)))
-    assert (npu.pool_kernel_rows, npu.pool_scale_rows) == (9 * 2, 4)  # 2 words of 4 channels, 4 steps of 2
-    assert before.kernel_rows - npu.kernel_rows == 9 * 2
+    (npu,), (before,) = (size_memories("d", [model], one).npus for one in (NPU, NPU.changed(depthwise=False)))
+    assert (present(npu.pool_weights).rows, present(npu.pool_weights).scale_rows) == (
+        9 * 2,
+        4,
+    )  # 2 words of 4 channels, 4 steps of 2
+    assert before.array.kernel_rows - npu.array.kernel_rows == 9 * 2
     assert {"pool_kernels", "pool_scales", "pool_results", "pool_jumps"} <= {m.name for m in npu.memories()}
     assert "depthwise" not in before.to_dict()
 
@@ -114,7 +129,7 @@ def test_random_networks(data):
     network, seed = data.draw(depthwise_networks(9, 8, 3)), data.draw(st.integers(0, 2**32 - 1))
     model = random_integer_model(network, seed, 32, 31)
     images = random_images(network, 2, seed)
-    for npu in (NPU, replace(NPU, depthwise=False)):
+    for npu in (NPU, NPU.changed(depthwise=False)):
         made = lowered_for(model, [npu])
         np.testing.assert_array_equal(made.forward(images), model.forward(images))
 

@@ -1,7 +1,5 @@
 """The compiler before the hardware: programs, run by the plain interpreter of their packets, equal the definition."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -51,17 +49,17 @@ def test_the_packets_compute_the_case(name, folding, map_order):
 @settings(max_examples=20, deadline=None, derandomize=True, database=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.data())
 def test_the_packets_compute_random_networks(data):
-    npu = Npu(
+    npu = Npu.of(
         kfp=data.draw(st.integers(1, 80)), kgp=(kgp := data.draw(st.integers(1, 20))),
         pfp=data.draw(st.integers(1, 40)), ol=data.draw(st.integers(1, kgp)),
     )  # fmt: skip
-    if npu.kfp > 2 and data.draw(st.booleans()):
-        npu = replace(npu, planes=min(8, npu.kfp - 1))
-    network, map_order = data.draw(drawn.networks(input_bits=npu.planes or 8)), data.draw(st.sampled_from(ORDERS))
+    if npu.array.kfp > 2 and data.draw(st.booleans()):
+        npu = npu.changed(planes=min(8, npu.array.kfp - 1))
+    network, map_order = data.draw(drawn.networks(input_bits=npu.array.planes or 8)), data.draw(st.sampled_from(ORDERS))
     model = drawn.random_model(network, 5)
     design = fit_one(model, npu, map_order, data.draw(st.sampled_from([32, 64])))
     made = plan(model, design.npus, CompileChoices(map_order=map_order))
-    if sum(beats for _, beats in made.ideal) * npu.kgp < 60_000:
+    if sum(beats for _, beats in made.ideal) * npu.array.kgp < 60_000:
         check(model, drawn.random_images(network, 2, 6), design, map_order)
 
 
@@ -84,7 +82,7 @@ def test_doubled_thresholds_fit_the_smallest_accumulator():
     }
     model = Model(Network(name="net", input=case_map(1, 1, 3), layers=layers), arrays)
     design = fitted(model)
-    assert design.npus[0].acc_bits == 4
+    assert design.npus[0].array.acc_bits == 4
     check(model, np.array([[1, 1, 1], [-1, 1, 1]]).reshape(2, 1, 1, 3), design, "pull")
 
 
@@ -93,7 +91,7 @@ def test_doubled_thresholds_fit_the_smallest_accumulator():
 def test_memories_that_are_full_to_the_last_row(out, kgp):
     """Where a layer has no rows, its base would lie behind the memory's end: 0 instead."""
     model = two_layers(4, out=out)
-    design = fit_one(model, Npu(kfp=4, kgp=kgp, pfp=4, ol=1))
+    design = fit_one(model, Npu.of(kfp=4, kgp=kgp, pfp=4, ol=1))
     check(model, random_images(model, 1, np.random.default_rng(1)), design, "auto")
 
 
@@ -156,22 +154,22 @@ def test_frame_source(encoding, folding, map_order):
     for position in wanted_order(positions, map_order):
         stored = [[(position * channels + c) * bits + b for b in range(bits)] for c in range(channels)]
         if encoding.kind == "bipolar":
-            words += split([bit for value in stored for bit in value], npu.kfp)
+            words += split([bit for value in stored for bit in value], npu.array.kfp)
             continue
-        planes = npu.planes or input_planes(encoding)
+        planes = npu.array.planes or input_planes(encoding)
         above = [-1] * planes if encoding.kind == "unsigned" else None
         values = [[*(value + (above or value[-1:] * planes))[:planes], -2] for value in stored]
-        if not npu.planes:
+        if not npu.array.planes:
             for plane in range(planes + 1):
-                words += split([value[plane] for value in values], npu.kfp)
+                words += split([value[plane] for value in values], npu.array.kfp)
             continue
-        each = npu.kfp // (planes + 1)
+        each = npu.array.kfp // (planes + 1)
         for some in [values[i : i + each] for i in range(0, channels, each)]:
             groups = [[value[plane] for value in some] for plane in (0, planes, *range(1, planes))]
             words.append([lane for group in groups for lane in group + [-1] * (each - len(some))])
-    words = [word + [-1] * (npu.kfp - len(word)) for word in words]
+    words = [word + [-1] * (npu.array.kfp - len(word)) for word in words]
     payload: list[int] = []
-    together = max(1, stream // npu.kfp)
+    together = max(1, stream // npu.array.kfp)
     for i in range(0, len(words), together):
         beat = [lane for word in words[i : i + together] for lane in word]
         payload += beat + [-1] * (-len(beat) % stream)
@@ -231,7 +229,7 @@ def test_all_that_does_not_fit_is_told_at_once():
 
 
 def test_a_design_without_shifts_takes_no_integers():
-    design = design_manifest(Design(name="plain", npus=(Npu(shift_bits=0, acc_bits=12, kernel_rows=4096),)))
+    design = design_manifest(Design(name="plain", npus=(Npu.of(shift_bits=0, acc_bits=12, kernel_rows=4096),)))
     check(two_layers(5), random_images(two_layers(5), 1, np.random.default_rng(0)), design, "pull")
     with value_error("net: an input of 3 bit planes needs shifts up to 2, the NPU has shift_bits = 0"):
         compile_model(two_layers(5, signed(3)), design)

@@ -51,7 +51,7 @@ def test_a_changed_bit_is_the_complement() -> None:
     assert integers(~bits, known).tolist() == (~every).tolist()
 
 
-NPU = Npu(kfp=5, kgp=4, pfp=3, ol=2, shift_bits=2, kernel_binariser=True)
+NPU = Npu.of(kfp=5, kgp=4, pfp=3, ol=2, shift_bits=2, kernel_binariser=True)
 
 
 def real_model(name: str, source, *layers) -> Model:
@@ -121,7 +121,7 @@ def test_a_program_carries_the_integers(name: str) -> None:
 
 @pytest.mark.parametrize("name", MODELS)
 def test_without_a_binariser_the_compiler_takes_the_signs(name: str) -> None:
-    model, bare = MODELS[name], replace(NPU, kernel_binariser=False)
+    model, bare = MODELS[name], NPU.changed(kernel_binariser=False)
     manifest = Manifest.of(size_memories("kernels", [model], bare), "0" * 64)
     own, other = (compile_model(one, manifest) for one in (model, signs_of(model)))
     np.testing.assert_array_equal(own.parameters, other.parameters)
@@ -147,7 +147,7 @@ def test_hardware_takes_the_signs_while_it_loads(name: str, stall: float, folder
 def test_other_npus(more: dict, folder: Path) -> None:
     model = MODELS["planes" if "planes" in more else "levels"]
     streamed = more.pop("streamed", False)
-    design = size_memories("other", [model], replace(NPU, **more), sizing=Sizing(stream_weights=streamed))
+    design = size_memories("other", [model], NPU.changed(**more), sizing=Sizing(stream_weights=streamed))
     exact(folder, model, design, 0.4)
 
 

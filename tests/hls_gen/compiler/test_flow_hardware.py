@@ -34,12 +34,11 @@ from tests.simulated import overlay
 
 DATAFLOWS = st.sampled_from(["output_stationary", "auto"])
 
-BINARY = Npu(
+BINARY = Npu.of(
     acc_bits=24, layers=4, tuple_words=128, pool_words=256, taps=8192, olds=8192, jumps=4096, pool_taps=2048,
     pool_olds=2048, kernel_rows=1 << 15, threshold_rows=2048, map_words=512,
 )  # fmt: skip
-INTEGER = replace(
-    BINARY, engine="integer", feature_bits=8, weight_bits=8, shift_bits=0, acc_bits=32, tuple_words=256,
+INTEGER = BINARY.changed(engine="integer", feature_bits=8, weight_bits=8, shift_bits=0, acc_bits=32, tuple_words=256,
     pool_taps=1 << 14, pool_olds=1 << 14,
 )  # fmt: skip
 FORMER = {
@@ -51,70 +50,70 @@ NEXT = {"inlets": ("ring",), "outlets": ("ring", "host")}
 
 
 def ring(first: Npu, *others: Npu) -> tuple[Npu, ...]:
-    return (replace(first, **FIRST), *(replace(npu, **NEXT) for npu in others))
+    return (first.changed(**FIRST), *(npu.changed(**NEXT) for npu in others))
 
 
 DESIGNS = {
-    "integer": Design(name="integer", npus=(replace(INTEGER, kfp=3, kgp=8, pfp=2, ol=5, **FORMER),)),
+    "integer": Design(name="integer", npus=(INTEGER.changed(kfp=3, kgp=8, pfp=2, ol=5, **FORMER),)),
     "ring": Design(
         name="ring", spill_words=4,
         npus=ring(
-            replace(BINARY, kfp=4, kgp=5, pfp=4, ol=2), replace(BINARY, kfp=6, kgp=3, pfp=3, ol=3, buffer_words=8)
+            BINARY.changed(kfp=4, kgp=5, pfp=4, ol=2), BINARY.changed(kfp=6, kgp=3, pfp=3, ol=3, buffer_words=8)
         ),
     ),
-    "binary": Design(name="binary", npus=(replace(BINARY, kfp=20, kgp=8, pfp=8, ol=3, planes=8, tuple_words=1024),)),
-    "raster": Design(name="raster", npus=(replace(BINARY, kfp=5, kgp=6, pfp=3, ol=2, raster=True, tuple_words=1024),)),
+    "binary": Design(name="binary", npus=(BINARY.changed(kfp=20, kgp=8, pfp=8, ol=3, planes=8, tuple_words=1024),)),
+    "raster": Design(name="raster", npus=(BINARY.changed(kfp=5, kgp=6, pfp=3, ol=2, raster=True, tuple_words=1024),)),
     "accumulators": Design(
-        name="accumulators", npus=(replace(INTEGER, kfp=4, kgp=6, pfp=3, ol=2, accumulators=16, tuple_words=1024),)
+        name="accumulators", npus=(INTEGER.changed(kfp=4, kgp=6, pfp=3, ol=2, accumulators=16, tuple_words=1024),)
     ),
-    "wide": Design(name="wide", stream_bits=64, npus=(replace(INTEGER, kfp=16, kgp=12, pfp=5, ol=12),)),
+    "wide": Design(name="wide", stream_bits=64, npus=(INTEGER.changed(kfp=16, kgp=12, pfp=5, ol=12),)),
     "integer_ring": Design(
         name="integer_ring", spill_words=2,
         npus=ring(
-            replace(INTEGER, kfp=4, kgp=6, pfp=2, ol=1), replace(INTEGER, kfp=3, kgp=8, pfp=3, ol=4, buffer_words=32)
+            INTEGER.changed(kfp=4, kgp=6, pfp=2, ol=1), INTEGER.changed(kfp=3, kgp=8, pfp=3, ol=4, buffer_words=32)
         ),
     ),
     "without_pool": Design(
         name="without_pool", spill_words=4,
         npus=ring(
-            replace(INTEGER, kfp=4, kgp=5, ol=2, pool=False),
-            replace(INTEGER, kfp=6, kgp=3, ol=3, pool=False, buffer_words=8),
+            INTEGER.changed(kfp=4, kgp=5, ol=2, pool=False),
+            INTEGER.changed(kfp=6, kgp=3, ol=3, pool=False, buffer_words=8),
         ),
     ),
     "one_memory": Design(
         name="one_memory", spill_words=4,
         npus=ring(
-            replace(BINARY, kfp=4, kgp=5, pfp=4, ol=2, one_memory=True),
-            replace(BINARY, kfp=9, kgp=1, pfp=3, buffer_words=8, kernel_binariser=True, one_memory=True),
+            BINARY.changed(kfp=4, kgp=5, pfp=4, ol=2, one_memory=True),
+            BINARY.changed(kfp=9, kgp=1, pfp=3, buffer_words=8, kernel_binariser=True, one_memory=True),
         ),
     ),
     "one_memory_groups": Design(
         name="one_memory_groups",
-        npus=(replace(INTEGER, kfp=9, kgp=3, weight_bits=2, pfp=3, ol=2, accumulators=16, tuple_words=1024,
+        npus=(INTEGER.changed(kfp=9, kgp=3, weight_bits=2, pfp=3, ol=2, accumulators=16, tuple_words=1024,
                       one_memory=True),),
     ),
     "ring_of_3": Design(
         name="ring_of_3", spill_words=2,
         npus=ring(
-            replace(BINARY, kfp=8, kgp=8, pfp=8, ol=8, buffer_words=4), replace(BINARY, kfp=8, kgp=8, pfp=8, ol=8),
-            replace(BINARY, kfp=5, kgp=7, pfp=3, ol=1, buffer_words=32),
+            BINARY.changed(kfp=8, kgp=8, pfp=8, ol=8, buffer_words=4), BINARY.changed(kfp=8, kgp=8, pfp=8, ol=8),
+            BINARY.changed(kfp=5, kgp=7, pfp=3, ol=1, buffer_words=32),
         ),
     ),
 }  # fmt: skip
 DESIGNS["planes_former"] = Design(
-    name="planes_former", stream_bits=64, npus=(replace(DESIGNS["binary"].npus[0], kfp=37, raster=True, **FORMER),)
+    name="planes_former", stream_bits=64, npus=(DESIGNS["binary"].npus[0].changed(kfp=37, raster=True, **FORMER),)
 )
 DESIGNS["ring_former"] = Design(
     name="ring_former",
     spill_words=4,
     npus=ring(
-        replace(BINARY, kfp=18, kgp=5, pfp=4, ol=2, accumulators=16, **FORMER), replace(BINARY, kfp=6, kgp=3, pfp=3)
+        BINARY.changed(kfp=18, kgp=5, pfp=4, ol=2, accumulators=16, **FORMER), BINARY.changed(kfp=6, kgp=3, pfp=3)
     ),
 )
 DESIGNS["wide_former"] = Design(
     name="wide_former",
     stream_bits=64,
-    npus=(replace(INTEGER, kfp=16, kgp=12, pfp=5, ol=12, **{**FORMER, "former_channels": 4}),),
+    npus=(INTEGER.changed(kfp=16, kgp=12, pfp=5, ol=12, **{**FORMER, "former_channels": 4}),),
 )
 QUICK = ("integer", "ring")
 """Designs of the default tier."""
@@ -131,12 +130,12 @@ def compare(design: str, folder: Path, data: st.DataObject) -> bool:
     bit, manifest = overlay(DESIGNS[design], folder)
     npus = manifest.npus
     integer = npus[0].engine == "integer"
-    network = data.draw(integer_networks(8, 8) if integer else networks(input_bits=npus[0].planes or 8))
+    network = data.draw(integer_networks(8, 8) if integer else networks(input_bits=npus[0].array.planes or 8))
     seed = data.draw(st.integers(0, 2**32 - 1))
-    order = "raster" if npus[0].raster else data.draw(st.sampled_from(["pull", "raster", "columns"]))
-    dataflow = data.draw(DATAFLOWS) if npus[0].accumulators > 1 else "output_stationary"
+    order = "raster" if npus[0].sequencer.raster else data.draw(st.sampled_from(["pull", "raster", "columns"]))
+    dataflow = data.draw(DATAFLOWS) if npus[0].array.accumulators > 1 else "output_stationary"
     chunk = data.draw(st.sampled_from([1, 2, 1000, "lines"]))
-    model = random_integer_model(network, seed, npus[0].acc_bits) if integer else random_model(network, seed)
+    model = random_integer_model(network, seed, npus[0].array.acc_bits) if integer else random_model(network, seed)
     choices = CompileChoices(map_order=order, dataflow=dataflow)
     if chunk == "lines":
         choices, chunk = replace(choices, chunk={"pull": "", "raster": "rows", "columns": "columns:1"}[order]), None
@@ -149,7 +148,7 @@ def compare(design: str, folder: Path, data: st.DataObject) -> bool:
     return True
 
 
-TIGHT = Design(name="tight", npus=(replace(BINARY, kfp=8, kgp=8, pfp=8, ol=8, tuple_words=2),))
+TIGHT = Design(name="tight", npus=(BINARY.changed(kfp=8, kgp=8, pfp=8, ol=8, tuple_words=2),))
 
 
 def test_a_tuple_memory_of_two_words(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -190,7 +189,7 @@ def check(made: Plan, manifest: Manifest, bit: Path, program: Program, images: n
     assert {n: c["cycles"] for n, c in counters.items()} == {n: found.left[n - 1] + 1 for n in BATCHES}
     assert found.latency == counters[1]["cycles"]
     for n, waits in found.npus.items():
-        parts = ("beats", "wait_input", "wait_room", "wait_table", *("wait_memory",) * npus[n].one_memory)
+        parts = ("beats", "wait_input", "wait_room", "wait_table", *("wait_memory",) * npus[n].array.one_memory)
         each = {name: (counters[4][f"npu{n}_{name}"] - counters[2][f"npu{n}_{name}"]) / 2 for name in parts}
         assert Waits(**each) == waits
 

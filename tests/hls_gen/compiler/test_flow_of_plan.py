@@ -1,6 +1,5 @@
 """The flow model of the reference networks, without simulation: figures that hardware was measured to have."""
 
-from dataclasses import replace
 from functools import cache
 
 import pytest
@@ -58,8 +57,8 @@ def test_stores_are_as_full_as_the_compiler_says() -> None:
 
 
 def test_stores_of_an_npu_without_pool_and_ring() -> None:
-    assert unit(replace(INTEGER, pool=False)).pfp == 0
+    assert unit(INTEGER.changed(pool=False)).pfp == 0
     assert unit(INTEGER).buffer_words == 0
-    ringed = replace(INTEGER, inlets=("host", "ring"), outlets=("ring", "host"), buffer_words=32)
+    ringed = INTEGER.changed(inlets=("host", "ring"), outlets=("ring", "host"), buffer_words=32)
     assert unit(ringed).buffer_words == 32
-    assert unit(replace(Npu(), binariser_bits=5)).host_word_bits == 5 * Npu().kfp
+    assert unit(Npu.of().changed(binariser_bits=5)).host_word_bits == 5 * Npu.of().array.kfp

@@ -84,7 +84,7 @@ def test_in_the_middle_the_rule_is_told():
 
 def test_a_program_has_the_hosts_layers(tmp_path):
     model = made(BIPOLAR, conv(), MaxPool(name="pool", **POOL), line(relu=True))
-    design = size_memories("d", [model], (Npu(kfp=3, kgp=3, pfp=3, ol=1),))
+    design = size_memories("d", [model], (Npu.of(kfp=3, kgp=3, pfp=3, ol=1),))
     program = compile_model(model, Manifest.of(design, "0" * 64))
     assert (program.output_shape, program.network_shape) == ((4, 5, 3), (3, 4, 3))
     program.save(tmp_path / "p.npz")
@@ -101,7 +101,7 @@ def test_a_program_has_the_hosts_layers(tmp_path):
 
 def test_the_hosts_layers_of_a_stranger(tmp_path):
     model = made(BIPOLAR, conv(), line())
-    design = size_memories("d", [model], (Npu(kfp=3, kgp=3, pfp=3, ol=1),))
+    design = size_memories("d", [model], (Npu.of(kfp=3, kgp=3, pfp=3, ol=1),))
     program = compile_model(model, Manifest.of(design, "0" * 64))
     with value_error("net: the host's layers must read a map of shape (4, 5, 3), got (5, 6, 3)"):
         small = Network(name="net", input=case_map(5, 6, 3, INT8), layers=(MaxPool(name="pool", **POOL),))

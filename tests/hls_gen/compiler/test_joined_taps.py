@@ -28,8 +28,8 @@ from tests.simulated import overlay, tally
 
 from .test_flow_hardware import BATCHES, DESIGNS, check, per_design
 
-INTEGER = Npu(engine="integer", feature_bits=9, weight_bits=8, shift_bits=0, kfp=16, acc_bits=32, window_former=True)
-PLANES = Npu(kfp=20, kgp=4, planes=4, window_former=True)
+INTEGER = Npu.of(engine="integer", feature_bits=9, weight_bits=8, shift_bits=0, kfp=16, acc_bits=32, window_former=True)
+PLANES = Npu.of(kfp=20, kgp=4, planes=4, window_former=True)
 SEEDS = st.integers(0, 2**32 - 1)
 
 
@@ -39,7 +39,7 @@ def networks(draw, npu: Npu, largest: int = 12) -> Network:
     integer, number = npu.engine == "integer", lambda low, high: draw(st.integers(low, high))
     channels = number(1, 3)
     kernel = number(1, 12 // channels if 12 // channels < 5 else 5), number(1, 5)
-    integers = [signed(4), unsigned(3)] * (integer or npu.planes > 0)
+    integers = [signed(4), unsigned(3)] * (integer or npu.array.planes > 0)
     encoding = draw(st.sampled_from([*integers, *[BIPOLAR] * (not integer)]))
     padding = tuple(number(0, min(2, kernel[k % 2] - 1)) for k in range(4)) if encoding.kind != "bipolar" else (0,) * 4
     source = Map(height=number(kernel[0], largest), width=number(kernel[1], largest), channels=channels,
@@ -69,11 +69,11 @@ def test_the_rewritten_layer_computes_the_same(npu: Npu) -> None:
     @given(networks(npu), SEEDS)
     def same(network: Network, seed: int) -> None:
         model, images = made(network, seed, npu), random_images(network, 2, seed)
-        lowered = lower_integer(model, 9, 8) if npu.engine == "integer" else lower_alone(model, npu.planes)
+        lowered = lower_integer(model, 9, 8) if npu.engine == "integer" else lower_alone(model, npu.array.planes)
         joined = joined_taps(lowered, npu)
         if joined is None:
             assert network.layers[0].kernel == (1, 1)
-        elif npu.planes and not lowered.input_bits and any(network.layers[0].padding):
+        elif npu.array.planes and not lowered.input_bits and any(network.layers[0].padding):
             raise AssertionError("bits with padding are not among these networks")
         else:
             np.testing.assert_array_equal(joined.forward(images), lowered.forward(images))
@@ -88,7 +88,7 @@ def compare(design: str, folder: Path, data: st.DataObject) -> str:
     network, seed = data.draw(networks(npus[0])), data.draw(SEEDS)
     model = made(network, seed, npus[0])
     choices = CompileChoices(map_order=data.draw(st.sampled_from(["raster", "auto", "columns"])))
-    if npus[0].raster:
+    if npus[0].sequencer.raster:
         choices = CompileChoices(map_order="raster")
     try:
         program = compile_model(model, manifest, choices)

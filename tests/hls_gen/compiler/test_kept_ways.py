@@ -54,7 +54,7 @@ def test_a_shortcut_over_two_layers_stays_in_a_ring_of_two():
     made = plan(made_of(LATE), ring([NPU] * 2), CompileChoices(map_order="raster"))
     assert [one.skip_npu for one in made.ways.values()] == [None] * 4
     assert [npu.skips_onward for npu in made.foldings] == [0, 0]
-    assert [npu.skip_words > 0 for npu in made.foldings] == [True, False]
+    assert [npu.value("skip_words") > 0 for npu in made.foldings] == [True, False]
 
 
 @pytest.mark.parametrize(("join", "words"), [(ring, [True, True]), (pipeline, [True] * 3 + [False])])
@@ -63,17 +63,17 @@ def test_stores_are_sized(join, words):
     sends has the least."""
     model, count = made_of(LONG), len(words)
     design = size_memories("d", [model], join([NPU] * count))
-    assert [npu.skip_words > 0 for npu in design.npus] == words
-    assert count == 2 or design.npus[0].skip_words == 2
+    assert [npu.value("skip_words") > 0 for npu in design.npus] == words
+    assert count == 2 or design.npus[0].value("skip_words") == 2
     manifest = Manifest.of(design, "0" * 64)
     compile_model(model, manifest)
     made = system(plan(model, design.npus), design.npus, spill_words=design.spill_words)
-    least = enough_skips(made, {0: design.npus[0].skip_words, 1: 2}, 2)[1]
-    assert 2 <= enough_skips(made, {1: 2}, 2)[1] <= least <= design.npus[1].skip_words
+    least = enough_skips(made, {0: design.npus[0].value("skip_words"), 1: 2}, 2)[1]
+    assert 2 <= enough_skips(made, {1: 2}, 2)[1] <= least <= design.npus[1].value("skip_words")
     units = [replace(unit, skip_words=None) for unit in made.units]
     assert simulate(replace(made, units=tuple(units)), 4).left == simulate(made, 4).left
     if least > 2:
-        few = replace(manifest.design, npus=(design.npus[0], replace(design.npus[1], skip_words=least - 1),
+        few = replace(manifest.design, npus=(design.npus[0], design.npus[1].changed(skip_words=least - 1),
                                              *design.npus[2:]))  # fmt: skip
         with pytest.raises(Deadlock):
             simulate(system(plan(model, few.npus), few.npus, spill_words=design.spill_words), 2)
@@ -85,12 +85,12 @@ def test_steps_are_as_wide_on_both_sides():
     """conv_3, on NPU 1, makes integers of 9 bits."""
     wide = replace(LONG[8], encoding=signed(9))
     design = size_memories("d", [made_of((*LONG[:8], wide, *LONG[9:]))], pipeline([NPU] * 4))
-    assert [npu.skip_bits for npu in design.npus] == [9, 9, 9, 0]
+    assert [npu.value("skip_bits") for npu in design.npus] == [9, 9, 9, 0]
 
 
 def test_a_network_of_thresholds_runs_there_too():
     plain = load("digits-cnn")
-    npus = ring([Npu(kfp=32, kgp=16, pfp=8, ol=4, planes=6, shift_bits=0)] * 2)
+    npus = ring([Npu.of(kfp=32, kgp=16, pfp=8, ol=4, planes=6, shift_bits=0)] * 2)
     design = size_memories("d", [plain, load("digits-residual")], npus)
     assert [npu.skips_onward for npu in design.npus] == [1, 1]
     compile_model(plain, Manifest.of(design, "0" * 64))
@@ -130,11 +130,11 @@ def test_other_steps():
         "conv_1: NPU 1 must have steps as NPU 0 has them, where conv_2 adds the integers, engine binary, kgp = 4, "
         "ol = 2, got engine binary, kgp = 4, ol = 1"
     ):
-        plan(made_of(LONG), looped(ring([NPU, replace(NPU, ol=1)])))
+        plan(made_of(LONG), looped(ring([NPU, NPU.changed(ol=1)])))
 
 
 def test_designs_whose_npus_do_not_go_together():
-    own = replace(NPU, skip_words=9, skip_bits=3, skips_onward=1, outlets=("ring", "loop", "host"))
+    own = NPU.changed(skip_words=9, skip_bits=3, skips_onward=1, outlets=("ring", "loop", "host"))
     with value_error(
         "d: NPU 1 must have a skip store for steps of the NPU before, ol = 2 and skip_bits = 3, got 2 and 0"
     ):
@@ -142,13 +142,13 @@ def test_designs_whose_npus_do_not_go_together():
     with value_error(
         "d: NPU 1 must have a skip store for steps of the NPU before, ol = 2 and skip_bits = 3, got 1 and 3"
     ):
-        Design(name="d", npus=chain([own, replace(own, ol=1, skips_onward=0)]))
+        Design(name="d", npus=chain([own, own.changed(ol=1, skips_onward=0)]))
 
 
 def test_an_unused_npu_of_a_cascade():
     """A design's NPU 1 that has a skip store and no layer."""
     model = made_of((*FIRST, *SECOND, sign("sign_2", "add_2")))
     design = size_memories("d", [model], cascade([NPU] * 2), CompileChoices(mapping=[0, 0]))
-    keeps = replace(design.npus[1], skip_words=2, skip_bits=design.npus[0].skip_bits)
+    keeps = design.npus[1].changed(skip_words=2, skip_bits=design.npus[0].value("skip_bits"))
     compile_model(model, Manifest.of(replace(design, npus=(design.npus[0], keeps)), "0" * 64),
                   CompileChoices(mapping=[0, 0]))  # fmt: skip

@@ -2,7 +2,6 @@
 tests/overlay/build/test_mixed_kinds.py."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -27,8 +26,8 @@ from tests.errors import value_error
 from tests.networks import random_integer_model
 from tests.rows import npu_rows
 
-BINARY = Npu(kfp=8, kgp=4, ol=2, shift_bits=3)
-INTEGER = Npu(engine="integer", feature_bits=8, weight_bits=8, acc_bits=32, shift_bits=0, kfp=3, kgp=2)
+BINARY = Npu.of(kfp=8, kgp=4, ol=2, shift_bits=3)
+INTEGER = Npu.of(engine="integer", feature_bits=8, weight_bits=8, acc_bits=32, shift_bits=0, kfp=3, kgp=2)
 ENDS = cascade([INTEGER, BINARY, INTEGER])
 INT8 = signed(8)
 
@@ -84,7 +83,7 @@ def test_a_mapping_decides_the_kind():
 
 def test_signs_have_a_row_of_scales_each():
     """3 thresholds of 6 kernels on 4 PEs: a step for each, with bias and a factor of 1; nothing where no kernel is."""
-    npu = replace(INTEGER, kgp=4, ol=4)
+    npu = INTEGER.changed(kgp=4, ol=4)
     model = model_of(*conv(1, INT8, levels=3), *conv(2))
     made = planned(model, cascade([npu, BINARY]))
     (rows,) = npu_rows(made)
@@ -96,7 +95,7 @@ def test_signs_have_a_row_of_scales_each():
         assert scales[f"bias_{lane}"].tolist() == [*p.scale.bias[kernels].ravel(), *none]
         assert scales[f"multiplier_{lane}"].tolist() == [1] * 6
         assert scales[f"shift_{lane}"].tolist() == [0] * 3 * len(kernels) + [npu.most_shift for _ in none]
-    widest = replace(INTEGER, acc_bits=32, multiplier_bits=MULTIPLIER_BITS, bias_fraction_bits=FRACTION_BITS)
+    widest = INTEGER.changed(acc_bits=32, multiplier_bits=MULTIPLIER_BITS, bias_fraction_bits=FRACTION_BITS)
     assert SCALES["shift"] >= widest.most_shift  # whatever comes becomes 0
     row = rows.row("results")
     assert (row["levels_minus_1"], row["low"], row["high"]) == (2, -1, 0)
@@ -113,7 +112,7 @@ def test_bits_of_a_thermometer_are_lanes_of_an_integer_npu():
 
 def test_bits_have_a_gearbox_of_their_own():
     """Also where as many lanes leave by other outlets; a binary NPU gives bits to all."""
-    npus = cascade([replace(INTEGER, kfp=8), BINARY, replace(INTEGER, kfp=8)])
+    npus = cascade([INTEGER.changed(kfp=8), BINARY, INTEGER.changed(kfp=8)])
     requantised = Requantise(name="act_0", encoding=INT8)
     first = Conv(name="conv_0", out_channels=4, kernel=(1, 1), weight=INT8)
     made = planned(model_of(first, requantised, *conv(1, INT8), *MIDDLE, scores()), npus, [0, 0, 1, 1, 2])
@@ -123,7 +122,7 @@ def test_bits_have_a_gearbox_of_their_own():
 
 def test_widths_are_those_of_the_npu():
     """NPUs of one engine may differ in their weights; the frame's features are those of NPU 0."""
-    narrow = replace(INTEGER, feature_bits=2, weight_bits=3)
+    narrow = INTEGER.changed(feature_bits=2, weight_bits=3)
     layers = [*conv(1, INT8), *conv(2), scores(signed(3))]
     made = planned(model_of(*layers), cascade([INTEGER, BINARY, narrow]))
     assert made.foldings[2].memory("kernels").width == 2 * 3 * 3

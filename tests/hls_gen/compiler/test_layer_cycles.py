@@ -1,6 +1,5 @@
 """Cycles by which chains are cut: near to those of the flow model, whichever part of an NPU is the slowest."""
 
-from dataclasses import replace
 from math import inf
 
 import pytest
@@ -34,13 +33,13 @@ def flow(model, npus):
     {"window_former": False},  # the first layer is
 ], ids=str)  # fmt: skip
 def test_the_slowest_part_counts(change):
-    npu = replace(NPU, **change)
+    npu = NPU.changed(**change)
     cycles = sum(layer_cycles(placed(KWS, [npu]).parts, npu))
     assert cycles == pytest.approx(flow(KWS, [npu]), rel=0.04)
 
 
 def test_another_engine():
-    assert layer_cycles(placed(KWS, [NPU]).parts, Npu()) == [inf] * 6
+    assert layer_cycles(placed(KWS, [NPU]).parts, Npu.of()) == [inf] * 6
 
 
 @pytest.mark.parametrize(("count", "expected"), [(2, [0, 0, 1, 1, 1, 1]), (3, [0, 0, 1, 2, 2, 2])])

@@ -12,8 +12,8 @@ from bitloom.hls_gen.design.topology import cascade, pipeline, ring
 from bitloom.overlay.fuzz.designs import looped
 from tests.errors import value_error
 
-ALONE = [Npu()]
-PIPELINE, CASCADE, RING = (join([Npu()] * 3) for join in (pipeline, cascade, ring))
+ALONE = [Npu.of()]
+PIPELINE, CASCADE, RING = (join([Npu.of()] * 3) for join in (pipeline, cascade, ring))
 NAMES = ["a", "b", "c", "d", "e", "f", "g"]
 
 
@@ -47,7 +47,7 @@ def test_no_way(chain, here, there, outlets):
 def test_an_npu_alone_does_not_follow_itself():
     """Outlet ring leads to another NPU: where there is none, it leads nowhere."""
     with value_error("a: NPU 0 must have an outlet to NPU 0, got ring, host"):
-        way([Npu(inlets=("host", "ring"), outlets=("ring", "host"))], "a", 0, 0)
+        way([Npu.of(inlets=("host", "ring"), outlets=("ring", "host"))], "a", 0, 0)
 
 
 # Given mappings.
@@ -91,7 +91,7 @@ def test_the_layer_without_a_way_is_named():
 @pytest.mark.parametrize("count", [2, 3, 5])
 def test_a_ring_takes_layers_by_turns(layers, count):
     """Whatever they cost."""
-    chain = ring([Npu()] * count)
+    chain = ring([Npu.of()] * count)
     found = assign(chain, NAMES[:layers], [[1000 if i == n else 1 for n in range(count)] for i in range(layers)])
     assert found == [i % count for i in range(layers)]
 
@@ -138,7 +138,7 @@ def test_a_pipeline_of_another_length(layers):
 
 def test_a_chain_that_is_cut_off():
     """The one NPU with outlet host has no NPU before that leads on."""
-    chain = [Npu(inlets=("host", "loop"), outlets=("loop",)), Npu(inlets=("ring",), outlets=("host",))]
+    chain = [Npu.of(inlets=("host", "loop"), outlets=("loop",)), Npu.of(inlets=("ring",), outlets=("host",))]
     with value_error("a: NPU 0 must have an outlet to NPU 1, got loop"):
         assign(chain, NAMES[:2], equal(2, 2))
 
@@ -161,7 +161,7 @@ def test_best_of_all_mappings(seed):
     for n in range(count):
         loop, host = ["loop"] * (draw.random() < 0.6), ["host"] * (n == count - 1 or draw.random() < 0.5)
         onward = ["ring"] * (n < count - 1)
-        chain.append(Npu(inlets=("ring" if n else "host", *loop), outlets=(*onward, *loop, *host)))
+        chain.append(Npu.of(inlets=("ring" if n else "host", *loop), outlets=(*onward, *loop, *host)))
     beats = [[draw.randint(1, 9) * draw.choice([1, 1, 10]) for _ in range(count)] for _ in range(layers)]
 
     def cost(mapping: tuple[int, ...]) -> tuple[int, int]:
@@ -184,7 +184,7 @@ def test_best_of_all_mappings(seed):
 @pytest.mark.parametrize(("loops", "expected"), [(True, [0, 0, 1, 1, 0]), (False, [0, 1, 0, 1, 0])])
 def test_a_layer_stays_where_the_next_npu_has_another_engine(loops, expected):
     """Only where there is a loop: else it goes on, and is refused there."""
-    npus = ring([Npu(), Npu()])
+    npus = ring([Npu.of(), Npu.of()])
     npus = looped(npus) if loops else npus
     cycles = [[1, inf], [1, inf], [inf, 1], [inf, 1], [1, inf]]
     assert assign(npus, NAMES[:5], cycles, [[0.0] * 2] * 5) == expected

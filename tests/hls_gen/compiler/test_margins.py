@@ -69,7 +69,7 @@ def blocks(ways, stride=1):
                     conv("conv_7", "add_6", 12, 3))  # fmt: skip
 
 
-INTEGER = Npu(engine="integer", feature_bits=9, weight_bits=8, shift_bits=0, kfp=4, kgp=4, pfp=4, ol=2, acc_bits=32)
+INTEGER = Npu.of(engine="integer", feature_bits=9, weight_bits=8, shift_bits=0, kfp=4, kgp=4, pfp=4, ol=2, acc_bits=32)
 CASES = {
     "block": (blocks(BLOCK), NPU),
     "shortcut": (blocks(SHORTCUT, 2), NPU),
@@ -85,7 +85,7 @@ CASES = {
               MaxPool(name="pool_1", kernel=(2, 2), stride=(2, 2)),
               Conv(name="conv_2", out_channels=5, kernel=(2, 1), weight=TERNARY), Threshold(name="act_2", levels=3),
               Dense(name="fc_3", out_channels=10)),
-        Npu(kfp=4, kgp=4, pfp=4, ol=2),
+        Npu.of(kfp=4, kgp=4, pfp=4, ol=2),
     ),
 }  # fmt: skip
 
@@ -127,7 +127,9 @@ def test_reference_designs_need_no_more(name: str) -> None:
     """Sums need so many bits, whatever the biases; multipliers had 16."""
     model = load(name)
     (npu,) = design_of(model, default_npu(model)).npus
-    assert (npu.acc_bits, npu.multiplier_bits) == {"digits-cnn": (11, 16), "cifar-quick-int8": (26, 16)}[name]
+    assert (npu.array.acc_bits, npu.results.multiplier_bits) == {"digits-cnn": (11, 16), "cifar-quick-int8": (26, 16)}[
+        name
+    ]
 
 
 def test_ranges() -> None:

@@ -1,5 +1,3 @@
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -13,6 +11,7 @@ from bitloom.golden.network import Model, Network
 from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.compiler.layout import UNUSED, chunks, plane_layout, regroup, result_layout
 from bitloom.hls_gen.compiler.plan import Plan, plan
+from bitloom.hls_gen.design.parts import present
 from tests.cases import case_map, random_model
 from tests.errors import value_error
 from tests.rows import memory_rows, npu_rows
@@ -121,11 +120,16 @@ def layouts(model: Model, folding: str) -> list[np.ndarray]:
     """Layout of the tuples that each lowered layer reads, from what the results unit and the gearboxes do."""
     g, network = npu_of(folding), model.network
     source = network.input
-    out = [chunks(np.arange(source.channels * source.encoding.bits), g.kfp)]
+    out = [chunks(np.arange(source.channels * source.encoding.bits), g.array.kfp)]
     if source.encoding.kind != "bipolar":
-        out = [plane_layout(source.channels, g.planes or source.encoding.bits, g.kfp, g.planes)[0]]
+        out = [plane_layout(source.channels, g.array.planes or source.encoding.bits, g.array.kfp, g.array.planes)[0]]
     for p in planned(model, folding=folding).lowered.layers:
-        out.append(regroup(regroup(result_layout(p.out_channels, p.levels, g.kgp, g.ol), g.pfp), g.kfp))
+        out.append(
+            regroup(
+                regroup(result_layout(p.out_channels, p.levels, g.array.kgp, g.results.ol), present(g.pool_unit).pfp),
+                g.array.kfp,
+            )
+        )
     return out
 
 
@@ -141,10 +145,10 @@ def test_kernel_rows_by_a_direct_loop(encoding, folding):
     for p, layout, rows in zip(made.lowered.layers, layouts(model, folding), layers):
         weight = p.weight.reshape(*p.weight.shape[:2], -1)
         expected = []
-        for group in range(0, p.out_channels, g.kgp):
+        for group in range(0, p.out_channels, g.array.kgp):
             for place in range(weight.shape[1]):
                 for word in layout.tolist():
-                    kernels = [k if k < p.out_channels else 0 for k in range(group, group + g.kgp)]
+                    kernels = [k if k < p.out_channels else 0 for k in range(group, group + g.array.kgp)]
                     expected.append([1 if i == UNUSED else int(weight[k, place, i]) for k in kernels for i in word])
         np.testing.assert_array_equal(rows.memories["kernels"]["weights"], expected)
     bases = [row["kernel_base"] for row in memory_rows(made)["layers"]]
@@ -160,10 +164,10 @@ def test_thresholds_by_a_direct_loop(folding):
     layers = npu_rows(made)
     for p, rows in zip(made.lowered.layers, layers):
         never, limit, expected = p.sum_range[1] + 1, p.activation.limit, []
-        for group in range(0, p.out_channels, g.kgp):
-            end = min(group + g.kgp, p.out_channels)
-            for unit in range(group, end, g.ol):
-                kernels = range(unit, unit + g.ol)
+        for group in range(0, p.out_channels, g.array.kgp):
+            end = min(group + g.array.kgp, p.out_channels)
+            for unit in range(group, end, g.results.ol):
+                kernels = range(unit, unit + g.results.ol)
                 expected += [[int(limit[k, t]) if k < end else never for k in kernels] for t in range(p.levels)]
         assert rows.memories["thresholds"]["thresholds"].tolist() == expected
     bases = [row["threshold_base"] for row in memory_rows(made)["results"]]
@@ -194,10 +198,10 @@ def test_bases_of_layers_without_rows_are_0():
 
 def test_shifts_must_reach_the_highest_plane():
     model = model_of(conv((2, 2)), encoding=signed(5))
-    assert plan(model, [replace(npu_of("k3_g5"), shift_bits=3)]).lowered.input_bits == 5
+    assert plan(model, [npu_of("k3_g5").changed(shift_bits=3)]).lowered.input_bits == 5
     with value_error("net: an input of 5 bit planes needs shifts up to 4, the NPU has shift_bits = 2"):
-        plan(model, [replace(npu_of("k3_g5"), shift_bits=2)])
-    four_bits = plan(model_of(conv((2, 2)), encoding=signed(4)), [replace(npu_of("k3_g5"), shift_bits=2)])
+        plan(model, [npu_of("k3_g5").changed(shift_bits=2)])
+    four_bits = plan(model_of(conv((2, 2)), encoding=signed(4)), [npu_of("k3_g5").changed(shift_bits=2)])
     assert four_bits.layers[0].read.codes.max() == 2
 
 

@@ -1,6 +1,5 @@
 """Pools that a network writes in other ways than the engines have them: rewritten exactly, or refused in one line."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -166,12 +165,12 @@ def test_bit_exact_in_hardware(engine: str, tmp_path: Path) -> None:
         first = [conv(), Threshold(name="act_1"), pool(MinPool), pool(MinPool, 2, 1)]
         second = [conv(number=2), pool(MinPool, 3, 1), Threshold(name="act_2")]
         layers = [*first, *second, Dense(name="dense", out_channels=4)]
-        model, npu = random_model(network(BIPOLAR, *layers), rng), Npu(kfp=4, kgp=3, pfp=2, shift_bits=0)
+        model, npu = random_model(network(BIPOLAR, *layers), rng), Npu.of(kfp=4, kgp=3, pfp=2, shift_bits=0)
     else:
         act = Requantise(name="act_1", encoding=signed(6))
         layers = [conv(INT8), pool(MaxPool), pool(MaxPool, 2, 1), act, Dense(name="dense", out_channels=4, weight=INT8)]
         model = drawn.random_integer_model(network(INT8, *layers), 3, 32)
-        npu = replace(INTEGER, kfp=4, kgp=3, pfp=2)
+        npu = INTEGER.changed(kfp=4, kgp=3, pfp=2)
     made = builds.build(tmp_path, size_memories("net", [model], npu), [model])
     images = random_images(model, 5, rng)
     assert run(made, model, images).bit_exact_frames == 5

@@ -1,8 +1,6 @@
 """Residual networks (docs/decisions/0014): lowered layers against golden, ways of maps, orders and tables against what
 readers need, the flow model without a deadlock, every refusal."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
@@ -29,7 +27,7 @@ from tests.errors import value_error
 from tests.networks import graph_networks, joined_networks, random_images, random_integer_model, residual_networks
 from tests.rows import npu_rows
 
-NPU = Npu(engine="integer", feature_bits=9, weight_bits=8, shift_bits=0, kfp=4, kgp=4, pfp=4, ol=2, acc_bits=32)
+NPU = Npu.of(engine="integer", feature_bits=9, weight_bits=8, shift_bits=0, kfp=4, kgp=4, pfp=4, ol=2, acc_bits=32)
 SEEDS = st.integers(0, 2**32 - 1)
 
 
@@ -60,7 +58,7 @@ def flows(network, seed, order):
         assert maker is None or np.array_equal(maker.output_order, t.input_order)
         if t.stage.adds:
             assert np.array_equal(by_stage[t.stage.adds].output_order, t.output_order)
-    npu = fitted(made.foldings[0] if made.foldings[0].skip_words else NPU, made.needs)
+    npu = fitted(made.foldings[0] if made.foldings[0].has_skip else NPU, made.needs)
     chain = system(made, [npu])
     (words,) = smooth_skips(chain, 2)
     assert (words > 0) == any(way.skips for way in made.ways.values())
@@ -69,10 +67,10 @@ def flows(network, seed, order):
     least = enough_skips(chain, {0: 2}, 2)[0]
     assert 2 <= least <= words
     for count in (least, words):
-        simulate(system(made, [replace(npu, skip_words=count)]), 4)
+        simulate(system(made, [npu.changed(skip_words=count)]), 4)
     if least > 2:
         with pytest.raises(Deadlock):
-            simulate(system(made, [replace(npu, skip_words=least - 1)]), 2)
+            simulate(system(made, [npu.changed(skip_words=least - 1)]), 2)
 
 
 LANES = (1, 2, 3, 4, 6, 8, 16)
@@ -86,7 +84,8 @@ def foldings(draw):
     kfp, kgp, pfp = (draw(st.sampled_from(LANES)) for _ in range(3))
     ol = draw(st.sampled_from([ol for ol in LANES if ol <= kgp and not (kfp % ol and ol % kfp)]))
     own = {"accumulators": draw(st.sampled_from([1, 4])), "raster": draw(st.booleans())}
-    return replace(NPU, kfp=kfp, kgp=kgp, pfp=pfp, ol=ol, pool=draw(st.sampled_from([True, True, False])), **own)
+    pool = {"pfp": pfp} if draw(st.sampled_from([True, True, False])) else {"pool": False}
+    return NPU.changed(kfp=kfp, kgp=kgp, ol=ol, **pool, **own)
 
 
 def compiles(network, seed, npu):
@@ -107,7 +106,7 @@ def test_steps_of_several_words(kfp, ol, pfp):
     net = residual(conv("conv_1", INPUT, 8), conv("conv_2", "act_1", 8, 3), conv("conv_3", "act_2", 8, 3),
                    add("add_4", "act_3", "act_1"))  # fmt: skip
     model = random_integer_model(net, 1, 32)
-    design = size_memories("d", [model], replace(NPU, kfp=kfp, kgp=8, ol=ol, pfp=pfp))
+    design = size_memories("d", [model], NPU.changed(kfp=kfp, kgp=8, ol=ol, pfp=pfp))
     compile_model(model, Manifest.of(design, "0" * 64))
 
 
@@ -204,12 +203,12 @@ def test_lanes_that_differ_are_refused():
         "conv_3: words of the map of conv_1, which it adds, must have the lanes of its results' steps, got 4 channels "
         "with kfp = 4, kgp = 4, ol = 4, pfp = 3"
     ):
-        planned(net, [replace(NPU, pfp=3, ol=4)])
+        planned(net, [NPU.changed(pfp=3, ol=4)])
     with value_error(
         "net: maps that are added or have two readers need a skip store: npu: ol must divide kfp = 4, or be a multiple "
         "of it, for skip_words = 2, got 3"
     ):
-        planned(net, [replace(NPU, ol=3)])
+        planned(net, [NPU.changed(ol=3)])
 
 
 def test_sums_are_not_forked():

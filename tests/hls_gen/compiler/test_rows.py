@@ -51,4 +51,4 @@ def test_another_number_of_rows_than_needed_is_a_mistake():
 def test_a_layer_without_rows_in_a_memory():
     rows = LayerRows("conv_1", {"layers": row({"direct": 1})})
     assert (rows.count("layers"), rows.count("flags"), rows.row("layers")) == (1, 0, {"direct": 1})
-    assert npu_columns([rows], Npu(), [{}])["layers"]["flags_base"].tolist() == [0]
+    assert npu_columns([rows], Npu.of(), [{}])["layers"]["flags_base"].tolist() == [0]

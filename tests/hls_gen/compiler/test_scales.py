@@ -23,7 +23,7 @@ from bitloom.hls_gen.design.npu import Npu
 from tests.errors import value_error
 from tests.rows import npu_rows
 
-INTEGER = Npu(engine="integer", feature_bits=4, weight_bits=4, shift_bits=0, acc_bits=12, kfp=2, kgp=2, ol=1)
+INTEGER = Npu.of(engine="integer", feature_bits=4, weight_bits=4, shift_bits=0, acc_bits=12, kfp=2, kgp=2, ol=1)
 
 
 VALUES = st.lists(st.integers(-(1 << 31), (1 << 31) - 1), min_size=1)
@@ -57,10 +57,10 @@ def test_more_bits_behind_the_point_give_the_same_results(
     fraction: int, more: int, multiplier: int, shift: int, sums: list[int], bias: int
 ) -> None:
     """Of a layer with fewer than the NPU has."""
-    npu = Npu(**{**INTEGER.__dict__, "multiplier_bits": 16, "bias_fraction_bits": fraction + more})
+    npu = INTEGER.changed(multiplier_bits=16, bias_fraction_bits=fraction + more)
     bias = bias >> 6 - fraction
     columns = {"bias_0": np.array([bias]), "multiplier_0": np.array([multiplier]), "shift_0": np.array([shift])}
-    made, top, whole = held_scales(columns, npu, fraction), 1 << npu.acc_bits - 1, bias >> fraction
+    made, top, whole = held_scales(columns, npu, fraction), 1 << npu.array.acc_bits - 1, bias >> fraction
     x = np.clip(sums, -top - whole, top - 1 - whole)  # a sum with its bias fits the accumulator
     theirs = rounded_shift(((x << fraction + more) + made["bias_0"]) * made["multiplier_0"], made["shift_0"])
     np.testing.assert_array_equal(theirs, rounded_shift(((x << fraction) + bias) * multiplier, np.array(shift)))
@@ -81,8 +81,8 @@ MODELS = [model(0, 1, 2, 0), model(5, 0x7FFFFFFF, 33, 1), model(-3, 6, 11, 9)]
 
 def test_capacities_are_those_of_the_layer_that_needs_most() -> None:
     found = [size_memories("d", models, INTEGER).npus[0] for models in (*([one] for one in MODELS), MODELS)]
-    assert [npu.multiplier_bits for npu in found] == [0, 31, 16, 31]  # with margins: 0, 31 and 2 are needed
-    assert [npu.bias_fraction_bits for npu in found] == [0, 1, 9, 9]
+    assert [npu.results.multiplier_bits for npu in found] == [0, 31, 16, 31]  # with margins: 0, 31 and 2 are needed
+    assert [npu.results.bias_fraction_bits for npu in found] == [0, 1, 9, 9]
 
 
 def test_a_design_rounds_to_even_where_a_layer_does() -> None:
@@ -91,7 +91,7 @@ def test_a_design_rounds_to_even_where_a_layer_does() -> None:
     act = replace(even.network.layers[1], rounding="even")
     even = Model(replace(even.network, name="even", layers=(even.network.layers[0], act)), dict(even.arrays))
     (with_it,), (without,) = (size_memories("d", models, INTEGER).npus for models in ([away, even], [away]))
-    assert (with_it.half_even, without.half_even) == (1, 0)
+    assert (with_it.results.half_even, without.results.half_even) == (1, 0)
     assert with_it.memory("results").field("half_even").width == 1
     rows = [npu_rows(plan(m, [with_it]))[0].row("results")["half_even"] for m in (away, even)]
     assert rows == [0, 1]
@@ -106,7 +106,7 @@ def test_a_design_rounds_twice_where_a_layer_does() -> None:
     act = replace(twice.network.layers[1], rounding="twice")
     twice = Model(replace(twice.network, name="twice", layers=(twice.network.layers[0], act)), dict(twice.arrays))
     (with_it,), (without,) = (size_memories("d", models, INTEGER).npus for models in ([once, twice], [once]))
-    assert (with_it.round_twice, without.round_twice) == (1, 0)
+    assert (with_it.results.round_twice, without.results.round_twice) == (1, 0)
     rows = [npu_rows(plan(m, [with_it]))[0] for m in (once, twice)]
     assert [layer.row("results")["round_twice"] for layer in rows] == [0, 1]
     scales = [layer.memories["scales"] for layer in rows]
@@ -115,7 +115,7 @@ def test_a_design_rounds_twice_where_a_layer_does() -> None:
     with value_error("twice: multiplier_bits must be >= 3, design d has 0; round_twice must be >= 1, design d has 0"):
         compile_model(twice, small)
     with value_error("twice: round_twice must be >= 1, design d has 0"):
-        compile_model(twice, Manifest.of(Design(name="d", npus=(replace(with_it, round_twice=0),)), "0" * 64))
+        compile_model(twice, Manifest.of(Design(name="d", npus=(with_it.changed(round_twice=0),)), "0" * 64))
     wide = replace(act, fraction=2)
     wide = Model(replace(twice.network, layers=(twice.network.layers[0], wide)), dict(twice.arrays))
     with value_error("r: fraction must be 0 with rounding twice on the integer engine, got 2"):
@@ -134,7 +134,7 @@ def test_layers_of_a_network_may_differ(fractions: tuple[int, int]) -> None:
         arrays[f"r_{name}"] = {what: np.array(values) for what, values in scale.items()}
     network = Network(name="two", input=Map(height=1, width=1, channels=3, encoding=signed(4)), layers=tuple(layers))
     (npu,) = size_memories("d", [Model(network, arrays)], INTEGER).npus
-    assert npu.bias_fraction_bits == 7
+    assert npu.results.bias_fraction_bits == 7
     rows = npu_rows(plan(Model(network, arrays), [npu]))
     biases = [layer.memories["scales"]["bias_0"].tolist() for layer in rows]
     assert biases == [[b << 7 - fraction for b in (-5, 3, 1)] for fraction in fractions]
@@ -143,7 +143,7 @@ def test_layers_of_a_network_may_differ(fractions: tuple[int, int]) -> None:
 @pytest.mark.parametrize(("name", "need", "has"), [("multiplier_bits", 31, 30), ("bias_fraction_bits", 9, 8)])
 def test_a_design_without_room_is_refused(name: str, need: int, has: int) -> None:
     (npu,) = size_memories("d", MODELS, INTEGER).npus
-    small = Manifest.of(Design(name="d", npus=(replace(npu, **{name: has}),)), "0" * 64)
+    small = Manifest.of(Design(name="d", npus=(npu.changed(**{name: has}),)), "0" * 64)
     wrong = next(one for one in MODELS if one.network.name == {"multiplier_bits": "f1"}.get(name, "f9"))
     with value_error(f"{wrong.network.name}: {name} must be >= {need}, design d has {has}"):
         compile_model(wrong, small)
@@ -165,7 +165,7 @@ def test_accumulators_hold_whole_parts(bias: int, fraction: int, reach: tuple[in
 @pytest.mark.parametrize("bits", [0, 3])
 def test_shifts_end_where_every_result_is_0(bits: int) -> None:
     """Of whatever an accumulator holds, also the least, whose half would round to -1."""
-    npu = Npu(**{**INTEGER.__dict__, "multiplier_bits": bits})
+    npu = INTEGER.changed(multiplier_bits=bits)
     columns = {"bias_0": np.array([0]), "multiplier_0": np.array([1]), "shift_0": np.array([63])}
     made = held_scales(columns, npu, 0)
     assert ("multiplier_0" in made) == bool(bits)

@@ -128,6 +128,6 @@ def test_no_gap_where_windows_have_one_row_of_taps():
     source = Map(height=3, width=9, channels=40, encoding=BIPOLAR)
     model = random_model(Network(name="wide", input=source, layers=layers), 0)
     choices = CompileChoices(map_order="raster")
-    design = size_memories("wide", [model], Npu(kfp=2, kgp=4, pfp=1, raster=True), choices)
-    assert 2 * design.npus[0].tuple_words <= 7 * 20  # the words of a row behind the first two tuples
+    design = size_memories("wide", [model], Npu.of(kfp=2, kgp=4, pfp=1, raster=True), choices)
+    assert 2 * design.npus[0].sequencer.tuple_words <= 7 * 20  # the words of a row behind the first two tuples
     assert compile_model(model, Manifest.of(design, "0" * 64), choices).ideal_cycles == 3 * 8 * 2 * 20

@@ -1,7 +1,5 @@
 """Lanes that share a weight: which designs store each weight once, and that programs for them equal the definition."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -49,13 +47,13 @@ def check(model: Model, npus: Npu | tuple[Npu, ...]) -> list[tuple[int, int]]:
     device = Device(design_manifest(design), program.parameters)
     words = device.run(program.pack_images(images))
     np.testing.assert_array_equal(program.unpack_results(words), model.forward(images))
-    single = [replace(npu, lanes_per_weight=1, lane_step=1) for npu in design.npus]
+    single = [npu.changed(lanes_per_weight=1, lane_step=1) for npu in design.npus]
     made = plan(model, single)
     assert device.beats == 2 * sum(beats for _, beats in made.ideal)
     for npu, own in zip(design.npus, made.needs):
-        assert npu.kernel_rows == max(2, own.needs.kernel_rows)
-        assert npu.memory("kernels").width == npu.kgp * npu.row_weights + npu.code_bits
-    return [(npu.lanes_per_weight, npu.lane_step) for npu in design.npus]
+        assert npu.array.kernel_rows == max(2, own.needs.kernel_rows)
+        assert npu.memory("kernels").width == npu.array.kgp * npu.array.row_weights + npu.code_bits
+    return [(npu.array.lanes_per_weight, npu.array.lane_step) for npu in design.npus]
 
 
 @pytest.mark.parametrize(
@@ -70,25 +68,25 @@ def check(model: Model, npus: Npu | tuple[Npu, ...]) -> list[tuple[int, int]]:
 )
 def test_lanes_share_weights_in_blocks(lanes, several, apart, expected):
     assert weight_of_lanes(lanes, several, apart) == expected
-    npu = Npu(kfp=lanes, lanes_per_weight=several, lane_step=apart)
-    assert (npu.weight_of_lanes, npu.row_weights) == (expected, max(expected) + 1)
+    npu = Npu.of(kfp=lanes, lanes_per_weight=several, lane_step=apart)
+    assert (npu.array.weight_of_lanes, npu.array.row_weights) == (expected, max(expected) + 1)
 
 
 @pytest.mark.parametrize(
     ("source", "levels", "npu", "expected"),
     [
-        (signed(3), 2, Npu(kfp=8, kgp=8, pfp=8, ol=1), (2, 1)),
-        (signed(3), 2, Npu(kfp=16, kgp=6, pfp=8, ol=2), (2, 2)),
-        (signed(3), 2, Npu(kfp=18, kgp=5, pfp=8, ol=4), (2, 4)),  # two lanes of a word are of no value
-        (signed(3), 3, Npu(kfp=12, kgp=4, pfp=6, ol=2), (3, 2)),
-        (bipolar(2), 2, Npu(kfp=4, kgp=3, pfp=4, ol=2), (2, 2)),
-        (signed(3), 2, Npu(kfp=16, kgp=4, pfp=8, ol=2, accumulators=4), (2, 2)),
-        (signed(3), 2, Npu(kfp=12, kgp=4, pfp=12, ol=4), (1, 1)),  # three steps of results in a word
-        (signed(3), 2, Npu(kfp=8, kgp=4, pfp=6, ol=2), (1, 1)),  # three steps in a word of the pool
-        (signed(3), 1, Npu(kfp=8, kgp=8, pfp=8, ol=1), (1, 1)),
-        (BIPOLAR, 2, Npu(kfp=8, kgp=8, pfp=8, ol=1), (1, 1)),  # values of one bit at first, of two behind
-        (signed(3), 2, Npu(kfp=16, kgp=8, pfp=8, ol=1, planes=3), (1, 1)),
-        (signed(3), 2, Npu(kfp=2, kgp=2, pfp=2, ol=1), (1, 1)),  # the input would take two words
+        (signed(3), 2, Npu.of(kfp=8, kgp=8, pfp=8, ol=1), (2, 1)),
+        (signed(3), 2, Npu.of(kfp=16, kgp=6, pfp=8, ol=2), (2, 2)),
+        (signed(3), 2, Npu.of(kfp=18, kgp=5, pfp=8, ol=4), (2, 4)),  # two lanes of a word are of no value
+        (signed(3), 3, Npu.of(kfp=12, kgp=4, pfp=6, ol=2), (3, 2)),
+        (bipolar(2), 2, Npu.of(kfp=4, kgp=3, pfp=4, ol=2), (2, 2)),
+        (signed(3), 2, Npu.of(kfp=16, kgp=4, pfp=8, ol=2, accumulators=4), (2, 2)),
+        (signed(3), 2, Npu.of(kfp=12, kgp=4, pfp=12, ol=4), (1, 1)),  # three steps of results in a word
+        (signed(3), 2, Npu.of(kfp=8, kgp=4, pfp=6, ol=2), (1, 1)),  # three steps in a word of the pool
+        (signed(3), 1, Npu.of(kfp=8, kgp=8, pfp=8, ol=1), (1, 1)),
+        (BIPOLAR, 2, Npu.of(kfp=8, kgp=8, pfp=8, ol=1), (1, 1)),  # values of one bit at first, of two behind
+        (signed(3), 2, Npu.of(kfp=16, kgp=8, pfp=8, ol=1, planes=3), (1, 1)),
+        (signed(3), 2, Npu.of(kfp=2, kgp=2, pfp=2, ol=1), (1, 1)),  # the input would take two words
     ],
 )  # fmt: skip
 def test_each_weight_is_stored_once(source, levels, npu, expected):
@@ -96,12 +94,12 @@ def test_each_weight_is_stored_once(source, levels, npu, expected):
 
 
 def test_bipolar_weights_are_stored_once():
-    assert check(several_bits(weight=BIPOLAR), Npu(kfp=16, kgp=6, pfp=8, ol=2)) == [(2, 2)]
+    assert check(several_bits(weight=BIPOLAR), Npu.of(kfp=16, kgp=6, pfp=8, ol=2)) == [(2, 2)]
 
 
 def test_in_chains_of_npus():
     model = several_bits(signed(3))
-    first, second, third = Npu(kfp=8, kgp=4, ol=2), Npu(kfp=16, kgp=2, pfp=8, ol=1), Npu(kfp=6, kgp=3, ol=1)
+    first, second, third = Npu.of(kfp=8, kgp=4, ol=2), Npu.of(kfp=16, kgp=2, pfp=8, ol=1), Npu.of(kfp=6, kgp=3, ol=1)
     assert check(model, pipeline([first, second, third])) == [(1, 1), (2, 2), (2, 1)]
     assert check(model, cascade([second, second])) == [(1, 1), (2, 1)]
 
@@ -118,23 +116,23 @@ def test_layers_are_mapped_anew_where_lanes_share_weights():
     ]
     network = Network(name="net", input=case_map(6, 6, 2, bipolar(2)), layers=tuple(layers))
     model = random_model(network, np.random.default_rng(10))
-    first = Npu(kfp=8, kgp=8, pfp=4, ol=4, window_former=True)
+    first = Npu.of(kfp=8, kgp=8, pfp=4, ol=4, window_former=True)
     choices = CompileChoices(map_order="raster")
-    design = size_memories("shared", [model], cascade([first, Npu(kfp=32, kgp=4, pfp=4, ol=4)]), choices)
-    assert [npu.lanes_per_weight for npu in design.npus] == [2, 2]
+    design = size_memories("shared", [model], cascade([first, Npu.of(kfp=32, kgp=4, pfp=4, ol=4)]), choices)
+    assert [npu.array.lanes_per_weight for npu in design.npus] == [2, 2]
     assert plan(model, design.npus, choices).mapping == [0, 1, 1]
     compile_model(model, design_manifest(design), choices)
 
 
 def test_networks_that_differ_share_nothing():
     models = [several_bits(levels=2), several_bits(levels=3)]
-    npu = Npu(kfp=12, kgp=8, pfp=12, ol=1)
-    assert [size_memories("one", [model], npu).npus[0].lanes_per_weight for model in models] == [2, 3]
-    assert size_memories("both", models, npu).npus[0].lanes_per_weight == 1
+    npu = Npu.of(kfp=12, kgp=8, pfp=12, ol=1)
+    assert [size_memories("one", [model], npu).npus[0].array.lanes_per_weight for model in models] == [2, 3]
+    assert size_memories("both", models, npu).npus[0].array.lanes_per_weight == 1
 
 
 def test_other_networks_are_refused():
-    npu = Npu(kfp=12, kgp=8, pfp=12, ol=1)
+    npu = Npu.of(kfp=12, kgp=8, pfp=12, ol=1)
     two = design_manifest(size_memories("two", [several_bits()], npu))
     message = (
         "conv_2: the lanes that share a weight must be the bits of one value, lanes_per_weight = 2 of them, 1 apart, "
@@ -146,6 +144,6 @@ def test_other_networks_are_refused():
 
 def test_sizing_begins_anew():
     """Of an NPU that was sized for one network, nothing is left where it is sized for another."""
-    npu = size_memories("two", [several_bits()], Npu(kfp=8, kgp=8, pfp=8, ol=1)).npus[0]
-    assert npu.lanes_per_weight == 2
-    assert size_memories("one", [several_bits(levels=1)], npu).npus[0].lanes_per_weight == 1
+    npu = size_memories("two", [several_bits()], Npu.of(kfp=8, kgp=8, pfp=8, ol=1)).npus[0]
+    assert npu.array.lanes_per_weight == 2
+    assert size_memories("one", [several_bits(levels=1)], npu).npus[0].array.lanes_per_weight == 1

@@ -27,7 +27,7 @@ SIZES = (
 )  # fmt: skip
 """Capacities that are made smaller."""
 POWERS = ("tuple_words", "pool_words", "buffer_words")
-SMALL = replace(NPU, kfp=2, kgp=8, ol=4, pfp=1, buffer_words=32)
+SMALL = NPU.changed(kfp=2, kgp=8, ol=4, pfp=1, buffer_words=32)
 SHORTAGE = re.compile(r"(\w+) must be >= (\d+), (?:NPU (\d+) of )?design d has (\d+)(?:: flow: deadlock: .*)?")
 
 
@@ -40,20 +40,20 @@ def two_ways(*ways):
 
 DESIGNS = {
     "one": (two_ways(*BLOCK), (SMALL,)),
-    "cascade": (two_ways(*SHORTCUT), cascade([SMALL, replace(SMALL, kgp=4)])),
+    "cascade": (two_ways(*SHORTCUT), cascade([SMALL, SMALL.changed(kgp=4)])),
     "ring": (two_ways(*BLOCK), ring([SMALL, SMALL])),
-    "binary": (made_of(LATE), (Npu(kfp=8, kgp=4, ol=2, pfp=4, shift_bits=0),)),
-    "binary_ring": (made_of(LONG), ring([Npu(kfp=8, kgp=4, ol=2, pfp=4, shift_bits=0)] * 2)),
+    "binary": (made_of(LATE), (Npu.of(kfp=8, kgp=4, ol=2, pfp=4, shift_bits=0),)),
+    "binary_ring": (made_of(LONG), ring([Npu.of(kfp=8, kgp=4, ol=2, pfp=4, shift_bits=0)] * 2)),
 }
 
 
 def smaller(npu: Npu, pick: random.Random) -> Npu:
     """The NPU with some capacities smaller, as far as an NPU may have them so."""
     for name in pick.sample(SIZES, pick.choice([1, 3, 6])):
-        has = getattr(npu, name)
+        has = npu.value(name)
         less = has // 2 if name in POWERS else pick.randint(has // 2, has - 1) if has else 0
         try:
-            npu = replace(npu, **{name: less})
+            npu = npu.changed(**{name: less})
         except ValueError:
             continue
     return npu
@@ -89,9 +89,9 @@ def enlarged(design: Design, refusal: str) -> Design:
             design = replace(design, spill_words=least)
             continue
         n = int(found[3] or 0)
-        assert getattr(design.npus[n], name) == has
+        assert design.npus[n].value(name) == has
         size = 1 << (least - 1).bit_length() if name in POWERS else least
-        grown = replace(design.npus[n], **{name: size})
+        grown = design.npus[n].changed(**{name: size})
         design = replace(design, npus=(*design.npus[:n], grown, *design.npus[n + 1 :]))
     return design
 
@@ -100,7 +100,7 @@ def test_a_design_without_a_skip_store() -> None:
     """Nothing is said of what an NPU has for the sake of its skip store alone."""
     plain = random_integer_model(residual(conv("conv_1", INPUT, 4, 3), conv("conv_2", "act_1")), 1, 32)
     design = size_memories("d", [plain], SMALL)
-    assert (design.npus[0].skip_words, design.npus[0].aheads) == (0, 0)
+    assert (design.npus[0].value("skip_words"), design.npus[0].sequencer.aheads) == (0, 0)
     with pytest.raises(ValueError, match=r"\Anet: layers must be >= \d, design d has 2; .*; skip_words must be >= \d+, "
                                          r"design d has 0\Z"):  # fmt: skip
         compile_model(two_ways(*BLOCK), Manifest.of(design, "0" * 64))
@@ -110,8 +110,8 @@ def test_equal_npus_claim_by_tables_of_one_size() -> None:
     """NPUs without a skip store get a table of tuples that taps claim ahead, too, and have the rows that they need."""
     pick = SeededPick("eq", "graph", 3)
     model = random_integer_model(KINDS["graph"].network(pick), 3, 32, 16)
-    npus = cascade([replace(INTEGER, kfp=4, kgp=4, pfp=4, ol=2)] * 3)
+    npus = cascade([INTEGER.changed(kfp=4, kgp=4, pfp=4, ol=2)] * 3)
     choices = CompileChoices(map_order="raster")
     design = size_memories("equal", [model], npus, choices, sizing=Sizing(equal=True))
-    assert {npu.aheads for npu in design.npus} == {3}
+    assert {npu.sequencer.aheads for npu in design.npus} == {3}
     compile_model(model, Manifest.of(design, "0" * 64), choices)

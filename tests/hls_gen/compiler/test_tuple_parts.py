@@ -1,8 +1,6 @@
 """Parts of tuples: the pattern with the fewest words that covers what kernel groups need, against a search through all
 patterns; the beats and kernel rows of grouped convolutions."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -20,7 +18,7 @@ from bitloom.hls_gen.compiler.lowering import lower_alone
 from bitloom.hls_gen.compiler.plan import plan
 from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.hls_gen.compiler.tuple_parts import TuplePart, WeightedLanes, tuple_part
-from bitloom.hls_gen.design.folding import Folding
+from bitloom.hls_gen.design.npu import Npu
 from tests.networks import random_integer_model, random_model
 from tests.rows import npu_rows
 
@@ -110,8 +108,8 @@ def test_the_pattern_is_that_of_the_weights(encoding, weight):
     assert not lanes[:, : encoding.bits if encoding.kind == "bipolar" else 1].any()
 
 
-INTEGER = Folding(engine="integer", feature_bits=4, weight_bits=4, shift_bits=0, kfp=4, kgp=4, pfp=4, ol=2, pool=False)
-BINARY = replace(INTEGER, engine="binary", feature_bits=1, weight_bits=1)
+INTEGER = Npu.of(engine="integer", feature_bits=4, weight_bits=4, shift_bits=0, kfp=4, kgp=4, ol=2, pool=False)
+BINARY = INTEGER.changed(engine="binary", feature_bits=1, weight_bits=1)
 
 
 @pytest.mark.parametrize(("folding", "accumulators", "beats", "rows"), [
@@ -133,16 +131,16 @@ def test_beats_and_kernel_rows(folding, accumulators, beats, rows):
     network = Network(name="n", input=source, layers=layers)
     model = random_integer_model(network, 1, 16) if integer else random_model(network, 1)
     choices = CompileChoices(map_order="raster", dataflow="auto")
-    (npu,) = size_memories("n", [model], replace(folding, accumulators=accumulators), choices).npus
+    (npu,) = size_memories("n", [model], folding.changed(accumulators=accumulators), choices).npus
     made = plan(model, [npu], choices)
     assert [count * 16 // 36 if n == 0 else count for n, (_, count) in enumerate(made.ideal)] == list(beats)
     assert [layer.count("kernels") for layer in npu_rows(made)] == list(rows)
-    assert npu.tuple_parts == (accumulators == 1)
-    assert npu.aheads == 2 * npu.tuple_parts
+    assert npu.sequencer.tuple_parts == (accumulators == 1)
+    assert npu.sequencer.aheads == 2 * npu.sequencer.tuple_parts
 
 
 def test_nothing_is_asked_for_where_no_layer_is_grouped():
     layers = (Conv(name="conv_0", out_channels=16, kernel=(1, 1), weight=signed(4)),)
     network = Network(name="n", input=Map(height=6, width=6, channels=8, encoding=signed(4)), layers=layers)
     (npu,) = size_memories("n", [random_integer_model(network, 1, 16)], INTEGER).npus
-    assert (npu.tuple_parts, npu.aheads) == (0, 0)
+    assert (npu.sequencer.tuple_parts, npu.sequencer.aheads) == (0, 0)

@@ -33,12 +33,12 @@ def large(side: int, encoding=BIPOLAR, kernel=3) -> Model:
 
 def test_maps_that_are_too_large_are_refused():
     rule = f"large: conv: taps of all windows of a layer must be <= 4,194,304 {WAY_OUT.format('TAPS')}"
-    for call in (lambda model: plan(model, (Npu(),)), lambda model: size_memories("large", [model], (Npu(),))):
+    for call in (lambda model: plan(model, (Npu.of(),)), lambda model: size_memories("large", [model], (Npu.of(),))):
         with value_error(f"{rule}, got 143,856,036"):
             call(large(4000))
     rule = f"large: input: bits of an image must be <= 16,777,216 {WAY_OUT.format('FRAME_BITS')}"
     with value_error(f"{rule}, got 8,000,000,000,000,000,000"):
-        plan(large(10**9, signed(8)), (Npu(),))
+        plan(large(10**9, signed(8)), (Npu.of(),))
 
 
 def test_pools_count_too():
@@ -50,7 +50,7 @@ def test_pools_count_too():
         with value_error(
             f"large: pool: taps of all windows of a layer must be <= 20,000 {WAY_OUT.format('TAPS')}, got 72,900"
         ):
-            plan(with_pool, (Npu(),))
+            plan(with_pool, (Npu.of(),))
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def test_pools_count_too():
     ],
 )  # fmt: skip
 def test_foldings_that_are_too_parallel_are_refused(parameters, message):
-    npu = Npu(**parameters, acc_bits=32)
+    npu = Npu.of(**parameters, acc_bits=32)
     with value_error(f"d: {message}"):
         Design(name="d", npus=(npu,))
     with value_error(f"{SMALL.network.name}: {message}"):
@@ -74,12 +74,12 @@ def test_foldings_that_are_too_parallel_are_refused(parameters, message):
 def test_whoever_means_it_may(monkeypatch):
     monkeypatch.setenv("BITLOOM_MAX_WIDTH", "100000")
     monkeypatch.setenv("BITLOOM_MAX_LANES", "1000000")
-    assert Design(name="d", npus=(Npu(kgp=100_000),)).npus[0].kgp == 100_000
+    assert Design(name="d", npus=(Npu.of(kgp=100_000),)).npus[0].array.kgp == 100_000
 
 
 def test_memories_that_are_too_large_are_refused():
-    npu = Npu(kfp=32, kgp=32, kernel_rows=1 << 23)
-    bits = sum(memory.depth * memory.width for memory in npu.memories()) + npu.word_bits * (256 + 256 + 2 * 16)
+    npu = Npu.of(kfp=32, kgp=32, kernel_rows=1 << 23)
+    bits = sum(memory.depth * memory.width for memory in npu.memories()) + npu.array.word_bits * (256 + 256 + 2 * 16)
     rule = f"d: memories: bits of all memories must be <= 4,294,967,296 {WAY_OUT.format('MEMORY_BITS')}"
     with value_error(f"{rule}, got {bits:,}"):
         generate(Design(name="d", npus=(npu,)))

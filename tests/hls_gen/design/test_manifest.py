@@ -13,7 +13,7 @@ from tests.errors import value_error
 
 def test_lookups():
     m = manifest(64)
-    assert (m.digest, m.stream_words, m.npus[0].kernel_rows) == (DIGEST, 2, 16)
+    assert (m.digest, m.stream_words, m.npus[0].array.kernel_rows) == (DIGEST, 2, 16)
     assert m.register("STATUS").offset == 0x24
     assert m.register("STATUS").field("LOADED").of(0b100) == 1
     assert m.memory(0, "kernels").id == 6
@@ -29,7 +29,7 @@ def test_lookups():
      (64, 24, 3, 4), (64, 16, 9, 6), (64, 65, 3, 12), (64, 64, 3, 6)],
 )  # fmt: skip
 def test_frame_payload(bits, kfp, frame_words, words):
-    design = Design(name="d", stream_bits=bits, npus=(Npu(kfp=kfp),))
+    design = Design(name="d", stream_bits=bits, npus=(Npu.of(kfp=kfp),))
     assert Manifest.of(design, DIGEST).frame_payload(frame_words) == words
 
 
@@ -39,7 +39,7 @@ def test_to_dict_and_back():
 
 
 RING = Design(
-    name="ring", spill_words=20, npus=ring([Npu(kfp=3, pool=False), Npu(
+    name="ring", spill_words=20, npus=ring([Npu.of(kfp=3, pool=False), Npu.of(
         engine="integer", feature_bits=4, weight_bits=3, shift_bits=0, buffer_words=64)]),
 )  # fmt: skip
 

@@ -1,21 +1,21 @@
 """Parameters of a design: every rule has a message, and what follows from the parameters is stated here once more."""
 
 import json
-from dataclasses import replace
 
 import pytest
 
+from bitloom.hls_gen.compiler.fitted import FORMER
 from bitloom.hls_gen.design.addition import passing
-from bitloom.hls_gen.design.capacities import FORMER
 from bitloom.hls_gen.design.design import Design
+from bitloom.hls_gen.design.flat import PLACES
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.topology import cascade, pipeline, ring
 from tests.errors import value_error
 
 BAD = {
     "engine": ("ternary", "npu: engine must be binary or integer, got 'ternary'"),
-    "feature_bits": (2, "npu: feature_bits must be 1..1 for engine binary, got 2"),
-    "weight_bits": (0, "npu: weight_bits must be 1..1 for engine binary, got 0"),
+    "feature_bits": (2, "npu: feature_bits must be 1 for engine binary, got 2"),
+    "weight_bits": (0, "npu: weight_bits must be 1 for engine binary, got 0"),
     "kfp": (0, "npu: kfp must be an integer >= 1, got 0"),
     "kgp": (-3, "npu: kgp must be an integer >= 1, got -3"),
     "pfp": ("8", "npu: pfp must be an integer >= 1, got '8'"),
@@ -27,38 +27,38 @@ BAD = {
     "shift_bits": (5, "npu: shift_bits must be 0..4, got 5"),
     "accumulators": (3, "npu: accumulators must be a power of two <= 256, got 3"),
     "binariser_bits": (10, "npu: binariser_bits must be 0, or 2..9 for engine binary, got 10"),
-    "binariser_rows": (1, "npu: binariser_rows must be >= 2, got 1"),
+    "binariser_rows": (1, "npu: binariser_rows needs a binariser, got 1"),
     "multiplier_bits": (32, "npu: multiplier_bits must be 0..31, got 32"),
     "bias_fraction_bits": (17, "npu: bias_fraction_bits must be 0..16, got 17"),
     "half_even": (2, "npu: half_even must be 0..1, got 2"),
     "round_twice": (2, "npu: round_twice must be 0..1, got 2"),
-    "skip_words": (1, "npu: skip_words must be 0 or >= 2, got 1"),
-    "skip_bits": (10, "npu: skip_bits must be 0..9, got 10"),
-    "skips_onward": (2, "npu: skips_onward must be 0..1, got 2"),
+    "skip_words": (1, "npu: skip_words must be an integer >= 2, got 1"),
+    "skip_bits": (10, "npu: skip_bits needs a skip store, got 10"),
+    "skips_onward": (2, "npu: skips_onward needs a skip store, got 2"),
     "tuple_parts": (2, "npu: tuple_parts must be 0..1, got 2"),
     "aheads": (1, "npu: aheads must be 0 or >= 2, got 1"),
-    "joined_words": (1, "npu: joined_words must be 0 or >= 2, got 1"),
-    "add_factor_bits": (26, "npu: add_factor_bits must be 2..25, got 26"),
-    "add_bias_bits": (41, "npu: add_bias_bits must be 2..40, got 41"),
+    "joined_words": (1, "npu: joined_words needs a skip store, got 1"),
+    "add_factor_bits": (26, "npu: add_factor_bits needs a skip store, got 26"),
+    "add_bias_bits": (41, "npu: add_bias_bits needs a skip store, got 41"),
     "pool_tuple_words": (0, "npu: pool_tuple_words must be an integer >= 1, got 0"),
     "lanes_per_weight": (9, "npu: lanes_per_weight * lane_step must be <= kfp = 8, got 9"),
     "lane_step": (0, "npu: lane_step must be an integer >= 1, got 0"),
     "layers": (257, "npu: layers must be <= 256, got 257"),
     "tuple_words": (24, "npu: tuple_words must be a power of two >= 2, got 24"),
     "pool_words": (1, "npu: pool_words must be a power of two >= 2, got 1"),
-    "taps": (1, "npu: taps must be >= 2, got 1"),
-    "olds": (1, "npu: olds must be >= 2, got 1"),
-    "jumps": (1, "npu: jumps must be >= 2, got 1"),
-    "pool_taps": (1, "npu: pool_taps must be >= 2, got 1"),
-    "pool_olds": (1, "npu: pool_olds must be >= 2, got 1"),
-    "kernel_rows": (1, "npu: kernel_rows must be >= 2, got 1"),
-    "threshold_rows": (1, "npu: threshold_rows must be >= 2, got 1"),
+    "taps": (1, "npu: taps must be an integer >= 2, got 1"),
+    "olds": (1, "npu: olds must be an integer >= 2, got 1"),
+    "jumps": (1, "npu: jumps must be an integer >= 2, got 1"),
+    "pool_taps": (1, "npu: pool_taps must be an integer >= 2, got 1"),
+    "pool_olds": (1, "npu: pool_olds must be an integer >= 2, got 1"),
+    "kernel_rows": (1, "npu: kernel_rows must be an integer >= 2, got 1"),
+    "threshold_rows": (1, "npu: threshold_rows must be an integer >= 2, got 1"),
     **{
-        name: (1, f"npu: {name} must be >= 2, got 1")
+        name: (1, f"npu: {name} must be an integer >= 2, got 1")
         for name in ("windows", "window_taps", "groups", "levels", "input_words")
     },
     "kernel_ram": ("flash", "npu: kernel_ram must be auto, block or distributed, got 'flash'"),
-    "map_words": (1, "npu: map_words must be >= 2, got 1"),
+    "map_words": (1, "npu: map_words must be an integer >= 2, got 1"),
     "buffer_words": (1, "npu: buffer_words must be a power of two >= 2, got 1"),
     "inlets": (("loop", "host"), "npu: inlets must be some of host, ring, loop, in this order, got ('loop', 'host')"),
     "outlets": (("host", "loop"), "npu: outlets must be some of ring, loop, host, in this order, got ('host', 'loop')"),
@@ -68,18 +68,19 @@ BAD = {
     "one_memory": (1, "npu: one_memory must be True or False, got 1"),
     "kernel_binariser": (1, "npu: kernel_binariser must be True or False, got 1"),
     "window_former": (1, "npu: window_former must be True or False, got 1"),
-    **{name: (-1, f"npu: {name} must be an integer >= 0, got -1") for name in FORMER},
+    **{name: (-1, f"npu: {name} needs a window former, got -1") for name in FORMER},
     "word_lanes": (-1, "npu: word_lanes must be an integer >= 0, got -1"),
     "depthwise": (True, "npu: depthwise needs engine integer and a pool unit, got engine binary, a pool unit"),
-    "pool_jumps": (1, "npu: pool_jumps must be >= 2, got 1"),
-    "pool_kernel_rows": (1, "npu: pool_kernel_rows must be >= 2, got 1"),
-    "pool_scale_rows": (1, "npu: pool_scale_rows must be >= 2, got 1"),
-    "lut_products": (("addition",), "npu: lut_products must be empty, got ('addition',)"),
+    "pool_jumps": (1, "npu: pool_jumps needs a pool unit with weights (depthwise), got 1"),
+    "pool_kernel_rows": (1, "npu: pool_kernel_rows needs a pool unit with weights (depthwise), got 1"),
+    "pool_scale_rows": (1, "npu: pool_scale_rows needs a pool unit with weights (depthwise), got 1"),
+    "lut_products": (("addition",), "npu: lut_products must be empty for engine binary, got ('addition',)"),
     "kernels_per_multiplier": (2, "npu: kernels_per_multiplier must be 1 for engine binary, got 2"),
 }
 """One bad value of every parameter."""
 
 SIZES = {"former_channels": 3, "former_column": 9, "former_columns": 3, "former_line": 10}
+KEEPS = {"skip_words": 9, "skip_bits": 2}
 INTEGER = {"engine": "integer", "feature_bits": 8, "weight_bits": 5, "shift_bits": 0, "acc_bits": 20}
 
 DEPTHWISE = {**INTEGER, "depthwise": True, "multiplier_bits": 31}
@@ -89,11 +90,11 @@ DEPTHWISE = {**INTEGER, "depthwise": True, "multiplier_bits": 31}
 def test_a_bad_value(name):
     value, message = BAD[name]
     with value_error(message):
-        Npu(**{name: value})
+        Npu.of(**{name: value})
 
 
 def test_every_parameter_has_a_bad_value():
-    assert set(BAD) == set(Npu.__dataclass_fields__)
+    assert set(BAD) == set(PLACES)
 
 
 @pytest.mark.parametrize(("parameters", "message"), [
@@ -108,11 +109,11 @@ def test_every_parameter_has_a_bad_value():
     ({"acc_bits": 7, "kfp": 64}, "npu: acc_bits must be >= 8 for kfp = 64, got 7"),
     ({**INTEGER, "feature_bits": 21}, "npu: feature_bits must be 2..20 for engine integer, got 21"),
     ({**INTEGER, "weight_bits": 1}, "npu: weight_bits must be 2..8 for engine integer, got 1"),
-    ({**INTEGER, "planes": 2}, "npu: planes and shift_bits must be 0 for engine integer, got 2 and 0"),
-    ({**INTEGER, "shift_bits": 3}, "npu: planes and shift_bits must be 0 for engine integer, got 0 and 3"),
+    ({**INTEGER, "planes": 2}, "npu: planes must be 0 for engine integer, got 2"),
+    ({**INTEGER, "shift_bits": 3}, "npu: shift_bits must be 0 for engine integer, got 3"),
     ({**INTEGER, "acc_bits": 15, "kfp": 5}, "npu: acc_bits must be >= 16 for kfp = 5, got 15"),
     ({"tuple_words": 1}, "npu: tuple_words must be a power of two >= 2, got 1"),
-    ({"layers": 1}, "npu: layers must be >= 2, got 1"),
+    ({"layers": 1}, "npu: layers must be an integer >= 2, got 1"),
     ({"ol": 2, "kgp": 1}, "npu: ol must be <= kgp = 1, got 2"),
     ({"buffer_words": 24}, "npu: buffer_words must be a power of two >= 2, got 24"),
     ({"inlets": ()}, "npu: inlets must be some of host, ring, loop, in this order, got ()"),
@@ -136,27 +137,33 @@ def test_every_parameter_has_a_bad_value():
     ({"window_former": True, "inlets": ("ring", "loop")},
      "npu: a window former needs inlet host, got ('ring', 'loop')"),
     ({"window_former": True, "binariser_bits": 8}, "npu: binariser_bits must be 0 with a window former, got 8"),
-    (SIZES, "npu: former_column must be 0 without a window former, got 9"),
-    ({"window_former": True, "former_column": 9},
-     "npu: former_channels, former_column, former_columns, former_line must be 0, all or none, got former_channels 0 "
-     "and former_column 9 and former_columns 0 and former_line 0"),
+    (SIZES, "npu: former_channels needs a window former, got 3"),
+    ({"window_former": True, "former_column": 9}, "npu: former_channels must be an integer >= 1, got 0"),
+    ({"window_former": True, "former_line": 9}, "npu: former_line needs a window former with sizes, got 9"),
+    ({"binariser_bits": 8, "binariser_rows": 1}, "npu: binariser_rows must be an integer >= 2, got 1"),
+    ({"pool": False, "pfp": 4}, "npu: pfp needs a pool unit, got 4"),
+    ({**KEEPS, "skip_bits": 10}, "npu: skip_bits must be 0..9, got 10"),
+    ({**KEEPS, "skips_onward": 2}, "npu: skips_onward must be 0..1, got 2"),
+    ({**KEEPS, "joined_words": 1}, "npu: joined_words must be 0 or >= 2, got 1"),
+    ({**KEEPS, "add_factor_bits": 26}, "npu: add_factor_bits must be 2..25, got 26"),
+    ({**KEEPS, "add_bias_bits": 41}, "npu: add_bias_bits must be 2..40, got 41"),
     ({"window_former": True, **SIZES, "former_channels": 9, "kfp": 8}, "npu: former_channels must be <= 8, got 9"),
     ({"window_former": True, **SIZES, "former_channels": 4, "kfp": 9, "planes": 2},
      "npu: former_channels must be <= 3, got 4"),
-    ({"window_former": True, **SIZES, "former_line": 1}, "npu: former_line must be 0 or >= 2, got 1"),
+    ({"window_former": True, **SIZES, "former_line": 1}, "npu: former_line must be an integer >= 2, got 1"),
     ({"window_former": True, **SIZES, "lanes_per_weight": 2},
      "npu: lanes_per_weight must be 1 with a window former, got 2"),
     ({"pool": None}, "npu: pool must be True or False, got None"),
     ({"depthwise": 1}, "npu: depthwise must be True or False, got 1"),
     ({**DEPTHWISE, "pool": False},
-     "npu: depthwise needs engine integer and a pool unit, got engine integer, no pool unit"),
+     "npu: depthwise needs a pool unit, got True"),
     ({**DEPTHWISE, "pfp": 3, "ol": 2}, "npu: ol must divide pfp = 3 for depthwise, got 2"),
-    ({**DEPTHWISE, "feature_bits": 16}, "npu: feature_bits must be <= 15 for depthwise, got 16"),
+    ({**DEPTHWISE, "feature_bits": 16}, "npu: acc_bits must be >= 25 for kfp = 8, got 20"),
     ({**DEPTHWISE, "kfp": 1, "weight_bits": 2, "acc_bits": 14}, "npu: acc_bits must be >= 15 for depthwise, got 14"),
 ])  # fmt: skip
 def test_rules_between_parameters(parameters, message):
     with value_error(message):
-        Npu(**parameters)
+        Npu.of(**parameters)
 
 
 @pytest.mark.parametrize("parameters", [
@@ -171,7 +178,7 @@ def test_rules_between_parameters(parameters, message):
     "outlets": ("ring",)},
 ], ids=str)  # fmt: skip
 def test_the_ends_of_each_range_are_legal(parameters):
-    Npu(**parameters)
+    Npu.of(**parameters)
 
 
 @pytest.mark.parametrize("stream_bits", [0, 16, 31, 128, "32"])
@@ -183,69 +190,69 @@ def test_stream_bits(stream_bits):
 @pytest.mark.parametrize("count", [0, 33])
 def test_number_of_npus(count):
     with value_error(f"d: a design must have 1..32 NPUs, got {count}"):
-        Design(name="d", npus=(Npu(),) * count)
+        Design(name="d", npus=(Npu.of(),) * count)
 
 
 @pytest.mark.parametrize("join", [pipeline, cascade, ring])
 @pytest.mark.parametrize("count", [1, 2, 3, 32])
 def test_chains_of_any_length(join, count):
     """What joins NPUs makes a design, also of different NPUs; only a ring of several is closed."""
-    npus = [Npu(kfp=1 + n % 9, kgp=1 + n % 3, ol=1, pool=n % 2 == 0) for n in range(count)]
+    npus = [Npu.of(kfp=1 + n % 9, kgp=1 + n % 3, ol=1, pool=n % 2 == 0) for n in range(count)]
     design = Design(name="d", npus=join(npus))
     assert design.closed == (join is ring and count > 1)
-    assert [n.kfp for n in design.npus] == [n.kfp for n in npus]
-    assert [design.next_word_bits(n) for n in range(count)] == [npus[(n + 1) % count].kfp for n in range(count)]
+    assert [n.array.kfp for n in design.npus] == [n.array.kfp for n in npus]
+    assert [design.next_word_bits(n) for n in range(count)] == [npus[(n + 1) % count].array.kfp for n in range(count)]
 
 
 def test_neighbours_of_different_kind():
     """Between them a word has a bit for each lane of its reader."""
-    npus = cascade([Npu(kfp=3, **INTEGER), Npu(kfp=5), Npu(kfp=7), Npu(kfp=2, **INTEGER)])
+    npus = cascade([Npu.of(kfp=3, **INTEGER), Npu.of(kfp=5), Npu.of(kfp=7), Npu.of(kfp=2, **INTEGER)])
     design = Design(name="d", npus=npus)
     assert [design.changes_engine(n) for n in range(4)] == [True, False, True, False]
     assert [design.next_word_bits(n) for n in range(4)] == [5, 7, 2, 3 * 8]
 
 
-HOST, END = Npu(inlets=("host",), outlets=("ring",)), Npu(inlets=("ring",), outlets=("host",))
-MIDDLE = Npu(inlets=("ring",), outlets=("ring",))
-OPEN = replace(HOST, inlets=("host", "ring"))
+HOST, END = Npu.of(inlets=("host",), outlets=("ring",)), Npu.of(inlets=("ring",), outlets=("host",))
+MIDDLE = Npu.of(inlets=("ring",), outlets=("ring",))
+OPEN = HOST.changed(inlets=("host", "ring"))
 
 
 @pytest.mark.parametrize(("npus", "more", "message"), [
-    ((Npu(), Npu()), {}, "d: NPU 0 and no other must have inlet host, got ('host', 'loop') in NPU 1"),
+    ((Npu.of(), Npu.of()), {}, "d: NPU 0 and no other must have inlet host, got ('host', 'loop') in NPU 1"),
     ((END,), {}, "d: NPU 0 and no other must have inlet host, got ('ring',) in NPU 0"),
     ((MIDDLE, END), {}, "d: NPU 0 and no other must have inlet host, got ('ring',) in NPU 0"),
-    ((HOST, replace(MIDDLE, inlets=("host", "ring")), END), {},
+    ((HOST, MIDDLE.changed(inlets=("host", "ring")), END), {},
      "d: NPU 0 and no other must have inlet host, got ('host', 'ring') in NPU 1"),
     ((HOST, END, END), {},
      "d: inlet ring must lead on from outlet ring of the NPU before, got ('ring',) in NPU 2 after ('host',)"),
-    ((HOST, Npu(inlets=("loop",))), {},
+    ((HOST, Npu.of(inlets=("loop",))), {},
      "d: inlet ring must lead on from outlet ring of the NPU before, got ('loop',) in NPU 1 after ('ring',)"),
     ((HOST, MIDDLE), {},
      "d: inlet ring must lead on from outlet ring of the NPU before, got ('host',) in NPU 0 after ('ring',)"),
     ((OPEN, END), {},
      "d: inlet ring must lead on from outlet ring of the NPU before, got ('host', 'ring') in NPU 0 after ('host',)"),
-    ((replace(END, inlets=("host", "ring")),), {},
+    ((END.changed(inlets=("host", "ring")),), {},
      "d: inlet ring must lead on from outlet ring of the NPU before, got ('host', 'ring') in NPU 0 after ('host',)"),
-    ((replace(HOST, outlets=("ring", "host")),), {},
+    ((HOST.changed(outlets=("ring", "host")),), {},
      "d: outlet ring needs a design of several NPUs, got ('ring', 'host') in one"),
-    ((replace(OPEN, outlets=("ring", "host")),), {},
+    ((OPEN.changed(outlets=("ring", "host")),), {},
      "d: outlet ring needs a design of several NPUs, got ('ring', 'host') in one"),
-    ((replace(HOST, **INTEGER), replace(END, **{**INTEGER, "feature_bits": 7})), {},
+    ((HOST.changed(**INTEGER), END.changed(**{**INTEGER, "feature_bits": 7})), {},
      "d: NPU 1 must have the features of the NPU before, integer of 8 bits, got integer of 7"),
-    ((replace(HOST, stream_weights=True), END), {},
+    ((HOST.changed(stream_weights=True), END), {},
      "d: stream_weights must be the same in all NPUs, got False in NPU 1"),
-    ((HOST, replace(END, stream_weights=True)), {},
+    ((HOST, END.changed(stream_weights=True)), {},
      "d: stream_weights must be the same in all NPUs, got True in NPU 1"),
-    ((Npu(kernel_rows=(1 << 23) + 1),), {}, "d: kernels must have <= 8388608 rows, got 8388609"),
-    ((Npu(outlets=("loop",)),), {}, "d: an NPU must have outlet host, got none"),
+    ((Npu.of(kernel_rows=(1 << 23) + 1),), {}, "d: kernels must have <= 8388608 rows, got 8388609"),
+    ((Npu.of(outlets=("loop",)),), {}, "d: an NPU must have outlet host, got none"),
     ((OPEN, MIDDLE), {}, "d: an NPU must have outlet host, got none"),
-    ((Npu(),), {"spill_words": 64},
+    ((Npu.of(),), {"spill_words": 64},
      "d: spill_words must be 0, or >= 2 where the last NPU leads to NPU 0, got 64"),
     ((HOST, END), {"spill_words": 64},
      "d: spill_words must be 0, or >= 2 where the last NPU leads to NPU 0, got 64"),
-    ((OPEN, replace(MIDDLE, outlets=("ring", "host"))), {"spill_words": 1},
+    ((OPEN, MIDDLE.changed(outlets=("ring", "host"))), {"spill_words": 1},
      "d: spill_words must be 0, or >= 2 where the last NPU leads to NPU 0, got 1"),
-    ((OPEN, replace(MIDDLE, outlets=("ring", "host"))), {"spill_words": -2},
+    ((OPEN, MIDDLE.changed(outlets=("ring", "host"))), {"spill_words": -2},
      "d: spill_words must be 0, or >= 2 where the last NPU leads to NPU 0, got -2"),
 ])  # fmt: skip
 def test_what_a_chain_must_be(npus, more, message):
@@ -255,24 +262,26 @@ def test_what_a_chain_must_be(npus, more, message):
 
 @pytest.mark.parametrize("spill_words", [0, 2, 1000])
 def test_spill_words_of_a_ring(spill_words):
-    assert Design(name="d", npus=ring([Npu()] * 2), spill_words=spill_words).spill_words == spill_words
+    assert Design(name="d", npus=ring([Npu.of()] * 2), spill_words=spill_words).spill_words == spill_words
 
 
 def test_ways_of_pipelines_cascades_and_rings():
     """As the specification joins them: (inlets, outlets) of each NPU."""
-    ways = {join: [(n.inlets, n.outlets) for n in join([Npu()] * 3)] for join in (pipeline, cascade, ring)}
+    ways = {
+        join: [(n.ports.inlets, n.ports.outlets) for n in join([Npu.of()] * 3)] for join in (pipeline, cascade, ring)
+    }
     assert ways == {
         pipeline: [(("host",), ("ring",)), (("ring",), ("ring",)), (("ring",), ("host",))],
         cascade: [(("host", "loop"), ("ring", "loop", "host")), (("ring", "loop"), ("ring", "loop", "host")),
                   (("ring", "loop"), ("loop", "host"))],
         ring: [(("host", "ring"), ("ring", "host")), (("ring",), ("ring", "host")), (("ring",), ("ring", "host"))],
     }  # fmt: skip
-    assert ring([Npu()]) == cascade([Npu()]) == (Npu(),)
+    assert ring([Npu.of()]) == cascade([Npu.of()]) == (Npu.of(),)
 
 
 @pytest.mark.parametrize("design", [
-    Design(name="small"), Design(name="large", stream_bits=64, npus=(Npu(kfp=70, kgp=3, ol=2, planes=8,
-    acc_bits=19, taps=5),)), Design(name="ring", npus=ring([Npu(kfp=3, pool=False), Npu(buffer_words=64)]),
+    Design(name="small"), Design(name="large", stream_bits=64, npus=(Npu.of(kfp=70, kgp=3, ol=2, planes=8,
+    acc_bits=19, taps=5),)), Design(name="ring", npus=ring([Npu.of(kfp=3, pool=False), Npu.of(buffer_words=64)]),
     spill_words=20),
 ], ids=lambda d: d.name)  # fmt: skip
 def test_to_dict_and_back(design):
@@ -287,27 +296,28 @@ def test_to_dict_and_back(design):
     ("add_bias_bits", 9), ("aheads", 2), ("lut_products", ("addition",)),
 ])  # fmt: skip
 def test_a_rare_field_is_written_where_it_is_set(name, value):
-    assert name not in Npu(**INTEGER).to_dict()
-    npu = Npu(**INTEGER, **{name: value})
+    assert name not in Npu.of(**INTEGER).to_dict()
+    others = {"skip_words": 2} if name.startswith("add_") else {}
+    npu = Npu.of(**INTEGER, **others, **{name: value})
     assert npu.to_dict()[name] == (list(value) if isinstance(value, tuple) else value)
     assert Npu.from_dict(npu.to_dict()) == npu
 
 
 @pytest.mark.parametrize(("parameters", "message"), [
     ({"tuple_parts": 1}, "npu: tuple_parts must be 0 without a table aheads, got 1"),
-    ({**INTEGER, "joined_words": 2}, "npu: joined_words must be 0 without a skip store, got 2"),
+    ({**INTEGER, "joined_words": 2}, "npu: joined_words needs a skip store, got 2"),
     ({"skip_words": 9, "skip_bits": 2, "joined_words": 2}, "npu: joined_words must be 0 for engine binary, got 2"),
     ({"skip_words": 9}, "npu: skip_bits must be 2..9 for engine binary with skip_words = 9, got 0"),
     ({"skip_words": 9, "skip_bits": 1}, "npu: skip_bits must be 2..9 for engine binary with skip_words = 9, got 1"),
-    ({"skip_bits": 2}, "npu: skip_bits must be 0 for engine binary with skip_words = 0, got 2"),
+    ({"skip_bits": 2}, "npu: skip_bits needs a skip store, got 2"),
     ({**INTEGER, "skip_words": 9, "skip_bits": 2},
      "npu: skip_bits must be 0 for engine integer with skip_words = 9, got 2"),
     ({"skips_onward": 1},
-     "npu: skips_onward needs engine binary, a skip store and outlet ring, got ('loop', 'host')"),
+     "npu: skips_onward needs a skip store, got 1"),
     ({"skips_onward": 1, "skip_words": 9, "skip_bits": 2},
      "npu: skips_onward needs engine binary, a skip store and outlet ring, got ('loop', 'host')"),
     ({"skips_onward": 1, "outlets": ("ring", "loop")},
-     "npu: skips_onward needs engine binary, a skip store and outlet ring, got ('ring', 'loop')"),
+     "npu: skips_onward needs a skip store, got 1"),
     ({**INTEGER, "feature_bits": 19, "acc_bits": 32, "skip_words": 9},
      "npu: feature_bits must be <= 18 for skip_words = 9, got 19"),
     ({**INTEGER, "ol": 3, "skip_words": 9},
@@ -315,21 +325,21 @@ def test_a_rare_field_is_written_where_it_is_set(name, value):
 ])  # fmt: skip
 def test_where_no_addition_can_be(parameters, message):
     with value_error(message):
-        Npu(**parameters)
+        Npu.of(**parameters)
 
 
 @pytest.mark.parametrize("chosen", [("addition", "addition"), ("requantise",), 1])
 def test_units_that_multiply_in_luts(chosen):
     with value_error(f"npu: lut_products must be some of addition, in this order, got {chosen}"):
-        Npu(**INTEGER, lut_products=chosen)
+        Npu.of(**INTEGER, lut_products=chosen)
 
 
 @pytest.mark.parametrize("pool", [True, False])
 def test_a_skip_store_is_one_more_way(pool):
     """It is a source and a target behind the others, the row of a map's way says who takes the words from it, and a
     memory has what the addition needs; without it nothing is there."""
-    without = Npu(**INTEGER, pool=pool)
-    npu = replace(without, skip_words=20, add_factor_bits=18, add_bias_bits=30)
+    without = Npu.of(**INTEGER, pool=pool)
+    npu = without.changed(skip_words=20, add_factor_bits=18, add_bias_bits=30)
     assert (npu.sources, npu.targets) == (("host", "loop", "skip"), ("loop", "host", "skip"))
     assert (without.sources, without.targets) == (("host", "loop"), ("loop", "host"))
     assert (npu.source_bits, npu.target_bits, without.source_bits, without.target_bits) == (2, 2, 1, 1)
@@ -340,7 +350,7 @@ def test_a_skip_store_is_one_more_way(pool):
     assert fields["additions"] == {
         "adds": 1, "factor_kept": 18, "factor_skipped": 18, "bias": 30, "shift": 5, "low": 8, "high": 8
     }  # fmt: skip
-    assert npu.memory("additions").depth == npu.layers
+    assert npu.memory("additions").depth == npu.loader.layers
     assert (npu.add_total_bits, npu.most_add_shift, npu.pool_side_bits) == (31, 31, 6)
     assert passing(npu) == {
         "adds": 0, "factor_kept": 1, "factor_skipped": 0, "bias": 0, "shift": 0, "low": -128, "high": 127
@@ -350,25 +360,28 @@ def test_a_skip_store_is_one_more_way(pool):
 
 def test_the_widest_addition():
     """What golden allows fits: total and shift are as wide as a DSP block's sum and golden's largest shift need."""
-    npu = Npu(**{**INTEGER, "feature_bits": 18, "acc_bits": 32}, skip_words=2)
+    npu = Npu.of(**{**INTEGER, "feature_bits": 18, "acc_bits": 32}, skip_words=2)
     assert (npu.add_total_bits, npu.most_add_shift, npu.add_shift_bits) == (44, 39, 6)
 
 
-@pytest.mark.parametrize("npu", [{**INTEGER, "lanes_per_weight": 2}, {"kfp": 20, "planes": 8, "lanes_per_weight": 2}])
-def test_lanes_share_weights_where_they_are_bits_of_a_value(npu):
-    with value_error("npu: lanes_per_weight must be 1 for engine integer and for planes, got 2"):
-        Npu(**npu)
+@pytest.mark.parametrize(("npu", "what"), [
+    ({**INTEGER, "lanes_per_weight": 2}, "engine integer"),
+    ({"kfp": 20, "planes": 8, "lanes_per_weight": 2}, "planes = 8"),
+])  # fmt: skip
+def test_lanes_share_weights_where_they_are_bits_of_a_value(npu, what):
+    with value_error(f"npu: lanes_per_weight must be 1 for {what}, got 2"):
+        Npu.of(**npu)
 
 
 def test_shared_weights_are_written_where_there_are_some():
-    assert not {"lanes_per_weight", "lane_step"} & set(Npu().to_dict())
-    npu = Npu(lanes_per_weight=2, lane_step=4)
+    assert not {"lanes_per_weight", "lane_step"} & set(Npu.of().to_dict())
+    npu = Npu.of(lanes_per_weight=2, lane_step=4)
     assert Npu.from_dict(npu.to_dict()) == npu
 
 
 def test_biases_have_bits_behind_the_point():
-    npu = Npu(**INTEGER, bias_fraction_bits=3)
-    assert (Npu(**INTEGER).biased_bits, npu.biased_bits) == (npu.acc_bits, npu.acc_bits + 3)
+    npu = Npu.of(**INTEGER, bias_fraction_bits=3)
+    assert (Npu.of(**INTEGER).biased_bits, npu.biased_bits) == (npu.array.acc_bits, npu.array.acc_bits + 3)
 
 
 @pytest.mark.parametrize(
@@ -377,7 +390,7 @@ def test_biases_have_bits_behind_the_point():
 )
 def test_shifts_are_as_wide_as_the_largest(acc_bits, multiplier_bits, fraction, shift_bits):
     more = {"acc_bits": acc_bits, "multiplier_bits": multiplier_bits, "bias_fraction_bits": fraction}
-    npu = Npu(engine="integer", feature_bits=2, weight_bits=2, shift_bits=0, kfp=1, ol=1, **more)
+    npu = Npu.of(engine="integer", feature_bits=2, weight_bits=2, shift_bits=0, kfp=1, ol=1, **more)
     assert npu.memory("scales").field("shift_0").width == shift_bits
     assert npu.memory("scales").field("bias_0").width == acc_bits + fraction
 
@@ -395,8 +408,8 @@ def test_from_dict_refuses_what_is_unknown():
     ({"kfp": 29, "planes": 8}, 8, 1, 3), ({"kfp": 9, "planes": 8, "shift_bits": 0}, 8, 1, 1),
 ])  # fmt: skip
 def test_what_follows(parameters, units, code_bits, plane_lanes):
-    npu = Npu(**parameters)
-    assert (npu.units, npu.code_bits, npu.plane_lanes) == (units, code_bits, plane_lanes)
+    npu = Npu.of(**parameters)
+    assert (npu.units, npu.code_bits, npu.array.plane_lanes) == (units, code_bits, plane_lanes)
 
 
 @pytest.mark.parametrize(("inlets", "outlets", "source_bits", "target_bits"), [
@@ -407,7 +420,7 @@ def test_what_follows(parameters, units, code_bits, plane_lanes):
 def test_fields_of_ways(inlets, outlets, source_bits, target_bits, pool):
     """An inlet's number goes with what is read, an outlet's with the unit that makes the map, as far as there is a
     choice; raw values and their flag exist where there is outlet host."""
-    npu = Npu(inlets=inlets, outlets=outlets, pool=pool)
+    npu = Npu.of(inlets=inlets, outlets=outlets, pool=pool)
     assert (npu.source_bits, npu.target_bits) == (source_bits, target_bits)
     fields = {m.name: m.widths for m in npu.memories()}
     assert fields["inputs"] == {"words": 24, **({"source": source_bits} if source_bits else {})}
@@ -422,9 +435,9 @@ def test_fields_of_ways(inlets, outlets, source_bits, target_bits, pool):
 
 
 @pytest.mark.parametrize("npu", [
-    Npu(), Npu(kfp=70, kgp=3, ol=2, shift_bits=0, acc_bits=9, tuple_words=2, pool_words=4, taps=5),
-    Npu(inlets=("ring", "loop"), buffer_words=64, layers=5), Npu(pool=False),
-    Npu(inlets=("host", "ring"), outlets=("ring",), pool=False, buffer_words=2),
+    Npu.of(), Npu.of(kfp=70, kgp=3, ol=2, shift_bits=0, acc_bits=9, tuple_words=2, pool_words=4, taps=5),
+    Npu.of(inlets=("ring", "loop"), buffer_words=64, layers=5), Npu.of(pool=False),
+    Npu.of(inlets=("host", "ring"), outlets=("ring",), pool=False, buffer_words=2),
 ], ids=["default", "wide", "ring", "no_pool", "ring_without_pool"])  # fmt: skip
 def test_memories(npu):
     """Ids count up, names differ, fields fill a row without a gap, and depths are the parameters."""
@@ -432,32 +445,32 @@ def test_memories(npu):
     assert [m.id for m in made] == list(range(len(made)))
     assert len({m.name for m in made}) == len(made)
     assert all(m.width == sum(m.widths.values()) and len(m.widths) == len(m.fields) for m in made)
-    depths = {"network": 1, "inputs": npu.layers, "layers": npu.layers, "flags": npu.taps, "olds": npu.olds,
-              "jumps": npu.jumps, "kernels": npu.kernel_rows, "results": npu.layers,
-              "thresholds": npu.threshold_rows}  # fmt: skip
-    if npu.pool:
-        depths |= {"pool_inputs": npu.layers, "pool_layers": npu.layers, "pool_flags": npu.pool_taps,
-                   "pool_olds": npu.pool_olds}  # fmt: skip
-    if "ring" in npu.inlets:
-        depths["chunks"] = npu.layers
-        assert npu.memory("chunks").width == npu.buffer_words.bit_length() - 1
+    depths = {"network": 1, "inputs": npu.loader.layers, "layers": npu.loader.layers, "flags": npu.sequencer.taps,
+              "olds": npu.sequencer.olds, "jumps": npu.sequencer.jumps, "kernels": npu.array.kernel_rows,
+              "results": npu.loader.layers, "thresholds": npu.results.threshold_rows}  # fmt: skip
+    if npu.value("pool"):
+        depths |= {"pool_inputs": npu.loader.layers, "pool_layers": npu.loader.layers,
+                   "pool_flags": npu.pool_unit.taps, "pool_olds": npu.pool_unit.olds}  # fmt: skip
+    if "ring" in npu.ports.inlets:
+        depths["chunks"] = npu.loader.layers
+        assert npu.memory("chunks").width == npu.ports.buffer_words.bit_length() - 1
     assert {m.name: m.depth for m in made} == depths
-    assert npu.memory("kernels").width == npu.kgp * npu.kfp + npu.code_bits
-    assert npu.memory("thresholds").width == npu.ol * npu.acc_bits
+    assert npu.memory("kernels").width == npu.array.kgp * npu.array.kfp + npu.code_bits
+    assert npu.memory("thresholds").width == npu.results.ol * npu.array.acc_bits
 
 
 @pytest.mark.parametrize("pool", [True, False])
 def test_memories_of_the_integer_engine(pool):
     """Reciprocals are the average pool's."""
-    names = {m.name for m in Npu(**INTEGER, pool=pool).memories()}
+    names = {m.name for m in Npu.of(**INTEGER, pool=pool).memories()}
     assert ("reciprocals" in names) == ("pool_layers" in names) == pool
     assert "scales" in names
 
 
 def test_a_topology_keeps_the_first_window_former_alone():
     """With its sizes, which no other NPU may have."""
-    npu = Npu(**INTEGER, **SIZES, window_former=True)
+    npu = Npu.of(**INTEGER, **SIZES, window_former=True)
     for join in (pipeline, cascade, ring):
         first, second = join([npu] * 2)
-        assert (first.window_former, [getattr(first, name) for name in SIZES]) == (True, list(SIZES.values()))
-        assert (second.window_former, [getattr(second, name) for name in SIZES]) == (False, [0] * len(SIZES))
+        assert first.former == npu.former
+        assert second.former is None

@@ -5,7 +5,6 @@ the flow model against whole designs (tests/hls_gen/compiler/test_flow_hardware.
 """
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import pytest
 
@@ -25,19 +24,19 @@ from bitloom.hls_gen.rtl.generate import generate
 from bitloom.overlay.build.reference_designs import DIGITS
 from bitloom.overlay.build.small_npu import INTEGER
 
-BINARY = replace(Npu(), shift_bits=0, acc_bits=24)
+BINARY = Npu.of().changed(shift_bits=0, acc_bits=24)
 
 
 @pytest.mark.parametrize(("npu", "cycles"), [
-    (BINARY, 3), (replace(BINARY, kfp=64), 3), (replace(BINARY, kfp=65), 4),
-    (replace(BINARY, kfp=200, planes=2), 4), (replace(BINARY, kfp=96, planes=2), 3),
-    (replace(BINARY, kfp=99, planes=2), 4), (replace(BINARY, kfp=130, planes=8), 3),
-    (replace(BINARY, kfp=640, planes=8), 4), (replace(BINARY, kfp=32, collect=64), 3),
-    (replace(BINARY, kfp=32, collect=96), 4), (replace(BINARY, kfp=96, collect=96, accumulate="both"), 4),
-    (replace(BINARY, kfp=96, collect=96, accumulate="or"), 2), (replace(BINARY, kfp=200, accumulate="or"), 2),
-    (replace(INTEGER, kfp=1), 4), (replace(INTEGER, kfp=4), 4), (replace(INTEGER, kfp=5), 5),
-    (replace(INTEGER, kfp=16), 5), (replace(INTEGER, kfp=17), 6), (replace(INTEGER, kfp=64), 6),
-    (replace(INTEGER, kfp=65), 7),
+    (BINARY, 3), (BINARY.changed(kfp=64), 3), (BINARY.changed(kfp=65), 4),
+    (BINARY.changed(kfp=200, planes=2), 4), (BINARY.changed(kfp=96, planes=2), 3),
+    (BINARY.changed(kfp=99, planes=2), 4), (BINARY.changed(kfp=130, planes=8), 3),
+    (BINARY.changed(kfp=640, planes=8), 4), (BINARY.changed(kfp=32, collect=64), 3),
+    (BINARY.changed(kfp=32, collect=96), 4), (BINARY.changed(kfp=96, collect=96, accumulate="both"), 4),
+    (BINARY.changed(kfp=96, collect=96, accumulate="or"), 2), (BINARY.changed(kfp=200, accumulate="or"), 2),
+    (INTEGER.changed(kfp=1), 4), (INTEGER.changed(kfp=4), 4), (INTEGER.changed(kfp=5), 5),
+    (INTEGER.changed(kfp=16), 5), (INTEGER.changed(kfp=17), 6), (INTEGER.changed(kfp=64), 6),
+    (INTEGER.changed(kfp=65), 7),
 ])  # fmt: skip
 def test_latency_of_a_pe(npu: Npu, cycles: int) -> None:
     assert timing.pe_latency(npu) == cycles
@@ -46,7 +45,7 @@ def test_latency_of_a_pe(npu: Npu, cycles: int) -> None:
 
 def test_latencies_and_depths_of_the_units() -> None:
     """The numbers that hardware was measured to have, in tests of the modules."""
-    binary, integer = unit(Npu()), unit(INTEGER)
+    binary, integer = unit(Npu.of()), unit(INTEGER)
     assert (binary.activation_latency, integer.activation_latency) == (1, 6)
     assert (binary.pool_latency, integer.pool_latency) == (1, 5)
     assert (binary.pool_room, integer.pool_room) == (11, 13)
@@ -55,7 +54,7 @@ def test_latencies_and_depths_of_the_units() -> None:
 
 def digits() -> list[int]:
     """Cycles in which frames leave an NPU whose results leave slowly."""
-    model, npu = networks.load("digits-cnn"), replace(DIGITS, kgp=16, ol=1)
+    model, npu = networks.load("digits-cnn"), DIGITS.changed(kgp=16, ol=1)
     design = size_memories("digits", [model], npu)
     made = plan(model, design.npus)
     return list(simulate(system(made, design.npus), 2).left)
@@ -75,14 +74,14 @@ def accepted() -> int:
     return len(frames.accepted)
 
 
-NPU = replace(BINARY, kfp=40, map_words=9, pool_words=64)
+NPU = BINARY.changed(kfp=40, map_words=9, pool_words=64)
 FLOW: dict[str, tuple[int, Callable[[], object]]] = {
     "CREDITS": (1, digits),
     "ARRAY_READ": (2, lambda: unit(NPU)),
     "POPCOUNT_LANES": (32, lambda: unit(NPU)),
-    "SUM_TERMS": (2, lambda: unit(replace(INTEGER, kfp=40))),
+    "SUM_TERMS": (2, lambda: unit(INTEGER.changed(kfp=40))),
     "FIFO_MARGIN": (7, lambda: unit(NPU)),
-    "LUT_RAM_WORDS": (8, lambda: put(Fifo(NPU.map_words, Stamps("words"), Stamps("room")))),
+    "LUT_RAM_WORDS": (8, lambda: put(Fifo(NPU.stores.map_words, Stamps("words"), Stamps("room")))),
     "FRAMES_IN_FLIGHT": (9, accepted),
     "MAP_HELD": (2, lambda: put(MapResults(1 << 20, 64, 32, Stamps("a frame to leave")))),
 }
@@ -92,7 +91,7 @@ FLOW: dict[str, tuple[int, Callable[[], object]]] = {
 @pytest.mark.parametrize("name", FLOW)
 def test_a_changed_number_changes_hardware_and_flow_model(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     number, flow = FLOW[name]
-    npu = replace(INTEGER, kfp=40) if name == "SUM_TERMS" else NPU
+    npu = INTEGER.changed(kfp=40) if name == "SUM_TERMS" else NPU
     design = Design(name="timing", npus=(npu,))
     text, before = generate(design, checked=False).text, flow()
     monkeypatch.setattr(timing, name, number)

@@ -3,7 +3,7 @@ choose or_words too, in the structures parallel, serial and collect; and whole n
 
 import random
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
@@ -58,19 +58,19 @@ def npu_of(kind: str, structure: str, lanes: int, products: int = PRODUCTS, **mo
     """With words of so many lanes as divide ``lanes``, up to 11."""
     collect = lanes * -(-products // lanes) if structure == "collect" else 0
     word = max(w for w in (1, 2, 3, 5, 11) if lanes % w == 0) if "words" in kind else 0
-    return Npu(kfp=lanes, accumulate=kind.removesuffix("_words") if kind != "or_words" else kind, word_lanes=word,
+    return Npu.of(kfp=lanes, accumulate=kind.removesuffix("_words") if kind != "or_words" else kind, word_lanes=word,
                collect=collect, acc_bits=12, shift_bits=0, **more)  # fmt: skip
 
 
 def ways(npu: Npu) -> list[str]:
     """How layers of an NPU may accumulate."""
     both = ["popcount", "or"]
-    return (both if npu.accumulate == "both" else [npu.accumulate]) + ["or_words"] * npu.chooses_words
+    return (both if npu.array.accumulate == "both" else [npu.array.accumulate]) + ["or_words"] * npu.array.chooses_words
 
 
 def code_of(npu: Npu, way: str) -> int:
     """The code of a beat: above its own bits, whether it is reduced by OR and whether by words."""
-    by_or, by_words = npu.accumulate == "both", npu.chooses_words
+    by_or, by_words = npu.array.accumulate == "both", npu.array.chooses_words
     top = (way == "or") * by_or | (way == "or_words") * by_words << by_or
     return top << npu.code_bits - by_or - by_words
 
@@ -82,10 +82,10 @@ WIDE = {f"{kind}_wide_{s}": npu_of(kind, s, lanes, 130) for kind in (*KINDS, *WO
         for s, lanes in (("collect", 5), ("serial", 77))}  # fmt: skip
 SEVERAL = {f"{kind}_several": npu_of(kind, "serial", 4, accumulators=4) for kind in (*KINDS, "or_words")}
 MORE = {
-    "both_planes": Npu(kfp=7, accumulate="both", planes=2, acc_bits=12),
-    "both_shift": Npu(kfp=6, accumulate="both", shift_bits=2, acc_bits=12),
-    "words_planes": Npu(kfp=8, word_lanes=4, planes=2, acc_bits=12),
-    "words_shift": Npu(kfp=6, accumulate="both", word_lanes=3, shift_bits=2, acc_bits=12),
+    "both_planes": Npu.of(kfp=7, accumulate="both", planes=2, acc_bits=12),
+    "both_shift": Npu.of(kfp=6, accumulate="both", shift_bits=2, acc_bits=12),
+    "words_planes": Npu.of(kfp=8, word_lanes=4, planes=2, acc_bits=12),
+    "words_shift": Npu.of(kfp=6, accumulate="both", word_lanes=3, shift_bits=2, acc_bits=12),
 }
 ALL = NPUS | WIDE | SEVERAL | MORE
 
@@ -123,8 +123,8 @@ def windows(npu: Npu, structure: str, products: int, seed: int) -> tuple[list[Be
     for number in range(200):
         way = draw.choice(ways(npu))
         count = products if number % 2 or structure == "parallel" else draw.randint(1, products)
-        word = npu.word_lanes if way == "or_words" else 0
-        golden = Accumulator(kind=way, structure=structure, products=products, lanes=npu.kfp, word=word)
+        word = npu.array.word_lanes if way == "or_words" else 0
+        golden = Accumulator(kind=way, structure=structure, products=products, lanes=npu.array.kfp, word=word)
         features = [draw.getrandbits(1) for _ in range(count)]
         weights = [1 - x for x in features] if draw.random() < 0.6 else [draw.getrandbits(1) for _ in features]
         if draw.random() < 0.3:
@@ -141,24 +141,24 @@ def play(bench: Bench, name: str, npu: Npu, beats: list[Beat | None]) -> list[in
     """``result`` in every cycle. Control comes as late as the convolver gives it; noise where it means nothing."""
     _, latency, begins = processing_element(npu)
     draw, shown = random.Random(0), []
-    several = npu.accumulators > 1
+    several = npu.array.accumulators > 1
     at: list[Beat | None] = [*beats, *[None] * (latency + 3)]
     slot = 0
     for t, beat in enumerate(at):
         begin = at[t - begins] if t >= begins else None
         end = at[t - latency + 1] if t >= latency - 1 else None
         given = {
-            "features": beat.features if beat else draw.getrandbits(npu.kfp),
-            "weights": beat.weights if beat else draw.getrandbits(npu.kfp),
+            "features": beat.features if beat else draw.getrandbits(npu.array.kfp),
+            "weights": beat.weights if beat else draw.getrandbits(npu.array.kfp),
             "valid": int(begin is not None),
             "first": int(begin.first) if begin else draw.getrandbits(1),
         }
         if several:
-            before, slot = slot, (slot + int(begin is not None and begin.first)) % npu.accumulators
+            before, slot = slot, (slot + int(begin is not None and begin.first)) % npu.array.accumulators
             given |= {"slot": slot, "drain_slot": before}
         else:
             given["last"] = int(end is not None and end.last)
-            if not npu.collect and end is None:
+            if not npu.array.collect and end is None:
                 given["last"] = draw.getrandbits(1)  # without valid it means nothing
         if npu.code_bits:
             given["code"] = code_of(npu, end.way) if end else draw.getrandbits(npu.code_bits)
@@ -175,7 +175,7 @@ def results_at(npu: Npu, beats: list[Beat | None], shown: list[int]) -> list[int
 
 
 def structure_of(npu: Npu, products: int) -> str:
-    return "collect" if npu.collect else "parallel" if npu.kfp >= products else "serial"
+    return "collect" if npu.array.collect else "parallel" if npu.array.kfp >= products else "serial"
 
 
 @pytest.mark.parametrize("name", NPUS)
@@ -184,9 +184,9 @@ def test_windows_back_to_back(bench, name):
     npu = NPUS[name]
     beats, expected = windows(npu, structure_of(npu, PRODUCTS), PRODUCTS, 1)
     shown = play(bench, name, npu, list(beats))
-    assert processing_element(npu)[1] == LATENCY[npu.accumulate]
+    assert processing_element(npu)[1] == LATENCY[npu.array.accumulate]
     assert results_at(npu, list(beats), shown) == expected
-    ends = [t + LATENCY[npu.accumulate] for t, beat in enumerate(beats) if beat.last]
+    ends = [t + LATENCY[npu.array.accumulate] for t, beat in enumerate(beats) if beat.last]
     for (begin, end), value in zip(pairwise([*ends, len(shown)]), expected):
         assert set(shown[begin:end]) == {value}
 
@@ -207,8 +207,11 @@ def test_gaps(bench, name):
 def test_wide(bench, name):
     """Registers and words of more than 64 bits have one stage more where they are counted."""
     npu = WIDE[name]
-    late = npu.accumulate != "or" and (npu.collect or npu.kfp) // (npu.word_lanes if "or_w" in name else 1) > 64
-    assert processing_element(npu)[1] == LATENCY[npu.accumulate] + late
+    late = (
+        npu.array.accumulate != "or"
+        and (npu.array.collect or npu.array.kfp) // (npu.array.word_lanes if "or_w" in name else 1) > 64
+    )
+    assert processing_element(npu)[1] == LATENCY[npu.array.accumulate] + late
     assert late or name in ("or_wide_collect", "or_wide_serial", "or_words_wide_collect", "or_words_wide_serial")
     beats, expected = windows(npu, structure_of(npu, 130), 130, 4)
     assert results_at(npu, list(beats), play(bench, name, npu, list(beats))) == expected
@@ -238,48 +241,48 @@ def test_several_accumulators_and_other_codes(bench, name):
      "npu: accumulate must be popcount for engine integer, got both"),
     ({"collect": 20}, "npu: collect must be 0 or a multiple of kfp = 8, got 20"),
     ({"collect": 16},
-     "npu: collect needs engine binary, accumulators 1, planes 0 and shift_bits 0, got binary, 1, 0 and 3"),
+     "npu: collect needs accumulators 1, planes 0 and shift_bits 0, got 1, 0 and 3"),
     ({"collect": 16, "shift_bits": 0, "accumulators": 2},
-     "npu: collect needs engine binary, accumulators 1, planes 0 and shift_bits 0, got binary, 2, 0 and 0"),
+     "npu: collect needs accumulators 1, planes 0 and shift_bits 0, got 2, 0 and 0"),
     ({"collect": 128, "shift_bits": 0, "acc_bits": 8}, "npu: acc_bits must be >= 9 for collect = 128, got 8"),
 ])  # fmt: skip
 def test_bad_parameters(parameters, message):
     with value_error(message):
-        Npu(**parameters)
+        Npu.of(**parameters)
 
 
 @pytest.mark.parametrize(("parameters", "code_bits"), [
     ({}, 5), ({"shift_bits": 0}, 1), ({"planes": 3}, 2), ({"collect": 16, "shift_bits": 0}, 1),
 ])  # fmt: skip
 def test_one_more_code_bit_chooses(parameters, code_bits):
-    assert Npu(accumulate="both", **parameters).code_bits == code_bits
-    assert Npu(word_lanes=4, **parameters).code_bits == code_bits
-    assert Npu(accumulate="both", word_lanes=4, **parameters).code_bits == code_bits + 1
-    assert Npu(accumulate="or_words", word_lanes=4, shift_bits=0).code_bits == 0
+    assert Npu.of(accumulate="both", **parameters).code_bits == code_bits
+    assert Npu.of(word_lanes=4, **parameters).code_bits == code_bits
+    assert Npu.of(accumulate="both", word_lanes=4, **parameters).code_bits == code_bits + 1
+    assert Npu.of(accumulate="or_words", word_lanes=4, shift_bits=0).code_bits == 0
 
 
 # Whole networks.
 
-ROOMY = Npu(
+ROOMY = Npu.of(
     acc_bits=16, layers=6, tuple_words=2048, pool_words=2048, taps=4096, olds=4096, jumps=2048, pool_taps=1024,
     pool_olds=1024, kernel_rows=1 << 15, threshold_rows=1024, map_words=2048,
 )  # fmt: skip
-FLAT = replace(ROOMY, shift_bits=0)
+FLAT = ROOMY.changed(shift_bits=0)
 COLLECTED = 360
 DESIGNS = {
-    "or": replace(FLAT, kfp=5, kgp=6, pfp=4, ol=2, accumulate="or", acc_bits=4),
-    "or_accumulators": replace(FLAT, kfp=3, kgp=4, pfp=3, ol=2, accumulate="or", accumulators=16),
-    "both": replace(ROOMY, kfp=6, kgp=5, pfp=5, ol=3, accumulate="both"),
-    "both_planes": replace(ROOMY, kfp=11, kgp=4, pfp=4, planes=4, accumulate="both", accumulators=8, shift_bits=0),
-    "collect_popcount": replace(FLAT, kfp=4, kgp=3, pfp=4, ol=3, collect=COLLECTED),
-    "collect_or": replace(FLAT, kfp=1, kgp=4, pfp=2, accumulate="or", collect=COLLECTED),
-    "collect_both": replace(FLAT, kfp=3, kgp=7, pfp=3, ol=4, accumulate="both", collect=COLLECTED),
-    "words": replace(FLAT, kfp=6, kgp=5, pfp=3, ol=1, accumulate="or_words", word_lanes=3, accumulators=8),
-    "words_planes": replace(
-        ROOMY, kfp=12, kgp=4, pfp=4, planes=4, ol=2, accumulate="both", word_lanes=4, shift_bits=0, accumulators=8
+    "or": FLAT.changed(kfp=5, kgp=6, pfp=4, ol=2, accumulate="or", acc_bits=4),
+    "or_accumulators": FLAT.changed(kfp=3, kgp=4, pfp=3, ol=2, accumulate="or", accumulators=16),
+    "both": ROOMY.changed(kfp=6, kgp=5, pfp=5, ol=3, accumulate="both"),
+    "both_planes": ROOMY.changed(kfp=11, kgp=4, pfp=4, planes=4, accumulate="both", accumulators=8, shift_bits=0),
+    "collect_popcount": FLAT.changed(kfp=4, kgp=3, pfp=4, ol=3, collect=COLLECTED),
+    "collect_or": FLAT.changed(kfp=1, kgp=4, pfp=2, accumulate="or", collect=COLLECTED),
+    "collect_both": FLAT.changed(kfp=3, kgp=7, pfp=3, ol=4, accumulate="both", collect=COLLECTED),
+    "words": FLAT.changed(kfp=6, kgp=5, pfp=3, ol=1, accumulate="or_words", word_lanes=3, accumulators=8),
+    "words_planes": ROOMY.changed(
+        kfp=12, kgp=4, pfp=4, planes=4, ol=2, accumulate="both", word_lanes=4, shift_bits=0, accumulators=8
     ),
-    "words_shift": replace(ROOMY, kfp=4, kgp=6, pfp=2, ol=2, word_lanes=2),
-    "collect_words": replace(FLAT, kfp=4, kgp=3, pfp=4, ol=1, accumulate="both", collect=COLLECTED, word_lanes=2),
+    "words_shift": ROOMY.changed(kfp=4, kgp=6, pfp=2, ol=2, word_lanes=2),
+    "collect_words": FLAT.changed(kfp=4, kgp=3, pfp=4, ol=1, accumulate="both", collect=COLLECTED, word_lanes=2),
 }
 QUICK = ("or_accumulators", "words_planes", "collect_both")
 
@@ -292,8 +295,8 @@ def design_of(name: str) -> Design:
 def networks(draw: st.DrawFn, npu: Npu) -> Network:
     """2 to 4 weighted layers that an NPU with this ``accumulate`` and ``collect`` can compute."""
     encoding = BIPOLAR
-    if npu.accumulate in ("popcount", "both"):
-        planes = npu.planes or (4 if npu.shift_bits else 0)
+    if npu.array.accumulate in ("popcount", "both"):
+        planes = npu.array.planes or (4 if npu.array.shift_bits else 0)
         encoding = draw(st.sampled_from([BIPOLAR, bipolar(2), *([signed(planes)] if planes else [])]))
     source = at = Map(height=draw(st.integers(1, 6)), width=draw(st.integers(1, 6)), channels=draw(st.integers(1, 9)),
                       encoding=encoding)  # fmt: skip
@@ -304,13 +307,13 @@ def networks(draw: st.DrawFn, npu: Npu) -> Network:
         by_or = way == "or"
         ternary = way == "popcount" and at.encoding.kind == "bipolar" and draw(st.integers(0, 3)) == 0
         settings = {"name": f"layer_{i}", "weight": TERNARY if ternary else BIPOLAR, "accumulate": way,
-                    "word_channels": npu.word_lanes if way == "or_words" else 0}  # fmt: skip
+                    "word_channels": npu.array.word_lanes if way == "or_words" else 0}  # fmt: skip
         kernel = (draw(st.integers(1, min(3, at.height))), draw(st.integers(1, min(3, at.width))))
         if draw(st.integers(0, 3)) == 0 or at.positions == 1:
             kernel = (at.height, at.width)
-        most = 9 if npu.collect else 14
-        words = at.channels * at.encoding.bits // npu.kfp + 4  # steps of ol and words of pfp leave lanes unused
-        if npu.collect and kernel[0] * kernel[1] * (1 + ternary) * words * npu.kfp > npu.collect:
+        most = 9 if npu.array.collect else 14
+        words = at.channels * at.encoding.bits // npu.array.kfp + 4  # steps of ol and words of pfp leave lanes unused
+        if npu.array.collect and kernel[0] * kernel[1] * (1 + ternary) * words * npu.array.kfp > npu.array.collect:
             kernel = (1, 1)
         channels = draw(st.integers(1, most))
         if kernel == (at.height, at.width) and draw(st.booleans()):
@@ -323,7 +326,7 @@ def networks(draw: st.DrawFn, npu: Npu) -> Network:
         if i == count - 1 and not by_or and not ternary and draw(st.booleans()):
             break
         if not by_or:
-            levels = draw(st.sampled_from([1, 1, 2])) if npu.accumulate != "or_words" else 1
+            levels = draw(st.sampled_from([1, 1, 2])) if npu.array.accumulate != "or_words" else 1
             layers.append(Threshold(name=f"act_{i}", levels=levels))
             at = layers[-1].output(at)
         if at.height > 1 and draw(st.booleans()):
@@ -417,8 +420,8 @@ def dense_model(accumulate: str, **more: int) -> Model:
 
 
 @pytest.mark.parametrize(("layer", "npu", "needs"), [
-    ("or", Npu(), "or needs an NPU that accumulates or or both, got popcount"),
-    ("popcount", Npu(accumulate="or", shift_bits=0), "popcount needs an NPU that accumulates popcount or both, got or"),
+    ("or", Npu.of(), "or needs an NPU that accumulates or or both, got popcount"),
+    ("popcount", Npu.of(accumulate="or", shift_bits=0), "popcount needs an NPU that accumulates popcount or both, got or"),  # noqa: E501
 ])  # fmt: skip
 def test_an_npu_that_cannot(layer, npu, needs):
     with value_error(f"dense: accumulate {needs}"):
@@ -426,12 +429,12 @@ def test_an_npu_that_cannot(layer, npu, needs):
 
 
 @pytest.mark.parametrize(("word", "npu", "message"), [
-    (2, Npu(), "dense: accumulate or_words needs an NPU with word_lanes, got 0"),
-    (3, Npu(kfp=4, word_lanes=4), "dense: each word of 3 channels must fill a group of word_lanes = 4 lanes alone, "
+    (2, Npu.of(), "dense: accumulate or_words needs an NPU with word_lanes, got 0"),
+    (3, Npu.of(kfp=4, word_lanes=4), "dense: each word of 3 channels must fill a group of word_lanes = 4 lanes alone, "
      "got [[0, 0, 0, 1]] as the words of the groups' lanes"),
-    (4, Npu(kfp=4, word_lanes=2), "dense: accumulate or_words with words of 4 channels needs an NPU with "
+    (4, Npu.of(kfp=4, word_lanes=2), "dense: accumulate or_words with words of 4 channels needs an NPU with "
      "word_lanes >= 4, since a PE takes the OR of a word in one beat, got word_lanes = 2 and kfp = 4"),
-    (2, Npu(kfp=1, word_lanes=1), "dense: accumulate or_words with words of 2 channels needs an NPU with "
+    (2, Npu.of(kfp=1, word_lanes=1), "dense: accumulate or_words with words of 2 channels needs an NPU with "
      "word_lanes >= 2, since a PE takes the OR of a word in one beat, got word_lanes = 1 and kfp = 1"),
 ])  # fmt: skip
 def test_words_that_do_not_fit_the_lanes(word, npu, message):
@@ -452,11 +455,11 @@ def test_a_word_in_two_groups_of_lanes_does_not_fit_them():
         "dense: each word of 2 channels must fill a group of word_lanes = 2 lanes alone, got [[0, 0], [1, 1], [2, -1], "
         "[2, -1]] as the words of the groups' lanes"
     ):
-        size_memories("design", [model], Npu(kfp=4, kgp=5, ol=2, word_lanes=2))
+        size_memories("design", [model], Npu.of(kfp=4, kgp=5, ol=2, word_lanes=2))
 
 
 def test_a_layer_of_products_needs_an_npu_that_counts_them():
-    npu = Npu(accumulate="or_words", word_lanes=4, shift_bits=0)
+    npu = Npu.of(accumulate="or_words", word_lanes=4, shift_bits=0)
     with value_error("dense: accumulate popcount needs an NPU that accumulates popcount or both, got or_words"):
         size_memories("design", [dense_model("popcount")], npu)
 
@@ -466,9 +469,9 @@ def test_a_window_that_does_not_fit_the_register():
     network = Network(name="net", input=Map(height=2, width=3, channels=4, encoding=BIPOLAR), layers=(
         Conv(name="conv", out_channels=2, kernel=(2, 3)),))  # fmt: skip
     model = random_model(network, np.random.default_rng(0))
-    small = Design(name="small", npus=(Npu(kfp=3, shift_bits=0, collect=33),))
+    small = Design(name="small", npus=(Npu.of(kfp=3, shift_bits=0, collect=33),))
     manifest = Manifest.from_dict(generate(small, checked=False).manifest, "small")
     with value_error("net: collect must be >= 36, design small has 33"):
         compile_model(model, manifest)
-    assert size_memories("fitted", [model], small.npus[0]).npus[0].collect == 36
-    assert size_memories("fitted", [model], Npu(kfp=3)).npus[0].collect == 0
+    assert size_memories("fitted", [model], small.npus[0]).npus[0].array.collect == 36
+    assert size_memories("fitted", [model], Npu.of(kfp=3)).npus[0].array.collect == 0

@@ -23,7 +23,7 @@ LATENCY = 8
 
 
 def npu(feature_bits: int, kfp: int, ol: int, **more: Any) -> Npu:
-    return Npu(
+    return Npu.of(
         engine="integer", feature_bits=feature_bits, weight_bits=2, shift_bits=0, acc_bits=32, kfp=kfp, kgp=16, ol=ol,
         layers=8, skip_words=9, **more,
     )  # fmt: skip
@@ -49,22 +49,25 @@ class Play:
 
 def layers(one: Npu, draw: random.Random) -> list[tuple[Add, dict[str, np.ndarray]] | None]:
     """What each of the NPU's layers adds; None for those that add nothing."""
-    most, wide = (1 << one.add_factor_bits - 1) - 1, 1 << one.add_bias_bits - 1
-    f, shifts = one.feature_bits, one.most_add_shift
+    most, wide = (1 << one.value("add_factor_bits") - 1) - 1, 1 << one.value("add_bias_bits") - 1
+    f, shifts = one.array.feature_bits, one.most_add_shift
     low = -(1 << min(f, 9) - 1)
     clips = [None, None, (-1, 1), None, (0, -low - 1), None, None, None]  # halves are seen of either sign
     made: list[tuple[Add, dict[str, np.ndarray]] | None] = []
-    for number in range(one.layers):
+    for number in range(one.loader.layers):
         add = Add(name="add", encoding=signed(min(f, 9)), clip=clips[number % 8], inputs=("a", "b"))
         if number % 4 == 0:  # ends
             factors, bias = [draw.choice([-most, most]) for _ in range(2)], draw.choice([-wide, wide - 1])
             shift = draw.choice([0, shifts - 1, shifts])
         elif number % 4 == 1:  # halves: sums are odd multiples of 2^(shift - 1)
-            shift = draw.randrange(1, min(one.add_factor_bits, one.add_bias_bits, shifts))
+            shift = draw.randrange(1, min(one.value("add_factor_bits"), one.value("add_bias_bits"), shifts))
             factors, bias = [1 << shift - 1, -(1 << shift - 1)], draw.choice([-1, 1]) << shift - 1
         elif number % 4 == 2:  # results of a few bits
             factors, bias = [draw.randrange(-most, most + 1) for _ in range(2)], draw.randrange(-wide, wide)
-            shift = min(shifts, draw.randrange(one.add_factor_bits - 1, one.add_factor_bits + 2))
+            shift = min(
+                shifts,
+                draw.randrange(one.value("add_factor_bits") - 1, one.value("add_factor_bits") + 2),
+            )
         else:
             made.append(None)
             continue
@@ -87,14 +90,14 @@ def row_of(one: Npu, layer: tuple[Add, dict[str, np.ndarray]] | None) -> dict[st
 
 def features(one: Npu, shape: tuple[int, ...], draw: np.random.Generator) -> np.ndarray:
     """Values of which many are the ends, and many small."""
-    top = 1 << one.feature_bits - 1
+    top = 1 << one.array.feature_bits - 1
     kinds = [draw.integers(-top, top, shape), draw.choice([-top, top - 1], shape), draw.integers(-2, 2, shape)]
     return np.choose(draw.integers(0, 3, shape), kinds)
 
 
 def packed(one: Npu, values: np.ndarray) -> int:
     """Lanes side by side, lane 0 low."""
-    f = one.feature_bits
+    f = one.array.feature_bits
     return sum((int(value) & ((1 << f) - 1)) << k * f for k, value in enumerate(values))
 
 
@@ -104,18 +107,18 @@ def play(one: Npu, tuples: int, seed: int) -> Play:
     of_layers = layers(one, draw)
     made, side = Play([row_of(one, layer) for layer in of_layers]), result_side_bits(one)
     for _ in range(tuples):
-        number, steps = draw.randrange(one.layers), draw.randrange(1, 8)
-        kept, skipped = (features(one, (steps, one.ol), numbers) for _ in range(2))
+        number, steps = draw.randrange(one.loader.layers), draw.randrange(1, 8)
+        kept, skipped = (features(one, (steps, one.results.ol), numbers) for _ in range(2))
         wanted = kept
         if of_layers[number] is not None:
             add, arrays = of_layers[number]
-            source = Map(height=1, width=1, channels=kept.size, encoding=signed(one.feature_bits))
+            source = Map(height=1, width=1, channels=kept.size, encoding=signed(one.array.feature_bits))
             maps = [values.reshape(1, 1, 1, -1) for values in (kept, skipped)]
             wanted = add.forward_of(maps, arrays, [source, source]).reshape(kept.shape)
             lanes = skipped.ravel()
-            for low in range(0, lanes.size, one.kfp):
-                word = np.zeros(one.kfp, np.int64) - 1  # what is left of the last word means nothing
-                word[: lanes[low : low + one.kfp].size] = lanes[low : low + one.kfp]
+            for low in range(0, lanes.size, one.array.kfp):
+                word = np.zeros(one.array.kfp, np.int64) - 1  # what is left of the last word means nothing
+                word[: lanes[low : low + one.array.kfp].size] = lanes[low : low + one.array.kfp]
                 made.words.append({"data": packed(one, word)})
         for k in range(steps):
             last, mark = int(k == steps - 1), draw.getrandbits(side) if side else 0
@@ -164,7 +167,7 @@ def test_rate_and_latency(built):
     made = play(one, 40, 7)
     steps, words, sums = agents(bench, one, made, (0, 0, 0))
     run(bench, steps, words, sums)
-    if one.ol <= one.kfp:
+    if one.results.ol <= one.array.kfp:
         assert steady(steps.taken)
         assert sums.taken == [cycle + LATENCY for cycle in steps.taken]
 

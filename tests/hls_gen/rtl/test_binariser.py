@@ -9,7 +9,7 @@ from bitloom.hls_gen.rtl.shell.binariser import binariser
 
 from .bench import Bench, Sink, Source, load, run, steady
 
-NPU = Npu(kfp=5, kgp=2, binariser_bits=6, binariser_rows=4)
+NPU = Npu.of(kfp=5, kgp=2, binariser_bits=6, binariser_rows=4)
 WORDS = 3
 """Words of a tuple: not all rows are used."""
 
@@ -24,9 +24,9 @@ def built():
 def test_bits_are_features_at_least_thresholds(built: Bench, stall: float) -> None:
     built.reset()
     rng = np.random.default_rng(3)
-    limits = rng.integers(-32, 33, (WORDS, NPU.kfp))  # 32 is never reached
+    limits = rng.integers(-32, 33, (WORDS, NPU.array.kfp))  # 32 is never reached
     limits[0, :2] = (-32, 32)
-    features = rng.integers(-32, 32, (20 * WORDS, NPU.kfp))
+    features = rng.integers(-32, 32, (20 * WORDS, NPU.array.kfp))
     features[:6, :2] = [(-32, 31)] * 6
     pack = lambda values, bits: sum((int(v) & ((1 << bits) - 1)) << k * bits for k, v in enumerate(values))  # noqa: E731
     load(built, NPU.memory("binariser"), 0, [pack(row, 7) for row in limits])

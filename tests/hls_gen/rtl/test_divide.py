@@ -27,7 +27,7 @@ Case = tuple[int, int, int]
 
 
 def npu(bits: int) -> Npu:
-    return Npu(engine="integer", feature_bits=bits, weight_bits=8, shift_bits=0, acc_bits=24)
+    return Npu.of(engine="integer", feature_bits=bits, weight_bits=8, shift_bits=0, acc_bits=24)
 
 
 @pytest.fixture(scope="module")

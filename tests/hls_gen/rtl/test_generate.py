@@ -26,34 +26,34 @@ ODD = {"layers": 3, "taps": 5, "olds": 7, "jumps": 3, "pool_taps": 6, "pool_olds
        "threshold_rows": 11,
        "map_words": 70}  # fmt: skip
 DESIGNS = {
-    "one_lane": Design(name="one_lane", npus=(Npu(kfp=1, kgp=1, pfp=1, ol=1, acc_bits=4, shift_bits=0, **LEAST),)),
-    "one_lane_64": Design(name="one_lane_64", stream_bits=64, npus=(Npu(kfp=1, kgp=3, pfp=70, ol=2, acc_bits=32,
+    "one_lane": Design(name="one_lane", npus=(Npu.of(kfp=1, kgp=1, pfp=1, ol=1, acc_bits=4, shift_bits=0, **LEAST),)),
+    "one_lane_64": Design(name="one_lane_64", stream_bits=64, npus=(Npu.of(kfp=1, kgp=3, pfp=70, ol=2, acc_bits=32,
     **ODD),)),
-    "wide": Design(name="wide", npus=(Npu(kfp=70, kgp=3, pfp=5, ol=3, acc_bits=19, planes=8, **ODD),)),
-    "wide_64": Design(name="wide_64", stream_bits=64, npus=(Npu(kfp=64, kgp=70, pfp=32, ol=7, acc_bits=11,
+    "wide": Design(name="wide", npus=(Npu.of(kfp=70, kgp=3, pfp=5, ol=3, acc_bits=19, planes=8, **ODD),)),
+    "wide_64": Design(name="wide_64", stream_bits=64, npus=(Npu.of(kfp=64, kgp=70, pfp=32, ol=7, acc_bits=11,
     shift_bits=0),)),
-    "words_of_the_stream": Design(name="words", npus=(Npu(kfp=32, kgp=64, pfp=64, ol=1, acc_bits=32, shift_bits=1,
+    "words_of_the_stream": Design(name="words", npus=(Npu.of(kfp=32, kgp=64, pfp=64, ol=1, acc_bits=32, shift_bits=1,
     **ODD),)),
-    "no_banks": Design(name="no_banks", stream_bits=64, npus=(Npu(
+    "no_banks": Design(name="no_banks", stream_bits=64, npus=(Npu.of(
         engine="integer", feature_bits=2, weight_bits=3, shift_bits=0, kfp=1, kgp=2, pfp=1, ol=1, acc_bits=6,
         **LEAST),)),
-    "integer": Design(name="integer", stream_bits=64, npus=(Npu(
+    "integer": Design(name="integer", stream_bits=64, npus=(Npu.of(
         engine="integer", feature_bits=7, weight_bits=5, shift_bits=0, kfp=3, kgp=5, pfp=2, ol=2, acc_bits=21,
         **ODD),)),
-    "integer_as_wide_as_can_be": Design(name="integer", npus=(Npu(
+    "integer_as_wide_as_can_be": Design(name="integer", npus=(Npu.of(
         engine="integer", feature_bits=9, weight_bits=8, shift_bits=0, kfp=3, kgp=5, pfp=2, ol=2, acc_bits=32,
         multiplier_bits=31, bias_fraction_bits=16, half_even=1, round_twice=1, **ODD),)),
-    "addition": Design(name="addition", npus=(Npu(
+    "addition": Design(name="addition", npus=(Npu.of(
         engine="integer", feature_bits=9, weight_bits=8, shift_bits=0, kfp=8, kgp=6, pfp=4, ol=2, acc_bits=24,
         skip_words=70, aheads=9, **ODD),)),
-    "addition_of_a_chain": Design(name="addition", stream_bits=64, npus=(Npu(
+    "addition_of_a_chain": Design(name="addition", stream_bits=64, npus=(Npu.of(
         engine="integer", feature_bits=4, weight_bits=3, shift_bits=0, kfp=2, kgp=4, ol=4, acc_bits=20, pool=False,
-        skip_words=5, aheads=2, raster=True, add_factor_bits=7, add_bias_bits=9, outlets=("ring", "loop")), Npu(
+        skip_words=5, aheads=2, raster=True, add_factor_bits=7, add_bias_bits=9, outlets=("ring", "loop")), Npu.of(
         engine="integer", feature_bits=4, weight_bits=3, shift_bits=0, kfp=3, kgp=4, acc_bits=20, inlets=("ring",),
         outlets=("host",)))),
-    "nine_planes": Design(name="planes", npus=(Npu(kfp=12, kgp=3, pfp=3, ol=2, planes=9, acc_bits=14, **ODD),)),
-    "nine_shifts": Design(name="shifts", npus=(Npu(kfp=3, kgp=3, pfp=3, ol=2, shift_bits=4, acc_bits=14, **ODD),)),
-    "planes_in_64": Design(name="planes", stream_bits=64, npus=(Npu(kfp=130, kgp=1, pfp=3, ol=1, planes=2,
+    "nine_planes": Design(name="planes", npus=(Npu.of(kfp=12, kgp=3, pfp=3, ol=2, planes=9, acc_bits=14, **ODD),)),
+    "nine_shifts": Design(name="shifts", npus=(Npu.of(kfp=3, kgp=3, pfp=3, ol=2, shift_bits=4, acc_bits=14, **ODD),)),
+    "planes_in_64": Design(name="planes", stream_bits=64, npus=(Npu.of(kfp=130, kgp=1, pfp=3, ol=1, planes=2,
     acc_bits=14, **LEAST),)),
 }  # fmt: skip
 

@@ -1,7 +1,5 @@
 """Issuer by itself: how soon words that are given back may be overwritten; the reads of the one memory."""
 
-from dataclasses import replace
-
 import pytest
 
 from bitloom.hls_gen.design import timing
@@ -22,7 +20,7 @@ def test_words_given_back_are_free_as_the_flow_model_has_it(pool, layer_end):
 
     A tap's own words are given back in the cycle after it was taken, those of its layer as it is done.
     """
-    npu = replace(BIG, tuple_words=2, pool_words=2)
+    npu = BIG.changed(tuple_words=2, pool_words=2)
     with Bench(issuer(Library(32), SequencerSpec(npu, pool=pool))) as bench:
         bench["rst"] = 0
         bench["write"] = 1
@@ -47,7 +45,7 @@ def test_words_given_back_are_free_as_the_flow_model_has_it(pool, layer_end):
 
 def test_a_word_of_the_one_memory_is_read_in_a_cycle_of_its_own():
     """Once for each word, also where the beat then waits for room."""
-    npu = replace(BIG, one_memory=True)
+    npu = BIG.changed(one_memory=True)
     with Bench(issuer(Library(32), SequencerSpec(npu, pool=False))) as bench:
         bench.set(rst=0, write=1)
         bench.tick(3)

@@ -11,10 +11,10 @@ from bitloom.hls_gen.rtl.primitives.memory import Library
 from .bench import Bench
 
 CASES = {
-    "one_word": (32, Npu(kfp=3, kgp=1, shift_bits=0, kernel_binariser=True)),
-    "part_of_a_bank": (32, Npu(kfp=5, kgp=3, shift_bits=2, kernel_binariser=True)),
-    "several_banks": (32, Npu(kfp=11, kgp=7, shift_bits=3, kernel_binariser=True)),
-    "whole_banks": (64, Npu(kfp=16, kgp=8, shift_bits=0, kernel_binariser=True)),
+    "one_word": (32, Npu.of(kfp=3, kgp=1, shift_bits=0, kernel_binariser=True)),
+    "part_of_a_bank": (32, Npu.of(kfp=5, kgp=3, shift_bits=2, kernel_binariser=True)),
+    "several_banks": (32, Npu.of(kfp=11, kgp=7, shift_bits=3, kernel_binariser=True)),
+    "whole_banks": (64, Npu.of(kfp=16, kgp=8, shift_bits=0, kernel_binariser=True)),
 }
 """(width of the stream, an NPU); the first three share no number of banks, the last one ends with a bank."""
 

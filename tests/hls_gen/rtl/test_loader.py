@@ -34,10 +34,14 @@ SMALL = {
     "pool_taps": 4,
     "pool_olds": 3,
 }
+WITHOUT_POOL = {name: size for name, size in SMALL.items() if not name.startswith("pool_")} | {
+    "jumps": 3,
+    "pool": False,
+}
 DESIGNS = {
-    "32_kfp_7": Design(name="d", stream_bits=32, npus=(Npu(kfp=7, kgp=5, ol=2, **SMALL),)),
-    "64_kfp_7": Design(name="d", stream_bits=64, npus=(Npu(kfp=7, kgp=5, ol=2, **SMALL),)),
-    "32_kfp_70": Design(name="d", stream_bits=32, npus=(Npu(kfp=70, kgp=3, ol=3, **SMALL),)),
+    "32_kfp_7": Design(name="d", stream_bits=32, npus=(Npu.of(kfp=7, kgp=5, ol=2, **SMALL),)),
+    "64_kfp_7": Design(name="d", stream_bits=64, npus=(Npu.of(kfp=7, kgp=5, ol=2, **SMALL),)),
+    "32_kfp_70": Design(name="d", stream_bits=32, npus=(Npu.of(kfp=70, kgp=3, ol=3, **SMALL),)),
 }
 STREAMED = 3
 """Streamed layers of the networks in the tests of designs that have such layers."""
@@ -77,7 +81,7 @@ class Rig(SimpleNamespace):
         row = {"frame_words": frame_words,
                "frame_beats": len(self.payload(frame_words)) * 32 // self.design.stream_bits,
                "frame_tail": (frame_words - 1) % pieces, **LAST}  # fmt: skip
-        if self.design.npus[0].stream_weights:
+        if self.design.npus[0].loader.stream_weights:
             row["streamed_layers"] = STREAMED
         memory = self.manifest.memory(0, "network")
         return load_packet(self.manifest, 0, "network", 0, pack_fields(memory, {k: [v] for k, v in row.items()}))
@@ -154,7 +158,7 @@ class Rig(SimpleNamespace):
 def built(request):
     design = DESIGNS[request.param]
     with Bench(loader(Library(design.stream_bits), design)) as bench:
-        yield Rig(bench=bench, design=design, kfp=design.npus[0].kfp, manifest=Manifest.of(design, "0" * 64))
+        yield Rig(bench=bench, design=design, kfp=design.npus[0].array.kfp, manifest=Manifest.of(design, "0" * 64))
 
 
 @pytest.fixture
@@ -468,8 +472,8 @@ def test_a_new_network_row_changes_the_frames(rig):
 
 # Several NPUs
 
-TRIPLE = cascade([Npu(kfp=7, kgp=5, ol=2, **SMALL), Npu(kfp=9, kgp=1, pool=False, **{**SMALL, "jumps": 3}),
-                  Npu(kfp=2, kgp=3, **{**SMALL, "kernel_rows": 4})])  # fmt: skip
+TRIPLE = cascade([Npu.of(kfp=7, kgp=5, ol=2, **SMALL), Npu.of(kfp=9, kgp=1, **WITHOUT_POOL),
+                  Npu.of(kfp=2, kgp=3, **{**SMALL, "kernel_rows": 4})])  # fmt: skip
 
 
 class Buses(Agent):

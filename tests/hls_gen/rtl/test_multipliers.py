@@ -5,7 +5,6 @@ import itertools
 import pytest
 from veriloggen import Cat
 
-from bitloom.hls_gen.design.folding import Folding
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.packed_products import most_kernels
 from bitloom.hls_gen.rtl.array.multipliers import LATENCY, multipliers
@@ -23,13 +22,13 @@ SMALL = [(4, 4, 3), (3, 3, 4), (8, 2, 3), (5, 4, 2)]
 def npu(feature_bits: int, weight_bits: int, kernels: int, **fields: int) -> Npu:
     given = {"kfp": LANES, "kgp": kernels, "acc_bits": 32, **fields}
     sizes = {"feature_bits": feature_bits, "weight_bits": weight_bits, "kernels_per_multiplier": kernels}
-    return Npu(engine="integer", shift_bits=0, **sizes, **given)
+    return Npu.of(engine="integer", shift_bits=0, **sizes, **given)
 
 
 def judge(one: Npu, library: Library) -> Block:
     """A module that counts through all operands, one a lane and cycle; ``wrong`` once a product was wrong."""
-    lanes, lane_bits, size = one.kfp, one.kfp.bit_length() - 1, operands(one)
-    f, w, kernels = one.feature_bits, one.weight_bits, one.kernels_per_multiplier
+    lanes, lane_bits, size = one.array.kfp, one.array.kfp.bit_length() - 1, operands(one)
+    f, w, kernels = one.array.feature_bits, one.array.weight_bits, one.array.kernels_per_multiplier
     b = Block(f"judge_{f}x{w}x{kernels}")
     count = b.reg("count", size - lane_bits)
     b.on(None, (count, add(count, 1, width(count))))
@@ -62,7 +61,7 @@ def joined(parts):
 
 def operands(one: Npu) -> int:
     """Bits of a feature and of its weights."""
-    return one.feature_bits + one.kernels_per_multiplier * one.weight_bits
+    return one.array.feature_bits + one.array.kernels_per_multiplier * one.array.weight_bits
 
 
 def test_every_product_of_small_operands():
@@ -122,4 +121,4 @@ def test_how_many_kernels_share_a_multiplier(feature_bits, weight_bits, kernels)
 )  # fmt: skip
 def test_refused(given, message):
     with value_error(message):
-        Folding(**{"engine": "integer", "shift_bits": 0, "feature_bits": 8, "weight_bits": 8, "kgp": 8} | given)
+        Npu.of(**{"engine": "integer", "shift_bits": 0, "feature_bits": 8, "weight_bits": 8, "kgp": 8} | given)

@@ -12,8 +12,8 @@ from .bench import Bench
 
 INTEGER = {"engine": "integer", "shift_bits": 0, "acc_bits": 24}
 CASES = {
-    "narrow_words": Npu(kfp=9, kgp=5, shift_bits=2, one_memory=True, tuple_words=8, kernel_rows=20),
-    "wide_words": Npu(
+    "narrow_words": Npu.of(kfp=9, kgp=5, shift_bits=2, one_memory=True, tuple_words=8, kernel_rows=20),
+    "wide_words": Npu.of(
         kfp=7, kgp=1, feature_bits=6, weight_bits=2, **INTEGER, one_memory=True, tuple_words=4, kernel_rows=7
     ),
 }
@@ -23,7 +23,11 @@ CASES = {
 @pytest.mark.parametrize("name", ["narrow_words", pytest.param("wide_words", marks=pytest.mark.slow)])
 def test_weights_and_words_keep_apart(name: str) -> None:
     npu, rng = CASES[name], random.Random(3)
-    width, first, rows = npu.kernel_store.width, npu.first_kernel_row, range(npu.first_kernel_row, npu.kernel_rows)
+    width, first, rows = (
+        npu.kernel_store.width,
+        npu.first_kernel_row,
+        range(npu.first_kernel_row, npu.array.kernel_rows),
+    )
     weights = {row: rng.getrandbits(width) for row in rows}
     words: dict[int, int] = {}
     with Bench(operand_memory(Library(32), npu)) as bench:
@@ -38,7 +42,7 @@ def test_weights_and_words_keep_apart(name: str) -> None:
         expected_row = expected_word = fetched = None
         for _ in range(300):
             write, use = rng.random() < 0.5, rng.choice(("beat", "fetch", "none"))
-            place, content = rng.randrange(first), rng.getrandbits(npu.word_bits)
+            place, content = rng.randrange(first), rng.getrandbits(npu.array.word_bits)
             source = rng.choice(list(words)) if words and use == "fetch" else None
             row = rng.choice(rows)
             bench.set(word_write=write, word_row=place, word_data=content, fetch=source is not None,

@@ -1,7 +1,7 @@
 """PE against numpy: flat, grouped (planes beside each other) and shifted (planes one after another)."""
 
 import random
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -14,18 +14,18 @@ from bitloom.hls_gen.rtl.primitives.memory import Library
 from .bench import Bench, together
 
 NPUS = {
-    "flat": Npu(kfp=13, acc_bits=10, shift_bits=0),
-    "flat_wide": Npu(kfp=130, acc_bits=12, shift_bits=0),
-    "grouped": Npu(kfp=29, acc_bits=15, planes=8),
-    "grouped_wide": Npu(kfp=200, acc_bits=13, planes=2),
-    "grouped_few": Npu(kfp=9, acc_bits=7, planes=2),
-    "grouped_narrow": Npu(kfp=28, acc_bits=6, planes=8),
-    "first_layer": Npu(kfp=27, acc_bits=16, planes=8, inlets=("host",), outlets=("host",)),
-    "shifted": Npu(kfp=5, acc_bits=14, shift_bits=3),
-    "grouped_9": Npu(kfp=20, acc_bits=16, planes=9),
-    "shifted_9": Npu(kfp=5, acc_bits=15, shift_bits=4),
-    "shifted_narrow": Npu(kfp=1, acc_bits=4, shift_bits=3),
-    "shifted_1": Npu(kfp=70, acc_bits=11, shift_bits=1),
+    "flat": Npu.of(kfp=13, acc_bits=10, shift_bits=0),
+    "flat_wide": Npu.of(kfp=130, acc_bits=12, shift_bits=0),
+    "grouped": Npu.of(kfp=29, acc_bits=15, planes=8),
+    "grouped_wide": Npu.of(kfp=200, acc_bits=13, planes=2),
+    "grouped_few": Npu.of(kfp=9, acc_bits=7, planes=2),
+    "grouped_narrow": Npu.of(kfp=28, acc_bits=6, planes=8),
+    "first_layer": Npu.of(kfp=27, acc_bits=16, planes=8, inlets=("host",), outlets=("host",)),
+    "shifted": Npu.of(kfp=5, acc_bits=14, shift_bits=3),
+    "grouped_9": Npu.of(kfp=20, acc_bits=16, planes=9),
+    "shifted_9": Npu.of(kfp=5, acc_bits=15, shift_bits=4),
+    "shifted_narrow": Npu.of(kfp=1, acc_bits=4, shift_bits=3),
+    "shifted_1": Npu.of(kfp=70, acc_bits=11, shift_bits=1),
 }
 LATENCY = {"flat": 3, "flat_wide": 4, "grouped": 3, "grouped_wide": 4, "grouped_few": 3, "grouped_narrow": 3,
            "first_layer": 3, "shifted": 3, "shifted_narrow": 3, "shifted_1": 4, "grouped_9": 3,
@@ -61,15 +61,15 @@ def bits(word: int, lanes: int) -> np.ndarray:
 
 def lane_weights(npu: Npu, code: int) -> np.ndarray:
     """What a match counts in each lane; the module's text, lane by lane."""
-    weight = np.ones(npu.kfp, np.int64)
-    if npu.planes and (code or not npu.code_bits):
-        size = npu.kfp // (npu.planes + 1)
-        for lane in range(2 * size, npu.kfp):  # the first two thirds: plane 0 and the constant lanes
-            plane = min(lane // size - 1, npu.planes - 1)  # what is left over belongs to the last
-            weight[lane] = -(1 << plane) if plane == npu.planes - 1 else 1 << plane
-    elif not npu.planes and npu.shift_bits:
-        weight <<= code & ((1 << npu.shift_bits) - 1)
-        weight *= -1 if code >> npu.shift_bits else 1
+    weight = np.ones(npu.array.kfp, np.int64)
+    if npu.array.planes and (code or not npu.code_bits):
+        size = npu.array.kfp // (npu.array.planes + 1)
+        for lane in range(2 * size, npu.array.kfp):  # the first two thirds: plane 0 and the constant lanes
+            plane = min(lane // size - 1, npu.array.planes - 1)  # what is left over belongs to the last
+            weight[lane] = -(1 << plane) if plane == npu.array.planes - 1 else 1 << plane
+    elif not npu.array.planes and npu.array.shift_bits:
+        weight <<= code & ((1 << npu.array.shift_bits) - 1)
+        weight *= -1 if code >> npu.array.shift_bits else 1
     return weight
 
 
@@ -77,10 +77,10 @@ def wanted(npu: Npu, beats: list[Beat]) -> list[int]:
     """The result of each window, modulo 2^acc_bits."""
     out, total = [], 0
     for beat in beats:
-        match = bits(beat.features, npu.kfp) == bits(beat.weights, npu.kfp)
+        match = bits(beat.features, npu.array.kfp) == bits(beat.weights, npu.array.kfp)
         total = (0 if beat.first else total) + int(match @ lane_weights(npu, beat.code))
         if beat.last:
-            out.append(total % (1 << npu.acc_bits))
+            out.append(total % (1 << npu.array.acc_bits))
     return out
 
 
@@ -89,10 +89,10 @@ def random_beats(npu: Npu, windows: list[int], seed: int, full: bool = False) ->
     draw, out = random.Random(seed), []
     for count in windows:
         for k in range(count):
-            features = draw.getrandbits(npu.kfp)
-            weights = features if full else draw.getrandbits(npu.kfp)
+            features = draw.getrandbits(npu.array.kfp)
+            weights = features if full else draw.getrandbits(npu.array.kfp)
             if draw.random() < 0.2 and not full:
-                weights = features ^ (1 << draw.randrange(npu.kfp))
+                weights = features ^ (1 << draw.randrange(npu.array.kfp))
             code = draw.getrandbits(npu.code_bits) if npu.code_bits else 0
             out.append(Beat(features, weights, code, k == 0, k == count - 1))
     return out
@@ -106,7 +106,7 @@ def play(bench: Bench, name: str, beats: list[Beat | None]) -> list[int]:
     line: list[Beat | None] = [None] * delay
     shown = []
     for beat in [*beats, *([None] * (delay + 2))]:
-        now = beat or Beat(draw.getrandbits(npu.kfp), draw.getrandbits(npu.kfp), 0, False, False)
+        now = beat or Beat(draw.getrandbits(npu.array.kfp), draw.getrandbits(npu.array.kfp), 0, False, False)
         line.append(beat)
         late = line.pop(0)
         control = late or Beat(
@@ -171,32 +171,32 @@ def test_all_lanes_match(bench, name):
     assert results_at(npu, beats, play(bench, name, beats)) == wanted(npu, beats)
 
 
-@pytest.mark.parametrize("name", [n for n, npu in NPUS.items() if npu.kfp < 64])
+@pytest.mark.parametrize("name", [n for n, npu in NPUS.items() if npu.array.kfp < 64])
 def test_each_lane_alone(bench, name):
     """One match in one lane: its weight."""
     npu = NPUS[name]
     for code in range(1 << npu.code_bits if npu.code_bits else 1):
-        beats = [Beat(1 << lane, ((1 << npu.kfp) - 1), code, True, True) for lane in range(npu.kfp)]
+        beats = [Beat(1 << lane, ((1 << npu.array.kfp) - 1), code, True, True) for lane in range(npu.array.kfp)]
         got = results_at(npu, beats, play(bench, name, beats))
-        assert got == [int(w) % (1 << npu.acc_bits) for w in lane_weights(npu, code)]
+        assert got == [int(w) % (1 << npu.array.acc_bits) for w in lane_weights(npu, code)]
 
 
 @pytest.mark.parametrize(
     ("npu", "parts"),
     [
-        (Npu(kfp=29, planes=8), [(0, 6), (6, 3), (9, 3), (12, 3), (15, 3), (18, 3), (21, 3), (24, 5)]),
-        (Npu(kfp=9, planes=8), [(0, 2), *((k, 1) for k in range(2, 9))]),
-        (Npu(kfp=200, planes=2), [(0, 132), (132, 68)]),
-        (Npu(kfp=70), [(0, 70)]),
+        (Npu.of(kfp=29, planes=8), [(0, 6), (6, 3), (9, 3), (12, 3), (15, 3), (18, 3), (21, 3), (24, 5)]),
+        (Npu.of(kfp=9, planes=8), [(0, 2), *((k, 1) for k in range(2, 9))]),
+        (Npu.of(kfp=200, planes=2), [(0, 132), (132, 68)]),
+        (Npu.of(kfp=70), [(0, 70)]),
     ],
 )
 def test_groups(npu, parts):
-    assert npu.lane_groups == parts
+    assert npu.array.lane_groups == parts
 
 
 def test_no_code_where_only_integers_come():
-    planes = Npu(kfp=27, planes=8)
-    frames_only = replace(planes, inlets=("host",), outlets=("ring", "host"))
+    planes = Npu.of(kfp=27, planes=8)
+    frames_only = planes.changed(inlets=("host",), outlets=("ring", "host"))
     assert (planes.code_bits, frames_only.code_bits) == (1, 0)
-    assert replace(frames_only, inlets=("host", "ring")).code_bits == 1
-    assert replace(frames_only, accumulate="both").code_bits == 2
+    assert frames_only.changed(inlets=("host", "ring")).code_bits == 1
+    assert frames_only.changed(accumulate="both").code_bits == 2

@@ -17,7 +17,7 @@ from .bench import Bench, together
 def npu(kfp: int, feature_bits: int, weight_bits: int, more: int) -> Npu:
     """``more``: bits of the accumulator beyond what one beat needs."""
     bits = {"engine": "integer", "shift_bits": 0, "feature_bits": feature_bits, "weight_bits": weight_bits}
-    return Npu(kfp=kfp, acc_bits=Npu(kfp=kfp, acc_bits=32, **bits).least_acc_bits + more, **bits)
+    return Npu.of(kfp=kfp, acc_bits=Npu.of(kfp=kfp, acc_bits=32, **bits).array.least_acc_bits + more, **bits)
 
 
 NPUS = {
@@ -61,13 +61,13 @@ def windows(one: Npu, lengths: list[int], seed: int, corners: bool = False) -> l
     rng, out = np.random.default_rng(seed), []
     for count in lengths:
         for k in range(count):
-            tops = [1 << bits - 1 for bits in (one.feature_bits, one.weight_bits)]
+            tops = [1 << bits - 1 for bits in (one.array.feature_bits, one.array.weight_bits)]
             if corners:
-                operands = [rng.choice([-top, top - 1], one.kfp) for top in tops]
+                operands = [rng.choice([-top, top - 1], one.array.kfp) for top in tops]
                 if rng.random() < 0.5:
-                    operands = [np.full(one.kfp, rng.choice([-top, top - 1])) for top in tops]
+                    operands = [np.full(one.array.kfp, rng.choice([-top, top - 1])) for top in tops]
             else:
-                operands = [rng.integers(-top, top, one.kfp) for top in tops]
+                operands = [rng.integers(-top, top, one.array.kfp) for top in tops]
             out.append(Beat(*operands, k == 0, k == count - 1))
     return out
 
@@ -78,7 +78,7 @@ def wanted(one: Npu, beats: list[Beat]) -> list[int]:
     for beat in beats:
         total = (0 if beat.first else total) + int(beat.features @ beat.weights)
         if beat.last:
-            out.append(total % (1 << one.acc_bits))
+            out.append(total % (1 << one.array.acc_bits))
     return out
 
 
@@ -93,8 +93,12 @@ def play(bench: Bench, name: str, beats: list[Beat | None]) -> list[int]:
         line.append(beat)
         late = line.pop(0)
         flag = {key: int(getattr(late, key)) if late else draw.getrandbits(1) for key in ("first", "last")}
-        features = packed(beat.features, one.feature_bits) if beat else draw.getrandbits(one.word_bits)
-        weights = packed(beat.weights, one.weight_bits) if beat else draw.getrandbits(one.kfp * one.weight_bits)
+        features = packed(beat.features, one.array.feature_bits) if beat else draw.getrandbits(one.array.word_bits)
+        weights = (
+            packed(beat.weights, one.array.weight_bits)
+            if beat
+            else draw.getrandbits(one.array.kfp * one.array.weight_bits)
+        )
         ports = {"features": features, "weights": weights, "valid": int(late is not None), **flag}
         bench.set(**{f"{name}_{port}": value for port, value in ports.items()})
         shown.append(bench[f"{name}_result"])
@@ -127,8 +131,10 @@ def test_gaps(bench, name):
 def test_the_largest_sum_of_one_beat_fits(bench, name):
     """All operands at the corner whose products are largest, and at that whose are smallest: no bit is lost."""
     one = NPUS[name]
-    low, high = -(1 << one.feature_bits - 1), (1 << one.feature_bits - 1) - 1
-    weight = np.full(one.kfp, -(1 << one.weight_bits - 1))
-    beats = [Beat(np.full(one.kfp, value), weight, True, True) for value in (low, high)]
-    sign = 1 << one.acc_bits - 1
-    assert [(v ^ sign) - sign for v in play(bench, name, beats)] == [one.kfp * int(weight[0]) * v for v in (low, high)]
+    low, high = -(1 << one.array.feature_bits - 1), (1 << one.array.feature_bits - 1) - 1
+    weight = np.full(one.array.kfp, -(1 << one.array.weight_bits - 1))
+    beats = [Beat(np.full(one.array.kfp, value), weight, True, True) for value in (low, high)]
+    sign = 1 << one.array.acc_bits - 1
+    assert [(v ^ sign) - sign for v in play(bench, name, beats)] == [
+        one.array.kfp * int(weight[0]) * v for v in (low, high)
+    ]

@@ -14,10 +14,10 @@ from .bench import Bench, Sink, Source, load, run, steady, together
 
 MAPS = 8
 NPUS = {
-    f"{place}_{words}": Npu(kfp=kfp, inlets=("ring", "loop"), buffer_words=words, layers=MAPS, acc_bits=16)
+    f"{place}_{words}": Npu.of(kfp=kfp, inlets=("ring", "loop"), buffer_words=words, layers=MAPS, acc_bits=16)
     for place, words, kfp in (("least", 2, 1), ("lut", 16, 9), ("largest_lut", 32, 33), ("block", 64, 7))
 }
-NPUS["bits_16"] = Npu(
+NPUS["bits_16"] = Npu.of(
     engine="integer", feature_bits=8, weight_bits=8, shift_bits=0, acc_bits=24, kfp=6, inlets=("ring", "loop"),
     layers=MAPS,
 )  # fmt: skip
@@ -28,9 +28,9 @@ LATENCY = 2
 
 @pytest.fixture(scope="module")
 def built():
-    assert NPUS["largest_lut_32"].buffer_words * 2 == LUT_RAM_WORDS
+    assert NPUS["largest_lut_32"].ports.buffer_words * 2 == LUT_RAM_WORDS
     library = Library(32, npus=list(NPUS.values()))
-    blocks = {kind: library.get(ping_pong, library, npu, npu.kfp) for kind, npu in NPUS.items()}
+    blocks = {kind: library.get(ping_pong, library, npu, npu.array.kfp) for kind, npu in NPUS.items()}
     with Bench(together("ping_pongs", blocks)) as made:
         yield made
 
@@ -69,7 +69,7 @@ class Rig:
 
     def __init__(self, bench: Bench, kind: str, maps: list[tuple[int, int]], frames: int = 3):
         npu, draw, self.bench, self.prefix = NPUS[kind], random.Random(kind), bench, f"{kind}_"
-        assert all(1 <= chunk <= npu.buffer_words for _, chunk in maps)
+        assert all(1 <= chunk <= npu.ports.buffer_words for _, chunk in maps)
         bench["rst"] = 1
         load(Side(bench, kind), npu.memory("chunks"), 0, [chunk - 1 for _, chunk in maps])
         bench[f"{kind}_last_chunk"] = len(maps) - 1
@@ -77,7 +77,7 @@ class Rig:
         bench.reset()
         self.items, self.chunks = [], list[int]()
         for words, chunk in maps * frames:
-            self.items += [{"data": draw.getrandbits(npu.kfp), "last": int(k == words - 1)} for k in range(words)]
+            self.items += [{"data": draw.getrandbits(npu.array.kfp), "last": int(k == words - 1)} for k in range(words)]
             self.chunks += [chunk] * (words // chunk) + [words % chunk] * (words % chunk > 0)
         self.words = [item["data"] for item in self.items]
         ends = list(accumulate(self.chunks))
@@ -100,7 +100,7 @@ class Rig:
 
 
 def chunk_sizes(kind: str) -> list[int]:
-    most = NPUS[kind].buffer_words
+    most = NPUS[kind].ports.buffer_words
     return sorted({1, 2, min(3, most), most // 2, most - 1, most})
 
 
@@ -123,7 +123,7 @@ def test_chunks_of_every_size(built, kind, stall_in, stall_out):
 def test_maps_with_chunks_of_their_own(built, kind, seed, stall_in, stall_out):
     """Each map goes by its own row of memory ``chunks``, round and round, also where maps of one word follow each
     other."""
-    draw, most = random.Random(seed), NPUS[kind].buffer_words
+    draw, most = random.Random(seed), NPUS[kind].ports.buffer_words
     lengths = [1, 2, most, 3 * most, draw.randint(1, 4 * most)]
     maps = [(draw.choice(lengths), draw.randint(1, most)) for _ in range(draw.randint(1, MAPS))]
     rig = Rig(built, kind, maps, frames=4)
@@ -134,7 +134,7 @@ def test_maps_with_chunks_of_their_own(built, kind, seed, stall_in, stall_out):
 
 def test_short_maps_between_long_ones(built, kind):
     """The row of a long map right behind one of a single word is there in time."""
-    most = NPUS[kind].buffer_words
+    most = NPUS[kind].ports.buffer_words
     maps = [(1, most), (2 * most, 1), (1, 1), (1, most), (1, 1), (3 * most + 1, most), (1, 1)]
     rig = Rig(built, kind, maps, frames=4)
     for stalls in STALLS:
@@ -159,7 +159,7 @@ def test_rate_and_latency(built, kind):
 
 def test_rate_inside_chunks_of_any_size(built, kind):
     """A side waits for the other between chunks only."""
-    draw, most = random.Random(kind), NPUS[kind].buffer_words
+    draw, most = random.Random(kind), NPUS[kind].ports.buffer_words
     rig = Rig(built, kind, [(draw.randint(1, 3 * most), draw.randint(1, most)) for _ in range(MAPS)])
     source, sink = rig.agents()
     run(built, source, sink)
@@ -172,7 +172,7 @@ def test_rate_inside_chunks_of_any_size(built, kind):
 @pytest.mark.parametrize("stall", [0.3, 0.8])
 def test_the_reader_is_not_held_up_inside_a_chunk(built, kind, stall):
     """However slowly words come, a chunk leaves without a gap."""
-    most = NPUS[kind].buffer_words
+    most = NPUS[kind].ports.buffer_words
     rig = Rig(built, kind, [(4 * most + 1, most), (2 * most, most // 2)])
     source, sink = rig.agents(stall_in=stall)
     run(built, source, sink)
@@ -182,7 +182,7 @@ def test_the_reader_is_not_held_up_inside_a_chunk(built, kind, stall):
 
 def test_the_writer_is_not_held_up_inside_a_chunk(built, kind):
     """However slowly words leave, a chunk comes without a gap."""
-    most = NPUS[kind].buffer_words
+    most = NPUS[kind].ports.buffer_words
     rig = Rig(built, kind, [(4 * most + 1, most), (2 * most, most // 2)])
     source, sink = rig.agents(stall_out=0.7)
     run(built, source, sink)
@@ -208,7 +208,7 @@ def test_two_buffers_and_no_more(built, kind):
 
 def test_nothing_leaves_before_a_chunk_is_complete(built, kind):
     """All but the last word of a chunk: no word is offered, for ever."""
-    most = NPUS[kind].buffer_words
+    most = NPUS[kind].ports.buffer_words
     rig = Rig(built, kind, [(most, most)], frames=1)
     source, sink = rig.agents()
     source.items, last = source.items[:-1], source.items[-1:]
@@ -221,7 +221,7 @@ def test_nothing_leaves_before_a_chunk_is_complete(built, kind):
 
 def test_reset_in_the_middle(built, kind):
     """Half a chunk is forgotten, and the first map's chunk size is in force again."""
-    most = NPUS[kind].buffer_words
+    most = NPUS[kind].ports.buffer_words
     maps = [(2 * most, most), (2 * most, 1)]
     rig = Rig(built, kind, maps)
     for cycles in range(2 * most, 6 * most, max(1, most // 3)):

@@ -4,13 +4,14 @@ import numpy as np
 import pytest
 
 from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.design.parts import present
 from bitloom.hls_gen.rtl.pool.pool import pool_unit
 from bitloom.hls_gen.rtl.primitives.memory import Library
 
 from .bench import Bench, Sink, run
 from .pool_units import Beat, PoolSequencer, check_a_closed_output, check_rate_and_latency
 
-NPU = Npu(kfp=3, kgp=5, pfp=7, ol=2, pool_words=16)
+NPU = Npu.of(kfp=3, kgp=5, pfp=7, ol=2, pool_words=16)
 LATENCY = 1 + 2
 """Cycles from the beat to the word at the output: one, and the FIFO's two."""
 
@@ -33,13 +34,21 @@ def windows(count: int, seed: int, words: int | None = None, taps: int | None = 
     beats, out = [], []
     for window in range(count):
         n_taps, n_words = taps or int(rng.integers(1, 6)), words or int(rng.choice([1, 2, 5, 16]))
-        tuples = rng.integers(0, 1 << NPU.pfp, (n_taps, n_words)) & rng.integers(0, 1 << NPU.pfp, (n_taps, n_words))
+        tuples = rng.integers(0, 1 << present(NPU.pool_unit).pfp, (n_taps, n_words)) & rng.integers(
+            0, 1 << present(NPU.pool_unit).pfp, (n_taps, n_words)
+        )
         flags = [(int(k == n_words - 1), window % 3 // 2, window % 4 // 2) for k in range(n_words)]
         beats += [
             Beat(int(tuples[t, k]), k, t == 0, t == n_taps - 1, flags[k]) for t in range(n_taps) for k in range(n_words)
         ]
         merged = np.bitwise_or.reduce(tuples, axis=0)  # (words)
-        out += [int(m) | f[0] << NPU.pfp | f[1] << NPU.pfp + 1 | f[2] << NPU.pfp + 2 for m, f in zip(merged, flags)]
+        out += [
+            int(m)
+            | f[0] << present(NPU.pool_unit).pfp
+            | f[1] << present(NPU.pool_unit).pfp + 1
+            | f[2] << present(NPU.pool_unit).pfp + 2
+            for m, f in zip(merged, flags)
+        ]
     return beats, out
 
 

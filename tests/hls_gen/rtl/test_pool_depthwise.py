@@ -10,6 +10,7 @@ from bitloom.golden.layers.pool import rounded_quotient
 from bitloom.golden.layers.requantise import Requantise
 from bitloom.hls_gen.compiler.rows.pool_unit import reciprocals
 from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.design.parts import present
 from bitloom.hls_gen.design.timing import DEPTHWISE_LATENCY
 from bitloom.hls_gen.design.widths import COUNT_BITS
 from bitloom.hls_gen.rtl.pool.pool_depthwise import pool_unit_depthwise
@@ -19,14 +20,14 @@ from bitloom.hls_gen.rtl.primitives.memory import Library
 from .bench import Bench, Sink, Source, load, pack, run, steady
 from .pool_units import Beat, PoolSequencer, check_a_closed_output, check_rate_and_latency
 
-NPU = Npu(engine="integer", feature_bits=6, weight_bits=5, shift_bits=0, acc_bits=19, kfp=2, kgp=5, pfp=2, ol=2,
+NPU = Npu.of(engine="integer", feature_bits=6, weight_bits=5, shift_bits=0, acc_bits=19, kfp=2, kgp=5, pfp=2, ol=2,
           pool_words=16, multiplier_bits=31, depthwise=True, pool_kernel_rows=32, pool_scale_rows=8, layers=8,
           half_even=1, round_twice=1)  # fmt: skip
 LATENCY = 1 + DEPTHWISE_LATENCY + 2
 """Cycles from the beat to the word at the output: one, the product's, and the FIFO's two."""
-LOW, HIGH = -(1 << NPU.feature_bits - 1), (1 << NPU.feature_bits - 1) - 1
-PORTS = {"taps": COUNT_BITS, "average": 1, "depthwise": 1, "kernel_row": NPU.pool_row_bits}
-WEIGHTS = np.random.default_rng(5).integers(-16, 16, (NPU.pool_kernel_rows, NPU.pfp))
+LOW, HIGH = -(1 << NPU.array.feature_bits - 1), (1 << NPU.array.feature_bits - 1) - 1
+PORTS = {"taps": COUNT_BITS, "average": 1, "depthwise": 1, "kernel_row": present(NPU.pool_weights).row_bits}
+WEIGHTS = np.random.default_rng(5).integers(-16, 16, (present(NPU.pool_weights).rows, present(NPU.pool_unit).pfp))
 WEIGHTS[:4] = [[-16, 15], [15, -16], [-16, -16], [0, 1]]
 
 
@@ -37,7 +38,7 @@ def packed(values: np.ndarray, bits: int) -> int:
 @pytest.fixture(scope="module")
 def built():
     with Bench(pool_unit_depthwise(Library(32), NPU)) as made:
-        load(made, NPU.memory("pool_kernels"), 0, [packed(row, NPU.weight_bits) for row in WEIGHTS])
+        load(made, NPU.memory("pool_kernels"), 0, [packed(row, NPU.array.weight_bits) for row in WEIGHTS])
         yield made
 
 
@@ -54,12 +55,12 @@ def windows(count: int, seed: int, words: int | None = None, taps: int | None = 
     for window in range(count):
         n_taps, n_words = taps or int(rng.choice([1, 2, 3, 9, 127])), words or int(rng.choice([1, 2, 5, 16]))
         average, depthwise = (int(v) for v in rng.integers(0, 2, 2))
-        shape = (n_taps, n_words, NPU.pfp)
+        shape = (n_taps, n_words, present(NPU.pool_unit).pfp)
         tuples = rng.choice([LOW, HIGH], shape) if rng.random() < 0.3 else rng.integers(LOW, HIGH + 1, shape)
         rows = rng.integers(0, len(WEIGHTS), (n_taps, n_words))
         flags = [(int(k == n_words - 1), window % 3 // 2, window % 4 // 2) for k in range(n_words)]
         beats += [
-            Beat(packed(tuples[t, k], NPU.feature_bits), k, t == 0, t == n_taps - 1, flags[k],
+            Beat(packed(tuples[t, k], NPU.array.feature_bits), k, t == 0, t == n_taps - 1, flags[k],
                  (t + 1, average, depthwise, int(rows[t, k])))
             for t in range(n_taps)
             for k in range(n_words)
@@ -69,9 +70,9 @@ def windows(count: int, seed: int, words: int | None = None, taps: int | None = 
         else:
             result = tuples.sum(axis=0) if average else tuples.max(axis=0)
         number = n_taps if average and not depthwise else 1
-        above = NPU.pfp * NPU.acc_bits
+        above = present(NPU.pool_unit).pfp * NPU.array.acc_bits
         side = [f[0] | f[1] << 1 | f[2] << 2 | number << NPU.pool_side_bits for f in flags]
-        out += [packed(word, NPU.acc_bits) | s << above for word, s in zip(result, side)]
+        out += [packed(word, NPU.array.acc_bits) | s << above for word, s in zip(result, side)]
     return beats, out
 
 
@@ -106,7 +107,7 @@ STEPS = 3
 
 def scales(rng: np.random.Generator) -> dict[str, np.ndarray]:
     """Bias, multiplier and shift of the lanes of each row of memory ``pool_scales``."""
-    shape = (NPU.pool_scale_rows, NPU.ol)
+    shape = (present(NPU.pool_weights).scale_rows, NPU.results.ol)
     drawn = {"bias": (-99, 99), "multiplier": (1 << 25, 1 << 29), "shift": (31, 34)}
     return {name: rng.integers(*ends, shape) for name, ends in drawn.items()}
 
@@ -121,17 +122,17 @@ def features(sums: np.ndarray, layer: int, made: dict[str, np.ndarray], counts: 
     rounding = LAYERS[layer]
     if rounding is None:
         return rounded_quotient(sums, counts[:, None, None])
-    act = Requantise(name="act", encoding=signed(NPU.feature_bits), rounding=rounding, clip=limits(layer))
+    act = Requantise(name="act", encoding=signed(NPU.array.feature_bits), rounding=rounding, clip=limits(layer))
     arrays = {name: values[layer : layer + STEPS].ravel() for name, values in made.items()}
-    source = Map(height=1, width=1, channels=STEPS * NPU.ol, encoding=signed(NPU.acc_bits))
+    source = Map(height=1, width=1, channels=STEPS * NPU.results.ol, encoding=signed(NPU.array.acc_bits))
     return act.forward(sums.reshape(len(sums), 1, 1, -1), arrays, source).reshape(sums.shape)
 
 
 def loaded(bench: Bench, made: dict[str, np.ndarray]) -> None:
     """Fill the memories of the unit: the scales of layer n begin at row n."""
     load(bench, NPU.memory("reciprocals"), 0, reciprocals(NPU.reciprocal_bits).tolist())
-    memory, lanes = NPU.memory("pool_scales"), [(name, lane) for name in made for lane in range(NPU.ol)]
-    rows = range(NPU.pool_scale_rows)
+    memory, lanes = NPU.memory("pool_scales"), [(name, lane) for name in made for lane in range(NPU.results.ol)]
+    rows = range(present(NPU.pool_weights).scale_rows)
     load(bench, memory, 0, [pack(memory, {f"{n}_{k}": int(made[n][row, k]) for n, k in lanes}) for row in rows])
     memory = NPU.memory("pool_results")
     for number, rounding in enumerate(LAYERS):
@@ -159,9 +160,14 @@ def test_features_of_sums(unit, stall):
     for number in [*range(len(LAYERS))] * 2:
         tuples = 127 if LAYERS[number] is None else 20
         counts = np.arange(1, tuples + 1)
-        sums = rng.integers(LOW * counts[:, None, None], HIGH * counts[:, None, None] + 1, (tuples, STEPS, NPU.ol))
+        sums = rng.integers(
+            LOW * counts[:, None, None], HIGH * counts[:, None, None] + 1, (tuples, STEPS, NPU.results.ol)
+        )
         if LAYERS[number] is None:
-            near = rng.integers(LOW, HIGH, (tuples, STEPS, NPU.ol)) * counts[:, None, None] + counts[:, None, None] // 2
+            near = (
+                rng.integers(LOW, HIGH, (tuples, STEPS, NPU.results.ol)) * counts[:, None, None]
+                + counts[:, None, None] // 2
+            )
             sums = np.where(rng.random(sums.shape) < 0.5, near + rng.integers(-1, 2, sums.shape), sums)
             sums = np.clip(sums, LOW * counts[:, None, None], HIGH * counts[:, None, None])
         else:
@@ -169,8 +175,8 @@ def test_features_of_sums(unit, stall):
         wanted = features(sums, number, made, counts)
         for t, k in np.ndindex(tuples, STEPS):
             side, last = int(t == tuples - 1) | int(counts[t]) << 1 + NPU.way_bits, int(k == STEPS - 1)
-            steps.append({"data": packed(sums[t, k], NPU.acc_bits), "last": last, "side": side})
-            expected.append((packed(wanted[t, k], NPU.feature_bits), last))
+            steps.append({"data": packed(sums[t, k], NPU.array.acc_bits), "last": last, "side": side})
+            expected.append((packed(wanted[t, k], NPU.array.feature_bits), last))
     sink = Sink(unit, "features_", ("data", "last"), expect=len(expected), stall=stall)
     run(unit, Source(unit, "in_", steps, stall=stall), sink)
     assert sink.words == expected

@@ -6,6 +6,7 @@ import pytest
 from bitloom.golden.layers.pool import rounded_quotient
 from bitloom.hls_gen.compiler.rows.pool_unit import reciprocals
 from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.design.parts import present
 from bitloom.hls_gen.design.timing import DIVIDE_LATENCY
 from bitloom.hls_gen.design.widths import COUNT_BITS
 from bitloom.hls_gen.rtl.pool.pool_integer import pool_unit_integer
@@ -14,10 +15,12 @@ from bitloom.hls_gen.rtl.primitives.memory import Library
 from .bench import Bench, Sink, load, run
 from .pool_units import Beat, PoolSequencer, check_a_closed_output, check_rate_and_latency
 
-NPU = Npu(engine="integer", feature_bits=6, weight_bits=4, shift_bits=0, acc_bits=16, kgp=5, pfp=3, ol=2, pool_words=16)
+NPU = Npu.of(
+    engine="integer", feature_bits=6, weight_bits=4, shift_bits=0, acc_bits=16, kgp=5, pfp=3, ol=2, pool_words=16
+)
 LATENCY = 1 + DIVIDE_LATENCY + 2
 """Cycles from the beat to the word at the output: one, the divider's, and the FIFO's two."""
-LOW, HIGH = -(1 << NPU.feature_bits - 1), (1 << NPU.feature_bits - 1) - 1
+LOW, HIGH = -(1 << NPU.array.feature_bits - 1), (1 << NPU.array.feature_bits - 1) - 1
 
 
 PORTS = {"taps": COUNT_BITS, "average": 1}
@@ -39,7 +42,7 @@ def bench(built):
 
 
 def packed(values: np.ndarray) -> int:
-    bits = NPU.feature_bits
+    bits = NPU.array.feature_bits
     return sum((int(v) & ((1 << bits) - 1)) << k * bits for k, v in enumerate(values))
 
 
@@ -50,7 +53,7 @@ def windows(count: int, seed: int, words: int | None = None, taps: int | None = 
     for window in range(count):
         n_taps = taps or int(rng.choice([1, 2, 3, 4, 5, 6, 9, 25, 81, 127]))
         n_words, average = words or int(rng.choice([1, 2, 5, 16])), bool(rng.integers(0, 2))
-        shape = (n_taps, n_words, NPU.pfp)
+        shape = (n_taps, n_words, present(NPU.pool_unit).pfp)
         tuples = rng.choice([LOW, HIGH], shape) if rng.random() < 0.2 else rng.integers(LOW, HIGH + 1, shape)
         if rng.random() < 0.2:
             tuples[:] = rng.choice([LOW, -1, HIGH])

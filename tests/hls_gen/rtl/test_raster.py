@@ -1,7 +1,7 @@
 """Taps by counters in both sequencers: random geometries against a plain loop, without a row in any table."""
 
 import random
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import pytest
 
@@ -16,6 +16,7 @@ from bitloom.hls_gen.compiler.tap_rows import TapRows
 from bitloom.hls_gen.compiler.taps import Taps
 from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.design.parts import present
 from bitloom.hls_gen.rtl.generate import generate
 from bitloom.hls_gen.rtl.primitives.memory import Library
 from bitloom.hls_gen.rtl.sequencer.sequencer import SequencerSpec, sequencer
@@ -25,7 +26,7 @@ from tests.rows import by_row
 from .bench import Bench, Source, run
 from .test_sequencer import Beats, Rows, Stage, check, load_tables, loop, pool_loop
 
-NPU = Npu(kfp=5, kgp=4, pfp=3, ol=2, acc_bits=20, layers=8, tuple_words=512, pool_words=512, taps=2, olds=2, jumps=2,
+NPU = Npu.of(kfp=5, kgp=4, pfp=3, ol=2, acc_bits=20, layers=8, tuple_words=512, pool_words=512, taps=2, olds=2, jumps=2,
           pool_taps=2, pool_olds=2, kernel_rows=4096, raster=True)  # fmt: skip
 """No layer of several taps fits these tables."""
 FRAMES, CASES = 2, 12
@@ -87,7 +88,7 @@ def made(seed: int, pool: bool, orders: tuple[str, ...] = ("raster",)) -> Plan:
         assert (layer.count(f"{prefix}flags") == 0) == bool(row["by_counters"] or row["direct"])
         assert not (row["by_counters"] and row["direct"])
         assert row["hold_words"] + row["words_minus_1"] + 1 <= 512
-    assert row_base < NPU.kernel_rows
+    assert row_base < NPU.array.kernel_rows
     return plan_of(layers, parts, prefix)
 
 
@@ -108,14 +109,14 @@ def plan_of(layers, parts, prefix) -> Plan:
 
 def start(bench: Bench, npu: Npu, plan: Plan, pool: bool, stall: float = 0, room: float = 1):
     """Tables loaded and the source ready: (the collector, the source, what must come)."""
-    draw, bits = random.Random(1), npu.pfp if pool else npu.kfp
+    draw, bits = random.Random(1), present(npu.pool_unit).pfp if pool else npu.array.kfp
     words = [[[draw.getrandbits(bits) for _ in range(s.inputs["words"])] for s in plan.stages] for _ in range(FRAMES)]
     bench.set(rst=1, last_layer=len(plan.stages) - 1)
     for name in ("in",) if pool else ("host", "loop"):
         bench[f"{name}_valid"] = 0
     load_tables(bench, npu, plan.tables, "pool_" if pool else "")
     bench["rst"] = 0
-    expected = pool_loop(plan.stages, words) if pool else loop(plan.stages, words, npu.acc_bits)
+    expected = pool_loop(plan.stages, words) if pool else loop(plan.stages, words, npu.array.acc_bits)
     stream = [{"data": w} for frame in words for layer in frame for w in layer]
     source = Source(bench, "in_" if pool else "host_", stream, stall)
     return Beats(bench, pool, len(expected), room), source, expected
@@ -159,7 +160,7 @@ def test_one_beat_a_cycle(rig, seed):
 
 @pytest.mark.parametrize("pool", [False, True], ids=["conv", "pool"])
 def test_counters_and_tables_by_turns(pool):
-    npu = replace(NPU, taps=8192, olds=8192, jumps=2048, pool_taps=2048, pool_olds=2048)
+    npu = NPU.changed(taps=8192, olds=8192, jumps=2048, pool_taps=2048, pool_olds=2048)
     with Bench(sequencer(Library(32), SequencerSpec(npu, pool=pool))) as bench:
         for seed in range(CASES):
             plan = made(seed, pool, ("raster", "pull"))
@@ -172,7 +173,7 @@ def test_counters_and_tables_by_turns(pool):
 @pytest.mark.parametrize(("stall", "room"), [(0, 1), (0.4, 0.6)])
 def test_ring_of_hold_tuples(pool, stall, room):
     """2 x 2 windows of a map 7 wide: a row and one more, 8 tuples; 6 of them are claimed at once."""
-    npu, kind = replace(NPU, tuple_words=8, pool_words=8), "pool" if pool else "conv"
+    npu, kind = NPU.changed(tuple_words=8, pool_words=8), "pool" if pool else "conv"
     window = Window(kernel=(2, 2))
     (part,) = schedule([ScheduleStage(name="case", kind=kind, height=5, width=7, window=Taps(window))], "raster").tables
     fields = {"target": 0} if pool else {"kernel_base": 0, "group_rows": 0, "groups_minus_1": 0, "tap_offset": 3}
@@ -188,4 +189,4 @@ def test_ring_of_hold_tuples(pool, stall, room):
                                   {"engine": "integer", "feature_bits": 8, "weight_bits": 8, "shift_bits": 0,
                                    "acc_bits": 32}], ids=str)  # fmt: skip
 def test_lint(kind):
-    assert lint(generate(Design(name="raster", npus=(Npu(raster=True, **kind),))).text) == []
+    assert lint(generate(Design(name="raster", npus=(Npu.of(raster=True, **kind),))).text) == []

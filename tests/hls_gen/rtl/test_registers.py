@@ -17,7 +17,7 @@ from bitloom.hls_gen.rtl.shell.registers import registers
 from .bench import Agent, Bench, Sink, Source, run
 from .requests import Requests, some_reads, some_writes
 
-DESIGN = Design(name="registers", stream_bits=64, npus=(Npu(kfp=24, kgp=5, pfp=7, ol=2),))
+DESIGN = Design(name="registers", stream_bits=64, npus=(Npu.of(kfp=24, kgp=5, pfp=7, ol=2),))
 DIGEST = "".join(f"{0x11 * (k % 15 + 1):02x}" for k in range(32))
 MAP = {r.name: r for r in register_map(DESIGN)}
 MAP_BY_OFFSET = {r.offset: r for r in MAP.values()}
@@ -457,10 +457,10 @@ def test_channels_at_their_own_pace(bench, seed):
 
 def test_several_npus():
     """Each has registers of its own at a fixed distance; its counters count its own pulses."""
-    design = Design(name="registers", npus=ring([Npu(kfp=3 + n, kgp=5 * n + 1, pfp=7 - n, ol=1) for n in range(3)]))
+    design = Design(name="registers", npus=ring([Npu.of(kfp=3 + n, kgp=5 * n + 1, pfp=7 - n, ol=1) for n in range(3)]))
     offsets = {r.name: r.offset for r in register_map(design)}
     assert len(set(offsets.values())) == len(offsets)
-    assert max(r.offset for r in register_map(Design(name="most", npus=ring([Npu()] * 32)))) < 1 << 12
+    assert max(r.offset for r in register_map(Design(name="most", npus=ring([Npu.of()] * 32)))) < 1 << 12
     names = [name for name in offsets if name.startswith("NPU0_")]
     draw = random.Random(1)
     with Bench(registers(Library(32), design, DIGEST)) as bench:

@@ -23,7 +23,7 @@ LATENCY = 6
 def npu(
     feature_bits: int, acc_bits: int, ol: int, multiplier_bits: int = 16, fraction: int = 0, **roundings: int
 ) -> Npu:
-    return Npu(
+    return Npu.of(
         engine="integer", feature_bits=feature_bits, weight_bits=2, shift_bits=0, acc_bits=acc_bits, kfp=1, kgp=4,
         ol=ol, multiplier_bits=multiplier_bits, bias_fraction_bits=fraction, **roundings,
     )  # fmt: skip
@@ -46,12 +46,12 @@ def probe(one: Npu) -> Block:
     """The activation with a step's signals as ports; ``in_valid`` is the step's ``busy``."""
     b = Block("requantise_probe")
     busy = b.input("in_valid")
-    lanes = range(one.ol)
-    sums = [b.input(f"in_sum_{k}", one.acc_bits) for k in lanes]
-    parts = [("bias", one.biased_bits), ("multiplier", one.multiplier_bits), ("shift", one.scale_shift_bits)]
+    lanes = range(one.results.ol)
+    sums = [b.input(f"in_sum_{k}", one.array.acc_bits) for k in lanes]
+    parts = [("bias", one.biased_bits), ("multiplier", one.results.multiplier_bits), ("shift", one.scale_shift_bits)]
     parts = [(name, w) for name, w in parts if w]
     row = {f"{name}_{k}": b.input(f"in_{name}_{k}", w) for k in lanes for name, w in parts}
-    fields = [("raw", 1), *((name, 1) for name in chosen(one)), *((name, one.feature_bits) for name in LIMITS)]
+    fields = [("raw", 1), *((name, 1) for name in chosen(one)), *((name, one.array.feature_bits) for name in LIMITS)]
     layer = {name: b.input(f"in_{name}", w) for name, w in fields}
     ends = {name: b.input(f"in_{name}") for name in ("tuple_last", "map_last")}
     go = b.output("in_ready")
@@ -64,7 +64,7 @@ LIMITS = ("low", "high")
 
 def chosen(one: Npu) -> list[str]:
     """Fields of a layer that say how it rounds."""
-    return [name for name in ("half_even", "round_twice") if getattr(one, name)]
+    return [name for name in ("half_even", "round_twice") if one.value(name)]
 
 
 @pytest.fixture(scope="module", params=NPUS)
@@ -84,13 +84,13 @@ class Play:
 
 def layers(one: Npu) -> list[Requantise]:
     """Encodings that fit the features, with and without ReLU, and limits within them."""
-    f = one.feature_bits
-    common = {"name": "act", "fraction": one.bias_fraction_bits}
+    f = one.array.feature_bits
+    common = {"name": "act", "fraction": one.results.bias_fraction_bits}
     found = [signed(f), signed(2), unsigned(f - 1), unsigned(1)]
     made = [Requantise(encoding=e, relu=relu, **common) for e in found for relu in (False, True)]
     high = signed(f).high
     made += [Requantise(encoding=signed(f), clip=clip, **common) for clip in ((-high, high), (0, 1), (-1, -1))]
-    ways = ["once", *["even"] * (3 * one.half_even), *["twice"] * (3 * one.round_twice)]
+    ways = ["once", *["even"] * (3 * one.results.half_even), *["twice"] * (3 * one.results.round_twice)]
     made = [replace(layer, rounding=ways[k % len(ways)]) for k, layer in enumerate(made)]
     made += [Requantise(encoding=signed(f), rounding=way, **common) for way in dict.fromkeys(ways)]  # negative ones
     return [replace(layer, fraction=0) if layer.rounding == "twice" else layer for layer in made]
@@ -99,8 +99,8 @@ def layers(one: Npu) -> list[Requantise]:
 def values(one: Npu, count: int, draw: random.Random) -> list[tuple[int, int, int, int]]:
     """(sum, bias, multiplier, shift): corners, exact halves, small results, any."""
     top, most = 1 << one.biased_bits - 1, min(MAX_SHIFT, one.most_shift)
-    unit, summed = 1 << one.bias_fraction_bits, 1 << one.acc_bits - 1
-    largest = max(1, (1 << one.multiplier_bits) - 1)
+    unit, summed = 1 << one.results.bias_fraction_bits, 1 << one.array.acc_bits - 1
+    largest = max(1, (1 << one.results.multiplier_bits) - 1)
     out = []
     for k in range(count):
         shift, multiplier = draw.randrange(most + 1), draw.randrange(1, largest + 1)
@@ -109,15 +109,15 @@ def values(one: Npu, count: int, draw: random.Random) -> list[tuple[int, int, in
             shift, multiplier = draw.choice([0, 1, most - 1, most]), draw.choice([1, largest, (largest + 1) // 2])
             total = draw.choice([-top, -top + 1, -1, 0, 1, top - 1])
         elif k % 4 == 1:  # an odd multiple of 2^(shift - 1)
-            shift = draw.randrange(1, min(most, one.biased_bits + max(one.multiplier_bits, 1) - 2))
-            top_power = max(0, one.multiplier_bits - 1)
+            shift = draw.randrange(1, min(most, one.biased_bits + max(one.results.multiplier_bits, 1) - 2))
+            top_power = max(0, one.results.multiplier_bits - 1)
             power = draw.randrange(max(0, shift - 1 - (one.biased_bits - 2)), min(shift - 1, top_power) + 1)
             multiplier = 1 << power
-            room = max(1, min(top >> (shift - 1 - power), 1 << one.feature_bits + 2))
+            room = max(1, min(top >> (shift - 1 - power), 1 << one.array.feature_bits + 2))
             total = min((draw.randrange(-room, room) | 1), top - 1) << (shift - 1 - power)
             total = total if -top <= total < top else -top
         elif k % 4 == 2:  # results of a few bits
-            shift = min(most, (abs(total) * multiplier).bit_length() - draw.randrange(0, one.feature_bits + 2))
+            shift = min(most, (abs(total) * multiplier).bit_length() - draw.randrange(0, one.array.feature_bits + 2))
             shift = max(0, shift)
         before, bias = divmod(total, unit)
         moved = draw.randrange(-summed, summed)  # from the bias to the sum
@@ -129,8 +129,12 @@ def values(one: Npu, count: int, draw: random.Random) -> list[tuple[int, int, in
 
 def twice_values(one: Npu, count: int, draw: random.Random) -> list[tuple[int, int, int, int]]:
     """(sum, bias, multiplier, shift) for two roundings: around halves of the second one, and any; no bits behind."""
-    most, largest, top = one.most_shift - one.bias_fraction_bits, max(1, (1 << one.multiplier_bits) - 1), 1 << 62
-    room, out = 1 << one.acc_bits - 1, []
+    most, largest, top = (
+        one.most_shift - one.results.bias_fraction_bits,
+        max(1, (1 << one.results.multiplier_bits) - 1),
+        1 << 62,
+    )
+    room, out = 1 << one.array.acc_bits - 1, []
     while len(out) < count:
         multiplier = draw.choice([largest // 2 + 1, draw.randrange(largest // 2 + 1, largest + 1)])  # exact halves, any
         shift = draw.choice([31, 32, 33, draw.randrange(31, min(most + 4, MAX_SHIFT) + 1)])
@@ -145,34 +149,36 @@ def twice_values(one: Npu, count: int, draw: random.Random) -> list[tuple[int, i
 def play(one: Npu, count: int, seed: int, raw: bool) -> Play:
     """``count`` steps of each layer; ``raw``: one layer in between gives the sums themselves."""
     draw, made = random.Random(seed), Play([], [], [])
-    acc, lanes = (1 << one.acc_bits) - 1, (1 << one.feature_bits) - 1
+    acc, lanes = (1 << one.array.acc_bits) - 1, (1 << one.array.feature_bits) - 1
     for number, layer in enumerate(layers(one)):
         is_raw = raw and number % 3 == 2
         drawn = twice_values if layer.rounding == "twice" else values
-        sums, bias, multiplier, shift = np.array(drawn(one, count * one.ol, draw), np.int64).T
+        sums, bias, multiplier, shift = np.array(drawn(one, count * one.results.ol, draw), np.int64).T
         arrays = {"bias": bias, "multiplier": multiplier, "shift": shift}
-        source = Map(height=1, width=1, channels=len(sums), encoding=signed(one.acc_bits))
+        source = Map(height=1, width=1, channels=len(sums), encoding=signed(one.array.acc_bits))
         wanted = layer.forward(sums.reshape(1, 1, 1, -1), arrays, source).ravel()
-        more = one.bias_fraction_bits - layer.fraction  # as the compiler moves a layer with fewer bits behind the point
+        more = (
+            one.results.bias_fraction_bits - layer.fraction
+        )  # as the compiler moves a layer with fewer bits behind the point
         bias, shift = bias << more, np.minimum(shift + more, one.most_shift)
-        for k in range(0, len(sums), one.ol):
+        for k in range(0, len(sums), one.results.ol):
             ends = {"tuple_last": draw.getrandbits(1), "map_last": draw.getrandbits(1)}
             step = {"raw": int(is_raw), "low": layer.low & lanes, "high": layer.high & lanes, **ends}
             rounds = {"half_even": int(layer.rounding == "even"), "round_twice": int(layer.rounding == "twice")}
             step |= {name: rounds[name] for name in chosen(one)}
-            for lane in range(one.ol):
+            for lane in range(one.results.ol):
                 step[f"sum_{lane}"] = int(sums[k + lane]) & acc
                 step[f"bias_{lane}"] = int(bias[k + lane]) & ((1 << one.biased_bits) - 1)
                 step[f"shift_{lane}"] = int(shift[k + lane])
-                if one.multiplier_bits:
+                if one.results.multiplier_bits:
                     step[f"multiplier_{lane}"] = int(multiplier[k + lane])
             made.steps.append(step)
-            part = slice(k, k + one.ol)
+            part = slice(k, k + one.results.ol)
             if is_raw:
-                word = sum((int(v) & acc) << i * one.acc_bits for i, v in enumerate(sums[part]))
+                word = sum((int(v) & acc) << i * one.array.acc_bits for i, v in enumerate(sums[part]))
                 made.raw.append((word, ends["map_last"]))
             else:
-                word = sum((int(v) & lanes) << i * one.feature_bits for i, v in enumerate(wanted[part]))
+                word = sum((int(v) & lanes) << i * one.array.feature_bits for i, v in enumerate(wanted[part]))
                 made.features.append((word, ends["tuple_last"]))
     return made
 
@@ -201,7 +207,7 @@ def test_many_values(built):
     """A step a cycle, LATENCY cycles each."""
     bench, one = built
     bench.reset()
-    made = play(one, 600 // one.ol, 2, raw=False)
+    made = play(one, 600 // one.results.ol, 2, raw=False)
     source, features, raw = agents(bench, made, 0, 0)
     run(bench, source, features, raw)
     assert features.words == made.features

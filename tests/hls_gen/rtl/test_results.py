@@ -16,10 +16,10 @@ from bitloom.hls_gen.rtl.results.results import results
 from .bench import Agent, Bench, Sink, load, pack, run, steady
 
 NPUS = {
-    "ol_3_of_7": Npu(kfp=3, kgp=7, ol=3, acc_bits=9, layers=4, threshold_rows=64),
-    "ol_1_of_5": Npu(kfp=3, kgp=5, ol=1, acc_bits=6, layers=4, threshold_rows=64),
-    "ol_4_of_4": Npu(kfp=3, kgp=4, ol=4, acc_bits=11, layers=4, threshold_rows=64),
-    "ol_1_of_1": Npu(kfp=3, kgp=1, ol=1, acc_bits=32, layers=4, threshold_rows=64),
+    "ol_3_of_7": Npu.of(kfp=3, kgp=7, ol=3, acc_bits=9, layers=4, threshold_rows=64),
+    "ol_1_of_5": Npu.of(kfp=3, kgp=5, ol=1, acc_bits=6, layers=4, threshold_rows=64),
+    "ol_4_of_4": Npu.of(kfp=3, kgp=4, ol=4, acc_bits=11, layers=4, threshold_rows=64),
+    "ol_1_of_1": Npu.of(kfp=3, kgp=1, ol=1, acc_bits=32, layers=4, threshold_rows=64),
 }
 DELAY = 5
 """Cycles from ``taken`` to ``result_valid``: in the array 1 + pe_latency."""
@@ -98,13 +98,13 @@ class Case:
 
     def layer(self, layer: Layer, rng: np.random.Generator) -> None:
         """Row and thresholds of a layer."""
-        npu, high = self.npu, (1 << self.npu.acc_bits - 1) - 1
-        groups = -(-layer.kernels // npu.kgp)
-        in_last = layer.kernels - (groups - 1) * npu.kgp
+        npu, high = self.npu, (1 << self.npu.array.acc_bits - 1) - 1
+        groups = -(-layer.kernels // npu.array.kgp)
+        in_last = layer.kernels - (groups - 1) * npu.array.kgp
         self.rows.append(
             {
                 "groups_minus_1": groups - 1,
-                "last_units_minus_1": -(-in_last // npu.ol) - 1,
+                "last_units_minus_1": -(-in_last // npu.results.ol) - 1,
                 "windows_minus_1": layer.windows - 1,
                 "levels_minus_1": layer.levels - 1,
                 "threshold_base": len(self.thresholds),
@@ -116,24 +116,26 @@ class Case:
         limit[0], limit[-1] = -high - 1, high  # always, never
         self.limits.append(limit)
         if not layer.raw:
-            steps = result_layout(layer.kernels, layer.levels, npu.kgp, npu.ol)
+            steps = result_layout(layer.kernels, layer.levels, npu.array.kgp, npu.results.ol)
             self.thresholds += np.where(steps == UNUSED, high, limit[steps]).tolist()
 
     def window(self, layer: Layer, limit: np.ndarray, map_last: bool, rng: np.random.Generator) -> None:
         """Sums of one window of a layer, and what comes out for it."""
-        npu, quarter = self.npu, 1 << self.npu.acc_bits - 3
-        steps = result_layout(layer.kernels, layer.levels, npu.kgp, npu.ol)
-        values = np.zeros(-(-layer.kernels // npu.kgp) * npu.kgp, np.int64)
-        for group in range(0, layer.kernels, npu.kgp):
-            offset, sums = int(rng.integers(-quarter, quarter + 1)), rng.integers(-quarter, quarter + 1, npu.kgp)
-            part = slice(group, group + npu.kgp)
+        npu, quarter = self.npu, 1 << self.npu.array.acc_bits - 3
+        steps = result_layout(layer.kernels, layer.levels, npu.array.kgp, npu.results.ol)
+        values = np.zeros(-(-layer.kernels // npu.array.kgp) * npu.array.kgp, np.int64)
+        for group in range(0, layer.kernels, npu.array.kgp):
+            offset, sums = int(rng.integers(-quarter, quarter + 1)), rng.integers(-quarter, quarter + 1, npu.array.kgp)
+            part = slice(group, group + npu.array.kgp)
             values[part] = (sums << layer.double) - offset
-            if not layer.raw and layer.levels == 1 and group + npu.kgp <= layer.kernels:  # equal to the threshold: 1
+            if (
+                not layer.raw and layer.levels == 1 and group + npu.array.kgp <= layer.kernels
+            ):  # equal to the threshold: 1
                 sums[1:2] = (limit[part][1:2] + offset) >> layer.double
                 sums = np.clip(sums, -quarter, quarter)
                 values[part] = (sums << layer.double) - offset
             self.passes.append((sums.tolist(), offset))
-            self.steps.append(-(-min(npu.kgp, layer.kernels - group) // npu.ol) * layer.levels)
+            self.steps.append(-(-min(npu.array.kgp, layer.kernels - group) // npu.results.ol) * layer.levels)
         for k, step in enumerate(steps):
             tuple_last = k == len(steps) - 1
             shown = values[step // layer.levels]  # (ol)
@@ -147,7 +149,7 @@ class Case:
 
 
 def case(npu: Npu, layers: list[Layer], frames: int) -> Case:
-    rng, made = np.random.default_rng(npu.kgp), Case(npu)
+    rng, made = np.random.default_rng(npu.array.kgp), Case(npu)
     for layer in layers:
         made.layer(layer, rng)
     for _ in range(frames):
@@ -171,12 +173,12 @@ def start(built, layers: str, frames: int, stall_in: float, stall_out: float) ->
     rows, thresholds = npu.memory("results"), npu.memory("thresholds")
     bench.set(rst=1, taken=0, result_valid=0, last_layer=len(made.rows) - 1)
     load(bench, rows, 0, [pack(rows, row) for row in made.rows])
-    mask = (1 << npu.acc_bits) - 1
+    mask = (1 << npu.array.acc_bits) - 1
     load(
         bench,
         thresholds,
         0,
-        [sum((t & mask) << k * npu.acc_bits for k, t in enumerate(row)) for row in made.thresholds],
+        [sum((t & mask) << k * npu.array.acc_bits for k, t in enumerate(row)) for row in made.thresholds],
     )
     bench["rst"] = 0
     names = ["data", "last"]
@@ -191,9 +193,9 @@ def start(built, layers: str, frames: int, stall_in: float, stall_out: float) ->
 
 def check(made: Case, raw: Sink, bits: Sink) -> None:
     assert bits.words == made.bits
-    width, mask = made.npu.acc_bits, (1 << made.npu.acc_bits) - 1
+    width, mask = made.npu.array.acc_bits, (1 << made.npu.array.acc_bits) - 1
     for (word, last), (values, expected_last) in zip(raw.words, made.raw):
-        shown = [word >> k * width & mask for k in range(made.npu.ol)]
+        shown = [word >> k * width & mask for k in range(made.npu.results.ol)]
         assert [s for s, v in zip(shown, values) if v is not None] == [v & mask for v in values if v is not None]
         assert last == expected_last
 
@@ -245,13 +247,13 @@ def test_restart(built):
 # Without a pool unit the unit says where a map goes and ends; without outlet host there are no raw values.
 
 WAYS = {
-    "three": Npu(kfp=3, kgp=5, ol=2, acc_bits=9, layers=4, threshold_rows=64, pool=False,
+    "three": Npu.of(kfp=3, kgp=5, ol=2, acc_bits=9, layers=4, threshold_rows=64, pool=False,
                  inlets=("host", "ring", "loop"), outlets=("ring", "loop", "host")),
-    "one": Npu(kfp=3, kgp=5, ol=2, acc_bits=9, layers=4, threshold_rows=64, pool=False, inlets=("ring",),
+    "one": Npu.of(kfp=3, kgp=5, ol=2, acc_bits=9, layers=4, threshold_rows=64, pool=False, inlets=("ring",),
                outlets=("ring",)),
-    "host": Npu(kfp=3, kgp=5, ol=2, acc_bits=9, layers=4, threshold_rows=64, pool=False, inlets=("host",),
+    "host": Npu.of(kfp=3, kgp=5, ol=2, acc_bits=9, layers=4, threshold_rows=64, pool=False, inlets=("host",),
                 outlets=("host",)),
-    "with_pool": Npu(kfp=3, kgp=5, ol=2, acc_bits=9, layers=4, threshold_rows=64, inlets=("ring", "loop"),
+    "with_pool": Npu.of(kfp=3, kgp=5, ol=2, acc_bits=9, layers=4, threshold_rows=64, inlets=("ring", "loop"),
                      outlets=("ring", "loop")),
 }  # fmt: skip
 
@@ -267,34 +269,34 @@ def way(request):
 def test_the_side_of_a_map(way, stall_in, stall_out):
     """Map's end and outlet with every step, to the step; ports and fields only where they mean something."""
     bench, npu = way
-    raw, frames = "host" in npu.outlets, 3
+    raw, frames = "host" in npu.ports.outlets, 3
     layers = [Layer(11, 3, levels=3, double=True), Layer(1, 4), Layer(5, 1, levels=2)]
     layers += [Layer(9, 5, raw=True)] * raw
     made, targets = case(npu, layers, frames), [2, 0, 1, 1]
     rows, thresholds = npu.memory("results"), npu.memory("thresholds")
     bench.set(rst=1, taken=0, result_valid=0, last_layer=len(layers) - 1)
-    side = npu.target_bits if not npu.pool else 0
+    side = 0 if npu.pool_unit else npu.target_bits
     fields = set(rows.widths)
     assert (("target" in fields), ("raw" in fields)) == (side > 0, raw)
-    assert ("features_side" in bench, "raw_valid" in bench) == (not npu.pool, raw)
-    whole = [{**row, "target": target % len(npu.outlets)} for row, target in zip(made.rows, targets)]
+    assert ("features_side" in bench, "raw_valid" in bench) == (not npu.pool_unit, raw)
+    whole = [{**row, "target": target % len(npu.ports.outlets)} for row, target in zip(made.rows, targets)]
     load(bench, rows, 0, [pack(rows, {k: v for k, v in row.items() if k in fields}) for row in whole])
-    mask = (1 << npu.acc_bits) - 1
-    limits = [sum((t & mask) << k * npu.acc_bits for k, t in enumerate(row)) for row in made.thresholds]
+    mask = (1 << npu.array.acc_bits) - 1
+    limits = [sum((t & mask) << k * npu.array.acc_bits for k, t in enumerate(row)) for row in made.thresholds]
     load(bench, thresholds, 0, limits)
     bench["rst"] = 0
     sides = []
     for layer, row in list(zip(layers, whole)) * frames:
-        steps = len(result_layout(layer.kernels, layer.levels, npu.kgp, npu.ol)) * (not layer.raw)
+        steps = len(result_layout(layer.kernels, layer.levels, npu.array.kgp, npu.results.ol)) * (not layer.raw)
         for window in range(layer.windows):
             ends = [k == steps - 1 and window == layer.windows - 1 for k in range(steps)]
             sides += [(int(end) | (row["target"] << 1 if side else 0),) for end in ends]
-    names = ["data", "last"] + ["side"] * (not npu.pool)
+    names = ["data", "last"] + ["side"] * (not npu.pool_unit)
     bits = Sink(bench, "features_", names, len(made.bits), stall_out, seed=3)
     sums = [Sink(bench, "raw_", ["data", "last"], len(made.raw), stall_out, seed=2)] * raw
     run(bench, Array(bench, made.passes, stall_in, 1), bits, *sums)
     assert len(sides) == len(made.bits)
-    assert bits.words == [word + (() if npu.pool else end) for word, end in zip(made.bits, sides)]
+    assert bits.words == [word + (() if npu.pool_unit else end) for word, end in zip(made.bits, sides)]
     if sums:
         bits.words = made.bits
         check(made, sums[0], bits)
@@ -302,8 +304,8 @@ def test_the_side_of_a_map(way, stall_in, stall_out):
 
 def test_results_have_the_number_of_their_layer():
     """By it the addition finds its row: through all stages, while the next layer's results follow without a gap."""
-    npu = Npu(engine="integer", feature_bits=4, weight_bits=2, shift_bits=0, kfp=2, kgp=2, ol=2, acc_bits=10, layers=8,
-              multiplier_bits=2, skip_words=2)  # fmt: skip
+    npu = Npu.of(engine="integer", feature_bits=4, weight_bits=2, shift_bits=0, kfp=2, kgp=2, ol=2, acc_bits=10,
+              layers=8, multiplier_bits=2, skip_words=2)  # fmt: skip
     windows, memory = [3, 1, 4, 1, 2], npu.memory("results")
     rows = [{**dict.fromkeys(memory.widths, 0), "windows_minus_1": count - 1, "high": 7} for count in windows]
     scales = {name: int(name.startswith("multiplier")) for name in npu.memory("scales").widths}

@@ -1,7 +1,6 @@
 """Sequencers: the tables of hls_gen.compiler.plan against a plain loop over windows, groups, taps, visits and words."""
 
 import random
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -17,6 +16,7 @@ from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.compiler.plan import Plan, plan
 from bitloom.hls_gen.compiler.schedule import StageTables
 from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.design.parts import present
 from bitloom.hls_gen.rtl.primitives.memory import Library
 from bitloom.hls_gen.rtl.sequencer.sequencer import SequencerSpec, sequencer
 from tests.cases import cases, random_model
@@ -24,12 +24,12 @@ from tests.rows import memory_rows
 
 from .bench import Agent, Bench, Source, load, pack, run, steady
 
-BIG = Npu(kfp=5, kgp=4, pfp=3, ol=2, acc_bits=20, layers=8, tuple_words=2048, pool_words=2048, taps=8192, olds=8192,
+BIG = Npu.of(kfp=5, kgp=4, pfp=3, ol=2, acc_bits=20, layers=8, tuple_words=2048, pool_words=2048, taps=8192, olds=8192,
           jumps=1024, pool_taps=1024, pool_olds=1024, kernel_rows=4096)  # fmt: skip
 """Rings that hold every case: nothing ever waits for free words."""
 
 FRAMES = 3
-PULSES = Npu(stream_weights=True).pulses
+PULSES = Npu.of(stream_weights=True).pulses
 
 CHAIN = Network(name="chain", input=Map(height=8, width=7, channels=6, encoding=BIPOLAR), layers=(
     Conv(name="conv_1", out_channels=9, kernel=(3, 2), padding=(2, 0, 1, 1)), Threshold(name="threshold_1"),
@@ -170,7 +170,7 @@ class Beats(Agent):
 
 def load_tables(bench: Bench, npu: Npu, tables: Rows, prefix: str) -> None:
     """All rows of one sequencer, whose tuple memory may be smaller than that of the rows."""
-    ring = npu.pool_words if prefix else npu.tuple_words
+    ring = present(npu.pool_unit).words if prefix else npu.sequencer.tuple_words
     for name in ("inputs", "layers", "flags", "olds", *(() if prefix else ("jumps",))):
         memory = npu.memory(prefix + name)
         rows = tables.get(prefix + name, [])
@@ -193,7 +193,7 @@ class Rig:
         """Tables loaded and sources ready: (the collector, sources, what must come); ``rows`` as of `stages`."""
         rows = rows or memory_rows(made)
         parts, draw = stages(made, self.pool, rows), random.Random(frames)
-        bits = self.npu.pool_word_bits if self.pool else self.npu.word_bits
+        bits = self.npu.pool_word_bits if self.pool else self.npu.array.word_bits
         words = [[[draw.getrandbits(bits) for _ in range(s.inputs["words"])] for s in parts] for _ in range(frames)]
         bench, prefix = self.bench, "pool_" if self.pool else ""
         bench.set(rst=1, last_layer=len(parts) - 1)
@@ -207,7 +207,7 @@ class Rig:
         else:
             streams = {"host_": [w for frame in words for w in frame[0]],
                        "loop_": [w for frame in words for layer in frame[1:] for w in layer]}  # fmt: skip
-            expected = loop(parts, words, self.npu.acc_bits)
+            expected = loop(parts, words, self.npu.array.acc_bits)
         sources = [Source(bench, name, [{"data": w} for w in data], stall, seed=k)
                    for k, (name, data) in enumerate(streams.items())]  # fmt: skip
         return Beats(bench, self.pool, len(expected), room), sources, expected
@@ -342,7 +342,7 @@ def tight(request):
     made = made_plan(name, order)
     words = max(row["hold_words"] for row in memory_rows(made)["layers"])
     assert words == TIGHT[request.param]
-    rig = Rig(replace(BIG, tuple_words=words), pool=False)
+    rig = Rig(BIG.changed(tuple_words=words), pool=False)
     yield rig, made
     rig.bench.close()
 
@@ -363,7 +363,7 @@ def test_pool_ring_of_hold_tuples(stall, room):
         MaxPool(name="pool_1", kernel=(2, 2), stride=(1, 1)), Dense(name="dense_1", out_channels=2)))  # fmt: skip
     made = plan(random_model(network, np.random.default_rng(1)), [BIG], CompileChoices(map_order="raster"))
     assert memory_rows(made)["pool_layers"][0]["hold_words"] == 8
-    rig = Rig(replace(BIG, pool_words=8), pool=True)
+    rig = Rig(BIG.changed(pool_words=8), pool=True)
     beats, sources, expected = rig.start(made, stall=stall, room=room)
     run(rig.bench, beats, *sources)
     check(beats.found, expected, pool=True)
@@ -379,14 +379,16 @@ def test_each_layer_takes_its_own_inlet(inlets):
     which one is being read."""
     made = made_plan("chain", "pull")
     tables, outlets = memory_rows(made), ("loop", "host") if "loop" in inlets else ("host",)
-    npu = replace(BIG, inlets=inlets, outlets=outlets, buffer_words=16)
+    npu = BIG.changed(inlets=inlets, outlets=outlets, buffer_words=16)
     draw, count = random.Random(len(inlets)), len(tables["layers"])
     chosen = [draw.randrange(len(inlets)) for _ in range(count)]
     chosen[: len(inlets)] = reversed(range(len(inlets)))
     inputs = [{"words": row["words"], "source": number} for row, number in zip(tables["inputs"], chosen)]
     inputs = [{k: v for k, v in row.items() if k in npu.memory("inputs").widths} for row in inputs]
     parts = stages(made, pool=False)
-    words = [[[draw.getrandbits(npu.kfp) for _ in range(s.inputs["words"])] for s in parts] for _ in range(FRAMES)]
+    words = [
+        [[draw.getrandbits(npu.array.kfp) for _ in range(s.inputs["words"])] for s in parts] for _ in range(FRAMES)
+    ]
     with Bench(sequencer(Library(32), SequencerSpec(npu, pool=False))) as bench:
         assert {name.removesuffix("_valid") for name in bench.widths if name.endswith("_valid")} == {*inlets, "load"}
         bench.set(rst=1, last_layer=count - 1)
@@ -407,7 +409,7 @@ def test_each_layer_takes_its_own_inlet(inlets):
                     shown.append(taken[0])
                     assert bench["inlet"] == ("host", "ring", "loop").index(taken[0])
 
-        expected = loop(parts, words, npu.acc_bits)
+        expected = loop(parts, words, npu.array.acc_bits)
         beats = Beats(bench, False, len(expected), 0.8)
         run(bench, beats, Inlet(), *sources)
         check(beats.found, expected, pool=False)

@@ -11,7 +11,7 @@ from bitloom.hls_gen.rtl.results.step import result_side_bits
 
 from .bench import Bench, Sink, Source, run
 
-NPU = Npu(kfp=4, kgp=4, ol=2, pool=False, skip_words=4, skip_bits=3)
+NPU = Npu.of(kfp=4, kgp=4, ol=2, pool=False, skip_words=4, skip_bits=3)
 SIDE = result_side_bits(NPU)
 STEPS = 300
 

@@ -23,17 +23,17 @@ MAP_LAST, TARGET, FORKS, FOR_ADDITION = 0, 1, 3, 4
 
 
 def npu(skip_words: int) -> Npu:
-    return Npu(engine="integer", feature_bits=3, weight_bits=2, shift_bits=0, kfp=2, kgp=2, skip_words=skip_words)
+    return Npu.of(engine="integer", feature_bits=3, weight_bits=2, shift_bits=0, kfp=2, kgp=2, skip_words=skip_words)
 
 
 def probe(one: Npu) -> Block:
     """The fork, its outlet and what comes out of the store as ports."""
     b, library, parts = Block("skip_probe"), Library(32, npus=[one]), (("map_last", 1), *way(one))
-    words = Stream.input(b, "in", one.word_bits, last=True, side_bits=5)
-    ways = {name: Stream.output(b, name, one.word_bits) for name in ("to_addition", "to_inlet")}
+    words = Stream.input(b, "in", one.array.word_bits, last=True, side_bits=5)
+    ways = {name: Stream.output(b, name, one.array.word_bits) for name in ("to_addition", "to_inlet")}
     bus = LoadBus(b.input("load_valid"), b.input("load_memory"), None, b.input("load_row"), b.input("load_data"))
-    store = skip_store(NpuContext(b, library, one, RingWords(one.word_bits), b.rst, bus, {}))
-    out = Stream.output(b, "out", one.word_bits, last=True, side_bits=3)
+    store = skip_store(NpuContext(b, library, one, RingWords(one.array.word_bits), b.rst, bus, {}))
+    out = Stream.output(b, "out", one.array.word_bits, last=True, side_bits=3)
     block = map_fork(library, one, parts, parts[:2])
     made = place(b, block, "map_fork", "fork_", **words.ports("in"), **out.ports("out"))
     connect(Stream.of(made, "skip"), store.words)

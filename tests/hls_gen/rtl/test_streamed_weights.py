@@ -28,18 +28,18 @@ from .test_sequencer import BIG, FRAMES, check, made_plan
 from .test_sequencer import Rig as SequencerRig
 
 DESIGNS = {
-    bits: Design(name="d", stream_bits=bits, npus=(Npu(kfp=7, kgp=5, ol=2, stream_weights=True, **SMALL),))
+    bits: Design(name="d", stream_bits=bits, npus=(Npu.of(kfp=7, kgp=5, ol=2, stream_weights=True, **SMALL),))
     for bits in (32, 64)
 }
 CODE = {error.name: error.code for error in ERRORS}
-INTEGER = Npu(engine="integer", feature_bits=4, weight_bits=3, shift_bits=0, kfp=3, kgp=4, pfp=2, ol=2)
+INTEGER = Npu.of(engine="integer", feature_bits=4, weight_bits=3, shift_bits=0, kfp=3, kgp=4, pfp=2, ol=2)
 
 
 # The design
 
 
 def test_kinds_and_errors():
-    without, streaming = Npu(), Npu(stream_weights=True)
+    without, streaming = Npu.of(), Npu.of(stream_weights=True)
     all_kinds = ["LOAD", "FRAME", "WEIGHTS"]
     for npu, names, rule in (
         (without, all_kinds[:2], "kind is 1 or 2"),
@@ -47,16 +47,16 @@ def test_kinds_and_errors():
     ):
         design = Design(name="d", npus=(npu,))
         assert list(kinds(design)) == names
-        order = "frames, weights and streamed layers come in order" if npu.stream_weights else ERRORS[8].rule
+        order = "frames, weights and streamed layers come in order" if npu.loader.stream_weights else ERRORS[8].rule
         codes = ErrorCode(2, "BAD_KIND", rule), ErrorCode(9, "BAD_ORDER", order)
         assert errors(design) == (ERRORS[0], codes[0], *ERRORS[2:8], codes[1], ERRORS[9])
         assert list(Manifest.of(design, "0" * 64).packet_kinds) == names
         found = {r.name for r in register_map(design)}
-        assert ("NPU0_WAIT_WEIGHTS" in found) == npu.stream_weights
+        assert ("NPU0_WAIT_WEIGHTS" in found) == npu.loader.stream_weights
 
 
-@pytest.mark.parametrize("npu", [Npu(stream_weights=True), replace(INTEGER, stream_weights=True),
-                                 Npu(kfp=16, kgp=3, planes=8, accumulators=4, stream_weights=True)])  # fmt: skip
+@pytest.mark.parametrize("npu", [Npu.of(stream_weights=True), INTEGER.changed(stream_weights=True),
+                                 Npu.of(kfp=16, kgp=3, planes=8, accumulators=4, stream_weights=True)])  # fmt: skip
 @pytest.mark.parametrize("stream_bits", [32, 64])
 def test_verilog_is_clean(npu, stream_bits):
     text = generate(Design(name="d", stream_bits=stream_bits, npus=(npu,)), checked=False).text
@@ -114,7 +114,7 @@ def built(request):
     design = DESIGNS[request.param]
     with Bench(loader(Library(design.stream_bits), design)) as bench:
         made = Manifest.of(design, "0" * 64)
-        yield Rig(bench=bench, design=design, kfp=design.npus[0].kfp, manifest=made)
+        yield Rig(bench=bench, design=design, kfp=design.npus[0].array.kfp, manifest=made)
 
 
 @pytest.fixture
@@ -313,7 +313,7 @@ def test_range_of_every_row(rig):
 
 
 def test_a_design_without_refuses():
-    design = Design(name="d", npus=(Npu(**SMALL),))
+    design = Design(name="d", npus=(Npu.of(**SMALL),))
     with Bench(loader(Library(32), design)) as bench:
         bench.set(start=1, words_ready=1, flag_ready_out=1)
         rig = Rig(bench=bench, design=design, kfp=8, manifest=Manifest.of(design, "0" * 64))
@@ -355,7 +355,7 @@ class Tokens(Agent):
 
 @pytest.fixture(scope="module")
 def conv():
-    rig = SequencerRig(replace(BIG, stream_weights=True), pool=False)
+    rig = SequencerRig(BIG.changed(stream_weights=True), pool=False)
     yield rig
     rig.bench.close()
 

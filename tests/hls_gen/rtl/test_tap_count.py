@@ -1,7 +1,5 @@
 """The count by which an average is divided: the sequencer of an integer pool counts the valid taps of each window."""
 
-from dataclasses import replace
-
 import pytest
 
 from bitloom.hls_gen.compiler.choices import CompileChoices
@@ -11,7 +9,7 @@ from tests.cases import integer_cases
 from .bench import run
 from .test_sequencer import BIG, FRAMES, Rig, stages
 
-NPU = replace(BIG, engine="integer", feature_bits=9, weight_bits=8, shift_bits=0, acc_bits=32)
+NPU = BIG.changed(engine="integer", feature_bits=9, weight_bits=8, shift_bits=0, acc_bits=32)
 
 
 @pytest.fixture(scope="module")

@@ -1,7 +1,6 @@
 """Tap source by itself: its stream of taps against the schedule, whatever the issuer does with its ready."""
 
 import random
-from dataclasses import replace
 
 import pytest
 
@@ -84,7 +83,7 @@ def expected(made: Plan, pool: bool, ring: int) -> list[tuple[int, ...]]:
                 ids=lambda p: f"{'pool' if p[0] else 'array'}{'_raster' * p[1]}")  # fmt: skip
 def rig(request):
     pool, raster = request.param
-    npu = replace(BIG, raster=raster)
+    npu = BIG.changed(raster=raster)
     with Bench(tap_source(Library(32), SequencerSpec(npu, pool=pool))) as bench:
         yield bench, npu, pool
 
@@ -97,8 +96,8 @@ def taken(rig, name: str, order: str, chance: float) -> tuple[Taps, Plan]:
     load_tables(bench, npu, memory_rows(made), "pool_" if pool else "")
     bench["rst"] = 0
     skips = FRAMES * sum(s.skips * s.groups for s in stages(made, pool) if not s.row.get("by_counters", 0))
-    count = len(expected(made, pool, npu.pool_words if pool else npu.tuple_words)) + skips
-    names = (*PAYLOAD, *(("gap", "gap_words") if npu.raster else ()), *(() if pool else ("row", "offset")))
+    count = len(expected(made, pool, npu.value("pool_words") if pool else npu.sequencer.tuple_words)) + skips
+    names = (*PAYLOAD, *(("gap", "gap_words") if npu.sequencer.raster else ()), *(() if pool else ("row", "offset")))
     taps = Taps(bench, count, chance, names)
     run(bench, taps, extra=0)
     return taps, made
@@ -110,7 +109,7 @@ def test_taps_are_those_of_the_schedule(rig, name, order, chance):
     _, npu, pool = rig
     taps, made = taken(rig, name, order, chance)
     found = [(t["address"], t["last"], t["layer_end"], t.get("row", 0)) for t in taps.found if not t["skip"]]
-    assert found == expected(made, pool, npu.pool_words if pool else npu.tuple_words)
+    assert found == expected(made, pool, npu.value("pool_words") if pool else npu.sequencer.tuple_words)
 
 
 def test_first_tap(rig):

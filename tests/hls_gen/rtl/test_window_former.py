@@ -12,6 +12,7 @@ from bitloom.hls_gen.compiler.flow.former import Former
 from bitloom.hls_gen.compiler.flow.kahn import Stamps
 from bitloom.hls_gen.design.lanes import plane_order
 from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.design.parts import present
 from bitloom.hls_gen.design.window_former import UNUSED, FormedWindows, former_row
 from bitloom.hls_gen.rtl.primitives.memory import Library
 from bitloom.hls_gen.rtl.shell.window_former import window_former
@@ -20,20 +21,23 @@ from bitloom.overlay.virtual.sim import lint
 from .bench import Bench, Sink, Source, run
 
 FORMER = {"window_former": True, "former_channels": 4, "former_column": 20, "former_columns": 10, "former_line": 20}
-INTEGER = Npu(engine="integer", feature_bits=5, weight_bits=4, shift_bits=0, kfp=7, kgp=2, acc_bits=32, **FORMER)
+INTEGER = Npu.of(engine="integer", feature_bits=5, weight_bits=4, shift_bits=0, kfp=7, kgp=2, acc_bits=32, **FORMER)
 NPUS = {
     "integer": INTEGER,
-    "planes": Npu(kfp=23, kgp=2, planes=4, **{**FORMER, "former_column": 12, "former_columns": 5}),
-    "bits": Npu(kfp=9, kgp=2, **{**FORMER, "former_line": 80}),
-    "least": Npu(kfp=1, kgp=1, **{**FORMER, "former_channels": 1, "former_column": 1, "former_columns": 1}),
+    "planes": Npu.of(kfp=23, kgp=2, planes=4, **{**FORMER, "former_column": 12, "former_columns": 5}),
+    "bits": Npu.of(kfp=9, kgp=2, **{**FORMER, "former_line": 80}),
+    "least": Npu.of(kfp=1, kgp=1, **{**FORMER, "former_channels": 1, "former_column": 1, "former_columns": 1}),
 }
 QUICK = ("integer", "planes")
 
 
 def shape(npu: Npu, rng: random.Random) -> FormedWindows:
     """Windows that the former can make, of any kernel, stride, padding and size, some at the far ends not wanted."""
-    channels = rng.randint(1, npu.former_channels)
-    kernel = rng.randint(1, min(10, npu.former_column // channels)), rng.randint(1, npu.former_columns)
+    channels = rng.randint(1, present(npu.former_sizes).channels)
+    kernel = (
+        rng.randint(1, min(10, present(npu.former_sizes).column // channels)),
+        rng.randint(1, present(npu.former_sizes).columns),
+    )
     padding = tuple(rng.randrange(0, kernel[side % 2]) for side in range(4))
     stride = rng.randint(1, 4), rng.randint(1, 4)
     height, width = (rng.randint(max(1, kernel[k] - padding[k] - padding[k + 2]), 14) for k in (0, 1))
@@ -41,17 +45,17 @@ def shape(npu: Npu, rng: random.Random) -> FormedWindows:
     rows, columns = (rng.randint(max(1, most - 1), most) for most in window.output_size(height, width))
     return FormedWindows(
         height=height, width=width, channels=channels, window=window, rows=rows, columns=columns,
-        column_lanes=npu.former_column, word_lanes=npu.plane_lanes,
+        column_lanes=present(npu.former_sizes).column, word_lanes=npu.array.plane_lanes,
     )  # fmt: skip
 
 
 def shapes(npu: Npu, count: int) -> list[FormedWindows]:
-    rng, found = random.Random(npu.kfp), list[FormedWindows]()
+    rng, found = random.Random(npu.array.kfp), list[FormedWindows]()
     while len(found) < count:
         one = shape(npu, rng)
-        one = one.upright if npu.former_column >= one.width * one.channels else one
-        fits = all(need <= getattr(npu, name) for name, need in one.needs().items())
-        fits &= one.window.kernel[0] * one.channels <= npu.former_column
+        one = one.upright if present(npu.former_sizes).column >= one.width * one.channels else one
+        fits = all(need <= npu.value(name) for name, need in one.needs().items())
+        fits &= one.window.kernel[0] * one.channels <= present(npu.former_sizes).column
         if one.countable and fits:
             found.append(one)
     return found
@@ -84,11 +88,11 @@ def windows(formed: FormedWindows, image: np.ndarray) -> np.ndarray:
 
 def word(npu: Npu, values: np.ndarray) -> int:
     """What the array gets for a word of values, which are below 0 where there is no tap."""
-    if not npu.planes:
+    if not npu.array.planes:
         return packed(np.maximum(values, 0), npu.former_lane_bits)
     used, bits = values != UNUSED, []
-    for plane in plane_order(npu.planes):
-        bits += (used if plane == npu.planes else used & (values >> plane & 1 == 1)).tolist()
+    for plane in plane_order(npu.array.planes):
+        bits += (used if plane == npu.array.planes else used & (values >> plane & 1 == 1)).tolist()
     return packed(np.array(bits), 1)
 
 

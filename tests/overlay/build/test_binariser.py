@@ -27,7 +27,7 @@ from bitloom.overlay.virtual.board import activate
 from tests.errors import value_error
 from tests.networks import random_images, random_model
 
-FOLDING = Npu(kfp=6, kgp=4, pfp=3, ol=2, acc_bits=16, binariser_bits=9, kernel_binariser=True)
+FOLDING = Npu.of(kfp=6, kgp=4, pfp=3, ol=2, acc_bits=16, binariser_bits=9, kernel_binariser=True)
 
 
 def network(name: str, encoding: Encoding, binarise: bool) -> Network:

@@ -1,7 +1,6 @@
 """Residual networks of bits on the simulated board: every result is golden's, under random stalls, and without them
 every cycle is the flow model's."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -23,18 +22,18 @@ from bitloom.overlay.build.small_npu import small_npu
 from tests.networks import binary_residual_networks, random_images, random_integer_model
 from tests.simulated import outputs, overlay, tally
 
-NPU = Npu(
+NPU = Npu.of(
     acc_bits=25, multiplier_bits=31, half_even=1, bias_fraction_bits=2, skip_bits=9, layers=24, tuple_words=512,
     pool_words=512, pool_tuple_words=64, taps=8192, olds=8192, jumps=4096, pool_taps=4096, pool_olds=4096,
     kernel_rows=1 << 14, threshold_rows=2048, map_words=1024, skip_words=1024,
 )  # fmt: skip
 DESIGNS = {
-    "k4": Design(name="k4", npus=(replace(NPU, kfp=4, kgp=4, pfp=4, ol=2, aheads=512),)),
+    "k4": Design(name="k4", npus=(NPU.changed(kfp=4, kgp=4, pfp=4, ol=2, aheads=512),)),
     "planes": Design(name="planes", stream_bits=64, npus=(
-        replace(NPU, kfp=9, kgp=6, pfp=4, ol=3, accumulators=16, planes=4, shift_bits=0),)),
-    "raster": Design(name="raster", npus=(replace(NPU, kfp=2, kgp=4, pfp=2, ol=4, raster=True, aheads=512),)),
+        NPU.changed(kfp=9, kgp=6, pfp=4, ol=3, accumulators=16, planes=4, shift_bits=0),)),
+    "raster": Design(name="raster", npus=(NPU.changed(kfp=2, kgp=4, pfp=2, ol=4, raster=True, aheads=512),)),
     "without_pool": Design(name="without_pool", npus=(
-        replace(NPU, kfp=8, kgp=8, ol=1, pool=False, skip_words=63, aheads=256),)),
+        NPU.changed(kfp=8, kgp=8, ol=1, pool=False, skip_words=63, aheads=256),)),
 }  # fmt: skip
 """Foldings with tables, with and without tuples that are claimed ahead, and counters; one and several accumulators;
 block RAM and LUT RAM; bit planes side by side and one after another; with and without a pool unit."""
@@ -61,8 +60,8 @@ def equals(made: Design, folder: Path, model, images, choices: CompileChoices, s
 def check(name: str, folder: Path, data: st.DataObject) -> str:
     """ "compared", or why the network that is drawn doesn't fit the design."""
     npu = DESIGNS[name].npus[0]
-    network, seed = data.draw(binary_residual_networks(9, npu.ol)), data.draw(st.integers(0, 2**32 - 1))
-    order = "raster" if npu.raster else data.draw(st.sampled_from(["pull", "raster"]))
+    network, seed = data.draw(binary_residual_networks(9, npu.results.ol)), data.draw(st.integers(0, 2**32 - 1))
+    order = "raster" if npu.sequencer.raster else data.draw(st.sampled_from(["pull", "raster"]))
     choices = CompileChoices(map_order=order, dataflow=data.draw(st.sampled_from(["output_stationary", "auto"])))
     stalls = {key: data.draw(st.sampled_from([0.0, 0.4])) for key in ("source", "sink")}
     model, images = random_integer_model(network, seed, 24), random_images(network, 4, seed)
@@ -80,7 +79,7 @@ def test_random_binary_residual_networks(folder: Path) -> None:
 
 def test_the_engine_that_a_network_gets_by_itself() -> None:
     npu = small_npu(zoo.load("digits-residual"))
-    assert (npu.engine, npu.shift_bits) == ("binary", 3)
+    assert (npu.engine, npu.array.shift_bits) == ("binary", 3)
 
 
 @pytest.mark.slow
@@ -93,9 +92,12 @@ def test_many_random_binary_residual_networks(name: str, least: int, folder: Pat
 def test_digits_on_a_design_of_their_own(folder: Path) -> None:
     """The trained network with a skip store as the flow model sizes it, and one with thresholds alone beside it."""
     pytest.importorskip("sklearn")
-    models, folding = [zoo.load(name) for name in ("digits-residual", "digits-cnn")], Npu(kfp=32, kgp=16, pfp=8, ol=4)
-    made = size_memories("digits", models, replace(folding, planes=6, shift_bits=0))
-    assert made.npus[0].skip_words
+    models, folding = (
+        [zoo.load(name) for name in ("digits-residual", "digits-cnn")],
+        Npu.of(kfp=32, kgp=16, pfp=8, ol=4),
+    )
+    made = size_memories("digits", models, folding.changed(planes=6, shift_bits=0))
+    assert made.npus[0].has_skip
     assert Manifest.of(made, "0" * 64).npus == made.npus
     for model in models:
         equals(made, folder, model, load_digits().test_images[:40], CompileChoices(), {"source": 0.3, "sink": 0.3})

@@ -1,7 +1,6 @@
 """Residual networks of bits on rings and pipelines (docs/decisions/0022): integers wait in the skip store of the NPU
 that adds them; every result is golden's, under random stalls, and without them every cycle is the flow model's."""
 
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -25,17 +24,15 @@ from tests.networks import binary_residual_networks, random_images, random_integ
 from tests.overlay.build.test_binary_residual import NPU
 from tests.simulated import outputs, overlay, tally
 
-OWN = replace(NPU, kfp=4, kgp=4, pfp=4, ol=2, aheads=512, buffer_words=4)
+OWN = NPU.changed(kfp=4, kgp=4, pfp=4, ol=2, aheads=512, buffer_words=4)
 """What it keeps waits in its own skip store."""
-ONWARD = replace(OWN, skips_onward=1, outlets=("ring", "loop", "host"))
-WIDE = replace(ONWARD, kfp=8, aheads=256, accumulators=16, skip_words=63, buffer_words=8)
+ONWARD = OWN.changed(skips_onward=1, outlets=("ring", "loop", "host"))
+WIDE = ONWARD.changed(kfp=8, aheads=256, accumulators=16, skip_words=63, buffer_words=8)
 DESIGNS = {
     "ring_of_2": Design(name="ring_of_2", spill_words=512, npus=ring([ONWARD, WIDE])),
-    "looped_ring": Design(
-        name="looped_ring", spill_words=512, npus=looped(ring([ONWARD, replace(ONWARD, pool=False)]))
-    ),
-    "chain": Design(name="chain", npus=chain([*[ONWARD, WIDE] * 4, replace(ONWARD, skips_onward=0)])),
-    "cascade": Design(name="cascade", npus=cascade([OWN, replace(OWN, kfp=8)])),
+    "looped_ring": Design(name="looped_ring", spill_words=512, npus=looped(ring([ONWARD, ONWARD.changed(pool=False)]))),
+    "chain": Design(name="chain", npus=chain([*[ONWARD, WIDE] * 4, ONWARD.changed(skips_onward=0)])),
+    "cascade": Design(name="cascade", npus=cascade([OWN, OWN.changed(kfp=8)])),
 }
 """Rings and chains whose NPUs keep integers for the next one, and a cascade in which each NPU keeps them for itself."""
 QUICK = {"ring_of_2": 4, "cascade": 2}
@@ -104,8 +101,8 @@ def test_many_random_graphs(name: str, folder: Path) -> None:
 def test_digits(join, count: int, mapping: list[int] | None, folder: Path) -> None:
     """The trained network; stores are as the flow model sizes them. In the last one NPU 1 hands bits on by a copy."""
     pytest.importorskip("sklearn")
-    model, npu = zoo.load("digits-residual"), Npu(kfp=32, kgp=16, pfp=8, ol=4)
-    npus = join([replace(npu, planes=6, shift_bits=0), *[npu] * (count - 1)])
+    model, npu = zoo.load("digits-residual"), Npu.of(kfp=32, kgp=16, pfp=8, ol=4)
+    npus = join([npu.changed(planes=6, shift_bits=0), *[npu] * (count - 1)])
     choices = CompileChoices(mapping=mapping)
     made = size_memories(f"digits_{join.__name__}_{count}", [model], npus, choices)
     equals(made, folder, model, load_digits().test_images[:20], choices, STALLS)

@@ -1,6 +1,6 @@
 """The design that was asked for: options become NPUs, topologies and choices; nothing that was said is dropped."""
 
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from bitloom.golden.layers.dense import Dense
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Network
 from bitloom.hls_gen.compiler.sizing import size_memories
-from bitloom.hls_gen.design.folding import Folding
+from bitloom.hls_gen.design.flat import CHOSEN
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.overlay.build import build as builds
 from bitloom.overlay.build.chosen_design import OF_ENGINE, Wanted, chosen_design
@@ -63,7 +63,7 @@ OPTIONS = {
 @pytest.mark.parametrize("words", OPTIONS)
 def test_every_option_is_in_the_npu(words: str) -> None:
     found = chosen_design(networks.load("digits-cnn"), asked(*words.split()))
-    assert found.npus == (replace(DIGITS, **OPTIONS[words]),)
+    assert found.npus == (DIGITS.changed(**OPTIONS[words]),)
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def test_a_folding_without_bit_planes_runs_a_network_of_bits(tmp_path: Path, wor
     network = Network(name="bits", input=case_map(6, 5, 4, BIPOLAR), layers=layers)
     model = random_model(network, np.random.default_rng(0))
     design = chosen_design(model, asked(*words.split())).design("bits", [model])
-    assert {(npu.planes, npu.shift_bits) for npu in design.npus} == {(0, 0)}
+    assert {(npu.array.planes, npu.array.shift_bits) for npu in design.npus} == {(0, 0)}
     made = builds.build(tmp_path, design, [model])
     assert run(made, model, random_images(network, 4, 0)).bit_exact_frames == 4
 
@@ -96,21 +96,21 @@ def test_bit_planes_that_were_asked_for_are_refused_where_matches_have_no_weight
 
 def test_widths_of_the_integer_engine() -> None:
     found = chosen_design(networks.load("cifar-quick-int8"), asked("--feature-bits", "9", "--weight-bits", "4"))
-    assert found.npus == (replace(INTEGER, feature_bits=9, weight_bits=4),)
+    assert found.npus == (INTEGER.changed(feature_bits=9, weight_bits=4),)
 
 
 def test_there_is_an_option_for_every_field() -> None:
     """But for those that follow from the network, the topology, or an option of the whole design."""
     command = click.command()(design_options(lambda **_: None))
     names = {parameter.name for parameter in command.params}
-    assert {one.name for one in fields(Folding)} - names == {"engine", "inlets", "outlets", "stream_weights"}
+    assert set(CHOSEN) - names == {"engine", "inlets", "outlets", "stream_weights"}
 
 
 @pytest.mark.parametrize(("engine", "key"), [(engine, key) for engine, keys in OF_ENGINE.items() for key in keys])
 def test_fields_of_one_engine_are_refused_by_the_other(engine: str, key: str) -> None:
     given = {"accumulate": "or", "lut_products": ("addition",), "kernel_binariser": True, "depthwise": True}.get(key, 8)
     with pytest.raises(ValueError, match=r"^npu: .*engine|^npu: lut_products must be empty|^npu: word_lanes must be 0"):
-        replace(INTEGER if engine == "binary" else Npu(), **{key: given})
+        (INTEGER if engine == "binary" else Npu.of()).changed(**{key: given})
 
 
 @pytest.mark.parametrize("words", ["--kgp 4", "--raster", "--accumulators 2", "--kernel-ram block", "--one-memory"])
@@ -119,14 +119,14 @@ def test_a_named_design_keeps_its_npus(words: str) -> None:
     model, given = networks.load("digits-cnn"), asked(*words.split())
     design = REFERENCE_DESIGNS["digits-cnn-pipeline"]
     found = chosen_design(model, replace(given, design="digits-cnn-pipeline"))
-    assert found == replace(design, npus=tuple(replace(npu, **given.folding) for npu in design.npus))
+    assert found == replace(design, npus=tuple(npu.changed(**given.folding) for npu in design.npus))
 
 
 def test_what_is_about_frames_is_for_the_npu_that_reads_them() -> None:
     given = replace(asked("--planes", "5", "--shift-bits", "0", "--buffer-words", "64"), design="digits-cnn-pipeline")
     npus = chosen_design(networks.load("digits-cnn"), given).npus
-    assert [npu.planes for npu in npus] == [5, 0, 0, 0]
-    assert [npu.buffer_words for npu in npus] == [16, 64, 64, 64]
+    assert [npu.array.planes for npu in npus] == [5, 0, 0, 0]
+    assert [npu.ports.buffer_words for npu in npus] == [16, 64, 64, 64]
 
 
 def test_nothing_asked_is_the_reference_design() -> None:
@@ -150,43 +150,43 @@ def test_a_chunk_sizes_the_buffers() -> None:
     words = "--topology ring --npus 2 --buffer-words 2 --chunk columns:3"
     found = chosen_design(model, asked(*words.split()))
     assert (found.choices.chunk, found.choices.map_order) == ("columns:3", "auto")
-    assert [npu.buffer_words for npu in found.design("d", [model]).npus] == [16, 32]
+    assert [npu.ports.buffer_words for npu in found.design("d", [model]).npus] == [16, 32]
     assert chosen_design(model, Wanted(chunk="rows")).choices.chunk == "rows"
 
 
 def test_a_pipeline_has_what_its_layers_need() -> None:
     npus = chosen_design(networks.load("digits-cnn"), asked("--topology", "pipeline", "--kfp", "16")).npus
-    assert [npu.pool for npu in npus] == [False, True, False, False]
-    assert [npu.planes for npu in npus] == [6, 0, 0, 0]
-    assert [npu.kfp for npu in npus] == [16] * 4
-    assert [npu.outlets for npu in npus] == [("ring",)] * 3 + [("host",)]
+    assert [bool(npu.pool_unit) for npu in npus] == [False, True, False, False]
+    assert [npu.array.planes for npu in npus] == [6, 0, 0, 0]
+    assert [npu.array.kfp for npu in npus] == [16] * 4
+    assert [npu.ports.outlets for npu in npus] == [("ring",)] * 3 + [("host",)]
 
 
 def test_pool_units_that_were_asked_for_are_there() -> None:
     npus = chosen_design(networks.load("digits-cnn"), asked("--topology", "pipeline", "--pool")).npus
-    assert [npu.pool for npu in npus] == [True] * 4
+    assert [bool(npu.pool_unit) for npu in npus] == [True] * 4
 
 
 def test_both_engines_have_what_was_asked_for() -> None:
     """What only one has is for its NPUs alone."""
     words = "--topology pipeline --raster --one-memory --accumulators 2 --accumulate both --kernels-per-multiplier 2"
     npus = chosen_design(networks.load("bnn-int8-ends"), asked(*words.split())).npus
-    assert {(npu.raster, npu.one_memory, npu.accumulators) for npu in npus} == {(True, True, 2)}
-    assert [npu.accumulate for npu in npus] == ["popcount", *["both"] * 4, "popcount"]
-    assert [npu.kernels_per_multiplier for npu in npus] == [2, 1, 1, 1, 1, 2]
+    assert {(npu.sequencer.raster, npu.array.one_memory, npu.array.accumulators) for npu in npus} == {(True, True, 2)}
+    assert [npu.array.accumulate for npu in npus] == ["popcount", *["both"] * 4, "popcount"]
+    assert [npu.array.kernels_per_multiplier for npu in npus] == [2, 1, 1, 1, 1, 2]
 
 
 def test_a_pipeline_of_both_engines() -> None:
     npus = chosen_design(networks.load("bnn-int8-ends"), asked("--topology", "pipeline", "--kgp", "4")).npus
     assert [npu.engine for npu in npus] == ["integer", *["binary"] * 4, "integer"]
-    assert {npu.kgp for npu in npus} == {4}
+    assert {npu.array.kgp for npu in npus} == {4}
 
 
 @pytest.mark.parametrize("topology", ["cascade", "ring"])
 def test_equal_npus(topology: str) -> None:
     npus = chosen_design(networks.load("digits-cnn"), Wanted(topology=topology, npus=3)).npus
-    assert [npu.planes for npu in npus] == [6, 0, 0]
-    assert ("ring" in npus[0].inlets) == (topology == "ring")
+    assert [npu.array.planes for npu in npus] == [6, 0, 0]
+    assert ("ring" in npus[0].ports.inlets) == (topology == "ring")
     assert len(npus) == 3
 
 
@@ -248,8 +248,8 @@ def test_several_networks_on_one_design(tmp_path: Path) -> None:
     assert result.exit_code == 0, result.output
     made = builds.load(tmp_path / "two")
     assert list(made.programs) == list(made.models) == ["digits-cnn", "digits-or"]
-    assert made.design.npus[0].raster
-    assert made.design.npus[0].accumulate == "both"
+    assert made.design.npus[0].sequencer.raster
+    assert made.design.npus[0].array.accumulate == "both"
     assert sorted(made.command[1:]) == sorted(words)
     again = CliRunner().invoke(bitloom, [*words[:3], "digits-or", *words[3:]])
     assert str(again.exception) == (
@@ -279,4 +279,4 @@ def test_bit_exact(words: str, tmp_path: Path) -> None:
 
 def test_the_default_npu_is_the_start() -> None:
     model = networks.load("lfc-w1a1")
-    assert chosen_design(model, Wanted(folding={"kfp": 5})).npus == (replace(default_npu(model), kfp=5),)
+    assert chosen_design(model, Wanted(folding={"kfp": 5})).npus == (default_npu(model).changed(kfp=5),)

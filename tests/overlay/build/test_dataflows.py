@@ -20,8 +20,8 @@ from tests.cases import cases, integer_cases
 from tests.errors import value_error
 from tests.rows import npu_rows
 
-BINARY = Npu(kfp=5, kgp=3, pfp=2, ol=2, acc_bits=24, accumulators=64)
-INTEGER = Npu(
+BINARY = Npu.of(kfp=5, kgp=3, pfp=2, ol=2, acc_bits=24, accumulators=64)
+INTEGER = Npu.of(
     engine="integer", feature_bits=8, weight_bits=8, shift_bits=0, acc_bits=32, kfp=3, kgp=4, pfp=1, accumulators=32
 )
 CHOSEN = ("conv_70_channels", "max_pool_of_bits", "levels", "ternary", "signed_8_input", "small_cnn")
@@ -48,10 +48,10 @@ def test_input_stationary_is_exact(kind: str, tmp_path: Path) -> None:
 
 def test_tuple_memories_become_smaller() -> None:
     """One pass takes all kernels: a window's tuples are let go after it, not after the last kernel group."""
-    model, roomy = networks.load("digits-cnn"), replace(DIGITS, accumulators=16)
+    model, roomy = networks.load("digits-cnn"), DIGITS.changed(accumulators=16)
     plans = {name: plan(model, [roomy], CompileChoices(dataflow=name)) for name in ("output_stationary", "auto")}
     held = {name: [rows.row("layers")["hold_tuples"] for rows in npu_rows(made)] for name, made in plans.items()}
-    groups = [-(-layer.out_channels // roomy.kgp) for layer in plans["auto"].lowered.layers]
+    groups = [-(-layer.out_channels // roomy.array.kgp) for layer in plans["auto"].lowered.layers]
     assert [after < before for after, before in zip(held["auto"], held["output_stationary"])] == [
         count > 1 for count in groups
     ]
@@ -68,7 +68,7 @@ def test_without_accumulators_it_is_refused() -> None:
 def test_few_accumulators_are_enough_output_stationary(tmp_path: Path) -> None:
     """Two accumulators a PE instead of registers: the same result and no more cycles than a few a layer."""
     model = networks.load("digits-cnn")
-    made = build(tmp_path / "build", size_memories("digits", [model], replace(DIGITS, accumulators=2)), [model])
+    made = build(tmp_path / "build", size_memories("digits", [model], DIGITS.changed(accumulators=2)), [model])
     done = run(made, model, random_images(model.network, 8, 1))
     assert done.bit_exact_frames == 8
     assert done.cycles_per_frame < 1.02 * np.float64(done.program.ideal_cycles)

@@ -51,9 +51,9 @@ RASTER = CompileChoices(map_order="raster")
 
 def design(spill_words: int) -> Design:
     """Two NPUs with tuple memories that hold less than half of a map, and short buffers."""
-    npu = Npu(kfp=8, kgp=8, ol=2, pool=False, shift_bits=0, buffer_words=4)
+    npu = Npu.of(kfp=8, kgp=8, ol=2, pool=False, shift_bits=0, buffer_words=4)
     made = size_memories("deep", [DEEP], ring([npu, npu]), RASTER, sizing=Sizing(spill_words=200))
-    npus = tuple(replace(n, tuple_words=64) for n in made.npus)
+    npus = tuple(n.changed(tuple_words=64) for n in made.npus)
     return replace(made, npus=npus, spill_words=spill_words)
 
 
@@ -112,7 +112,7 @@ def test_the_least_store_is_enough(tmp_path):
 
 def test_fit_gives_a_store_in_which_nobody_waits():
     """Also where tuple memories are as size_memories makes them."""
-    npu = Npu(kfp=8, kgp=8, ol=2, pool=False, shift_bits=0, buffer_words=4)
+    npu = Npu.of(kfp=8, kgp=8, ol=2, pool=False, shift_bits=0, buffer_words=4)
     made = size_memories("deep", [DEEP], ring([npu, npu]), RASTER)
     parameters = made.npus
     whole = system(plan(DEEP, parameters, RASTER), parameters)

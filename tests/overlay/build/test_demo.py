@@ -161,6 +161,6 @@ def test_a_network_that_does_not_fit_is_told(model: Model, tmp_path: Path) -> No
     from dataclasses import replace
 
     design = size_memories("digits", [model], DIGITS)
-    small = replace(design, npus=(replace(design.npus[0], kernel_rows=80),))
+    small = replace(design, npus=(design.npus[0].changed(kernel_rows=80),))
     with value_error("digits-cnn: kernel_rows must be >= 81, design digits has 80"):
         builds.build(tmp_path, small, [model])

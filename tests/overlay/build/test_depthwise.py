@@ -1,7 +1,6 @@
 """Depthwise convolutions on the simulated board: every result is golden's, under random stalls, and without them every
 cycle is the flow model's."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -22,22 +21,32 @@ from bitloom.hls_gen.compiler.flow.of_plan import system
 from bitloom.hls_gen.compiler.plan import plan
 from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.hls_gen.design.design import Design
-from bitloom.hls_gen.design.folding import Folding
 from bitloom.hls_gen.design.manifest import Manifest
+from bitloom.hls_gen.design.npu import Npu
 from tests.networks import depthwise_networks, random_images, random_integer_model
 from tests.simulated import outputs, overlay, tally
 
 from .test_residual import DESIGNS as RESIDUAL
 
-ROOMY = replace(
-    RESIDUAL["k4"].npus[0], skip_words=0, joined_words=0, pool_kernel_rows=1024, pool_scale_rows=256, pool_jumps=1024,
-    half_even=1, round_twice=1, bias_fraction_bits=6,
-)  # fmt: skip
+ROOMY = (
+    RESIDUAL["k4"]
+    .npus[0]
+    .changed(
+        skip_words=0,
+        joined_words=0,
+        pool_kernel_rows=1024,
+        pool_scale_rows=256,
+        pool_jumps=1024,
+        half_even=1,
+        round_twice=1,
+        bias_fraction_bits=6,
+    )
+)
 DESIGNS = {
     "k4": RESIDUAL["k4"],  # compiled once for both
-    "k8": Design(name="k8", stream_bits=64, npus=(replace(ROOMY, kfp=8, kgp=6, pfp=6, ol=2, accumulators=16),)),
-    "raster": Design(name="raster", npus=(replace(ROOMY, kfp=3, kgp=4, pfp=4, ol=4, raster=True),)),
-    "narrow": Design(name="narrow", npus=(replace(ROOMY, kfp=2, kgp=3, pfp=1, ol=1),)),
+    "k8": Design(name="k8", stream_bits=64, npus=(ROOMY.changed(kfp=8, kgp=6, pfp=6, ol=2, accumulators=16),)),
+    "raster": Design(name="raster", npus=(ROOMY.changed(kfp=3, kgp=4, pfp=4, ol=4, raster=True),)),
+    "narrow": Design(name="narrow", npus=(ROOMY.changed(kfp=2, kgp=3, pfp=1, ol=1),)),
 }
 """Tables and counters, one and several accumulators, words of the pool unit that are several steps or one."""
 
@@ -51,9 +60,9 @@ def check(design: str, folder: Path, data: st.DataObject) -> str:
     """How many depthwise convolutions of the network that is drawn joined another layer."""
     bit, manifest = overlay(DESIGNS[design], folder)
     npu = manifest.npus[0]
-    roundings = ["once", "twice", *(["even"] if npu.half_even else [])]
-    network = data.draw(depthwise_networks(9, 8, npu.bias_fraction_bits, roundings))
-    order = "raster" if npu.raster else data.draw(st.sampled_from(["pull", "raster"]))
+    roundings = ["once", "twice", *(["even"] if npu.results.half_even else [])]
+    network = data.draw(depthwise_networks(9, 8, npu.results.bias_fraction_bits, roundings))
+    order = "raster" if npu.sequencer.raster else data.draw(st.sampled_from(["pull", "raster"]))
     stalls = {key: data.draw(st.sampled_from([0.0, 0.4])) for key in ("source", "sink")}
     return compare(network, (bit, manifest), data.draw(st.integers(0, 2**32 - 1)), order, stalls)
 
@@ -107,7 +116,8 @@ def test_a_padded_pool_beside_weights(raster: bool, folder: Path) -> None:
         Conv(name="conv_2", out_channels=2, kernel=(1, 1), weight=signed(8)),
     )
     network = Network(name="pads", input=Map(height=7, width=6, channels=3, encoding=signed(8)), layers=layers)
-    npu = Folding(
+    npu = Npu.of(
+        acc_bits=32,
         engine="integer",
         feature_bits=8,
         weight_bits=8,

@@ -28,9 +28,9 @@ from bitloom.overlay.build.run import run
 from tests.errors import value_error
 
 INT8 = signed(8)
-BINARY = Npu(kfp=32, kgp=4, pfp=3, ol=2)
-PLANES = Npu(kfp=40, kgp=4, pfp=3, ol=2, planes=8)
-INTEGER = Npu(engine="integer", feature_bits=8, weight_bits=8, shift_bits=0, acc_bits=32, kfp=8, kgp=4, pfp=2, ol=2)
+BINARY = Npu.of(kfp=32, kgp=4, pfp=3, ol=2)
+PLANES = Npu.of(kfp=40, kgp=4, pfp=3, ol=2, planes=8)
+INTEGER = Npu.of(engine="integer", feature_bits=8, weight_bits=8, shift_bits=0, acc_bits=32, kfp=8, kgp=4, pfp=2, ol=2)
 
 
 @dataclass(frozen=True)
@@ -108,8 +108,8 @@ def models(name: str) -> list[Model]:
 def test_sums_at_both_ends_are_bit_exact(name: str, tmp_path: Path) -> None:
     folding, acc_bits, _ = EXTREMES[name]
     design = size_memories(name, models(name), folding)
-    assert design.npus[0].acc_bits == acc_bits + MARGIN.get(name, 0)
-    design = replace(design, npus=(replace(design.npus[0], acc_bits=acc_bits),))
+    assert design.npus[0].array.acc_bits == acc_bits + MARGIN.get(name, 0)
+    design = replace(design, npus=(design.npus[0].changed(acc_bits=acc_bits),))
     made = builds.build(tmp_path / "build", design, models(name))
     for model in models(name):
         x = images(model)
@@ -124,7 +124,7 @@ def test_one_bit_less_is_refused(name: str, key: str) -> None:
     folding, acc_bits, extremes = EXTREMES[name]
     model = extremes[key].model(key)
     design = size_memories("narrow", [model], folding)
-    narrow = replace(design, npus=(replace(design.npus[0], acc_bits=acc_bits - 1),))
+    narrow = replace(design, npus=(design.npus[0].changed(acc_bits=acc_bits - 1),))
     with value_error(f"{key}: acc_bits must be >= {acc_bits}, design narrow has {acc_bits - 1}"):
         compile_model(model, Manifest.of(narrow, "0" * 64))
 
@@ -135,7 +135,7 @@ def test_one_product_more_is_refused(name: str, key: str) -> None:
     extreme = extremes[key]
     model = extreme.model(key, extreme.too_many or extreme.products + 1)
     wide = size_memories("wide", [model], folding)
-    same = replace(wide, npus=(replace(wide.npus[0], acc_bits=acc_bits),))
+    same = replace(wide, npus=(wide.npus[0].changed(acc_bits=acc_bits),))
     with value_error(f"{key}: acc_bits must be >= {acc_bits + 1}, design wide has {acc_bits}"):
         compile_model(model, Manifest.of(same, "0" * 64))
 

@@ -1,7 +1,6 @@
 """Graphs of layers on chains and rings of NPUs (docs/decisions/0024): wherever graphs are cut, every result is
 golden's, under random stalls of the host, and without them every cycle is the flow model's."""
 
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -26,41 +25,41 @@ from tests.overlay.build.test_residual import JOINED, NPU, RESIDUAL, RULES
 from tests.simulated import outputs, overlay, tally
 
 FORMER = {"window_former": True, "former_channels": 4, "former_column": 20, "former_columns": 10, "former_line": 20}
-SMALL = replace(NPU, kfp=4, kgp=4, pfp=4, ol=2, aheads=512, buffer_words=8)
+SMALL = NPU.changed(kfp=4, kgp=4, pfp=4, ol=2, aheads=512, buffer_words=8)
 DEPTHWISE = {"depthwise": True, "pool_kernel_rows": 1024, "pool_scale_rows": 256, "pool_jumps": 1024}
-WIDE = replace(SMALL, kgp=6, accumulators=16, buffer_words=4, aheads=0)
-BARE = replace(SMALL, kgp=8, ol=4, pool=False, skip_words=63, buffer_words=2)
+WIDE = SMALL.changed(kgp=6, accumulators=16, buffer_words=4, aheads=0)
+BARE = SMALL.changed(kgp=8, ol=4, pool=False, skip_words=63, buffer_words=2)
 DESIGNS = {
     "looped_ring": Design(name="looped_ring", spill_words=512, npus=looped(ring([SMALL, WIDE]))),
     "depthwise": Design(
         name="depthwise",
         spill_words=512,
-        npus=looped(ring([replace(SMALL, **DEPTHWISE | FORMER), replace(WIDE, **DEPTHWISE)])),
+        npus=looped(ring([SMALL.changed(**DEPTHWISE | FORMER), WIDE.changed(**DEPTHWISE)])),
     ),
     "depthwise_ring": Design(
         name="depthwise_ring",
         spill_words=512,
-        npus=ring([replace(SMALL, **DEPTHWISE), replace(WIDE, **DEPTHWISE)]),
+        npus=ring([SMALL.changed(**DEPTHWISE), WIDE.changed(**DEPTHWISE)]),
     ),
     "depthwise_chain": Design(
         name="depthwise_chain",
-        npus=chain([replace(SMALL, **DEPTHWISE), replace(WIDE, **DEPTHWISE)] * 3),
+        npus=chain([SMALL.changed(**DEPTHWISE), WIDE.changed(**DEPTHWISE)] * 3),
     ),
     "depthwise_cascade": Design(
         name="depthwise_cascade",
-        npus=cascade([replace(WIDE, **DEPTHWISE), replace(SMALL, **DEPTHWISE)]),
+        npus=cascade([WIDE.changed(**DEPTHWISE), SMALL.changed(**DEPTHWISE)]),
     ),
-    "cascade": Design(name="cascade", stream_bits=64, npus=cascade([replace(WIDE, **FORMER), SMALL, WIDE])),
+    "cascade": Design(name="cascade", stream_bits=64, npus=cascade([WIDE.changed(**FORMER), SMALL, WIDE])),
     "ring_of_2": Design(name="ring_of_2", spill_words=63, npus=ring([SMALL, WIDE])),
     "ring_of_3": Design(name="ring_of_3", spill_words=512, npus=ring([BARE, SMALL, WIDE])),
-    "pipeline": Design(name="pipeline", npus=chain([SMALL, WIDE, replace(SMALL, raster=True), SMALL, WIDE, BARE])),
+    "pipeline": Design(name="pipeline", npus=chain([SMALL, WIDE, SMALL.changed(raster=True), SMALL, WIDE, BARE])),
 }
 """Chains and rings with stores of block RAM and LUT RAM, chunks of 2 words to 8; a window former, and pool units with
 weights in all NPUs. Of a pipeline results may leave anywhere. NPUs that are looped may compute layers in turn: they are
 chains as well as rings, by the mapping."""
 QUICK = {"looped_ring": 6}
 """Designs of the default tier, and how many networks are drawn for each."""
-OWN = depthwise_networks(9, 8, 0, NPU.roundings)
+OWN = depthwise_networks(9, 8, 0, NPU.results.roundings)
 MANY = 50
 """Networks for each design of the slow tier."""
 FRAMES = 4
@@ -79,7 +78,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def mapped(design: Design, layers: int, data: st.DataObject) -> list[int] | None:
     """The NPUs of layers, or None for those that the compiler chooses."""
-    if "loop" not in design.npus[0].outlets or data.draw(st.booleans()):
+    if "loop" not in design.npus[0].ports.outlets or data.draw(st.booleans()):
         return None
     steps = data.draw(st.lists(st.integers(0, 1), min_size=layers - 1, max_size=layers - 1))
     found = [sum(steps[:i]) for i in range(layers)]
@@ -91,7 +90,7 @@ def check(name: str, folder: Path, data: st.DataObject) -> str:
     ``depthwise`` convolutions in pool units, and of windows that a ``former`` made."""
     bit, manifest = overlay(DESIGNS[name], folder)
     network, seed = data.draw(st.one_of(RESIDUAL, JOINED, OWN)), data.draw(st.integers(0, 2**32 - 1))
-    raster = any(npu.raster for npu in manifest.npus)
+    raster = any(npu.sequencer.raster for npu in manifest.npus)
     order = "raster" if raster else data.draw(st.sampled_from(["pull", "raster"]))
     stalls = {key: data.draw(st.sampled_from([0.0, 0.4])) for key in ("source", "sink")}
     model, images = random_integer_model(network, seed, 32, 31), random_images(network, FRAMES, seed)

@@ -25,8 +25,8 @@ from bitloom.hls_gen.compiler.plan import plan
 from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.hls_gen.compiler.weight_streams import whole_system
 from bitloom.hls_gen.design.design import Design
-from bitloom.hls_gen.design.folding import Folding
 from bitloom.hls_gen.design.manifest import Manifest
+from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.packets import packets
 from bitloom.overlay.fuzz.designs import GROUPED, PARTS, ROOMY, ROOMY_INTEGER
 from bitloom.overlay.virtual.board import activate
@@ -35,12 +35,12 @@ from tests.networks import grouped_networks, random_images, random_integer_model
 from tests.rows import npu_rows
 from tests.simulated import outputs, overlay, tally
 
-INTEGER, BINARY = replace(ROOMY_INTEGER, **PARTS), replace(ROOMY, **PARTS)
+INTEGER, BINARY = ROOMY_INTEGER.changed(**PARTS), ROOMY.changed(**PARTS)
 DESIGNS = {
     **GROUPED,
-    "k8": Design(name="k8", stream_bits=64, npus=(replace(INTEGER, kfp=8, kgp=8, pfp=8, ol=8, accumulators=4),)),
-    "bits_raster": Design(name="bits_raster", npus=(replace(BINARY, kfp=2, kgp=6, pfp=3, ol=3, raster=True),)),
-    "one_memory": Design(name="one_memory", npus=(replace(INTEGER, kfp=3, kgp=4, pfp=4, ol=2, one_memory=True),)),
+    "k8": Design(name="k8", stream_bits=64, npus=(INTEGER.changed(kfp=8, kgp=8, pfp=8, ol=8, accumulators=4),)),
+    "bits_raster": Design(name="bits_raster", npus=(BINARY.changed(kfp=2, kgp=6, pfp=3, ol=3, raster=True),)),
+    "one_memory": Design(name="one_memory", npus=(INTEGER.changed(kfp=3, kgp=4, pfp=4, ol=2, one_memory=True),)),
 }
 """Tables and counters, one and several accumulators, both engines; words of few channels, and words that groups
 share."""
@@ -55,15 +55,15 @@ def drawn_model(design: Design, data: st.DataObject) -> Model:
     npu, seed = design.npus[0], data.draw(st.integers(0, 2**32 - 1))
     if npu.engine == "binary":
         return random_model(data.draw(grouped_networks()), seed)
-    network = data.draw(grouped_networks(npu.feature_bits, npu.weight_bits))
-    return random_integer_model(network, seed, npu.acc_bits, npu.multiplier_bits)
+    network = data.draw(grouped_networks(npu.array.feature_bits, npu.array.weight_bits))
+    return random_integer_model(network, seed, npu.array.acc_bits, npu.results.multiplier_bits)
 
 
 def check(name: str, folder: Path, data: st.DataObject) -> str:
     """How many layers of the network that is drawn take fewer beats than with zeros."""
     design = DESIGNS[name]
     model = drawn_model(design, data)
-    order = "raster" if design.npus[0].raster else data.draw(st.sampled_from(["pull", "raster"]))
+    order = "raster" if design.npus[0].sequencer.raster else data.draw(st.sampled_from(["pull", "raster"]))
     choices = CompileChoices(map_order=order, dataflow=data.draw(st.sampled_from(["output_stationary", "auto"])))
     return compare(model, overlay(design, folder), choices, {key: data.draw(st.sampled_from([0.0, 0.4]))
                                                              for key in ("source", "sink")})  # fmt: skip
@@ -82,7 +82,7 @@ def compare(model: Model, design: tuple[Path, Manifest], choices: CompileChoices
     assert counters["cycles"] == flow.left[3] + 1
     assert counters["npu0_beats"] == 4 * program.ideal_cycles
     np.testing.assert_array_equal(outputs(bit, program, images, **stalls, seed=2)[0], golden)
-    zeros = plan(model, [replace(npu, tuple_parts=0) for npu in manifest.npus], choices)
+    zeros = plan(model, [npu.changed(tuple_parts=0) for npu in manifest.npus], choices)
     fewer = [beats < whole for (_, beats), (_, whole) in zip(made.ideal, zeros.ideal)]
     rows = [sum(layer.count("kernels") for layer in npu_rows(of_plan)) for of_plan in (made, zeros)]
     assert (rows[0] < rows[1]) == any(fewer)
@@ -107,12 +107,12 @@ def block(weight: Encoding, act: type[Threshold] | type[Requantise]) -> Network:
     return Network(name="block", input=Map(height=5, width=6, channels=7, encoding=encoding), layers=tuple(layers))
 
 
-FOLDING = Folding(engine="integer", feature_bits=4, weight_bits=4, shift_bits=0, kfp=4, kgp=4, pfp=4, ol=2, pool=False)
-BITS = replace(FOLDING, engine="binary", feature_bits=1, weight_bits=1)
+FOLDING = Npu.of(engine="integer", feature_bits=4, weight_bits=4, shift_bits=0, kfp=4, kgp=4, ol=2, pool=False)
+BITS = FOLDING.changed(engine="binary", feature_bits=1, weight_bits=1)
 
 
 @pytest.mark.parametrize("folding", [FOLDING, BITS], ids=["integer", "binary"])
-def test_a_design_for_a_grouped_network_has_parts_and_fewer_kernel_rows(folding: Folding, folder: Path) -> None:
+def test_a_design_for_a_grouped_network_has_parts_and_fewer_kernel_rows(folding: Npu, folder: Path) -> None:
     """Sizing gives the NPU what reads parts where it saves beats; a network without groups runs on it, too."""
     integer = folding.engine == "integer"
     network = block(signed(4), Requantise) if integer else block(TERNARY, Threshold)
@@ -120,9 +120,9 @@ def test_a_design_for_a_grouped_network_has_parts_and_fewer_kernel_rows(folding:
     choices = CompileChoices(map_order="raster")
     design = size_memories(f"sized_{folding.engine}", [model], folding, choices)
     npu, visits = design.npus[0], 1 if integer else 2
-    assert npu.tuple_parts == 1
+    assert npu.sequencer.tuple_parts == 1
     # conv_0: 2 words, 4 groups; conv_1: 9 taps of 1 word, 4 groups; conv_2: 4 taps of 2 words, 2 groups
-    assert npu.kernel_rows == visits * (4 * 2 + 9 * 4 + 4 * 2 * 2)
+    assert npu.array.kernel_rows == visits * (4 * 2 + 9 * 4 + 4 * 2 * 2)
     assert compare(model, overlay(design, folder), choices, {"source": 0.4, "sink": 0.4}) == "2"
 
 

@@ -23,7 +23,7 @@ from tests.overlay.build.test_killed import whole
 
 folder, moments, rng = Path(sys.argv[1]), int(sys.argv[2]), random.Random(int(sys.argv[2]))
 model = networks.load("digits-cnn")
-designs = [size_memories("digits", [model], Npu(kfp=k, kgp=4, ol=1, pfp=1, planes=6)) for k in (8, 16)]
+designs = [size_memories("digits", [model], Npu.of(kfp=k, kgp=4, ol=1, pfp=1, planes=6)) for k in (8, 16)]
 for design in designs:
     begin = time.monotonic()
     build(folder, design, [model])

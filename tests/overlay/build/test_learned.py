@@ -27,7 +27,7 @@ def learned(plan: LearnPlan) -> tuple[Model, float]:
 
 def test_a_small_one_runs_bit_exact(tmp_path: Path) -> None:
     model, accuracy = learned(LearnPlan(hidden=(48,), epochs=6))
-    folding = Npu(kfp=16, kgp=8, pfp=8, ol=2, planes=6)
+    folding = Npu.of(kfp=16, kgp=8, pfp=8, ol=2, planes=6)
     made = builds.build(tmp_path / "build", size_memories("learned", [model], folding), [model])
     data = digits.load_digits()
     done = run(made, model, data.test_images)

@@ -1,7 +1,6 @@
 """Chains and rings in which binary and integer NPUs take turns: random networks on any mapping, bit-exact under random
 stalls, in as many cycles as the flow model says, every one of them counted."""
 
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -25,12 +24,12 @@ from tests.simulated import outputs, overlay, tally
 
 DATAFLOWS = st.sampled_from(["output_stationary", "auto"])
 
-BINARY = Npu(
+BINARY = Npu.of(
     kfp=8, kgp=8, pfp=8, ol=2, acc_bits=24, layers=8, tuple_words=1024, pool_words=256, taps=8192, olds=8192,
     jumps=4096, pool_taps=1 << 14, pool_olds=1 << 14, kernel_rows=1 << 15, threshold_rows=2048, map_words=2048,
 )  # fmt: skip
-INTEGER = replace(
-    BINARY, engine="integer", feature_bits=8, weight_bits=8, shift_bits=0, acc_bits=32, kfp=4, kgp=6, pfp=2
+INTEGER = BINARY.changed(
+    engine="integer", feature_bits=8, weight_bits=8, shift_bits=0, acc_bits=32, kfp=4, kgp=6, pfp=2
 )
 LOOPED = {"inlets": ("ring", "loop"), "outlets": ("ring", "loop", "host")}
 
@@ -38,37 +37,37 @@ DESIGNS = {
     "cascade": Design(
         name="cascade",
         npus=cascade([
-            INTEGER, replace(BINARY, kfp=32, kgp=7, pfp=3, buffer_words=4),
-            replace(INTEGER, kfp=8, ol=4, buffer_words=32, accumulators=16),
+            INTEGER, BINARY.changed(kfp=32, kgp=7, pfp=3, buffer_words=4),
+            INTEGER.changed(kfp=8, ol=4, buffer_words=32, accumulators=16),
         ]),
     ),
     "ring": Design(
         name="ring", spill_words=64,
         npus=ring([
-            replace(INTEGER, kfp=3, ol=3, buffer_words=16), replace(BINARY, kfp=20, kgp=9, ol=9, pfp=4, buffer_words=8),
+            INTEGER.changed(kfp=3, ol=3, buffer_words=16), BINARY.changed(kfp=20, kgp=9, ol=9, pfp=4, buffer_words=8),
         ]),
     ),
     "looped_ring": Design(
         name="looped_ring", spill_words=64,
         npus=(
-            replace(INTEGER, kgp=3, ol=3, buffer_words=16, **LOOPED | {"inlets": ("host", "ring", "loop")}),
-            replace(BINARY, kfp=4, kgp=5, ol=1, pfp=3, buffer_words=8, **LOOPED),
+            INTEGER.changed(kgp=3, ol=3, buffer_words=16, **LOOPED | {"inlets": ("host", "ring", "loop")}),
+            BINARY.changed(kfp=4, kgp=5, ol=1, pfp=3, buffer_words=8, **LOOPED),
         ),
     ),
     "ring_with_loops": Design(
         name="ring_with_loops", spill_words=64, stream_bits=64,
         npus=(
-            replace(BINARY, kfp=18, planes=8, shift_bits=0, **LOOPED | {"inlets": ("host", "ring", "loop")}),
-            replace(INTEGER, kfp=18, kgp=4, ol=4, pfp=5, **LOOPED),
-            replace(BINARY, kfp=5, pool=False, **LOOPED),
-            replace(INTEGER, kfp=1, pool=False, buffer_words=64, **LOOPED),
+            BINARY.changed(kfp=18, planes=8, shift_bits=0, **LOOPED | {"inlets": ("host", "ring", "loop")}),
+            INTEGER.changed(kfp=18, kgp=4, ol=4, pfp=5, **LOOPED),
+            BINARY.changed(kfp=5, pool=False, **LOOPED),
+            INTEGER.changed(kfp=1, pool=False, buffer_words=64, **LOOPED),
         ),
     ),
     "alternating": Design(
         name="alternating",
         npus=pipeline([
-            replace(INTEGER, kfp=17, kgp=5, ol=5), replace(BINARY, kfp=33, pfp=1, pool_words=1024),
-            replace(INTEGER, kfp=33, kgp=3, ol=1, pfp=7), replace(BINARY, kfp=1, kgp=3, ol=3),
+            INTEGER.changed(kfp=17, kgp=5, ol=5), BINARY.changed(kfp=33, pfp=1, pool_words=1024),
+            INTEGER.changed(kfp=33, kgp=3, ol=1, pfp=7), BINARY.changed(kfp=1, kgp=3, ol=3),
         ]),
     ),
 }  # fmt: skip
@@ -86,8 +85,10 @@ def mappings(draw: st.DrawFn, design: Design) -> list[int]:
     npus, found, most = design.npus, [0], draw(st.integers(2, 5))
     while True:
         here = found[-1]
-        ways = [here] * ("loop" in npus[here].outlets) + [(here + 1) % len(npus)] * ("ring" in npus[here].outlets)
-        if not ways or (len(found) >= most and "host" in npus[here].outlets):
+        ways = [here] * ("loop" in npus[here].ports.outlets) + [(here + 1) % len(npus)] * (
+            "ring" in npus[here].ports.outlets
+        )
+        if not ways or (len(found) >= most and "host" in npus[here].ports.outlets):
             return found
         found.append(draw(st.sampled_from(ways)))
 
@@ -102,7 +103,7 @@ def check(name: str, folder: Path, data: st.DataObject) -> str:
     ``exact`` and on NPUs of how many engines."""
     design, (bit, manifest) = DESIGNS[name], overlay(DESIGNS[name], folder)
     mapping = data.draw(mappings(design))
-    kinds, poolable = [design.npus[n].engine for n in mapping], [design.npus[n].pool for n in mapping]
+    kinds, poolable = [design.npus[n].engine for n in mapping], [design.npus[n].pool_unit is not None for n in mapping]
     network, seed = data.draw(mixed_networks(kinds, poolable)), data.draw(st.integers(0, 2**32 - 1))
     order, dataflow = data.draw(st.sampled_from(["raster", "pull"])), data.draw(DATAFLOWS)
     chunk = data.draw(st.sampled_from([1, 2, 1000]))
@@ -143,8 +144,8 @@ def test_many_random_networks(name: str, folder: Path) -> None:
 
 def test_equal_npus_between_others() -> None:
     """NPU 1, 2 and 4 are equal, but for what comes and goes; on the way to NPU 3 words are as wide as their own."""
-    npu = replace(INTEGER, kfp=2, feature_bits=4, weight_bits=4)
-    npus = pipeline([npu, npu, npu, replace(BINARY, kfp=8), npu, npu])
+    npu = INTEGER.changed(kfp=2, feature_bits=4, weight_bits=4)
+    npus = pipeline([npu, npu, npu, BINARY.changed(kfp=8), npu, npu])
     made = generate(Design(name="equal", npus=npus))
     assert [name for name in made.modules if name.startswith(("npu_", "ping_pong"))] == [
         "npu_0", "npu_1", "ping_pong_npu_1", "npu_1_to_bits", "npu_2_to_2", "ping_pong_npu_2", "npu_1_from_bits",

@@ -1,7 +1,6 @@
 """Averages and sums of sums in front of thresholds, and pools before all convolutions, through the driver on the
 simulated board: bit-exact with golden whatever stalls, in as many beats as the program says."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -29,7 +28,7 @@ from tests.simulated import outputs, overlay
 
 CUT = {"kernel": (2, 3), "stride": (2, 1), "padding": (1, 0, 0, 2)}
 """Windows of a pool that have one to six taps."""
-NARROW = Npu(kfp=5, kgp=4, pfp=2, ol=3, shift_bits=3)
+NARROW = Npu.of(kfp=5, kgp=4, pfp=2, ol=3, shift_bits=3)
 """Words are cut, and put together again, between all parts."""
 
 
@@ -105,7 +104,7 @@ def test_the_average_of_windows_side_by_side_costs_no_beat() -> None:
 def test_other_binary_npus(more: dict, folder: Path) -> None:
     models = [BINARY["average"], BINARY["bits_first" if {"planes", "collect"} & set(more) else "integers_first"]]
     dataflow = CompileChoices(dataflow="auto") if "accumulators" in more else None
-    design = size_memories("_".join(map(str, more)), models, replace(NARROW, **more), dataflow)
+    design = size_memories("_".join(map(str, more)), models, NARROW.changed(**more), dataflow)
     for model in models:
         exact(folder, model, design, dataflow)
 
@@ -121,8 +120,8 @@ def test_an_integer_npu_in_front_of_a_binary_one(folder: Path) -> None:
     """It computes a first pool of integers, and the layer behind it with an average of its sums."""
     first = [MaxPool(name="first", **CUT), conv(1), AvgPool(name="mean", **CUT), Threshold(name="act_1")]
     model = random_integer_model(network("both", unsigned(7), *first), 1, 32)
-    first_npu, last_npu = cascade([replace(INTEGER, kfp=5, kgp=4, pfp=2, ol=3), replace(NARROW, buffer_words=8)])
-    npus = replace(first_npu, inlets=("host", "loop"), outlets=("ring", "loop")), last_npu
+    first_npu, last_npu = cascade([INTEGER.changed(kfp=5, kgp=4, pfp=2, ol=3), NARROW.changed(buffer_words=8)])
+    npus = first_npu.changed(inlets=("host", "loop"), outlets=("ring", "loop")), last_npu
     exact(folder, model, size_memories("both", [model], npus))
 
 
@@ -133,4 +132,4 @@ def test_a_sum_in_front_of_a_requantisation(folder: Path) -> None:
               AvgPool(name="pool", kernel=(1, 2), stride=(1, 1)),
               Dense(name="dense", out_channels=3, weight=int8))  # fmt: skip
     model = random_integer_model(Network(name="sums", input=case_map(6, 7, 3, int8), layers=layers), 1, 32)
-    exact(folder, model, size_memories("sums", [model], replace(INTEGER, kfp=5, kgp=4, pfp=2, ol=3)))
+    exact(folder, model, size_memories("sums", [model], INTEGER.changed(kfp=5, kgp=4, pfp=2, ol=3)))

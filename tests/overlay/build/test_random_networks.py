@@ -36,21 +36,21 @@ def check(design: str, folder: Path, data: st.DataObject) -> None:
     npu = DESIGNS[design].npus[0]
     integer = npu.engine == "integer"
     if integer:
-        widths = npu.feature_bits, npu.weight_bits, npu.bias_fraction_bits
-        network = data.draw(integer_networks(*widths, npu.roundings))
+        widths = npu.array.feature_bits, npu.array.weight_bits, npu.results.bias_fraction_bits
+        network = data.draw(integer_networks(*widths, npu.results.roundings))
     else:
         network = data.draw(networks(input_bits=most_planes(npu)))
     seed = data.draw(st.integers(0, 2**32 - 1))
     if integer:
-        model = random_integer_model(network, seed, npu.acc_bits, npu.multiplier_bits)
+        model = random_integer_model(network, seed, npu.array.acc_bits, npu.results.multiplier_bits)
     else:
         model = random_model(network, seed)
     images = random_images(network, 3, seed)
-    if npu.raster:
+    if npu.sequencer.raster:
         need = plan(model, [npu], CompileChoices(map_order="raster")).needs[0].capacities
-        assume(all(need[name] <= getattr(npu, name) for name in need))
-    order = "raster" if npu.raster else data.draw(st.sampled_from(["pull", "raster"]))
-    dataflow = data.draw(DATAFLOWS) if npu.accumulators > 1 else "output_stationary"
+        assume(all(need[name] <= npu.value(name) for name in need))
+    order = "raster" if npu.sequencer.raster else data.draw(st.sampled_from(["pull", "raster"]))
+    dataflow = data.draw(DATAFLOWS) if npu.array.accumulators > 1 else "output_stationary"
     program = compile_model(model, manifest, CompileChoices(map_order=order, dataflow=dataflow))
     stalls = {key: data.draw(st.sampled_from([0.0, 0.4])) for key in ("source", "sink")}
     found, counters = outputs(bit, program, images, **stalls, seed=seed)

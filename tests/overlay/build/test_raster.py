@@ -1,7 +1,5 @@
 """A layer of 224 x 224 without a table (spec B7): through the driver, bit-exact, and in the cycles that it takes."""
 
-from dataclasses import replace
-
 import pytest
 
 from bitloom.golden.encoding import BIPOLAR, Encoding, signed
@@ -14,6 +12,7 @@ from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.compiler.plan import plan
 from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.design.parts import present
 from bitloom.hls_gen.rtl.generate import generate
 from bitloom.overlay.build.build import build
 from bitloom.overlay.build.run import run
@@ -21,7 +20,7 @@ from bitloom.overlay.virtual.sim import lint
 from tests.networks import random_images, random_model
 from tests.rows import memory_rows
 
-FOLDING = Npu(kfp=32, kgp=4, pfp=4, ol=4, planes=8, raster=True)
+FOLDING = Npu.of(kfp=32, kgp=4, pfp=4, ol=4, planes=8, raster=True)
 """A tuple of 3 channels of 8 bits is one word: 3 lanes in each of the 8 plane groups and the constant one."""
 START = 22
 """Cycles beyond the beats and a row: until the first window's last tuple is there, and latencies at start and end."""
@@ -47,14 +46,20 @@ def model(encoding: Encoding, side: int) -> Model:
 )
 def test_a_large_layer_without_a_table(encoding, side, tuples, tmp_path):
     large = model(encoding, side)
-    folding = FOLDING if encoding != BIPOLAR else replace(FOLDING, kfp=3, planes=0)
+    folding = FOLDING if encoding != BIPOLAR else FOLDING.changed(kfp=3, planes=0)
     made = memory_rows(plan(large, [folding], CompileChoices(map_order="raster")))
     assert [row["by_counters"] for row in made["layers"]] == [1, 1]
     assert [row["by_counters"] for row in made["pool_layers"]] == [1]
     design = size_memories("large", [large], folding)  # auto: raster, since it needs no tables
     (npu,) = design.npus
-    assert (npu.taps, npu.olds, npu.jumps, npu.pool_taps, npu.pool_olds) == (2, 2, 2, 2, 2)
-    assert npu.tuple_words == tuples  # 2 rows and 3 tuples behind the newest, a row and 2 before it
+    assert (
+        npu.sequencer.taps,
+        npu.sequencer.olds,
+        npu.sequencer.jumps,
+        present(npu.pool_unit).taps,
+        present(npu.pool_unit).olds,
+    ) == (2, 2, 2, 2, 2)
+    assert npu.sequencer.tuple_words == tuples  # 2 rows and 3 tuples behind the newest, a row and 2 before it
     done = run(build(tmp_path, design, [large]), large, random_images(large.network, 2, 3))
     assert done.bit_exact_frames == done.frames == 2
     # Windows of 3 x 3, stride 2, one row and column of padding: side / 2 times 3 places in each direction, one cut.

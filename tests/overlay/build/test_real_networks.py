@@ -28,6 +28,7 @@ from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.hls_gen.design import timing
 from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.manifest import Manifest
+from bitloom.hls_gen.design.parts import present
 from bitloom.hls_gen.design.program import Program
 from bitloom.overlay.build import build as builds
 from bitloom.overlay.build.build import Build
@@ -264,11 +265,13 @@ def test_lfc_gives_what_the_board_recorded(stall: float, count: int, folder: Pat
 
 def store_bits(design: Design) -> int:
     """Bits of all memories that hold maps, or parts of them."""
-    total = design.spill_words * design.npus[0].word_bits
+    total = design.spill_words * design.npus[0].array.word_bits
     for npu in design.npus:
-        words = npu.tuple_words + (npu.map_words if "loop" in npu.outlets else 0)
-        words += 2 * npu.buffer_words if "ring" in npu.inlets else 0
-        total += words * npu.word_bits + npu.pool_words * npu.pool_word_bits * npu.pool
+        words = npu.sequencer.tuple_words + (npu.stores.map_words if "loop" in npu.ports.outlets else 0)
+        words += 2 * npu.ports.buffer_words if "ring" in npu.ports.inlets else 0
+        total += (
+            words * npu.array.word_bits + present(npu.pool_unit).words * npu.pool_word_bits * npu.pool_unit is not None
+        )
     return total
 
 
@@ -303,7 +306,7 @@ def test_networks_that_accumulate_by_or(folder: Path) -> None:
         networks.load("digits-or"),
         networks.load("digits-words"),
     ]
-    npu = replace(DIGITS, accumulate="both", word_lanes=WORD_CHANNELS)
+    npu = DIGITS.changed(accumulate="both", word_lanes=WORD_CHANNELS)
     build = builds.build(folder / "by-or", size_memories("by-or", models, npu), models)
     for model in models:
         images = load_digits().test_images

@@ -1,7 +1,6 @@
 """Residual networks, concatenations and any other graphs on the simulated board: every result is golden's, under
 random stalls, and without them every cycle is the flow model's."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -27,16 +26,16 @@ from bitloom.hls_gen.design.npu import Npu
 from tests.networks import graph_networks, joined_networks, random_images, random_integer_model, residual_networks
 from tests.simulated import outputs, overlay
 
-NPU = Npu(
+NPU = Npu.of(
     engine="integer", feature_bits=9, weight_bits=8, shift_bits=0, acc_bits=32, multiplier_bits=31, round_twice=1,
     layers=24, tuple_words=512, pool_words=512, pool_tuple_words=64, taps=8192, olds=8192, jumps=4096, pool_taps=4096,
     pool_olds=4096, kernel_rows=1 << 14, threshold_rows=2048, map_words=1024, skip_words=1024, joined_words=16,
 )  # fmt: skip
 DESIGNS = {
-    "k4": Design(name="k4", npus=(replace(NPU, kfp=4, kgp=4, pfp=4, ol=2, aheads=512, depthwise=True),)),
-    "k8": Design(name="k8", stream_bits=64, npus=(replace(NPU, kfp=8, kgp=6, pfp=4, ol=2, accumulators=16),)),
-    "k2_ol4": Design(name="k2_ol4", npus=(replace(NPU, kfp=2, kgp=4, pfp=4, ol=4, raster=True, aheads=512),)),
-    "without_pool": Design(name="without_pool", npus=(replace(NPU, kfp=4, kgp=8, ol=4, pool=False, skip_words=63),)),
+    "k4": Design(name="k4", npus=(NPU.changed(kfp=4, kgp=4, pfp=4, ol=2, aheads=512, depthwise=True),)),
+    "k8": Design(name="k8", stream_bits=64, npus=(NPU.changed(kfp=8, kgp=6, pfp=4, ol=2, accumulators=16),)),
+    "k2_ol4": Design(name="k2_ol4", npus=(NPU.changed(kfp=2, kgp=4, pfp=4, ol=4, raster=True, aheads=512),)),
+    "without_pool": Design(name="without_pool", npus=(NPU.changed(kfp=4, kgp=8, ol=4, pool=False, skip_words=63),)),
 }
 """Foldings in which words hold several steps, or steps several words; tables with and without tuples that are claimed
 ahead, and counters; one and several accumulators; block RAM and LUT RAM; pool units with weights and without."""
@@ -57,7 +56,7 @@ def check(design: str, folder: Path, data: st.DataObject, networks: st.SearchStr
     """Whether the network that is drawn fits the design and was compared."""
     bit, manifest = overlay(DESIGNS[design], folder)
     network, seed = data.draw(networks), data.draw(st.integers(0, 2**32 - 1))
-    raster = manifest.npus[0].raster
+    raster = manifest.npus[0].sequencer.raster
     order = "raster" if raster else data.draw(st.sampled_from(["pull", "raster"]))
     dataflow = data.draw(st.sampled_from(["output_stationary", "auto"]))
     stalls = {key: data.draw(st.sampled_from([0.0, 0.4])) for key in ("source", "sink")}
@@ -79,7 +78,7 @@ def check(design: str, folder: Path, data: st.DataObject, networks: st.SearchStr
 
 
 RESIDUAL, JOINED, GRAPHS = (
-    networks(9, 8, roundings=NPU.roundings) for networks in (residual_networks, joined_networks, graph_networks)
+    networks(9, 8, roundings=NPU.results.roundings) for networks in (residual_networks, joined_networks, graph_networks)
 )
 
 
@@ -133,9 +132,9 @@ def test_more_comes_by_than_the_tuple_memory_holds(aheads: int, folder: Path) ->
     network = Network(name="wide", input=Map(height=5, width=7, channels=4, encoding=signed(8)), layers=tuple(layers))
     model, images = random_integer_model(network, 1, 32), random_images(network, 4, 1)
     choices = CompileChoices(map_order="raster")
-    folding = replace(NPU, kfp=4, kgp=4, pfp=4, ol=2, aheads=aheads)
+    folding = NPU.changed(kfp=4, kgp=4, pfp=4, ol=2, aheads=aheads)
     made = size_memories(f"wide_{aheads}", [model], (folding,), choices)
-    assert made.npus[0].tuple_words <= 32 < 8 * 16
+    assert made.npus[0].sequencer.tuple_words <= 32 < 8 * 16
     bit, manifest = overlay(made, folder)
     found, counters = outputs(bit, compile_model(model, manifest, choices), images)
     np.testing.assert_array_equal(found, model.forward(images))
@@ -152,7 +151,7 @@ def steps_of_several_words(folding: dict[str, object], folder: Path) -> None:
     network = Network(name="blocks", input=Map(height=5, width=4, channels=3, encoding=signed(8)), layers=tuple(layers))
     model, images = random_integer_model(network, 1, 32), random_images(network, 4, 1)
     name = "_".join(f"{key}_{value}" for key, value in folding.items())
-    bit, manifest = overlay(size_memories(name, [model], (replace(NPU, **folding),)), folder)
+    bit, manifest = overlay(size_memories(name, [model], (NPU.changed(**folding),)), folder)
     program = compile_model(model, manifest)
     found, counters = outputs(bit, program, images)
     np.testing.assert_array_equal(found, model.forward(images))
@@ -193,4 +192,4 @@ def test_many_random_concatenations(design: str, folder: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("design", DESIGNS)
 def test_many_random_graphs(design: str, folder: Path) -> None:
-    assert check_many(design, folder, 50, GRAPHS) >= (30 if DESIGNS[design].npus[0].pool else 10)
+    assert check_many(design, folder, 50, GRAPHS) >= (30 if DESIGNS[design].npus[0].pool_unit else 10)

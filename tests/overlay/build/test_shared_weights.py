@@ -51,8 +51,8 @@ def small() -> Model:
 def test_a_small_network_of_two_bits(tmp_path: Path) -> None:
     """Lanes 4 apart share a weight, and two lanes of a word are left over."""
     model = small()
-    design = size_memories("small", [model], Npu(kfp=18, kgp=5, pfp=8, ol=4))
-    assert (design.npus[0].lanes_per_weight, design.npus[0].lane_step) == (2, 4)
+    design = size_memories("small", [model], Npu.of(kfp=18, kgp=5, pfp=8, ol=4))
+    assert (design.npus[0].array.lanes_per_weight, design.npus[0].array.lane_step) == (2, 4)
     assert design.npus[0].memory("kernels").width == 5 * 10 + 4
     assert lint(generate(design).text) == []
     made = builds.build(tmp_path, design, [model])
@@ -84,18 +84,18 @@ TOLD = (
 def test_weights_that_are_stored_several_times_are_told() -> None:
     """One NPU reads all three maps; each NPU of a pipeline reads one of them, and stores its weights once."""
     model = mixed()
-    folding = Npu(kfp=12, kgp=4, pfp=4, ol=4, shift_bits=0)
+    folding = Npu.of(kfp=12, kgp=4, pfp=4, ol=4, shift_bits=0)
     alone = size_memories("mixed", [model], folding).npus
     assert list(map(str, weight_copies(plan(model, alone)))) == [TOLD]
     several = size_memories("mixed", [model], pipeline([folding] * 3)).npus
-    assert [npu.lanes_per_weight for npu in several] == [1, 3, 1]
+    assert [npu.array.lanes_per_weight for npu in several] == [1, 3, 1]
     told = list(map(str, weight_copies(plan(model, several))))
     assert told == [
         f"NPU 2 stores {2 * 3 * 2 * 8 * 3} weight bits, each weight once for each bit of a value: lanes share a weight "
         f"only where a word holds all 2 bits of its values; then it would store {3 * 2 * 8 * 3}"
     ]
     shared = small()
-    assert weight_copies(plan(shared, size_memories("small", [shared], Npu(kfp=18, kgp=5, pfp=8, ol=4)).npus)) == []
+    assert weight_copies(plan(shared, size_memories("small", [shared], Npu.of(kfp=18, kgp=5, pfp=8, ol=4)).npus)) == []
 
 
 def test_build_and_report_tell_it(tmp_path: Path) -> None:
@@ -116,7 +116,7 @@ def test_cnv_w2a2_on_a_pynq_z1(tmp_path: Path) -> None:
     model, limit = zoo.load("cnv-w2a2"), board("Pynq-Z1")
     design = chosen_design(model).design("cnv-w2a2", [model])
     area = estimate(design)
-    assert design.npus[0].lanes_per_weight == 2
+    assert design.npus[0].array.lanes_per_weight == 2
     assert area.bram36 == 130.5 <= limit.bram36
     assert area.lut + area.lutram <= limit.lut
     made = builds.build(tmp_path, design, [model])

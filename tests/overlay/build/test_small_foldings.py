@@ -35,8 +35,8 @@ FRAMES = 6
 
 def folding(engine: str, kfp: int, kgp: int) -> Npu:
     if engine == "binary":
-        return Npu(kfp=kfp, kgp=kgp, pfp=kfp, ol=kgp)
-    return Npu(
+        return Npu.of(kfp=kfp, kgp=kgp, pfp=kfp, ol=kgp)
+    return Npu.of(
         engine="integer", feature_bits=2, weight_bits=2, shift_bits=0, acc_bits=32, kfp=kfp, kgp=kgp, pfp=kfp, ol=1
     )
 

@@ -45,12 +45,12 @@ from tests.errors import value_error
 from tests.networks import networks, random_images, random_model
 
 PULL = CompileChoices(map_order="pull")
-NEXT = replace(DIGITS, planes=0, shift_bits=0)
-SECOND = replace(ROOMY, kfp=12, kgp=5, pfp=2, ol=1, shift_bits=0, stream_weights=True)
+NEXT = DIGITS.changed(planes=0, shift_bits=0)
+SECOND = ROOMY.changed(kfp=12, kgp=5, pfp=2, ol=1, shift_bits=0, stream_weights=True)
 DESIGNS = {
     "ring": STREAMED["streamed_ring"],
     "cascade": Design(
-        name="cascade", npus=cascade([replace(ROOMY, kfp=5, kgp=7, pfp=4, ol=3, stream_weights=True), SECOND, SECOND])
+        name="cascade", npus=cascade([ROOMY.changed(kfp=5, kgp=7, pfp=4, ol=3, stream_weights=True), SECOND, SECOND])
     ),
 }  # fmt: skip
 
@@ -69,7 +69,7 @@ def tight(model: Model, npus: Sequence[Npu], spare: int = 0) -> Design:
     design = size_memories("tight", [model], npus, PULL, stream_bits=64, sizing=Sizing(stream_weights=True))
     made = plan(model, design.npus, PULL)
     rows = [max(layer.kernel_rows for layer in made.on(n)) + spare for n in range(len(design.npus))]
-    return replace(design, npus=tuple(replace(npu, kernel_rows=max(2, r)) for npu, r in zip(design.npus, rows)))
+    return replace(design, npus=tuple(npu.changed(kernel_rows=max(2, r)) for npu, r in zip(design.npus, rows)))
 
 
 @pytest.fixture(scope="module")
@@ -78,13 +78,13 @@ def model() -> Model:
 
 
 def test_each_npu_has_a_kernel_memory_for_two_of_its_layers(model: Model) -> None:
-    npus = cascade([DIGITS, replace(NEXT, kgp=2, ol=2)])
+    npus = cascade([DIGITS, NEXT.changed(kgp=2, ol=2)])
     made = plan(model, npus, PULL)
     design = size_memories("d", [model], npus, PULL, sizing=Sizing(stream_weights=True))
     for n, npu in enumerate(design.npus):
         rows = [layer.kernel_rows for layer in made.on(n)]
-        assert npu.stream_weights
-        assert npu.kernel_rows == max(2, min(sum(rows), 2 * max(rows)))
+        assert npu.loader.stream_weights
+        assert npu.array.kernel_rows == max(2, min(sum(rows), 2 * max(rows)))
 
 
 def test_an_order_of_the_stream(model: Model) -> None:
@@ -118,7 +118,7 @@ def test_what_blocks_is_found_and_refused(model: Model) -> None:
 
 def test_a_layer_that_is_too_large(model: Model) -> None:
     design = tight(model, ring([DIGITS, NEXT]), -1)
-    rows = [npu.kernel_rows for npu in design.npus]
+    rows = [npu.array.kernel_rows for npu in design.npus]
     told = [f"kernel_rows must be >= {has + 1} for {layer}, NPU {n} of design {design.name} has {has}"
             for n, (has, layer) in enumerate(zip(rows, ("conv_3", "dense_4")))]  # fmt: skip
     with value_error(f"digits-cnn: {told[0]}; {told[1]}"):
@@ -193,8 +193,8 @@ def test_a_small_ring(tmp_path: Path) -> None:
     for k in range(4):
         layers += [Conv(name=f"conv_{k}", out_channels=4 + k, kernel=(2, 2)), Threshold(name=f"act_{k}")]
     model = random_model(Network(name="small", input=case_map(6, 6, 3, BIPOLAR), layers=layers), 5)
-    small = Npu(kfp=4, kgp=2, pool=False, shift_bits=0)
-    design = tight(model, ring([small, replace(small, kgp=3, kernel_binariser=True)]))
+    small = Npu.of(kfp=4, kgp=2, pool=False, shift_bits=0)
+    design = tight(model, ring([small, small.changed(kgp=3, kernel_binariser=True)]))
     made = generate(design)
     assert lint(made.text) == []
     bit, manifest = write_simulation_overlay(tmp_path, made.manifest, made.text), Manifest.from_dict(made.manifest)

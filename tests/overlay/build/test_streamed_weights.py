@@ -77,7 +77,7 @@ def rows_of(model: Model, folding: Npu) -> list[int]:
 
 def test_kernel_memory_holds_two_layers(model: Model, made: builds.Build) -> None:
     rows = rows_of(model, DIGITS)
-    assert made.design.npus[0].kernel_rows == 2 * max(rows) < sum(rows)
+    assert made.design.npus[0].array.kernel_rows == 2 * max(rows) < sum(rows)
 
 
 @pytest.mark.parametrize(("batch", "stall"), [(None, 0), (1, 0), (7, 0), (None, 0.4), (2, 0.6)])
@@ -116,7 +116,7 @@ NETWORK = Network(name="five", input=Map(height=6, width=5, channels=4, encoding
     Requantise(name="requantise_4", encoding=signed(6), relu=True),
     Dense(name="fc_2", out_channels=6, weight=signed(3)),
 ))  # fmt: skip
-INTEGER = Npu(engine="integer", feature_bits=6, weight_bits=5, shift_bits=0, acc_bits=20, kfp=3, kgp=4, pfp=2, ol=2)
+INTEGER = Npu.of(engine="integer", feature_bits=6, weight_bits=5, shift_bits=0, acc_bits=20, kfp=3, kgp=4, pfp=2, ol=2)
 
 
 def five() -> tuple[Model, np.ndarray]:
@@ -132,7 +132,7 @@ def small(request, tmp_path_factory) -> tuple[builds.Build, Model, np.ndarray]:
     rows = rows_of(model, INTEGER)
     depth = {"two": max(a + b for a, b in pairwise(rows)), "one": max(rows)}[request.param]
     design = size_memories("five", [model], INTEGER, sizing=Sizing(stream_weights=True))
-    design = replace(design, npus=(replace(design.npus[0], kernel_rows=depth),))
+    design = replace(design, npus=(design.npus[0].changed(kernel_rows=depth),))
     return builds.build(tmp_path_factory.mktemp("five") / "build", design, [model]), model, images
 
 
@@ -149,7 +149,7 @@ def test_two_layers_or_one(small, batch: int | None, stall: float) -> None:
 def test_a_layer_larger_than_the_memory(small, tmp_path: Path) -> None:
     made, model, _ = small
     rows = rows_of(model, INTEGER)
-    design = replace(made.design, npus=(replace(made.design.npus[0], kernel_rows=max(rows) - 1),))
+    design = replace(made.design, npus=(made.design.npus[0].changed(kernel_rows=max(rows) - 1),))
     told = f"kernel_rows must be >= {max(rows)} for fc_1, design {design.name} has {max(rows) - 1}"
     with value_error(f"five: {told}"):
         builds.build(tmp_path, design, [model])
@@ -164,7 +164,7 @@ class Board:
         rows = rows_of(self.model, INTEGER)
         design = size_memories("five", [self.model], INTEGER, sizing=Sizing(stream_weights=True))
         depth = max(a + b for a, b in pairwise(rows))
-        design = replace(design, npus=(replace(design.npus[0], kernel_rows=depth),))
+        design = replace(design, npus=(design.npus[0].changed(kernel_rows=depth),))
         made = generate(design)
         self.manifest = Manifest.from_dict(made.manifest)
         self.program = compile_model(self.model, self.manifest)
@@ -297,9 +297,9 @@ def test_weights_that_nobody_uses(board, accelerator) -> None:
 
 
 DESIGNS = {
-    "k3_g5": Design(name="k3_g5", npus=(replace(ROOMY, kfp=3, kgp=5, pfp=4, ol=2, stream_weights=True),)),
+    "k3_g5": Design(name="k3_g5", npus=(ROOMY.changed(kfp=3, kgp=5, pfp=4, ol=2, stream_weights=True),)),
     "k20_g8_planes": Design(name="k20_g8_planes", stream_bits=64, npus=(
-        replace(ROOMY, kfp=20, kgp=8, pfp=8, ol=3, planes=8, accumulators=8, stream_weights=True),)),
+        ROOMY.changed(kfp=20, kgp=8, pfp=8, ol=3, planes=8, accumulators=8, stream_weights=True),)),
 }  # fmt: skip
 
 
@@ -316,7 +316,7 @@ def streamed_network(name: str, folder: Path, count: int) -> None:
     @per_design(count)
     @given(st.data())
     def check(data: st.DataObject) -> None:
-        network = data.draw(networks(input_bits=npu.planes or 8))
+        network = data.draw(networks(input_bits=npu.array.planes or 8))
         seed = data.draw(st.integers(0, 2**32 - 1))
         model, images = random_model(network, seed), random_images(network, 5, seed)
         order, dataflow = data.draw(st.sampled_from(["pull", "raster"])), data.draw(DATAFLOWS)

@@ -63,7 +63,7 @@ def images(made: Model) -> np.ndarray:
 def test_images_of_a_camera_are_computed_bit_exactly(engine: str, field: str, value: int, tmp_path: Path) -> None:
     made = model(engine)
     found = built(tmp_path, made)
-    assert getattr(found.design.npus[0], field) == value
+    assert found.design.npus[0].value(field) == value
     assert run(found, made, images(made), conditions=Conditions(stall=0.3, seed=1)).bit_exact_frames == FRAMES
 
 
@@ -78,10 +78,10 @@ def test_images_of_a_camera_are_computed_bit_exactly(engine: str, field: str, va
     ],
 )
 def test_the_small_npu_has_room_for_the_network(engine: str, encoding: Encoding, field: str, value: int) -> None:
-    assert getattr(small_npu(model(engine, encoding)), field) == value
+    assert small_npu(model(engine, encoding)).value(field) == value
 
 
 def test_a_network_without_wide_features_gets_8_bits() -> None:
     layers = Dense(name="dense_1", out_channels=3, weight=signed(8)), Requantise(name="act_1", encoding=signed(8))
     made = Network(name="narrow", input=case_map(1, 1, 3, unsigned(7)), layers=layers)
-    assert small_npu(random_model(made, np.random.default_rng(0))).feature_bits == 8
+    assert small_npu(random_model(made, np.random.default_rng(0))).array.feature_bits == 8

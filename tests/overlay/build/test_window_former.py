@@ -1,6 +1,5 @@
 """Real networks with a window former: B20's and CNV's first layers fill the lanes, bit for bit and cycle for cycle."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -29,14 +28,14 @@ come in raster order, so that a pool unit works off two of them in the time of o
 def cnv_npus() -> tuple[Npu, ...]:
     """A pipeline that is limited by its second layer, which reads 64 channels with 7,056 taps."""
     first, *others = reference_design("cnv-w1a1-z020").npus
-    first = replace(first, kfp=81, ol=16, window_former=True)
-    larger = [replace(npu, kfp=kfp, kgp=kgp, pfp=pfp) for npu, (kfp, kgp, pfp) in zip(others, LARGER)]
+    first = first.changed(kfp=81, ol=16, window_former=True)
+    larger = [npu.changed(kfp=kfp, kgp=kgp, pfp=pfp) for npu, (kfp, kgp, pfp) in zip(others, LARGER)]
     return pipeline([first, *larger])
 
 
 def quick_npus() -> tuple[Npu, ...]:
     """64 lanes, as spec B20 has them; the pool unit keeps up with the first layer."""
-    return (replace(reference_design("cifar-quick-int8").npus[0], pfp=2, window_former=True),)
+    return (reference_design("cifar-quick-int8").npus[0].changed(pfp=2, window_former=True),)
 
 
 def made(network: str, npus: tuple[Npu, ...]) -> tuple[Design, Plan, Result]:

@@ -97,7 +97,7 @@ def test_demo(tmp_path: Path) -> None:
 
 def test_build_a_reference_design(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """By its name, for all its networks."""
-    npu = replace(DIGITS, accumulate="both")
+    npu = DIGITS.changed(accumulate="both")
     design = ReferenceDesign(network="digits-cnn", npus=(npu,), also=("digits-or",))
     monkeypatch.setitem(REFERENCE_DESIGNS, "two", design)
     assert call("build", "two", "--out", str(tmp_path)).exit_code == 0
@@ -206,7 +206,7 @@ def test_streamed_weights_are_never_dropped(tmp_path: Path) -> None:
         result = call("build", design, "--stream-weights", "--out", str(folder))
         assert result.exit_code == 0
         made = builds.load(folder)
-        assert all(npu.stream_weights for npu in made.design.npus)
+        assert all(npu.loader.stream_weights for npu in made.design.npus)
         told = "digits-cnn: all weights stay on the device, none is streamed" in result.stderr
         assert told == (not len(made.program("digits-cnn").weights))
 

@@ -16,7 +16,7 @@ from bitloom.overlay.cli.kept import loaded, tell_kept
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> builds.Build:
     model = networks.load("digits-cnn")
-    design = size_memories("digits", [model], Npu(kfp=8, kgp=4, ol=1, pfp=1, planes=6))
+    design = size_memories("digits", [model], Npu.of(kfp=8, kgp=4, ol=1, pfp=1, planes=6))
     return builds.build(tmp_path_factory.mktemp("kept") / "build", design, [model])
 
 

@@ -84,8 +84,8 @@ def test_what_the_search_knows_of_an_npu(name: str, setting: MapSetting) -> None
     candidate = tries.candidate(segments, setting)
     made = candidate.design(tries.model)
     (given,), (npu,) = candidate.npus, made.npus
-    assert {k: getattr(given, k) for k in KEYS} == {k: getattr(npu, k) for k in KEYS}
-    assert npu.skip_words <= given.skip_words < 3 * npu.skip_words + 2
+    assert {k: given.value(k) for k in KEYS} == {k: npu.value(k) for k in KEYS}
+    assert npu.value("skip_words") <= given.value("skip_words") < 3 * npu.value("skip_words") + 2
     assert npu.keeps_steps == (name != "fire")
     assert bool(npu.joined_words) == (name == "fire")
     busiest = tries.choices[tries.engines[0], setting].cycles(candidate.own(0), given)
@@ -108,7 +108,7 @@ def test_what_is_found_simulates(name: str, tmp_path: Path) -> None:
     assert best is not None
     design = best.candidate.design(model)
     assert figures(model, best.candidate, design) == best.figures
-    assert any(npu.skip_words for npu in design.npus)
+    assert any(npu.value("skip_words") for npu in design.npus)
     simulated(tmp_path, model, best.candidate)
 
 

@@ -1,7 +1,6 @@
 """The search: whatever it returns makes a design that builds and simulates."""
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -123,10 +122,10 @@ def test_digits_simulates(tmp_path: Path) -> None:
 
 def test_lanes_are_those_of_the_foldings() -> None:
     """A file of foldings doesn't say which lanes share a weight, nor does that change how many there are."""
-    npu = Npu(kfp=12, kgp=3, shift_bits=0, lanes_per_weight=3, lane_step=2)
+    npu = Npu.of(kfp=12, kgp=3, shift_bits=0, lanes_per_weight=3, lane_step=2)
     candidate = Candidate("net", (npu,), (0,))
     assert lanes(candidate) == lanes(Candidate.from_dict(candidate.to_dict())) == 36
-    planes = replace(npu, lanes_per_weight=1, lane_step=1, planes=3)
+    planes = npu.changed(lanes_per_weight=1, lane_step=1, planes=3)
     assert lanes(Candidate("net", (planes,), (0,))) == 9, "three channels, of which each has four lanes"
     assert lanes(Candidate("net", (planes,), (0, 0))) == 36
 

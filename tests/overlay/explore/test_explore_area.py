@@ -2,7 +2,6 @@
 
 import json
 from collections import Counter
-from dataclasses import replace
 from functools import cache
 
 import pytest
@@ -37,14 +36,14 @@ DESIGNS = [design for k, design in enumerate(samples(10, 1)) if k in (1, 2, 3, 4
 ADDING = {"engine": "integer", "feature_bits": 8, "weight_bits": 4, "shift_bits": 0, "acc_bits": 24}
 """Of NPUs with a skip store."""
 DESIGNS += [
-    Design(name="addition", npus=(Npu(**ADDING, kfp=8, kgp=6, ol=2, skip_words=70),)),
-    Design(name="packed", npus=(Npu(**ADDING, kfp=4, kgp=5, ol=2, kernels_per_multiplier=2),)),
-    Design(name="depthwise", npus=(Npu(**ADDING, kfp=4, kgp=5, pfp=4, ol=2, depthwise=True),)),
-    Design(name="kernels", npus=(Npu(kfp=5, kgp=8, ol=2, kernel_binariser=True),)),
+    Design(name="addition", npus=(Npu.of(**ADDING, kfp=8, kgp=6, ol=2, skip_words=70),)),
+    Design(name="packed", npus=(Npu.of(**ADDING, kfp=4, kgp=5, ol=2, kernels_per_multiplier=2),)),
+    Design(name="depthwise", npus=(Npu.of(**ADDING, kfp=4, kgp=5, pfp=4, ol=2, depthwise=True),)),
+    Design(name="kernels", npus=(Npu.of(kfp=5, kgp=8, ol=2, kernel_binariser=True),)),
     Design(
         name="former",
         npus=(
-            Npu(
+            Npu.of(
                 kfp=5,
                 kgp=8,
                 ol=2,
@@ -56,8 +55,8 @@ DESIGNS += [
             ),
         ),
     ),
-    Design(name="one_memory", npus=(Npu(kfp=5, kgp=8, ol=2, one_memory=True),)),
-    Design(name="addition_wide", npus=(Npu(**ADDING, kfp=2, kgp=4, ol=4, skip_words=9, pool=False),)),
+    Design(name="one_memory", npus=(Npu.of(kfp=5, kgp=8, ol=2, one_memory=True),)),
+    Design(name="addition_wide", npus=(Npu.of(**ADDING, kfp=2, kgp=4, ol=4, skip_words=9, pool=False),)),
 ]
 INSIDE = ("popcount", "lut_ram", "block_ram",
           *(f"{unit}_{name}" for unit in ("conv", "pool") for name in ("writer", "tap_source", "issuer")))  # fmt: skip
@@ -123,7 +122,7 @@ def test_finds_the_coefficients_of_a_linear_world() -> None:
 )
 def test_a_wide_requantisation_costs_what_yosys_makes_of_it(multiplier_bits, fraction, lut, ff, dsp) -> None:
     """Figures of ``results_unit`` are those of Yosys 0.70 for these designs; the first is the narrow one."""
-    npus = USUAL, replace(USUAL, multiplier_bits=multiplier_bits, bias_fraction_bits=fraction)
+    npus = USUAL, USUAL.changed(multiplier_bits=multiplier_bits, bias_fraction_bits=fraction)
     units = [part for n in npus for part in parts(Design(name="d", npus=(n,))) if part.kind == "results_integer"]
     assert units[1].dsp == dsp
     narrow, wide = (of_parts([unit], coefficients()) for unit in units)
@@ -145,10 +144,10 @@ def test_dsp_blocks_of_a_product(left: int, right: int, wanted: int) -> None:
 def test_words_of_two_maps_in_turn_cost_what_yosys_makes_of_them(words: int, lut: int, ff: int) -> None:
     """The writer by itself, beside one of an NPU without, less the LUT RAM of wider rows."""
     lanes = {"kfp": 4, "kgp": 4, "pfp": 4, "ol": 2}
-    npu = Npu(engine="integer", feature_bits=8, weight_bits=8, shift_bits=0, acc_bits=32, skip_words=64, **lanes)
+    npu = Npu.of(engine="integer", feature_bits=8, weight_bits=8, shift_bits=0, acc_bits=32, skip_words=64, **lanes)
     found, without = (
         next(part for part in parts(Design(name="one", npus=(one,))) if part.kind == "conv_sequencer")
-        for one in (replace(npu, joined_words=words), npu)
+        for one in (npu.changed(joined_words=words), npu)
     )
     assert (without.lut, without.ff) == (0, 0)
     assert found.lut == pytest.approx(lut, abs=2)
@@ -224,7 +223,7 @@ SMALL = ("digits-cnn", "cifar-quick-int8")
 
 def test_kernels_in_each_kind_of_ram() -> None:
     """At once, as one by one."""
-    npu = Npu(kfp=32, kgp=16, kernel_rows=200)
-    each = [estimate_cores(replace(npu, kernel_ram=style), 64, [style])[0] for style in STYLES]
+    npu = Npu.of(kfp=32, kgp=16, kernel_rows=200)
+    each = [estimate_cores(npu.changed(kernel_ram=style), 64, [style])[0] for style in STYLES]
     assert estimate_cores(npu, 64, STYLES) == each
     assert len({(area.lutram, area.bram36) for area in each}) > 1

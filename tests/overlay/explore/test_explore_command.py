@@ -42,15 +42,15 @@ def test_command(tmp_path: Path) -> None:
     assert made.program("digits-cnn").mapping == candidate.mapping
 
 
-SOME = Candidate("digits-cnn", (Npu(),), (0, 0, 0, 0)).to_dict()
+SOME = Candidate("digits-cnn", (Npu.of(),), (0, 0, 0, 0)).to_dict()
 
 
 def test_a_foldings_file_may_stream_weights() -> None:
     model = networks.load("digits-cnn")
     made = Candidate.from_dict(SOME | {"npus": [{"stream_weights": True}]})
     design = made.design(model)
-    assert design.npus[0].stream_weights
-    assert design.npus[0].kernel_rows < Candidate.from_dict(SOME).design(model).npus[0].kernel_rows
+    assert design.npus[0].loader.stream_weights
+    assert design.npus[0].array.kernel_rows < Candidate.from_dict(SOME).design(model).npus[0].array.kernel_rows
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ def test_a_foldings_file_may_stream_weights() -> None:
         ("{", (), "{path}: foldings must be JSON, got: Expecting property name enclosed in double "
          "quotes: line 1 column 2 (char 1)"),
         ("{}", (), "{path}: foldings: format must be bitloom-foldings, got None"),
-        (json.dumps(Candidate("lfc-w1a1", (Npu(),), (0,)).to_dict()), (),
+        (json.dumps(Candidate("lfc-w1a1", (Npu.of(),), (0,)).to_dict()), (),
          "{path}: foldings must be for digits-cnn, got lfc-w1a1"),
         (json.dumps(SOME | {"npu": 1}), (), "{path}: foldings: keys must be format, version, network, also, "
          "stream_bits, map_order, dataflow, mapping, npus, chunk, got 'npu'"),
@@ -126,7 +126,7 @@ def test_a_board_keeps_a_margin_and_rates_are_told() -> None:
     ("value", "shown"), [(1_234_567.0, "1,234,567"), (89.25, "89.2"), (28_800, "28,800"), (1e8, "100,000,000")]
 )
 def test_cycles_have_all_their_digits(value: float, shown: str) -> None:
-    candidate = Candidate("net", (Npu(),), (0,))
+    candidate = Candidate("net", (Npu.of(),), (0,))
     row = Row(candidate, Figures(Resources(lut=1_234_567), 4, value, 5), 1, False)
     assert front_row("1", row, None, 100)[3] == shown
     missed = _missed(Explored((row,), None, row), Budget(cycles=10, lut=100))

@@ -16,6 +16,7 @@ from bitloom.golden.layers.dense import Dense
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model, Network
 from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.design.parts import present
 from bitloom.overlay.area.netlist import Resources
 from bitloom.overlay.explore import search
 from bitloom.overlay.explore.budget import Budget
@@ -68,13 +69,13 @@ def test_designs_for_words() -> None:
         design = row.candidate.design(model)
         for layer, n in enumerate(row.candidate.mapping):
             npu = design.npus[n]
-            kinds.add(npu.accumulate)
-            assert layer == 0 or (npu.word_lanes == 3 and npu.kfp % 3 == 0)
+            kinds.add(npu.array.accumulate)
+            assert layer == 0 or (npu.array.word_lanes == 3 and npu.array.kfp % 3 == 0)
     assert kinds == {"popcount", "or_words"}
 
 
 def test_foldings_keep_their_chunk() -> None:
-    candidate = Candidate("net", (Npu(),), (0,), chunk="rows:2")
+    candidate = Candidate("net", (Npu.of(),), (0,), chunk="rows:2")
     data = candidate.to_dict()
     assert data["chunk"] == Candidate.from_dict(data).choices.chunk == "rows:2"
     assert "chunk" not in replace(candidate, chunk="").to_dict()
@@ -101,7 +102,7 @@ def test_depths_are_those_of_fit(name: str) -> None:
     candidate = candidate_of(name, runs, 64, "pull")
     keys = ("taps", "olds", "jumps", "kernel_rows", "threshold_rows", "acc_bits", "windows", "groups", "levels")
     for given_npu, fitted in zip(candidate.npus, candidate.design(model).npus):
-        assert [getattr(given_npu, k) for k in keys] == [getattr(fitted, k) for k in keys]
+        assert [given_npu.value(k) for k in keys] == [fitted.value(k) for k in keys]
 
 
 @pytest.mark.parametrize("interval", [300, 1_000, 5_000, 40_000])
@@ -140,7 +141,7 @@ def test_first_layers_of_bits_are_tried_with_a_window_former() -> None:
     assert "window former" in varied(tries)
     segments = tries.segments(Task(tries.ways()[0], tries.first, 7_138, Price(npu=-10_000)))
     assert segments is not None
-    assert [segment.npu.window_former for segment in segments] == [True] + [False] * 8
+    assert [segment.npu.former is not None for segment in segments] == [True] + [False] * 8
 
 
 @pytest.mark.parametrize(
@@ -152,7 +153,7 @@ def test_long_intervals_are_swept_in_pull_order_too(name: str, points: list[tupl
     """A window former needs raster order, which takes more LUTs for as many cycles where nothing else needs it."""
     budget = Budget.of_board(board("pynq-z2"), error()["worst"])
     front = explore(networks.load(name), budget).front
-    assert front[0].candidate.npus[0].window_former
+    assert front[0].candidate.npus[0].former
     for cycles, lut in points:
         assert any(row.figures.cycles <= cycles and row.figures.lut <= lut for row in front), (cycles, lut)
 
@@ -166,7 +167,7 @@ def test_cnv_takes_what_was_found_by_hand() -> None:
 
 
 def row(cycles: float, lut: int) -> Row:
-    candidate = Candidate("net", (Npu(),), (0,))
+    candidate = Candidate("net", (Npu.of(),), (0,))
     return Row(candidate, Figures(Resources(lut=lut), 64, cycles, 100), 1, True)
 
 
@@ -197,13 +198,13 @@ def test_boards() -> None:
 @pytest.mark.parametrize("words", [2, 128, 256, 512])
 def test_foldings_keep_their_memories(words: int) -> None:
     """Also as large as an NPU's are by default."""
-    npu = Npu(kfp=8, kgp=4, tuple_words=words, pool_words=words)
+    npu = Npu.of(kfp=8, kgp=4, tuple_words=words, pool_words=words)
     read = Candidate.from_dict(json.loads(json.dumps(Candidate("net", (npu,), (0,)).to_dict())))
-    assert (read.npus[0].tuple_words, read.npus[0].pool_words) == (words, words)
+    assert (read.npus[0].sequencer.tuple_words, present(read.npus[0].pool_unit).words) == (words, words)
 
 
 def test_foldings_without_map_order() -> None:
-    data = Candidate("net", (Npu(),), (0,)).to_dict()
+    data = Candidate("net", (Npu.of(),), (0,)).to_dict()
     del data["map_order"]
     with value_error("map_order must be one of pull, raster, columns, auto, got None"):
         Candidate.from_dict(data)
@@ -327,8 +328,8 @@ def test_the_pool_is_as_narrow_as_the_interval_allows() -> None:
     for row in explore(model, Budget(lut=8000), effort=Effort(points=4, halvings=0)).front:
         npus = row.candidate.npus
         for n, npu in enumerate(npus):
-            if npu.pool and npu.pfp > 1:
-                half = (*npus[:n], replace(npu, pfp=npu.pfp // 2), *npus[n + 1 :])
+            if npu.pool_unit and present(npu.pool_unit).pfp > 1:
+                half = (*npus[:n], npu.changed(pfp=present(npu.pool_unit).pfp // 2), *npus[n + 1 :])
                 made = figures(model, replace(row.candidate, npus=half))
                 assert made is None or made.cycles > row.figures.cycles, npu
                 narrower += 1

@@ -93,10 +93,10 @@ def test_what_the_search_knows_of_an_npu(name: str, setting: MapSetting) -> None
             "window_taps", "input_words", "groups", "map_words", "pool_kernel_rows", "pool_scale_rows")  # fmt: skip
     made, choices = candidate.design(tries.model), tries.choices[tries.engines[0], setting]
     for given, npu in zip(candidate.npus, made.npus):
-        assert {k: getattr(given, k) for k in keys} == {k: getattr(npu, k) for k in keys}
-        assert npu.skip_words <= given.skip_words < 2 * npu.skip_words + 2
-        assert given.aheads <= npu.aheads + 2
-    assert any(npu.skip_words for npu in made.npus) == (name == "residual")
+        assert {k: given.value(k) for k in keys} == {k: npu.value(k) for k in keys}
+        assert npu.value("skip_words") <= given.value("skip_words") < 2 * npu.value("skip_words") + 2
+        assert given.sequencer.aheads <= npu.sequencer.aheads + 2
+    assert any(npu.value("skip_words") for npu in made.npus) == (name == "residual")
     busiest = max(choices.cycles(candidate.own(n), npu) for n, npu in enumerate(candidate.npus))
     found = flow(tries.model, candidate, made).cycles_per_frame
     assert abs(found - busiest) < 50 * len(tries.layers)
@@ -128,14 +128,16 @@ def test_layers_between_a_fork_and_its_join_stay_on_an_npu() -> None:
 
 def test_where_dsp_blocks_are_dear() -> None:
     """PEs share multipliers as far as products fit, and LUTs multiply in additions."""
-    npu = Npu(engine="integer", feature_bits=9, weight_bits=8, shift_bits=0, acc_bits=32, kgp=4, skip_words=2)
+    npu = Npu.of(engine="integer", feature_bits=9, weight_bits=8, shift_bits=0, acc_bits=32, kgp=4, skip_words=2)
     assert list(saving(npu, dear=False)) == [npu]
     plain, shared, in_luts = saving(npu, dear=True)
-    assert (plain, shared) == (npu, replace(npu, kernels_per_multiplier=2))
-    assert in_luts == replace(shared, lut_products=("addition",))
-    narrow = replace(npu, feature_bits=4, weight_bits=4, kgp=2, skip_words=0)
-    assert [one.kernels_per_multiplier for one in saving(narrow, dear=True)] == [1, 2], "as many as there are kernels"
-    dsp = [estimate_cores(one, 64, [one.kernel_ram])[0].dsp for one in (plain, shared, in_luts)]
+    assert (plain, shared) == (npu, npu.changed(kernels_per_multiplier=2))
+    assert in_luts == shared.changed(lut_products=("addition",))
+    narrow = npu.changed(feature_bits=4, weight_bits=4, kgp=2, skip_words=0)
+    assert [one.array.kernels_per_multiplier for one in saving(narrow, dear=True)] == [1, 2], (
+        "as many as there are kernels"
+    )
+    dsp = [estimate_cores(one, 64, [one.array.kernel_ram])[0].dsp for one in (plain, shared, in_luts)]
     assert dsp[0] - dsp[1] == 16, "a multiplier for two products: half of 8 x 4"
     assert dsp[1] - dsp[2] == 2, "two products of an addition"
 

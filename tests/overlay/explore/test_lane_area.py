@@ -12,10 +12,10 @@ from bitloom.overlay.explore.parts import npu_parts
     ("engine", "feature_bits", "weight_bits"), [("binary", 1, 1), ("integer", 3, 2), ("integer", 8, 8)]
 )
 def test_a_share_of_a_pe(engine, feature_bits, weight_bits):
-    npu = Npu(engine=engine, feature_bits=feature_bits, weight_bits=weight_bits, kfp=LANES, kgp=5, acc_bits=24,
+    npu = Npu.of(engine=engine, feature_bits=feature_bits, weight_bits=weight_bits, kfp=LANES, kgp=5, acc_bits=24,
               shift_bits=0)  # fmt: skip
     made = coefficients()
-    found = of_parts([part for part in npu_parts(npu, npu.word_bits, 64) if part.kind.startswith("pe_")], made)
+    found = of_parts([part for part in npu_parts(npu, npu.array.word_bits, 64) if part.kind.startswith("pe_")], made)
     area = lane_area(engine, feature_bits, weight_bits, 24)
     assert area.lut * LANES * 5 == pytest.approx(found["lut"] * made["flat"]["lut"])
     assert area.dsp * LANES * 5 == found["dsp"] == (160 if feature_bits == 8 else 0)

@@ -55,11 +55,13 @@ def test_what_the_search_knows_of_npus_that_copy(setting: MapSetting, mapping: t
     candidate = mapped(model, mapping, closed, setting, 1_500)
     assert candidate.closed == closed
     for given, npu in zip(candidate.npus, candidate.design(model).npus):
-        assert {k: getattr(given, k) for k in KEYS} == {k: getattr(npu, k) for k in KEYS}
-        assert npu.skip_words <= given.skip_words, "as if maps were there as a whole"
+        assert {k: given.value(k) for k in KEYS} == {k: npu.value(k) for k in KEYS}
+        assert npu.value("skip_words") <= given.value("skip_words"), "as if maps were there as a whole"
     if (mapping, closed) == RING:
-        assert candidate.npus[0].kfp == candidate.npus[1].kfp, "a map goes on and stays: one gearbox makes its words"
-        assert not any("loop" in npu.inlets for npu in candidate.npus)
+        assert candidate.npus[0].array.kfp == candidate.npus[1].array.kfp, (
+            "a map goes on and stays: one gearbox makes its words"
+        )
+        assert not any("loop" in npu.ports.inlets for npu in candidate.npus)
 
 
 @pytest.mark.parametrize(("mapping", "closed"), [EACH, pytest.param((0, 1, 0, 1, 0), True, marks=pytest.mark.slow)])
@@ -70,11 +72,11 @@ def test_what_the_search_knows_of_npus_that_keep_integers_for_the_next(mapping: 
     made, tries = candidate.design(model), Tries(model, Budget(), 64, SETTINGS)
     assert any(npu.skips_onward for npu in made.npus)
     for npu, after in zip(made.npus, made.npus[1:]):
-        assert not npu.skips_onward or (npu.kgp, npu.ol) == (after.kgp, after.ol)
+        assert not npu.skips_onward or (npu.array.kgp, npu.results.ol) == (after.array.kgp, after.results.ol)
     keys = [key for key in KEYS if key not in ("add_factor_bits", "add_bias_bits")]  # alike where steps are
     for given, npu in zip(candidate.npus, made.npus):
-        assert {k: getattr(given, k) for k in keys} == {k: getattr(npu, k) for k in keys}
-        assert npu.skip_words <= given.skip_words
+        assert {k: given.value(k) for k in keys} == {k: npu.value(k) for k in keys}
+        assert npu.value("skip_words") <= given.value("skip_words")
     choices = tries.joinings.of(tries.joinings.way_of(candidate), RASTER)
     busiest = max(choices.cycles(choices.own(n, mapping), npu) for n, npu in enumerate(candidate.npus))
     assert busiest - 100 < flow(model, candidate, made).cycles_per_frame < 1.4 * busiest

@@ -30,7 +30,7 @@ def test_a_pe_of_narrow_integers(
 ) -> None:
     """Figures of one PE by Yosys 0.70; LUTs of accumulators that are memory are not in them."""
     fields = {"feature_bits": bits[0], "weight_bits": bits[1], "kfp": kfp, "acc_bits": acc_bits}
-    design = Design(name="held_out", npus=(replace(USUAL, **fields, accumulators=accumulators),))
+    design = Design(name="held_out", npus=(USUAL.changed(**fields, accumulators=accumulators),))
     assert design.npus not in [other.npus for _, other in directed()]
     (pe,) = [part for part in parts(design) if part.kind == "pe_integer_lut"]
     made = of_parts([replace(pe, times=1)], coefficients())
@@ -41,7 +41,7 @@ def test_a_pe_of_narrow_integers(
 def test_the_fit_has_a_pe_for_every_product_that_luts_make() -> None:
     """From 2 bits on: an operand of one bit is no multiplication."""
     npus = [design.npus[0] for kind, design in directed() if kind == "pe_integer_lut"]
-    seen = {(npu.feature_bits, npu.weight_bits) for npu in npus}
+    seen = {(npu.array.feature_bits, npu.array.weight_bits) for npu in npus}
     either = {(min(bits), max(bits)) for bits in seen}
     assert either >= {(a, c) for a in range(2, 8) for c in range(a, 8) if not dsps(a, c)} - {(2, 5)}
     for left, right in either:

@@ -7,7 +7,7 @@ from bitloom.overlay.explore.packed_parts import multiplier_bits, sharing, sum_b
 
 
 def npu(kfp: int, kgp: int, feature_bits: int, acc_bits: int) -> Npu:
-    return Npu(engine="integer", feature_bits=feature_bits, weight_bits=8, shift_bits=0, kfp=kfp, kgp=kgp,
+    return Npu.of(engine="integer", feature_bits=feature_bits, weight_bits=8, shift_bits=0, kfp=kfp, kgp=kgp,
                acc_bits=acc_bits, kernels_per_multiplier=2)  # fmt: skip
 
 

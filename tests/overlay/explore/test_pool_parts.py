@@ -6,7 +6,7 @@ from bitloom.overlay.explore.pool_parts import unit_bits
 
 def test_unit():
     """Within 10 % of Yosys 0.70 (`synth_xilinx -abc9`): 385 LUTs and 147 flip-flops of two lanes."""
-    npu = Npu(engine="integer", feature_bits=9, weight_bits=8, shift_bits=0, acc_bits=26, kfp=4, kgp=4, pfp=2, ol=1,
+    npu = Npu.of(engine="integer", feature_bits=9, weight_bits=8, shift_bits=0, acc_bits=26, kfp=4, kgp=4, pfp=2, ol=1,
               depthwise=True, pool_tuple_words=16)  # fmt: skip
     lut, ff = unit_bits(npu)
     assert abs(lut / 385 - 1) < 0.1

@@ -1,12 +1,12 @@
 """The shipped JSON schema of foldings files says what their reader takes, no more and no less."""
 
 import json
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from bitloom.hls_gen.design.flat import PLACES
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.overlay.build.reference_designs import REFERENCE_DESIGNS
 from bitloom.overlay.explore.candidate import DEFAULTS, NPU_KEYS, SCHEMA, Candidate
@@ -14,7 +14,7 @@ from bitloom.overlay.explore.candidate import DEFAULTS, NPU_KEYS, SCHEMA, Candid
 jsonschema = pytest.importorskip("jsonschema")
 WHOLE = json.loads(Path(SCHEMA).read_text())
 NPU = WHOLE["$defs"]["npu"]["properties"]
-FILE = Candidate("digits-cnn", (Npu(),), (0, 0, 0, 0)).to_dict()
+FILE = Candidate("digits-cnn", (Npu.of(),), (0, 0, 0, 0)).to_dict()
 PROBES = [
     *range(-1, 24), 31, 32, 33, 64, 255, 256, 257, 512, 1 << 20, True, False, None, 1.5, "x", "", {}, [],
     "binary", "integer", "popcount", "or", "both", "or_words", "auto", "block", "distributed", ["host"], ["ring"],
@@ -53,7 +53,7 @@ def test_it_is_a_schema_of_every_key() -> None:
     assert all(value["description"] for value in NPU.values())
 
 
-@pytest.mark.parametrize("key", [one.name for one in fields(Npu) if one.name in NPU_KEYS])
+@pytest.mark.parametrize("key", [name for name in PLACES if name in NPU_KEYS])
 def test_what_a_key_of_an_npu_may_have(key: str) -> None:
     for value in PROBES:
         taken = any(reads(FILE | {"npus": [around | {key: value}]}) for around in SURROUNDINGS)

@@ -93,8 +93,8 @@ def test_an_npu_of_a_ring_computes_its_layers_in_the_interval() -> None:
     model, interval = networks.load("digits-cnn"), 4_000
     candidate = ring_of(model, (0, 1, 0, 1), interval)
     assert (candidate.topology, candidate.mapping) == ("ring of 2", (0, 1, 0, 1))
-    assert [npu.inlets for npu in candidate.npus] == [("host", "ring"), ("ring",)]
-    assert [npu.outlets for npu in candidate.npus] == [("ring",), ("ring", "host")]
+    assert [npu.ports.inlets for npu in candidate.npus] == [("host", "ring"), ("ring",)]
+    assert [npu.ports.outlets for npu in candidate.npus] == [("ring",), ("ring", "host")]
     choices = NpuChoices(layers(model), 64)
     work = [choices.cycles(candidate.own(n), npu) for n, npu in enumerate(candidate.npus)]
     assert max(work) <= interval
@@ -118,7 +118,7 @@ def test_depths_are_those_of_sizing(engines: Engines | None, setting: MapSetting
     keys = ("engine", "feature_bits", "raster", "taps", "olds", "jumps", "kernel_rows", "threshold_rows", "acc_bits",
             "windows", "groups", "levels", "pool_taps", "pool_olds", "multiplier_bits")  # fmt: skip
     for given, fitted in zip(candidate.npus, candidate.design(model).npus):
-        assert {k: getattr(given, k) for k in keys} == {k: getattr(fitted, k) for k in keys}
+        assert {k: given.value(k) for k in keys} == {k: fitted.value(k) for k in keys}
 
 
 @pytest.mark.parametrize(
@@ -138,11 +138,11 @@ def test_depths_of_streamed_weights_are_those_of_sizing(mapping: tuple[int, ...]
     assert setting_of(candidate) == setting
     design, keys = candidate.design(model), ("stream_weights", "kernel_rows", "tuple_words", "raster")
     for n, (given, fitted) in enumerate(zip(candidate.npus, design.npus)):
-        assert {k: getattr(given, k) for k in keys} == {k: getattr(fitted, k) for k in keys}
+        assert {k: given.value(k) for k in keys} == {k: fitted.value(k) for k in keys}
         shapes = [(2, 5) if i == 5 else (4, 32) for i in candidate.own(n)]  # taps of a window, kernels
-        rows = [taps * -(-32 // given.kfp) * -(-count // given.kgp) for taps, count in shapes]
-        assert given.kernel_rows == 2 * max(rows) < sum(rows)
-    assert candidate.npus[0].tuple_words >= 6 * 7 * -(-32 // candidate.npus[0].kfp), "a whole frame"
+        rows = [taps * -(-32 // given.array.kfp) * -(-count // given.array.kgp) for taps, count in shapes]
+        assert given.array.kernel_rows == 2 * max(rows) < sum(rows)
+    assert candidate.npus[0].sequencer.tuple_words >= 6 * 7 * -(-32 // candidate.npus[0].array.kfp), "a whole frame"
 
 
 def test_streamed_weights_are_a_variation_with_memories_of_their_own() -> None:
@@ -151,7 +151,7 @@ def test_streamed_weights_are_a_variation_with_memories_of_their_own() -> None:
     choices = {setting: made for (engines, setting), made in tries.choices.items() if engines == candidate.engines}
     (other,) = streamed(candidate, choices)
     assert setting_of(other) == MapSetting(streamed=True)
-    assert [npu.kernel_rows for npu in other.npus] == [npu.kernel_rows for npu in other.design(model).npus]
+    assert [npu.array.kernel_rows for npu in other.npus] == [npu.array.kernel_rows for npu in other.design(model).npus]
     assert not list(streamed(other, choices))
     assert {setting_of(c) for c in in_settings(other, choices)} == {replace(s, streamed=True) for s in SETTINGS[1:]}
 
@@ -173,9 +173,9 @@ def test_settings_are_varied() -> None:
     raster, counters = in_settings(candidate, choices)
     assert [setting_of(c) for c in (candidate, raster, counters)] == list(SETTINGS)
     assert [setting_of(c) for c in in_settings(counters, choices)] == [*SETTINGS[:2]]
-    tables = [sum(npu.taps for npu in c.design(model).npus) for c in (raster, counters)]
+    tables = [sum(npu.sequencer.taps for npu in c.design(model).npus) for c in (raster, counters)]
     assert tables[0] > 4 * tables[1], "counters take the place of tables"
-    assert [c.design(model).npus[0].raster for c in (raster, counters)] == [False, True]
+    assert [c.design(model).npus[0].sequencer.raster for c in (raster, counters)] == [False, True]
 
 
 def test_dataflows_are_varied_where_that_gains_cycles() -> None:
@@ -183,10 +183,10 @@ def test_dataflows_are_varied_where_that_gains_cycles() -> None:
     dense = [Dense(name="dense_1", out_channels=32), Threshold(name="act_1"), Dense(name="dense_2", out_channels=8)]
     model = random_model(Network(name="dense", input=case_map(1, 1, 16, BIPOLAR), layers=dense), 1)
     choices = {SETTINGS[0]: NpuChoices(layers(model), 64)}
-    candidate = candidate_of("dense", [Segment(Npu(kfp=32, kgp=4, ol=4, pool=False), (0, 1))], 64, "pull")
+    candidate = candidate_of("dense", [Segment(Npu.of(kfp=32, kgp=4, ol=4, pool=False), (0, 1))], 64, "pull")
     (other,) = dataflows(candidate, choices)
     assert other.dataflow == {"dense_1": "input_stationary", "dense_2": "input_stationary"}
-    assert other.npus[0].accumulators == 16, "two windows of the layer with 8 kernel groups"
+    assert other.npus[0].array.accumulators == 16, "two windows of the layer with 8 kernel groups"
     faster, before = figures(model, other), figures(model, candidate)
     assert faster is not None
     assert before is not None
@@ -256,7 +256,7 @@ def test_streamed_weights_are_found_where_kernels_do_not_fit(tmp_path: Path) -> 
     assert found is not None
     assert f"│ {found.cycles:,.0f} │" in " ".join(chosen.split())
     assert Budget(lut=3_000, bram36=6, cycles=11_000).holds(found)
-    resident = replace(candidate, npus=tuple(replace(npu, stream_weights=False) for npu in candidate.npus))
+    resident = replace(candidate, npus=tuple(npu.changed(stream_weights=False) for npu in candidate.npus))
     faster = figures(model, resident)
     assert faster is not None
     assert faster.area.bram36 > 6

@@ -14,8 +14,10 @@ def test_integer_networks_have_what_frameworks_have() -> None:
     models = []
     for k in range(60):
         pick = SeededPick("frameworks", k)
-        network = integer_network(pick, npu.feature_bits, npu.weight_bits, npu.bias_fraction_bits, npu.roundings)
-        models.append(random_integer_model(network, k, npu.acc_bits, npu.multiplier_bits))
+        network = integer_network(
+            pick, npu.array.feature_bits, npu.array.weight_bits, npu.results.bias_fraction_bits, npu.results.roundings
+        )
+        models.append(random_integer_model(network, k, npu.array.acc_bits, npu.results.multiplier_bits))
     acts = [(m, layer) for m in models for layer in m.network.layers if isinstance(layer, Requantise)]
     assert {layer.clip is None for _, layer in acts} == {True, False}
     assert {layer.rounding for _, layer in acts} == {"once", "even", "twice"}

@@ -34,8 +34,8 @@ def test_programs():
     program = SimpleNamespace(layers=[("conv_1", 1234), ("dense_2", 5)])
     wanted = ["layer    beats a frame", "conv_1           1,234", "dense_2              5"]
     assert tables.beats(program).splitlines() == wanted
-    manifest = SimpleNamespace(npus=[SimpleNamespace(kfp=8, kgp=4, tuple_words=9)] * 2)
-    assert tables.npus(program, manifest).splitlines()[2].split() == ["NPU", "1:", "dense_2", "8", "4", "9", "5"]
+    manifest = SimpleNamespace(npus=[Npu.of(kfp=8, kgp=4, tuple_words=8)] * 2)
+    assert tables.npus(program, manifest).splitlines()[2].split() == ["NPU", "1:", "dense_2", "8", "4", "8", "5"]
 
 
 def test_what_npus_did():
@@ -73,7 +73,7 @@ def test_networks(model, monkeypatch, tmp_path):
 
 
 def test_foldings_and_memories():
-    npus = [Npu(kfp=8, kgp=4), Npu(kfp=16, kgp=2)]
+    npus = [Npu.of(kfp=8, kgp=4), Npu.of(kfp=16, kgp=2)]
     lines = tables.foldings(npus, [0, 1, 1], ["a", "b", "c"]).splitlines()
     assert lines[1:] == ["NPU 0      8        4  a", "NPU 1     16        2  b, c"]
     largest = max(npus[0].memories(), key=lambda m: m.depth * m.width)

@@ -12,6 +12,7 @@ from bitloom.golden import file
 from bitloom.golden import zoo as networks
 from bitloom.golden.network import Model
 from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.design.parts import present
 from bitloom.hls_gen.design.topology import cascade
 from bitloom.overlay.build.reference_designs import REFERENCE_DESIGNS, ReferenceDesign, reference_design
 from bitloom.overlay.cli.group import bitloom
@@ -74,7 +75,7 @@ class Twice(ReferenceDesign):
 
 def test_several_npus_and_several_networks(tmp_path: Path) -> None:
     """Figures of each NPU; those of the design are of the busiest one. The second network is the first one again."""
-    npu = Npu(kfp=16, kgp=8, pfp=8, ol=4, planes=6)
+    npu = Npu.of(kfp=16, kgp=8, pfp=8, ol=4, planes=6)
     design = Twice(network="digits-cnn", npus=cascade([npu, npu]))
     figures = measure("two", design, 4, tmp_path)[0]
     assert set(figures) == KEYS | {"per_npu", "also"}
@@ -149,7 +150,9 @@ def test_map_orders_of_the_reference_network() -> None:
         assert totals["memory_bits"] == totals["tuple_memory_bits"] + totals["table_bits"]
         design = REFERENCE_DESIGNS["cifar-quick-int8"]
         npu = replace(design, map_order=order).design("d", design.models()).npus[0]
-        assert totals["tuple_memory_bits"] == 8 * (8 * npu.tuple_words + npu.pfp * npu.pool_words)  # 8 bits a feature
+        assert totals["tuple_memory_bits"] == 8 * (
+            8 * npu.sequencer.tuple_words + present(npu.pool_unit).pfp * present(npu.pool_unit).words
+        )  # 8 bits a feature
         built = [npu.memory(name) for name in ("flags", "olds", "jumps", "pool_flags", "pool_olds")]
         assert totals["table_bits"] == sum(memory.depth * memory.width for memory in built)
     assert found["auto"] == min(("pull", "raster"), key=lambda order: found["totals"][order]["memory_bits"]) == "raster"

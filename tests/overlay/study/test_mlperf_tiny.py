@@ -34,7 +34,7 @@ def test_an_unknown_network():
 @pytest.mark.parametrize("options", [[], ["--area"]])
 def test_the_command_prints_the_area(monkeypatch, options):
     """By the model; by Yosys where that is asked for."""
-    design = Design(name="small", npus=(Npu(kfp=8, kgp=4, ol=2),))
+    design = Design(name="small", npus=(Npu.of(kfp=8, kgp=4, ol=2),))
     figures = {"name": "ad", "weights": "seeded", "frames": 2, "mismatches": 0, "latency_cycles": 1529,
                "cycles_per_frame": 1399, "ideal_cycles_per_frame": 1040, "utilisation": 0.74}  # fmt: skip
     by_yosys = {"lut": 23_456, "lutram": 7, "ff": 8, "bram36": 2.5, "dsp": 3, "levels": 6}
@@ -67,7 +67,7 @@ def test_the_command_joins_npus(monkeypatch, options, npus, chunk, name):
     CliRunner().invoke(bitloom, ["bench", "mlperf-tiny", "ic", *options])
     assert asked == [{"npus": npus, "chunk": chunk}]
     assert mlperf_tiny.design_name(npus) == name
-    assert [npu.window_former for npu in npus] == [True, *[False] * (len(npus) - 1)]
+    assert [bool(npu.former) for npu in npus] == [True, *[False] * (len(npus) - 1)]
 
 
 @pytest.mark.parametrize(("options", "rule"), [

@@ -35,13 +35,13 @@ def eight_ns(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_frames_a_second_follow_from_clock_and_cycles(eight_ns: None) -> None:
-    design = Design(name="one", npus=(Npu(kfp=2, kgp=1, ol=1),))
+    design = Design(name="one", npus=(Npu.of(kfp=2, kgp=1, ol=1),))
     assert clock_figures(design, 1_000) == {"estimated_mhz": 125.0, "frames_per_second_at_it": 125_000.0}
     assert HOW == "estimated for artix7-1 without place and route, off by up to 6% on other cores"
 
 
 def test_bench_shows_it(eight_ns: None, tmp_path: Path) -> None:
-    assert set(bench.CLOCK) == set(clock_figures(Design(name="one", npus=(Npu(kfp=2, kgp=1, ol=1),)), 1))
+    assert set(bench.CLOCK) == set(clock_figures(Design(name="one", npus=(Npu.of(kfp=2, kgp=1, ol=1),)), 1))
     words = ["bench", "designs", "digits-cnn", "--frames", "2", "--out", str(tmp_path), "--clock"]
     done = CliRunner().invoke(bitloom, [*words, "--json"])
     assert done.exit_code == 0, done.output

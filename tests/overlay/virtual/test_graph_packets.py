@@ -48,10 +48,10 @@ SIGNS = Network(name="signs", input=Map(height=2, width=3, channels=4, encoding=
     Add(name="add_2", encoding=signed(6), inputs=("act_2", "act_1")), Threshold(name="sign_2"),
     Conv(name="conv_3", out_channels=3, kernel=(1, 1), inputs=("sign_2",)),
 ))  # fmt: skip
-WIDE = Npu(engine="integer", feature_bits=6, weight_bits=5, shift_bits=0, acc_bits=20, kfp=2, kgp=4, pfp=2, ol=2)
+WIDE = Npu.of(engine="integer", feature_bits=6, weight_bits=5, shift_bits=0, acc_bits=20, kfp=2, kgp=4, pfp=2, ol=2)
 RIGS = {
     "integers": (INTEGERS, WIDE, ("inputs", "additions", "scales")),
-    "signs": (SIGNS, Npu(kfp=4, kgp=4, pfp=4, ol=2), ("additions", "scales", "results")),
+    "signs": (SIGNS, Npu.of(kfp=4, kgp=4, pfp=4, ol=2), ("additions", "scales", "results")),
 }
 
 

@@ -32,7 +32,7 @@ from tests.cases import random_images, random_model
 FRAMES = 3
 SPARE = 200
 """Cycles that a damaged stream may take longer than the right one: its faults have long been found."""
-INTEGER = Npu(engine="integer", feature_bits=6, weight_bits=5, shift_bits=0, acc_bits=20, kfp=3, kgp=4, pfp=2, ol=2)
+INTEGER = Npu.of(engine="integer", feature_bits=6, weight_bits=5, shift_bits=0, acc_bits=20, kfp=3, kgp=4, pfp=2, ol=2)
 NETWORK = Network(name="three", input=Map(height=1, width=2, channels=5, encoding=signed(6)), layers=(
     Dense(name="fc_1", out_channels=9, weight=signed(4)),
     Requantise(name="requantise_1", encoding=signed(6), relu=True),

@@ -56,7 +56,7 @@ class Board:
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
-    npu = Npu(kfp=24, kgp=4, pfp=4, ol=1, taps=64, olds=64, jumps=16, pool_taps=16, pool_olds=16, kernel_rows=64)
+    npu = Npu.of(kfp=24, kgp=4, pfp=4, ol=1, taps=64, olds=64, jumps=16, pool_taps=16, pool_olds=16, kernel_rows=64)
     text = generate(Design(name="driver_test", npus=(npu,)))  # as tests/driver/test_simulation.py has it
     bit = write_simulation_overlay(tmp_path_factory.mktemp("overlay"), text.manifest, text.text)
     return bit, Manifest.from_dict(text.manifest)

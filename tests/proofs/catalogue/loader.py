@@ -14,7 +14,7 @@ from bitloom.hls_gen.rtl.shell.loader.load import LoadPort
 
 from ..engine import Broken, Proof
 
-NPU = Npu(kfp=8, kgp=3, pfp=3, ol=1, acc_bits=16, layers=2)
+NPU = Npu.of(kfp=8, kgp=3, pfp=3, ol=1, acc_bits=16, layers=2)
 DESIGNS = {
     "loader of one NPU": Design(name="one", stream_bits=64, npus=(NPU,)),
     "loader of two NPUs": Design(name="two", stream_bits=64, npus=ring([NPU] * 2)),

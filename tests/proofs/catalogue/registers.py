@@ -12,7 +12,7 @@ from bitloom.hls_gen.rtl.shell.registers import registers
 
 from ..engine import Broken, Proof
 
-NPU = Npu(kfp=24, kgp=5, pfp=7, ol=2)
+NPU = Npu.of(kfp=24, kgp=5, pfp=7, ol=2)
 DESIGNS = {
     "registers of one NPU": Design(name="one", stream_bits=64, npus=(NPU,)),
     "registers of three NPUs": Design(name="three", stream_bits=32, npus=ring([NPU] * 3)),

@@ -10,9 +10,9 @@ from bitloom.hls_gen.rtl.results.results import results
 from ..engine import Broken, Proof
 
 NPUS = {
-    "results unit": Npu(kfp=8, kgp=3, pfp=3, ol=2, acc_bits=16, layers=2),
-    "results unit behind 4 accumulators": Npu(kfp=8, kgp=4, pfp=4, ol=1, acc_bits=16, layers=2, accumulators=4),
-    "results unit of integers": Npu(
+    "results unit": Npu.of(kfp=8, kgp=3, pfp=3, ol=2, acc_bits=16, layers=2),
+    "results unit behind 4 accumulators": Npu.of(kfp=8, kgp=4, pfp=4, ol=1, acc_bits=16, layers=2, accumulators=4),
+    "results unit of integers": Npu.of(
         engine="integer", feature_bits=8, weight_bits=8, shift_bits=0, acc_bits=20, kfp=4, kgp=2, pfp=2, ol=1, layers=2
     ),
 }
@@ -20,8 +20,8 @@ NPUS = {
 
 def _results() -> Iterator[Proof]:
     for name, npu in NPUS.items():
-        several = npu.accumulators > 1
-        windows = npu.accumulators if several else timing.CREDITS
+        several = npu.array.accumulators > 1
+        windows = npu.array.accumulators if several else timing.CREDITS
         yield Proof(
             name=name,
             source="hls_gen/rtl/results/results.py",
@@ -29,9 +29,9 @@ def _results() -> Iterator[Proof]:
             rules="results",
             sizes={"WINDOWS": windows},
             hidden={
-                "SEVERAL": int(several), "QUEUE": npu.units * npu.ol * npu.acc_bits,
+                "SEVERAL": int(several), "QUEUE": npu.units * npu.results.ol * npu.array.acc_bits,
                 "STAGES": timing.activation_latency(npu), "FULL": windows if several else 1,
-                "CREDIT": windows, **({"SLOT": npu.slot_bits} if several else {}),
+                "CREDIT": windows, **({"SLOT": npu.array.slot_bits} if several else {}),
             },
             steps=timing.activation_latency(npu) + 4,
             reach=16,

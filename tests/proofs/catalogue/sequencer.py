@@ -12,9 +12,9 @@ from ..engine import Broken, Proof
 RING = 4
 SIZES = {"kfp": 8, "kgp": 3, "pfp": 3, "ol": 1, "acc_bits": 16, "layers": 2, "tuple_words": RING, "pool_words": RING}
 SPECS = {
-    "issuer of the array": SequencerSpec(Npu(**SIZES), pool=False),
-    "issuer of the array, taps by counters": SequencerSpec(Npu(**SIZES, raster=True), pool=False),
-    "issuer of the pool": SequencerSpec(Npu(**SIZES), pool=True),
+    "issuer of the array": SequencerSpec(Npu.of(**SIZES), pool=False),
+    "issuer of the array, taps by counters": SequencerSpec(Npu.of(**SIZES, raster=True), pool=False),
+    "issuer of the pool": SequencerSpec(Npu.of(**SIZES), pool=True),
 }
 
 

@@ -24,12 +24,12 @@ BRANCHES = (2, 3)
 def _ping_pongs() -> Iterator[Proof]:
     """The least buffers, the largest of LUT RAM, and buffers of block RAM; two and more rows of chunks."""
     for words, width, maps in ((2, 1, 2), (4, 8, 4), (LUT_RAM_WORDS // 2, 33, 2), (LUT_RAM_WORDS, 9, 8)):
-        npu = Npu(kfp=width, inlets=("ring", "loop"), buffer_words=words, layers=maps, acc_bits=16)
+        npu = Npu.of(kfp=width, inlets=("ring", "loop"), buffer_words=words, layers=maps, acc_bits=16)
         place = bits_for(words - 1)
         yield Proof(
             name=f"ping-pong pair of 2 x {words}",
             source=f"{ROOM}/ping_pong.py",
-            block=lambda npu=npu: ping_pong(Library(32, npus=[npu]), npu, npu.kfp),
+            block=lambda npu=npu: ping_pong(Library(32, npus=[npu]), npu, npu.array.kfp),
             rules="ping_pong",
             sizes={"WIDTH": width, "PLACE": place, "MAP": bits_for(npu.memory("chunks").depth - 1)},
             reach=14,
@@ -83,14 +83,14 @@ def _joints() -> Iterator[Proof]:
 
 def _map_forks() -> Iterator[Proof]:
     """The fork of maps, whose words are marked with where they go."""
-    npu = Npu(engine="integer", feature_bits=3, weight_bits=2, shift_bits=0, kfp=4, kgp=2, skip_words=4)
+    npu = Npu.of(engine="integer", feature_bits=3, weight_bits=2, shift_bits=0, kfp=4, kgp=2, skip_words=4)
     parts = (("map_last", 1), *way(npu))
     yield Proof(
         name="fork of maps",
         source="hls_gen/rtl/shell/map_fork.py",
         block=lambda: map_fork(Library(32, npus=[npu]), npu, parts, parts[:2]),
         rules="map_fork",
-        sizes={"WIDTH": npu.word_bits},
+        sizes={"WIDTH": npu.array.word_bits},
         hidden={"SKIP": npu.targets.index("skip")},
         reach=8,
         breaks=(
@@ -108,14 +108,14 @@ def _map_forks() -> Iterator[Proof]:
 
 def _signs() -> Iterator[Proof]:
     """The fork of steps, of which the signs go on."""
-    npu = Npu(kfp=4, kgp=4, ol=2, pool=False, skip_words=4, skip_bits=3)
+    npu = Npu.of(kfp=4, kgp=4, ol=2, pool=False, skip_words=4, skip_bits=3)
     side = result_side_bits(npu)
     yield Proof(
         name="signs",
         source="hls_gen/rtl/results/signs.py",
         block=lambda: signs(Library(32, npus=[npu]), npu),
         rules="signs",
-        sizes={"WIDTH": npu.skip_word_bits, "LANES": npu.ol, "SIDE": side},
+        sizes={"WIDTH": npu.skip_word_bits, "LANES": npu.results.ol, "SIDE": side},
         reach=8,
         breaks=(
             Broken("for_skip = in_valid & ~sides_done_1;", "for_skip = in_valid;",

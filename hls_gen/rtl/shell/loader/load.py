@@ -91,7 +91,7 @@ def addressed_memory(c: LoaderContext, header: HeaderWords, port: LoadPort) -> A
     memory = header.memory
     is_weights = None
     b.comment("Addressed memory: its depth, 0 if there is no such memory, and the last bank of its rows.")
-    if c.design.npus[0].stream_weights:
+    if c.design.npus[0].loader.stream_weights:
         is_weights = b.wire("is_weights", 1, eq(header.kind, kind_number(b, "WEIGHTS", headers.WEIGHTS)))
         kernels = memory_id(b, 0, c.design.npus[0].memory("kernels"))  # every NPU's has the same
         memory = b.wire("target_memory", MEMORY_BITS, choose(is_weights, kernels, memory, MEMORY_BITS))

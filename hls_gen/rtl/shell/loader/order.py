@@ -48,7 +48,7 @@ class Order:
         return cls(
             b.output_reg("signature", rule.BITS, init=first),
             b.reg("next_number", NUMBER_BITS),
-            b.reg("next_layer", LAYER_BITS) if c.design.npus[0].stream_weights else None,
+            b.reg("next_layer", LAYER_BITS) if c.design.npus[0].loader.stream_weights else None,
         )
 
     def in_turn(self, b: Block, header: HeaderWords, network: NetworkRow, is_weights: Signal | None) -> Signal:

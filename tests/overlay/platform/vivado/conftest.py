@@ -25,7 +25,7 @@ PROGRAM = "digits-cnn.program.npz"
 @lru_cache
 def generated(stream_bits: int) -> Verilog:
     """The Verilog for synthesis of a small design."""
-    npu = Npu(kfp=8, kgp=4, ol=1, pfp=1, planes=6)
+    npu = Npu.of(kfp=8, kgp=4, ol=1, pfp=1, planes=6)
     design = size_memories("digits-cnn", [networks.load("digits-cnn")], npu, stream_bits=stream_bits)
     return generate(design, target="synthesis", checked=False)
 

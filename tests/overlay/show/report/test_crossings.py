@@ -38,6 +38,6 @@ def test_a_skip_store_without_a_map_store_is_drawn(one: Report):
     npus = tuple(replace(one.npus[0], npu=n, layers=(f"layer {n}",)) for n in range(2))
     text = blocks.picture(replace(one, design=design, npus=npus, crossings=frozenset({(0, 0), (0, 1), (1, 0)})))
     first = design.npus[0]
-    assert "loop" not in first.inlets
-    assert f"skip store {first.skip_words:,} {TIMES} {first.skip_word_bits} bit" in text
+    assert "loop" not in first.ports.inlets
+    assert f"skip store {first.value('skip_words'):,} {TIMES} {first.skip_word_bits} bit" in text
     assert "map store" not in text

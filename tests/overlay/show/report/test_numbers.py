@@ -20,7 +20,7 @@ from bitloom.golden.network import Model, Network
 from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.compiler.plan import plan
 from bitloom.hls_gen.compiler.sizing import size_memories
-from bitloom.hls_gen.design.folding import Folding
+from bitloom.hls_gen.design.npu import Npu
 from bitloom.overlay.area.netlist import Resources
 from bitloom.overlay.build.build import build, load
 from bitloom.overlay.build.reference_designs import DIGITS
@@ -118,7 +118,7 @@ def test_a_feature_of_two_thermometer_bits_is_one_operand() -> None:
         "conv_2": {"weight": np.ones((5, 2, 1, 4), np.int64)},
     }
     model = Model(network, arrays)
-    design = size_memories("two-bits", [model], Folding(kfp=8, kgp=4, pfp=8))
+    design = size_memories("two-bits", [model], Npu.of(kfp=8, kgp=4, pfp=8))
     made = SimpleNamespace(plan=plan(model, design.npus), build=SimpleNamespace(design=design))
     work = {w.name: w for w in layers(cast(Compiled, made))}
     assert {name: w.operations for name, w in work.items()} == {"conv_1": 6 * 4 * 2 * 4, "conv_2": 4 * 2 * 4 * 5}
@@ -131,7 +131,7 @@ def test_products_of_a_grouped_convolution_are_those_of_a_kernels_own_channels()
     source = Map(height=3, width=5, channels=8, encoding=signed(4))
     network = Network(name="grouped", input=source, layers=(conv,))
     model = Model(network, {"conv_1": {"weight": np.ones((8, 1, 2, 2), np.int64)}})
-    folding = Folding(engine="integer", feature_bits=4, weight_bits=4, shift_bits=0, kfp=4, kgp=4, pfp=4, ol=2)
+    folding = Npu.of(engine="integer", feature_bits=4, weight_bits=4, shift_bits=0, kfp=4, kgp=4, pfp=4, ol=2)
     design = size_memories("grouped", [model], folding)
     made = SimpleNamespace(plan=plan(model, design.npus), build=SimpleNamespace(design=design))
     (work,) = layers(cast(Compiled, made))
@@ -143,7 +143,7 @@ def test_lanes_at_work_times_beats_are_the_products(report: Report) -> None:
     for w in report.work:
         npu = report.design.npus[w.npu]
         planes = 7 if w.name == "conv_1" else 1
-        assert w.busy * w.beats * npu.kfp * npu.kgp == pytest.approx(w.operations * planes)
+        assert w.busy * w.beats * npu.array.kfp * npu.array.kgp == pytest.approx(w.operations * planes)
 
 
 def test_each_layer_has_its_npu(made: Made, run: Callable[[str], Measured]) -> None:
@@ -167,7 +167,7 @@ def test_roofline(report: Report) -> None:
         assert p.roof == min(p.lanes, p.bytes_per_cycle * p.operations / p.bytes)
     for p in (p for p in points if p.kind == "layer"):
         work = next(w for w in report.work if w.name == p.name)
-        assert (p.cycles, p.bytes) == (work.beats, work.words * report.design.npus[work.npu].kfp / 8)
+        assert (p.cycles, p.bytes) == (work.beats, work.words * report.design.npus[work.npu].array.kfp / 8)
 
 
 def test_the_busier_stream_bounds_the_device(made: Made, run: Callable[[str], Measured]) -> None:
@@ -233,8 +233,8 @@ def test_memories(report: Report) -> None:
         for memory in npu.memories():
             if memory.name != "network":
                 assert (own[memory.name].depth, own[memory.name].width) == (memory.depth, memory.width)
-        assert (own["tuples"].depth, own["tuples"].width) == (npu.tuple_words, npu.kfp)
-        assert ("buffers" in own) == ("ring" in npu.inlets)
+        assert (own["tuples"].depth, own["tuples"].width) == (npu.sequencer.tuple_words, npu.array.kfp)
+        assert ("buffers" in own) == ("ring" in npu.ports.inlets)
 
 
 def test_rows_used(one: Report) -> None:
@@ -283,7 +283,7 @@ def test_commands(made: Made) -> None:
 def test_map_order_and_dataflow_are_those_of_the_build(tmp_path: Path) -> None:
     model = networks.load("digits-cnn")
     choices = CompileChoices(map_order="raster", dataflow={"conv_3": "input_stationary"})
-    design = size_memories("d", [model], replace(DIGITS, accumulators=8), choices)
+    design = size_memories("d", [model], DIGITS.changed(accumulators=8), choices)
     build(tmp_path / "b", design, [model], choices=choices)
     found = compiled(load(tmp_path / "b"), model)
     assert found.plan.schedule.map_order == "raster"

@@ -1,0 +1,82 @@
+"""Pool unit: maxima and averages of windows, and, with weights of its own, depthwise convolutions. An NPU may lack
+it."""
+
+from dataclasses import dataclass
+
+from .parts import Part
+from .rules import check_least, check_power
+from .widths import bits_for
+
+
+@dataclass(frozen=True, kw_only=True)
+class PoolWeights(Part):
+    """What a pool unit that computes depthwise convolutions has besides (hls_gen/rtl/pool/pool_depthwise.py). All three
+    are sized.
+
+    Attributes
+    ----------
+    jumps
+        Rows of its sequencer's table of jumps, >= 2.
+    rows
+        Rows of pfp weights, >= 2.
+    scale_rows
+        Rows of ol times bias, multiplier and shift, >= 2.
+    """
+
+    jumps: int = 256
+    rows: int = 256
+    scale_rows: int = 256
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name, flat in (("jumps", "pool_jumps"), ("rows", "pool_kernel_rows"), ("scale_rows", "pool_scale_rows")):
+            check_least(self, name, 2, flat)
+
+    @property
+    def row_bits(self) -> int:
+        """Width of the address of a row of weights."""
+        return bits_for(self.rows - 1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PoolUnit(Part):
+    """A pool unit.
+
+    Attributes
+    ----------
+    pfp
+        Channels that it takes in a cycle, >= 1 (PFP).
+    weights
+        What it has to compute depthwise convolutions, in an NPU of engine integer alone; None: it can't.
+    words
+        Capacity of its tuple memory, in words of pfp features, a power of two >= 2. Sized, as all that follow.
+    tuple_words
+        Words of pfp features of the longest tuple that it takes, >= 1: rows of its queue. Never more than ``words``.
+    taps, olds
+        Rows of its sequencer's tables, each >= 2.
+    """
+
+    pfp: int = 8
+    weights: PoolWeights | None = None
+    words: int = 256
+    tuple_words: int = 256
+    taps: int = 256
+    olds: int = 256
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_least(self, "pfp", 1)
+        check_power(self, "words", "pool_words")
+        check_least(self, "tuple_words", 1, "pool_tuple_words")
+        for name in ("taps", "olds"):
+            check_least(self, name, 2, f"pool_{name}")
+
+    @property
+    def address_bits(self) -> int:
+        """Width of a word's address in the tuple memory."""
+        return bits_for(self.words - 1)
+
+    @property
+    def index_bits(self) -> int:
+        """Width of the number of a word in its tuple."""
+        return bits_for(min(self.tuple_words, self.words) - 1)

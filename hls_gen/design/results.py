@@ -1,0 +1,76 @@
+"""Results unit: it makes features of sums, OL at a time, by thresholds or by requantisation, and adds maps."""
+
+from dataclasses import dataclass
+
+from bitloom.golden.layers.requantise import FIRST_SHIFT
+
+from .parts import Part, rare
+from .rules import check_least, require
+from .widths import FRACTION_BITS, MULTIPLIER_BITS
+
+LUT_PRODUCTS = ("addition",)
+"""Units that may multiply in LUTs within 8 levels."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Results(Part):
+    """The results unit.
+
+    Attributes
+    ----------
+    ol
+        Results that leave the array in a cycle, 1..kgp.
+    levels
+        Thresholds of an activation, >= 2. Sized, as all that follow.
+    threshold_rows
+        Rows of ol thresholds, or of ol times bias, multiplier and shift, >= 2.
+    multiplier_bits
+        Width of the multipliers of a requantisation, 0..31; 0: all multipliers are 1, and there are none. This and the
+        three that follow mean nothing in an NPU that compares sums with thresholds.
+    bias_fraction_bits
+        Bits of a requantisation's bias behind the point, 0..16; the compiler shifts layers that have fewer.
+    half_even
+        Whether layers may round halves to the even neighbour, 0 or 1; without it all round them away from zero.
+    round_twice
+        Whether layers may round twice, as TFLite's kernels do, 0 or 1.
+    lut_products
+        Units that multiply in LUTs, not in DSP blocks: "addition" (of maps; two products a lane of ol). Engine integer
+        only. None by default.
+    """
+
+    ol: int = 1
+    lut_products: tuple[str, ...] = rare(())
+    levels: int = 64
+    threshold_rows: int = 256
+    multiplier_bits: int = 16
+    bias_fraction_bits: int = rare(0)
+    half_even: int = rare(0)
+    round_twice: int = rare(0)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_least(self, "ol", 1)
+        for name in ("levels", "threshold_rows"):
+            check_least(self, name, 2)
+        widest = {
+            "multiplier_bits": MULTIPLIER_BITS,
+            "bias_fraction_bits": FRACTION_BITS,
+            "half_even": 1,
+            "round_twice": 1,
+        }
+        for name, most in widest.items():
+            check_least(self, name, 0)
+            require(getattr(self, name) <= most, f"{name} must be 0..{most}", getattr(self, name))
+        units = self.lut_products
+        ok = isinstance(units, tuple) and tuple(unit for unit in LUT_PRODUCTS if unit in units) == units
+        require(ok, f"lut_products must be some of {', '.join(LUT_PRODUCTS)}, in this order", units)
+
+    @property
+    def roundings(self) -> tuple[str, ...]:
+        """How layers may round (golden.layers.requantise.ROUNDINGS)."""
+        return ("once", *["even"] * self.half_even, *["twice"] * self.round_twice)
+
+    @property
+    def first_shift(self) -> int:
+        """Bits that the first of two roundings takes off, with those behind the bias's point."""
+        return FIRST_SHIFT + self.bias_fraction_bits

@@ -1,0 +1,70 @@
+"""Sequencer: the tuple memory of an NPU, and the tables and counters by which the taps of each window are read from
+it."""
+
+from dataclasses import dataclass
+
+from .parts import Part, rare
+from .rules import check_bools, check_least, check_power, require
+from .widths import bits_for
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sequencer(Part):
+    """The array's sequencer.
+
+    Attributes
+    ----------
+    raster
+        Whether counters run through the taps of layers in raster order, which then need no tables
+        (hls_gen/rtl/sequencer/raster.py).
+    windows, window_taps, groups
+        Windows of a layer, taps of a window without a table, passes over a window for its kernels; each >= 2. Sized, as
+        all that follow.
+    input_words
+        Words of a map, >= 2.
+    tuple_words
+        Capacity of the tuple memory, in words of kfp features, a power of two >= 2.
+    taps, olds, jumps
+        Rows of the sequencer's tables, each >= 2.
+    aheads
+        Rows of the table by which taps claim tuples that they don't read, any number at once, >= 2; 0: there is no such
+        table, and each of these tuples costs a cycle in every pass.
+    tuple_parts
+        Whether the kernel groups of a layer may read a part of each tuple only, 0 or 1: of grouped convolutions. It
+        needs the table ``aheads``.
+    """
+
+    raster: bool = False
+    windows: int = 1 << 20
+    window_taps: int = 1 << 16
+    groups: int = 1 << 16
+    input_words: int = (1 << 24) - 1
+    tuple_words: int = 256
+    taps: int = 1024
+    olds: int = 1024
+    jumps: int = 256
+    aheads: int = rare(0)
+    tuple_parts: int = rare(0)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_bools(self)
+        for name in ("windows", "window_taps", "groups", "input_words", "taps", "olds", "jumps"):
+            check_least(self, name, 2)
+        check_power(self, "tuple_words")
+        for name in ("aheads", "tuple_parts"):
+            check_least(self, name, 0)
+        require(self.aheads != 1, "aheads must be 0 or >= 2", self.aheads)
+        require(self.tuple_parts <= 1, "tuple_parts must be 0..1", self.tuple_parts)
+        rule = "tuple_parts must be 0 without a table aheads"
+        require(self.aheads > 0 or not self.tuple_parts, rule, self.tuple_parts)
+
+    @property
+    def claims_one_by_one(self) -> bool:
+        """Whether a tap claims one tuple at most; with counters, or a table ``aheads``, it may claim any number."""
+        return not (self.raster or self.aheads)
+
+    @property
+    def address_bits(self) -> int:
+        """Width of a word's address in the tuple memory."""
+        return bits_for(self.tuple_words - 1)

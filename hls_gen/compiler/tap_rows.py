@@ -51,7 +51,7 @@ class TapRows:
         raster: bool = False,
         ahead: bool = False,
     ) -> "TapRows":
-        """What a schedule takes.
+        """What a schedule takes. A schedule is counted once for each way in which it is read.
 
         Parameters
         ----------
@@ -68,8 +68,6 @@ class TapRows:
         ahead
             Whether taps claim tuples ahead by a table; else each tuple that a tap claims beside its own is a skip, a
             row of flags.
-
-        A schedule is counted once for each way in which it is read.
         """
         way = visits, reread, kernel, raster, ahead
         counted = _COUNTED.setdefault(tables, {})

@@ -9,6 +9,7 @@ ROOMY = Npu.of(
     layers=4,
     tuple_words=8192,
     pool_words=8192,
+    pool_tuple_words=1024,
     taps=8192,
     olds=8192,
     jumps=4096,

@@ -110,8 +110,7 @@ def _common(rng: random.Random, given: dict) -> Npu:
     ol = rng.choice([n for n in ((1, 1, 2) if integer else (1, 1, 2, 3, 4, 8)) if n <= kgp])  # lanes of its are large
     pool = rng.random() < 0.4
     power = lambda low, high: 1 << rng.randint(low, high)  # noqa: E731
-    made = Npu.of(
-        **given,
+    values = given | dict(
         kgp=kgp,
         ol=ol,
         pfp=rng.choice([1, 2, 4, 8, 16]),
@@ -134,5 +133,8 @@ def _common(rng: random.Random, given: dict) -> Npu:
         input_words=rng.choice([8, 200, 2000]),
         kernel_ram=rng.choice(["auto", "auto", "block"]),
     )
+    if not pool:
+        values = {name: value for name, value in values.items() if name != "pfp" and not name.startswith("pool_")}
+    made = Npu.of(**values)
     least = rng.randint(18, 30) if integer else max(made.array.least_acc_bits, 8) + rng.randint(1, 5)
-    return Npu.of(**{**made.__dict__, "acc_bits": max(least, made.array.least_acc_bits)})
+    return made.changed(acc_bits=max(least, made.array.least_acc_bits))

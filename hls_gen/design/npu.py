@@ -13,6 +13,7 @@ from copy import copy
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from bitloom.golden.integers import plain
 from bitloom.golden.names import shown
 
 from . import flat
@@ -81,7 +82,7 @@ class Npu(ResultWidths):
         --------
             Npu.of(kfp=32, kgp=16, pool=False).array.kfp == 32
         """
-        _check_names(values)
+        values = _plain(values)
         given = frozenset(values)
         return cls(**{part: flat.part_of(part, values, given) for part in PARTS})
 
@@ -93,7 +94,7 @@ class Npu(ResultWidths):
         ValueError
             As ``of``.
         """
-        _check_names(values)
+        values = _plain(values)
         given = frozenset(values)
         parts = dict.fromkeys(flat.OWNERS[name][0].split(".")[0] for name in values)
         every = {name: flat.value_of(self, name) for part in parts for name in flat.NAMES[part]} | values
@@ -422,7 +423,8 @@ PARTS = ("array", "former", "sequencer", "results", "pool_unit", "stores", "port
 """Names of the parts."""
 
 
-def _check_names(values: Mapping[str, Any]) -> None:
-    """Raise ValueError unless every name is a flat name."""
+def _plain(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The values with Python's numbers in place of numpy's; ValueError unless every name is a flat name."""
     for name in values:
         require(name in flat.PLACES, "fields must be those of an NPU", shown(name))
+    return {name: plain(value) for name, value in values.items()}

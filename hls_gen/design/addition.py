@@ -16,11 +16,12 @@ if TYPE_CHECKING:
 def addition_row(npu: "Npu") -> list[tuple[str, int]]:
     """Row of memory ``additions``: name and width of each field, low bits first. All but ``adds``, ``shift`` and
     ``keeps`` are in two's complement. A binary NPU keeps the layer's results in the skip store where it says so."""
+    skip = present(npu.stores.skip)
     return [
         ("adds", 1),
-        ("factor_kept", present(npu.stores.skip).factor_bits),
-        ("factor_skipped", present(npu.stores.skip).factor_bits),
-        ("bias", present(npu.stores.skip).bias_bits),
+        ("factor_kept", skip.factor_bits),
+        ("factor_skipped", skip.factor_bits),
+        ("bias", skip.bias_bits),
         ("shift", npu.add_shift_bits),
         ("low", npu.value_bits),
         ("high", npu.value_bits),

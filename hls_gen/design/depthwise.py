@@ -15,22 +15,24 @@ Fields = list[tuple[str, int]]
 
 def depthwise_memories(npu: "Npu", rounding: Sequence[str]) -> list[tuple[str, int, Fields]]:
     """Name, depth and row of each of these memories; ``rounding``: fields that say how a layer rounds."""
+    weights = present(npu.pool_weights)
     return [
-        ("pool_jumps", present(npu.pool_weights).jumps, [("row", present(npu.pool_weights).row_bits)]),
+        ("pool_jumps", weights.jumps, [("row", weights.row_bits)]),
         (
             "pool_kernels",
-            present(npu.pool_weights).rows,
+            weights.rows,
             [("weights", present(npu.pool_unit).pfp * npu.array.weight_bits)],
         ),
         ("pool_results", npu.loader.layers, _result_row(npu, rounding)),
-        ("pool_scales", present(npu.pool_weights).scale_rows, scale_row(npu)),
+        ("pool_scales", weights.scale_rows, scale_row(npu)),
     ]
 
 
 def pool_kernel_fields(npu: "Npu") -> Fields:
     """Fields of a layer to the pool's sequencer that say which weights its taps meet."""
-    jump = bits_for(present(npu.pool_weights).jumps - 1)
-    row = present(npu.pool_weights).row_bits
+    weights = present(npu.pool_weights)
+    jump = bits_for(weights.jumps - 1)
+    row = weights.row_bits
     fields = [("depthwise", 1), ("jump_base", jump), ("start_row", row), ("kernel_base", row)]
     return [*fields, *(kernel_moves(row) if npu.sequencer.raster else [])]
 

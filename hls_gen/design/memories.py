@@ -258,14 +258,15 @@ def _layer_row(npu: "Npu") -> Parts:
 
 def _pool_row(npu: "Npu") -> Parts:
     """A layer to the pool's sequencer, which also knows where its map goes."""
-    ring = present(npu.pool_unit).address_bits
+    pool_unit = present(npu.pool_unit)
+    ring = pool_unit.address_bits
     return [
         *_reading_row(
             npu,
-            present(npu.pool_unit).index_bits,
+            pool_unit.index_bits,
             ring,
-            present(npu.pool_unit).taps,
-            present(npu.pool_unit).olds,
+            pool_unit.taps,
+            pool_unit.olds,
             not npu.sequencer.raster,
         ),
         *way(npu),

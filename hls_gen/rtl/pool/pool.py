@@ -53,6 +53,7 @@ class PoolPorts:
     @classmethod
     def of(cls, b: Block, npu: Npu, out_bits: int = 0) -> "PoolPorts":
         """The ports and registers of the pool unit ``b``; ``out_bits``, where not 0, is the width of what leaves."""
+        pool_unit = present(npu.pool_unit)
         beat = b.input("beat", means="there is a beat")
         first = b.input("first", means="the beat is of the first tap of its window")
         last = b.input("last", means="the beat is of the last tap of its window")
@@ -61,7 +62,7 @@ class PoolPorts:
             b.input("map_last", means="the window is the last of its map"),
         ]
         flags += [b.input(name, w) for name, w in way(npu)]
-        index = b.input("index", present(npu.pool_unit).index_bits, means="which word of the tuple the beat is")
+        index = b.input("index", pool_unit.index_bits, means="which word of the tuple the beat is")
         word = b.input("word", npu.pool_word_bits, means="word of the beat of the cycle before, lane 0 low")
         room = b.output("room", means="another beat may be issued")
         out = Stream.output(b, "out", out_bits or npu.pool_word_bits + npu.pool_side_bits)
@@ -70,7 +71,7 @@ class PoolPorts:
         at_first = b.reg("at_first", init=None)
         at_last = b.reg("at_last", init=None)
         side = b.reg("side", npu.pool_side_bits, init=None)
-        place = b.reg("place", present(npu.pool_unit).index_bits, init=None)
+        place = b.reg("place", pool_unit.index_bits, init=None)
         b.on(None, (at_first, first), (at_last, last), (side, Cat(*reversed(flags))), (place, index))
         return cls(beat, word, room, out, valid, at_first, at_last, place, side)
 
@@ -118,21 +119,20 @@ def pool_unit(library: Library, npu: Npu) -> Block:
     Block
         Module ``pool_unit``.
     """
+    pool_unit = present(npu.pool_unit)
     header = Header(
         __doc__,
         rate="one word a cycle",
         latency=f"{timing.pool_latency(npu)} cycle from a beat to the output FIFO",
-        parameters={"pfp": present(npu.pool_unit).pfp, "fifo_words": timing.pool_fifo_words(npu)},
+        parameters={"pfp": pool_unit.pfp, "fifo_words": timing.pool_fifo_words(npu)},
     )
     b = Block(library.name("pool_unit", npu), header)
     ports = PoolPorts.of(b, npu)
 
     # # #
 
-    so_far = b.wire("so_far", present(npu.pool_unit).pfp)
-    merged = b.wire(
-        "merged", present(npu.pool_unit).pfp, ports.word | choose(ports.first, 0, so_far, present(npu.pool_unit).pfp)
-    )
+    so_far = b.wire("so_far", pool_unit.pfp)
+    merged = b.wire("merged", pool_unit.pfp, ports.word | choose(ports.first, 0, so_far, pool_unit.pfp))
     queue(b, library, npu, ports, merged, so_far)
     ports.emit(b, library, npu, b.wire("emit", 1, ports.valid & ports.last), Cat(ports.side, merged))
     return b

@@ -56,6 +56,7 @@ def pool_unit_depthwise(library: Library, npu: Npu) -> Block:
         Module ``pool_unit_depthwise``. A word that leaves has PFP sums of ``acc_bits``, above them the side bits, and
         above those the number of features.
     """
+    pool_unit = present(npu.pool_unit)
     sizes = ("pfp", "feature_bits", "weight_bits", "acc_bits")
     header = Header(
         __doc__,
@@ -70,7 +71,7 @@ def pool_unit_depthwise(library: Library, npu: Npu) -> Block:
     depthwise = b.input("depthwise", means="1: sum of products with the weights, whatever average says")
     taps = b.input("taps", COUNT_BITS, means="valid taps of the window so far, that of the beat included")
     row = b.input("kernel_row", present(npu.pool_weights).row_bits, means="row of weights that the beat's word meets")
-    ports = PoolPorts.of(b, npu, present(npu.pool_unit).pfp * npu.array.acc_bits + npu.pool_side_bits + COUNT_BITS)
+    ports = PoolPorts.of(b, npu, pool_unit.pfp * npu.array.acc_bits + npu.pool_side_bits + COUNT_BITS)
 
     # # #
 
@@ -87,9 +88,9 @@ def pool_unit_depthwise(library: Library, npu: Npu) -> Block:
     late_adds = delayed(b, adds, "adds", timing.DEPTHWISE_LATENCY)[-1]
     late_count = delayed(b, count, "count", timing.DEPTHWISE_LATENCY, COUNT_BITS)[-1]
     b.comment("The queue's row with this beat, lane by lane.")
-    so_far = b.wire("so_far", present(npu.pool_unit).pfp * w)
+    so_far = b.wire("so_far", pool_unit.pfp * w)
     merged = []
-    for k in range(present(npu.pool_unit).pfp):
+    for k in range(pool_unit.pfp):
         feature = b.wire(
             f"feature_{k}", npu.array.feature_bits, bits(ports.word, k * npu.array.feature_bits, npu.array.feature_bits)
         )
@@ -101,7 +102,7 @@ def pool_unit_depthwise(library: Library, npu: Npu) -> Block:
         larger = choose(signed_at_least(new, old), new, old, w)
         both = choose(late_adds, old + new, larger, w)
         merged.append(b.wire(f"merged_{k}", w, choose(late.first, new, both, w)))
-    queue(b, library, npu, late, b.wire("merged", present(npu.pool_unit).pfp * w, join(merged)), so_far)
+    queue(b, library, npu, late, b.wire("merged", pool_unit.pfp * w, join(merged)), so_far)
     emit = b.wire("emit", 1, late.valid & late.last)
     late.emit(b, library, npu, emit, Cat(late_count, late.side, join(merged)))
     return b

@@ -38,12 +38,13 @@ def pool_unit_integer(library: Library, npu: Npu) -> Block:
     Block
         Module ``pool_unit_integer``.
     """
+    pool_unit = present(npu.pool_unit)
     header = Header(
         __doc__,
         rate="one word a cycle",
         latency=f"{timing.pool_latency(npu)} cycles from a beat to the output FIFO",
         parameters={
-            "pfp": present(npu.pool_unit).pfp,
+            "pfp": pool_unit.pfp,
             "feature_bits": npu.array.feature_bits,
             "fifo_words": timing.pool_fifo_words(npu),
         },
@@ -63,10 +64,10 @@ def pool_unit_integer(library: Library, npu: Npu) -> Block:
     b.on(None, (at_average, average), (count, taps))
     reciprocal = library.loadable(b, memory, bus, count)["reciprocal"]
     b.comment("The queue's row with this beat, lane by lane; what leaves is divided where it is an average.")
-    so_far = b.wire("so_far", present(npu.pool_unit).pfp * npu.pool_sum_bits)
+    so_far = b.wire("so_far", pool_unit.pfp * npu.pool_sum_bits)
     merged = []
     quotients = []
-    for k in range(present(npu.pool_unit).pfp):
+    for k in range(pool_unit.pfp):
         merged.append(_merged(b, npu, k, ports, so_far, at_average))
         quotients.append(b.wire(f"quotient_{k}", npu.array.feature_bits))
         b.instance(
@@ -78,9 +79,7 @@ def pool_unit_integer(library: Library, npu: Npu) -> Block:
             reciprocal=reciprocal,
             quotient=quotients[-1],
         )
-    queue(
-        b, library, npu, ports, b.wire("merged", present(npu.pool_unit).pfp * npu.pool_sum_bits, join(merged)), so_far
-    )
+    queue(b, library, npu, ports, b.wire("merged", pool_unit.pfp * npu.pool_sum_bits, join(merged)), so_far)
     emit = delayed(b, b.wire("emit", 1, ports.valid & ports.last), "emit", timing.DIVIDE_LATENCY, init=0)[-1]
     late_side = delayed(b, ports.side, "side", timing.DIVIDE_LATENCY, npu.pool_side_bits)[-1]
     ports.emit(b, library, npu, emit, Cat(late_side, join(quotients)))

@@ -153,19 +153,20 @@ def _offer(b: Block, f: Fields, out: Stream, fresh: Signal) -> tuple[Signal, Sig
 
 def _columns(b: Block, library: Library, npu: Npu, f: Fields, x: _Axis, at: _Position) -> list[Signal]:
     """The columns of the window, the newest first."""
+    sizes = present(npu.former_sizes)
     b.comment("Columns: that of the position at hand has the taps of the rows before from the line memory.")
-    kept = (present(npu.former_sizes).column - 1) * npu.former_lane_bits  # the oldest lane has nowhere to go
+    kept = (sizes.column - 1) * npu.former_lane_bits  # the oldest lane has nowhere to go
     before = b.wire("row_before", kept) if kept else None
     column = _column(b, npu, f, at, before)
     if before is not None:
-        address = bits_for(present(npu.former_sizes).line - 1)
+        address = bits_for(sizes.line - 1)
         place = b.reg("place", address, init=None)
         b.on(x.moves, (place, bits(x.following, 0, address)))
         registered_read(
             b,
             library,
             "line_memory",
-            present(npu.former_sizes).line,
+            sizes.line,
             write=b.wire("keep", 1, at.step & x.inside),
             write_row=place,
             write_data=bits(column, 0, kept),
@@ -173,7 +174,7 @@ def _columns(b: Block, library: Library, npu: Npu, f: Fields, x: _Axis, at: _Pos
             read_row=bits(x.following, 0, address),
             read_data=before,
         )
-    columns = [b.reg(f"column_{k}", width(column), init=None) for k in range(present(npu.former_sizes).columns)]
+    columns = [b.reg(f"column_{k}", width(column), init=None) for k in range(sizes.columns)]
     # beside the map no row of a column is on it, whatever the line memory has there
     newest = b.wire("newest", width(column), column & _all(x.inside, width(column)))
     b.on(at.step, *zip(columns, [newest, *columns]))
@@ -247,8 +248,9 @@ def _word_register(
 
 def _by_channels(npu: Npu, f: Fields, make: Callable[[int], Signal]) -> Signal:
     """What ``make`` gives for the number of channels of a position."""
-    found = make(present(npu.former_sizes).channels)
-    for channels in range(present(npu.former_sizes).channels - 1, 0, -1):
+    sizes = present(npu.former_sizes)
+    found = make(sizes.channels)
+    for channels in range(sizes.channels - 1, 0, -1):
         found = Mux(eq(f["channels_minus_1"], channels - 1), make(channels), found)
     return found
 
@@ -262,11 +264,12 @@ def _less_a_position(word: Signal, channels: int, npu: Npu) -> Signal:
 
 def _column(b: Block, npu: Npu, f: Fields, at: _Position, before: Signal | None) -> Signal:
     """The column of the position at hand: its channels, 0 beside the map, and the rows before, a position higher."""
+    sizes = present(npu.former_sizes)
     lane = npu.former_lane_bits
-    lanes = present(npu.former_sizes).column
+    lanes = sizes.column
     own = [
         b.wire(f"channel_{k}", lane, bits(at.channels, k * lane, lane) & _all(at.inside, lane))
-        for k in range(present(npu.former_sizes).channels)
+        for k in range(sizes.channels)
     ]
     taps = []
     for k in range(lanes):

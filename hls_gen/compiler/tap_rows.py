@@ -1,6 +1,6 @@
 """How many rows of a sequencer's memories the taps of a map take; rows/sequencer.py makes them."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -51,7 +51,8 @@ class TapRows:
         raster: bool = False,
         ahead: bool = False,
     ) -> "TapRows":
-        """What a schedule takes. A schedule is counted once for each way in which it is read.
+        """What a schedule takes. A schedule is counted once for each way in which it is read,
+        on a copy, which takes what was worked out for it along when it goes.
 
         Parameters
         ----------
@@ -72,7 +73,9 @@ class TapRows:
         way = visits, reread, kernel, raster, ahead
         counted = _COUNTED.setdefault(tables, {})
         if way not in counted:
-            counted[way] = cls._of(tables, visits=visits, reread=reread, kernel=kernel, raster=raster, ahead=ahead)
+            counted[way] = cls._of(
+                replace(tables), visits=visits, reread=reread, kernel=kernel, raster=raster, ahead=ahead
+            )
         return counted[way]
 
     @classmethod

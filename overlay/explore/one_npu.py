@@ -210,6 +210,7 @@ class NpuChoices:
             accumulate="or_words" if 0 not in words else counted,
             word_lanes=max(words),
             acc_bits=32,
+            tuple_words=2,
             kfp=max(1, *words),
             kgp=1,
             pfp=1,

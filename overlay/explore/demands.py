@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from bitloom.golden.graph import INPUT
 from bitloom.golden.layers.add import Add
 from bitloom.golden.layers.conv import Weighted
@@ -13,8 +15,8 @@ from bitloom.golden.network import Model
 from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.compiler.engine_rules import Engine
 from bitloom.hls_gen.compiler.joined_taps import formed_windows, joined_taps
-from bitloom.hls_gen.compiler.lowered_layers import LoweredLayer
-from bitloom.hls_gen.compiler.lowering import engines_of, lower_alone, lowered_for, pool_name
+from bitloom.hls_gen.compiler.lowered_layers import LoweredLayer, Xnor
+from bitloom.hls_gen.compiler.lowering import Lowered, engines_of, lower_alone, lowered_for, pool_name
 from bitloom.hls_gen.compiler.parts import Target, segmented
 from bitloom.hls_gen.compiler.plan import Plan, plan_lowered
 from bitloom.hls_gen.design.copies import is_copy
@@ -96,7 +98,9 @@ def layers(
     npus = npus or [_any(engine, n, len(kinds), words) for n, engine in enumerate(kinds)]
     npus = [npu.changed(**bits) if npu.engine == "integer" else npu for npu in npus]
     choices = CompileChoices(map_order=map_order)
-    lowered = lowered_for(model, npus, mapping or tuple(kinds.index(engine) for engine in engines.names))
+    lowered = _without_weights(
+        lowered_for(model, npus, mapping or tuple(kinds.index(engine) for engine in engines.names))
+    )
     found = _demands(plan_lowered(lowered, npus, choices))
     own = iter(widths)
     found = [replace(layer, feature_bits=max(widths) if is_copy(layer.name) else next(own)) for layer in found]
@@ -106,6 +110,20 @@ def layers(
         behind = replace(first, joined=_joined_taps(first, map_order, former))
         found[0] = behind if behind.gains_by_former(former) else first
     return found
+
+
+def _without_weights(lowered: Lowered) -> Lowered:
+    """The lowered layers with weights of 0 that take no memory: a search has layers for each way to join NPUs, and asks
+    for the shape of their weights alone."""
+    formed = lowered.formed_layer
+    return replace(lowered, layers=tuple(map(_weightless, lowered.layers)), formed_layer=formed and _weightless(formed))
+
+
+def _weightless(layer: LoweredLayer) -> LoweredLayer:
+    """The same of a layer."""
+    weight = np.broadcast_to(np.zeros((), layer.weight.dtype), layer.weight.shape)
+    beside = {"magnitude": None} if isinstance(layer.arithmetic, Xnor) else {}
+    return replace(layer, arithmetic=replace(layer.arithmetic, weight=weight, **beside))
 
 
 def _with_former(npu: Npu, planes: int, channels: int) -> Npu:

@@ -5,10 +5,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from bitloom.hls_gen.design import flat
+from bitloom.hls_gen.design.former import Former
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.parts import present
 from bitloom.hls_gen.design.widths import ACC_BITS
-from bitloom.hls_gen.design.window_former import Former
 
 from .margins import roomy_acc_bits, roomy_add_widths, roomy_multiplier_bits
 from .needs import Needs, NpuNeeds

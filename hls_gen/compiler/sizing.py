@@ -1,4 +1,4 @@
-"""Npu to design: memories as large as the given networks need."""
+"""Folding to design: memories as large as the given networks need."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

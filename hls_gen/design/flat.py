@@ -11,6 +11,7 @@ from dataclasses import MISSING, Field, fields
 from typing import Any
 
 from .array import BinaryArray, IntegerArray
+from .former import Former, FormerSizes
 from .loader import Loader
 from .parts import Part
 from .pool_unit import PoolUnit, PoolWeights
@@ -19,7 +20,6 @@ from .results import Results
 from .rules import require
 from .sequencer import Sequencer
 from .stores import SkipStore, Stores
-from .window_former import Former, FormerSizes
 
 ENGINES: dict[str, type[BinaryArray] | type[IntegerArray]] = {"binary": BinaryArray, "integer": IntegerArray}
 """The array of each engine."""

@@ -19,6 +19,7 @@ from bitloom.golden.names import shown
 from . import flat
 from .array import BinaryArray, IntegerArray
 from .fields import named
+from .former import Former, FormerSizes
 from .loader import Loader
 from .memories import Memory, kernel_store, memory_map
 from .pool_unit import PoolUnit, PoolWeights
@@ -30,7 +31,7 @@ from .rules import require
 from .sequencer import Sequencer
 from .stores import SkipStore, Stores
 from .widths import ADD_FEATURE_BITS, COUNT_BITS, MULTIPLIER_BITS, RECIPROCAL_BITS, SKIP_BITS, bits_for
-from .window_former import Former, FormerSizes, former_row
+from .window_former import former_row
 
 SETTINGS = ("last_layer", "last_pool_layer", "binariser_last", "last_chunk")
 """Fields of the network's row that the NPU looks at; the loader looks at the others."""

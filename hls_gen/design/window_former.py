@@ -15,8 +15,6 @@ from numpy.typing import NDArray
 
 from bitloom.golden.window import Window
 
-from .parts import Part
-from .rules import check_least, require
 from .widths import PLACE_BITS, SIDE_BITS, bits_for
 
 if TYPE_CHECKING:
@@ -25,48 +23,6 @@ if TYPE_CHECKING:
 Ints = NDArray[np.int64]
 UNUSED = -1
 """Lane of a window that has no tap."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class FormerSizes(Part):
-    """What a window former can form.
-
-    Attributes
-    ----------
-    channels
-        Channels of a position, >= 1.
-    column
-        Lanes of a column of taps, the channels of its rows side by side, >= ``channels``.
-    columns
-        Columns of a window, >= 1.
-    line
-        Positions of a row, those beside the map included, >= 2.
-    """
-
-    channels: int
-    column: int
-    columns: int
-    line: int
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        for name, least in (("channels", 1), ("column", 1), ("columns", 1), ("line", 2)):
-            check_least(self, name, least, f"former_{name}")
-        most = self.column
-        require(self.channels <= most, f"former_channels must be <= {most}", self.channels)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Former(Part):
-    """The window former of an NPU that reads frames.
-
-    Attributes
-    ----------
-    sizes
-        What it can form; None before sizing, and where no network has a use for it: then none is built. Sized.
-    """
-
-    sizes: FormerSizes | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

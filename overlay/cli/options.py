@@ -102,7 +102,7 @@ def _lut_products(ctx: click.Context, param: click.Parameter, given: tuple[str, 
 
 
 folding_options = option_group(
-    "Npu of the NPUs, by default the design's",
+    "Folding of the NPUs, by default the design's",
     click.option("--kfp", type=int, help="Input channels a PE takes in a cycle."),
     click.option("--kgp", type=int, help="PEs, kernels in parallel."),
     click.option("--pfp", type=int, help="Channels that the pool unit takes in a cycle."),

@@ -157,7 +157,7 @@ def test_words_of_two_maps_in_turn_cost_what_yosys_makes_of_them(words: int, lut
 def test_a_design_is_the_sum_of_its_npus() -> None:
     for design in DESIGNS:
         whole = estimate(design)
-        cores = [estimate_cores(npu, design.stream_bits, [npu.kernel_ram])[0] for npu in design.npus]
+        cores = [estimate_cores(npu, design.stream_bits, [npu.array.kernel_ram])[0] for npu in design.npus]
         gears = [estimate_outlets(npu, design.next_word_bits(n)) for n, npu in enumerate(design.npus)]
         alone = sum(core.lut for core in cores) + sum(gears)
         assert 0 < whole.lut - alone < 1500  # loader, registers and output

@@ -255,7 +255,7 @@ def test_one_npu_of_several_networks_keeps_to_the_budget() -> None:
         segments = tries.segments(Task(tries.ways()[0], COUNTERS, 3_000, FEW_NPUS))
         assert segments is not None
         npu = segments[0].npu
-        (area,) = estimate_cores(npu, 64, [npu.kernel_ram])
+        (area,) = estimate_cores(npu, 64, [npu.array.kernel_ram])
         found.append((area.dsp, area.lut + area.lutram))
     (plain, cheap), (few, dear) = found
     assert few <= 40 < plain

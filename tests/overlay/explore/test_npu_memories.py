@@ -1,7 +1,7 @@
 """What the search takes memories for is what sizing makes of them, field by field."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -70,7 +70,7 @@ def differences(models: Sequence[Model], choices: NpuChoices, way: Joining, sett
     candidate = candidate_of("net", segments, 64, setting.map_order)
     own = len(choices.networks[0]) if choices.networks else len(candidate.mapping)
     made = sized(models, candidate.npus, candidate.mapping[:own], setting)
-    pairs = zip(map(asdict, candidate.npus), map(asdict, made), strict=True)
+    pairs = zip((npu.flat() for npu in candidate.npus), (npu.flat() for npu in made), strict=True)
     return {key for ours, theirs in pairs for key in ours if ours[key] != theirs[key]}
 
 

@@ -46,11 +46,10 @@ def check(design: str, folder: Path, data: st.DataObject) -> None:
     else:
         model = random_model(network, seed)
     images = random_images(network, 3, seed)
-    if npu.sequencer.raster:
-        need = plan(model, [npu], CompileChoices(map_order="raster")).needs[0].capacities
-        assume(all(need[name] <= npu.value(name) for name in need))
     order = "raster" if npu.sequencer.raster else data.draw(st.sampled_from(["pull", "raster"]))
     dataflow = data.draw(DATAFLOWS) if npu.array.accumulators > 1 else "output_stationary"
+    need = plan(model, [npu], CompileChoices(map_order=order, dataflow=dataflow)).needs[0].capacities
+    assume(all(need[name] <= npu.value(name) for name in need))
     program = compile_model(model, manifest, CompileChoices(map_order=order, dataflow=dataflow))
     stalls = {key: data.draw(st.sampled_from([0.0, 0.4])) for key in ("source", "sink")}
     found, counters = outputs(bit, program, images, **stalls, seed=seed)

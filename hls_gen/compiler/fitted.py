@@ -13,7 +13,7 @@ from bitloom.hls_gen.design.widths import ACC_BITS
 from .margins import roomy_acc_bits, roomy_add_widths, roomy_multiplier_bits
 from .needs import Needs, NpuNeeds
 
-FORMER = tuple(name for name in flat.SIZED if flat.OWNERS[name][0] == "former.sizes")
+FORMER = tuple(name for name in flat.CAPACITIES if flat.OWNERS[name][0] == "former.sizes")
 """Sizes of the window former."""
 MAY_BE_0 = (
     "multiplier_bits",

@@ -27,7 +27,7 @@ def _added(default: int = 0) -> Any:
 class Needs:
     """What layers need of an NPU: rows or words that each memory must have, how far counters must reach, and widths.
 
-    Most fields are named as the sizes that they are for (`bitloom.hls_gen.design.flat.SIZED`). Layers
+    Most fields are named as the capacities that they are for (`bitloom.hls_gen.design.flat.CAPACITIES`). Layers
     need the sum of those that are ``_added``, and the largest of the others.
 
     Attributes

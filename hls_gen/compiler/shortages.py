@@ -30,7 +30,7 @@ class Shortage:
     Attributes
     ----------
     name
-        The size, one of `bitloom.hls_gen.design.flat.SIZED`, or ``collect`` or ``spill_words``.
+        The capacity, one of `bitloom.hls_gen.design.flat.CAPACITIES`, or ``collect`` or ``spill_words``.
     least
         What the network needs at least.
     has

@@ -68,7 +68,7 @@ CHOSEN = {
     "lut_products": "results.lut_products",
 }
 """The folding: what a person or the search chooses, and where it lies. A name of a part says whether there is one."""
-SIZED = {
+CAPACITIES = {
     "acc_bits": "array.acc_bits",
     "multiplier_bits": "results.multiplier_bits",
     "bias_fraction_bits": "results.bias_fraction_bits",
@@ -110,8 +110,8 @@ SIZED = {
     "former_columns": "former.sizes.columns",
     "former_line": "former.sizes.line",
 }
-"""Sizes: how large memories are and how far counters reach, as sizing finds them for networks."""
-PLACES = CHOSEN | SIZED
+"""Capacities: how large memories are and how far counters reach, as sizing finds them for networks."""
+PLACES = CHOSEN | CAPACITIES
 """Where the value of each flat name lies."""
 SWITCHES = {
     "former": "window_former",
@@ -139,7 +139,8 @@ def _owner(name: str) -> tuple[str, str]:
     """The part in which a name lies, and the field there: ("pool_unit", "words") of pool_words. Of a switch that is
     the name of a part, the part's own place and nothing."""
     place = PLACES[name]
-    return (place, "") if place in CLASSES else tuple(place.rsplit(".", 1))  # type: ignore[return-value]
+    part, _, what = place.rpartition(".")
+    return (place, "") if place in CLASSES else (part, what)
 
 
 OWNERS = {name: _owner(name) for name in PLACES}
@@ -169,11 +170,8 @@ def _default(name: str) -> Any:
 
 DEFAULTS = {name: _default(name) for name in PLACES}
 """The value of each flat name where nothing is said; 0 of a number that is a switch."""
-
-
 ABSENT = {"pfp": 1}
 """Values of names whose part is not there, where they aren't the defaults."""
-
 OFF = {name: 0 if OWNERS[name][1] else False for name in SWITCHES.values()}
 """Values of the switches that say that there is no such part."""
 
@@ -250,7 +248,7 @@ def _made(place: str, values: Mapping[str, Any], given: frozenset[str]) -> Any:
     names = [name for name in NAMES[place.split(".")[0]] if OWNERS[name][0].startswith(place) and name != switch]
     if not on:
         for name in names:
-            ok = name not in given or any(_same(values[name], value) for value in (DEFAULTS[name], ABSENT.get(name)))
+            ok = name not in given or _same(values[name], ABSENT.get(name, DEFAULTS[name]))
             require(ok, f"{name} needs {MEANINGS[place]}", values.get(name))
         if switch and OWNERS[switch][1] and switch in given:
             require(on == 0 and type(on) is int, f"{switch} must be an integer >= 0", repr(on))
@@ -262,11 +260,6 @@ def _made(place: str, values: Mapping[str, Any], given: frozenset[str]) -> Any:
         if owner == place and what:
             chosen[what] = values.get(name, DEFAULTS[name])
     return CLASSES[place](**chosen)
-
-
-def flat(npu: Any) -> dict[str, Any]:
-    """Values of an NPU by flat name, of the folding first; the default of what it has not."""
-    return {name: value_of(npu, name) for name in PLACES}
 
 
 def value_of(npu: Any, name: str) -> Any:

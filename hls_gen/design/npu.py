@@ -103,10 +103,11 @@ class Npu(ResultWidths):
 
     def unchecked(self, **values: Any) -> "Npu":
         """The NPU with other values by flat name, without a check of them: much faster than ``changed``, for a search
-        and for tests of what must be refused.
+        and for tests of what must be refused. The engine stays.
 
         Values of parts that the NPU then lacks are left out. Where a part comes, it is checked, as ``changed`` does it.
         """
+        assert "engine" not in values, "the engine stays"
         had = {name: flat.value_of(self, name) for name in flat.OFF}
         has = {name: values.get(name, had[name]) for name in flat.OFF}
         lacks = {part for part, name in flat.SWITCHES.items() if not has[name]}
@@ -117,7 +118,9 @@ class Npu(ResultWidths):
         for name, value in values.items():
             part, what = flat.OWNERS[name]
             outer, _, inner = part.partition(".")
-            owner = parts.setdefault(outer, copy(getattr(self, outer)))
+            if outer not in parts:
+                parts[outer] = copy(getattr(self, outer))
+            owner = parts[outer]
             if inner:
                 inside = copy(getattr(owner, inner))
                 owner.__dict__[inner] = inside
@@ -129,8 +132,8 @@ class Npu(ResultWidths):
         return npu
 
     def value(self, name: str) -> Any:
-        """A value by flat name; its default where the NPU has no such part. Of another name, the property."""
-        return flat.value_of(self, name) if name in flat.PLACES else getattr(self, name)
+        """A value by flat name; where the NPU has no such part, the value that files say then."""
+        return flat.value_of(self, name)
 
     def has(self, name: str) -> bool:
         """Whether the NPU has the part of which a flat name is a field: ``pfp`` is one of the pool unit, ``depthwise``
@@ -143,8 +146,8 @@ class Npu(ResultWidths):
         return {name: self.value(name) for name in names}
 
     def flat(self) -> dict[str, Any]:
-        """Values by flat name, those of the folding first; the default of what the NPU has not."""
-        return flat.flat(self)
+        """All values by flat name, those of the folding first."""
+        return self.values(*flat.PLACES)
 
     def __post_init__(self) -> None:
         array = self.array
@@ -223,11 +226,6 @@ class Npu(ResultWidths):
     def depthwise(self) -> bool:
         """Whether the pool unit has weights."""
         return self.pool_weights is not None
-
-    @property
-    def folding(self) -> dict[str, Any]:
-        """What was chosen of this NPU, by flat name."""
-        return {name: flat.value_of(self, name) for name in flat.CHOSEN}
 
     @property
     def joined_words(self) -> int:

@@ -24,7 +24,6 @@ from bitloom.hls_gen.compiler.planned_layer import MapWords, PlannedLayer, plann
 from bitloom.hls_gen.compiler.sharing import ReadValues, sharing
 from bitloom.hls_gen.design.npu import Npu
 
-from .changed import changed
 from .layer_demand import LayerDemand
 
 ROOM = 2
@@ -117,18 +116,18 @@ class NpuMemories:
         ValueError
             The NPU can't compute them.
         """
-        npu = changed(npu, **UNSIZED, aheads=2 * npu.has_skip)
-        npu = changed(npu, **self._former(own, npu))
+        npu = npu.unchecked(**UNSIZED, aheads=2 * npu.has_skip)
+        npu = npu.unchecked(**self._former(own, npu))
         each = [part for part in (tuple(i for i in own if i in numbers) for numbers in self._networks) if part]
         plans = [self._planned(part, npu) for part in each]
         if any(layer.needs.tuple_parts for layer in chain(*plans)):
-            npu = changed(npu, tuple_parts=1, aheads=max(npu.sequencer.aheads, 2))
+            npu = npu.unchecked(tuple_parts=1, aheads=max(npu.sequencer.aheads, 2))
             plans = [self._planned(part, npu) for part in each]
         if any(self._layers[i].bits > 1 for i in own):
             npu, plans = self._sharing(each, plans, npu)
         needs = [NpuNeeds(npu, self._together(part, plan, npu)) for part, plan in zip(each, plans)]
         sizes = fitting(npu, needs)
-        sizes |= margins(changed(npu, **sizes), needs)
+        sizes |= margins(npu.unchecked(**sizes), needs)
         sizes |= _roomy(sizes, chain(*plans))
         if npu.has_skip:
             waiting = [self._skipping(part, plan, npu) for part, plan in zip(each, plans)]

@@ -20,12 +20,12 @@ from bitloom.hls_gen.design.widths import PLANES, SKIP_BITS, bits_for
 from bitloom.overlay.area.netlist import Resources
 
 from .added import added_fits, fills_steps
-from .changed import changed, saving
 from .estimate import estimate_cores, estimate_outlets
 from .layer_demand import FOLDED, LayerDemand
 from .memory import STYLES
 from .npu_memories import NpuMemories, Own
 from .price import Price
+from .saving import saving
 from .sizes import splits, whole_words
 
 OUT = "output_stationary"
@@ -153,7 +153,7 @@ class NpuChoices:
                 base = self._base(own)
                 found = self._wide(mine, base)
                 if "host" in base.ports.inlets:
-                    formed = self._wide([layer.joined or layer for layer in mine], changed(base, window_former=True))
+                    formed = self._wide([layer.joined or layer for layer in mine], base.unchecked(window_former=True))
                     found += [npu for npu in formed if any(layer.gains_by_former(npu) for layer in mine)]
             self._bare[own] = found
         return self._bare[own]
@@ -166,7 +166,7 @@ class NpuChoices:
         """The NPU with its layers."""
         memories, besides = sizes
         copies = tuple(i for i in own if is_copy(self.layers[i].name))
-        return Segment(changed(npu, **memories, **besides), own, copies)
+        return Segment(npu.unchecked(**memories, **besides), own, copies)
 
     def mine(self, own: Own, npu: Npu) -> list[LayerDemand]:
         """The layers ``own`` as that NPU reads them."""
@@ -184,9 +184,9 @@ class NpuChoices:
             if beside <= PLANES:
                 sizes = [n * (beside + 1) for n in splits(mine[0].channels)]
                 sizes += [] if alone else [w for w in wide if w > sizes[-1]]
-                found += [changed(base, kfp=n, planes=beside) for n in whole_words(sizes, base.array.word_lanes)]
-            base = changed(base, shift_bits=max(3, bits_for(planes - 1)))
-        return found + [changed(base, kfp=n) for n in whole_words(wide, base.array.word_lanes)]
+                found += [base.unchecked(kfp=n, planes=beside) for n in whole_words(sizes, base.array.word_lanes)]
+            base = base.unchecked(shift_bits=max(3, bits_for(planes - 1)))
+        return found + [base.unchecked(kfp=n) for n in whole_words(wide, base.array.word_lanes)]
 
     def _base(self, own: Own) -> Npu:
         """An NPU for these layers with the least folding, and with the inlets and outlets by which their maps go."""
@@ -286,7 +286,7 @@ class NpuChoices:
         if (key, lanes) not in self._before:
             self._before[key, lanes] = list(self._in_front_of(own, npu, self._possible[key], lanes))
         for values in self._before[key, lanes]:
-            yield changed(npu, **dict(zip(CHOSEN, values)))
+            yield npu.unchecked(**dict(zip(CHOSEN, values)))
 
     def _in_front_of(
         self, own: Own, npu: Npu, possible: Sequence[Sequence[Chosen]], lanes: int | None
@@ -296,7 +296,7 @@ class NpuChoices:
         leaving = [layer for layer in self.mine(own, npu) if layer.reader not in own and not layer.raw]
         for choices in possible:
             for values in choices:
-                made = changed(npu, **dict(zip(CHOSEN, values)))
+                made = npu.unchecked(**dict(zip(CHOSEN, values)))
                 if lanes is None or all(layer.fits(made, lanes) for layer in leaving):
                     yield values
                     break
@@ -313,21 +313,21 @@ class NpuChoices:
         high = most
         while low < high:
             middle = (low + high) // 2
-            if sum(layer.beats(changed(npu, kgp=middle)) for layer in mine) <= room:
+            if sum(layer.beats(npu.unchecked(kgp=middle)) for layer in mine) <= room:
                 high = middle
             else:
                 low = middle + 1
         for kgp in dict.fromkeys(-(-high // multiple) * multiple for multiple in (1, 2, 4, 8)):
             if kgp <= most:
-                yield changed(npu, kgp=kgp)
+                yield npu.unchecked(kgp=kgp)
 
     def _wider(self, own: Own, npu: Npu, interval: int) -> Iterator[list[Chosen]]:
         """Foldings with the first power of two above the KGP of ``npu`` that keeps to the interval: where results or a
         pool unit take longer than beats. None where the widest array is too slow."""
         most = max(self.layers[i].kernels for i in own)
-        widest = changed(npu, kgp=most, ol=most, pfp=most * PFPS[-1], accumulators=SHORT_WINDOWS)
+        widest = npu.unchecked(kgp=most, ol=most, pfp=most * PFPS[-1], accumulators=SHORT_WINDOWS)
         while self.cycles(own, widest) <= interval and (kgp := 1 << npu.array.kgp.bit_length()) <= most:
-            npu = changed(npu, kgp=kgp)
+            npu = npu.unchecked(kgp=kgp)
             found = [chosen_of(one) for one in self._results(own, npu, interval, None)]
             if found:
                 yield found
@@ -344,7 +344,7 @@ class NpuChoices:
         ]
         ols = ols if given is None else [given]
         for ol in ols:
-            bare = changed(npu, ol=ol)
+            bare = npu.unchecked(ol=ol)
             fast = list(self._fast(own, bare, interval))
             for made in fast:
                 beats = sum(layer.pool_beats(made) for layer in mine) if npu.pool_unit else 0
@@ -357,10 +357,10 @@ class NpuChoices:
 
     def _fast(self, own: Own, npu: Npu, interval: int) -> Iterator[Npu]:
         """The NPU with each PFP that keeps to the interval, and with several accumulators a PE where it needs them."""
-        tried = [npu, changed(npu, accumulators=SHORT_WINDOWS)] if npu.engine == "integer" else [npu]
+        tried = [npu, npu.unchecked(accumulators=SHORT_WINDOWS)] if npu.engine == "integer" else [npu]
         tried = [one for one in tried if sum(map(self._arrays(one).__getitem__, own)) <= interval]
         for times in PFPS if npu.depthwise else PFPS[:4] if npu.pool_unit else (1,):
-            each = (changed(one, pfp=npu.results.ol * times) for one in tried)
+            each = (one.unchecked(pfp=npu.results.ol * times) for one in tried)
             yield from islice((one for one in each if self.cycles(own, one) <= interval), 1)
 
     def _adds(self, own: Own, npu: Npu) -> bool:
@@ -396,7 +396,7 @@ class NpuChoices:
             styles = STYLES if rows <= MOST_LUT_ROWS else large if rows <= self.lut_rows else large[:1]
             each = [
                 ({key: one.value(key) for key in SAVED}, estimate_cores(one, self.stream_bits, styles))
-                for one in saving(changed(npu, **memories), dear)
+                for one in saving(npu.unchecked(**memories), dear)
             ]
             self._areas[key] = [
                 ((memories, {**saved, "kernel_ram": style}), areas[k])

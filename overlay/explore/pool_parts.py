@@ -8,7 +8,6 @@ from bitloom.hls_gen.design.parts import present
 from bitloom.hls_gen.design.widths import COUNT_BITS, bits_for
 
 from .area_part import AreaPart, fifo, gear, sequencer_modules
-from .changed import changed
 from .products import multiplier_dsps, requantise_sizes
 
 
@@ -52,7 +51,7 @@ def _depthwise(npu: Npu, n: int) -> Iterator[AreaPart]:
     yield _output(npu, sums + side, n)
     yield from gear(sums, steps, side - 1, n)
     pointer = bits_for(present(npu.pool_weights).scale_rows - 1)
-    wide = changed(npu, multiplier_bits=max(npu.results.multiplier_bits, npu.reciprocal_bits))
+    wide = npu.unchecked(multiplier_bits=max(npu.results.multiplier_bits, npu.reciprocal_bits))
     values = {"one": 1, "pointer": pointer, "lanes": npu.results.ol * npu.array.acc_bits, **requantise_sizes(wide)}
     chosen = npu.results.ol * (
         wide.biased_bits + wide.results.multiplier_bits + wide.scale_shift_bits

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from .added import fills_steps
-from .changed import changed
 from .npu_memories import Own
 from .one_npu import NpuChoices, Segment
 from .price import Price
@@ -145,17 +144,17 @@ class _Joined:
             ]
         kernels = {layer.kernels for layer in mine if layer.signs}
         sizes = ({"kgp": kgp, "ol": ol} for kgp in splits(max(kernels))[1:] for ol in splits(kgp))
-        return [size for size in sizes if all(fills_steps(changed(bares[0][0], **size), count) for count in kernels)]
+        return [size for size in sizes if all(fills_steps(bares[0][0].unchecked(**size), count) for count in kernels)]
 
     def _cheapest(self, n: int, group: Sequence[int], alike: dict[str, int]) -> tuple[float, Segment] | None:
         """The cheapest NPU ``n`` with these values, and its price."""
         own = self.owns[n]
         after = (n + 1) % len(self.owns)
         reader = self.made[after] if self.closed or after else None
-        npu = reader and (changed(reader.npu, **alike) if after in group else reader.npu)
+        npu = reader and (reader.npu.unchecked(**alike) if after in group else reader.npu)
         best: tuple[float, Segment] | None = None
         for bare in self.choices.bare(own):
-            one = changed(bare, **alike)
+            one = bare.unchecked(**alike)
             if one.array.kfp != bare.array.kfp or (not own[0] and not self.choices.enters(bare, self.interval)):
                 continue
             for cost, npu_n, sizes in self.choices.priced(own, one, self.interval, npu, self.price):

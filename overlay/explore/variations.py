@@ -11,7 +11,6 @@ from bitloom.hls_gen.design.array import MOST_ACCUMULATORS
 from bitloom.hls_gen.design.copies import is_copy
 
 from .candidate import Candidate
-from .changed import changed
 from .one_npu import NpuChoices
 
 
@@ -94,8 +93,8 @@ def _resized(candidate: Candidate, setting: MapSetting, choices: NpuChoices) -> 
     """The candidate in a setting, with the memories that it needs there."""
     npus = []
     for n, npu in enumerate(candidate.npus):
-        other = changed(npu, raster=setting.counters, stream_weights=setting.streamed)
-        npus.append(changed(other, **choices.depths(choices.own(n, candidate.mapping), other)))
+        other = npu.unchecked(raster=setting.counters, stream_weights=setting.streamed)
+        npus.append(other.unchecked(**choices.depths(choices.own(n, candidate.mapping), other)))
     return replace(candidate, npus=with_equal_steps(npus), map_order=setting.map_order)
 
 
@@ -120,7 +119,7 @@ def dataflows(candidate: Candidate, choices: Mapping[MapSetting, NpuChoices]) ->
             count = 1 << (2 * layer.groups(npu) - 1).bit_length()
             if layer.groups(npu) > 1 and count <= MOST_ACCUMULATORS and layer.name not in candidate.dataflow:
                 before = layer.cycles(npu, "output_stationary")
-                after = layer.cycles(changed(npu, accumulators=count), IN)
+                after = layer.cycles(npu.unchecked(accumulators=count), IN)
                 if after < (1 - LEAST_GAIN) * before:
                     gains[layer.name] = count
         if gains:

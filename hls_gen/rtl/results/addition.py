@@ -103,13 +103,17 @@ def addition(library: Library, npu: Npu) -> Block:
     """
     steps = npu.keeps_steps
     together = npu.results.ol // npu.skip_lanes
-    sizes = ("kfp", "ol", "value_bits" if steps else "feature_bits", "add_factor_bits", "add_bias_bits")
+    sizes = {
+        **npu.values("kfp", "ol"),
+        "value_bits" if steps else "feature_bits": npu.value_bits,
+        **npu.values("add_factor_bits", "add_bias_bits"),
+    }
     header = Header(
         (__doc__ or "") + OF_STEPS * steps,
         rate="one step of OL results a cycle"
         + f", every {together} cycles where added" * (npu.results.ol > npu.skip_lanes),
         latency=f"{timing.addition_latency(npu)} cycles from in to out, where what is added is there",
-        parameters=npu.values(*sizes),
+        parameters=sizes,
     )
     b = Block(library.name("addition", npu), header)
     memory = npu.memory("additions")

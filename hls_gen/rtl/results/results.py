@@ -149,12 +149,16 @@ def results(library: Library, npu: Npu) -> Block:
 def _header(npu: Npu) -> Header:
     """What the module says of itself."""
     activation = timing.activation_latency(npu)
-    results = "value_bits" if npu.keeps_steps else "feature_bits"
+    sizes = {
+        **npu.values("kgp", "ol", "acc_bits"),
+        "value_bits" if npu.keeps_steps else "feature_bits": npu.value_bits,
+        "accumulators": npu.array.accumulators,
+    }
     return Header(
         __doc__,
         rate="one step of OL results a cycle",
         latency=f"{activation} cycle{'s' * (activation > 1)} from a step to its features, 1 to its raw values",
-        parameters=npu.values("kgp", "ol", "acc_bits", results, "accumulators"),
+        parameters=sizes,
     )
 
 

@@ -33,7 +33,7 @@ def signs(library: Library, npu: Npu) -> Block:
         Module ``signs``. Streams ``in`` and ``out`` of steps, at ``in`` with one side bit more, above the others:
         whether the step is kept; stream ``skip`` of words of the skip store.
     """
-    sizes = npu.values("ol", "value_bits")
+    sizes = {"ol": npu.results.ol, "value_bits": npu.value_bits}
     latency = "0 cycles from in to out and skip"
     header = Header(__doc__ or "", rate="one step a cycle", latency=latency, parameters=sizes)
     b = Block(library.name("signs", npu), header)

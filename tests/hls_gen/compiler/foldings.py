@@ -9,7 +9,7 @@ from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.compiler.plan import plan
 from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.hls_gen.design.design import Design
-from bitloom.hls_gen.design.flat import SIZED
+from bitloom.hls_gen.design.flat import CAPACITIES
 from bitloom.hls_gen.design.manifest import Manifest
 from bitloom.hls_gen.design.npu import Npu
 from tests.cases import cases
@@ -48,7 +48,7 @@ def fit_one(model: Model, npu: Npu, map_order: str = "auto", stream_bits: int = 
 
 def changed(manifest: Manifest, n: int = 0, **capacities: int) -> Manifest:
     """The manifest with other capacities of NPU ``n``, also such as no NPU may have."""
-    assert capacities.keys() <= SIZED.keys()
+    assert capacities.keys() <= CAPACITIES.keys()
     npu = manifest.npus[n].unchecked(**capacities)
     npus = (*manifest.npus[:n], npu, *manifest.npus[n + 1 :])
     return replace(manifest, design=replace(manifest.design, npus=npus))

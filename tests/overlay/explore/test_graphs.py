@@ -25,10 +25,10 @@ from bitloom.overlay.cli.found_designs import blocks_of
 from bitloom.overlay.cli.group import bitloom
 from bitloom.overlay.explore.budget import Budget
 from bitloom.overlay.explore.candidate import Candidate
-from bitloom.overlay.explore.changed import saving
 from bitloom.overlay.explore.estimate import estimate_cores
 from bitloom.overlay.explore.figures import figures, flow
 from bitloom.overlay.explore.price import Price
+from bitloom.overlay.explore.saving import saving
 from bitloom.overlay.explore.search import Effort, explore
 from bitloom.overlay.explore.task import FEW_NPUS, Joining, Task
 from bitloom.overlay.explore.tries import Row, Tries

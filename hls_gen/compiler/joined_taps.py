@@ -12,8 +12,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from bitloom.hls_gen.design.formed_windows import FormedWindows
 from bitloom.hls_gen.design.npu import Npu
-from bitloom.hls_gen.design.window_former import FormedWindows
 
 from .layout import Ints
 from .lowered_layers import Multiply, Xnor

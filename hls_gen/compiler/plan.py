@@ -15,9 +15,9 @@ import numpy as np
 
 from bitloom.golden.graph import INPUT
 from bitloom.golden.network import Model
+from bitloom.hls_gen.design.formed_windows import FormedWindows
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.widths import SKIP_BITS
-from bitloom.hls_gen.design.window_former import FormedWindows
 
 from .choices import Chunk, CompileChoices, dataflow_of, inner_groups
 from .fitted import MemoryBits, fitted, memory_bits, unsized

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.gearbox import gear
+from bitloom.hls_gen.design.memories.memory_map import memory_of
 
 from .flow import Deadlock, simulate
 from .flow.of_plan import system
@@ -97,7 +98,7 @@ def _placed(network: str, plan: Plan, design: Design, n: int, frame: WeightStrea
 
 def _row_words(design: Design, n: int) -> int:
     """Stream words of a row of NPU ``n``'s kernel memory, each of which begins with one."""
-    return gear(design.npus[n].memory("kernels").width, design.stream_bits).pieces
+    return gear(memory_of(design.npus[n], "kernels").width, design.stream_bits).pieces
 
 
 def _packets(plan: Plan, design: Design, placements: Sequence[Placement]) -> tuple[WeightPacket, ...]:

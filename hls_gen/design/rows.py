@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .headers import Words
-from .memories import Memory
+from .memories.memory import Memory
 
 Array = NDArray[Any]
 

@@ -16,6 +16,7 @@ from typing import Any
 
 from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.fields import named
+from bitloom.hls_gen.design.memories.memory_map import memory_map
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.registers import state_bits
 from bitloom.overlay.area.netlist import Resources
@@ -92,7 +93,7 @@ def estimate_cores(
     """What an NPU adds to a design, without the gearboxes at its outlets, with the kernels in each kind of RAM
     (`Npu.kernel_ram`), on which nothing else depends."""
     made = made or coefficients()
-    memories = npu.memories()
+    memories = memory_map(npu)
     network = named(memories, "network", "memory").width
     shell = [
         AreaPart("loader", "", {"npus": 1, "memories": len(memories), "network": network}),

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from bitloom.hls_gen.design.memories.memory_map import kernel_store, memory_of, operand_bits
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.parts import present
 from bitloom.hls_gen.design.timing import LUT_RAM_WORDS
@@ -51,7 +52,7 @@ def _former(npu: Npu) -> dict[str, int]:
 
 def _operand_memory(npu: Npu, stream_bits: int) -> dict[str, int]:
     """Choices of what is written and which row is read, and a register with the word at work."""
-    banks = -(-npu.operand_bits // stream_bits)
+    banks = -(-operand_bits(npu) // stream_bits)
     return {
         "lut": npu.array.word_bits + npu.array.row_bits + bits_for(npu.sequencer.tuple_words - 1) + banks + 3,
         "ff": npu.array.word_bits + 1,
@@ -60,6 +61,6 @@ def _operand_memory(npu: Npu, stream_bits: int) -> dict[str, int]:
 
 def _binariser(npu: Npu, stream_bits: int) -> dict[str, int]:
     """A LUT for each bit of a bank, and a register where it waits for others."""
-    words = min(-(-npu.memory("kernels").width // stream_bits), KERNEL_BITS)
-    bank = min(npu.kernel_store.width, stream_bits)
+    words = min(-(-memory_of(npu, "kernels").width // stream_bits), KERNEL_BITS)
+    bank = min(kernel_store(npu).width, stream_bits)
     return {"lut": bank + words + 3, "ff": (words - 1) * stream_bits // KERNEL_BITS}

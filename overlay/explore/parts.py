@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from bitloom.hls_gen.design import gearbox, timing
 from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.manifest import TOP
+from bitloom.hls_gen.design.memories.memory_map import kernel_store, memory_map, memory_of
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.parts import present
 from bitloom.hls_gen.design.registers import state_bits
@@ -70,9 +71,9 @@ def _shell(design: Design) -> Iterator[AreaPart]:
     """Loader, registers and top module, with what stands between the streams and the NPUs."""
     stream = design.stream_bits
     first = design.npus[0]
-    memories = [m for npu in design.npus for m in npu.memories()]
+    memories = [m for npu in design.npus for m in memory_map(npu)]
     rows = max(bits_for(m.depth - 1) for m in memories)
-    network = sum(npu.memory("network").width for npu in design.npus)
+    network = sum(memory_of(npu, "network").width for npu in design.npus)
     yield AreaPart(
         "loader",
         "loader",
@@ -112,7 +113,7 @@ def _engine(npu: Npu, stream_bits: int, n: int) -> Iterator[AreaPart]:
     several = npu.array.accumulators > 1
     ring = bits_for(npu.sequencer.tuple_words - 1)
     yield from array_parts(npu, n)
-    banks = -(-npu.kernel_store.width // stream_bits)
+    banks = -(-kernel_store(npu).width // stream_bits)
     slot = npu.array.slot_bits if several else 0
     convolver = {"one": 1, "acc": acc * (npu.engine == "binary"), "banks": banks, "slot": slot, "code": npu.code_bits}
     yield AreaPart("convolver", "convolver", convolver, n)
@@ -173,7 +174,7 @@ def _engine(npu: Npu, stream_bits: int, n: int) -> Iterator[AreaPart]:
 
 def _addition(npu: Npu, n: int) -> Iterator[AreaPart]:
     """The addition, the fork of maps, or of steps, and the skip store."""
-    row = npu.memory("additions").width
+    row = memory_of(npu, "additions").width
     cut = npu.skip_word_bits * (npu.skip_lanes > npu.results.ol)
     values = {"one": 1, "wide": npu.results.ol * npu.add_total_bits, "row": row, "cut": cut}
     yield AreaPart("addition", "addition", values, n, **addition_products(npu))

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from bitloom.hls_gen.design import timing
 from bitloom.hls_gen.design.design import Design
+from bitloom.hls_gen.design.memories.memory_map import memory_map, operand_bits
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.parts import present
 from bitloom.hls_gen.design.registers import COUNTER_BITS, counter_names
@@ -57,10 +58,10 @@ class Store:
 
 def npu_stores(npu: Npu, stream_bits: int) -> Iterator[Store]:
     """The memories of an NPU."""
-    for m in npu.memories():
+    for m in memory_map(npu):
         if m.name == "network":
             continue
-        full, rest = divmod(npu.operand_bits if m.name == KERNELS else m.width, stream_bits)
+        full, rest = divmod(operand_bits(npu) if m.name == KERNELS else m.width, stream_bits)
         latency = 0 if m.read_at_once else 1
         style = npu.array.kernel_ram if m.name == KERNELS else "auto"
         registered = m.name == "reciprocals" and not npu.depthwise  # the divider's first register

@@ -6,7 +6,7 @@ A position beside the map needs no word, but for the first one of a frame, which
 into the window while it has words to give, but in the cycle in which the last of these is taken.
 """
 
-from bitloom.hls_gen.design.window_former import FormedWindows
+from bitloom.hls_gen.design.formed_windows import FormedWindows
 
 from .kahn import Wait
 from .streams import Source

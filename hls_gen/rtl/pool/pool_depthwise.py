@@ -18,6 +18,7 @@ from functools import reduce
 from veriloggen import Cat, Repeat
 
 from bitloom.hls_gen.design import timing
+from bitloom.hls_gen.design.memories.memory_map import memory_of
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.parts import present
 from bitloom.hls_gen.design.widths import COUNT_BITS
@@ -65,7 +66,7 @@ def pool_unit_depthwise(library: Library, npu: Npu) -> Block:
         parameters={**npu.values(*sizes), "fifo_words": timing.pool_fifo_words(npu)},
     )
     b = Block(library.name("pool_unit_depthwise", npu), header)
-    memory = npu.memory("pool_kernels")
+    memory = memory_of(npu, "pool_kernels")
     bus = LoadBus.ports(b, library.stream_bits, [memory])
     average = b.input("average", means="1: sum, of which an average is made; 0: maximum")
     depthwise = b.input("depthwise", means="1: sum of products with the weights, whatever average says")

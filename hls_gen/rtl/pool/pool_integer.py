@@ -10,6 +10,7 @@ words of a tap's tuple in turn; the queue holds the maxima or sums of this windo
 from veriloggen import Cat
 
 from bitloom.hls_gen.design import timing
+from bitloom.hls_gen.design.memories.memory_map import memory_of
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.parts import present
 from bitloom.hls_gen.design.widths import COUNT_BITS
@@ -50,7 +51,7 @@ def pool_unit_integer(library: Library, npu: Npu) -> Block:
         },
     )
     b = Block(library.name("pool_unit_integer", npu), header)
-    memory = npu.memory("reciprocals")
+    memory = memory_of(npu, "reciprocals")
     bus = LoadBus.ports(b, library.stream_bits, [memory])
     average = b.input("average", means="1: average; 0: maximum")
     taps = b.input("taps", COUNT_BITS, means="valid taps of the window so far, that of the beat included")

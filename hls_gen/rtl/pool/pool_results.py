@@ -12,7 +12,8 @@ A step a cycle. Layers follow one another without a gap: the row of the next one
 """
 
 from bitloom.hls_gen.design import timing
-from bitloom.hls_gen.design.memories import way
+from bitloom.hls_gen.design.memories.memory_map import memory_of
+from bitloom.hls_gen.design.memories.ports import way
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.widths import COUNT_BITS, LAYER_BITS, bits_for
 from bitloom.hls_gen.rtl.primitives.block import Block, Signal, add, all_of, any_of, bits, choose, const, resize, width
@@ -48,7 +49,7 @@ def pool_results(library: Library, npu: Npu) -> Block:
         parameters=npu.values("ol", "acc_bits", "feature_bits", "multiplier_bits"),
     )
     b = Block(library.name("pool_results", npu), header)
-    rows, scales, reciprocals = (npu.memory(name) for name in ("pool_results", "pool_scales", "reciprocals"))
+    rows, scales, reciprocals = (memory_of(npu, name) for name in ("pool_results", "pool_scales", "reciprocals"))
     bus = LoadBus.ports(b, library.stream_bits, [rows, scales, reciprocals])
     last_layer = b.input("last_layer", LAYER_BITS, means="number of the network's last layer")
     way_bits = sum(w for _, w in way(npu))
@@ -89,8 +90,8 @@ def _layer(
     ``progress``: number of the last layer; the step at hand leaves; it ends its tuple; with it the layer ends.
     """
     b.comment("The layer at work, and the row of its scales that the step at hand meets.")
-    rows = npu.memory("pool_results")
-    scales = npu.memory("pool_scales")
+    rows = memory_of(npu, "pool_results")
+    scales = memory_of(npu, "pool_scales")
     last_layer, go, tuple_last, layer_end = progress
     loaded = b.reg("loaded")
     begin = b.wire("begin_layer", 1, any_of(~loaded, layer_end))

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from veriloggen import Cat
 
+from bitloom.hls_gen.design.memories.memory_map import memory_of
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.widths import LAYER_BITS, bits_for
 
@@ -77,7 +78,7 @@ def ping_pong(library: Library, npu: Npu, word_bits: int) -> Block:
         parameters={"word_bits": word_bits, "buffer_words": npu.ports.buffer_words},
     )
     b = Block(name if word_bits == npu.array.word_bits else f"{name}_of_{word_bits}", header)
-    bus = LoadBus.ports(b, library.stream_bits, [npu.memory("chunks")])
+    bus = LoadBus.ports(b, library.stream_bits, [memory_of(npu, "chunks")])
     last_layer = b.input("last_chunk", LAYER_BITS, means="number of the last row of memory chunks in use")
     source = Stream.input(b, "in", word_bits, last=True)
     out = Stream(b.output_reg("out_valid"), b.input("out_ready"), b.output("out_data", word_bits))
@@ -115,7 +116,7 @@ def _chunk_size(
     b: Block, library: Library, npu: Npu, bus: LoadBus, last_layer: Signal, map_ends: Signal
 ) -> tuple[Signal, Signal]:
     """Registers: whether the arriving map's row of memory ``chunks`` is there, and the place of a chunk's last word."""
-    memory = npu.memory("chunks")
+    memory = memory_of(npu, "chunks")
     loaded = b.reg("loaded")
     map_end = b.wire("map_end", 1, map_ends)
     begin = b.wire("begin_map", 1, any_of(~loaded, map_end))  # the first map after reset, or the one after this

@@ -7,6 +7,7 @@ one bit more, so that there is one that no feature reaches. A network whose inpu
 and 1, with threshold 1. Golden twin: golden/layers/threshold.py.
 """
 
+from bitloom.hls_gen.design.memories.memory_map import memory_of
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.parts import present
 from bitloom.hls_gen.design.widths import bits_for
@@ -46,7 +47,7 @@ def binariser(library: Library, npu: Npu) -> Block:
     sizes = {"kfp": npu.array.kfp, "binariser_bits": present(npu.ports.binariser).bits}
     header = Header(__doc__, rate="one word a cycle", latency="1 cycle from in to out", parameters=sizes)
     b = Block(library.name("binariser", npu), header)
-    memory = npu.memory("binariser")
+    memory = memory_of(npu, "binariser")
     bus = LoadBus.ports(b, library.stream_bits, [memory])
     source = Stream.input(b, "in", npu.host_word_bits)
     out = Stream(b.output_reg("out_valid"), b.input("out_ready"), b.output_reg("out_data", npu.array.kfp, init=None))

@@ -11,7 +11,7 @@ an outlet with another width goes past it into a gearbox of its own. Behind that
 
 from dataclasses import dataclass, replace
 
-from bitloom.hls_gen.design.memories import way
+from bitloom.hls_gen.design.memories.ports import way
 from bitloom.hls_gen.design.ports import OUTLETS
 from bitloom.hls_gen.rtl.primitives.block import Signal, any_of, bits, const, width
 from bitloom.hls_gen.rtl.primitives.fifo import fifo

@@ -10,7 +10,7 @@ Of a pool unit with weights, sums leave the FIFO, and what follows makes feature
     sums[PFP] --> gearbox --> sums[OL] --> pool results --> features[OL]
 """
 
-from bitloom.hls_gen.design.memories import way
+from bitloom.hls_gen.design.memories.ports import way
 from bitloom.hls_gen.design.parts import present
 from bitloom.hls_gen.design.widths import COUNT_BITS
 from bitloom.hls_gen.rtl.pool.pool import pool_unit

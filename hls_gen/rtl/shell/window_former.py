@@ -17,10 +17,10 @@ from dataclasses import dataclass
 from veriloggen import Cat, Mux, Repeat
 
 from bitloom.hls_gen.design.lanes import plane_order
+from bitloom.hls_gen.design.memories.former import former_fields
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.parts import present
 from bitloom.hls_gen.design.widths import PLACE_BITS, bits_for
-from bitloom.hls_gen.design.window_former import former_row
 from bitloom.hls_gen.rtl.primitives.block import (
     Block,
     Signal,
@@ -105,7 +105,7 @@ def window_former(library: Library, npu: Npu) -> Block:
     b = Block(library.name("window_former", npu), header)
     source = Stream.input(b, "in", npu.array.word_bits)
     out = Stream.output(b, "out", npu.array.word_bits)
-    f = {name.removeprefix("former_"): b.input(name, w, _meaning(name)) for name, w in former_row(npu)}
+    f = {name.removeprefix("former_"): b.input(name, w, _meaning(name)) for name, w in former_fields(npu)}
 
     # # #
 

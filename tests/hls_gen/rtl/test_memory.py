@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from bitloom.hls_gen.design.memories import Memory
+from bitloom.hls_gen.design.memories.memory import Memory
 from bitloom.hls_gen.rtl.primitives.block import Block
 from bitloom.hls_gen.rtl.primitives.memory import Library, LoadBus, ram
 from tests.errors import value_error

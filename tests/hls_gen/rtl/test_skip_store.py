@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from bitloom.hls_gen.design.memories import way
+from bitloom.hls_gen.design.memories.ports import way
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.rtl.primitives.block import Block
 from bitloom.hls_gen.rtl.primitives.memory import Library, LoadBus

@@ -5,7 +5,8 @@ from collections.abc import Callable, Iterator
 from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.headers import ERRORS, MAGIC
 from bitloom.hls_gen.design.loader import STATES
-from bitloom.hls_gen.design.memories import Memory
+from bitloom.hls_gen.design.memories.memory import Memory
+from bitloom.hls_gen.design.memories.memory_map import memory_map
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.topology import ring
 from bitloom.hls_gen.rtl.primitives.memory import Library
@@ -25,7 +26,7 @@ MEMORIES = 16
 
 def _table(design: Design, value: Callable[[Memory], int]) -> str:
     """A number of each memory of each NPU, as a Verilog constant of 24 bits each."""
-    numbers = [{m.id: value(m) for m in npu.memories()}.get(k, 0) for npu in design.npus for k in range(MEMORIES)]
+    numbers = [{m.id: value(m) for m in memory_map(npu)}.get(k, 0) for npu in design.npus for k in range(MEMORIES)]
     return f"{24 * len(numbers)}'h{''.join(f'{number:06x}' for number in reversed(numbers))}"
 
 

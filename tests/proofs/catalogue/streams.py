@@ -3,7 +3,8 @@ results/signs.py."""
 
 from collections.abc import Iterator
 
-from bitloom.hls_gen.design.memories import way
+from bitloom.hls_gen.design.memories.memory_map import memory_of
+from bitloom.hls_gen.design.memories.ports import way
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.timing import LUT_RAM_WORDS
 from bitloom.hls_gen.design.widths import bits_for
@@ -31,7 +32,7 @@ def _ping_pongs() -> Iterator[Proof]:
             source=f"{ROOM}/ping_pong.py",
             block=lambda npu=npu: ping_pong(Library(32, npus=[npu]), npu, npu.array.kfp),
             rules="ping_pong",
-            sizes={"WIDTH": width, "PLACE": place, "MAP": bits_for(npu.memory("chunks").depth - 1)},
+            sizes={"WIDTH": width, "PLACE": place, "MAP": bits_for(memory_of(npu, "chunks").depth - 1)},
             reach=14,
             rows=(Row("dut.buffers.mem", "in_memory", "memory_row", "word"),),
             breaks=(

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 from bitloom.hls_gen.design import headers
 from bitloom.hls_gen.design.design import Design
-from bitloom.hls_gen.design.memories import Memory
+from bitloom.hls_gen.design.memories.memory import Memory
+from bitloom.hls_gen.design.memories.memory_map import memory_map, memory_of
 from bitloom.hls_gen.design.widths import MEMORY_BITS, bits_for
 from bitloom.hls_gen.rtl.primitives.block import Block, Signal, add, all_of, any_of, bits, choose, eq
 
@@ -43,7 +44,7 @@ class LoadPort:
     @classmethod
     def of(cls, design: Design) -> "LoadPort":
         """Wide enough for every memory of the design; the network rows stay in the loader."""
-        memories = [m for npu in design.npus for m in npu.memories()]
+        memories = [m for npu in design.npus for m in memory_map(npu)]
         widest = max(m.width for m in memories)
         outside = max(m.width for m in memories if m.name != "network")
         banks, bus_banks = (-(-width // design.stream_bits) for width in (widest, outside))
@@ -93,12 +94,12 @@ def addressed_memory(c: LoaderContext, header: HeaderWords, port: LoadPort) -> A
     b.comment("Addressed memory: its depth, 0 if there is no such memory, and the last bank of its rows.")
     if c.design.npus[0].loader.stream_weights:
         is_weights = b.wire("is_weights", 1, eq(header.kind, kind_number(b, "WEIGHTS", headers.WEIGHTS)))
-        kernels = memory_id(b, 0, c.design.npus[0].memory("kernels"))  # every NPU's has the same
+        kernels = memory_id(b, 0, memory_of(c.design.npus[0], "kernels"))  # every NPU's has the same
         memory = b.wire("target_memory", MEMORY_BITS, choose(is_weights, kernels, memory, MEMORY_BITS))
     depth_bits = port.row_bits + 1
     depths, last_banks = [], []  # a term each memory, of which at most one is not 0
     for n, npu in enumerate(c.design.npus):
-        for m in npu.memories():
+        for m in memory_map(npu):
             of_npu = [eq(header.npu, n)] if len(c.design.npus) > 1 else []  # the judge refuses other NPUs
             hit = b.wire(f"npu{n}_is_{m.name}", 1, all_of(eq(memory, memory_id(b, n, m)), *of_npu))
             rows = b.localparam(f"NPU{n}_{m.name.upper()}_DEPTH", m.depth, depth_bits)

@@ -19,6 +19,7 @@ from bitloom.hls_gen.design import timing
 from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.headers import ERROR_BITS
 from bitloom.hls_gen.design.loader import STATE_BITS, STATES
+from bitloom.hls_gen.design.memories.memory_map import memory_of
 from bitloom.hls_gen.rtl.primitives.block import Block, Signal, all_of, any_of, choose, eq, nonzero
 from bitloom.hls_gen.rtl.primitives.memory import Library
 from bitloom.hls_gen.rtl.primitives.stream import Stream
@@ -119,7 +120,7 @@ def loader(library: Library, design: Design) -> Block:
 
     target = addressed_memory(c, header, port)
     cursor = RowCursor.make(b, header, port)
-    beat = b.reg("beat", design.npus[0].memory("network").widths["frame_beats"], init=None)
+    beat = b.reg("beat", memory_of(design.npus[0], "network").widths["frame_beats"], init=None)
     word = load_rows(c, target, cursor, port)
     networks = [network_row(c, n, target, cursor, word) for n in range(len(design.npus))]
     loaded = b.output("loaded", 1, all_of(*[row.loaded for row in networks]))

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 
 from veriloggen import Cat
 
+from bitloom.hls_gen.design.memories.loader import settings
+from bitloom.hls_gen.design.memories.memory_map import memory_of
 from bitloom.hls_gen.rtl.primitives.block import Signal, all_of, bits, eq
 from bitloom.hls_gen.rtl.primitives.memory import split
 
@@ -38,7 +40,7 @@ def network_row(c: LoaderContext, n: int, target: AddressedMemory, cursor: RowCu
     b = c.b
     npu = c.design.npus[n]
     width = c.design.stream_bits
-    m = npu.memory("network")
+    m = memory_of(npu, "network")
     b.comment(f"Network row of NPU {n}.")
     addressed = [eq(target.memory, memory_id(b, n, m))]
     if len(c.design.npus) > 1:
@@ -56,6 +58,6 @@ def network_row(c: LoaderContext, n: int, target: AddressedMemory, cursor: RowCu
     unused = {"frame_tail"} if npu.host_word_bits > width else set()
     fields = [(f"{name}_unused" if name in unused else name, w) for name, w in m.widths.items()]
     row = split(b, b.wire(f"npu{n}_network_row", m.width, Cat(*reversed(parts))), fields, f"npu{n}_network_")
-    for name, w in npu.settings.items():
+    for name, w in settings(npu):
         b.output(f"npu{n}_{name}", w, row[name])
     return NetworkRow(row, loaded)

@@ -8,17 +8,13 @@ its rows, the newest (lowest) first, each with the channels of a position. Posit
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bitloom.golden.window import Window
 
-from .widths import PLACE_BITS, SIDE_BITS, bits_for
-
-if TYPE_CHECKING:
-    from .npu import Npu
+from .widths import PLACE_BITS, SIDE_BITS
 
 Ints = NDArray[np.int64]
 UNUSED = -1
@@ -154,52 +150,3 @@ class FormedWindows:
         """Whether the former's counters reach so far."""
         places = max(*self.window.kernel, *self.window.stride)
         return places <= 1 << PLACE_BITS and max(self.padded) <= 1 << SIDE_BITS and self.padded[1] > 1
-
-    def row(self, npu: "Npu") -> dict[str, int]:
-        """The former's fields of the network's row of an NPU (`former_row`)."""
-        widths = dict(former_row(npu))
-        found = {
-            "former_on": 1,
-            "former_channels_minus_1": self.channels - 1,
-            "former_positions_minus_1": self.word_positions - 1,
-            "former_words_minus_1": self.words - 1,
-        }
-        for k, axis in enumerate("yx"):
-            lead = self.window.padding[k]
-            found |= {
-                f"former_{axis}_first": -lead % (1 << widths[f"former_{axis}_first"]),
-                f"former_{axis}_end": self.sent[k],
-                f"former_{axis}_last": self.padded[k] - 1 - lead,
-                f"former_{axis}_kernel_minus_1": self.window.kernel[k] - 1,
-                f"former_{axis}_stride_minus_1": self.window.stride[k] - 1,
-            }
-        if npu.array.engine == "binary":
-            found |= {
-                "former_lanes_used": self.window.kernel[0] * self.channels,
-                "former_columns_used": self.window.kernel[1],
-            }
-        return {name: value for name, value in found.items() if name in widths}
-
-
-def former_row(npu: "Npu") -> list[tuple[str, int]]:
-    """Fields that tell the former what to form of a frame, (name, width); none where an NPU has none.
-
-    Where it is on; channels of a position, positions of a frame word and words of a window where there may be several;
-    of each axis the first
-    position, which is negative beside the map, the end of those that come, the last one, and kernel and stride. Of
-    engine "binary" also how many lanes of a column and how many columns a window has: the others must be 0 there.
-    """
-    sizes = npu.former_sizes
-    if sizes is None:
-        return []
-    made = [("former_on", 1)]
-    most = {"channels": sizes.channels, "positions": npu.array.plane_lanes, "words": npu.former_words}
-    made += [(f"former_{what}_minus_1", bits_for(count - 1)) for what, count in most.items() if count > 1]
-    for axis in "yx":
-        w = bits_for(sizes.line) if axis == "x" else SIDE_BITS + 1  # negative beside the map: no position is met twice
-        made += [(f"former_{axis}_{what}", w) for what in ("first", "end", "last")]
-        made += [(f"former_{axis}_{what}_minus_1", PLACE_BITS) for what in ("kernel", "stride")]
-    if npu.array.engine == "binary":
-        used = {"lanes": sizes.column, "columns": sizes.columns}
-        made += [(f"former_{what}_used", bits_for(most)) for what, most in used.items()]
-    return made

@@ -18,8 +18,8 @@ ROUNDING = ("half_even", "round_twice")
 
 
 def results_memories(npu: Npu) -> dict[str, Rows]:
-    """Memory ``results``; ``scales`` in an NPU that requantises sums, else ``thresholds``; ``additions`` where there is a
-    skip store."""
+    """Memory ``results``; ``scales`` in an NPU that requantises sums, else ``thresholds``; ``additions`` where there is
+    a skip store."""
     rows = npu.results.threshold_rows
     memories = {"results": Rows(npu.loader.layers, _layer_fields(npu), read_at_once=True)}
     if npu.requantises:

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bitloom.hls_gen.design.memories.memory import Memory
-from bitloom.hls_gen.design.memories.memory_map import memory_of
 from bitloom.hls_gen.rtl.primitives.block import Block, Signal
 from bitloom.hls_gen.rtl.primitives.memory import Library, LoadBus
 from bitloom.hls_gen.rtl.primitives.text import Header
@@ -43,4 +42,4 @@ class Context:
 
     def memory(self, name: str, row: Signal, read: Signal | None = None) -> dict[str, Signal]:
         """Fields of row ``row`` of the memory ``name``: at once, or with ``read`` a cycle after it."""
-        return self.library.loadable(self.b, memory_of(self.spec, name), self.bus, row, read=read)
+        return self.library.loadable(self.b, self.spec.memory(name), self.bus, row, read=read)

@@ -73,7 +73,8 @@ def npu(library: Library, params: Npu, ring: RingWords) -> Block:
     Block
         Ports: the load bus and ``run`` (0: everything restarts); the network row's fields that the NPU looks at;
         streams ``host`` and ``ring`` in, ``to_ring``, ``to_host`` and ``raw`` out, as far as there are such inlets and
-        outlets; ``kept_before`` in and ``kept`` out, between NPUs that keep integers; pulses for the counters; ``state``.
+        outlets; ``kept_before`` in and ``kept`` out, between NPUs that keep integers; pulses for the counters;
+        ``state``.
     """
     sizes = ("engine", "kfp", "kgp", "pfp", "ol", "acc_bits", "accumulators", "planes")
     header = Header(

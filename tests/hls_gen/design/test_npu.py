@@ -7,6 +7,7 @@ import pytest
 from bitloom.hls_gen.compiler.fitted import FORMER
 from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.flat import PLACES
+from bitloom.hls_gen.design.memories.loader import settings
 from bitloom.hls_gen.design.memories.memory_map import memory_map, memory_of
 from bitloom.hls_gen.design.memories.results import passing
 from bitloom.hls_gen.design.npu import Npu
@@ -430,7 +431,7 @@ def test_fields_of_ways(inlets, outlets, source_bits, target_bits, pool):
     assert "target" not in fields["layers"]
     assert ("raw" in fields["results"]) == ("host" in outlets)
     assert ("frame_words" in fields["network"]) == ("frame_tail" in fields["network"]) == ("host" in inlets)
-    assert list(npu.settings) == [
+    assert [name for name, _ in settings(npu)] == [
         "last_layer", *["last_pool_layer"] * pool, *["last_chunk"] * ("ring" in inlets)
     ]  # fmt: skip
 

@@ -14,6 +14,7 @@ from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.headers import ERRORS, FRAME, LOAD, MAGIC, WEIGHTS, PacketHeader, check
 from bitloom.hls_gen.design.loader import STATES
 from bitloom.hls_gen.design.manifest import Manifest
+from bitloom.hls_gen.design.memories.loader import settings
 from bitloom.hls_gen.design.memories.memory_map import memory_map, memory_of
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.packets import frame_header, load_packet
@@ -524,7 +525,7 @@ def test_each_npu_gets_its_own_rows(several):
     for n in (2, 0, 1):
         for memory in memory_map(several.manifest.npus[n])[1:]:
             packets.append(rows_of(several, n, memory.name, memory.depth))
-        numbers = {name: 3 + 5 * n + k for k, name in enumerate(several.design.npus[n].settings)}
+        numbers = {name: 3 + 5 * n + k for k, (name, _) in enumerate(settings(several.design.npus[n]))}
         packets.append(settings_row(several, n, **numbers))
         wanted |= {f"npu{n}_{name}": number for name, number in numbers.items()}
     for packet in packets:

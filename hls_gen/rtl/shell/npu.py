@@ -29,9 +29,9 @@ from .context import NpuContext, RingWords
 from .engine import EngineOutputs, engine
 from .inlets import inlets
 from .outlets import outlets
-from .pooling import pooling
+from .pool_unit import pooling
 from .register_word import word_of
-from .skip_store import SkipStore, skip_store
+from .stores import SkipStore, skip_store
 
 INLETS = {
     "host": "words of frames",

@@ -21,7 +21,7 @@ from bitloom.hls_gen.rtl.primitives.text import Header
 from bitloom.hls_gen.rtl.results.step import join
 
 from .divide import divide
-from .pool import PoolPorts, queue
+from .pool_binary import PoolPorts, queue
 
 
 def pool_unit_integer(library: Library, npu: Npu) -> Block:

@@ -13,10 +13,10 @@ Of a pool unit with weights, sums leave the FIFO, and what follows makes feature
 from bitloom.hls_gen.design.memories.ports import way
 from bitloom.hls_gen.design.parts import present
 from bitloom.hls_gen.design.widths import COUNT_BITS
-from bitloom.hls_gen.rtl.pool.pool import pool_unit
-from bitloom.hls_gen.rtl.pool.pool_depthwise import pool_unit_depthwise
-from bitloom.hls_gen.rtl.pool.pool_integer import pool_unit_integer
-from bitloom.hls_gen.rtl.pool.pool_results import pool_results
+from bitloom.hls_gen.rtl.pool_unit.pool_binary import pool_unit
+from bitloom.hls_gen.rtl.pool_unit.pool_depthwise import pool_unit_depthwise
+from bitloom.hls_gen.rtl.pool_unit.pool_integer import pool_unit_integer
+from bitloom.hls_gen.rtl.pool_unit.pool_results import pool_results
 from bitloom.hls_gen.rtl.primitives.block import Signal, bits
 from bitloom.hls_gen.rtl.primitives.gearbox import gearbox
 from bitloom.hls_gen.rtl.primitives.stream import Stream

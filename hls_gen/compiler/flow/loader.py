@@ -1,4 +1,4 @@
-"""Process of the loader that writes weights while frames are computed (hls_gen/rtl/shell/loader/weights.py; spec B18).
+"""Process of the loader that writes weights while frames are computed (hls_gen/rtl/loader/weights.py; spec B18).
 
     stream:  W W FRAME W ...      released --> source of frames --entered--.
                                      ^------------- this process <---------'

@@ -38,7 +38,7 @@ from bitloom.hls_gen.rtl.primitives.memory import Library, LoadBus
 from bitloom.hls_gen.rtl.primitives.text import Header
 from bitloom.hls_gen.rtl.results.step import join
 
-from .pool import PoolPorts, queue
+from .pool_binary import PoolPorts, queue
 
 
 def pool_unit_depthwise(library: Library, npu: Npu) -> Block:

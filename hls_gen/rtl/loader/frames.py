@@ -1,7 +1,7 @@
 """Frames: how many are in flight, which of them end a transfer, and their input words on the way to the first NPU.
 
 accepted FRAME --> count of frames in flight --> a LOAD may begin: none is
-          `------> FIFO of flags --> output register (hls_gen/rtl/shell/result_words.py): tlast or not
+          `------> FIFO of flags --> output register (hls_gen/rtl/ports/result_words.py): tlast or not
 stream word --> gearbox --> words[KFP]
 """
 

@@ -9,7 +9,7 @@ Order of arrival is kept: a LOAD waits until no frame is in flight, then holds t
 sets ``run``. One stream word a cycle; a header costs two cycles in which none is taken, a wait apart.
 
 Parts: state.py, header.py, load.py, network_row.py, order.py, judge.py, frames.py, weights.py in
-hls_gen/rtl/shell/loader.
+hls_gen/rtl/loader.
 """
 
 from collections.abc import Sequence

@@ -6,7 +6,7 @@
 
 A raw value is sent as a 32-bit number, whatever the width of the accumulators is. Of all NPUs of a design one sends
 results, in one of the two forms. ``tlast`` comes with the last word of a frame's results if the frame's packet asked
-for it: its flag waits in the loader (hls_gen/rtl/shell/loader) until the results leave.
+for it: its flag waits in the loader (hls_gen/rtl/loader) until the results leave.
 """
 
 from collections.abc import Mapping, Sequence

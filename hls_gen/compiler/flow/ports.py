@@ -1,4 +1,4 @@
-"""The host's streams: packets of frames come in, results leave (hls_gen/rtl/shell/loader, hls_gen/rtl/shell/top.py).
+"""The host's streams: packets of frames come in, results leave (hls_gen/rtl/loader, hls_gen/rtl/shell/top.py).
 
 Cycle 0 is the first in which the NPUs run: that after the header of the first frame was accepted. The host always has
 the next word ready and always takes a result.
@@ -9,7 +9,7 @@ from bitloom.hls_gen.design.gearbox import gear
 from bitloom.hls_gen.design.headers import HEADER_BITS
 
 from .kahn import Stamps, Wait
-from .weights import WeightLoader
+from .loader import WeightLoader
 
 
 class FrameSource:

@@ -14,13 +14,12 @@ from veriloggen import Cat
 from bitloom.hls_gen.design.memories.memory_map import memory_of
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.widths import LAYER_BITS, bits_for
-
-from .block import Block, Signal, add, all_of, any_of, choose, eq, resize, width
-from .fifo import registered_read
-from .layer_counter import layer_counter
-from .memory import Library, LoadBus
-from .stream import Stream
-from .text import Header
+from bitloom.hls_gen.rtl.primitives.block import Block, Signal, add, all_of, any_of, choose, eq, resize, width
+from bitloom.hls_gen.rtl.primitives.fifo import registered_read
+from bitloom.hls_gen.rtl.primitives.layer_counter import layer_counter
+from bitloom.hls_gen.rtl.primitives.memory import Library, LoadBus
+from bitloom.hls_gen.rtl.primitives.stream import Stream
+from bitloom.hls_gen.rtl.primitives.text import Header
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from bitloom.hls_gen.design import headers
 from bitloom.hls_gen.design.headers import FIELDS
 from bitloom.hls_gen.design.widths import bits_for
 from bitloom.hls_gen.rtl.primitives.block import Block, Signal, add, bits, eq
-from bitloom.hls_gen.rtl.shell.register_word import field_of
+from bitloom.hls_gen.rtl.primitives.register_word import field_of
 
 from .state import LoaderContext
 

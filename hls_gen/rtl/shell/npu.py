@@ -22,6 +22,7 @@ from bitloom.hls_gen.design.registers import state_bits, state_fields
 from bitloom.hls_gen.design.widths import LAYER_BITS
 from bitloom.hls_gen.rtl.primitives.block import Block, Signal, const
 from bitloom.hls_gen.rtl.primitives.memory import Library, LoadBus
+from bitloom.hls_gen.rtl.primitives.register_word import word_of
 from bitloom.hls_gen.rtl.primitives.stream import Stream, connect
 from bitloom.hls_gen.rtl.primitives.text import Header
 
@@ -30,7 +31,6 @@ from .engine import EngineOutputs, engine
 from .inlets import inlets
 from .outlets import outlets
 from .pool_unit import pooling
-from .register_word import word_of
 from .stores import SkipStore, skip_store
 
 INLETS = {

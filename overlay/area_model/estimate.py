@@ -22,8 +22,9 @@ from bitloom.hls_gen.design.registers import state_bits
 from bitloom.overlay.area.netlist import Resources
 
 from .area_part import AreaPart
-from .parts import core_parts, outlet_parts, parts
-from .stores import KERNELS, SUMS, Store, npu_stores, stores
+from .parts import core_parts, npu_stores, parts, stores
+from .ports import outlet_parts
+from .store import KERNELS, SUMS, Store
 
 FILE = Path(__file__).parent / "coefficients.json"
 FITTED = ("lut", "ff")

@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from bitloom.hls_gen.design.design import Design
-from bitloom.overlay.explore.estimate import coefficients, of_parts
-from bitloom.overlay.explore.parts import parts
-from bitloom.overlay.explore.products import dsps, narrow_product_luts
+from bitloom.overlay.area_model.estimate import coefficients, of_parts
+from bitloom.overlay.area_model.parts import parts
+from bitloom.overlay.area_model.products import dsps, narrow_product_luts
 from tests.area_fit.samples import USUAL, directed
 
 

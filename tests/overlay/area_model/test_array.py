@@ -3,7 +3,7 @@
 import pytest
 
 from bitloom.hls_gen.design.npu import Npu
-from bitloom.overlay.explore.packed_parts import multiplier_bits, sharing, sum_bits
+from bitloom.overlay.area_model.array import multiplier_bits, sharing, sum_bits
 
 
 def npu(kfp: int, kgp: int, feature_bits: int, acc_bits: int) -> Npu:

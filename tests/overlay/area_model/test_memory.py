@@ -5,7 +5,7 @@ import pytest
 from bitloom.hls_gen.rtl.primitives.memory import Library, ram
 from bitloom.overlay.area.netlist import sized_name
 from bitloom.overlay.area.synthesis import area_of
-from bitloom.overlay.explore.memory import mapped
+from bitloom.overlay.area_model.memory import mapped
 from tests.errors import value_error
 from tests.overlay.area.test_area import needs_yosys
 

@@ -8,7 +8,7 @@ kind, by Yosys' own count:
 
 The cheapest kind is taken; a memory with asynchronous reads can't be block RAM. How many LUTs choose between banks is
 not exact, the rest is. Source: Yosys, passes/memory/memory_libmap.cc (MemMapping::handle_geom) and
-techlibs/xilinx/*.txt; tests/overlay/explore/test_explore_memory.py compares with Yosys.
+techlibs/xilinx/*.txt; tests/overlay/area_model/test_memory.py compares with Yosys.
 """
 
 from dataclasses import dataclass

@@ -13,8 +13,7 @@ from bitloom.hls_gen.rtl.generate import generate
 from bitloom.hls_gen.rtl.primitives.memory import RAMS
 from bitloom.overlay.area.netlist import Resources
 from bitloom.overlay.area.synthesis import Area, BlockArea, area
-from bitloom.overlay.build.reference_designs import REFERENCE_DESIGNS
-from bitloom.overlay.explore.estimate import (
+from bitloom.overlay.area_model.estimate import (
     coefficients,
     error,
     estimate,
@@ -22,10 +21,10 @@ from bitloom.overlay.explore.estimate import (
     estimate_outlets,
     of_parts,
 )
-from bitloom.overlay.explore.memory import STYLES
-from bitloom.overlay.explore.parts import parts
-from bitloom.overlay.explore.products import dsps
-from bitloom.overlay.explore.stores import stores
+from bitloom.overlay.area_model.memory import STYLES
+from bitloom.overlay.area_model.parts import parts, stores
+from bitloom.overlay.area_model.products import dsps
+from bitloom.overlay.build.reference_designs import REFERENCE_DESIGNS
 from tests.area_fit import refit
 from tests.area_fit.instances import instances
 from tests.area_fit.least_squares import errors, fitted, matched

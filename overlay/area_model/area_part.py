@@ -7,7 +7,8 @@ from bitloom.hls_gen.design import gearbox, timing
 from bitloom.hls_gen.design.widths import bits_for
 from bitloom.overlay.area.netlist import sized_name
 
-from .products import Features
+Features = dict[str, float]
+"""Sizes of a block by name."""
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ A position goes into the window in a cycle: its column, the one that was there a
 the place of the newest column, and of its own in the line memory. So all taps of a window are of this frame: rows and
 columns beside the map come as 0, which adds nothing to a sum. A window that is complete leaves word by word; the
 next position comes with its last word. While ``former_on`` is 0, words pass as they are. Golden twin:
-Window.positions (golden/window.py); lanes: hls_gen/design/window_former.py.
+Window.positions (golden/window.py); lanes: hls_gen/design/formed_windows.py.
 """
 
 from collections.abc import Callable

@@ -3,7 +3,7 @@
     LOAD of memory "network" --> npu<n>_network_row --> fields: settings of the NPU, size of a frame
 
 They are what is known of a network as a whole: how many layers the stages go round through, and how many words a
-frame has (memory ``network`` of hls_gen/design/memories.py).
+frame has (memory ``network`` of hls_gen/design/memories/loader.py).
 """
 
 from dataclasses import dataclass

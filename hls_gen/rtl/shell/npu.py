@@ -11,7 +11,7 @@ Without a pool unit what leaves the results goes straight to the last gearbox.
 Between NPUs of different engines ring words are bits (hls_gen/compiler/lowered_layers.py): of an integer NPU the signs
 of its features, in front of the gearbox; to an integer NPU +1 or -1, behind the ping-pong pair.
 
-Parts: hls_gen/rtl/shell/inlets.py, engine.py, pooling.py, outlets.py.
+Parts: hls_gen/rtl/shell/inlets.py, engine.py, pool_unit.py, stores.py, outlets.py.
 """
 
 from bitloom.hls_gen.design.memories.loader import settings

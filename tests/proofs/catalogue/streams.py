@@ -1,4 +1,4 @@
-"""Proofs of what joins streams or stores: stream.py and ping_pong.py of hls_gen/rtl/primitives, shell/map_fork.py,
+"""Proofs of what joins streams or stores: hls_gen/rtl/primitives/stream.py, ports/ping_pong.py, stores/map_fork.py,
 results/signs.py."""
 
 from collections.abc import Iterator
@@ -28,7 +28,7 @@ def _ping_pongs() -> Iterator[Proof]:
         place = bits_for(words - 1)
         yield Proof(
             name=f"ping-pong pair of 2 x {words}",
-            source=f"{ROOM}/ping_pong.py",
+            source="hls_gen/rtl/ports/ping_pong.py",
             block=lambda npu=npu: ping_pong(Library(32, npus=[npu]), npu, npu.array.kfp),
             rules="ping_pong",
             sizes={"WIDTH": width, "PLACE": place, "MAP": bits_for(memory_of(npu, "chunks").depth - 1)},

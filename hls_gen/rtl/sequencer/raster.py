@@ -160,7 +160,7 @@ class CounterTaps:
             moves = any_of(progress.begin, step)
             b.on(moves, (axis.place, place), (axis.final, last))
             if axis is self.y:
-                fresh = self._row.y.fresh  # in a layer's first row of windows nobody asks
+                fresh = self._row.y.fresh  # not looked at in a layer's first row of windows
                 b.on(moves, (self._reaches, choose(progress.window_end, first >= fresh, onward >= fresh, 1)))
 
     def _next_window(self, progress: Progress, starts: list[Signal]) -> None:

@@ -44,11 +44,11 @@ class SequencerSpec:
     @property
     def tables(self) -> list[Memory]:
         """The loadable memories of the tap source."""
-        own = (
+        optional = (
             *(["jumps"] if self.kernel_rows else []),
             *([] if self.pool or not self.npu.sequencer.aheads else ["aheads"]),
         )
-        return [self.memory(name) for name in ("layers", "flags", "olds", *own)]
+        return [self.memory(name) for name in ("layers", "flags", "olds", *optional)]
 
     @property
     def memories(self) -> list[Memory]:

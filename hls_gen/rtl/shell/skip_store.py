@@ -57,8 +57,8 @@ def skip_store(c: NpuContext) -> SkipStore:
     word = bits(out.data, 0, w)
     for_addition = bits(out.data, w, 1)
     to_addition, to_inlet = (
-        Stream(b.wire(f"skip_to_{name}_valid", 1, out.valid & mine), b.wire(f"skip_to_{name}_ready"), word)
-        for name, mine in (("addition", for_addition), ("inlet", ~for_addition))
+        Stream(b.wire(f"skip_to_{name}_valid", 1, out.valid & wanted), b.wire(f"skip_to_{name}_ready"), word)
+        for name, wanted in (("addition", for_addition), ("inlet", ~for_addition))
     )
     out.ready.assign(choose(for_addition, to_addition.ready, to_inlet.ready, 1))
     return SkipStore(words, to_addition, to_inlet)

@@ -60,8 +60,8 @@ BASES = {
     "pool_results": {"scale_base": "pool_scales"},
 }
 """Memory with a row for each layer -> its fields that say at which row of another memory the layer begins. That is 0
-where the layer has no row there, since the memory may end where the layer would begin. Where kernels begin says the
-program: some come down the stream."""
+where the layer has no row there, since the memory may end where the layer would begin. The program says where kernels
+begin, since some come down the stream."""
 COUNTED = {
     "flags": "taps",
     "olds": "olds",

@@ -72,7 +72,7 @@ def reciprocals(bits: int) -> Ints:
     Parameters
     ----------
     bits
-        Width of a reciprocal, ``Folding.reciprocal_bits``.
+        Width of a reciprocal, ``Npu.reciprocal_bits``.
 
     Returns
     -------

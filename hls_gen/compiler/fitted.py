@@ -56,7 +56,7 @@ class MemoryBits:
 
 
 def unsized(folding: Npu) -> Npu:
-    """An NPU of this folding before it is sized: capacities count for nothing, no lanes share a weight, and a window
+    """An NPU of this folding before it is sized: capacities are ignored, no lanes share a weight, and a window
     former has no sizes yet."""
     if folding.former_sizes:
         folding = replace(folding, former=Former())
@@ -78,7 +78,7 @@ def fitting(folding: Npu, npu_needs: Sequence[NpuNeeds]) -> dict[str, Any]:
     Parameters
     ----------
     folding
-        The NPU; its capacities count for nothing.
+        The NPU; its capacities are ignored.
     npu_needs
         What its layers need, in each network.
     """

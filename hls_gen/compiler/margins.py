@@ -1,5 +1,5 @@
-"""Margins: some widths of a design follow from trained numbers, and are wider than a network needs, by how much is said
-here; and the ranges of values that accumulators must hold.
+"""Margins: by how much some widths of a design, those that follow from trained numbers, are wider than a network needs;
+and the ranges of values that accumulators must hold.
 
     accumulators    room for other biases, beside the sums that any weights may give
     multipliers     the default width of scales, or the largest

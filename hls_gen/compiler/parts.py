@@ -41,7 +41,7 @@ class Part:
     Attributes
     ----------
     name : str
-        The weighted layer's, or the copy's. It is that of the lowered layer and of the map which this makes, too.
+        The weighted layer's, or the copy's. The part's map and its lowered layer have the same name.
     engine : Engine
     reads : str
         Name of the part whose map this one reads, or `bitloom.golden.graph.INPUT`.

@@ -283,8 +283,8 @@ class _Cutter:
         return isinstance(layer, Threshold) and added
 
     def order(self) -> list[str]:
-        """The segments as they are computed: for each one, first all that makes what it adds, then all that makes what
-        it reads; of two maps that it reads the one on the shorter way first."""
+        """The segments as they are computed: each behind the segments that make the map that it adds, and these before
+        the segments that make the maps that it reads; of two maps that it reads the one on the shorter way first."""
         order = dict[str, None]()
         ahead = [self._maker[self._network.layers[-1].name]]
         while ahead:

@@ -65,7 +65,7 @@ def size_memories(
     models
         The networks, at least one.
     foldings
-        Of the NPUs, in their order. Capacities, where an NPU is given, count for nothing; ``collect``, where it is not
+        Of the NPUs, in their order. Capacities, where an NPU is given, are ignored; ``collect``, where it is not
         0, is made as wide as the networks need.
     choices
         How the networks will be compiled; by default as ``CompileChoices()``.

@@ -173,7 +173,7 @@ def onward(ways: Mapping[str, MapWay], on: Mapping[str, int], binary: Collection
 
 
 def with_equal_steps(npus: Sequence[Npu]) -> tuple[Npu, ...]:
-    """The NPUs with integers of one width where they keep them for each other."""
+    """The NPUs, with integers of one width where an NPU keeps them in the skip store of the next one."""
     bits = [npu.value("skip_bits") for npu in npus]
     for _ in npus:  # once round a ring
         for n, npu in enumerate(npus):

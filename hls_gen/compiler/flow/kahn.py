@@ -135,7 +135,7 @@ def run(processes: Iterable[FlowProcess]) -> None:
 
 
 def _cycle(process: FlowProcess) -> list[FlowProcess]:
-    """The processes that wait for each other, found from one that waits."""
+    """The processes that wait for each other, found by following the waits of ``process``."""
     path: list[FlowProcess] = []
     while process not in path:
         path.append(process)

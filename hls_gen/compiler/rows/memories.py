@@ -148,7 +148,7 @@ def npu_columns(layers: Sequence[LayerRows], npu: Npu, kernels_at: Sequence[Mapp
 
 
 def kernels_in_turn(layers: Sequence[LayerRows], first: int = 0) -> list[dict[str, int]]:
-    """Where kernels lie that follow one another from row ``first`` on, as `npu_columns` takes it."""
+    """Where each layer's kernels lie, as `npu_columns` takes it, if they follow one another from row ``first`` on."""
     counts = [rows.count("kernels") for rows in layers]
     return [{"kernel_base": first + sum(counts[:number])} for number in range(len(layers))]
 

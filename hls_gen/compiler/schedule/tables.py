@@ -83,7 +83,7 @@ class StageTables:
         """(valid taps,) int64: tuples that must have arrived beyond those required so far.
 
         In pull order that is 0 or 1. In raster order it is also more, where the window's next row begins before the
-        row above it has been needed as a whole; in either order where tuples come by for another reader of the map.
+        row above it has been needed as a whole; in either order where tuples arrive for another reader of the map.
         """
         advance = np.diff(np.maximum.accumulate(self.index), prepend=-1)
         advance[-1] += len(self.input_order) - 1 - self.index.max()

@@ -345,7 +345,7 @@ class Block:
         return header_lines(self.m.name, self.header, ports, parameters)
 
     def modules(self, only: Iterable[str] | None = None) -> dict[str, str]:
-        """The Verilog of this module and of all that it instantiates, or of those among them that ``only`` names.
+        """The Verilog of this module and of all modules below it; with ``only``, of the modules named there.
 
         Returns
         -------

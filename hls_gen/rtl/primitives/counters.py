@@ -60,7 +60,7 @@ def counters(
     read_address : Signal
         One of the addresses of ``pulses``, held while ``reading``.
     reading : Signal
-        Somebody wants that count, until the pulse that is returned.
+        A reader waits for that count, until the pulse that is returned.
 
     Returns
     -------

@@ -5,8 +5,8 @@
 A layer's windows keep a fixed number of tuples in the ring: the oldest of them is given back when the next one is
 claimed. So no tuple needs a mark of its own, and the writer may overwrite words as soon as no tap reads them any more.
 
-What a tap gives back is told in the cycle after it was taken, from registers, because whether a tap is taken is known
-last of all in a cycle.
+What a tap gives back is told a cycle after the tap was taken, from registers, because whether a tap is taken is known
+last in a cycle.
 """
 
 from typing import NamedTuple

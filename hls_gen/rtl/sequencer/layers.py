@@ -25,7 +25,7 @@ class Layers:
     end : Signal
         Wire, to be driven: the tap at hand is the last one of its layer.
     change : Signal
-        A layer begins if anything happens: no tap is at hand yet, or the last one of its layer. It doesn't hang on
+        A layer begins if anything happens: no tap is at hand yet, or the last one of its layer. It doesn't depend on
         whether the tap is taken, which is known last.
     begin : Signal
         A layer begins: in the first cycle after reset, and as the issuer takes a layer's last tap.

@@ -14,7 +14,7 @@ class Progress:
     begin : Signal
         A layer begins: its row is taken into registers, and its first tap is at hand in the next cycle.
     change : Signal
-        It begins if anything happens; it doesn't hang on ``taken``, which is known last.
+        It begins if anything happens; it doesn't depend on ``taken``, which is known last.
     taken : Signal
         The issuer takes the tap at hand. With a layer's last tap ``begin`` comes in the same cycle, and wins.
     move : Signal

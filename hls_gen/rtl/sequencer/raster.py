@@ -142,7 +142,7 @@ class CounterTaps:
     def _next_place(self, progress: Progress, tap_done: Signal, begins: tuple[tuple[Signal, Signal], ...]) -> None:
         """The place of the next tap and whether it is the last one of its line, of its column.
 
-        Which value is the next doesn't hang on whether the tap is taken, which is known last: that only moves the
+        Which value is the next doesn't depend on whether the tap is taken, which is known last: that only moves the
         registers. ``begins`` is that of `_begin_flags`.
         """
         b = self._b

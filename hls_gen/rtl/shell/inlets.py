@@ -4,7 +4,7 @@
     ring words --> ping-pong pair --(to +-1)-> convolution
     words of the map store and skip store ---> convolution
 
-Which inlet is read is said by each layer's row of memory ``inputs`` (hls_gen/rtl/sequencer/writer.py).
+Each layer's row of memory ``inputs`` says which inlet is read (hls_gen/rtl/sequencer/writer.py).
 """
 
 from collections.abc import Mapping

@@ -273,8 +273,8 @@ def _is_counter(c: RegisterContext, design: Design) -> Signal:
 
 
 def _decoded(b: Block, name: str, hit: Signal) -> Signal:
-    """Register: whether the address, which has stood for a cycle, is this one. So the comparison of the address and
-    the choice of the value are in different cycles."""
+    """Register: ``hit``, the comparison of an address that has stood for a cycle. So the comparison and the choice of
+    the value are in different cycles."""
     register = b.reg(name)
     b.on(None, (register, hit))
     return register

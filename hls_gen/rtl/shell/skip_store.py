@@ -3,8 +3,8 @@
     words of maps --> FIFO --+--> addition
                              `--> inlet "skip" of the convolution
 
-A FIFO: words leave in the order in which they came. With each word goes who takes it, and it is offered to nobody else:
-the convolution reads words of the next layer while the layer at work still adds.
+A FIFO: words leave in the order in which they came. A mark beside each word says who takes the word; nobody else is
+offered it, since the convolution reads words of the next layer while the layer at work still adds.
 """
 
 from dataclasses import dataclass

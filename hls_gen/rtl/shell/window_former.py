@@ -57,8 +57,8 @@ Fields = dict[str, Signal]
 
 @dataclass(frozen=True)
 class _Axis:
-    """A counter of positions along an axis. Positions in front of the map are negative, that is large numbers. What is
-    said of the position at hand is worked out a step ahead and stands in registers, since whether the former takes a
+    """A counter of positions along an axis. Positions in front of the map are negative, that is large numbers. The
+    signals of the position at hand are worked out a step ahead and stand in registers, since whether the former takes a
     word is on a long path."""
 
     following: Signal

@@ -99,7 +99,7 @@ def access(library: Library, machine: MachineParameters) -> Block:
 
 
 def _to_array(b: Block, valid: Signal, cell: Signal) -> Signal:
-    """Words for the array; input: it takes the one that is there."""
+    """Ports by which words go to the array; the result is the input by which it takes one."""
     b.output("load_valid", 1, valid, means="there is a word for the array")
     b.output("load_data", width(cell), cell, means="the word for the array")
     return b.input("load_ready", means="the array takes a word")

@@ -38,7 +38,7 @@ def dependency(b: Block, i: Decoded, issue: Signal, done: dict[str, Signal]) -> 
     i : Decoded
         The instruction at hand.
     issue : Signal
-        It begins, in the units that it needs.
+        The instruction begins, in the units that it needs.
     done : dict of str to Signal
         Pulse of each unit of `UNITS`: its instruction is finished.
     """

@@ -242,7 +242,7 @@ START_ONLY = tuple(f.name for f in fields(LayerStart))
 
 
 def layer_start(signals: Mapping[str, Signal]) -> LayerStart:
-    """The typed form of a row that was just read, as far as a layer's beginning alone looks at it."""
+    """The typed form of those fields of a row that only a layer's beginning looks at."""
     return _part(LayerStart, signals)
 
 

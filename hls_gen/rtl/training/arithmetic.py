@@ -133,5 +133,5 @@ def word_sum(b: Block, name: str, left: Signal, right: Signal, minus: Signal | N
 
 
 def leave(b: Block, name: str, signal: Signal) -> None:
-    """Say that bits are of no use."""
+    """Name bits that nothing reads, for lint: a wire ``<name>_unused``."""
     b.wire(f"{name}_unused", width(signal), signal)

@@ -6,6 +6,7 @@ from typing import Any
 
 from bitloom.hls_gen.design import flat
 from bitloom.hls_gen.design.former import Former
+from bitloom.hls_gen.design.memories.memory_map import kernel_store, memory_map
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.parts import present
 from bitloom.hls_gen.design.widths import ACC_BITS
@@ -142,7 +143,7 @@ def streamed(need: Needs, npu: Npu, frame_words: int) -> Needs:
         Words of a frame; 0 where none comes to this NPU.
     """
     two = min(need.kernel_rows, 2 * need.largest_kernel)
-    saved = (need.kernel_rows - two) * npu.kernel_store.width
+    saved = (need.kernel_rows - two) * kernel_store(npu).width
     tuples = max(need.tuple_words, frame_words)
     if (tuples - need.tuple_words) * npu.array.word_bits >= saved:
         tuples = need.tuple_words
@@ -152,5 +153,5 @@ def streamed(need: Needs, npu: Npu, frame_words: int) -> Needs:
 def memory_bits(npu: Npu) -> MemoryBits:
     """Bits of an NPU's tuple memories and of its sequencers' tables, as they are built."""
     pooled = npu.pool_unit.words * npu.pool_word_bits if npu.pool_unit else 0
-    tables = sum(memory.depth * memory.width for memory in npu.memories() if memory.name in TABLES)
+    tables = sum(memory.depth * memory.width for memory in memory_map(npu) if memory.name in TABLES)
     return MemoryBits(npu.sequencer.tuple_words * npu.array.word_bits + pooled, tables)

@@ -45,7 +45,7 @@ def generate(design: Design, *, target: Target = "simulation", checked: bool = T
     """
     if target not in get_args(Target):
         raise ValueError(f"generate: target must be one of {', '.join(get_args(Target))}, got {target!r}")
-    check_memories(design)
+    check_memories(design.name, design.npus)
     digest = hashlib.sha256("\n".join(_blank(design, "simulation").values()).encode()).hexdigest()
     showing = registers(Library(design.stream_bits, target, design.npus), design, digest).modules()
     verilog = Verilog({**_blank(design, target), **showing}, Manifest.of(design, digest).to_dict())

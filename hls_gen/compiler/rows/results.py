@@ -11,8 +11,7 @@ import numpy as np
 from bitloom.hls_gen.compiler.layout import UNUSED, Ints, Layout
 from bitloom.hls_gen.compiler.lowered_layers import Addition, LoweredLayer, Scale, Thresholds, Xnor
 from bitloom.hls_gen.compiler.planned_layer import PlannedLayer
-from bitloom.hls_gen.design.addition import passing
-from bitloom.hls_gen.design.memories import ROUNDING
+from bitloom.hls_gen.design.memories.results import ROUNDING, passing
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.widths import SHIFT_BITS
 

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from veriloggen import Cat
 
 from bitloom.hls_gen.design import timing
+from bitloom.hls_gen.design.memories.memory_map import kernel_store, memory_of
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.rtl.primitives.block import Block, Signal, bits, width
 from bitloom.hls_gen.rtl.primitives.memory import Library, LoadBus, ram, split
@@ -100,7 +101,7 @@ def convolver(library: Library, npu: Npu) -> Block:
     _, latency, begins = processing_element(npu)
     at_total = timing.ARRAY_READ + latency - 1  # cycles from a beat to the edge at which its total becomes the result
     b = Block(library.name("convolver", npu), _header(npu))
-    memory = npu.memory("kernels")
+    memory = memory_of(npu, "kernels")
     bus = LoadBus.ports(b, library.stream_bits, [memory])
     beat = b.input("beat", means="there is a beat")
     first = b.input("first", means="the beat is the first of its window")
@@ -125,7 +126,7 @@ def convolver(library: Library, npu: Npu) -> Block:
     if given is None:
         part, features = _operands(b, library, npu, stored, {"beat": beat, "kernel_row": row})
     else:
-        part = library.loadable(b, npu.kernel_store, stored, row, read=beat, style=npu.array.kernel_ram)
+        part = library.loadable(b, kernel_store(npu), stored, row, read=beat, style=npu.array.kernel_ram)
         features = given
     b.comment("What comes with a beat, as late as the PEs have its word, its sum and its result.")
     valid_line = delayed(b, beat, "beat", timing.ARRAY_READ + begins, init=0)
@@ -163,11 +164,11 @@ def _operands(
 ) -> tuple[dict[str, Signal], Signal]:
     """Fields of the beat's row, and its features, from the one memory."""
     unit = library.get(operand_memory, library, npu)
-    row = b.wire("kernels_row", npu.kernel_store.width)
+    row = b.wire("kernels_row", kernel_store(npu).width)
     features = b.wire("features", npu.array.word_bits)
     words = {name: b.input(name, w, means=means) for name, (w, means) in word_ports(npu).items()}
     b.instance(unit, "operand_memory", **bus.to(unit), **words, **ports, row_data=row, features=features)
-    return split(b, row, list(npu.kernel_store.widths.items()), "kernels_"), features
+    return split(b, row, list(kernel_store(npu).widths.items()), "kernels_"), features
 
 
 def _header(npu: Npu) -> Header:

@@ -7,6 +7,7 @@ stream word of bits, a bank of the kernel memory, and so do what is left of a ro
 the cycle in which its last stream word is there. Golden twin: golden/training/training_block.py, signs.
 """
 
+from bitloom.hls_gen.design.memories.memory_map import kernel_store, memory_of
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.widths import KERNEL_BITS, MEMORY_BITS, bits_for
 from bitloom.hls_gen.rtl.primitives.block import Block, Signal, all_of, any_of, bits, choose, eq, width
@@ -34,8 +35,8 @@ def kernel_binariser(library: Library, npu: Npu) -> Block:
         Module ``kernel_binariser``. It takes the load bus ``load_*`` and gives another, ``bits_*``, for the kernel
         memory alone.
     """
-    sent = npu.memory("kernels")
-    stored = npu.kernel_store
+    sent = memory_of(npu, "kernels")
+    stored = kernel_store(npu)
     sizes = {"stream_bits": library.stream_bits, "row_bits": stored.width}
     latency = "0 cycles from a bank's last stream word to bits_valid"
     header = Header(__doc__, rate="one stream word a cycle", latency=latency, parameters=sizes)

@@ -12,7 +12,7 @@ from typing import Literal
 
 from veriloggen import Cat, If
 
-from bitloom.hls_gen.design.memories import Memory, Parts
+from bitloom.hls_gen.design.memories.memory import FieldWidths, Memory
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.widths import MEMORY_BITS, bits_for
 
@@ -249,7 +249,7 @@ class Library:
         return split(b, whole, list(memory.widths.items()), f"{name}_")
 
 
-def split(b: Block, row: Signal, fields: Parts, prefix: str) -> dict[str, Signal]:
+def split(b: Block, row: Signal, fields: FieldWidths, prefix: str) -> dict[str, Signal]:
     """Fields of a row, low bits first, as named wires."""
     out = {}
     low = 0

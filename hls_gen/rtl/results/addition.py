@@ -24,6 +24,7 @@ from veriloggen import Cat, Repeat
 from veriloggen.core.vtypes import Srl
 
 from bitloom.hls_gen.design import timing
+from bitloom.hls_gen.design.memories.memory_map import memory_of
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.parts import present
 from bitloom.hls_gen.design.widths import bits_for
@@ -116,7 +117,7 @@ def addition(library: Library, npu: Npu) -> Block:
         parameters=sizes,
     )
     b = Block(library.name("addition", npu), header)
-    memory = npu.memory("additions")
+    memory = memory_of(npu, "additions")
     bus = LoadBus.ports(b, library.stream_bits, [memory])
     side = result_side_bits(npu)
     source = Stream.input(b, "in", npu.results.ol * npu.value_bits, last=True, side_bits=side + number_bits(npu))

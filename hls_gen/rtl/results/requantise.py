@@ -19,7 +19,7 @@ from veriloggen import Cat, Pointer, Repeat
 from veriloggen.core.vtypes import Srl
 
 from bitloom.hls_gen.design import timing
-from bitloom.hls_gen.design.memories import ROUNDING
+from bitloom.hls_gen.design.memories.results import ROUNDING
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.split_product import SplitProduct, split_product
 from bitloom.hls_gen.design.widths import bits_for

@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass
 
-from bitloom.hls_gen.design.memories import Memory
+from bitloom.hls_gen.design.memories.memory import Memory
+from bitloom.hls_gen.design.memories.memory_map import memory_of
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.parts import present
 from bitloom.hls_gen.design.widths import bits_for
@@ -61,7 +62,7 @@ class SequencerSpec:
 
     def memory(self, name: str) -> Memory:
         """The sequencer's memory ``name``, which the pool's sequencer has under a name of its own."""
-        return self.npu.memory(f"pool_{name}" if self.pool else name)
+        return memory_of(self.npu, f"pool_{name}" if self.pool else name)
 
     @property
     def one_memory(self) -> bool:

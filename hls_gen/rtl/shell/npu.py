@@ -11,15 +11,18 @@ Without a pool unit what leaves the results goes straight to the last gearbox.
 Between NPUs of different engines ring words are bits (hls_gen/compiler/lowered_layers.py): of an integer NPU the signs
 of its features, in front of the gearbox; to an integer NPU +1 or -1, behind the ping-pong pair.
 
-Parts: hls_gen/rtl/shell/inlets.py, engine.py, pooling.py, outlets.py.
+Parts: hls_gen/rtl/shell/inlets.py, engine.py, pool_unit.py, stores.py, outlets.py.
 """
 
+from bitloom.hls_gen.design.memories.loader import settings
+from bitloom.hls_gen.design.memories.memory_map import memory_map
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.ports import SOURCES
 from bitloom.hls_gen.design.registers import state_bits, state_fields
 from bitloom.hls_gen.design.widths import LAYER_BITS
 from bitloom.hls_gen.rtl.primitives.block import Block, Signal, const
 from bitloom.hls_gen.rtl.primitives.memory import Library, LoadBus
+from bitloom.hls_gen.rtl.primitives.register_word import word_of
 from bitloom.hls_gen.rtl.primitives.stream import Stream, connect
 from bitloom.hls_gen.rtl.primitives.text import Header
 
@@ -27,9 +30,8 @@ from .context import NpuContext, RingWords
 from .engine import EngineOutputs, engine
 from .inlets import inlets
 from .outlets import outlets
-from .pooling import pooling
-from .register_word import word_of
-from .skip_store import SkipStore, skip_store
+from .pool_unit import pooling
+from .stores import SkipStore, skip_store
 
 INLETS = {
     "host": "words of frames",
@@ -69,9 +71,10 @@ def npu(library: Library, params: Npu, ring: RingWords) -> Block:
     Returns
     -------
     Block
-        Ports: the load bus and ``run`` (0: everything restarts); the network row's fields ``Npu.settings``; streams
-        ``host`` and ``ring`` in, ``to_ring``, ``to_host`` and ``raw`` out, as far as there are such inlets and outlets;
-        ``kept_before`` in and ``kept`` out, between NPUs that keep integers; pulses for the counters; ``state``.
+        Ports: the load bus and ``run`` (0: everything restarts); the network row's fields that the NPU looks at;
+        streams ``host`` and ``ring`` in, ``to_ring``, ``to_host`` and ``raw`` out, as far as there are such inlets and
+        outlets; ``kept_before`` in and ``kept`` out, between NPUs that keep integers; pulses for the counters;
+        ``state``.
     """
     sizes = ("engine", "kfp", "kgp", "pfp", "ol", "acc_bits", "accumulators", "planes")
     header = Header(
@@ -81,13 +84,13 @@ def npu(library: Library, params: Npu, ring: RingWords) -> Block:
         parameters=params.values(*sizes),
     )
     b = Block(_name(library, params, ring), header)
-    bus = LoadBus.ports(b, library.stream_bits, [m for m in params.memories() if m.name != "network"])
+    bus = LoadBus.ports(b, library.stream_bits, [m for m in memory_map(params) if m.name != "network"])
     run = b.input("run")
-    settings = {name: b.input(name, w) for name, w in params.settings.items()}
+    values = {name: b.input(name, w) for name, w in settings(params)}
 
     # # #
 
-    c = NpuContext(b, library, params, ring, b.wire("restart", 1, b.rst | ~run), bus, settings)
+    c = NpuContext(b, library, params, ring, b.wire("restart", 1, b.rst | ~run), bus, values)
     loop = Stream.wires(b, "loop_in", params.array.word_bits) if "loop" in params.ports.inlets else None
     skip = skip_store(c) if params.has_skip else None
     read = {"loop": loop, "skip": None if skip is None else skip.to_inlet}

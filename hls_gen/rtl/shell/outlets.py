@@ -11,16 +11,16 @@ an outlet with another width goes past it into a gearbox of its own. Behind that
 
 from dataclasses import dataclass, replace
 
-from bitloom.hls_gen.design.memories import way
+from bitloom.hls_gen.design.memories.ports import way
 from bitloom.hls_gen.design.ports import OUTLETS
 from bitloom.hls_gen.rtl.primitives.block import Signal, any_of, bits, const, width
 from bitloom.hls_gen.rtl.primitives.fifo import fifo
 from bitloom.hls_gen.rtl.primitives.gearbox import gearbox
 from bitloom.hls_gen.rtl.primitives.stream import Stream, connect
 from bitloom.hls_gen.rtl.results.step import join
+from bitloom.hls_gen.rtl.stores.map_fork import Marks, goes_to, map_fork
 
 from .context import NpuContext
-from .map_fork import Marks, goes_to, map_fork
 
 
 @dataclass(frozen=True)

@@ -32,9 +32,9 @@ def explained() -> Iterator[None]:
         if e.name != "pynq":
             raise
         if sys.version_info >= (3, 13):
-            found = ".".join(map(str, sys.version_info[:3]))
+            version = ".".join(map(str, sys.version_info[:3]))
             raise ImportError(
-                f"pynq: Python must be 3.10 to 3.12, to simulate and to drive a board, got {found}: "
+                f"pynq: Python must be 3.10 to 3.12, to simulate and to drive a board, got {version}: "
                 "install bitloom with one of these"
             ) from None
         raise ImportError(f"pynq: must be installed, to simulate and to drive a board: {pip_install('sim')}") from None

@@ -258,8 +258,8 @@ class Waiting:
                     if task.done():
                         task.result()
             if tasks:  # an interrupt that is nearly there comes now; later it would be taken for the next call's
-                late, _ = await asyncio.wait(tasks, timeout=LOOK_AGAIN)
-                if late:
+                came_now, _ = await asyncio.wait(tasks, timeout=LOOK_AGAIN)
+                if came_now:
                     self.heard_in = loop
                 self.turn.check_ended()
             link.close_receive()

@@ -168,8 +168,8 @@ def learn(
         if not mean_loss <= LARGEST:  # also refuses nan
             got = f"{mean_loss:g} in epoch {len(curve) + 1}"
             raise ValueError(f"learning: loss must stay below {LARGEST:g}, got {got}: lower the rate")
-        found = mlp.outputs(tested, mlp.preset(images)).argmax(axis=1)
-        curve.append(CurvePoint(mean_loss, float((found == data.test_labels).mean())))
+        predicted = mlp.outputs(tested, mlp.preset(images)).argmax(axis=1)
+        curve.append(CurvePoint(mean_loss, float((predicted == data.test_labels).mean())))
         if store:
             store.write({**mlp.arrays(), CURVE: np.array(curve)})
         if progress:

@@ -81,11 +81,11 @@ class MlpTrainer:
     def preset(self, x: Array) -> list[Moments | None]:
         """Mean and variance of each layer's sums over all training images, with which the network is used; None for a
         layer without normalisation."""
-        found = []
+        moments = []
         for layer in self.layers:
             x, tape = layer.forward(x, nearest=True)
-            found.append(tape.norm and tape.norm.moments)
-        return found
+            moments.append(tape.norm and tape.norm.moments)
+        return moments
 
     def outputs(self, x: Array, preset: Sequence[Moments | None]) -> Array:
         """The network's output after training: (N, inputs) -> (N, classes) float64."""

@@ -66,8 +66,8 @@ def _features() -> str:
     listing = Path("/proc/cpuinfo")
     if platform.machine() != "x86_64" or not listing.is_file():
         return ""
-    found = re.search(r"(?m)^flags\s*:(.*)$", listing.read_text())
-    return found[1] if found else ""
+    match = re.search(r"(?m)^flags\s*:(.*)$", listing.read_text())
+    return match[1] if match else ""
 
 
 def processor_features() -> frozenset[str]:

@@ -47,7 +47,7 @@ class Trained:
                 return b.quantise(self.norms[name].normalise(x))
             return b.forward(self.params[name], x)[0]
 
-        x = final(made for _, made in walk(self.network.reads, flat(images), compute))
+        x = final(output for _, output in walk(self.network.reads, flat(images), compute))
         return x.reshape(len(x), *self.network.output.shape)
 
     def model(self, *, real_weights: bool = False) -> Model:

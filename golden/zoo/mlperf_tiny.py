@@ -166,8 +166,8 @@ def seeded(network: Network) -> Model:
         elif isinstance(layer, Add):
             arrays[name] = ADDED
             return layer.forward_of(inputs, ADDED, sources)
-        one = Network(name=name, input=sources[0], layers=(type(layer)(**{**vars(layer), "inputs": ()}),))
-        return packed.forward(Model(one, {key: value for key, value in arrays.items() if key == name}), inputs[0])
+        single = Network(name=name, input=sources[0], layers=(type(layer)(**{**vars(layer), "inputs": ()}),))
+        return packed.forward(Model(single, {key: value for key, value in arrays.items() if key == name}), inputs[0])
 
     count = max(2, CALIBRATION_POSITIONS // network.input.positions)
     drawn = random_bytes((count, *network.input.shape), KEY, 0)

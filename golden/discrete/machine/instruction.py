@@ -206,8 +206,8 @@ def decode(words: Array) -> list[Instruction]:
     """The instructions of `encode`'s words; ValueError unless they are whole."""
     if len(words) % WORDS:
         raise ValueError(f"instruction: words must be a multiple of {WORDS}, got {len(words)}")
-    found = []
+    instructions = []
     for row in np.asarray(words).reshape(-1, WORDS).tolist():
         whole = sum(word << 32 * k for k, word in enumerate(row))
-        found.append(Instruction(**{n: whole >> low & ((1 << width) - 1) for n, (low, width) in FIELDS.items()}))
-    return found
+        instructions.append(Instruction(**{n: whole >> low & ((1 << width) - 1) for n, (low, width) in FIELDS.items()}))
+    return instructions

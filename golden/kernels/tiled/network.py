@@ -133,9 +133,9 @@ class PackedNetwork:
         for layer, after in zip(self.layers, self.layers[1:]):
             if isinstance(layer, PackedConv) and layer.threshold is None:
                 raise ValueError(f"{layer.name}: a layer that isn't the last one must have thresholds, got none")
-            made = layer.out_channels if isinstance(layer, PackedConv) else layer.channels
-            if after.channels != made:
-                raise ValueError(f"{after.name}: channels must be the {made} of {layer.name}, got {after.channels}")
+            channels = layer.out_channels if isinstance(layer, PackedConv) else layer.channels
+            if after.channels != channels:
+                raise ValueError(f"{after.name}: channels must be the {channels} of {layer.name}, got {after.channels}")
             if isinstance(after, PackedConv) and after.word_bits != self.word_bits:
                 raise ValueError(f"{after.name}: words must have {self.word_bits} bits, got {after.word_bits}")
 

@@ -324,12 +324,12 @@ def plan_of_shape(
             limits=limits,
         )
 
-    one = staging(1)
-    room = limits.shared_bytes - one.count_bytes
-    if room >= layer.groups * (one.group_bytes + one.offset_bytes):
+    single = staging(1)
+    room = limits.shared_bytes - single.count_bytes
+    if room >= layer.groups * (single.group_bytes + single.offset_bytes):
         return staging(layer.groups)
-    in_pairs = room // (2 * one.group_bytes + one.offset_bytes)
-    return staging(in_pairs, 2) if in_pairs else one
+    in_pairs = room // (2 * single.group_bytes + single.offset_bytes)
+    return staging(in_pairs, 2) if in_pairs else single
 
 
 def _check_integers(name: str, what: str, values: tuple[int, ...], size: int) -> None:

@@ -83,9 +83,9 @@ class TransferError(DeviceError):
 
 
 class DeviceTaken(DeviceError):
-    """Somebody else has loaded another program or another design since; what was computed is not ours.
+    """Somebody else has loaded another program or another design since; the results are not ours.
 
-    The device is left to the other one until ``load`` or ``reset`` is called.
+    The device is left to the other user until ``load`` or ``reset`` is called.
     """
 
 

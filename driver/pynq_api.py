@@ -25,7 +25,7 @@ def check_numpy(version: str) -> None:
 
 @contextmanager
 def explained() -> Iterator[None]:
-    """Where the block imports pynq, and there is none, the error says what to do about it."""
+    """Run a block that imports pynq; if pynq is missing, the error says what to do."""
     try:
         yield
     except ModuleNotFoundError as e:

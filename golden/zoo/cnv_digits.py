@@ -20,6 +20,8 @@ TRAINED = "dense_6"
 """The first layer that learns."""
 CALIBRATION = 64
 """Images from which thresholds come."""
+EPOCHS = 6
+"""Epochs of the layers that learn."""
 
 
 def digit_pixels(images: Array) -> Array:
@@ -29,7 +31,7 @@ def digit_pixels(images: Array) -> Array:
     return pixels
 
 
-def cnv_digits(images: Array, labels: Array, epochs: int = 6) -> Model:
+def cnv_digits(images: Array, labels: Array) -> Model:
     """Train CNV's dense layers on digits; with the 1,437 of `golden.zoo.digits` that takes some seconds.
 
     Parameters
@@ -38,7 +40,6 @@ def cnv_digits(images: Array, labels: Array, epochs: int = 6) -> Model:
         Grey values, 0 .. 16.
     labels : (N,) integers
         0 .. 9.
-    epochs : int, optional
 
     Returns
     -------
@@ -54,6 +55,6 @@ def cnv_digits(images: Array, labels: Array, epochs: int = 6) -> Model:
     arrays = {layer.name: model.arrays[layer.name] for layer in front.layers if layer.name in model.arrays}
     features = packed.forward(Model(front, arrays), inputs)
     back = Network(name="back", input=front.output, layers=layers[cut:], classes=bnn_pynq.DIGITS)
-    learned = train(back, features, labels.astype(np.int64), Recipe(epochs=epochs))
+    learned = train(back, features, labels.astype(np.int64), Recipe(epochs=EPOCHS))
     network = replace(model.network, name="cnv-digits", classes=bnn_pynq.DIGITS)
     return Model(network, {**arrays, **learned.arrays})

@@ -95,10 +95,10 @@ def pictures(folder: Path, network: Network, resize: bool = False) -> Pictures:
         If the folder holds something else, or no picture.
     """
     check_pillow()
-    found = {path.name: _files(path) for path in _visible(folder)}
-    numbers = _numbers(folder, sorted(found), network)
+    files = {path.name: _files(path) for path in _visible(folder)}
+    numbers = _numbers(folder, sorted(files), network)
     in_order = sorted(numbers.items(), key=lambda item: item[1])
-    rounds = zip_longest(*([(path, number) for path in found[name]] for name, number in in_order))
+    rounds = zip_longest(*([(path, number) for path in files[name]] for name, number in in_order))
     pairs = [pair for pairs in rounds for pair in pairs if pair is not None]
     if not pairs:
         raise ValueError(f"{folder}: must hold folders of pictures, a folder for each class, got no picture")
@@ -139,8 +139,8 @@ def _numbers(folder: Path, names: list[str], network: Network) -> dict[str, int]
     if network.classes:
         exact = {name: number for number, name in enumerate(network.classes)}
         lower = {name.lower(): number for number, name in enumerate(network.classes)}
-        found = {name: exact.get(name, lower.get(name.lower(), -1)) for name in names}
-        return _checked(folder, found, f"one of {network.name}'s classes, {listed(list(network.classes))}")
+        numbers = {name: exact.get(name, lower.get(name.lower(), -1)) for name in names}
+        return _checked(folder, numbers, f"one of {network.name}'s classes, {listed(list(network.classes))}")
     if set(names) == {str(number) for number in range(outputs)}:
         return {str(number): number for number in range(outputs)}
     if len(names) != outputs:

@@ -65,7 +65,7 @@ class Operation(ABC):
 
     @abstractmethod
     def run(self, *tensors: Array) -> Array:
-        """What the operation makes of tensors, each (N, ...) float64, in float64."""
+        """The result of the operation for tensors, each (N, ...) float64: float64."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -1,4 +1,4 @@
-"""Each rewriting is computed again beside what it was made of; the first that does not agree is named.
+"""Each rewriting is computed again and compared with the file's nodes; the first that differs is named.
 
 1. *Operators*: every node that became operations is run by ONNX's own reference (QONNX's quantisers by their
    definition) on the tensors of random and extreme images; its operations must make the same of the same inputs.
@@ -206,7 +206,7 @@ def _node_checked(node: SourceNode, operations: list[Operation], tensors: list[d
 
 @dataclass(frozen=True, eq=False)
 class _Span:
-    """A tensor, (N, ...) float64, and the least and the most of it where quantisers see a little less or more."""
+    """A tensor, (N, ...) float64, with lower and upper bounds for the rounding of floating point."""
 
     x: Array
     low: Array

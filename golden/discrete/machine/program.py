@@ -177,9 +177,9 @@ class ProgramWriter:
         layer = self.training.layers[n]
         return {"w": self.map.weights[n], "rows": layer.inputs, "columns": layer.outputs}
 
-    def _io(self, function: int, n: int, last: bool = False) -> Instruction:
+    def _io(self, function: int, n: int) -> Instruction:
         """IO of a layer's weights."""
-        return Instruction(operation=isa.IO, function=function, last=int(last), **self._block(n))
+        return Instruction(operation=isa.IO, function=function, **self._block(n))
 
     def _sample(self, x: int, loads: list[Instruction]) -> Iterator[Instruction]:
         """One sample, whose inputs are at ``x``: forward, backward and update; ``loads`` come after the first

@@ -17,7 +17,7 @@ from bitloom.golden.window import Pair, Window
 
 from .conv import PackedConv
 from .layout import word_dtype
-from .plan import Limits, TilePlan, plan_of_shape
+from .plan import TilePlan, plan_of_shape
 
 POOL_THREADS = 256
 """Threads of a block of the pool's kernel, one for each word of its output."""
@@ -151,16 +151,14 @@ class PackedNetwork:
         """Dtype of the words."""
         return word_dtype(self.word_bits)
 
-    def plans(
-        self, shape: tuple[int, ...], *, kernel: str = "popc", limits: Limits | None = None
-    ) -> list[TilePlan | PoolPlan]:
+    def plans(self, shape: tuple[int, ...], *, kernel: str = "popc") -> list[TilePlan | PoolPlan]:
         """A plan for each layer.
 
         Parameters
         ----------
         shape : (N, ceil(C/B), H, W)
             Of the network's input.
-        kernel, limits
+        kernel : str
             See `bitloom.golden.kernels.tiled.plan.TilePlan`.
 
         Raises
@@ -175,7 +173,7 @@ class PackedNetwork:
             if isinstance(layer, PackedPool):
                 how = PoolPlan(layer=layer, word_bits=self.word_bits, images=images, height=height, width=width)
             else:
-                how = plan_of_shape(layer, (images, height, width), kernel=kernel, limits=limits or Limits())
+                how = plan_of_shape(layer, (images, height, width), kernel=kernel)
             plans.append(how)
             height, width = how.output
         return plans

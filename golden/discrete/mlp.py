@@ -94,7 +94,7 @@ class MlpTrainer:
         return x
 
     def arrays(self) -> dict[str, Array]:
-        """What a checkpoint needs, so that training can go on from it: the generator's state, parameters, momentum."""
+        """The arrays of a checkpoint from which training can go on: the generator's state, parameters, momentum."""
         out = {"generator": np.array(self.generator.state, np.int64)}
         for number, layer in enumerate(self.layers):
             for name, value in layer.params.items():

@@ -16,7 +16,7 @@ import numpy as np
 from bitloom.golden.encoding import Array, refuse_masked
 
 MOST = 1 << 31
-"""Beyond this no integer belongs to an input: floating-point numbers are cut to it before they become integers."""
+"""The largest magnitude of an input: floating-point numbers are cut to it before they become integers."""
 
 Links = tuple[tuple[str, Array, Array], ...]
 """("line", multiply, add) or ("clip", low, high), each with an array for all channels; clips may be infinite."""
@@ -228,7 +228,7 @@ class Host:
         return self.first + self.stride * levels(x, self.boundaries, self.reached)
 
     def scores(self, output: Array) -> Array:
-        """What the network makes, (N, rows, columns, channels) integers -> (N, scores) float64.
+        """Scores of the network's output: (N, rows, columns, channels) integers -> (N, scores) float64.
 
         Raises
         ------
@@ -246,7 +246,7 @@ class Host:
         return np.asarray(self.scores(output).argmax(axis=1))
 
     def closed(self, output: Array) -> Array:
-        """What the file itself makes of the network's output.
+        """The file's own output for the network's output.
 
         Parameters
         ----------
@@ -255,8 +255,8 @@ class Host:
         Returns
         -------
         (N, scores) float64
-            The scores, behind softmax, its logarithm or a sigmoid where the file ends in these and the output has one
-            position. Where the file ends in the class, or in the largest scores, they are all scores.
+            The scores; behind softmax, its logarithm or a sigmoid if the file ends in these and the output has one
+            position. If the file ends in the class, or in the largest scores, all scores are given instead.
 
         Raises
         ------

@@ -24,7 +24,7 @@ from typing import Any
 from .cache import cached_folder
 
 COMPILERS = ("g++", "clang++")
-"""What is looked for where CXX names nothing, best first."""
+"""Compilers that are looked for if CXX is not set, the best first."""
 LIBRARY_FLAGS = ("-std=c++17", "-O3", "-fPIC", "-shared", "-fvisibility=hidden", "-pthread")
 
 

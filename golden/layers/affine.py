@@ -17,7 +17,7 @@ from bitloom.golden.layer import Map, OneInput
 from .batch_norm import BatchNorm
 
 MOST_BITS = 62
-"""Of results. Maps reach to both sides of 0, or to it, so that products and offsets fit 64 bits too."""
+"""Bits of results at most. Maps reach to both sides of 0, or to 0, so that products and offsets fit 64 bits too."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -17,7 +17,7 @@ from bitloom.golden.layer import Layer, Map
 class Concat(Layer):
     """The channels of two or more maps of one height and width, in the order of ``inputs``.
 
-    Values stay what they are; who wants maps of several scales beside each other requantises them before. The result's
+    Values stay as they are; maps of different scales must be requantised before. The result's
     encoding is the smallest one that has all maps' values: bipolar maps must have one encoding, others are signed if
     any of them has values below 0.
     """

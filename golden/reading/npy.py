@@ -19,7 +19,7 @@ LENGTH_BYTES = {1: 2, 2: 4, 3: 4}
 LONGEST_HEADER = 1024
 MOST_AXES = 32
 KINDS = {"b": "truth values", "i": "integers", "u": "integers", "f": "floats", "U": "text"}
-"""What a dtype's kind is called."""
+"""Name of each kind of dtype, for messages."""
 
 _HEADER = re.compile(
     r"\{'descr': '([<>|=]?[a-zA-Z]\d{0,8})', 'fortran_order': (True|False), "

@@ -156,7 +156,7 @@ def _pool(kind: str, size: int, number: int, layers: Sequence[Layer]) -> Layer:
 
 
 def _activation(number: int, weights: str, activations: str) -> Layer:
-    """What follows the weighted layer of this number."""
+    """The activation behind the weighted layer of this number."""
     if weights.startswith("int"):
         encoding = unsigned(int(activations))
         return Requantise(name=f"requantise_{number}", encoding=encoding, relu=True, fraction=FRACTION)
@@ -164,8 +164,7 @@ def _activation(number: int, weights: str, activations: str) -> Layer:
 
 
 def _forked(number: int) -> list[Layer]:
-    """What follows the weighted layer of this number where a residual convolution adds to its map: integers, and their
-    signs."""
+    """The layers behind the weighted layer of this number if a residual convolution adds to it: integers, signs."""
     requantise = Requantise(name=f"requantise_{number}", encoding=ADDEND, fraction=FRACTION)
     return [requantise, Threshold(name=f"threshold_{number}")]
 

@@ -20,7 +20,7 @@ from .training_block import Params, Slopes, TrainingBlock
 
 
 class TapedBlock(NamedTuple):
-    """What `BlockGraph.forward` did at a layer: the layer's name and what its block noted."""
+    """A step of `BlockGraph.forward`: the layer's name, and the tape of its block."""
 
     name: str
     tape: Any
@@ -68,7 +68,7 @@ class BlockGraph:
             self.blocks[layer.name], units[layer.name] = layer_block, layer_block.target_unit
 
     def values(self, name: str, inputs: list[Array]) -> Array:
-        """What a layer's block takes: the map that the layer reads, or several as one array."""
+        """The input of a layer's block: the map that the layer reads, or several maps as one array."""
         return np.stack(inputs) if len(inputs) > 1 else inputs[0]
 
     def forward(self, params: Mapping[str, Params], x: Array) -> tuple[Array, list[TapedBlock]]:

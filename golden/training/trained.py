@@ -1,4 +1,4 @@
-"""What training makes, and how it becomes a model of integers."""
+"""The result of training, and how it becomes a model of integers."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ from .weights import quantised
 
 @dataclass(frozen=True)
 class Trained:
-    """What training makes.
+    """The result of training.
 
     Attributes
     ----------

@@ -114,7 +114,7 @@ class OrWordsBlock(WeightedBlock):
         step = layer.word_channels
         firsts = [(tap, first) for tap in range(self.positions.shape[1]) for first in range(0, size, step)]
         self.words = [(tap, slice(tap * size + c, tap * size + min(c + step, size))) for tap, c in firsts]
-        """Of each word its tap, and its columns of `matrix`."""
+        """For each word its tap, and its columns of `matrix`."""
         self.slope = slope_by_matches(min(step, size))
 
     def forward(self, params: Params, x: Array) -> tuple[Array, Any]:

@@ -230,6 +230,6 @@ def _random(count: int, *key: int) -> Array:
 
 
 def _pass(layer: Layer, source: Map, arrays: Mapping[str, Mapping[str, Array]], x: Array) -> Array:
-    """What the layer makes of (N, H, W, C) values of ``source``."""
+    """The layer's output for (N, H, W, C) values of ``source``."""
     network = Network(name=layer.name, input=source, layers=(layer,))
     return packed.forward(Model(network, {k: v for k, v in arrays.items() if k == layer.name}), x)

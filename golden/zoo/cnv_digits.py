@@ -1,8 +1,8 @@
-"""CNV W1A1 for handwritten digits: where no weights for CIFAR-10 are, it sees something that it knows.
+"""CNV W1A1 for handwritten digits, for demonstrations without the weights for CIFAR-10.
 
 An image of 8 x 8 grey values becomes one of 32 x 32 x 3 pixels: each value a square of 4 x 4, the same in all colours.
 The convolutions have the seeded weights of `golden.zoo.bnn_pynq`, with thresholds that suit digits: features that were
-never trained. What they make of the images is what the three dense layers learn from.
+never trained. The three dense layers learn from these features.
 """
 
 from dataclasses import replace
@@ -45,7 +45,7 @@ def cnv_digits(images: Array, labels: Array) -> Model:
     -------
     Model
         Of the network ``cnv-digits``, whose layers are those of ``cnv-w1a1``. Of the 360 test images it classifies
-        240 right: most of what it sees with was never trained.
+        240 right: most of its weights were never trained.
     """
     inputs = bnn_pynq.cnv_images(digit_pixels(images))
     model = bnn_pynq.seeded(bnn_pynq.cnv(), inputs[:CALIBRATION])

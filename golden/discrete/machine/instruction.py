@@ -68,7 +68,7 @@ ADD, SUBTRACT, MULTIPLY, MOMENTUM, DESCEND, RELU, RELU_SLOPE, CLIP, CLIP_SLOPE, 
 LOAD_NEURONS, LOAD_WEIGHTS, LOAD_CODES, LOAD_GRADIENTS = range(4)
 STORE_NEURONS, STORE_WEIGHTS, STORE_CODES, STORE_GRADIENTS = range(8, 12)
 CACHE_BITS, STORE_BIT = 2, 3
-"""Of a function of IO: how many of its low bits say which cache, and the bit that is 1 where words are stored."""
+"""In a function of IO: the number of low bits that name the cache, and the bit that is 1 if words are stored."""
 COPY, SCATTER = range(2)
 ALWAYS = 0
 COUNTERS = 4

@@ -157,7 +157,7 @@ class _Run:
             self._effect(first.place, first.instruction)
 
     def _effect(self, place: int, i: Instruction) -> None:
-        """What an instruction of a unit does."""
+        """Carry out an instruction of a unit."""
         if i.operation == isa.MOVE:
             self.master.move(i)
         elif i.operation == isa.COMPUTE:
@@ -168,7 +168,7 @@ class _Run:
             self._store(i)
 
     def _controller(self, place: int, i: Instruction) -> int:
-        """What the controller does itself: the address of the next instruction."""
+        """Carry out an instruction of the controller; returns the address of the next instruction."""
         if i.operation == isa.JUMP:
             runs = self.counters[i.a] + 1
             again = i.rows == isa.ALWAYS or runs < i.rows

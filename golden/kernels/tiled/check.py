@@ -1,7 +1,7 @@
 """A model's binary layers by every implementation of golden.kernels.tiled, stage by stage beside golden.
 
 A stage is a binary convolution or dense layer with the thresholds that follow it, or a single other layer. From one
-stage to the next goes what the implementation made, packed: nothing is repacked between binary layers.
+stage to the next goes the implementation's packed result: nothing is repacked between binary layers.
 """
 
 from collections.abc import Callable

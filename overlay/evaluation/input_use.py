@@ -37,7 +37,7 @@ class InputUse:
 
     @property
     def doubts(self) -> list[str]:
-        """What speaks against the transform, a sentence each; none where nothing does."""
+        """Sentences that speak against the transform; none if it looks right."""
         given, taken = (f"{ends[0]:.6g}..{ends[1]:.6g}" for ends in (self.numbers, self.takes))
         doubts = []
         if self.share < LEAST_SHARE:

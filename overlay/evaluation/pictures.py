@@ -27,12 +27,12 @@ from bitloom.golden.reading.file import foreign_reason, naming, read_file
 NO_PILLOW = f"pictures need Pillow: {pip_install('explore')}"
 ENDINGS = (".png", ".jpg", ".jpeg", ".bmp", ".pgm", ".ppm")
 FORMATS = ("PNG", "JPEG", "BMP", "PPM")
-"""What Pillow may take a file for: each is simple to read, and none leads to other files."""
+"""Formats that Pillow may read: each is simple, and none refers to other files."""
 CHANNELS = {"1": 1, "L": 1, "P": 3, "RGB": 3}
 """Channels of a picture by Pillow's name of its pixels; others have transparency, inks or 16 bits."""
 MODES = {1: "L", 3: "RGB"}
 BYTES_PER_PIXEL = 8
-"""What a pixel takes at most while a picture is read: four bytes, and as many again where it is converted."""
+"""Bytes that a pixel takes at most while a picture is read: four, and as many again for a conversion."""
 
 
 @dataclass(frozen=True)
@@ -216,7 +216,7 @@ def _decoded(data: bytes, shape: tuple[int, int, int], resize: bool) -> Array:
 
 @contextmanager
 def _decoding(data: bytes) -> Iterator[None]:
-    """Whatever Pillow's readers stumble over in a damaged file becomes one ValueError.
+    """Exceptions of Pillow's readers for a damaged file become one ValueError.
 
     Pillow's own limit of pixels is off, as ours is looked at between the header and the pixels.
     """

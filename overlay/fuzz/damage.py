@@ -283,4 +283,4 @@ _STRUCTURED: tuple[tuple[bytes, Damage], ...] = (
     (b"<", _xml),
     (b"$", _vcd),
 )
-"""How a file begins, and what takes it apart."""
+"""First bytes of a file -> the function that damages files of that kind."""

@@ -266,7 +266,7 @@ def _import(path: Path) -> object:
 
 
 def _write_host(folder: Path) -> None:
-    """What the host does with a network that was imported."""
+    """Write an ONNX file, and the host file of its import."""
     write_scratch(folder / "net.onnx", to_qonnx(_chain()))
     hosts.save(import_file(folder / "net.onnx", name="chain").host, folder / "net.host.json")
 

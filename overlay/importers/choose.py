@@ -54,7 +54,7 @@ class EngineCost:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class EngineChoice:
-    """What was chosen for a network.
+    """The engines and encodings that were chosen for a network.
 
     Attributes
     ----------
@@ -153,7 +153,7 @@ class _Chooser:
         return reason or self._cost(self.all(engine))
 
     def _cost(self, engines: tuple[str, ...]) -> EngineCost:
-        """What these engines cost."""
+        """Cost of these engines."""
         held = held_maps(self._graph, engines)
         sources = [held[section.reading.map].encoding for section in self._sections]
         return cost_of(self._sections, self._weights, sources, [engines[place] for place in self._graph.weighted])
@@ -274,7 +274,7 @@ def _runs(free: Sequence[bool]) -> list[range]:
 def cost_of(
     sections: Sequence[WeightSection], weights: Sequence[Weights], held: Sequence[Encoding], engines: Sequence[str]
 ) -> EngineCost:
-    """What a network takes.
+    """Cost of a network.
 
     Parameters
     ----------

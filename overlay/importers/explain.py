@@ -1,4 +1,4 @@
-"""What became of each node of a file, as a table: for the terminal, as Markdown, and as a page with a picture."""
+"""A table of a file's nodes and what they became: for the terminal, as Markdown, and as a page with a picture."""
 
 import re
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ from .verify import Checked
 HEADINGS = ("node", "operator", "became", "how")
 
 _MARKUP = re.compile(r"[\\`*\[\]<>&|~$!]|(?<![^\W_])_|_(?![^\W_])")
-"""What Markdown could take for more than a character: names of nodes are a stranger's."""
+"""Characters that mean something in Markdown; names of nodes are a stranger's and may have any."""
 
 ROW_PIXELS, LEFT, RIGHT, WIDTH = 26, 400, 510, 900
 """Measures of the picture: height of a row, where lines begin and end, and width of the picture."""

@@ -157,8 +157,8 @@ def _together(number: int, apart: Mapping[int, Mapping[int, int]]) -> dict[int, 
 
 
 def held_alike(graph: SectionGraph, group: Mapping[int, int]) -> dict[int, Held]:
-    """How the maps of a group are held as integers: as padded taps, means and kernels' own rules need it, else as the
-    first reader has it best. For padded taps a single map does without its kernel's rule.
+    """How the maps of a group are held as integers: as padded taps, means and the rules of TFLite kernels need it, else
+    as is best for the first reader. A single map whose reader has padded taps is held without its kernel's rule.
 
     Raises
     ------
@@ -199,8 +199,8 @@ def zero_groups(graph: SectionGraph) -> None:
 
 
 def held_maps(graph: SectionGraph, engines: Sequence[str]) -> tuple[Held, ...]:
-    """How each map is held where these engines compute the sections: bits for what the binary one makes and reads, and
-    of what comes in for single bits alone."""
+    """How each map is held if these engines compute the sections. Maps that the binary engine makes or reads are held
+    as thermometer bits, but an input only if it has single bits."""
     out = dict[int, Held]()
     for group in groups(graph):
         makers = {engines[number - 1] for number in group if isinstance(_maker(graph, number), WeightSection)}

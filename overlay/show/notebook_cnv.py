@@ -13,7 +13,7 @@ from bitloom.golden.zoo.cnv_digits import cnv_digits, digit_pixels
 RECORDED = "cnvW1A1_cifar10_golden.npz"
 """File of photographs and a board's answers, beside the trained weights (docs/how-to/data.md)."""
 SHOWN = ("Deer", "Automobile", "Airplane", "Bird")
-"""What the four photographs show that the board has seen."""
+"""Classes of the four photographs that the board has computed."""
 FRAMES = 20
 
 

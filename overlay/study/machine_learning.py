@@ -36,7 +36,7 @@ from bitloom.overlay.virtual.training_machine import SimulatedMachine
 from .machine_setting import MACHINE_SETTINGS, MachineSetting
 
 ORDER = 2_000_000
-"""What the random streams of the images' order are for."""
+"""Purpose in the keys of random streams that order the images."""
 WORDS = "words"
 """Name of the parameters in a checkpoint."""
 EPOCH_SEEDS = 1 << 16

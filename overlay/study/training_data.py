@@ -15,7 +15,7 @@ from bitloom.golden.training.reproducible import random_order
 from bitloom.golden.zoo.digits import IMAGE, load_digits
 
 TEST, HELD_OUT = 3_000_000, 2_000_000
-"""What the random streams of split images are for; those of training have smaller numbers in this place."""
+"""Purposes in the keys of random streams that split images; those of training have smaller numbers."""
 MOST_CLASSES = 1 << 12
 
 

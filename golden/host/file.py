@@ -1,4 +1,4 @@
-"""What the host does, as JSON: beside a model as ``NAME.host.json``, and in a program's file.
+"""Host files: what the host computes, as JSON, beside a model as ``NAME.host.json`` and in a program's file.
 
 {"format": "bitloom host", "version": 2, "digest": "...", "input": {...}, "scores": {...}}
 """
@@ -48,7 +48,7 @@ def save(host: Host, path: str | os.PathLike[str]) -> None:
 
 
 def to_bytes(host: Host) -> bytes:
-    """What `save` writes: JSON, and a line's end."""
+    """Content of the file that `save` writes: JSON and an end of line."""
     data = {
         "format": FORMAT,
         "version": VERSION,
@@ -216,7 +216,7 @@ def _integers(given: Any) -> InputIntegers | None:
 
 
 def _closing(words: Any) -> tuple[str, ...]:
-    """What the file computes of the scores."""
+    """The operators at the file's end that work on the scores, checked."""
     if not isinstance(words, list) or len(words) > MOST_LINKS or any(word not in CLOSINGS for word in words):
         raise ValueError(f"scores.closing must be of {', '.join(CLOSINGS)}, got {shown(words)}")
     return tuple(words)

@@ -16,7 +16,7 @@ import numpy as np
 from bitloom.golden.encoding import Array, refuse_masked
 
 MOST = 1 << 31
-"""Beyond this no integer belongs to an input: floating-point numbers are cut to it before they become integers."""
+"""The largest magnitude of an input: floating-point numbers are cut to it before they become integers."""
 
 Links = tuple[tuple[str, Array, Array], ...]
 """("line", multiply, add) or ("clip", low, high), each with an array for all channels; clips may be infinite."""
@@ -182,12 +182,13 @@ class Host:
             last = self.boundaries[:, -1]
             half = (last - first) / (steps - 1) / 2  # a value lies between two boundaries
             ends = [first - half, last + half]
-        for kind, one, other in reversed(self.front):
+        for kind, *operands in reversed(self.front):
             if kind == "clip":
-                ends = [np.clip(end, one, other) for end in ends]
+                ends = [np.clip(end, *operands) for end in ends]
             else:
+                factor, offset = operands
                 with np.errstate(all="ignore"):
-                    ends = [(end - other) / one for end in ends]
+                    ends = [(end - offset) / factor for end in ends]
         if self.integers is not None:
             i = self.integers
             steps = steps or i.high - i.low
@@ -227,17 +228,17 @@ class Host:
         return self.first + self.stride * levels(x, self.boundaries, self.reached)
 
     def scores(self, output: Array) -> Array:
-        """What the network makes, (N, rows, columns, channels) integers -> (N, scores) float64.
+        """Scores of the network's output: (N, rows, columns, channels) integers -> (N, scores) float64.
 
         Raises
         ------
         ValueError
             If a score is not finite, so that none is the largest.
         """
-        made = _through(self.back, output.astype(np.float64))
-        if not np.isfinite(made).all():
-            raise ValueError(f"the host's scores must be finite, got {made[~np.isfinite(made)][0]}")
-        ordered: Array = made.reshape(len(output), self.output_order.size)[:, self.output_order]
+        values = _through(self.back, output.astype(np.float64))
+        if not np.isfinite(values).all():
+            raise ValueError(f"the host's scores must be finite, got {values[~np.isfinite(values)][0]}")
+        ordered: Array = values.reshape(len(output), self.output_order.size)[:, self.output_order]
         return ordered
 
     def classes(self, output: Array) -> Array:
@@ -245,7 +246,7 @@ class Host:
         return np.asarray(self.scores(output).argmax(axis=1))
 
     def closed(self, output: Array) -> Array:
-        """What the file itself makes of the network's output.
+        """The file's own output for the network's output.
 
         Parameters
         ----------
@@ -254,18 +255,18 @@ class Host:
         Returns
         -------
         (N, scores) float64
-            The scores, behind softmax, its logarithm or a sigmoid where the file ends in these and the output has one
-            position. Where the file ends in the class, or in the largest scores, they are all scores.
+            The scores; behind softmax, its logarithm or a sigmoid if the file ends in these and the output has one
+            position. If the file ends in the class, or in the largest scores, all scores are given instead.
 
         Raises
         ------
         ValueError
             As `scores`.
         """
-        made = self.scores(output)
+        scores = self.scores(output)
         for word in self.closing if output.shape[1:3] == (1, 1) else ():
-            made = CLOSINGS[word](made)
-        return made
+            scores = CLOSINGS[word](scores)
+        return scores
 
     @property
     def keeps_order(self) -> bool:
@@ -289,14 +290,14 @@ def _softmax(x: Array) -> Array:
 
 def _log_softmax(x: Array) -> Array:
     below = x - x.max(axis=1, keepdims=True)
-    found: Array = below - np.log(np.exp(below).sum(axis=1, keepdims=True))
-    return found
+    logarithms: Array = below - np.log(np.exp(below).sum(axis=1, keepdims=True))
+    return logarithms
 
 
 def _sigmoid(x: Array) -> Array:
     small = np.exp(-np.abs(x))  # never too large
-    found: Array = np.where(x >= 0, 1, small) / (1 + small)
-    return found
+    values: Array = np.where(x >= 0, 1, small) / (1 + small)
+    return values
 
 
 def _same(x: Array) -> Array:
@@ -326,8 +327,8 @@ def levels(x: Array, boundaries: Array, reached: Array) -> Array:
 
 def _level(x: Array, limits: Array, equal: Array) -> Array:
     below, upto = (np.searchsorted(limits, x, side=side) for side in ("left", "right"))
-    found: Array = below + equal[upto] - equal[below]
-    return found
+    levels: Array = below + equal[upto] - equal[below]
+    return levels
 
 
 def _through(chain: Links, x: Array) -> Array:

@@ -53,7 +53,7 @@ class Threshold(OneInput):
             raise ValueError(f"{self.name}.direction: values must be -1 or 1, got {d[~np.isin(d, (-1, 1))][0]}")
 
     def bits(self, x: Array, arrays: Mapping[str, Array]) -> Array:
-        """What the comparators give: (..., C) integers -> (..., C, levels) uint8 of 0 and 1."""
+        """Results of the comparators: (..., C) integers -> (..., C, levels) uint8 of 0 and 1."""
         threshold = arrays["threshold"].astype(np.int64)
         direction = arrays["direction"].astype(np.int64)
         bits: Array = x[..., None] * direction[:, None] >= threshold * direction[:, None]

@@ -29,8 +29,8 @@ def small_npu(model: Model) -> Npu:
         with shifts for as many bit planes as the input has. What no engine has room for, the compiler refuses.
     """
     network = model.network
-    made = [layer.encoding for layer in network.layers if isinstance(layer, Requantise | Add)]
-    maps = [network.input.encoding, *made]
+    encodings = [layer.encoding for layer in network.layers if isinstance(layer, Requantise | Add)]
+    maps = [network.input.encoding, *encodings]
     integers = [encoding for encoding in maps if encoding.kind != "bipolar"]
     if needs_integer(model):
         widest = max(map(stored_bits, integers), default=0)
@@ -41,8 +41,8 @@ def small_npu(model: Model) -> Npu:
 
 
 def needs_integer(model: Model) -> bool:
-    """Whether the network needs the integer engine: it has weights of several bits, or requantises where no signs go
-    on."""
+    """Whether the network needs the integer engine: for weights of several bits, or for a requantisation whose results
+    do not just become signs."""
     network = model.network
     signed = {network.reads[layer.name][0] for layer in network.layers if isinstance(layer, Threshold)}
     added = {

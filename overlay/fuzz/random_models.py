@@ -82,8 +82,8 @@ def random_integer_model(network: Network, seed: int, acc_bits: int, multiplier_
                 drawn = [_shifted_twice(row, multiplier_bits) for row in drawn]
             rows = [_behind_the_point(row, layer, source, rng) for row in drawn]
             arrays[layer.name] = dict(zip(("bias", "multiplier", "shift"), np.array(rows, np.int64).T))
-        one = Network(name=layer.name, input=source, layers=(replace(layer, inputs=()),))
-        values_of[layer.name] = packed.forward(Model(one, {k: v for k, v in arrays.items() if k == layer.name}), x)
+        single = Network(name=layer.name, input=source, layers=(replace(layer, inputs=()),))
+        values_of[layer.name] = packed.forward(Model(single, {k: v for k, v in arrays.items() if k == layer.name}), x)
     return Model(network, arrays)
 
 

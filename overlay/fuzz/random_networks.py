@@ -53,12 +53,12 @@ def windows(pick: Pick, source: Map, largest: int) -> Window:
 
 
 def dilated(pick: Pick, source: Map, window: Window) -> Window:
-    """The window, in one of three cases with its taps further apart, where it then fits the map."""
+    """The window; in one of three cases its taps are further apart, if the window then fits the map."""
     if pick.integer(0, 2):
         return window
-    made = replace(window, dilation=(pick.integer(1, 3), pick.integer(1, 3)))
-    fits = min(made.output_size(source.height, source.width)) > 0 and made.reaches(source.height, source.width)
-    return made if fits else window
+    wider = replace(window, dilation=(pick.integer(1, 3), pick.integer(1, 3)))
+    fits = min(wider.output_size(source.height, source.width)) > 0 and wider.reaches(source.height, source.width)
+    return wider if fits else window
 
 
 def maps(pick: Pick, encoding: Encoding, side: int = 9, most: int = MAX_CHANNELS) -> Map:
@@ -135,8 +135,8 @@ def first_pool(pick: Pick, source: Map) -> list[Layer]:
     """A pool that reads the input, and, of integers, thresholds behind it."""
     bits = source.encoding.kind == "bipolar"
     kinds: Sequence[type[Pool]] = (MaxPool, MinPool) if bits else (MaxPool, MinPool, AvgPool, SumPool)
-    made = pools(pick, source, "pool_first", kinds)
-    return [made] if bits else [made, Threshold(name="act_first", levels=pick.of([1, 1, 2, 4]))]
+    pool = pools(pick, source, "pool_first", kinds)
+    return [pool] if bits else [pool, Threshold(name="act_first", levels=pick.of([1, 1, 2, 4]))]
 
 
 def adding_up(pick: Pick, layer: Weighted, source: Map, name: str, kinds: Sequence[type[Pool]]) -> list[Pool]:
@@ -144,10 +144,10 @@ def adding_up(pick: Pick, layer: Weighted, source: Map, name: str, kinds: Sequen
     have more products than MAX_MACS for it."""
     sums = layer.output(source)
     w = windows(pick, sums, 3)
-    made = pick.of(kinds)(name=name, kernel=w.kernel, stride=w.stride, padding=w.padding)
-    count = Taps.of(layer.window(source), (made,), (source.height, source.width)).sums
-    products = made.output(sums).size * count * layer.fan_in(source)
-    return [made] if products <= MAX_MACS else []
+    pool = pick.of(kinds)(name=name, kernel=w.kernel, stride=w.stride, padding=w.padding)
+    count = Taps.of(layer.window(source), (pool,), (source.height, source.width)).sums
+    products = pool.output(sums).size * count * layer.fan_in(source)
+    return [pool] if products <= MAX_MACS else []
 
 
 def weighted(pick: Pick, at: Map, name: str, weight: Encoding) -> Weighted:
@@ -162,7 +162,7 @@ def weighted(pick: Pick, at: Map, name: str, weight: Encoding) -> Weighted:
 
 
 STORED = ("signed", "signed", "unsigned")
-"""Kinds of the values that a requantisation gives; what is named twice is picked twice as often."""
+"""Kinds of the values that a requantisation gives; an entry that stands twice is picked twice as often."""
 
 
 def encodings(pick: Pick, bits: int, kinds: Sequence[str] = (*STORED, "ternary")) -> Encoding:
@@ -274,14 +274,14 @@ def deep_network(pick: Pick, kind: str, most: int) -> Network:
 def way(pick: Pick, design: Design, layers: int) -> list[int] | None:
     """An NPU for each layer, each reached from the one before; None where the last NPU has no way on."""
     npus = design.npus
-    found = [0]
-    while len(found) < layers:
-        here = found[-1]
+    path = [0]
+    while len(path) < layers:
+        here = path[-1]
         ways = [here] if "loop" in npus[here].ports.outlets else []
         after = (here + 1) % len(npus)
         if "ring" in npus[here].ports.outlets and "ring" in npus[after].ports.inlets:
             ways.append(after)
         if not ways:
             return None
-        found.append(pick.of(ways))
-    return found if "host" in npus[found[-1]].ports.outlets else None
+        path.append(pick.of(ways))
+    return path if "host" in npus[path[-1]].ports.outlets else None

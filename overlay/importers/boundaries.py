@@ -22,7 +22,7 @@ from bitloom.golden.encoding import Array
 from .rationals import bounded
 
 MOST_SUM = 1 << 61
-"""Beyond what any sum can be: limits beyond it are as good as there."""
+"""No sum is as large as this; larger limits are cut to it."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -46,18 +46,18 @@ class Line:
 
 @dataclass(frozen=True, kw_only=True)
 class Ends:
-    """min(max(x, low), high); an end may be missing."""
+    """The clip min(max(x, low), high); an end may be missing."""
 
     low: Fraction | None
     high: Fraction | None
 
     def of(self, x: Fraction) -> Fraction:
-        """What becomes of a number."""
+        """The clip of a number."""
         x = x if self.low is None else max(x, self.low)
         return x if self.high is None else min(x, self.high)
 
     def run(self, x: Array) -> Array:
-        """What becomes of float64 numbers."""
+        """The clip of float64 numbers."""
         if self.low is not None:
             x = np.maximum(x, float(self.low))
         return x if self.high is None else np.minimum(x, float(self.high))
@@ -106,7 +106,7 @@ class Condition:
     reached: bool = True
 
     def before(self, link: Link, channel: int) -> "Condition":
-        """The condition on x which is this one on what a link makes of x."""
+        """The condition on x that holds where this condition holds for ``link`` of x."""
         if self.limit is None:
             return self
         if isinstance(link, Line):
@@ -173,7 +173,7 @@ class Staircase:
     def within(self, low: int, high: int) -> "Staircase":
         """The same staircase, if it rises, for sums from ``low`` to ``high``: of steps outside the nearest are kept.
 
-        It has no step at all if no sum has another level. The nearest ones say where the levels inside end.
+        If all sums have one level, it has no step. The nearest steps outside say where the levels inside end.
         """
         steps = list(zip(self.limits, self.always))
         first, last = (sum(always if t is None else end >= t for t, always in steps) for end in (low, high))
@@ -233,7 +233,7 @@ def staircases(chain: Chain, boundaries: Array, reached: Array, channels: int) -
 
 
 def _rising(slope: Fraction, offset: Fraction, limits: Array, reached: Array) -> Staircase:
-    """The staircase behind one line that rises, as `Condition` has it, in integers alone: most channels have it."""
+    """The staircase behind a single rising line, as `Condition` gives it, by integers alone; most channels are so."""
     least = []
     for limit, hit in zip(limits, reached.tolist()):
         top = (limit.numerator * offset.denominator - offset.numerator * limit.denominator) * slope.denominator

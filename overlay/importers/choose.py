@@ -1,7 +1,7 @@
 """The pass from sections to a choice: which engine computes each section, and how each map is held (held.py).
 
-What each engine would cost says which one is taken: LUTs of PEs for a product a cycle, on average over a network's
-products. An NPU's lanes are as wide as its widest layer needs, and a product takes a lane for one or several cycles:
+The engine that costs less is chosen. Cost is LUTs of PEs for a product a cycle, on average over a network's products.
+An NPU's lanes are as wide as its widest layer needs, and a product takes a lane for one or several cycles:
 
 * *binary*: as many as the value has thermometer bits, or the input bit planes; twice as many with ternary weights.
 * *integer*: one; one a bit where the binary engine made the map.
@@ -24,7 +24,7 @@ from .sections import MOST_THERMOMETER, PassSection, SectionGraph, WeightSection
 from .weights import Weights, weight_limit, weights_of
 
 MOST_BITS_OF_VALUE = 62
-"""Thermometer bits of a value at a network's end, which no engine reads."""
+"""Thermometer bits of a value at a network's end; no engine reads it."""
 ENGINES = ("auto", "binary", "integer")
 
 
@@ -43,7 +43,7 @@ class EngineCost:
 
     @property
     def price(self) -> float:
-        """Both in LUTs."""
+        """LUTs and DSP blocks together, in LUTs."""
         return LaneArea(self.lut, self.dsp).price
 
     def __str__(self) -> str:
@@ -54,7 +54,7 @@ class EngineCost:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class EngineChoice:
-    """What was chosen for a network.
+    """The engines and encodings that were chosen for a network.
 
     Attributes
     ----------
@@ -85,18 +85,18 @@ def choices(graph: SectionGraph, engine: str = "auto") -> list[EngineChoice]:
     ----------
     graph : SectionGraph
     engine : str
-        "binary" or "integer" for all sections; "auto": the one that costs less, of those that can compute all; else
-        both, each where it must, or where a run of sections costs less.
+        "binary" or "integer" for all sections. "auto": the cheaper one of the engines that can compute all sections; if
+        there is none, both, each where it must be or where a run of sections costs less.
 
     Returns
     -------
     list of EngineChoice
-        At least one; the second one is for where a model can't be made of the first.
+        At least one choice; a second choice is tried if no model can be made of the first.
 
     Raises
     ------
     ImportRefused
-        With a line for each section that no engine, or not the one that is asked for, can compute.
+        With a line for each section that no engine, or not the engine that was asked for, can compute.
     """
     joins = graph.joins
     if joins and engine == "binary":
@@ -130,7 +130,7 @@ class _Chooser:
             engine: [refusal(section, weights) for section, weights in zip(self._sections, self._weights)]
             for engine, refusal in (("binary", self._binary_refusal), ("integer", self._integer_refusal))
         }
-        """By engine, of each section with weights: why the engine can't compute it; empty if it can."""
+        """By engine, for each section with weights: why the engine can't compute the section; empty if it can."""
 
     def all(self, engine: str) -> tuple[str, ...]:
         """One engine for all sections."""
@@ -153,13 +153,13 @@ class _Chooser:
         return reason or self._cost(self.all(engine))
 
     def _cost(self, engines: tuple[str, ...]) -> EngineCost:
-        """What these engines cost."""
+        """Cost of these engines."""
         held = held_maps(self._graph, engines)
         sources = [held[section.reading.map].encoding for section in self._sections]
         return cost_of(self._sections, self._weights, sources, [engines[place] for place in self._graph.weighted])
 
     def mixed(self, costs: Mapping[str, EngineCost | str]) -> EngineChoice:
-        """Both engines, by what refuses each section on either one."""
+        """A choice of both engines: each section gets an engine that can compute it."""
         binary = self.refusals["binary"]
         integer = self.refusals["integer"]
         _refuse([there for here, there in zip(binary, integer) if here and there])
@@ -180,13 +180,13 @@ class _Chooser:
         return self.choice(whole, why, {**costs, "both": self._cost(whole)})
 
     def _of_sections(self, engines: Sequence[str]) -> tuple[str, ...]:
-        """Engines of all sections, from those of the sections with weights: of others that of the next one with some,
-        which reads their map."""
+        """Engines of all sections, given those of the sections with weights. Any other section gets the engine of
+        the next section with weights, which reads its map."""
         behind = [bisect_left(self._graph.weighted, place) for place in range(len(self._graph.sections))]
         return tuple(engines[min(number, len(engines) - 1)] for number in behind)
 
     def _rank(self, engines: Sequence[str]) -> tuple[int, float]:
-        """How good engines are, the smallest is the best: sections that can't read their maps, then the cost."""
+        """Rank of engines, the smallest is the best: number of sections that can't read their maps, then cost."""
         return sum(map(bool, self._read_refusals(engines))), self._cost(self._of_sections(engines)).price
 
     def _read_refusals(self, engines: Sequence[str]) -> list[str]:
@@ -274,7 +274,7 @@ def _runs(free: Sequence[bool]) -> list[range]:
 def cost_of(
     sections: Sequence[WeightSection], weights: Sequence[Weights], held: Sequence[Encoding], engines: Sequence[str]
 ) -> EngineCost:
-    """What a network takes.
+    """Cost of a network.
 
     Parameters
     ----------
@@ -306,7 +306,7 @@ def cost_of(
 
 
 def _visits(engine: str, weight: Encoding, source: Encoding) -> int:
-    """Lanes, or cycles of one, that a product takes."""
+    """Lanes, or cycles of a lane, that a product takes."""
     bits = source.bits if source.kind == "bipolar" else 1
     if engine == "integer":
         return bits
@@ -332,7 +332,7 @@ def _sum_bits(weights: Weights, source: Encoding) -> int:
 
 
 def costs_text(costs: Mapping[str, EngineCost | str]) -> dict[str, str]:
-    """By heading what was found of each engine: what the network costs on it, or why it can't compute all.
+    """By heading, for each engine: what the network costs on the engine, or why the engine can't compute all of it.
 
     Parameters
     ----------

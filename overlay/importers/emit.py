@@ -35,7 +35,7 @@ from .weights import MOST_WEIGHT, Weights, integer_weights, weight_encoding, wei
 
 @dataclass(frozen=True, kw_only=True)
 class Built:
-    """What a section became, for the explanation.
+    """The layers that a section became, for the explanation.
 
     Attributes
     ----------
@@ -73,7 +73,7 @@ class Built:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Emitted:
-    """A model, and what its integers are worth.
+    """A model, and the real numbers that its integers stand for.
 
     Attributes
     ----------
@@ -128,7 +128,7 @@ def emit(graph: SectionGraph, choice: EngineChoice, name: str) -> Emitted:
 
 
 class _Emitter:
-    """Layers as they are added, section by section."""
+    """Adds the layers of a model, section by section."""
 
     def __init__(self, graph: SectionGraph, choice: EngineChoice) -> None:
         rows, columns, channels = graph.size
@@ -178,7 +178,7 @@ class _Emitter:
         return self._maps[self._reads[0]]
 
     def _weights(self, place: int, number: int, section: WeightSection) -> Built:
-        """The layers of weights, and of what follows them."""
+        """Add the layers of a section with weights: the weights, and what follows them."""
         weights = self._choice.weights[place]
         held = self._choice.held[section.reading.map]
         assert weights is not None
@@ -221,7 +221,7 @@ class _Emitter:
         )
 
     def _sum(self, place: int, number: int, section: SumSection) -> Built:
-        """An addition, and its pools."""
+        """Add an addition and its pools."""
         held = self._choice.held[place + 1]
         pairs = pairs_of(section, [self._choice.held[reading.map] for reading in section.reads], held)
         factors = fit_sum(pairs)
@@ -241,7 +241,7 @@ class _Emitter:
         )
 
     def _pass(self, number: int, section: PassSection) -> Built:
-        """A concatenation, if there are several maps, and pools."""
+        """Add a concatenation, if the section reads several maps, and pools."""
         if len(section.reads) > 1:
             self._append(Concat(name=f"concat_{number}", inputs=self._reads), {})
         self._pools(section.map, section.pools)
@@ -249,7 +249,7 @@ class _Emitter:
         return Built(map_encoding=str(encoding), range=(encoding.low, encoding.high), levels=section.map.levels)
 
     def _chain(self, section: WeightSection, weights: Weights, held: Held) -> list[Link]:
-        """From the integers' sums to the quantiser: what sums are worth, then the file's chain."""
+        """The links from the integers' sums to the quantiser: what sums are worth, then the file's chain."""
         line = worth(section.lead, section.source, held)
         # With one denominator for all channels, so that the products of each output are those of integers.
         divisor = lcm(*(add.denominator for add in line.add))
@@ -260,7 +260,7 @@ class _Emitter:
         return [sums, *section.chain]
 
     def _append(self, layer: Layer, arrays: Mapping[str, Array]) -> None:
-        """Add a layer, which reads what the one before made, or the maps that the section reads."""
+        """Add a layer, which reads the map of the layer before, or the maps that the section reads."""
         self.layers.append(replace(layer, inputs=self._reads))
         if arrays:
             self.arrays[layer.name] = dict(arrays)
@@ -276,7 +276,7 @@ class _Emitter:
         self._append(layer, {"weight": weight})
 
     def _append_sums(self, section: WeightSection) -> None:
-        """Sum pools for the means that are taken of a section's sums."""
+        """Add sum pools for the means that are taken of a section's sums."""
         for window in section.sums:
             self._pool(window, SumPool)
 
@@ -295,7 +295,7 @@ class _Emitter:
         )
 
     def _thresholds(self, number: int, section: WeightSection, chain: Sequence[Link], reach: tuple[int, int]) -> int:
-        """Add thresholds, and max pools before or behind them; how many channels fall."""
+        """Add thresholds, and max pools before or behind them. Returns how many channels fall."""
         quantised = section.quantised
         assert quantised is not None
         assert quantised.boundaries is not None
@@ -318,8 +318,8 @@ class _Emitter:
         weights: Weights,
         chain: Sequence[Link],
     ) -> tuple[int, int]:
-        """Add the weights, a requantisation and max pools; ``held`` is how their map is held. How many sums get another
-        level, and by how many levels at most."""
+        """Add the weights, a requantisation and max pools; ``held`` is how their map is held. Returns how many sums
+        get a wrong level, and by how many levels at most."""
         quantised = section.quantised
         assert quantised is not None
         assert quantised.boundaries is not None
@@ -416,7 +416,7 @@ def _turns(chain: Sequence[Link]) -> Array:
 
 
 def _turned(weights: Weights, chain: Sequence[Link], turned: Array) -> tuple[Weights, list[Link]]:
-    """Weights of which some outputs changed sign, and the chain on their sums."""
+    """The weights with the signs of some outputs changed, and the chain on the new sums."""
     if (turned == 1).all():
         return weights, list(chain)
     values = weights.values * turned[:, None, None, None]
@@ -436,7 +436,7 @@ def _rises(chain: Sequence[Link]) -> bool:
 
 
 def _slopes(chain: Sequence[Link], quantised: Quantised, channels: int) -> list[Fraction]:
-    """Levels a unit of the sum, for each channel, clips aside."""
+    """Levels by which the quantiser rises for each unit of the sum, for each channel, without clips."""
     slopes = []
     for channel in range(channels):
         slope = Fraction(1)

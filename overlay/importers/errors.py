@@ -1,4 +1,4 @@
-"""What an importer says when it can't: one line for each node, all at once."""
+"""Errors of an import: one line for each node that can't be imported, all lines at once."""
 
 from collections.abc import Sequence
 

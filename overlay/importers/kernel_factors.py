@@ -1,7 +1,7 @@
 """Requantisation by a TFLite kernel's own rule: its multipliers, and its biases, which have no bits behind the point.
 
-Where a map holds values less their zero point, nothing is added behind the rounding, and the file's integers are the
-layer's. A line that is fitted to the same steps (requantise_fit.py) needs some bits of the bias behind the point."""
+If a map holds values less their zero point, nothing is added after the rounding, and the layer has the file's
+integers. A line that is fitted to the same steps (requantise_fit.py) needs some bits of the bias behind the point."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -73,11 +73,11 @@ def _first_sums(rule: KernelRule, multiplier: Multiplier, levels: int) -> list[i
 
 
 def undivided(weights: Weights, chain: Sequence[Link], rule: KernelRule) -> tuple[Weights, Sequence[Link]]:
-    """Weights as the file has them, not divided by what an output's have in common, and the chain on their sums.
+    """Weights as the file has them, not divided by their greatest common divisor, and the chain on their sums.
 
-    The rule is for the file's own sums. Where those would take wider weights, and a line has all of the rule's steps,
-    the weights stay divided: only of two roundings of values with both signs no line has all steps, as halves are
-    rounded up below their middle and down above it.
+    The rule is for the sums of the undivided weights. If undivided weights are wider, and a line has all steps of the
+    rule, the weights stay divided. A line lacks steps only where values of both signs are rounded twice: halves are
+    then rounded up below the middle and down above it.
     """
     first = chain[0]
     assert isinstance(first, Line)

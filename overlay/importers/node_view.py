@@ -1,4 +1,4 @@
-"""What the function of an operator sees: a node, its constants and shapes, and the operations that it appends."""
+"""What an operator's function works on: a node, its constants and shapes, and the operations that it appends."""
 
 import math
 from fractions import Fraction
@@ -22,7 +22,7 @@ KINDS = {int: "a number", float: "a number", str: "a text", tuple: "a list"}
 
 
 class NodeView:
-    """A node while it is rewritten into operations: each operation that is appended reads what the one before made.
+    """A node while it is rewritten into operations; each appended operation reads the result of the one before.
 
     Parameters
     ----------
@@ -111,7 +111,7 @@ class NodeView:
         return grid
 
     def append(self, kind: type[Operation], **fields: Any) -> None:
-        """Append an operation of a kind, which reads what the last one made, or the tensor that the node reads."""
+        """Append an operation of a kind; it reads the last operation's result, the first one the node's tensor."""
         self._append(kind, (self._here or self.only_map(),), **fields)
 
     def add_maps(self, table: SumTable | None = None) -> None:
@@ -184,17 +184,17 @@ class NodeView:
         """Append another order of the values: see `operations.Layout`."""
         self.append(Layout, order=order)
 
-    def per_channel(self, values: Array, axis: int = 1) -> Array:
-        """Numbers a channel, (C,), as they spread over a tensor with channels at ``axis``."""
+    def per_channel(self, values: Array) -> Array:
+        """Numbers a channel, (C,), as they spread over a tensor with channels at axis 1."""
         shape = self.shape
-        if values.shape != (shape[axis],):
-            raise Unsupported(f"there must be {shape[axis]} parameters, one a channel, got shape {values.shape}")
+        if values.shape != (shape[1],):
+            raise Unsupported(f"there must be {shape[1]} parameters, one a channel, got shape {values.shape}")
         spread = [1] * len(shape)
-        spread[axis] = -1
+        spread[1] = -1
         return values.reshape(spread)
 
     def places(self) -> Array:
-        """Numbers of the values of one image, in the tensor's shape: what a layout is made of."""
+        """Numbers 0, 1, ... for the values of one image, in the tensor's shape; a layout puts them in another order."""
         shape = self.shape
         return np.arange(int(np.prod(shape))).reshape(shape)
 

@@ -65,7 +65,7 @@ class Operation(ABC):
 
     @abstractmethod
     def run(self, *tensors: Array) -> Array:
-        """What the operation makes of tensors, each (N, ...) float64, in float64."""
+        """The result of the operation for tensors, each (N, ...) float64: float64."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -466,7 +466,7 @@ def output_size(window: Window, shape: Shape) -> tuple[int, int]:
 
 
 def taps_of(x: Array, window: Window, filler: float) -> Iterator[tuple[int, int, Array]]:
-    """Of (N, C, rows, columns) what each tap of a kernel sees, (N, C, outputs' rows, columns), with its place."""
+    """For each tap of a kernel its row and column, and the values of (N, C, rows, columns) that it reads."""
     rows, columns = output_size(window, x.shape)
     top, left, bottom, right = window.padding
     padded = np.pad(x, ((0, 0), (0, 0), (top, bottom), (left, right)), constant_values=filler)

@@ -2,8 +2,8 @@
 
     input quantiser | linear, chain, quantiser, pools | linear, chain, quantiser | linear, chain
 
-A *way* is a run of operations that read each other's tensors alone. It begins at the input, at a tensor with several
-readers, or with a join, which is a sum or a concatenation, and ends where the next way begins:
+A *way* is a run of operations, each of which reads the tensor of the one before. It begins at the input, at a tensor
+with several readers, or with a join, which is a sum or a concatenation, and ends where the next way begins:
 
     input --way--> fork --way--> join --way--> output
                      `----------^
@@ -103,7 +103,7 @@ def quantises_input(graph: OperationGraph) -> bool:
 
 @dataclass(frozen=True, kw_only=True)
 class Way:
-    """Operations that read each other's tensors alone.
+    """Operations each of which reads the tensor of the one before.
 
     Attributes
     ----------
@@ -176,7 +176,7 @@ class _End:
 
     @property
     def levels(self) -> Quantised:
-        """The map as the next way sees it: its levels, and what they are worth behind the links."""
+        """The map as the next way reads it: its levels, and what they are worth behind the links."""
         links = joined(self.links)
         if self.source is None or len(links) > 1 or (links and not isinstance(links[0], Line)):
             raise Unsupported("a map that several operators read, or that is joined, must be quantised")
@@ -334,7 +334,7 @@ class _Sections:
         return Reading(map=end.map, source=end.levels, tensor=tensor, order=end.index, worth=identity_line(end.size[2]))
 
     def _sum(self, way: Way, reads: Sequence[Reading]) -> tuple[Section, Array, int]:
-        """The section of a sum, the index of what it makes, and how many operations it takes: up to the quantiser."""
+        """The section of a sum, the index of its result, and how many operations it takes, up to the quantiser."""
         first, second = reads
         if not np.array_equal(first.order.ravel(), second.order.ravel()):
             raise Unsupported("two maps that are added must have their values in the same order")
@@ -404,7 +404,7 @@ def _check_begin(way: Way) -> None:
 
 
 def _sum_levels(way: Way, sources: Sequence[Quantised]) -> tuple[Quantised, int]:
-    """What a sum makes, and how many operations that takes: those up to its quantiser."""
+    """The map that a sum makes, and how many operations that takes, up to the quantiser."""
     join = way.operations[0]
     assert isinstance(join, Sum)
     if join.table is not None:
@@ -431,8 +431,8 @@ def _sum_levels(way: Way, sources: Sequence[Quantised]) -> tuple[Quantised, int]
 
 
 def _same_levels(way: Way, quantised: Quantised, ranges: Sequence[range]) -> tuple[Quantised, int]:
-    """What a concatenation makes, and how many operations that takes: with a quantiser behind it that leaves the levels
-    of each map, ``ranges``, as they are, but for what they are worth."""
+    """The map that a concatenation makes, and how many operations that takes. A quantiser behind it counts if it keeps
+    the levels of each map, ``ranges``, and changes only what they are worth."""
     line = identity_line(1)
     for place, operation in enumerate(way.operations[1:], 2):
         if isinstance(operation, Scaling):
@@ -455,7 +455,7 @@ def _same_levels(way: Way, quantised: Quantised, ranges: Sequence[range]) -> tup
 
 
 def _input_order(graph: OperationGraph, operations: Sequence[Operation]) -> tuple[Array, Size]:
-    """`golden_order` of the input; where it is put into another order first, that of the map which weights read."""
+    """`golden_order` of the input; if a layout comes first, that of the map that the weights read."""
     shape = graph.shapes[graph.source]
     places = np.arange(int(np.prod(shape))).reshape(shape)
     for operation in operations:

@@ -1,7 +1,7 @@
-"""What operators make of tensors, as those who made them say it: what `verify` compares with.
+"""Operators as their authors define them: `verify` compares with them.
 
-ONNX's own operators are computed by ONNX's reference. Others are written down a second time here, in floating point and
-step by step, and share nothing with what the importer makes of them.
+ONNX's own operators are computed by ONNX's reference. Other operators are written a second time here, in floating point
+and step by step, and share no code with the importer's rewritings.
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -91,7 +91,7 @@ class Reading:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Section:
-    """What lies between two quantisers: see the kinds of it.
+    """The part of a network between two quantisers; its kinds are below.
 
     Attributes
     ----------
@@ -172,8 +172,8 @@ class WeightSection(Section):
 
     @property
     def count(self) -> int:
-        """How many sums of its weights each value is made of that the chain takes: more than 1 where means of sums are
-        taken. ``scale`` has the division in it."""
+        """Number of sums of weights that are added up to one value for the chain: more than 1 if means of sums are
+        taken. ``scale`` includes the division."""
         return prod(window.taps for window in self.sums)
 
     @property
@@ -253,7 +253,7 @@ class SectionGraph:
 
     @cached_property
     def maps(self) -> tuple[Quantised, ...]:
-        """What every map holds; the last section has none if its sums are the scores."""
+        """All maps: the input's and each section's. The last section has none if its sums are the scores."""
         return self.source, *(section.quantised for section in self.sections if section.quantised is not None)
 
     @cached_property
@@ -263,7 +263,7 @@ class SectionGraph:
 
     @cached_property
     def readers(self) -> tuple[tuple[int, ...], ...]:
-        """Of each map, the numbers of the sections whose weights read it."""
+        """For each map, the numbers of the sections whose weights read the map."""
         readers: list[list[int]] = [[] for _ in self.maps]
         for number, section in enumerate(self.sections):
             if isinstance(section, WeightSection):

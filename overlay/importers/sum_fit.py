@@ -25,9 +25,9 @@ from .sections import Quantised, SumSection
 SHIFTS = range(6, 33)
 """Shifts that are tried."""
 AROUND = 3
-"""How far from the nearest factors others are tried, to both sides."""
+"""Factors that are tried on both sides of the nearest ones."""
 FEW = (200, 4000)
-"""How many pairs are looked at first."""
+"""Pairs that are checked first."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -135,13 +135,13 @@ class Walk:
 
     @property
     def input(self) -> Quantised:
-        """What the map holds."""
+        """The levels of the map."""
         assert self.source is not None
         return self.source
 
     @property
     def pads_elsewhere(self) -> bool:
-        """Whether the next weights have padding, which is worth 0, of a map that is worth something else at 0."""
+        """Whether an offset and then weights with padding follow: a padded 0 then is not the map's 0."""
         for operation in self.chain[self.place + 1 :]:
             if isinstance(operation, Scaling) and any(operation.add.ravel()):
                 return _pads(self.chain[self.place + 1 :])

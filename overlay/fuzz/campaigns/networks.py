@@ -34,13 +34,13 @@ DESIGNS = {**SINGLE, **BLOCKS, **GROUPED, **CHAINS, **STREAMED}
 """The designs by name."""
 FRAMES = 3
 TRIES = 20
-"""Networks at most that are picked before one has a way through the design."""
+"""Networks at most that are picked until one has a way through the design."""
 LINES = {"raster": ("rows", "rows:1"), "columns": ("columns", "columns:2")}
 """Chunks of rows or columns, by the map order that they need."""
 
 
 def network_case(pick: Pick, names: Sequence[str]) -> Case:
-    """A network that has a way through one of the named designs; whether its tables fit, the compiler says."""
+    """A network that has a way through one of the named designs; its tables may still not fit."""
     name = pick.of(names)
     design = DESIGNS[name]
     for _ in range(TRIES):
@@ -71,7 +71,7 @@ def compiled(case: Case) -> tuple[Hardware, Program, np.ndarray, np.ndarray] | N
     design = DESIGNS[case["design"]]
     network = Network.from_dict(case["network"])
     seed = case["seed"]
-    made = hardware(design)
+    target = hardware(design)
     npu = design.npus[0]
     if npu.engine == "integer":
         model = random_integer_model(network, seed, npu.array.acc_bits, npu.results.multiplier_bits)
@@ -80,11 +80,11 @@ def compiled(case: Case) -> tuple[Hardware, Program, np.ndarray, np.ndarray] | N
     choices = CompileChoices(**{key: case[key] for key in ("map_order", "dataflow", "mapping")})
     lines, tuples = ("", case["chunk"]) if isinstance(case["chunk"], int) else (case["chunk"], None)
     try:
-        program = compile_model(model, made.manifest, replace(choices, chunk=lines), chunk=tuples)
+        program = compile_model(model, target.manifest, replace(choices, chunk=lines), chunk=tuples)
     except ValueError:
         return None
     images = random_images(network, FRAMES, seed)
-    return made, program, images, packed.forward(model, images)
+    return target, program, images, packed.forward(model, images)
 
 
 class NetworkCampaign:
@@ -104,20 +104,20 @@ class NetworkCampaign:
         return network_case(pick, self._designs)
 
     def run(self, case: Case) -> tuple[str, str]:
-        """Whether it is "unfit", which the compiler says, or "exact"; what is neither is a fault."""
+        """Run a case: "unfit" if the compiler refuses it, "exact" if it equals golden; all else is a fault."""
         given = compiled(case)
         if given is None:
             return "unfit", ""
-        made, program, images, expected = given
-        made.board.stall(**case["stalls"], seed=case["seed"])
+        target, program, images, expected = given
+        target.board.stall(**case["stalls"], seed=case["seed"])
         try:
-            found = made.outputs(program, images)
+            outputs = target.outputs(program, images)
         except ProtocolError as error:
             hardware.cache_clear()  # the model has ended
             return "protocol", f"{case['design']}: the streams' protocol must be kept, got: {error}"
         except (SimulationTimeout, DeviceError) as error:
             return "stuck", f"{case['design']}: {FRAMES} frames must be computed, got: {str(error).splitlines()[0]}"
-        wrong = int((found != expected).sum())
+        wrong = int((outputs != expected).sum())
         return ("wrong", f"{case['design']}: outputs must equal golden, got {wrong} others") if wrong else ("exact", "")
 
 

@@ -86,8 +86,8 @@ def fully_connected(node: NodeView) -> None:
 
 def _layer(node: NodeView, weight: Array) -> tuple[int, Array, Array, list[Multiplier]]:
     """The zero point of the input, the weights, the bias and the multipliers of a layer, a channel."""
-    scale, zero = _scale(node, 0).one("the input")
-    result = _result_scale(node).one("the result")[0]
+    scale, zero = _scale(node, 0).per_tensor("the input")
+    result = _result_scale(node).per_tensor("the result")[0]
     count = len(weight)
     bias = node.optional(2)
     if bias is not None and (bias.dtype != np.int32 or bias.shape != (count,)):
@@ -103,7 +103,7 @@ def _layer(node: NodeView, weight: Array) -> tuple[int, Array, Array, list[Multi
 
 def _made_of_sums(node: NodeView, multipliers: Sequence[Multiplier], roundings: int, count: int = 1) -> None:
     """Append the quantiser of sums, or of means of ``count`` values, at axis 1."""
-    scale, zero = _result_scale(node).one("the result")
+    scale, zero = _result_scale(node).per_tensor("the result")
     low, high = activation_ends(str(node.attribute("activation", "NONE")), scale, zero)
     if len(multipliers) * (high - low) > MOST_BOUNDARIES:
         raise Unsupported(f"it must have at most {MOST_BOUNDARIES // 256:,} channels, got {len(multipliers):,}")
@@ -141,8 +141,8 @@ def _pool(node: NodeView, *, average: bool) -> tuple[int, int]:
     node.only_map(0)
     if len(node.shape) != 4:
         raise Unsupported(f"maps must have rows and columns, got shape {node.shape}")
-    result = _result_scale(node).one("the result")
-    if _scale(node, 0).one("the input") != result:
+    result = _result_scale(node).per_tensor("the result")
+    if _scale(node, 0).per_tensor("the input") != result:
         raise Unsupported("the input and the result must have the same scale and zero point")
     kernel = tuple(node.node.attributes.get("kernel_shape", ()))
     if len(kernel) != 2 or not all(1 <= size <= 4096 for size in kernel):
@@ -160,7 +160,7 @@ def mean(node: NodeView) -> None:
     axes = sorted(int(axis) for axis in node.constant(1, "the axes").ravel()[:9])
     if rank != 4 or [axis % rank for axis in axes] != [1, 2]:
         raise Unsupported(f"the mean must be over rows and columns, axes 1 and 2, got {axes}")
-    (scale, zero), result = _scale(node, 0).one("the input"), _result_scale(node).one("the result")[0]
+    (scale, zero), result = _scale(node, 0).per_tensor("the input"), _result_scale(node).per_tensor("the result")[0]
     rows, columns, channels = node.shape[1:]
     keep = bool(node.attribute("keep", False))
     _channels_first(node)
@@ -175,9 +175,9 @@ def mean(node: NodeView) -> None:
 def pad(node: NodeView) -> None:
     """Zero points around a map: the convolution that reads it takes them for its own padding."""
     node.only_map(0)
-    result = _result_scale(node).one("the result")
+    result = _result_scale(node).per_tensor("the result")
     widths = node.constant(1, "the widths")
-    if _scale(node, 0).one("the input") != result:
+    if _scale(node, 0).per_tensor("the input") != result:
         raise Unsupported("the input and the result must have the same scale and zero point")
     if len(node.shape) != 4:
         raise Unsupported(f"maps must have rows and columns, got shape {node.shape}")
@@ -196,7 +196,7 @@ def quantize(node: NodeView) -> None:
     source = _scale(node, 0)
     result = _result_scale(node)
     if source.kind == "FLOAT32":
-        scale, zero = result.one("the result")
+        scale, zero = result.per_tensor("the result")
         exact_scale = np.array(Fraction(scale), object)
         offset = Fraction(zero)
         rule = Rule(scale=exact_scale, zero=offset, low=LOW, high=HIGH, rounding="HALF_UP", zero_after=True)
@@ -217,7 +217,7 @@ def quantize(node: NodeView) -> None:
 def dequantize(node: NodeView) -> None:
     """(value - zero point) * scale."""
     node.only_map(0)
-    scale, zero = _scale(node, 0).one("the input")
+    scale, zero = _scale(node, 0).per_tensor("the input")
     node.affine(multiply=Fraction(scale), add=-Fraction(scale) * zero)
 
 
@@ -228,9 +228,9 @@ def add(node: NodeView) -> None:
     if len(node.maps) != 2:
         what = "addition" if sign > 0 else "subtraction"
         raise Unsupported(f"{what} of a constant is not imported", "it belongs into the bias of the layer before")
-    first = _scale(node, 0).one("input 0")
-    second = _scale(node, 1).one("input 1")
-    result = _result_scale(node).one("the result")
+    first = _scale(node, 0).per_tensor("input 0")
+    second = _scale(node, 1).per_tensor("input 1")
+    result = _result_scale(node).per_tensor("the result")
     low, high = activation_ends(str(node.attribute("activation", "NONE")), *result)
     values = sums_of_pairs(first, second, result, sign)
     slopes = Fraction(first[0]) / Fraction(result[0]), sign * Fraction(second[0]) / Fraction(result[0])
@@ -244,9 +244,9 @@ def concatenation(node: NodeView) -> None:
     """Maps behind one another, all of one scale."""
     if len(node.maps) != len(node.node.inputs):
         raise Unsupported("a map must be concatenated with maps, got a constant")
-    result = _result_scale(node).one("the result")
+    result = _result_scale(node).per_tensor("the result")
     for place in range(len(node.maps)):
-        scale, zero = _scale(node, place).one(f"input {place}")
+        scale, zero = _scale(node, place).per_tensor(f"input {place}")
         if (scale, zero) != result:
             raise Unsupported(
                 f"its maps must have the result's scale and zero point, {result[0]:g} and {result[1]}, got {scale:g} "

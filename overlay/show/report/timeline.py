@@ -55,9 +55,9 @@ class Timeline:
     stores: dict[str, int]
 
 
-def timeline(made: Compiled, frames: int) -> Timeline:
+def timeline(compiled: Compiled, frames: int) -> Timeline:
     """The first FRAMES frames, with the figures of a steady stream of ``frames``, an even number."""
-    model = whole_system(made.plan, made.build.design)
+    model = whole_system(compiled.plan, compiled.build.design)
     result: Result = simulate(model, frames)
     network = ProcessNetwork(model, FRAMES)
     run(network.processes)

@@ -102,7 +102,7 @@ def test_finds_the_coefficients_of_a_linear_world() -> None:
             BlockArea(b.module, b.instances, *[Resources(lut=round(by_module.get(b.module, 0)))] * 2)
             for b in blank.blocks
         )
-        total = sum(block.own.lut * block.instances for block in blocks)
+        total = sum(block.alone.lut * block.instances for block in blocks)
         return Area(Resources(lut=total), blocks, ())
 
     measured = [(design, area(design)) for design in DESIGNS]

@@ -18,7 +18,7 @@ from bitloom.hls_gen.compiler.engine_rules import input_planes, stored_bits
 from bitloom.hls_gen.design.widths import WEIGHT_BITS, bits_for
 from bitloom.overlay.explore.lane_area import LUTS_OF_DSP, LaneArea, lane_area
 
-from .errors import ImportRefused, printable
+from .errors import ImportRefused, node_line, printable
 from .held import MOST_BITS, Held, bits_of, held_maps, natural_zero, thermometer, worth
 from .sections import MOST_THERMOMETER, PassSection, SectionGraph, WeightSection
 from .weights import Weights, weight_limit, weights_of
@@ -104,7 +104,7 @@ def choices(graph: SectionGraph, engine: str = "auto") -> list[EngineChoice]:
     chooser = _Chooser(graph)
     costs = {name: chooser.cost_of_all(name) for name in chooser.refusals}
     if engine != "auto":
-        _refuse([line for line in chooser.refusals[engine] if line])
+        _refuse(chooser.lines(chooser.of_all(engine)))
         return [chooser.choice(chooser.all(engine), f"the {engine} engine computes all: it was asked for", costs)]
     able = {name: cost for name, cost in costs.items() if isinstance(cost, EngineCost)}
     if not able:
@@ -147,9 +147,18 @@ class _Chooser:
             costs=dict(costs),
         )
 
+    def of_all(self, engine: str) -> list[str]:
+        """One engine for all sections with weights."""
+        return [engine] * len(self._sections)
+
+    def lines(self, engines: Sequence[str]) -> list[str]:
+        """Why engines, of the sections with weights, can't compute the network; none if they can."""
+        reasons = [self.refusals[engine][place] for place, engine in enumerate(engines)]
+        return [line for line in reasons if line] or [line for line in self._map_refusals(engines) if line]
+
     def cost_of_all(self, engine: str) -> EngineCost | str:
         """What the network costs on one engine, or why the engine can't compute it."""
-        reason = next((line for line in self.refusals[engine] if line), "")
+        reason = next(iter(self.lines(self.of_all(engine))), "")
         return reason or self._cost(self.all(engine))
 
     def _cost(self, engines: tuple[str, ...]) -> EngineCost:
@@ -174,7 +183,7 @@ class _Chooser:
                 if self._rank(tried) < best:
                     engines = tried
                     best = self._rank(tried)
-        _refuse([line for line in self._read_refusals(engines) if line])
+        _refuse(self.lines(engines))
         whole = self._of_sections(engines)
         why = "both engines: " + "; ".join(sorted({line for line in binary if line}))
         return self.choice(whole, why, {**costs, "both": self._cost(whole)})
@@ -186,15 +195,26 @@ class _Chooser:
         return tuple(engines[min(number, len(engines) - 1)] for number in behind)
 
     def _rank(self, engines: Sequence[str]) -> tuple[int, float]:
-        """How good engines are, the smallest is the best: sections that can't read their maps, then the cost."""
-        return sum(map(bool, self._read_refusals(engines))), self._cost(self._of_sections(engines)).price
+        """How good engines are, the smallest is the best: maps that can't be handed on, then the cost."""
+        return sum(map(bool, self._map_refusals(engines))), self._cost(self._of_sections(engines)).price
 
-    def _read_refusals(self, engines: Sequence[str]) -> list[str]:
-        """Why sections on the integer engine can't read what the binary engine makes; empty lines where they can."""
-        return [
-            _thermometer_refusal(section) if (before, engine) == ("binary", "integer") else ""
-            for section, before, engine in zip(self._sections[1:], engines, engines[1:])
-        ]
+    def _map_refusals(self, engines: Sequence[str]) -> list[str]:
+        """Why the maps that sections make can't be handed on; empty lines where they can.
+
+        A map between two sections on the integer engine is requantised, as is a last one on it. One that the binary
+        engine makes for the integer one is read as thermometer bits.
+        """
+        lines = []
+        for place, (section, engine) in enumerate(zip(self._sections, engines)):
+            behind = place + 1 < len(engines)
+            reader = engines[place + 1] if behind else engine
+            line = ""
+            if (engine, reader) == ("integer", "integer") and section.quantised is not None and section.thresholds_only:
+                line = node_line(section.name, "integer engine", section.thresholds_only)
+            elif (engine, reader) == ("binary", "integer"):
+                line = _thermometer_refusal(self._sections[place + 1])
+            lines.append(line)
+        return lines
 
     def _binary_refusal(self, section: WeightSection, weights: Weights) -> str:
         """Why the binary engine can't compute a section; empty if it can."""

@@ -18,6 +18,7 @@ from types import UnionType
 import numpy as np
 
 from bitloom.golden.encoding import Array
+from bitloom.golden.host.host import level_of
 
 from .boundaries import Line, Link, joined
 from .budget import OverBudget
@@ -245,6 +246,8 @@ class _Sections:
         if last >= 0 and self._source is not None:
             why = "it quantises the input already, so leave out --input"
             raise ImportRefused([node_line(operations[last].name, operations[last].op, why)])
+        if last >= 0:
+            _check_host(operations[: _first(operations, Levels)])
         self._order, self._size = _input_order(self._graph, operations)
         if self._size[2] > MOST_CHANNELS:
             raise ImportRefused([f"the input must have at most {MOST_CHANNELS:,} channels, got {self._size[2]:,}"])
@@ -324,6 +327,9 @@ class _Sections:
             if way.makes in operation.reads:
                 walk.check_open(operation)
         walk.finish()
+        if way.makes == self._graph.output:
+            behind = _first(way.operations[::-1], Levels | Linear | Join)
+            _check_host(way.operations[len(way.operations) - behind :])
         self._sections += walk.done
         source = walk.done[-1].quantised if walk.done else walk.source
         self._ends[way.makes] = _End(walk.map, source, tuple(walk.links), walk.index, walk.size)
@@ -391,6 +397,14 @@ def _first(operations: Sequence[Operation], kind: type[Operation] | UnionType) -
     return next((k for k, operation in enumerate(operations) if isinstance(operation, kind)), len(operations))
 
 
+def _check_host(operations: Sequence[Operation]) -> None:
+    """Refuse an activation at an end of the network that the host doesn't know."""
+    for operation in operations:
+        if isinstance(operation, Elementwise) and operation.bend.host_link(1) is None:
+            why = "at a network's ends the host computes lines and clips alone"
+            raise ImportRefused([node_line(operation.name, operation.op, f"{why}; put a quantiser behind it")])
+
+
 def _names(operations: Sequence[Operation]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(operation.name for operation in operations))
 
@@ -443,7 +457,7 @@ def _same_levels(way: Way, quantised: Quantised, ranges: Sequence[range]) -> tup
             line = Line(multiply=line.multiply * multiply, add=line.add * multiply + add)
         elif isinstance(operation, Levels) and len(operation.boundaries) == 1:
             values = [value * line.multiply[0] + line.add[0] for value in quantised.values]
-            reached = np.searchsorted(operation.boundaries[0], np.array(values, object))
+            reached = level_of(np.array(values, object), operation.boundaries, operation.reached)
             apart = {int(reached[level]) - level for levels in ranges for level in levels}
             if len(apart) == 1 and not set(operation.boundaries[0]).intersection(values):
                 base = operation.base + operation.step * apart.pop()

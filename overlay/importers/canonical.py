@@ -23,7 +23,7 @@ INNER = {
     "Softplus": "Mish",
 }
 """Operator of the node within -> the activation, if what the node makes is multiplied by what it was made of."""
-ELEMENTWISE = (
+BEFORE_PRODUCTS = (
     "Add",
     "Sub",
     "Mul",
@@ -161,7 +161,7 @@ def _before(tensor: str, makers: dict[str, SourceNode]) -> Iterator[str]:
     seen = {tensor}
     for _ in range(MOST_STEPS):
         node = makers.get(waiting.pop(0)) if waiting else None
-        if node is not None and node.op in ELEMENTWISE:
+        if node is not None and node.op in BEFORE_PRODUCTS:
             names = [name for name in node.inputs if name and name not in seen]
             yield from names
             seen.update(names)
@@ -173,7 +173,7 @@ def _products(node: SourceNode, readers: dict[str, list[SourceNode]]) -> Iterato
     here = node
     for _ in range(MOST_STEPS):
         following = readers.get(here.outputs[0], [])
-        if len(following) != 1 or following[0].op not in ELEMENTWISE:
+        if len(following) != 1 or following[0].op not in BEFORE_PRODUCTS:
             return
         here = following[0]
         if here.op == "Mul":

@@ -148,10 +148,10 @@ def ways(graph: OperationGraph) -> list[Way]:
     for operation in operations:
         if operation.reads[0] != graph.source and operation.reads[0] not in cuts:
             continue
-        chain = [operation]
-        while chain[-1].makes not in cuts:
-            chain.append(following[chain[-1].makes])
-        out.append(Way(operations=tuple(chain)))
+        members = [operation]
+        while members[-1].makes not in cuts:
+            members.append(following[members[-1].makes])
+        out.append(Way(operations=tuple(members)))
     known = {graph.source}
     sorted_ways = list[Way]()
     while out:  # operations are sorted, but a way goes on past the beginning of the next one
@@ -163,7 +163,7 @@ def ways(graph: OperationGraph) -> list[Way]:
 
 
 @dataclass(frozen=True, eq=False)
-class _End:
+class _WayEnd:
     """What a way ends with: a map, the links behind it, and where the tensor's values lie in golden's map.
 
     ``source`` is None where sums end the way, which nothing can read.
@@ -202,7 +202,7 @@ class _Sections:
         self._source = source
         self._apart = apart
         self._sections: list[Section] = []
-        self._ends: dict[str, _End] = {}
+        self._ends: dict[str, _WayEnd] = {}
 
     def graph(self) -> SectionGraph:
         """The whole graph."""
@@ -252,7 +252,7 @@ class _Sections:
         if self._size[2] > MOST_CHANNELS:
             raise ImportRefused([f"the input must have at most {MOST_CHANNELS:,} channels, got {self._size[2]:,}"])
         walk = Walk(
-            chain=operations,
+            operations=operations,
             tensor=self._graph.source,
             source=self._source,
             index=self._order,
@@ -311,7 +311,7 @@ class _Sections:
     def _begun(self, way: Way, source: Quantised | None, index: Array, size: Size, number: int) -> Walk:
         """A walk along a way that begins at a map."""
         return Walk(
-            chain=way.operations,
+            operations=way.operations,
             tensor=way.reads[0],
             source=source,
             index=index,
@@ -332,7 +332,7 @@ class _Sections:
             _check_host(way.operations[len(way.operations) - behind :])
         self._sections += walk.done
         source = walk.done[-1].quantised if walk.done else walk.source
-        self._ends[way.makes] = _End(walk.map, source, tuple(walk.links), walk.index, walk.size)
+        self._ends[way.makes] = _WayEnd(walk.map, source, tuple(walk.links), walk.index, walk.size)
 
     def _reading(self, tensor: str) -> Reading:
         """How a join reads what a way ends with."""

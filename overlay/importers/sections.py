@@ -195,8 +195,8 @@ class WeightSection(Section):
         if self.inner and not rises(self.chain[self.inner_at :]):
             return "between a max pool and a quantiser nothing may fall, got a negative scale"
         if not self.steps.straight:
-            name = bend_name(self.chain)
-            return f"a requantisation has one slope, got a {name} that bends between two levels; use the binary engine"
+            why = f"a requantisation has one slope, got a {bend_name(self.chain)} that bends between two levels"
+            return f"{why}; only maps that binary layers make or read have thresholds"
         if not self.steps.ends_alike(self.scale):
             return "all channels must be clipped to the same values; clip before what scales each channel"
         return ""

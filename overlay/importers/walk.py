@@ -57,7 +57,7 @@ MOST_LINKS = 64
 class Walk:
     """Where the walk is, and the sections that it has made."""
 
-    chain: Sequence[Operation]  # the operations that it goes along
+    operations: Sequence[Operation]  # that it goes along
     tensor: str  # the tensor that it begins with
     source: Quantised | None  # what the map holds; none while the host works on real numbers
     index: Array  # of the tensor: for each of its values the place in golden's map
@@ -100,7 +100,7 @@ class Walk:
         ImportRefused
             With a line for an operation that can't be taken.
         """
-        operation = self.chain[place]
+        operation = self.operations[place]
         self.place = place
         if not isinstance(operation, Closing | Layout):
             self.check_open(operation)
@@ -116,7 +116,9 @@ class Walk:
         """Raise ImportRefused if an operation follows what the host computes at the end."""
         if not self.closing:
             return
-        last = next(operation for operation in reversed(self.chain[: self.place + 1]) if isinstance(operation, Closing))
+        last = next(
+            operation for operation in reversed(self.operations[: self.place + 1]) if isinstance(operation, Closing)
+        )
         why = f"the host computes it at the network's end alone, and {printable(following.name)} follows"
         instead = f"; {ACTIVATION}" if last.op == "Sigmoid" else ""
         raise ImportRefused([node_line(last.name, last.op, why + instead)])
@@ -124,7 +126,7 @@ class Walk:
     def finish(self) -> None:
         """End the walk behind the last operation; ImportRefused if it can't end there."""
         if is_padded(self.index):
-            raise ImportRefused([f"{self.chain[-1].name}: a padded map must be read by a convolution"])
+            raise ImportRefused([f"{self.operations[-1].name}: a padded map must be read by a convolution"])
         if self.average is not None:
             why = "a mean must be followed by weights or a quantiser"
             raise ImportRefused([node_line(self.average.name, self.average.op, why)])
@@ -144,9 +146,9 @@ class Walk:
     @property
     def pads_elsewhere(self) -> bool:
         """Whether the next weights have padding, which is worth 0, of a map that is worth something else at 0."""
-        for operation in self.chain[self.place + 1 :]:
+        for operation in self.operations[self.place + 1 :]:
             if isinstance(operation, Scaling) and any(operation.add.ravel()):
-                return _pads(self.chain[self.place + 1 :])
+                return _pads(self.operations[self.place + 1 :])
             if isinstance(operation, Levels | Linear):
                 break
         return False
@@ -154,7 +156,7 @@ class Walk:
     @property
     def pools_again(self) -> bool:
         """Whether a pool of the same map follows; a mean is the last one of a map."""
-        for operation in self.chain[self.place + 1 :]:
+        for operation in self.operations[self.place + 1 :]:
             if isinstance(operation, Levels | Linear | Pooling):
                 return isinstance(operation, Pooling)
         return False
@@ -166,7 +168,7 @@ class Walk:
         Max pools that come before it are taken first, because only there a channel may still fall.
         """
         differs = bent = False
-        for operation in self.chain[self.place + 1 :]:
+        for operation in self.operations[self.place + 1 :]:
             if isinstance(operation, Levels):
                 return differs or len(operation.boundaries) > 1
             if isinstance(operation, Pooling) and not differs and not bent:
@@ -286,7 +288,7 @@ class Walk:
         """Put weights between two quantisers, where the second one needs them."""
         quantised = self.done and self.open is None and self.average is None
         if quantised and not is_padded(self.index) and self.differs_by_channel:
-            self._begin_copy(self.chain[self.place + 1])
+            self._begin_copy(self.operations[self.place + 1])
 
     def _quantise(self, operation: Levels) -> None:
         boundaries = operation.boundaries

@@ -104,7 +104,7 @@ def choices(graph: SectionGraph, engine: str = "auto") -> list[EngineChoice]:
     chooser = _Chooser(graph)
     costs = {name: chooser.cost_of_all(name) for name in chooser.refusals}
     if engine != "auto":
-        _refuse(chooser.lines(chooser.of_all(engine)))
+        _refuse(chooser.reasons(chooser.all(engine)))
         return [chooser.choice(chooser.all(engine), f"the {engine} engine computes all: it was asked for", costs)]
     able = {name: cost for name, cost in costs.items() if isinstance(cost, EngineCost)}
     if not able:
@@ -120,7 +120,7 @@ def _refuse(lines: Sequence[str]) -> None:
 
 
 class _Chooser:
-    """Chooses for the sections of a graph."""
+    """Chooses for the sections of a graph. Engines are those of the sections with weights, in their order."""
 
     def __init__(self, graph: SectionGraph) -> None:
         self._graph = graph
@@ -132,40 +132,37 @@ class _Chooser:
         }
         """By engine, of each section with weights: why the engine can't compute it; empty if it can."""
 
-    def all(self, engine: str) -> tuple[str, ...]:
+    def all(self, engine: str) -> list[str]:
         """One engine for all sections."""
-        return (engine,) * len(self._graph.sections)
+        return [engine] * len(self._sections)
 
-    def choice(self, engines: tuple[str, ...], why: str, costs: Mapping[str, EngineCost | str]) -> EngineChoice:
+    def choice(self, engines: Sequence[str], why: str, costs: Mapping[str, EngineCost | str]) -> EngineChoice:
         """The choice of these engines."""
         weights = dict(zip(self._graph.weighted, self._weights))
+        whole = self._of_graph(engines)
         return EngineChoice(
-            engines=engines,
-            weights=tuple(weights.get(place) for place in range(len(engines))),
-            held=held_maps(self._graph, engines),
+            engines=whole,
+            weights=tuple(weights.get(place) for place in range(len(whole))),
+            held=held_maps(self._graph, whole),
             why=why,
             costs=dict(costs),
         )
 
-    def of_all(self, engine: str) -> list[str]:
-        """One engine for all sections with weights."""
-        return [engine] * len(self._sections)
-
-    def lines(self, engines: Sequence[str]) -> list[str]:
-        """Why engines, of the sections with weights, can't compute the network; none if they can."""
-        reasons = [self.refusals[engine][place] for place, engine in enumerate(engines)]
-        return [line for line in reasons if line] or [line for line in self._map_refusals(engines) if line]
+    def reasons(self, engines: Sequence[str]) -> list[str]:
+        """Why these engines can't compute the network, a line for each section; none if they can."""
+        sections = [self.refusals[engine][place] for place, engine in enumerate(engines)]
+        return [line for line in sections if line] or [line for line in self._map_refusals(engines) if line]
 
     def cost_of_all(self, engine: str) -> EngineCost | str:
         """What the network costs on one engine, or why the engine can't compute it."""
-        reason = next(iter(self.lines(self.of_all(engine))), "")
+        reason = next(iter(self.reasons(self.all(engine))), "")
         return reason or self._cost(self.all(engine))
 
-    def _cost(self, engines: tuple[str, ...]) -> EngineCost:
+    def _cost(self, engines: Sequence[str]) -> EngineCost:
         """What these engines cost."""
-        held = held_maps(self._graph, engines)
+        held = held_maps(self._graph, self._of_graph(engines))
         sources = [held[section.reading.map].encoding for section in self._sections]
-        return cost_of(self._sections, self._weights, sources, [engines[place] for place in self._graph.weighted])
+        return cost_of(self._sections, self._weights, sources, engines)
 
     def mixed(self, costs: Mapping[str, EngineCost | str]) -> EngineChoice:
         """Both engines, by what refuses each section on either one."""
@@ -183,35 +180,34 @@ class _Chooser:
                 if self._rank(tried) < best:
                     engines = tried
                     best = self._rank(tried)
-        _refuse(self.lines(engines))
-        whole = self._of_sections(engines)
+        _refuse(self.reasons(engines))
         why = "both engines: " + "; ".join(sorted({line for line in binary if line}))
-        return self.choice(whole, why, {**costs, "both": self._cost(whole)})
+        return self.choice(engines, why, {**costs, "both": self._cost(engines)})
 
-    def _of_sections(self, engines: Sequence[str]) -> tuple[str, ...]:
-        """Engines of all sections, from those of the sections with weights: of others that of the next one with some,
-        which reads their map."""
+    def _of_graph(self, engines: Sequence[str]) -> tuple[str, ...]:
+        """Engines of all sections: one without weights has that of the next section with weights, which reads its
+        map."""
         behind = [bisect_left(self._graph.weighted, place) for place in range(len(self._graph.sections))]
         return tuple(engines[min(number, len(engines) - 1)] for number in behind)
 
     def _rank(self, engines: Sequence[str]) -> tuple[int, float]:
         """How good engines are, the smallest is the best: maps that can't be handed on, then the cost."""
-        return sum(map(bool, self._map_refusals(engines))), self._cost(self._of_sections(engines)).price
+        return sum(map(bool, self._map_refusals(engines))), self._cost(engines).price
 
     def _map_refusals(self, engines: Sequence[str]) -> list[str]:
         """Why the maps that sections make can't be handed on; empty lines where they can.
 
         A map between two sections on the integer engine is requantised, as is a last one on it. One that the binary
-        engine makes for the integer one is read as thermometer bits.
+        engine makes for the integer one is read as thermometer bits. The next section reads a map, in a chain; in
+        graphs with joins all sections are on one engine.
         """
         lines = []
-        for place, (section, engine) in enumerate(zip(self._sections, engines)):
-            behind = place + 1 < len(engines)
-            reader = engines[place + 1] if behind else engine
+        readers = [*engines[1:], engines[-1]]
+        for place, (section, maker, reader) in enumerate(zip(self._sections, engines, readers)):
             line = ""
-            if (engine, reader) == ("integer", "integer") and section.quantised is not None and section.thresholds_only:
+            if (maker, reader) == ("integer", "integer") and section.quantised is not None and section.thresholds_only:
                 line = node_line(section.name, "integer engine", section.thresholds_only)
-            elif (engine, reader) == ("binary", "integer"):
+            elif (maker, reader) == ("binary", "integer"):
                 line = _thermometer_refusal(self._sections[place + 1])
             lines.append(line)
         return lines

@@ -181,7 +181,7 @@ class Limits:
     @property
     def ends(self) -> tuple[int, int]:
         """The lowest and the highest level that any x has."""
-        lowest = sum(limit is None and always for limit, always in zip(self.limits, self.always))
+        lowest = sum(self.always)
         return lowest, lowest + sum(limit is not None for limit in self.limits)
 
     def level(self, x: Fraction) -> int:
@@ -208,7 +208,9 @@ class Limits:
                 first = -(-top // bottom) if hit else top // bottom + 1
             else:
                 first = top // bottom if hit else -(-top // bottom) - 1
-            firsts.append(min(max(first, -MOST_SUM), MOST_SUM))
+            if abs(first) > MOST_SUM:
+                first = MOST_SUM if first > 0 else -MOST_SUM
+            firsts.append(first)
         return Staircase(tuple(firsts), tuple(self.always), rising)
 
 

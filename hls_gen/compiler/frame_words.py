@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from bitloom.golden.layer import Map
+from bitloom.hls_gen.design.formed_windows import FormedWindows
 from bitloom.hls_gen.design.npu import Npu
-from bitloom.hls_gen.design.program_checks import ONE, ZERO
-from bitloom.hls_gen.design.window_former import FormedWindows
+from bitloom.hls_gen.design.program import ONE, ZERO
 
 from .layout import Ints, Layout, chunks, lane_bits, plane_layout, plane_words, shared_words, side_by_side
 from .lowered_layers import Multiply

@@ -6,6 +6,7 @@ from typing import Any
 
 from bitloom.golden.integers import make_fields_plain
 from bitloom.golden.names import check_name
+from bitloom.hls_gen.design.memories.memory_map import memory_map
 
 from .npu import Npu
 from .reader import Reader
@@ -92,7 +93,7 @@ class Design:
                         f"{self.name}: NPU {n} must have a skip store for steps of the NPU before, ol = {wanted['ol']} "
                         f"and skip_bits = {wanted['skip_bits']}, got {has['ol']} and {has['skip_bits']}"
                     )
-            for memory in npu.memories():
+            for memory in memory_map(npu):
                 if memory.depth > MOST_ROWS:
                     raise ValueError(f"{self.name}: {memory.name} must have <= {MOST_ROWS} rows, got {memory.depth}")
             for name in ("stream_weights", "one_memory"):

@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from bitloom.golden.reading.json_text import read_json
+from bitloom.hls_gen.design.memories.memory import Memory
+from bitloom.hls_gen.design.memories.memory_map import memory_map, memory_of
 
 from .design import STREAM_BITS, Design
 from .fields import named
 from .gearbox import gear, geared
 from .headers import MAGIC, ErrorCode, errors, kinds
 from .manifest_parts import check_interface, read_errors, read_registers
-from .memories import Memory
 from .npu import Npu
 from .reader import Reader
 from .registers import IDENT, VERSION, Register, counter_names, register_map
@@ -117,7 +118,7 @@ class Manifest:
         """Memory ``name`` of NPU ``npu``; KeyError with the names or numbers that exist."""
         if not 0 <= npu < len(self.npus):
             raise KeyError(f"npu must be 0..{len(self.npus) - 1}, got {npu}")
-        return self.npus[npu].memory(name)
+        return memory_of(self.npus[npu], name)
 
     def error(self, code: int) -> ErrorCode:
         """The error of that code; an unknown code becomes an error named UNKNOWN."""
@@ -134,7 +135,7 @@ class Manifest:
 
     def to_dict(self) -> dict[str, Any]:
         """JSON data; ``from_dict`` is its inverse."""
-        npus = [{**npu.to_dict(), "memories": [m.to_dict() for m in npu.memories()]} for npu in self.npus]
+        npus = [{**npu.to_dict(), "memories": [m.to_dict() for m in memory_map(npu)]} for npu in self.npus]
         return {
             "format": FORMAT,
             "version": FORMAT_VERSION,
@@ -240,7 +241,7 @@ def _npu(entry: Any, where: str) -> Npu:
         npu = Npu.from_dict({key: value for key, value in entry.items() if key != "memories"})
     except ValueError as e:
         raise ValueError(f"{where}: {str(e).removeprefix('npu: ')}") from None
-    wanted = npu.memories()
+    wanted = memory_map(npu)
     given = reader.entries("memories")
     reader.require(len(given) == len(wanted), f"memories must be {len(wanted)} by its parameters", len(given))
     for i, (memory, one) in enumerate(zip(wanted, given)):

@@ -18,27 +18,30 @@ from bitloom.golden.names import shown
 
 from . import flat
 from .array import BinaryArray, IntegerArray
-from .fields import named
 from .former import Former, FormerSizes
 from .loader import Loader
-from .memories import Memory, kernel_store, memory_map
+from .parts import present
 from .pool_unit import PoolUnit, PoolWeights
 from .ports import SOURCES, Ports
 from .reader import Reader
-from .result_widths import ResultWidths
 from .results import Results
 from .rules import require
 from .sequencer import Sequencer
 from .stores import SkipStore, Stores
-from .widths import ADD_FEATURE_BITS, COUNT_BITS, MULTIPLIER_BITS, RECIPROCAL_BITS, SKIP_BITS, bits_for
-from .window_former import former_row
-
-SETTINGS = ("last_layer", "last_pool_layer", "binariser_last", "last_chunk")
-"""Fields of the network's row that the NPU looks at; the loader looks at the others."""
+from .widths import (
+    ADD_FEATURE_BITS,
+    COUNT_BITS,
+    MAX_ADD_SHIFT,
+    MULTIPLIER_BITS,
+    RECIPROCAL_BITS,
+    SHIFT_BITS,
+    SKIP_BITS,
+    bits_for,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Npu(ResultWidths):
+class Npu:
     """One NPU. Checked when it is made; ValueError ``npu: field, rule, value``.
 
     Attributes
@@ -238,6 +241,83 @@ class Npu(ResultWidths):
         return self.stores.skip.onward if self.stores.skip else 0
 
     @property
+    def has_skip(self) -> bool:
+        """Whether there is a skip store, and an addition."""
+        return self.stores.skip is not None
+
+    @property
+    def requantises(self) -> bool:
+        """Whether sums are requantised; else they are compared with thresholds."""
+        return self.array.engine == "integer" or self.has_skip
+
+    @property
+    def keeps_steps(self) -> bool:
+        """Whether steps of results go to the skip store, integers of which the signs go on: in a binary NPU."""
+        return self.array.engine == "binary" and self.has_skip
+
+    @property
+    def forks_maps(self) -> bool:
+        """Whether words of maps go to the skip store: in an integer NPU."""
+        return self.array.engine == "integer" and self.has_skip
+
+    @property
+    def value_bits(self) -> int:
+        """Bits of a result behind the activation and the addition."""
+        return (self.stores.skip.bits if self.stores.skip else 0) or self.array.feature_bits
+
+    @property
+    def skip_lanes(self) -> int:
+        """Results in a word of the skip store."""
+        return self.results.ol if self.keeps_steps else self.array.kfp
+
+    @property
+    def skip_word_bits(self) -> int:
+        """Width of a word of the skip store, without the mark who takes it."""
+        return self.skip_lanes * self.value_bits
+
+    @property
+    def biased_bits(self) -> int:
+        """Width of a sum with its bias: as accumulators, and the bits behind the point."""
+        return self.array.acc_bits + self.results.bias_fraction_bits
+
+    @property
+    def scale_shift_bits(self) -> int:
+        """Width of a requantisation's shift, up to most_shift."""
+        return max(SHIFT_BITS, bits_for(self.most_shift))
+
+    @property
+    def most_shift(self) -> int:
+        """Largest shift that requantisation takes; a larger one has the same result, 0.
+
+        A biased value is at least -2^(biased_bits - 1), and multipliers are below 2^multiplier_bits, or 1. So the
+        product over 2^most_shift is nearer to 0 than to 1. What the first of two roundings adds must not change that,
+        and needs so many bits.
+        """
+        product = self.biased_bits + max(self.results.multiplier_bits, 1)
+        return max(product + 1, self.results.first_shift + 2) if self.results.round_twice else product
+
+    @property
+    def product_bits(self) -> int:
+        """Width of a requantisation's product, to which half of 2^most_shift can be added."""
+        return self.most_shift + 1
+
+    @property
+    def add_total_bits(self) -> int:
+        """Width of the sum of an addition: two products and a bias."""
+        skip = present(self.stores.skip)
+        return max(self.value_bits + skip.factor_bits, skip.bias_bits) + 1
+
+    @property
+    def most_add_shift(self) -> int:
+        """Largest shift that an addition takes; a larger one has the same result, 0."""
+        return min(MAX_ADD_SHIFT, self.add_total_bits)
+
+    @property
+    def add_shift_bits(self) -> int:
+        """Width of an addition's shift."""
+        return bits_for(self.most_add_shift)
+
+    @property
     def former_sizes(self) -> FormerSizes | None:
         """What the window former forms; None where none is built."""
         return self.former.sizes if self.former else None
@@ -341,47 +421,6 @@ class Npu(ResultWidths):
     def first_kernel_row(self) -> int:
         """First row of weights in the kernel memory: behind the words of features, where these lie in it."""
         return self.sequencer.tuple_words if self.array.one_memory else 0
-
-    @property
-    def operand_bits(self) -> int:
-        """Width of a row of the RAM that holds the kernels: of a row of weights, or of a word of features if these lie
-        in it and are wider."""
-        return max(self.kernel_store.width, self.array.word_bits if self.array.one_memory else 0)
-
-    @property
-    def settings(self) -> dict[str, int]:
-        """Width of each field of the network's row that the NPU looks at, by name."""
-        known = {*SETTINGS, *(name for name, _ in former_row(self))}
-        return {name: w for name, w in self.memory("network").widths.items() if name in known}
-
-    @property
-    def kernel_store(self) -> Memory:
-        """Memory ``kernels`` as it is stored, behind a kernel binariser where there is one."""
-        return kernel_store(self)
-
-    def memories(self) -> tuple[Memory, ...]:
-        """Every loadable memory, by id."""
-        return memory_map(self)
-
-    def memory(self, name: str) -> Memory:
-        """Look up a memory.
-
-        Parameters
-        ----------
-        name
-            The memory's name.
-
-        Returns
-        -------
-        Memory
-            The memory of that name.
-
-        Raises
-        ------
-        KeyError
-            There is none; the message lists those that there are.
-        """
-        return named(self.memories(), name, "memory")
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON data by flat name; ``from_dict`` is its inverse. Names of rare features (`flat.RARE`) are left out

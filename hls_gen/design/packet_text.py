@@ -1,5 +1,7 @@
 """Headers of packets in words, for messages."""
 
+from bitloom.hls_gen.design.memories.memory_map import memory_map
+
 from .headers import PacketHeader, word_0
 from .manifest import Manifest
 
@@ -33,7 +35,7 @@ def describe_header(manifest: Manifest, word0: int, word1: int, word2: int) -> s
         return f"{what}, {rows}, ahead {header.memory}{part} {raw}"
     if header.kind != manifest.packet_kinds["LOAD"]:
         return f"kind {header.kind} {raw}"
-    memories = manifest.npus[header.npu].memories() if header.npu < len(manifest.npus) else ()
+    memories = memory_map(manifest.npus[header.npu]) if header.npu < len(manifest.npus) else ()
     memory = f"memory {header.memory}" + "".join(f" ({m.name})" for m in memories if m.id == header.memory)
     return f"LOAD of npu {header.npu} {memory}, {rows} {raw}"
 

@@ -11,9 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bitloom.hls_gen.design.memories.memory import Memory
+from bitloom.hls_gen.design.memories.memory_map import memory_map
+
 from .headers import HEADER_WORDS, NUMBER_BITS, PacketHeader, Words, check, word_0
 from .manifest import Manifest
-from .memories import Memory
 from .packet_text import in_hex
 from .widths import ROW_BITS
 
@@ -191,7 +193,7 @@ def packets(
         if kind == "LOAD" and (header.layer or header.number):
             raise ValueError(f"{where}: layer and number must be 0, got {header.layer} and {header.number}")
         target = manifest.memory(header.npu, "kernels").id if kind == "WEIGHTS" else header.memory
-        found = [m for m in manifest.npus[header.npu].memories() if m.id == target]
+        found = [m for m in memory_map(manifest.npus[header.npu]) if m.id == target]
         if not found:
             raise ValueError(f"{where}: npu {header.npu} must have the memory, got id {header.memory}")
         if header.length < 1 or header.address + header.length > found[0].depth:
@@ -233,7 +235,7 @@ def cleared(manifest: Manifest, words: Array, name: str = "program") -> Words:
     ValueError
         As ``packets``.
     """
-    left = {(n, m.name): np.ones(m.depth + 2, bool) for n, npu in enumerate(manifest.npus) for m in npu.memories()}
+    left = {(n, m.name): np.ones(m.depth + 2, bool) for n, npu in enumerate(manifest.npus) for m in memory_map(npu)}
     for header, memory, rows in packets(manifest, words, name):
         left[header.npu, memory.name][1 + header.address : 1 + header.address + len(rows)] = False
     made = [np.zeros(0, np.uint32)]

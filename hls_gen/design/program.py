@@ -22,19 +22,26 @@ from bitloom.golden.atomic import write_bytes
 from bitloom.golden.host import file as host_file
 from bitloom.golden.host.host import Host
 from bitloom.golden.layer import Map
-from bitloom.golden.names import shown
-from bitloom.golden.network import Model
+from bitloom.golden.layers.conv import Weighted
+from bitloom.golden.layers.pool import Pool
+from bitloom.golden.limits import TAPS
+from bitloom.golden.names import check_classes, check_layer_names, check_name, shown
+from bitloom.golden.network import Model, Network
 from bitloom.golden.reading.file import naming
 
 from .array_file import array_bytes, array_digest, read_arrays
-from .copies import is_copy
+from .copies import copied, is_copy
 from .image_bits import read_results, stored_bits
-from .program_checks import ARRAYS, ONE, SCALARS, ZERO, check
-from .program_header import header_of, read_header
+from .program_header import FORMAT, OUTPUT_KINDS, VERSION, read_header
 from .program_host import input_of, read_host, read_tail
 
 Array = NDArray[Any]
 
+ZERO, ONE = -1, -2
+"""Values of ``frame_source`` that are no image bit: constant 0, constant 1."""
+
+ARRAYS = {"parameters": "uint32", "frame_source": "int32", "result_index": "int32"}
+SCALARS = ("frame_words", "result_words")
 TOGETHER = (("weights", "weights_before"), ("host",), ("tail",))
 """Arrays of a program's file that are not in all of them, those of a group together."""
 CHUNK_BITS = 1 << 19
@@ -111,7 +118,81 @@ class Program:
     tail: Model | None = None
 
     def __post_init__(self) -> None:
-        check(self)
+        """Raise ValueError for the first rule that a program breaks, and make an empty mapping NPU 0 for all layers."""
+        check_name("program", self.name)
+        for key, dtype in {**ARRAYS, "weights": "uint32"}.items():
+            array = getattr(self, key)
+            dims = 2 if key == "result_index" else 1
+            self.require(array.dtype == np.dtype(dtype), f"{key} must be {dtype}", array.dtype)
+            self.require(array.ndim == dims, f"{key} must have {dims} dimensions", array.ndim)
+        for digest in ("design_digest", "model_digest"):
+            value = getattr(self, digest)
+            self.require(
+                len(value) == 64 and set(value) <= set("0123456789abcdef"),
+                f"{digest} must be 64 lower-case hex digits",
+                repr(value),
+            )
+        self.require(
+            self.output_kind in OUTPUT_KINDS,
+            f"output_kind must be one of {', '.join(OUTPUT_KINDS)}",
+            repr(self.output_kind),
+        )
+        self.require(
+            len(self.output_shape) == 3 and min(self.output_shape) >= 1,
+            "output_shape must be 3 integers >= 1",
+            self.output_shape,
+        )
+        for key in SCALARS:
+            self.require(getattr(self, key) >= 1, f"{key} must be >= 1", getattr(self, key))
+        count = len(self.weights)
+        self.require(0 <= self.weights_before <= count, f"weights_before must be 0..{count}", self.weights_before)
+        source = self.frame_source
+        bits = self.input.size * self.input.encoding.bits
+        self.require(len(source) >= 32 and len(source) % 32 == 0, "frame_source must have 32 m bits", len(source))
+        self.require(
+            source.min() >= ONE and source.max() < bits,
+            f"frame_source must be {ONE}..{bits - 1}",
+            f"{source.min()}..{source.max()}",
+        )
+        index = self.result_index
+        count = prod(self.output_shape)
+        end = self.result_words * (1 if self.output_kind == "raw" else 32)
+        self.require(len(index) == count and index.shape[1] >= 1, f"result_index must have {count} rows", index.shape)
+        self.require(
+            index.min() >= 0 and index.max() < end,
+            f"result_index must be 0..{end - 1}",
+            f"{index.min()}..{index.max()}",
+        )
+        self.require(
+            self.output_kind != "raw" or index.shape[1] == 1,
+            "result_index of a raw output must have k = 1",
+            index.shape[1],
+        )
+        if not self.mapping:
+            object.__setattr__(self, "mapping", (0,) * len(self.layers))
+        ok = len(self.mapping) == len(self.layers) and min(self.mapping, default=0) >= 0
+        self.require(ok, f"mapping must have an NPU for each of {len(self.layers)} layers", list(self.mapping))
+        if self.tail is not None:
+            self._check_tail(self.tail.network)
+        check_classes(self.name, self.classes, self.network_shape[2])
+        check_layer_names(*(copied(layer, n) for (layer, _), n in zip(self.layers, self.mapping)))
+        if self.host is not None:
+            self.require(
+                self.host.digest == self.model_digest,
+                f"the host's part must belong to the model {self.model_digest[:12]}",
+                self.host.digest[:12],
+            )
+
+    def _check_tail(self, tail: Network) -> None:
+        """Raise ValueError unless the layers read the device's output, have no weights, and need no endless time or
+        memory."""
+        for layer in tail.layers:
+            if isinstance(layer, Pool):
+                TAPS.check(f"{self.name}: {layer.name}", tail.maps[layer.name].positions * layer.window.taps)
+        size = tail.input.shape
+        kinds = [layer.kind for layer in tail.layers if isinstance(layer, Weighted)]
+        self.require(size == self.output_shape, f"the host's layers must read a map of shape {self.output_shape}", size)
+        self.require(not kinds, "the host's layers must have no weights", ", ".join(kinds))
 
     def require(self, ok: bool, rule: str, value: Any) -> None:
         """Raise ValueError with the rule and the value unless ``ok``."""
@@ -240,7 +321,7 @@ class Program:
 
     def to_bytes(self) -> bytes:
         """Content of the program's file, which ends with the digest of the rest; equal programs are equal bytes."""
-        arrays = {"header": np.frombuffer(json.dumps(header_of(self), sort_keys=True).encode(), np.uint8)}
+        arrays = {"header": np.frombuffer(json.dumps(self._header(), sort_keys=True).encode(), np.uint8)}
         arrays |= {key: np.ascontiguousarray(getattr(self, key)) for key in ARRAYS}
         arrays |= {key: np.array(getattr(self, key), np.int64) for key in SCALARS}
         if len(self.weights):
@@ -250,6 +331,26 @@ class Program:
         if self.tail is not None:
             arrays["tail"] = np.frombuffer(model_file.to_bytes(self.tail), np.uint8)
         return array_bytes({**arrays, "digest": np.frombuffer(bytes.fromhex(array_digest(arrays)), np.uint8)})
+
+    def _header(self) -> dict[str, Any]:
+        """The file's header as JSON data; `read_header` is the inverse."""
+        source = self.input
+        encoding = {"kind": source.encoding.kind, "bits": source.encoding.bits}
+        shape = {"height": source.height, "width": source.width, "channels": source.channels}
+        return {
+            "format": FORMAT,
+            "version": VERSION,
+            "name": self.name,
+            "design_digest": self.design_digest,
+            "model_digest": self.model_digest,
+            "input": {**shape, "encoding": encoding},
+            "output_shape": list(self.output_shape),
+            "output_kind": self.output_kind,
+            "classes": list(self.classes),
+            "ideal_cycles": self.ideal_cycles,
+            "layers": [list(layer) for layer in self.layers],
+            "mapping": list(self.mapping),
+        }
 
     @classmethod
     def load(cls, path: str | Path) -> "Program":

@@ -1,6 +1,6 @@
 """The part of a program's file that is JSON: all of a program but its arrays."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from numpy.typing import NDArray
 
@@ -10,34 +10,11 @@ from bitloom.golden.reading.json_text import parse_json
 
 from .reader import Reader
 
-if TYPE_CHECKING:
-    from .program import Program
-
 FORMAT = "bitloom-program"
 VERSION = 2
 OUTPUT_KINDS = ("raw", "bits", "signed")
 LARGEST = (1 << 31) - 1
 """Heights, widths, channels and cycles at most."""
-
-
-def header_of(program: "Program") -> dict[str, Any]:
-    """A program's header as JSON data; `read_header` is the inverse."""
-    source = program.input
-    encoding = {"kind": source.encoding.kind, "bits": source.encoding.bits}
-    return {
-        "format": FORMAT,
-        "version": VERSION,
-        "name": program.name,
-        "design_digest": program.design_digest,
-        "model_digest": program.model_digest,
-        "input": {"height": source.height, "width": source.width, "channels": source.channels, "encoding": encoding},
-        "output_shape": list(program.output_shape),
-        "output_kind": program.output_kind,
-        "classes": list(program.classes),
-        "ideal_cycles": program.ideal_cycles,
-        "layers": [list(layer) for layer in program.layers],
-        "mapping": list(program.mapping),
-    }
 
 
 def read_header(data: NDArray[Any]) -> dict[str, Any]:

@@ -1,14 +1,11 @@
 """What a design asks of those who generate, compile or simulate it: estimated first, against bitloom.golden.limits."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from bitloom.golden.limits import LANES, MEMORY_BITS, WIDTH
+from bitloom.hls_gen.design.memories.memory_map import memory_map
 
 from .npu import Npu
-
-if TYPE_CHECKING:
-    from .design import Design
 
 SIDE_BY_SIDE = ("kfp", "kgp", "pfp")
 """Parts of a folding of which each is so many copies of something in the Verilog."""
@@ -36,11 +33,33 @@ def check_parallel(name: str, foldings: Sequence[Npu]) -> None:
     LANES.check(f"{name}: arrays", sum(folding.array.kfp * folding.array.kgp for folding in foldings))
 
 
-def check_memories(design: "Design") -> None:
-    """Refuse a design whose memories have more than ``MEMORY_BITS`` bits: ValueError with both numbers."""
-    bits = sum(memory.depth * memory.width for npu in design.npus for memory in npu.memories())
+def may_be_built(npus: Sequence[Npu]) -> bool:
+    """Whether NPUs are no more parallel than `check_parallel` allows."""
+    try:
+        check_parallel("design", npus)
+    except ValueError:
+        return False
+    return True
+
+
+def check_memories(name: str, npus: Sequence[Npu]) -> None:
+    """Refuse NPUs whose memories have more than ``MEMORY_BITS`` bits together.
+
+    Parameters
+    ----------
+    name
+        Whose they are; the message begins with it.
+    npus
+        All NPUs.
+
+    Raises
+    ------
+    ValueError
+        With both numbers.
+    """
+    bits = sum(memory.depth * memory.width for npu in npus for memory in memory_map(npu))
     buffers = sum(
         npu.array.word_bits * (npu.sequencer.tuple_words + npu.stores.map_words + 2 * npu.ports.buffer_words)
-        for npu in design.npus
+        for npu in npus
     )
-    MEMORY_BITS.check(f"{design.name}: memories", bits + buffers)
+    MEMORY_BITS.check(f"{name}: memories", bits + buffers)

@@ -8,6 +8,7 @@ from bitloom.golden import zoo as networks
 from bitloom.golden.network import Model, Network
 from bitloom.hls_gen.compiler.schedule import StageTables
 from bitloom.hls_gen.design.manifest import Manifest
+from bitloom.hls_gen.design.memories.memory_map import memory_map
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.program import Program
 
@@ -121,7 +122,7 @@ def modules(folder: Path, count: int = 5) -> str:
 
 def memories(npu: Npu, count: int) -> str:
     """The largest memories of an NPU."""
-    largest = sorted(npu.memories(), key=lambda m: -m.depth * m.width)[:count]
+    largest = sorted(memory_map(npu), key=lambda m: -m.depth * m.width)[:count]
     rows = ((m.name, m.depth, m.width, f"{m.depth * m.width / 8192:,.1f}") for m in largest)
     return table(("memory", "rows", "bits a row", "KB"), rows)
 

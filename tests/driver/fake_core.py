@@ -3,6 +3,7 @@
 import numpy as np
 
 from bitloom.hls_gen.design.manifest import Manifest
+from bitloom.hls_gen.design.memories.memory_map import memory_map
 
 MASK = 0xFFFFFFFF
 
@@ -28,7 +29,7 @@ class FakeCore:
     def reset(self) -> None:
         self.regs: dict[str, int] = {}
         self.words = [0, 0]
-        self.memory: dict[int, dict[int, int]] = {m.id: {} for m in self.manifest.npus[0].memories()}
+        self.memory: dict[int, dict[int, int]] = {m.id: {} for m in memory_map(self.manifest.npus[0])}
         self.head: list[int] = []
         self.payload: list[int] = []
         self.due = 0
@@ -120,7 +121,7 @@ class FakeCore:
     def check_header(self) -> None:
         a, first, count, check = self.head
         kind, npu, memory = a & 15, a >> 16 & 255, a >> 8 & 255
-        depths = {m.id: m.depth for m in self.manifest.npus[0].memories()}
+        depths = {m.id: m.depth for m in memory_map(self.manifest.npus[0])}
         if a >> 24 != 0xB1 or check != ~(a ^ first ^ count) & MASK:
             return self.fail(1)
         if kind not in (1, 2):
@@ -150,7 +151,7 @@ class FakeCore:
         return None
 
     def width(self, memory: int) -> int:
-        return self.manifest.padded(next((m.width for m in self.manifest.npus[0].memories() if m.id == memory), 0))
+        return self.manifest.padded(next((m.width for m in memory_map(self.manifest.npus[0]) if m.id == memory), 0))
 
     def field(self, memory: str, name: str) -> int:
         found = self.manifest.memory(0, memory)

@@ -1,4 +1,4 @@
-"""The window former between the host's words and the tuple memory (hls_gen/rtl/shell/window_former.py).
+"""The window former between the host's words and the tuple memory (hls_gen/rtl/former/window_former.py).
 
     frame words --> word register --a position a cycle--> window --a word a cycle--> writer
 
@@ -6,7 +6,7 @@ A position beside the map needs no word, but for the first one of a frame, which
 into the window while it has words to give, but in the cycle in which the last of these is taken.
 """
 
-from bitloom.hls_gen.design.window_former import FormedWindows
+from bitloom.hls_gen.design.formed_windows import FormedWindows
 
 from .kahn import Wait
 from .streams import Source

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from bitloom.hls_gen.design.formed_windows import FormedWindows
 from bitloom.hls_gen.design.gearbox import geared
-from bitloom.hls_gen.design.window_former import FormedWindows
 
 from .layer import FlowLayer, Reading
-from .weights import WeightPacket
+from .loader import WeightPacket
 
 
 @dataclass(frozen=True, kw_only=True)

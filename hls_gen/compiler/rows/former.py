@@ -1,12 +1,33 @@
 """Fields of the window former in the row of memory ``network``."""
 
+from bitloom.hls_gen.design.formed_windows import FormedWindows
+from bitloom.hls_gen.design.memories.former import former_fields
 from bitloom.hls_gen.design.npu import Npu
-from bitloom.hls_gen.design.window_former import FormedWindows, former_row
 
 
-def former_fields(formed: FormedWindows | None, npu: Npu) -> dict[str, int]:
-    """What the former of an NPU makes of a frame: these windows, or where there are none nothing, so that words pass.
-    No fields where the NPU has no former."""
-    if not npu.former_sizes:
-        return {}
-    return formed.row(npu) if formed else {name: 0 for name, _ in former_row(npu)}
+def former_values(formed: FormedWindows | None, npu: Npu) -> dict[str, int]:
+    """Values of the fields by which an NPU's former makes windows of a frame; all are 0 where it makes none, so that
+    words pass. No fields where the NPU has no former."""
+    widths = dict(former_fields(npu))
+    if formed is None or not widths:
+        return dict.fromkeys(widths, 0)
+    (kh, kw), stride = formed.window.kernel, formed.window.stride
+    values = {
+        "former_on": 1,
+        "former_channels_minus_1": formed.channels - 1,
+        "former_positions_minus_1": formed.word_positions - 1,
+        "former_words_minus_1": formed.words - 1,
+        "former_lanes_used": kh * formed.channels,
+        "former_columns_used": kw,
+    }
+    for k, axis in enumerate("yx"):
+        lead = formed.window.padding[k]
+        first = f"former_{axis}_first"
+        values |= {
+            first: -lead % (1 << widths[first]),
+            f"former_{axis}_end": formed.sent[k],
+            f"former_{axis}_last": formed.padded[k] - 1 - lead,
+            f"former_{axis}_kernel_minus_1": formed.window.kernel[k] - 1,
+            f"former_{axis}_stride_minus_1": stride[k] - 1,
+        }
+    return {name: value for name, value in values.items() if name in widths}

@@ -4,16 +4,17 @@ from collections.abc import Sequence
 
 from bitloom.hls_gen.compiler.plan import Plan
 from bitloom.hls_gen.design.gearbox import gear
+from bitloom.hls_gen.design.memories.memory_map import memory_of
 from bitloom.hls_gen.design.npu import Npu
 
-from .former import former_fields
+from .former import former_values
 from .layer_rows import Columns, LayerRows, row
 
 
 def waiting_row(npu: Npu, memory: str) -> Columns:
     """A row of memory ``inputs`` or ``layers``, the array's or the pool unit's: a layer of one word, without tables."""
     ones = {"words": 1, "hold_tuples": 1, "hold_words": 1, "direct": 1}
-    return row({field.name: ones.get(field.name, 0) for field in npu.memory(memory).fields})
+    return row({field.name: ones.get(field.name, 0) for field in memory_of(npu, memory).fields})
 
 
 def network_row(plan: Plan, n: int, rows: Sequence[LayerRows], stream_bits: int, frame_beats: int) -> dict[str, int]:
@@ -47,7 +48,7 @@ def network_row(plan: Plan, n: int, rows: Sequence[LayerRows], stream_bits: int,
         fields |= {"frame_words": words, "frame_beats": frame_beats, "frame_tail": (words - 1) % together}
         if len(plan.frame.limits):
             fields["binariser_last"] = len(plan.frame.limits) - 1
-    fields |= former_fields(plan.formed if n == 0 else None, npu)
+    fields |= former_values(plan.formed if n == 0 else None, npu)
     if "ring" in npu.ports.inlets:
         fields["last_chunk"] = _last(rows, "chunks")
     return fields

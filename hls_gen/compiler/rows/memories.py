@@ -10,7 +10,8 @@ from bitloom.hls_gen.compiler.layout import Ints
 from bitloom.hls_gen.compiler.needs import needs_of
 from bitloom.hls_gen.compiler.planned_layer import PlannedLayer
 from bitloom.hls_gen.design.headers import Words
-from bitloom.hls_gen.design.memories import Memory
+from bitloom.hls_gen.design.memories.memory import Memory
+from bitloom.hls_gen.design.memories.memory_map import memory_map, memory_of
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.rows import pack_fields, pack_rows
 
@@ -60,8 +61,8 @@ BASES = {
     "pool_results": {"scale_base": "pool_scales"},
 }
 """Memory with a row for each layer -> its fields that say at which row of another memory the layer begins. That is 0
-where the layer has no row there, since the memory may end where the layer would begin. Where kernels begin says the
-program: some come down the stream."""
+where the layer has no row there, since the memory may end where the layer would begin. The program says where kernels
+begin, since some come down the stream."""
 COUNTED = {
     "flags": "taps",
     "olds": "olds",
@@ -148,7 +149,7 @@ def npu_columns(layers: Sequence[LayerRows], npu: Npu, kernels_at: Sequence[Mapp
 
 
 def kernels_in_turn(layers: Sequence[LayerRows], first: int = 0) -> list[dict[str, int]]:
-    """Where kernels lie that follow one another from row ``first`` on, as `npu_columns` takes it."""
+    """Where each layer's kernels lie, as `npu_columns` takes it, if they follow one another from row ``first`` on."""
     counts = [rows.count("kernels") for rows in layers]
     return [{"kernel_base": first + sum(counts[:number])} for number in range(len(layers))]
 
@@ -175,13 +176,13 @@ def memory_words(
     if not layers:
         prefixes = ("", "pool_") if npu.pool_unit else ("",)
         columns = {f"{prefix}{name}": waiting_row(npu, f"{prefix}{name}") for prefix in prefixes for name in WAITING}
-        return {name: packed(npu.memory(name), rows) for name, rows in columns.items()}
+        return {name: packed(memory_of(npu, name), rows) for name, rows in columns.items()}
     columns = npu_columns(layers, npu, kernels_at)
     if len(limits):
         columns["binariser"] = {"thresholds": limits}
-    if any(memory.name == "reciprocals" for memory in npu.memories()):
+    if any(memory.name == "reciprocals" for memory in memory_map(npu)):
         columns["reciprocals"] = {"reciprocal": reciprocals(npu.reciprocal_bits)}
-    return {name: packed(npu.memory(name), columns[name]) for name in ORDER if name in columns}
+    return {name: packed(memory_of(npu, name), columns[name]) for name in ORDER if name in columns}
 
 
 def _bases(
@@ -194,7 +195,7 @@ def _bases(
     for rows, kernels in zip(layers, kernels_at, strict=True):
         fields = dict[str, dict[str, int]]()
         for memory in bases.keys() & rows.memories.keys():
-            known = npu.memory(memory).widths
+            known = memory_of(npu, memory).widths
             begins = {field: target for field, target in bases[memory].items() if field in known}
             fields[memory] = {field: counts[to] if rows.count(to) else 0 for field, to in begins.items()}
         fields["layers"] = {**fields.get("layers", {}), **kernels}

@@ -67,12 +67,12 @@ def depthwise_kernels(of: Depthwise, words: Layout) -> Ints:
 
 
 def reciprocals(bits: int) -> Ints:
-    """Rows of the memory ``reciprocals``, by which averages are divided (hls_gen/rtl/pool/divide.py).
+    """Rows of the memory ``reciprocals``, by which averages are divided (hls_gen/rtl/pool_unit/divide.py).
 
     Parameters
     ----------
     bits
-        Width of a reciprocal, ``Folding.reciprocal_bits``.
+        Width of a reciprocal, ``Npu.reciprocal_bits``.
 
     Returns
     -------

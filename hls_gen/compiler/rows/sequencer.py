@@ -16,6 +16,7 @@ from bitloom.hls_gen.compiler.layout import Ints
 from bitloom.hls_gen.compiler.planned_layer import PlannedLayer
 from bitloom.hls_gen.compiler.schedule import Raster, StageTables
 from bitloom.hls_gen.compiler.tap_rows import TapRows
+from bitloom.hls_gen.design.memories.memory_map import memory_of
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.parts import present
 
@@ -160,7 +161,7 @@ def sequencer_rows(
         layer |= no_counters(kernel)
         if taps.counters:
             counters = counter_fields(taps.counters, words, tap_rows if weighted else 0)
-            widths = npu.memory(f"{prefix}layers").widths
+            widths = memory_of(npu, f"{prefix}layers").widths
             layer |= {name: n % (1 << widths[name]) if name in MODULAR else n for name, n in counters.items()}
     rows: dict[str, Columns] = {"inputs": row({"words": taps.tuples * words}), "layers": row(layer)}
     of = _no_tables() if tables is None or taps.taps == 0 else _tap_tables(tables, visits, ahead)
@@ -193,7 +194,7 @@ class _TapTables:
     jumps
         (jumps,) the tap of the kernel that each goes to.
     aheads
-        (taps that claim ahead,) the tuples that each claims so.
+        (taps that claim ahead,) the tuples that each claims ahead.
     """
 
     flags: Array
@@ -205,8 +206,8 @@ class _TapTables:
 def _tap_tables(tables: StageTables, visits: int, ahead: bool) -> _TapTables:
     """The tables of a layer's taps, each visit of which counts as a tap.
 
-    Tuples that arrive before a tap's own and are not read by it: with ``ahead`` a flag of the tap says that there are
-    some; else each is a skip, a row before the tap's.
+    Before a tap's own tuple others may arrive that the tap doesn't read. With ``ahead`` a flag of the tap says that
+    there are such tuples; else each of them is a skip, a row before the tap's.
     """
     tap = np.repeat(np.arange(len(tables.index)), visits)
     visit = np.tile(np.arange(visits), len(tables.index))

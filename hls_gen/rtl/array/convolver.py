@@ -12,6 +12,7 @@ from collections.abc import Callable
 from veriloggen import Cat
 
 from bitloom.hls_gen.design import timing
+from bitloom.hls_gen.design.memories.memory_map import kernel_store, memory_of
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.rtl.primitives.block import Block, Signal, bits, width
 from bitloom.hls_gen.rtl.primitives.memory import Library, LoadBus, ram, split
@@ -100,7 +101,7 @@ def convolver(library: Library, npu: Npu) -> Block:
     _, latency, begins = processing_element(npu)
     at_total = timing.ARRAY_READ + latency - 1  # cycles from a beat to the edge at which its total becomes the result
     b = Block(library.name("convolver", npu), _header(npu))
-    memory = npu.memory("kernels")
+    memory = memory_of(npu, "kernels")
     bus = LoadBus.ports(b, library.stream_bits, [memory])
     beat = b.input("beat", means="there is a beat")
     first = b.input("first", means="the beat is the first of its window")
@@ -125,7 +126,7 @@ def convolver(library: Library, npu: Npu) -> Block:
     if given is None:
         part, features = _operands(b, library, npu, stored, {"beat": beat, "kernel_row": row})
     else:
-        part = library.loadable(b, npu.kernel_store, stored, row, read=beat, style=npu.array.kernel_ram)
+        part = library.loadable(b, kernel_store(npu), stored, row, read=beat, style=npu.array.kernel_ram)
         features = given
     b.comment("What comes with a beat, as late as the PEs have its word, its sum and its result.")
     valid_line = delayed(b, beat, "beat", timing.ARRAY_READ + begins, init=0)
@@ -163,11 +164,11 @@ def _operands(
 ) -> tuple[dict[str, Signal], Signal]:
     """Fields of the beat's row, and its features, from the one memory."""
     unit = library.get(operand_memory, library, npu)
-    row = b.wire("kernels_row", npu.kernel_store.width)
+    row = b.wire("kernels_row", kernel_store(npu).width)
     features = b.wire("features", npu.array.word_bits)
     words = {name: b.input(name, w, means=means) for name, (w, means) in word_ports(npu).items()}
     b.instance(unit, "operand_memory", **bus.to(unit), **words, **ports, row_data=row, features=features)
-    return split(b, row, list(npu.kernel_store.widths.items()), "kernels_"), features
+    return split(b, row, list(kernel_store(npu).widths.items()), "kernels_"), features
 
 
 def _header(npu: Npu) -> Header:
@@ -189,15 +190,15 @@ def _elements(b: Block, library: Library, npu: Npu, weights: Signal, shared: dic
     outputs = [b.wire(f"result_{k}", npu.array.acc_bits) for k in range(npu.array.kgp)]
     w = npu.array.row_weights * npu.array.weight_bits
     for k, out in enumerate(outputs):
-        own = bits(weights, k * w, w)
+        pe_weights = bits(weights, k * w, w)
         if npu.array.lanes_per_weight > 1:
-            own = b.wire(f"weights_{k}", npu.array.kfp, _shared(own, npu))
-        b.instance(block, f"pe_{k}", weights=own, result=out, **shared)
+            pe_weights = b.wire(f"weights_{k}", npu.array.kfp, _shared(pe_weights, npu))
+        b.instance(block, f"pe_{k}", weights=pe_weights, result=out, **shared)
     return Cat(*reversed(outputs)) if npu.array.kgp > 1 else outputs[0]
 
 
 def _sharing_elements(b: Block, library: Library, npu: Npu, weights: Signal, window: dict[str, Signal]) -> Signal:
-    """As `_elements`, of an NPU whose processing elements share multipliers; one that is left over has its own."""
+    """As `_elements`, where processing elements share multipliers. One that is left over has multipliers of its own."""
     b.comment("Processing elements: the same word, each with its own weights; so many share their multipliers.")
     outputs = [b.wire(f"result_{k}", npu.array.acc_bits) for k in range(npu.array.kgp)]
     w = npu.array.kfp * npu.array.weight_bits
@@ -205,15 +206,17 @@ def _sharing_elements(b: Block, library: Library, npu: Npu, weights: Signal, win
     features = window.pop("features")
     for first in range(0, npu.array.kgp, npu.array.kernels_per_multiplier):
         sharing = range(first, min(first + npu.array.kernels_per_multiplier, npu.array.kgp))
-        own = {"features": features, "weights": bits(weights, first * w, len(sharing) * w)}
+        operands = {"features": features, "weights": bits(weights, first * w, len(sharing) * w)}
         if len(sharing) == 1:
-            b.instance(library.get(pe_integer, library, npu), f"pe_{first}", **own, result=outputs[first], **window)
+            b.instance(
+                library.get(pe_integer, library, npu), f"pe_{first}", **operands, result=outputs[first], **window
+            )
             continue
-        made = {f"products_{j}": b.wire(f"products_{k}", lanes) for j, k in enumerate(sharing)}
-        made |= {f"carries_{j}": b.wire(f"carries_{k}", npu.array.kfp) for j, k in enumerate(sharing) if j}
-        b.instance(library.get(multipliers, library, npu, len(sharing)), f"multipliers_{first}", **own, **made)
+        products = {f"products_{j}": b.wire(f"products_{k}", lanes) for j, k in enumerate(sharing)}
+        products |= {f"carries_{j}": b.wire(f"carries_{k}", npu.array.kfp) for j, k in enumerate(sharing) if j}
+        b.instance(library.get(multipliers, library, npu, len(sharing)), f"multipliers_{first}", **operands, **products)
         for j, k in enumerate(sharing):
-            ports = {"products": made[f"products_{j}"], **({"carries": made[f"carries_{j}"]} if j else {})}
+            ports = {"products": products[f"products_{j}"], **({"carries": products[f"carries_{j}"]} if j else {})}
             b.instance(library.get(pe_sums, library, npu, j > 0), f"pe_{k}", **ports, result=outputs[k], **window)
     return Cat(*reversed(outputs))
 

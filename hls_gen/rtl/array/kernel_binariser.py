@@ -7,6 +7,7 @@ stream word of bits, a bank of the kernel memory, and so do what is left of a ro
 the cycle in which its last stream word is there. Golden twin: golden/training/training_block.py, signs.
 """
 
+from bitloom.hls_gen.design.memories.memory_map import kernel_store, memory_of
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.widths import KERNEL_BITS, MEMORY_BITS, bits_for
 from bitloom.hls_gen.rtl.primitives.block import Block, Signal, all_of, any_of, bits, choose, eq, width
@@ -34,11 +35,11 @@ def kernel_binariser(library: Library, npu: Npu) -> Block:
         Module ``kernel_binariser``. It takes the load bus ``load_*`` and gives another, ``bits_*``, for the kernel
         memory alone.
     """
-    sent = npu.memory("kernels")
-    stored = npu.kernel_store
+    sent = memory_of(npu, "kernels")
+    stored = kernel_store(npu)
     sizes = {"stream_bits": library.stream_bits, "row_bits": stored.width}
-    late = "0 cycles from a bank's last stream word to bits_valid"
-    header = Header(__doc__, rate="one stream word a cycle", latency=late, parameters=sizes)
+    latency = "0 cycles from a bank's last stream word to bits_valid"
+    header = Header(__doc__, rate="one stream word a cycle", latency=latency, parameters=sizes)
     collects = sent.width > library.stream_bits  # else a row is one stream word
     b = Block(library.name("kernel_binariser", npu), header, clocked=collects, reset=False)
     bus = LoadBus.ports(b, library.stream_bits, [sent])
@@ -52,8 +53,8 @@ def kernel_binariser(library: Library, npu: Npu) -> Block:
     # # #
 
     b.comment("A stream word's integers, of which the sign alone counts.")
-    own_id = b.localparam("KERNELS_MEMORY", sent.id, MEMORY_BITS)
-    here = b.wire("here", 1, all_of(bus.valid, eq(bus.memory, own_id)))
+    memory_id = b.localparam("KERNELS_MEMORY", sent.id, MEMORY_BITS)
+    here = b.wire("here", 1, all_of(bus.valid, eq(bus.memory, memory_id)))
     signs = _signs(b, bus.data)
     row.assign(bus.row)
     if bus.bank is None:

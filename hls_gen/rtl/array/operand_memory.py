@@ -11,6 +11,7 @@ so the write port never has two to serve.
 
 from veriloggen import Cat
 
+from bitloom.hls_gen.design.memories.memory_map import kernel_store, operand_bits
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.widths import MEMORY_BITS, bits_for
 from bitloom.hls_gen.rtl.primitives.block import Block, Signal, all_of, any_of, bits, choose, eq, resize, width
@@ -50,15 +51,15 @@ def operand_memory(library: Library, npu: Npu) -> Block:
         Module ``operand_memory``: the load bus ``load_*``, PORTS, ``beat`` with ``kernel_row``; outputs ``row_data``
         (weights and code, a cycle after the beat) and ``features`` (the word at work).
     """
-    memory = npu.kernel_store
+    memory = kernel_store(npu)
     sizes = {
-        "row_bits": npu.operand_bits,
+        "row_bits": operand_bits(npu),
         "rows": memory.depth,
         "word_bits": npu.array.word_bits,
         "words": npu.sequencer.tuple_words,
     }
-    late = "1 cycle from a beat to its row of weights, 2 from a fetch to its word"
-    header = Header(__doc__, rate="one read a cycle", latency=late, parameters=sizes)
+    latency = "1 cycle from a beat to its row of weights, 2 from a fetch to its word"
+    header = Header(__doc__, rate="one read a cycle", latency=latency, parameters=sizes)
     b = Block(library.name("operand_memory", npu), header, reset=False)
     bus = LoadBus.ports(b, library.stream_bits, [memory])
     word = {name: b.input(name, w, means=means) for name, (w, means) in word_ports(npu).items()}
@@ -75,19 +76,19 @@ def operand_memory(library: Library, npu: Npu) -> Block:
     from_row = choose(word["fetch"], resize(word["fetch_row"], npu.array.row_bits), row, npu.array.row_bits)
     read_row = b.wire("read_row", npu.array.row_bits, from_row)
     read = b.wire("read", 1, any_of(word["fetch"], beat))
-    own_id = b.localparam("KERNELS_MEMORY", memory.id, MEMORY_BITS)
-    loads = b.wire("loads", 1, all_of(bus.valid, eq(bus.memory, own_id)))
+    memory_id = b.localparam("KERNELS_MEMORY", memory.id, MEMORY_BITS)
+    loads = b.wire("loads", 1, all_of(bus.valid, eq(bus.memory, memory_id)))
     to_row = choose(word["word_write"], resize(word["word_row"], npu.array.row_bits), bus.row, npu.array.row_bits)
     to_row = b.wire("write_row", npu.array.row_bits, to_row)
     parts = []
-    for i, w in enumerate(library.banks(npu.operand_bits)):
+    for i, w in enumerate(library.banks(operand_bits(npu))):
         out = b.wire(f"bank_{i}", w)
         block = ram(library, w, memory.depth, latency=1, style=npu.array.kernel_ram)
         write, content = _written(b, (i, i * library.stream_bits, w), loads, bus, word)
         ports = {"write": write, "write_row": to_row, "write_data": content}
         b.instance(block, f"bank_{i}_ram", **ports, read=read, read_row=read_row, read_data=out)
         parts.append(out)
-    whole = b.wire("whole_row", npu.operand_bits, Cat(*reversed(parts)) if len(parts) > 1 else parts[0])
+    whole = b.wire("whole_row", operand_bits(npu), Cat(*reversed(parts)) if len(parts) > 1 else parts[0])
     data.assign(bits(whole, 0, memory.width))
     b.comment("The word that was fetched, kept for its beats.")
     fetched = b.reg("fetched", init=None)

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from veriloggen import Cat
 
 from bitloom.hls_gen.design import timing
+from bitloom.hls_gen.design.memories.memory_map import memory_of
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.widths import LAYER_BITS, bits_for
 from bitloom.hls_gen.rtl.primitives.block import (
@@ -104,8 +105,8 @@ def results(library: Library, npu: Npu) -> Block:
     b = Block(library.name("results_unit", npu), _header(npu))
     binary = npu.engine == "binary"
     acc = npu.array.acc_bits
-    rows = npu.memory("results")
-    factors = npu.memory(_factor_memory(npu))
+    rows = memory_of(npu, "results")
+    factors = memory_of(npu, _factor_memory(npu))
     bus = LoadBus.ports(b, library.stream_bits, [rows, factors])
     last_layer = b.input("last_layer", LAYER_BITS, means="number of the network's last layer")
     taken = b.input("taken", means="the last beat of a window was issued: its results will come")
@@ -173,7 +174,7 @@ def _activation(b: Block, npu: Npu, step: Step, load: Signal, sums_offset: Signa
     if not npu.requantises:
         threshold(b, npu, step, offset)
         return
-    values = [matches_value(step, one, offset) for one in step.sums]
+    values = [matches_value(step, total, offset) for total in step.sums]
     sums = [b.wire(f"matches_value_{k}", npu.array.acc_bits, value) for k, value in enumerate(values)]
     requantise(b, npu, replace(step, sums=sums))
 
@@ -209,7 +210,7 @@ def _some(b: Block, name: str, counts: tuple[int, int], more: Signal, less: Sign
 
 def _layer(b: Block, library: Library, npu: Npu, bus: LoadBus, last_layer: Signal, layer_end: Signal) -> _Layer:
     """Take up layer after layer, round and round."""
-    rows = npu.memory("results")
+    rows = memory_of(npu, "results")
     b.comment("The layer at work.")
     loaded = b.reg("loaded")
     begin = b.wire("begin_layer", 1, any_of(~loaded, layer_end))
@@ -273,7 +274,7 @@ def _queue(b: Block, npu: Npu, walk: _Walk, load: Signal, sums: Signal) -> Signa
 
 def _factors(b: Block, library: Library, npu: Npu, bus: LoadBus, layer: _Layer, walk: _Walk) -> dict[str, Signal]:
     """Thresholds or scales of the step at hand: a row a step, from the layer's first one on for each tuple."""
-    factors = npu.memory(_factor_memory(npu))
+    factors = memory_of(npu, _factor_memory(npu))
     w = bits_for(factors.depth - 1)
     pointer = b.reg("pointer", w)
     base = layer.now["threshold_base"]

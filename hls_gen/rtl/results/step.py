@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from veriloggen import Cat
 
-from bitloom.hls_gen.design.memories import way
+from bitloom.hls_gen.design.memories.ports import way
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.widths import bits_for
 from bitloom.hls_gen.rtl.primitives.block import Block, Signal

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bitloom.hls_gen.design.memories import Memory
+from bitloom.hls_gen.design.memories.memory import Memory
 from bitloom.hls_gen.rtl.primitives.block import Block, Signal
 from bitloom.hls_gen.rtl.primitives.memory import Library, LoadBus
 from bitloom.hls_gen.rtl.primitives.text import Header
@@ -24,7 +24,7 @@ class Context:
     spec : SequencerSpec
         The sequencer that it is part of.
     bus : LoadBus
-        Its ports by which its memories are loaded.
+        The module's ports by which its memories are loaded.
     """
 
     b: Block

@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass
 
-from bitloom.hls_gen.design.memories import Memory
+from bitloom.hls_gen.design.memories.memory import Memory
+from bitloom.hls_gen.design.memories.memory_map import memory_of
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.parts import present
 from bitloom.hls_gen.design.widths import bits_for
@@ -44,11 +45,11 @@ class SequencerSpec:
     @property
     def tables(self) -> list[Memory]:
         """The loadable memories of the tap source."""
-        own = (
+        optional = (
             *(["jumps"] if self.kernel_rows else []),
             *([] if self.pool or not self.npu.sequencer.aheads else ["aheads"]),
         )
-        return [self.memory(name) for name in ("layers", "flags", "olds", *own)]
+        return [self.memory(name) for name in ("layers", "flags", "olds", *optional)]
 
     @property
     def memories(self) -> list[Memory]:
@@ -61,7 +62,7 @@ class SequencerSpec:
 
     def memory(self, name: str) -> Memory:
         """The sequencer's memory ``name``, which the pool's sequencer has under a name of its own."""
-        return self.npu.memory(f"pool_{name}" if self.pool else name)
+        return memory_of(self.npu, f"pool_{name}" if self.pool else name)
 
     @property
     def one_memory(self) -> bool:
@@ -99,7 +100,7 @@ class SequencerSpec:
         """Width of a count of words, in two's complement: ring_words itself fits, and claims that go below 0.
 
         Where a layer keeps all tuples that it claims, claims are ring_words at most. Of a map with another reader
-        any number of tuples may come by, up to the whole map.
+        any number of tuples may pass unread, up to the whole map.
         """
         alone = not (self.npu.has_skip or self.npu.sequencer.aheads)  # nobody else reads the maps
         if alone or (self.pool and not self.npu.keeps_steps):

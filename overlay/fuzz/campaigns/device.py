@@ -16,6 +16,7 @@ import numpy as np
 from bitloom.driver.errors import DeviceError
 from bitloom.hls_gen.design.headers import HEADER_WORDS, PacketHeader
 from bitloom.hls_gen.design.manifest import Manifest
+from bitloom.hls_gen.design.memories.memory_map import memory_map
 from bitloom.hls_gen.design.program import Program
 from bitloom.overlay.fuzz.campaign import Case
 from bitloom.overlay.fuzz.hardware import STUCK_CYCLES, Hardware, hardware
@@ -73,7 +74,7 @@ def packets_of(manifest: Manifest, program: Program, transfers: Sequence[np.ndar
             length = program.payload_words
             if header.kind != manifest.packet_kinds["FRAME"]:
                 load = header.kind == manifest.packet_kinds["LOAD"]
-                memories = {m.id: m for m in manifest.npus[header.npu].memories()}
+                memories = {m.id: m for m in memory_map(manifest.npus[header.npu])}
                 target = memories[header.memory] if load else manifest.memory(header.npu, "kernels")
                 length = header.length * manifest.padded(target.width)
             end = at + HEADER_WORDS + length

@@ -8,9 +8,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import groupby
 
+from bitloom.hls_gen.design.memories.memory_map import memory_map
 from bitloom.hls_gen.design.packets import packets
-from bitloom.overlay.explore.memory import mapped
-from bitloom.overlay.explore.stores import Store, npu_stores, stores
+from bitloom.overlay.area_model.memory import mapped
+from bitloom.overlay.area_model.parts import npu_stores, stores
+from bitloom.overlay.area_model.store import Store
 
 from .compiled import Compiled
 
@@ -83,7 +85,7 @@ def memories(made: Compiled, levels: Mapping[str, int]) -> list[MemoryUse]:
 def _loaded(made: Compiled) -> dict[str, int]:
     """Rows that the program writes, up to the last one, by ``npu<n>.<memory>``."""
     program = made.program
-    out = {f"npu{n}.{memory.name}": 0 for n, npu in enumerate(made.manifest.npus) for memory in npu.memories()}
+    out = {f"npu{n}.{memory.name}": 0 for n, npu in enumerate(made.manifest.npus) for memory in memory_map(npu)}
     for kind, words in (("LOAD", program.parameters), ("WEIGHTS", program.weights)):
         for head, memory, _ in packets(made.manifest, words, program.name, kind) if len(words) else ():
             key = f"npu{head.npu}.{memory.name}"

@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bitloom.hls_gen.design.manifest import Manifest
+from bitloom.hls_gen.design.memories.memory_map import memory_map, memory_of
 from bitloom.hls_gen.design.packets import packets
 from bitloom.hls_gen.design.parts import present
 
@@ -194,7 +195,7 @@ class Unit:
 
     def __init__(self, device: "Device", number: int):
         self.manifest, self.npu, self.number = device.manifest, device.manifest.npus[number], number
-        self.memories: dict[str, dict[int, int]] = {m.name: {} for m in self.npu.memories()}
+        self.memories: dict[str, dict[int, int]] = {m.name: {} for m in memory_map(self.npu)}
         self.known: dict[tuple[str, int], dict[str, int]] = {}
         self.words: dict[int, np.ndarray] = {}
         self.kernels: dict[int, tuple[np.ndarray, np.ndarray]] = {}
@@ -204,7 +205,7 @@ class Unit:
         """Fields of a row; KeyError if it was never loaded."""
         if (name, row) not in self.known:
             value = self.memories[name][row]
-            self.known[name, row] = {f.name: f.of(value) for f in self.npu.memory(name).fields}
+            self.known[name, row] = {f.name: f.of(value) for f in memory_of(self.npu, name).fields}
         return self.known[name, row]
 
     @property

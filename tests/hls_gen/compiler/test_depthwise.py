@@ -19,6 +19,7 @@ from bitloom.golden.network import Model, Network
 from bitloom.hls_gen.compiler.engine_rules import Engine
 from bitloom.hls_gen.compiler.lowering import lower_alone, lowered_for
 from bitloom.hls_gen.compiler.sizing import size_memories
+from bitloom.hls_gen.design.memories.memory_map import memory_map
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.parts import present
 from tests.cases import case_map
@@ -119,7 +120,7 @@ def test_memories_of_its_own():
         4,
     )  # 2 words of 4 channels, 4 steps of 2
     assert before.array.kernel_rows - npu.array.kernel_rows == 9 * 2
-    assert {"pool_kernels", "pool_scales", "pool_results", "pool_jumps"} <= {m.name for m in npu.memories()}
+    assert {"pool_kernels", "pool_scales", "pool_results", "pool_jumps"} <= {m.name for m in memory_map(npu)}
     assert "depthwise" not in before.to_dict()
 
 

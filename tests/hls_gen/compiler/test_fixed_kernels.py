@@ -18,6 +18,7 @@ from bitloom.hls_gen.compiler.fixed_kernels import fixed_point, integers, magnit
 from bitloom.hls_gen.compiler.lowering import lower_alone
 from bitloom.hls_gen.compiler.sizing import Sizing, size_memories
 from bitloom.hls_gen.design.manifest import Manifest
+from bitloom.hls_gen.design.memories.memory_map import memory_of
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.packets import packets
 from tests.cases import case_map
@@ -99,7 +100,7 @@ def sent(model: Model, manifest: Manifest) -> np.ndarray:
     program = compile_model(model, manifest)
     loaded = packets(manifest, program.parameters)
     rows = [rows[:, : memory.words] for _, memory, rows in loaded if memory.name == "kernels"]
-    width = manifest.npus[0].memory("kernels").width
+    width = memory_of(manifest.npus[0], "kernels").width
     bits = np.unpackbits(np.concatenate(rows).view(np.uint8), axis=1, bitorder="little", count=width)
     return np.packbits(bits.reshape(-1, 8), axis=1, bitorder="little").view(np.int8).ravel()
 

@@ -18,6 +18,7 @@ from bitloom.hls_gen.compiler.flow.of_plan import system
 from bitloom.hls_gen.compiler.lowered_layers import Multiply
 from bitloom.hls_gen.compiler.plan import Plan, plan
 from bitloom.hls_gen.compiler.rows.results import SCALES
+from bitloom.hls_gen.design.memories.memory_map import memory_of
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.topology import cascade, pipeline, ring
 from bitloom.hls_gen.design.widths import FRACTION_BITS, MULTIPLIER_BITS
@@ -125,7 +126,7 @@ def test_widths_are_those_of_the_npu():
     narrow = INTEGER.changed(feature_bits=2, weight_bits=3)
     layers = [*conv(1, INT8), *conv(2), scores(signed(3))]
     made = planned(model_of(*layers), cascade([INTEGER, BINARY, narrow]))
-    assert made.foldings[2].memory("kernels").width == 2 * 3 * 3
+    assert memory_of(made.foldings[2], "kernels").width == 2 * 3 * 3
     with value_error("dense: its weight must fit 3 bits in two's complement, got signed 4 bit (-8..7)"):
         planned(model_of(*layers[:-1], scores(signed(4))), cascade([INTEGER, BINARY, narrow]))
     with value_error("conv_1: its map must fit 2 bits in two's complement, got signed 8 bit (-128..127)"):

@@ -8,7 +8,7 @@ import pytest
 from bitloom.hls_gen.compiler.plan import plan
 from bitloom.hls_gen.compiler.rows.layer_rows import LayerRows, row
 from bitloom.hls_gen.compiler.rows.memories import kernels_in_turn, npu_columns, packed, rows_of
-from bitloom.hls_gen.design.memories import Memory
+from bitloom.hls_gen.design.memories.memory import Memory
 from bitloom.hls_gen.design.npu import Npu
 from tests.networks import random_integer_model
 from tests.rows import npu_rows

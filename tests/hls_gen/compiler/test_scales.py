@@ -19,6 +19,7 @@ from bitloom.hls_gen.compiler.rows.results import held_scales
 from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.manifest import Manifest
+from bitloom.hls_gen.design.memories.memory_map import memory_of
 from bitloom.hls_gen.design.npu import Npu
 from tests.errors import value_error
 from tests.rows import npu_rows
@@ -92,7 +93,7 @@ def test_a_design_rounds_to_even_where_a_layer_does() -> None:
     even = Model(replace(even.network, name="even", layers=(even.network.layers[0], act)), dict(even.arrays))
     (with_it,), (without,) = (size_memories("d", models, INTEGER).npus for models in ([away, even], [away]))
     assert (with_it.results.half_even, without.results.half_even) == (1, 0)
-    assert with_it.memory("results").field("half_even").width == 1
+    assert memory_of(with_it, "results").field("half_even").width == 1
     rows = [npu_rows(plan(m, [with_it]))[0].row("results")["half_even"] for m in (away, even)]
     assert rows == [0, 1]
     small = Manifest.of(Design(name="d", npus=(without,)), "0" * 64)

@@ -14,6 +14,7 @@ from bitloom.hls_gen.compiler.emit import compile_model
 from bitloom.hls_gen.compiler.plan import plan
 from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.hls_gen.design.lanes import weight_of_lanes
+from bitloom.hls_gen.design.memories.memory_map import memory_of
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.topology import cascade, pipeline
 from tests.cases import case_map, random_images, random_model
@@ -52,7 +53,7 @@ def check(model: Model, npus: Npu | tuple[Npu, ...]) -> list[tuple[int, int]]:
     assert device.beats == 2 * sum(beats for _, beats in made.ideal)
     for npu, own in zip(design.npus, made.needs):
         assert npu.array.kernel_rows == max(2, own.needs.kernel_rows)
-        assert npu.memory("kernels").width == npu.array.kgp * npu.array.row_weights + npu.code_bits
+        assert memory_of(npu, "kernels").width == npu.array.kgp * npu.array.row_weights + npu.code_bits
     return [(npu.array.lanes_per_weight, npu.array.lane_step) for npu in design.npus]
 
 

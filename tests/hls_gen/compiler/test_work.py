@@ -13,6 +13,7 @@ from bitloom.golden.network import Model, Network
 from bitloom.hls_gen.compiler.plan import plan
 from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.hls_gen.design.design import Design
+from bitloom.hls_gen.design.memories.memory_map import memory_map
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.rtl.generate import generate
 from tests.cases import cases
@@ -79,7 +80,7 @@ def test_whoever_means_it_may(monkeypatch):
 
 def test_memories_that_are_too_large_are_refused():
     npu = Npu.of(kfp=32, kgp=32, kernel_rows=1 << 23)
-    bits = sum(memory.depth * memory.width for memory in npu.memories()) + npu.array.word_bits * (256 + 256 + 2 * 16)
+    bits = sum(memory.depth * memory.width for memory in memory_map(npu)) + npu.array.word_bits * (256 + 256 + 2 * 16)
     rule = f"d: memories: bits of all memories must be <= 4,294,967,296 {WAY_OUT.format('MEMORY_BITS')}"
     with value_error(f"{rule}, got {bits:,}"):
         generate(Design(name="d", npus=(npu,)))

@@ -5,9 +5,11 @@ import json
 import pytest
 
 from bitloom.hls_gen.compiler.fitted import FORMER
-from bitloom.hls_gen.design.addition import passing
 from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.flat import PLACES
+from bitloom.hls_gen.design.memories.loader import settings
+from bitloom.hls_gen.design.memories.memory_map import memory_map, memory_of
+from bitloom.hls_gen.design.memories.results import passing
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.topology import cascade, pipeline, ring
 from tests.errors import value_error
@@ -343,14 +345,14 @@ def test_a_skip_store_is_one_more_way(pool):
     assert (npu.sources, npu.targets) == (("host", "loop", "skip"), ("loop", "host", "skip"))
     assert (without.sources, without.targets) == (("host", "loop"), ("loop", "host"))
     assert (npu.source_bits, npu.target_bits, without.source_bits, without.target_bits) == (2, 2, 1, 1)
-    fields = {m.name: m.widths for m in npu.memories()}
+    fields = {m.name: m.widths for m in memory_map(npu)}
     way = {"target": 2, "forks": 1, "for_addition": 1}
     assert way.items() <= fields["pool_layers" if pool else "results"].items()
-    assert [m.name for m in npu.memories()] == [*[m.name for m in without.memories()], "additions"]
+    assert [m.name for m in memory_map(npu)] == [*[m.name for m in memory_map(without)], "additions"]
     assert fields["additions"] == {
         "adds": 1, "factor_kept": 18, "factor_skipped": 18, "bias": 30, "shift": 5, "low": 8, "high": 8
     }  # fmt: skip
-    assert npu.memory("additions").depth == npu.loader.layers
+    assert memory_of(npu, "additions").depth == npu.loader.layers
     assert (npu.add_total_bits, npu.most_add_shift, npu.pool_side_bits) == (31, 31, 6)
     assert passing(npu) == {
         "adds": 0, "factor_kept": 1, "factor_skipped": 0, "bias": 0, "shift": 0, "low": -128, "high": 127
@@ -391,8 +393,8 @@ def test_biases_have_bits_behind_the_point():
 def test_shifts_are_as_wide_as_the_largest(acc_bits, multiplier_bits, fraction, shift_bits):
     more = {"acc_bits": acc_bits, "multiplier_bits": multiplier_bits, "bias_fraction_bits": fraction}
     npu = Npu.of(engine="integer", feature_bits=2, weight_bits=2, shift_bits=0, kfp=1, ol=1, **more)
-    assert npu.memory("scales").field("shift_0").width == shift_bits
-    assert npu.memory("scales").field("bias_0").width == acc_bits + fraction
+    assert memory_of(npu, "scales").field("shift_0").width == shift_bits
+    assert memory_of(npu, "scales").field("bias_0").width == acc_bits + fraction
 
 
 def test_from_dict_refuses_what_is_unknown():
@@ -422,14 +424,14 @@ def test_fields_of_ways(inlets, outlets, source_bits, target_bits, pool):
     choice; raw values and their flag exist where there is outlet host."""
     npu = Npu.of(inlets=inlets, outlets=outlets, pool=pool)
     assert (npu.source_bits, npu.target_bits) == (source_bits, target_bits)
-    fields = {m.name: m.widths for m in npu.memories()}
+    fields = {m.name: m.widths for m in memory_map(npu)}
     assert fields["inputs"] == {"words": 24, **({"source": source_bits} if source_bits else {})}
     assert fields["results"].get("target", 0) == (0 if pool else target_bits)
     assert fields.get("pool_layers", {}).get("target", 0) == (target_bits if pool else 0)
     assert "target" not in fields["layers"]
     assert ("raw" in fields["results"]) == ("host" in outlets)
     assert ("frame_words" in fields["network"]) == ("frame_tail" in fields["network"]) == ("host" in inlets)
-    assert list(npu.settings) == [
+    assert [name for name, _ in settings(npu)] == [
         "last_layer", *["last_pool_layer"] * pool, *["last_chunk"] * ("ring" in inlets)
     ]  # fmt: skip
 
@@ -441,7 +443,7 @@ def test_fields_of_ways(inlets, outlets, source_bits, target_bits, pool):
 ], ids=["default", "wide", "ring", "no_pool", "ring_without_pool"])  # fmt: skip
 def test_memories(npu):
     """Ids count up, names differ, fields fill a row without a gap, and depths are the parameters."""
-    made = npu.memories()
+    made = memory_map(npu)
     assert [m.id for m in made] == list(range(len(made)))
     assert len({m.name for m in made}) == len(made)
     assert all(m.width == sum(m.widths.values()) and len(m.widths) == len(m.fields) for m in made)
@@ -453,16 +455,16 @@ def test_memories(npu):
                    "pool_flags": npu.pool_unit.taps, "pool_olds": npu.pool_unit.olds}  # fmt: skip
     if "ring" in npu.ports.inlets:
         depths["chunks"] = npu.loader.layers
-        assert npu.memory("chunks").width == npu.ports.buffer_words.bit_length() - 1
+        assert memory_of(npu, "chunks").width == npu.ports.buffer_words.bit_length() - 1
     assert {m.name: m.depth for m in made} == depths
-    assert npu.memory("kernels").width == npu.array.kgp * npu.array.kfp + npu.code_bits
-    assert npu.memory("thresholds").width == npu.results.ol * npu.array.acc_bits
+    assert memory_of(npu, "kernels").width == npu.array.kgp * npu.array.kfp + npu.code_bits
+    assert memory_of(npu, "thresholds").width == npu.results.ol * npu.array.acc_bits
 
 
 @pytest.mark.parametrize("pool", [True, False])
 def test_memories_of_the_integer_engine(pool):
     """Reciprocals are the average pool's."""
-    names = {m.name for m in Npu.of(**INTEGER, pool=pool).memories()}
+    names = {m.name for m in memory_map(Npu.of(**INTEGER, pool=pool))}
     assert ("reciprocals" in names) == ("pool_layers" in names) == pool
     assert "scales" in names
 

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from bitloom.hls_gen.design.headers import PacketHeader
+from bitloom.hls_gen.design.memories.memory_map import memory_map
 from bitloom.hls_gen.design.packet_text import describe_header
 from bitloom.hls_gen.design.packets import cleared, frame_header, load_packet, packets, renumber, transfers
 from bitloom.hls_gen.design.rows import pack_fields, pack_rows
@@ -121,13 +122,13 @@ def test_transfers_hold_the_same_rows(m, limit):
 
 @pytest.mark.parametrize("m", [M32, M64])
 def test_what_packets_leave_is_cleared(m):
-    words, every = some_packets(m), {(x.name, row) for x in m.npus[0].memories() for row in range(x.depth)}
+    words, every = some_packets(m), {(x.name, row) for x in memory_map(m.npus[0]) for row in range(x.depth)}
     zeros, rows = contents(m, cleared(m, words)), contents(m, words)
     assert not any(any(row) for row in zeros.values())
     assert (zeros.keys() | rows.keys(), zeros.keys() & rows.keys()) == (every, set())
     runs = [(memory.name, header.address, header.length) for header, memory, _ in packets(m, cleared(m, words))]
     assert ("kernels", 0, 3) in runs  # and row 16 is the memory's end
-    assert len(runs) == 1 + len(m.npus[0].memories()) - 3
+    assert len(runs) == 1 + len(memory_map(m.npus[0])) - 3
     assert cleared(m, np.concatenate([cleared(m, words), words])).tolist() == []
 
 

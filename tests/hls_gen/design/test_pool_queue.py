@@ -2,9 +2,10 @@
 
 import pytest
 
+from bitloom.hls_gen.design.memories.memory_map import memory_of
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.parts import present
-from bitloom.hls_gen.rtl.pool.pool import pool_unit
+from bitloom.hls_gen.rtl.pool_unit.pool_binary import pool_unit
 from bitloom.hls_gen.rtl.primitives.memory import Library
 
 
@@ -13,8 +14,8 @@ from bitloom.hls_gen.rtl.primitives.memory import Library
 )
 def test_rows_and_fields_follow_the_longest_tuple(pool_words: int, pool_tuple_words: int, bits: int) -> None:
     npu = Npu.of(pool_words=pool_words, pool_tuple_words=pool_tuple_words)
-    assert present(npu.pool_unit).index_bits == npu.memory("pool_layers").field("words_minus_1").width == bits
-    assert npu.memory("pool_olds").field("word").width == (pool_words - 1).bit_length()
+    assert present(npu.pool_unit).index_bits == memory_of(npu, "pool_layers").field("words_minus_1").width == bits
+    assert memory_of(npu, "pool_olds").field("word").width == (pool_words - 1).bit_length()
     library = Library(32)
     text = pool_unit(library, npu).modules()["pool_unit"]
     assert f"  lut_ram #(.WIDTH({present(npu.pool_unit).pfp}), .DEPTH({1 << bits})) queue (\n" in text

@@ -10,7 +10,8 @@ import pytest
 from bitloom.golden.encoding import signed
 from bitloom.golden.layer import Map
 from bitloom.golden.layers.add import Add
-from bitloom.hls_gen.design.addition import passing
+from bitloom.hls_gen.design.memories.memory_map import memory_of
+from bitloom.hls_gen.design.memories.results import passing
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.rtl.primitives.memory import Library
 from bitloom.hls_gen.rtl.results.addition import addition
@@ -141,7 +142,7 @@ def built(request):
 
 def agents(bench: Bench, one: Npu, made: Play, stalls: tuple[float, float, float]) -> list[Source | Sink]:
     """Of the steps, the words of the skip store and the sums."""
-    memory = one.memory("additions")
+    memory = memory_of(one, "additions")
     load(bench, memory, 0, [pack(memory, row) for row in made.rows])
     names = ["data", "last", *(["side"] if result_side_bits(one) else [])]
     return [

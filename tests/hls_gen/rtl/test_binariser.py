@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
+from bitloom.hls_gen.design.memories.memory_map import memory_of
 from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.rtl.ports.binariser import binariser
 from bitloom.hls_gen.rtl.primitives.memory import Library
-from bitloom.hls_gen.rtl.shell.binariser import binariser
 
 from .bench import Bench, Sink, Source, load, run, steady
 
@@ -29,7 +30,7 @@ def test_bits_are_features_at_least_thresholds(built: Bench, stall: float) -> No
     features = rng.integers(-32, 32, (20 * WORDS, NPU.array.kfp))
     features[:6, :2] = [(-32, 31)] * 6
     pack = lambda values, bits: sum((int(v) & ((1 << bits) - 1)) << k * bits for k, v in enumerate(values))  # noqa: E731
-    load(built, NPU.memory("binariser"), 0, [pack(row, 7) for row in limits])
+    load(built, memory_of(NPU, "binariser"), 0, [pack(row, 7) for row in limits])
     built.set(last_row=WORDS - 1)
     expected = [pack(x >= limits[i % WORDS], 1) for i, x in enumerate(features)]
     source = Source(built, "in_", [{"data": pack(x, 6)} for x in features], stall=stall, seed=1)

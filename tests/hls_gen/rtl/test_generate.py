@@ -13,6 +13,7 @@ import pytest
 from bitloom.hls_gen.check import DesignError, Finding, check
 from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.manifest import TOP, VLNV, Manifest
+from bitloom.hls_gen.design.memories.memory_map import memory_map
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.rtl import generate as generation
 from bitloom.hls_gen.rtl.generate import Verilog, generate
@@ -149,7 +150,7 @@ def test_manifest(made):
         VLNV,
     )
     assert manifest.design == design
-    for memory, described in zip(design.npus[0].memories(), verilog.manifest["npus"][0]["memories"], strict=True):
+    for memory, described in zip(memory_map(design.npus[0]), verilog.manifest["npus"][0]["memories"], strict=True):
         assert (described["name"], described["id"], described["depth"], described["width"]) == (
             memory.name, memory.id, memory.depth, memory.width)  # fmt: skip
         low = 0

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from bitloom.hls_gen.compiler.fixed_kernels import integers
+from bitloom.hls_gen.design.memories.memory_map import kernel_store, memory_of
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.rtl.array.kernel_binariser import kernel_binariser
 from bitloom.hls_gen.rtl.primitives.memory import Library
@@ -24,10 +25,10 @@ CASES = {
 )
 def test_rows_are_the_signs_of_integers(name: str) -> None:
     (stream, npu), rng = CASES[name], np.random.default_rng(5)
-    rows = rng.integers(0, 2, (5, npu.kernel_store.width))
+    rows = rng.integers(0, 2, (5, kernel_store(npu).width))
     numbers = np.where(rows, rng.integers(0, 128, rows.shape), rng.integers(-128, 0, rows.shape)).astype(np.int64)
     numbers[0] = np.where(rows[0], 0, -1)  # next to the limit
-    sent, stored = npu.memory("kernels"), npu.kernel_store
+    sent, stored = memory_of(npu, "kernels"), kernel_store(npu)
     banks = -(-stored.width // stream)
     found: dict[tuple[int, int], int] = {}
     with Bench(kernel_binariser(Library(stream), npu)) as bench:

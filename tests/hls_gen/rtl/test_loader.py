@@ -14,13 +14,15 @@ from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.headers import ERRORS, FRAME, LOAD, MAGIC, WEIGHTS, PacketHeader, check
 from bitloom.hls_gen.design.loader import STATES
 from bitloom.hls_gen.design.manifest import Manifest
+from bitloom.hls_gen.design.memories.loader import settings
+from bitloom.hls_gen.design.memories.memory_map import memory_map, memory_of
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.packets import frame_header, load_packet
 from bitloom.hls_gen.design.rows import pack_fields
 from bitloom.hls_gen.design.signature import START, loads_signature, signature
 from bitloom.hls_gen.design.topology import cascade
+from bitloom.hls_gen.rtl.loader import loader
 from bitloom.hls_gen.rtl.primitives.memory import Library
-from bitloom.hls_gen.rtl.shell.loader import loader
 
 from .bench import Agent, Bench, Sink, Source, run
 
@@ -140,7 +142,7 @@ class Rig(SimpleNamespace):
         out = []
         for packet in packets:
             header = PacketHeader.of(*(int(w) for w in packet[:3]))
-            target = next(m for m in self.manifest.npus[0].memories() if m.id == header.memory)
+            target = next(m for m in memory_map(self.manifest.npus[0]) if m.id == header.memory)
             data = [item["data"] for item in self.items(packet[4:])]
             banks = -(-target.width // self.design.stream_bits)
             out += [(target.id, k % banks, header.address + k // banks, d) for k, d in enumerate(data)]
@@ -181,7 +183,7 @@ def header(rig: Rig, *, magic: int = MAGIC, check: int = 0, **parts: int) -> np.
 
 def load_order(rig: Rig) -> list[np.ndarray]:
     """LOADs of every memory, the network row last."""
-    memories = [m for m in rig.manifest.npus[0].memories() if m.name != "network"]
+    memories = [m for m in memory_map(rig.manifest.npus[0]) if m.name != "network"]
     return [*(rig.load(m.name, k % 2, m.depth - k % 2, k) for k, m in enumerate(memories)), rig.network(5)]
 
 
@@ -513,7 +515,7 @@ def rows_of(rig: Rig, n: int, name: str, rows: int) -> np.ndarray:
 
 def settings_row(rig: Rig, n: int, **fields: int) -> np.ndarray:
     """LOAD of the network row of NPU ``n``, which begins no frame."""
-    columns = {name: [fields.get(name, 0)] for name in rig.design.npus[n].memory("network").widths}
+    columns = {name: [fields.get(name, 0)] for name in memory_of(rig.design.npus[n], "network").widths}
     return load_packet(rig.manifest, n, "network", 0, pack_fields(rig.manifest.memory(n, "network"), columns))
 
 
@@ -521,14 +523,14 @@ def test_each_npu_gets_its_own_rows(several):
     """All banks of all rows of every memory, to nobody else; settings stand at the ports of the NPU they are of."""
     packets, expected, wanted = [], [], {}
     for n in (2, 0, 1):
-        for memory in several.manifest.npus[n].memories()[1:]:
+        for memory in memory_map(several.manifest.npus[n])[1:]:
             packets.append(rows_of(several, n, memory.name, memory.depth))
-        numbers = {name: 3 + 5 * n + k for k, name in enumerate(several.design.npus[n].settings)}
+        numbers = {name: 3 + 5 * n + k for k, (name, _) in enumerate(settings(several.design.npus[n]))}
         packets.append(settings_row(several, n, **numbers))
         wanted |= {f"npu{n}_{name}": number for name, number in numbers.items()}
     for packet in packets:
         head = PacketHeader.of(*(int(w) for w in packet[:3]))
-        width = next(m.width for m in several.manifest.npus[head.npu].memories() if m.id == head.memory)
+        width = next(m.width for m in memory_map(several.manifest.npus[head.npu]) if m.id == head.memory)
         banks = -(-width // several.design.stream_bits)
         for k, item in enumerate(several.items(packet[4:])):
             expected.append((head.npu, head.memory, k % banks, k // banks, item["data"]))
@@ -567,7 +569,7 @@ def test_all_network_rows_must_be_there(several, missing):
     ({"npu": 2, "memory": 6, "length": 5}, "BAD_RANGE"),  # kernels: 4 rows
 ])  # fmt: skip
 def test_every_npu_has_memories_of_its_own(several, parts, error):
-    assert [[m.name for m in npu.memories()][9:] for npu in several.manifest.npus] == [
+    assert [[m.name for m in memory_map(npu)][9:] for npu in several.manifest.npus] == [
         ["pool_inputs", "pool_layers", "pool_flags", "pool_olds"], ["chunks"],
         ["pool_inputs", "pool_layers", "pool_flags", "pool_olds", "chunks"],
     ]  # fmt: skip
@@ -587,7 +589,7 @@ def test_numbers_have_names():
     found = {name: int(digits, 16 if base == "h" else 10) for name, base, digits in constant.findall(text)}
     expected = {f"STATE_{name}": number for number, name in enumerate(STATES)}
     expected |= {f"ERROR_{error.name}": error.code for error in ERRORS}
-    for m in design.npus[0].memories():
+    for m in memory_map(design.npus[0]):
         expected |= {f"NPU0_{m.name.upper()}_MEMORY": m.id, f"NPU0_{m.name.upper()}_DEPTH": m.depth}
         if m.width > 32:
             expected[f"NPU0_{m.name.upper()}_LAST_BANK"] = (m.width - 1) // 32

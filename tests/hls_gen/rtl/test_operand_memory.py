@@ -4,6 +4,7 @@ import random
 
 import pytest
 
+from bitloom.hls_gen.design.memories.memory_map import kernel_store, memory_of
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.rtl.array.operand_memory import operand_memory
 from bitloom.hls_gen.rtl.primitives.memory import Library
@@ -24,7 +25,7 @@ CASES = {
 def test_weights_and_words_keep_apart(name: str) -> None:
     npu, rng = CASES[name], random.Random(3)
     width, first, rows = (
-        npu.kernel_store.width,
+        kernel_store(npu).width,
         npu.first_kernel_row,
         range(npu.first_kernel_row, npu.array.kernel_rows),
     )
@@ -34,11 +35,11 @@ def test_weights_and_words_keep_apart(name: str) -> None:
         for row, content in weights.items():
             for bank in range(-(-width // 32)):
                 part = content >> 32 * bank & (1 << bench.widths["load_data"]) - 1
-                bench.set(load_valid=1, load_memory=npu.memory("kernels").id, load_row=row, load_data=part)
+                bench.set(load_valid=1, load_memory=memory_of(npu, "kernels").id, load_row=row, load_data=part)
                 if "load_bank" in bench:
                     bench["load_bank"] = bank
                 bench.tick()
-        bench["load_memory"] = npu.memory("kernels").id + 1  # what is for others changes nothing
+        bench["load_memory"] = memory_of(npu, "kernels").id + 1  # what is for others changes nothing
         expected_row = expected_word = fetched = None
         for _ in range(300):
             write, use = rng.random() < 0.5, rng.choice(("beat", "fetch", "none"))

@@ -5,10 +5,11 @@ from itertools import accumulate, pairwise
 
 import pytest
 
+from bitloom.hls_gen.design.memories.memory_map import memory_of
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.timing import LUT_RAM_WORDS
+from bitloom.hls_gen.rtl.ports.ping_pong import ping_pong
 from bitloom.hls_gen.rtl.primitives.memory import Library
-from bitloom.hls_gen.rtl.primitives.ping_pong import ping_pong
 
 from .bench import Bench, Sink, Source, load, run, steady, together
 
@@ -71,7 +72,7 @@ class Rig:
         npu, draw, self.bench, self.prefix = NPUS[kind], random.Random(kind), bench, f"{kind}_"
         assert all(1 <= chunk <= npu.ports.buffer_words for _, chunk in maps)
         bench["rst"] = 1
-        load(Side(bench, kind), npu.memory("chunks"), 0, [chunk - 1 for _, chunk in maps])
+        load(Side(bench, kind), memory_of(npu, "chunks"), 0, [chunk - 1 for _, chunk in maps])
         bench[f"{kind}_last_chunk"] = len(maps) - 1
         bench[f"{kind}_in_valid"] = 0
         bench.reset()

@@ -9,12 +9,13 @@ from bitloom.golden.layer import Map
 from bitloom.golden.layers.pool import rounded_quotient
 from bitloom.golden.layers.requantise import Requantise
 from bitloom.hls_gen.compiler.rows.pool_unit import reciprocals
+from bitloom.hls_gen.design.memories.memory_map import memory_of
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.parts import present
 from bitloom.hls_gen.design.timing import DEPTHWISE_LATENCY
 from bitloom.hls_gen.design.widths import COUNT_BITS
-from bitloom.hls_gen.rtl.pool.pool_depthwise import pool_unit_depthwise
-from bitloom.hls_gen.rtl.pool.pool_results import pool_results
+from bitloom.hls_gen.rtl.pool_unit.pool_depthwise import pool_unit_depthwise
+from bitloom.hls_gen.rtl.pool_unit.pool_results import pool_results
 from bitloom.hls_gen.rtl.primitives.memory import Library
 
 from .bench import Bench, Sink, Source, load, pack, run, steady
@@ -38,7 +39,7 @@ def packed(values: np.ndarray, bits: int) -> int:
 @pytest.fixture(scope="module")
 def built():
     with Bench(pool_unit_depthwise(Library(32), NPU)) as made:
-        load(made, NPU.memory("pool_kernels"), 0, [packed(row, NPU.array.weight_bits) for row in WEIGHTS])
+        load(made, memory_of(NPU, "pool_kernels"), 0, [packed(row, NPU.array.weight_bits) for row in WEIGHTS])
         yield made
 
 
@@ -130,11 +131,11 @@ def features(sums: np.ndarray, layer: int, made: dict[str, np.ndarray], counts: 
 
 def loaded(bench: Bench, made: dict[str, np.ndarray]) -> None:
     """Fill the memories of the unit: the scales of layer n begin at row n."""
-    load(bench, NPU.memory("reciprocals"), 0, reciprocals(NPU.reciprocal_bits).tolist())
-    memory, lanes = NPU.memory("pool_scales"), [(name, lane) for name in made for lane in range(NPU.results.ol)]
+    load(bench, memory_of(NPU, "reciprocals"), 0, reciprocals(NPU.reciprocal_bits).tolist())
+    memory, lanes = memory_of(NPU, "pool_scales"), [(name, lane) for name in made for lane in range(NPU.results.ol)]
     rows = range(present(NPU.pool_weights).scale_rows)
     load(bench, memory, 0, [pack(memory, {f"{n}_{k}": int(made[n][row, k]) for n, k in lanes}) for row in rows])
-    memory = NPU.memory("pool_results")
+    memory = memory_of(NPU, "pool_results")
     for number, rounding in enumerate(LAYERS):
         low, high = limits(number)
         row = {"depthwise": rounding is not None, "scale_base": number, "low": low, "high": high,

@@ -5,11 +5,12 @@ import pytest
 
 from bitloom.golden.layers.pool import rounded_quotient
 from bitloom.hls_gen.compiler.rows.pool_unit import reciprocals
+from bitloom.hls_gen.design.memories.memory_map import memory_of
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.parts import present
 from bitloom.hls_gen.design.timing import DIVIDE_LATENCY
 from bitloom.hls_gen.design.widths import COUNT_BITS
-from bitloom.hls_gen.rtl.pool.pool_integer import pool_unit_integer
+from bitloom.hls_gen.rtl.pool_unit.pool_integer import pool_unit_integer
 from bitloom.hls_gen.rtl.primitives.memory import Library
 
 from .bench import Bench, Sink, load, run
@@ -30,7 +31,7 @@ PORTS = {"taps": COUNT_BITS, "average": 1}
 @pytest.fixture(scope="module")
 def built():
     with Bench(pool_unit_integer(Library(32), NPU)) as made:
-        memory = NPU.memory("reciprocals")
+        memory = memory_of(NPU, "reciprocals")
         load(made, memory, 0, reciprocals(NPU.reciprocal_bits).tolist())
         yield made
 

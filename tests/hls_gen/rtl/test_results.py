@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from bitloom.hls_gen.compiler.layout import UNUSED, result_layout
+from bitloom.hls_gen.design.memories.memory_map import memory_of
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.timing import CREDITS
 from bitloom.hls_gen.rtl.primitives.memory import Library
@@ -170,7 +171,7 @@ def start(built, layers: str, frames: int, stall_in: float, stall_out: float) ->
     """The unit with the rows of ``layers`` loaded, and the agents around it."""
     bench, npu = built
     made = case(npu, LAYERS[layers], frames)
-    rows, thresholds = npu.memory("results"), npu.memory("thresholds")
+    rows, thresholds = memory_of(npu, "results"), memory_of(npu, "thresholds")
     bench.set(rst=1, taken=0, result_valid=0, last_layer=len(made.rows) - 1)
     load(bench, rows, 0, [pack(rows, row) for row in made.rows])
     mask = (1 << npu.array.acc_bits) - 1
@@ -273,7 +274,7 @@ def test_the_side_of_a_map(way, stall_in, stall_out):
     layers = [Layer(11, 3, levels=3, double=True), Layer(1, 4), Layer(5, 1, levels=2)]
     layers += [Layer(9, 5, raw=True)] * raw
     made, targets = case(npu, layers, frames), [2, 0, 1, 1]
-    rows, thresholds = npu.memory("results"), npu.memory("thresholds")
+    rows, thresholds = memory_of(npu, "results"), memory_of(npu, "thresholds")
     bench.set(rst=1, taken=0, result_valid=0, last_layer=len(layers) - 1)
     side = 0 if npu.pool_unit else npu.target_bits
     fields = set(rows.widths)
@@ -306,16 +307,16 @@ def test_results_have_the_number_of_their_layer():
     """By it the addition finds its row: through all stages, while the next layer's results follow without a gap."""
     npu = Npu.of(engine="integer", feature_bits=4, weight_bits=2, shift_bits=0, kfp=2, kgp=2, ol=2, acc_bits=10,
               layers=8, multiplier_bits=2, skip_words=2)  # fmt: skip
-    windows, memory = [3, 1, 4, 1, 2], npu.memory("results")
+    windows, memory = [3, 1, 4, 1, 2], memory_of(npu, "results")
     rows = [{**dict.fromkeys(memory.widths, 0), "windows_minus_1": count - 1, "high": 7} for count in windows]
-    scales = {name: int(name.startswith("multiplier")) for name in npu.memory("scales").widths}
+    scales = {name: int(name.startswith("multiplier")) for name in memory_of(npu, "scales").widths}
     numbers = [number for number, count in enumerate(windows) for _ in range(count)] * 3
     values = [k % 7 for k in range(len(numbers))]
     with Bench(results(Library(32), npu)) as bench:
         for stall_in, stall_out in ((0, 0), (0.4, 0.4)):
             bench.set(rst=1, taken=0, result_valid=0, last_layer=len(rows) - 1)
             load(bench, memory, 0, [pack(memory, row) for row in rows])
-            load(bench, npu.memory("scales"), 0, [pack(npu.memory("scales"), scales)])
+            load(bench, memory_of(npu, "scales"), 0, [pack(memory_of(npu, "scales"), scales)])
             bench["rst"] = 0
             array = Array(bench, [([value, 0], 0) for value in values], stall_in, 1)
             found = Sink(bench, "features_", ["data", "side"], len(numbers), stall_out, seed=2)

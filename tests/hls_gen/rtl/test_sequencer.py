@@ -15,6 +15,7 @@ from bitloom.golden.network import Network
 from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.compiler.plan import Plan, plan
 from bitloom.hls_gen.compiler.schedule import StageTables
+from bitloom.hls_gen.design.memories.memory_map import memory_of
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.parts import present
 from bitloom.hls_gen.rtl.primitives.memory import Library
@@ -172,7 +173,7 @@ def load_tables(bench: Bench, npu: Npu, tables: Rows, prefix: str) -> None:
     """All rows of one sequencer, whose tuple memory may be smaller than that of the rows."""
     ring = present(npu.pool_unit).words if prefix else npu.sequencer.tuple_words
     for name in ("inputs", "layers", "flags", "olds", *(() if prefix else ("jumps",))):
-        memory = npu.memory(prefix + name)
+        memory = memory_of(npu, prefix + name)
         rows = tables.get(prefix + name, [])
         if name == "olds":
             rows = [{"word": row["word"] % ring} for row in rows]
@@ -384,7 +385,7 @@ def test_each_layer_takes_its_own_inlet(inlets):
     chosen = [draw.randrange(len(inlets)) for _ in range(count)]
     chosen[: len(inlets)] = reversed(range(len(inlets)))
     inputs = [{"words": row["words"], "source": number} for row, number in zip(tables["inputs"], chosen)]
-    inputs = [{k: v for k, v in row.items() if k in npu.memory("inputs").widths} for row in inputs]
+    inputs = [{k: v for k, v in row.items() if k in memory_of(npu, "inputs").widths} for row in inputs]
     parts = stages(made, pool=False)
     words = [
         [[draw.getrandbits(npu.array.kfp) for _ in range(s.inputs["words"])] for s in parts] for _ in range(FRAMES)

@@ -10,12 +10,14 @@ import pytest
 from bitloom.golden.window import Window
 from bitloom.hls_gen.compiler.flow.former import Former
 from bitloom.hls_gen.compiler.flow.kahn import Stamps
+from bitloom.hls_gen.compiler.rows.former import former_values
+from bitloom.hls_gen.design.formed_windows import UNUSED, FormedWindows
 from bitloom.hls_gen.design.lanes import plane_order
+from bitloom.hls_gen.design.memories.former import former_fields
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.parts import present
-from bitloom.hls_gen.design.window_former import UNUSED, FormedWindows, former_row
+from bitloom.hls_gen.rtl.former.window_former import window_former
 from bitloom.hls_gen.rtl.primitives.memory import Library
-from bitloom.hls_gen.rtl.shell.window_former import window_former
 from bitloom.overlay.virtual.sim import lint
 
 from .bench import Bench, Sink, Source, run
@@ -124,7 +126,7 @@ def check(built: Bench, npu: Npu, formed: FormedWindows, seed: int, stall: float
     """Two frames."""
     rng, bits = np.random.default_rng(seed), npu.former_lane_bits
     images = rng.integers(0, 1 << bits, (2, formed.height, formed.width, formed.channels))
-    built.set(**formed.row(npu))
+    built.set(**former_values(formed, npu))
     source = Source(built, "in_", [{"data": w} for x in images for w in frame_words(npu, formed, x)], stall, seed)
     wanted = np.concatenate([windows(formed, image) for image in images])
     sink = Sink(built, "out_", expect=len(wanted), stall=stall, seed=seed + 1)
@@ -163,7 +165,7 @@ def test_many_windows(name: str) -> None:
 
 def test_words_pass_while_it_is_off() -> None:
     with Bench(window_former(Library(32), INTEGER)) as built:
-        built.set(**{name: 0 for name, _ in former_row(INTEGER)})
+        built.set(**{name: 0 for name, _ in former_fields(INTEGER)})
         built.reset()
         given = [random.Random(k).getrandbits(35) for k in range(40)]
         source = Source(built, "in_", [{"data": w} for w in given], 0.3)

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from bitloom.hls_gen.design.memories.memory_map import memory_of
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.rtl.primitives.memory import Library
 from bitloom.hls_gen.rtl.sequencer.spec import SequencerSpec
@@ -63,7 +64,7 @@ def streams(frames: int, draw: random.Random) -> tuple[dict[str, list[dict[str, 
 
 
 def start(bench: Any) -> None:
-    memory = NPU.memory("inputs")
+    memory = memory_of(NPU, "inputs")
     bench.set(rst=1, last_layer=len(MAPS) - 1)
     names = ("source", "joins", "words", "first_words_minus_1", "second_words_minus_1")
     rows = [(inlet, joins, count, max(first - 1, 0), max(second - 1, 0)) for inlet, joins, count, first, second in MAPS]

@@ -19,14 +19,15 @@ from bitloom.golden.network import Model, Network
 from bitloom.hls_gen.compiler.plan import plan
 from bitloom.hls_gen.compiler.sharing import weight_copies
 from bitloom.hls_gen.compiler.sizing import size_memories
+from bitloom.hls_gen.design.memories.memory_map import memory_of
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.topology import pipeline
 from bitloom.hls_gen.rtl.generate import generate
+from bitloom.overlay.area_model.estimate import estimate
 from bitloom.overlay.build import build as builds
 from bitloom.overlay.build.chosen_design import chosen_design
 from bitloom.overlay.build.run import run
 from bitloom.overlay.cli.group import bitloom
-from bitloom.overlay.explore.estimate import estimate
 from bitloom.overlay.platform.boards import board
 from bitloom.overlay.virtual.sim import lint
 from tests.cases import case_map, random_images, random_model
@@ -53,7 +54,7 @@ def test_a_small_network_of_two_bits(tmp_path: Path) -> None:
     model = small()
     design = size_memories("small", [model], Npu.of(kfp=18, kgp=5, pfp=8, ol=4))
     assert (design.npus[0].array.lanes_per_weight, design.npus[0].array.lane_step) == (2, 4)
-    assert design.npus[0].memory("kernels").width == 5 * 10 + 4
+    assert memory_of(design.npus[0], "kernels").width == 5 * 10 + 4
     assert lint(generate(design).text) == []
     made = builds.build(tmp_path, design, [model])
     images = random_images(model, FRAMES, np.random.default_rng(0))

@@ -8,6 +8,7 @@ import pytest
 from bitloom.golden import zoo as networks
 from bitloom.golden.kernels import native
 from bitloom.hls_gen.compiler.schedule import schedule
+from bitloom.hls_gen.design.memories.memory_map import memory_map
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.overlay.build.reference_designs import default_npu
 from bitloom.overlay.show import notebook_tables as tables
@@ -76,7 +77,7 @@ def test_foldings_and_memories():
     npus = [Npu.of(kfp=8, kgp=4), Npu.of(kfp=16, kgp=2)]
     lines = tables.foldings(npus, [0, 1, 1], ["a", "b", "c"]).splitlines()
     assert lines[1:] == ["NPU 0      8        4  a", "NPU 1     16        2  b, c"]
-    largest = max(npus[0].memories(), key=lambda m: m.depth * m.width)
+    largest = max(memory_map(npus[0]), key=lambda m: m.depth * m.width)
     assert tables.memories(npus[0], 1).splitlines()[1].split()[:2] == [largest.name, f"{largest.depth:,}"]
 
 

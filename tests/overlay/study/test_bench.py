@@ -11,6 +11,7 @@ from click.testing import CliRunner, Result
 from bitloom.golden import file
 from bitloom.golden import zoo as networks
 from bitloom.golden.network import Model
+from bitloom.hls_gen.design.memories.memory_map import memory_of
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.parts import present
 from bitloom.hls_gen.design.topology import cascade
@@ -153,7 +154,7 @@ def test_map_orders_of_the_reference_network() -> None:
         assert totals["tuple_memory_bits"] == 8 * (
             8 * npu.sequencer.tuple_words + present(npu.pool_unit).pfp * present(npu.pool_unit).words
         )  # 8 bits a feature
-        built = [npu.memory(name) for name in ("flags", "olds", "jumps", "pool_flags", "pool_olds")]
+        built = [memory_of(npu, name) for name in ("flags", "olds", "jumps", "pool_flags", "pool_olds")]
         assert totals["table_bits"] == sum(memory.depth * memory.width for memory in built)
     assert found["auto"] == min(("pull", "raster"), key=lambda order: found["totals"][order]["memory_bits"]) == "raster"
     assert map_orders(networks.load("digits-cnn"), REFERENCE_DESIGNS["digits-cnn"].npus[0])["auto"] == "pull"

@@ -1,18 +1,18 @@
-"""Proofs of the loader: hls_gen/rtl/shell/loader."""
+"""Proofs of the loader: hls_gen/rtl/loader."""
 
 from collections.abc import Callable, Iterator
 
 from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.headers import ERRORS, MAGIC
 from bitloom.hls_gen.design.loader import STATES
-from bitloom.hls_gen.design.memories import Memory
+from bitloom.hls_gen.design.memories.memory import Memory
+from bitloom.hls_gen.design.memories.memory_map import memory_map
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.topology import ring
+from bitloom.hls_gen.rtl.loader import loader
+from bitloom.hls_gen.rtl.loader.load import LoadPort
 from bitloom.hls_gen.rtl.primitives.memory import Library
-from bitloom.hls_gen.rtl.shell.loader import loader
-from bitloom.hls_gen.rtl.shell.loader.load import LoadPort
-
-from ..engine import Broken, Proof
+from tests.proofs.engine import Broken, Proof
 
 NPU = Npu.of(kfp=8, kgp=3, pfp=3, ol=1, acc_bits=16, layers=2)
 DESIGNS = {
@@ -25,7 +25,7 @@ MEMORIES = 16
 
 def _table(design: Design, value: Callable[[Memory], int]) -> str:
     """A number of each memory of each NPU, as a Verilog constant of 24 bits each."""
-    numbers = [{m.id: value(m) for m in npu.memories()}.get(k, 0) for npu in design.npus for k in range(MEMORIES)]
+    numbers = [{m.id: value(m) for m in memory_map(npu)}.get(k, 0) for npu in design.npus for k in range(MEMORIES)]
     return f"{24 * len(numbers)}'h{''.join(f'{number:06x}' for number in reversed(numbers))}"
 
 
@@ -34,7 +34,7 @@ def _proofs() -> Iterator[Proof]:
         port, stream_bits = LoadPort.of(design), design.stream_bits
         yield Proof(
             name=name,
-            source="hls_gen/rtl/shell/loader/loader.py",
+            source="hls_gen/rtl/loader/loader.py",
             block=lambda design=design: loader(Library(design.stream_bits, npus=design.npus), design),
             rules="loader",
             sizes={"NPUS": len(design.npus), "WIDTH": design.stream_bits},

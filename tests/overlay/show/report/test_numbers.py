@@ -20,11 +20,12 @@ from bitloom.golden.network import Model, Network
 from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.compiler.plan import plan
 from bitloom.hls_gen.compiler.sizing import size_memories
+from bitloom.hls_gen.design.memories.memory_map import memory_map
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.overlay.area.netlist import Resources
+from bitloom.overlay.area_model.estimate import estimate
 from bitloom.overlay.build.build import build, load
 from bitloom.overlay.build.reference_designs import DIGITS
-from bitloom.overlay.explore.estimate import estimate
 from bitloom.overlay.show.report import gather as gathering
 from bitloom.overlay.show.report import measure as measuring
 from bitloom.overlay.show.report.commands import commands
@@ -230,7 +231,7 @@ def test_memories(report: Report) -> None:
         assert m.used is None or 0 <= m.used <= m.depth
     for n, npu in enumerate(report.design.npus):
         own = {m.name: m for m in report.memories if m.npu == n}
-        for memory in npu.memories():
+        for memory in memory_map(npu):
             if memory.name != "network":
                 assert (own[memory.name].depth, own[memory.name].width) == (memory.depth, memory.width)
         assert (own["tuples"].depth, own["tuples"].width) == (npu.sequencer.tuple_words, npu.array.kfp)

@@ -1,0 +1,114 @@
+"""A memory that LOAD packets fill: its rows, and the fields of a row."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from bitloom.hls_gen.design.fields import Field, named
+
+FieldWidths = list[tuple[str, int]]
+"""Fields of a row: name and width of each, low bits first."""
+
+
+class Rows(NamedTuple):
+    """The rows of a memory.
+
+    Attributes
+    ----------
+    depth
+        How many there are, >= 1.
+    fields
+        Fields of each.
+    read_at_once
+        Whether a row is there in the cycle in which its number is, so that the memory can't be block RAM; else it comes
+        a cycle later.
+    """
+
+    depth: int
+    fields: FieldWidths
+    read_at_once: bool = False
+
+
+@dataclass(frozen=True)
+class Memory:
+    """A memory that LOAD packets fill.
+
+    Attributes
+    ----------
+    name
+        Name, used once in an NPU.
+    id
+        Number by which packets name it, 0..255.
+    depth
+        Rows, >= 1.
+    fields
+        Parts of a row, low bits first, without gaps.
+    read_at_once
+        Whether a row is there in the cycle in which its number is; else it comes a cycle later.
+    """
+
+    name: str
+    id: int
+    depth: int
+    fields: tuple[Field, ...]
+    read_at_once: bool = False
+
+    @classmethod
+    def of(
+        cls, name: str, id: int, depth: int, fields: Sequence[tuple[str, int]], read_at_once: bool = False
+    ) -> "Memory":
+        """The memory whose rows have these fields, (name, width), low bits first."""
+        return cls(name, id, depth, _side_by_side(tuple(fields)), read_at_once)
+
+    @property
+    def width(self) -> int:
+        """Bits of a row."""
+        last = self.fields[-1]
+        return last.lsb + last.width
+
+    @property
+    def widths(self) -> dict[str, int]:
+        """Width of each field by name, low bits first."""
+        return {field.name: field.width for field in self.fields}
+
+    @property
+    def words(self) -> int:
+        """32-bit words that hold a row: ceil(width / 32)."""
+        return -(-self.width // 32)
+
+    def field(self, name: str) -> Field:
+        """Look up a field.
+
+        Parameters
+        ----------
+        name
+            The field's name.
+
+        Returns
+        -------
+        Field
+            The field of that name.
+
+        Raises
+        ------
+        KeyError
+            There is none; the message lists those that there are.
+        """
+        return named(self.fields, name, f"memory {self.name}: field")
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON data for the manifest."""
+        fields = [[field.name, field.lsb, field.width] for field in self.fields]
+        return {"name": self.name, "id": self.id, "depth": self.depth, "width": self.width, "fields": fields}
+
+
+@lru_cache(maxsize=4096)
+def _side_by_side(widths: tuple[tuple[str, int], ...]) -> tuple[Field, ...]:
+    """Fields with these names and widths, low bits first. A search makes the same rows for many NPUs."""
+    fields = []
+    low = 0
+    for name, width in widths:
+        fields.append(Field(name, low, width))
+        low += width
+    return tuple(fields)

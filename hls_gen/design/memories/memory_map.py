@@ -1,0 +1,98 @@
+"""All memories of an NPU that the stream program fills."""
+
+from functools import lru_cache
+
+from bitloom.hls_gen.design.fields import named
+from bitloom.hls_gen.design.npu import Npu
+
+from .array import array_memories, stored_fields
+from .loader import loader_memories
+from .memory import Memory
+from .pool_unit import pool_unit_memories
+from .ports import ports_memories
+from .results import results_memories
+from .sequencer import sequencer_memories
+
+ORDER = (
+    "network",
+    "inputs",
+    "layers",
+    "flags",
+    "olds",
+    "jumps",
+    "kernels",
+    "results",
+    "thresholds",
+    "scales",
+    "pool_inputs",
+    "pool_layers",
+    "pool_flags",
+    "pool_olds",
+    "binariser",
+    "chunks",
+    "reciprocals",
+    "additions",
+    "aheads",
+    "pool_jumps",
+    "pool_kernels",
+    "pool_results",
+    "pool_scales",
+)
+"""Memories by id. Ids count those that an NPU has, from 0."""
+
+
+@lru_cache(maxsize=256)
+def memory_map(npu: Npu) -> tuple[Memory, ...]:
+    """Every loadable memory of an NPU, by id."""
+    rows = {
+        **loader_memories(npu),
+        **sequencer_memories(npu),
+        **array_memories(npu),
+        **results_memories(npu),
+        **pool_unit_memories(npu),
+        **ports_memories(npu),
+    }
+    names = [name for name in ORDER if name in rows]
+    return tuple(Memory.of(name, id, *rows[name]) for id, name in enumerate(names))
+
+
+def memory_of(npu: Npu, name: str) -> Memory:
+    """Look up a memory of an NPU.
+
+    Parameters
+    ----------
+    npu
+        The NPU.
+    name
+        The memory's name.
+
+    Returns
+    -------
+    Memory
+        The memory of that name.
+
+    Raises
+    ------
+    KeyError
+        There is none; the message lists those that there are.
+    """
+    return named(memory_map(npu), name, "memory")
+
+
+@lru_cache(maxsize=256)
+def kernel_store(npu: Npu) -> Memory:
+    """Memory ``kernels`` as the NPU stores it: where a binariser stands in front of it, rows come in another form.
+
+    Returns
+    -------
+    Memory
+        Name, id and depth of the loadable memory, and the fields of what its RAM holds.
+    """
+    sent = memory_of(npu, "kernels")
+    return Memory.of(sent.name, sent.id, sent.depth, stored_fields(npu))
+
+
+def operand_bits(npu: Npu) -> int:
+    """Width of a row of the RAM that holds the kernels: of a row of weights, or of a word of features if these lie in
+    it and are wider."""
+    return max(kernel_store(npu).width, npu.array.word_bits if npu.array.one_memory else 0)

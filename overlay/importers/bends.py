@@ -6,9 +6,9 @@
     |------'
     '-------|-----|---- x     slope in front of the first corner: 0
 
-All that import needs of such an activation follows from corners and slopes: what it makes of numbers, which condition
-on its input a condition on its output is, and whether the host can compute it. To import another activation, a function
-in operators/elementwise.py appends its bend; nothing else has to know it.
+All that import needs of such an activation follows from corners and slopes: its value at a number, the condition on
+its input that a condition on its output becomes, and whether the host can compute it. To import another activation, add
+a function to operators/elementwise.py that appends the activation's bend; nothing else has to know the activation.
 """
 
 from bisect import bisect_left, bisect_right
@@ -82,31 +82,31 @@ class Bend:
         return [(slope, y - slope * x) for slope, (x, y) in zip(slopes, points)]
 
     def of(self, x: Fraction) -> Fraction:
-        """What becomes of a number."""
+        """The bend's value at a number."""
         slope, offset = self._lines[bisect_left(self.corners, x, key=lambda corner: corner[0])]
         return slope * x + offset
 
     def run(self, x: Array) -> Array:
-        """What becomes of float64 numbers."""
+        """The bend's values at float64 numbers."""
         slopes, offsets = floats(np.array(self._lines, object).T)
         line = np.searchsorted(floats(np.array([x for x, _ in self.corners], object)), x)
         flat = slopes[line] == 0  # what is infinite there stays no number when multiplied
         return np.where(flat, 0.0, x) * slopes[line] + offsets[line]
 
     def before(self, condition: Condition, channel: int = 0) -> Condition:
-        """The condition on x which is ``condition`` on what the bend makes of x; all channels have the same."""
+        """The condition on x that holds where ``condition`` holds for the bend's value at x, in every channel."""
         if condition.limit is None:
             return condition
-        # A flat line at the limit reaches from the first x with this y to the last one.
+        # Where the bend is flat at the limit, one end of the flat line decides: the first x with this y, or the last x.
         side = bisect_left if condition.rising == condition.reached else bisect_right
         line = side(self.corners, condition.limit, key=lambda corner: corner[1])
         slope, offset = self._lines[line]
-        if slope == 0:  # a flat end: no x has the limit's y, or all up to the end have it
+        if slope == 0:  # beyond a flat end: the condition holds for all x, or for none
             return Condition(None, condition.rising == (line == 0))
         return replace(condition, limit=(condition.limit - offset) / slope)
 
     def host_link(self, channels: int) -> HostLink | None:
-        """The bend as the host computes it at a network's ends; None for all but clips, as the host has no more."""
+        """The bend as a link that the host computes at a network's ends; None unless the bend is a clip."""
         if any(x != y for x, y in self.corners) or not {0, 1}.issuperset(self.slopes):
             return None
         low = -np.inf if self.slopes[0] else float(self.corners[0][0])

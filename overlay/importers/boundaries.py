@@ -24,7 +24,7 @@ from .bends import Bend, Condition
 from .rationals import bounded, floats, same
 
 MOST_SUM = 1 << 61
-"""Beyond what any sum can be: limits beyond it are as good as there."""
+"""No sum is as large as this; larger limits are cut to it."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -50,7 +50,7 @@ class Line:
         return Line(multiply=self.multiply[channel : channel + 1], add=self.add[channel : channel + 1])
 
     def before(self, condition: Condition, channel: int) -> Condition:
-        """The condition on x which is ``condition`` on what the line makes of x."""
+        """The condition on x that holds where ``condition`` holds for the line's value at x."""
         if condition.limit is None:
             return condition
         slope = self.multiply[channel]
@@ -70,7 +70,7 @@ class Line:
         return same(self.multiply) is not None and same(self.add) is not None
 
     def host_link(self, channels: int) -> HostLink:
-        """The line as the host computes it at a network's ends."""
+        """The line as a link that the host computes at a network's ends."""
         return "line", floats(self.multiply), floats(self.add)
 
 

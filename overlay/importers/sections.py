@@ -190,8 +190,11 @@ class WeightSection(Section):
 
     @cached_property
     def thresholds_only(self) -> str:
-        """Why thresholds alone have the levels of its quantiser; empty if a requantisation may have them, too, which is
-        one line and one clip. Whether its factors then fit, rounding says (requantise_fit.py)."""
+        """Why only thresholds can have the levels of the section's quantiser; empty if a requantisation may have them.
+
+        A requantisation is one line a channel and one clip for all channels. Whether there are factors that round as
+        the file does, requantise_fit.py finds out later.
+        """
         if self.inner and not rises(self.chain[self.inner_at :]):
             return "between a max pool and a quantiser nothing may fall, got a negative scale"
         if not self.steps.straight:

@@ -22,7 +22,8 @@ from bitloom.golden.network import Model
 from bitloom.golden.reading.file import foreign_reason, naming
 from bitloom.golden.reading.json_text import parse_json, read_json
 
-from .host import CLOSINGS, MOST, Host, InputIntegers, Links
+from .host import CLOSINGS, MOST, Host, InputIntegers
+from .links import KINDS, Links
 
 FORMAT = "bitloom host"
 VERSION = 2
@@ -229,15 +230,15 @@ def _links(chain: Any, channels: int, what: str) -> Links:
     out = []
     for entry in chain:
         kind, first, second = entry
-        if kind not in ("line", "clip"):
-            raise ValueError(f"{what}: links must be line or clip, got {shown(kind)}")
+        if not isinstance(kind, str) or kind not in KINDS:
+            raise ValueError(f"{what}: links must be {' or '.join(KINDS)}, got {shown(kind)}")
         ends = (-np.inf, np.inf)
         pair = [
             np.array([end if v is None else float(v) for v in values]) for values, end in zip((first, second), ends)
         ]
-        if kind == "line" and not all(np.isfinite(values).all() for values in pair):
-            raise ValueError(f"{what}: lines must have finite numbers")
+        if KINDS[kind].finite and not all(np.isfinite(values).all() for values in pair):
+            raise ValueError(f"{what}: {kind}s must have finite numbers")
         if any(values.shape != (channels,) or np.isnan(values).any() for values in pair):
             raise ValueError(f"{what}: links must have {channels} numbers each")
-        out.append((str(kind), *pair))
-    return tuple(out)  # type: ignore[arg-type]
+        out.append((kind, pair[0], pair[1]))
+    return tuple(out)

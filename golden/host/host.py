@@ -5,7 +5,7 @@
 An image is what the file's input takes. Where that is integers, as in int8 TFLite files, `InputIntegers` says which
 real numbers the integers stand for.
 
-Both ends are chains of lines and clips, a channel, as floating-point numbers: the host computes in float64.
+Both ends are links (links.py), a channel with its own floating-point numbers: the host computes in float64.
 """
 
 from collections.abc import Callable
@@ -15,11 +15,10 @@ import numpy as np
 
 from bitloom.golden.encoding import Array, refuse_masked
 
+from .links import Links, back_through, keeps_order, through
+
 MOST = 1 << 31
 """The largest magnitude of an input: floating-point numbers are cut to it before they become integers."""
-
-Links = tuple[tuple[str, Array, Array], ...]
-"""("line", multiply, add) or ("clip", low, high), each with an array for all channels; clips may be infinite."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -182,13 +181,7 @@ class Host:
             last = self.boundaries[:, -1]
             half = (last - first) / (steps - 1) / 2  # a value lies between two boundaries
             ends = [first - half, last + half]
-        for kind, *operands in reversed(self.front):
-            if kind == "clip":
-                ends = [np.clip(end, *operands) for end in ends]
-            else:
-                factor, offset = operands
-                with np.errstate(all="ignore"):
-                    ends = [(end - offset) / factor for end in ends]
+        ends = [back_through(self.front, end) for end in ends]
         if self.integers is not None:
             i = self.integers
             steps = steps or i.high - i.low
@@ -220,12 +213,12 @@ class Host:
         self.check_images(images)
         placed = np.empty((len(images), self.order.size), np.float64)
         placed[:, self.order] = images.reshape(len(images), self.order.size)
-        x = _through(self.front, placed.reshape(len(images), *size))
+        x = through(self.front, placed.reshape(len(images), *size))
         _check_finite(x)
         if self.boundaries is None or self.reached is None:
             values: Array = np.rint(np.clip(x, -MOST, MOST)).astype(np.int64) + self.first
             return values
-        return self.first + self.stride * levels(x, self.boundaries, self.reached)
+        return self.first + self.stride * level_of(x, self.boundaries, self.reached)
 
     def scores(self, output: Array) -> Array:
         """Scores of the network's output: (N, rows, columns, channels) integers -> (N, scores) float64.
@@ -235,7 +228,7 @@ class Host:
         ValueError
             If a score is not finite, so that none is the largest.
         """
-        values = _through(self.back, output.astype(np.float64))
+        values = through(self.back, output.astype(np.float64))
         if not np.isfinite(values).all():
             raise ValueError(f"the host's scores must be finite, got {values[~np.isfinite(values)][0]}")
         ordered: Array = values.reshape(len(output), self.output_order.size)[:, self.output_order]
@@ -271,10 +264,7 @@ class Host:
     @property
     def keeps_order(self) -> bool:
         """Whether the largest integer is always the largest score, so that nobody needs the scores for the class."""
-        for kind, multiply, add in self.back:
-            if kind == "clip" or (multiply != multiply[0]).any() or multiply[0] <= 0 or (add != add[0]).any():
-                return False
-        return np.array_equal(self.output_order, np.arange(self.output_order.size))
+        return keeps_order(self.back) and np.array_equal(self.output_order, np.arange(self.output_order.size))
 
 
 def _check_finite(numbers: Array) -> None:
@@ -314,8 +304,22 @@ CLOSINGS: dict[str, Callable[[Array], Array]] = {
 """Operators at a file's end, as functions of (N, scores) float64. They leave the order of the scores as it is."""
 
 
-def levels(x: Array, boundaries: Array, reached: Array) -> Array:
-    """How many boundaries each value has reached: (..., channels) -> int64."""
+def level_of(x: Array, boundaries: Array, reached: Array) -> Array:
+    """How many boundaries each value has reached.
+
+    Parameters
+    ----------
+    x : (..., channels) float64 or object
+        Numbers of Python are compared exactly.
+    boundaries : (1 or channels, levels)
+        Rising.
+    reached : (levels,) bool
+        Whether a value that equals a boundary has reached it.
+
+    Returns
+    -------
+    (..., channels) int64
+    """
     equal = np.append(0, np.cumsum(reached))  # of the first boundaries, those that equality reaches
     if len(boundaries) == 1:
         return _level(x, boundaries[0], equal)
@@ -329,10 +333,3 @@ def _level(x: Array, limits: Array, equal: Array) -> Array:
     below, upto = (np.searchsorted(limits, x, side=side) for side in ("left", "right"))
     levels: Array = below + equal[upto] - equal[below]
     return levels
-
-
-def _through(chain: Links, x: Array) -> Array:
-    with np.errstate(all="ignore"):  # whoever calls looks at what comes out
-        for kind, first, second in chain:
-            x = x * first + second if kind == "line" else np.clip(x, first, second)
-    return x

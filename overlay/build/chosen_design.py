@@ -15,7 +15,7 @@ from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.topology import cascade, pipeline, ring
 
 from .reference_designs import REFERENCE_DESIGNS, ReferenceDesign, default_npu, reference_design
-from .small_npu import INTEGER
+from .small_npu import INTEGER, plane_shift_bits
 
 TOPOLOGIES = {"pipeline": pipeline, "cascade": cascade, "ring": ring}
 """How several NPUs are joined, by name."""
@@ -147,7 +147,7 @@ def _joined(network: Network, npu: Npu, wanted: Wanted) -> tuple[Npu, ...]:
     if topology == "pipeline":
         if count not in (None, len(layers)):
             raise ValueError(f"{network.name}: a pipeline has an NPU for each of {len(layers)} layers, got {count}")
-        npus = [_with_engine(npu, engine) for engine in _engines(network, npu)]
+        npus = [_with_engine(network, npu, engine) for engine in _engines(network, npu)]
         if "pool" not in wanted.folding:
             npus = [each if name in _pooled(network) else each.changed(pool=False) for each, name in zip(npus, layers)]
     else:
@@ -164,9 +164,9 @@ def _engines(network: Network, npu: Npu) -> list[str]:
     return engines if len(set(engines)) > 1 else [npu.engine] * len(engines)
 
 
-def _with_engine(npu: Npu, engine: str) -> Npu:
-    """``npu``, or one of the other engine that is as wide."""
-    other = INTEGER if engine == "integer" else Npu.of(shift_bits=0)
+def _with_engine(network: Network, npu: Npu, engine: str) -> Npu:
+    """``npu``, or one of the other engine that is as wide; a binary one reads the bit planes of the network's input."""
+    other = INTEGER if engine == "integer" else Npu.of(shift_bits=plane_shift_bits(network))
     width = npu.values("kfp", "kgp", "pfp", "ol", "buffer_words", "kernel_ram")
     return npu if npu.engine == engine else other.changed(**width)
 

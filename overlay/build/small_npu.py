@@ -4,7 +4,7 @@ from bitloom.golden.layers.add import Add
 from bitloom.golden.layers.conv import Weighted
 from bitloom.golden.layers.requantise import Requantise
 from bitloom.golden.layers.threshold import Threshold
-from bitloom.golden.network import Model
+from bitloom.golden.network import Model, Network
 from bitloom.hls_gen.compiler.engine_rules import input_planes, stored_bits
 from bitloom.hls_gen.design.array import BinaryArray
 from bitloom.hls_gen.design.npu import Npu
@@ -35,9 +35,13 @@ def small_npu(model: Model) -> Npu:
     if needs_integer(model):
         widest = max(map(stored_bits, integers), default=0)
         return INTEGER.changed(feature_bits=min(max(INTEGER.array.feature_bits, widest), FEATURE_BITS))
+    return Npu.of(shift_bits=max(BinaryArray.shift_bits, plane_shift_bits(network)))
+
+
+def plane_shift_bits(network: Network) -> int:
+    """Bits of the shifts that a binary NPU needs for the bit planes of the network's input; 0 if the input has none."""
     source = network.input.encoding
-    planes = 1 if source.kind == "bipolar" else min(input_planes(source), PLANES)
-    return Npu.of(shift_bits=max(BinaryArray.shift_bits, bits_for(planes - 1)))
+    return 0 if source.kind == "bipolar" else bits_for(min(input_planes(source), PLANES) - 1)
 
 
 def needs_integer(model: Model) -> bool:

@@ -24,7 +24,7 @@ INNER = {
     "Softplus": "Mish",
 }
 """Operator of an inner node -> the activation, if the node's result is multiplied by the node's own input."""
-ELEMENTWISE = (
+BEFORE_PRODUCTS = (
     "Add",
     "Sub",
     "Mul",
@@ -162,7 +162,7 @@ def _before(tensor: str, makers: dict[str, SourceNode]) -> Iterator[str]:
     seen = {tensor}
     for _ in range(MOST_STEPS):
         node = makers.get(waiting.pop(0)) if waiting else None
-        if node is not None and node.op in ELEMENTWISE:
+        if node is not None and node.op in BEFORE_PRODUCTS:
             names = [name for name in node.inputs if name and name not in seen]
             yield from names
             seen.update(names)
@@ -174,7 +174,7 @@ def _products(node: SourceNode, readers: dict[str, list[SourceNode]]) -> Iterato
     here = node
     for _ in range(MOST_STEPS):
         following = readers.get(here.outputs[0], [])
-        if len(following) != 1 or following[0].op not in ELEMENTWISE:
+        if len(following) != 1 or following[0].op not in BEFORE_PRODUCTS:
             return
         here = following[0]
         if here.op == "Mul":

@@ -18,7 +18,7 @@ from bitloom.hls_gen.compiler.engine_rules import input_planes, stored_bits
 from bitloom.hls_gen.design.widths import WEIGHT_BITS, bits_for
 from bitloom.overlay.explore.lane_area import LUTS_OF_DSP, LaneArea, lane_area
 
-from .errors import ImportRefused, printable
+from .errors import ImportRefused, node_line, printable
 from .held import MOST_BITS, Held, bits_of, held_maps, natural_zero, thermometer, worth
 from .sections import MOST_THERMOMETER, PassSection, SectionGraph, WeightSection
 from .weights import Weights, weight_limit, weights_of
@@ -104,7 +104,7 @@ def choices(graph: SectionGraph, engine: str = "auto") -> list[EngineChoice]:
     chooser = _Chooser(graph)
     costs = {name: chooser.cost_of_all(name) for name in chooser.refusals}
     if engine != "auto":
-        _refuse([line for line in chooser.refusals[engine] if line])
+        _refuse(chooser.reasons(chooser.all(engine)))
         return [chooser.choice(chooser.all(engine), f"the {engine} engine computes all: it was asked for", costs)]
     able = {name: cost for name, cost in costs.items() if isinstance(cost, EngineCost)}
     if not able:
@@ -120,7 +120,7 @@ def _refuse(lines: Sequence[str]) -> None:
 
 
 class _Chooser:
-    """Chooses for the sections of a graph."""
+    """Chooses for the sections of a graph. Engines are those of the sections with weights, in their order."""
 
     def __init__(self, graph: SectionGraph) -> None:
         self._graph = graph
@@ -132,31 +132,37 @@ class _Chooser:
         }
         """By engine, for each section with weights: why the engine can't compute the section; empty if it can."""
 
-    def all(self, engine: str) -> tuple[str, ...]:
+    def all(self, engine: str) -> list[str]:
         """One engine for all sections."""
-        return (engine,) * len(self._graph.sections)
+        return [engine] * len(self._sections)
 
-    def choice(self, engines: tuple[str, ...], why: str, costs: Mapping[str, EngineCost | str]) -> EngineChoice:
+    def choice(self, engines: Sequence[str], why: str, costs: Mapping[str, EngineCost | str]) -> EngineChoice:
         """The choice of these engines."""
         weights = dict(zip(self._graph.weighted, self._weights))
+        whole = self._of_graph(engines)
         return EngineChoice(
-            engines=engines,
-            weights=tuple(weights.get(place) for place in range(len(engines))),
-            held=held_maps(self._graph, engines),
+            engines=whole,
+            weights=tuple(weights.get(place) for place in range(len(whole))),
+            held=held_maps(self._graph, whole),
             why=why,
             costs=dict(costs),
         )
 
+    def reasons(self, engines: Sequence[str]) -> list[str]:
+        """Why these engines can't compute the network, a line for each section; none if they can."""
+        sections = [self.refusals[engine][place] for place, engine in enumerate(engines)]
+        return [line for line in sections if line] or [line for line in self._map_refusals(engines) if line]
+
     def cost_of_all(self, engine: str) -> EngineCost | str:
         """What the network costs on one engine, or why the engine can't compute it."""
-        reason = next((line for line in self.refusals[engine] if line), "")
+        reason = next(iter(self.reasons(self.all(engine))), "")
         return reason or self._cost(self.all(engine))
 
-    def _cost(self, engines: tuple[str, ...]) -> EngineCost:
-        """Cost of these engines."""
-        held = held_maps(self._graph, engines)
+    def _cost(self, engines: Sequence[str]) -> EngineCost:
+        """What these engines cost."""
+        held = held_maps(self._graph, self._of_graph(engines))
         sources = [held[section.reading.map].encoding for section in self._sections]
-        return cost_of(self._sections, self._weights, sources, [engines[place] for place in self._graph.weighted])
+        return cost_of(self._sections, self._weights, sources, engines)
 
     def mixed(self, costs: Mapping[str, EngineCost | str]) -> EngineChoice:
         """A choice of both engines: each section gets an engine that can compute it."""
@@ -174,27 +180,37 @@ class _Chooser:
                 if self._rank(tried) < best:
                     engines = tried
                     best = self._rank(tried)
-        _refuse([line for line in self._read_refusals(engines) if line])
-        whole = self._of_sections(engines)
+        _refuse(self.reasons(engines))
         why = "both engines: " + "; ".join(sorted({line for line in binary if line}))
-        return self.choice(whole, why, {**costs, "both": self._cost(whole)})
+        return self.choice(engines, why, {**costs, "both": self._cost(engines)})
 
-    def _of_sections(self, engines: Sequence[str]) -> tuple[str, ...]:
-        """Engines of all sections, given those of the sections with weights. Any other section gets the engine of
-        the next section with weights, which reads its map."""
+    def _of_graph(self, engines: Sequence[str]) -> tuple[str, ...]:
+        """Engines of all sections: one without weights has that of the next section with weights, which reads its
+        map."""
         behind = [bisect_left(self._graph.weighted, place) for place in range(len(self._graph.sections))]
         return tuple(engines[min(number, len(engines) - 1)] for number in behind)
 
     def _rank(self, engines: Sequence[str]) -> tuple[int, float]:
-        """Rank of engines, the smallest is the best: number of sections that can't read their maps, then cost."""
-        return sum(map(bool, self._read_refusals(engines))), self._cost(self._of_sections(engines)).price
+        """How good engines are, the smallest is the best: maps that can't be handed on, then the cost."""
+        return sum(map(bool, self._map_refusals(engines))), self._cost(engines).price
 
-    def _read_refusals(self, engines: Sequence[str]) -> list[str]:
-        """Why sections on the integer engine can't read what the binary engine makes; empty lines where they can."""
-        return [
-            _thermometer_refusal(section) if (before, engine) == ("binary", "integer") else ""
-            for section, before, engine in zip(self._sections[1:], engines, engines[1:])
-        ]
+    def _map_refusals(self, engines: Sequence[str]) -> list[str]:
+        """Why the maps that sections make can't be handed on; empty lines where they can.
+
+        A map between two sections on the integer engine is requantised, as is a last one on it. One that the binary
+        engine makes for the integer one is read as thermometer bits. The next section reads a map, in a chain; in
+        graphs with joins all sections are on one engine.
+        """
+        lines = []
+        readers = [*engines[1:], engines[-1]]
+        for place, (section, maker, reader) in enumerate(zip(self._sections, engines, readers)):
+            line = ""
+            if (maker, reader) == ("integer", "integer") and section.quantised is not None and section.thresholds_only:
+                line = node_line(section.name, "integer engine", section.thresholds_only)
+            elif (maker, reader) == ("binary", "integer"):
+                line = _thermometer_refusal(self._sections[place + 1])
+            lines.append(line)
+        return lines
 
     def _binary_refusal(self, section: WeightSection, weights: Weights) -> str:
         """Why the binary engine can't compute a section; empty if it can."""

@@ -20,13 +20,13 @@ from .quantisers import QUANTISERS, Grid
 from .rationals import fractions
 from .source import MOST_VALUES, STANDARD, SourceNode
 
-ELEMENTWISE = ("Add", "Sub", "Mul", "Div", "Pow")
+ARITHMETIC = ("Add", "Sub", "Mul", "Div", "Pow")
 UNARY = ("Neg", "Sqrt", "Reciprocal", "Floor", "Ceil", "Round", "Abs", "Sign", "Exp", "Log", "Cast", "Clip")
 SHAPING = ("Reshape", "Transpose", "Squeeze", "Unsqueeze", "Flatten", "Identity")
 """These keep a grid: they put values in another order."""
 REDUCING = ("ReduceProd", "ReduceSum", "ReduceMax", "ReduceMin", "ReduceMean")
 OTHERS = ("Concat", "Gather", "Slice", "Constant", "ConstantOfShape", "Expand", "Range", "Tile", "Equal", "Where")
-FOLDED = frozenset(ELEMENTWISE + UNARY + SHAPING + REDUCING + OTHERS)
+FOLDED = frozenset(ARITHMETIC + UNARY + SHAPING + REDUCING + OTHERS)
 """Operators that are computed."""
 
 
@@ -105,7 +105,7 @@ class Constants:
         """Refuse a node whose result would have more than MOST_VALUES values."""
         first = inputs[0] if inputs else None  # Constant has none
         count = 0.0
-        if node.op in (*ELEMENTWISE, "Equal", "Where"):
+        if node.op in (*ARITHMETIC, "Equal", "Where"):
             try:
                 shape = np.broadcast_shapes(*(x.shape for x in inputs if x is not None))
             except ValueError as e:

@@ -8,7 +8,7 @@ import numpy as np
 
 from bitloom.golden.encoding import Array
 
-from .boundaries import Ends
+from .bends import Bend, clip
 from .budget import FRACTION_BYTES, LEVEL_STEPS, VALUE_BYTES, take
 from .constants import Constants, grid_of
 from .errors import Unsupported, printable
@@ -148,7 +148,11 @@ class NodeView:
     def clip(self, low: Any, high: Any) -> None:
         """Append a clip to numbers, of which each may be None."""
         low, high = (None if end is None else Fraction(end) for end in (low, high))
-        self.append(Elementwise, bend=Ends(low=low, high=high))
+        self.bend(clip(low, high))
+
+    def bend(self, bend: Bend) -> None:
+        """Append an activation of each value."""
+        self.append(Elementwise, bend=bend)
 
     def quantise(self, rule: Rule, *, integers: bool = False) -> None:
         """Append a quantiser: of real values, or with ``integers`` of the integers that stand for them."""

@@ -7,7 +7,7 @@ by its fields, and by `run` in float64, by which passes are verified.
 operation      makes of x
 =============  ==================================================================
 Scaling        x * multiply + add, fractions for each value
-Elementwise    a function of each value that never falls: min(max(x, low), high)
+Elementwise    a function of each value that never falls: see bends.py
 Levels         base + step * (how many boundaries x has reached): every quantiser
 Linear         sums of weight * x over windows, weights being integers times a scale
 Pooling        the maximum or the mean of each window
@@ -28,10 +28,11 @@ from functools import reduce
 import numpy as np
 
 from bitloom.golden.encoding import Array
+from bitloom.golden.host.host import level_of
 from bitloom.golden.limits import TAPS
 from bitloom.golden.window import Window
 
-from .boundaries import Bend
+from .bends import Bend
 from .errors import Unsupported
 from .rationals import floats
 from .source import MOST_CHANNELS, MOST_MAP, MOST_WEIGHTS, Shape, check_shape
@@ -160,16 +161,7 @@ class Levels(Operation):
     def level(self, x: Array) -> Array:
         """The level of each value: (N, ...) float64 -> int64."""
         moved = np.moveaxis(np.asarray(x, np.float64), self.axis, -1)
-        ends = floats(self.boundaries)
-        out = np.empty(moved.shape, np.int64)
-        equal = np.append(0, np.cumsum(self.reached))  # of the first boundaries, those that equality reaches
-        for channel in range(moved.shape[-1]):
-            limits = ends[channel if len(ends) > 1 else 0]
-            values = moved[..., channel]
-            below = np.searchsorted(limits, values, side="left")  # boundaries < value
-            upto = np.searchsorted(limits, values, side="right")  # boundaries <= value
-            out[..., channel] = below + equal[upto] - equal[below]
-        return np.moveaxis(out, -1, self.axis)
+        return np.moveaxis(level_of(moved, floats(self.boundaries), self.reached), -1, self.axis)
 
     def run(self, *tensors: Array) -> Array:
         (x,) = tensors

@@ -118,7 +118,7 @@ def check_same(before: OperationGraph, after: OperationGraph) -> None:
     values = sum(prod(before.shapes[name]) for name in inputs) + sum(prod(before.shapes[name]) for name in changed)
     take(steps=CHECK_STEPS * values)
     rng = np.random.default_rng(len(before.operations))
-    low, high = _ends(gone)
+    low, high = _span(gone)
     tensors = {name: rng.uniform(low, high, before.shapes[name]) for name in sorted(inputs)}
     wanted = _computed(gone, tensors, ends)
     got = _computed(come, tensors, ends)
@@ -128,14 +128,14 @@ def check_same(before: OperationGraph, after: OperationGraph) -> None:
             raise Inexact(f"{name} must stay the same")
 
 
-def _ends(operations: list[Operation]) -> tuple[float, float]:
-    """The range of values in which the operations have all their boundaries and ends."""
+def _span(operations: list[Operation]) -> tuple[float, float]:
+    """From where to where the values lie that tell the operations' results apart."""
     numbers = [0.0]
     for operation in operations:
         if isinstance(operation, Levels):
             numbers += floats(operation.boundaries).ravel().tolist()
         if isinstance(operation, Elementwise):
-            numbers += [float(bend) for bend in operation.bend.bends]
+            numbers += [float(x) for x, _ in operation.bend.corners]
     return min(numbers) - 1, max(numbers) + 1
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from bitloom.golden.encoding import Array
 from bitloom.golden.window import Window
 
-from .boundaries import Line, Link
+from .boundaries import Line, Link, Steps, bend_name, rises
 from .operations import Operation, Sum
 from .tflite_rules import KernelRule
 
@@ -180,6 +180,29 @@ class WeightSection(Section):
     def padded(self) -> bool:
         """Whether its window reaches beyond the map."""
         return self.window is not None and any(self.window.padding)
+
+    @cached_property
+    def steps(self) -> Steps:
+        """Where the levels of its quantiser begin, on the real numbers that its sums are worth."""
+        assert self.map.boundaries is not None
+        assert self.map.reached is not None
+        return Steps.of(self.chain, self.map.boundaries, self.map.reached, len(self.weight))
+
+    @cached_property
+    def thresholds_only(self) -> str:
+        """Why only thresholds can have the levels of the section's quantiser; empty if a requantisation may have them.
+
+        A requantisation is one line a channel and one clip for all channels. Whether there are factors that round as
+        the file does, requantise_fit.py finds out later.
+        """
+        if self.inner and not rises(self.chain[self.inner_at :]):
+            return "between a max pool and a quantiser nothing may fall, got a negative scale"
+        if not self.steps.straight:
+            why = f"a requantisation has one slope, got a {bend_name(self.chain)} that bends between two levels"
+            return f"{why}; only maps that binary layers make or read have thresholds"
+        if not self.steps.ends_alike(self.scale):
+            return "all channels must be clipped to the same values; clip before what scales each channel"
+        return ""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -22,6 +22,7 @@ import numpy as np
 from bitloom.golden.encoding import Array
 from bitloom.golden.graph import INPUT
 from bitloom.golden.host.host import CLOSINGS
+from bitloom.golden.host.links import back_through
 
 from .constants import Constants
 from .errors import printable
@@ -149,8 +150,7 @@ def real_inputs(imported: Imported, inputs: Array) -> Array:
         ends = np.concatenate([limits[:, :1] - room, limits, limits[:, -1:] + room], axis=1)
         middle = (ends[:, 1:] + ends[:, :-1]) / 2
         x = np.stack([middle[c if len(middle) > 1 else 0][level[..., c]] for c in range(level.shape[-1])], axis=-1)
-        for kind, first, second in reversed(imported.host.front):
-            x = (x - second) / first if kind == "line" else np.clip(x, first, second)
+        x = back_through(imported.host.front, x)
     flat = x.reshape(len(x), -1)[:, imported.host.order]
     return flat.reshape(len(x), *imported.host.shape)
 

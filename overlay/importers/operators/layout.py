@@ -5,12 +5,14 @@ from fractions import Fraction
 import numpy as np
 
 from bitloom.overlay.importers.constants import run_node
-from bitloom.overlay.importers.errors import Unsupported
+from bitloom.overlay.importers.errors import TAKEN_APART, Unsupported
 from bitloom.overlay.importers.node_view import NodeView
 from bitloom.overlay.importers.operations import Padding
 from bitloom.overlay.importers.rationals import fractions
 
-from .registry import operator
+from .registry import operator, refused
+
+refused("Split", "Slice", "Gather", instead=TAKEN_APART)
 
 
 @operator("Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose")

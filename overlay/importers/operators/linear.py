@@ -8,14 +8,17 @@ import numpy as np
 
 from bitloom.golden.encoding import Array
 from bitloom.golden.window import Sides, Window
-from bitloom.overlay.importers.errors import Unsupported
+from bitloom.overlay.importers.errors import LARGER, RECURRENT, Unsupported
 from bitloom.overlay.importers.node_view import NodeView
 from bitloom.overlay.importers.operations import Linear, check_weights
 from bitloom.overlay.importers.quantisers import Grid
 from bitloom.overlay.importers.rationals import fractions
 from bitloom.overlay.importers.source import Shape
 
-from .registry import operator
+from .registry import operator, refused
+
+refused("ConvTranspose", "Resize", "Upsample", instead=LARGER)
+refused("LSTM", "GRU", "RNN", instead=RECURRENT)
 
 
 @operator("Conv")

@@ -13,7 +13,7 @@ import numpy as np
 
 from bitloom.golden.encoding import Array
 from bitloom.golden.window import Window
-from bitloom.overlay.importers.errors import Unsupported
+from bitloom.overlay.importers.errors import LARGER, RECURRENT, TAKEN_APART, Unsupported
 from bitloom.overlay.importers.node_view import NodeView
 from bitloom.overlay.importers.operations import Levels, Linear, Padding, Pooling, SumTable
 from bitloom.overlay.importers.quantisers import Grid, Rule
@@ -31,7 +31,16 @@ from bitloom.overlay.importers.tflite_rules import (
 )
 
 from .linear import convolve, sliding
-from .registry import TENSORFLOW, operator
+from .registry import TENSORFLOW, operator, refused
+
+refused("ELU", "GELU", "HARD_SWISH", "LEAKY_RELU", "PRELU", "TANH", instead="use RELU, RELU6 or RELU_N1_TO_1")
+refused("TRANSPOSE_CONV", "RESIZE_BILINEAR", "RESIZE_NEAREST_NEIGHBOR", instead=LARGER)
+refused("UNIDIRECTIONAL_SEQUENCE_LSTM", "UNIDIRECTIONAL_SEQUENCE_RNN", "SVDF", instead=RECURRENT)
+refused("SPLIT", "SPLIT_V", "SLICE", "STRIDED_SLICE", "GATHER", "UNPACK", instead=TAKEN_APART)
+refused("MUL", instead="the scale of a channel belongs into the weights of the layer before or behind")
+refused("REDUCE_MAX", instead="use MAX_POOL_2D over the whole map")
+refused("TRANSPOSE", instead="convert a network whose maps have their channels last")
+refused("SHAPE", "PACK", instead="convert the network with a fixed number of images, 1")
 
 MOST_BOUNDARIES = 1 << 21
 """Boundaries of all channels of a layer at most: 8,192 channels of 8 bits."""

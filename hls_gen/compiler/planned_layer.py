@@ -204,16 +204,15 @@ def planned_layer(
         raise ValueError(f"{p.name}: a pool needs an NPU with a pool unit, got one without")
     steps = result_layout(p.out_channels, p.levels, npu.array.kgp, npu.results.ol)
     reread = groups > inner
-    taps = TapRows.of(conv, visits=p.visits, reread=reread, raster=npu.sequencer.raster, ahead=npu.sequencer.aheads > 0)
+    taps = TapRows.of(conv, npu.array_sequencer.kind, visits=p.visits, reread=reread)
+    pool_sequencer = npu.pool_sequencer
     pool_taps = None
     pooled = steps[:0]
     output = steps
     if not p.raw:
-        if npu.pool_unit:
+        if pool_sequencer:
             output = pooled = regroup(steps, present(npu.pool_unit).pfp)
-            pool_taps = TapRows.straight(taps.windows)
-            if pool is not None:
-                pool_taps = TapRows.of(pool, kernel=npu.depthwise, raster=npu.sequencer.raster)
+            pool_taps = TapRows.straight(taps.windows) if pool is None else TapRows.of(pool, pool_sequencer.kind)
         if npu.depthwise:
             output = regroup(pooled, npu.results.ol)
         output = regroup(output, reader_lanes)

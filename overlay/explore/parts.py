@@ -111,7 +111,9 @@ def _engine(npu: Npu, stream_bits: int, n: int) -> Iterator[AreaPart]:
     """The parts from the tuple memory to the pool unit."""
     acc = npu.array.acc_bits
     several = npu.array.accumulators > 1
-    ring = bits_for(npu.sequencer.tuple_words - 1)
+    sequencer = npu.array_sequencer
+    kind = sequencer.kind
+    ring = sequencer.address_bits
     yield from array_parts(npu, n)
     banks = -(-kernel_store(npu).width // stream_bits)
     slot = npu.array.slot_bits if several else 0
@@ -119,11 +121,9 @@ def _engine(npu: Npu, stream_bits: int, n: int) -> Iterator[AreaPart]:
     yield AreaPart("convolver", "convolver", convolver, n)
     for name, sizes in by_rule(npu, stream_bits):
         yield AreaPart(name, name, {}, n, **sizes)
-    row = bits_for(npu.array.kernel_rows - 1)
+    row = sequencer.row_bits
     tables = sum(
-        bits_for(rows - 1)
-        for rows in (npu.sequencer.taps, npu.sequencer.olds, npu.sequencer.jumps, npu.sequencer.aheads)
-        if rows
+        bits_for(rows - 1) for rows in (sequencer.taps, sequencer.olds, sequencer.jumps, sequencer.aheads) if rows
     )
     source = npu.array.word_bits * (len(npu.sources) - 1)
     counts = sum(
@@ -143,9 +143,9 @@ def _engine(npu: Npu, stream_bits: int, n: int) -> Iterator[AreaPart]:
         "inlets": len(npu.sources) - 1,
     }
     counted = {
-        "raster": npu.sequencer.raster,
-        "raster_ring": ring * npu.sequencer.raster,
-        "raster_row": row * npu.sequencer.raster,
+        "raster": kind.counters,
+        "raster_ring": ring * kind.counters,
+        "raster_row": row * kind.counters,
     }
     turns = two_maps_in_turn(npu)
     modules = sequencer_modules("conv")

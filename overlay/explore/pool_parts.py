@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from bitloom.hls_gen.design import timing
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.parts import present
+from bitloom.hls_gen.design.sequencer_kind import NpuSequencer
 from bitloom.hls_gen.design.widths import COUNT_BITS, bits_for
 
 from .area_part import AreaPart, fifo, gear, sequencer_modules
@@ -13,14 +14,16 @@ from .products import multiplier_dsps, requantise_sizes
 
 def pool_parts(npu: Npu, n: int) -> Iterator[AreaPart]:
     """The parts of the pool of NPU ``n``, without gearboxes at its ends; none where it has no pool unit."""
-    if not npu.pool_unit:
+    sequencer = npu.pool_sequencer
+    if not sequencer:
         return
-    ring = bits_for(present(npu.pool_unit).words - 1)
-    tables = bits_for(present(npu.pool_unit).taps - 1) + bits_for(present(npu.pool_unit).olds - 1)
-    counted = {"raster": npu.sequencer.raster, "raster_ring": ring * npu.sequencer.raster}
+    kind = sequencer.kind
+    ring = sequencer.address_bits
+    tables = bits_for(sequencer.taps - 1) + bits_for(sequencer.olds - 1)
+    counted = {"raster": kind.counters, "raster_ring": ring * kind.counters}
     counts = sum(bits_for(n) for n in (npu.sequencer.windows, npu.sequencer.window_taps, npu.sequencer.input_words))
     values = {"one": 1, "ring": ring, "counts": counts, "tables": tables, "average": npu.engine == "integer"}
-    rows = dict(zip(("lut", "ff"), kernel_row_bits(npu))) if npu.depthwise else {}
+    rows = dict(zip(("lut", "ff"), kernel_row_bits(sequencer))) if kind.kernel_rows else {}
     modules = sequencer_modules("pool")
     yield AreaPart("pool_sequencer", "pool_sequencer", {**values, **counted}, n, modules=modules, **rows)
     if npu.depthwise:
@@ -77,9 +80,10 @@ def unit_bits(npu: Npu) -> tuple[int, int]:
     ).pfp * registers + 3 * late // 2
 
 
-def kernel_row_bits(npu: Npu) -> tuple[int, int]:
+def kernel_row_bits(sequencer: NpuSequencer) -> tuple[int, int]:
     """LUTs and flip-flops by which the sequencer of a pool unit with weights counts rows of weights and jumps, by rule:
     four registers of a row's address, each a choice of sums, and a pointer into the table of jumps."""
-    row = present(npu.pool_weights).row_bits
-    jump = bits_for(present(npu.pool_weights).jumps - 1)
-    return 6 * row + 2 * jump + 2 * row * npu.sequencer.raster * 2, 6 * row + 2 * jump + 6 * row * npu.sequencer.raster
+    row = sequencer.row_bits
+    jump = bits_for(sequencer.jumps - 1)
+    counters = sequencer.kind.counters
+    return 6 * row + 2 * jump + 4 * row * counters, 6 * row + 2 * jump + 6 * row * counters

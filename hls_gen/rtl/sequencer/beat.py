@@ -59,7 +59,9 @@ class Beat(Bundle):
         Signal | None,
         Meaning("valid taps of the window so far, this one included", lambda s: COUNT_BITS * s.layer_bits("average")),
     ] = None
-    index: Annotated[Signal | None, Meaning("number of the word in its tuple", lambda s: s.index_bits * s.pool)] = None
+    index: Annotated[
+        Signal | None, Meaning("number of the word in its tuple", lambda s: s.sequencer.index_bits * s.pool)
+    ] = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -81,7 +81,7 @@ class TapAtWork:
         slot_bits = 0 if tap.inner_groups_minus_1 is None else spec.npu.array.slot_bits
         return cls(
             busy=b.reg("busy"),
-            left=b.reg("left", spec.index_bits, init=None),
+            left=b.reg("left", spec.sequencer.index_bits, init=None),
             word_last=b.reg("word_last", init=None),
             first=b.reg("first_tap" if spec.pool else "first_word", init=None),
             starting=b.reg("starting", init=1),
@@ -129,7 +129,7 @@ def issuer(library: Library, spec: SequencerSpec) -> Block:
     room = b.input("room", means="the unit behind the beats has room for another result")
     beat = Beat.output(b, spec)
     waits = WaitPulses.output(b, spec)
-    read_row = b.output("read_row", spec.address_bits, means="place of the beat's word in the tuple memory")
+    read_row = b.output("read_row", spec.sequencer.address_bits, means="place of the beat's word in the tuple memory")
     has_free = b.output("has_free", means="a word of the tuple memory may be overwritten")
 
     # # #

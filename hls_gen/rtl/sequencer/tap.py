@@ -29,8 +29,10 @@ class Tap(Bundle):
     ]
     last: Annotated[Signal, Meaning("last tap of its pass over its window")]
     layer_end: Annotated[Signal, Meaning("last tap of its layer in this frame")]
-    address: Annotated[Signal, Meaning("place of the tuple's first word in the tuple memory", lambda s: s.address_bits)]
-    words_minus_1: Annotated[Signal, Meaning("words of the tuple, less 1", lambda s: s.index_bits)]
+    address: Annotated[
+        Signal, Meaning("place of the tuple's first word in the tuple memory", lambda s: s.sequencer.address_bits)
+    ]
+    words_minus_1: Annotated[Signal, Meaning("words of the tuple, less 1", lambda s: s.sequencer.index_bits)]
     hold_words: Annotated[
         Signal,
         Meaning(

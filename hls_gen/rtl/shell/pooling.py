@@ -49,7 +49,7 @@ def pooling(c: NpuContext, features: Stream) -> tuple[Stream, Signal]:
     # the pool's sequencer counts words and needs no ``last``
     packed = gearbox(c.b, c.library, "to_pool", features, npu.pool_word_bits, unused=("last",), rst=c.restart)
     beats = c.place(
-        c.library.get(sequencer, c.library, SequencerSpec(npu, pool=True)),
+        c.library.get(sequencer, c.library, SequencerSpec(npu, present(npu.pool_sequencer))),
         "pool_sequencer",
         last_layer=c.settings["last_pool_layer"],
         room=room,

@@ -7,6 +7,7 @@ from bitloom.hls_gen.design.widths import COUNT_BITS
 from bitloom.hls_gen.rtl.primitives.block import Signal
 
 from .bundle import Bundle, Meaning
+from .pool_marks import PoolMarks
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,22 +40,7 @@ class Beat(Bundle):
     ] = None
     tuple_last: Annotated[Signal | None, Meaning("last word of its tuple", lambda s: int(s.pool))] = None
     map_last: Annotated[Signal | None, Meaning("beat of the layer's last tap", lambda s: int(s.pool))] = None
-    target: Annotated[
-        Signal | None, Meaning("number of the outlet that the map goes to", lambda s: s.layer_bits("target"))
-    ] = None
-    forks: Annotated[
-        Signal | None, Meaning("the map goes to the skip store as well", lambda s: s.layer_bits("forks"))
-    ] = None
-    for_addition: Annotated[
-        Signal | None,
-        Meaning("in the skip store the map waits for the addition", lambda s: s.layer_bits("for_addition")),
-    ] = None
-    average: Annotated[
-        Signal | None, Meaning("the pool takes averages, else maxima", lambda s: s.layer_bits("average"))
-    ] = None
-    depthwise: Annotated[
-        Signal | None, Meaning("the pool unit multiplies by weights and adds", lambda s: s.layer_bits("depthwise"))
-    ] = None
+    marks: PoolMarks
     taps: Annotated[
         Signal | None,
         Meaning("valid taps of the window so far, this one included", lambda s: COUNT_BITS * s.layer_bits("average")),

@@ -228,12 +228,10 @@ def _pool_beat(b: Block, tap: Tap, work: TapAtWork, events: Events, beat: Beat) 
     """What the pool unit is told with a beat."""
     b.comment("What the pool unit is told with a beat.")
     beat.assign(first=work.first, last=work.last, tuple_last=work.word_last, map_last=work.layer_end)
-    for name in ("target", "forks", "for_addition", "average", "depthwise"):
-        value = getattr(tap, name)
-        if value is not None:
-            kept = b.reg(f"at_{name}", width(value), init=None)
-            b.on(events.taken, (kept, value))
-            beat.assign(**{name: kept})
+    for name, mark in tap.marks.ports().items():
+        kept = b.reg(f"at_{name}", width(mark), init=None)
+        b.on(events.taken, (kept, mark))
+        beat.marks.assign(**{name: kept})
     if beat.taps is not None:
         w = width(beat.taps)
         taps = b.reg("window_taps", w, init=None)

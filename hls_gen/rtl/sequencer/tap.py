@@ -6,6 +6,16 @@ from typing import Annotated, ClassVar
 from bitloom.hls_gen.rtl.primitives.block import Signal
 
 from .bundle import Bundle, Meaning
+from .pool_marks import PoolMarks
+
+
+@dataclass(frozen=True, kw_only=True)
+class TapMarks(PoolMarks):
+    """The marks of a tap's layer."""
+
+    target: Annotated[
+        Signal | None, Meaning("number of the outlet that the layer's map goes to", lambda s: s.layer_bits("target"))
+    ] = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,22 +62,7 @@ class Tap(Bundle):
         Signal | None,
         Meaning("so many, where there are any", lambda s: s.ahead_bits),
     ] = None
-    target: Annotated[
-        Signal | None, Meaning("number of the outlet that the layer's map goes to", lambda s: s.layer_bits("target"))
-    ] = None
-    forks: Annotated[
-        Signal | None, Meaning("the map goes to the skip store as well", lambda s: s.layer_bits("forks"))
-    ] = None
-    for_addition: Annotated[
-        Signal | None,
-        Meaning("in the skip store the map waits for the addition", lambda s: s.layer_bits("for_addition")),
-    ] = None
-    average: Annotated[
-        Signal | None, Meaning("the pool takes averages, else maxima", lambda s: s.layer_bits("average"))
-    ] = None
-    depthwise: Annotated[
-        Signal | None, Meaning("the pool unit multiplies by weights and adds", lambda s: s.layer_bits("depthwise"))
-    ] = None
+    marks: TapMarks
     row: Annotated[
         Signal | None, Meaning("kernel row of the tuple's first word", lambda s: s.layer_bits("kernel_base"))
     ] = None

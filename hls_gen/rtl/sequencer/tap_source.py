@@ -88,8 +88,7 @@ def tap_source(library: Library, spec: SequencerSpec) -> Block:
     tap.assign(words_minus_1=words_minus_1, hold_words=now.hold_words, given_words=resize(given, spec.count_bits))
     if ahead is not None:
         tap.assign(gap=ahead.any, gap_words=ahead.words)
-    tap.assign(target=now.target, forks=now.forks, for_addition=now.for_addition, average=now.average)
-    tap.assign(depthwise=now.depthwise)
+    tap.marks.assign(**now.marks.ports())
     held = None
     if now.kernel is not None:
         begins = "; each pass begins anew at its kernel group" * (not spec.pool)

@@ -16,8 +16,8 @@ from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.sequencer_kind import SequencerKind
 
 from .layer import FlowLayer, Reading
+from .loader import WeightPacket
 from .system import System, Unit
-from .weights import WeightPacket
 
 
 def system(

@@ -20,8 +20,12 @@ class Beat(Bundle):
     """
 
     beat: Annotated[Signal, Meaning("a word is read and used in this cycle")]
-    first: Annotated[Signal, Meaning("first beat of a pass; in the pool every beat of its first tap")]
-    last: Annotated[Signal, Meaning("last beat of a pass; in the pool every beat of its last tap")]
+    first: Annotated[
+        Signal, Meaning(lambda s: "the beat is of its window's first tap" if s.pool else "first beat of a pass")
+    ]
+    last: Annotated[
+        Signal, Meaning(lambda s: "the beat is of its window's last tap" if s.pool else "last beat of a pass")
+    ]
     kernel_row: Annotated[
         Signal | None, Meaning("kernel row that the word meets", lambda s: s.layer_bits("kernel_base"))
     ] = None

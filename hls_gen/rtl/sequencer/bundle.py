@@ -19,8 +19,8 @@ Own = TypeVar("Own", bound="Bundle")
 class Meaning(NamedTuple):
     """What is said of a signal of a bundle."""
 
-    means: str
-    """What the signal says."""
+    means: str | Callable[[SequencerSpec], str]
+    """What the signal says, or what it says by the sequencer."""
     bits: int | Callable[[SequencerSpec], int] = 1
     """Its width, or that by the sequencer; 0 where the sequencer has no such signal."""
     back: bool = False
@@ -32,12 +32,13 @@ class BundlePort(NamedTuple):
 
     name: str
     width: int
-    part: Meaning
+    means: str
+    back: bool
 
     def signal(self, b: Block, driven_outside: bool) -> Signal:
         """The port of ``b``, an input if it is driven outside, with its meaning."""
         make = b.input if driven_outside else b.output
-        return make(self.name, self.width, means=self.part.means)
+        return make(self.name, self.width, means=self.means)
 
 
 @dataclass(frozen=True)
@@ -50,12 +51,12 @@ class Bundle:
     @classmethod
     def output(cls: type[Own], b: Block, spec: SequencerSpec) -> Own:
         """Ports by which ``b`` gives the bundle; all but those that come back are to be assigned."""
-        return cls.of({port.name: port.signal(b, port.part.back) for port in cls.port_list(spec)})
+        return cls.of({port.name: port.signal(b, port.back) for port in cls.port_list(spec)})
 
     @classmethod
     def input(cls: type[Own], b: Block, spec: SequencerSpec) -> Own:
         """Ports by which ``b`` takes the bundle; those that go back are to be assigned."""
-        return cls.of({port.name: port.signal(b, not port.part.back) for port in cls.port_list(spec)})
+        return cls.of({port.name: port.signal(b, not port.back) for port in cls.port_list(spec)})
 
     @classmethod
     def wires(cls: type[Own], b: Block, spec: SequencerSpec) -> Own:
@@ -94,7 +95,8 @@ class Bundle:
             (part,) = f.type.__metadata__
             width = part.bits(spec) if callable(part.bits) else part.bits
             if width:
-                ports.append(BundlePort(prefix + f.name, width, part))
+                means = part.means(spec) if callable(part.means) else part.means
+                ports.append(BundlePort(prefix + f.name, width, means, part.back))
         return ports
 
     def ports(self) -> dict[str, Signal]:

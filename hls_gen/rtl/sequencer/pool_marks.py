@@ -27,8 +27,11 @@ class PoolMarks(Bundle):
         Meaning("in the skip store the map waits for the addition", lambda s: s.layer_bits("for_addition")),
     ] = None
     average: Annotated[
-        Signal | None, Meaning("the pool takes averages, else maxima", lambda s: s.layer_bits("average"))
+        Signal | None, Meaning("the pool unit takes averages, else maxima", lambda s: s.layer_bits("average"))
     ] = None
     depthwise: Annotated[
-        Signal | None, Meaning("the pool unit multiplies by weights and adds", lambda s: s.layer_bits("depthwise"))
+        Signal | None,
+        Meaning(
+            "the pool unit adds products with its weights, whatever average says", lambda s: s.layer_bits("depthwise")
+        ),
     ] = None

@@ -10,15 +10,6 @@ from .pool_marks import PoolMarks
 
 
 @dataclass(frozen=True, kw_only=True)
-class TapMarks(PoolMarks):
-    """The marks of a tap's layer."""
-
-    target: Annotated[
-        Signal | None, Meaning("number of the outlet that the layer's map goes to", lambda s: s.layer_bits("target"))
-    ] = None
-
-
-@dataclass(frozen=True, kw_only=True)
 class Tap(Bundle):
     """The tap at hand: a tuple that a pass over a window reads, word by word. A pass is one kernel group's.
 
@@ -62,7 +53,7 @@ class Tap(Bundle):
         Signal | None,
         Meaning("so many, where there are any", lambda s: s.ahead_bits),
     ] = None
-    marks: TapMarks
+    marks: PoolMarks
     row: Annotated[
         Signal | None, Meaning("kernel row of the tuple's first word", lambda s: s.layer_bits("kernel_base"))
     ] = None

@@ -26,7 +26,7 @@ BINARY_TAILS = (
 """Kinds of layers that may follow a weighted one on the binary engine."""
 
 OR_TAILS = ((), ("max_pool",))
-"""The same where it accumulates by OR: what it gives are bits."""
+"""The same where the engine accumulates by OR, which gives bits."""
 SIGN_TAILS = tuple(
     (*front, "threshold", *behind)
     for front in (("requantise",), ("requantise", "add"))
@@ -38,9 +38,9 @@ INTEGER_TAILS = ((), ("requantise",), ("requantise", "max_pool"), ("requantise",
 ADD_TAILS = tuple(("requantise", "add", *tail[1:]) for tail in INTEGER_TAILS[1:])
 """The same where another map is added."""
 BIT_TAILS = (("threshold",), ("threshold", "max_pool"), ("max_pool", "threshold"))
-"""The same where the binary engine computes the next one."""
+"""The same where the binary engine computes the next weighted layer."""
 MAX_AVERAGE = (1 << COUNT_BITS) - 1
-"""Taps of an average's window."""
+"""Most taps of an average's window."""
 
 
 @dataclass(frozen=True)

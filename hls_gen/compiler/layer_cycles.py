@@ -35,7 +35,7 @@ def cycles_on(part: Part, npu: Npu) -> float:
     height, width = part.window.output_size(part.height, part.width)
     steps = result_steps(part.out_channels, part.levels, npu.array.kgp, npu.results.ol)
     pooled = 0
-    if npu.pool_unit and not part.raw:  # the pool unit takes what has no pool, too
+    if npu.pool_unit and not part.raw:  # maps without a pool pass the unit, too
         work = SequencerWork.of_map(part.pool, height, width) if part.pool else SequencerWork.straight(height * width)
         pooled = work.beats(geared(steps, npu.results.ol, npu.pool_unit.pfp))
     return max(_beats(part, npu), height * width * steps, pooled)

@@ -33,6 +33,15 @@ def check_parallel(name: str, foldings: Sequence[Npu]) -> None:
     LANES.check(f"{name}: arrays", sum(folding.array.kfp * folding.array.kgp for folding in foldings))
 
 
+def may_be_built(npus: Sequence[Npu]) -> bool:
+    """Whether NPUs are no more parallel than `check_parallel` allows."""
+    try:
+        check_parallel("design", npus)
+    except ValueError:
+        return False
+    return True
+
+
 def check_memories(name: str, npus: Sequence[Npu]) -> None:
     """Refuse NPUs whose memories have more than ``MEMORY_BITS`` bits together.
 

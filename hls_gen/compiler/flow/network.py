@@ -38,7 +38,7 @@ class ProcessNetwork:
         self.issuers: dict[int, Issuer] = {}
         self._fifos: dict[str, Fifo] = {}
         self._skips: dict[int, SkipFifo] = {}
-        """By NPU: its skip store, if it has work for one."""
+        """By NPU: its skip store, if maps wait in it."""
         self._pairs: dict[int, Pair] = {}
         self._rings: dict[str, Ring] = {}
         self._sinks: dict[int, Sink] = {}

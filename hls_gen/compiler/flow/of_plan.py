@@ -169,7 +169,7 @@ def reading(
     Returns
     -------
     Reading
-        What counts of them for the flow.
+        What the flow model must know of the map's reading.
     """
     claiming = np.flatnonzero(tables.advance)
     return Reading(

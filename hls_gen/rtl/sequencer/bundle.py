@@ -17,7 +17,7 @@ Own = TypeVar("Own", bound="Bundle")
 
 
 class Meaning(NamedTuple):
-    """What is said of a signal of a bundle."""
+    """Meaning and width of a signal of a bundle."""
 
     means: str | Callable[[SequencerSpec], str]
     """What the signal says, or what it says by the sequencer."""

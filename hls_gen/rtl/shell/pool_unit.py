@@ -75,10 +75,10 @@ def _finished(c: NpuContext, sums: Stream) -> Stream:
     w = present(npu.pool_unit).pfp * npu.array.acc_bits
     flags = {"last": bits(sums.data, w, 1), "side": bits(sums.data, w + 1, npu.pool_side_bits - 1 + COUNT_BITS)}
     cut = gearbox(c.b, c.library, "pool_steps", sums.replace(data=bits(sums.data, 0, w), **flags), steps, rst=c.restart)
-    made = c.place(
+    ports = c.place(
         c.library.get(pool_results, c.library, npu),
         "pool_results",
         last_layer=c.settings["last_pool_layer"],
         **cut.ports("in"),
     )
-    return Stream.of(made, "features")
+    return Stream.of(ports, "features")

@@ -30,6 +30,7 @@ from .lowering import Lowered, lowered_for, pool_name
 from .needs import Needs, NpuNeeds, merged, most_waiting, needs_of
 from .planned_layer import MapWords, PlannedLayer, check_added, planned_layer, words_read
 from .schedule import AUTOMATIC, ORDERS, Schedule
+from .sequencer_work import SequencerWork
 from .ways import MapWay, onward
 
 
@@ -244,8 +245,10 @@ def _ordered(lowered: Lowered, npu: Npu, map_order: str) -> tuple[Lowered, Sched
     if formed is None:
         return lowered, orders, None
     words = formed.words, len(input_layout(lowered, npu)[0])
-    each = lowered.layers[0].visits * -(-lowered.layers[0].out_channels // npu.array.kgp)
-    beats = [len(order.tables[0].index) * count * each for order, count in zip((other, orders), words)]
+    first = lowered.layers[0]
+    groups = -(-first.out_channels // npu.array.kgp)
+    works = [SequencerWork.of(order.tables[0], first.visits) for order in (other, orders)]
+    beats = [work.beats(count, passes=groups) for work, count in zip(works, words)]
     return (joined, other, formed) if pays(formed, beats) else (lowered, orders, None)
 
 

@@ -13,6 +13,7 @@ from bitloom.hls_gen.design.parts import present
 from .layout import UNUSED, Ints, Layout, regroup, result_layout
 from .lowered_layers import LoweredLayer, Xnor
 from .schedule import StageTables
+from .sequencer_work import SequencerWork
 from .tap_rows import TapRows
 from .tuple_parts import TuplePart, tuple_part
 from .ways import MapWay
@@ -124,7 +125,7 @@ class PlannedLayer:
     @property
     def beats(self) -> int:
         """Cycles in which the array works on the layer, a frame."""
-        return len(self.conv.index) * self.layer.visits * self.part.words * self.groups
+        return SequencerWork.of(self.conv, self.layer.visits).beats(self.part.words, passes=self.groups)
 
     @property
     def last_units(self) -> int:
@@ -204,16 +205,15 @@ def planned_layer(
         raise ValueError(f"{p.name}: a pool needs an NPU with a pool unit, got one without")
     steps = result_layout(p.out_channels, p.levels, npu.array.kgp, npu.results.ol)
     reread = groups > inner
-    taps = TapRows.of(conv, visits=p.visits, reread=reread, raster=npu.sequencer.raster, ahead=npu.sequencer.aheads > 0)
+    taps = TapRows.of(conv, npu.array_sequencer.kind, visits=p.visits, reread=reread)
+    pool_sequencer = npu.pool_sequencer
     pool_taps = None
     pooled = steps[:0]
     output = steps
     if not p.raw:
-        if npu.pool_unit:
+        if pool_sequencer:
             output = pooled = regroup(steps, present(npu.pool_unit).pfp)
-            pool_taps = TapRows.straight(taps.windows)
-            if pool is not None:
-                pool_taps = TapRows.of(pool, kernel=npu.depthwise, raster=npu.sequencer.raster)
+            pool_taps = TapRows.straight(taps.windows) if pool is None else TapRows.of(pool, pool_sequencer.kind)
         if npu.depthwise:
             output = regroup(pooled, npu.results.ol)
         output = regroup(output, reader_lanes)

@@ -79,6 +79,11 @@ class StageTables:
     index: Ints
 
     @cached_property
+    def valid_taps(self) -> Ints:
+        """(windows,) int64: valid taps of each window."""
+        return frozen(np.bincount(self.window))
+
+    @cached_property
     def advance(self) -> Ints:
         """(valid taps,) int64: tuples that must have arrived beyond those required so far.
 
@@ -112,7 +117,7 @@ class StageTables:
     @cached_property
     def early_end(self) -> Flags:
         """(valid taps,) bool: the tap is the last valid one of a window that has any invalid tap (B4)."""
-        cut = np.bincount(self.window) < self.stage.window.taps
+        cut = self.valid_taps < self.stage.window.taps
         return frozen(self.last & cut[self.window])
 
     @cached_property

@@ -68,10 +68,6 @@ def pool_unit_depthwise(library: Library, npu: Npu) -> Block:
     b = Block(library.name("pool_unit_depthwise", npu), header)
     memory = memory_of(npu, "pool_kernels")
     bus = LoadBus.ports(b, library.stream_bits, [memory])
-    average = b.input("average", means="1: sum, of which an average is made; 0: maximum")
-    depthwise = b.input("depthwise", means="1: sum of products with the weights, whatever average says")
-    taps = b.input("taps", COUNT_BITS, means="valid taps of the window so far, that of the beat included")
-    row = b.input("kernel_row", present(npu.pool_weights).row_bits, means="row of weights that the beat's word meets")
     ports = PoolPorts.of(b, npu, pool_unit.pfp * npu.array.acc_bits + npu.pool_side_bits + COUNT_BITS)
 
     # # #
@@ -80,9 +76,12 @@ def pool_unit_depthwise(library: Library, npu: Npu) -> Block:
     at_depthwise = b.reg("at_depthwise", init=None)
     adds = b.reg("at_adds", init=None)
     count = b.reg("count", COUNT_BITS, init=None)
-    counted = choose(average & ~depthwise, taps, 1, COUNT_BITS)
+    beat = ports.beat
+    average = beat.marks.average
+    depthwise = beat.marks.depthwise
+    counted = choose(average & ~depthwise, beat.taps, 1, COUNT_BITS)
     b.on(None, (at_depthwise, depthwise), (adds, any_of(average, depthwise)), (count, counted))
-    weights = library.loadable(b, memory, bus, row, read=ports.beat)["weights"]
+    weights = library.loadable(b, memory, bus, beat.kernel_row, read=beat.beat)["weights"]
     b.comment("The same, in time with the products.")
     product_ports = _late(b, npu, ports)
     w = npu.array.acc_bits

@@ -37,7 +37,7 @@ class Counts:
         w = spec.count_bits
         arrived = b.reg("arrived", w)
         less = b.reg("arrived_minus_1", w, init=-1)
-        return cls(arrived, less, b.reg("free_minus_1", w, init=spec.ring_words - 1))
+        return cls(arrived, less, b.reg("free_minus_1", w, init=spec.sequencer.ring_words - 1))
 
     def there(self, claims: Signal) -> Signal:
         """Whether the next word is there: one to be claimed if ``claims``, else all that were claimed before."""

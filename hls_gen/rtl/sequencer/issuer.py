@@ -81,7 +81,7 @@ class TapAtWork:
         slot_bits = 0 if tap.inner_groups_minus_1 is None else spec.npu.array.slot_bits
         return cls(
             busy=b.reg("busy"),
-            left=b.reg("left", spec.index_bits, init=None),
+            left=b.reg("left", spec.sequencer.index_bits, init=None),
             word_last=b.reg("word_last", init=None),
             first=b.reg("first_tap" if spec.pool else "first_word", init=None),
             starting=b.reg("starting", init=1),
@@ -129,7 +129,7 @@ def issuer(library: Library, spec: SequencerSpec) -> Block:
     room = b.input("room", means="the unit behind the beats has room for another result")
     beat = Beat.output(b, spec)
     waits = WaitPulses.output(b, spec)
-    read_row = b.output("read_row", spec.address_bits, means="place of the beat's word in the tuple memory")
+    read_row = b.output("read_row", spec.sequencer.address_bits, means="place of the beat's word in the tuple memory")
     has_free = b.output("has_free", means="a word of the tuple memory may be overwritten")
 
     # # #
@@ -228,12 +228,10 @@ def _pool_beat(b: Block, tap: Tap, work: TapAtWork, events: Events, beat: Beat) 
     """What the pool unit is told with a beat."""
     b.comment("What the pool unit is told with a beat.")
     beat.assign(first=work.first, last=work.last, tuple_last=work.word_last, map_last=work.layer_end)
-    for name in ("target", "forks", "for_addition", "average", "depthwise"):
-        value = getattr(tap, name)
-        if value is not None:
-            kept = b.reg(f"at_{name}", width(value), init=None)
-            b.on(events.taken, (kept, value))
-            beat.assign(**{name: kept})
+    for name, mark in tap.marks.ports().items():
+        kept = b.reg(f"at_{name}", width(mark), init=None)
+        b.on(events.taken, (kept, mark))
+        beat.marks.assign(**{name: kept})
     if beat.taps is not None:
         w = width(beat.taps)
         taps = b.reg("window_taps", w, init=None)

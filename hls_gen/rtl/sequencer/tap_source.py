@@ -58,9 +58,11 @@ def tap_source(library: Library, spec: SequencerSpec) -> Block:
     layers = Layers(context, last_layer, taken)
     number.assign(layers.number)
     now = layers.now
-    tuple_words = b.wire("tuple_words", spec.address_bits, add(now.words_minus_1, 1, spec.address_bits))
+    tuple_words = b.wire(
+        "tuple_words", spec.sequencer.address_bits, add(now.words_minus_1, 1, spec.sequencer.address_bits)
+    )
     tables = TableTaps(context, layers)
-    counters = CounterTaps(b, layers, tuple_words) if spec.npu.sequencer.raster else None
+    counters = CounterTaps(b, layers, tuple_words) if spec.kind.counters else None
     sources: list[TapSource] = [tables, DirectTaps(b, layers), *([] if counters is None else [counters])]
     b.comment("What is said of the tap at hand by the one that makes the taps of this layer.")
     chosen = choice(b, sources)
@@ -86,8 +88,7 @@ def tap_source(library: Library, spec: SequencerSpec) -> Block:
     tap.assign(words_minus_1=words_minus_1, hold_words=now.hold_words, given_words=resize(given, spec.count_bits))
     if ahead is not None:
         tap.assign(gap=ahead.any, gap_words=ahead.words)
-    tap.assign(target=now.target, forks=now.forks, for_addition=now.for_addition, average=now.average)
-    tap.assign(depthwise=now.depthwise)
+    tap.marks.assign(**now.marks.ports())
     held = None
     if now.kernel is not None:
         begins = "; each pass begins anew at its kernel group" * (not spec.pool)
@@ -108,12 +109,12 @@ def _contract(spec: SequencerSpec) -> str:
     what = "address, kernel row, claim"
     order = ARRAY_ORDER
     if spec.pool:
-        what = "address, kernel row, claim" if spec.kernel_rows else "address, claim"
+        what = "address, kernel row, claim" if spec.kind.kernel_rows else "address, claim"
         order = POOL_ORDER
     ways = f"""
     layer rows --> layer at hand --+--> direct   --+
                                    +--> tables   --+--> which tap --> {what} --> issuer"""
-    if spec.npu.sequencer.raster:
+    if spec.kind.counters:
         ways += "\n                                   +--> counters --+"
     return f"{SUMMARY}\n{ways}\n\n{order}"
 

@@ -65,8 +65,10 @@ class Written(Bundle):
     """The write port of the tuple memory, as the issuer sees it too."""
 
     write: Annotated[Signal, Meaning("a word is written to the tuple memory at this clock edge")]
-    write_row: Annotated[Signal, Meaning("place in the tuple memory that it goes to", lambda s: s.address_bits)]
-    write_word: Annotated[Signal, Meaning("the word", lambda s: s.word_bits)]
+    write_row: Annotated[
+        Signal, Meaning("place in the tuple memory that it goes to", lambda s: s.sequencer.address_bits)
+    ]
+    write_word: Annotated[Signal, Meaning("the word", lambda s: s.sequencer.word_bits)]
     has_free: Annotated[Signal, Meaning("a word of the tuple memory may be overwritten", back=True)]
 
 
@@ -80,7 +82,7 @@ def writer(library: Library, spec: SequencerSpec) -> Block:
     context = Context.module(library, spec, "writer", [memory], header)
     b = context.b
     last_layer = b.input("last_layer", LAYER_BITS, means="number of the network's last layer")
-    inlets = {name: Stream.input(b, name, spec.word_bits) for name in spec.inlets}
+    inlets = {name: Stream.input(b, name, spec.sequencer.word_bits) for name in spec.inlets}
     out = Written.output(b, spec)
     shown = None if spec.pool else b.output("inlet", INLET_BITS, means=inlet_means(spec.npu))  # for register STATE
 
@@ -95,8 +97,8 @@ def writer(library: Library, spec: SequencerSpec) -> Block:
     row = InputRow(**context.memory("inputs", resize(number, bits_for(memory.depth - 1))))
     b.on(out.write, (left, sub(left, 1, width(left))))
     b.on(advance, (left, row.words), (loaded, 1))
-    write_row = b.reg("next_row", spec.address_bits)  # places are filled one after another, layer after layer
-    b.on(out.write, (write_row, add(write_row, 1, spec.address_bits)))
+    write_row = b.reg("next_row", spec.sequencer.address_bits)  # places are filled one after another, layer after layer
+    b.on(out.write, (write_row, add(write_row, 1, spec.sequencer.address_bits)))
     out.write_row.assign(write_row)
     b.comment("Words are taken from the map's inlet alone, while the ring has room.")
     can = b.wire("can_write", 1, loaded & out.has_free)

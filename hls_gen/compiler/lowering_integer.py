@@ -22,6 +22,7 @@ from bitloom.golden.layers.conv import product_range
 from bitloom.golden.layers.depthwise import own_weights
 from bitloom.golden.layers.pool import AvgPool, MaxPool
 from bitloom.golden.layers.requantise import Requantise
+from bitloom.golden.layers.roles import Activation
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model
 
@@ -85,9 +86,10 @@ def _pool(model: Model, part: Part) -> Pooling | Depthwise | None:
     if part.pool is None or part.segment is None:
         return None
     if part.segment.depthwise is None:
-        return Pooling(window=part.pool, average=any(isinstance(layer, AvgPool) for layer in part.segment.tail))
+        return Pooling(window=part.pool, average=part.segment.behind_sums(AvgPool) is not None)
     segment = canonical(part.segment.depthwise)
-    act = next(layer for layer in segment.tail if isinstance(layer, Requantise))
+    act = segment.behind_sums(Requantise)
+    assert act is not None
     weight = own_weights(plain_of(model, segment)).reshape(segment.layer.out_channels, -1).T  # (taps, channels)
     low, high = product_range(segment.source.encoding, segment.layer.weight)
     sum_range = min(low * len(weight), 0), max(high * len(weight), 0)
@@ -121,7 +123,7 @@ def copy(part: Part) -> LoweredLayer:
 
 def addition_of(model: Model, segment: Segment, adds: str | None) -> Addition | None:
     """The addition among the layers of a segment, of the map of lowered layer ``adds``; None where there is none."""
-    layer = next((layer for layer in segment.tail if isinstance(layer, Add)), None)
+    layer = segment.behind_sums(Add)
     if layer is None or adds is None:
         return None
     arrays = model.arrays[layer.name]
@@ -166,11 +168,11 @@ class _Rule:
 def _rule(model: Model, segment: Segment, weight: Array) -> _Rule:
     """The rule of a segment, whose weights are ``weight`` before any change sign."""
     reach = segment.accumulator_range
-    act = next((layer for layer in segment.tail if isinstance(layer, Requantise | Threshold)), None)
-    if act is None:
-        return _Rule(weight=weight, reach=reach)
+    act = segment.behind_sums(Activation)
     if isinstance(act, Requantise):
         return _Rule(weight=weight, reach=reach, scale=scale_of(model, act))
+    if not isinstance(act, Threshold):
+        return _Rule(weight=weight, reach=reach)
     arrays = model.arrays[act.name]
     turned = _turned(arrays["direction"], segment.tail)
     weight = np.where(turned[:, None, None], -weight, weight)

@@ -32,6 +32,9 @@ from .parts import Part
 from .pools import canonical, thresholds_of
 from .segments import Segment
 
+SIGN_RANGE = (-1, 0)
+"""Smallest and largest integer that stands for a sign: -1 where negative."""
+
 
 def integer_layer(model: Model, part: Part, inverted: Array) -> tuple[LoweredLayer, Array]:
     """Rewrite one part.
@@ -86,7 +89,9 @@ def _pool(model: Model, part: Part) -> Pooling | Depthwise | None:
     if part.pool is None or part.segment is None:
         return None
     if part.segment.depthwise is None:
-        return Pooling(window=part.pool, average=part.segment.behind_sums(AvgPool) is not None)
+        average = part.segment.behind_sums(AvgPool) is not None
+        low, _ = part.values or SIGN_RANGE
+        return Pooling(window=part.pool, average=average, filler=0 if average else low)
     segment = canonical(part.segment.depthwise)
     act = segment.behind_sums(Requantise)
     assert act is not None
@@ -179,7 +184,8 @@ def _rule(model: Model, segment: Segment, weight: Array) -> _Rule:
     if isinstance(segment.tail[-1], MaxPool):  # whichever directions the thresholds have
         reach = min(reach[0], -reach[1]), max(reach[1], -reach[0])
     limits = np.clip(_limits(thresholds_of(model, segment, act), arrays["direction"], turned), reach[0], reach[1] + 1)
-    scale = Scale(bias=-limits, multiplier=limits * 0 + 1, shift=limits * 0, low=-1, high=0)
+    low, high = SIGN_RANGE
+    scale = Scale(bias=-limits, multiplier=limits * 0 + 1, shift=limits * 0, low=low, high=high)
     complement = np.repeat(turned | (arrays["direction"] > 0), act.levels)
     return _Rule(weight=weight, reach=reach, scale=scale, complement=complement)
 

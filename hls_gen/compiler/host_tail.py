@@ -12,7 +12,7 @@ from dataclasses import replace
 from bitloom.golden.layer import OneInput
 from bitloom.golden.layers.affine import Affine
 from bitloom.golden.layers.conv import Weighted
-from bitloom.golden.layers.requantise import Requantise
+from bitloom.golden.layers.roles import FeatureLayer
 from bitloom.golden.network import Model, Network
 
 from .pools import canonical
@@ -89,7 +89,7 @@ def _trip(network: Network, last: Weighted, tail: list[OneInput]) -> Trip:
         return OR
     first = next(layer for layer in network.layers if isinstance(layer, Weighted))
     integers = last is not first and network.sources(last)[0].encoding.kind != "bipolar"
-    requantised = any(isinstance(layer, Requantise) for layer in tail)
-    if last.weight.kind in ("signed", "unsigned") or integers or requantised:
+    features = any(isinstance(layer, FeatureLayer) for layer in tail)
+    if last.weight.kind in ("signed", "unsigned") or integers or features:
         return INTEGER
     return BINARY

@@ -24,8 +24,7 @@ from bitloom.golden.layer import Layer
 from bitloom.golden.layers.add import Add
 from bitloom.golden.layers.concat import Concat
 from bitloom.golden.layers.conv import Weighted
-from bitloom.golden.layers.pool import AvgPool, MaxPool, Pool, SumPool
-from bitloom.golden.layers.requantise import Requantise
+from bitloom.golden.layers.pool import Pool, SumPool
 from bitloom.golden.layers.roles import Activation
 from bitloom.golden.layers.threshold import Threshold
 
@@ -104,7 +103,7 @@ def _with_copy(graph: LayerGraph, read: str, name: str, readers: Sequence[Layer]
     in the last one."""
     source = graph.maps[read]
     sums = free_name(graph.layers, name, "copy")
-    if len(readers) == 1 and isinstance(readers[0], Requantise | SumPool):
+    if len(readers) == 1 and isinstance(readers[0], Activation | SumPool):
         followed = sums
         copy = copy_of_sums(source, read, sums)
     else:
@@ -190,7 +189,7 @@ class _Tails:
 
     def _may_follow(self, layer: Layer, read: str) -> bool:
         """Whether a layer can be computed behind the map ``read``, or no copy would help: sums are not copied."""
-        if read not in self.tails or not isinstance(layer, Requantise | MaxPool | AvgPool | SumPool | Add):
+        if read not in self.tails or not isinstance(layer, (*INTEGER_ADD.layers, SumPool)):
             return True
         begun, tail = self.tails[read]
         if not any(isinstance(behind, Activation) for behind in tail):

@@ -85,10 +85,14 @@ class Trip:
         return tuple(tails)
 
     @cached_property
+    def layers(self) -> tuple[type[Layer], ...]:
+        """All layers that have a place."""
+        return tuple(dict.fromkeys(layer for order in self.orders for place in order for layer in place.layers))
+
+    @property
     def feature_kinds(self) -> Kinds:
         """Kinds of the layers that make features."""
-        layers = (layer for order in self.orders for place in order for layer in place.layers)
-        return tuple(dict.fromkeys(layer.kind for layer in layers if issubclass(layer, FeatureLayer)))
+        return tuple(layer.kind for layer in self.layers if issubclass(layer, FeatureLayer))
 
 
 FEATURES = (needed(Requantise),)

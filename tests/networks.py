@@ -14,11 +14,10 @@ from bitloom.overlay.fuzz.depthwise_networks import depthwise_network
 from bitloom.overlay.fuzz.grouped_networks import grouped_network
 from bitloom.overlay.fuzz.random_models import random_integer_model, random_model
 from bitloom.overlay.fuzz.random_networks import IntegerChoices
-
-from .random_networks.blocks import joined_network, residual_network
-from .random_networks.graphs import graph_network
-from .random_networks.mixed import mixed_network
-from .random_networks.sign_blocks import binary_residual_network
+from tests.random_networks.blocks import joined_network, residual_network
+from tests.random_networks.graphs import graph_network
+from tests.random_networks.mixed import mixed_network
+from tests.random_networks.sign_blocks import binary_residual_network
 
 __all__ = [
     "BYTES",

@@ -25,7 +25,7 @@ from .layer_graph import LayerGraph, copy_of_sums, copy_of_values, free_name
 
 
 def inner_concatenations_open(graph: LayerGraph) -> LayerGraph | None:
-    """A concatenation that only another one reads: that one has its maps."""
+    """A concatenation that only another concatenation reads is left out: the other one reads its maps."""
     for inner in _concatenations(graph):
         readers = graph.readings[inner.name]
         outer = graph.layers[readers[0]] if len(readers) == 1 else None
@@ -40,8 +40,8 @@ def inner_concatenations_open(graph: LayerGraph) -> LayerGraph | None:
 
 
 def convolutions_side_by_side_become_one(graph: LayerGraph) -> LayerGraph | None:
-    """Two convolutions of one map, with activations, that differ in channels alone and stand side by side in a
-    concatenation. Of two maps the concatenation goes, too."""
+    """Two convolutions of one map become one where they and their activations differ in channels alone, and their maps
+    stand side by side in a concatenation. A concatenation of these two maps alone is left out, too."""
     for concat in _concatenations(graph):
         for place, (first, second) in enumerate(zip(concat.inputs, concat.inputs[1:])):
             if _alike(graph, first, second):
@@ -65,7 +65,8 @@ def _alike(graph: LayerGraph, first: str, second: str) -> bool:
 
 
 def _stacked(graph: LayerGraph, concat: Layer, place: int) -> LayerGraph:
-    """Put the kernels and channels of the map behind ``place`` of a concatenation behind those of the map there."""
+    """Make one convolution of those of the maps ``place`` and ``place`` + 1 of a concatenation; kernels and channels of
+    the second map stand behind those of the first."""
     first, second = (graph.layers[name] for name in concat.inputs[place : place + 2])
     conv, other = (graph.layers[act.inputs[0]] for act in (first, second))
     assert isinstance(conv, Conv)
@@ -155,7 +156,7 @@ def _first_two_become_one(graph: LayerGraph, concat: Layer) -> LayerGraph:
 
 
 def _copied(graph: LayerGraph, concat: Layer) -> LayerGraph:
-    """Let the readers of a concatenation read its copy, which has its name."""
+    """Let the readers of a concatenation read a copy of it, which takes over its name."""
     maps = free_name(graph.layers, concat.name, "maps")
     layers = {**graph.layers, maps: replace(concat, name=maps)}
     source = graph.maps[concat.name]

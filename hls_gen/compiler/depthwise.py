@@ -1,11 +1,11 @@
 """Depthwise convolutions, in which kernel k reads channel k alone: computed by a pool unit with weights, right behind
-the layer before (hls_gen/rtl/pool/pool_depthwise.py).
+the layer before (hls_gen/rtl/pool_unit/pool_depthwise.py).
 
     conv_1  requantise_1 | conv_2 (depthwise)  requantise_2 | conv_3   -->   conv_1 ... requantise_2 | conv_3
 
-A plain convolution with weights of 0 for other channels than a kernel's own is a depthwise one, too. One that doesn't
-stand where the pool unit could take it stays a convolution of its own, to the array a plain one (`plain_of`). No layer
-changes: which unit computes a layer is said here, so that no rule of rewriting (golden/rewrite.py) is needed.
+A plain convolution whose weights are 0 for other channels than a kernel's own is a depthwise one, too. The array
+computes a depthwise convolution where the pool unit can't, as a plain convolution (`plain_of`). No layer changes: only
+the unit that computes it is chosen here, so that no rule of rewriting (golden/rewrite.py) is needed.
 """
 
 from collections.abc import Sequence
@@ -43,7 +43,7 @@ def joined(cut: Sequence[Segment], model: Model) -> list[Segment]:
     Returns
     -------
     list of Segment
-        Those that are left; their names, and what they read and add, are names of these.
+        The parts that are left. What they read and add are names of parts that are left, too.
     """
     by_name = {segment.name: segment for segment in cut}
     taken: dict[str, str] = {}  # depthwise convolution -> the segment that it joins

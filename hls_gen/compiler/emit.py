@@ -13,6 +13,9 @@ import numpy as np
 from bitloom.golden.file import model_digest
 from bitloom.golden.host.host import Host
 from bitloom.golden.network import Model
+from bitloom.hls_gen.compiler.rows.layer_rows import LayerRows, row
+from bitloom.hls_gen.compiler.rows.loader import network_row
+from bitloom.hls_gen.compiler.rows.memories import kernels_in_turn, memory_words, rows_of
 from bitloom.hls_gen.design.headers import Words
 from bitloom.hls_gen.design.manifest import Manifest
 from bitloom.hls_gen.design.npu import Npu
@@ -25,9 +28,6 @@ from .host_tail import split
 from .layout import UNUSED, Ints, lane_bits, to_stream
 from .lowered_layers import LoweredLayer, Multiply
 from .plan import Plan, plan
-from .rows.layer_rows import LayerRows, row
-from .rows.loader import network_row
-from .rows.memories import kernels_in_turn, memory_words, rows_of
 from .shortages import check_capacities
 from .streamed_weights import Placement
 from .weight_streams import WeightOrder, weight_order
@@ -65,7 +65,8 @@ def compile_model(
         The network doesn't fit the design, or the NPUs of a ring would wait for each other for ever. One line: what is
         needed, and what there is.
     """
-    network, (device, tail), count = model.network, split(model), len(manifest.npus)
+    network = model.network
+    device, tail = split(model)
     network_plan = plan(device, manifest.npus, choices, chunk=chunk)
     frame = to_stream(network_plan.input_words, manifest.stream_bits)  # UNUSED == ZERO: constant 0
     check_capacities(network_plan, manifest)
@@ -81,7 +82,7 @@ def compile_model(
         output_shape=device.network.output.shape,
         output_kind=_output_kind(network_plan.lowered.layers[-1]),
         classes=network.classes,
-        ideal_cycles=max(_beats(network_plan, n) for n in range(count)),
+        ideal_cycles=max(_beats(network_plan, n) for n in range(len(manifest.npus))),
         layers=tuple(network_plan.ideal),
         mapping=tuple(network_plan.mapping),
         parameters=parameters,

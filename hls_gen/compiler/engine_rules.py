@@ -18,7 +18,7 @@ from .segments import Segment
 from .trips import BINARY, BITS, INTEGER, INTEGER_ADD, OR, SIGNS
 
 MAX_AVERAGE = (1 << COUNT_BITS) - 1
-"""Taps of an average's window."""
+"""Most taps of an average's window."""
 
 
 @dataclass(frozen=True)

@@ -57,10 +57,11 @@ def _model_of(network: Network, model: Model) -> Model:
 
 
 def _host_layers(network: Network) -> int:
-    """How many layers at the end the host computes: those behind the most that an engine has with the last sums.
+    """How many layers at the network's end the host computes: those behind the longest tail that an engine computes
+    together with the last sums.
 
-    Behind features or bits that must be an Affine first; where it is another layer, the compiler says why an engine
-    can't have it.
+    Where that tail makes features or bits, the host's first layer must be an Affine. Else the result is 0, and the
+    compiler says why no engine can compute the layer.
     """
     tail = list[OneInput]()
     layers = list(network.layers)

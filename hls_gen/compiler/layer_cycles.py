@@ -36,7 +36,7 @@ def cycles_on(part: Part, npu: Npu) -> float:
     height, width = part.window.output_size(part.height, part.width)
     groups, rest = divmod(part.out_channels, npu.array.kgp)
     steps = height * width * part.levels * (groups * -(-npu.array.kgp // npu.results.ol) + -(-rest // npu.results.ol))
-    taps = _taps(part.pool, height, width) if part.pool else height * width  # the pool unit takes what has no pool, too
+    taps = _taps(part.pool, height, width) if part.pool else height * width  # maps without a pool pass the unit, too
     pooled = (
         taps * -(-part.out_channels * part.levels // present(npu.pool_unit).pfp)
         if npu.pool_unit and not part.raw

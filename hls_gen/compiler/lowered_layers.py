@@ -78,7 +78,7 @@ class Xnor:
 
     @property
     def magnitudes(self) -> Array:
-        """Those of all weights."""
+        """Magnitudes of all weights."""
         return self.weight if self.magnitude is None else self.magnitude
 
     def values(self, features: Array, positions: Array) -> Array:
@@ -190,8 +190,8 @@ class Scale:
 
     @cached_property
     def factors(self) -> tuple[Array, Array]:
-        """Multipliers and shifts as the hardware has them: in lowest terms, unless sums are rounded twice. The first of
-        two roundings takes off so many bits of just this product."""
+        """Multipliers and shifts as the hardware has them: in lowest terms, unless sums are rounded twice. There the
+        first rounding takes a fixed number of bits off the product with the multiplier as it was given."""
         factors = self.multiplier, self.shift
         return factors if self.rounding == "twice" else lowest_terms(*factors)
 
@@ -357,7 +357,8 @@ class LoweredLayer:
     reads : str
         Name of the lowered layer whose result this one reads, or `bitloom.golden.graph.INPUT`.
     joins : str or None
-        Name of the lowered layer whose result it reads as well, whose channels follow at each position; None: none's.
+        Name of a second lowered layer whose result it reads, whose channels follow at each position; None: there is
+        none.
     height, width : int
         Size of the map that the lowered layer reads.
     window : Taps
@@ -375,7 +376,7 @@ class LoweredLayer:
     sum_range : tuple of int
         Smallest and largest sum, for any features.
     weighted : WeightedLanes or None
-        The lanes for which kernels have weights; None where they have for all.
+        The lanes for which kernels have weights; None where kernels have weights for all lanes.
     """
 
     name: str
@@ -394,7 +395,7 @@ class LoweredLayer:
 
     @property
     def weight(self) -> Array:
-        """Of the arithmetic."""
+        """Weights of the arithmetic."""
         return self.arithmetic.weight
 
     @property

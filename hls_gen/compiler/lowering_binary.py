@@ -13,8 +13,8 @@ The rewritings, each of which tests/hls_gen/compiler/test_lowering.py shows to b
   up to -1; that number is one more plane of coefficient 1, feature 1 and the weight bit inverted. An unsigned b-bit
   value is a signed one of b + 1 bits.
 * *direction*: x <= T is -x >= -T: the kernel's weights change sign. After a max pool, where that is not exact, the
-  complement x >= T + 1 is computed instead, and the next layer's weights for that channel are inverted. So it is where
-  words are ORed: no other weights have the sum with its sign changed.
+  complement x >= T + 1 is computed instead, and the next layer's weights for that channel are inverted. The same is
+  done where words are ORed, since no weights give that sum with its sign changed.
 * *signs*: in residual networks bits are the signs of integers, x >= 0 or the complement of x <= -1
   (docs/decisions/0022).
 * *min pool*: the smallest bit is the complement of the largest of the complements, x < T, which the engine's OR finds.
@@ -261,8 +261,8 @@ def _rising(model: Model, segment: Segment) -> tuple[Array, Array | None, Array]
 def _check_words_pool(act: Threshold, pool: Pool, pool_first: bool, falls: Array) -> None:
     """ValueError where a pool behind ``accumulate="or_words"`` needs bits of small sums, as ``falls`` tells by channel.
 
-    The engine's pool ORs bits that are 1 for large sums. Other weights that give the sum with its sign changed, which
-    make a bit of small sums one of large sums elsewhere, words don't have.
+    The engine's pool ORs bits that are 1 for large sums. Elsewhere a bit of small sums becomes a bit of large sums by
+    weights that give the sum with its sign changed; where words are ORed there are no such weights.
     """
     if not falls.any():
         return

@@ -1,7 +1,7 @@
 """Layers as the integer engine computes them (spec B11, B14; hls_gen/compiler/lowered_layers.py).
 
-Requantised layers are what they are; unsigned features of b bits are signed ones of b + 1 bits to the engine. What
-stands beside the binary engine is rewritten, exactly (tests/hls_gen/compiler/test_lowering_kinds.py):
+Requantised layers stay as they are; unsigned features of b bits are signed ones of b + 1 bits to the engine. Layers
+that read from the binary engine, or give to it, are rewritten, exactly (tests/hls_gen/compiler/test_lowering_kinds.py):
 
 * *thresholds* become signs: x >= T is x - T not negative, so the bias is -T, nothing is scaled, and the bit that
   leaves, 1 where negative, is the complement; x <= T is x - (T + 1) negative. Clipped to -1..0, a maximum keeps this

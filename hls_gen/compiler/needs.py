@@ -111,7 +111,7 @@ class Needs:
         names += ["former_channels", "former_column", "former_columns", "former_line"] * bool(npu.former)
         of_store = {
             "aheads": max(2, self.aheads) if npu.sequencer.aheads > 0 else 0,
-            "skip_words": 2 * npu.has_skip,  # how large it must be says the flow model
+            "skip_words": 2 * npu.has_skip,  # the flow model says how large it must be
             "skips_onward": npu.skips_onward,
         }
         return {name: of_store[name] if name in of_store else getattr(self, name) for name in names}
@@ -168,8 +168,8 @@ def needs_of(planned: PlannedLayer) -> Needs:
     from_ring = planned.read.inlet == "ring"
     return Needs(
         layers=1,
-        windows=max(one.windows for one, _ in read),
-        window_taps=max(1, *(one.window_taps for one, _ in read)),
+        windows=max(rows.windows for rows, _ in read),
+        window_taps=max(1, *(rows.window_taps for rows, _ in read)),
         groups=planned.groups,
         levels=p.levels,
         input_words=max(

@@ -40,12 +40,12 @@ class Part:
     Attributes
     ----------
     name : str
-        The weighted layer's, or the copy's. It is that of the lowered layer and of the map which this makes, too.
+        The weighted layer's, or the copy's. The part's map and its lowered layer have the same name.
     engine : Engine
     reads : str
         Name of the part whose map this one reads, or `bitloom.golden.graph.INPUT`.
     joins : str or None
-        Name of the part whose map it reads as well, whose channels follow at each position; None: none's.
+        Name of a second part whose map it reads, whose channels follow at each position; None: it reads one map.
     adds : str or None
         Name of the part whose map it adds to its results; None where it adds none.
     height, width : int
@@ -69,11 +69,11 @@ class Part:
     values : tuple of int or None
         Smallest and largest integer of the map that it makes; None where that map has bits.
     weighted : WeightedLanes or None
-        Pattern of zeros: the lanes for which kernels have weights; None where they have for all.
+        Pattern of zeros: the lanes for which kernels have weights; None where kernels have weights for all lanes.
     segment : Segment or None
         The golden layers that it computes, with their names in the network; None of a copy.
     joined : Part or None
-        The same with its taps joined, as behind a window former; None where a former can't feed it.
+        This part with its taps joined, as behind a window former; None where a former can't feed it.
     """
 
     name: str
@@ -108,9 +108,9 @@ class Part:
         return self.reads == INPUT and window is not None and window.taps > 1 and not window.dilated
 
     def behind_former(self, npu: Npu) -> "Part | None":
-        """The part as an NPU's window former lets the array see it; None where the NPU has none, or it can't feed the
-        part: lanes that share a weight have one channel, and planes that follow one another come in words of their
-        own."""
+        """The part as an NPU's window former lets the array see it; None where the NPU has no former, or the former
+        can't feed the part: where lanes share a weight they need the same channel, and planes that follow one another
+        need words of their own."""
         apart = self.binary and (npu.array.lanes_per_weight > 1 or (self.planes > 0 and not npu.array.planes))
         return self.joined if npu.former and not apart else None
 
@@ -304,9 +304,9 @@ def _values(segment: Segment) -> Range | None:
 
 
 def _pattern(part: Part, weighted: Array) -> WeightedLanes | None:
-    """The lanes (kernels, lanes) for which kernels have weights; None where they have for all. To a binary engine a
-    weight of 0 is +1 in one visit and -1 in the other: one match in each lane, whatever the feature is. Where lanes
-    are even in number, the offset counts matches by twos."""
+    """The lanes (kernels, lanes) for which kernels have weights; None where kernels have weights for all lanes. To a
+    binary engine a weight of 0 is +1 in one visit and -1 in the other: one match in each lane, whatever the feature is.
+    Where the number of lanes is even, the offset counts matches by twos."""
     if weighted.all():
         return None
     return WeightedLanes(weighted, same=part.binary, even=part.binary and part.lanes % 2 == 0)

@@ -252,7 +252,7 @@ def check_accumulation(p: LoweredLayer, npu: Npu, layout: Layout) -> None:
     Raises
     ------
     ValueError
-        It can't.
+        The NPU accumulates in another way, or its words don't fit the layer's.
     """
     layer = p.arithmetic.accumulate if isinstance(p.arithmetic, Xnor) else "popcount"
     if isinstance(p.arithmetic, Xnor) and layer == "or_words":
@@ -286,8 +286,8 @@ def _check_words(name: str, of: Xnor, npu: Npu, layout: Layout) -> None:
 
 
 def added_in_steps(words: Layout, steps: Layout) -> bool:
-    """Whether words of a map in the skip store, cut into steps or put together to some, are the ``steps`` in which the
-    results leave that it is added to."""
+    """Whether a map in the skip store can be added to results as its words come: cut into steps, or put together to
+    steps, they are the ``steps`` in which the results leave."""
     (count, kfp), ol = words.shape, steps.shape[1]
     return count == -(-len(steps) * ol // kfp) and np.array_equal(regroup(words, ol)[: len(steps)], steps)
 
@@ -312,8 +312,8 @@ def check_added(planned: PlannedLayer, maps: Mapping[str, MapWords]) -> None:
 
 
 def _check_steps(p: LoweredLayer, npu: Npu) -> None:
-    """ValueError unless the results of a binary layer whose bits are signs fill its steps: what is added to a lane that
-    no channel has would have a sign, too, and a lane without a channel must be 0."""
+    """ValueError unless the results of a binary layer whose bits are signs fill its steps. A lane without a channel
+    must be 0, but what is added there would have a sign."""
     if not isinstance(p.arithmetic, Xnor) or p.scale is None:
         return
     if (result_layout(p.out_channels, 1, npu.array.kgp, npu.results.ol) == UNUSED).any():

@@ -171,7 +171,7 @@ def segments(network: Network, binariser: OneInput | None = None) -> list[Segmen
     -------
     list of Segment
         In the order in which they are computed: each behind those whose results it needs, and of two ways from a map
-        to an addition the shorter one first. That of the network, where layers are a chain.
+        to an addition the shorter one first. Where layers are a chain, this is the network's order.
 
     Raises
     ------
@@ -225,7 +225,7 @@ class _Cutter:
         self.adds: dict[str, str] = {}
         self.joins: dict[str, str] = {}
         self.added: dict[str, str] = {}
-        """By segment, as the attributes of `Segment`; of the layer that makes what is added its name."""
+        """By segment, the attributes of `Segment` of these names; ``added`` has the layer's name."""
 
     def take(self, layer: Layer) -> None:
         """Let a layer begin a segment, or follow the layers of one."""
@@ -285,14 +285,14 @@ class _Cutter:
         self._depth[segment] = max(self._depth[segment], 1 + self._depth[self._maker[other]])
 
     def _forks(self, layer: Layer, name: str) -> bool:
-        """Whether a layer may go on with map ``name`` though others read it: it makes bits of it, and they add it."""
+        """Whether a layer may go on with map ``name`` though others read it: the layer makes bits, the others add."""
         others = [other for other in self._network.readers[name] if other != layer.name]
         added = all(other in self._kept and self._kept[other].added == name for other in others)
         return isinstance(layer, Threshold) and added
 
     def order(self) -> list[str]:
-        """The segments as they are computed: for each one, first all that makes what it adds, then all that makes what
-        it reads; of two maps that it reads the one on the shorter way first."""
+        """The segments as they are computed: each behind the segments that make the map that it adds, and these before
+        the segments that make the maps that it reads; of two maps that it reads the one on the shorter way first."""
         order = dict[str, None]()
         ahead = [self._maker[self._network.layers[-1].name]]
         while ahead:

@@ -51,8 +51,8 @@ class TapRows:
         raster: bool = False,
         ahead: bool = False,
     ) -> "TapRows":
-        """What a schedule takes. A schedule is counted once for each way in which it is read,
-        on a copy, which takes what was worked out for it along when it goes.
+        """What a schedule takes. A schedule is counted once for each way in which it is read. A copy of the schedule is
+        counted, so that the arrays that are worked out for it are freed with the copy.
 
         Parameters
         ----------
@@ -128,4 +128,5 @@ def _alike(last: Array) -> int:
 
 
 _COUNTED: WeakKeyDictionary[StageTables, dict[tuple[int, bool, bool, bool, bool], TapRows]] = WeakKeyDictionary()
-"""What schedules take, as long as they are there, by the way in which they are read: a search asks again and again."""
+"""What schedules take, by the way in which they are read, as long as the schedules exist: a search asks for the same
+schedule many times."""

@@ -10,14 +10,14 @@ bounded channels), so what the flow model runs to its end can't block under any 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from bitloom.hls_gen.compiler.flow.loader import WeightPacket
+from bitloom.hls_gen.compiler.flow.of_plan import system
+from bitloom.hls_gen.compiler.flow.system import System
 from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.gearbox import gear
 from bitloom.hls_gen.design.memories.memory_map import memory_of
 
 from .flow import Deadlock, simulate
-from .flow.of_plan import system
-from .flow.system import System
-from .flow.weights import WeightPacket
 from .layout import to_stream
 from .plan import Plan
 from .streamed_weights import Placement, WeightLayer, WeightStream
@@ -80,7 +80,7 @@ def weight_order(plan: Plan, design: Design) -> WeightOrder:
 
 
 def _layers(plan: Plan, n: int) -> list[WeightLayer]:
-    """What counts of the layers of NPU ``n``."""
+    """The layers of NPU ``n``, as a placement must know them."""
     return [WeightLayer(planned.layer.name, planned.kernel_rows, planned.beats) for planned in plan.on(n)]
 
 
@@ -97,7 +97,7 @@ def _placed(network: str, plan: Plan, design: Design, n: int, frame: WeightStrea
 
 
 def _row_words(design: Design, n: int) -> int:
-    """Stream words of a row of NPU ``n``'s kernel memory, each of which begins with one."""
+    """Stream words of a row of NPU ``n``'s kernel memory. Each row begins with a new stream word."""
     return gear(memory_of(design.npus[n], "kernels").width, design.stream_bits).pieces
 
 

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from bitloom.golden.limits import LANES, MEMORY_BITS, WIDTH
+from bitloom.hls_gen.design.memories.memory_map import memory_map
 
-from .memories.memory_map import memory_map
 from .npu import Npu
 
 SIDE_BY_SIDE = ("kfp", "kgp", "pfp")
@@ -31,6 +31,15 @@ def check_parallel(name: str, foldings: Sequence[Npu]) -> None:
             WIDTH.check(f"{name}: {key}", value)
         LANES.check(f"{name}: collect", folding.array.collect)
     LANES.check(f"{name}: arrays", sum(folding.array.kfp * folding.array.kgp for folding in foldings))
+
+
+def may_be_built(npus: Sequence[Npu]) -> bool:
+    """Whether NPUs are no more parallel than `check_parallel` allows."""
+    try:
+        check_parallel("design", npus)
+    except ValueError:
+        return False
+    return True
 
 
 def check_memories(name: str, npus: Sequence[Npu]) -> None:

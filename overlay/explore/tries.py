@@ -12,13 +12,14 @@ from typing import Any
 from bitloom.golden.network import Model
 from bitloom.hls_gen.design.copies import is_copy
 from bitloom.hls_gen.design.design import MOST_NPUS, Design
+from bitloom.hls_gen.design.work import may_be_built
 from bitloom.overlay.area.netlist import Resources
+from bitloom.overlay.area_model.estimate import estimate
 
 from .budget import Budget
 from .candidate import Candidate
 from .chain import Chain
 from .engines import Engines
-from .estimate import estimate
 from .figures import Figures, figures, lanes
 from .joinings import Joinings
 from .one_npu import MOST_LUT_ROWS, MOST_LUT_ROWS_FOR_BLOCKS, Segment
@@ -179,14 +180,19 @@ class Tries:
         return least
 
     def segments(self, task: Task) -> list[Segment] | None:
-        """The NPUs of a task at its price; None where there are none that are fast enough."""
+        """The NPUs of a task at its price; None where there are none that are fast enough, or where such NPUs are more
+        parallel than a design may be."""
         choices = self.joinings.of(task.way, task.setting)
         mapping = task.way.mapping
         if mapping is not None:
-            return cheapest_ring(choices, mapping, task.interval, task.price, closed=task.way.closed)
-        one = self.also or choices.mapping  # maps are copied, as a plan for one NPU has it
-        price = replace(task.price, limits=self._limits) if self.also else task.price
-        return Chain(choices, 1 if one else MOST_NPUS).cheapest(task.interval, price)
+            segments = cheapest_ring(choices, mapping, task.interval, task.price, closed=task.way.closed)
+        else:
+            one = self.also or choices.mapping  # maps are copied, as a plan for one NPU has it
+            price = replace(task.price, limits=self._limits) if self.also else task.price
+            segments = Chain(choices, 1 if one else MOST_NPUS).cheapest(task.interval, price)
+        if segments is None or not may_be_built([segment.npu for segment in segments]):
+            return None
+        return segments
 
     def rows(self, task: Task) -> list[Row]:
         """Everything that is tried for a task.

@@ -14,8 +14,8 @@ from bitloom.hls_gen.design import timing
 from bitloom.hls_gen.design.npu import Npu
 
 from .layer import FlowLayer, Reading
+from .loader import WeightPacket
 from .system import System, Unit
-from .weights import WeightPacket
 
 
 def system(
@@ -164,7 +164,7 @@ def reading(
     Returns
     -------
     Reading
-        What counts of them for the flow.
+        What the flow model must know of the map's reading.
     """
     claiming = np.flatnonzero(tables.advance)
     return Reading(

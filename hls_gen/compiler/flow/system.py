@@ -9,7 +9,7 @@ from bitloom.hls_gen.design.gearbox import geared
 from bitloom.hls_gen.design.timing import Latencies
 
 from .layer import FlowLayer, Reading
-from .weights import WeightPacket
+from .loader import WeightPacket
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -194,7 +194,7 @@ class _TapTables:
     jumps
         (jumps,) the tap of the kernel that each goes to.
     aheads
-        (taps that claim ahead,) the tuples that each claims so.
+        (taps that claim ahead,) the tuples that each claims ahead.
     """
 
     flags: Array
@@ -206,8 +206,8 @@ class _TapTables:
 def _tap_tables(tables: StageTables, visits: int, ahead: bool) -> _TapTables:
     """The tables of a layer's taps, each visit of which counts as a tap.
 
-    Tuples that arrive before a tap's own and are not read by it: with ``ahead`` a flag of the tap says that there are
-    some; else each is a skip, a row before the tap's.
+    Before a tap's own tuple others may arrive that the tap doesn't read. With ``ahead`` a flag of the tap says that
+    there are such tuples; else each of them is a skip, a row before the tap's.
     """
     tap = np.repeat(np.arange(len(tables.index)), visits)
     visit = np.tile(np.arange(visits), len(tables.index))

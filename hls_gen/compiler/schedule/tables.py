@@ -50,7 +50,8 @@ class StageTables:
     Their meaning is the same for all map orders: wait until ``sum(advance[: t + 1])`` tuples of the frame have been
     stored, then tap t reads tuple ``index[t]``. ``sum(advance)`` is the number of tuples, so that nothing is left over
     at the end of a frame. Every tuple of ``input_order`` is read by some tap, unless the map has another reader, too:
-    what that one alone needs comes by, behind the last tuple that is read just before the last tap.
+    tuples that only the other reader needs arrive and are not read. Those behind the last tuple that is read arrive
+    just before the last tap.
 
     Attributes
     ----------
@@ -82,7 +83,7 @@ class StageTables:
         """(valid taps,) int64: tuples that must have arrived beyond those required so far.
 
         In pull order that is 0 or 1. In raster order it is also more, where the window's next row begins before the
-        row above it has been needed as a whole; in either order where tuples come by for another reader of the map.
+        row above it has been needed as a whole; in either order where tuples arrive for another reader of the map.
         """
         advance = np.diff(np.maximum.accumulate(self.index), prepend=-1)
         advance[-1] += len(self.input_order) - 1 - self.index.max()
@@ -97,11 +98,6 @@ class StageTables:
         come by behind the one that it reads.
         """
         return frozen((self.advance > 0) & (self.index == self.newest))
-
-    @property
-    def old(self) -> Ints:
-        """(valid taps) index in input_order of the tuple read; an old address where ``new`` is False."""
-        return self.index
 
     @cached_property
     def newest(self) -> Ints:

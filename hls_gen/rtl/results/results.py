@@ -174,7 +174,7 @@ def _activation(b: Block, npu: Npu, step: Step, load: Signal, sums_offset: Signa
     if not npu.requantises:
         threshold(b, npu, step, offset)
         return
-    values = [matches_value(step, one, offset) for one in step.sums]
+    values = [matches_value(step, total, offset) for total in step.sums]
     sums = [b.wire(f"matches_value_{k}", npu.array.acc_bits, value) for k, value in enumerate(values)]
     requantise(b, npu, replace(step, sums=sums))
 

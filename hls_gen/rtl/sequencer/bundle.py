@@ -16,7 +16,7 @@ Own = TypeVar("Own", bound="Bundle")
 
 
 class Meaning(NamedTuple):
-    """What is said of a signal of a bundle."""
+    """Meaning and width of a signal of a bundle."""
 
     means: str
     """What the signal says."""

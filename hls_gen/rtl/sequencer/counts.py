@@ -53,7 +53,7 @@ class Counts:
     ) -> None:
         """Keep the counts: ``write`` of a word and so many ``claimed`` now, ``given`` back a cycle ago.
 
-        ``ahead``: a tap that claims words besides is taken now, and how many words; None where none does.
+        ``ahead``: (a tap that claims words ahead is taken now, how many words); None where no tap does.
         """
         w = width(self.free_minus_1)
         for count in (self.arrived, self.arrived_minus_1):

@@ -162,7 +162,7 @@ def issuer(library: Library, spec: SequencerSpec) -> Block:
 
 
 def _contract(spec: SequencerSpec) -> str:
-    """The header's text: of the file's text what this sequencer has."""
+    """The header's text: the parts of this file's text that hold for this sequencer."""
     times = ""
     room = "A beat that ends a pass needs room for the pass's result."
     if spec.pool:
@@ -278,12 +278,12 @@ def _array_beat(b: Block, tap: Tap, work: TapAtWork, events: Events, beat: Beat)
 def _offset(b: Block, tap: Tap, work: TapAtWork, events: Events, beat: Beat) -> None:
     """The sum of the offsets of a pass's taps so far: a tap's own is added with the first beat of its first word."""
     w = width(tap.offset)
-    own = b.reg("at_offset", w, init=None)
+    tap_offset = b.reg("at_offset", w, init=None)
     total = b.reg("offset_total", w, init=None)
     word_first = work.word_first
     b.on(events.used, (word_first, 0))
-    b.on(events.taken, (word_first, 1), (own, tap.offset))
-    begun = choose(work.first, 0, total, w) + own
+    b.on(events.taken, (word_first, 1), (tap_offset, tap.offset))
+    begun = choose(work.first, 0, total, w) + tap_offset
     now = b.wire("offset_now", w, choose(word_first, begun, total, w))
     # with one accumulator every beat may write what it shows; groups that share the first word must add once
     once = events.beat if work.inner is None else b.wire("offset_beat", 1, events.used & word_first)

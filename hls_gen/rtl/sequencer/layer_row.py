@@ -242,7 +242,7 @@ START_ONLY = tuple(f.name for f in fields(LayerStart))
 
 
 def layer_start(signals: Mapping[str, Signal]) -> LayerStart:
-    """The typed form of a row that was just read, as far as a layer's beginning alone looks at it."""
+    """The typed form of those fields of a row that only a layer's beginning looks at."""
     return _part(LayerStart, signals)
 
 
@@ -258,11 +258,11 @@ def layer_row(signals: Mapping[str, Signal]) -> LayerRow:
     return _part(LayerRow, signals, kernel=kernel, raster=raster)
 
 
-def _part(cls: type[Part], signals: Mapping[str, Signal], prefix: str = "", **made: object) -> Part:
+def _part(cls: type[Part], signals: Mapping[str, Signal], prefix: str = "", **parts: object) -> Part:
     """An object of ``cls`` with the signals of its fields' names; only fields with a default may be missing."""
-    values = dict(made)
+    values = dict(parts)
     for f in fields(cls):
         name = prefix + f.name
-        if f.name not in made and (f.default is MISSING or name in signals):
+        if f.name not in parts and (f.default is MISSING or name in signals):
             values[f.name] = signals[name]
     return cls(**values)

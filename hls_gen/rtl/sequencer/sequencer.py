@@ -54,7 +54,7 @@ the next layer come in while this one is computed. Tables hold addresses relativ
 
 Parts: hls_gen/rtl/sequencer/writer.py, tap_source.py and issuer.py, each a module of its own.
 """
-"""What is said of the sequencer in front of a pool unit, which has no kernel groups."""
+"""The header's text for the sequencer in front of a pool unit, which has no kernel groups."""
 
 
 def sequencer(library: Library, spec: SequencerSpec) -> Block:

@@ -45,11 +45,11 @@ class SequencerSpec:
     @property
     def tables(self) -> list[Memory]:
         """The loadable memories of the tap source."""
-        own = (
+        optional = (
             *(["jumps"] if self.kernel_rows else []),
             *([] if self.pool or not self.npu.sequencer.aheads else ["aheads"]),
         )
-        return [self.memory(name) for name in ("layers", "flags", "olds", *own)]
+        return [self.memory(name) for name in ("layers", "flags", "olds", *optional)]
 
     @property
     def memories(self) -> list[Memory]:
@@ -100,7 +100,7 @@ class SequencerSpec:
         """Width of a count of words, in two's complement: ring_words itself fits, and claims that go below 0.
 
         Where a layer keeps all tuples that it claims, claims are ring_words at most. Of a map with another reader
-        any number of tuples may come by, up to the whole map.
+        any number of tuples may pass unread, up to the whole map.
         """
         alone = not (self.npu.has_skip or self.npu.sequencer.aheads)  # nobody else reads the maps
         if alone or (self.pool and not self.npu.keeps_steps):

@@ -73,7 +73,7 @@ def tap_source(library: Library, spec: SequencerSpec) -> Block:
     part = None if now.kernel is None or now.kernel.part is None else TupleParts(b, layers, progress)
     given = given_back(b, layers, progress, claim, ahead)
     placed = chosen
-    if counters is not None:  # their addresses don't hang on what is new, and are on a long path
+    if counters is not None:  # addresses by counters don't depend on what is new, and are on a long path
         placed = replace(chosen, new=any_of(layers.now.direct, tables.new))
     address = _address(b, layers, progress, placed, tuple_words, tables.ahead_words)
     words_minus_1 = now.words_minus_1
@@ -104,7 +104,7 @@ def tap_source(library: Library, spec: SequencerSpec) -> Block:
 
 
 def _contract(spec: SequencerSpec) -> str:
-    """The header's text: of the file's text what this sequencer has."""
+    """The header's text: the parts of this file's text that hold for this sequencer."""
     what = "address, kernel row, claim"
     order = ARRAY_ORDER
     if spec.pool:
@@ -166,7 +166,7 @@ def _ahead(
         return None
     gap, words = gaps[-1]
     if len(gaps) > 1:
-        w = max(width(one) for _, one in gaps)
+        w = max(width(count) for _, count in gaps)
         words = choose(counters.serves, resize(words, w), resize(gaps[0][1], w), w)
         gap = any_of(*(flag for flag, _ in gaps))
     gap = b.wire("claims_gap", 1, gap if first_pass is None else gap & first_pass)
@@ -180,8 +180,8 @@ def _address(
 
     Addresses count from the layer's first word; the ring holds words of several layers, one layer after another. The
     next new tuple lies at ``new_word``, or behind the ``ahead_words`` that the tap claims beside its own. With counters
-    that is looked at at the layer's end alone, where the last tap reads the map's last tuple: the next layer begins
-    behind that.
+    ``new_word`` matters only at the layer's end, where the last tap reads the map's last tuple: the next layer begins
+    behind this tuple.
     """
     b.comment("Place of the tap's tuple in the ring: a new one lies behind the one before, an old one where it is.")
     ring = width(tuple_words)

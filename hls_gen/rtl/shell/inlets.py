@@ -4,7 +4,7 @@
     ring words --> ping-pong pair --(to +-1)-> convolution
     words of the map store and skip store ---> convolution
 
-Which inlet is read is said by each layer's row of memory ``inputs`` (hls_gen/rtl/sequencer/writer.py).
+Each layer's row of memory ``inputs`` says which inlet is read (hls_gen/rtl/sequencer/writer.py).
 """
 
 from collections.abc import Mapping
@@ -12,14 +12,14 @@ from collections.abc import Mapping
 from veriloggen import Cat, Repeat
 
 from bitloom.hls_gen.design.memories.former import former_fields
+from bitloom.hls_gen.rtl.former.window_former import window_former
+from bitloom.hls_gen.rtl.ports.binariser import binariser
+from bitloom.hls_gen.rtl.ports.ping_pong import ping_pong
 from bitloom.hls_gen.rtl.primitives.block import Signal, bits, const
-from bitloom.hls_gen.rtl.primitives.ping_pong import ping_pong
 from bitloom.hls_gen.rtl.primitives.stream import Stream
 from bitloom.hls_gen.rtl.results.step import join
 
-from .binariser import binariser
 from .context import NpuContext
-from .window_former import window_former
 
 
 def inlets(c: NpuContext, stores: Mapping[str, Stream]) -> dict[str, Stream]:
@@ -38,15 +38,15 @@ def inlets(c: NpuContext, stores: Mapping[str, Stream]) -> dict[str, Stream]:
         A stream for each inlet that the NPU has, in the order of ``Npu.sources``.
     """
     c.b.comment("Inlets: where the words come from that the convolution takes.")
-    found: dict[str, Stream] = {}
+    streams: dict[str, Stream] = {}
     for name in c.npu.sources:
         if name == "host":
-            found[name] = _host(c)
+            streams[name] = _host(c)
         elif name == "ring":
-            found[name] = _ring(c)
+            streams[name] = _ring(c)
         else:
-            found[name] = stores[name]
-    return found
+            streams[name] = stores[name]
+    return streams
 
 
 def _host(c: NpuContext) -> Stream:

@@ -156,3 +156,11 @@ def test_reaches_the_figures(name: str, budget: Budget) -> None:
     found = explore(networks.load(name), budget)
     assert found.best is not None
     assert budget.holds(found.best.figures)
+
+
+def test_no_candidate_is_more_parallel_than_a_design_may_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The shortest intervals need more lanes than the limit allows: the search goes on with longer ones."""
+    monkeypatch.setenv("BITLOOM_MAX_LANES", "100")
+    found = explore(networks.load("digits-cnn"), Budget(lut=53_200), effort=Effort(points=POINTS))
+    assert found.best is not None
+    assert found.best.figures.lanes <= 100

@@ -1,0 +1,198 @@
+"""Rows of a LOAD, and of WEIGHTS: which memory they are for, and the load bus that carries them there.
+
+    header --> depth and banks of the addressed memory
+    stream word --> load bus: valid for each NPU; memory, bank, row, data for all
+
+A row is sent in stream words, low bits first, each of which is one bank of the memory; so a row is never put together
+in registers. The bus is a register, which cuts the long way from the stream to memories all over the chip.
+"""
+
+from dataclasses import dataclass
+
+from bitloom.hls_gen.design import headers
+from bitloom.hls_gen.design.design import Design
+from bitloom.hls_gen.design.memories.memory import Memory
+from bitloom.hls_gen.design.memories.memory_map import memory_map, memory_of
+from bitloom.hls_gen.design.widths import MEMORY_BITS, bits_for
+from bitloom.hls_gen.rtl.primitives.block import Block, Signal, add, all_of, any_of, bits, choose, eq
+
+from .header import HeaderWords, kind_number
+from .state import LoaderContext
+
+
+@dataclass(frozen=True)
+class LoadPort:
+    """Widths of the load bus.
+
+    Attributes
+    ----------
+    bank_bits : int
+        Width of a bank's number in the loader.
+    bus_bank_bits : int
+        The same on the bus, 0 where no memory outside the loader has more than one bank.
+    row_bits : int
+        Width of a row's number.
+    data_bits : int
+        Width of a bank on the bus: a stream word, or less where every memory outside the loader is narrower.
+    """
+
+    bank_bits: int
+    bus_bank_bits: int
+    row_bits: int
+    data_bits: int
+
+    @classmethod
+    def of(cls, design: Design) -> "LoadPort":
+        """Wide enough for every memory of the design; the network rows stay in the loader."""
+        memories = [m for npu in design.npus for m in memory_map(npu)]
+        widest = max(m.width for m in memories)
+        outside = max(m.width for m in memories if m.name != "network")
+        banks, bus_banks = (-(-width // design.stream_bits) for width in (widest, outside))
+        return cls(
+            bank_bits=bits_for(banks - 1),
+            bus_bank_bits=bits_for(bus_banks - 1) if bus_banks > 1 else 0,
+            row_bits=max(bits_for(m.depth - 1) for m in memories),
+            data_bits=min(design.stream_bits, outside),
+        )
+
+
+@dataclass(frozen=True)
+class AddressedMemory:
+    """What the header at hand says of a memory.
+
+    Attributes
+    ----------
+    npu : Signal
+        Number of the NPU, 8 bits.
+    memory : Signal
+        Id of the memory, 8 bits.
+    is_weights : Signal or None
+        The packet is WEIGHTS, so that the memory is the kernel memory; None in designs without streamed weights.
+    depth : Signal
+        Register: rows of that memory, 0 if there is no such memory.
+    last_bank : Signal
+        Register: number of its rows' last bank.
+    """
+
+    npu: Signal
+    memory: Signal
+    is_weights: Signal | None
+    depth: Signal
+    last_bank: Signal
+
+
+def memory_id(b: Block, n: int, memory: Memory) -> Signal:
+    """The id of a memory of NPU ``n``, as a constant of the module."""
+    return b.localparam(f"NPU{n}_{memory.name.upper()}_MEMORY", memory.id, MEMORY_BITS)
+
+
+def addressed_memory(c: LoaderContext, header: HeaderWords, port: LoadPort) -> AddressedMemory:
+    """Looks the addressed memory up among those of all NPUs."""
+    b = c.b
+    memory = header.memory
+    is_weights = None
+    b.comment("Addressed memory: its depth, 0 if there is no such memory, and the last bank of its rows.")
+    if c.design.npus[0].loader.stream_weights:
+        is_weights = b.wire("is_weights", 1, eq(header.kind, kind_number(b, "WEIGHTS", headers.WEIGHTS)))
+        kernels = memory_id(b, 0, memory_of(c.design.npus[0], "kernels"))  # every NPU's has the same
+        memory = b.wire("target_memory", MEMORY_BITS, choose(is_weights, kernels, memory, MEMORY_BITS))
+    depth_bits = port.row_bits + 1
+    depths, last_banks = [], []  # a term each memory, of which at most one is not 0
+    for n, npu in enumerate(c.design.npus):
+        for m in memory_map(npu):
+            of_npu = [eq(header.npu, n)] if len(c.design.npus) > 1 else []  # the judge refuses other NPUs
+            hit = b.wire(f"npu{n}_is_{m.name}", 1, all_of(eq(memory, memory_id(b, n, m)), *of_npu))
+            rows = b.localparam(f"NPU{n}_{m.name.upper()}_DEPTH", m.depth, depth_bits)
+            depths.append(choose(hit, rows, 0, depth_bits))
+            last = -(-m.width // c.design.stream_bits) - 1
+            if last:
+                number = b.localparam(f"NPU{n}_{m.name.upper()}_LAST_BANK", last, port.bank_bits)
+                last_banks.append(choose(hit, number, 0, port.bank_bits))
+    every_depth = any_of(*depths)
+    every_last_bank = any_of(*last_banks) if last_banks else 0
+    # registers, since the terms are many: word 0 of a header has stood for a cycle when the header is complete
+    depth = b.reg("memory_depth", depth_bits, init=None)
+    last_bank = b.reg("memory_last_bank", port.bank_bits, init=None)
+    b.on(None, (depth, every_depth), (last_bank, every_last_bank))
+    return AddressedMemory(header.npu, memory, is_weights, depth, last_bank)
+
+
+@dataclass(frozen=True)
+class RowCursor:
+    """Where the next stream word of a packet's rows goes.
+
+    Attributes
+    ----------
+    bank : Signal
+        Bank of the row.
+    row : Signal
+        Row of the memory.
+    number : Signal
+        Place of the row in the packet, from 1 on.
+    is_last : Signal
+        Wire: it is the packet's last row.
+    """
+
+    bank: Signal
+    row: Signal
+    number: Signal
+    is_last: Signal
+
+    @classmethod
+    def make(cls, b: Block, header: HeaderWords, port: LoadPort) -> "RowCursor":
+        """Registers in ``b``. The header was found to fit the memory, so its numbers may be cut."""
+        bank = b.reg("bank", port.bank_bits, init=None)
+        row = b.reg("row", port.row_bits, init=None)
+        number = b.reg("row_number", port.row_bits + 1, init=None)
+        last = b.wire("row_last", 1, eq(number, bits(header.length, 0, port.row_bits + 1)))
+        return cls(bank, row, number, last)
+
+    def first(self, header: HeaderWords, port: LoadPort) -> list[tuple[Signal, Signal | int]]:
+        """What the registers take when a packet begins."""
+        return [(self.bank, 0), (self.row, bits(header.address, 0, port.row_bits)), (self.number, 1)]
+
+
+@dataclass(frozen=True)
+class LoadedWord:
+    """The word of a row that is taken in this cycle.
+
+    Attributes
+    ----------
+    taken : Signal
+        There is one.
+    row_ends : Signal
+        It would be its row's last.
+    """
+
+    taken: Signal
+    row_ends: Signal
+
+
+def load_rows(c: LoaderContext, target: AddressedMemory, cursor: RowCursor, port: LoadPort) -> LoadedWord:
+    """Takes rows in state LOAD, and puts them on the load bus a cycle later.
+
+    The loader gets the ports ``npu<n>_load_valid``, ``load_memory``, ``load_bank`` (where a memory has several banks),
+    ``load_row`` and ``load_data``.
+    """
+    b = c.b
+    b.comment("Load bus: a register, which cuts the long way to memories all over the chip.")
+    row_ends = b.wire("bank_last", 1, eq(cursor.bank, target.last_bank))
+    taken = b.wire("load", 1, c.at["LOAD"] & c.given)
+    next_bank = choose(row_ends, 0, add(cursor.bank, 1, port.bank_bits), port.bank_bits)
+    b.on(taken, (cursor.bank, next_bank))
+    b.on(
+        taken & row_ends,
+        (cursor.row, add(cursor.row, 1, port.row_bits)),
+        (cursor.number, add(cursor.number, 1, port.row_bits + 1)),
+    )
+    for n in range(len(c.design.npus)):
+        addressed = taken if len(c.design.npus) == 1 else taken & eq(target.npu, n)
+        b.on(None, (b.output_reg(f"npu{n}_load_valid"), addressed))
+    for name, w, value in (
+        ("memory", MEMORY_BITS, target.memory),
+        *([("bank", port.bus_bank_bits, cursor.bank)] if port.bus_bank_bits else []),
+        ("row", port.row_bits, cursor.row),
+        ("data", port.data_bits, bits(c.data, 0, port.data_bits)),
+    ):
+        b.on(None, (b.output_reg(f"load_{name}", w, init=None), value))
+    return LoadedWord(taken, row_ends)

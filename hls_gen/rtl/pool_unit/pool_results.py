@@ -1,0 +1,131 @@
+"""Pool results: sums of a pool unit with weights become features, OL at a time.
+
+    sums[OL] --> + bias --> x multiplier --> rounded, shifted, clipped --> features[OL]
+
+Golden twins: golden/layers/requantise.py, golden/layers/pool.py. Sums of a depthwise convolution have a bias, a
+multiplier and a shift each, a row of memory ``pool_scales`` a step. An average is its sum times the reciprocal of the
+number of features, 2^s / number rounded up, shifted by s and rounded, halves away from zero; and what is no average is
+the average of one feature. Exact: the reciprocal is too large by less than 2^-s, so the quotient by less than half of
+1 / number, which is how near to a half it can be without being one.
+
+A step a cycle. Layers follow one another without a gap: the row of the next one is read ahead.
+"""
+
+from bitloom.hls_gen.design import timing
+from bitloom.hls_gen.design.memories.memory_map import memory_of
+from bitloom.hls_gen.design.memories.ports import way
+from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.design.widths import COUNT_BITS, LAYER_BITS, bits_for
+from bitloom.hls_gen.rtl.primitives.block import Block, Signal, add, all_of, any_of, bits, choose, const, resize, width
+from bitloom.hls_gen.rtl.primitives.layer_counter import layer_counter
+from bitloom.hls_gen.rtl.primitives.memory import Library, LoadBus, split
+from bitloom.hls_gen.rtl.primitives.stream import Stream
+from bitloom.hls_gen.rtl.primitives.text import Header
+from bitloom.hls_gen.rtl.results.requantise import requantise
+from bitloom.hls_gen.rtl.results.step import Step
+
+
+def pool_results(library: Library, npu: Npu) -> Block:
+    """The module.
+
+    Parameters
+    ----------
+    library : Library
+        Where further modules come from.
+    npu : Npu
+        The NPU that it is part of, which has ``depthwise``.
+
+    Returns
+    -------
+    Block
+        Module ``pool_results``. Stream ``in`` of steps: OL sums of ``acc_bits``; ``last`` at the end of a tuple; side:
+        last of its map, where the map goes, and above that the number of features. Stream ``features``, whose side bits
+        are those without that number.
+    """
+    header = Header(
+        __doc__,
+        rate="one step of OL results a cycle",
+        latency=f"{timing.latencies(npu).pool_activation} cycles from a step to its features",
+        parameters=npu.values("ol", "acc_bits", "feature_bits", "multiplier_bits"),
+    )
+    b = Block(library.name("pool_results", npu), header)
+    rows, scales, reciprocals = (memory_of(npu, name) for name in ("pool_results", "pool_scales", "reciprocals"))
+    bus = LoadBus.ports(b, library.stream_bits, [rows, scales, reciprocals])
+    last_layer = b.input("last_layer", LAYER_BITS, means="number of the network's last layer")
+    way_bits = sum(w for _, w in way(npu))
+    side_bits = 1 + way_bits + COUNT_BITS
+    source = Stream.input(b, "in", npu.results.ol * npu.array.acc_bits, last=True, side_bits=side_bits)
+
+    # # #
+
+    go = b.wire("go")
+    layer_end = b.wire("layer_end")
+    layer, scale = _layer(b, library, npu, bus, (last_layer, go, source.last, layer_end))
+    b.comment("What the step at hand is requantised by.")
+    marks = split(b, source.side, [("map_last", 1), *way(npu), ("count", COUNT_BITS)], "at_")
+    layer_end.assign(all_of(go, source.last, marks["map_last"]))
+    reciprocal = library.loadable(b, reciprocals, bus, marks["count"])["reciprocal"]
+    wide = with_reciprocals(npu)
+    acc = npu.array.acc_bits
+    step = Step(
+        go=go,
+        busy=b.wire("busy", 1, source.valid & layer["loaded"]),
+        sums=[b.wire(f"sum_{k}", acc, bits(source.data, k * acc, acc)) for k in range(npu.results.ol)],
+        row=_row(b, wide, layer["depthwise"], scale, reciprocal),
+        layer={**layer, **{name: marks[name] for name, _ in way(npu)}},
+        tuple_last=source.last,
+        map_last=marks["map_last"],
+        to_outlets=True,
+    )
+    requantise(b, wide, step)
+    source.ready.assign(go)
+    return b
+
+
+def _layer(
+    b: Block, library: Library, npu: Npu, bus: LoadBus, progress: tuple[Signal, ...]
+) -> tuple[dict[str, Signal], dict[str, Signal]]:
+    """The layer at work, by field, with ``loaded``: there is one; and the row of its scales for the step at hand.
+
+    ``progress``: number of the last layer; the step at hand leaves; it ends its tuple; with it the layer ends.
+    """
+    b.comment("The layer at work, and the row of its scales that the step at hand meets.")
+    rows = memory_of(npu, "pool_results")
+    scales = memory_of(npu, "pool_scales")
+    last_layer, go, tuple_last, layer_end = progress
+    loaded = b.reg("loaded")
+    begin = b.wire("begin_layer", 1, any_of(~loaded, layer_end))
+    upcoming = layer_counter(b, "layer_upcoming", last_layer, begin)
+    following = library.loadable(b, rows, bus, resize(upcoming, bits_for(rows.depth - 1)))
+    layer = {name: b.reg(f"layer_{name}", w, init=None) for name, w in rows.widths.items()}
+    b.on(begin, (loaded, 1), *[(layer[name], following[name]) for name in layer])
+    w = bits_for(scales.depth - 1)
+    pointer = b.reg("pointer", w)
+    onward = choose(tuple_last, layer["scale_base"], add(pointer, 1, w), w)
+    pointer_next = b.wire("pointer_next", w, choose(begin, following["scale_base"], onward, w))
+    move = b.wire("move", 1, begin | go)
+    b.on(move, (pointer, pointer_next))
+    return {**layer, "loaded": loaded}, library.loadable(b, scales, bus, pointer_next, read=move)
+
+
+def with_reciprocals(npu: Npu) -> Npu:
+    """The NPU with multipliers as wide as this unit's: wide enough for a reciprocal, too."""
+    return npu.changed(multiplier_bits=max(npu.results.multiplier_bits, npu.reciprocal_bits))
+
+
+def _row(b: Block, wide: Npu, depthwise: Signal, scale: dict[str, Signal], reciprocal: Signal) -> dict[str, Signal]:
+    """Bias, multiplier and shift of each lane: those of the layer's scales, or of an average."""
+    shift = wide.reciprocal_bits - 1 + wide.results.bias_fraction_bits
+    average = {
+        "bias": const(0, wide.biased_bits),
+        "multiplier": resize(reciprocal, wide.results.multiplier_bits),
+        "shift": const(shift, wide.scale_shift_bits),
+    }
+    row = {}
+    for k in range(wide.results.ol):
+        for name, plain in average.items():
+            w = width(plain)
+            key = f"{name}_{k}"
+            value = scale.get(key, const(1, w))  # an NPU has no multipliers where all are 1
+            row[key] = b.wire(f"chosen_{key}", w, choose(depthwise, value, plain, w))
+    return row

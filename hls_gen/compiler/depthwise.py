@@ -21,7 +21,7 @@ from bitloom.golden.window import Window
 
 from .pools import canonical
 from .segments import Segment
-from .trips import DEPTHWISE, DEPTHWISE_BEHIND
+from .trips import BEFORE_DEPTHWISE, DEPTHWISE
 
 
 def plain_of(model: Model, segment: Segment) -> Array:
@@ -73,7 +73,7 @@ def joined(cut: Sequence[Segment], model: Model) -> list[Segment]:
 
 def _follows(before: Segment, segment: Segment, model: Model) -> bool:
     """Whether a pool unit can compute ``segment`` as it takes the results of ``before``."""
-    plain = before.tail_kinds in DEPTHWISE_BEHIND and segment.tail_kinds in DEPTHWISE and segment.adds is None
+    plain = before.tail_kinds in BEFORE_DEPTHWISE and segment.tail_kinds in DEPTHWISE and segment.adds is None
     alone = segment.joins is None and before.readers == (segment.name,)
     if not plain or segment.sums or not alone or not isinstance(segment.layer, Conv):
         return False

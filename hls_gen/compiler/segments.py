@@ -30,7 +30,7 @@ from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Network
 
 from .taps import Taps
-from .trips import ADD_BEHIND
+from .trips import BEFORE_ADD
 
 Role = TypeVar("Role", bound=Layer)
 
@@ -69,7 +69,7 @@ def kept_maps(network: Network) -> Mapping[str, Kept]:
     ValueError
         If neither map of an addition is made, for it alone, by a layer that it may stand behind.
     """
-    followed = {layer.name for layer in network.layers if layer.kind in ADD_BEHIND}
+    followed = {layer.name for layer in network.layers if layer.kind in BEFORE_ADD}
     depth, kept_by_addition = {INPUT: 0}, dict[str, Kept]()  # depth: weighted layers on the longest way to a map
     for layer in network.layers:
         names = network.reads[layer.name]
@@ -77,7 +77,7 @@ def kept_maps(network: Network) -> Mapping[str, Kept]:
         if isinstance(layer, Add):
             possible = [name for name in names if network.readers[name] == (layer.name,) and name in followed]
             if not possible:
-                kinds = " or ".join(sorted(ADD_BEHIND))
+                kinds = " or ".join(sorted(BEFORE_ADD))
                 raise ValueError(
                     f"{layer.name}: a {kinds} must make one of its maps for it alone, got {' and '.join(names)}"
                 )

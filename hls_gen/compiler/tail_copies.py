@@ -31,7 +31,7 @@ from bitloom.golden.layers.threshold import Threshold
 from .layer_graph import LayerGraph, copy_of_sums, copy_of_values, free_name
 from .pools import canonical
 from .segments import Segment, deepest
-from .trips import ADD_BEHIND, INTEGER, INTEGER_ADD
+from .trips import BEFORE_ADD, INTEGER, INTEGER_ADD
 
 
 def first_pools_of_bits_follow_copies(graph: LayerGraph) -> LayerGraph | None:
@@ -180,7 +180,7 @@ class _Tails:
         """The map that a layer follows: of an addition's two maps the one that a layer makes for it alone, which the
         addition may stand behind, if there is one, else the deepest."""
         kinds = {name: self.graph.layers[name].kind for name in layer.inputs if name in self.graph.layers}
-        alone = [name for name in layer.inputs if kinds.get(name) in ADD_BEHIND and self._alone(name)]
+        alone = [name for name in layer.inputs if kinds.get(name) in BEFORE_ADD and self._alone(name)]
         return deepest(alone or layer.inputs, self.depth)
 
     def _alone(self, name: str) -> bool:

@@ -132,15 +132,15 @@ BITS = Trip(
     rule="threshold, threshold and max_pool, or max_pool and threshold",
 )
 """On the integer engine where the binary engine reads the result."""
-DEPTHWISE_BEHIND = tails_of((*FEATURES, optional(Add)))
-"""Tails behind which the pool unit can compute a depthwise convolution in the same trip."""
+BEFORE_DEPTHWISE = tails_of((*FEATURES, optional(Add)))
+"""What may stand behind the sums in front of a depthwise convolution that the pool unit computes in the same trip."""
 DEPTHWISE = tails_of(FEATURES)
-"""Tails of such a convolution."""
-ADD_BEHIND = {
+"""What may stand behind the sums of such a convolution."""
+BEFORE_ADD = {
     before
     for trip in (SIGNS, INTEGER_ADD)
     for tail in trip.tails
     for before, kind in pairwise(tail)
     if kind == Add.kind
 }
-"""Kinds of the layers right behind which an addition may stand."""
+"""Kinds of the layers that may stand right before an addition."""

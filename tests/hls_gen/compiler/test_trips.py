@@ -37,6 +37,6 @@ def test_the_tails_of_both_engines() -> None:
 
 
 def test_what_an_addition_and_a_depthwise_convolution_may_stand_behind() -> None:
-    assert sorted(trips.ADD_BEHIND) == ["requantise"]
-    assert trips.DEPTHWISE_BEHIND == [("requantise",), ("requantise", "add")]
+    assert sorted(trips.BEFORE_ADD) == ["requantise"]
+    assert trips.BEFORE_DEPTHWISE == [("requantise",), ("requantise", "add")]
     assert trips.DEPTHWISE == [("requantise",)]

@@ -11,11 +11,13 @@ from typing import ClassVar
 import numpy as np
 
 from bitloom.golden.encoding import Array, bipolar, signed
-from bitloom.golden.layer import Map, OneInput
+from bitloom.golden.layer import Map
+
+from .roles import Activation
 
 
 @dataclass(frozen=True, kw_only=True)
-class Threshold(OneInput):
+class Threshold(Activation):
     """Each of k thresholds gives +1 or -1; the output is their sum, a bipolar value of k bits.
 
     Bit t of a channel is 1, and stands for +1, where ``x >= threshold[t]`` if the channel's direction is +1, and where

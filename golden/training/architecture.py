@@ -26,6 +26,7 @@ from bitloom.golden.layers.conv import Conv
 from bitloom.golden.layers.dense import Dense
 from bitloom.golden.layers.pool import AvgPool, MaxPool
 from bitloom.golden.layers.requantise import Requantise
+from bitloom.golden.layers.roles import FeatureLayer
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.names import shown
 from bitloom.golden.network import Network
@@ -178,7 +179,7 @@ def _residual(number: int, layers: Sequence[Layer], source: Map, place: int, kin
             f"layers: word {place} must stand beside binary or ternary weights and activations 1, "
             f"got {weights} and {activations}"
         )
-    if len(layers) < 2 or not isinstance(layers[-2], Requantise | Add):
+    if len(layers) < 2 or not isinstance(layers[-2], FeatureLayer):
         before = layers[-1].kind if layers else "the input"
         raise ValueError(f"layers: word {place} must follow a conv, dense or res, got {before} before it")
     channels = Network(name="before", input=source, layers=tuple(layers)).output.channels

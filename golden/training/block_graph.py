@@ -9,7 +9,7 @@ from bitloom.golden.encoding import Array
 from bitloom.golden.graph import INPUT, final, walk
 from bitloom.golden.layer import OneInput
 from bitloom.golden.layers.add import Add
-from bitloom.golden.layers.requantise import Requantise
+from bitloom.golden.layers.roles import FeatureLayer
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Network
 
@@ -52,7 +52,7 @@ class BlockGraph:
         self._reads = network.reads
         self.blocks: dict[str, TrainingBlock] = {}
         units = {INPUT: 1.0}
-        integers = {layer.name for layer in network.layers if isinstance(layer, Requantise | Add)}
+        integers = {layer.name for layer in network.layers if isinstance(layer, FeatureLayer)}
         for layer in network.layers:
             input_units = [units[name] for name in self._reads[layer.name]]
             sources = network.sources(layer)

@@ -16,12 +16,10 @@ import numpy as np
 
 from bitloom.golden.encoding import Array
 from bitloom.golden.layer import Layer
-from bitloom.golden.layers.add import Add
 from bitloom.golden.layers.concat import Concat
 from bitloom.golden.layers.conv import Conv, Weighted
 from bitloom.golden.layers.pool import Pool
-from bitloom.golden.layers.requantise import Requantise
-from bitloom.golden.layers.threshold import Threshold
+from bitloom.golden.layers.roles import Activation, FeatureLayer
 
 from .layer_graph import LayerGraph, copy_of_sums, copy_of_values, free_name
 
@@ -55,7 +53,7 @@ def _alike(graph: LayerGraph, first: str, second: str) -> bool:
     """Whether two maps are made by activations, and these of convolutions, that differ in channels alone and are
     needed once."""
     activations = [graph.layers.get(name) for name in (first, second)]
-    convs = [graph.layers.get(act.inputs[0]) for act in activations if isinstance(act, Requantise | Threshold)]
+    convs = [graph.layers.get(act.inputs[0]) for act in activations if isinstance(act, Activation)]
     if len(convs) < 2 or not all(type(conv) is Conv for conv in convs):
         return False
     makers = [layer for layer in (*activations, *convs) if layer is not None]
@@ -115,10 +113,10 @@ def _may_come_before(graph: LayerGraph, reader: Layer, read: str) -> bool:
     if maker is None or len(graph.readers(read)) != 1:
         return False
     if isinstance(reader, Pool):
-        return isinstance(maker, Requantise | Threshold | Add)
+        return isinstance(maker, Activation | FeatureLayer)
     if isinstance(maker, Pool):
         maker = graph.layers.get(maker.inputs[0])
-    return isinstance(reader, Requantise | Threshold) and isinstance(maker, Weighted)
+    return isinstance(reader, Activation) and isinstance(maker, Weighted)
 
 
 def _before_concatenation(graph: LayerGraph, concat: Layer, reader: Layer) -> LayerGraph:
@@ -163,7 +161,7 @@ def _copied(graph: LayerGraph, concat: Layer) -> LayerGraph:
     layers = {**graph.layers, maps: replace(concat, name=maps)}
     source = graph.maps[concat.name]
     readers = graph.readers(concat.name)
-    if len(readers) == 1 and isinstance(readers[0], Requantise | Threshold):
+    if len(readers) == 1 and isinstance(readers[0], Activation):
         copy = copy_of_sums(source, maps, concat.name)
     else:
         copy = copy_of_values(source, maps, free_name(layers, concat.name, "copy"), concat.name)

@@ -21,9 +21,7 @@ from bitloom.golden.window import Window
 
 from .pools import canonical
 from .segments import Segment
-
-BEFORE = (("requantise",), ("requantise", "add"))
-"""Kinds of layers behind a weighted one that a depthwise convolution may follow in the same trip."""
+from .trips import BEFORE_DEPTHWISE, DEPTHWISE
 
 
 def plain_of(model: Model, segment: Segment) -> Array:
@@ -75,7 +73,7 @@ def joined(cut: Sequence[Segment], model: Model) -> list[Segment]:
 
 def _follows(before: Segment, segment: Segment, model: Model) -> bool:
     """Whether a pool unit can compute ``segment`` as it takes the results of ``before``."""
-    plain = before.tail_kinds in BEFORE and segment.tail_kinds == ("requantise",) and segment.adds is None
+    plain = before.tail_kinds in BEFORE_DEPTHWISE and segment.tail_kinds in DEPTHWISE and segment.adds is None
     alone = segment.joins is None and before.readers == (segment.name,)
     if not plain or segment.sums or not alone or not isinstance(segment.layer, Conv):
         return False
@@ -86,5 +84,5 @@ def window_of(segment: Segment) -> Window | None:
     """The window that the pool unit reads for a segment: of its pool, or of the depthwise convolution that joined."""
     if segment.depthwise is not None:
         return segment.depthwise.layer.window(segment.depthwise.source)
-    pool = next((layer for layer in segment.tail if isinstance(layer, Pool)), None)
+    pool = segment.behind_sums(Pool)
     return pool.window if pool else None

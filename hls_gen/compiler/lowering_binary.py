@@ -62,8 +62,8 @@ class _SignRule:
 
 def _sign_rule(model: Model, segment: Segment, adds: str | None) -> _SignRule:
     """The rule of a segment that `engine_rules.check_binary` accepts, which adds the map of lowered layer ``adds``."""
-    act = segment.tail[0]
-    assert isinstance(act, Requantise)
+    act = segment.behind_sums(Requantise)
+    assert act is not None
     return _SignRule(scale_of(model, act), addition_of(model, segment, adds))
 
 
@@ -72,7 +72,8 @@ def _rising_signs(model: Model, segment: Segment) -> tuple[Array, Array, Array]:
 
     ValueError unless every threshold is a sign, and a pool finds what the engine's OR of bits does.
     """
-    act = next(layer for layer in segment.tail if isinstance(layer, Threshold))
+    act = segment.behind_sums(Threshold)
+    assert act is not None
     arrays = model.arrays[act.name]
     threshold = arrays["threshold"].astype(np.int64)[:, 0]
     down = arrays["direction"] < 0
@@ -238,12 +239,12 @@ def _rising(model: Model, segment: Segment) -> tuple[Array, Array | None, Array]
     weight = plain_of(model, segment).reshape(layer.out_channels, -1, source.channels)
     if layer.accumulate == "or":
         return weight, np.ones((layer.out_channels, 1), np.int64), np.zeros(layer.out_channels, bool)
-    act = next((layer for layer in segment.tail if isinstance(layer, Threshold)), None)
+    act = segment.behind_sums(Threshold)
     if act is None:
         return weight, None, np.zeros(0, bool)
     threshold = thresholds_of(model, segment, act)
     down = arrays[act.name]["direction"] < 0
-    pool = next((t for t in segment.tail if isinstance(t, Pool)), None)
+    pool = segment.behind_sums(Pool)
     pool_first = down & isinstance(segment.tail[0], Pool)  # then the largest x makes the smallest bit
     complement = down if layer.word_channels and pool is None else pool_first ^ isinstance(pool, MinPool)
     falls = down ^ complement  # the bit that is computed is 1 for small x: the kernel changes sign

@@ -14,10 +14,9 @@ import numpy as np
 from bitloom.golden.encoding import TERNARY, Array
 from bitloom.golden.flatten import flat
 from bitloom.golden.graph import INPUT
-from bitloom.golden.layers.add import Add
 from bitloom.golden.layers.depthwise import DepthwiseConv, as_plain
 from bitloom.golden.layers.grouped import GroupedConv
-from bitloom.golden.layers.requantise import Requantise
+from bitloom.golden.layers.roles import Activation, FeatureLayer
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model
 from bitloom.golden.window import Pair, Window
@@ -265,11 +264,9 @@ def _part(model: Model, segment: Segment, engine: Engine, planes: int) -> Part:
     """The part of a segment that an engine computes, which reads ``planes`` bit planes of each value, or none."""
     layer = segment.layer
     source = segment.source
-    tail = segment.tail
     ternary = engine.name == "binary" and layer.weight == TERNARY
     bits = planes + 1 if planes else source.encoding.bits if source.encoding.kind == "bipolar" else 1
-    threshold = next((layer for layer in tail if isinstance(layer, Threshold)), None)
-    activated = any(isinstance(layer, Threshold | Requantise) for layer in tail) or layer.accumulate == "or"
+    threshold = segment.behind_sums(Threshold)
     part = Part(
         name=segment.name,
         engine=engine,
@@ -285,7 +282,7 @@ def _part(model: Model, segment: Segment, engine: Engine, planes: int) -> Part:
         out_channels=layer.out_channels,
         levels=threshold.levels if threshold else 1,
         pool=window_of(segment),
-        raw=not activated,
+        raw=segment.behind_sums(Activation) is None and layer.accumulate != "or",
         values=_values(segment) if engine.name == "integer" and threshold is None else None,
         segment=segment,
     )
@@ -302,7 +299,7 @@ def _part(model: Model, segment: Segment, engine: Engine, planes: int) -> Part:
 def _values(segment: Segment) -> Range | None:
     """Smallest and largest integer of the map that a segment makes; None where sums are the result."""
     tail = canonical(segment.depthwise).tail if segment.depthwise else segment.tail
-    last = [(layer.low, layer.high) for layer in tail if isinstance(layer, Requantise | Add)]
+    last = [(layer.low, layer.high) for layer in tail if isinstance(layer, FeatureLayer)]
     return last[-1] if last else None
 
 

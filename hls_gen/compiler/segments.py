@@ -18,6 +18,7 @@ Of a map of integers that is added a segment may go on with the signs (docs/deci
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from bitloom.golden.graph import INPUT
 from bitloom.golden.layer import Layer, Map, OneInput
@@ -25,11 +26,13 @@ from bitloom.golden.layers.add import Add
 from bitloom.golden.layers.concat import Concat
 from bitloom.golden.layers.conv import Weighted
 from bitloom.golden.layers.pool import Pool
-from bitloom.golden.layers.requantise import Requantise
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Network
 
 from .taps import Taps
+from .trips import BEFORE_ADD
+
+Role = TypeVar("Role", bound=Layer)
 
 
 @dataclass(frozen=True)
@@ -39,7 +42,7 @@ class Kept:
     Attributes
     ----------
     kept : str
-        The map that no other layer reads: a requantisation makes it, behind which the addition stands.
+        The map that no other layer reads: a layer makes it right behind which an addition may stand (trips.py).
     added : str
         The other one.
     """
@@ -64,18 +67,19 @@ def kept_maps(network: Network) -> Mapping[str, Kept]:
     Raises
     ------
     ValueError
-        If neither map of an addition is made by a requantisation for it alone.
+        If neither map of an addition is made, for it alone, by a layer that it may stand behind.
     """
-    requantised = {layer.name for layer in network.layers if isinstance(layer, Requantise)}
+    followed = {layer.name for layer in network.layers if layer.kind in BEFORE_ADD}
     depth, kept_by_addition = {INPUT: 0}, dict[str, Kept]()  # depth: weighted layers on the longest way to a map
     for layer in network.layers:
         names = network.reads[layer.name]
         depth[layer.name] = max(depth[name] for name in names) + isinstance(layer, Weighted)
         if isinstance(layer, Add):
-            possible = [name for name in names if network.readers[name] == (layer.name,) and name in requantised]
+            possible = [name for name in names if network.readers[name] == (layer.name,) and name in followed]
             if not possible:
+                kinds = " or ".join(sorted(BEFORE_ADD))
                 raise ValueError(
-                    f"{layer.name}: a requantise must make one of its maps for it alone, got {' and '.join(names)}"
+                    f"{layer.name}: a {kinds} must make one of its maps for it alone, got {' and '.join(names)}"
                 )
             kept = deepest(possible, depth)
             kept_by_addition[layer.name] = Kept(kept, names[names[0] == kept])
@@ -148,6 +152,10 @@ class Segment:
     def tail_kinds(self) -> tuple[str, ...]:
         """Kinds of the layers that follow."""
         return tuple(layer.kind for layer in self.tail)
+
+    def behind_sums(self, role: type[Role]) -> Role | None:
+        """The first layer behind the sums that is of a class; None where none is."""
+        return next((layer for layer in self.tail if isinstance(layer, role)), None)
 
 
 def segments(network: Network, binariser: OneInput | None = None) -> list[Segment]:

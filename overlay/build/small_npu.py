@@ -3,6 +3,7 @@
 from bitloom.golden.layers.add import Add
 from bitloom.golden.layers.conv import Weighted
 from bitloom.golden.layers.requantise import Requantise
+from bitloom.golden.layers.roles import FeatureLayer
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model, Network
 from bitloom.hls_gen.compiler.engine_rules import input_planes, stored_bits
@@ -29,8 +30,8 @@ def small_npu(model: Model) -> Npu:
         with shifts for as many bit planes as the input has. What no engine has room for, the compiler refuses.
     """
     network = model.network
-    encodings = [layer.encoding for layer in network.layers if isinstance(layer, Requantise | Add)]
-    maps = [network.input.encoding, *encodings]
+    features = [layer.encoding for layer in network.layers if isinstance(layer, FeatureLayer)]
+    maps = [network.input.encoding, *features]
     integers = [encoding for encoding in maps if encoding.kind != "bipolar"]
     if needs_integer(model):
         widest = max(map(stored_bits, integers), default=0)

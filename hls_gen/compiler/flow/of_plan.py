@@ -79,16 +79,13 @@ def unit(npu: Npu) -> Unit:
         map_words=npu.stores.map_words,
         buffer_words=npu.ports.buffer_words if "ring" in npu.ports.inlets else 0,
         accumulators=npu.array.accumulators,
-        array_latency=timing.array_latency(npu),
-        activation_latency=timing.activation_latency(npu),
-        pool_latency=timing.pool_latency(npu),
+        latencies=timing.latencies(npu),
         pool_room=timing.pool_room(npu),
         binariser=npu.ports.binariser is not None,
         one_memory=npu.array.one_memory,
         skip_words=npu.stores.skip.words if npu.stores.skip else 0,
         keeps_steps=npu.keeps_steps,
         skips_onward=bool(npu.skips_onward),
-        addition_latency=timing.addition_latency(npu),
         depthwise=npu.depthwise,
     )
 

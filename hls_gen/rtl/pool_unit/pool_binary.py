@@ -117,7 +117,7 @@ def pool_unit(library: Library, npu: Npu) -> Block:
     header = Header(
         __doc__,
         rate="one word a cycle",
-        latency=f"{timing.pool_latency(npu)} cycle from a beat to the output FIFO",
+        latency=f"{timing.latencies(npu).pool} cycle from a beat to the output FIFO",
         parameters={"pfp": pool_unit.pfp, "fifo_words": timing.pool_fifo_words(npu)},
     )
     b = Block(library.name("pool_unit", npu), header)

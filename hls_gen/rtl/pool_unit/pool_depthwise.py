@@ -62,7 +62,7 @@ def pool_unit_depthwise(library: Library, npu: Npu) -> Block:
     header = Header(
         __doc__,
         rate="one word a cycle",
-        latency=f"{timing.pool_latency(npu)} cycles from a beat to the output FIFO",
+        latency=f"{timing.latencies(npu).pool} cycles from a beat to the output FIFO",
         parameters={**npu.values(*sizes), "fifo_words": timing.pool_fifo_words(npu)},
     )
     b = Block(library.name("pool_unit_depthwise", npu), header)

@@ -43,7 +43,7 @@ def pool_unit_integer(library: Library, npu: Npu) -> Block:
     header = Header(
         __doc__,
         rate="one word a cycle",
-        latency=f"{timing.pool_latency(npu)} cycles from a beat to the output FIFO",
+        latency=f"{timing.latencies(npu).pool} cycles from a beat to the output FIFO",
         parameters={
             "pfp": pool_unit.pfp,
             "feature_bits": npu.array.feature_bits,

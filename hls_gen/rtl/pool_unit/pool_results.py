@@ -45,7 +45,7 @@ def pool_results(library: Library, npu: Npu) -> Block:
     header = Header(
         __doc__,
         rate="one step of OL results a cycle",
-        latency=f"{timing.activation_latency(npu)} cycles from a step to its features",
+        latency=f"{timing.latencies(npu).pool_activation} cycles from a step to its features",
         parameters=npu.values("ol", "acc_bits", "feature_bits", "multiplier_bits"),
     )
     b = Block(library.name("pool_results", npu), header)

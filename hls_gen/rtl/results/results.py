@@ -149,7 +149,7 @@ def results(library: Library, npu: Npu) -> Block:
 
 def _header(npu: Npu) -> Header:
     """What the module says of itself."""
-    activation = timing.activation_latency(npu)
+    activation = timing.latencies(npu).activation
     sizes = {
         **npu.values("kgp", "ol", "acc_bits"),
         "value_bits" if npu.keeps_steps else "feature_bits": npu.value_bits,

@@ -25,7 +25,14 @@ from bitloom.overlay.fuzz.grouped_networks import grouped_network
 from bitloom.overlay.fuzz.hardware import Hardware, hardware
 from bitloom.overlay.fuzz.pick import Pick
 from bitloom.overlay.fuzz.random_models import random_integer_model, random_model
-from bitloom.overlay.fuzz.random_networks import binary_network, deep_network, integer_network, most_planes, way
+from bitloom.overlay.fuzz.random_networks import (
+    IntegerChoices,
+    binary_network,
+    deep_network,
+    integer_network,
+    most_planes,
+    way,
+)
 from bitloom.overlay.virtual.sim import ProtocolError, SimulationTimeout
 
 BATCH = 10
@@ -129,16 +136,12 @@ def _network(pick: Pick, design: Design) -> Network:
         around = design.closed or "loop" in npu.ports.outlets
         return deep_network(pick, npu.engine, 6 if around else len(design.npus))
     if npu.sequencer.tuple_parts:
-        widths = (npu.array.feature_bits, npu.array.weight_bits) if npu.engine == "integer" else (0, 0)
-        return grouped_network(pick, *widths)
+        return grouped_network(pick, IntegerChoices.of(npu) if npu.engine == "integer" else None)
     if npu.depthwise:
         channels = npu.former_sizes.channels if npu.former_sizes else MOST_CHANNELS
-        widths = npu.array.feature_bits, npu.array.weight_bits, npu.results.bias_fraction_bits
-        return depthwise_network(pick, *widths, npu.results.roundings, channels)
+        return depthwise_network(pick, IntegerChoices.of(npu), channels)
     if npu.engine == "integer":
-        return integer_network(
-            pick, npu.array.feature_bits, npu.array.weight_bits, npu.results.bias_fraction_bits, npu.results.roundings
-        )
+        return integer_network(pick, IntegerChoices.of(npu))
     return binary_network(pick, most_planes(npu))
 
 

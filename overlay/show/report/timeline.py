@@ -72,7 +72,7 @@ def _spans(network: ProcessNetwork, n: int) -> list[Span]:
     numbers = network.system.of(n)
     out = []
     first = 0
-    latency = issuer.unit.array_latency
+    latency = issuer.unit.latencies.array
     arrived = issuer.arrived
     layers = [network.system.layers[i] for i in numbers]
     lengths = [passes(layer.reading, layer.inner, int(issuer.unit.one_memory))[0][0] for layer in layers]

@@ -29,7 +29,7 @@ from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.program import Program
 from bitloom.overlay.virtual.board import activate
 from tests.cases import case_map
-from tests.networks import integer_networks, networks, random_images, random_integer_model, random_model
+from tests.networks import IntegerChoices, integer_networks, networks, random_images, random_integer_model, random_model
 from tests.simulated import overlay
 
 DATAFLOWS = st.sampled_from(["output_stationary", "auto"])
@@ -130,7 +130,8 @@ def compare(design: str, folder: Path, data: st.DataObject) -> bool:
     bit, manifest = overlay(DESIGNS[design], folder)
     npus = manifest.npus
     integer = npus[0].engine == "integer"
-    network = data.draw(integer_networks(8, 8) if integer else networks(input_bits=npus[0].array.planes or 8))
+    binary = networks(input_bits=npus[0].array.planes or 8)
+    network = data.draw(integer_networks(IntegerChoices()) if integer else binary)
     seed = data.draw(st.integers(0, 2**32 - 1))
     order = "raster" if npus[0].sequencer.raster else data.draw(st.sampled_from(["pull", "raster", "columns"]))
     dataflow = data.draw(DATAFLOWS) if npus[0].array.accumulators > 1 else "output_stationary"

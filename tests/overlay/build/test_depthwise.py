@@ -23,7 +23,7 @@ from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.manifest import Manifest
 from bitloom.hls_gen.design.npu import Npu
-from tests.networks import depthwise_networks, random_images, random_integer_model
+from tests.networks import IntegerChoices, depthwise_networks, random_images, random_integer_model
 from tests.simulated import outputs, overlay, tally
 
 from .test_residual import DESIGNS as RESIDUAL
@@ -60,8 +60,7 @@ def check(design: str, folder: Path, data: st.DataObject) -> str:
     """How many depthwise convolutions of the network that is drawn joined another layer."""
     bit, manifest = overlay(DESIGNS[design], folder)
     npu = manifest.npus[0]
-    roundings = ["once", "twice", *(["even"] if npu.results.half_even else [])]
-    network = data.draw(depthwise_networks(9, 8, npu.results.bias_fraction_bits, roundings))
+    network = data.draw(depthwise_networks(IntegerChoices.of(npu)))
     order = "raster" if npu.sequencer.raster else data.draw(st.sampled_from(["pull", "raster"]))
     stalls = {key: data.draw(st.sampled_from([0.0, 0.4])) for key in ("source", "sink")}
     return compare(network, (bit, manifest), data.draw(st.integers(0, 2**32 - 1)), order, stalls)

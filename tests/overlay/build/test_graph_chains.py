@@ -20,7 +20,7 @@ from bitloom.hls_gen.design.copies import is_copy
 from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.topology import cascade, ring
 from bitloom.overlay.fuzz.designs import chain, looped
-from tests.networks import depthwise_networks, random_images, random_integer_model
+from tests.networks import IntegerChoices, depthwise_networks, random_images, random_integer_model
 from tests.overlay.build.test_residual import JOINED, NPU, RESIDUAL, RULES
 from tests.simulated import outputs, overlay, tally
 
@@ -59,7 +59,7 @@ weights in all NPUs. Of a pipeline results may leave anywhere. NPUs that are loo
 chains as well as rings, by the mapping."""
 QUICK = {"looped_ring": 6}
 """Designs of the default tier, and how many networks are drawn for each."""
-OWN = depthwise_networks(9, 8, 0, NPU.results.roundings)
+OWN = depthwise_networks(IntegerChoices(feature_bits=9, roundings=NPU.results.roundings))
 MANY = 50
 """Networks for each design of the slow tier."""
 FRAMES = 4

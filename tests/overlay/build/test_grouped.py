@@ -31,7 +31,7 @@ from bitloom.hls_gen.design.packets import packets
 from bitloom.overlay.fuzz.designs import GROUPED, PARTS, ROOMY, ROOMY_INTEGER
 from bitloom.overlay.virtual.board import activate
 from bitloom.overlay.virtual.sim import SimulationTimeout
-from tests.networks import grouped_networks, random_images, random_integer_model, random_model
+from tests.networks import IntegerChoices, grouped_networks, random_images, random_integer_model, random_model
 from tests.rows import npu_rows
 from tests.simulated import outputs, overlay, tally
 
@@ -55,7 +55,7 @@ def drawn_model(design: Design, data: st.DataObject) -> Model:
     npu, seed = design.npus[0], data.draw(st.integers(0, 2**32 - 1))
     if npu.engine == "binary":
         return random_model(data.draw(grouped_networks()), seed)
-    network = data.draw(grouped_networks(npu.array.feature_bits, npu.array.weight_bits))
+    network = data.draw(grouped_networks(IntegerChoices.of(npu)))
     return random_integer_model(network, seed, npu.array.acc_bits, npu.results.multiplier_bits)
 
 

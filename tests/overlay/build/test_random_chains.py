@@ -26,6 +26,7 @@ from bitloom.hls_gen.rtl.generate import generate
 from bitloom.overlay.fuzz.designs import CHAINS as DESIGNS
 from bitloom.overlay.virtual.sim import SimulationTimeout
 from tests.networks import (
+    IntegerChoices,
     deep_networks,
     integer_networks,
     mappings,
@@ -64,7 +65,8 @@ def check(name: str, folder: Path, data: st.DataObject) -> str:
     """``unfit`` where the network that is drawn doesn't fit the design's memories, else ``exact`` or ``stuck``."""
     design, (bit, manifest) = DESIGNS[name], overlay(DESIGNS[name], folder)
     kind = design.npus[0].engine
-    wide = integer_networks(8, 8) if kind == "integer" else networks(input_bits=design.npus[0].array.planes or 8)
+    binary = networks(input_bits=design.npus[0].array.planes or 8)
+    wide = integer_networks(IntegerChoices()) if kind == "integer" else binary
     deep = deep_networks(kind, 6 if design.closed or "loop" in design.npus[0].ports.outlets else len(design.npus))
     network = data.draw(st.one_of(deep, deep, wide))
     mapping = data.draw(mappings(design, sum(isinstance(layer, Weighted) for layer in network.layers)))

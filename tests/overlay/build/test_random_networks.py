@@ -17,7 +17,7 @@ from bitloom.hls_gen.compiler.emit import compile_model
 from bitloom.hls_gen.compiler.plan import plan
 from bitloom.overlay.fuzz.designs import SINGLE as DESIGNS
 from bitloom.overlay.fuzz.random_networks import most_planes
-from tests.networks import integer_networks, networks, random_images, random_integer_model, random_model
+from tests.networks import IntegerChoices, integer_networks, networks, random_images, random_integer_model, random_model
 from tests.simulated import outputs, overlay
 
 DATAFLOWS = st.sampled_from(["output_stationary", "auto"])
@@ -36,8 +36,7 @@ def check(design: str, folder: Path, data: st.DataObject) -> None:
     npu = DESIGNS[design].npus[0]
     integer = npu.engine == "integer"
     if integer:
-        widths = npu.array.feature_bits, npu.array.weight_bits, npu.results.bias_fraction_bits
-        network = data.draw(integer_networks(*widths, npu.results.roundings))
+        network = data.draw(integer_networks(IntegerChoices.of(npu)))
     else:
         network = data.draw(networks(input_bits=most_planes(npu)))
     seed = data.draw(st.integers(0, 2**32 - 1))

@@ -23,7 +23,14 @@ from bitloom.hls_gen.compiler.plan import plan
 from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.npu import Npu
-from tests.networks import graph_networks, joined_networks, random_images, random_integer_model, residual_networks
+from tests.networks import (
+    IntegerChoices,
+    graph_networks,
+    joined_networks,
+    random_images,
+    random_integer_model,
+    residual_networks,
+)
 from tests.simulated import outputs, overlay
 
 NPU = Npu.of(
@@ -78,7 +85,8 @@ def check(design: str, folder: Path, data: st.DataObject, networks: st.SearchStr
 
 
 RESIDUAL, JOINED, GRAPHS = (
-    networks(9, 8, roundings=NPU.results.roundings) for networks in (residual_networks, joined_networks, graph_networks)
+    networks(IntegerChoices(feature_bits=9, roundings=NPU.results.roundings))
+    for networks in (residual_networks, joined_networks, graph_networks)
 )
 
 

@@ -187,7 +187,7 @@ def _is_rare(name: str) -> bool:
 
 RARE = frozenset(name for name in PLACES if _is_rare(name))
 """Names that are written to files only where their value isn't the default: their features are rare."""
-NAMES = {part: tuple(name for name in PLACES if OWNERS[name][0].split(".")[0] == part) for part in CLASSES}
+NAMES = {part: tuple(name for name in PLACES if f"{OWNERS[name][0]}.".startswith(f"{part}.")) for part in CLASSES}
 """The flat names of each part, those of the parts inside it too."""
 
 
@@ -247,7 +247,7 @@ def _made(place: str, values: Mapping[str, Any], given: frozenset[str]) -> Any:
     on = switch is None or values.get(switch, DEFAULTS[switch])
     if switch and OWNERS[switch][1] == "":
         require(isinstance(on, bool), f"{switch} must be True or False", repr(on))
-    names = [name for name in NAMES[place.split(".")[0]] if OWNERS[name][0].startswith(place) and name != switch]
+    names = [name for name in NAMES[place] if name != switch]
     if not on:
         for name in names:
             ok = name not in given or _same(values[name], ABSENT.get(name, DEFAULTS[name]))

@@ -141,8 +141,12 @@ class Npu:
     def has(self, name: str) -> bool:
         """Whether the NPU has the part of which a flat name is a field: ``pfp`` is one of the pool unit, ``depthwise``
         too."""
-        part = flat.PLACES[name].rpartition(".")[0] + "."
-        return all(self.value(switch) for place, switch in flat.SWITCHES.items() if part.startswith(f"{place}."))
+        return flat.PLACES[name].rpartition(".")[0] not in self.lacking
+
+    @property
+    def lacking(self) -> frozenset[str]:
+        """Places of the parts that the NPU lacks, as ``pool_unit`` and then ``pool_unit.weights``, too."""
+        return frozenset(place for place, switch in flat.SWITCHES.items() if not self.value(switch))
 
     def values(self, *names: str) -> dict[str, Any]:
         """Some values by name, as ``value`` has them."""

@@ -156,6 +156,8 @@ OWNERS = {name: _OWNERS[name] for name in _LISTED}
 its place and nothing."""
 PLACES = {name: f"{place}.{what}" if what else place for name, (place, what) in OWNERS.items()}
 """Where the value of each flat name lies: "pool_unit.words" of pool_words."""
+_STEPS = {name: place.split(".") for name, place in PLACES.items()}
+"""That place, attribute by attribute."""
 NUMBERS = {name: rule for name, (_, item) in _DECLARED.items() if (rule := number_of(item))}
 """What must hold for each name that is a number."""
 
@@ -267,10 +269,10 @@ def _made(place: str, values: Mapping[str, Any], given: frozenset[str]) -> Any:
 def value_of(npu: Any, name: str) -> Any:
     """The value of one flat name; its default where the NPU has no such part."""
     value = npu
-    for step in PLACES[name].split("."):
+    for step in _STEPS[name]:
         value = getattr(value, step)
         if value is None:
             break
-    if PLACES[name] in CLASSES:
+    if not OWNERS[name][1]:
         return value is not None
     return ABSENT.get(name, DEFAULTS[name]) if value is None else value

@@ -111,11 +111,10 @@ class Npu:
         Values of parts that the NPU then lacks are left out. Where a part comes, it is checked, as ``changed`` does it.
         """
         assert "engine" not in values, "the engine stays"
-        had = {name: flat.value_of(self, name) for name in flat.OFF}
-        has = {name: values.get(name, had[name]) for name in flat.OFF}
-        lacks = {part for part, name in flat.SWITCHES.items() if not has[name]}
-        values = {name: value for name, value in values.items() if flat.OWNERS[name][0] not in lacks}
-        if any(bool(has[name]) != bool(had[name]) for name in flat.OFF):
+        if any(bool(value) != bool(self.value(name)) for name, value in values.items() if name in flat.OFF):
+            has = {name: values.get(name, self.value(name)) for name in flat.OFF}
+            lacks = {part for part, name in flat.SWITCHES.items() if not has[name]}
+            values = {name: value for name, value in values.items() if flat.OWNERS[name][0] not in lacks}
             return self.changed(**values | {name: flat.OFF[name] for name in flat.OFF if not has[name]})
         parts: dict[str, Any] = {}
         for name, value in values.items():
@@ -124,11 +123,11 @@ class Npu:
             if outer not in parts:
                 parts[outer] = copy(getattr(self, outer))
             owner = parts[outer]
-            if inner:
+            if inner and owner is not None:
                 inside = copy(getattr(owner, inner))
                 owner.__dict__[inner] = inside
                 owner = inside
-            if what:
+            if what and owner is not None:
                 owner.__dict__[what] = value
         npu = copy(self)
         npu.__dict__.update(parts)

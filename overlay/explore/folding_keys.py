@@ -32,7 +32,7 @@ BESIDE = {
     "lut_products": _AREA,
 }
 """Values on which neither cycles nor needs of a layer depend, and why."""
-BESIDE_ARRAY = {**BESIDE, "pool": _POOL, "pfp": _POOL, "depthwise": _POOL}
+BESIDE_ARRAY = {**BESIDE, **{name: _POOL for name in flat.CHOSEN if name in flat.NAMES["pool_unit"]}}
 """Values on which the cycles of the array don't depend, and why."""
 BESIDE_NEEDS = {**BESIDE, "accumulators": "several of them wait for less; no memory is larger or smaller by them"}
 """Values on which the rows, words and widths that a layer needs don't depend, and why."""

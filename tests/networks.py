@@ -12,11 +12,10 @@ from bitloom.overlay.fuzz import random_networks as makers
 from bitloom.overlay.fuzz.depthwise_networks import depthwise_network
 from bitloom.overlay.fuzz.grouped_networks import grouped_network
 from bitloom.overlay.fuzz.random_models import random_integer_model, random_model
-
-from .random_networks.blocks import joined_network, residual_network
-from .random_networks.graphs import graph_network
-from .random_networks.mixed import mixed_network
-from .random_networks.sign_blocks import binary_residual_network
+from tests.random_networks.blocks import joined_network, residual_network
+from tests.random_networks.graphs import graph_network
+from tests.random_networks.mixed import mixed_network
+from tests.random_networks.sign_blocks import binary_residual_network
 
 __all__ = [
     "binary_residual_networks", "deep_networks", "depthwise_networks", "graph_networks", "grouped_networks",

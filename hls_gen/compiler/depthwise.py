@@ -1,5 +1,5 @@
 """Depthwise convolutions, in which kernel k reads channel k alone: computed by a pool unit with weights, right behind
-the layer before (hls_gen/rtl/pool/pool_depthwise.py).
+the layer before (hls_gen/rtl/pool_unit/pool_depthwise.py).
 
     conv_1  requantise_1 | conv_2 (depthwise)  requantise_2 | conv_3   -->   conv_1 ... requantise_2 | conv_3
 

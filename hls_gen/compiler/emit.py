@@ -13,6 +13,9 @@ import numpy as np
 from bitloom.golden.file import model_digest
 from bitloom.golden.host.host import Host
 from bitloom.golden.network import Model
+from bitloom.hls_gen.compiler.rows.layer_rows import LayerRows, row
+from bitloom.hls_gen.compiler.rows.loader import network_row
+from bitloom.hls_gen.compiler.rows.memories import kernels_in_turn, memory_words, rows_of
 from bitloom.hls_gen.design.headers import Words
 from bitloom.hls_gen.design.manifest import Manifest
 from bitloom.hls_gen.design.npu import Npu
@@ -25,9 +28,6 @@ from .host_tail import split
 from .layout import UNUSED, Ints, lane_bits, to_stream
 from .lowered_layers import LoweredLayer, Multiply
 from .plan import Plan, plan
-from .rows.layer_rows import LayerRows, row
-from .rows.loader import network_row
-from .rows.memories import kernels_in_turn, memory_words, rows_of
 from .shortages import check_capacities
 from .streamed_weights import Placement
 from .weight_streams import WeightOrder, weight_order

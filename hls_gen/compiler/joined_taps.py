@@ -1,4 +1,4 @@
-"""Joined taps: the first layer as the array sees it behind a window former (hls_gen/design/window_former.py).
+"""Joined taps: the first layer as the array sees it behind a window former (hls_gen/design/formed_windows.py).
 
     kernel K x L over C channels  -->  kernel 1 x 1 over K * L * C channels, of a map with a position for each window
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from bitloom.golden.graph import INPUT
 from bitloom.golden.network import Model
+from bitloom.hls_gen.compiler.rows.array import check_shared_weights
 from bitloom.hls_gen.design.formed_windows import FormedWindows
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.widths import SKIP_BITS
@@ -28,7 +29,6 @@ from .lowered_layers import Xnor
 from .lowering import Lowered, lowered_for, pool_name
 from .needs import Needs, NpuNeeds, merged, most_waiting, needs_of
 from .planned_layer import MapWords, PlannedLayer, check_added, planned_layer, words_read
-from .rows.array import check_shared_weights
 from .schedule import AUTOMATIC, ORDERS, Schedule
 from .ways import MapWay, onward
 

@@ -7,7 +7,7 @@
 As many layers as there is room for stay in the kernel memory; the others take turns at its two ends: kernel memory a
 grows from the first row up, b from the last one down. A packet of weights says how many layers may still be unfinished
 when it is written (``ahead``: those before it that share no row with it), and a layer begins once its weights are
-whole (hls_gen/rtl/shell/loader/weights.py). ``check`` shows that no row is overwritten in use and that the order
+whole (hls_gen/rtl/loader/weights.py). ``check`` shows that no row is overwritten in use and that the order
 can't block.
 
 Times are estimates, made to choose by; results don't depend on them.

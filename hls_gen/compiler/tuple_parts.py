@@ -42,7 +42,7 @@ class TuplePart:
 
     @property
     def fields(self) -> dict[str, int]:
-        """Fields of the layer's row (hls_gen/design/tuple_parts.py)."""
+        """Fields of the layer's row (hls_gen/design/memories/sequencer.py)."""
         return {"part_words_minus_1": self.words - 1, "part_step": self.step, "part_groups_minus_1": self.groups - 1}
 
     def firsts(self, count: int) -> Ints:

@@ -10,14 +10,14 @@ bounded channels), so what the flow model runs to its end can't block under any 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from bitloom.hls_gen.compiler.flow.loader import WeightPacket
+from bitloom.hls_gen.compiler.flow.of_plan import system
+from bitloom.hls_gen.compiler.flow.system import System
 from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.gearbox import gear
 from bitloom.hls_gen.design.memories.memory_map import memory_of
 
 from .flow import Deadlock, simulate
-from .flow.of_plan import system
-from .flow.system import System
-from .flow.weights import WeightPacket
 from .layout import to_stream
 from .plan import Plan
 from .streamed_weights import Placement, WeightLayer, WeightStream

@@ -6,8 +6,8 @@ from typing import Any
 
 from bitloom.golden.integers import make_fields_plain
 from bitloom.golden.names import check_name
+from bitloom.hls_gen.design.memories.memory_map import memory_map
 
-from .memories.memory_map import memory_map
 from .npu import Npu
 from .reader import Reader
 from .widths import MOST_ROWS

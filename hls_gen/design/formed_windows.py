@@ -1,5 +1,5 @@
 """Window former: taps of a window side by side in words, so that a layer of few channels fills the lanes
-(hls_gen/rtl/shell/window_former.py).
+(hls_gen/rtl/former/window_former.py).
 
     frame words: positions side by side, row after row --> windows: tuples of columns x former_column lanes
 

@@ -1,5 +1,5 @@
 """Former: the block behind inlet "host" that puts the taps of a window side by side, for first layers of few channels
-(window_former.py). An NPU may lack it."""
+(formed_windows.py). An NPU may lack it."""
 
 from dataclasses import dataclass
 

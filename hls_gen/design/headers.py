@@ -2,7 +2,7 @@
 
     word 0: kind, NPU, memory   word 1: row, or signature   word 2: length, number   word 3: ~(word 0 ^ word 1 ^ word 2)
 
-The loader decodes these bits (hls_gen/rtl/shell/loader), and compiler and driver write them (packets.py).
+The loader decodes these bits (hls_gen/rtl/loader), and compiler and driver write them (packets.py).
 """
 
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Loader: it takes the stream apart, fills the memories and admits frames (hls_gen/rtl/shell/loader)."""
+"""Loader: it takes the stream apart, fills the memories and admits frames (hls_gen/rtl/loader)."""
 
 from dataclasses import dataclass
 
@@ -12,7 +12,7 @@ STATES = ("HEADER", "RANGE", "JUDGE", "LOAD", "FRAME", "DRAIN")
 HEADER
     The four words of a header are taken.
 RANGE
-    One cycle in which sums and comparisons of the header's words go into registers (hls_gen/rtl/shell/loader/judge.py).
+    One cycle in which sums and comparisons of the header's words go into registers (hls_gen/rtl/loader/judge.py).
 JUDGE
     The packet waits until it may begin, or is found to be malformed.
 LOAD

@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from bitloom.golden.reading.json_text import read_json
+from bitloom.hls_gen.design.memories.memory import Memory
+from bitloom.hls_gen.design.memories.memory_map import memory_map, memory_of
 
 from .design import STREAM_BITS, Design
 from .fields import named
 from .gearbox import gear, geared
 from .headers import MAGIC, ErrorCode, errors, kinds
 from .manifest_parts import check_interface, read_errors, read_registers
-from .memories.memory import Memory
-from .memories.memory_map import memory_map, memory_of
 from .npu import Npu
 from .reader import Reader
 from .registers import IDENT, VERSION, Register, counter_names, register_map

@@ -1,8 +1,9 @@
 """Headers of packets in words, for messages."""
 
+from bitloom.hls_gen.design.memories.memory_map import memory_map
+
 from .headers import PacketHeader, word_0
 from .manifest import Manifest
-from .memories.memory_map import memory_map
 
 
 def describe_header(manifest: Manifest, word0: int, word1: int, word2: int) -> str:

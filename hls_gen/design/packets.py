@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bitloom.hls_gen.design.memories.memory import Memory
+from bitloom.hls_gen.design.memories.memory_map import memory_map
+
 from .headers import HEADER_WORDS, NUMBER_BITS, PacketHeader, Words, check, word_0
 from .manifest import Manifest
-from .memories.memory import Memory
-from .memories.memory_map import memory_map
 from .packet_text import in_hex
 from .widths import ROW_BITS
 

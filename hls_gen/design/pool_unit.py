@@ -9,8 +9,8 @@ from .widths import bits_for
 
 @dataclass(frozen=True, kw_only=True)
 class PoolWeights(Part):
-    """What a pool unit that computes depthwise convolutions has besides (hls_gen/rtl/pool/pool_depthwise.py). All three
-    are sized.
+    """What a pool unit that computes depthwise convolutions has besides (hls_gen/rtl/pool_unit/pool_depthwise.py). All
+    three are sized.
 
     Attributes
     ----------

@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bitloom.hls_gen.design.memories.memory import Memory
+
 from .headers import Words
-from .memories.memory import Memory
 
 Array = NDArray[Any]
 

@@ -2,7 +2,7 @@
 
     signature <- x * signature + word, for each 32-bit word, in the field of 2^32 elements
 
-The loader keeps it of all LOAD packets since the last reset (hls_gen/rtl/shell/loader/order.py), and every frame says
+The loader keeps it of all LOAD packets since the last reset (hls_gen/rtl/loader/order.py), and every frame says
 which one it is for (headers.py). Of a packet it takes word 3 of the header, which stands for the other three, and the
 payload. A packet that is lost, doubled, moved, cut or changed gives another signature, but for one case in 2^32. In
 hardware it is a shift register with four taps, since x is a generator of the field (a signature register, as in

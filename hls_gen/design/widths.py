@@ -48,8 +48,8 @@ PLANES = 9
 COUNT_BITS = 7
 """Bits of a count of the valid taps that an average divides by."""
 RECIPROCAL_BITS = 23
-"""Bits of a reciprocal, 2^RECIPROCAL_BITS / (2 * count), rounded up (hls_gen/rtl/pool/divide.py), where features have 8
-bits at most; wider features need as many bits more (`Npu.reciprocal_bits`)."""
+"""Bits of a reciprocal, 2^RECIPROCAL_BITS / (2 * count), rounded up (hls_gen/rtl/pool_unit/divide.py), where features
+have 8 bits at most; wider features need as many bits more (`Npu.reciprocal_bits`)."""
 
 
 def bits_for(top: int) -> int:

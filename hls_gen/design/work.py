@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from bitloom.golden.limits import LANES, MEMORY_BITS, WIDTH
+from bitloom.hls_gen.design.memories.memory_map import memory_map
 
-from .memories.memory_map import memory_map
 from .npu import Npu
 
 SIDE_BY_SIDE = ("kfp", "kgp", "pfp")

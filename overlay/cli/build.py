@@ -19,12 +19,12 @@ from bitloom.hls_gen.compiler.sharing import weight_copies
 from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.memories.memory_map import memory_map
 from bitloom.hls_gen.design.npu import Npu
+from bitloom.overlay.area_model.estimate import estimate
 from bitloom.overlay.build import build as builds
 from bitloom.overlay.build.chosen_design import chosen_design
 from bitloom.overlay.build.programs import check_names
 from bitloom.overlay.build.reference_designs import REFERENCE_DESIGNS, ReferenceDesign
 from bitloom.overlay.explore.candidate import Candidate
-from bitloom.overlay.explore.estimate import estimate
 from bitloom.overlay.platform.board_file import find_board
 from bitloom.overlay.platform.boards import CLOCK_MHZ, RESOURCES, Board, smallest_board
 from bitloom.overlay.platform.target import BoardTarget

@@ -13,8 +13,8 @@ from click.core import ParameterSource
 from bitloom.golden import zoo
 from bitloom.golden.atomic import write_text
 from bitloom.golden.network import Model
+from bitloom.overlay.area_model.estimate import error
 from bitloom.overlay.explore.budget import Budget, limited
-from bitloom.overlay.explore.estimate import error
 from bitloom.overlay.explore.plot import plot
 from bitloom.overlay.explore.search import HALVINGS, MAP_ORDERS, POINTS, STREAMED_WEIGHTS, Effort, Explored, explore
 from bitloom.overlay.explore.tries import Row

@@ -7,10 +7,10 @@ import numpy as np
 
 from bitloom.golden.atomic import write_bytes
 from bitloom.hls_gen.design.array_file import npy_bytes
+from bitloom.overlay.area_model.estimate import estimate
 from bitloom.overlay.build.build import Build
 from bitloom.overlay.build.images import random_images, read_images
 from bitloom.overlay.build.run import Conditions
-from bitloom.overlay.explore.estimate import estimate
 
 from .kept import loaded, model_of
 from .options import FILE, FOLDER, stall_options

@@ -8,9 +8,9 @@ from bitloom.golden.network import Model
 from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.lanes import plane_lanes
 from bitloom.overlay.area.netlist import Resources
+from bitloom.overlay.area_model.estimate import estimate
 
 from .candidate import Candidate
-from .estimate import estimate
 from .stores_in_use import FRAMES, ROOM_FOR_ALL, has_stores, run_flow, with_stores
 
 

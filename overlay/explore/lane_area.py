@@ -6,10 +6,9 @@ from typing import Any
 
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.widths import ACC_BITS
+from bitloom.overlay.area_model.array import pe_parts
+from bitloom.overlay.area_model.estimate import coefficients, of_parts
 from bitloom.overlay.platform.boards import PYNQ_Z2
-
-from .estimate import coefficients, of_parts
-from .parts import array_parts
 
 LANES = 32
 """Lanes of the PE that is looked at: its accumulator is shared by them."""
@@ -67,5 +66,5 @@ def lane_area(engine: str, feature_bits: int, weight_bits: int, acc_bits: int, s
     least = Npu.of(**folding, acc_bits=ACC_BITS).array.least_acc_bits
     npu = Npu.of(**folding, acc_bits=max(acc_bits, least))
     made = coefficients()
-    found = of_parts(list(array_parts(npu, 0)), made)
+    found = of_parts(list(pe_parts(npu, 0)), made)
     return LaneArea(found["lut"] * made["flat"]["lut"] / LANES, found["dsp"] / LANES)

@@ -18,12 +18,12 @@ from bitloom.hls_gen.design.lanes import plane_lanes
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.widths import PLANES, SKIP_BITS, bits_for
 from bitloom.overlay.area.netlist import Resources
+from bitloom.overlay.area_model.estimate import estimate_cores, estimate_outlets
+from bitloom.overlay.area_model.memory import STYLES
 
 from .added import added_fits, fills_steps
-from .estimate import estimate_cores, estimate_outlets
 from .folding_keys import ARRAY_CYCLES, FOLDING, LAYER_CYCLES, OUTLETS
 from .layer_demand import LayerDemand
-from .memory import STYLES
 from .npu_memories import NpuMemories, Own
 from .price import Price
 from .saving import saving

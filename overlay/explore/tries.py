@@ -13,12 +13,12 @@ from bitloom.golden.network import Model
 from bitloom.hls_gen.design.copies import is_copy
 from bitloom.hls_gen.design.design import MOST_NPUS, Design
 from bitloom.overlay.area.netlist import Resources
+from bitloom.overlay.area_model.estimate import estimate
 
 from .budget import Budget
 from .candidate import Candidate
 from .chain import Chain
 from .engines import Engines
-from .estimate import estimate
 from .figures import Figures, figures, lanes
 from .joinings import Joinings
 from .one_npu import MOST_LUT_ROWS, MOST_LUT_ROWS_FOR_BLOCKS, Segment

@@ -5,13 +5,14 @@ from dataclasses import replace
 
 import numpy as np
 
+from bitloom.overlay.importers.operators.registry import INSTEAD
+
 from .budget import OverBudget
 from .constants import FOLDED, Constants
 from .errors import ACTIVATION, ImportRefused, Unsupported, merged_lines, printable
 from .node_view import NodeView
 from .operations import Closing, Operation, OperationGraph
 from .operators import OPERATORS
-from .operators.registry import INSTEAD
 from .source import TFLITE, SourceGraph, SourceNode
 
 INNER = {

@@ -26,10 +26,10 @@ from bitloom.golden.network import Model
 from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.program import Program
 from bitloom.overlay.area.synthesis import area
+from bitloom.overlay.area_model.estimate import estimate
 from bitloom.overlay.build import build as builds
 from bitloom.overlay.build.images import random_images
 from bitloom.overlay.build.reference_designs import ReferenceDesign
-from bitloom.overlay.explore.estimate import estimate
 from bitloom.overlay.virtual.board import activate
 
 from .lane_counts import lanes, npu_lanes

@@ -13,10 +13,9 @@ import numpy as np
 from bitloom.hls_gen.design.design import Design
 from bitloom.overlay.area.netlist import Resources
 from bitloom.overlay.area.synthesis import Area
-from bitloom.overlay.explore.area_part import AreaPart
-from bitloom.overlay.explore.estimate import FITTED, estimate, of_parts, of_stores
-from bitloom.overlay.explore.parts import parts
-from bitloom.overlay.explore.stores import stores
+from bitloom.overlay.area_model.area_part import AreaPart
+from bitloom.overlay.area_model.estimate import FITTED, estimate, of_parts, of_stores
+from bitloom.overlay.area_model.parts import parts, stores
 
 Measured = Sequence[tuple[Design, Area]]
 """Designs, each with its area by Yosys."""

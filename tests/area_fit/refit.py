@@ -24,11 +24,11 @@ from bitloom.hls_gen.design.registers import VERSION
 from bitloom.overlay.area.netlist import Resources
 from bitloom.overlay.area.synthesis import Area, area
 from bitloom.overlay.area.yosys import yosys_version
+from bitloom.overlay.area_model.estimate import FILE, Coefficients, coefficients
+from bitloom.overlay.area_model.parts import parts
 from bitloom.overlay.build.reference_designs import REFERENCE_DESIGNS
 from bitloom.overlay.cli.progress import bar
 from bitloom.overlay.cli.show import grid, one_line_errors
-from bitloom.overlay.explore.estimate import FILE, Coefficients, coefficients
-from bitloom.overlay.explore.parts import parts
 from bitloom.overlay.explore.workers import Workers
 
 from .blocks import blocks

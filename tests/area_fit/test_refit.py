@@ -10,8 +10,8 @@ from click.testing import CliRunner, Result
 from bitloom.hls_gen.design.design import Design
 from bitloom.overlay.area.netlist import Resources
 from bitloom.overlay.area.synthesis import Area, BlockArea, area
-from bitloom.overlay.explore.estimate import coefficients
-from bitloom.overlay.explore.parts import parts
+from bitloom.overlay.area_model.estimate import coefficients
+from bitloom.overlay.area_model.parts import parts
 from tests.overlay.area.test_area import needs_yosys
 
 from . import refit

@@ -18,6 +18,7 @@ from bitloom.golden.network import Model, Network
 from bitloom.golden.packing import to_bits
 from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.manifest import Manifest
+from bitloom.hls_gen.design.memories.memory_map import memory_of
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.packets import load_packet
 from bitloom.hls_gen.design.program import Program
@@ -87,11 +88,11 @@ def program(model: Model, manifest: Manifest) -> Program:
     layer = {"groups_minus_1": [groups - 1], "last_units_minus_1": [last - 1], "raw": [int(raw)]}
     m = manifest.npus[0]
     rows = {
-        "network": pack_fields(m.memory("network"), {"frame_words": [words]}),
-        "layers": pack_fields(m.memory("layers"), {"tap_offset": [source.size]}),
+        "network": pack_fields(memory_of(m, "network"), {"frame_words": [words]}),
+        "layers": pack_fields(memory_of(m, "layers"), {"tap_offset": [source.size]}),
         "kernels": pack_rows(WIDTH, kernels),
-        "results": pack_fields(m.memory("results"), layer),
-        "thresholds": pack_fields(m.memory("thresholds"), {"thresholds": limits}),
+        "results": pack_fields(memory_of(m, "results"), layer),
+        "thresholds": pack_fields(memory_of(m, "thresholds"), {"thresholds": limits}),
     }
     parameters = [load_packet(manifest, 0, name, 0, part) for name, part in rows.items()]
     per = manifest.stream_bits // KFP  # input words in a stream word

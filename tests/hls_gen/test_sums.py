@@ -15,9 +15,8 @@ from bitloom.hls_gen.rtl.array.popcount import popcount
 from bitloom.hls_gen.rtl.array.popcount_planes import popcount_planes, weighted_bits
 from bitloom.hls_gen.rtl.primitives.memory import Target
 from bitloom.overlay.virtual.sim import BuildError
-
-from .rtl.test_popcount_planes import LARGE, SMALL
-from .rtl.test_popcount_synthesis import prove
+from tests.hls_gen.rtl.test_popcount_planes import LARGE, SMALL
+from tests.hls_gen.rtl.test_popcount_synthesis import prove
 
 WIDTHS = (*range(1, 17), 20, 26, 32, 40, 49, 64, 72, 81, 130)
 """Of the default tier: those of reference designs among them."""

@@ -14,7 +14,7 @@ from itertools import cycle as again
 from .gearbox import Gears
 from .kahn import Stamps, Steps, Wait
 from .results import Activation, Taker
-from .skip import SkipFifo
+from .stores import SkipFifo
 from .streams import Source
 
 

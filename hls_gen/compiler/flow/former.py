@@ -1,4 +1,4 @@
-"""The window former between the host's words and the tuple memory (hls_gen/rtl/shell/window_former.py).
+"""The window former between the host's words and the tuple memory (hls_gen/rtl/former/window_former.py).
 
     frame words --> word register --a position a cycle--> window --a word a cycle--> writer
 

@@ -7,15 +7,15 @@ from bitloom.hls_gen.design.gearbox import gear
 from .addition import AddedSteps, AdditionUnit, CollectedSteps, KeptSteps
 from .former import Former
 from .gearbox import Gearbox, Gears
-from .host import FrameSource, MapResults, RawResults
-from .issuer import Issuer, writer
 from .kahn import FlowProcess, Stamps, Steps
-from .pool import Finish, PoolIssuer, outlet
+from .loader import WeightLoader
+from .pool_unit import Finish, PoolIssuer, outlet
+from .ports import FrameSource, MapResults, RawResults
 from .results import Activation, ResultsUnit, Taker
-from .skip import Fork, JoinedSource, SkipFifo, SkipSource
+from .sequencer import Issuer, writer
+from .stores import Fork, JoinedSource, SkipFifo, SkipSource
 from .streams import Fifo, Pair, Ring, Router, Sink, Source
 from .system import System
-from .weights import WeightLoader
 
 
 class ProcessNetwork:

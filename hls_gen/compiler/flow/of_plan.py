@@ -14,8 +14,8 @@ from bitloom.hls_gen.design import timing
 from bitloom.hls_gen.design.npu import Npu
 
 from .layer import FlowLayer, Reading
+from .loader import WeightPacket
 from .system import System, Unit
-from .weights import WeightPacket
 
 
 def system(

@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
-from .issuer import Count
 from .kahn import run
 from .network import ProcessNetwork
+from .sequencer import Count
 from .system import System
 
 FRAMES = 8

@@ -163,7 +163,7 @@ class Fifo:
 
 
 class Pair:
-    """Two buffers, filled and emptied in turn (hls_gen/rtl/primitives/ping_pong.py).
+    """Two buffers, filled and emptied in turn (hls_gen/rtl/ports/ping_pong.py).
 
     Parameters
     ----------

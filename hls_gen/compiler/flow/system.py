@@ -8,7 +8,7 @@ from bitloom.hls_gen.design.formed_windows import FormedWindows
 from bitloom.hls_gen.design.gearbox import geared
 
 from .layer import FlowLayer, Reading
-from .weights import WeightPacket
+from .loader import WeightPacket
 
 
 @dataclass(frozen=True, kw_only=True)

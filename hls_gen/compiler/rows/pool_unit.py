@@ -67,7 +67,7 @@ def depthwise_kernels(of: Depthwise, words: Layout) -> Ints:
 
 
 def reciprocals(bits: int) -> Ints:
-    """Rows of the memory ``reciprocals``, by which averages are divided (hls_gen/rtl/pool/divide.py).
+    """Rows of the memory ``reciprocals``, by which averages are divided (hls_gen/rtl/pool_unit/divide.py).
 
     Parameters
     ----------

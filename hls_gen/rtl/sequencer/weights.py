@@ -1,4 +1,4 @@
-"""The tap source's side of weights that come down the stream (hls_gen/rtl/shell/loader/weights.py).
+"""The tap source's side of weights that come down the stream (hls_gen/rtl/loader/weights.py).
 
     a streamed layer's first tap --> weights_there? --no--> the tap waits
                                               `-----yes---> weights_begun as it is taken

@@ -12,14 +12,14 @@ from collections.abc import Mapping
 from veriloggen import Cat, Repeat
 
 from bitloom.hls_gen.design.memories.former import former_fields
+from bitloom.hls_gen.rtl.former.window_former import window_former
+from bitloom.hls_gen.rtl.ports.binariser import binariser
+from bitloom.hls_gen.rtl.ports.ping_pong import ping_pong
 from bitloom.hls_gen.rtl.primitives.block import Signal, bits, const
-from bitloom.hls_gen.rtl.primitives.ping_pong import ping_pong
 from bitloom.hls_gen.rtl.primitives.stream import Stream
 from bitloom.hls_gen.rtl.results.step import join
 
-from .binariser import binariser
 from .context import NpuContext
-from .window_former import window_former
 
 
 def inlets(c: NpuContext, stores: Mapping[str, Stream]) -> dict[str, Stream]:

@@ -11,7 +11,7 @@ Without a pool unit what leaves the results goes straight to the last gearbox.
 Between NPUs of different engines ring words are bits (hls_gen/compiler/lowered_layers.py): of an integer NPU the signs
 of its features, in front of the gearbox; to an integer NPU +1 or -1, behind the ping-pong pair.
 
-Parts: hls_gen/rtl/shell/inlets.py, engine.py, pooling.py, outlets.py.
+Parts: hls_gen/rtl/shell/inlets.py, engine.py, pool_unit.py, stores.py, outlets.py.
 """
 
 from bitloom.hls_gen.design.memories.loader import settings
@@ -22,6 +22,7 @@ from bitloom.hls_gen.design.registers import state_bits, state_fields
 from bitloom.hls_gen.design.widths import LAYER_BITS
 from bitloom.hls_gen.rtl.primitives.block import Block, Signal, const
 from bitloom.hls_gen.rtl.primitives.memory import Library, LoadBus
+from bitloom.hls_gen.rtl.primitives.register_word import word_of
 from bitloom.hls_gen.rtl.primitives.stream import Stream, connect
 from bitloom.hls_gen.rtl.primitives.text import Header
 
@@ -29,9 +30,8 @@ from .context import NpuContext, RingWords
 from .engine import EngineOutputs, engine
 from .inlets import inlets
 from .outlets import outlets
-from .pooling import pooling
-from .register_word import word_of
-from .skip_store import SkipStore, skip_store
+from .pool_unit import pooling
+from .stores import SkipStore, skip_store
 
 INLETS = {
     "host": "words of frames",

@@ -18,9 +18,9 @@ from bitloom.hls_gen.rtl.primitives.fifo import fifo
 from bitloom.hls_gen.rtl.primitives.gearbox import gearbox
 from bitloom.hls_gen.rtl.primitives.stream import Stream, connect
 from bitloom.hls_gen.rtl.results.step import join
+from bitloom.hls_gen.rtl.stores.map_fork import Marks, goes_to, map_fork
 
 from .context import NpuContext
-from .map_fork import Marks, goes_to, map_fork
 
 
 @dataclass(frozen=True)

@@ -36,10 +36,10 @@ from bitloom.hls_gen.design.widths import bits_for
 from bitloom.hls_gen.rtl.primitives.block import Block, Signal, any_of, bits, choose, eq, nonzero, resize
 from bitloom.hls_gen.rtl.primitives.counters import counters
 from bitloom.hls_gen.rtl.primitives.memory import Library
+from bitloom.hls_gen.rtl.primitives.register_word import field_of, word_of
 from bitloom.hls_gen.rtl.primitives.text import Header
 
 from .axi_lite import DATA_BITS, AxiLite, axi_lite
-from .register_word import field_of, word_of
 
 SHOWN = {
     "computing": 1,

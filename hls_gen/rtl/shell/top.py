@@ -4,13 +4,15 @@
                            `------------------------`-> raw values / map words -> output register -> m_axis
     s_axi  -> registers
 
-Parts: loader/, npu.py, ring.py, result_words.py, registers.py in hls_gen/rtl/shell.
+Parts: hls_gen/rtl/loader, hls_gen/rtl/ports/result_words.py; npu.py, ring.py, registers.py in hls_gen/rtl/shell.
 """
 
 from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.manifest import TOP
 from bitloom.hls_gen.design.memories.loader import settings
 from bitloom.hls_gen.design.registers import ADDRESS_BITS
+from bitloom.hls_gen.rtl.loader import loader, weights_ports
+from bitloom.hls_gen.rtl.ports.result_words import output_register, result_words
 from bitloom.hls_gen.rtl.primitives.block import Block, Signal, any_of
 from bitloom.hls_gen.rtl.primitives.memory import Library, LoadBus, Target
 from bitloom.hls_gen.rtl.primitives.stream import Stream
@@ -18,10 +20,8 @@ from bitloom.hls_gen.rtl.primitives.text import Header
 
 from .axi_lite import DATA_BITS, RESPONSE_BITS
 from .context import RingWords, place
-from .loader import loader, weights_ports
 from .npu import npu
 from .registers import registers
-from .result_words import output_register, result_words
 from .ring import ring
 
 AXI = (

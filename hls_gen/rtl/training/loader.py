@@ -30,8 +30,8 @@ from bitloom.hls_gen.rtl.primitives.block import (
     width,
 )
 from bitloom.hls_gen.rtl.primitives.memory import Library
+from bitloom.hls_gen.rtl.primitives.register_word import field_of
 from bitloom.hls_gen.rtl.primitives.text import Header
-from bitloom.hls_gen.rtl.shell.register_word import field_of
 
 from .states import StateMachine
 from .verdict import first_broken

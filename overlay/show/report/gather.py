@@ -12,7 +12,7 @@ from bitloom.hls_gen.compiler.plan import Plan
 from bitloom.hls_gen.compiler.sharing import weight_copies
 from bitloom.hls_gen.design.design import Design
 from bitloom.overlay.area.synthesis import area
-from bitloom.overlay.explore.estimate import error, estimate
+from bitloom.overlay.area_model.estimate import error, estimate
 from bitloom.overlay.platform.boards import CLOCK_MHZ
 from bitloom.overlay.study.lane_counts import npu_lanes
 

@@ -10,8 +10,9 @@ from itertools import groupby
 
 from bitloom.hls_gen.design.memories.memory_map import memory_map
 from bitloom.hls_gen.design.packets import packets
-from bitloom.overlay.explore.memory import mapped
-from bitloom.overlay.explore.stores import Store, npu_stores, stores
+from bitloom.overlay.area_model.memory import mapped
+from bitloom.overlay.area_model.parts import npu_stores, stores
+from bitloom.overlay.area_model.store import Store
 
 from .compiled import Compiled
 

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 from bitloom.hls_gen.design.design import Design
 from bitloom.overlay.area.synthesis import Area
-from bitloom.overlay.explore.estimate import coefficients, of_parts
-from bitloom.overlay.explore.parts import parts
+from bitloom.overlay.area_model.estimate import coefficients, of_parts
+from bitloom.overlay.area_model.parts import parts
 
 SMALL = 0.01
 """Yosys' modules with less than this share of all LUTs are left out, as there are hundreds."""

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from bitloom.hls_gen.compiler.flow.gearbox import Gearbox, Gears
-from bitloom.hls_gen.compiler.flow.issuer import Issuer
 from bitloom.hls_gen.compiler.flow.kahn import FlowProcess, Stamps, Steps, run
 from bitloom.hls_gen.compiler.flow.layer import FlowLayer, Reading
 from bitloom.hls_gen.compiler.flow.results import Activation, ResultsUnit
+from bitloom.hls_gen.compiler.flow.sequencer import Issuer
 from bitloom.hls_gen.compiler.flow.streams import Ring
 from bitloom.hls_gen.design.timing import GIVE_BACK
 

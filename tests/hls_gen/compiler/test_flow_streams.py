@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from bitloom.hls_gen.compiler.flow.gearbox import Gearbox
-from bitloom.hls_gen.compiler.flow.host import FrameSource, MapResults
 from bitloom.hls_gen.compiler.flow.kahn import Stamps
+from bitloom.hls_gen.compiler.flow.ports import FrameSource, MapResults
 from bitloom.hls_gen.compiler.flow.streams import Fifo, Pair, Ring, Router, Sink, Source
 
 WORDS = 120
@@ -80,7 +80,7 @@ def clocked_fifo(depth: int) -> Clocked:
 
 
 def clocked_pair(chunks: Sequence[int]) -> Clocked:
-    """hls_gen/rtl/primitives/ping_pong.py; chunks : words of each."""
+    """hls_gen/rtl/ports/ping_pong.py; chunks : words of each."""
     full, place = [False, False], {"write": 0, "read": 0, "written": 0, "got": 0}
     register = [False]
 

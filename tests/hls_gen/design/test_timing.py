@@ -10,9 +10,9 @@ import pytest
 
 from bitloom.golden import zoo as networks
 from bitloom.hls_gen.compiler.flow import simulate
-from bitloom.hls_gen.compiler.flow.host import FrameSource, MapResults
 from bitloom.hls_gen.compiler.flow.kahn import Stamps
 from bitloom.hls_gen.compiler.flow.of_plan import system, unit
+from bitloom.hls_gen.compiler.flow.ports import FrameSource, MapResults
 from bitloom.hls_gen.compiler.flow.streams import Fifo
 from bitloom.hls_gen.compiler.plan import plan
 from bitloom.hls_gen.compiler.sizing import size_memories

@@ -5,8 +5,8 @@ import pytest
 
 from bitloom.hls_gen.design.memories.memory_map import memory_of
 from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.rtl.ports.binariser import binariser
 from bitloom.hls_gen.rtl.primitives.memory import Library
-from bitloom.hls_gen.rtl.shell.binariser import binariser
 
 from .bench import Bench, Sink, Source, load, run, steady
 

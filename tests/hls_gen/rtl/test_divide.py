@@ -11,7 +11,7 @@ from bitloom.hls_gen.compiler.rows.pool_unit import reciprocals
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.timing import DIVIDE_LATENCY as LATENCY
 from bitloom.hls_gen.design.widths import COUNT_BITS
-from bitloom.hls_gen.rtl.pool.divide import divide
+from bitloom.hls_gen.rtl.pool_unit.divide import divide
 from bitloom.hls_gen.rtl.primitives.memory import Library
 
 from .bench import Bench

@@ -21,8 +21,8 @@ from bitloom.hls_gen.design.packets import frame_header, load_packet
 from bitloom.hls_gen.design.rows import pack_fields
 from bitloom.hls_gen.design.signature import START, loads_signature, signature
 from bitloom.hls_gen.design.topology import cascade
+from bitloom.hls_gen.rtl.loader import loader
 from bitloom.hls_gen.rtl.primitives.memory import Library
-from bitloom.hls_gen.rtl.shell.loader import loader
 
 from .bench import Agent, Bench, Sink, Source, run
 

@@ -12,7 +12,7 @@ from tests.errors import value_error
 from .bench import Bench, load, together
 
 WIDE = Memory.of("wide", 3, 5, [("low", 1), ("middle", 40), ("high", 29)])
-SMALL = Memory.of("chunks", 4, 9, [("a", 2), ("b", 4)])
+SMALL = Memory.of("chunks", 4, 9, [("a", 2), ("b", 4)], read_at_once=True)
 
 
 def holder(stream_bits: int) -> Block:

@@ -8,8 +8,8 @@ import pytest
 from bitloom.hls_gen.design.memories.memory_map import memory_of
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.timing import LUT_RAM_WORDS
+from bitloom.hls_gen.rtl.ports.ping_pong import ping_pong
 from bitloom.hls_gen.rtl.primitives.memory import Library
-from bitloom.hls_gen.rtl.primitives.ping_pong import ping_pong
 
 from .bench import Bench, Sink, Source, load, run, steady, together
 

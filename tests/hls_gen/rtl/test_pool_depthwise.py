@@ -14,8 +14,8 @@ from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.parts import present
 from bitloom.hls_gen.design.timing import DEPTHWISE_LATENCY
 from bitloom.hls_gen.design.widths import COUNT_BITS
-from bitloom.hls_gen.rtl.pool.pool_depthwise import pool_unit_depthwise
-from bitloom.hls_gen.rtl.pool.pool_results import pool_results
+from bitloom.hls_gen.rtl.pool_unit.pool_depthwise import pool_unit_depthwise
+from bitloom.hls_gen.rtl.pool_unit.pool_results import pool_results
 from bitloom.hls_gen.rtl.primitives.memory import Library
 
 from .bench import Bench, Sink, Source, load, pack, run, steady

@@ -10,7 +10,7 @@ from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.parts import present
 from bitloom.hls_gen.design.timing import DIVIDE_LATENCY
 from bitloom.hls_gen.design.widths import COUNT_BITS
-from bitloom.hls_gen.rtl.pool.pool_integer import pool_unit_integer
+from bitloom.hls_gen.rtl.pool_unit.pool_integer import pool_unit_integer
 from bitloom.hls_gen.rtl.primitives.memory import Library
 
 from .bench import Bench, Sink, load, run

@@ -11,7 +11,7 @@ from bitloom.hls_gen.design.registers import IDENT, VERSION, register_map
 from bitloom.hls_gen.design.topology import ring
 from bitloom.hls_gen.rtl.primitives.block import Block
 from bitloom.hls_gen.rtl.primitives.memory import Library
-from bitloom.hls_gen.rtl.shell.register_word import field_of, word_of
+from bitloom.hls_gen.rtl.primitives.register_word import field_of, word_of
 from bitloom.hls_gen.rtl.shell.registers import registers
 
 from .bench import Agent, Bench, Sink, Source, run

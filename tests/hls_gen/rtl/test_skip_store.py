@@ -10,8 +10,8 @@ from bitloom.hls_gen.rtl.primitives.block import Block
 from bitloom.hls_gen.rtl.primitives.memory import Library, LoadBus
 from bitloom.hls_gen.rtl.primitives.stream import Stream, connect
 from bitloom.hls_gen.rtl.shell.context import NpuContext, RingWords, place
-from bitloom.hls_gen.rtl.shell.map_fork import map_fork
-from bitloom.hls_gen.rtl.shell.skip_store import skip_store
+from bitloom.hls_gen.rtl.shell.stores import skip_store
+from bitloom.hls_gen.rtl.stores.map_fork import map_fork
 
 from .bench import Bench, Sink, Source, run
 

@@ -16,8 +16,8 @@ from bitloom.hls_gen.design.packets import load_packet
 from bitloom.hls_gen.design.registers import register_map
 from bitloom.hls_gen.design.rows import pack_fields
 from bitloom.hls_gen.rtl.generate import generate
+from bitloom.hls_gen.rtl.loader import loader
 from bitloom.hls_gen.rtl.primitives.memory import Library
-from bitloom.hls_gen.rtl.shell.loader import loader
 from bitloom.overlay.virtual.sim import lint
 from tests.rows import memory_rows
 

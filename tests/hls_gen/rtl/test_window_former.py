@@ -16,8 +16,8 @@ from bitloom.hls_gen.design.lanes import plane_order
 from bitloom.hls_gen.design.memories.former import former_fields
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.parts import present
+from bitloom.hls_gen.rtl.former.window_former import window_former
 from bitloom.hls_gen.rtl.primitives.memory import Library
-from bitloom.hls_gen.rtl.shell.window_former import window_former
 from bitloom.overlay.virtual.sim import lint
 
 from .bench import Bench, Sink, Source, run

@@ -23,11 +23,11 @@ from bitloom.hls_gen.design.memories.memory_map import memory_of
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.topology import pipeline
 from bitloom.hls_gen.rtl.generate import generate
+from bitloom.overlay.area_model.estimate import estimate
 from bitloom.overlay.build import build as builds
 from bitloom.overlay.build.chosen_design import chosen_design
 from bitloom.overlay.build.run import run
 from bitloom.overlay.cli.group import bitloom
-from bitloom.overlay.explore.estimate import estimate
 from bitloom.overlay.platform.boards import board
 from bitloom.overlay.virtual.sim import lint
 from tests.cases import case_map, random_images, random_model

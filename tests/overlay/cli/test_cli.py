@@ -15,10 +15,10 @@ from bitloom.golden import zoo as networks
 from bitloom.golden.network import Model
 from bitloom.golden.zoo import digits
 from bitloom.overlay.area.netlist import Resources
+from bitloom.overlay.area_model.estimate import estimate
 from bitloom.overlay.build import build as builds
 from bitloom.overlay.build.reference_designs import DIGITS, REFERENCE_DESIGNS, ReferenceDesign
 from bitloom.overlay.cli.group import bitloom
-from bitloom.overlay.explore.estimate import estimate
 from tests.errors import OR_A_FILE
 from tests.printed import row
 

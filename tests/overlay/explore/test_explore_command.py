@@ -10,6 +10,7 @@ from click.testing import CliRunner, Result
 from bitloom.golden import zoo as networks
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.overlay.area.netlist import Resources
+from bitloom.overlay.area_model.estimate import error
 from bitloom.overlay.build import build as builds
 from bitloom.overlay.cli.explore import _missed
 from bitloom.overlay.cli.found_designs import front_row
@@ -17,7 +18,6 @@ from bitloom.overlay.cli.group import bitloom
 from bitloom.overlay.explore.budget import Budget
 from bitloom.overlay.explore.candidate import NPU_KEYS, Candidate
 from bitloom.overlay.explore.counter import Counter
-from bitloom.overlay.explore.estimate import error
 from bitloom.overlay.explore.figures import Figures
 from bitloom.overlay.explore.search import Explored
 from bitloom.overlay.explore.tries import Row

@@ -18,12 +18,12 @@ from bitloom.golden.network import Model, Network
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.parts import present
 from bitloom.overlay.area.netlist import Resources
+from bitloom.overlay.area_model.estimate import error
 from bitloom.overlay.explore import search
 from bitloom.overlay.explore.budget import Budget
 from bitloom.overlay.explore.candidate import Candidate
 from bitloom.overlay.explore.chain import Chain
 from bitloom.overlay.explore.demands import layers
-from bitloom.overlay.explore.estimate import error
 from bitloom.overlay.explore.figures import Figures, figures
 from bitloom.overlay.explore.one_npu import NpuChoices
 from bitloom.overlay.explore.price import Price

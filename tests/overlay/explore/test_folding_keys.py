@@ -7,8 +7,8 @@ import pytest
 from bitloom.golden import zoo
 from bitloom.hls_gen.design.flat import CHOSEN
 from bitloom.hls_gen.design.npu import Npu
+from bitloom.overlay.area_model.estimate import estimate_outlets
 from bitloom.overlay.explore import folding_keys
-from bitloom.overlay.explore.estimate import estimate_outlets
 from bitloom.overlay.explore.folding_keys import ARRAY_CYCLES, FOLDING, LAYER_CYCLES, LAYER_NEEDS, OUTLETS
 from bitloom.overlay.explore.npu_memories import NpuMemories
 from bitloom.overlay.explore.one_npu import OUT, NpuChoices, chosen_of, with_chosen

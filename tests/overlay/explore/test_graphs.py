@@ -19,13 +19,13 @@ from bitloom.golden.layers.depthwise import as_depthwise
 from bitloom.golden.layers.requantise import Requantise
 from bitloom.golden.network import Model, Network
 from bitloom.hls_gen.design.npu import Npu
+from bitloom.overlay.area_model.estimate import estimate_cores
 from bitloom.overlay.build import build as builds
 from bitloom.overlay.build.run import run
 from bitloom.overlay.cli.found_designs import blocks_of
 from bitloom.overlay.cli.group import bitloom
 from bitloom.overlay.explore.budget import Budget
 from bitloom.overlay.explore.candidate import Candidate
-from bitloom.overlay.explore.estimate import estimate_cores
 from bitloom.overlay.explore.figures import figures, flow
 from bitloom.overlay.explore.price import Price
 from bitloom.overlay.explore.saving import saving

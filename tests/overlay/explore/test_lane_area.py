@@ -3,9 +3,9 @@
 import pytest
 
 from bitloom.hls_gen.design.npu import Npu
-from bitloom.overlay.explore.estimate import coefficients, of_parts
+from bitloom.overlay.area_model.estimate import coefficients, of_parts
+from bitloom.overlay.area_model.parts import npu_parts
 from bitloom.overlay.explore.lane_area import LANES, LUTS_OF_DSP, LaneArea, lane_area
-from bitloom.overlay.explore.parts import npu_parts
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """All proofs, in the order in which the page has them."""
 
-from ..engine import Proof
+from tests.proofs.engine import Proof
+
 from . import counters, loader, primitives, registers, results, sequencer, streams
 
 PROOFS: tuple[Proof, ...] = (

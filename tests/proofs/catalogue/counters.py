@@ -3,8 +3,7 @@
 from bitloom.hls_gen.rtl.primitives.block import Block
 from bitloom.hls_gen.rtl.primitives.counters import counters
 from bitloom.hls_gen.rtl.primitives.memory import Library
-
-from ..engine import Broken, Proof, Row
+from tests.proofs.engine import Broken, Proof, Row
 
 FIRST_ADDRESS, COUNTERS = 0x50, 5
 

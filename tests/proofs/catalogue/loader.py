@@ -1,4 +1,4 @@
-"""Proofs of the loader: hls_gen/rtl/shell/loader."""
+"""Proofs of the loader: hls_gen/rtl/loader."""
 
 from collections.abc import Callable, Iterator
 
@@ -9,11 +9,10 @@ from bitloom.hls_gen.design.memories.memory import Memory
 from bitloom.hls_gen.design.memories.memory_map import memory_map
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.topology import ring
+from bitloom.hls_gen.rtl.loader import loader
+from bitloom.hls_gen.rtl.loader.load import LoadPort
 from bitloom.hls_gen.rtl.primitives.memory import Library
-from bitloom.hls_gen.rtl.shell.loader import loader
-from bitloom.hls_gen.rtl.shell.loader.load import LoadPort
-
-from ..engine import Broken, Proof
+from tests.proofs.engine import Broken, Proof
 
 NPU = Npu.of(kfp=8, kgp=3, pfp=3, ol=1, acc_bits=16, layers=2)
 DESIGNS = {
@@ -35,7 +34,7 @@ def _proofs() -> Iterator[Proof]:
         port, stream_bits = LoadPort.of(design), design.stream_bits
         yield Proof(
             name=name,
-            source="hls_gen/rtl/shell/loader/loader.py",
+            source="hls_gen/rtl/loader/loader.py",
             block=lambda design=design: loader(Library(design.stream_bits, npus=design.npus), design),
             rules="loader",
             sizes={"NPUS": len(design.npus), "WIDTH": design.stream_bits},

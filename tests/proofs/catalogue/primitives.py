@@ -6,8 +6,7 @@ from bitloom.hls_gen.design import timing
 from bitloom.hls_gen.rtl.primitives.fifo import fifo
 from bitloom.hls_gen.rtl.primitives.gearbox import collector, divider, frame_divider
 from bitloom.hls_gen.rtl.primitives.memory import Library
-
-from ..engine import Broken, Proof, Row
+from tests.proofs.engine import Broken, Proof, Row
 
 ROOM = "hls_gen/rtl/primitives"
 

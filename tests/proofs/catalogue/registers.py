@@ -9,8 +9,7 @@ from bitloom.hls_gen.design.registers import CONTROL, IDENT, NPU_BASE, NPU_STRID
 from bitloom.hls_gen.design.topology import ring
 from bitloom.hls_gen.rtl.primitives.memory import Library
 from bitloom.hls_gen.rtl.shell.registers import registers
-
-from ..engine import Broken, Proof
+from tests.proofs.engine import Broken, Proof
 
 NPU = Npu.of(kfp=24, kgp=5, pfp=7, ol=2)
 DESIGNS = {

@@ -6,8 +6,7 @@ from bitloom.hls_gen.design import timing
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.rtl.primitives.memory import Library
 from bitloom.hls_gen.rtl.results.results import results
-
-from ..engine import Broken, Proof
+from tests.proofs.engine import Broken, Proof
 
 NPUS = {
     "results unit": Npu.of(kfp=8, kgp=3, pfp=3, ol=2, acc_bits=16, layers=2),

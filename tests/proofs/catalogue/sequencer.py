@@ -6,8 +6,7 @@ from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.rtl.primitives.memory import Library
 from bitloom.hls_gen.rtl.sequencer.issuer import issuer
 from bitloom.hls_gen.rtl.sequencer.spec import SequencerSpec
-
-from ..engine import Broken, Proof
+from tests.proofs.engine import Broken, Proof
 
 RING = 4
 SIZES = {"kfp": 8, "kgp": 3, "pfp": 3, "ol": 1, "acc_bits": 16, "layers": 2, "tuple_words": RING, "pool_words": RING}

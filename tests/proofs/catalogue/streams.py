@@ -1,4 +1,4 @@
-"""Proofs of what joins streams or stores: stream.py and ping_pong.py of hls_gen/rtl/primitives, shell/map_fork.py,
+"""Proofs of what joins streams or stores: hls_gen/rtl/primitives/stream.py, ports/ping_pong.py, stores/map_fork.py,
 results/signs.py."""
 
 from collections.abc import Iterator
@@ -8,14 +8,13 @@ from bitloom.hls_gen.design.memories.ports import way
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.timing import LUT_RAM_WORDS
 from bitloom.hls_gen.design.widths import bits_for
+from bitloom.hls_gen.rtl.ports.ping_pong import ping_pong
 from bitloom.hls_gen.rtl.primitives.memory import Library
-from bitloom.hls_gen.rtl.primitives.ping_pong import ping_pong
 from bitloom.hls_gen.rtl.results.signs import signs
 from bitloom.hls_gen.rtl.results.step import result_side_bits
-from bitloom.hls_gen.rtl.shell.map_fork import map_fork
+from bitloom.hls_gen.rtl.stores.map_fork import map_fork
 from tests.hls_gen.rtl.test_stream import diamond, forked, joined
-
-from ..engine import Broken, Proof, Row
+from tests.proofs.engine import Broken, Proof, Row
 
 ROOM = "hls_gen/rtl/primitives"
 BRANCHES = (2, 3)
@@ -29,7 +28,7 @@ def _ping_pongs() -> Iterator[Proof]:
         place = bits_for(words - 1)
         yield Proof(
             name=f"ping-pong pair of 2 x {words}",
-            source=f"{ROOM}/ping_pong.py",
+            source="hls_gen/rtl/ports/ping_pong.py",
             block=lambda npu=npu: ping_pong(Library(32, npus=[npu]), npu, npu.array.kfp),
             rules="ping_pong",
             sizes={"WIDTH": width, "PLACE": place, "MAP": bits_for(memory_of(npu, "chunks").depth - 1)},
@@ -88,7 +87,7 @@ def _map_forks() -> Iterator[Proof]:
     parts = (("map_last", 1), *way(npu))
     yield Proof(
         name="fork of maps",
-        source="hls_gen/rtl/shell/map_fork.py",
+        source="hls_gen/rtl/stores/map_fork.py",
         block=lambda: map_fork(Library(32, npus=[npu]), npu, parts, parts[:2]),
         rules="map_fork",
         sizes={"WIDTH": npu.array.word_bits},

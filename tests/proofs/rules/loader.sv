@@ -1,4 +1,4 @@
-// Loader: what it finds of a packet, and what follows: hls_gen/rtl/shell/loader
+// Loader: what it finds of a packet, and what follows: hls_gen/rtl/loader
 module proof (
 `include "inputs.svh"
     input clk, input rst

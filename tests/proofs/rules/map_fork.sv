@@ -1,4 +1,4 @@
-// Fork of maps to their outlet and the skip store: hls_gen/rtl/shell/map_fork.py
+// Fork of maps to their outlet and the skip store: hls_gen/rtl/stores/map_fork.py
 module proof (
     input clk, input rst, input in_valid, input [`WIDTH-1:0] in_data, input in_last, input [4:0] in_side,
     input out_ready, input skip_ready

@@ -1,4 +1,4 @@
-// Ping-pong pair: hls_gen/rtl/primitives/ping_pong.py
+// Ping-pong pair: hls_gen/rtl/ports/ping_pong.py
 //
 // Memory `chunks` is loaded in reset, as the loader does it, and then stays; what it holds may be anything.
 module proof (

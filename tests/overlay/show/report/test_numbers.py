@@ -23,9 +23,9 @@ from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.hls_gen.design.memories.memory_map import memory_map
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.overlay.area.netlist import Resources
+from bitloom.overlay.area_model.estimate import estimate
 from bitloom.overlay.build.build import build, load
 from bitloom.overlay.build.reference_designs import DIGITS
-from bitloom.overlay.explore.estimate import estimate
 from bitloom.overlay.show.report import gather as gathering
 from bitloom.overlay.show.report import measure as measuring
 from bitloom.overlay.show.report.commands import commands

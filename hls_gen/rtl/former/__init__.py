@@ -1,0 +1,1 @@
+"""Former of an NPU: taps of a window side by side in words."""

@@ -1,0 +1,329 @@
+"""Window former: the taps of a window side by side, so that a first layer of few channels fills the lanes.
+
+    in[frame words: positions side by side] --> word register --+--> column of taps --> columns of the window --> out
+                         0 for positions beside the map --------'      ^  |
+                                                              line memory, a column for each position of a row
+
+A position goes into the window in a cycle: its column, the one that was there a row ago moved on by a position, takes
+the place of the newest column, and of its own in the line memory. So all taps of a window are of this frame: rows and
+columns beside the map come as 0, which adds nothing to a sum. A window that is complete leaves word by word; the
+next position comes with its last word. While ``former_on`` is 0, words pass as they are. Golden twin:
+Window.positions (golden/window.py); lanes: hls_gen/design/formed_windows.py.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from veriloggen import Cat, Mux, Repeat
+
+from bitloom.hls_gen.design.lanes import plane_order
+from bitloom.hls_gen.design.memories.former import former_fields
+from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.design.parts import present
+from bitloom.hls_gen.design.widths import PLACE_BITS, bits_for
+from bitloom.hls_gen.rtl.primitives.block import (
+    Block,
+    Signal,
+    add,
+    all_of,
+    any_of,
+    bits,
+    choose,
+    const,
+    eq,
+    resize,
+    sub,
+    width,
+)
+from bitloom.hls_gen.rtl.primitives.fifo import registered_read
+from bitloom.hls_gen.rtl.primitives.memory import Library
+from bitloom.hls_gen.rtl.primitives.stream import Stream
+from bitloom.hls_gen.rtl.primitives.text import Header
+from bitloom.hls_gen.rtl.results.step import join
+
+MEANS = {
+    "on": "windows are formed; 0: words pass as they are",
+    "channels_minus_1": "channels of a position, less 1",
+    "positions_minus_1": "positions in a word of stream in, less 1",
+    "words_minus_1": "words of a window, less 1",
+    "lanes_used": "lanes of a column that have a tap",
+    "columns_used": "columns of a window",
+}
+"""What fields of the network's row tell the former, by the ends of the ports' names; others are of an axis."""
+
+Fields = dict[str, Signal]
+"""Fields of the network's row, by their names behind ``former_``."""
+
+
+@dataclass(frozen=True)
+class _Axis:
+    """A counter of positions along an axis; they are negative, that is large, beside the map. What is asked of the one
+    at hand is found a step ahead and stands in registers: whether the former takes a word is on a long path."""
+
+    following: Signal
+    """The next position; the first one at the beginning."""
+    moves: Signal
+    """It is the one at hand from the next cycle on."""
+    last: Signal
+    hit: Signal
+    """A window ends at this position."""
+    inside: Signal
+    ends: Signal | None
+    """The position is the last one on the map; None where a word has one position."""
+
+
+@dataclass(frozen=True)
+class _Position:
+    """The position at hand."""
+
+    channels: Signal
+    """Its channels, where it comes; more may follow above them."""
+    inside: Signal
+    """It lies on the map."""
+    step: Signal
+    """It goes into the window in this cycle."""
+
+
+def window_former(library: Library, npu: Npu) -> Block:
+    """The window former of an NPU.
+
+    Parameters
+    ----------
+    library : Library
+        Where the line memory comes from.
+    npu : Npu
+        The NPU, with the former's capacities.
+
+    Returns
+    -------
+    Block
+        Module ``window_former``. Streams ``in`` and ``out``; the fields of the network's row by their names.
+    """
+    sizes = npu.values("former_channels", "former_column", "former_columns", "former_line")
+    late = "1 cycle from a word in to its first position, 1 from a window's last position to its first word"
+    header = Header(__doc__ or "", rate="a position or a word a cycle", latency=late, parameters=sizes)
+    b = Block(library.name("window_former", npu), header)
+    source = Stream.input(b, "in", npu.array.word_bits)
+    out = Stream.output(b, "out", npu.array.word_bits)
+    f = {name.removeprefix("former_"): b.input(name, w, _meaning(name)) for name, w in former_fields(npu)}
+
+    # # #
+
+    begun, step = b.reg("begun"), b.wire("step")  # the first position is known a cycle after the network
+    b.on(None, (begun, f["on"]))
+    b.comment("Where the position at hand lies: beside the map, or on it, and whether it completes a window.")
+    fresh = b.wire("fresh", 1, ~begun)
+    x = _axis(b, f, "x", fresh, step)
+    y = _axis(b, f, "y", fresh, b.wire("row_ends", 1, step & x.last))
+    inside = b.wire("on_map", 1, x.inside & y.inside)
+    begins = b.reg("begins", init=1)  # at the first position of a frame; it waits for the frame, wherever it lies
+    b.on(step, (begins, x.last & y.last))
+    offering, free, number = _offer(b, f, out, fresh)
+    b.on(step, (offering, x.hit & y.hit))
+    come = b.wire("come", 1, step & inside)
+    there, position = _word_register(b, npu, f, (source, out), come, (x, y))
+    step.assign(all_of(begun, free, any_of(there, ~any_of(inside, begins))))
+    words = _words(b, npu, f, _columns(b, library, npu, f, x, _Position(position, inside, step)))
+    formed = words[0] if number is None else _picked(words, number)
+    out.valid.assign(choose(f["on"], offering, source.valid, 1))
+    out.data.assign(choose(f["on"], formed, source.data, npu.array.word_bits))
+    return b
+
+
+def _offer(b: Block, f: Fields, out: Stream, fresh: Signal) -> tuple[Signal, Signal, Signal | None]:
+    """(a window's words are offered, a position may come, number of the word that is offered, where there are several).
+
+    The next position comes with a window's last word. ``fresh``: there was none yet.
+    """
+    b.comment("A window gives its words.")
+    offering = b.reg("offering")
+    last_word = const(1, 1)
+    number = None
+    if "words_minus_1" in f:
+        last = f["words_minus_1"]
+        w = width(f["words_minus_1"])
+        number = b.reg("number", w)
+        last_word = b.reg("last_word", init=None)
+        onward = b.wire("number_next", w, choose(any_of(fresh, last_word), 0, add(number, 1, w), w))
+        b.on(any_of(fresh, offering & out.ready), (number, onward), (last_word, eq(onward, last)))
+    free = b.wire("free", 1, any_of(~offering, out.ready & last_word))
+    b.on(free, (offering, 0))
+    return offering, free, number
+
+
+def _columns(b: Block, library: Library, npu: Npu, f: Fields, x: _Axis, at: _Position) -> list[Signal]:
+    """The columns of the window, the newest first."""
+    sizes = present(npu.former_sizes)
+    b.comment("Columns: that of the position at hand has the taps of the rows before from the line memory.")
+    kept = (sizes.column - 1) * npu.former_lane_bits  # the oldest lane has nowhere to go
+    before = b.wire("row_before", kept) if kept else None
+    column = _column(b, npu, f, at, before)
+    if before is not None:
+        address = bits_for(sizes.line - 1)
+        place = b.reg("place", address, init=None)
+        b.on(x.moves, (place, bits(x.following, 0, address)))
+        registered_read(
+            b,
+            library,
+            "line_memory",
+            sizes.line,
+            write=b.wire("keep", 1, at.step & x.inside),
+            write_row=place,
+            write_data=bits(column, 0, kept),
+            read=at.step,
+            read_row=bits(x.following, 0, address),
+            read_data=before,
+        )
+    columns = [b.reg(f"column_{k}", width(column), init=None) for k in range(sizes.columns)]
+    # beside the map no row of a column is on it, whatever the line memory has there
+    newest = b.wire("newest", width(column), column & _all(x.inside, width(column)))
+    b.on(at.step, *zip(columns, [newest, *columns]))
+    return columns
+
+
+def _meaning(name: str) -> str:
+    """What a field of the network's row tells."""
+    end = name.removeprefix("former_")
+    if end in MEANS:
+        return MEANS[end]
+    axis, what = end.split("_", 1)
+    along = "rows" if axis == "y" else "columns"
+    told = {
+        "first": "first position, negative beside the map",
+        "end": "end of those that come",
+        "last": "last position",
+        "kernel_minus_1": "size of the kernel, less 1",
+        "stride_minus_1": "positions between windows, less 1",
+    }
+    return f"{along}: {told[what]}"
+
+
+def _axis(b: Block, f: Fields, axis: str, fresh: Signal, moves: Signal) -> _Axis:
+    """The counter along an axis. ``fresh``: take the first position; ``moves``: go on, from the last to the first."""
+    first = f[f"{axis}_first"]
+    kernel = f[f"{axis}_kernel_minus_1"]
+    end = f[f"{axis}_end"]
+    w = width(first)
+    ends = None
+    wait = b.reg(f"{axis}_wait", PLACE_BITS, init=None)  # positions until a window ends
+    last = b.reg(f"{axis}_is_last", init=None)
+    inside = b.reg(f"{axis}_inside", init=None)
+    hit = b.wire(f"{axis}_hit", 1, eq(wait, 0))
+    after = b.reg(f"{axis}_after", w, init=None)
+    following = b.wire(f"{axis}_next", w, choose(any_of(last, fresh), first, after, w))
+    behind = b.wire(f"{axis}_behind", w, add(following, 1, w))
+    again = choose(hit, f[f"{axis}_stride_minus_1"], sub(wait, 1, PLACE_BITS), PLACE_BITS)
+    stepped = any_of(moves, fresh)
+    on_map = following < end
+    b.on(stepped, (wait, choose(any_of(last, fresh), kernel, again, PLACE_BITS)))
+    b.on(stepped, (after, behind), (last, eq(following, f[f"{axis}_last"])), (inside, on_map))
+    if "positions_minus_1" in f:
+        ends = b.reg(f"{axis}_ends", init=None)
+        b.on(stepped, (ends, on_map & ~(behind < end)))
+    return _Axis(following, stepped, last, hit, inside, ends)
+
+
+def _word_register(
+    b: Block, npu: Npu, f: Fields, streams: tuple[Stream, Stream], come: Signal, axes: tuple[_Axis, _Axis]
+) -> tuple[Signal, Signal]:
+    """The word whose positions come: (whether there is one, the position at its low end).
+
+    A frame begins with a word: what is left of the last one when the frame's positions have all come is dropped.
+    """
+    b.comment("Word register: positions leave it at its low end.")
+    (source, out), there, word = streams, b.reg("there"), b.reg("frame_word", npu.array.word_bits, init=None)
+    b.on(come, (word, _by_channels(npu, f, lambda c: _less_a_position(word, c, npu))))
+    emptied = come
+    if "positions_minus_1" in f:
+        left = b.reg("left", width(f["positions_minus_1"]), init=None)
+        emptied = b.wire("emptied", 1, all_of(come, any_of(eq(left, 0), all_of(*(axis.ends for axis in axes)))))
+        b.on(come, (left, sub(left, 1, width(left))))
+    room = b.wire("room", 1, any_of(~there, emptied))
+    source.ready.assign(choose(f["on"], room, out.ready, 1))
+    b.on(room, (there, all_of(f["on"], source.valid)), (word, source.data))
+    if "positions_minus_1" in f:
+        b.on(room, (left, f["positions_minus_1"]))
+    return there, bits(word, 0, present(npu.former_sizes).channels * npu.former_lane_bits)
+
+
+def _by_channels(npu: Npu, f: Fields, make: Callable[[int], Signal]) -> Signal:
+    """What ``make`` gives for the number of channels of a position."""
+    sizes = present(npu.former_sizes)
+    found = make(sizes.channels)
+    for channels in range(sizes.channels - 1, 0, -1):
+        found = Mux(eq(f["channels_minus_1"], channels - 1), make(channels), found)
+    return found
+
+
+def _less_a_position(word: Signal, channels: int, npu: Npu) -> Signal:
+    """``word`` without its lowest position."""
+    by = channels * npu.former_lane_bits
+    w = width(word)
+    return const(0, w) if by >= w else Cat(const(0, by), bits(word, by, w - by))
+
+
+def _column(b: Block, npu: Npu, f: Fields, at: _Position, before: Signal | None) -> Signal:
+    """The column of the position at hand: its channels, 0 beside the map, and the rows before, a position higher."""
+    sizes = present(npu.former_sizes)
+    lane = npu.former_lane_bits
+    lanes = sizes.column
+    own = [
+        b.wire(f"channel_{k}", lane, bits(at.channels, k * lane, lane) & _all(at.inside, lane))
+        for k in range(sizes.channels)
+    ]
+    taps = []
+    for k in range(lanes):
+        value = _by_channels(npu, f, lambda c, k=k: own[k] if k < c else bits(before, (k - c) * lane, lane))
+        if npu.engine == "binary":  # a lane without a tap is 0, which adds nothing
+            value = b.wire(f"lane_{k}", lane, value) & _all(_used(b, f, "lanes", k), lane)
+        taps.append(b.wire(f"tap_{k}", lane, value))
+    return b.wire("column", lanes * lane, join(taps))
+
+
+def _used(b: Block, f: Fields, what: str, k: int) -> Signal:
+    """Whether lane or column ``k`` of a window has taps."""
+    return f[f"{what}_used"] > const(k, width(f[f"{what}_used"]))
+
+
+def _all(flag: Signal, w: int) -> Signal:
+    """``flag`` in each of ``w`` bits."""
+    return flag if w == 1 else Repeat(flag, w)
+
+
+def _words(b: Block, npu: Npu, f: Fields, columns: list[Signal]) -> list[Signal]:
+    """The words of a window."""
+    b.comment("Words of the window.")
+    lane = npu.former_lane_bits
+    each = npu.array.plane_lanes
+    taps = list[Signal]()
+    marks = list[Signal]()
+    for k, column in enumerate(columns):
+        used = b.wire(f"column_{k}_used", 1, _used(b, f, "columns", k)) if npu.engine == "binary" else None
+        for i in range(present(npu.former_sizes).column):
+            value = bits(column, i * lane, lane)
+            taps.append(value if used is None else b.wire(f"value_{k}_{i}", lane, value & _all(used, lane)))
+            if npu.array.planes:
+                marks.append(b.wire(f"used_{k}_{i}", 1, used & _used(b, f, "lanes", i)))
+    words = []
+    for m in range(npu.former_words):
+        lanes = taps[m * each : (m + 1) * each]
+        if npu.array.planes:
+            own = lanes + [const(0, lane)] * (each - len(lanes)), marks[m * each : (m + 1) * each]
+            lanes = [_plane(*own, j, plane, npu) for plane in plane_order(npu.array.planes) for j in range(each)]
+        words.append(b.wire(f"word_{m}", npu.array.word_bits, resize(join(lanes), npu.array.word_bits)))
+    return words
+
+
+def _plane(taps: list[Signal], marks: list[Signal], j: int, plane: int, npu: Npu) -> Signal:
+    """The bit of a plane of lane ``j`` of a word; of the constant plane, which is 1 where a tap is."""
+    if j >= len(marks):
+        return const(0, 1)
+    return marks[j] if plane == npu.array.planes else bits(taps[j], plane, 1)
+
+
+def _picked(words: list[Signal], number: Signal) -> Signal:
+    """The word of that number, by halves; of the last one again where there is none."""
+    level = words + [words[-1]] * ((1 << width(number)) - len(words))
+    for k in range(width(number)):
+        level = [Mux(bits(number, k, 1), odd, even) for even, odd in zip(level[::2], level[1::2])]
+    return level[0]

@@ -1,0 +1,211 @@
+"""Loader: takes the stream program apart (docs/reference/device.md, "Packets"; spec B8).
+
+    s_axis --> header --> judge --+--> LOAD: load bus to the memories of the NPUs
+                                  +--> WEIGHTS: the same to the kernel memory, while the NPU computes
+                                  +--> FRAME: words[KFP] to the first NPU, a flag to the output
+                                  `--> malformed: error, then everything is dropped until reset
+
+Order of arrival is kept: a LOAD waits until no frame is in flight, then holds the NPUs in reset (``run`` 0); a FRAME
+sets ``run``. One stream word a cycle; a header costs two cycles in which none is taken, a wait apart.
+
+Parts: state.py, header.py, load.py, network_row.py, order.py, judge.py, frames.py, weights.py in
+hls_gen/rtl/loader.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from bitloom.hls_gen.design import timing
+from bitloom.hls_gen.design.design import Design
+from bitloom.hls_gen.design.headers import ERROR_BITS
+from bitloom.hls_gen.design.loader import STATE_BITS, STATES
+from bitloom.hls_gen.design.memories.memory_map import memory_of
+from bitloom.hls_gen.rtl.primitives.block import Block, Signal, all_of, any_of, choose, eq, nonzero
+from bitloom.hls_gen.rtl.primitives.memory import Library
+from bitloom.hls_gen.rtl.primitives.stream import Stream
+from bitloom.hls_gen.rtl.primitives.text import Header
+
+from .frames import FramesInFlight, frame_words, frames_in_flight
+from .header import HeaderWords, header_words
+from .judge import Judgement, Known, error_code, judge
+from .load import LoadPort, RowCursor, addressed_memory, load_rows
+from .network_row import network_row
+from .order import Order
+from .state import LoaderContext, state_number
+from .weights import accept_weights, last_row_of_layer
+
+
+@dataclass(frozen=True)
+class PacketProgress:
+    """What moves the loader from state to state, and where it stands.
+
+    Attributes
+    ----------
+    state : Signal
+        Register: number of the state.
+    taken : Signal
+        A stream word is taken in this cycle.
+    early_last : Signal
+        Register: tlast came before the end of a packet. It is seen a cycle late, in which nothing is taken.
+    payload_ends : Signal
+        Wire: the stream word at hand would be the packet's last.
+    frame_room : Signal
+        Wire: the gearbox of frames takes a stream word.
+    """
+
+    state: Signal
+    taken: Signal
+    early_last: Signal
+    payload_ends: Signal
+    frame_room: Signal
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A malformed packet.
+
+    Attributes
+    ----------
+    error, code : Signal
+        Registers, for registers STATUS and ERROR_CODE: there was one, and which rule it broke.
+    now, code_now : Signal
+        Wires: one is found in this cycle, and which rule it breaks.
+    """
+
+    error: Signal
+    code: Signal
+    now: Signal
+    code_now: Signal
+
+    @classmethod
+    def make(cls, b: Block) -> "Fault":
+        """Signals in ``b``, which gets the ports ``error`` and ``error_code``."""
+        error = b.output_reg("error")
+        code = b.output_reg("error_code", ERROR_BITS)
+        return cls(error, code, b.wire("fault"), b.wire("fault_code", ERROR_BITS))
+
+
+def loader(library: Library, design: Design) -> Block:
+    """The loader of a design.
+
+    Parameters
+    ----------
+    library : Library
+        Where its FIFO and gearbox come from.
+    design : Design
+        Its NPUs' memories are what a header may name.
+
+    Returns
+    -------
+    Block
+        Module ``loader``. Streams: ``s_axis`` in, ``words`` (input words of frames) and ``flag`` (one a frame, whether
+        it ends a transfer) out. Beside them: load bus, settings of the NPUs, ``run``, and what the registers show.
+    """
+    b = Block("loader", _module_header(design))
+    port = LoadPort.of(design)
+    words = _program(b, design.stream_bits)
+    start = b.input("start")
+    frame_left = b.input("frame_left")
+
+    # # #
+
+    state = b.reg("state", STATE_BITS, init=state_number(b, "HEADER"))
+    at = {name: b.wire(f"in_{name.lower()}", 1, eq(state, state_number(b, name))) for name in STATES}
+    taken = b.wire("take", 1, words.taken)
+    early = b.reg("early_last")
+    c = LoaderContext(b, library, design, at, b.wire("given", 1, words.valid & ~early), words.data)
+    header = header_words(c)
+    progress = PacketProgress(state, taken, early, b.wire("payload_final"), b.wire("gearbox_ready"))
+    fault = Fault.make(b)
+
+    target = addressed_memory(c, header, port)
+    cursor = RowCursor.make(b, header, port)
+    beat = b.reg("beat", memory_of(design.npus[0], "network").widths["frame_beats"], init=None)
+    word = load_rows(c, target, cursor, port)
+    networks = [network_row(c, n, target, cursor, word) for n in range(len(design.npus))]
+    loaded = b.output("loaded", 1, all_of(*[row.loaded for row in networks]))
+    order = Order.make(c)
+    judgement = judge(c, header, Known(target, networks[0], loaded, order))
+    _find_faults(c, progress, fault, judgement, words.last)
+
+    frames = frames_in_flight(c, header, judgement, start, frame_left)
+    run = b.output_reg("run")
+    b.on(frames.accept_load, (run, 0), *cursor.first(header, port))
+    b.on(frames.accept_frame, (run, 1), (beat, 1))
+    begins = {"LOAD": [frames.accept_load], "FRAME": [frames.accept_frame]}
+    if target.is_weights is not None:
+        whole = last_row_of_layer(header, target, cursor, word)
+        begins["LOAD"].append(accept_weights(c, header, judgement, target, whole, frames.accept_load))
+        b.on(begins["LOAD"][-1], *cursor.first(header, port))
+        order.count_layers(b, frames.accept_load, whole, networks[0])
+    order.count(b, frames.accept_load, [frames.accept_frame, *begins["LOAD"][1:]])
+    order.sign(c, header.fields["CHECK"], word.taken & judgement.is_load, frames.accept_load)
+    beat_last = frame_words(c, networks[0], beat, progress.frame_room)
+    progress.payload_ends.assign(any_of(at["LOAD"] & word.row_ends & cursor.is_last, at["FRAME"] & beat_last))
+    _take_words(c, progress, words)
+    _move(c, progress, header, begins)
+    # after all other moves, so that a fault wins
+    b.on(fault.now, (state, state_number(b, "DRAIN")), (fault.error, 1), (fault.code, fault.code_now), (run, 0))
+    _show(c, progress, header, frames)
+    return b
+
+
+def _module_header(design: Design) -> Header:
+    """What the module's first comment says."""
+    judging = f"{timing.JUDGING} cycles from a header's last word until the packet may begin"
+    return Header(
+        __doc__,
+        rate=f"one stream word a cycle inside a packet, none for {timing.JUDGING} cycles behind a header",
+        latency=f"{judging}; 1 cycle from a word of rows to the load bus, and from a frame's word to stream words",
+        parameters={"stream_bits": design.stream_bits, "npus": len(design.npus)},
+    )
+
+
+def _program(b: Block, stream_bits: int) -> Stream:
+    """The ports by which the stream program comes in, AXI4-Stream."""
+    valid = b.input("s_axis_tvalid")
+    ready = b.output("s_axis_tready")
+    return Stream(valid, ready, b.input("s_axis_tdata", stream_bits), b.input("s_axis_tlast"))
+
+
+def _find_faults(c: LoaderContext, progress: PacketProgress, fault: Fault, judgement: Judgement, tlast: Signal) -> None:
+    """Drives ``fault.now`` and ``fault.code_now``. A packet's tlast is looked at wherever a word is taken, but not in
+    state DRAIN, whose fault has been told. Nothing is taken while judging, so there are never two faults at once."""
+    c.b.comment("Faults.")
+    not_its_end = all_of(progress.taken, tlast, ~progress.payload_ends, ~c.at["DRAIN"])
+    c.b.on(None, (progress.early_last, not_its_end))
+    truncated = choose(progress.early_last, error_code(c.b, "TRUNCATED"), 0, ERROR_BITS)
+    fault.code_now.assign(choose(c.at["JUDGE"], judgement.verdict, truncated, ERROR_BITS))
+    fault.now.assign(nonzero(fault.code_now))
+
+
+def _take_words(c: LoaderContext, progress: PacketProgress, words: Stream) -> None:
+    """Drives the stream's ready: all states but those of the judge take words, FRAME as far as the gearbox does."""
+    at = c.at
+    takes = any_of(at["HEADER"], at["LOAD"], at["FRAME"] & progress.frame_room, at["DRAIN"])
+    words.ready.assign(c.b.wire("can_take", 1, takes) & ~progress.early_last)
+
+
+def _move(c: LoaderContext, progress: PacketProgress, header: HeaderWords, begins: dict[str, Sequence[Signal]]) -> None:
+    """The state's way from packet to packet; ``begins`` has the pulses on which a payload begins, by its state."""
+    b = c.b
+    state = progress.state
+    b.on(header.complete, (state, state_number(b, "RANGE")))
+    b.on(c.at["RANGE"], (state, state_number(b, "JUDGE")))
+    for name, pulses in begins.items():
+        for pulse in pulses:
+            b.on(pulse, (state, state_number(b, name)))
+    b.on(progress.taken & progress.payload_ends, (state, state_number(b, "HEADER")))
+
+
+def _show(c: LoaderContext, progress: PacketProgress, header: HeaderWords, frames: FramesInFlight) -> None:
+    """Outputs that the registers show and count. In DRAIN the header stays, so it needs no copy; at other times nobody
+    shows it."""
+    c.b.comment("What the registers show and count.")
+    for k, name in enumerate(("header", "address", "length")):
+        c.b.output(f"error_{name}", 32, header.words[k])
+    c.b.output("idle", 1, all_of(frames.none, c.at["HEADER"]))
+    c.b.output("computing", 1, ~frames.none)
+    c.b.output("loader_state", STATE_BITS, progress.state)
+    c.b.output("word_taken", 1, progress.taken)
+    c.b.output("load_begins", 1, frames.accept_load)

@@ -1,0 +1,1 @@
+"""Ports of an NPU: what stands at its inlets and outlets."""

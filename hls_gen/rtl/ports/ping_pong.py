@@ -1,0 +1,139 @@
+"""Ping-pong pair: the two buffers between neighbouring NPUs (spec D3 to D5).
+
+    in[width] --> buffer 0 | buffer 1 --> out[width]
+
+The producer writes one buffer while the consumer reads the other. A chunk ends after as many words as the arriving
+map's row of memory ``chunks`` says, or with its map; then the producer goes to the other buffer, if that one is free,
+else it waits. The consumer likewise goes on to the next chunk as soon as that is complete.
+"""
+
+from dataclasses import dataclass
+
+from veriloggen import Cat
+
+from bitloom.hls_gen.design.memories.memory_map import memory_of
+from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.design.widths import LAYER_BITS, bits_for
+from bitloom.hls_gen.rtl.primitives.block import Block, Signal, add, all_of, any_of, choose, eq, resize, width
+from bitloom.hls_gen.rtl.primitives.fifo import registered_read
+from bitloom.hls_gen.rtl.primitives.layer_counter import layer_counter
+from bitloom.hls_gen.rtl.primitives.memory import Library, LoadBus
+from bitloom.hls_gen.rtl.primitives.stream import Stream
+from bitloom.hls_gen.rtl.primitives.text import Header
+
+
+@dataclass(frozen=True)
+class _Side:
+    """What one side does in this cycle: the producer puts words, the consumer gets them.
+
+    Attributes
+    ----------
+    moves : Signal
+        A word moves.
+    ends : Signal
+        It is the chunk's last one.
+    buffer : Signal
+        Register: number of the buffer that the side is at.
+    word : Signal
+        Register: place of the word in the buffer.
+    """
+
+    moves: Signal
+    ends: Signal
+    buffer: Signal
+    word: Signal
+
+    @classmethod
+    def of(cls, b: Block, name: str, place: int, moves: Signal) -> "_Side":
+        """Registers ``<name>s_buffer`` and ``<name>_word``, which step with ``moves`` and a wire that says "ends"."""
+        side = cls(moves, b.wire(f"{name}_end"), b.reg(f"{name}s_buffer"), b.reg(f"{name}_word", place))
+        b.on(moves, (side.word, choose(side.ends, 0, add(side.word, 1, place), place)))
+        b.on(side.ends, (side.buffer, ~side.buffer))
+        return side
+
+
+def ping_pong(library: Library, npu: Npu, word_bits: int) -> Block:
+    """The pair of buffers in front of an NPU.
+
+    Parameters
+    ----------
+    library : Library
+        Where the memories come from.
+    npu : Npu
+        The consumer: its ``buffer_words`` is the size of a buffer.
+    word_bits : int
+        Bits of a word that the producer sends.
+
+    Returns
+    -------
+    Block
+        Module ``ping_pong``.
+    """
+    name = library.name("ping_pong", npu)
+    header = Header(
+        __doc__,
+        rate="one word a cycle in and one out, inside a chunk",
+        latency="2 cycles from a chunk's last word to its first word out",
+        parameters={"word_bits": word_bits, "buffer_words": npu.ports.buffer_words},
+    )
+    b = Block(name if word_bits == npu.array.word_bits else f"{name}_of_{word_bits}", header)
+    bus = LoadBus.ports(b, library.stream_bits, [memory_of(npu, "chunks")])
+    last_layer = b.input("last_chunk", LAYER_BITS, means="number of the last row of memory chunks in use")
+    source = Stream.input(b, "in", word_bits, last=True)
+    out = Stream(b.output_reg("out_valid"), b.input("out_ready"), b.output("out_data", word_bits))
+
+    # # #
+
+    b.comment("Filling: a buffer is full with its chunk's or its map's last word; then the other one is filled.")
+    place = bits_for(npu.ports.buffer_words - 1)
+    full = [b.reg(f"full_{k}") for k in (0, 1)]
+    last_words = [b.reg(f"last_word_{k}", place, init=None) for k in (0, 1)]
+    put = b.wire("put", 1, source.taken)
+    writer = _Side.of(b, "write", place, put)
+    loaded, chunk_last_word = _chunk_size(b, library, npu, bus, last_layer, put & source.last)
+    source.ready.assign(all_of(loaded, ~choose(writer.buffer, full[1], full[0], 1)))
+    writer.ends.assign(put & any_of(source.last, eq(writer.word, chunk_last_word)))
+
+    b.comment("Emptying: the full buffer, up to its last word; then the other one.")
+    reads_buffer = b.wire("reads_full")
+    get = b.wire("get", 1, reads_buffer & any_of(~out.valid, out.ready))
+    reader = _Side.of(b, "read", place, get)
+    reads_buffer.assign(choose(reader.buffer, full[1], full[0], 1))
+    read_last = b.wire("read_last", place, choose(reader.buffer, last_words[1], last_words[0], place))
+    reader.ends.assign(get & eq(reader.word, read_last))
+    for k in (0, 1):
+        mine = b.wire(f"write_ends_{k}", 1, writer.ends & eq(writer.buffer, k))
+        b.on(mine, (full[k], 1), (last_words[k], writer.word))
+        b.on(reader.ends & eq(reader.buffer, k), (full[k], 0))
+    b.on(out.ready, (out.valid, 0))
+    b.on(get, (out.valid, 1))
+    _buffers(b, library, (writer, reader), source.data, out.data)
+    return b
+
+
+def _chunk_size(
+    b: Block, library: Library, npu: Npu, bus: LoadBus, last_layer: Signal, map_ends: Signal
+) -> tuple[Signal, Signal]:
+    """Registers: whether the arriving map's row of memory ``chunks`` is there, and the place of a chunk's last word."""
+    memory = memory_of(npu, "chunks")
+    loaded = b.reg("loaded")
+    map_end = b.wire("map_end", 1, map_ends)
+    begin = b.wire("begin_map", 1, any_of(~loaded, map_end))  # the first map after reset, or the one after this
+    upcoming = layer_counter(b, "map_upcoming", last_layer, begin)
+    row = library.loadable(b, memory, bus, resize(upcoming, bits_for(memory.depth - 1)))
+    chunk_last_word = b.reg("chunk_last_word", bits_for(npu.ports.buffer_words - 1), init=None)
+    b.on(begin, (loaded, 1), (chunk_last_word, row["words_minus_1"]))
+    return loaded, chunk_last_word
+
+
+def _buffers(b: Block, library: Library, sides: tuple[_Side, _Side], word_in: Signal, word_out: Signal) -> None:
+    """Both buffers in one memory, buffer 1 in its upper half; what is read goes into a register."""
+    writer, reader = sides
+    place = width(writer.word)
+    ports = {
+        "write": writer.moves,
+        "write_row": b.wire("write_row", place + 1, Cat(writer.buffer, writer.word)),
+        "write_data": word_in,
+        "read_row": b.wire("read_row", place + 1, Cat(reader.buffer, reader.word)),
+    }
+    registered_read(b, library, "buffers", 2 << place, **ports, read=reader.moves, read_data=word_out)

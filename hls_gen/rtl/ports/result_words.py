@@ -1,0 +1,139 @@
+"""Results on their way out: raw values and map words become stream words (part of hls_gen/rtl/shell/top.py).
+
+    raw values[OL] --> one value --> 32 bits, sign extended --> stream words --+
+                                                                               +--> output register --> m_axis
+    map words --> FIFO ---------------------------------------> stream words --'
+
+A raw value is sent as a 32-bit number, whatever the width of the accumulators is. Of all NPUs of a design one sends
+results, in one of the two forms. ``tlast`` comes with the last word of a frame's results if the frame's packet asked
+for it: its flag waits in the loader (hls_gen/rtl/loader) until the results leave.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from veriloggen import Cat
+
+from bitloom.hls_gen.design import timing
+from bitloom.hls_gen.design.design import Design
+from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.rtl.primitives.block import Block, Signal, all_of, any_of, bits, choose, sign_extend
+from bitloom.hls_gen.rtl.primitives.fifo import fifo
+from bitloom.hls_gen.rtl.primitives.gearbox import collected, gearbox
+from bitloom.hls_gen.rtl.primitives.memory import Library
+from bitloom.hls_gen.rtl.primitives.stream import Stream
+
+
+def result_words(
+    b: Block, library: Library, design: Design, npus: Sequence[Mapping[str, Signal]], reset: Signal
+) -> list[Stream]:
+    """Stream words of the results of every NPU with outlet "host".
+
+    Parameters
+    ----------
+    b : Block
+        The top module.
+    library : Library
+        Where modules come from.
+    design : Design
+        All NPUs and the stream's width.
+    npus : sequence of mapping of str to Signal
+        What is connected to the ports of each NPU.
+    reset : Signal
+        Reset of all of the design but the registers.
+
+    Returns
+    -------
+    list of Stream
+        Two for each such NPU: of its raw values, and of its map words. ``last`` is 1 with a frame's last word.
+    """
+    b.comment("Results: raw values and map words become stream words.")
+    found = []
+    for n, params in enumerate(design.npus):
+        if "host" in params.ports.outlets:
+            raw = Stream.of(npus[n], "raw")
+            maps = Stream.of(npus[n], "to_host")
+            found.append(_raw_words(b, library, params, f"npu{n}", raw, reset))
+            found.append(_map_words(b, library, f"npu{n}", maps, reset))
+    return found
+
+
+def _raw_words(b: Block, library: Library, npu: Npu, name: str, raw: Stream, reset: Signal) -> Stream:
+    """Stream words of an NPU's raw values, OL at a time."""
+    values = gearbox(b, library, f"{name}_raw_values", raw, npu.array.acc_bits, rst=reset)
+    wide = values.replace(data=sign_extend(values.data, 32))
+    return gearbox(b, library, f"{name}_raw_words", wide, library.stream_bits, rst=reset)
+
+
+def _map_words(b: Block, library: Library, name: str, maps: Stream, reset: Signal) -> Stream:
+    """Stream words of an NPU's map words, each stored with its ``last`` above it."""
+    w = maps.data_bits
+    name = f"{name}_map"
+    held = Stream(b.wire(f"{name}_held_valid"), b.wire(f"{name}_held_ready"), b.wire(f"{name}_held", w + 1))
+    b.instance(
+        fifo(library, w + 1, timing.MAP_HELD),
+        f"{name}_held_words",
+        rst=reset,
+        **maps.replace(data=Cat(maps.last, maps.data), last=None).ports("in"),
+        room=b.wire(f"{name}_held_room_unused"),
+        **held.ports("out"),
+    )
+    words = held.replace(data=bits(held.data, 0, w), last=bits(held.data, w, 1))
+    return gearbox(b, library, f"{name}_words", words, library.stream_bits, rst=reset)
+
+
+def output_register(
+    b: Block, library: Library, results: Sequence[Stream], flags: Stream, m_axis: Stream, reset: Signal
+) -> dict[str, Signal]:
+    """Stream words to ``m_axis``, through a register that keeps the host's ready apart from everything before it.
+
+    Parameters
+    ----------
+    b : Block
+        The top module.
+    library : Library
+        Where modules come from.
+    results : sequence of Stream
+        What `result_words` returns; at most one has a word at a time.
+    flags : Stream
+        A bit for each frame in flight, in order: whether its last word has tlast. One is taken with that word.
+    m_axis : Stream
+        Ports of the top module.
+    reset : Signal
+        Reset of all of the design but the registers.
+
+    Returns
+    -------
+    dict of str to Signal
+        Pulses for the registers and the loader: ``word_given``, ``result_left`` (that word has tlast) and
+        ``frame_left`` (it is a frame's last).
+    """
+    b.comment("Output register: a frame's last word takes its flag, which says whether it has tlast.")
+    ready = b.wire("result_ready")
+    # nothing leaves before the frame's flag is there, for it decides tlast
+    gate = b.wire("result_gate", 1, ready & flags.valid)
+    either = b.wire("result_valid", 1, any_of(*[words.valid for words in results]))
+    data = results[-1].data
+    last = results[-1].last
+    for words in results[-2::-1]:
+        data = choose(words.valid, words.data, data, library.stream_bits)
+        last = choose(words.valid, words.last, last, 1)
+    for k, words in enumerate(results):  # never two at a time; if so, none is lost
+        words.ready.assign(all_of(gate, *[~before.valid for before in results[:k]]))
+    end = b.wire("result_end", 1, last)
+    # a frame's end goes along beside tlast, which the frame may not have asked for
+    given = Stream(
+        valid=b.wire("result_given", 1, either & flags.valid),
+        ready=ready,
+        data=data,
+        last=b.wire("result_tlast", 1, end & flags.data),
+        side=end,
+    )
+    out = collected(b, library, "output_register", given, library.stream_bits, 1, rst=reset)
+    flags.ready.assign(b.wire("frame_end", 1, gate & either & end))
+    m_axis.data.assign(out.data)
+    m_axis.valid.assign(out.valid)
+    m_axis.last.assign(out.last)
+    out.ready.assign(m_axis.ready)
+    word_given = b.wire("word_given", 1, out.valid & m_axis.ready)
+    result_left = b.wire("result_left", 1, word_given & out.last)
+    return {"word_given": word_given, "result_left": result_left, "frame_left": word_given & bits(out.side, 0, 1)}

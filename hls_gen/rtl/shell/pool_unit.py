@@ -1,0 +1,89 @@
+"""Pool of an NPU: from features to pooled words (part of hls_gen/rtl/shell/npu.py).
+
+    features[OL] --> gearbox --> sequencer --beats--> pool unit --> words[PFP]
+                                     ^---- room in its FIFO ---'
+
+The pool unit never stalls: a beat that gives a word is issued only where its FIFO has a place for that.
+
+Of a pool unit with weights, sums leave the FIFO, and what follows makes features of them:
+
+    sums[PFP] --> gearbox --> sums[OL] --> pool results --> features[OL]
+"""
+
+from bitloom.hls_gen.design.memories.ports import way
+from bitloom.hls_gen.design.parts import present
+from bitloom.hls_gen.design.widths import COUNT_BITS
+from bitloom.hls_gen.rtl.pool_unit.pool_binary import pool_unit
+from bitloom.hls_gen.rtl.pool_unit.pool_depthwise import pool_unit_depthwise
+from bitloom.hls_gen.rtl.pool_unit.pool_integer import pool_unit_integer
+from bitloom.hls_gen.rtl.pool_unit.pool_results import pool_results
+from bitloom.hls_gen.rtl.primitives.block import Signal, bits
+from bitloom.hls_gen.rtl.primitives.gearbox import gearbox
+from bitloom.hls_gen.rtl.primitives.stream import Stream
+from bitloom.hls_gen.rtl.sequencer.sequencer import SequencerSpec, sequencer
+
+from .context import NpuContext
+
+
+def pooling(c: NpuContext, features: Stream) -> tuple[Stream, Signal]:
+    """The pool's sequencer and unit, behind a gearbox.
+
+    Parameters
+    ----------
+    c : NpuContext
+        The NPU, which has a pool unit.
+    features : Stream
+        OL features a word, ``last`` at the end of each tuple.
+
+    Returns
+    -------
+    Stream
+        Words of PFP features, of OL from a pool unit with weights, ``last`` at the end of each tuple; side: last of its
+        map, and where the map goes.
+    Signal
+        Number of the layer after the one being pooled, 8 bits.
+    """
+    c.b.comment("Pool: from features to pooled words.")
+    npu = c.npu
+    room = c.b.wire("pool_room")
+    # the pool's sequencer counts words and needs no ``last``
+    packed = gearbox(c.b, c.library, "to_pool", features, npu.pool_word_bits, unused=("last",), rst=c.restart)
+    beats = c.place(
+        c.library.get(sequencer, c.library, SequencerSpec(npu, pool=True)),
+        "pool_sequencer",
+        last_layer=c.settings["last_pool_layer"],
+        room=room,
+        **packed.replace(last=None).ports("in"),
+    )
+    names = ["beat", "first", "last", "tuple_last", "map_last", "index", "word"]
+    names += [name for name, _ in way(npu)]
+    binary = npu.engine == "binary"
+    names += [] if binary else ["average", "taps"]
+    names += ["depthwise", "kernel_row"] if npu.depthwise else []
+    integer = pool_unit_depthwise if npu.depthwise else pool_unit_integer
+    unit = c.library.get(pool_unit if binary else integer, c.library, npu)
+    pooled = c.place(unit, "pool_unit", **{name: beats[name] for name in names})
+    room.assign(pooled["room"])
+    out = Stream.of(pooled, "out")
+    w = npu.pool_word_bits
+    if npu.depthwise:
+        return _finished(c, out), beats["layer"]
+    # the unit's FIFO keeps the flags above the word: last of the tuple, then what are side bits here
+    flags = {"last": bits(out.data, w, 1), "side": bits(out.data, w + 1, npu.pool_side_bits - 1)}
+    return out.replace(data=bits(out.data, 0, w), **flags), beats["layer"]
+
+
+def _finished(c: NpuContext, sums: Stream) -> Stream:
+    """Features of what leaves a pool unit with weights, OL at a time; ``last`` and side as of other pools."""
+    npu = c.npu
+    steps = c.npu.results.ol * c.npu.array.acc_bits
+    w = present(npu.pool_unit).pfp * npu.array.acc_bits
+    flags = {"last": bits(sums.data, w, 1), "side": bits(sums.data, w + 1, npu.pool_side_bits - 1 + COUNT_BITS)}
+    cut = gearbox(c.b, c.library, "pool_steps", sums.replace(data=bits(sums.data, 0, w), **flags), steps, rst=c.restart)
+    made = c.place(
+        c.library.get(pool_results, c.library, npu),
+        "pool_results",
+        last_layer=c.settings["last_pool_layer"],
+        **cut.ports("in"),
+    )
+    return Stream.of(made, "features")

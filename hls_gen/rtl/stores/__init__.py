@@ -1,0 +1,1 @@
+"""Stores of an NPU: where maps wait."""

@@ -1,0 +1,89 @@
+"""A block of a design with the sizes by which its area goes, and the blocks that stand everywhere: gearboxes, FIFOs."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from bitloom.hls_gen.design import gearbox, timing
+from bitloom.hls_gen.design.widths import bits_for
+from bitloom.overlay.area.netlist import sized_name
+
+Features = dict[str, float]
+"""Sizes of a block by name."""
+
+
+@dataclass(frozen=True)
+class AreaPart:
+    """Equal instances of a block.
+
+    Attributes
+    ----------
+    kind
+        Name of the formula by which its area goes.
+    module
+        Beginning of its module's name in the Verilog; whole, with the values of parameters, where it has any.
+    features
+        Its sizes.
+    npu
+        Number of the NPU that it belongs to; None: to none.
+    times
+        Instances.
+    inside
+        Whether the figures are those of the block with the blocks in it.
+    modules
+        Modules in it whose own figures are counted with its own; their names begin so.
+    dsp
+        DSP blocks of an instance, which go by rule: `dsps`.
+    lut, ff
+        LUTs and flip-flops of an instance that go by rule, on top of what its formula gives.
+    """
+
+    kind: str
+    module: str
+    features: Features
+    npu: int | None = None
+    times: int = 1
+    inside: bool = False
+    modules: tuple[str, ...] = ()
+    dsp: int = 0
+    lut: float = 0
+    ff: float = 0
+
+
+def sequencer_modules(unit: str) -> tuple[str, ...]:
+    """The modules that a sequencer consists of."""
+    return tuple(f"{unit}_{name}" for name in ("writer", "tap_source", "issuer"))
+
+
+def gear(source: int, target: int, side: int, n: int) -> Iterator[AreaPart]:
+    """The gearbox from words of ``source`` bits to words of ``target`` bits; ``side`` bits go with each word."""
+    together, pieces = gearbox.gear(source, target)
+    if source <= target:
+        yield collector(source, together, target, side, n)
+    else:
+        sizes = {"IN_WIDTH": source, "OUT_WIDTH": target, "LAST_PIECE": pieces - 1, "SIDE_WIDTH": max(side, 1)}
+        name = sized_name("divider", sizes)
+        yield AreaPart("divider", name, {"one": 1, "width": source, "pieces": bits_for(pieces - 1)}, n)
+
+
+def collector(width: int, count: int, target: int, side: int, n: int | None = None) -> AreaPart:
+    """A gearbox that puts ``count`` words together."""
+    module = f"collector_of_{count}" if count > 1 else "stream_register"
+    return AreaPart(
+        "collector",
+        sized_name(module, {"WIDTH": width, "SIDE_WIDTH": max(side, 1)}),
+        {
+            "one": 1,
+            "count": count if count > 1 else 0,
+            "width": min(width * count, target),
+            "place": bits_for(count - 1),
+        },
+        n,
+    )
+
+
+def fifo(width: int, depth: int, n: int | None = None, margin: int = timing.FIFO_MARGIN) -> AreaPart:
+    """A FIFO of ``depth`` words, which takes ``margin`` more where it says that it has room."""
+    small = depth <= timing.LUT_RAM_WORDS
+    sizes = {"WIDTH": width, "DEPTH": depth, "ROOM_BELOW": timing.room_words(depth, margin)}
+    features = {"one": 1, "address": bits_for(depth - 1), "word": width * small, "block": not small}
+    return AreaPart("fifo", sized_name("lut_fifo" if small else "block_fifo", sizes), features, n)

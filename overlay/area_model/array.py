@@ -1,0 +1,213 @@
+"""Area of the array: PEs, and what stands around the kernel memory.
+
+Of integer PEs that share multipliers (hls_gen/rtl/array/multipliers.py, pe_sums.py) a DSP block holds the product and
+one addition of weights; each bit of another adder takes a LUT. tests/overlay/area_model/test_array.py has Yosys'
+figures.
+"""
+
+from collections.abc import Iterator
+
+from bitloom.hls_gen.design import packed_products, timing
+from bitloom.hls_gen.design.memories.memory_map import kernel_store, memory_of, operand_bits
+from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.design.widths import KERNEL_BITS, bits_for
+
+from .area_part import AreaPart
+from .memory import mapped
+from .products import dsps, narrow_product_luts
+from .store import SUMS, Store
+
+
+def array_parts(npu: Npu, stream_bits: int, n: int) -> Iterator[AreaPart]:
+    """The array of NPU ``n``."""
+    yield from pe_parts(npu, n)
+    banks = -(-kernel_store(npu).width // stream_bits)
+    binary = npu.engine == "binary"
+    sizes = {
+        "one": 1,
+        "acc": npu.array.acc_bits * binary,
+        "banks": banks,
+        "slot": slot_bits(npu),
+        "code": npu.code_bits,
+    }
+    yield AreaPart("convolver", "convolver", sizes, n)
+    if npu.array.one_memory:
+        yield AreaPart("operand_memory", "operand_memory", {}, n, **_operand_memory(npu, stream_bits))
+    if npu.array.kernel_binariser:
+        yield AreaPart("kernel_binariser", "kernel_binariser", {}, n, **_binariser(npu, stream_bits))
+
+
+def array_stores(npu: Npu) -> Iterator[Store]:
+    """The accumulators where a PE has several; the kernel memory is one that packets fill."""
+    if npu.array.accumulators > 1:
+        width = 1 if npu.array.accumulate == "or" else npu.array.acc_bits
+        yield Store(SUMS, width, npu.array.accumulators, 0, 2 * npu.array.kgp, registered=True)
+        if npu.engine == "binary":
+            yield Store("offsets", npu.array.acc_bits, npu.array.accumulators, 0, registered=True)
+
+
+def slot_bits(npu: Npu) -> int:
+    """Width of the number of an accumulator in its PE; 0 where there is one."""
+    return npu.array.slot_bits if npu.array.accumulators > 1 else 0
+
+
+def pe_parts(npu: Npu, n: int) -> Iterator[AreaPart]:
+    """The PEs of an NPU."""
+    acc = npu.array.acc_bits
+    lanes = npu.array.kfp
+    several = npu.array.accumulators > 1
+    choice = 2 * mapped(acc, npu.array.accumulators, 0).resources.lut if several else 0
+    if npu.array.kernels_per_multiplier > 1:
+        yield from _sharing(npu, n)
+    own = npu.array.kgp if npu.array.kernels_per_multiplier == 1 else sharing(npu).count(1)
+    if npu.engine == "integer":
+        bits = npu.array.feature_bits + npu.array.weight_bits
+        each = dsps(npu.array.feature_bits, npu.array.weight_bits)
+        products = 0.0 if each else lanes * narrow_product_luts(npu.array.feature_bits, npu.array.weight_bits)
+        features = {
+            "one": 1,
+            "lanes": lanes * bits,
+            "acc": acc,
+            "products": products,
+            "several": several * acc,
+            "alone": acc * (not several),
+            "choice": choice,
+            **sum_sizes(npu),
+        }
+        kind = "pe_integer_dsp" if each else "pe_integer_lut"
+        if own:
+            yield AreaPart(kind, "pe_", features, n, own, True, dsp=lanes * each)
+        return
+    if npu.array.word_lanes:
+        yield _words(npu, n)
+    if npu.array.accumulate == "or_words":
+        return
+    if npu.array.collect:
+        yield AreaPart("pe_collect", "pe_", {"one": 1, "lanes": npu.array.collect, "acc": acc}, n, npu.array.kgp, True)
+        return
+    if npu.array.accumulate == "or":
+        yield AreaPart("pe_or", "pe_", {"one": 1, "lanes": lanes, "acc": acc}, n, npu.array.kgp, True)
+        return
+    found = npu.array.lane_groups
+    chunks = sum(-(-size // timing.POPCOUNT_LANES) for _, size in found)
+    features = {
+        "one": 1,
+        "lanes": lanes,
+        "acc": acc,
+        "bits": sum(bits_for(size) for _, size in found),
+        "triples": sum(size // 3 for _, size in found),
+        "singles": sum(size % 3 for _, size in found),
+        "several": acc * several,
+        "alone": acc * (not several),
+        "choice": choice,
+        "chunks": chunks * bits_for(lanes) * timing.counts_in_parts(npu),
+        "both": acc * (npu.array.accumulate == "both"),
+    }
+    if npu.array.planes:
+        features |= {"planes": npu.array.planes, "plain": lanes * bool(npu.code_bits)}
+        yield AreaPart("pe_planes", "pe_", features, n, npu.array.kgp, True)
+        return
+    features |= {"shift": npu.array.shift_bits * acc, "shifts": bool(npu.array.shift_bits)}
+    yield AreaPart("pe_popcount", "pe_", features, n, npu.array.kgp, True)
+
+
+def _sharing(npu: Npu, n: int) -> Iterator[AreaPart]:
+    """Multipliers that PEs share, and these PEs; all by rule (packed_parts.py)."""
+    adders, registers = sum_bits(npu)
+    for kernels in sharing(npu):
+        if kernels > 1:
+            lut, ff = multiplier_bits(npu, kernels)
+            yield AreaPart(
+                "multipliers", f"multipliers_{npu.array.kfp}x{kernels}", {}, n, dsp=npu.array.kfp, lut=lut, ff=ff
+            )
+            for name, times in ((f"pe_sums_{npu.array.kfp}", 1), (f"pe_sums_carried_{npu.array.kfp}", kernels - 1)):
+                yield AreaPart("sums", name, {}, n, times, True, lut=adders, ff=registers)
+
+
+def _words(npu: Npu, n: int) -> AreaPart:
+    """What counts words: the PE, or what it has for them beside counting products."""
+    lanes = npu.array.collect or npu.array.kfp
+    features = {"lanes": lanes, "words": lanes // npu.array.word_lanes}
+    if npu.array.accumulate == "or_words":
+        features |= {"one": 1, "acc": npu.array.acc_bits, "several": npu.array.acc_bits * (npu.array.accumulators > 1)}
+        return AreaPart("pe_or_words", "pe_", features, n, npu.array.kgp, True)
+    return AreaPart("pe_words", "pe_", {**features, "acc": npu.array.acc_bits}, n, npu.array.kgp)
+
+
+def _operand_memory(npu: Npu, stream_bits: int) -> dict[str, int]:
+    """Choices of what is written and which row is read, and a register with the word at work."""
+    banks = -(-operand_bits(npu) // stream_bits)
+    return {
+        "lut": npu.array.word_bits + npu.array.row_bits + bits_for(npu.sequencer.tuple_words - 1) + banks + 3,
+        "ff": npu.array.word_bits + 1,
+    }
+
+
+def _binariser(npu: Npu, stream_bits: int) -> dict[str, int]:
+    """A LUT for each bit of a bank, and a register where it waits for others."""
+    words = min(-(-memory_of(npu, "kernels").width // stream_bits), KERNEL_BITS)
+    bank = min(kernel_store(npu).width, stream_bits)
+    return {"lut": bank + words + 3, "ff": (words - 1) * stream_bits // KERNEL_BITS}
+
+
+def sharing(npu: Npu) -> list[int]:
+    """How many PEs share their multipliers, group by group; 1: one that is left over, with multipliers of its own."""
+    full, rest = divmod(npu.array.kgp, npu.array.kernels_per_multiplier)
+    return [npu.array.kernels_per_multiplier] * full + [rest] * (rest > 0)
+
+
+def sum_bits(npu: Npu) -> tuple[int, int]:
+    """Bits of the adders and of the registers of a PE without multipliers. Carries go into adders at no cost."""
+    adders = registers = 0
+    for terms, w in _stages(npu):
+        for first in range(0, terms, timing.SUM_TERMS):
+            count = min(timing.SUM_TERMS, terms - first)
+            wide = min(npu.array.acc_bits, w + (bits_for(count - 1) if count > 1 else 0))
+            adders += (count - 1) * wide
+            registers += wide
+    totals = npu.array.acc_bits * (2 if npu.array.accumulators == 1 else 0)
+    return adders + npu.array.acc_bits, registers + totals
+
+
+def multiplier_bits(npu: Npu, kernels: int) -> tuple[int, int]:
+    """LUTs and flip-flops of the multipliers of ``kernels`` PEs, beside DSP blocks.
+
+    Of the additions of weights one is a DSP block's, and so is the register of one weight. Where products lie as close
+    as they can, both smallest operands are looked for, and no weight's register is the block's. Registers of features,
+    those of all groups, are not counted: they are the blocks', or there once.
+    """
+    f = npu.array.feature_bits
+    w = npu.array.weight_bits
+    apart = packed_products.spacing(kernels, f, w)
+    lut = (kernels - 2) * packed_products.operand_bits(kernels, apart, w)
+    close = apart < f + w
+    return npu.array.kfp * (lut + 4 * close), npu.array.kfp * (kernels * w + 1 if close else (kernels - 1) * w)
+
+
+def _stages(npu: Npu) -> Iterator[tuple[int, int]]:
+    """Terms of each stage of the adder tree, and their bits."""
+    terms = npu.array.kfp
+    w = npu.array.feature_bits + npu.array.weight_bits
+    for _ in range(timing.sum_stages(npu)):
+        yield terms, w
+        most = min(timing.SUM_TERMS, terms)
+        terms = -(-terms // timing.SUM_TERMS)
+        w = min(npu.array.acc_bits, w + (bits_for(most - 1) if most > 1 else 0))
+
+
+def sum_sizes(npu: Npu) -> dict[str, float]:
+    """Bits of an integer PE's adders and sums, also without the first stage, which DSP blocks do.
+
+    Each stage adds up to SUM_TERMS terms, and its sums have two bits more than they.
+    """
+    made = {"adders": 0.0, "sums": 0.0, "late_adders": 0.0, "late_sums": 0.0}
+    terms = npu.array.kfp
+    bits = npu.array.feature_bits + npu.array.weight_bits
+    for stage in range(timing.sum_stages(npu)):
+        sums = -(-terms // timing.SUM_TERMS)
+        bits = min(npu.array.acc_bits, bits + 2)
+        for name in ("", "late_") if stage else ("",):
+            made[f"{name}adders"] += (terms - sums) * bits
+            made[f"{name}sums"] += sums * bits
+        terms = sums
+    return made

@@ -1,0 +1,144 @@
+"""Area of a design by formula: parts by coefficients that were fitted to Yosys' figures, memories by rule.
+
+    design --parts--> features x coefficients -+-> x what flattening saves --> LUT, flip-flops, DSP
+           --stores--> memory.py --------------+-> LUT RAM, block RAM
+
+The coefficients lie in coefficients.json with what they were made with; ``python -m tests.area_fit.refit``
+renews them.
+"""
+
+import json
+from collections.abc import Iterable
+from dataclasses import replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from bitloom.hls_gen.design.design import Design
+from bitloom.hls_gen.design.fields import named
+from bitloom.hls_gen.design.memories.memory_map import memory_map
+from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.design.registers import state_bits
+from bitloom.overlay.area.netlist import Resources
+
+from .area_part import AreaPart
+from .parts import core_parts, npu_stores, parts, stores
+from .ports import outlet_parts
+from .store import KERNELS, SUMS, Store
+
+FILE = Path(__file__).parent / "coefficients.json"
+FITTED = ("lut", "ff")
+"""Figures that have coefficients; the others go by rule."""
+Coefficients = dict[str, Any]
+
+
+@lru_cache(maxsize=1)
+def coefficients() -> Coefficients:
+    """What coefficients.json holds."""
+    return json.loads(FILE.read_text())
+
+
+def error(made: Coefficients | None = None) -> dict[str, Any]:
+    """How far the model is off on designs that it was not fitted to.
+
+    Parameters
+    ----------
+    made
+        Coefficients; None takes those of the file.
+
+    Returns
+    -------
+    dict
+        ``designs``: how many; ``median`` and ``worst``: shares of the LUTs, those of memory included; ``ff_median``
+        and ``ff_worst``: shares of the flip-flops.
+    """
+    return (made or coefficients())["error"]
+
+
+def of_parts(found: list[AreaPart], made: Coefficients) -> dict[str, float]:
+    """Sums of FITTED and of DSP blocks over parts."""
+    total = dict.fromkeys((*FITTED, "dsp"), 0.0)
+    for part in found:
+        for key in total:
+            total[key] += getattr(part, key) * part.times
+        for key, weights in made["parts"].get(part.kind, {}).items():
+            value = 0.0
+            for name, size in part.features.items():
+                value += weights.get(name, 0) * size
+            total[key] += max(value, 0) * part.times
+    return total
+
+
+def estimate(design: Design, made: Coefficients | None = None) -> Resources:
+    """Area of a design as ``bitloom area`` would find it, of the flattened netlist.
+
+    Parameters
+    ----------
+    design
+        The design.
+    made
+        Coefficients; None takes those of the file.
+
+    Returns
+    -------
+    Resources
+        The area; ``carry4`` is 0.
+    """
+    made = made or coefficients()
+    return _whole(_sum(of_parts(parts(design), made), of_stores(stores(design))), made)
+
+
+def estimate_cores(
+    npu: Npu, stream_bits: int, styles: Iterable[str], made: Coefficients | None = None
+) -> list[Resources]:
+    """What an NPU adds to a design, without the gearboxes at its outlets, with the kernels in each kind of RAM
+    (`Npu.kernel_ram`), on which nothing else depends."""
+    made = made or coefficients()
+    memories = memory_map(npu)
+    network = named(memories, "network", "memory").width
+    shell = [
+        AreaPart("loader", "", {"npus": 1, "memories": len(memories), "network": network}),
+        AreaPart("registers", "", {"npus": 1, "pulses": len(npu.pulses), "state": state_bits(npu)}),
+        AreaPart("top", "", {"npus": 1}),
+    ]
+    memory = list(npu_stores(npu, stream_bits))
+    kernels = [store for store in memory if store.name == KERNELS]
+    rest = of_stores(store for store in memory if store.name != KERNELS)
+    found = _sum(of_parts([*core_parts(npu, stream_bits), *shell], made), rest)
+    rams = (of_stores(replace(store, style=style) for store in kernels) for style in styles)
+    return [_whole(_sum(found, ram), made) for ram in rams]
+
+
+def estimate_outlets(npu: Npu, ring_bits: int, made: Coefficients | None = None) -> float:
+    """LUTs of the gearboxes at an NPU's outlets, in front of an NPU whose words have ``ring_bits`` bits."""
+    made = made or coefficients()
+    return of_parts(outlet_parts(npu, ring_bits), made)["lut"] * made["flat"]["lut"]
+
+
+def of_stores(found: Iterable[Store]) -> dict[str, float]:
+    """Sums of what memories take."""
+    lut = ff = lutram = bram36 = 0.0
+    for store in found:
+        of_one = store.mapped()
+        lut += of_one.lut * store.times * (store.name != SUMS)  # a PE's figures have those
+        ff += of_one.ff * store.times
+        lutram += of_one.lutram * store.times
+        bram36 += of_one.bram36 * store.times
+    return {"lut": lut, "ff": ff, "lutram": lutram, "bram36": bram36}
+
+
+def _sum(left: dict[str, float], right: dict[str, float]) -> dict[str, float]:
+    """Two sums together."""
+    return {key: left.get(key, 0) + right.get(key, 0) for key in left | right}
+
+
+def _whole(found: dict[str, float], made: Coefficients) -> Resources:
+    """The flattened design: sums times what flattening changes."""
+    flat = made["flat"]
+    return Resources(
+        lut=round(found["lut"] * flat["lut"]),
+        ff=round(found["ff"] * flat["ff"]),
+        bram36=found["bram36"],
+        lutram=round(found["lutram"] * flat["lutram"]),
+        dsp=int(found["dsp"]),
+    )

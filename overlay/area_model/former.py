@@ -1,0 +1,34 @@
+"""Area of the window former, by rule: nothing is fitted."""
+
+from collections.abc import Iterator
+
+from bitloom.hls_gen.design.former import FormerSizes
+from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.design.timing import LUT_RAM_WORDS
+
+from .area_part import AreaPart
+from .store import Store
+
+
+def former_parts(npu: Npu, n: int) -> Iterator[AreaPart]:
+    """The window former of NPU ``n``; none where there is none."""
+    if npu.former_sizes:
+        yield AreaPart("window_former", "window_former", {}, n, **_former(npu, npu.former_sizes))
+
+
+def former_stores(npu: Npu) -> Iterator[Store]:
+    """The line memory, which keeps the columns of the rows above."""
+    sizes = npu.former_sizes
+    if sizes and sizes.column > 1:
+        width = (sizes.column - 1) * npu.former_lane_bits
+        yield Store.of_fifo("line_memory", width, sizes.line)
+
+
+def _former(npu: Npu, sizes: FormerSizes) -> dict[str, int]:
+    """Of seven formers by Yosys; LUTs are off by 8 % at most where a position may have several channels."""
+    column = sizes.column * npu.former_lane_bits
+    registered = sizes.line <= LUT_RAM_WORDS  # a register behind LUT RAM
+    kept = (column - npu.former_lane_bits) * registered
+    choice = npu.array.word_bits * (npu.former_words - 1)
+    lut = 139 + 2.04 * npu.array.word_bits + 0.425 * choice + 2.2 * column
+    return {"lut": round(lut), "ff": npu.array.word_bits + sizes.columns * column + kept + 38}

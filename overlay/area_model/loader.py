@@ -1,0 +1,57 @@
+"""Area of the loader and of the shell: registers, the top module, and what stands between the streams and the NPUs."""
+
+from collections.abc import Iterator
+
+from bitloom.hls_gen.design import gearbox, timing
+from bitloom.hls_gen.design.design import Design
+from bitloom.hls_gen.design.manifest import TOP
+from bitloom.hls_gen.design.memories.memory_map import memory_map, memory_of
+from bitloom.hls_gen.design.registers import COUNTER_BITS, counter_names, state_bits
+from bitloom.hls_gen.design.widths import TAIL_BITS, bits_for
+from bitloom.overlay.area.netlist import sized_name
+
+from .area_part import AreaPart, collector, fifo
+from .store import Store
+
+
+def loader_parts(design: Design) -> Iterator[AreaPart]:
+    """Loader, registers and top module of a design, with what stands between the streams and the NPUs."""
+    stream = design.stream_bits
+    first = design.npus[0]
+    count = len(design.npus)
+    memories = [memory for npu in design.npus for memory in memory_map(npu)]
+    loader = {
+        "one": 1,
+        "npus": count,
+        "memories": len(memories),
+        "rows": max(bits_for(memory.depth - 1) for memory in memories),
+        "network": sum(memory_of(npu, "network").width for npu in design.npus),
+        "stream": stream,
+    }
+    pulses = sum(len(npu.pulses) for npu in design.npus)
+    state = sum(state_bits(npu) for npu in design.npus)
+    yield AreaPart("loader", "loader", loader)
+    yield AreaPart("registers", "registers_block", {"one": 1, "npus": count, "pulses": pulses, "state": state})
+    yield AreaPart("top", TOP, {"one": 1, "npus": count, "stream": stream})
+    word = first.host_word_bits
+    pieces, together = gearbox.gear(word, stream)  # how the host put words into stream words is undone
+    if word > stream:
+        yield collector(stream, together, word, 0)
+    else:
+        sizes = {"IN_WIDTH": stream, "OUT_WIDTH": word, "LAST_PIECE": pieces - 1, "TAIL_WIDTH": TAIL_BITS}
+        name = sized_name("frame_divider", sizes)
+        if pieces == 1:  # a register, which is estimated as a divider, too
+            name = sized_name("stream_register", {"WIDTH": stream, "SIDE_WIDTH": 1})
+        yield AreaPart("divider", name, {"one": 1, "width": stream, "pieces": bits_for(pieces)})
+    yield fifo(1, timing.FRAMES_IN_FLIGHT)
+    if design.spill_words:
+        yield fifo(first.array.word_bits + 1, design.spill_words)
+    yield collector(stream, 1, stream, 1)
+
+
+def loader_stores(design: Design) -> Iterator[Store]:
+    """Flags of the frames in flight, counters, and the spill store."""
+    yield Store("frame_flags", 1, timing.FRAMES_IN_FLIGHT, 0)
+    yield Store("counts", COUNTER_BITS, timing.counter_rows(len(counter_names(design))), 0)
+    if design.spill_words:
+        yield Store.of_fifo("spill_store", design.npus[0].array.word_bits + 1, design.spill_words)

@@ -1,0 +1,133 @@
+"""Memories on a Xilinx 7-series device, as Yosys maps them: by a rule that is computed here.
+
+Each memory of hls_gen/rtl/primitives/memory.py becomes block RAM or LUT RAM (memory_libmap with the libraries
+brams_xc6v and lutrams_xc5v). Every kind of RAM has units of a width and a depth. What a memory costs in units of a
+kind, by Yosys' own count:
+
+    units x fixed cost + width-proportional cost + 1/2 (banks - 1) x width + 1/2 banks (where there are several banks)
+
+The cheapest kind is taken; a memory with asynchronous reads can't be block RAM. How many LUTs choose between banks is
+not exact, the rest is. Source: Yosys, passes/memory/memory_libmap.cc (MemMapping::handle_geom) and
+techlibs/xilinx/*.txt; tests/overlay/area_model/test_memory.py compares with Yosys.
+"""
+
+from dataclasses import dataclass
+from functools import cache
+
+from bitloom.overlay.area.netlist import Resources
+
+
+@dataclass(frozen=True)
+class RamPrimitive:
+    """A kind of RAM of the device.
+
+    Attributes
+    ----------
+    width, depth
+        Bits of a row and rows of a unit.
+    cost
+        Yosys' cost of a unit.
+    scaled
+        The part of the cost that goes by the used width.
+    pad
+        The used width is rounded up to a multiple of this.
+    lutram, bram36
+        What a unit is made of: LUTs, or block RAM in units of 36 Kbit.
+    """
+
+    width: int
+    depth: int
+    cost: float
+    scaled: float
+    pad: int
+    lutram: int = 0
+    bram36: float = 0
+
+
+LUT_RAM = (
+    RamPrimitive(6, 32, 8, 7, 6, lutram=4),  # RAM32M
+    RamPrimitive(3, 64, 8, 7, 3, lutram=4),  # RAM64M
+)
+BLOCK_RAM = (
+    *(
+        RamPrimitive(w, 512 * 36 // w if w > 8 else 16384 // w, 129, 0, min(w, 9), bram36=0.5)
+        for w in (1, 2, 4, 9, 18, 36)
+    ),
+    *(
+        RamPrimitive(w, 512 * 72 // w if w > 8 else 32768 // w, 257, 0, min(w, 9), bram36=1)
+        for w in (1, 2, 4, 9, 18, 36, 72)
+    ),
+)
+MOST_LOGIC = 6
+"""Bits of a memory that is made of flip-flops, if Yosys may choose."""
+STYLES = ("auto", "block", "distributed")
+"""Values of the attribute ram_style: Yosys chooses, block RAM, LUT RAM."""
+
+
+@dataclass(frozen=True)
+class MappedMemory:
+    """What a memory becomes.
+
+    Attributes
+    ----------
+    resources
+        What it takes of the device.
+    block
+        Whether it is block RAM.
+    banks
+        Units one behind the other, between which a multiplexer chooses.
+    """
+
+    resources: Resources
+    block: bool
+    banks: int
+
+
+@cache
+def mapped(width: int, depth: int, latency: int = 1, style: str = "auto") -> MappedMemory:
+    """What a memory with one write port and one read port becomes.
+
+    Parameters
+    ----------
+    width
+        Bits of a row.
+    depth
+        Rows.
+    latency
+        Of the read port: 0 (asynchronous) or 1.
+    style
+        The attribute ram_style: "auto", "block" or "distributed".
+
+    Raises
+    ------
+    ValueError
+        If there is no such style.
+    """
+    if style not in STYLES:
+        raise ValueError(f"memory: style must be one of {', '.join(STYLES)}, got {style!r}")
+    if style == "auto" and width * depth <= MOST_LOGIC:
+        return MappedMemory(Resources(lut=width + 2, ff=width * (depth + latency)), False, 1)
+    kinds = (LUT_RAM if style != "block" or not latency else ()) + (
+        BLOCK_RAM if latency and style != "distributed" else ()
+    )
+    return min((_as(kind, width, depth, latency) for kind in kinds), key=lambda found: found[0])[1]
+
+
+def _as(kind: RamPrimitive, width: int, depth: int, latency: int) -> tuple[float, MappedMemory]:
+    """Cost of a memory in one kind of RAM, and what it becomes there."""
+    banks = -(-depth // kind.depth)
+    units = -(-banks * (-(-width // kind.pad) * kind.pad) // kind.width)
+    cost = (kind.cost - kind.scaled) * units + kind.scaled * banks * width / kind.width
+    cost += (banks - 1) * width / 2 + (banks / 2 if banks > 1 else 0)
+    ff = (width if kind.lutram else (banks - 1).bit_length()) if latency else 0
+    enables = 2 * banks if kind.lutram else 1.5 * banks
+    lut = 0.0 if banks == 1 else width * _choice(banks, bool(kind.lutram)) + enables
+    found = Resources(lut=round(lut), ff=ff, lutram=kind.lutram * units, bram36=kind.bram36 * units)
+    return cost, MappedMemory(found, not kind.lutram, banks)
+
+
+def _choice(banks: int, lut_ram: bool) -> float:
+    """LUTs, about, that choose a bit among banks: of 4 each, and only behind LUT RAM does Yosys join them by MUXF7."""
+    if banks <= 4:
+        return 1
+    return 1 + banks / 5 if lut_ram else -(-(banks - 1) // 3)

@@ -1,0 +1,117 @@
+"""Area of the pool unit: its sequencer and the unit itself, with what makes features where the unit has weights."""
+
+from collections.abc import Iterator
+
+from bitloom.hls_gen.design import timing
+from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.design.pool_unit import PoolUnit, PoolWeights
+from bitloom.hls_gen.design.widths import COUNT_BITS, bits_for
+
+from .area_part import AreaPart, fifo, gear, sequencer_modules
+from .results import multiplier_dsps, requantise_sizes
+from .store import Store
+
+
+def pool_unit_parts(npu: Npu, n: int) -> Iterator[AreaPart]:
+    """The pool unit of NPU ``n`` and the gearbox in front of it; none where it has no pool unit."""
+    pool_unit = npu.pool_unit
+    if not pool_unit:
+        return
+    yield _sequencer(npu, pool_unit, n)
+    if pool_unit.weights:
+        yield from _depthwise(npu, pool_unit, pool_unit.weights, n)
+    else:
+        yield from _pooling(npu, pool_unit, n)
+    yield from gear(npu.results.ol * npu.array.feature_bits, npu.pool_word_bits, 0, n)
+
+
+def pool_unit_stores(npu: Npu) -> Iterator[Store]:
+    """The tuple memory, the queue of windows under way, and the FIFO behind the unit."""
+    pool_unit = npu.pool_unit
+    if not pool_unit:
+        return
+    lane = npu.array.acc_bits if pool_unit.weights else npu.pool_sum_bits if npu.engine == "integer" else 1
+    queue = pool_unit.pfp * lane
+    leaves = (queue + COUNT_BITS if pool_unit.weights else npu.pool_word_bits) + npu.pool_side_bits
+    yield Store("pool_tuples", npu.pool_word_bits, pool_unit.words, 1)
+    yield Store("pool_queue", queue, 1 << pool_unit.index_bits, 0)
+    yield Store("pool_fifo", leaves, timing.pool_fifo_words(npu), 0)
+
+
+def _sequencer(npu: Npu, pool_unit: PoolUnit, n: int) -> AreaPart:
+    """The pool unit's sequencer; with weights it counts their rows, too."""
+    ring = pool_unit.address_bits
+    counts = (npu.sequencer.windows, npu.sequencer.window_taps, npu.sequencer.input_words)
+    sizes = {
+        "one": 1,
+        "ring": ring,
+        "counts": sum(bits_for(count) for count in counts),
+        "tables": bits_for(pool_unit.taps - 1) + bits_for(pool_unit.olds - 1),
+        "average": npu.engine == "integer",
+        "raster": npu.sequencer.raster,
+        "raster_ring": ring * npu.sequencer.raster,
+    }
+    lut, ff = _kernel_row_bits(npu, pool_unit.weights) if pool_unit.weights else (0, 0)
+    modules = sequencer_modules("pool")
+    return AreaPart("pool_sequencer", "pool_sequencer", sizes, n, modules=modules, lut=lut, ff=ff)
+
+
+def _pooling(npu: Npu, pool_unit: PoolUnit, n: int) -> Iterator[AreaPart]:
+    """A pool unit without weights, and its FIFO."""
+    sizes = {"one": 1, "word": npu.pool_word_bits, "index": pool_unit.index_bits}
+    integer = npu.engine == "integer"
+    yield AreaPart(f"pool_unit_{npu.engine}", "pool_unit_integer" if integer else "pool_unit", sizes, n)
+    yield _fifo(npu, npu.pool_word_bits + npu.pool_side_bits, n)
+    if integer:
+        yield AreaPart("divide", "divide", {"one": 1, "bits": npu.array.feature_bits}, n, pool_unit.pfp, dsp=1)
+
+
+def _depthwise(npu: Npu, pool_unit: PoolUnit, weights: PoolWeights, n: int) -> Iterator[AreaPart]:
+    """A pool unit with weights, its FIFO, the gearbox behind that, and what makes features."""
+    ol = npu.results.ol
+    lut, ff = unit_bits(npu, pool_unit)
+    yield AreaPart("pool_unit_depthwise", "pool_unit_depthwise", {}, n, lut=lut, ff=ff)
+    sums = pool_unit.pfp * npu.array.acc_bits
+    side = npu.pool_side_bits + COUNT_BITS
+    yield _fifo(npu, sums + side, n)
+    yield from gear(sums, ol * npu.array.acc_bits, side - 1, n)
+    wide = npu.unchecked(multiplier_bits=max(npu.results.multiplier_bits, npu.reciprocal_bits))
+    sizes = {
+        "one": 1,
+        "pointer": bits_for(weights.scale_rows - 1),
+        "lanes": ol * npu.array.acc_bits,
+        **requantise_sizes(wide),
+    }
+    row_or_average = ol * (wide.biased_bits + wide.results.multiplier_bits + wide.scale_shift_bits)
+    dsp = ol * multiplier_dsps(wide)
+    yield AreaPart("results_integer", "pool_results", sizes, n, dsp=dsp, lut=row_or_average)
+
+
+def _fifo(npu: Npu, width: int, n: int) -> AreaPart:
+    """The FIFO behind a pool unit."""
+    return fifo(width, timing.pool_fifo_words(npu), n, timing.pool_fifo_margin(npu))
+
+
+def unit_bits(npu: Npu, pool_unit: PoolUnit) -> tuple[int, int]:
+    """LUTs and flip-flops of a pool unit with weights, by rule: a LUT for each bit of an adder or a choice.
+
+    Of a lane: the weight or 1; a sum for each two of its bits, and the sums of these; in front of the queue a sum, a
+    comparison, and the choice of what stays.
+    """
+    feature = npu.array.feature_bits
+    weight = npu.array.weight_bits
+    pairs = -(-weight // 2)
+    product = weight + pairs * (feature + 2) + (pairs - 1) * (feature + weight) * 3 // 4
+    registers = pairs * (feature + 2) + feature + weight
+    merged = npu.array.acc_bits * 7 // 2
+    late = pool_unit.index_bits + npu.pool_side_bits + COUNT_BITS + 4
+    return pool_unit.pfp * (product + merged) + late, pool_unit.pfp * registers + 3 * late // 2
+
+
+def _kernel_row_bits(npu: Npu, weights: PoolWeights) -> tuple[int, int]:
+    """LUTs and flip-flops by which the sequencer of a pool unit with weights counts rows of weights and jumps, by rule:
+    four registers of a row's address, each a choice of sums, and a pointer into the table of jumps."""
+    row = weights.row_bits
+    jump = bits_for(weights.jumps - 1)
+    moves = row * npu.sequencer.raster
+    return 6 * row + 2 * jump + 4 * moves, 6 * row + 2 * jump + 6 * moves

@@ -1,0 +1,51 @@
+"""Area of the ports: binariser and ping-pong pair at the inlets, gearboxes at the outlets, and what turns results into
+stream words."""
+
+from collections.abc import Iterator
+
+from bitloom.hls_gen.design import timing
+from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.design.widths import bits_for
+
+from .area_part import AreaPart, fifo, gear
+from .store import Store
+
+
+def ports_parts(npu: Npu, stream_bits: int, n: int) -> Iterator[AreaPart]:
+    """The ports of NPU ``n``, without the gearboxes at its outlets."""
+    word = npu.array.word_bits
+    others = len(npu.targets) - 1
+    yield AreaPart("npu", "npu", {"one": 1, "word": word * others, "outlets": others + 1}, n)
+    if "ring" in npu.ports.inlets:
+        place = bits_for(npu.ports.buffer_words - 1)
+        yield AreaPart("ping_pong", "ping_pong", {"one": 1, "place": place, "word": word}, n)
+    if npu.ports.binariser:
+        lanes = npu.array.kfp * npu.ports.binariser.bits
+        yield AreaPart("binariser", "binariser", {"one": 1, "lanes": lanes}, n)
+    if "host" in npu.ports.outlets:
+        acc = npu.array.acc_bits
+        yield from gear(npu.results.ol * acc, acc, 0, n)
+        yield from gear(32, stream_bits, 0, n)
+        yield fifo(word + 1, timing.MAP_HELD, n)
+        yield from gear(word, stream_bits, 0, n)
+
+
+def outlet_parts(npu: Npu, ring_bits: int, n: int = 0) -> list[AreaPart]:
+    """The gearboxes at the outlets of an NPU, whose outlet "ring" has words of ``ring_bits``."""
+    width = npu.pool_word_bits if npu.pool_unit and not npu.depthwise else npu.results.ol * npu.array.feature_bits
+    words = {name: ring_bits if name == "ring" else npu.array.word_bits for name in npu.targets}
+    out: list[AreaPart] = []
+    for word in dict.fromkeys(words.values()):
+        names = [name for name, bits in words.items() if bits == word]
+        marks = not {"loop", "skip"}.issuperset(names)  # stores alone don't look at a map's end
+        side = marks + npu.target_bits * (len(names) > 1) + 2 * ("skip" in names)
+        out += gear(width, word, side, n)
+    return out
+
+
+def ports_stores(npu: Npu) -> Iterator[Store]:
+    """The buffers of the ping-pong pair, and the words of a last map in front of the output."""
+    if "ring" in npu.ports.inlets:
+        yield Store.of_fifo("buffers", npu.array.word_bits, 2 << bits_for(npu.ports.buffer_words - 1))
+    if "host" in npu.ports.outlets:
+        yield Store("map_held", npu.array.word_bits + 1, timing.MAP_HELD, 0)

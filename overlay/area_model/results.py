@@ -1,0 +1,84 @@
+"""Area of the results unit, with the addition of maps."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from bitloom.hls_gen.design.memories.memory_map import memory_of
+from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.design.split_product import split_product
+from bitloom.hls_gen.design.stores import SkipStore
+from bitloom.hls_gen.design.widths import bits_for
+
+from .area_part import AreaPart, collector
+from .array import slot_bits
+from .products import PRODUCT_LUTS, dsps
+
+
+def results_parts(npu: Npu, n: int) -> Iterator[AreaPart]:
+    """The results unit of NPU ``n``, and its addition where there is one."""
+    acc = npu.array.acc_bits
+    ol = npu.results.ol
+    counts = (npu.sequencer.windows, npu.sequencer.groups, npu.results.levels)
+    sizes = {
+        "one": 1,
+        "counts": sum(bits_for(count) for count in counts),
+        "queue": npu.array.kgp * acc * (npu.units > 1),
+        "lanes": ol * acc,
+        "pointer": bits_for(npu.results.threshold_rows - 1),
+        "slot": slot_bits(npu),
+        "several": npu.array.accumulators > 1,
+        "raw": ol * acc * ("host" in npu.ports.outlets),
+        **(requantise_sizes(npu) if npu.requantises else {}),
+    }
+    kind = "results_integer" if npu.requantises else "results_binary"
+    yield AreaPart(kind, "results_unit", sizes, n, dsp=ol * multiplier_dsps(npu))
+    if npu.stores.skip:
+        yield from _addition(npu, npu.stores.skip, n)
+
+
+def _addition(npu: Npu, skip: SkipStore, n: int) -> Iterator[AreaPart]:
+    """The addition, and the gearbox in front of it."""
+    ol = npu.results.ol
+    row = memory_of(npu, "additions").width
+    cut = npu.skip_word_bits * (npu.skip_lanes > ol)
+    sizes = {"one": 1, "wide": ol * npu.add_total_bits, "row": row, "cut": cut}
+    yield AreaPart("addition", "addition", sizes, n, **_addition_products(npu, skip))
+    if ol > npu.skip_lanes:
+        yield collector(npu.array.word_bits, ol // npu.array.kfp, ol * npu.array.feature_bits, 0, n)
+
+
+def _addition_products(npu: Npu, skip: SkipStore) -> dict[str, Any]:
+    """DSP blocks and LUTs, by ``dsp`` and ``lut``, of the products of an addition of maps."""
+    left = npu.value_bits
+    right = skip.factor_bits
+    count = 2 * npu.results.ol
+    if "addition" in npu.results.lut_products:
+        return {"dsp": 0, "lut": count * PRODUCT_LUTS * left * right}
+    return {"dsp": count * dsps(left, right), "lut": 0.0}
+
+
+def multiplier_dsps(npu: Npu) -> int:
+    """DSP blocks of the product of a lane's requantisation; 0 where all multipliers are 1."""
+    multiplies = npu.requantises and npu.results.multiplier_bits
+    if multiplies and split_product(npu) is not None:
+        return 2
+    return dsps(npu.biased_bits, npu.results.multiplier_bits + 1) if multiplies else 0
+
+
+def requantise_sizes(npu: Npu) -> dict[str, float]:
+    """Features of requantisation: its stages are as wide as the product, which several DSP blocks give in pieces; one
+    block alone has the product's registers, too, and so have those of a product that is split between them."""
+    ol = npu.results.ol
+    wide = npu.product_bits
+    blocks = multiplier_dsps(npu)
+    split = split_product(npu) is not None
+    apart = blocks != 1 and not split
+    return {
+        "wide": ol * wide,
+        "apart": ol * wide * apart,
+        "pieces": ol * wide * max(0, blocks - 1),
+        "even": ol * wide * npu.results.half_even,
+        "factor": ol * npu.results.multiplier_bits,
+        "fraction": ol * npu.results.bias_fraction_bits,
+        "twice": ol * (wide - npu.results.first_shift + 1) * npu.results.round_twice * (not split),
+    }

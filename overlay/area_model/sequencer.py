@@ -1,0 +1,50 @@
+"""Area of the sequencer: the writer of the tuple memory, the source of taps and the issuer of beats."""
+
+from collections.abc import Iterator
+
+from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.design.widths import bits_for
+
+from .area_part import AreaPart, sequencer_modules
+from .array import slot_bits
+from .store import Store
+
+
+def sequencer_parts(npu: Npu, n: int) -> Iterator[AreaPart]:
+    """The array's sequencer of NPU ``n``."""
+    sequencer = npu.sequencer
+    ring = bits_for(sequencer.tuple_words - 1)
+    row = bits_for(npu.array.kernel_rows - 1)
+    depths = (sequencer.taps, sequencer.olds, sequencer.jumps, sequencer.aheads)
+    counts = (sequencer.windows, sequencer.window_taps, sequencer.groups, sequencer.input_words)
+    others = len(npu.sources) - 1
+    sizes = {
+        "one": 1,
+        "ring": ring,
+        "counts": sum(bits_for(count) for count in counts),
+        "row": row,
+        "tables": sum(bits_for(depth - 1) for depth in depths if depth),
+        "several": npu.array.accumulators > 1,
+        "slot": slot_bits(npu),
+        "acc": npu.array.acc_bits * (npu.engine == "binary"),
+        "source": npu.array.word_bits * others,
+        "inlets": others,
+        "raster": sequencer.raster,
+        "raster_ring": ring * sequencer.raster,
+        "raster_row": row * sequencer.raster,
+    }
+    modules = sequencer_modules("conv")
+    yield AreaPart("conv_sequencer", "conv_sequencer", sizes, n, modules=modules, **two_maps_in_turn(npu))
+
+
+def sequencer_stores(npu: Npu) -> Iterator[Store]:
+    """The tuple memory, unless tuples lie in the kernel memory."""
+    if not npu.array.one_memory:
+        yield Store("tuples", npu.array.word_bits, npu.sequencer.tuple_words, 1)
+
+
+def two_maps_in_turn(npu: Npu) -> dict[str, int]:
+    """``lut`` and ``ff`` of counts by which a writer takes words of two maps in turn; off by 2 LUTs at most from three
+    writers by Yosys. Their row in memory ``inputs`` is a memory's."""
+    count = bits_for(npu.joined_words - 1) if npu.joined_words else 0
+    return {"lut": 7 + 2 * count, "ff": 4 + 3 * count} if count else {"lut": 0, "ff": 0}

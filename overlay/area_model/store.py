@@ -1,0 +1,73 @@
+"""A memory of a design, and the memories that packets fill, by the same rules as hls_gen/ makes them; what a memory
+takes of a device says memory.py."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from bitloom.hls_gen.design import timing
+from bitloom.hls_gen.design.memories.memory_map import memory_map, operand_bits
+from bitloom.hls_gen.design.npu import Npu
+from bitloom.overlay.area.netlist import Resources
+
+from .memory import mapped
+
+KERNELS = "kernels"
+"""Name of the memory that has the kernels."""
+SUMS = "sums"
+"""Name of the accumulators in the PEs."""
+
+
+@dataclass(frozen=True)
+class Store:
+    """Equal memories side by side.
+
+    Attributes
+    ----------
+    name
+        What they hold.
+    width, depth
+        Bits of a row, and rows.
+    latency
+        Cycles of a read: 0 or 1.
+    times
+        How many there are.
+    style
+        The attribute ram_style.
+    registered
+        Whether what an asynchronous read gives goes into a register at once: where modules are flattened, Yosys makes
+        block RAM of both, if that costs less.
+    """
+
+    name: str
+    width: int
+    depth: int
+    latency: int
+    times: int = 1
+    style: str = "auto"
+    registered: bool = False
+
+    @classmethod
+    def of_fifo(cls, name: str, width: int, depth: int) -> "Store":
+        """The memory of a FIFO, or of buffers: up to LUT_RAM_WORDS words are read at once."""
+        return cls(name, width, depth, int(depth > timing.LUT_RAM_WORDS))
+
+    def mapped(self) -> Resources:
+        """What one of them takes of the device."""
+        if self.registered and (made := mapped(self.width, self.depth, 1, self.style)).block:
+            return made.resources
+        return mapped(self.width, self.depth, self.latency, self.style).resources
+
+
+def loaded_stores(npu: Npu, stream_bits: int) -> Iterator[Store]:
+    """The memories of an NPU that packets fill, each cut into banks of a stream word."""
+    for memory in memory_map(npu):
+        if memory.name == "network":
+            continue
+        full, rest = divmod(operand_bits(npu) if memory.name == KERNELS else memory.width, stream_bits)
+        latency = 0 if memory.read_at_once else 1
+        style = npu.array.kernel_ram if memory.name == KERNELS else "auto"
+        registered = memory.name == "reciprocals" and not npu.depthwise  # the divider's first register
+        if full:
+            yield Store(memory.name, stream_bits, memory.depth, latency, full, style, registered)
+        if rest:
+            yield Store(memory.name, rest, memory.depth, latency, 1, style, registered)

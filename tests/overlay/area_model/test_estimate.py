@@ -1,0 +1,228 @@
+"""The area model's parts and memories are those of the generated Verilog."""
+
+import json
+from collections import Counter
+from functools import cache
+
+import pytest
+
+from bitloom.hls_gen.design.design import Design
+from bitloom.hls_gen.design.manifest import TOP
+from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.rtl.generate import generate
+from bitloom.hls_gen.rtl.primitives.memory import RAMS
+from bitloom.overlay.area.netlist import Resources
+from bitloom.overlay.area.synthesis import Area, BlockArea, area
+from bitloom.overlay.area_model.estimate import (
+    coefficients,
+    error,
+    estimate,
+    estimate_cores,
+    estimate_outlets,
+    of_parts,
+)
+from bitloom.overlay.area_model.memory import STYLES
+from bitloom.overlay.area_model.parts import parts, stores
+from bitloom.overlay.area_model.products import dsps
+from bitloom.overlay.build.reference_designs import REFERENCE_DESIGNS
+from tests.area_fit import refit
+from tests.area_fit.instances import instances
+from tests.area_fit.least_squares import errors, fitted, matched
+from tests.area_fit.samples import USUAL, samples
+from tests.overlay.area.test_area import needs_yosys
+
+DESIGNS = [design for k, design in enumerate(samples(10, 1)) if k in (1, 2, 3, 4, 9)]
+ADDING = {"engine": "integer", "feature_bits": 8, "weight_bits": 4, "shift_bits": 0, "acc_bits": 24}
+"""Of NPUs with a skip store."""
+DESIGNS += [
+    Design(name="addition", npus=(Npu.of(**ADDING, kfp=8, kgp=6, ol=2, skip_words=70),)),
+    Design(name="packed", npus=(Npu.of(**ADDING, kfp=4, kgp=5, ol=2, kernels_per_multiplier=2),)),
+    Design(name="depthwise", npus=(Npu.of(**ADDING, kfp=4, kgp=5, pfp=4, ol=2, depthwise=True),)),
+    Design(name="kernels", npus=(Npu.of(kfp=5, kgp=8, ol=2, kernel_binariser=True),)),
+    Design(
+        name="former",
+        npus=(
+            Npu.of(
+                kfp=5,
+                kgp=8,
+                ol=2,
+                window_former=True,
+                former_channels=2,
+                former_column=6,
+                former_columns=3,
+                former_line=9,
+            ),
+        ),
+    ),
+    Design(name="one_memory", npus=(Npu.of(kfp=5, kgp=8, ol=2, one_memory=True),)),
+    Design(name="addition_wide", npus=(Npu.of(**ADDING, kfp=2, kgp=4, ol=4, skip_words=9, pool=False),)),
+]
+INSIDE = ("popcount", "lut_ram", "block_ram",
+          *(f"{unit}_{name}" for unit in ("conv", "pool") for name in ("writer", "tap_source", "issuer")))  # fmt: skip
+"""Modules that are counted with the one around them, or by rule."""
+
+
+LATENCIES = {name: latency for (latency, _), name in RAMS.items()}
+"""Cycles of a read of each RAM, by its module's name."""
+
+
+@pytest.mark.parametrize("design", DESIGNS, ids=lambda d: d.name)
+def test_every_block_and_memory_is_known(design: Design) -> None:
+    found = instances(generate(design, target="synthesis", checked=False).text, TOP)
+    memories: Counter[tuple[int, int, int]] = Counter()
+    for one, times in found.items():
+        if one.module in LATENCIES:
+            sizes = dict(one.values)
+            memories[sizes["WIDTH"], sizes["DEPTH"], LATENCIES[one.module]] += times
+    wanted: Counter[tuple[int, int, int]] = Counter()
+    for store in stores(design):
+        wanted[store.width, store.depth, store.latency] += store.times
+    assert wanted == memories
+
+    modules = {one.name: times for one, times in found.items() if not one.module.startswith(INSIDE)}
+    blocks = tuple(BlockArea(name, times, Resources(), Resources()) for name, times in modules.items())
+    matches = list(matched(design, Area(Resources(), blocks, ())))
+    assert len(matches) == len(parts(design))
+    assert sum(part.times for part, _ in matches) == sum(modules.values())
+
+
+def test_finds_the_coefficients_of_a_linear_world() -> None:
+    """Where a block has 3 LUTs for each unit of each of its sizes, the formulas give them."""
+
+    def area(design: Design) -> Area:
+        text = generate(design, target="synthesis", checked=False).text
+        unknown = tuple(BlockArea(one.name, n, Resources(), Resources()) for one, n in instances(text, TOP).items())
+        blank = Area(Resources(), unknown, ())
+        found = {b.module: [part for part, _ in matched(design, Area(Resources(), (b,), ()))] for b in unknown}
+        by_module = {}
+        for part, _ in matched(design, blank):
+            module = next(name for name, own in found.items() if part in own)
+            by_module[module] = 3 * sum(part.features.values())
+        blocks = tuple(
+            BlockArea(b.module, b.instances, *[Resources(lut=round(by_module.get(b.module, 0)))] * 2)
+            for b in blank.blocks
+        )
+        total = sum(block.own.lut * block.instances for block in blocks)
+        return Area(Resources(lut=total), blocks, ())
+
+    measured = [(design, area(design)) for design in DESIGNS]
+    made = fitted(measured)
+    for kind in ("pe_popcount", "conv_sequencer", "results_binary"):
+        for design, found in measured:
+            for part, figures in matched(design, found):
+                if part.kind == kind:
+                    value = sum(made["parts"][kind]["lut"].get(n, 0) * v for n, v in part.features.items())
+                    assert value == pytest.approx(figures.lut, rel=0.1)
+
+
+@pytest.mark.parametrize(
+    ("multiplier_bits", "fraction", "lut", "ff", "dsp"),
+    [(16, 0, 548, 373, 1), (16, 16, 718, 502, 2), (24, 0, 605, 470, 2), (31, 0, 680, 433, 2), (31, 16, 947, 621, 4)],
+)
+def test_a_wide_requantisation_costs_what_yosys_makes_of_it(multiplier_bits, fraction, lut, ff, dsp) -> None:
+    """Figures of ``results_unit`` are those of Yosys 0.70 for these designs; the first is the narrow one."""
+    npus = USUAL, USUAL.changed(multiplier_bits=multiplier_bits, bias_fraction_bits=fraction)
+    units = [part for n in npus for part in parts(Design(name="d", npus=(n,))) if part.kind == "results_integer"]
+    assert units[1].dsp == dsp
+    narrow, wide = (of_parts([unit], coefficients()) for unit in units)
+    assert wide["lut"] - narrow["lut"] == pytest.approx(lut - 548, abs=45)
+    assert wide["ff"] - narrow["ff"] == pytest.approx(ff - 373, abs=45)
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "wanted"),
+    [(3, 4, 0), (3, 6, 1), (4, 5, 1), (8, 8, 1), (25, 18, 1), (26, 17, 2), (25, 19, 2), (40, 32, 4), (42, 32, 4),
+     (43, 32, 6), (45, 32, 6), (32, 45, 6)],
+)  # fmt: skip
+def test_dsp_blocks_of_a_product(left: int, right: int, wanted: int) -> None:
+    """40 x 32, 43 x 32 and 45 x 32 bits are those of results units that Yosys 0.70 was asked about."""
+    assert dsps(left, right) == wanted
+
+
+@pytest.mark.parametrize(("words", "lut", "ff"), [(2, 9, 7), (16, 13, 16), (256, 22, 28)])
+def test_words_of_two_maps_in_turn_cost_what_yosys_makes_of_them(words: int, lut: int, ff: int) -> None:
+    """The writer by itself, beside one of an NPU without, less the LUT RAM of wider rows."""
+    lanes = {"kfp": 4, "kgp": 4, "pfp": 4, "ol": 2}
+    npu = Npu.of(engine="integer", feature_bits=8, weight_bits=8, shift_bits=0, acc_bits=32, skip_words=64, **lanes)
+    found, without = (
+        next(part for part in parts(Design(name="one", npus=(one,))) if part.kind == "conv_sequencer")
+        for one in (npu.changed(joined_words=words), npu)
+    )
+    assert (without.lut, without.ff) == (0, 0)
+    assert found.lut == pytest.approx(lut, abs=2)
+    assert found.ff == ff
+
+
+def test_a_design_is_the_sum_of_its_npus() -> None:
+    for design in DESIGNS:
+        whole = estimate(design)
+        cores = [estimate_cores(npu, design.stream_bits, [npu.array.kernel_ram])[0] for npu in design.npus]
+        gears = [estimate_outlets(npu, design.next_word_bits(n)) for n, npu in enumerate(design.npus)]
+        alone = sum(core.lut for core in cores) + sum(gears)
+        assert 0 < whole.lut - alone < 1500  # loader, registers and output
+        assert whole.bram36 - sum(core.bram36 for core in cores) <= 1  # the spill store
+
+
+RECORDED = json.loads(refit.RECORDED.read_text())
+DESIGNS_RECORDED = [name for name in RECORDED if name not in ("made_with", "earlier")]
+"""Reference designs with their area by Yosys, as it was found."""
+
+
+@cache
+def reference(name: str) -> Design:
+    return REFERENCE_DESIGNS[name].design(name, REFERENCE_DESIGNS[name].models())
+
+
+def test_error_is_stated() -> None:
+    """What the file says is what the model is off on the reference designs, of which none was fitted to."""
+    made = error()
+    found = [(reference(name), Area(Resources(**RECORDED[name]), (), ())) for name in DESIGNS_RECORDED]
+    assert made == refit.stated(errors(found, coefficients()))
+    assert made["designs"] == len(DESIGNS_RECORDED) == len(REFERENCE_DESIGNS)
+    assert made["median"] <= 0.05
+    assert made["worst"] <= 0.1
+    assert not any(design.name in REFERENCE_DESIGNS for design in samples(4, refit.SEED))
+
+
+@pytest.mark.parametrize("name", DESIGNS_RECORDED)
+def test_reference_designs_are_estimated_within_the_stated_error(name: str) -> None:
+    made, found = estimate(reference(name)), RECORDED[name]
+    both = found["lut"] + found["lutram"]
+    assert round(abs((made.lut + made.lutram) / both - 1), 4) <= error()["worst"]
+    assert round(abs(made.ff / found["ff"] - 1), 4) <= error()["ff_worst"]
+    assert abs(made.bram36 - found["bram36"]) <= 1
+    assert made.dsp == found["dsp"]
+
+
+@needs_yosys
+@pytest.mark.slow
+@pytest.mark.parametrize("name", DESIGNS_RECORDED)
+def test_the_recorded_areas_are_those_of_yosys(name: str) -> None:
+    """To within what other versions of it make of the same text."""
+    found = area(reference(name)).total
+    for key, value in RECORDED[name].items():
+        assert getattr(found, key) == pytest.approx(value, rel=0.02, abs=1), key
+
+
+def test_every_kind_of_block_has_a_formula() -> None:
+    """A kind without one would cost nothing."""
+    adding = [design for design in DESIGNS if design.name.startswith("addition")]
+    designs = [
+        *samples(24, 1),
+        *adding,
+        *(REFERENCE_DESIGNS[n].design(n, REFERENCE_DESIGNS[n].models()) for n in SMALL),
+    ]
+    kinds = {part.kind for design in designs for part in parts(design)}
+    assert {"pe_integer_lut", "pe_integer_dsp", "pe_popcount", "pe_planes"} <= kinds
+    assert not {kind for kind in kinds if not coefficients()["parts"].get(kind, {}).get("lut")} - {"npu"}
+
+
+SMALL = ("digits-cnn", "cifar-quick-int8")
+
+
+def test_kernels_in_each_kind_of_ram() -> None:
+    """At once, as one by one."""
+    npu = Npu.of(kfp=32, kgp=16, kernel_rows=200)
+    each = [estimate_cores(npu.changed(kernel_ram=style), 64, [style])[0] for style in STYLES]
+    assert estimate_cores(npu, 64, STYLES) == each
+    assert len({(area.lutram, area.bram36) for area in each}) > 1

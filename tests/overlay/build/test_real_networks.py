@@ -28,7 +28,6 @@ from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.hls_gen.design import timing
 from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.manifest import Manifest
-from bitloom.hls_gen.design.parts import present
 from bitloom.hls_gen.design.program import Program
 from bitloom.overlay.build import build as builds
 from bitloom.overlay.build.build import Build
@@ -269,9 +268,9 @@ def store_bits(design: Design) -> int:
     for npu in design.npus:
         words = npu.sequencer.tuple_words + (npu.stores.map_words if "loop" in npu.ports.outlets else 0)
         words += 2 * npu.ports.buffer_words if "ring" in npu.ports.inlets else 0
-        total += (
-            words * npu.array.word_bits + present(npu.pool_unit).words * npu.pool_word_bits * npu.pool_unit is not None
-        )
+        total += words * npu.array.word_bits
+        if npu.pool_unit:
+            total += npu.pool_unit.words * npu.pool_word_bits
     return total
 
 

@@ -7,22 +7,32 @@ from typing import Any, TypeVar
 
 from hypothesis import strategies as st
 
+from bitloom.golden.network import Model, Network
+from bitloom.hls_gen.design.npu import Npu
 from bitloom.overlay.build.images import random_images
 from bitloom.overlay.fuzz import random_networks as makers
 from bitloom.overlay.fuzz.depthwise_networks import depthwise_network
 from bitloom.overlay.fuzz.grouped_networks import grouped_network
 from bitloom.overlay.fuzz.random_models import random_integer_model, random_model
 from tests.random_networks.blocks import joined_network, residual_network
+from tests.random_networks.first_layers import first_layer_network
 from tests.random_networks.graphs import graph_network
-from tests.random_networks.mixed import mixed_network
+from tests.random_networks.mixed import mixed_network, mixed_way
 from tests.random_networks.sign_blocks import binary_residual_network
 
 __all__ = [
-    "binary_residual_networks", "deep_networks", "depthwise_networks", "graph_networks", "grouped_networks",
-    "integer_networks", "joined_networks", "mappings", "mixed_networks", "networks", "random_images",
-    "random_integer_model", "random_model", "residual_networks", "windows",
+    "binary_residual_networks", "deep_networks", "depthwise_networks", "first_layers", "graph_networks",
+    "grouped_networks", "integer_networks", "joined_networks", "mappings", "mixed_mappings", "mixed_networks",
+    "model_of", "networks", "random_images", "random_integer_model", "random_model", "residual_networks", "windows",
 ]  # fmt: skip
 Choice = TypeVar("Choice")
+
+
+def model_of(network: Network, seed: int, npu: Npu) -> Model:
+    """Random arrays that the NPU's engine takes."""
+    if npu.engine == "binary":
+        return random_model(network, seed)
+    return random_integer_model(network, seed, npu.array.acc_bits, npu.results.multiplier_bits)
 
 
 class DrawnPick:
@@ -54,7 +64,9 @@ def drawn(maker: Callable[..., Any]) -> Callable[..., st.SearchStrategy[Any]]:
 windows = drawn(makers.windows)
 networks = drawn(makers.binary_network)
 integer_networks = drawn(makers.integer_network)
+first_layers = drawn(first_layer_network)
 mixed_networks = drawn(mixed_network)
+mixed_mappings = drawn(mixed_way)
 deep_networks = drawn(makers.deep_network)
 depthwise_networks = drawn(depthwise_network)
 grouped_networks = drawn(grouped_network)

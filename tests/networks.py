@@ -14,6 +14,7 @@ from bitloom.overlay.fuzz import random_networks as makers
 from bitloom.overlay.fuzz.depthwise_networks import depthwise_network
 from bitloom.overlay.fuzz.grouped_networks import grouped_network
 from bitloom.overlay.fuzz.random_models import random_integer_model, random_model
+from tests.random_networks.accumulators import accumulated_network
 from tests.random_networks.blocks import joined_network, residual_network
 from tests.random_networks.first_layers import first_layer_network
 from tests.random_networks.graphs import graph_network
@@ -21,7 +22,8 @@ from tests.random_networks.mixed import mixed_network, mixed_way
 from tests.random_networks.sign_blocks import binary_residual_network
 
 __all__ = [
-    "binary_residual_networks", "deep_networks", "depthwise_networks", "first_layers", "graph_networks",
+    "accumulated_networks", "binary_residual_networks", "deep_networks", "depthwise_networks", "first_layers",
+    "graph_networks",
     "grouped_networks", "integer_networks", "joined_networks", "mappings", "mixed_mappings", "mixed_networks",
     "model_of", "networks", "random_images", "random_integer_model", "random_model", "residual_networks", "windows",
 ]  # fmt: skip
@@ -62,6 +64,7 @@ def drawn(maker: Callable[..., Any]) -> Callable[..., st.SearchStrategy[Any]]:
 
 
 windows = drawn(makers.windows)
+accumulated_networks = drawn(accumulated_network)
 networks = drawn(makers.binary_network)
 integer_networks = drawn(makers.integer_network)
 first_layers = drawn(first_layer_network)

@@ -5,10 +5,17 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 
+from bitloom.golden.encoding import BIPOLAR
+from bitloom.golden.layer import Map
+from bitloom.golden.layers.conv import Conv
+from bitloom.golden.network import Network
+from bitloom.hls_gen.compiler.emit import compile_model
 from bitloom.hls_gen.compiler.joined_taps import joined_taps
 from bitloom.hls_gen.compiler.lowering import lower_alone, lower_integer
+from bitloom.hls_gen.compiler.sizing import size_memories
+from bitloom.hls_gen.design.manifest import Manifest
 from bitloom.hls_gen.design.npu import Npu
-from tests.networks import first_layers, model_of, random_images
+from tests.networks import first_layers, model_of, random_images, random_model
 from tests.simulated import tally
 
 INTEGER = Npu.of(engine="integer", feature_bits=9, weight_bits=8, shift_bits=0, kfp=16, acc_bits=32, window_former=True)
@@ -31,3 +38,13 @@ def test_the_rewritten_layer_computes_the_same(npu: Npu) -> None:
         return "joined"
 
     assert tally(same, 40)["joined"] >= 20
+
+
+@pytest.mark.xfail(strict=True, raises=ValueError, reason="the rows of a layer of bits have no bit planes")
+def test_bits_on_an_npu_with_bit_planes() -> None:
+    """A former puts the 9 values of a column of taps side by side, on a binary NPU with bit planes."""
+    layers = (Conv(name="conv_1", out_channels=8, kernel=(3, 3)),)
+    source = Map(height=8, width=8, channels=3, encoding=BIPOLAR)
+    model = random_model(Network(name="bits", input=source, layers=layers), 1)
+    design = size_memories("bits", [model], Npu.of(kfp=64, planes=8, window_former=True))
+    compile_model(model, Manifest.of(design, "0" * 64))

@@ -37,9 +37,9 @@ class Accelerator(Device[Manifest]):
     program
         The loaded program; None before ``load``.
     results
-        Where results are as they came, after ``load(..., results=N)``: pynq's buffer, (N * program.result_words,)
-        uint32, for others from ``physical_address`` on. Those of frame i begin at word i * program.result_words. Else
-        None.
+        After ``load(..., results=N)``: pynq's buffer with the results as the device gave them, (N *
+        program.result_words,) uint32, in memory from ``physical_address`` on. The results of frame i begin at word
+        i * program.result_words. Else None.
     """
 
     _manifest_type = Manifest
@@ -62,8 +62,8 @@ class Accelerator(Device[Manifest]):
         program
             The program, or the path of its file (.program.npz).
         results
-            Most frames of a call, whose results get one place until the next ``load``: the buffer ``results``. 0: they
-            go to one of two buffers of the driver's own, transfer by transfer.
+            The most frames of a call, if all results of a call shall lie in one buffer, ``results``, until the next
+            ``load``. 0: results go to the driver's two buffers in turn, transfer by transfer.
 
         Raises
         ------
@@ -123,8 +123,8 @@ class Accelerator(Device[Manifest]):
         """As ``predict``, but other coroutines run while the device computes (``has_interrupt``: until when).
 
         On a board interrupts come in the event loop in which the overlay was made (``pynq.uio``); in another one the
-        device is looked at. One call at a time uses the device: DeviceError from another one that begins meanwhile;
-        ``close`` ends the one under way.
+        device is looked at. One call at a time uses the device: a call that begins while another one is under way
+        raises DeviceError; ``close`` ends the call under way.
         """
         outputs = self._outputs(images)
         batches = self._batches(images, batch, progress, outputs)
@@ -136,7 +136,7 @@ class Accelerator(Device[Manifest]):
     def classify(self, images: Array, batch: int | None = None, progress: Progress | None = None) -> Array:
         """Class of each image, (N,): the number of the largest output, of equal ones the first.
 
-        Of single bits it is the last one that is set, else 0.
+        If outputs are single bits, the class is the number of the last bit that is set, or 0 if none is.
 
         Parameters
         ----------
@@ -156,9 +156,9 @@ class Accelerator(Device[Manifest]):
         return program.classify(self.predict(program.to_input(images), batch, progress))
 
     def scores(self, images: Array, batch: int | None = None, progress: Progress | None = None) -> Array:
-        """What an imported network's file computes of images: (N, scores) float64, with its softmax if it has one.
+        """Scores as an imported network's file computes them: (N, scores) float64, behind its softmax if it has one.
 
-        Parameters, images as the file takes them, and errors are those of ``classify``; ValueError also where the
+        Parameters and errors are those of ``classify``; images are as the file takes them. ValueError also if the
         program isn't of an imported network.
         """
         program = self._need_program()

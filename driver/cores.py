@@ -1,4 +1,4 @@
-"""What pynq has of a device: the device that is active, the cores of an overlay, and their interrupts."""
+"""What pynq knows of devices: the active device, the cores of an overlay, and their interrupts."""
 
 import warnings
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from .waiting import Interrupt
 
 
 def active_device(overlay: object) -> Any:
-    """Find the device that pynq uses where none is said.
+    """Find the device that pynq uses by default.
 
     Parameters
     ----------
@@ -23,12 +23,12 @@ def active_device(overlay: object) -> Any:
     Returns
     -------
     pynq.Device
-        The active one, which is the board's own unless another one was made active.
+        The active device: the board's, unless another device was made active.
 
     Raises
     ------
     DeviceError
-        There is none: this is no board, and no virtual one is active.
+        There is no device: this is no board, and no virtual board is active.
     """
     try:
         with warnings.catch_warnings():
@@ -108,7 +108,7 @@ def driver_of(overlay: Any, core: str) -> Any:
 
 @contextmanager
 def _active(device: Any) -> Iterator[None]:
-    """Make ``device`` pynq's active one for a while; where pynq has none, whoever looks for it says so."""
+    """Make ``device`` pynq's active device while the block runs; without any device, who looks for one raises."""
     try:
         before = pynq.Device.active_device
     except RuntimeError:

@@ -111,8 +111,8 @@ class Device(ABC, Generic[AnyManifest]):
     def has_interrupt(self) -> bool:
         """Whether calls wait for interrupts, of the DMA or of the core (`bitloom.driver.waiting`).
 
-        Else they look at the device now and then. Calls that are no coroutines look anyhow where this thread's event
-        loop runs already, as in Jupyter, and where it has none; coroutines that were begun in it go on meanwhile.
+        Without interrupts they look at the device now and then. So does a call that is no coroutine if this thread's
+        event loop already runs, as in Jupyter, or if the thread has no loop.
         """
         return self._waiting.has_interrupt
 
@@ -141,21 +141,21 @@ class Device(ABC, Generic[AnyManifest]):
 
     @abstractmethod
     def _set_up(self) -> None:
-        """What a kind of device has besides; the core has been found, and not been reset yet."""
+        """Set up what only this kind of device has; the core has been found, and not been reset yet."""
 
     @abstractmethod
     def _check_error(self) -> None:
-        """Raise what the core has to say if STATUS.ERROR is set."""
+        """Raise the core's error if STATUS.ERROR is set."""
 
     @abstractmethod
     def _check_owner(self) -> None:
         """Raise DeviceTaken where somebody else has taken the device."""
 
     def _forget(self) -> None:
-        """Forget what the core holds, before a reset."""
+        """Forget who has loaded the core; called before a reset."""
 
     def _begin(self) -> None:
-        """What the core needs after a reset."""
+        """Make the core ready after a reset."""
 
     # Transfers
 
@@ -163,11 +163,11 @@ class Device(ABC, Generic[AnyManifest]):
     def _transferring(self) -> Iterator[None]:
         """Around transfers. Whatever stops them half-way leaves the device unclean and the DMA halted.
 
-        The halted DMA makes it safe to free the buffers; the core stays as it is, to be looked at. Where somebody else
-        has taken the device this is what is told, and a DMA that is idle is left alone.
+        The halted DMA makes it safe to free the buffers; the core stays as it is, to be looked at. If somebody else has
+        taken the device, DeviceTaken is raised instead of the error, and an idle DMA is left alone.
         """
         turn = self._waiting.turn
-        with turn.of_one():
+        with turn.call():
             self._clean = False
             try:
                 yield
@@ -192,7 +192,7 @@ class Device(ABC, Generic[AnyManifest]):
         return None
 
     def _halt(self, taken: DeviceTaken | None) -> None:
-        """Halt the DMA; where somebody else has taken the device, only with a transfer of ours."""
+        """Halt the DMA; if somebody else has taken the device, only while a transfer of ours runs."""
         with suppress(TransferError):  # the first error is the one to be told
             if taken is None or self._link.busy:
                 self._link.reset()
@@ -215,7 +215,8 @@ class Device(ABC, Generic[AnyManifest]):
     def _finish(self, words: int, what: str) -> None:
         """Wait for what ``_exchange`` started, by interrupts where this thread can.
 
-        Errors as of ``Waiting.until``; TransferError unless ``words`` came, DeviceTaken where they aren't ours.
+        Errors as of ``Waiting.until``; TransferError unless ``words`` words came, DeviceTaken if the results are of
+        somebody else's program.
         """
         self._waiting.results(self._check_error, what)
         self._check_results(words, what)
@@ -236,7 +237,7 @@ class Device(ABC, Generic[AnyManifest]):
     # Reset
 
     def _restart(self) -> None:
-        """Abort everything; the core is then as after power-up, and waits for what comes first."""
+        """Abort everything; the core is then as after power-up."""
         self._waiting.turn.check()
         self._forget()
         self._clean = False

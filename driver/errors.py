@@ -19,12 +19,12 @@ class DesignMismatch(DeviceError):
 
 
 class DigestMismatch(DesignMismatch):
-    """Hardware, manifest and program come from different builds. ``expected`` and ``found`` are the digests."""
+    """Hardware, manifest and program come from different builds. ``expected`` and ``actual`` are the digests."""
 
-    def __init__(self, message: str, expected: str, found: str) -> None:
+    def __init__(self, message: str, expected: str, actual: str) -> None:
         super().__init__(message)
         self.expected = expected
-        self.found = found
+        self.actual = actual
 
 
 class PacketError(DeviceError):
@@ -83,9 +83,9 @@ class TransferError(DeviceError):
 
 
 class DeviceTaken(DeviceError):
-    """Somebody else has loaded another program or another design since; what was computed is not ours.
+    """Somebody else has loaded another program or another design since; the results are not ours.
 
-    The device is left to the other one until ``load`` or ``reset`` is called.
+    The device is left to the other user until ``load`` or ``reset`` is called.
     """
 
 

@@ -1,4 +1,4 @@
-"""What is sent: a program's parameters; and for a frame its packet, between those of weights that don't stay there.
+"""What is sent: a program's parameters; and for each frame a packet, between packets of streamed weights.
 
     block of a frame:  WEIGHTS ... | FRAME header, payload | WEIGHTS ...
     send buffer:       block, block, ...
@@ -21,7 +21,7 @@ from bitloom.hls_gen.design.program import Program
 from .errors import DigestMismatch
 
 BATCH_BYTES = 1 << 20
-"""A batch is at most this long by default, in either direction: enough to hide the start of a transfer."""
+"""Bytes of a batch at most by default, in either direction: enough to hide the start of a transfer."""
 
 
 class Frames:
@@ -34,14 +34,14 @@ class Frames:
     program
         The program whose frames are sent.
     limit
-        Words that one transfer may have, and so a packet.
+        Words that a transfer, and so a packet, may have.
 
     Attributes
     ----------
     words
         32-bit words of a block.
     packets
-        Packets of a block, which are numbered one after another.
+        Packets of a block; packets are numbered one after another.
 
     Raises
     ------
@@ -99,7 +99,7 @@ class Frames:
             renumber(blocks[:, begin:], numbers + place)
 
     def batch(self, limit: int, wanted: int | None) -> int:
-        """Frames whose results come in one transfer; they go in one too unless weights are streamed with them.
+        """Frames of a batch: results come in one transfer, and frames go in one too unless weights are streamed.
 
         Parameters
         ----------
@@ -111,7 +111,7 @@ class Frames:
         Raises
         ------
         ValueError
-            So many don't fit a transfer.
+            The results of so many frames don't fit a transfer.
         """
         program = self._program
         results = 4 * self._program.result_words
@@ -144,7 +144,7 @@ def _joined(parts: Iterable[Words]) -> Words:
 
 
 def loads(program: Program, manifest: Manifest, limit: int) -> list[Words]:
-    """A program's parameters as transfers, everything checked that can be without the device.
+    """A program's parameters as transfers, checked as far as that needs no device.
 
     Rows of memories that the program doesn't write are written with 0 first, so that results depend on the program
     alone, and on no other user's.

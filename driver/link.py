@@ -48,7 +48,7 @@ ERRORS = {
 
 
 class Core(pynq.DefaultIP):  # type: ignore[misc]
-    """A core of ours in an overlay, by which pynq knows it. Devices drive it; ``read`` and ``write`` are pynq's."""
+    """pynq's driver of a core of ours. Devices use its ``read`` and ``write``, which are pynq's."""
 
     bindto = (VLNV, TRAINING_VLNV)
 
@@ -159,7 +159,7 @@ class Link:
 
     @property
     def sends_more(self) -> bool:
-        """Whether transfers of those that ``exchange`` was given have not begun yet."""
+        """Whether sends that ``exchange`` was given have not begun yet."""
         return bool(self._parts)
 
     def sent(self) -> bool:
@@ -171,7 +171,7 @@ class Link:
         return self._idle(RECEIVE, "receive")
 
     def ended(self) -> bool:
-        """True once nothing is sent or received any more. Looks at both, to see an error of either; sends on."""
+        """True once all sends and the receive have ended. Looks at both channels, and begins the next send."""
         received = self.received()
         sent = self.sent()
         if sent and self._parts:
@@ -186,7 +186,7 @@ class Link:
 
     @property
     def busy(self) -> bool:
-        """Whether a transfer of ours may be running: a channel has the address of one, and has not ended it."""
+        """Whether a transfer of ours may be running: a channel holds our address and has not ended the transfer."""
         return any(
             self._read(offset + ADDRESS) == address and not self._read(offset + STATUS) & (HALTED | IDLE)
             for offset, address in self._started.items()

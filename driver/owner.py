@@ -28,7 +28,7 @@ _programs: dict[int, str] = {}
 
 
 class Owner:
-    """What an accelerator knows of the device as it left it.
+    """What an accelerator remembers of the device: the parameters that it loaded last.
 
     Parameters
     ----------
@@ -58,19 +58,19 @@ class Owner:
         _designs[manifest.digest[:32]] = manifest.name
 
     def forget(self) -> None:
-        """The device was reset by us, and is nobody's."""
+        """Note that we have reset the device: nobody's parameters are in it."""
         self._number = 0
 
     def count(self, packets: int) -> int:
-        """Count packets that go with frames: how many there were before these ones, since ``claim``."""
+        """Count packets that go with frames; returns how many were counted before, since ``claim``."""
         self._sent += packets
         return self._sent - packets
 
     def claim(self, program: str, parts: Sequence[Words]) -> None:
         """Write our number to the device, in which the parameters of ``program`` have just arrived.
 
-        The signature is read after that: a load that began before shows in it, and one that begins later sets OWNER to
-        0.
+        The signature is read after the write: a load that began before the write shows in the signature, and a load
+        that begins later sets OWNER to 0.
 
         Parameters
         ----------

@@ -25,16 +25,16 @@ def check_numpy(version: str) -> None:
 
 @contextmanager
 def explained() -> Iterator[None]:
-    """Where the block imports pynq, and there is none, the error says what to do about it."""
+    """Run a block that imports pynq; if pynq is missing, the error says what to do."""
     try:
         yield
     except ModuleNotFoundError as e:
         if e.name != "pynq":
             raise
         if sys.version_info >= (3, 13):
-            found = ".".join(map(str, sys.version_info[:3]))
+            version = ".".join(map(str, sys.version_info[:3]))
             raise ImportError(
-                f"pynq: Python must be 3.10 to 3.12, to simulate and to drive a board, got {found}: "
+                f"pynq: Python must be 3.10 to 3.12, to simulate and to drive a board, got {version}: "
                 "install bitloom with one of these"
             ) from None
         raise ImportError(f"pynq: must be installed, to simulate and to drive a board: {pip_install('sim')}") from None

@@ -44,7 +44,7 @@ def npu_state(registers: Sequence[Mapping[str, Any]], dump: Mapping[str, int]) -
 
 
 def waits(state: Mapping[str, int]) -> dict[int, tuple[int, str]]:
-    """NPU -> (NPU that it waits for, for what), of ``npu_state``: "npu0.RING_BLOCKED" -> 1 and so on."""
+    """NPU -> (the NPU that it waits for, what it waits for), from what ``npu_state`` gives."""
     count = sum(1 for name in state if name.endswith(".INLET"))
     edges: dict[int, tuple[int, str]] = {}
     for n in range(count):

@@ -110,7 +110,7 @@ class TrainingMachine(Device[TrainingManifest]):
         Returns
         -------
         list of LayerState
-            Weights and biases after it, as of the interpreter bit for bit.
+            Weights and biases after the training, equal to the interpreter's bit for bit.
 
         Raises
         ------

@@ -6,9 +6,9 @@
 Each interrupt (spec B17) is used where the overlay wires it to the processor. None is trusted: what has happened is
 read from the DMA and the core, so that an interrupt that gets lost, or comes too often, costs time at most.
 
-pynq lets the event loop that is the thread's own when an interrupt is first used look at it (``pynq.uio``). A call
-that isn't a coroutine can only run that loop where it stands still: not in Jupyter, whose loop runs always. In another
-loop no interrupt comes, so that the device is looked at often until an interrupt has come there.
+pynq watches an interrupt in the event loop that the thread has when the interrupt is first used (``pynq.uio``). A call
+that isn't a coroutine can run this loop only if the loop is not running: so not in Jupyter, whose loop always runs. In
+any other loop no interrupt comes: there the device is looked at often, until an interrupt has come.
 """
 
 import asyncio
@@ -68,8 +68,8 @@ class Turn:
             raise DeviceError(f"{self._name}: {rule}, got another one")
 
     @contextmanager
-    def of_one(self) -> Iterator[None]:
-        """Around a call, as `check`."""
+    def call(self) -> Iterator[None]:
+        """Note a call as under way while the block runs; DeviceError as of `check`."""
         self.check()
         self.under_way = True
         self.ended = False
@@ -160,7 +160,7 @@ class Waiting:
     registers
         The core's registers.
     link
-        What the core's words go over.
+        The core's stream.
     timeout
         Seconds without any progress (words, frames, beats) after which a wait is given up.
 
@@ -191,7 +191,7 @@ class Waiting:
         return any(interrupt.wired for interrupt in self._interrupts)
 
     def prepare(self) -> None:
-        """To be called before a transfer begins whose results are awaited."""
+        """Get ready for a transfer whose results will be awaited; to be called before the transfer begins."""
         self.counters.rebase()
         self._interrupt.forget()
 
@@ -258,8 +258,8 @@ class Waiting:
                     if task.done():
                         task.result()
             if tasks:  # an interrupt that is nearly there comes now; later it would be taken for the next call's
-                late, _ = await asyncio.wait(tasks, timeout=LOOK_AGAIN)
-                if late:
+                came_now, _ = await asyncio.wait(tasks, timeout=LOOK_AGAIN)
+                if came_now:
                     self.heard_in = loop
                 self.turn.check_ended()
             link.close_receive()
@@ -277,7 +277,7 @@ class Waiting:
         raise Timeout(f"{self._name}: {message}", dump, self._registers.state(dump))
 
     def _happened(self, done: Callable[[], bool]) -> bool:
-        """Call ``done``; not where the call has been ended, and the device may be another call's."""
+        """Call ``done``, unless somebody has ended the call: then the device may be another call's."""
         self.turn.check_ended()
         return done()
 
@@ -292,7 +292,7 @@ class Waiting:
 
 
 class _Watch:
-    """Looks after one wait, between looks at what is waited for."""
+    """Ends one wait on an error or a time-out; ``look`` is called again and again while the wait lasts."""
 
     def __init__(self, waiting: Waiting, check: Check, what: str, count: bool) -> None:
         self._waiting = waiting

@@ -24,9 +24,9 @@ except ImportError:  # Windows: no locks, and what killed processes left stays
 AnyPath = str | os.PathLike[str]
 
 PART = ".bitloom-part"
-"""How the name of whatever isn't whole yet ends."""
+"""Ending of the name of an unfinished file or folder."""
 TRIES = 100
-"""Times that a name is tried for it: others may take away what was made a moment before."""
+"""New names that are tried at most: another process may remove a new file before it is locked."""
 
 
 def write_bytes(path: AnyPath, data: bytes) -> None:
@@ -137,7 +137,7 @@ def new_folder(place: AnyPath) -> Iterator[Path]:
     place = Path(os.path.abspath(place))
     place.parent.mkdir(parents=True, exist_ok=True)
     remove_left(place)
-    part, handle = _made(place, folder=True)
+    part, handle = _new_part(place, folder=True)
     try:
         yield part
         os.replace(part, place)
@@ -153,7 +153,7 @@ def remove_left(place: AnyPath) -> None:
 
 
 def remove_all_left(folder: Path, begin: str = ".") -> None:
-    """Remove what killed processes left in ``folder`` under names that begin so."""
+    """Remove what killed processes left in ``folder`` under names that begin with ``begin``."""
     with os.scandir(folder) as entries:
         left = [Path(e.path) for e in entries if e.name.startswith(begin) and e.name.endswith(PART)]
     for part in left:
@@ -179,7 +179,7 @@ def locked(path: AnyPath) -> Iterator[None]:
 
 @contextmanager
 def locked_file(path: AnyPath) -> Iterator[None]:
-    """Hold an exclusive lock on a file that is there for this alone, and is made if it isn't; see `locked`."""
+    """Hold an exclusive lock on a file that serves as a lock alone, and is made if it is missing; see `locked`."""
     os.close(os.open(path, os.O_WRONLY | os.O_CREAT, 0o666))
     with locked(path):
         yield
@@ -192,7 +192,7 @@ def _write_directly(place: Path, data: bytes) -> None:
 
 def _write_beside(place: Path, data: bytes, mode: int | None) -> None:
     """Write a file under another name in the same folder, and rename it."""
-    part, handle = _made(place, folder=False)
+    part, handle = _new_part(place, folder=False)
     with os.fdopen(handle, "wb") as file:  # closed last: without its lock it might be taken for left behind
         try:
             if mode is not None:
@@ -205,7 +205,7 @@ def _write_beside(place: Path, data: bytes, mode: int | None) -> None:
             part.unlink(missing_ok=True)
 
 
-def _made(place: Path, folder: bool) -> tuple[Path, int]:
+def _new_part(place: Path, folder: bool) -> tuple[Path, int]:
     """A new file or folder beside ``place`` under a name that nobody has, and an open handle with a lock on it."""
     for tries_left in reversed(range(TRIES)):
         part = place.with_name(f"{_begin(place)}{secrets.token_hex(6)}{PART}")
@@ -225,7 +225,7 @@ def _made(place: Path, folder: bool) -> tuple[Path, int]:
 
 
 def _begin(place: Path) -> str:
-    """How the names of unfinished files of ``place`` begin; it is so short that there is room for the rest."""
+    """Beginning of the names of unfinished files of ``place``, cut so that a whole name is no longer than 255 bytes."""
     return f".{place.name[:40]}."
 
 

@@ -12,5 +12,5 @@ def largest(outputs: Array) -> Array:
 
 def highest_set(outputs: Array) -> Array:
     """The number of the last output above 0, or 0 if none is: the rule of BNN-PYNQ's boards, for single bits."""
-    made: Array = (np.arange(outputs.shape[1]) * (outputs > 0)).max(axis=1, initial=0)
-    return made
+    numbers: Array = (np.arange(outputs.shape[1]) * (outputs > 0)).max(axis=1, initial=0)
+    return numbers

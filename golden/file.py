@@ -71,7 +71,7 @@ def save(model: Model, path: str | os.PathLike[str]) -> None:
 
 
 def to_bytes(model: Model) -> bytes:
-    """What `save` writes: the same model gives the same bytes.
+    """Content of the file that `save` writes: the same model gives the same bytes.
 
     Parameters
     ----------

@@ -26,9 +26,8 @@ def flat(model: Model, lanes: int) -> Model:
     Returns
     -------
     Model
-        With its input as one tuple where a dense layer alone reads the input and a position has fewer than ``lanes``
-        channels, so that words would stay partly empty, and words whose products are ORed stay what they are; else
-        ``model`` itself.
+        Its input is one tuple if only a dense layer reads the input, a position has fewer than ``lanes`` channels (so
+        that words would stay partly empty), and no word whose products are ORed would change; else ``model`` itself.
     """
     network = model.network
     source = network.input

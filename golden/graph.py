@@ -60,7 +60,7 @@ def ordered(network: str, reads: Reads) -> list[str]:
 
 
 def _circle(stuck: Sequence[str], reads: Reads) -> str:
-    """One circle among layers each of which waits for another one of them, from maker to reader: ``a -> b -> a``."""
+    """A circle among layers that wait for each other, from maker to reader: ``a -> b -> a``."""
     way = [stuck[0]]
     while way[-1] not in way[:-1]:
         way.append(next(name for name in reads[way[-1]] if name in stuck))
@@ -88,17 +88,17 @@ def readers(network: str, reads: Reads) -> dict[str, tuple[str, ...]]:
     ValueError
         Unless exactly one map has no reader.
     """
-    found: dict[str, list[str]] = {name: [] for name in (INPUT, *reads)}
+    layers: dict[str, list[str]] = {name: [] for name in (INPUT, *reads)}
     for layer, names in reads.items():
         for name in names:
-            found[name].append(layer)
-    unread = [name for name, its in found.items() if not its]
+            layers[name].append(layer)
+    unread = [name for name, names in layers.items() if not names]
     if len(unread) != 1:
         raise ValueError(
             f"{network}: one layer must make the output and every other map be read, got no reader of "
             f"{', '.join(unread)}"
         )
-    return {name: tuple(its) for name, its in found.items()}
+    return {name: tuple(names) for name, names in layers.items()}
 
 
 def walk(reads: Reads, first: Value, compute: Callable[[str, list[Value]], Value]) -> Iterator[tuple[str, Value]]:

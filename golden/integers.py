@@ -30,7 +30,7 @@ def make_fields_plain(item: Any) -> None:
 
     A numpy integer would wrap around where Python's grows, and JSON can't hold it.
     """
-    for one in fields(item):
-        value = getattr(item, one.name)
+    for field in fields(item):
+        value = getattr(item, field.name)
         if isinstance(value, (np.integer, np.bool_, tuple, list)):
-            object.__setattr__(item, one.name, plain(value))
+            object.__setattr__(item, field.name, plain(value))

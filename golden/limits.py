@@ -1,8 +1,7 @@
 """Limits on what a file or an option may ask of this machine: each is said here and nowhere else.
 
 What comes from outside (a file, an option) is measured before memory is taken or work begins. What is beyond a limit is
-refused in one line with the number, the limit, and the environment variable that sets another limit: whoever means it
-can have it.
+refused in one line with the number, the limit, and the environment variable by which the user can set another limit.
 """
 
 import os

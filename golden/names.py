@@ -2,7 +2,7 @@
 
 Names become names of files, and words of Verilog, Tcl, make, XML and HTML. So what carries a name checks it when it is
 made, wherever the name came from. Names of classes are for people only: they may hold blanks and any letters, and
-whoever writes them into another language quotes them.
+are quoted where they are written into another language.
 
 =============================  ========================================  =======
 what                           characters                                length

@@ -149,11 +149,11 @@ class Network:
         ValueError
             If a map has several readers, and so some layer joins maps.
         """
-        for name, its in self.readers.items():
-            if len(its) > 1:
+        for name, layers in self.readers.items():
+            if len(layers) > 1:
                 raise ValueError(
                     f"{self.name}: {user} takes a chain of layers, where one layer reads each map, "
-                    f"got {name} read by {' and '.join(its)}"
+                    f"got {name} read by {' and '.join(layers)}"
                 )
         one_input = [layer for layer in self.layers if isinstance(layer, OneInput)]  # all: a join needs a fork
         return [(layer, self.maps[self.reads[layer.name][0]]) for layer in one_input]

@@ -6,7 +6,7 @@
   (spec A4, A5). A value of several bits takes neighbouring elements, its least significant (or first
   thermometer) bit first.
 
-Words are numbers: how their bytes lie in memory is the business of whoever writes them out.
+Words are numbers; the code that writes them to a file or a stream decides the order of their bytes.
 """
 
 from typing import Any

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 from hypothesis import strategies as st
 
+from bitloom.golden.layers.requantise import ROUNDINGS
 from bitloom.golden.network import Model, Network
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.overlay.build.images import random_images
@@ -14,6 +15,7 @@ from bitloom.overlay.fuzz import random_networks as makers
 from bitloom.overlay.fuzz.depthwise_networks import depthwise_network
 from bitloom.overlay.fuzz.grouped_networks import grouped_network
 from bitloom.overlay.fuzz.random_models import random_integer_model, random_model
+from bitloom.overlay.fuzz.random_networks import IntegerChoices
 from tests.random_networks.accumulators import accumulated_network
 from tests.random_networks.blocks import joined_network, residual_network
 from tests.random_networks.first_layers import first_layer_network
@@ -22,11 +24,33 @@ from tests.random_networks.mixed import mixed_network, mixed_way
 from tests.random_networks.sign_blocks import binary_residual_network
 
 __all__ = [
-    "accumulated_networks", "binary_residual_networks", "deep_networks", "depthwise_networks", "first_layers",
+    "BYTES",
+    "WIDE",
+    "IntegerChoices",
+    "accumulated_networks",
+    "binary_residual_networks",
+    "deep_networks",
+    "depthwise_networks",
+    "first_layers",
     "graph_networks",
-    "grouped_networks", "integer_networks", "joined_networks", "mappings", "mixed_mappings", "mixed_networks",
-    "model_of", "networks", "random_images", "random_integer_model", "random_model", "residual_networks", "windows",
-]  # fmt: skip
+    "grouped_networks",
+    "integer_networks",
+    "joined_networks",
+    "mappings",
+    "mixed_mappings",
+    "mixed_networks",
+    "model_of",
+    "networks",
+    "random_images",
+    "random_integer_model",
+    "random_model",
+    "residual_networks",
+    "windows",
+]
+BYTES = IntegerChoices(feature_bits=8, weight_bits=8, roundings=ROUNDINGS)
+"""What layers of 8 bits may be."""
+WIDE = IntegerChoices(feature_bits=9, weight_bits=8, roundings=ROUNDINGS)
+"""What layers with the widest features may be."""
 Choice = TypeVar("Choice")
 
 

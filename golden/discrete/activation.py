@@ -19,7 +19,7 @@ from bitloom.golden.encoding import Array
 ACTIVATIONS = ("relu", "hard_tanh", "none")
 
 
-def activate(name: str, x: Array, one: float = 1) -> tuple[Array, Array]:
+def activate(name: str, x: Array, unity: float = 1) -> tuple[Array, Array]:
     """An activation and its derivative.
 
     Parameters
@@ -27,17 +27,17 @@ def activate(name: str, x: Array, one: float = 1) -> tuple[Array, Array]:
     name : str
         One of `ACTIVATIONS`.
     x : (...) real numbers, or words
-    one : float
+    unity : float
         What stands for 1: 1, or a format's word of it.
 
     Returns
     -------
     y : (...), as x
     derivative : (...), as x
-        0 or ``one``.
+        0 or ``unity``.
     """
     if name == "relu":
-        return np.maximum(x, 0), np.multiply(x > 0, one, dtype=x.dtype)
+        return np.maximum(x, 0), np.multiply(x > 0, unity, dtype=x.dtype)
     if name == "hard_tanh":
-        return np.clip(x, -one, one), np.multiply(np.abs(x) <= one, one, dtype=x.dtype)
-    return x, np.full_like(x, one)
+        return np.clip(x, -unity, unity), np.multiply(np.abs(x) <= unity, unity, dtype=x.dtype)
+    return x, np.full_like(x, unity)

@@ -14,7 +14,7 @@ from bitloom.golden.zoo.mnist import SIDE, load_mnist
 
 MNIST_TRAIN = 8_000
 HELD_OUT = 2_000_000
-"""What the random streams of held-out images are for; others have smaller numbers in this place."""
+"""Purpose in the keys of random streams that choose held-out images; other purposes have smaller numbers."""
 
 
 class LearnData(NamedTuple):

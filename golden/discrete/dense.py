@@ -79,7 +79,7 @@ class DenseSpec:
 
 
 class DenseTape(NamedTuple):
-    """What the backward step needs of the forward pass."""
+    """Values of the forward pass that the backward step needs."""
 
     x: Array
     weights: Array

@@ -16,7 +16,7 @@ from .lfsr import DRAW_BITS, Lfsr
 
 
 class Draws(Protocol):
-    """What gives numbers of 16 bits: an `Lfsr`, or `MatrixDraws`."""
+    """A source of numbers of 16 bits: an `Lfsr`, or `MatrixDraws`."""
 
     def draw(self, count: int) -> Array:
         """The next ``count`` numbers, (count,) int64 of 0 to 65,535."""

@@ -22,7 +22,7 @@ from .setting import Setting
 
 PRECISION = "float32"
 ORDER = 1_000_000
-"""What the random streams of the images' order are for; those of weights have the layer's number here."""
+"""Purpose in the keys of random streams that order images; the streams of weights have the layer's number here."""
 MOST_SEED = (1 << STATE_BITS) - 2
 """Seeds up to here give the generator states that differ (lfsr.py)."""
 MOST_LAYERS = 64
@@ -41,7 +41,7 @@ def check_hidden(hidden: Sequence[int]) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class LearnPlan:
-    """How perceptrons are trained, whatever the setting.
+    """How perceptrons are trained, apart from the setting.
 
     Attributes
     ----------
@@ -101,7 +101,7 @@ class CurvePoint(NamedTuple):
 
 @dataclass(frozen=True)
 class Learned:
-    """What learning makes.
+    """The result of learning.
 
     Attributes
     ----------
@@ -168,8 +168,8 @@ def learn(
         if not mean_loss <= LARGEST:  # also refuses nan
             got = f"{mean_loss:g} in epoch {len(curve) + 1}"
             raise ValueError(f"learning: loss must stay below {LARGEST:g}, got {got}: lower the rate")
-        found = mlp.outputs(tested, mlp.preset(images)).argmax(axis=1)
-        curve.append(CurvePoint(mean_loss, float((found == data.test_labels).mean())))
+        predicted = mlp.outputs(tested, mlp.preset(images)).argmax(axis=1)
+        curve.append(CurvePoint(mean_loss, float((predicted == data.test_labels).mean())))
         if store:
             store.write({**mlp.arrays(), CURVE: np.array(curve)})
         if progress:

@@ -1,4 +1,4 @@
-"""What training makes small, for each image of a batch."""
+"""Losses, which training makes small: one number for each image of a batch."""
 
 import numpy as np
 

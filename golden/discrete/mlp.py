@@ -81,11 +81,11 @@ class MlpTrainer:
     def preset(self, x: Array) -> list[Moments | None]:
         """Mean and variance of each layer's sums over all training images, with which the network is used; None for a
         layer without normalisation."""
-        found = []
+        moments = []
         for layer in self.layers:
             x, tape = layer.forward(x, nearest=True)
-            found.append(tape.norm and tape.norm.moments)
-        return found
+            moments.append(tape.norm and tape.norm.moments)
+        return moments
 
     def outputs(self, x: Array, preset: Sequence[Moments | None]) -> Array:
         """The network's output after training: (N, inputs) -> (N, classes) float64."""
@@ -94,7 +94,7 @@ class MlpTrainer:
         return x
 
     def arrays(self) -> dict[str, Array]:
-        """What a checkpoint needs, so that training can go on from it: the generator's state, parameters, momentum."""
+        """The arrays of a checkpoint from which training can go on: the generator's state, parameters, momentum."""
         out = {"generator": np.array(self.generator.state, np.int64)}
         for number, layer in enumerate(self.layers):
             for name, value in layer.params.items():

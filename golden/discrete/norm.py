@@ -20,7 +20,7 @@ class Moments(NamedTuple):
 
 
 class NormTape(NamedTuple):
-    """What the derivative needs of a forward pass."""
+    """Values of a forward pass that the derivative needs."""
 
     hat: Array
     """(N, outputs), z less mean over deviation."""

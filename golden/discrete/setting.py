@@ -42,14 +42,14 @@ class Setting:
 
     def specs(self, hidden: tuple[int, ...], classes: int) -> list[DenseSpec]:
         """The layers of a perceptron with so many neurons in its hidden layers."""
-        made = [DenseSpec(outputs=n, activation=self.activation, tensors=self.rest) for n in hidden]
-        made[0] = replace(made[0], tensors=self.first or self.rest)
+        hidden_layers = [DenseSpec(outputs=n, activation=self.activation, tensors=self.rest) for n in hidden]
+        hidden_layers[0] = replace(hidden_layers[0], tensors=self.first or self.rest)
         last = DenseSpec(outputs=classes, activation="none", tensors=self.rest)
         if self.last_raw and self.rest.weights is not None:
             table = self.rest.weights.table.scaled(round(log2(hidden[-1]) / 2))
             tensors = replace(self.rest, weights=replace(self.rest.weights, table=table))
             last = replace(last, norm=False, bias=False, tensors=tensors)
-        return [*made, last]
+        return [*hidden_layers, last]
 
 
 def _weights(bits: int, rounding: str, master: bool = True) -> Tensors:

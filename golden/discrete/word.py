@@ -21,7 +21,7 @@ from bitloom.golden.integers import make_fields_plain
 
 @dataclass(frozen=True)
 class WordFormat:
-    """How many bits a word has and where its binary point is; and the arithmetic of such words.
+    """A format of words, bits and binary point, and the arithmetic of such words.
 
     Words are int64 arrays of any shape, within +-`largest`; those of two operands are broadcast. Results are words.
 

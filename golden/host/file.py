@@ -1,4 +1,4 @@
-"""What the host does, as JSON: beside a model as ``NAME.host.json``, and in a program's file.
+"""Host files: what the host computes, as JSON, beside a model as ``NAME.host.json`` and in a program's file.
 
 {"format": "bitloom host", "version": 2, "digest": "...", "input": {...}, "scores": {...}}
 """
@@ -22,7 +22,8 @@ from bitloom.golden.network import Model
 from bitloom.golden.reading.file import foreign_reason, naming
 from bitloom.golden.reading.json_text import parse_json, read_json
 
-from .host import CLOSINGS, MOST, Host, InputIntegers, Links
+from .host import CLOSINGS, MOST, Host, InputIntegers
+from .links import KINDS, Links
 
 FORMAT = "bitloom host"
 VERSION = 2
@@ -48,7 +49,7 @@ def save(host: Host, path: str | os.PathLike[str]) -> None:
 
 
 def to_bytes(host: Host) -> bytes:
-    """What `save` writes: JSON, and a line's end."""
+    """Content of the file that `save` writes: JSON and an end of line."""
     data = {
         "format": FORMAT,
         "version": VERSION,
@@ -216,7 +217,7 @@ def _integers(given: Any) -> InputIntegers | None:
 
 
 def _closing(words: Any) -> tuple[str, ...]:
-    """What the file computes of the scores."""
+    """The operators at the file's end that work on the scores, checked."""
     if not isinstance(words, list) or len(words) > MOST_LINKS or any(word not in CLOSINGS for word in words):
         raise ValueError(f"scores.closing must be of {', '.join(CLOSINGS)}, got {shown(words)}")
     return tuple(words)
@@ -229,15 +230,15 @@ def _links(chain: Any, channels: int, what: str) -> Links:
     out = []
     for entry in chain:
         kind, first, second = entry
-        if kind not in ("line", "clip"):
-            raise ValueError(f"{what}: links must be line or clip, got {shown(kind)}")
+        if not isinstance(kind, str) or kind not in KINDS:
+            raise ValueError(f"{what}: links must be {' or '.join(KINDS)}, got {shown(kind)}")
         ends = (-np.inf, np.inf)
         pair = [
             np.array([end if v is None else float(v) for v in values]) for values, end in zip((first, second), ends)
         ]
-        if kind == "line" and not all(np.isfinite(values).all() for values in pair):
-            raise ValueError(f"{what}: lines must have finite numbers")
+        if KINDS[kind].finite and not all(np.isfinite(values).all() for values in pair):
+            raise ValueError(f"{what}: {kind}s must have finite numbers")
         if any(values.shape != (channels,) or np.isnan(values).any() for values in pair):
             raise ValueError(f"{what}: links must have {channels} numbers each")
-        out.append((str(kind), *pair))
-    return tuple(out)  # type: ignore[arg-type]
+        out.append((kind, pair[0], pair[1]))
+    return tuple(out)

@@ -5,7 +5,7 @@
 An image is what the file's input takes. Where that is integers, as in int8 TFLite files, `InputIntegers` says which
 real numbers the integers stand for.
 
-Both ends are chains of lines and clips, a channel, as floating-point numbers: the host computes in float64.
+Both ends are links (links.py), a channel with its own floating-point numbers: the host computes in float64.
 """
 
 from collections.abc import Callable
@@ -15,11 +15,10 @@ import numpy as np
 
 from bitloom.golden.encoding import Array, refuse_masked
 
-MOST = 1 << 31
-"""Beyond this no integer belongs to an input: floating-point numbers are cut to it before they become integers."""
+from .links import Links, back_through, keeps_order, through
 
-Links = tuple[tuple[str, Array, Array], ...]
-"""("line", multiply, add) or ("clip", low, high), each with an array for all channels; clips may be infinite."""
+MOST = 1 << 31
+"""The largest magnitude of an input: floating-point numbers are cut to it before they become integers."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -182,12 +181,7 @@ class Host:
             last = self.boundaries[:, -1]
             half = (last - first) / (steps - 1) / 2  # a value lies between two boundaries
             ends = [first - half, last + half]
-        for kind, one, other in reversed(self.front):
-            if kind == "clip":
-                ends = [np.clip(end, one, other) for end in ends]
-            else:
-                with np.errstate(all="ignore"):
-                    ends = [(end - other) / one for end in ends]
+        ends = [back_through(self.front, end) for end in ends]
         if self.integers is not None:
             i = self.integers
             steps = steps or i.high - i.low
@@ -219,25 +213,25 @@ class Host:
         self.check_images(images)
         placed = np.empty((len(images), self.order.size), np.float64)
         placed[:, self.order] = images.reshape(len(images), self.order.size)
-        x = _through(self.front, placed.reshape(len(images), *size))
+        x = through(self.front, placed.reshape(len(images), *size))
         _check_finite(x)
         if self.boundaries is None or self.reached is None:
             values: Array = np.rint(np.clip(x, -MOST, MOST)).astype(np.int64) + self.first
             return values
-        return self.first + self.stride * levels(x, self.boundaries, self.reached)
+        return self.first + self.stride * level_of(x, self.boundaries, self.reached)
 
     def scores(self, output: Array) -> Array:
-        """What the network makes, (N, rows, columns, channels) integers -> (N, scores) float64.
+        """Scores of the network's output: (N, rows, columns, channels) integers -> (N, scores) float64.
 
         Raises
         ------
         ValueError
             If a score is not finite, so that none is the largest.
         """
-        made = _through(self.back, output.astype(np.float64))
-        if not np.isfinite(made).all():
-            raise ValueError(f"the host's scores must be finite, got {made[~np.isfinite(made)][0]}")
-        ordered: Array = made.reshape(len(output), self.output_order.size)[:, self.output_order]
+        values = through(self.back, output.astype(np.float64))
+        if not np.isfinite(values).all():
+            raise ValueError(f"the host's scores must be finite, got {values[~np.isfinite(values)][0]}")
+        ordered: Array = values.reshape(len(output), self.output_order.size)[:, self.output_order]
         return ordered
 
     def classes(self, output: Array) -> Array:
@@ -245,7 +239,7 @@ class Host:
         return np.asarray(self.scores(output).argmax(axis=1))
 
     def closed(self, output: Array) -> Array:
-        """What the file itself makes of the network's output.
+        """The file's own output for the network's output.
 
         Parameters
         ----------
@@ -254,26 +248,23 @@ class Host:
         Returns
         -------
         (N, scores) float64
-            The scores, behind softmax, its logarithm or a sigmoid where the file ends in these and the output has one
-            position. Where the file ends in the class, or in the largest scores, they are all scores.
+            The scores; behind softmax, its logarithm or a sigmoid if the file ends in these and the output has one
+            position. If the file ends in the class, or in the largest scores, all scores are given instead.
 
         Raises
         ------
         ValueError
             As `scores`.
         """
-        made = self.scores(output)
+        scores = self.scores(output)
         for word in self.closing if output.shape[1:3] == (1, 1) else ():
-            made = CLOSINGS[word](made)
-        return made
+            scores = CLOSINGS[word](scores)
+        return scores
 
     @property
     def keeps_order(self) -> bool:
         """Whether the largest integer is always the largest score, so that nobody needs the scores for the class."""
-        for kind, multiply, add in self.back:
-            if kind == "clip" or (multiply != multiply[0]).any() or multiply[0] <= 0 or (add != add[0]).any():
-                return False
-        return np.array_equal(self.output_order, np.arange(self.output_order.size))
+        return keeps_order(self.back) and np.array_equal(self.output_order, np.arange(self.output_order.size))
 
 
 def _check_finite(numbers: Array) -> None:
@@ -289,14 +280,14 @@ def _softmax(x: Array) -> Array:
 
 def _log_softmax(x: Array) -> Array:
     below = x - x.max(axis=1, keepdims=True)
-    found: Array = below - np.log(np.exp(below).sum(axis=1, keepdims=True))
-    return found
+    logarithms: Array = below - np.log(np.exp(below).sum(axis=1, keepdims=True))
+    return logarithms
 
 
 def _sigmoid(x: Array) -> Array:
     small = np.exp(-np.abs(x))  # never too large
-    found: Array = np.where(x >= 0, 1, small) / (1 + small)
-    return found
+    values: Array = np.where(x >= 0, 1, small) / (1 + small)
+    return values
 
 
 def _same(x: Array) -> Array:
@@ -313,8 +304,22 @@ CLOSINGS: dict[str, Callable[[Array], Array]] = {
 """Operators at a file's end, as functions of (N, scores) float64. They leave the order of the scores as it is."""
 
 
-def levels(x: Array, boundaries: Array, reached: Array) -> Array:
-    """How many boundaries each value has reached: (..., channels) -> int64."""
+def level_of(x: Array, boundaries: Array, reached: Array) -> Array:
+    """How many boundaries each value has reached.
+
+    Parameters
+    ----------
+    x : (..., channels) float64 or object
+        Numbers of Python are compared exactly.
+    boundaries : (1 or channels, levels)
+        Rising.
+    reached : (levels,) bool
+        Whether a value that equals a boundary has reached it.
+
+    Returns
+    -------
+    (..., channels) int64
+    """
     equal = np.append(0, np.cumsum(reached))  # of the first boundaries, those that equality reaches
     if len(boundaries) == 1:
         return _level(x, boundaries[0], equal)
@@ -326,12 +331,5 @@ def levels(x: Array, boundaries: Array, reached: Array) -> Array:
 
 def _level(x: Array, limits: Array, equal: Array) -> Array:
     below, upto = (np.searchsorted(limits, x, side=side) for side in ("left", "right"))
-    found: Array = below + equal[upto] - equal[below]
-    return found
-
-
-def _through(chain: Links, x: Array) -> Array:
-    with np.errstate(all="ignore"):  # whoever calls looks at what comes out
-        for kind, first, second in chain:
-            x = x * first + second if kind == "line" else np.clip(x, first, second)
-    return x
+    levels: Array = below + equal[upto] - equal[below]
+    return levels

@@ -96,7 +96,7 @@ def cached_folder(kind: str, key: str, build: Callable[[Path], None]) -> Path:
 
 @contextmanager
 def _naming_the_cache(root: Path) -> Iterator[None]:
-    """What the system says of a file in the cache, or of a folder above it, becomes an error that names the cache."""
+    """The system's errors about a file in the cache, or about a folder above it, become errors that name the cache."""
     try:
         yield
     except OSError as e:

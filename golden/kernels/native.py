@@ -24,7 +24,7 @@ from typing import Any
 from .cache import cached_folder
 
 COMPILERS = ("g++", "clang++")
-"""What is looked for where CXX names nothing, best first."""
+"""Compilers that are looked for if CXX is not set, the best first."""
 LIBRARY_FLAGS = ("-std=c++17", "-O3", "-fPIC", "-shared", "-fvisibility=hidden", "-pthread")
 
 
@@ -66,8 +66,8 @@ def _features() -> str:
     listing = Path("/proc/cpuinfo")
     if platform.machine() != "x86_64" or not listing.is_file():
         return ""
-    found = re.search(r"(?m)^flags\s*:(.*)$", listing.read_text())
-    return found[1] if found else ""
+    match = re.search(r"(?m)^flags\s*:(.*)$", listing.read_text())
+    return match[1] if match else ""
 
 
 def processor_features() -> frozenset[str]:

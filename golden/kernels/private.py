@@ -67,21 +67,21 @@ def check_owned(part: Path, last: bool) -> None:
             f"and run, got user {status.st_uid}"
         )
     mode = stat.S_IMODE(status.st_mode)
-    others = mode & 0o002 or (mode & 0o020 and not _own_group(status.st_gid))
+    others = mode & 0o002 or (mode & 0o020 and not _is_personal_group(status.st_gid))
     if others and (last or not mode & stat.S_ISVTX):
         raise PermissionError(
             f"{part}: must be writable by its owner alone, to keep what is loaded and run, got mode {mode:04o}"
         )
 
 
-def _own_group(group: int) -> bool:
+def _is_personal_group(group: int) -> bool:
     """Whether a group is root's, or has this user's name and no other member, as many systems give each user one."""
     import grp
     import pwd
 
     try:
         user = pwd.getpwuid(os.getuid()).pw_name
-        found = grp.getgrgid(group)
+        entry = grp.getgrgid(group)
     except KeyError:
         return False
-    return group == 0 or (found.gr_name == user and set(found.gr_mem) <= {user})
+    return group == 0 or (entry.gr_name == user and set(entry.gr_mem) <= {user})

@@ -15,9 +15,10 @@ from typing import ClassVar
 import numpy as np
 
 from bitloom.golden.encoding import Array, Encoding
-from bitloom.golden.layer import Layer, Map
+from bitloom.golden.layer import Map
 
-from .requantise import PRODUCT_BITS, check_clip, check_feature, rounded_shift
+from .requantise import PRODUCT_BITS, rounded_shift
+from .roles import FeatureLayer
 
 FACTOR_BITS = 25
 """A multiplier fits so many bits in two's complement: the wide operand of a DSP block, a feature being the other."""
@@ -28,7 +29,7 @@ MAX_ADD_SHIFT = 39
 
 
 @dataclass(frozen=True, kw_only=True)
-class Add(Layer):
+class Add(FeatureLayer):
     """Two maps of one size are added, each scaled by multiplier / 2^shift; the sum is rounded and clipped.
 
     Arrays: ``multiplier``, (2,), -2^24 + 1 .. 2^24 - 1, one for each map in the order of ``inputs``; ``bias``, (1,),
@@ -47,21 +48,6 @@ class Add(Layer):
     input_count: ClassVar[int] = 2
     encoding: Encoding
     clip: tuple[int, int] | None = field(default=None, metadata={"written_if_set": True})
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_feature(self.name, self.encoding)
-        check_clip(self.name, self.encoding, self.clip)
-
-    @property
-    def low(self) -> int:
-        """Smallest result."""
-        return self.clip[0] if self.clip else self.encoding.low
-
-    @property
-    def high(self) -> int:
-        """Largest result."""
-        return self.clip[1] if self.clip else self.encoding.high
 
     def output_of(self, sources: Sequence[Map]) -> Map:
         first, second = sources

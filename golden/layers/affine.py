@@ -17,7 +17,7 @@ from bitloom.golden.layer import Map, OneInput
 from .batch_norm import BatchNorm
 
 MOST_BITS = 62
-"""Of results. Maps reach to both sides of 0, or to it, so that products and offsets fit 64 bits too."""
+"""Bits of results at most. Maps reach to both sides of 0, or to 0, so that products and offsets fit 64 bits too."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,12 +104,12 @@ def affine(norm: BatchNorm, source: Encoding, *, bits: int = MOST_BITS) -> tuple
     offsets = (norm.bias - norm.mean) * norm.gamma / deviation + norm.beta
     pairs = [(Fraction(factor), Fraction(offset)) for factor, offset in zip(factors.tolist(), offsets.tolist())]
     for exponent in range(MOST_BITS, -MOST_BITS - 1, -1):
-        made = [[_rounded(value, exponent) for value in pair] for pair in pairs]
-        ends = [x * factor + offset for factor, offset in made for x in (source.low, source.high)]
-        ends += [x * factor for factor, _ in made for x in (source.low, source.high)] + [o for _, o in made]
+        rounded = [[_rounded(value, exponent) for value in pair] for pair in pairs]
+        ends = [x * factor + offset for factor, offset in rounded for x in (source.low, source.high)]
+        ends += [x * factor for factor, _ in rounded for x in (source.low, source.high)] + [o for _, o in rounded]
         needed = max(2, signed_bits(min(ends), max(ends)))
         if needed <= bits:
-            arrays = {key: np.array(values, np.int64) for key, values in zip(("multiplier", "bias"), zip(*made))}
+            arrays = {key: np.array(values, np.int64) for key, values in zip(("multiplier", "bias"), zip(*rounded))}
             return signed(needed), arrays, exponent
     raise ValueError(f"{norm.name}: results must fit {bits} bits, got {needed} bits at 2^-{MOST_BITS}")
 

@@ -17,7 +17,7 @@ from bitloom.golden.layer import Layer, Map
 class Concat(Layer):
     """The channels of two or more maps of one height and width, in the order of ``inputs``.
 
-    Values stay what they are; who wants maps of several scales beside each other requantises them before. The result's
+    Values stay as they are; maps of different scales must be requantised before. The result's
     encoding is the smallest one that has all maps' values: bipolar maps must have one encoding, others are signed if
     any of them has values below 0.
     """
@@ -30,7 +30,7 @@ class Concat(Layer):
         first = sources[0]
         for source in sources[1:]:
             if (source.height, source.width) != (first.height, first.width):
-                got = " and ".join(f"{one.height} x {one.width}" for one in (first, source))
+                got = " and ".join(f"{each.height} x {each.width}" for each in (first, source))
                 raise ValueError(f"{self.name}: maps must have one height and width, got {got}")
         channels = sum(source.channels for source in sources)
         encoding = self._encoding([source.encoding for source in sources])
@@ -39,17 +39,17 @@ class Concat(Layer):
     def _encoding(self, encodings: Sequence[Encoding]) -> Encoding:
         if len(set(encodings)) == 1:
             return encodings[0]
-        bipolar = [one for one in encodings if one.kind == "bipolar"]
+        bipolar = [encoding for encoding in encodings if encoding.kind == "bipolar"]
         if bipolar:
-            got = " and ".join(str(one) for one in dict.fromkeys(encodings))
+            got = " and ".join(str(encoding) for encoding in dict.fromkeys(encodings))
             raise ValueError(f"{self.name}: bipolar maps must have one encoding, got {got}")
-        low = min(one.low for one in encodings)
-        high = max(one.high for one in encodings)
+        low = min(encoding.low for encoding in encodings)
+        high = max(encoding.high for encoding in encodings)
         bits = signed_bits(low, high)
         if bits > 62:
             raise ValueError(f"{self.name}: values must fit 62 bits, got {bits}")
         return signed(bits) if low < 0 else unsigned(bits - 1)
 
     def forward_of(self, inputs: Sequence[Array], arrays: Mapping[str, Array], sources: Sequence[Map]) -> Array:
-        made: Array = np.concatenate(inputs, axis=3)
-        return made
+        joined: Array = np.concatenate(inputs, axis=3)
+        return joined

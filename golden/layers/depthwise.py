@@ -65,7 +65,7 @@ def is_depthwise(weight: Array) -> bool:
 
 def as_depthwise(layer: Conv) -> DepthwiseConv:
     """The convolution as a depthwise one, whose weights are `own_weights`."""
-    return DepthwiseConv(**{one.name: getattr(layer, one.name) for one in fields(Conv)})
+    return DepthwiseConv(**{field.name: getattr(layer, field.name) for field in fields(Conv)})
 
 
 def as_plain(layer: Conv) -> Conv:
@@ -73,13 +73,13 @@ def as_plain(layer: Conv) -> Conv:
     `grouped.ungrouped_weights`); there 0 is a weight too."""
     weight = TERNARY if layer.weight == BIPOLAR else layer.weight
     plain = {"weight": weight, "real_weights": False}
-    return Conv(**{**{one.name: getattr(layer, one.name) for one in fields(Conv)}, **plain})
+    return Conv(**{**{field.name: getattr(layer, field.name) for field in fields(Conv)}, **plain})
 
 
 def own_weights(weight: Array) -> Array:
     """Weights (C, rows, columns, 1) of a depthwise convolution, given as those (C, rows, columns, C) of a plain one."""
-    own: Array = np.diagonal(weight, axis1=0, axis2=3)  # (rows, columns, C)
-    return np.moveaxis(own, 2, 0)[..., None]
+    diagonal: Array = np.diagonal(weight, axis1=0, axis2=3)  # (rows, columns, C)
+    return np.moveaxis(diagonal, 2, 0)[..., None]
 
 
 def plain_weights(weight: Array) -> Array:

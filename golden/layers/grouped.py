@@ -63,7 +63,7 @@ class GroupedConv(Conv):
         channels = source.channels // self.groups
         weight = self.weights(arrays).reshape(self.groups, -1, positions.shape[1], channels)
         features = np.split(padded, self.groups, axis=2)  # (N, H*W + 1, channels) each
-        sums = [signed_sum(own, positions, kernels) for own, kernels in zip(features, weight)]
+        sums = [signed_sum(group, positions, kernels) for group, kernels in zip(features, weight)]
         return np.concatenate(sums, axis=2).reshape(len(x), *target.shape)
 
 
@@ -74,12 +74,14 @@ def groups_of(weight: Array) -> int:
     channels = weight.shape[3]
     used = weight.any(axis=(1, 2))  # (O, C)
     most = gcd(outputs, channels)
-    return next(n for n in range(most, 0, -1) if most % n == 0 and not (used & ~_own(outputs, channels, n)).any())
+    return next(
+        n for n in range(most, 0, -1) if most % n == 0 and not (used & ~_same_group(outputs, channels, n)).any()
+    )
 
 
 def as_grouped(layer: Conv, groups: int) -> GroupedConv:
     """The convolution as one of so many groups, whose weights are `grouped_weights`."""
-    return GroupedConv(**{one.name: getattr(layer, one.name) for one in fields(Conv)}, groups=groups)
+    return GroupedConv(**{field.name: getattr(layer, field.name) for field in fields(Conv)}, groups=groups)
 
 
 def by_groups(layer: Conv, weight: Array) -> tuple[Conv, Array]:
@@ -103,12 +105,12 @@ def grouped_weights(weight: Array, groups: int) -> Array:
 def ungrouped_weights(weight: Array, channels: int) -> Array:
     """The inverse of `grouped_weights`: 0 in all of ``channels`` but those of a kernel's own group."""
     groups = channels // weight.shape[3]
-    plain: Array = np.tile(weight, groups) * _own(len(weight), channels, groups)[:, None, None]
+    plain: Array = np.tile(weight, groups) * _same_group(len(weight), channels, groups)[:, None, None]
     return plain
 
 
-def _own(outputs: int, channels: int, groups: int) -> Array:
+def _same_group(outputs: int, channels: int, groups: int) -> Array:
     """(outputs, channels) of bool: whether they are of the same group."""
     group = np.arange(groups)
-    own: Array = np.repeat(group, outputs // groups)[:, None] == np.repeat(group, channels // groups)
-    return own
+    same: Array = np.repeat(group, outputs // groups)[:, None] == np.repeat(group, channels // groups)
+    return same

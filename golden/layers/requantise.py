@@ -29,7 +29,9 @@ import numpy as np
 
 from bitloom.golden.encoding import Array, Encoding, signed
 from bitloom.golden.integers import plain
-from bitloom.golden.layer import Map, OneInput
+from bitloom.golden.layer import Map
+
+from .roles import Activation, FeatureLayer
 
 SUM_BITS = 32
 """Without a fraction |x + bias| < 2^31: it fits 32 bits, and so does its negative."""
@@ -47,7 +49,7 @@ FIRST_SHIFT = 31
 
 
 @dataclass(frozen=True, kw_only=True)
-class Requantise(OneInput):
+class Requantise(Activation, FeatureLayer):
     """Each value for itself is biased, scaled by multiplier / 2^shift of its channel, rounded, and clipped.
 
     Arrays, each (channels,): ``bias``, integers that fit 32 + fraction bits signed, with
@@ -82,31 +84,19 @@ class Requantise(OneInput):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_feature(self.name, self.encoding)
         if not isinstance(self.relu, bool):
             raise ValueError(f"{self.name}: relu must be True or False, got {self.relu!r}")
+        if self.clip is not None and self.relu and self.clip[1] < 0:
+            raise ValueError(f"{self.name}: clip must end at 0 or above with relu, got {self.clip!r}")
         if type(self.fraction) is not int or not 0 <= self.fraction <= MAX_FRACTION:
             raise ValueError(f"{self.name}: fraction must be 0..{MAX_FRACTION}, got {self.fraction!r}")
         if self.rounding not in ROUNDINGS:
             raise ValueError(f"{self.name}: rounding must be one of {', '.join(ROUNDINGS)}, got {self.rounding!r}")
-        self._check_clip()
-
-    def _check_clip(self) -> None:
-        """Raise ValueError unless clip is None or two limits within the encoding, in order, that leave a result."""
-        check_clip(self.name, self.encoding, self.clip)
-        if self.clip is not None and self.relu and self.clip[1] < 0:
-            raise ValueError(f"{self.name}: clip must end at 0 or above with relu, got {self.clip!r}")
 
     @property
     def low(self) -> int:
         """Smallest result."""
-        low = self.clip[0] if self.clip else self.encoding.low
-        return max(low, 0) if self.relu else low
-
-    @property
-    def high(self) -> int:
-        """Largest result."""
-        return self.clip[1] if self.clip else self.encoding.high
+        return max(super().low, 0) if self.relu else super().low
 
     def output(self, source: Map) -> Map:
         return Map(height=source.height, width=source.width, channels=source.channels, encoding=self.encoding)
@@ -142,22 +132,6 @@ class Requantise(OneInput):
         product = ((x << self.fraction) + bias) * multiplier  # (N, H, W, C)
         y: Array = np.clip(rounded(product, shift, self.rounding), self.low, self.high)
         return y
-
-
-def check_feature(name: str, encoding: Encoding) -> None:
-    """Raise ValueError unless a layer of that name may give features of the encoding."""
-    least, most = {"signed": (2, 9), "unsigned": (1, 8)}.get(getattr(encoding, "kind", ""), (1, 0))
-    if not isinstance(encoding, Encoding) or not least <= encoding.bits <= most:
-        raise ValueError(f"{name}: encoding must be signed 2..9 bit or unsigned 1..8 bit, got {encoding}")
-
-
-def check_clip(name: str, encoding: Encoding, clip: tuple[int, int] | None) -> None:
-    """Raise ValueError unless clip is None or two limits within the encoding, in order."""
-    if clip is None:
-        return
-    pair = isinstance(clip, tuple) and len(clip) == 2 and all(type(value) is int for value in clip)
-    if not pair or not encoding.low <= clip[0] <= clip[1] <= encoding.high:
-        raise ValueError(f"{name}: clip must be None or (low, high) within {encoding}, got {clip!r}")
 
 
 def rounded(x: Array, shift: Array, rounding: str) -> Array:

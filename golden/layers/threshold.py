@@ -11,11 +11,13 @@ from typing import ClassVar
 import numpy as np
 
 from bitloom.golden.encoding import Array, bipolar, signed
-from bitloom.golden.layer import Map, OneInput
+from bitloom.golden.layer import Map
+
+from .roles import Activation
 
 
 @dataclass(frozen=True, kw_only=True)
-class Threshold(OneInput):
+class Threshold(Activation):
     """Each of k thresholds gives +1 or -1; the output is their sum, a bipolar value of k bits.
 
     Bit t of a channel is 1, and stands for +1, where ``x >= threshold[t]`` if the channel's direction is +1, and where
@@ -53,7 +55,7 @@ class Threshold(OneInput):
             raise ValueError(f"{self.name}.direction: values must be -1 or 1, got {d[~np.isin(d, (-1, 1))][0]}")
 
     def bits(self, x: Array, arrays: Mapping[str, Array]) -> Array:
-        """What the comparators give: (..., C) integers -> (..., C, levels) uint8 of 0 and 1."""
+        """Results of the comparators: (..., C) integers -> (..., C, levels) uint8 of 0 and 1."""
         threshold = arrays["threshold"].astype(np.int64)
         direction = arrays["direction"].astype(np.int64)
         bits: Array = x[..., None] * direction[:, None] >= threshold * direction[:, None]

@@ -114,7 +114,7 @@ def listed(names: list[str]) -> str:
 
 @contextmanager
 def _unpacking() -> Iterator[None]:
-    """Whatever zipfile raises becomes one ValueError."""
+    """Each exception of zipfile becomes a ValueError of one line."""
     try:
         yield
     except (

@@ -19,7 +19,7 @@ from bitloom.golden.names import shown
 from .file import foreign_reason, naming, read_file
 
 GZIP = b"\x1f\x8b"
-"""How data begin that gzip has compressed."""
+"""First bytes of data that gzip has compressed."""
 MAGIC = b"\0\0"
 DTYPES = {0x08: ">u1", 0x09: ">i1", 0x0B: ">i2", 0x0C: ">i4"}
 """Integer types by the byte that stands for them; floats are not read."""

@@ -80,20 +80,20 @@ def read_json(path: str | os.PathLike[str], what: str) -> Any:
 def _check_depth(text: str) -> None:
     """ValueError if lists and objects lie deeper in each other than DEEPEST; too many ends are json's to tell."""
     depth = 0
-    for found in _BRACKETS.finditer(text):
-        depth += (found[1] is not None) - (found[2] is not None)
+    for bracket in _BRACKETS.finditer(text):
+        depth += (bracket[1] is not None) - (bracket[2] is not None)
         if depth > DEEPEST:
             raise ValueError(f"more than {DEEPEST} lists and objects inside each other")
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """The object of these entries; ValueError if a key comes twice."""
-    made = dict(pairs)
-    if len(made) != len(pairs):
+    entries = dict(pairs)
+    if len(entries) != len(pairs):
         seen: set[str] = set()
         twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
         raise ValueError(f"key {shown(twice)} twice in one object")
-    return made
+    return entries
 
 
 def _refuse(name: str) -> NoReturn:

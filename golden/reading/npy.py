@@ -19,7 +19,7 @@ LENGTH_BYTES = {1: 2, 2: 4, 3: 4}
 LONGEST_HEADER = 1024
 MOST_AXES = 32
 KINDS = {"b": "truth values", "i": "integers", "u": "integers", "f": "floats", "U": "text"}
-"""What a dtype's kind is called."""
+"""Name of each kind of dtype, for messages."""
 
 _HEADER = re.compile(
     r"\{'descr': '([<>|=]?[a-zA-Z]\d{0,8})', 'fortran_order': (True|False), "
@@ -49,14 +49,14 @@ def parse_npy(data: bytes, kinds: str = "biu") -> Array:
         If the data are not npy, of another kind, or more or less than the shape needs; also if floats are not finite.
     """
     header, begin = _header(data)
-    found = _HEADER.fullmatch(header)
-    if found is None:
+    match = _HEADER.fullmatch(header)
+    if match is None:
         raise ValueError(f"must have an npy header of one plain dtype and a shape, got {shown(header.strip())}")
-    dtype = _dtype(found[1])
+    dtype = _dtype(match[1])
     if dtype is None or dtype.kind not in kinds:
         names = " or ".join(dict.fromkeys(KINDS[kind] for kind in kinds))
-        raise ValueError(f"must be an array of {names}, got dtype {found[1]!r}")
-    shape = tuple(int(digits) for digits in found[3].replace(" ", "").split(",") if digits)
+        raise ValueError(f"must be an array of {names}, got dtype {match[1]!r}")
+    shape = tuple(int(digits) for digits in match[3].replace(" ", "").split(",") if digits)
     if len(shape) > MOST_AXES:
         raise ValueError(f"must have at most {MOST_AXES} axes, got {len(shape)}")
     needed = dtype.itemsize * math.prod(shape)
@@ -66,7 +66,7 @@ def parse_npy(data: bytes, kinds: str = "biu") -> Array:
     flat = np.frombuffer(data, dtype, offset=begin).astype(dtype.newbyteorder("="))
     if dtype.kind == "f" and not np.isfinite(flat).all():
         raise ValueError(f"values must be finite, got {flat[~np.isfinite(flat)][0]}")
-    if found[2] == "False":
+    if match[2] == "False":
         return flat.reshape(shape)
     return np.ascontiguousarray(flat.reshape(shape[::-1]).T).reshape(shape)  # ascontiguousarray makes 0 axes 1
 

@@ -26,6 +26,7 @@ from bitloom.golden.layers.conv import Conv
 from bitloom.golden.layers.dense import Dense
 from bitloom.golden.layers.pool import AvgPool, MaxPool
 from bitloom.golden.layers.requantise import Requantise
+from bitloom.golden.layers.roles import FeatureLayer
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.names import shown
 from bitloom.golden.network import Network
@@ -82,21 +83,21 @@ def network_of(name: str, source: Map, text: str, weights: str = "binary", activ
     layers: list[Layer] = []
     weighted = 0
     for place, word in enumerate(words, 1):
-        found = _WORD.fullmatch(word)
-        if found is None or not _suits(found["kind"], found["size"], found["more"]):
+        match = _WORD.fullmatch(word)
+        if match is None or not _suits(match["kind"], match["size"], match["more"]):
             raise ValueError(
                 f"layers: word {place} must be as conv16, conv16k5s2p0, dense10, res, pool, pool3 or "
                 f"avgpool, got {shown(word)}"
             )
-        if found["kind"] in ("pool", "avgpool"):
-            layers.append(_pool(found["kind"], int(found["size"] or 2), weighted, layers))
+        if match["kind"] in ("pool", "avgpool"):
+            layers.append(_pool(match["kind"], int(match["size"] or 2), weighted, layers))
             continue
         weighted += 1
-        if found["kind"] == "res":
+        if match["kind"] == "res":
             layers += _residual(weighted, layers, source, place, (weights, activations))
             continue
-        more = {letter: int(number) for letter, number in re.findall(r"([ksp])(\d+)", found["more"])}
-        layers.append(_weighted(found["kind"], weighted, int(found["size"]), WEIGHTS[weights], more))
+        more = {letter: int(number) for letter, number in re.findall(r"([ksp])(\d+)", match["more"])}
+        layers.append(_weighted(match["kind"], weighted, int(match["size"]), WEIGHTS[weights], more))
         if words[place : place + 1] == ["res"]:
             layers += _forked(weighted)
         elif any(word.startswith(("conv", "dense", "res")) for word in words[place:]):  # the last one stays raw
@@ -151,12 +152,12 @@ def _pool(kind: str, size: int, number: int, layers: Sequence[Layer]) -> Layer:
     """A pool behind the weighted layer of this number, the first one or a further one."""
     name = f"pool_{number}"
     others = sum(layer.name.startswith(name) for layer in layers)
-    made = MaxPool if kind == "pool" else AvgPool
-    return made(name=f"{name}_{others + 1}" if others else name, kernel=(size, size), stride=(size, size))
+    layer_type = MaxPool if kind == "pool" else AvgPool
+    return layer_type(name=f"{name}_{others + 1}" if others else name, kernel=(size, size), stride=(size, size))
 
 
 def _activation(number: int, weights: str, activations: str) -> Layer:
-    """What follows the weighted layer of this number."""
+    """The activation behind the weighted layer of this number."""
     if weights.startswith("int"):
         encoding = unsigned(int(activations))
         return Requantise(name=f"requantise_{number}", encoding=encoding, relu=True, fraction=FRACTION)
@@ -164,8 +165,7 @@ def _activation(number: int, weights: str, activations: str) -> Layer:
 
 
 def _forked(number: int) -> list[Layer]:
-    """What follows the weighted layer of this number where a residual convolution adds to its map: integers, and their
-    signs."""
+    """The layers behind the weighted layer of this number if a residual convolution adds to it: integers, signs."""
     requantise = Requantise(name=f"requantise_{number}", encoding=ADDEND, fraction=FRACTION)
     return [requantise, Threshold(name=f"threshold_{number}")]
 
@@ -179,7 +179,7 @@ def _residual(number: int, layers: Sequence[Layer], source: Map, place: int, kin
             f"layers: word {place} must stand beside binary or ternary weights and activations 1, "
             f"got {weights} and {activations}"
         )
-    if len(layers) < 2 or not isinstance(layers[-2], Requantise | Add):
+    if len(layers) < 2 or not isinstance(layers[-2], FeatureLayer):
         before = layers[-1].kind if layers else "the input"
         raise ValueError(f"layers: word {place} must follow a conv, dense or res, got {before} before it")
     channels = Network(name="before", input=source, layers=tuple(layers)).output.channels

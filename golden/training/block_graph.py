@@ -9,7 +9,7 @@ from bitloom.golden.encoding import Array
 from bitloom.golden.graph import INPUT, final, walk
 from bitloom.golden.layer import OneInput
 from bitloom.golden.layers.add import Add
-from bitloom.golden.layers.requantise import Requantise
+from bitloom.golden.layers.roles import FeatureLayer
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Network
 
@@ -20,7 +20,7 @@ from .training_block import Params, Slopes, TrainingBlock
 
 
 class TapedBlock(NamedTuple):
-    """What `BlockGraph.forward` did at a layer: the layer's name and what its block noted."""
+    """A step of `BlockGraph.forward`: the layer's name, and the tape of its block."""
 
     name: str
     tape: Any
@@ -52,23 +52,23 @@ class BlockGraph:
         self._reads = network.reads
         self.blocks: dict[str, TrainingBlock] = {}
         units = {INPUT: 1.0}
-        integers = {layer.name for layer in network.layers if isinstance(layer, Requantise | Add)}
+        integers = {layer.name for layer in network.layers if isinstance(layer, FeatureLayer)}
         for layer in network.layers:
-            own = [units[name] for name in self._reads[layer.name]]
+            input_units = [units[name] for name in self._reads[layer.name]]
             sources = network.sources(layer)
             if isinstance(layer, Add):
-                made: TrainingBlock = AddBlock(layer, sources, batch, own)
+                layer_block: TrainingBlock = AddBlock(layer, sources, batch, input_units)
             elif isinstance(layer, Threshold) and self._reads[layer.name][0] in integers:
-                made = SignBlock(layer, sources[0], batch, own[0])
+                layer_block = SignBlock(layer, sources[0], batch, input_units[0])
             else:
                 if not isinstance(layer, OneInput):
                     what = f"{layer.name}: training takes layers that read one map, and add"
                     raise ValueError(f"{what}, got {layer.kind}")
-                made = block(layer, sources[0], batch, own[0])
-            self.blocks[layer.name], units[layer.name] = made, made.target_unit
+                layer_block = block(layer, sources[0], batch, input_units[0])
+            self.blocks[layer.name], units[layer.name] = layer_block, layer_block.target_unit
 
     def values(self, name: str, inputs: list[Array]) -> Array:
-        """What a layer's block takes: the map that the layer reads, or several as one array."""
+        """The input of a layer's block: the map that the layer reads, or several maps as one array."""
         return np.stack(inputs) if len(inputs) > 1 else inputs[0]
 
     def forward(self, params: Mapping[str, Params], x: Array) -> tuple[Array, list[TapedBlock]]:
@@ -76,11 +76,11 @@ class BlockGraph:
         steps: list[TapedBlock] = []
 
         def compute(name: str, inputs: list[Array]) -> Array:
-            made, tape = self.blocks[name].forward(params[name], self.values(name, inputs))
+            output, tape = self.blocks[name].forward(params[name], self.values(name, inputs))
             steps.append(TapedBlock(name, tape))
-            return made
+            return output
 
-        return final(made for _, made in walk(self._reads, x, compute)), steps
+        return final(output for _, output in walk(self._reads, x, compute)), steps
 
     def backward(
         self, params: Mapping[str, Params], steps: list[TapedBlock], error: Array
@@ -101,5 +101,5 @@ class BlockGraph:
             back, slopes = self.blocks[name].backward(params[name], tape, to_grid(errors.pop(name)))
             yield name, slopes
             reads = self._reads[name]
-            for read, own in zip(reads, [back] if len(reads) == 1 else back):
-                errors[read] = errors[read] + own if read in errors else own
+            for read, derivative in zip(reads, [back] if len(reads) == 1 else back):
+                errors[read] = errors[read] + derivative if read in errors else derivative

@@ -81,12 +81,12 @@ class Checkpoint:
         write_bytes(self.path, out.getvalue())
 
 
-def check_saved(own: Mapping[str, Array], saved: Mapping[str, Array]) -> None:
+def check_saved(expected: Mapping[str, Array], saved: Mapping[str, Array]) -> None:
     """Refuse saved arrays that a run would not have written.
 
     Parameters
     ----------
-    own : mapping of str to array
+    expected : mapping of str to array
         What the run itself would write.
     saved : mapping of str to array
         What was read.
@@ -96,9 +96,9 @@ def check_saved(own: Mapping[str, Array], saved: Mapping[str, Array]) -> None:
     ValueError
         If there are other names, shapes or dtypes, or a number is beyond LARGEST.
     """
-    if more := [name for name in saved if name not in own]:
+    if more := [name for name in saved if name not in expected]:
         raise ValueError(f"state: names must be those of the run, got also {listed(more)}")
-    for name, value in own.items():
+    for name, value in expected.items():
         given = saved.get(name)
         if given is None or (given.shape, given.dtype) != (value.shape, value.dtype):
             got = "none" if given is None else f"{given.dtype} of shape {given.shape}"

@@ -1,4 +1,4 @@
-"""What training makes small."""
+"""The loss, which training makes small."""
 
 from math import fsum
 

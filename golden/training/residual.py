@@ -40,9 +40,9 @@ class AddBlock(TrainingBlock):
 
 
 class SignBlock(TrainingBlock):
-    """Threshold of integers: +1 where x >= 0, else -1. The slope counts where |x| is at most a deviation of what was
-    requantised, `TOP` of which are about a unit. It is TOP there, and counts as 1: a requantisation's, 1 / TOP, does so
-    too, and the two are on every way through a layer that a shortcut leads past."""
+    """Threshold of integers: +1 where x >= 0, else -1. The slope counts only where |x| is at most one deviation of the
+    requantised values; about `TOP` deviations are a unit. There the true slope is TOP, but it counts as 1. The slope of
+    a requantisation, 1 / TOP, counts as 1 too: every way through a layer beside a shortcut has both; they cancel."""
 
     def __init__(self, layer: Threshold, source: Map, batch: int, unit: float = 1.0) -> None:
         super().__init__(layer, source, batch, unit)

@@ -1,4 +1,4 @@
-"""What changes while a network is trained, and how: Adam, in exact arithmetic."""
+"""The state of a training, and how Adam changes it, in exact arithmetic."""
 
 from collections.abc import Mapping
 
@@ -10,7 +10,7 @@ from .checkpoint import LARGEST, check_range, check_saved
 from .training_block import Params, TrainingBlock
 
 START = 1
-"""What the random streams of a training's beginning are for; streams are named by (seed, purpose, number)."""
+"""Purpose of random streams that give the first parameters; streams are named by (seed, purpose, number)."""
 
 
 class State:

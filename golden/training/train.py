@@ -27,7 +27,7 @@ from .state import State
 from .trained import Trained, flat, norms_of
 
 ORDER = 0
-"""What the random streams of the images' order are for; streams are named by (seed, purpose, number)."""
+"""Purpose of random streams that order the images; streams are named by (seed, purpose, number)."""
 MOST_RATE = 1.0
 """The largest `Recipe.rate`: a step as far as from 0 to the bound of a weight."""
 MOST_MARGIN = LIMIT

@@ -1,4 +1,4 @@
-"""What training makes, and how it becomes a model of integers."""
+"""The result of training, and how it becomes a model of integers."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ from .weights import quantised
 
 @dataclass(frozen=True)
 class Trained:
-    """What training makes.
+    """The result of training.
 
     Attributes
     ----------
@@ -47,7 +47,7 @@ class Trained:
                 return b.quantise(self.norms[name].normalise(x))
             return b.forward(self.params[name], x)[0]
 
-        x = final(made for _, made in walk(self.network.reads, flat(images), compute))
+        x = final(output for _, output in walk(self.network.reads, flat(images), compute))
         return x.reshape(len(x), *self.network.output.shape)
 
     def model(self, *, real_weights: bool = False) -> Model:

@@ -1,4 +1,4 @@
-"""What a block of training is: forward and backward step of one layer. Each kind's own: golden/training/blocks.py."""
+"""The base of training blocks: forward and backward step of one layer. golden/training/blocks.py has the kinds."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence

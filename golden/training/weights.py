@@ -114,7 +114,7 @@ class OrWordsBlock(WeightedBlock):
         step = layer.word_channels
         firsts = [(tap, first) for tap in range(self.positions.shape[1]) for first in range(0, size, step)]
         self.words = [(tap, slice(tap * size + c, tap * size + min(c + step, size))) for tap, c in firsts]
-        """Of each word its tap, and its columns of `matrix`."""
+        """For each word its tap, and its columns of `matrix`."""
         self.slope = slope_by_matches(min(step, size))
 
     def forward(self, params: Params, x: Array) -> tuple[Array, Any]:
@@ -133,11 +133,11 @@ class OrWordsBlock(WeightedBlock):
         matrix = self.matrix(params)
         slope = np.zeros((len(self.matrix(params)), runs.shape[2]))
         taps = np.zeros_like(runs)
-        for (tap, word), found in zip(self.words, matches):
-            own = to_grid(error * self.slope[found]) * (self.positions[:, tap, None] >= 0)
-            flat = own.reshape(-1, own.shape[2])  # (N * outputs, O)
+        for (tap, word), matched in zip(self.words, matches):
+            derivative = to_grid(error * self.slope[matched]) * (self.positions[:, tap, None] >= 0)
+            flat = derivative.reshape(-1, derivative.shape[2])  # (N * outputs, O)
             slope[:, word] = flat.T @ runs[..., word].reshape(len(flat), -1)
-            taps[..., word] = own @ matrix[:, word]
+            taps[..., word] = derivative @ matrix[:, word]
         by_tap = taps.reshape(len(error), *self.positions.shape, -1)  # (N, outputs, taps, C)
         back = scatter(by_tap, self.positions, self.source.positions)
         return back, {"weight": slope.reshape(self.shape)}

@@ -41,8 +41,8 @@ TRANSFORMS = {
     "cnv-w2a2": bnn_pynq.CNV_TRANSFORM,
     "lfc-w1a1": bnn_pynq.LFC_TRANSFORM,
 }
-"""How the pixels that a network was made for become its input: grey values of 0 .. 16 of those for the digits,
-0 .. 255 of the others."""
+"""Network -> transform of the pixels that it was made for: grey values of 0 .. 16 for the networks of the digits,
+0 .. 255 for the others."""
 
 
 def data_folder() -> Path:

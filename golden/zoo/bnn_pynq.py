@@ -161,12 +161,12 @@ def seeded(network: Network, images: Array | None = None) -> Model:
     """
     key = KEYS[network.name]
     weights = {}
-    for i, (one, source, _) in enumerate(_weighted(network)):
-        drawn = _random(one.out_channels * one.fan_in(source), key, WEIGHTS, i)
-        if one.weight == TERNARY:
-            weights[one.name] = (drawn % 3).astype(np.int8).reshape(one.array_shapes(source)["weight"]) - 1
+    for i, (weighted, source, _) in enumerate(_weighted(network)):
+        drawn = _random(weighted.out_channels * weighted.fan_in(source), key, WEIGHTS, i)
+        if weighted.weight == TERNARY:
+            weights[weighted.name] = (drawn % 3).astype(np.int8).reshape(weighted.array_shapes(source)["weight"]) - 1
         else:
-            weights[one.name] = _signs(drawn >> 7, one, source)
+            weights[weighted.name] = _signs(drawn >> 7, weighted, source)
     arrays: Arrays = {}
     x = calibration_images(network) if images is None else images
     for layer, source in network.chain("calibration"):
@@ -230,6 +230,6 @@ def _random(count: int, *key: int) -> Array:
 
 
 def _pass(layer: Layer, source: Map, arrays: Mapping[str, Mapping[str, Array]], x: Array) -> Array:
-    """What the layer makes of (N, H, W, C) values of ``source``."""
-    one = Network(name=layer.name, input=source, layers=(layer,))
-    return packed.forward(Model(one, {k: v for k, v in arrays.items() if k == layer.name}), x)
+    """The layer's output for (N, H, W, C) values of ``source``."""
+    network = Network(name=layer.name, input=source, layers=(layer,))
+    return packed.forward(Model(network, {k: v for k, v in arrays.items() if k == layer.name}), x)

@@ -61,6 +61,6 @@ def cifar_quick_int8() -> Model:
             arrays[layer.name] = {"weight": random_bytes(shape, WEIGHTS, index)}
         elif isinstance(layer, Requantise):
             arrays[layer.name] = scaled(x, TYPICAL)
-        one = Network(name=layer.name, input=source, layers=(layer,))
-        x = packed.forward(Model(one, {k: v for k, v in arrays.items() if k == layer.name}), x)
+        single = Network(name=layer.name, input=source, layers=(layer,))
+        x = packed.forward(Model(single, {k: v for k, v in arrays.items() if k == layer.name}), x)
     return Model(network, arrays)

@@ -1,8 +1,8 @@
-"""CNV W1A1 for handwritten digits: where no weights for CIFAR-10 are, it sees something that it knows.
+"""CNV W1A1 for handwritten digits, for demonstrations without the weights for CIFAR-10.
 
 An image of 8 x 8 grey values becomes one of 32 x 32 x 3 pixels: each value a square of 4 x 4, the same in all colours.
 The convolutions have the seeded weights of `golden.zoo.bnn_pynq`, with thresholds that suit digits: features that were
-never trained. What they make of the images is what the three dense layers learn from.
+never trained. The three dense layers learn from these features.
 """
 
 from dataclasses import replace
@@ -20,6 +20,8 @@ TRAINED = "dense_6"
 """The first layer that learns."""
 CALIBRATION = 64
 """Images from which thresholds come."""
+EPOCHS = 6
+"""Epochs of the layers that learn."""
 
 
 def digit_pixels(images: Array) -> Array:
@@ -29,7 +31,7 @@ def digit_pixels(images: Array) -> Array:
     return pixels
 
 
-def cnv_digits(images: Array, labels: Array, epochs: int = 6) -> Model:
+def cnv_digits(images: Array, labels: Array) -> Model:
     """Train CNV's dense layers on digits; with the 1,437 of `golden.zoo.digits` that takes some seconds.
 
     Parameters
@@ -38,13 +40,12 @@ def cnv_digits(images: Array, labels: Array, epochs: int = 6) -> Model:
         Grey values, 0 .. 16.
     labels : (N,) integers
         0 .. 9.
-    epochs : int, optional
 
     Returns
     -------
     Model
         Of the network ``cnv-digits``, whose layers are those of ``cnv-w1a1``. Of the 360 test images it classifies
-        240 right: most of what it sees with was never trained.
+        240 right: most of its weights were never trained.
     """
     inputs = bnn_pynq.cnv_images(digit_pixels(images))
     model = bnn_pynq.seeded(bnn_pynq.cnv(), inputs[:CALIBRATION])
@@ -54,6 +55,6 @@ def cnv_digits(images: Array, labels: Array, epochs: int = 6) -> Model:
     arrays = {layer.name: model.arrays[layer.name] for layer in front.layers if layer.name in model.arrays}
     features = packed.forward(Model(front, arrays), inputs)
     back = Network(name="back", input=front.output, layers=layers[cut:], classes=bnn_pynq.DIGITS)
-    learned = train(back, features, labels.astype(np.int64), Recipe(epochs=epochs))
+    learned = train(back, features, labels.astype(np.int64), Recipe(epochs=EPOCHS))
     network = replace(model.network, name="cnv-digits", classes=bnn_pynq.DIGITS)
     return Model(network, {**arrays, **learned.arrays})

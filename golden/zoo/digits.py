@@ -4,7 +4,6 @@ scikit-learn is an optional extra, needed for the images only. The trained netwo
 """
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -72,21 +71,12 @@ def digits_cnn() -> Network:
     )
 
 
-def train_digits(
-    epochs: int | None = None,
-    seed: int = 0,
-    progress: Callable[[Epoch], None] | None = None,
-    checkpoint: Path | None = None,
-) -> Model:
-    """Train digits-cnn. With the defaults the result is golden/zoo/digits-cnn.npz, bit for bit.
+def train_digits(progress: Callable[[Epoch], None] | None = None) -> Model:
+    """Train digits-cnn: the result is golden/zoo/digits-cnn.npz, bit for bit.
 
     Parameters
     ----------
-    epochs : int, optional
-        By default as many as the shipped network has; fewer give a worse network sooner.
-    seed : int
-        Of all that is random.
-    progress, checkpoint
+    progress : callable, optional
         See `bitloom.golden.training.train.fit`.
 
     Returns
@@ -99,5 +89,4 @@ def train_digits(
         If scikit-learn is not installed.
     """
     data = load_digits()
-    recipe = Recipe(epochs=RECIPE.epochs if epochs is None else epochs, seed=seed)
-    return train(digits_cnn(), data.train_images, data.train_labels, recipe, progress=progress, checkpoint=checkpoint)
+    return train(digits_cnn(), data.train_images, data.train_labels, RECIPE, progress=progress)

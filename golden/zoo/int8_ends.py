@@ -68,5 +68,5 @@ def seeded() -> Model:
 
 
 def _run(layer: Layer, source: Map, arrays: dict[str, Array], x: Array) -> Array:
-    """What the layer makes of (N, H, W, C) values of ``source``."""
+    """The layer's output for (N, H, W, C) values of ``source``."""
     return packed.forward(Model(Network(name=layer.name, input=source, layers=(layer,)), {layer.name: arrays}), x)

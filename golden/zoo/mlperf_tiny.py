@@ -37,7 +37,7 @@ HALVED: Sides = (0, 0, 1, 1)
 KEY = 7
 """First part of the keys of random streams; the second is 0 for images, else the number of the layer and 1."""
 CALIBRATION_POSITIONS = 32
-"""Of the input map, in all calibration images; two images are the least."""
+"""Positions of the input map in all calibration images together; there are at least two images."""
 TYPICAL = {INT8: 28, INT9: 28, UINT8: 56}
 """Mean distance of results from their mean, by encoding; for a bell curve few are 3.6 standard units away."""
 MOBILENET = [(16, 1), (32, 2), (32, 1), (64, 2), (64, 1), (128, 2), *[(128, 1)] * 5, (256, 2), (256, 1)]
@@ -166,8 +166,8 @@ def seeded(network: Network) -> Model:
         elif isinstance(layer, Add):
             arrays[name] = ADDED
             return layer.forward_of(inputs, ADDED, sources)
-        one = Network(name=name, input=sources[0], layers=(type(layer)(**{**vars(layer), "inputs": ()}),))
-        return packed.forward(Model(one, {key: value for key, value in arrays.items() if key == name}), inputs[0])
+        single = Network(name=name, input=sources[0], layers=(type(layer)(**{**vars(layer), "inputs": ()}),))
+        return packed.forward(Model(single, {key: value for key, value in arrays.items() if key == name}), inputs[0])
 
     count = max(2, CALIBRATION_POSITIONS // network.input.positions)
     drawn = random_bytes((count, *network.input.shape), KEY, 0)

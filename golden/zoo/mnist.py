@@ -37,7 +37,7 @@ def load_mnist(folder: Path) -> tuple[Array, Array]:
     ValueError
         If a file is damaged, or holds an array of another shape than MNIST's.
     """
-    found = {}
+    arrays = {}
     for name, shape in ((IMAGES, (COUNT, SIDE, SIDE)), (LABELS, (COUNT,))):
         path = folder / name
         if not path.exists():
@@ -45,5 +45,5 @@ def load_mnist(folder: Path) -> tuple[Array, Array]:
         array = read_idx(path)
         if array.shape != shape:
             raise ValueError(f"{path}: must hold an array of shape {shape}, got {array.shape}")
-        found[name] = array
-    return found[IMAGES][..., None], found[LABELS].astype(np.int64)
+        arrays[name] = array
+    return arrays[IMAGES][..., None], arrays[LABELS].astype(np.int64)

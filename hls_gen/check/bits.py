@@ -34,7 +34,7 @@ class Target(NamedTuple):
 
 
 def refs(scope: Scope, e: ast.Node) -> Iterator[Ref]:
-    """Every bit that ``e`` reads: more than it depends on where ``e`` selects."""
+    """Every bit that ``e`` reads. Where ``e`` selects, that is more than it depends on."""
     if isinstance(e, ast.Identifier):
         if e.name in scope.signals:
             yield scope.signals[e.name].whole
@@ -101,14 +101,14 @@ def bits(scope: Scope, e: ast.Node, low: int, high: int) -> list[Ref]:
         return list(refs(scope, e))
     low, high = min(low, width - 1), min(high, width - 1)  # beyond: zeros, or copies of the sign
     if isinstance(e, ast.Concat):
-        found = []
+        references = []
         base = 0
         for part in reversed(e.list):
             size = scope.width(part) or 0
             if low < base + size and high >= base:
-                found += bits(scope, part, max(low - base, 0), min(high - base, size - 1))
+                references += bits(scope, part, max(low - base, 0), min(high - base, size - 1))
             base += size
-        return found
+        return references
     plain = isinstance(e.var if isinstance(e, ast.Partselect) else e, ast.Identifier)
     if plain and not scope.is_array(e):
         return [Ref(ref.name, ref.low + low, ref.low + high) for ref in refs(scope, e)]
@@ -119,15 +119,15 @@ def targets(scope: Scope, left: ast.Node) -> list[Target]:
     """What a left side writes, low bits first; names that nobody declared are left out."""
     if isinstance(left, ast.Lvalue):
         return targets(scope, left.var)
-    found: list[Target] = []
+    written: list[Target] = []
     base = 0
     for part in reversed(left.list) if isinstance(left, ast.Concat) else [left]:
         if isinstance(part, ast.Concat):
-            found += [Target(t.ref, t.offset + base, t.exact) for t in targets(scope, part)]
+            written += [Target(t.ref, t.offset + base, t.exact) for t in targets(scope, part)]
         elif (name := _root(part)) in scope.signals:
-            found.append(_target(scope, part, name, base))
+            written.append(_target(scope, part, name, base))
         base += scope.width(part) or 0
-    return found
+    return written
 
 
 def _target(scope: Scope, part: ast.Node, name: str, base: int) -> Target:

@@ -121,12 +121,12 @@ class Module:
 
     def _always(self, node: ast.Always) -> None:
         self._data |= identifiers([node.statement])
-        found = process(self.scope, node, self.clock)
+        block = process(self.scope, node, self.clock)
 
         def depends(low: int, high: int) -> Iterable[Ref]:
-            return found.depends
+            return block.depends
 
-        for name, mask in found.written.items():
+        for name, mask in block.written.items():
             for part in _runs(name, mask):
                 self._drive(part, f"always in line {self._lines_before + node.lineno}", depends)
 
@@ -175,15 +175,15 @@ class Module:
     def _directly(self, ref: Ref) -> list[Ref]:
         """What bits depend on without a register or another signal between."""
         if ref not in self._edges:
-            found: dict[Ref, None] = {}
+            sources: dict[Ref, None] = {}
             drivers = self.drivers.get(ref.name, [])
             first = max(bisect_right(drivers, ref.low, key=_low) - 1, 0)
             for driver in islice(drivers, first, bisect_right(drivers, ref.high, key=_low)):
                 low = max(ref.low, driver.ref.low)
                 high = min(ref.high, driver.ref.high)
                 if low <= high:
-                    found.update(dict.fromkeys(driver.depends(low, high)))
-            self._edges[ref] = list(found)
+                    sources.update(dict.fromkeys(driver.depends(low, high)))
+            self._edges[ref] = list(sources)
         return self._edges[ref]
 
     def inputs_of(self, output: Ref) -> list[Ref]:

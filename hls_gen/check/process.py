@@ -48,10 +48,10 @@ def process(scope: Scope, always: ast.Always, clock: str) -> Process:
     if type(always) is not ast.Always or not (combinational or kinds == [("posedge", clock)]):
         events = " or ".join(f"{kind} {name}".strip() for kind, name in kinds)
         scope.report("always", f"must be @(posedge {clock}) or @(*), got @({events})")
-    found = Process()
+    result = Process()
     for node in _statements(scope, always.statement):
         if combinational:
-            found.depends.update(_reads(scope, node))
+            result.depends.update(_reads(scope, node))
         if not isinstance(node, ast.Substitution):
             continue
         if node.ldelay or node.rdelay:
@@ -59,10 +59,10 @@ def process(scope: Scope, always: ast.Always, clock: str) -> Process:
         for target in targets(scope, node.left):
             name = target.ref.name
             mask = target.ref.mask
-            found.written[name] = found.written.get(name, 0) | mask
+            result.written[name] = result.written.get(name, 0) | mask
             if combinational and not (target.exact and target.ref == scope.signals[name].whole):
                 scope.report(name, "a combinational always must assign it as a whole, else some bits may be a latch")
-    return found
+    return result
 
 
 def _reads(scope: Scope, node: ast.Node) -> Iterator[Ref]:

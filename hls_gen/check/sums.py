@@ -6,7 +6,7 @@ the equality of two such bodies of 64 lanes. Here each output becomes a linear f
     an output of w bits = c_0 p_0 + c_1 p_1 + ... modulo 2^w      p: a function of input bits, c: an integer
 
 The form begins as the output's own bits with coefficients 1, 2, 4, ... Wires and registers are then replaced by the
-bits that they are made of, those first that no other one is made of. A wire may be
+bits that they are made of, beginning with those of which no other wire or register is made. A wire may be
 
 - a function of at most MOST_ATOMS bits. The weighted sum of the wire's bits must be linear in them, which is tried for
   all their values: 2 * (carry of a full adder) + (sum of a full adder) = x + y + z. Where the sum is not linear in the
@@ -171,7 +171,7 @@ class _Module:
     def _replaced(
         self, signal: str, cycles: int, bits: dict[Bit, int], modulus: int
     ) -> Iterator[tuple[Bit | Function, int]]:
-        """Bits of one signal by what they are made of, with coefficients."""
+        """What the bits of one signal are made of, with coefficients."""
         right, before = self._right[signal]
         width = self.scope.signals[signal].width
         weights = [bits.get(Bit(signal, k, cycles), 0) for k in range(width)]

@@ -107,20 +107,20 @@ def parse(text: str) -> dict[str, Parsed]:
     ]
     if findings:
         raise DesignError(findings)
-    made = {}
+    modules = {}
     begin = 0
     for end in [*(m.end() for m in _END.finditer(plain)), len(plain)]:
         piece = plain[begin:end].strip()
         before = plain.count("\n", 0, end) - plain[begin:end].lstrip().count("\n")
         if piece:
             try:
-                made |= {name: Parsed(node, before) for name, node in _parsed(piece).items()}
+                modules |= {name: Parsed(node, before) for name, node in _parsed(piece).items()}
             except ParseError as error:
                 where = re.search(r"line:(\d+).*?(before.*|Illegal.*)", str(error))
                 place, reason = (f"line {before + int(where[1])}", where[2]) if where else ("", str(error).strip(" :"))
                 raise DesignError([Finding("text", place, f"Pyverilog can't read it, {reason}")]) from None
         begin = end
-    return made
+    return modules
 
 
 @lru_cache(maxsize=128)  # designs share modules, and a design for synthesis has most of the one for simulation

@@ -128,7 +128,7 @@ def read_choices(data: Mapping[str, Any]) -> tuple[str, Any]:
     Raises
     ------
     ValueError
-        One of them is missing, or isn't one that there is.
+        One of them is missing or unknown.
     """
     map_order = data.get("map_order")
     dataflow = data.get("dataflow")
@@ -141,7 +141,7 @@ def read_choices(data: Mapping[str, Any]) -> tuple[str, Any]:
 
 
 def read_chunk(data: Mapping[str, Any]) -> str:
-    """The chunk of a file's JSON data, "" where none is said; ValueError if it is none."""
+    """The chunk of a file's JSON data, "" where the file has none; ValueError if the value is no chunk."""
     text = data.get("chunk", "")
     if not isinstance(text, str):
         raise ValueError(f"chunk must be a text, got {text!r}")

@@ -16,18 +16,16 @@ import numpy as np
 
 from bitloom.golden.encoding import Array
 from bitloom.golden.layer import Layer
-from bitloom.golden.layers.add import Add
 from bitloom.golden.layers.concat import Concat
 from bitloom.golden.layers.conv import Conv, Weighted
 from bitloom.golden.layers.pool import Pool
-from bitloom.golden.layers.requantise import Requantise
-from bitloom.golden.layers.threshold import Threshold
+from bitloom.golden.layers.roles import Activation, FeatureLayer
 
 from .layer_graph import LayerGraph, copy_of_sums, copy_of_values, free_name
 
 
 def inner_concatenations_open(graph: LayerGraph) -> LayerGraph | None:
-    """A concatenation that only another one reads: that one has its maps."""
+    """A concatenation that only another concatenation reads is left out: the other one reads its maps."""
     for inner in _concatenations(graph):
         readers = graph.readings[inner.name]
         outer = graph.layers[readers[0]] if len(readers) == 1 else None
@@ -42,8 +40,8 @@ def inner_concatenations_open(graph: LayerGraph) -> LayerGraph | None:
 
 
 def convolutions_side_by_side_become_one(graph: LayerGraph) -> LayerGraph | None:
-    """Two convolutions of one map, with activations, that differ in channels alone and stand side by side in a
-    concatenation. Of two maps the concatenation goes, too."""
+    """Two convolutions of one map become one where they and their activations differ in channels alone, and their maps
+    stand side by side in a concatenation. A concatenation of these two maps alone is left out, too."""
     for concat in _concatenations(graph):
         for place, (first, second) in enumerate(zip(concat.inputs, concat.inputs[1:])):
             if _alike(graph, first, second):
@@ -55,7 +53,7 @@ def _alike(graph: LayerGraph, first: str, second: str) -> bool:
     """Whether two maps are made by activations, and these of convolutions, that differ in channels alone and are
     needed once."""
     activations = [graph.layers.get(name) for name in (first, second)]
-    convs = [graph.layers.get(act.inputs[0]) for act in activations if isinstance(act, Requantise | Threshold)]
+    convs = [graph.layers.get(act.inputs[0]) for act in activations if isinstance(act, Activation)]
     if len(convs) < 2 or not all(type(conv) is Conv for conv in convs):
         return False
     makers = [layer for layer in (*activations, *convs) if layer is not None]
@@ -67,7 +65,8 @@ def _alike(graph: LayerGraph, first: str, second: str) -> bool:
 
 
 def _stacked(graph: LayerGraph, concat: Layer, place: int) -> LayerGraph:
-    """Put the kernels and channels of the map behind ``place`` of a concatenation behind those of the map there."""
+    """Make one convolution of those of the maps ``place`` and ``place`` + 1 of a concatenation; kernels and channels of
+    the second map stand behind those of the first."""
     first, second = (graph.layers[name] for name in concat.inputs[place : place + 2])
     conv, other = (graph.layers[act.inputs[0]] for act in (first, second))
     assert isinstance(conv, Conv)
@@ -114,10 +113,10 @@ def _may_come_before(graph: LayerGraph, reader: Layer, read: str) -> bool:
     if maker is None or len(graph.readers(read)) != 1:
         return False
     if isinstance(reader, Pool):
-        return isinstance(maker, Requantise | Threshold | Add)
+        return isinstance(maker, Activation | FeatureLayer)
     if isinstance(maker, Pool):
         maker = graph.layers.get(maker.inputs[0])
-    return isinstance(reader, Requantise | Threshold) and isinstance(maker, Weighted)
+    return isinstance(reader, Activation) and isinstance(maker, Weighted)
 
 
 def _before_concatenation(graph: LayerGraph, concat: Layer, reader: Layer) -> LayerGraph:
@@ -157,12 +156,12 @@ def _first_two_become_one(graph: LayerGraph, concat: Layer) -> LayerGraph:
 
 
 def _copied(graph: LayerGraph, concat: Layer) -> LayerGraph:
-    """Let the readers of a concatenation read its copy, which has its name."""
+    """Let the readers of a concatenation read a copy of it, which takes over its name."""
     maps = free_name(graph.layers, concat.name, "maps")
     layers = {**graph.layers, maps: replace(concat, name=maps)}
     source = graph.maps[concat.name]
     readers = graph.readers(concat.name)
-    if len(readers) == 1 and isinstance(readers[0], Requantise | Threshold):
+    if len(readers) == 1 and isinstance(readers[0], Activation):
         copy = copy_of_sums(source, maps, concat.name)
     else:
         copy = copy_of_values(source, maps, free_name(layers, concat.name, "copy"), concat.name)

@@ -175,7 +175,8 @@ def renamed(part: Part, names: Mapping[str, str]) -> Part:
 
 
 def copy_of(part: Part, reads: str, name: str) -> Part:
-    """The copy ``name`` of the map that ``part`` makes, which comes as that of part ``reads``: the identity."""
+    """The part ``name`` that copies the map of ``part``, which it reads as the map of part ``reads``. Its kernels are
+    unit vectors."""
     height, width = part.map_size
     channels = part.out_channels * part.levels
     bits = part.values is None

@@ -3,9 +3,9 @@ the layer before (hls_gen/rtl/pool_unit/pool_depthwise.py).
 
     conv_1  requantise_1 | conv_2 (depthwise)  requantise_2 | conv_3   -->   conv_1 ... requantise_2 | conv_3
 
-A plain convolution with weights of 0 for other channels than a kernel's own is a depthwise one, too. One that doesn't
-stand where the pool unit could take it stays a convolution of its own, to the array a plain one (`plain_of`). No layer
-changes: which unit computes a layer is said here, so that no rule of rewriting (golden/rewrite.py) is needed.
+A plain convolution whose weights are 0 for other channels than a kernel's own is a depthwise one, too. The array
+computes a depthwise convolution where the pool unit can't, as a plain convolution (`plain_of`). No layer changes: only
+the unit that computes it is chosen here, so that no rule of rewriting (golden/rewrite.py) is needed.
 """
 
 from collections.abc import Sequence
@@ -21,9 +21,7 @@ from bitloom.golden.window import Window
 
 from .pools import canonical
 from .segments import Segment
-
-BEFORE = (("requantise",), ("requantise", "add"))
-"""Kinds of layers behind a weighted one that a depthwise convolution may follow in the same trip."""
+from .trips import BEFORE_DEPTHWISE, DEPTHWISE
 
 
 def plain_of(model: Model, segment: Segment) -> Array:
@@ -45,7 +43,7 @@ def joined(cut: Sequence[Segment], model: Model) -> list[Segment]:
     Returns
     -------
     list of Segment
-        Those that are left; their names, and what they read and add, are names of these.
+        The parts that are left. What they read and add are names of parts that are left, too.
     """
     by_name = {segment.name: segment for segment in cut}
     taken: dict[str, str] = {}  # depthwise convolution -> the segment that it joins
@@ -75,7 +73,7 @@ def joined(cut: Sequence[Segment], model: Model) -> list[Segment]:
 
 def _follows(before: Segment, segment: Segment, model: Model) -> bool:
     """Whether a pool unit can compute ``segment`` as it takes the results of ``before``."""
-    plain = before.tail_kinds in BEFORE and segment.tail_kinds == ("requantise",) and segment.adds is None
+    plain = before.tail_kinds in BEFORE_DEPTHWISE and segment.tail_kinds in DEPTHWISE and segment.adds is None
     alone = segment.joins is None and before.readers == (segment.name,)
     if not plain or segment.sums or not alone or not isinstance(segment.layer, Conv):
         return False
@@ -86,5 +84,5 @@ def window_of(segment: Segment) -> Window | None:
     """The window that the pool unit reads for a segment: of its pool, or of the depthwise convolution that joined."""
     if segment.depthwise is not None:
         return segment.depthwise.layer.window(segment.depthwise.source)
-    pool = next((layer for layer in segment.tail if isinstance(layer, Pool)), None)
+    pool = segment.behind_sums(Pool)
     return pool.window if pool else None

@@ -65,7 +65,8 @@ def compile_model(
         The network doesn't fit the design, or the NPUs of a ring would wait for each other for ever. One line: what is
         needed, and what there is.
     """
-    network, (device, tail), count = model.network, split(model), len(manifest.npus)
+    network = model.network
+    device, tail = split(model)
     network_plan = plan(device, manifest.npus, choices, chunk=chunk)
     frame = to_stream(network_plan.input_words, manifest.stream_bits)  # UNUSED == ZERO: constant 0
     check_capacities(network_plan, manifest)
@@ -81,7 +82,7 @@ def compile_model(
         output_shape=device.network.output.shape,
         output_kind=_output_kind(network_plan.lowered.layers[-1]),
         classes=network.classes,
-        ideal_cycles=max(_beats(network_plan, n) for n in range(count)),
+        ideal_cycles=max(_beats(network_plan, n) for n in range(len(manifest.npus))),
         layers=tuple(network_plan.ideal),
         mapping=tuple(network_plan.mapping),
         parameters=parameters,

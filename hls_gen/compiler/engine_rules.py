@@ -1,5 +1,5 @@
-"""What each engine can compute: which layers may follow a weighted one in a segment (hls_gen/compiler/segments.py), and
-which encodings they may have.
+"""What each engine can compute: which layers may follow a weighted one in a segment (hls_gen/compiler/segments.py), as
+trips.py lists them, and which encodings they may have.
 """
 
 from dataclasses import dataclass
@@ -9,38 +9,16 @@ from bitloom.golden.graph import INPUT
 from bitloom.golden.layers.add import Add
 from bitloom.golden.layers.pool import AvgPool, MinPool, Pool
 from bitloom.golden.layers.requantise import Requantise
+from bitloom.golden.layers.roles import FeatureLayer
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.hls_gen.design.widths import COUNT_BITS
 
 from .pools import canonical
 from .segments import Segment
+from .trips import BINARY, BITS, INTEGER, INTEGER_ADD, OR, SIGNS
 
-BINARY_TAILS = (
-    (),
-    ("threshold",),
-    ("threshold", "max_pool"),
-    ("max_pool", "threshold"),
-    ("threshold", "min_pool"),
-    ("min_pool", "threshold"),
-)
-"""Kinds of layers that may follow a weighted one on the binary engine."""
-
-OR_TAILS = ((), ("max_pool",))
-"""The same where it accumulates by OR: what it gives are bits."""
-SIGN_TAILS = tuple(
-    (*front, "threshold", *behind)
-    for front in (("requantise",), ("requantise", "add"))
-    for behind in ((), ("max_pool",), ("min_pool",))
-)
-"""Kinds of layers that may follow a weighted one whose sums are requantised on the binary engine."""
-INTEGER_TAILS = ((), ("requantise",), ("requantise", "max_pool"), ("requantise", "avg_pool"))
-"""Kinds of layers that may follow a weighted one on the integer engine."""
-ADD_TAILS = tuple(("requantise", "add", *tail[1:]) for tail in INTEGER_TAILS[1:])
-"""The same where another map is added."""
-BIT_TAILS = (("threshold",), ("threshold", "max_pool"), ("max_pool", "threshold"))
-"""The same where the binary engine computes the next one."""
 MAX_AVERAGE = (1 << COUNT_BITS) - 1
-"""Taps of an average's window."""
+"""Most taps of an average's window."""
 
 
 @dataclass(frozen=True)
@@ -81,20 +59,15 @@ def check_binary(segment: Segment) -> None:
     source = segment.source
     kinds = segment.tail_kinds
     if layer.accumulate == "or":
-        if kinds not in OR_TAILS:
-            raise ValueError(
-                f"{layer.name}: what follows accumulate or must be nothing or max_pool, got {', '.join(kinds)}"
-            )
+        if kinds not in OR.tails:
+            raise ValueError(f"{layer.name}: what follows accumulate or must be {OR.rule}, got {', '.join(kinds)}")
         return
     if segment.reads == INPUT and "requantise" in kinds and "threshold" not in kinds:
         _check_first_pool(segment)
     if "requantise" in kinds:
         _check_signs(segment)
-    elif kinds not in BINARY_TAILS:
-        raise ValueError(
-            f"{layer.name}: what follows must be nothing, threshold, or threshold and a max_pool or min_pool in "
-            f"either order, got {', '.join(kinds)}"
-        )
+    elif kinds not in BINARY.tails:
+        raise ValueError(f"{layer.name}: what follows must be {BINARY.rule}, got {', '.join(kinds)}")
     if not kinds and segment.readers:
         raise ValueError(f"{layer.name}: a threshold must follow before the next layer, got none")
     if layer.weight not in (BIPOLAR, TERNARY):
@@ -110,7 +83,7 @@ def check_binary(segment: Segment) -> None:
 def _check_first_pool(segment: Segment) -> None:
     """Raise ValueError if a segment is a copy of the input's integers (hls_gen/compiler/tail_copies.py) for a pool
     whose results are integers again."""
-    pool = next((layer for layer in segment.tail if isinstance(layer, Pool)), None)
+    pool = segment.behind_sums(Pool)
     if pool is not None:
         readers = " and ".join(segment.readers) or "the host"
         raise ValueError(
@@ -123,10 +96,9 @@ def _check_signs(segment: Segment) -> None:
     """Raise ValueError unless the binary engine can compute this segment, which requantises."""
     name = segment.name
     kinds = segment.tail_kinds
-    if kinds not in SIGN_TAILS:
+    if kinds not in SIGNS.tails:
         raise ValueError(
-            f"{name}: what follows, where the binary engine requantises, must be requantise, perhaps add, threshold, "
-            f"and perhaps a max_pool or min_pool, got {', '.join(kinds)}"
+            f"{name}: what follows, where the binary engine requantises, must be {SIGNS.rule}, got {', '.join(kinds)}"
         )
     for layer in segment.tail:
         if isinstance(layer, Threshold) and layer.levels != 1:
@@ -134,10 +106,11 @@ def _check_signs(segment: Segment) -> None:
         if isinstance(layer, Requantise) and layer.rounding == "twice":
             rule = "rounding must be once or even on the binary engine"
             raise ValueError(f"{layer.name}: {rule}, got {layer.rounding}")
-    if segment.adds is not None and not isinstance(segment.added, Requantise | Add):
-        add = next(layer for layer in segment.tail if isinstance(layer, Add))
-        kind = "the input" if segment.added is None else segment.added.kind
-        raise ValueError(f"{add.name}: what is added to a binary layer must be made by requantise or add, got {kind}")
+    add = segment.behind_sums(Add)
+    kind = segment.added.kind if segment.added else "the input"
+    if add is not None and kind not in SIGNS.feature_kinds:
+        makers = " or ".join(SIGNS.feature_kinds)
+        raise ValueError(f"{add.name}: what is added to a binary layer must be made by {makers}, got {kind}")
 
 
 def check_integer(segment: Segment, engine: Engine, *, from_bits: bool, to_bits: bool) -> None:
@@ -161,21 +134,22 @@ def check_integer(segment: Segment, engine: Engine, *, from_bits: bool, to_bits:
     for t in segment.tail:
         if isinstance(t, MinPool):
             raise ValueError(f"{t.name}: a min pool needs the binary engine, got the integer one")
-    if to_bits and "add" not in kinds and kinds not in BIT_TAILS:
-        raise ValueError(
-            f"{layer.name}: what follows, where the binary engine reads it, must be threshold, threshold and max_pool, "
-            f"or max_pool and threshold, got {', '.join(kinds) or 'nothing'}"
-        )
     if "add" in kinds:
-        if to_bits or kinds not in ADD_TAILS:
+        if to_bits or kinds not in INTEGER_ADD.tails:
             raise ValueError(
-                f"{layer.name}: what follows a layer before an add must be requantise, add, and a pool at most, read "
-                f"by the integer engine, got {', '.join(kinds)}"
+                f"{layer.name}: what follows a layer before an add must be {INTEGER_ADD.rule}, read by the integer "
+                f"engine, got {', '.join(kinds)}"
             )
-    elif not to_bits and kinds not in INTEGER_TAILS:
+    elif to_bits:
+        if kinds not in BITS.tails:
+            raise ValueError(
+                f"{layer.name}: what follows, where the binary engine reads it, must be {BITS.rule}, got "
+                f"{', '.join(kinds) or 'nothing'}"
+            )
+    elif kinds not in INTEGER.tails:
         raise ValueError(
-            f"{layer.name}: what follows, where no binary engine reads it, must be nothing, requantise, or requantise "
-            f"and a pool, got {', '.join(kinds)}"
+            f"{layer.name}: what follows, where no binary engine reads it, must be {INTEGER.rule}, got "
+            f"{', '.join(kinds)}"
         )
     if not kinds and segment.readers:
         raise ValueError(f"{layer.name}: a requantise must follow before the next layer, got none")
@@ -189,7 +163,7 @@ def check_integer(segment: Segment, engine: Engine, *, from_bits: bool, to_bits:
             f"{layer.name}: its weight must fit {engine.weight_bits} bits in two's complement, got {layer.weight}"
         )
     for t in segment.tail:
-        if isinstance(t, Requantise | Add) and stored_bits(t.encoding) > engine.feature_bits:
+        if isinstance(t, FeatureLayer) and stored_bits(t.encoding) > engine.feature_bits:
             most = f"{engine.feature_bits} bits in two's complement"
             raise ValueError(f"{t.name}: encoding must fit {most}, got {t.encoding}")
         if isinstance(t, Requantise) and t.rounding == "twice" and t.fraction:

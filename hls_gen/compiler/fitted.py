@@ -57,8 +57,8 @@ class MemoryBits:
 
 
 def unsized(folding: Npu) -> Npu:
-    """An NPU of this folding, whose capacities count for nothing; no lanes share a weight, and a window former has no
-    sizes yet."""
+    """An NPU of this folding before it is sized: capacities are ignored, no lanes share a weight, and a window
+    former has no sizes yet."""
     if folding.former_sizes:
         folding = replace(folding, former=Former())
     if folding.has_skip:
@@ -68,27 +68,29 @@ def unsized(folding: Npu) -> Npu:
     return folding if folding.array.lanes_per_weight == 1 else folding.changed(lanes_per_weight=1, lane_step=1)
 
 
-def fitted(folding: Npu, own: Sequence[NpuNeeds]) -> Npu:
+def fitted(folding: Npu, npu_needs: Sequence[NpuNeeds]) -> Npu:
     """An NPU with memories for all that it has to do; parameters as of `fitting`."""
-    return folding.changed(**fitting(folding, own))
+    return folding.changed(**fitting(folding, npu_needs))
 
 
-def fitting(folding: Npu, own: Sequence[NpuNeeds]) -> dict[str, Any]:
+def fitting(folding: Npu, npu_needs: Sequence[NpuNeeds]) -> dict[str, Any]:
     """The capacities of an NPU, by name, with which its memories hold all that it has to do.
 
     Parameters
     ----------
     folding
-        The NPU; its capacities count for nothing.
-    own
+        The NPU; its capacities are ignored.
+    npu_needs
         What its layers need, in each network.
     """
-    each = [one.capacities for one in own]
-    needs = [one.needs for one in own]
+    each = [entry.capacities for entry in npu_needs]
+    needs = [entry.needs for entry in npu_needs]
     known = dict.fromkeys(key for capacities in each for key in capacities)
-    keys = [key for key in known if key != "buffer_words"]  # that may be larger already
+    keys = [key for key in known if key != "buffer_words"]  # buffers may be larger already
     keys = [key for key in keys if folding.former or key not in FORMER]  # needs may be those of all NPUs
-    depth: dict[str, Any] = {key: max([LEAST.get(key, 2), *[one.get(key, 0) for one in each]]) for key in keys}
+    depth: dict[str, Any] = {
+        key: max([LEAST.get(key, 2), *[capacities.get(key, 0) for capacities in each]]) for key in keys
+    }
     buffer = max(need.buffer_words for need in needs)
     depth["buffer_words"] = max(folding.ports.buffer_words, 1 << (buffer - 1).bit_length() if buffer else 0)
     depth["tuple_words"] = max(depth["tuple_words"], *(need.steady_words for need in needs))
@@ -109,11 +111,11 @@ def fitting(folding: Npu, own: Sequence[NpuNeeds]) -> dict[str, Any]:
     return depth
 
 
-def margins(npu: Npu, own: Sequence[NpuNeeds]) -> dict[str, Any]:
+def margins(npu: Npu, npu_needs: Sequence[NpuNeeds]) -> dict[str, Any]:
     """The capacities of a fitted NPU, by name, that are larger so that networks of other weights fit it, too;
     parameters as of `fitting`."""
     wider: dict[str, Any] = {
-        "acc_bits": roomy_acc_bits(npu.array.acc_bits, max(one.needs.roomy_acc_bits for one in own))
+        "acc_bits": roomy_acc_bits(npu.array.acc_bits, max(entry.needs.roomy_acc_bits for entry in npu_needs))
     }
     if npu.requantises:
         wider["multiplier_bits"] = roomy_multiplier_bits(npu.results.multiplier_bits)

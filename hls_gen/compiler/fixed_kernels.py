@@ -3,8 +3,8 @@ A9; hls_gen/rtl/array/kernel_binariser.py).
 
     z --> floor(z * 2^s), and at most -1 where z < 0      2^s: one power of two a layer, so that the largest |z| fits
 
-The sign is all that the hardware keeps: 1 where an integer is at least 0. So rounding must keep it: down, since a small
-z below 0 must not become 0. What a kernel is rewritten to when the layer is lowered changes bits, never magnitudes: an
+The hardware keeps the sign alone: 1 where an integer is at least 0. So rounding must keep the sign: it rounds down,
+since a small z below 0 must not become 0. When a layer is lowered, bits of its kernels may change, magnitudes never: an
 integer whose bit changes becomes its complement ~x = -x - 1, which has the other sign for each x, 0 among them.
 """
 
@@ -35,12 +35,12 @@ def fixed_point(weight: Array) -> Array:
 
 
 def magnitudes(fixed: Array) -> Array:
-    """What of integers doesn't depend on their signs, uint8: x where x >= 0, else its complement ~x."""
+    """Magnitudes of integers, uint8: x where x >= 0, else the complement ~x."""
     return np.where(fixed >= 0, fixed, ~fixed).astype(np.uint8)
 
 
 def integers(bits: Array, magnitude: Array) -> Array:
-    """int8 integers of these signs, 1 where at least 0, and magnitudes: the inverse of `magnitudes`. Bits that are
-    their own magnitudes are +1 and -1."""
+    """int8 integers with the signs ``bits``, 1 where at least 0, and these magnitudes: the inverse of `magnitudes`.
+    Bits 1 and 0 with magnitudes 1 and 0 give +1 and -1."""
     known = magnitude.astype(np.int8)
     return np.where(bits, known, ~known)

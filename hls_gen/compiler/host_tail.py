@@ -12,12 +12,12 @@ from dataclasses import replace
 from bitloom.golden.layer import OneInput
 from bitloom.golden.layers.affine import Affine
 from bitloom.golden.layers.conv import Weighted
-from bitloom.golden.layers.requantise import Requantise
+from bitloom.golden.layers.roles import FeatureLayer
 from bitloom.golden.network import Model, Network
 
-from .engine_rules import BINARY_TAILS, INTEGER_TAILS, OR_TAILS
 from .pools import canonical
 from .segments import Segment
+from .trips import BINARY, INTEGER, OR, Trip
 
 
 def on_device(network: Network) -> Network:
@@ -57,10 +57,11 @@ def _model_of(network: Network, model: Model) -> Model:
 
 
 def _host_layers(network: Network) -> int:
-    """How many layers at the end the host computes: those behind the most that an engine has with the last sums.
+    """How many layers at the network's end the host computes: those behind the longest tail that an engine computes
+    together with the last sums.
 
-    Behind features or bits that must be an Affine first; where it is another layer, the compiler says why an engine
-    can't have it.
+    Where that tail makes features or bits, the host's first layer must be an Affine. Else the result is 0, and the
+    compiler says why no engine can compute the layer.
     """
     tail = list[OneInput]()
     layers = list(network.layers)
@@ -77,19 +78,19 @@ def _host_layers(network: Network) -> int:
     segment = Segment(layer=last, source=network.sources(last)[0], tail=(), reads="", readers=())
     for kept in range(len(tail), 0, -1):
         kinds = canonical(replace(segment, tail=tuple(tail[:kept]))).tail_kinds
-        if kinds in _engine_tails(network, last, tail[:kept]):
+        if kinds in _trip(network, last, tail[:kept]).tails:
             left = tail[kept:]
             return len(left) if left and (not kinds or isinstance(left[0], Affine)) else 0
     return len(tail)
 
 
-def _engine_tails(network: Network, last: Weighted, tail: list[OneInput]) -> tuple[tuple[str, ...], ...]:
-    """Kinds of the layers that may follow the last sums on the engine that the weighted layer is for."""
+def _trip(network: Network, last: Weighted, tail: list[OneInput]) -> Trip:
+    """What may follow the last sums on the engine that the weighted layer is for."""
     if last.accumulate == "or":
-        return OR_TAILS
+        return OR
     first = next(layer for layer in network.layers if isinstance(layer, Weighted))
     integers = last is not first and network.sources(last)[0].encoding.kind != "bipolar"
-    requantised = any(isinstance(layer, Requantise) for layer in tail)
-    if last.weight.kind in ("signed", "unsigned") or integers or requantised:
-        return INTEGER_TAILS
-    return BINARY_TAILS
+    features = any(isinstance(layer, FeatureLayer) for layer in tail)
+    if last.weight.kind in ("signed", "unsigned") or integers or features:
+        return INTEGER
+    return BINARY

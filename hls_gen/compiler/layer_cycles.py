@@ -2,7 +2,7 @@
 (hls_gen/compiler/mapping.py).
 
 Array, results unit and pool unit work on a layer at the same time, and the next layer reads what they make: the slowest
-of them counts.
+of them counts (sequencer_work.py).
 """
 
 from collections.abc import Sequence
@@ -10,13 +10,12 @@ from math import inf
 
 import numpy as np
 
-from bitloom.golden.window import Window
+from bitloom.hls_gen.design.gearbox import geared
 from bitloom.hls_gen.design.npu import Npu
-from bitloom.hls_gen.design.parts import present
 
-from .layout import chunks
+from .layout import chunks, result_steps
 from .parts import Part
-from .taps import Taps
+from .sequencer_work import SequencerWork
 from .tuple_parts import tuple_part
 
 
@@ -34,15 +33,12 @@ def layer_cycles(parts: Sequence[Part], npu: Npu) -> list[float]:
 def cycles_on(part: Part, npu: Npu) -> float:
     """Cycles of a part whose taps are not joined on an NPU; infinite on another engine."""
     height, width = part.window.output_size(part.height, part.width)
-    groups, rest = divmod(part.out_channels, npu.array.kgp)
-    steps = height * width * part.levels * (groups * -(-npu.array.kgp // npu.results.ol) + -(-rest // npu.results.ol))
-    taps = _taps(part.pool, height, width) if part.pool else height * width  # the pool unit takes what has no pool, too
-    pooled = (
-        taps * -(-part.out_channels * part.levels // present(npu.pool_unit).pfp)
-        if npu.pool_unit and not part.raw
-        else 0
-    )
-    return max(_beats(part, npu), steps, pooled)
+    steps = result_steps(part.out_channels, part.levels, npu.array.kgp, npu.results.ol)
+    pooled = 0
+    if npu.pool_unit and not part.raw:  # maps without a pool pass the unit, too
+        work = SequencerWork.of_map(part.pool, height, width) if part.pool else SequencerWork.straight(height * width)
+        pooled = work.beats(geared(steps, npu.results.ol, npu.pool_unit.pfp))
+    return max(_beats(part, npu), height * width * steps, pooled)
 
 
 def _beats(part: Part, npu: Npu) -> float:
@@ -50,9 +46,5 @@ def _beats(part: Part, npu: Npu) -> float:
     if npu.engine != part.engine.name:
         return inf
     words = tuple_part(part.weighted, chunks(np.arange(part.lanes), npu.array.kfp), npu.array.kgp)[0].words
-    return _taps(part.window, part.height, part.width) * part.visits * words * -(-part.out_channels // npu.array.kgp)
-
-
-def _taps(window: Taps | Window, height: int, width: int) -> int:
-    """Valid taps of all windows of a map."""
-    return int((window.positions(height, width) >= 0).sum())
+    work = SequencerWork.of_map(part.window, part.height, part.width)
+    return work.beats(part.visits * words, passes=-(-part.out_channels // npu.array.kgp))

@@ -41,7 +41,7 @@ class LayerGraph:
         By name, in the order in which a network would list them: new layers come last. Each one names the maps that it
         reads.
     arrays : mapping of str to mapping of str to array
-        By layer. Where a network is rewritten whose arrays nobody knows, only copies have some.
+        By layer. Where a network is rewritten without its arrays, only copies have arrays.
     """
 
     name: str
@@ -131,7 +131,7 @@ def copy_of_sums(source: Map, reads: str, name: str, weight: Encoding | None = N
     name : str
         Of the convolution.
     weight : Encoding, optional
-        Of the weights; by default one that any engine takes which reads such values between two layers.
+        Of the weights; by default an encoding that every engine takes which reads such values between two layers.
     """
     weight = weight or (TERNARY if source.encoding.kind == "bipolar" else unsigned(1))
     conv = Conv(name=name, inputs=(reads,), out_channels=source.channels, kernel=(1, 1), weight=weight)

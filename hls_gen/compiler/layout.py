@@ -74,6 +74,12 @@ def result_layout(kernels: int, levels: int, kgp: int, ol: int) -> Layout:
     return steps
 
 
+def result_steps(kernels: int, levels: int, kgp: int, ol: int) -> int:
+    """Steps of `result_layout`, which has the parameters: counted without the layout, for a search."""
+    groups, rest = divmod(kernels, kgp)
+    return levels * (groups * -(-kgp // ol) + -(-rest // ol))
+
+
 def regroup(layout: Layout, width: int) -> Layout:
     """Send a layout through a gearbox (hls_gen/rtl/primitives/gearbox.py), which begins a word with each tuple.
 

@@ -78,7 +78,7 @@ class Xnor:
 
     @property
     def magnitudes(self) -> Array:
-        """Those of all weights."""
+        """Magnitudes of all weights."""
         return self.weight if self.magnitude is None else self.magnitude
 
     def values(self, features: Array, positions: Array) -> Array:
@@ -145,6 +145,20 @@ class Thresholds:
         """Bits that a kernel gives."""
         return int(self.limit.shape[1])
 
+    def forward(self, sums: Array) -> Array:
+        """(..., out_channels * levels) uint8 bits of (..., out_channels) sums."""
+        bits: Array = (sums[..., None] >= self.limit).astype(np.uint8).reshape(*sums.shape[:-1], -1)
+        return bits
+
+    def biased_range(self, sums: Range) -> Range:
+        """Smallest and largest of sums in a range, biases, and sums with their bias: a limit is a bias of its negative,
+        and one that is never reached is one more than the largest sum."""
+        return with_biases(sums, np.append(-self.limit, -1 - sums[1]))
+
+    def roomy_range(self, sums: Range) -> Range:
+        """``biased_range`` with room for other limits."""
+        return with_any_thresholds(sums)
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Scale:
@@ -176,8 +190,8 @@ class Scale:
 
     @cached_property
     def factors(self) -> tuple[Array, Array]:
-        """Multipliers and shifts as the hardware has them: in lowest terms, unless sums are rounded twice. The first of
-        two roundings takes off so many bits of just this product."""
+        """Multipliers and shifts as the hardware has them: in lowest terms, unless sums are rounded twice. There the
+        first rounding takes a fixed number of bits off the product with the multiplier as it was given."""
         factors = self.multiplier, self.shift
         return factors if self.rounding == "twice" else lowest_terms(*factors)
 
@@ -192,6 +206,15 @@ class Scale:
         """Biases without what is behind the point."""
         whole: Array = self.bias >> self.fraction
         return whole
+
+    def biased_range(self, sums: Range) -> Range:
+        """Smallest and largest of sums in a range, biases, and sums with their bias; what is behind the point is cut
+        off."""
+        return with_biases(sums, self.whole_bias)
+
+    def roomy_range(self, sums: Range) -> Range:
+        """``biased_range`` with room for other biases."""
+        return with_any_biases(sums, self.whole_bias)
 
     def forward(self, sums: Array) -> Array:
         """(..., out_channels * levels) integers of (..., out_channels) sums."""
@@ -263,15 +286,18 @@ class Pooling:
     window : Window
     average : bool
         Whether it is an average of integers, not a maximum.
+    filler : int
+        Value of invalid taps, which changes no result: of a maximum the smallest value, of an average 0.
     """
 
     window: Window
     average: bool = False
+    filler: int = 0
 
-    def forward(self, values: Array, positions: Array, low: int) -> Array:
-        """(N, outputs, channels) of (N, positions of the map, channels) values, none of them below ``low``."""
-        filler = 0 if self.average else low
-        gathered = np.concatenate([values, np.full_like(values[:, :1], filler)], axis=1)[:, positions]
+    def forward(self, values: Array, positions: Array) -> Array:
+        """(N, outputs, channels) results of (N, positions of the map, channels) values; ``positions`` (outputs, taps)
+        are those of the taps, -1 for an invalid one."""
+        gathered = np.concatenate([values, np.full_like(values[:, :1], self.filler)], axis=1)[:, positions]
         pooled: Array
         if self.average:
             pooled = rounded_quotient(gathered.sum(axis=2), (positions >= 0).sum(axis=1)[:, None])
@@ -307,16 +333,15 @@ class Depthwise:
     @cached_property
     def biased_range(self) -> Range:
         """Smallest and largest sum, bias, and sum plus bias, for any features; what is behind the point is cut off."""
-        return with_biases(self.sum_range, self.scale.whole_bias)
+        return self.scale.biased_range(self.sum_range)
 
     @cached_property
     def roomy_range(self) -> Range:
         """``biased_range`` with room for other biases."""
-        return with_any_biases(self.sum_range, self.scale.whole_bias)
+        return self.scale.roomy_range(self.sum_range)
 
     def forward(self, values: Array, positions: Array) -> Array:
-        """(N, outputs, channels) results of (N, positions of the map, channels) values; ``positions`` (outputs, taps)
-        are those of the taps, -1 for an invalid one."""
+        """As `Pooling.forward`."""
         padded = np.concatenate([values, np.zeros_like(values[:, :1])], axis=1)  # position -1: a tap that adds 0
         return self.scale.forward((padded[:, positions] * self.weight).sum(axis=2))
 
@@ -332,7 +357,8 @@ class LoweredLayer:
     reads : str
         Name of the lowered layer whose result this one reads, or `bitloom.golden.graph.INPUT`.
     joins : str or None
-        Name of the lowered layer whose result it reads as well, whose channels follow at each position; None: none's.
+        Name of a second lowered layer whose result it reads, whose channels follow at each position; None: there is
+        none.
     height, width : int
         Size of the map that the lowered layer reads.
     window : Taps
@@ -350,7 +376,7 @@ class LoweredLayer:
     sum_range : tuple of int
         Smallest and largest sum, for any features.
     weighted : WeightedLanes or None
-        The lanes for which kernels have weights; None where they have for all.
+        The lanes for which kernels have weights; None where kernels have weights for all lanes.
     """
 
     name: str
@@ -369,7 +395,7 @@ class LoweredLayer:
 
     @property
     def weight(self) -> Array:
-        """Of the arithmetic."""
+        """Weights of the arithmetic."""
         return self.arithmetic.weight
 
     @property
@@ -416,21 +442,29 @@ class LoweredLayer:
     def biased_range(self) -> Range:
         """Smallest and largest of all sums, biases, and sums with their bias, what is behind the point cut off: a
         threshold is a bias of its negative, and one that is never reached is sum_range[1] + 1."""
-        if isinstance(self.activation, Scale):
-            return with_biases(self.sum_range, self.activation.whole_bias)
-        if isinstance(self.activation, Thresholds):
-            return with_biases(self.sum_range, np.append(-self.activation.limit, -1 - self.sum_range[1]))
-        return with_biases(self.sum_range, np.zeros(1, np.int64))
+        if self.activation is None:
+            return with_biases(self.sum_range, np.zeros(1, np.int64))
+        return self.activation.biased_range(self.sum_range)
 
     @cached_property
     def roomy_range(self) -> Range:
         """``biased_range`` with room for other biases and thresholds."""
-        if isinstance(self.activation, Scale):
-            return with_any_biases(self.sum_range, self.activation.whole_bias)
-        return self.biased_range if self.activation is None else with_any_thresholds(self.sum_range)
+        return self.biased_range if self.activation is None else self.activation.roomy_range(self.sum_range)
+
+    @property
+    def accumulations(self) -> "tuple[LoweredLayer | Depthwise, ...]":
+        """What adds up sums, each with its range of sums and its scale: this layer, and a depthwise convolution behind
+        it."""
+        return (self,) if self.depthwise is None else (self, self.depthwise)
+
+    @property
+    def feature_steps(self) -> tuple[Scale | Addition, ...]:
+        """What makes integers of sums in front of the pool, one behind the other; none where bits or sums leave."""
+        return tuple(step for step in (self.scale, self.addition) if step is not None)
 
     def values(self, features: Array, added: Array | None = None) -> Array:
-        """Compute the sums, or the integers that they are requantised to and another map is added to.
+        """Compute what comes in front of the pool: sums, bits of sums, or the integers that sums are requantised to and
+        another map is added to.
 
         Parameters
         ----------
@@ -441,14 +475,13 @@ class LoweredLayer:
 
         Returns
         -------
-        (N, H', W', out_channels) or (N, H', W', out_channels * levels) int64
-            In front of the pool.
+        (N, H', W', out_channels) int64 where the layer is raw, else (N, H', W', out_channels * levels) uint8 or int64
         """
         n = len(features)
         size = self.window.output_size(self.height, self.width)
         flat = features.reshape(n, self.height * self.width, *features.shape[3:])
         values = self.arithmetic.values(flat, self.window.positions(self.height, self.width)).reshape(n, *size, -1)
-        if isinstance(self.activation, Scale):
+        if self.activation is not None:
             values = self.activation.forward(values)
         if self.addition is not None:
             assert added is not None  # the caller knows which map that is
@@ -458,24 +491,13 @@ class LoweredLayer:
     def result(self, values: Array) -> Array:
         """The result for what `values` gives: (N, H'', W'', out_channels) sums where the layer is raw, else
         (N, H'', W'', out_channels * levels) bits, uint8, or integers."""
-        if self.activation is None:
-            return values
-        n = len(values)
-        low = 0
-        if isinstance(self.activation, Thresholds):
-            values = (values[..., None] >= self.activation.limit).astype(np.uint8).reshape(*values.shape[:3], -1)
-        elif isinstance(self.arithmetic, Xnor):
+        if isinstance(self.arithmetic, Xnor) and self.feature_steps:
             values = (values >= 0).astype(np.uint8)
-        else:
-            low = (self.addition or self.activation).low
         if self.pool is not None:
+            n = len(values)
             size: Pair = (values.shape[1], values.shape[2])
-            positions = self.pool.window.positions(*size)
             flat = values.reshape(n, size[0] * size[1], -1)
-            if isinstance(self.pool, Depthwise):
-                pooled = self.pool.forward(flat, positions)
-            else:
-                pooled = self.pool.forward(flat, positions, low)
+            pooled = self.pool.forward(flat, self.pool.window.positions(*size))
             values = pooled.reshape(n, *self.pool.window.output_size(*size), -1)
         return (values < 0).astype(np.uint8) if self.signs else values
 

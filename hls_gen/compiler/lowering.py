@@ -223,8 +223,8 @@ def _refuse_complements(last: str, part: Part) -> NoReturn:
 
 
 def _lowered(cut: Cut, part: Part, inverted: Array) -> tuple[LoweredLayer, Array]:
-    """The lowered layer of a part, and which of the bits that it makes are complements; ``inverted`` tells which of
-    those that it reads are."""
+    """The lowered layer of a part, and which of the bits that it makes are complements; ``inverted``: which of the bits
+    that it reads are complements."""
     if part.segment is None:
         return (lowering_binary.copy if part.binary else lowering_integer.copy)(part), inverted
     if part.binary:

@@ -13,8 +13,8 @@ The rewritings, each of which tests/hls_gen/compiler/test_lowering.py shows to b
   up to -1; that number is one more plane of coefficient 1, feature 1 and the weight bit inverted. An unsigned b-bit
   value is a signed one of b + 1 bits.
 * *direction*: x <= T is -x >= -T: the kernel's weights change sign. After a max pool, where that is not exact, the
-  complement x >= T + 1 is computed instead, and the next layer's weights for that channel are inverted. So it is where
-  words are ORed: no other weights have the sum with its sign changed.
+  complement x >= T + 1 is computed instead, and the next layer's weights for that channel are inverted. The same is
+  done where words are ORed, since no weights give that sum with its sign changed.
 * *signs*: in residual networks bits are the signs of integers, x >= 0 or the complement of x <= -1
   (docs/decisions/0022).
 * *min pool*: the smallest bit is the complement of the largest of the complements, x < T, which the engine's OR finds.
@@ -62,8 +62,8 @@ class _SignRule:
 
 def _sign_rule(model: Model, segment: Segment, adds: str | None) -> _SignRule:
     """The rule of a segment that `engine_rules.check_binary` accepts, which adds the map of lowered layer ``adds``."""
-    act = segment.tail[0]
-    assert isinstance(act, Requantise)
+    act = segment.behind_sums(Requantise)
+    assert act is not None
     return _SignRule(scale_of(model, act), addition_of(model, segment, adds))
 
 
@@ -72,7 +72,8 @@ def _rising_signs(model: Model, segment: Segment) -> tuple[Array, Array, Array]:
 
     ValueError unless every threshold is a sign, and a pool finds what the engine's OR of bits does.
     """
-    act = next(layer for layer in segment.tail if isinstance(layer, Threshold))
+    act = segment.behind_sums(Threshold)
+    assert act is not None
     arrays = model.arrays[act.name]
     threshold = arrays["threshold"].astype(np.int64)[:, 0]
     down = arrays["direction"] < 0
@@ -238,12 +239,12 @@ def _rising(model: Model, segment: Segment) -> tuple[Array, Array | None, Array]
     weight = plain_of(model, segment).reshape(layer.out_channels, -1, source.channels)
     if layer.accumulate == "or":
         return weight, np.ones((layer.out_channels, 1), np.int64), np.zeros(layer.out_channels, bool)
-    act = next((layer for layer in segment.tail if isinstance(layer, Threshold)), None)
+    act = segment.behind_sums(Threshold)
     if act is None:
         return weight, None, np.zeros(0, bool)
     threshold = thresholds_of(model, segment, act)
     down = arrays[act.name]["direction"] < 0
-    pool = next((t for t in segment.tail if isinstance(t, Pool)), None)
+    pool = segment.behind_sums(Pool)
     pool_first = down & isinstance(segment.tail[0], Pool)  # then the largest x makes the smallest bit
     complement = down if layer.word_channels and pool is None else pool_first ^ isinstance(pool, MinPool)
     falls = down ^ complement  # the bit that is computed is 1 for small x: the kernel changes sign
@@ -260,8 +261,8 @@ def _rising(model: Model, segment: Segment) -> tuple[Array, Array | None, Array]
 def _check_words_pool(act: Threshold, pool: Pool, pool_first: bool, falls: Array) -> None:
     """ValueError where a pool behind ``accumulate="or_words"`` needs bits of small sums, as ``falls`` tells by channel.
 
-    The engine's pool ORs bits that are 1 for large sums. Other weights that give the sum with its sign changed, which
-    make a bit of small sums one of large sums elsewhere, words don't have.
+    The engine's pool ORs bits that are 1 for large sums. Elsewhere a bit of small sums becomes a bit of large sums by
+    weights that give the sum with its sign changed; where words are ORed there are no such weights.
     """
     if not falls.any():
         return

@@ -1,7 +1,7 @@
 """Layers as the integer engine computes them (spec B11, B14; hls_gen/compiler/lowered_layers.py).
 
-Requantised layers are what they are; unsigned features of b bits are signed ones of b + 1 bits to the engine. What
-stands beside the binary engine is rewritten, exactly (tests/hls_gen/compiler/test_lowering_kinds.py):
+Requantised layers stay as they are; unsigned features of b bits are signed ones of b + 1 bits to the engine. Layers
+that read from the binary engine, or give to it, are rewritten, exactly (tests/hls_gen/compiler/test_lowering_kinds.py):
 
 * *thresholds* become signs: x >= T is x - T not negative, so the bias is -T, nothing is scaled, and the bit that
   leaves, 1 where negative, is the complement; x <= T is x - (T + 1) negative. Clipped to -1..0, a maximum keeps this
@@ -22,6 +22,7 @@ from bitloom.golden.layers.conv import product_range
 from bitloom.golden.layers.depthwise import own_weights
 from bitloom.golden.layers.pool import AvgPool, MaxPool
 from bitloom.golden.layers.requantise import Requantise
+from bitloom.golden.layers.roles import Activation
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model
 
@@ -30,6 +31,9 @@ from .lowered_layers import Addition, Depthwise, LoweredLayer, Multiply, Pooling
 from .parts import Part
 from .pools import canonical, thresholds_of
 from .segments import Segment
+
+SIGN_RANGE = (-1, 0)
+"""Smallest and largest integer that stands for a sign: -1 where negative."""
 
 
 def integer_layer(model: Model, part: Part, inverted: Array) -> tuple[LoweredLayer, Array]:
@@ -85,9 +89,12 @@ def _pool(model: Model, part: Part) -> Pooling | Depthwise | None:
     if part.pool is None or part.segment is None:
         return None
     if part.segment.depthwise is None:
-        return Pooling(window=part.pool, average=any(isinstance(layer, AvgPool) for layer in part.segment.tail))
+        average = part.segment.behind_sums(AvgPool) is not None
+        low, _ = part.values or SIGN_RANGE
+        return Pooling(window=part.pool, average=average, filler=0 if average else low)
     segment = canonical(part.segment.depthwise)
-    act = next(layer for layer in segment.tail if isinstance(layer, Requantise))
+    act = segment.behind_sums(Requantise)
+    assert act is not None
     weight = own_weights(plain_of(model, segment)).reshape(segment.layer.out_channels, -1).T  # (taps, channels)
     low, high = product_range(segment.source.encoding, segment.layer.weight)
     sum_range = min(low * len(weight), 0), max(high * len(weight), 0)
@@ -121,7 +128,7 @@ def copy(part: Part) -> LoweredLayer:
 
 def addition_of(model: Model, segment: Segment, adds: str | None) -> Addition | None:
     """The addition among the layers of a segment, of the map of lowered layer ``adds``; None where there is none."""
-    layer = next((layer for layer in segment.tail if isinstance(layer, Add)), None)
+    layer = segment.behind_sums(Add)
     if layer is None or adds is None:
         return None
     arrays = model.arrays[layer.name]
@@ -166,18 +173,19 @@ class _Rule:
 def _rule(model: Model, segment: Segment, weight: Array) -> _Rule:
     """The rule of a segment, whose weights are ``weight`` before any change sign."""
     reach = segment.accumulator_range
-    act = next((layer for layer in segment.tail if isinstance(layer, Requantise | Threshold)), None)
-    if act is None:
-        return _Rule(weight=weight, reach=reach)
+    act = segment.behind_sums(Activation)
     if isinstance(act, Requantise):
         return _Rule(weight=weight, reach=reach, scale=scale_of(model, act))
+    if not isinstance(act, Threshold):
+        return _Rule(weight=weight, reach=reach)
     arrays = model.arrays[act.name]
     turned = _turned(arrays["direction"], segment.tail)
     weight = np.where(turned[:, None, None], -weight, weight)
     if isinstance(segment.tail[-1], MaxPool):  # whichever directions the thresholds have
         reach = min(reach[0], -reach[1]), max(reach[1], -reach[0])
     limits = np.clip(_limits(thresholds_of(model, segment, act), arrays["direction"], turned), reach[0], reach[1] + 1)
-    scale = Scale(bias=-limits, multiplier=limits * 0 + 1, shift=limits * 0, low=-1, high=0)
+    low, high = SIGN_RANGE
+    scale = Scale(bias=-limits, multiplier=limits * 0 + 1, shift=limits * 0, low=low, high=high)
     complement = np.repeat(turned | (arrays["direction"] > 0), act.levels)
     return _Rule(weight=weight, reach=reach, scale=scale, complement=complement)
 

@@ -154,7 +154,7 @@ def _routed(network: str, cut: Cut, parts: Parts, mapping: Sequence[int], npus: 
 
 def _in_order(network: str, cut: Cut, parts: Parts, mapping: list[int], npus: Sequence[Npu]) -> Placed:
     """The parts, with copies on the NPUs whose stores need them to hand maps on in order. ValueError if no copies
-    help: why maps find no way without."""
+    help; it says why maps find no way without copies."""
     try:
         return Placed(cut, parts, mapping, ways(network, npus, parts, mapping))
     except ValueError as without:
@@ -223,7 +223,7 @@ def check(npus: Sequence[Npu], names: Sequence[str], mapping: Sequence[int], pla
     Raises
     ------
     ValueError
-        They aren't. One line: layer, rule and value.
+        A layer's NPU can't compute it, or can't hand its map on. One line: layer, rule and value.
     """
     if len(mapping) != len(names) or not all(0 <= n < len(npus) for n in mapping):
         raise ValueError(

@@ -1,8 +1,8 @@
-"""Margins: how much wider than a network needs are the widths of a design that follow from trained numbers; and the
-ranges of values that accumulators must hold.
+"""Margins: by how much some widths of a design, those that follow from trained numbers, are wider than a network needs;
+and the ranges of values that accumulators must hold.
 
     accumulators    room for other biases, beside the sums that any weights may give
-    multipliers     as wide as those who choose scales make them
+    multipliers     the default width of scales, or the largest
     additions       factors a bit wider; a bias as wide as a product of a feature with a factor
 
 So a network of the same layers and encodings that was trained anew fits a design that is there, but for rare cases.
@@ -68,13 +68,13 @@ def signed_bits(value: int) -> int:
 
 
 MULTIPLIERS = (0, 16, MULTIPLIER_BITS)
-"""Widths of multipliers: there are none, as `scale_to_multiplier` makes them by default, and at most."""
+"""Widths of a design's multipliers: no multipliers, the default of `scale_to_multiplier`, and the largest."""
 FACTOR_MARGIN = {False: 2, True: 1}
-"""Bits of an addition's factors beyond those that a network needs: where DSP blocks multiply, and where LUTs do, since
-every bit takes some of them."""
+"""By whether LUTs multiply: bits that an addition's factors have beyond those that a network needs. With LUTs it is
+fewer, since every bit takes LUTs."""
 PLAIN = 2
-"""Bits of the factors of an addition of maps that count alike: 1 or -1. Training makes such ones, whatever weights it
-finds."""
+"""Bits of the factors of an addition whose maps count alike: 1 or -1. Training gives such factors, whatever the weights
+are."""
 
 
 def roomy_acc_bits(bits: int, roomy: int) -> int:

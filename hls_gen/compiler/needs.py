@@ -13,7 +13,7 @@ from typing import Any
 
 from bitloom.hls_gen.design.npu import Npu
 
-from .lowered_layers import LoweredLayer, Scale, Xnor
+from .lowered_layers import LoweredLayer, Xnor
 from .margins import held_bits, signed_bits
 from .planned_layer import PlannedLayer
 
@@ -111,7 +111,7 @@ class Needs:
         names += ["former_channels", "former_column", "former_columns", "former_line"] * bool(npu.former)
         of_store = {
             "aheads": max(2, self.aheads) if npu.sequencer.aheads > 0 else 0,
-            "skip_words": 2 * npu.has_skip,  # how large it must be says the flow model
+            "skip_words": 2 * npu.has_skip,  # the flow model says how large it must be
             "skips_onward": npu.skips_onward,
         }
         return {name: of_store[name] if name in of_store else getattr(self, name) for name in names}
@@ -168,8 +168,8 @@ def needs_of(planned: PlannedLayer) -> Needs:
     from_ring = planned.read.inlet == "ring"
     return Needs(
         layers=1,
-        windows=max(one.windows for one, _ in read),
-        window_taps=max(1, *(one.window_taps for one, _ in read)),
+        windows=max(rows.windows for rows, _ in read),
+        window_taps=max(1, *(rows.window_taps for rows, _ in read)),
         groups=planned.groups,
         levels=p.levels,
         input_words=max(
@@ -209,11 +209,8 @@ def accumulator_widths(p: LoweredLayer, *, keeps_steps: bool) -> dict[str, int]:
     if isinstance(p.arithmetic, Xnor) and not keeps_steps:
         bits = held_bits([(p.sum_range[0], p.sum_range[1] + above)])
         return {"acc_bits": bits, "roomy_acc_bits": bits}  # thresholds are no further apart than sums
-    needed = [p.biased_range]
-    roomy = [p.roomy_range]
-    if p.depthwise:
-        needed.append(p.depthwise.biased_range)
-        roomy.append(p.depthwise.roomy_range)
+    needed = [sums.biased_range for sums in p.accumulations]
+    roomy = [sums.roomy_range for sums in p.accumulations]
     return {
         "acc_bits": held_bits((low, high + above) for low, high in needed),
         "roomy_acc_bits": held_bits((low, high + above) for low, high in roomy),
@@ -223,10 +220,9 @@ def accumulator_widths(p: LoweredLayer, *, keeps_steps: bool) -> dict[str, int]:
 def scale_widths(p: LoweredLayer) -> dict[str, int]:
     """Widths of requantisations and of an addition, by the names of `Needs`, on an NPU that requantises."""
     addition = p.addition
-    scales = [scale for scale in (p.scale, p.depthwise and p.depthwise.scale) if isinstance(scale, Scale)]
+    scales = [sums.scale for sums in p.accumulations if sums.scale is not None]
     factors = (addition.factor_kept, addition.factor_added) if addition else ()
-    limits = [(p.scale.low, p.scale.high) if p.scale else (-1, 0)]
-    limits += [(addition.low, addition.high)] if addition else []
+    limits = [(step.low, step.high) for step in p.feature_steps] or [(-1, 0)]
     return {
         "multiplier_bits": max((scale.multiplier_bits for scale in scales), default=0),
         "bias_fraction_bits": max((scale.fraction for scale in scales), default=0),

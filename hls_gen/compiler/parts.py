@@ -14,10 +14,9 @@ import numpy as np
 from bitloom.golden.encoding import TERNARY, Array
 from bitloom.golden.flatten import flat
 from bitloom.golden.graph import INPUT
-from bitloom.golden.layers.add import Add
 from bitloom.golden.layers.depthwise import DepthwiseConv, as_plain
 from bitloom.golden.layers.grouped import GroupedConv
-from bitloom.golden.layers.requantise import Requantise
+from bitloom.golden.layers.roles import Activation, FeatureLayer
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model
 from bitloom.golden.window import Pair, Window
@@ -41,12 +40,12 @@ class Part:
     Attributes
     ----------
     name : str
-        The weighted layer's, or the copy's. It is that of the lowered layer and of the map which this makes, too.
+        The weighted layer's, or the copy's. The part's map and its lowered layer have the same name.
     engine : Engine
     reads : str
         Name of the part whose map this one reads, or `bitloom.golden.graph.INPUT`.
     joins : str or None
-        Name of the part whose map it reads as well, whose channels follow at each position; None: none's.
+        Name of a second part whose map it reads, whose channels follow at each position; None: it reads one map.
     adds : str or None
         Name of the part whose map it adds to its results; None where it adds none.
     height, width : int
@@ -70,11 +69,11 @@ class Part:
     values : tuple of int or None
         Smallest and largest integer of the map that it makes; None where that map has bits.
     weighted : WeightedLanes or None
-        Pattern of zeros: the lanes for which kernels have weights; None where they have for all.
+        Pattern of zeros: the lanes for which kernels have weights; None where kernels have weights for all lanes.
     segment : Segment or None
         The golden layers that it computes, with their names in the network; None of a copy.
     joined : Part or None
-        The same with its taps joined, as behind a window former; None where a former can't feed it.
+        This part with its taps joined, as behind a window former; None where a former can't feed it.
     """
 
     name: str
@@ -109,9 +108,9 @@ class Part:
         return self.reads == INPUT and window is not None and window.taps > 1 and not window.dilated
 
     def behind_former(self, npu: Npu) -> "Part | None":
-        """The part as an NPU's window former lets the array see it; None where the NPU has none, or it can't feed the
-        part: lanes that share a weight have one channel, and planes that follow one another come in words of their
-        own."""
+        """The part as an NPU's window former lets the array see it; None where the NPU has no former, or the former
+        can't feed the part: where lanes share a weight they need the same channel, and planes that follow one another
+        need words of their own."""
         apart = self.binary and (npu.array.lanes_per_weight > 1 or (self.planes > 0 and not npu.array.planes))
         return self.joined if npu.former and not apart else None
 
@@ -265,11 +264,9 @@ def _part(model: Model, segment: Segment, engine: Engine, planes: int) -> Part:
     """The part of a segment that an engine computes, which reads ``planes`` bit planes of each value, or none."""
     layer = segment.layer
     source = segment.source
-    tail = segment.tail
     ternary = engine.name == "binary" and layer.weight == TERNARY
     bits = planes + 1 if planes else source.encoding.bits if source.encoding.kind == "bipolar" else 1
-    threshold = next((layer for layer in tail if isinstance(layer, Threshold)), None)
-    activated = any(isinstance(layer, Threshold | Requantise) for layer in tail) or layer.accumulate == "or"
+    threshold = segment.behind_sums(Threshold)
     part = Part(
         name=segment.name,
         engine=engine,
@@ -285,7 +282,7 @@ def _part(model: Model, segment: Segment, engine: Engine, planes: int) -> Part:
         out_channels=layer.out_channels,
         levels=threshold.levels if threshold else 1,
         pool=window_of(segment),
-        raw=not activated,
+        raw=segment.behind_sums(Activation) is None and layer.accumulate != "or",
         values=_values(segment) if engine.name == "integer" and threshold is None else None,
         segment=segment,
     )
@@ -302,14 +299,14 @@ def _part(model: Model, segment: Segment, engine: Engine, planes: int) -> Part:
 def _values(segment: Segment) -> Range | None:
     """Smallest and largest integer of the map that a segment makes; None where sums are the result."""
     tail = canonical(segment.depthwise).tail if segment.depthwise else segment.tail
-    last = [(layer.low, layer.high) for layer in tail if isinstance(layer, Requantise | Add)]
+    last = [(layer.low, layer.high) for layer in tail if isinstance(layer, FeatureLayer)]
     return last[-1] if last else None
 
 
 def _pattern(part: Part, weighted: Array) -> WeightedLanes | None:
-    """The lanes (kernels, lanes) for which kernels have weights; None where they have for all. To a binary engine a
-    weight of 0 is +1 in one visit and -1 in the other: one match in each lane, whatever the feature is. Where lanes
-    are even in number, the offset counts matches by twos."""
+    """The lanes (kernels, lanes) for which kernels have weights; None where kernels have weights for all lanes. To a
+    binary engine a weight of 0 is +1 in one visit and -1 in the other: one match in each lane, whatever the feature is.
+    Where the number of lanes is even, the offset counts matches by twos."""
     if weighted.all():
         return None
     return WeightedLanes(weighted, same=part.binary, even=part.binary and part.lanes % 2 == 0)

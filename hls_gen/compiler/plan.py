@@ -30,6 +30,7 @@ from .lowering import Lowered, lowered_for, pool_name
 from .needs import Needs, NpuNeeds, merged, most_waiting, needs_of
 from .planned_layer import MapWords, PlannedLayer, check_added, planned_layer, words_read
 from .schedule import AUTOMATIC, ORDERS, Schedule
+from .sequencer_work import SequencerWork
 from .ways import MapWay, onward
 
 
@@ -100,15 +101,15 @@ class Plan:
         return [NpuNeeds(npu, self._needs(n)) for n, npu in enumerate(self.foldings)]
 
     def _needs(self, n: int) -> Needs:
-        """What the network needs of NPU ``n``: what its layers do, and what they do together."""
+        """What the network needs of NPU ``n``: what each of its layers needs, and what all of them need together."""
         formed = self.formed.needs() if n == 0 and self.formed else {}
         limits = len(self.frame.limits) if n == 0 else 0
         together = Needs(map_words=max(2, self._map_words(n)), binariser_rows=limits, **formed)
         return merged([*map(needs_of, self.on(n)), together])
 
     def _map_words(self, n: int) -> int:
-        """Words of the maps that are in the map store of NPU ``n`` together: of those that are made while a layer is
-        computed or were before, and are read after it."""
+        """Most words of maps that lie in the map store of NPU ``n`` at a time. A map lies there from when its layer
+        begins until its reader begins."""
         place = {planned.layer.name: i for i, planned in enumerate(self.layers)}
         waits = [
             (place[planned.layer.name], place[planned.way.reader], planned.map_words)
@@ -244,8 +245,10 @@ def _ordered(lowered: Lowered, npu: Npu, map_order: str) -> tuple[Lowered, Sched
     if formed is None:
         return lowered, orders, None
     words = formed.words, len(input_layout(lowered, npu)[0])
-    each = lowered.layers[0].visits * -(-lowered.layers[0].out_channels // npu.array.kgp)
-    beats = [len(order.tables[0].index) * count * each for order, count in zip((other, orders), words)]
+    first = lowered.layers[0]
+    groups = -(-first.out_channels // npu.array.kgp)
+    works = [SequencerWork.of(order.tables[0], first.visits) for order in (other, orders)]
+    beats = [work.beats(count, passes=groups) for work, count in zip(works, words)]
     return (joined, other, formed) if pays(formed, beats) else (lowered, orders, None)
 
 
@@ -270,9 +273,10 @@ def _with_skip_stores(
 
 
 def _with_skip_store(network: str, npu: Npu, joins: bool, bits: int) -> Npu:
-    """The NPU with a skip store, and a table of tuples that taps claim ahead: of a map with two readers each lets those
-    come by that the other one needs; and with layers that read two maps, if it ``joins`` any. Sizes count for nothing;
-    ``bits`` are those of the integers that a binary NPU keeps, else 0. ValueError if the NPU can't have a skip store.
+    """The NPU with a skip store and a table of tuples that taps claim ahead, since each of a map's two readers lets the
+    tuples pass that only the other one needs; if it ``joins`` maps, also with layers that read two maps. Sizes count
+    for nothing; ``bits`` are those of the integers that a binary NPU keeps, else 0. ValueError if the NPU can't have a
+    skip store.
     """
     try:
         npu = npu if npu.has_skip else npu.changed(skip_words=2, skip_bits=bits, aheads=2)

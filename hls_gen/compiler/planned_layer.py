@@ -13,6 +13,7 @@ from bitloom.hls_gen.design.parts import present
 from .layout import UNUSED, Ints, Layout, regroup, result_layout
 from .lowered_layers import LoweredLayer, Xnor
 from .schedule import StageTables
+from .sequencer_work import SequencerWork
 from .tap_rows import TapRows
 from .tuple_parts import TuplePart, tuple_part
 from .ways import MapWay
@@ -124,7 +125,7 @@ class PlannedLayer:
     @property
     def beats(self) -> int:
         """Cycles in which the array works on the layer, a frame."""
-        return len(self.conv.index) * self.layer.visits * self.part.words * self.groups
+        return SequencerWork.of(self.conv, self.layer.visits).beats(self.part.words, passes=self.groups)
 
     @property
     def last_units(self) -> int:
@@ -204,16 +205,15 @@ def planned_layer(
         raise ValueError(f"{p.name}: a pool needs an NPU with a pool unit, got one without")
     steps = result_layout(p.out_channels, p.levels, npu.array.kgp, npu.results.ol)
     reread = groups > inner
-    taps = TapRows.of(conv, visits=p.visits, reread=reread, raster=npu.sequencer.raster, ahead=npu.sequencer.aheads > 0)
+    taps = TapRows.of(conv, npu.array_sequencer.kind, visits=p.visits, reread=reread)
+    pool_sequencer = npu.pool_sequencer
     pool_taps = None
     pooled = steps[:0]
     output = steps
     if not p.raw:
-        if npu.pool_unit:
+        if pool_sequencer:
             output = pooled = regroup(steps, present(npu.pool_unit).pfp)
-            pool_taps = TapRows.straight(taps.windows)
-            if pool is not None:
-                pool_taps = TapRows.of(pool, kernel=npu.depthwise, raster=npu.sequencer.raster)
+            pool_taps = TapRows.straight(taps.windows) if pool is None else TapRows.of(pool, pool_sequencer.kind)
         if npu.depthwise:
             output = regroup(pooled, npu.results.ol)
         output = regroup(output, reader_lanes)
@@ -252,7 +252,7 @@ def check_accumulation(p: LoweredLayer, npu: Npu, layout: Layout) -> None:
     Raises
     ------
     ValueError
-        It can't.
+        The NPU accumulates in another way, or its words don't fit the layer's.
     """
     layer = p.arithmetic.accumulate if isinstance(p.arithmetic, Xnor) else "popcount"
     if isinstance(p.arithmetic, Xnor) and layer == "or_words":
@@ -286,8 +286,8 @@ def _check_words(name: str, of: Xnor, npu: Npu, layout: Layout) -> None:
 
 
 def added_in_steps(words: Layout, steps: Layout) -> bool:
-    """Whether words of a map in the skip store, cut into steps or put together to some, are the ``steps`` in which the
-    results leave that it is added to."""
+    """Whether a map in the skip store can be added to results as its words come: cut into steps, or put together to
+    steps, they are the ``steps`` in which the results leave."""
     (count, kfp), ol = words.shape, steps.shape[1]
     return count == -(-len(steps) * ol // kfp) and np.array_equal(regroup(words, ol)[: len(steps)], steps)
 
@@ -312,8 +312,8 @@ def check_added(planned: PlannedLayer, maps: Mapping[str, MapWords]) -> None:
 
 
 def _check_steps(p: LoweredLayer, npu: Npu) -> None:
-    """ValueError unless the results of a binary layer whose bits are signs fill its steps: what is added to a lane that
-    no channel has would have a sign, too, and a lane without a channel must be 0."""
+    """ValueError unless the results of a binary layer whose bits are signs fill its steps. A lane without a channel
+    must be 0, but what is added there would have a sign."""
     if not isinstance(p.arithmetic, Xnor) or p.scale is None:
         return
     if (result_layout(p.out_channels, 1, npu.array.kgp, npu.results.ol) == UNUSED).any():

@@ -30,8 +30,8 @@ from .taps import limits_of_sums
 
 
 def canonical(segment: Segment) -> Segment:
-    """The segment with pools that add up sums as part of these, its other pools behind a requantisation, and pools of
-    one kind as one, wherever that is exact."""
+    """The segment as engines have it, wherever that is exact: pools that add up sums are part of the sums, other pools
+    stand behind the requantisation, and pools of one kind are one pool."""
     return rewrite(segment, RULES, check_same_positions)
 
 
@@ -55,7 +55,7 @@ def a_requantisation_comes_before_pools(segment: Segment) -> Segment | None:
 
 
 def two_pools_become_one(segment: Segment) -> Segment | None:
-    """Two pools of one kind, one behind the other, that read what one larger window reads."""
+    """Two pools of one kind, one behind the other, become one pool, where a single larger window reads the same."""
     tail = list(segment.tail)
     size = segment.window.output_size(segment.source.height, segment.source.width)
     for place, (first, second) in enumerate(pairwise(tail)):
@@ -100,8 +100,8 @@ def _positions(segment: Segment) -> list[list[set[int]]]:
 
 
 def _adds_up(sums: Sequence[Pool], tail: Sequence[Layer]) -> bool:
-    """Whether the first layer of a tail adds up the sums before it, behind the pools ``sums`` that do: the one average
-    among them is the last one, and thresholds of it follow."""
+    """Whether the first layer of a tail adds up sums, behind the pools ``sums``, which do so already: a sum pool, or an
+    average that thresholds follow. Behind an average no further pool does."""
     if any(isinstance(pool, AvgPool) for pool in sums):
         return False
     if isinstance(tail[0], SumPool):

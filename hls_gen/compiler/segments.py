@@ -18,6 +18,7 @@ Of a map of integers that is added a segment may go on with the signs (docs/deci
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from bitloom.golden.graph import INPUT
 from bitloom.golden.layer import Layer, Map, OneInput
@@ -25,11 +26,13 @@ from bitloom.golden.layers.add import Add
 from bitloom.golden.layers.concat import Concat
 from bitloom.golden.layers.conv import Weighted
 from bitloom.golden.layers.pool import Pool
-from bitloom.golden.layers.requantise import Requantise
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Network
 
 from .taps import Taps
+from .trips import BEFORE_ADD
+
+Role = TypeVar("Role", bound=Layer)
 
 
 @dataclass(frozen=True)
@@ -39,7 +42,7 @@ class Kept:
     Attributes
     ----------
     kept : str
-        The map that no other layer reads: a requantisation makes it, behind which the addition stands.
+        The map that no other layer reads: a layer makes it right behind which an addition may stand (trips.py).
     added : str
         The other one.
     """
@@ -64,18 +67,19 @@ def kept_maps(network: Network) -> Mapping[str, Kept]:
     Raises
     ------
     ValueError
-        If neither map of an addition is made by a requantisation for it alone.
+        If neither map of an addition is made, for it alone, by a layer that it may stand behind.
     """
-    requantised = {layer.name for layer in network.layers if isinstance(layer, Requantise)}
+    followed = {layer.name for layer in network.layers if layer.kind in BEFORE_ADD}
     depth, kept_by_addition = {INPUT: 0}, dict[str, Kept]()  # depth: weighted layers on the longest way to a map
     for layer in network.layers:
         names = network.reads[layer.name]
         depth[layer.name] = max(depth[name] for name in names) + isinstance(layer, Weighted)
         if isinstance(layer, Add):
-            possible = [name for name in names if network.readers[name] == (layer.name,) and name in requantised]
+            possible = [name for name in names if network.readers[name] == (layer.name,) and name in followed]
             if not possible:
+                kinds = " or ".join(sorted(BEFORE_ADD))
                 raise ValueError(
-                    f"{layer.name}: a requantise must make one of its maps for it alone, got {' and '.join(names)}"
+                    f"{layer.name}: a {kinds} must make one of its maps for it alone, got {' and '.join(names)}"
                 )
             kept = deepest(possible, depth)
             kept_by_addition[layer.name] = Kept(kept, names[names[0] == kept])
@@ -149,6 +153,10 @@ class Segment:
         """Kinds of the layers that follow."""
         return tuple(layer.kind for layer in self.tail)
 
+    def behind_sums(self, role: type[Role]) -> Role | None:
+        """The first layer behind the sums that is of a class; None where none is."""
+        return next((layer for layer in self.tail if isinstance(layer, role)), None)
+
 
 def segments(network: Network, binariser: OneInput | None = None) -> list[Segment]:
     """Cut a network before each weighted layer.
@@ -163,7 +171,7 @@ def segments(network: Network, binariser: OneInput | None = None) -> list[Segmen
     -------
     list of Segment
         In the order in which they are computed: each behind those whose results it needs, and of two ways from a map
-        to an addition the shorter one first. That of the network, where layers are a chain.
+        to an addition the shorter one first. Where layers are a chain, this is the network's order.
 
     Raises
     ------
@@ -217,7 +225,7 @@ class _Cutter:
         self.adds: dict[str, str] = {}
         self.joins: dict[str, str] = {}
         self.added: dict[str, str] = {}
-        """By segment, as the attributes of `Segment`; of the layer that makes what is added its name."""
+        """By segment, the attributes of `Segment` of these names; ``added`` has the layer's name."""
 
     def take(self, layer: Layer) -> None:
         """Let a layer begin a segment, or follow the layers of one."""
@@ -277,14 +285,14 @@ class _Cutter:
         self._depth[segment] = max(self._depth[segment], 1 + self._depth[self._maker[other]])
 
     def _forks(self, layer: Layer, name: str) -> bool:
-        """Whether a layer may go on with map ``name`` though others read it: it makes bits of it, and they add it."""
+        """Whether a layer may go on with map ``name`` though others read it: the layer makes bits, the others add."""
         others = [other for other in self._network.readers[name] if other != layer.name]
         added = all(other in self._kept and self._kept[other].added == name for other in others)
         return isinstance(layer, Threshold) and added
 
     def order(self) -> list[str]:
-        """The segments as they are computed: for each one, first all that makes what it adds, then all that makes what
-        it reads; of two maps that it reads the one on the shorter way first."""
+        """The segments as they are computed: each behind the segments that make the map that it adds, and these before
+        the segments that make the maps that it reads; of two maps that it reads the one on the shorter way first."""
         order = dict[str, None]()
         ahead = [self._maker[self._network.layers[-1].name]]
         while ahead:

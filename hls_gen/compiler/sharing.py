@@ -103,7 +103,7 @@ class WeightCopies:
     once: int
 
     def __str__(self) -> str:
-        """In one line what it costs, and why it is so."""
+        """One line: the bits that these weights take, and why they are stored several times."""
         *first, last = map(str, self.widths)
         if first:
             why = f"the values that it reads have {', '.join(first)} and {last} bits; NPUs that read one width store"

@@ -17,8 +17,8 @@ from .plan import Plan
 STORES = ("tuple_words", "pool_words", "map_words", "buffer_words")
 """Capacities that are words of a store in the flow model, skip stores and the spill store apart."""
 OF_SKIP_STORE = ("skip_words", "skip_bits", "skips_onward", "joined_words", "aheads")
-"""Capacities that a network needs of an NPU for the sake of its skip store: nothing is said of them where there is no
-skip store. How many words it must have, the flow model says."""
+"""Capacities that a network needs for the NPU's skip store alone. No shortage of them is reported where the NPU lacks a
+skip store. The flow model says how many words the store must have."""
 FRAMES = 2
 """Frames that the flow model follows."""
 
@@ -40,7 +40,7 @@ class Shortage:
     layer
         Name of the layer that needs it; nothing where several do.
     why
-        What is said besides, or nothing.
+        What the message says behind these numbers, or nothing.
     """
 
     name: str

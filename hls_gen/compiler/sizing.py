@@ -65,7 +65,7 @@ def size_memories(
     models
         The networks, at least one.
     foldings
-        Of the NPUs, in their order. Capacities, where an NPU is given, count for nothing; ``collect``, where it is not
+        Of the NPUs, in their order. Capacities, where an NPU is given, are ignored; ``collect``, where it is not
         0, is made as wide as the networks need.
     choices
         How the networks will be compiled; by default as ``CompileChoices()``.
@@ -88,14 +88,14 @@ def size_memories(
     choices = choices or CompileChoices()
     sizing = sizing or Sizing()
     _check_dataflow(name, models, choices)
-    npus = tuple(unsized(one) for one in ((foldings,) if isinstance(foldings, Npu) else foldings))
+    npus = tuple(unsized(folding) for folding in ((foldings,) if isinstance(foldings, Npu) else foldings))
     npus, plans = _planned(models, npus, choices, equal=sizing.equal)
-    own = [[p.needs[n] for p in plans] for n in range(len(npus))]
+    needs_by_npu = [[p.needs[n] for p in plans] for n in range(len(npus))]
     if sizing.stream_weights:
-        own = [[_streamed(p, n, npu) for p in plans] for n, npu in enumerate(npus)]
+        needs_by_npu = [[_streamed(p, n, npu) for p in plans] for n, npu in enumerate(npus)]
     if sizing.equal:
-        own = [[need for needs in own for need in needs]] * len(npus)
-    fitted = with_equal_steps([_fit(npu, needs, sizing) for npu, needs in zip(npus, own)])
+        needs_by_npu = [[need for needs in needs_by_npu for need in needs]] * len(npus)
+    fitted = with_equal_steps([_fit(npu, needs, sizing) for npu, needs in zip(npus, needs_by_npu)])
     if sizing.skip_words is None:
         fitted = _with_skip_stores(fitted, plans, stream_bits, sizing.equal)
     else:
@@ -107,7 +107,8 @@ def size_memories(
 
 
 def _check_dataflow(name: str, models: Sequence[Model], choices: CompileChoices) -> None:
-    """Raise ValueError if a dataflow is chosen for what is no conv or dense layer of any model: it had no effect."""
+    """Raise ValueError if a dataflow is chosen for a name that is no conv or dense layer of any model: the choice would
+    have no effect."""
     known = {layer.name for m in models for layer in m.network.layers if isinstance(layer, Weighted)}
     for layer in choices.dataflow if isinstance(choices.dataflow, Mapping) else ():
         if layer not in known:
@@ -117,28 +118,29 @@ def _check_dataflow(name: str, models: Sequence[Model], choices: CompileChoices)
 def _planned(
     models: Sequence[Model], npus: tuple[Npu, ...], choices: CompileChoices, *, equal: bool
 ) -> tuple[tuple[Npu, ...], list[Plan]]:
-    """The NPUs, with weights stored once where lanes can share them and no frame takes longer by it; all plans.
-    ``equal`` is as of `Sizing`."""
+    """(NPUs, plans of all networks). Plans say what NPUs need besides: sizes of a window former, stores of steps, parts
+    of tuples, tuples claimed ahead. Where an NPU gets one of these, all networks are planned anew. Last, lanes share
+    weights where they can and no frame takes longer by it. ``equal`` is as of `Sizing`."""
     networks = [lowered_for(model, npus, choices.mapping) for model in models]
     plans = [plan_lowered(m, npus, choices) for m in networks]
-    formed = [made.formed.needs() for made in plans if made.formed]
+    formed = [plan.formed.needs() for plan in plans if plan.formed]
     if formed:  # all networks share one former, whose columns are as long as the longest
-        sizes: dict[str, Any] = {name: max(one[name] for one in formed) for name in formed[0]}
+        sizes: dict[str, Any] = {name: max(former[name] for former in formed) for name in formed[0]}
         npus = (npus[0].changed(**sizes), *npus[1:])
         plans = [plan_lowered(m, npus, choices) for m in networks]
     keeping = tuple(_keeping(n, npu, plans) for n, npu in enumerate(npus))
-    own = [npu for made in plans for npu in made.foldings]
-    if [_kept(npu) for npu in own] != [_kept(npu) for npu in keeping] * len(plans):
+    planned_npus = [npu for plan in plans for npu in plan.foldings]
+    if [_kept(npu) for npu in planned_npus] != [_kept(npu) for npu in keeping] * len(plans):
         npus = keeping
         plans = [plan_lowered(m, keeping, choices) for m in networks]
-    parted = tuple(_with_parts(npu, [made.needs[n] for made in plans]) for n, npu in enumerate(npus))
+    parted = tuple(_with_parts(npu, [plan.needs[n] for plan in plans]) for n, npu in enumerate(npus))
     if parted != npus:
         npus = parted
         plans = [plan_lowered(m, parted, choices) for m in networks]
     ahead = _claiming(npus, plans, equal=equal)
     if any(
-        [npu.sequencer.aheads > 0 for npu in made.foldings] != [npu.sequencer.aheads > 0 for npu in ahead]
-        for made in plans
+        [npu.sequencer.aheads > 0 for npu in plan.foldings] != [npu.sequencer.aheads > 0 for npu in ahead]
+        for plan in plans
     ):
         npus = ahead
         plans = [plan_lowered(m, ahead, choices) for m in networks]
@@ -159,14 +161,14 @@ def _kept(npu: Npu) -> tuple[bool, int]:
 
 def _keeping(n: int, npu: Npu, plans: Sequence[Plan]) -> Npu:
     """NPU ``n`` with a skip store of steps if one of the networks needs it: then all of them are requantised there."""
-    return next((own for made in plans if (own := made.foldings[n]).keeps_steps), npu)
+    return next((folding for plan in plans if (folding := plan.foldings[n]).keeps_steps), npu)
 
 
-def _with_parts(npu: Npu, own: Sequence[NpuNeeds]) -> Npu:
-    """The NPU with kernel groups that read parts of tuples, if a layer of its own has use for it."""
+def _with_parts(npu: Npu, npu_needs: Sequence[NpuNeeds]) -> Npu:
+    """The NPU with kernel groups that read parts of tuples, if one of its layers gains by that."""
     return (
         npu.changed(tuple_parts=1, aheads=max(npu.sequencer.aheads, 2))
-        if any(one.needs.tuple_parts for one in own)
+        if any(entry.needs.tuple_parts for entry in npu_needs)
         else npu
     )
 
@@ -174,17 +176,17 @@ def _with_parts(npu: Npu, own: Sequence[NpuNeeds]) -> Npu:
 def _claiming(npus: tuple[Npu, ...], plans: Sequence[Plan], *, equal: bool) -> tuple[Npu, ...]:
     """The NPUs with a table of tuples that are claimed ahead, where a network needs one; if they are to be ``equal``,
     all of them. Then every network claims by it, and needs rows for that."""
-    claims = [any(made.foldings[n].sequencer.aheads for made in plans) for n in range(len(npus))]
+    claims = [any(plan.foldings[n].sequencer.aheads for plan in plans) for n in range(len(npus))]
     claims = [any(claims)] * len(npus) if equal else claims
     return tuple(npu.changed(aheads=2) if claim else npu for npu, claim in zip(npus, claims))
 
 
 def _with_skip_stores(npus: tuple[Npu, ...], plans: Sequence[Plan], stream_bits: int, equal: bool) -> tuple[Npu, ...]:
-    """The NPUs with skip stores, where they have any, that no plan ever fills; all as large as the largest if they are
-    to be ``equal``."""
+    """The NPUs with their skip stores so large that no plan ever fills one; all as large as the largest if they are to
+    be ``equal``."""
     if not any(npu.has_skip for npu in npus):
         return npus
-    using = [p for p in plans if any(one.skips for one in p.ways.values())]
+    using = [p for p in plans if any(way.skips for way in p.ways.values())]
     each = [smooth_skips(system(p, npus, stream_bits=stream_bits), FLOW_FRAMES) for p in using]
     words = [max(column) for column in zip(*each)]
     words = [max(words)] * len(words) if equal else words
@@ -196,20 +198,20 @@ def _spill_words(plans: Sequence[Plan], npus: Sequence[Npu], stream_bits: int) -
     return max(2, *(_spill(p, npus, stream_bits) for p in plans)) if "ring" in npus[0].ports.inlets else 0
 
 
-def _spill(made: Plan, npus: Sequence[Npu], stream_bits: int) -> int:
+def _spill(plan: Plan, npus: Sequence[Npu], stream_bits: int) -> int:
     """Words of the spill store in which no NPU ever waits for room."""
-    if not made.needs[0].needs.ring_words:
+    if not plan.needs[0].needs.ring_words:
         return 0
-    return smooth(system(made, npus, stream_bits=stream_bits), FLOW_FRAMES)
+    return smooth(system(plan, npus, stream_bits=stream_bits), FLOW_FRAMES)
 
 
-def _fit(folding: Npu, own: Sequence[NpuNeeds], sizing: Sizing) -> Npu:
+def _fit(folding: Npu, npu_needs: Sequence[NpuNeeds], sizing: Sizing) -> Npu:
     """The NPU with memories for what each network needs of it, and with margins for networks of other weights."""
-    npu = fitted(folding, own)
-    return npu.changed(stream_weights=sizing.stream_weights, **margins(npu, own))
+    npu = fitted(folding, npu_needs)
+    return npu.changed(stream_weights=sizing.stream_weights, **margins(npu, npu_needs))
 
 
-def _streamed(made: Plan, n: int, npu: Npu) -> NpuNeeds:
+def _streamed(plan: Plan, n: int, npu: Npu) -> NpuNeeds:
     """What a network needs of NPU ``n`` where weights are streamed."""
-    need = made.needs[n]
-    return replace(need, needs=streamed(need.needs, npu, 0 if n else len(made.input_words)))
+    need = plan.needs[n]
+    return replace(need, needs=streamed(need.needs, npu, 0 if n else len(plan.input_words)))

@@ -24,11 +24,11 @@ from .copies import copy_of, needs, renamed
 from .parts import Part, Parts
 
 KEPT = 48
-"""States with which the search goes on behind a part."""
+"""Most states behind a part with which the search goes on."""
 TRIED = 1500
-"""States in front of a part that are looked at, at most, where one was found with which the search goes on."""
+"""Most states in front of a part that are looked at, once there is a state behind it."""
 MOST = 60000
-"""States in front of a part that are looked at, at most, in any case."""
+"""Most states in front of a part that are looked at in any case."""
 STORES = ("loop", "skip")
 """The map store and the skip store."""
 PLACES: tuple[tuple[str, ...], ...] = (("loop",), ("skip",), ("loop", "skip"))
@@ -51,7 +51,7 @@ class _Step:
     taken
         For a copy the store that it reads from, by "copies"; for a part the store of each map that it needs, by how.
     before
-        What was done before.
+        The step before this one.
     """
 
     name: str

@@ -24,7 +24,7 @@ FRAMES = 4
 
 @dataclass(frozen=True)
 class WeightLayer:
-    """What counts of a layer here.
+    """What a placement must know of a layer.
 
     Attributes
     ----------

@@ -11,7 +11,7 @@ In a network with bits a pool that comes before all convolutions takes one, too,
     integers, pool_1, threshold_1        -->  pool_1_copy (a convolution), pool_1, threshold_1
 
 What an engine computes begins with a convolution, and behind its sums there is room for one requantisation, one
-addition and one pool, whose map nobody needs as it is in between. Everything else takes a copy
+addition and one pool; no other layer may read a map in between. Everything else takes a copy
 (hls_gen/compiler/layer_graph.py).
 """
 
@@ -24,14 +24,14 @@ from bitloom.golden.layer import Layer
 from bitloom.golden.layers.add import Add
 from bitloom.golden.layers.concat import Concat
 from bitloom.golden.layers.conv import Weighted
-from bitloom.golden.layers.pool import AvgPool, MaxPool, Pool, SumPool
-from bitloom.golden.layers.requantise import Requantise
+from bitloom.golden.layers.pool import Pool, SumPool
+from bitloom.golden.layers.roles import Activation
 from bitloom.golden.layers.threshold import Threshold
 
-from .engine_rules import ADD_TAILS, INTEGER_TAILS
 from .layer_graph import LayerGraph, copy_of_sums, copy_of_values, free_name
 from .pools import canonical
 from .segments import Segment, deepest
+from .trips import BEFORE_ADD, INTEGER, INTEGER_ADD
 
 
 def first_pools_of_bits_follow_copies(graph: LayerGraph) -> LayerGraph | None:
@@ -99,11 +99,11 @@ def layers_without_weights_follow_copies(graph: LayerGraph) -> LayerGraph | None
 
 
 def _with_copy(graph: LayerGraph, read: str, name: str, readers: Sequence[Layer]) -> LayerGraph:
-    """Let readers of a map read a copy of it, which is called after ``name``: of the input in all places, of other maps
-    in the last one."""
+    """Let readers of a map read a copy of it, whose layers are called after ``name``. A layer that reads the map in
+    several places reads the copy of the input in all of them, the copy of another map in the last one."""
     source = graph.maps[read]
     sums = free_name(graph.layers, name, "copy")
-    if len(readers) == 1 and isinstance(readers[0], Requantise | SumPool):
+    if len(readers) == 1 and isinstance(readers[0], Activation | SumPool):
         followed = sums
         copy = copy_of_sums(source, read, sums)
     else:
@@ -177,10 +177,10 @@ class _Tails:
         return self.tails[name][0].name if name in self.tails else name
 
     def _followed(self, layer: Layer) -> str:
-        """The map that a layer follows: of an addition's two one that a requantisation makes for it alone, if any; else
-        the deepest."""
-        layers = self.graph.layers
-        alone = [name for name in layer.inputs if isinstance(layers.get(name), Requantise) and self._alone(name)]
+        """The map that a layer follows: of an addition's two maps the one that a layer makes for it alone, which the
+        addition may stand behind, if there is one, else the deepest."""
+        kinds = {name: self.graph.layers[name].kind for name in layer.inputs if name in self.graph.layers}
+        alone = [name for name in layer.inputs if kinds.get(name) in BEFORE_ADD and self._alone(name)]
         return deepest(alone or layer.inputs, self.depth)
 
     def _alone(self, name: str) -> bool:
@@ -188,16 +188,17 @@ class _Tails:
         return len(self.graph.readings[name]) == 1
 
     def _may_follow(self, layer: Layer, read: str) -> bool:
-        """Whether a layer can be computed behind the map ``read``, or no copy would help: sums are not copied."""
-        if read not in self.tails or not isinstance(layer, Requantise | MaxPool | AvgPool | SumPool | Add):
+        """Whether a layer needs no copy of the map ``read``: it can be computed behind the map; or a copy would not
+        help, since sums are not copied."""
+        if read not in self.tails or not isinstance(layer, (*INTEGER_ADD.layers, SumPool)):
             return True
         begun, tail = self.tails[read]
-        if not any(isinstance(behind, Requantise) for behind in tail):
+        if not any(isinstance(behind, Activation) for behind in tail):
             return True
         source = self.graph.maps[begun.inputs[0]]
         segment = Segment(layer=begun, source=source, tail=(*tail, layer), reads="", readers=())
         joins = isinstance(layer, Add) and isinstance(self.graph.layers.get(begun.inputs[0]), Concat)
-        return self._alone(read) and canonical(segment).tail_kinds in (*INTEGER_TAILS, *ADD_TAILS) and not joins
+        return self._alone(read) and canonical(segment).tail_kinds in (*INTEGER.tails, *INTEGER_ADD.tails) and not joins
 
 
 RULES = ((first_pools_of_bits_follow_copies, the_input_is_copied, layers_without_weights_follow_copies),)

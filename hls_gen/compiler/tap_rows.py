@@ -7,6 +7,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from bitloom.golden.encoding import Array
+from bitloom.hls_gen.design.sequencer_kind import SequencerKind
 
 from .schedule import Raster, StageTables
 
@@ -41,51 +42,34 @@ class TapRows:
     counters: Raster | None = None
 
     @classmethod
-    def of(
-        cls,
-        tables: StageTables,
-        *,
-        visits: int = 1,
-        reread: bool = False,
-        kernel: bool = True,
-        raster: bool = False,
-        ahead: bool = False,
-    ) -> "TapRows":
-        """What a schedule takes. A schedule is counted once for each way in which it is read,
-        on a copy, which takes what was worked out for it along when it goes.
+    def of(cls, tables: StageTables, kind: SequencerKind, *, visits: int = 1, reread: bool = False) -> "TapRows":
+        """What a schedule takes. A schedule is counted once for each way in which it is read. A copy of the schedule is
+        counted, so that the arrays that are worked out for it are freed with the copy.
 
         Parameters
         ----------
         tables
             The schedule.
+        kind
+            How the sequencer finds and claims taps.
         visits
             Beats of each word at a tap, one after another, each with a kernel row of its own.
         reread
             Whether a window is passed several times, so that its tuples must stay until the last pass ends.
-        kernel
-            Whether the sequencer counts kernel rows and jumps: the array's, or that of a pool unit with weights.
-        raster
-            Whether the NPU has counters, so that layers in raster order need no flags, olds and jumps.
-        ahead
-            Whether taps claim tuples ahead by a table; else each tuple that a tap claims beside its own is a skip, a
-            row of flags.
         """
-        way = visits, reread, kernel, raster, ahead
+        way = kind, visits, reread
         counted = _COUNTED.setdefault(tables, {})
         if way not in counted:
-            counted[way] = cls._of(
-                replace(tables), visits=visits, reread=reread, kernel=kernel, raster=raster, ahead=ahead
-            )
+            counted[way] = cls._of(replace(tables), kind, visits=visits, reread=reread)
         return counted[way]
 
     @classmethod
-    def _of(
-        cls, tables: StageTables, *, visits: int, reread: bool, kernel: bool, raster: bool, ahead: bool
-    ) -> "TapRows":
+    def _of(cls, tables: StageTables, kind: SequencerKind, *, visits: int, reread: bool) -> "TapRows":
         """What a schedule takes."""
         tuples = len(tables.input_order)
         skips = tables.advance - tables.new
-        weighted = kernel and tables.stage.kind == "conv"  # a pool without weights has no kernel rows
+        ahead = kind.claims_ahead  # else each tuple that a tap claims beside its own is a skip, a row of flags
+        weighted = kind.kernel_rows and tables.stage.kind == "conv"  # a pool without weights has no kernel rows
         about: dict[str, Any] = {
             "hold": min(tables.capacity(reread), tuples),
             "tuples": tuples,
@@ -94,7 +78,7 @@ class TapRows:
         jumps = tables.stage.kind == "conv" and bool(tables.jump_mark.any())
         if visits == 1 and tables.new.all() and not skips.any() and not jumps and (taps := _alike(tables.last)):
             return cls(**about, window_taps=taps)  # there are no olds and no jumps either
-        counters = Raster.of(tables) if raster and visits <= 2 else None  # hardware counts to two
+        counters = Raster.of(tables) if kind.counters and visits <= 2 else None  # hardware counts to two
         if counters:
             return cls(**about, counters=counters)
         return cls(
@@ -127,5 +111,6 @@ def _alike(last: Array) -> int:
     return taps if (last == ((np.arange(len(last)) + 1) % taps == 0)).all() else 0
 
 
-_COUNTED: WeakKeyDictionary[StageTables, dict[tuple[int, bool, bool, bool, bool], TapRows]] = WeakKeyDictionary()
-"""What schedules take, as long as they are there, by the way in which they are read: a search asks again and again."""
+_COUNTED: WeakKeyDictionary[StageTables, dict[tuple[SequencerKind, int, bool], TapRows]] = WeakKeyDictionary()
+"""What schedules take, by the way in which they are read, as long as the schedules exist: a search asks for the same
+schedule many times."""

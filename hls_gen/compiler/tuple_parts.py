@@ -58,14 +58,15 @@ class TuplePart:
 
 @dataclass(frozen=True, eq=False)
 class WeightedLanes:
-    """The lanes of a tuple for which the kernels of a layer have weights: all of a layer that its parts depend on.
+    """The lanes of a tuple for which the kernels of a layer have weights: all that the part of a tuple depends on.
 
     Attributes
     ----------
     lanes
         (kernels, lanes) of bool: whether a kernel has a weight other than 0.
     same
-        Whether all kernel groups must leave out as many lanes: each is a match, and the layer has one offset for them.
+        Whether all kernel groups must leave out the same number of lanes: each lane is a match that is not counted, and
+        all groups of a layer have one offset for these.
     even
         Whether that number must be even: the offset counts matches by twos.
     """
@@ -99,7 +100,7 @@ def tuple_part(weighted: WeightedLanes | None, layout: Layout, kgp: int) -> tupl
     ----------
     weighted
         The lanes for which the kernels of a layer have weights, each kernel group of which is a pass of its own; None
-        where they have for all, so that kernel groups read whole tuples.
+        where kernels have weights for all lanes, so that kernel groups read whole tuples.
     layout
         (words of a tuple, lanes of a word): lanes of the map that the layer reads, or UNUSED.
     kgp

@@ -173,7 +173,7 @@ def onward(ways: Mapping[str, MapWay], on: Mapping[str, int], binary: Collection
 
 
 def with_equal_steps(npus: Sequence[Npu]) -> tuple[Npu, ...]:
-    """The NPUs with integers of one width where they keep them for each other."""
+    """The NPUs, with integers of one width where an NPU keeps them in the skip store of the next one."""
     bits = [npu.value("skip_bits") for npu in npus]
     for _ in npus:  # once round a ring
         for n, npu in enumerate(npus):
@@ -191,7 +191,7 @@ Store = tuple[str, int]
 
 @dataclass(frozen=True)
 class _State:
-    """What counts of the maps so far for those that follow.
+    """What the ways of the maps so far leave for those that follow.
 
     Attributes
     ----------
@@ -279,8 +279,7 @@ def _after(state: _State, option: MapWay, npu: int, number: Mapping[str, int], j
 
 
 def _refuse(network: str, options: Mapping[str, Sequence[MapWay]], parts: Parts, on: Mapping[str, int]) -> None:
-    """Raise ValueError that names two maps which hinder each other, with the way for each that is there if nothing
-    else counts."""
+    """Raise ValueError that names two maps which hinder each other, if each map takes the last of its ways."""
     number = {p.name: i for i, p in enumerate(parts)}
     ways = {name: last for name, (*_, last) in options.items()}
     for store, npu in product(("loop", "skip"), sorted(set(on.values()))):
@@ -300,12 +299,6 @@ def _refuse(network: str, options: Mapping[str, Sequence[MapWay]], parts: Parts,
             )
     both = next(f"{p.reads} and {p.joins} of {p.name}" for p in parts if p.joins)
     raise ValueError(f"{network}: of two maps that are concatenated one must come from each store in order, got {both}")
-
-
-def needs_skip_store(parts: Parts) -> bool:
-    """Whether a map waits in a skip store: where one is added or has several readers, or two are concatenated."""
-    reads = [p.reads for p in parts]
-    return any(p.adds or p.joins for p in parts) or len(set(reads)) < len(reads)
 
 
 def ways(network: str, npus: Sequence[Npu], parts: Parts, mapping: Sequence[int]) -> dict[str, MapWay]:
@@ -356,8 +349,8 @@ def _options(usual: MapWay, parts: Parts) -> list[MapWay]:
 
 
 def _beside(name: str, usual: MapWay, parts: Parts) -> list[MapWay]:
-    """Further ways of a map, taken where the stores are not in order else: its one reader takes it from the skip
-    store."""
+    """Further ways of a map, tried where the usual ways leave the stores in no order: its one reader takes it from the
+    skip store."""
     binary = any(p.name == name and p.binary for p in parts)
     if not binary and usual.target == "loop" and not usual.forks:
         return [MapWay("skip", skip_reader=usual.reader)]

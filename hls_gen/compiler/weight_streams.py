@@ -80,7 +80,7 @@ def weight_order(plan: Plan, design: Design) -> WeightOrder:
 
 
 def _layers(plan: Plan, n: int) -> list[WeightLayer]:
-    """What counts of the layers of NPU ``n``."""
+    """The layers of NPU ``n``, as a placement must know them."""
     return [WeightLayer(planned.layer.name, planned.kernel_rows, planned.beats) for planned in plan.on(n)]
 
 
@@ -97,7 +97,7 @@ def _placed(network: str, plan: Plan, design: Design, n: int, frame: WeightStrea
 
 
 def _row_words(design: Design, n: int) -> int:
-    """Stream words of a row of NPU ``n``'s kernel memory, each of which begins with one."""
+    """Stream words of a row of NPU ``n``'s kernel memory. Each row begins with a new stream word."""
     return gear(memory_of(design.npus[n], "kernels").width, design.stream_bits).pieces
 
 

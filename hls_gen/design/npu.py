@@ -27,6 +27,7 @@ from .reader import Reader
 from .results import Results
 from .rules import require
 from .sequencer import Sequencer
+from .sequencer_kind import NpuSequencer, SequencerKind
 from .stores import SkipStore, Stores
 from .widths import (
     ADD_FEATURE_BITS,
@@ -219,6 +220,43 @@ class Npu:
     def engine(self) -> str:
         """What the array's PEs compute: "binary" or "integer"."""
         return self.array.engine
+
+    @property
+    def array_sequencer(self) -> NpuSequencer:
+        """The sequencer in front of the array."""
+        sequencer = self.sequencer
+        return NpuSequencer(
+            unit="array",
+            kind=SequencerKind(counters=sequencer.raster, claims_ahead=sequencer.aheads > 0),
+            word_bits=self.array.word_bits,
+            ring_words=sequencer.tuple_words,
+            index_bits=bits_for(sequencer.tuple_words - 1),
+            row_bits=self.array.row_bits,
+            taps=sequencer.taps,
+            olds=sequencer.olds,
+            jumps=sequencer.jumps,
+            aheads=sequencer.aheads,
+        )
+
+    @property
+    def pool_sequencer(self) -> NpuSequencer | None:
+        """The sequencer in front of the pool unit; None where there is no pool unit."""
+        pool_unit = self.pool_unit
+        if pool_unit is None:
+            return None
+        weights = pool_unit.weights
+        return NpuSequencer(
+            unit="pool_unit",
+            kind=SequencerKind(counters=self.sequencer.raster, kernel_rows=weights is not None),
+            word_bits=self.pool_word_bits,
+            ring_words=pool_unit.words,
+            index_bits=pool_unit.index_bits,
+            row_bits=weights.row_bits if weights else 0,
+            taps=pool_unit.taps,
+            olds=pool_unit.olds,
+            jumps=weights.jumps if weights else 0,
+            aheads=0,
+        )
 
     @property
     def pool_weights(self) -> PoolWeights | None:

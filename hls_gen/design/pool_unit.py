@@ -72,11 +72,6 @@ class PoolUnit(Part):
             check_least(self, name, 2, f"pool_{name}")
 
     @property
-    def address_bits(self) -> int:
-        """Width of a word's address in the tuple memory."""
-        return bits_for(self.words - 1)
-
-    @property
     def index_bits(self) -> int:
         """Width of the number of a word in its tuple."""
         return bits_for(min(self.tuple_words, self.words) - 1)

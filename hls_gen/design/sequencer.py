@@ -1,11 +1,10 @@
 """Sequencer: the tuple memory of an NPU, and the tables and counters by which the taps of each window are read from
-it."""
+it. What the pool unit's sequencer has as well: sequencer_kind.py."""
 
 from dataclasses import dataclass
 
 from .parts import Part, rare
 from .rules import check_bools, check_least, check_power, require
-from .widths import bits_for
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,13 +57,3 @@ class Sequencer(Part):
         require(self.tuple_parts <= 1, "tuple_parts must be 0..1", self.tuple_parts)
         rule = "tuple_parts must be 0 without a table aheads"
         require(self.aheads > 0 or not self.tuple_parts, rule, self.tuple_parts)
-
-    @property
-    def claims_one_by_one(self) -> bool:
-        """Whether a tap claims one tuple at most; with counters, or a table ``aheads``, it may claim any number."""
-        return not (self.raster or self.aheads)
-
-    @property
-    def address_bits(self) -> int:
-        """Width of a word's address in the tuple memory."""
-        return bits_for(self.tuple_words - 1)

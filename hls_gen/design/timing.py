@@ -8,6 +8,8 @@ is a number of registers that stand in the text of a module (a PE's stages) can'
 own tests measure those latencies.
 """
 
+from dataclasses import dataclass
+
 from .npu import Npu
 from .widths import bits_for
 
@@ -82,22 +84,11 @@ REQUANTISE_STAGES = ("value", "product", "half", "rounded", "shifted", "feature"
 """Register stages of a requantisation, in order: one step each, so that none is deeper than 8 LUT levels."""
 
 
-def activation_latency(npu: Npu) -> int:
-    """Cycles from a step of results to its features: a comparison with a threshold, or the requantisation's stages."""
-    return len(REQUANTISE_STAGES) if npu.requantises else 1
-
-
 # Addition
 
 ADD_STAGES = ("operand", "product", "partial", "total", "rounded", "shifted", "sum")
 """Register stages of an addition, in order, behind the register in which a step waits for what is added to it. Operands
 are one more register in front of the second product, so that a DSP block's adder adds one product to the other."""
-
-
-def addition_latency(npu: Npu) -> int:
-    """Cycles from a step of results behind the activation to the same step behind the addition; 0 where there is
-    none."""
-    return 1 + len(ADD_STAGES) if npu.has_skip else 0
 
 
 # Pool unit
@@ -106,18 +97,9 @@ POOL_ENTRY = 1
 """Cycles from a beat of the pool's sequencer to the pool unit's operands: its tuple memory is read in a cycle."""
 DIVIDE_LATENCY = 4
 """Cycles of the division of an average: operands, numerator, product, quotient."""
-
-
 DEPTHWISE_LATENCY = 2
 """Cycles from a word to its products with the weights of a depthwise convolution: sums of two bits' products each, and
 of these."""
-
-
-def pool_latency(npu: Npu) -> int:
-    """Cycles from a beat of the pool unit to its output FIFO."""
-    if npu.depthwise:
-        return POOL_ENTRY + DEPTHWISE_LATENCY
-    return POOL_ENTRY + (DIVIDE_LATENCY if npu.engine == "integer" else 0)
 
 
 def pool_fifo_words(npu: Npu) -> int:
@@ -129,6 +111,46 @@ def pool_fifo_words(npu: Npu) -> int:
 def pool_fifo_margin(npu: Npu) -> int:
     """Words that may come after ``room`` of that FIFO has fallen: those inside the pool unit and the sequencer."""
     return DIVIDE_LATENCY + 6 if npu.engine == "integer" else FIFO_MARGIN
+
+
+# Units together
+
+
+@dataclass(frozen=True, kw_only=True)
+class Latencies:
+    """Cycles that the units of an NPU take.
+
+    Attributes
+    ----------
+    array
+        From the last beat of a window to its results at the results unit.
+    activation
+        From a step of results to its features: a comparison with a threshold, or the requantisation's stages.
+    addition
+        From a step of results behind the activation to the same step behind the addition; 0: there is none.
+    pool
+        From a beat of the pool unit to its output FIFO.
+    pool_activation
+        From a step of a pool unit with weights to its features; 0: the unit has none.
+    """
+
+    array: int
+    activation: int
+    addition: int = 0
+    pool: int
+    pool_activation: int = 0
+
+
+def latencies(npu: Npu) -> Latencies:
+    """Latencies of the units of an NPU."""
+    divides = npu.engine == "integer" and not npu.depthwise
+    return Latencies(
+        array=array_latency(npu),
+        activation=len(REQUANTISE_STAGES) if npu.requantises else 1,
+        addition=1 + len(ADD_STAGES) if npu.has_skip else 0,
+        pool=POOL_ENTRY + DEPTHWISE_LATENCY * npu.depthwise + DIVIDE_LATENCY * divides,
+        pool_activation=len(REQUANTISE_STAGES) if npu.depthwise else 0,
+    )
 
 
 # FIFOs and buffers

@@ -36,23 +36,25 @@ def generate(design: Design, *, target: Target = "simulation", checked: bool = T
     """Verilog and manifest of ``design``; the same text on every run.
 
     The targets differ in the bodies of the popcount modules (popcount.py) and in nothing else. ``checked`` runs the
-    rules of hls_gen.check on the text, and for synthesis proves that these modules give what those for simulation
-    give (hls_gen/check/sums.py). The digest is the SHA-256 of the text for simulation with the digest
-    registers at 0, whatever the target is: both are the same design to the driver, with the same manifest. So a design
-    is built with 0 there, and the one module that shows the digest again, when it is known.
+    rules of hls_gen.check on the text, and for synthesis proves that the popcount modules for synthesis and for
+    simulation give the same sums (hls_gen/check/sums.py).
+
+    The digest is the SHA-256 of the text for simulation with the digest registers at 0, for both targets: both are the
+    same design to the driver, with the same manifest. All modules are built with 0 in these registers; then the module
+    with the registers is built again with the digest.
     """
     if target not in get_args(Target):
         raise ValueError(f"generate: target must be one of {', '.join(get_args(Target))}, got {target!r}")
     check_memories(design.name, design.npus)
     digest = hashlib.sha256("\n".join(_blank(design, "simulation").values()).encode()).hexdigest()
     showing = registers(Library(design.stream_bits, target, design.npus), design, digest).modules()
-    made = Verilog({**_blank(design, target), **showing}, Manifest.of(design, digest).to_dict())
+    verilog = Verilog({**_blank(design, target), **showing}, Manifest.of(design, digest).to_dict())
     if checked:
-        _check(made.text)
+        _check(verilog.text)
     if checked and target == "synthesis":
-        for name in counting_modules(made.modules):
-            check_same_sums(_blank(design, "simulation")[name], made.modules[name])
-    return made
+        for name in counting_modules(verilog.modules):
+            check_same_sums(_blank(design, "simulation")[name], verilog.modules[name])
+    return verilog
 
 
 def counting_modules(modules: Iterable[str]) -> list[str]:

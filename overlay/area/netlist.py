@@ -197,7 +197,7 @@ def longest_paths(module: Mapping[str, Any], limit: int = 10, least: int = 0) ->
             arcs.setdefault(wire, []).append((to, quarters))
             waiting[to] += 1
     arrival, came = _arrivals(starts, arcs, waiting)
-    found: dict[tuple[str, str], LogicPath] = {}
+    paths: dict[tuple[str, str], LogicPath] = {}
     for name, cell in cells.items():
         kind = _kind(cell)
         if kind and kind != "RAM":
@@ -209,10 +209,10 @@ def longest_paths(module: Mapping[str, Any], limit: int = 10, least: int = 0) ->
             levels = arrival[wire] // 4
             way = _way(wire, came)
             key = (starts[way[0]], end)
-            if levels >= least and (key not in found or levels > found[key].levels):
+            if levels >= least and (key not in paths or levels > paths[key].levels):
                 through = [names[w] for w in way[1:] if w in names and not names[w].startswith("$")]
-                found[key] = LogicPath(levels, *key, tuple(dict.fromkeys(through)))
-    return sorted(found.values(), key=lambda p: (-p.levels, p.start, p.end))[:limit]
+                paths[key] = LogicPath(levels, *key, tuple(dict.fromkeys(through)))
+    return sorted(paths.values(), key=lambda p: (-p.levels, p.start, p.end))[:limit]
 
 
 def _arrivals(

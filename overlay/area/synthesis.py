@@ -53,7 +53,7 @@ class BlockArea:
         The module's name, with the values of its parameters where it has any.
     instances
         How many there are.
-    own
+    alone
         Of one instance, without the modules inside it.
     each
         Of one instance, with the modules inside it.
@@ -61,7 +61,7 @@ class BlockArea:
 
     module: str
     instances: int
-    own: Resources
+    alone: Resources
     each: Resources
 
 
@@ -91,7 +91,7 @@ class Area:
     def to_dict(self) -> dict[str, Any]:
         """JSON data."""
         blocks = [
-            {"module": b.module, "instances": b.instances, "own": asdict(b.own), "each": asdict(b.each)}
+            {"module": b.module, "instances": b.instances, "own": asdict(b.alone), "each": asdict(b.each)}
             for b in self.blocks
         ]
         return {**asdict(self.total), "levels": self.levels, "blocks": blocks, "paths": [asdict(p) for p in self.paths]}
@@ -136,17 +136,18 @@ def area_of(verilog: str, top: str) -> Area:
         write_scratch(folder / "design.v", verilog)
         with step(f"synthesis of {top} by Yosys"):
             run_yosys(script, folder, f"synthesis of {top}")
-        found = _summary(*(read_written(folder / f"{kind}.json") for kind in ("blocks", "flat")), top)
+        summary = _summary(*(read_written(folder / f"{kind}.json") for kind in ("blocks", "flat")), top)
         for path in folder.iterdir():
             path.unlink()
-        write_scratch(folder / "area.json", json.dumps(found))
+        write_scratch(folder / "area.json", json.dumps(summary))
 
-    found = json.loads((cached_folder("area", key, make) / "area.json").read_text())
+    summary = json.loads((cached_folder("area", key, make) / "area.json").read_text())
     blocks = [
-        BlockArea(b["module"], b["instances"], Resources(**b["own"]), Resources(**b["each"])) for b in found["blocks"]
+        BlockArea(b["module"], b["instances"], Resources(**b["alone"]), Resources(**b["each"]))
+        for b in summary["blocks"]
     ]
-    paths = [LogicPath(p["levels"], p["start"], p["end"], tuple(p["through"])) for p in found["paths"]]
-    return Area(Resources(**found["total"]), tuple(blocks), tuple(paths))
+    paths = [LogicPath(p["levels"], p["start"], p["end"], tuple(p["through"])) for p in summary["paths"]]
+    return Area(Resources(**summary["total"]), tuple(blocks), tuple(paths))
 
 
 def _summary(blocks: Mapping[str, Any], flat: Mapping[str, Any], top: str) -> dict[str, Any]:
@@ -171,7 +172,7 @@ def _summary(blocks: Mapping[str, Any], flat: Mapping[str, Any], top: str) -> di
             {
                 "module": labels[name],
                 "instances": instances[name],
-                "own": asdict(netlist.resources(cells[name])),
+                "alone": asdict(netlist.resources(cells[name])),
                 "each": asdict(each[name]),
             }
             for name in order

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from bitloom.hls_gen.design import timing
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.pool_unit import PoolUnit, PoolWeights
+from bitloom.hls_gen.design.sequencer_kind import NpuSequencer
 from bitloom.hls_gen.design.widths import COUNT_BITS, bits_for
 
 from .area_part import AreaPart, fifo, gear, sequencer_modules
@@ -15,9 +16,10 @@ from .store import Store
 def pool_unit_parts(npu: Npu, n: int) -> Iterator[AreaPart]:
     """The pool unit of NPU ``n`` and the gearbox in front of it; none where it has no pool unit."""
     pool_unit = npu.pool_unit
-    if not pool_unit:
+    sequencer = npu.pool_sequencer
+    if not pool_unit or not sequencer:
         return
-    yield _sequencer(npu, pool_unit, n)
+    yield _sequencer(npu, sequencer, n)
     if pool_unit.weights:
         yield from _depthwise(npu, pool_unit, pool_unit.weights, n)
     else:
@@ -38,20 +40,21 @@ def pool_unit_stores(npu: Npu) -> Iterator[Store]:
     yield Store("pool_fifo", leaves, timing.pool_fifo_words(npu), 0)
 
 
-def _sequencer(npu: Npu, pool_unit: PoolUnit, n: int) -> AreaPart:
+def _sequencer(npu: Npu, sequencer: NpuSequencer, n: int) -> AreaPart:
     """The pool unit's sequencer; with weights it counts their rows, too."""
-    ring = pool_unit.address_bits
+    kind = sequencer.kind
+    ring = sequencer.address_bits
     counts = (npu.sequencer.windows, npu.sequencer.window_taps, npu.sequencer.input_words)
     sizes = {
         "one": 1,
         "ring": ring,
         "counts": sum(bits_for(count) for count in counts),
-        "tables": bits_for(pool_unit.taps - 1) + bits_for(pool_unit.olds - 1),
+        "tables": bits_for(sequencer.taps - 1) + bits_for(sequencer.olds - 1),
         "average": npu.engine == "integer",
-        "raster": npu.sequencer.raster,
-        "raster_ring": ring * npu.sequencer.raster,
+        "raster": kind.counters,
+        "raster_ring": ring * kind.counters,
     }
-    lut, ff = _kernel_row_bits(npu, pool_unit.weights) if pool_unit.weights else (0, 0)
+    lut, ff = _kernel_row_bits(sequencer) if kind.kernel_rows else (0, 0)
     modules = sequencer_modules("pool")
     return AreaPart("pool_sequencer", "pool_sequencer", sizes, n, modules=modules, lut=lut, ff=ff)
 
@@ -108,10 +111,10 @@ def unit_bits(npu: Npu, pool_unit: PoolUnit) -> tuple[int, int]:
     return pool_unit.pfp * (product + merged) + late, pool_unit.pfp * registers + 3 * late // 2
 
 
-def _kernel_row_bits(npu: Npu, weights: PoolWeights) -> tuple[int, int]:
+def _kernel_row_bits(sequencer: NpuSequencer) -> tuple[int, int]:
     """LUTs and flip-flops by which the sequencer of a pool unit with weights counts rows of weights and jumps, by rule:
     four registers of a row's address, each a choice of sums, and a pointer into the table of jumps."""
-    row = weights.row_bits
-    jump = bits_for(weights.jumps - 1)
-    moves = row * npu.sequencer.raster
+    row = sequencer.row_bits
+    jump = bits_for(sequencer.jumps - 1)
+    moves = row * sequencer.kind.counters
     return 6 * row + 2 * jump + 4 * moves, 6 * row + 2 * jump + 6 * moves

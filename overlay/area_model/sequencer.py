@@ -12,11 +12,13 @@ from .store import Store
 
 def sequencer_parts(npu: Npu, n: int) -> Iterator[AreaPart]:
     """The array's sequencer of NPU ``n``."""
-    sequencer = npu.sequencer
-    ring = bits_for(sequencer.tuple_words - 1)
-    row = bits_for(npu.array.kernel_rows - 1)
+    sequencer = npu.array_sequencer
+    counters = sequencer.kind.counters
+    ring = sequencer.address_bits
+    row = sequencer.row_bits
     depths = (sequencer.taps, sequencer.olds, sequencer.jumps, sequencer.aheads)
-    counts = (sequencer.windows, sequencer.window_taps, sequencer.groups, sequencer.input_words)
+    capacities = npu.sequencer
+    counts = (capacities.windows, capacities.window_taps, capacities.groups, capacities.input_words)
     others = len(npu.sources) - 1
     sizes = {
         "one": 1,
@@ -29,9 +31,9 @@ def sequencer_parts(npu: Npu, n: int) -> Iterator[AreaPart]:
         "acc": npu.array.acc_bits * (npu.engine == "binary"),
         "source": npu.array.word_bits * others,
         "inlets": others,
-        "raster": sequencer.raster,
-        "raster_ring": ring * sequencer.raster,
-        "raster_row": row * sequencer.raster,
+        "raster": counters,
+        "raster_ring": ring * counters,
+        "raster_row": row * counters,
     }
     modules = sequencer_modules("conv")
     yield AreaPart("conv_sequencer", "conv_sequencer", sizes, n, modules=modules, **two_maps_in_turn(npu))

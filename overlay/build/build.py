@@ -14,7 +14,7 @@ A build of one network on one NPU:
 
     model = zoo.load("digits-cnn")
     design = size_memories("digits", [model], Npu(kfp=32, kgp=16, pfp=16, ol=4, planes=6))
-    made = build("build/digits", design, [model])
+    digits = build("build/digits", design, [model])
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -80,8 +80,7 @@ class Build:
     sources
         Folder with the sources for a bitstream, or None.
     kept
-        Files of the user's that lay where this build put its own, or that had been changed since an older build wrote
-        them.
+        The user's files that lay where this build put its files, and files of an older build that the user had changed.
     """
 
     folder: Path
@@ -134,8 +133,8 @@ class Build:
         Parameters
         ----------
         model
-            The other network. With the layers of one of the build's networks it gets the mapping of that one; else the
-            compiler chooses.
+            The other network. If it has the layers of one of the build's networks, it gets the mapping of that
+            network; else the compiler chooses one.
         """
         layers = _unlabelled(model.network)
         twins = (name for name in self.models if _unlabelled(self.model(name).network) == layers)
@@ -151,14 +150,15 @@ class Build:
 
 @dataclass(frozen=True, kw_only=True)
 class Origin:
-    """What a build was asked for with.
+    """How a build was asked for.
 
     Attributes
     ----------
     command
         Words of the command line, which build.json keeps.
     hosts
-        What the host does around imported networks, by their names: programs keep it, and a file beside them.
+        What the host does around imported networks, by their names. Each program keeps it, and so does a file beside
+        the program.
     """
 
     command: Sequence[str] = ()
@@ -210,17 +210,17 @@ def build(
     choices = choices or CompileChoices()
     target = target or BoardTarget()
     origin = origin or Origin()
-    made = _generated(design, "simulation")
+    generated = _generated(design, "simulation")
     synthesis = _generated(design, "synthesis").modules
-    manifest = Manifest.from_dict(made.manifest, design.name)
-    block_design = BlockDesign.from_manifest(made.manifest, target)
-    overlay = simulation_overlay_files(made.manifest, made.text, target)
+    manifest = Manifest.from_dict(generated.manifest, design.name)
+    block_design = BlockDesign.from_manifest(generated.manifest, target)
+    overlay = simulation_overlay_files(generated.manifest, generated.text, target)
     names = [m.network.name for m in models]
     programs, hosts = _compiled(models, manifest, choices, origin.hosts)
     kept = {f"{m.network.name}.model.npz": file.to_bytes(m) for m in models}
-    files = {**_modules(made.modules, synthesis), **overlay, **programs, **kept, **hosts}
+    files = {**_modules(generated.modules, synthesis), **overlay, **programs, **kept, **hosts}
     if target.board:
-        sources = source_files(block_design, made.manifest, synthesis, programs)
+        sources = source_files(block_design, generated.manifest, synthesis, programs)
         files |= {f"{SOURCES}/{path}": data for path, data in sources.items()}
     done = Build(
         folder,
@@ -240,7 +240,7 @@ def build(
 
 
 def _generated(design: Design, target: Target) -> Verilog:
-    """A design's Verilog; a step of its own."""
+    """A design's Verilog; logged as a step."""
     with step(f"generating Verilog for {target}"):
         return generate(design, target=target)
 
@@ -307,8 +307,8 @@ def _build(folder: Path, data: Reader, kept: tuple[KeptFile, ...]) -> Build:
 
 def _files(data: Reader, key: str) -> dict[str, str]:
     """Files by network at ``key``, each inside of the build's folder."""
-    found = data.inner(key)
-    files = {name: found.text(name) for name in found.data}
+    reader = data.inner(key)
+    files = {name: reader.text(name) for name in reader.data}
     for name, path in files.items():
         check_name(f"{key}: network", name)
         check_path(key, path)
@@ -327,19 +327,19 @@ def _modules(simulated: Mapping[str, str], synthesised: Mapping[str, str]) -> di
     return {**files, **{f"synthesis/{name}.v": text.encode() for name, text in differ.items()}}
 
 
-def _description(made: Build) -> dict[str, Any]:
+def _description(build: Build) -> dict[str, Any]:
     """What build.json says, and ``load`` reads, besides the list of files."""
     return {
         "format": FORMAT,
         "version": 1,
-        "design": made.design.to_dict(),
-        "digest": made.digest,
-        "bit": made.bit.name,
-        "programs": {name: path.name for name, path in made.programs.items()},
-        "models": {name: path.name for name, path in made.models.items()},
-        "map_order": made.map_order,
-        "dataflow": made.dataflow if isinstance(made.dataflow, str) else dict(made.dataflow),
-        "command": list(made.command),
-        "sources": SOURCES if made.sources else None,
-        **({"chunk": made.chunk} if made.chunk else {}),
+        "design": build.design.to_dict(),
+        "digest": build.digest,
+        "bit": build.bit.name,
+        "programs": {name: path.name for name, path in build.programs.items()},
+        "models": {name: path.name for name, path in build.models.items()},
+        "map_order": build.map_order,
+        "dataflow": build.dataflow if isinstance(build.dataflow, str) else dict(build.dataflow),
+        "command": list(build.command),
+        "sources": SOURCES if build.sources else None,
+        **({"chunk": build.chunk} if build.chunk else {}),
     }

@@ -9,13 +9,13 @@ from .chosen_design import Wanted, chosen_design
 from .small_npu import small_npu
 
 SKIP_WORDS = 2
-"""Words of the skip stores, where there are any: the fewest, since how many there must be is nothing to check."""
+"""Words of a skip store: the fewest that there can be, since their number is not checked here."""
 CHOICES = CompileChoices(map_order="raster")
-"""One map order, where `build` compares several: each computes what the others do."""
+"""The one map order that is tried: all map orders compute the same."""
 
 
 def check_buildable(model: Model) -> None:
-    """Refuse a network that `bitloom build` would refuse with the folding that it takes by itself.
+    """Refuse a network that `bitloom build` would refuse with its default folding.
 
     The network is lowered, scheduled and planned for one small NPU; a network that needs both engines for a pipeline of
     small NPUs.

@@ -15,24 +15,24 @@ from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.topology import cascade, pipeline, ring
 
 from .reference_designs import REFERENCE_DESIGNS, ReferenceDesign, default_npu, reference_design
-from .small_npu import INTEGER
+from .small_npu import INTEGER, plane_shift_bits
 
 TOPOLOGIES = {"pipeline": pipeline, "cascade": cascade, "ring": ring}
 """How several NPUs are joined, by name."""
 OF_FRAMES = ("planes", "shift_bits", "binariser_bits", "window_former")
-"""Fields of a folding that are about the host's frames: for NPUs that read these."""
+"""Fields of a folding that only NPUs that read the host's frames can have."""
 NEEDED = {"buffer_words": "an NPU behind another one", "pfp": "an NPU with a pool unit"}
-"""What an NPU needs to take a value; others need a binary NPU that reads frames."""
+"""What an NPU needs to have a field, for messages; other fields need a binary NPU that reads frames."""
 OF_ENGINE = {
     "binary": ("accumulate", "word_lanes", "collect", "planes", "shift_bits", "binariser_bits", "kernel_binariser"),
     "integer": ("feature_bits", "weight_bits", "kernels_per_multiplier", "lut_products", "depthwise"),
 }
-"""Fields of a folding that only one engine has: in a design of both they are for its NPUs."""
+"""Fields of a folding that only one engine has; in a design of both engines only the NPUs of that engine get them."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Wanted:
-    """What was asked for of a design; what is None is the design's own or follows from the network.
+    """What was asked for of a design; None: as the design has it, or as follows from the network.
 
     Attributes
     ----------
@@ -86,16 +86,16 @@ def chosen_design(model: Model, wanted: Wanted | None = None) -> ReferenceDesign
         raise ValueError(f"{name}: several NPUs need a topology, {', '.join(TOPOLOGIES)}, got {wanted.npus} without")
     if wanted.design and wanted.topology:
         raise ValueError(f"{wanted.design}: its NPUs are joined already, got topology {wanted.topology}")
-    found = reference_design(wanted.design) if wanted.design else REFERENCE_DESIGNS.get(name)
-    if wanted.design or found is None or wanted.folding or wanted.topology:
-        start = found if found and wanted.design else _own(model, wanted)
-        found = replace(start, npus=_folded(wanted.design or name, start.npus, wanted.folding))
+    design = reference_design(wanted.design) if wanted.design else REFERENCE_DESIGNS.get(name)
+    if wanted.design or design is None or wanted.folding or wanted.topology:
+        start = design if design and wanted.design else _small_design(model, wanted)
+        design = replace(start, npus=_folded(wanted.design or name, start.npus, wanted.folding))
     changes = {key: getattr(wanted, key) for key in ("stream_bits", "map_order", "dataflow", "mapping", "chunk")}
-    return replace(found, **{key: value for key, value in changes.items() if value is not None})
+    return replace(design, **{key: value for key, value in changes.items() if value is not None})
 
 
-def _own(model: Model, wanted: Wanted) -> ReferenceDesign:
-    """One NPU as ``default_npu`` has it, or several such as the topology joins them."""
+def _small_design(model: Model, wanted: Wanted) -> ReferenceDesign:
+    """The design with one NPU of ``default_npu``, or with several of them joined by the topology."""
     npu = default_npu(model)
     network = model.network
     npus = _joined(network, npu, wanted) if wanted.topology else (npu,)
@@ -103,7 +103,7 @@ def _own(model: Model, wanted: Wanted) -> ReferenceDesign:
 
 
 def _folded(name: str, npus: tuple[Npu, ...], folding: Mapping[str, Any]) -> tuple[Npu, ...]:
-    """The NPUs with the values of a folding, each with those that it can have; ValueError if none can have one."""
+    """The NPUs, each with the values of a folding that it can have; ValueError for a value that no NPU can have."""
     both = len({npu.engine for npu in npus}) > 1
     for key, value in folding.items():
         if not any(_takes(npu, key, folding, both) for npu in npus):
@@ -115,7 +115,7 @@ def _folded(name: str, npus: tuple[Npu, ...], folding: Mapping[str, Any]) -> tup
 
 
 def _with(npu: Npu, values: Mapping[str, Any]) -> Npu:
-    """An NPU with these values. Its bit planes go, where the values don't name them and its PEs can't weigh any."""
+    """An NPU with these values, without bit planes if ``values`` doesn't name them and the PEs can't weigh them."""
     changed = {"accumulate": npu.array.accumulate, "collect": npu.array.collect, **values}
     planes = {} if weighs_planes(changed["accumulate"], changed["collect"]) else {"planes": 0, "shift_bits": 0}
     return npu.changed(**planes | dict(values))
@@ -124,7 +124,7 @@ def _with(npu: Npu, values: Mapping[str, Any]) -> Npu:
 def _takes(npu: Npu, key: str, folding: Mapping[str, Any], both: bool) -> bool:
     """Whether the value of a name of the folding is for this NPU; ``both``: the design has NPUs of both engines.
 
-    Where all have one engine, a value that only the other one has is for all of them: they say what is wrong with it.
+    If all NPUs have one engine, they get a value of the other engine too, so that their own check refuses it.
     """
     if key == "buffer_words":
         return "ring" in npu.ports.inlets
@@ -147,14 +147,14 @@ def _joined(network: Network, npu: Npu, wanted: Wanted) -> tuple[Npu, ...]:
     if topology == "pipeline":
         if count not in (None, len(layers)):
             raise ValueError(f"{network.name}: a pipeline has an NPU for each of {len(layers)} layers, got {count}")
-        npus = [_with_engine(npu, engine) for engine in _engines(network, npu)]
+        npus = [_with_engine(network, npu, engine) for engine in _engines(network, npu)]
         if "pool" not in wanted.folding:
-            npus = [one if name in _pooled(network) else one.changed(pool=False) for one, name in zip(npus, layers)]
+            npus = [each if name in _pooled(network) else each.changed(pool=False) for each, name in zip(npus, layers)]
     else:
         if count is None or not 1 <= count <= MOST_NPUS:
             raise ValueError(f"{network.name}: a {topology} must have 1..{MOST_NPUS} NPUs, got {count}")
         npus = [npu] * count
-    rest = [one.changed(planes=0, shift_bits=0, binariser_bits=0, window_former=False) for one in npus[1:]]
+    rest = [each.changed(planes=0, shift_bits=0, binariser_bits=0, window_former=False) for each in npus[1:]]
     return TOPOLOGIES[topology]([npus[0], *rest])
 
 
@@ -164,9 +164,9 @@ def _engines(network: Network, npu: Npu) -> list[str]:
     return engines if len(set(engines)) > 1 else [npu.engine] * len(engines)
 
 
-def _with_engine(npu: Npu, engine: str) -> Npu:
-    """``npu``, or one of the other engine that is as wide."""
-    other = INTEGER if engine == "integer" else Npu.of(shift_bits=0)
+def _with_engine(network: Network, npu: Npu, engine: str) -> Npu:
+    """``npu``, or one of the other engine that is as wide; a binary one reads the bit planes of the network's input."""
+    other = INTEGER if engine == "integer" else Npu.of(shift_bits=plane_shift_bits(network))
     width = npu.values("kfp", "kgp", "pfp", "ol", "buffer_words", "kernel_ram")
     return npu if npu.engine == engine else other.changed(**width)
 
@@ -174,10 +174,10 @@ def _with_engine(npu: Npu, engine: str) -> Npu:
 def _pooled(network: Network) -> set[str]:
     """Names of the weighted layers whose sums are pooled."""
     maker = ""
-    found = set()
+    names = set()
     for layer in network.layers:
         if isinstance(layer, Weighted):
             maker = layer.name
         elif isinstance(layer, Pool):
-            found.add(maker)
-    return found
+            names.add(maker)
+    return names

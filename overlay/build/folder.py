@@ -25,14 +25,14 @@ from bitloom.golden.reading.json_text import read_json
 LISTING = "build.json"
 """File that describes the build and lists its files."""
 PART = atomic.PART
-"""Name of the folder of what isn't in its place yet."""
+"""Name of the folder with the files that aren't in their places yet."""
 MOVES = "moves.json"
-"""File in PART that says what remains to be done, once all of it can be done."""
+"""File in PART that says what remains to be done; it is written once all of that can be done."""
 
 
 @dataclass(frozen=True)
 class KeptFile:
-    """A file of the user's that a build found in its folder.
+    """A user's file that a build found in its folder.
 
     Attributes
     ----------
@@ -121,12 +121,12 @@ def _moves(folder: Path, digests: Mapping[str, str]) -> dict[str, Any]:
     old = _listed(folder)
     kept: dict[str, str] = {}
     for path, new in digests.items():
-        found = _found(folder, path)
-        if found and (found != path or _digest(folder / path) not in (new, old.get(path, ""))):
-            kept.setdefault(found, _free_name(folder, found))
+        present = _present(folder, path)
+        if present and (present != path or _digest(folder / path) not in (new, old.get(path, ""))):
+            kept.setdefault(present, _free_name(folder, present))
     drop = {}
     for path, digest in old.items():
-        if path in digests or _found(folder, path) != path:
+        if path in digests or _present(folder, path) != path:
             continue
         if _digest(folder / path) == digest:
             drop[path] = digest
@@ -148,19 +148,23 @@ def _finish(folder: Path) -> tuple[KeptFile, ...]:
         kept = [KeptFile(path, now) for path, now in moves["kept"]]
         put = list(moves["put"])
         drop = dict(moves["drop"])
-        for path in (*put, *drop, *(name for one in kept for name in (one.path, one.now))):
+        for path in (*put, *drop, *(name for file in kept for name in (file.path, file.now))):
             check_path(MOVES, path)
     except (KeyError, TypeError, ValueError) as e:
         raise ValueError(f"{part}: must hold what a build left undone, got: {e}; remove it") from None
     if all(_waits(part, path) for path in put):  # else these were all renamed before
-        for one in kept:  # nothing is renamed through a link: it may be a stranger's, and lead anywhere
-            if one.now != one.path and _found(folder, one.path) == one.path and _found(folder, one.now) is None:
-                os.rename(folder / one.path, folder / one.now)
+        for file in kept:  # nothing is renamed through a link: it may be a stranger's, and lead anywhere
+            if (
+                file.now != file.path
+                and _present(folder, file.path) == file.path
+                and _present(folder, file.now) is None
+            ):
+                os.rename(folder / file.path, folder / file.now)
     for path in put:
         if _waits(part, path):
             _put(part / "files" / path, folder, path)
     for path, digest in drop.items():
-        if _found(folder, path) == path and _digest(folder / path) == digest:
+        if _present(folder, path) == path and _digest(folder / path) == digest:
             (folder / path).unlink()
             _remove_empty(folder, path)
     (part / MOVES).unlink()
@@ -171,11 +175,11 @@ def _finish(folder: Path) -> tuple[KeptFile, ...]:
 def _waits(part: Path, path: str) -> bool:
     """Whether a new file waits to be put into its place: a file of its own, to which no link leads."""
     new = f"files/{path}"
-    return _found(part, new) == new and (part / new).is_file() and not (part / new).is_symlink()
+    return _present(part, new) == new and (part / new).is_file() and not (part / new).is_symlink()
 
 
 def _remove_part(part: Path) -> None:
-    """Remove the folder of what isn't in its place; a link of that name leads elsewhere, and goes alone."""
+    """Remove the folder PART; if there is a link of that name, only the link is removed."""
     if part.is_symlink():
         part.unlink()
     shutil.rmtree(part, ignore_errors=True)
@@ -183,9 +187,9 @@ def _remove_part(part: Path) -> None:
 
 def _put(new: Path, folder: Path, path: str) -> None:
     """Move a new file to its place; ValueError if a link would lead elsewhere."""
-    found = _found(folder, path)
-    if found and found != path:
-        raise ValueError(f"{folder / found}: must be a folder, and no link, to hold {path}")
+    present = _present(folder, path)
+    if present and present != path:
+        raise ValueError(f"{folder / present}: must be a folder, and no link, to hold {path}")
     (folder / path).parent.mkdir(parents=True, exist_ok=True)
     os.replace(new, folder / path)
 
@@ -201,8 +205,8 @@ def _listed(folder: Path) -> dict[str, str]:
         return {}
 
 
-def _found(folder: Path, path: str) -> str | None:
-    """What is there already: ``path``, a part of it that is no folder, or None."""
+def _present(folder: Path, path: str) -> str | None:
+    """What already lies at ``path``: ``path`` itself, the first part of it that is no folder, or None."""
     parts = path.split("/")
     for k in range(1, len(parts) + 1):
         here = folder.joinpath(*parts[:k])
@@ -214,7 +218,7 @@ def _found(folder: Path, path: str) -> str | None:
 
 
 def _digest(path: Path) -> str | None:
-    """SHA-256 of a file; None of what is no file of its own, or can't be read."""
+    """SHA-256 of a file; None for a link, for what is no file, and for what can't be read."""
     if path.is_symlink() or not path.is_file():
         return None
     try:

@@ -20,8 +20,8 @@ def read_images(
     Parameters
     ----------
     path
-        A .npy file of integers, (N, H, W, C) of the network's input, N >= 1. Or with ``host`` of real numbers, as the
-        file has them that the network was imported from.
+        A .npy file of integers, (N, H, W, C) of the network's input, N >= 1. With ``host``: of real numbers, as the
+        imported file takes them.
     network
         Whose input the images are for.
     most

@@ -47,7 +47,7 @@ class ReferenceDesign:
     network
         Name of the network, for ``zoo.load``.
     npus
-        The chain of NPUs; sizes of their memories don't count, those are found.
+        The chain of NPUs. Sizes of memories are ignored here: ``design`` finds them.
     stream_bits
         Width of both streams, 32 or 64.
     map_order, dataflow, mapping, chunk
@@ -75,7 +75,7 @@ class ReferenceDesign:
         return CompileChoices(map_order=self.map_order, dataflow=dataflow, mapping=self.mapping, chunk=self.chunk)
 
     def models(self) -> list[Model]:
-        """The model of the network, then those of the networks that also run."""
+        """The model of the network, then those of the networks in ``also``."""
         return [networks.load(name) for name in (self.network, *self.also)]
 
     def design(self, name: str, models: list[Model], stream_weights: bool = False) -> Design:
@@ -230,8 +230,7 @@ def reference_design(name: str) -> ReferenceDesign:
 def default_npu(model: Model) -> Npu:
     """The one NPU that runs a network by default.
 
-    It is that of the network's reference design, if that has one NPU; else a small one of the engine that the network
-    needs, with room for its integers: features of 8 bits, or 9 for unsigned ones of 8, and their bit planes.
+    It is the NPU of the network's reference design if that design has one NPU; else `small_npu`.
     """
     reference = REFERENCE_DESIGNS.get(model.network.name)
     if reference and len(reference.npus) == 1:

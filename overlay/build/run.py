@@ -260,7 +260,7 @@ def _outputs(
 
 
 def _opened(build: Build) -> Accelerator:
-    """The build's accelerator on the active board; a step of its own, as the model may have to be compiled."""
+    """The build's accelerator on the active board; logged as a step, as the model may have to be compiled."""
     with step(f"opening {build.bit.stem}"):
         accelerator = Accelerator(build.bit)
     if accelerator.manifest.design != build.design:

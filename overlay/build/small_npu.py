@@ -3,8 +3,9 @@
 from bitloom.golden.layers.add import Add
 from bitloom.golden.layers.conv import Weighted
 from bitloom.golden.layers.requantise import Requantise
+from bitloom.golden.layers.roles import FeatureLayer
 from bitloom.golden.layers.threshold import Threshold
-from bitloom.golden.network import Model
+from bitloom.golden.network import Model, Network
 from bitloom.hls_gen.compiler.engine_rules import input_planes, stored_bits
 from bitloom.hls_gen.design.array import BinaryArray
 from bitloom.hls_gen.design.npu import Npu
@@ -29,20 +30,24 @@ def small_npu(model: Model) -> Npu:
         with shifts for as many bit planes as the input has. What no engine has room for, the compiler refuses.
     """
     network = model.network
-    made = [layer.encoding for layer in network.layers if isinstance(layer, Requantise | Add)]
-    maps = [network.input.encoding, *made]
+    features = [layer.encoding for layer in network.layers if isinstance(layer, FeatureLayer)]
+    maps = [network.input.encoding, *features]
     integers = [encoding for encoding in maps if encoding.kind != "bipolar"]
     if needs_integer(model):
         widest = max(map(stored_bits, integers), default=0)
         return INTEGER.changed(feature_bits=min(max(INTEGER.array.feature_bits, widest), FEATURE_BITS))
+    return Npu.of(shift_bits=max(BinaryArray.shift_bits, plane_shift_bits(network)))
+
+
+def plane_shift_bits(network: Network) -> int:
+    """Bits of the shifts that a binary NPU needs for the bit planes of the network's input; 0 if the input has none."""
     source = network.input.encoding
-    planes = 1 if source.kind == "bipolar" else min(input_planes(source), PLANES)
-    return Npu.of(shift_bits=max(BinaryArray.shift_bits, bits_for(planes - 1)))
+    return 0 if source.kind == "bipolar" else bits_for(min(input_planes(source), PLANES) - 1)
 
 
 def needs_integer(model: Model) -> bool:
-    """Whether the network needs the integer engine: it has weights of several bits, or requantises where no signs go
-    on."""
+    """Whether the network needs the integer engine: for weights of several bits, or for a requantisation whose results
+    do not just become signs."""
     network = model.network
     signed = {network.reads[layer.name][0] for layer in network.layers if isinstance(layer, Threshold)}
     added = {

@@ -32,7 +32,7 @@ def interrupted() -> NoReturn:
 
 
 def system_words(error: OSError) -> str:
-    """What the system says of a file, or of standard output, which has no name, as thing, rule and value."""
+    """An error of the system as thing, rule and value; the thing is a file, or standard output, which has no name."""
     said = error.strerror or type(error).__name__
     return f"{error.filename or 'standard output'}: must be usable, got: {said[:1].lower()}{said[1:]}"
 

@@ -36,24 +36,24 @@ def area_command(source: str, paths: int, as_json: bool, **options: Any) -> None
     Minutes for a large one, the first time.
     """
     with working("synthesis (minutes for a large design)"):
-        made = area(design_of(source, options))
+        estimate = area(design_of(source, options))
     if as_json:
-        dump(made.to_dict())
+        dump(estimate.to_dict())
         return
-    show_area(made, paths)
+    show_area(estimate, paths)
 
 
-def show_area(made: Area, paths: int) -> None:
+def show_area(estimate: Area, paths: int) -> None:
     """Print the area of each module, and so many of the longest paths."""
     rows = []
-    for block in made.blocks:
-        if block.each.bram36 or block.each.dsp or block.each.lut * block.instances >= SHARE * made.total.lut:
-            rows.append([block.module, str(block.instances), *_figures(block.each), *_figures(block.own)[:1]])
-    rows.append(["whole design, flattened", "1", *_figures(made.total), ""])
+    for block in estimate.blocks:
+        if block.each.bram36 or block.each.dsp or block.each.lut * block.instances >= SHARE * estimate.total.lut:
+            rows.append([block.module, str(block.instances), *_figures(block.each), *_figures(block.alone)[:1]])
+    rows.append(["whole design, flattened", "1", *_figures(estimate.total), ""])
     grid("area of one instance, with what is in it", ["module", "instances", *COLUMNS.values(), "own LUT"], rows)
     if paths:
-        longest = [[p.end, p.start, str(p.levels)] for p in made.paths[:paths]]
-        grid(f"longest paths: {made.levels} levels", ["to", "from", "levels"], longest, labels=2)
+        longest = [[p.end, p.start, str(p.levels)] for p in estimate.paths[:paths]]
+        grid(f"longest paths: {estimate.levels} levels", ["to", "from", "levels"], longest, labels=2)
 
 
 def _figures(resources: Resources) -> list[str]:

@@ -39,7 +39,7 @@ from .progress import append_log, step_lines, working
 from .show import dump, json_option, one_line_errors, table
 
 LOG = "build.log"
-"""File of a build's folder that every build adds a part to: time, command, and its steps with their times."""
+"""File in a build's folder to which each build appends its time, its command, and its steps with their times."""
 
 
 @click.command("build", cls=GroupedCommand)
@@ -89,32 +89,32 @@ def build_command(
     with step_lines() as lines, working("generating Verilog and compiling the network"):
         if foldings is not None:
             _refuse({"design": design_name, **options})
-            found: ReferenceDesign | Candidate = Candidate.load(foldings, subject.model, subject.models[1:])
-            design = found.design(subject.model, subject.name, subject.models[1:])
+            chosen: ReferenceDesign | Candidate = Candidate.load(foldings, subject.model, subject.models[1:])
+            design = chosen.design(subject.model, subject.name, subject.models[1:])
         else:
-            found, design = _designed(subject, options)
-        made = builds.build(
+            chosen, design = _designed(subject, options)
+        build = builds.build(
             folder,
             design,
             subject.models,
-            choices=found.choices,
+            choices=chosen.choices,
             target=BoardTarget(arch=arch, board=target, clock_mhz=clock_mhz),
             origin=builds.Origin(command=_words(click.get_current_context()), hosts=hosts_of(networks, subject.models)),
         )
-    done = f"bitloom {version()}, design {made.digest[:16]}: {join(made.command)}"
+    done = f"bitloom {version()}, design {build.digest[:16]}: {join(build.command)}"
     append_log(log, done, lines)
-    tell_kept(made)
-    _tell_what_stays(design, made)
-    _tell_weight_copies(made, subject.models)
-    facts = _facts(subject, design, made, target, clock_mhz)
+    tell_kept(build)
+    _tell_what_stays(design, build)
+    _tell_weight_copies(build, subject.models)
+    facts = _facts(subject, design, build, target, clock_mhz)
     if as_json:
         dump(facts)
         return
-    table(f"{subject.name}: {made.folder}", {**_hardware_rows(facts), **_board_rows(facts), **_speed_rows(facts)})
+    table(f"{subject.name}: {build.folder}", {**_hardware_rows(facts), **_board_rows(facts), **_speed_rows(facts)})
     needs = "" if find_spec("pynq") else ", where pynq is installed"
-    click.echo(f"next, every bit against golden{needs}: bitloom simulate {quote(str(made.folder))}")
+    click.echo(f"next, every bit against golden{needs}: bitloom simulate {quote(str(build.folder))}")
     if target:
-        click.echo(f"bitstream for {target.name}, on a machine with Vivado: make -C {quote(str(made.sources))}")
+        click.echo(f"bitstream for {target.name}, on a machine with Vivado: make -C {quote(str(build.sources))}")
         _warn(design, target)
 
 
@@ -129,9 +129,9 @@ class _Subject:
     models
         Networks that the design is for, at least one.
     design
-        Name of a reference design; None for that of the network's name.
+        Name of a reference design; None: the design that has the network's name.
     weights
-        Name of the network whose weights they are.
+        Name of the network whose weights the first model has.
     """
 
     name: str
@@ -150,39 +150,40 @@ def _subject(names: tuple[str, ...], design: str | None, foldings: Path | None) 
     rest = [zoo.find(name) for name in names[1:]]
     if first in REFERENCE_DESIGNS and not (design or foldings):
         reference = REFERENCE_DESIGNS[first]
-        own = first if first != reference.network else None  # a network's design is where it begins, not what is asked
-        found = _Subject(first, [*reference.models(), *rest], own, reference.network)
+        # The design of a network's own name is its default: nobody asked for it by that name.
+        named = first if first != reference.network else None
+        subject = _Subject(first, [*reference.models(), *rest], named, reference.network)
     else:
         model = zoo.find(first, REFERENCE_DESIGNS)
-        found = _Subject(model.network.name, [model, *rest], design, first)
-    check_names(found.name, [model.network.name for model in found.models])
-    return found
+        subject = _Subject(model.network.name, [model, *rest], design, first)
+    check_names(subject.name, [model.network.name for model in subject.models])
+    return subject
 
 
 def _designed(subject: _Subject, options: Mapping[str, Any]) -> tuple[ReferenceDesign, Design]:
     """The reference design of ``subject``, or what the options say."""
     wanted = replace(wanted_of(options), design=subject.design)
-    found = chosen_design(subject.model, wanted)
-    return found, found.design(subject.name, subject.models, stream_weights=wanted.stream_weights)
+    chosen = chosen_design(subject.model, wanted)
+    return chosen, chosen.design(subject.name, subject.models, stream_weights=wanted.stream_weights)
 
 
-def _tell_what_stays(design: Design, made: builds.Build) -> None:
-    """Networks of which no weight is streamed, though the hardware could."""
+def _tell_what_stays(design: Design, build: builds.Build) -> None:
+    """Name the networks of which no weight is streamed although the hardware could stream weights."""
     if any(npu.loader.stream_weights for npu in design.npus):
-        for name in made.programs:
-            if not len(made.program(name).weights):
+        for name in build.programs:
+            if not len(build.program(name).weights):
                 click.echo(f"{name}: all weights stay on the device, none is streamed", err=True)
 
 
-def _tell_weight_copies(made: builds.Build, models: Sequence[Model]) -> None:
-    """NPUs that store a network's weights once for each bit of a value."""
+def _tell_weight_copies(build: builds.Build, models: Sequence[Model]) -> None:
+    """Name the NPUs that store a network's weights once for each bit of a value."""
     for model in models:
-        for copies in weight_copies(compiled(made, model).plan):
+        for copies in weight_copies(compiled(build, model).plan):
             click.echo(f"{model.network.name}: {copies}", err=True)
 
 
 def _warn(design: Design, target: Board) -> None:
-    """Where the device alone is larger than the board's by the formula."""
+    """Warn if the area formula says that the design is larger than the board's device."""
     area = estimate(design)
     if not target.holds(area):
         click.echo(
@@ -194,7 +195,7 @@ def _warn(design: Design, target: Board) -> None:
 
 
 def _words(context: click.Context) -> list[str]:
-    """The command line, without what only changes what is printed."""
+    """The words of the command line, without options that only change the output."""
     words = ["bitloom", "build"]
     for parameter in context.command.params:
         name = str(parameter.name)
@@ -205,23 +206,23 @@ def _words(context: click.Context) -> list[str]:
         if isinstance(parameter, click.Option) and parameter.is_flag:
             words.append((parameter.opts if value else parameter.secondary_opts)[0])
             continue
-        for one in _texts(name, value):
+        for text in _texts(name, value):
             words += [parameter.opts[0]] if isinstance(parameter, click.Option) else []
-            words.append(os.fsencode(one).decode("utf-8", "replace"))  # a path of another locale is text too
+            words.append(os.fsencode(text).decode("utf-8", "replace"))  # a path of another locale is text too
     return words
 
 
 def _texts(name: str, value: Any) -> list[str]:
-    """What a person writes for an option's value, once for each time that the option is given."""
+    """The texts of an option's value on a command line, one for each time that the option is given."""
     if name == "mapping":
         return [",".join(map(str, value))]
     if isinstance(value, Mapping):
-        return [f"{key}={one}" for key, one in value.items()]
-    return [str(one) for one in value] if isinstance(value, tuple) else [str(value)]
+        return [f"{key}={item}" for key, item in value.items()]
+    return [str(item) for item in value] if isinstance(value, tuple) else [str(value)]
 
 
 def _refuse(options: Mapping[str, Any]) -> None:
-    """ValueError if an option is given that the file of --foldings has the answer to."""
+    """ValueError if an option is given whose value the file of --foldings holds."""
     given = [name for name, value in options.items() if value is not None and (value or name != "stream_weights")]
     if given:
         parameters = click.get_current_context().command.params
@@ -230,15 +231,15 @@ def _refuse(options: Mapping[str, Any]) -> None:
 
 
 def _facts(
-    subject: _Subject, design: Design, made: builds.Build, target: Board | None, clock_mhz: float
+    subject: _Subject, design: Design, build: builds.Build, target: Board | None, clock_mhz: float
 ) -> dict[str, Any]:
-    """What is shown of the build. Area is by the area model; cycles are beats, which is what no frame falls below."""
-    program = made.program(subject.model.network.name)
+    """Figures of the build. Area is by the area model; cycles are beats, fewer than which no frame takes."""
+    program = build.program(subject.model.network.name)
     area = estimate(design)
     board = target or smallest_board(area)
     return {
-        "folder": str(made.folder),
-        "digest": made.digest,
+        "folder": str(build.folder),
+        "digest": build.digest,
         "weights": zoo.source(subject.weights),
         **(_parallelism(design.npus[0]) if len(design.npus) == 1 else {}),
         **lanes(design),
@@ -250,10 +251,10 @@ def _facts(
         "ideal_cycles_per_frame": program.ideal_cycles,
         "parameter_words": int(program.parameters.size),
         "clock_mhz": clock_mhz,
-        "networks": {name: made.program(name).ideal_cycles for name in made.programs},
+        "networks": {name: build.program(name).ideal_cycles for name in build.programs},
         "area": {"lut": area.lut + area.lutram, "ff": area.ff, "bram36": area.bram36, "dsp": area.dsp},
         "share_of": {"board": board.name, **board.shares(area)},
-        **({"board": target.name, "sources": str(made.sources)} if target else {}),
+        **({"board": target.name, "sources": str(build.sources)} if target else {}),
     }
 
 

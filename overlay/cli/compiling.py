@@ -21,7 +21,7 @@ from .progress import working
 from .show import dump, grid, json_option, one_line_errors
 
 ENDING = ".program.npz"
-"""Of a program's file."""
+"""Ending of a program's file."""
 
 
 @click.command("compile")
@@ -39,13 +39,13 @@ def compile_command(given: tuple[str, ...], folder: Path, out: Path | None, as_j
     bitstream that is there. A network with the layers of one of the build's, trained anew, fits; of any other one is
     said what doesn't. Without options it is compiled as the build's networks were.
     """
-    made = loaded(folder)
+    build = loaded(folder)
     models = [networks.find(text) for text in given]
-    files = _files(made, given, out)
+    files = _files(build, given, out)
     asked = {key: value for key, value in changes.items() if value is not None}
-    choices = {model.network.name: replace(made.choices_for(model), **asked) for model in models}
+    choices = {model.network.name: replace(build.choices_for(model), **asked) for model in models}
     with working("compiling"):
-        manifest = Manifest.of(made.design, made.digest)
+        manifest = Manifest.of(build.design, build.digest)
         programs = list(compiled(models, manifest, choices, hosts_of(given, models)).values())
     for path, program in zip(files, programs):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -61,27 +61,27 @@ def compile_command(given: tuple[str, ...], folder: Path, out: Path | None, as_j
         for path, program in zip(files, programs)
     ]
     if as_json:
-        dump({"design": made.design.name, "digest": made.digest, "programs": facts})
+        dump({"design": build.design.name, "digest": build.digest, "programs": facts})
         return
     rows = [
         [
-            *(str(one[key]) for key in ("network", "file")),
-            *(f"{one[key]:,}" for key in ("ideal_cycles_per_frame", "parameter_words")),
+            *(str(fact[key]) for key in ("network", "file")),
+            *(f"{fact[key]:,}" for key in ("ideal_cycles_per_frame", "parameter_words")),
         ]
-        for one in facts
+        for fact in facts
     ]
-    grid(f"for {made.design.name}", ["network", "program", "ideal cycles a frame", "parameter words"], rows)
+    grid(f"for {build.design.name}", ["network", "program", "ideal cycles a frame", "parameter words"], rows)
 
 
-def _files(made: Build, given: Sequence[str], out: Path | None) -> list[Path]:
-    """The file of each program; ValueError if it is another one's, or the build's own."""
+def _files(build: Build, given: Sequence[str], out: Path | None) -> list[Path]:
+    """The file of each program; ValueError if two programs have one file, or the file is one of the build's."""
     files = []
     for text in given:
         stem = Path(text).stem if text.endswith(".npz") else text
         path = inside(out or (Path(text).parent if text.endswith(".npz") else Path()), f"{stem}{ENDING}")
         if path in files:
             raise ValueError(f"--out: programs must be files of different names, got {path} twice")
-        if path.resolve() in [own.resolve() for own in made.programs.values()]:
+        if path.resolve() in [program.resolve() for program in build.programs.values()]:
             raise ValueError(f"--out: a program must be no file of the build, got {path}")
         files.append(path)
     return files

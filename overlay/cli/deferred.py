@@ -1,4 +1,4 @@
-"""Commands that are imported when they are called: what one of them needs, the others don't wait for.
+"""Commands that are imported when they are called: no command waits for imports of another command.
 
 The commands together take seconds to import (pynq, Veriloggen, ONNX); ``bitloom --version``, the list of commands and
 its completion in a shell need none of it.

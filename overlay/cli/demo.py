@@ -37,10 +37,10 @@ def demo_command(frames: int, stall: float, seed: int, out: Path, as_json: bool)
     images = data.test_images[:frames]
     labels = data.test_labels[:frames]
     with working("generating Verilog and compiling the network"):
-        made = builds.build(out, size_memories("digits", [model], DIGITS), [model])
-    tell_kept(made)
+        build = builds.build(out, size_memories("digits", [model], DIGITS), [model])
+    tell_kept(build)
     place = inside(out, "report.json")
-    done = simulated(made, model, images, conditions=Conditions(stall=stall, seed=seed))
+    done = simulated(build, model, images, conditions=Conditions(stall=stall, seed=seed))
     report = done.report(labels)
     write_text(place, json.dumps(report, indent=1) + "\n")
     show_report("digits-cnn on simulated hardware", report, as_json)

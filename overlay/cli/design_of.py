@@ -24,6 +24,6 @@ def design_of(source: str, options: Mapping[str, Any]) -> Design:
     name = reference_design(source).network if source in REFERENCE_DESIGNS else source
     model = networks.find(name, REFERENCE_DESIGNS)
     named = source if source in REFERENCE_DESIGNS and source != name else None
-    found = chosen_design(model, replace(wanted, design=named))
-    models = found.models() if source in REFERENCE_DESIGNS else [model]
-    return found.design(model.network.name, models)
+    chosen = chosen_design(model, replace(wanted, design=named))
+    models = chosen.models() if source in REFERENCE_DESIGNS else [model]
+    return chosen.design(model.network.name, models)

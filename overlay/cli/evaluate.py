@@ -170,22 +170,22 @@ class _Evaluated:
 def _subject(
     net: str, network: str | None, host_file: Path | None, out: Path | None, hardware: int | None
 ) -> _Evaluated:
-    """The network that the command is about; ValueError if an option is given that would be left aside."""
+    """The network that the command is about; ValueError if an option is given that would be ignored."""
     folder = Path(net).is_dir()
     if network is not None and not folder:
         raise ValueError(f"{net}: --network is for a build's folder, which has several, got {network}")
     if out is not None and (folder or not hardware):
         raise ValueError(f"{net}: --out is for the build that --hardware makes of a network, got {out}")
-    made = loaded(Path(net)) if folder else None
-    model = networks.find(net) if made is None else model_of(made, network)
-    beside = path_of(net) if made is None else made.folder / name_of(model.network.name)
+    build = loaded(Path(net)) if folder else None
+    model = networks.find(net) if build is None else model_of(build, network)
+    beside = path_of(net) if build is None else build.folder / name_of(model.network.name)
     if host_file is None and (folder or Path(net).suffix == ".npz") and beside.exists():
         host_file = beside
     return _Evaluated(
         model,
-        networks.source(net) if made is None else f"build {net}",
+        networks.source(net) if build is None else f"build {net}",
         load_host(host_file, model) if host_file is not None else None,
-        made,
+        build,
         out or Path("build") / "evaluate" / model.network.name,
     )
 
@@ -224,14 +224,14 @@ def _tell_doubts(images: LabelledImages, pixels: Transform | HostTransform, use:
 
 
 def _modelled(subject: _Evaluated) -> FrameCycles | str:
-    """Cycles of the design by the flow model; or in a line why there are none."""
+    """Cycles of the design by the flow model, or one line that says why there are none."""
     with working("following frames through the flow model"):
         if subject.build is not None:
             choices = subject.build.choices(subject.name)
             return cycles_by_flow(subject.model, subject.build.design, choices)
         try:
-            found = chosen_design(subject.model)
-            return cycles_by_flow(subject.model, found.design(subject.name, [subject.model]), found.choices)
+            chosen = chosen_design(subject.model)
+            return cycles_by_flow(subject.model, chosen.design(subject.name, [subject.model]), chosen.choices)
         except ValueError as e:  # golden computes networks that the compiler doesn't take
             return f"no design by default: {reason(e)}"
 
@@ -240,18 +240,18 @@ def _simulated(
     subject: _Evaluated, images: LabelledImages, transform: Transform | HostTransform, count: int
 ) -> FrameCycles:
     """The first images on the simulated board."""
-    made = subject.build
-    if made is None:
+    build = subject.build
+    if build is None:
         with working("generating Verilog and compiling the network"):
-            found = chosen_design(subject.model)
-            design = found.design(subject.name, [subject.model])
+            chosen = chosen_design(subject.model)
+            design = chosen.design(subject.name, [subject.model])
             hosts = {subject.name: subject.host} if subject.host is not None else {}
             origin = builds.Origin(hosts=hosts)
-            made = builds.build(subject.out, design, [subject.model], choices=found.choices, origin=origin)
-        tell_kept(made)
+            build = builds.build(subject.out, design, [subject.model], choices=chosen.choices, origin=origin)
+        tell_kept(build)
     values = inputs(images, subject.model.network, transform, 0, count)
     with bar("building and running the simulation") as update:
-        return cycles_by_simulation(made, subject.model, values, update)
+        return cycles_by_simulation(build, subject.model, values, update)
 
 
 def _fail_unless_exact(name: str, speed: Mapping[str, Any]) -> None:

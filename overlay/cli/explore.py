@@ -37,7 +37,7 @@ _FROM = {
     "option": "--clock-mhz), which is given and not found",
     "default": "that of a build; else --clock-mhz), which is not found",
 }
-"""Where a clock comes from, as a text goes on behind its frequency."""
+"""Where a clock comes from: the text behind its frequency."""
 
 
 @click.command("explore", cls=GroupedCommand)
@@ -125,43 +125,43 @@ def explore_command(
         points=points, halvings=halvings, workers=Workers(jobs, scheduler), streamed_weights=streamed_weights
     )
     with bar(f"{name}: searching", "intervals") as update:
-        found = explore(
+        explored = explore(
             models, limit, stream_bits=int(stream_bits), map_order=map_order, effort=effort, progress=update
         )
     if picture is not None:
-        plot(picture, f"{name}: cycles a frame against LUTs", found.front, found.best, limit.lut)
-    if save is not None and found.best is not None:
-        _save(found.best, save)
-    measured = _measured(found, models) if synthesise and found.best else None
+        plot(picture, f"{name}: cycles a frame against LUTs", explored.front, explored.best, limit.lut)
+    if save is not None and explored.best is not None:
+        _save(explored.best, save)
+    measured = _measured(explored, models) if synthesise and explored.best else None
     if as_json:
         dump(
             {
                 "network": name,
-                "front": [row.to_dict() for row in found.front],
-                "best": found.best and found.best.to_dict(),
-                "nearest": found.nearest and found.nearest.to_dict(),
+                "front": [row.to_dict() for row in explored.front],
+                "best": explored.best and explored.best.to_dict(),
+                "nearest": explored.nearest and explored.nearest.to_dict(),
                 "budget": {key: value for key, value in asdict(limit).items() if value is not None},
                 "clock": asdict(clock),
                 "model_error": error(),
                 "synthesised": measured,
-                "tried": found.tried,
-                "varied": list(found.varied),
-                "interrupted": found.interrupted,
+                "tried": explored.tried,
+                "varied": list(explored.varied),
+                "interrupted": explored.interrupted,
             }
         )
     else:
-        show_front(name, found, on, clock.mhz)
-        click.echo(f"{found.tried} designs were tried; varied beside the foldings: {', '.join(found.varied)}")
+        show_front(name, explored, on, clock.mhz)
+        click.echo(f"{explored.tried} designs were tried; varied beside the foldings: {', '.join(explored.varied)}")
         _show_budget(limit, on, clock)
         if measured is not None:
             _show_measured(measured)
-        if found.shown is not None:
-            show_npus(called(found), found.shown, found.layers)
-    if found.interrupted:
+        if explored.shown is not None:
+            show_npus(called(explored), explored.shown, explored.layers)
+    if explored.interrupted:
         interrupted()
-    if found.best is None:
+    if explored.best is None:
         unsaved = f", nothing was written to {save}" if save else ""
-        click.echo(f"bitloom: {name}: no design fits the budget{unsaved}: {_missed(found, limit)}", err=True)
+        click.echo(f"bitloom: {name}: no design fits the budget{unsaved}: {_missed(explored, limit)}", err=True)
         raise SystemExit(NOTHING_FITS)
 
 
@@ -212,53 +212,53 @@ def _save(best: Row, path: Path) -> None:
     write_text(path, json.dumps(best.candidate.to_dict(), indent=1) + "\n")
 
 
-def _measured(found: Explored, models: Sequence[Model]) -> dict[str, Any]:
+def _measured(explored: Explored, models: Sequence[Model]) -> dict[str, Any]:
     """The chosen design's area by Yosys."""
     from bitloom.overlay.area.synthesis import area
 
-    assert found.best is not None
+    assert explored.best is not None
     with working("synthesis (minutes for a large design)"):
-        design = found.best.candidate.design(models[0], models[0].network.name, models[1:])
+        design = explored.best.candidate.design(models[0], models[0].network.name, models[1:])
         total = area(design).total
-        clock = clock_figures(design, found.best.figures.cycles)
+        clock = clock_figures(design, explored.best.figures.cycles)
     return {"lut": total.lut, "lutram": total.lutram, "ff": total.ff, "bram36": total.bram36, "dsp": total.dsp, **clock}
 
 
 def _show_measured(measured: dict[str, Any]) -> None:
     """Print the chosen design's area by Yosys, and its estimated clock."""
-    found = dict(measured)
-    mhz = found.pop("estimated_mhz")
-    rate = found.pop("frames_per_second_at_it")
-    click.echo("chosen, by Yosys: " + ", ".join(f"{value:,} {key}" for key, value in found.items()))
+    figures = dict(measured)
+    mhz = figures.pop("estimated_mhz")
+    rate = figures.pop("frames_per_second_at_it")
+    click.echo("chosen, by Yosys: " + ", ".join(f"{value:,} {key}" for key, value in figures.items()))
     click.echo(f"chosen, clock: {mhz:.0f} MHz, {rate:,.0f} frames a second at it; {HOW}")
 
 
-def _missed(found: Explored, limit: Budget) -> str:
-    """What the nearest design takes more of than its limit, and by how much."""
-    assert found.nearest is not None
-    figures = found.nearest.figures
+def _missed(explored: Explored, limit: Budget) -> str:
+    """By how much the nearest design is over each limit that it breaks."""
+    assert explored.nearest is not None
+    figures = explored.nearest.figures
     values = limited(figures)
     names = {**dict(zip(values, values)), **RESOURCES, "cycles": "cycles a frame", "latency": "cycles of latency"}
     over = [
         f"{number(values[key])} {names[key]} for {number(getattr(limit, key))} ({_times(times)})"
         for key, times in limit.excess(figures).items()
     ]
-    fastest = number(min(row.figures.cycles for row in found.front))
+    fastest = number(min(row.figures.cycles for row in explored.front))
     return f"the nearest takes {', '.join(over)}; the fastest that was tried takes {fastest} cycles a frame"
 
 
 def _times(times: float) -> str:
-    """How much a figure is over its limit, of which it is so many ``times``."""
+    """In words, how far a figure that is ``times`` its limit is over the limit."""
     return f"{times - 1:.1%} too many" if times < 2 else f"{number(round(times, 1))} times as many"
 
 
 def _show_budget(limit: Budget, on: Board | None, clock: _Clock) -> None:
     """Print what the columns mean, and how far the area formula may be off."""
-    made = error()
+    model_error = error()
     click.echo(
         "cycles and latency by the flow model; LUT: of logic and memory together, as RAM: those of memory, by formula, "
-        f"off by {made['median']:.1%} (median) and {made['worst']:.1%} (worst) on designs that it was not fitted to "
-        f"(the {made['designs']} reference designs whose synthesis is recorded)"
+        f"off by {model_error['median']:.1%} (median) and {model_error['worst']:.1%} (worst) on designs that it was "
+        f"not fitted to (the {model_error['designs']} reference designs whose synthesis is recorded)"
     )
     click.echo(
         f"frames a second: at {clock.mhz:g} MHz ({_FROM[clock.source]}; --synthesise and bitloom timing estimate a "

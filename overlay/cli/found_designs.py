@@ -27,35 +27,35 @@ HEADER = [
 ]
 
 
-def show_front(name: str, found: Explored, on: Board | None, clock_mhz: float) -> None:
+def show_front(name: str, explored: Explored, on: Board | None, clock_mhz: float) -> None:
     """Print the front and the chosen design, or the nearest one, the largest share of the board last.
 
     Parameters
     ----------
     name
         Of the networks.
-    found
+    explored
         What the search found.
     on
         The board, if one was given.
     clock_mhz
         Clock for frames a second.
     """
-    rows = [front_row(str(k + 1), row, on, clock_mhz) for k, row in enumerate(found.front)]
-    if found.shown is not None:
-        rows.append(front_row(called(found), found.shown, on, clock_mhz))
-    title = f"{name}: Pareto front" + ("" if found.best else "; nothing fits the budget")
+    rows = [front_row(str(k + 1), row, on, clock_mhz) for k, row in enumerate(explored.front)]
+    if explored.shown is not None:
+        rows.append(front_row(called(explored), explored.shown, on, clock_mhz))
+    title = f"{name}: Pareto front" + ("" if explored.best else "; nothing fits the budget")
     grid(title, HEADER + [f"of {on.name}" if on else ""] * bool(on), rows)
-    each = (found.shown or found.front[0]).figures.each
+    each = (explored.shown or explored.front[0]).figures.each
     if each:
         told = ", ".join(f"{network} {number(cycles)}" for network, cycles in each.items())
-        whose = f"the {called(found)} one's"
+        whose = f"the {called(explored)} one's"
         click.echo(f"cycles, latency, frames: of a round, a frame of each network; {whose} cycles are {told}")
 
 
-def called(found: Explored) -> str:
-    """What the design is called that is shown beside the front."""
-    return "chosen" if found.best else "nearest"
+def called(explored: Explored) -> str:
+    """Name of the design that is shown beside the front: chosen, or nearest."""
+    return "chosen" if explored.best else "nearest"
 
 
 def front_row(name: str, row: Row, on: Board | None, clock_mhz: float) -> list[str]:
@@ -134,25 +134,25 @@ def show_npus(name: str, best: Row, names: Sequence[str]) -> None:
 
 
 def blocks_of(npu: Npu) -> list[str]:
-    """What an NPU has besides, in words: a window former, weights in the pool unit, multipliers that PEs share, LUTs
+    """Further blocks of an NPU, in words: a window former, weights in the pool unit, multipliers that PEs share, LUTs
     that multiply."""
     kernels = npu.array.kernels_per_multiplier
-    found = {
+    blocks = {
         "window former": npu.former is not None,
         "depthwise pool unit": npu.depthwise,
         f"{kernels} kernels a multiplier": kernels > 1,
         "additions in LUTs": "addition" in npu.results.lut_products,
         "counters": npu.sequencer.raster,
     }
-    return [words for words, there in found.items() if there]
+    return [words for words, there in blocks.items() if there]
 
 
-def _layers(own: Sequence[str], names: Sequence[str]) -> str:
+def _layers(layers: Sequence[str], names: Sequence[str]) -> str:
     """The layers of an NPU: the first and the last one of a run, else all of them."""
-    first = names.index(own[0])
-    if len(own) > 1 and list(own) == list(names[first : first + len(own)]):
-        return f"{own[0]} .. {own[-1]}"
-    return ", ".join(own)
+    first = names.index(layers[0])
+    if len(layers) > 1 and list(layers) == list(names[first : first + len(layers)]):
+        return f"{layers[0]} .. {layers[-1]}"
+    return ", ".join(layers)
 
 
 def number(value: float) -> str:

@@ -15,7 +15,7 @@ from .progress import bar
 from .show import dump, json_option, one_line_errors, table
 
 MINUTES = 5.0
-"""How long a campaign takes where nothing else is said."""
+"""Default length of a campaign."""
 OF_CAMPAIGNS = ("minutes", "cases", "seed", "out", "resume", "jobs", "scheduler")
 """Parameters that only a campaign looks at."""
 
@@ -66,15 +66,15 @@ def fuzz_command(
             progress=lambda state: update(state.cases, cases),
         )
     if as_json:
-        dump(vars(done))
+        dump(done.to_dict())
     else:
         _show(done, out)
-    if done.found:
+    if done.case_files:
         sys.exit(1)
 
 
 def _check_unused(resume: bool, case: Path | None) -> None:
-    """ValueError if an option is given that a case that is run again, or a campaign that goes on, would leave aside."""
+    """ValueError if an option is given that --replay or --resume would ignore."""
     context = click.get_current_context()
     for parameter in context.command.params:
         name = str(parameter.name)
@@ -90,7 +90,7 @@ def _show(done: CampaignState, out: Path) -> None:
     """Print how the cases ended, and the files of those that found something."""
     rows = {word: f"{count:,}" for word, count in done.ends.most_common()}
     table(f"{done.name}: {done.cases:,} cases of seed {done.seed}", rows)
-    for name in done.found:
+    for name in done.case_files:
         click.echo(f"found: {out / name}")
 
 

@@ -1,5 +1,5 @@
-"""What the host does around the networks that a command is given: an imported one has a file that says it, beside the
-model's."""
+"""Host files of the networks that a command gets: beside the model file of an imported network lies one that says
+what the host computes."""
 
 from collections.abc import Sequence
 
@@ -18,8 +18,8 @@ def hosts_of(given: Sequence[str], models: Sequence[Model]) -> dict[str, Host]:
     models
         The networks; more than ``given`` where the first name stands for several, as a reference design does.
     """
-    found = {}
+    hosts = {}
     for text, model in zip(reversed(given), reversed(models)):
         if text.endswith(".npz") and path_of(text).exists():
-            found[model.network.name] = load(path_of(text), model)
-    return found
+            hosts[model.network.name] = load(path_of(text), model)
+    return hosts

@@ -119,8 +119,8 @@ def _named(imported: Imported, classes: list[str] | None, path: Path | None) -> 
     output = imported.model.network.output
     if output.size != output.channels:
         return imported, ""
-    found, said = fitting(imported.source.labels, output.channels)
-    return imported.with_classes(found) if found else imported, said
+    labels, said = fitting(imported.source.labels, output.channels)
+    return imported.with_classes(labels) if labels else imported, said
 
 
 def _check_target(target: Path) -> None:

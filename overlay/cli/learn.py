@@ -26,11 +26,11 @@ from .progress import bar
 from .show import dump, grid, json_option, one_line_errors
 
 HIDDEN = "256,256"
-"""Neurons of the hidden layers where nothing is said."""
+"""Neurons of the hidden layers by default."""
 EPOCHS = {"digits": 100, "mnist": 20}
-"""By data, enough for a curve that has become flat."""
+"""Default epochs by data: enough for the curve to become flat."""
 NAMES = list(dict.fromkeys([*SETTINGS, *MACHINE_SETTINGS]))
-"""Of the settings of both."""
+"""Names of all settings, without and with --machine."""
 MOST_SEEDS = 1000
 WITHOUT_MACHINE = ("all_settings", "seeds", "rate_times", "picture", "save")
 WITH_MACHINE = ("slaves", "rate_places", "timeline")
@@ -158,7 +158,7 @@ def learn_command(
 
 
 def _check_unused(machine: str | None) -> None:
-    """ValueError if an option is given that the machine, or learning without it, would leave aside."""
+    """ValueError if an option is given that learning with --machine, or without it, would ignore."""
     context = click.get_current_context()
     for parameter in context.command.params:
         given = context.get_parameter_source(str(parameter.name)) is ParameterSource.COMMANDLINE

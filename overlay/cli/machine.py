@@ -61,17 +61,17 @@ def machine_command(
     machine = MachineParameters(form=WordFormat(word_bits, fraction), multiplier=multiplier, **sizes)
     target = BoardTarget(board=find_board(board_name) if board_name else None, clock_mhz=clock_mhz)
     with working("generating Verilog"):
-        made = build_training_machine(out, name, machine, target)
-    found: Area | None = None
+        build = build_training_machine(out, name, machine, target)
+    estimate: Area | None = None
     if with_area:
         with working("synthesis (minutes)"):
-            found = area_of(bare("\n".join(training_verilog(machine).values())), TOP)
-    files = {"bit": str(made.bit), "digest": made.digest}
-    if made.sources is not None:
-        files["sources"] = str(made.sources)
+            estimate = area_of(bare("\n".join(training_verilog(machine).values())), TOP)
+    files = {"bit": str(build.bit), "digest": build.digest}
+    if build.sources is not None:
+        files["sources"] = str(build.sources)
     if as_json:
-        dump({**files, **({"area": found.to_dict()} if found else {})})
+        dump({**files, **({"area": estimate.to_dict()} if estimate else {})})
         return
     table(f"{name}: {out}", files)
-    if found:
-        show_area(found, paths=5)
+    if estimate:
+        show_area(estimate, paths=5)

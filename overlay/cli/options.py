@@ -97,8 +97,8 @@ def stream_bits_option(default: str | None = None) -> Decorator:
 
 
 def _lut_products(ctx: click.Context, param: click.Parameter, given: tuple[str, ...]) -> tuple[str, ...] | None:
-    """Units in the order of a folding; None where none is given: then it is the design's."""
-    return tuple(one for one in LUT_PRODUCTS if one in given) or None
+    """The given units in the order of LUT_PRODUCTS; None if none is given: then the design decides."""
+    return tuple(unit for unit in LUT_PRODUCTS if unit in given) or None
 
 
 folding_options = option_group(
@@ -160,7 +160,7 @@ def _dataflow(ctx: click.Context, param: click.Parameter, given: tuple[str, ...]
 
 
 def _mapping(ctx: click.Context, param: click.Parameter, given: str | None) -> tuple[int, ...] | None:
-    """The numbers between commas."""
+    """The numbers of a text with commas between them."""
     words = [] if given is None else given.split(",")
     if not all(word.isascii() and word.isdigit() and len(word) <= 4 for word in words):
         raise click.BadParameter(f"must be numbers with commas between them, got {given!r}", ctx, param)
@@ -168,7 +168,7 @@ def _mapping(ctx: click.Context, param: click.Parameter, given: str | None) -> t
 
 
 def _chunk(ctx: click.Context, param: click.Parameter, given: str | None) -> str | None:
-    """The chunk's text, if it is one."""
+    """The text of a chunk, checked."""
     try:
         Chunk.of(given or "")
     except ValueError as error:
@@ -220,7 +220,7 @@ design_options = together(
     chain_options,
     option_group("Streams", stream_bits_option(), map_order_option("auto", *ORDERS)),
 )
-"""Everything that says what a design is."""
+"""All options that describe a design."""
 FOLDING_NAMES = tuple(name for name in CHOSEN if name != "stream_weights")
 """Fields of a folding; whether weights are streamed is said of the whole design."""
 

@@ -64,19 +64,19 @@ def report_command(
     check_extra(png)
     if run_file and frames:
         raise ValueError(f"report: --from brings its own frames, --frames must be left out, got {frames}")
-    made = loaded(folder)
+    build = loaded(folder)
     out = out or inside(folder, "report.html")
-    model = model_of(made, network)
-    found = compiled(made, model)
+    model = model_of(build, network)
+    network_build = compiled(build, model)
     accuracy = accuracy_of(model, evaluated)
     if run_file:
         run = Measured.load(run_file)
     else:
         with bar("building and running the simulation") as update:
-            run = measure(made, model, frames or FRAMES, update)
+            run = measure(build, model, frames or FRAMES, update)
     with working("synthesis (minutes for a large design)" if synthesise or clock else "gathering"):
-        estimate = clock_figures(made.design, run.steady("cycles")) if clock else {}
-        report = gather(found, run, given=network, clock_mhz=clock_mhz, synthesise=synthesise)
+        estimate = clock_figures(build.design, run.steady("cycles")) if clock else {}
+        report = gather(network_build, run, given=network, clock_mhz=clock_mhz, synthesise=synthesise)
         report = replace(report, clock=estimate, accuracy=accuracy)
         out.parent.mkdir(parents=True, exist_ok=True)
         write_text(out, page(report, date))

@@ -43,21 +43,21 @@ def serve_command(folder: Path, host: str, port: int, idle_seconds: float) -> No
         if not (e.name or "").startswith(("pynq", "grpc")):
             raise
         raise ImportError(f"serve: pynq >= 4.0 with PYNQ's remote protocol must be installed, got: {e}") from None
-    found = version("pynq")
-    if int(found.partition(".")[0]) < 4:  # 3.1 has it too, without room for bit 31 of a register
-        raise ImportError(f"serve: pynq >= 4.0 with PYNQ's remote protocol must be installed, got: {found}")
+    installed = version("pynq")
+    if int(installed.partition(".")[0]) < 4:  # 3.1 has it too, without room for bit 31 of a register
+        raise ImportError(f"serve: pynq >= 4.0 with PYNQ's remote protocol must be installed, got: {installed}")
     limits = ServerLimits(idle_seconds=idle_seconds)
-    made = loaded(folder)
+    build = loaded(folder)
     _show_log()
     with working("compiling the model"):
-        server = Server(made.bit, host, port, limits)
+        server = Server(build.bit, host, port, limits)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         with server:
             if not _loopback(host):
                 rule = "can use this board: PYNQ's protocol has no password and no encryption"
                 click.echo(f"bitloom: warning: whoever reaches {host}:{server.port} {rule}", err=True)
-            click.echo(_instructions(made, host, server.port))
+            click.echo(_instructions(build, host, server.port))
             server.wait()
     except KeyboardInterrupt:
         click.echo("bitloom: the server ends", err=True)
@@ -82,7 +82,7 @@ def _loopback(host: str) -> bool:
         return host == "localhost"
 
 
-def _instructions(made: builds.Build, host: str, port: int) -> str:
+def _instructions(build: builds.Build, host: str, port: int) -> str:
     """How to connect, from this machine where the server listens on all addresses."""
     reached = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
     other_port = (
@@ -91,13 +91,13 @@ def _instructions(made: builds.Build, host: str, port: int) -> str:
         "    from pynq.pl_server.remote_device import RemoteDevice\n"
         f'    Device.active_device = RemoteDevice(0, "{_in_address(reached)}", {port})\n\n'
     )
-    programs = "".join(f"    overlay.load({_literal(path.resolve())})\n" for path in made.programs.values())
+    programs = "".join(f"    overlay.load({_literal(path.resolve())})\n" for path in build.programs.values())
     return (
-        f"{made.design.name} on a virtual board at {host}:{port}; Ctrl-C ends it. In another terminal:\n\n"
+        f"{build.design.name} on a virtual board at {host}:{port}; Ctrl-C ends it. In another terminal:\n\n"
         f"    export PYNQ_REMOTE_DEVICES={_in_address(reached)}\n    python3\n\n"
         f"{'' if port == PORT else other_port}"
         "    from bitloom import BitloomOverlay\n"
-        f"    overlay = BitloomOverlay({_literal(made.bit.resolve())})\n{programs}"
+        f"    overlay = BitloomOverlay({_literal(build.bit.resolve())})\n{programs}"
     )
 
 

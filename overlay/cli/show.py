@@ -78,8 +78,8 @@ def _file_error(error: OSError) -> str:
     if isinstance(error, FileNotFoundError):
         return f"{error.filename}: must exist, got no such file or folder"
     if isinstance(error, FileExistsError):  # a folder was to be made there
-        found = "a file" if os.path.exists(error.filename) else "a link to nothing"
-        return f"{error.filename}: must be a folder, got {found}"
+        kind = "a file" if os.path.exists(error.filename) else "a link to nothing"
+        return f"{error.filename}: must be a folder, got {kind}"
     return system_words(error)
 
 
@@ -213,11 +213,11 @@ def _widths(columns: list[_Column], labels: int, room: int | None) -> list[int]:
 
 def _folded(widths: list[int], labels: int, room: int) -> list[int]:
     """The widths with label columns so narrow that the row fits the room, but none below LONG_WORD."""
-    found = list(widths)
+    folded = list(widths)
     for _ in range(_total(widths) - room):
-        widest = max(range(labels), key=lambda k: found[k])
-        found[widest] -= found[widest] > LONG_WORD
-    return found
+        widest = max(range(labels), key=lambda k: folded[k])
+        folded[widest] -= folded[widest] > LONG_WORD
+    return folded
 
 
 def _print_title(title: str) -> None:

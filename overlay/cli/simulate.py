@@ -60,19 +60,19 @@ def simulate_command(
     NETWORK is one of the build's networks, or its model file (.npz); without, it is the first one.
     """
     waveform = _waveform(vcd, fst)
-    made = loaded(folder)
-    model = model_of(made, network)
+    build = loaded(folder)
+    model = model_of(build, network)
     if images:
-        given = _first(read_images(images, model.network, host=made.program(model.network.name).host), images, frames)
+        given = _first(read_images(images, model.network, host=build.program(model.network.name).host), images, frames)
     else:
         given = random_images(model.network, frames or FRAMES, seed)
     for file in (waveform, out):
         if file:
             file.parent.mkdir(parents=True, exist_ok=True)
     if vcd:
-        _announce(vcd, made, model.network.name, len(given))
+        _announce(vcd, build, model.network.name, len(given))
     conditions = Conditions(stall=stall, seed=seed, waveform=waveform)
-    done = simulated(made, model, given, batch=batch, conditions=conditions)
+    done = simulated(build, model, given, batch=batch, conditions=conditions)
     if out:
         _write_outputs(out, done.outputs)
     show_report(f"{model.network.name} on simulated hardware", done.report(), as_json)
@@ -90,10 +90,10 @@ def _waveform(vcd: Path | None, fst: Path | None) -> Path | None:
     return vcd or fst
 
 
-def _announce(waveform: Path, made: Build, network: str, frames: int) -> None:
+def _announce(waveform: Path, build: Build, network: str, frames: int) -> None:
     """Say how large a waveform will be, where it is large: every signal's changes, most of them those of registers."""
-    cycles = made.program(network).ideal_cycles
-    each = VCD_BYTES * estimate(made.design).ff * cycles / 1e6
+    cycles = build.program(network).ideal_cycles
+    each = VCD_BYTES * estimate(build.design).ff * cycles / 1e6
     if frames * each > LARGE_MB:
         rule = f"--frames 1 makes about {each:,.0f}" if frames > 1 else "every signal is in it"
         click.echo(f"bitloom: warning: {waveform} will have about {frames * each:,.0f} MB; {rule}", err=True)

@@ -13,12 +13,12 @@ from .show import dump, table
 
 
 def simulated(
-    made: builds.Build, model: Model, images: np.ndarray, conditions: Conditions, batch: int | None = None
+    build: builds.Build, model: Model, images: np.ndarray, conditions: Conditions, batch: int | None = None
 ) -> Run:
     """Run ``images`` on the simulated board, behind a progress bar, the first one alone; parameters as of ``run``."""
     alone = replace(conditions, first_alone=True)
     with bar("building and running the simulation") as update:
-        return run(made, model, images, batch=batch, conditions=alone, progress=update)
+        return run(build, model, images, batch=batch, conditions=alone, progress=update)
 
 
 OPERATION_WORDS = {

@@ -37,30 +37,32 @@ def timing_command(source: str, grade: str, route: bool, seed: int, paths: int, 
     verilog = bare(generate(design_of(source, options), target="synthesis", checked=False).text)
     with working("synthesis for 7 series (minutes for a large design)"):
         guess = estimate(verilog, TOP, grade=grade)
-    found = None
+    route_result = None
     if route:
         with working("synthesis, place and route for ECP5 (minutes for a large design)"):
-            found = routed(verilog, TOP, seed=seed)
+            route_result = routed(verilog, TOP, seed=seed)
     if as_json:
-        dump(_json(guess, found))
+        dump(_json(guess, route_result))
         return
     rows = [["estimate", grade, f"{guess.mhz:.0f}", f"{guess.ns:.2f}", f"off by up to {WORST_ERROR:.0%}"]]
-    if found:
-        rows.append(["routed", found.device, f"{found.mhz:.1f}", f"{1000 / found.mhz:.2f}", "nextpnr"])
+    if route_result:
+        rows.append(
+            ["routed", route_result.device, f"{route_result.mhz:.1f}", f"{1000 / route_result.mhz:.2f}", "nextpnr"]
+        )
     grid(f"{source}: clock", ["", "device", "MHz", "ns", "by"], rows)
     if paths:
         longest = [[p.end, p.start, f"{p.ns:.2f}", f"{p.cells_ns:.2f}"] for p in guess.paths[:paths]]
         grid("longest paths of the estimate", ["to", "from", "ns", "of these in cells"], longest, labels=2)
-    if found and paths:
-        p = found.path
+    if route_result and paths:
+        p = route_result.path
         way = [[p.start, "begins"], *([name, ""] for name in p.through), [p.end, "ends"]]
         grid(f"longest path as routed: {p.ns:.2f} ns, {p.cells_ns:.2f} of these in cells", ["net or cell", ""], way)
 
 
-def _json(guess: Estimate, found: Routed | None) -> dict[str, Any]:
-    """What ``--json`` prints."""
+def _json(guess: Estimate, route_result: Routed | None) -> dict[str, Any]:
+    """The data that ``--json`` prints."""
     paths = [asdict(p) for p in guess.paths]
     return {
         "estimate": {"grade": guess.grade, "mhz": guess.mhz, "ns": guess.ns, "error": WORST_ERROR, "paths": paths},
-        "routed": asdict(found) if found else None,
+        "routed": asdict(route_result) if route_result else None,
     }

@@ -38,7 +38,7 @@ def labelled_images(
     labels
         File of the labels, for a file of images.
     resize
-        Whether pictures of another size than the input's are brought to it, for a folder.
+        Whether pictures of a folder are scaled to the input's size.
     real
         Whether images in a file may be real numbers, too.
 

@@ -1,4 +1,4 @@
-"""Labelled images in files: npz, npy and IDX. What a file is, is told by how it begins, not by its name."""
+"""Labelled images in files: npz, npy and IDX. The first bytes of a file tell its format, not its name."""
 
 import os
 from pathlib import Path
@@ -48,16 +48,16 @@ def read_labelled(path: Path, network: Network, labels: Path | None = None, real
     data = read_file(path)
     if data.startswith(ZIP):
         with naming(os.fspath(path)):
-            images, found = _of_archive(Archive(data), labels is None, real)
+            images, label_array = _of_archive(Archive(data), labels is None, real)
     else:
         images = _array(path, data, real)
-        found = None
+        label_array = None
         labels = labels or _beside(path, data)
     if labels is not None:
-        found = _array(labels, read_file(labels))
-    if found is None:
+        label_array = _array(labels, read_file(labels))
+    if label_array is None:
         raise ValueError(f"{path}: must have labels: give their file, npy or IDX, with --labels")
-    return of_arrays(str(path), images, found, network)
+    return of_arrays(str(path), images, label_array, network)
 
 
 def _of_archive(archive: Archive, labelled: bool, real: bool) -> tuple[Array, Array | None]:
@@ -88,9 +88,9 @@ def _beside(path: Path, data: bytes) -> Path | None:
     plain = name.removesuffix(".gz")
     return next(
         (
-            found
-            for found in (path.with_name(name), path.with_name(plain), path.with_name(f"{plain}.gz"))
-            if found.exists()
+            file
+            for file in (path.with_name(name), path.with_name(plain), path.with_name(f"{plain}.gz"))
+            if file.exists()
         ),
         None,
     )

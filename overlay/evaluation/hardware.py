@@ -65,12 +65,12 @@ def cycles_by_flow(model: Model, design: Design, choices: CompileChoices) -> Fra
     Deadlock
         If the design can't finish a frame.
     """
-    found = simulate(whole_system(plan(model, design.npus, choices), design))
-    return FrameCycles(FLOW, found.cycles_per_frame, found.latency)
+    result = simulate(whole_system(plan(model, design.npus, choices), design))
+    return FrameCycles(FLOW, result.cycles_per_frame, result.latency)
 
 
 def cycles_by_simulation(
-    made: Build, model: Model, images: Array, progress: Callable[[int, int], None] | None = None
+    build: Build, model: Model, images: Array, progress: Callable[[int, int], None] | None = None
 ) -> FrameCycles:
     """Run images on the simulated board, compare every output with golden's and count cycles.
 
@@ -78,7 +78,7 @@ def cycles_by_simulation(
 
     Parameters
     ----------
-    made, model
+    build, model
         The build, and the model that its network was compiled from.
     images
         (N, H, W, C) values of the network's input, N >= 2.
@@ -101,7 +101,7 @@ def cycles_by_simulation(
     cycles = {}
     done = 0
     for length in lengths:
-        result = run(made, model, images[:length], batch=length)
+        result = run(build, model, images[:length], batch=length)
         exact[:length] &= (result.outputs == result.golden).reshape(length, -1).all(axis=1)
         cycles[length], done = result.counters["cycles"], done + length
         if progress is not None:

@@ -69,8 +69,8 @@ class HostTransform:
         given = [Fraction(number) for number in self.text.split(":")[1:]]
         scale, offset = [*given, *(Fraction(1), Fraction(0))[len(given) :]]
         # A product of integers and one division: so a pixel divided by 255 is rounded as it was when training.
-        found: Array = pixels.astype(np.float64) * scale.numerator / scale.denominator + float(offset)
-        return found
+        numbers: Array = pixels.astype(np.float64) * scale.numerator / scale.denominator + float(offset)
+        return numbers
 
     def __str__(self) -> str:
         return self.text

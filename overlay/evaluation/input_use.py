@@ -20,7 +20,7 @@ class InputUse:
     Attributes
     ----------
     numbers
-        The smallest and the largest number that images give: real numbers where ``takes`` is of these.
+        The smallest and the largest number that images give: real numbers if ``takes`` has real numbers.
     takes
         The smallest and the largest number that the input takes: of an imported network real numbers, where its host
         knows them, else values of the input's encoding.
@@ -37,14 +37,14 @@ class InputUse:
 
     @property
     def doubts(self) -> list[str]:
-        """What speaks against the transform, a sentence each; none where nothing does."""
+        """Sentences that speak against the transform; none if it looks right."""
         given, taken = (f"{ends[0]:.6g}..{ends[1]:.6g}" for ends in (self.numbers, self.takes))
-        found = []
+        doubts = []
         if self.share < LEAST_SHARE:
-            found.append(f"images give {given}, and the input takes {taken}: {self.share:.1%} of its range is used")
+            doubts.append(f"images give {given}, and the input takes {taken}: {self.share:.1%} of its range is used")
         if self.clipped > MOST_CLIPPED:
-            found.append(f"images give {given}, and the input takes {taken}: {self.clipped:.1%} of them are clipped")
-        return found
+            doubts.append(f"images give {given}, and the input takes {taken}: {self.clipped:.1%} of them are clipped")
+        return doubts
 
 
 class InputWatch:

@@ -75,7 +75,7 @@ def of_arrays(name: str, images: Array, labels: Array, network: Network) -> Arra
     name
         Where they come from, for messages.
     images
-        Integers, of a shape that the module's text allows.
+        Integers, in one of the shapes at the top of this file.
     labels
         N integers, (N,) or (N, 1).
     network
@@ -92,9 +92,9 @@ def of_arrays(name: str, images: Array, labels: Array, network: Network) -> Arra
 def _shaped(name: str, images: Array, network: Network) -> Array:
     """The images as (N, H, W, C) of the network's input."""
     shape = network.input.shape
-    own = images.shape[1:]
-    same = own == shape or (shape[2] == 1 and own == shape[:2])
-    flat = prod(own) == prod(shape) and (len(own) == 1 or shape[:2] == (1, 1))
+    image_shape = images.shape[1:]
+    same = image_shape == shape or (shape[2] == 1 and image_shape == shape[:2])
+    flat = prod(image_shape) == prod(shape) and (len(image_shape) == 1 or shape[:2] == (1, 1))
     if images.ndim < 2 or len(images) < 1 or not (same or flat):
         height, width, channels = shape
         raise ValueError(

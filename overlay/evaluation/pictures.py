@@ -27,12 +27,12 @@ from bitloom.golden.reading.file import foreign_reason, naming, read_file
 NO_PILLOW = f"pictures need Pillow: {pip_install('explore')}"
 ENDINGS = (".png", ".jpg", ".jpeg", ".bmp", ".pgm", ".ppm")
 FORMATS = ("PNG", "JPEG", "BMP", "PPM")
-"""What Pillow may take a file for: each is simple to read, and none leads to other files."""
+"""Formats that Pillow may read: each is simple, and none refers to other files."""
 CHANNELS = {"1": 1, "L": 1, "P": 3, "RGB": 3}
 """Channels of a picture by Pillow's name of its pixels; others have transparency, inks or 16 bits."""
 MODES = {1: "L", 3: "RGB"}
 BYTES_PER_PIXEL = 8
-"""What a pixel takes at most while a picture is read: four bytes, and as many again where it is converted."""
+"""Bytes that a pixel takes at most while a picture is read: four, and as many again for a conversion."""
 
 
 @dataclass(frozen=True)
@@ -95,10 +95,10 @@ def pictures(folder: Path, network: Network, resize: bool = False) -> Pictures:
         If the folder holds something else, or no picture.
     """
     check_pillow()
-    found = {path.name: _files(path) for path in _visible(folder)}
-    numbers = _numbers(folder, sorted(found), network)
+    files = {path.name: _files(path) for path in _visible(folder)}
+    numbers = _numbers(folder, sorted(files), network)
     in_order = sorted(numbers.items(), key=lambda item: item[1])
-    rounds = zip_longest(*([(path, number) for path in found[name]] for name, number in in_order))
+    rounds = zip_longest(*([(path, number) for path in files[name]] for name, number in in_order))
     pairs = [pair for pairs in rounds for pair in pairs if pair is not None]
     if not pairs:
         raise ValueError(f"{folder}: must hold folders of pictures, a folder for each class, got no picture")
@@ -139,8 +139,8 @@ def _numbers(folder: Path, names: list[str], network: Network) -> dict[str, int]
     if network.classes:
         exact = {name: number for number, name in enumerate(network.classes)}
         lower = {name.lower(): number for number, name in enumerate(network.classes)}
-        found = {name: exact.get(name, lower.get(name.lower(), -1)) for name in names}
-        return _checked(folder, found, f"one of {network.name}'s classes, {listed(list(network.classes))}")
+        numbers = {name: exact.get(name, lower.get(name.lower(), -1)) for name in names}
+        return _checked(folder, numbers, f"one of {network.name}'s classes, {listed(list(network.classes))}")
     if set(names) == {str(number) for number in range(outputs)}:
         return {str(number): number for number in range(outputs)}
     if len(names) != outputs:
@@ -216,7 +216,7 @@ def _decoded(data: bytes, shape: tuple[int, int, int], resize: bool) -> Array:
 
 @contextmanager
 def _decoding(data: bytes) -> Iterator[None]:
-    """Whatever Pillow's readers stumble over in a damaged file becomes one ValueError.
+    """Exceptions of Pillow's readers for a damaged file become one ValueError.
 
     Pillow's own limit of pixels is off, as ours is looked at between the header and the pixels.
     """

@@ -145,7 +145,7 @@ def class_rule(network: Network, rule: str | None = None, host: Host | None = No
 
 
 def as_counted(network: Network, rule: str, host: Host | None) -> Network:
-    """The network with names of its classes in the order in which a rule counts these: by ``scores`` in the file's."""
+    """The network with its class names in the order in which ``rule`` numbers them: for ``scores`` the file's order."""
     if rule != SCORES or host is None or not network.classes:
         return network
     return replace(network, classes=tuple(network.classes[place] for place in host.output_order))
@@ -231,8 +231,8 @@ def evaluate(
         pixels = data.pixels(begin, end)
         values = values_of(pixels, data.name, network, transform)
         watch.see(values, transform.numbers(pixels) if hosted else None)
-        found = classify(packed.forward(model, values))
-        np.add.at(confusion, (labels[begin:end], found), 1)
+        classes = classify(packed.forward(model, values))
+        np.add.at(confusion, (labels[begin:end], classes), 1)
         if progress is not None:
             progress(end, count)
     names = network.classes or data.classes or tuple(str(number) for number in range(outputs))

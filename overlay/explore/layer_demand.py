@@ -18,10 +18,11 @@ import numpy as np
 
 from bitloom.golden.graph import INPUT
 from bitloom.hls_gen.compiler.engine_rules import stored_bits
-from bitloom.hls_gen.compiler.layout import chunks
+from bitloom.hls_gen.compiler.layout import chunks, result_steps
 from bitloom.hls_gen.compiler.lowered_layers import LoweredLayer, Xnor
 from bitloom.hls_gen.compiler.lowering import Lowered
 from bitloom.hls_gen.compiler.schedule import StageTables
+from bitloom.hls_gen.compiler.sequencer_work import SequencerWork
 from bitloom.hls_gen.compiler.sharing import value_bits
 from bitloom.hls_gen.design import timing
 from bitloom.hls_gen.design.formed_windows import FormedWindows
@@ -133,9 +134,14 @@ class LayerDemand:
         return int(self.lowered.weight.shape[1])
 
     @cached_property
-    def taps(self) -> np.ndarray:
-        """(windows,) valid taps of each window, visits counted."""
-        return np.bincount(self.conv.window) * self.lowered.visits
+    def work(self) -> SequencerWork:
+        """What the array's sequencer does a frame."""
+        return SequencerWork.of(self.conv, self.lowered.visits)
+
+    @cached_property
+    def pool_work(self) -> SequencerWork:
+        """What the pool unit's sequencer does a frame for the layer's pool; no window without one."""
+        return SequencerWork.straight(0) if self.pool is None else SequencerWork.of(self.pool)
 
     @property
     def tuples(self) -> int:
@@ -185,11 +191,6 @@ class LayerDemand:
         return self.lowered.depthwise is not None
 
     @cached_property
-    def pool_taps(self) -> int:
-        """Taps of all windows of the pool."""
-        return 0 if self.pool is None else len(self.pool.index)
-
-    @cached_property
     def pool_burst(self) -> int:
         """Rows that come for each row of the pool's windows, where they come row after row: only while the last of them
         comes does the pool unit work. Else 1."""
@@ -203,17 +204,6 @@ class LayerDemand:
     def windows(self) -> int:
         """Windows of a frame."""
         return len(self.conv.output_order)
-
-    @cached_property
-    def taps_in_all(self) -> int:
-        """Valid taps of a frame."""
-        return int(self.taps.sum())
-
-    @cached_property
-    def _counts(self) -> list[tuple[int, int]]:
-        """Different numbers of valid taps of a window, and how many windows have each."""
-        taps, counts = np.unique(self.taps, return_counts=True)
-        return list(zip(taps.tolist(), counts.tolist()))
 
     def seen_by(self, npu: Npu) -> "LayerDemand":
         """The layer as that NPU reads it: with joined taps where it has a window former for it."""
@@ -282,7 +272,7 @@ class LayerDemand:
 
     def beats(self, npu: Npu, dataflow: str = "output_stationary") -> int:
         """Beats of a frame."""
-        return self.taps_in_all * self.read_words(npu, dataflow) * self.groups(npu)
+        return self.work.beats(self.read_words(npu, dataflow), passes=self.groups(npu))
 
     def groups(self, npu: Npu) -> int:
         """Kernel groups: passes over a window."""
@@ -302,19 +292,18 @@ class LayerDemand:
 
     def array_cycles(self, npu: Npu, dataflow: str) -> int:
         """Cycles of the array alone."""
-        beats = self.read_words(npu, dataflow)
+        words = self.read_words(npu, dataflow)
         groups = self.groups(npu)
         steps = npu.units * self.levels
         if npu.array.accumulators == 1:
             steps = max(steps, -(-(steps + timing.array_latency(npu) + 1) // timing.CREDITS))
         if dataflow == "input_stationary":
-            return sum(max(taps * beats * groups, groups * steps) * count for taps, count in self._counts)
-        return sum(max(taps * beats, steps) * count for taps, count in self._counts) * groups
+            return self.work.cycles(words * groups, groups * steps)
+        return self.work.cycles(words, steps) * groups
 
     def steps(self, npu: Npu) -> int:
         """Steps in which the results of a window leave."""
-        rest = self.kernels - (self.groups(npu) - 1) * npu.array.kgp
-        return ((self.groups(npu) - 1) * npu.units + -(-rest // npu.results.ol)) * self.levels
+        return result_steps(self.kernels, self.levels, npu.array.kgp, npu.results.ol)
 
     def fits(self, npu: Npu, lanes: int) -> bool:
         """Whether results come to a reader with so many lanes in as few words as can be, and, where a value has several
@@ -333,4 +322,4 @@ class LayerDemand:
     def pool_beats(self, npu: Npu) -> int:
         """Beats of the pool unit a frame; where there is none, steps in which results leave."""
         pfp = npu.pool_unit.pfp if npu.pool_unit else npu.results.ol
-        return self.pool_taps * geared(self.steps(npu), npu.results.ol, pfp)
+        return self.pool_work.beats(geared(self.steps(npu), npu.results.ol, pfp))

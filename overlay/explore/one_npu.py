@@ -304,7 +304,7 @@ class NpuChoices:
     def _kgps(self, own: Own, npu: Npu, interval: int) -> Iterator[Npu]:
         """The NPU with the least KGP that keeps to the interval, and with multiples of 2, 4 and 8 near it."""
         mine = self.mine(own, npu)
-        beats = [(layer.taps_in_all * layer.words(npu), layer.kernels) for layer in mine]
+        beats = [(layer.work.beats(layer.words(npu)), layer.kernels) for layer in mine]
         room = interval - (len(own) - 1) * BETWEEN
         if sum(b for b, _ in beats) > room or any(layer.tuples * layer.words(npu) > interval for layer in mine):
             return

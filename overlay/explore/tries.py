@@ -171,7 +171,7 @@ class Tries:
             If no interval has a chain.
         """
         made = self.choices[self.engines[0], setting].layers
-        each = [max((layer.joined or layer).taps_in_all, layer.pool_taps) for layer in made]
+        each = [max((layer.joined or layer).work.beats(words=1), layer.pool_work.beats(words=1)) for layer in made]
         least = sum(each) if self.also else max(each)
         while self.segments(Task(self.ways()[0], setting, least, FEW_NPUS)) is None:
             least = least * 5 // 4 + 1

@@ -1,4 +1,4 @@
-"""A model as a QONNX file: for Netron, qonnx, FINN's tools, and for `bitloom import`, which computes the same of it.
+"""A model as a QONNX file: for Netron, qonnx, FINN's tools, and for `bitloom import`, which makes an equal model of it.
 
 Integers become real numbers that are equal to them. Tensors are in ONNX's order (1, channels, rows, columns).
 
@@ -91,8 +91,8 @@ class _Writer:
         output = network.output
         shapes = [("input", source), (self._here, output)]
         infos = [
-            self._helper.make_tensor_value_info(name, 1, ["N", made.channels, made.height, made.width])
-            for name, made in shapes
+            self._helper.make_tensor_value_info(name, 1, ["N", tensor.channels, tensor.height, tensor.width])
+            for name, tensor in shapes
         ]
         if self._flat[network.layers[-1].name]:
             infos[1] = self._helper.make_tensor_value_info(self._here, 1, ["N", output.channels])
@@ -104,10 +104,10 @@ class _Writer:
         return message
 
     def _node(self, op: str, *inputs: str, name: str, domain: str = "", **attributes: Any) -> str:
-        """Append a node; the name of what it makes."""
-        made = f"{name}_out"
-        self._nodes.append(self._helper.make_node(op, inputs, [made], name, domain=domain, **attributes))
-        return made
+        """Append a node; returns the name of its output."""
+        output = f"{name}_out"
+        self._nodes.append(self._helper.make_node(op, inputs, [output], name, domain=domain, **attributes))
+        return output
 
     def _constant(self, name: str, values: Any) -> str:
         array = np.asarray(values)
@@ -116,11 +116,11 @@ class _Writer:
         self._constants.append(self._numpy.from_array(array.astype(np.float32), name))
         return name
 
-    def _quantised(self, values: str, name: str, encoding: Encoding, scale: float = 1.0) -> str:
+    def _quantised(self, values: str, name: str, encoding: Encoding) -> str:
         """Append the quantiser whose values are those of an encoding."""
         if encoding == BIPOLAR:
-            return self._node("BipolarQuant", values, self._constant(f"{name}_scale", scale), name=name, domain=DOMAIN)
-        scale = scale * encoding.step
+            return self._node("BipolarQuant", values, self._constant(f"{name}_scale", 1.0), name=name, domain=DOMAIN)
+        scale = float(encoding.step)
         zero = 0.0
         bits = encoding.bits
         if encoding.kind == "bipolar":  # k bits: 0..k, as long as nothing else comes in
@@ -234,15 +234,15 @@ class _Writer:
             self._here = self._node("Relu", self._here, name=f"{layer.name}_relu")
 
     def _average(self, layer: AvgPool, source: Map) -> None:
-        made = self._node("AveragePool", self._here, name=layer.name, count_include_pad=0, **_sliding(layer.window))
+        average = self._node("AveragePool", self._here, name=layer.name, count_include_pad=0, **_sliding(layer.window))
         encoding = source.encoding
         kinds = {"signed": int(encoding.kind == "signed"), "narrow": 0, "rounding_mode": "HALF_UP"}
-        self._here = self._quant(made, f"{layer.name}_quant", (1.0, 0.0, encoding.bits), **kinds)
+        self._here = self._quant(average, f"{layer.name}_quant", (1.0, 0.0, encoding.bits), **kinds)
 
 
 def _sliding(window: Window) -> dict[str, tuple[int, ...]]:
-    made = {"kernel_shape": window.kernel, "strides": window.stride, "pads": window.padding}
-    return {**made, "dilations": window.dilation} if window.dilated else made
+    attributes = {"kernel_shape": window.kernel, "strides": window.stride, "pads": window.padding}
+    return {**attributes, "dilations": window.dilation} if window.dilated else attributes
 
 
 def first_sums(layer: Requantise, source: Map, arrays: dict[str, Array] | Any) -> Array:

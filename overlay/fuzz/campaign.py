@@ -50,7 +50,7 @@ class Campaign(Protocol):
         """A new case; ``pick`` makes all choices."""
 
     def run(self, case: Case) -> tuple[str, str]:
-        """How a case ends, in a word, and in a line what is wrong with that; "" where nothing is."""
+        """Run a case: how it ends, as one word, and one line that says what is wrong; "" if nothing is."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ class FoundCase:
     case
         The case itself.
     what
-        In a line, what is wrong.
+        One line that says what is wrong.
     """
 
     number: int
@@ -99,18 +99,23 @@ class CampaignState:
     name, seed
         Of the campaign.
     cases
-        How many are done, from the first on.
+        Number of cases that are done, from the first on.
     ends
-        How many ended with which word.
-    found
-        Names of the files of those that found something.
+        Number of cases by the word with which they ended.
+    case_files
+        Names of the files of cases that found something.
     """
 
     name: str
     seed: int
     cases: int = 0
     ends: Counter[str] = field(default_factory=Counter)
-    found: list[str] = field(default_factory=list)
+    case_files: list[str] = field(default_factory=list)
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON data, as ``bitloom fuzz --json`` prints it."""
+        ends = dict(self.ends)
+        return {"name": self.name, "seed": self.seed, "cases": self.cases, "ends": ends, "found": self.case_files}
 
 
 def _module(name: str) -> ModuleType:
@@ -125,17 +130,18 @@ def campaign(name: str) -> Campaign:
 
 
 def run_batch(batch: Batch) -> tuple[Counter[str], list[FoundCase]]:
-    """Do a batch: how many cases ended with which word, and what they found."""
-    made = campaign(batch.name)
+    """Run a batch: the number of cases by the word with which they ended, and the cases that found something."""
+    module = campaign(batch.name)
     ends = Counter[str]()
-    found = []
+    findings = []
     for number in range(batch.first, batch.first + batch.count):
-        case = json.loads(json.dumps(made.case(SeededPick(batch.name, batch.seed, number))))  # as a file would hold it
-        word, what = _run(made, case)
+        drawn = module.case(SeededPick(batch.name, batch.seed, number))
+        case = json.loads(json.dumps(drawn))  # as a file would hold it
+        word, what = _run(module, case)
         ends[word] += 1
         if what:
-            found.append(FoundCase(number, case, what))
-    return ends, found
+            findings.append(FoundCase(number, case, what))
+    return ends, findings
 
 
 def replay(path: Path | str) -> tuple[str, str]:
@@ -150,10 +156,10 @@ def replay(path: Path | str) -> tuple[str, str]:
     return _run(campaign(name), case)
 
 
-def _run(made: Campaign, case: Case) -> tuple[str, str]:
-    """Run a case. An exception that it doesn't know of is a finding, too."""
+def _run(module: Campaign, case: Case) -> tuple[str, str]:
+    """Run a case. An unexpected exception is a finding, too."""
     try:
-        return made.run(case)
+        return module.run(case)
     except Exception as error:  # whatever it is, it is what was looked for
         return "exception", f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"
 
@@ -205,23 +211,23 @@ def run_campaign(
     out
         Its folder.
     more
-        Asked before each batch: how many more cases to do at most, after so many; 0 ends the campaign.
+        Called before each batch with the number of cases done; gives the most cases to do next, 0 to end.
     seed
         Of a new campaign, >= 0; None goes on with the one in ``out``.
     workers
-        Who does the cases; by default this process.
+        Processes that run the cases; by default this process.
     progress
         Called after each batch.
 
     Returns
     -------
     CampaignState
-        How far it came.
+        The state at the end.
 
     Raises
     ------
     ValueError
-        If ``out`` holds a campaign and a seed is given, or none, or another one, and no seed is given.
+        If a seed is given and ``out`` holds a campaign, or no seed is given and ``out`` doesn't hold campaign ``name``.
     """
     state = _new(name, out, seed) if seed is not None else read_progress(out, name)
     size = _module(name).BATCH
@@ -233,12 +239,12 @@ def run_campaign(
             at += count
 
     _save(out, state)
-    for ends, found in (workers or Workers()).stream(run_batch, batches()):
-        for finding in found:
+    for ends, findings in (workers or Workers()).stream(run_batch, batches()):
+        for finding in findings:
             path = out / f"{name}-{finding.number}.json"
             about = {"campaign": name, "found": finding.what, "seed": state.seed, "number": finding.number}
             _write(path, {"format": CASE_FORMAT, "version": VERSION, **about, "case": finding.case})
-            state.found.append(path.name)
+            state.case_files.append(path.name)
         state.cases += sum(ends.values())
         state.ends += ends
         _save(out, state)
@@ -247,7 +253,7 @@ def run_campaign(
 
 
 def until(cases: int | None, minutes: float | None) -> Callable[[int], int]:
-    """How many more cases to do, for ``run_campaign``: up to so many, for so long; whichever ends first."""
+    """The function ``more`` of ``run_campaign`` that ends a campaign after so many cases or minutes."""
     end = None if minutes is None else time.monotonic() + 60 * minutes
 
     def more(done: int) -> int:
@@ -259,7 +265,7 @@ def until(cases: int | None, minutes: float | None) -> Callable[[int], int]:
 
 
 def read_progress(out: Path, name: str) -> CampaignState:
-    """How far the campaign in ``out`` is; ValueError where that is none of ``name``, OSError where there is none."""
+    """The state of the campaign in ``out``; ValueError if it is not campaign ``name``, OSError if there is none."""
     path = out / STATE
     data = _object(path, "the state of a campaign", STATE_FORMAT)
     if data.get("campaign") != name:
@@ -267,12 +273,12 @@ def read_progress(out: Path, name: str) -> CampaignState:
     with naming(path):
         seed, cases = (_count(data.get(key), key) for key in ("seed", "cases"))
         ends = data.get("ends")
-        found = data.get("found")
+        files = data.get("found")
         if not isinstance(ends, dict) or sum(_count(n, f"ends {shown(word)}") for word, n in ends.items()) != cases:
             raise ValueError(f"ends must be a count for each word, {cases:,} in all, got {shown(ends)}")
-        if not isinstance(found, list) or not all(_CASE_FILE.fullmatch(str(file)) for file in found):
-            raise ValueError(f"found must be a list of files of cases, got {shown(found)}")
-    return CampaignState(name, seed, cases, Counter(ends), found)
+        if not isinstance(files, list) or not all(_CASE_FILE.fullmatch(str(file)) for file in files):
+            raise ValueError(f"found must be a list of files of cases, got {shown(files)}")
+    return CampaignState(name, seed, cases, Counter(ends), files)
 
 
 def _count(value: object, what: str) -> int:
@@ -292,7 +298,7 @@ def _new(name: str, out: Path, seed: int) -> CampaignState:
 def _save(out: Path, state: CampaignState) -> None:
     """Write how far a campaign is."""
     about = {"campaign": state.name, "seed": state.seed, "cases": state.cases}
-    data = {"format": STATE_FORMAT, "version": VERSION, **about, "ends": dict(state.ends), "found": state.found}
+    data = {"format": STATE_FORMAT, "version": VERSION, **about, "ends": dict(state.ends), "found": state.case_files}
     _write(out / STATE, data)
 
 

@@ -29,7 +29,7 @@ BOMB_BYTES = 300 << 20
 NUMBERS = (0, -1, 1, 3, 255, 65535, 1 << 31, 1 << 63, 10**19, -(10**18), 0.5, 1e300)
 TEXTS = ("", "x", "../../x", "/etc/passwd", "a b", "\x1b[31m", "\n", "\0", "é", "x" * 5000, "{}", "$(id)", "[/]")
 RAW = ("NaN", "Infinity", "-Infinity", "1e999", "9" * 5000, '"\\ud800"', "[" * 100_000, '{"a":' * 3000, "tru", "")
-"""Pieces of text that are no JSON, or none that can be kept."""
+"""Pieces of text that are no JSON, or JSON that must be refused."""
 DTYPES = ("|O", "<f8", "<i8", ">u4", "|b1", "<U1000000", "<c16", "|V8", "<m8", "x", "<i3")
 SHAPES = ("()", "(0,)", "(1,)", "(1000000000000,)", "(99999, 99999, 99999)", "(-1,)", "(2, 0)", "(1,) * 9", "(" * 200)
 
@@ -56,7 +56,7 @@ def damaged(data: bytes, rng: np.random.Generator) -> bytes:
 
 
 def _one(choices: Any, rng: np.random.Generator) -> Any:
-    """One of them."""
+    """One of several choices."""
     return choices[int(rng.integers(len(choices)))]
 
 
@@ -283,4 +283,4 @@ _STRUCTURED: tuple[tuple[bytes, Damage], ...] = (
     (b"<", _xml),
     (b"$", _vcd),
 )
-"""How a file begins, and what takes it apart."""
+"""First bytes of a file -> the function that damages files of that kind."""

@@ -65,7 +65,7 @@ SINGLE["raster"] = Design(name="raster", npus=(ROOMY.changed(kfp=5, kgp=6, pfp=3
 SINGLE["int_raster"] = Design(
     name="int_raster", npus=(ROOMY_INTEGER.changed(kfp=4, kgp=6, pfp=3, ol=2, accumulators=16, raster=True, **RASTER),)
 )
-"""One NPU. Tables of those called raster have no room for a layer of several taps: such layers run by counters."""
+"""Designs of one NPU. In those called raster, layers of several taps have no room in tables and run by counters."""
 
 BLOCKS = {
     "int_blocks": Design(

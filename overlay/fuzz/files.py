@@ -84,15 +84,15 @@ def outcome(kind: str, path: Path) -> Outcome:
     tracemalloc.start()
     try:
         KINDS[kind].read(path)
-        found = Outcome("read")
+        result = Outcome("read")
     except EXPECTED as e:
-        found = Outcome("refused" if _clear(str(e), path) else "unclear", str(e))
+        result = Outcome("refused" if _clear(str(e), path) else "unclear", str(e))
     except Exception as e:  # that is what is looked for
-        found = Outcome("crashed", f"{type(e).__name__}: {e}")
+        result = Outcome("crashed", f"{type(e).__name__}: {e}")
     finally:
         taken = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
-    return found if taken <= most else Outcome("hungry", f"{taken / MB:,.0f} MB; {found.message}")
+    return result if taken <= most else Outcome("hungry", f"{taken / MB:,.0f} MB; {result.message}")
 
 
 def _clear(message: str, path: Path) -> bool:

@@ -35,9 +35,9 @@ class Hardware:
     """
 
     def __init__(self, design: Design):
-        made = generate(design, checked=False)
+        generated = generate(design, checked=False)
         self._folder = tempfile.TemporaryDirectory(prefix="bitloom-fuzz-")
-        bit = write_simulation_overlay(self._folder.name, made.manifest, made.text)
+        bit = write_simulation_overlay(self._folder.name, generated.manifest, generated.text)
         self.board = activate(f"fuzz {design.name}")
         self.board.timeout_cycles = STUCK_CYCLES
         self.accelerator = Accelerator(str(bit), device=self.board, timeout=SECONDS)

@@ -106,7 +106,7 @@ def _manifest() -> Manifest:
 
 @cache
 def _program() -> Program:
-    """With the part of a host that hands images and results on."""
+    """A program with a host that passes images and results on unchanged."""
     host = Host(
         digest=model_digest(_model()),
         shape=(64,),
@@ -135,7 +135,7 @@ def _write_overlay(folder: Path) -> None:
 
 
 def _read_signed(path: Path) -> object:
-    """Read an overlay whose .bit is made to fit the manifest beside it, whatever that is."""
+    """Read an overlay after its .bit was written anew to fit the files beside it, damaged or not."""
     beside = {suffix: path.with_name(f"design{suffix}").read_bytes() for suffix in SUFFIXES}
     design = BlockDesign.from_manifest(_manifest().to_dict(), BoardTarget())
     write_scratch(path.with_name("design.bit"), bit_bytes(design, beside))
@@ -179,7 +179,7 @@ def _lfc(path: Path) -> None:
 
 
 def _train(path: Path) -> object:
-    """A training of one epoch; where the file is there and whole, it is over already."""
+    """Train for one epoch; from a whole checkpoint there is nothing left to train."""
     source = Map(height=3, width=3, channels=2, encoding=BIPOLAR)
     layers = (
         Conv(name="conv", out_channels=4, kernel=(2, 2)),
@@ -192,7 +192,7 @@ def _train(path: Path) -> object:
 
 
 PLAN = LearnPlan(hidden=(4,), epochs=1)
-"""How the perceptrons below are trained; where a checkpoint's file is there and whole, they have learned already."""
+"""How the perceptrons below are trained; from a whole checkpoint there is nothing left to learn."""
 MACHINE_PLAN = MachinePlan(hidden=(4,), epochs=1, slaves=2)
 
 
@@ -266,7 +266,7 @@ def _import(path: Path) -> object:
 
 
 def _write_host(folder: Path) -> None:
-    """What the host does with a network that was imported."""
+    """Write an ONNX file, and the host file of its import."""
     write_scratch(folder / "net.onnx", to_qonnx(_chain()))
     hosts.save(import_file(folder / "net.onnx", name="chain").host, folder / "net.host.json")
 

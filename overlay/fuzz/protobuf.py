@@ -56,13 +56,13 @@ def _changed(fields: list[Field], rng: np.random.Generator) -> list[Field]:
         swapped[at], swapped[other] = fields[other], fields[at]
         return swapped
     if isinstance(value, int):
-        made: int | bytes = INTEGERS[int(rng.integers(len(INTEGERS)))]
+        content: int | bytes = INTEGERS[int(rng.integers(len(INTEGERS)))]
     elif kind == 2:
         others = [*CONTENTS, *(v for _, k, v in fields if k == 2), rng.bytes(len(value))]
-        made = others[int(rng.integers(len(others)))]
+        content = others[int(rng.integers(len(others)))]
     else:
-        made = rng.bytes(len(value))
-    return [*fields[:at], (number, kind, made), *fields[at + 1 :]]
+        content = rng.bytes(len(value))
+    return [*fields[:at], (number, kind, content), *fields[at + 1 :]]
 
 
 def _joined(fields: list[Field]) -> bytes:

@@ -21,6 +21,7 @@ from bitloom.golden.layers.requantise import (
     Requantise,
     scale_to_multiplier,
 )
+from bitloom.golden.layers.roles import FeatureLayer
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model, Network
 from bitloom.overlay.build.images import random_images
@@ -44,7 +45,7 @@ def random_integer_model(network: Network, seed: int, acc_bits: int, multiplier_
     rng = np.random.default_rng(seed)
     arrays: dict[str, dict[str, np.ndarray]] = {}
     values_of = {INPUT: random_images(network, 4, seed + 1)}  # map -> its values for some images
-    integers = {layer.name for layer in network.layers if isinstance(layer, Add | Requantise)}
+    integers = {layer.name for layer in network.layers if isinstance(layer, FeatureLayer)}
     reach = (0, 0)
     mixed = any(isinstance(layer, Threshold) for layer in network.layers)
     for layer in network.layers:
@@ -82,8 +83,8 @@ def random_integer_model(network: Network, seed: int, acc_bits: int, multiplier_
                 drawn = [_shifted_twice(row, multiplier_bits) for row in drawn]
             rows = [_behind_the_point(row, layer, source, rng) for row in drawn]
             arrays[layer.name] = dict(zip(("bias", "multiplier", "shift"), np.array(rows, np.int64).T))
-        one = Network(name=layer.name, input=source, layers=(replace(layer, inputs=()),))
-        values_of[layer.name] = packed.forward(Model(one, {k: v for k, v in arrays.items() if k == layer.name}), x)
+        single = Network(name=layer.name, input=source, layers=(replace(layer, inputs=()),))
+        values_of[layer.name] = packed.forward(Model(single, {k: v for k, v in arrays.items() if k == layer.name}), x)
     return Model(network, arrays)
 
 

@@ -4,7 +4,7 @@ A ``Pick`` makes the choices: one of its own for a campaign, Hypothesis for a te
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -53,12 +53,12 @@ def windows(pick: Pick, source: Map, largest: int) -> Window:
 
 
 def dilated(pick: Pick, source: Map, window: Window) -> Window:
-    """The window, in one of three cases with its taps further apart, where it then fits the map."""
+    """The window; in one of three cases its taps are further apart, if the window then fits the map."""
     if pick.integer(0, 2):
         return window
-    made = replace(window, dilation=(pick.integer(1, 3), pick.integer(1, 3)))
-    fits = min(made.output_size(source.height, source.width)) > 0 and made.reaches(source.height, source.width)
-    return made if fits else window
+    wider = replace(window, dilation=(pick.integer(1, 3), pick.integer(1, 3)))
+    fits = min(wider.output_size(source.height, source.width)) > 0 and wider.reaches(source.height, source.width)
+    return wider if fits else window
 
 
 def maps(pick: Pick, encoding: Encoding, side: int = 9, most: int = MAX_CHANNELS) -> Map:
@@ -90,8 +90,7 @@ def binary_network(pick: Pick, input_bits: int = 8) -> Network:
     at = source
     macs = 0
     layers: list[Layer] = first_pool(pick, source) if pick.integer(0, 5) == 0 else []
-    for before in layers:
-        at = before.output_of([at])
+    at = map_behind(layers, at)
     count = pick.integer(1, 3 if layers else 4)
     first = len(layers)
     for i in range(count):
@@ -125,8 +124,7 @@ def binary_network(pick: Pick, input_bits: int = 8) -> Network:
             tail.insert(
                 pick.integer(0, 1), MaxPool(name=f"pool_{i}", kernel=w.kernel, stride=w.stride, padding=w.padding)
             )
-        for t in tail:
-            at = t.output(at)
+        at = map_behind(tail, at)
         layers += tail
     return Network(name="random", input=source, layers=tuple(layers))
 
@@ -135,8 +133,8 @@ def first_pool(pick: Pick, source: Map) -> list[Layer]:
     """A pool that reads the input, and, of integers, thresholds behind it."""
     bits = source.encoding.kind == "bipolar"
     kinds: Sequence[type[Pool]] = (MaxPool, MinPool) if bits else (MaxPool, MinPool, AvgPool, SumPool)
-    made = pools(pick, source, "pool_first", kinds)
-    return [made] if bits else [made, Threshold(name="act_first", levels=pick.of([1, 1, 2, 4]))]
+    pool = pools(pick, source, "pool_first", kinds)
+    return [pool] if bits else [pool, Threshold(name="act_first", levels=pick.of([1, 1, 2, 4]))]
 
 
 def adding_up(pick: Pick, layer: Weighted, source: Map, name: str, kinds: Sequence[type[Pool]]) -> list[Pool]:
@@ -144,10 +142,10 @@ def adding_up(pick: Pick, layer: Weighted, source: Map, name: str, kinds: Sequen
     have more products than MAX_MACS for it."""
     sums = layer.output(source)
     w = windows(pick, sums, 3)
-    made = pick.of(kinds)(name=name, kernel=w.kernel, stride=w.stride, padding=w.padding)
-    count = Taps.of(layer.window(source), (made,), (source.height, source.width)).sums
-    products = made.output(sums).size * count * layer.fan_in(source)
-    return [made] if products <= MAX_MACS else []
+    pool = pick.of(kinds)(name=name, kernel=w.kernel, stride=w.stride, padding=w.padding)
+    count = Taps.of(layer.window(source), (pool,), (source.height, source.width)).sums
+    products = pool.output(sums).size * count * layer.fan_in(source)
+    return [pool] if products <= MAX_MACS else []
 
 
 def weighted(pick: Pick, at: Map, name: str, weight: Encoding) -> Weighted:
@@ -162,7 +160,7 @@ def weighted(pick: Pick, at: Map, name: str, weight: Encoding) -> Weighted:
 
 
 STORED = ("signed", "signed", "unsigned")
-"""Kinds of the values that a requantisation gives; what is named twice is picked twice as often."""
+"""Kinds of the values that a requantisation gives; an entry that stands twice is picked twice as often."""
 
 
 def encodings(pick: Pick, bits: int, kinds: Sequence[str] = (*STORED, "ternary")) -> Encoding:
@@ -173,24 +171,62 @@ def encodings(pick: Pick, bits: int, kinds: Sequence[str] = (*STORED, "ternary")
     return signed(pick.integer(2, bits)) if kind == "signed" else unsigned(pick.integer(1, bits - 1))
 
 
-ONCE = ("once",)
-"""How requantisations round where nothing else is said."""
+@dataclass(frozen=True, kw_only=True)
+class IntegerChoices:
+    """What layers for an integer engine may be.
+
+    Attributes
+    ----------
+    feature_bits, weight_bits
+        Of the engine: two's complement, >= 3.
+    fraction
+        Bits of a bias behind the point, at most.
+    roundings
+        How requantisations round, of golden.layers.requantise.ROUNDINGS.
+    """
+
+    feature_bits: int = 8
+    weight_bits: int = 8
+    fraction: int = 0
+    roundings: Sequence[str] = ("once",)
+
+    @classmethod
+    def of(cls, npu: Npu) -> "IntegerChoices":
+        """All that an NPU with engine "integer" can compute."""
+        return cls(
+            feature_bits=npu.array.feature_bits,
+            weight_bits=npu.array.weight_bits,
+            fraction=npu.results.bias_fraction_bits,
+            roundings=npu.results.roundings,
+        )
 
 
-def requantisation(pick: Pick, name: str, bits: int, fraction: int = 0, roundings: Sequence[str] = ONCE) -> Requantise:
-    """A requantisation to values that fit ``bits`` bits in two's complement; one of three has limits of its own, half
-    of them up to ``fraction`` bits of the bias behind the point, none of those that round twice. It rounds as one of
-    ``roundings`` says."""
-    encoding = encodings(pick, bits, STORED)
+def activation(pick: Pick, name: str, choices: IntegerChoices, inputs: tuple[str, ...] = ()) -> list[Layer]:
+    """The layers that make features of sums, one behind the other, of which the last one has the name.
+
+    That is a requantisation. One of three has limits of its own, half of them bits of the bias behind the point, but
+    none of those that round twice. The first layer reads ``inputs``.
+    """
+    encoding = encodings(pick, choices.feature_bits, STORED)
     relu = pick.flip()
     clip = None
     if pick.integer(0, 2) == 0:
         low = pick.integer(encoding.low, encoding.high)
         clip = (low, pick.integer(max(low, 0) if relu else low, encoding.high))
-    behind = pick.integer(1, fraction) if fraction and pick.flip() else 0
-    rounding = pick.of(roundings) if len(roundings) > 1 else roundings[0]
-    behind = 0 if rounding == "twice" else behind
-    return Requantise(name=name, encoding=encoding, relu=relu, clip=clip, fraction=behind, rounding=rounding)
+    fraction = pick.integer(1, choices.fraction) if choices.fraction and pick.flip() else 0
+    rounding = pick.of(choices.roundings) if len(choices.roundings) > 1 else choices.roundings[0]
+    fraction = 0 if rounding == "twice" else fraction
+    requantise = Requantise(
+        name=name, inputs=inputs, encoding=encoding, relu=relu, clip=clip, fraction=fraction, rounding=rounding
+    )
+    return [requantise]
+
+
+def map_behind(layers: Sequence[Layer], source: Map) -> Map:
+    """The map that layers make of another one, each behind the one before."""
+    for layer in layers:
+        source = layer.output_of([source])
+    return source
 
 
 def pools(pick: Pick, at: Map, name: str, kinds: Sequence[type[Pool]]) -> Pool:
@@ -201,20 +237,18 @@ def pools(pick: Pick, at: Map, name: str, kinds: Sequence[type[Pool]]) -> Pool:
     return pick.of(kinds)(name=name, kernel=w.kernel, stride=w.stride, padding=w.padding)
 
 
-def integer_network(
-    pick: Pick, feature_bits: int = 8, weight_bits: int = 8, fraction: int = 0, roundings: Sequence[str] = ONCE
-) -> Network:
-    """1 to 4 weighted layers for an integer engine with these widths; the last may be raw. Pools of at most 81 taps.
-    Biases have up to ``fraction`` bits behind the point; one input of four has unsigned values as wide as may be.
-    Requantisations round as ``roundings`` say."""
+def integer_network(pick: Pick, choices: IntegerChoices) -> Network:
+    """1 to 4 weighted layers for an integer engine; the last may be raw. Pools of at most 81 taps. One input of four
+    has unsigned values as wide as may be."""
+    bits = choices.feature_bits
     image = pick.integer(0, 3) == 0
-    source = maps(pick, unsigned(feature_bits - 1) if image else encodings(pick, feature_bits))
+    source = maps(pick, unsigned(bits - 1) if image else encodings(pick, bits))
     at = source
     macs = 0
     layers: list[Layer] = []
     count = pick.integer(1, 4)
     for i in range(count):
-        layer = weighted(pick, at, f"layer_{i}", encodings(pick, weight_bits))
+        layer = weighted(pick, at, f"layer_{i}", encodings(pick, choices.weight_bits))
         out = layer.output(at)
         macs += out.size * layer.fan_in(at)
         if macs > MAX_MACS and layers:
@@ -224,8 +258,9 @@ def integer_network(
         out = added[0].output(out) if added else out
         if i == count - 1 and pick.flip():
             break
-        layers.append(requantisation(pick, f"act_{i}", feature_bits, fraction, roundings))
-        at = layers[-1].output(out)
+        act = activation(pick, f"act_{i}", choices)
+        layers += act
+        at = map_behind(act, out)
         kind: type[Pool] | None = pick.of([None, MaxPool, AvgPool])
         if kind:
             layers.append(pools(pick, at, f"pool_{i}", (kind,)))
@@ -274,14 +309,14 @@ def deep_network(pick: Pick, kind: str, most: int) -> Network:
 def way(pick: Pick, design: Design, layers: int) -> list[int] | None:
     """An NPU for each layer, each reached from the one before; None where the last NPU has no way on."""
     npus = design.npus
-    found = [0]
-    while len(found) < layers:
-        here = found[-1]
+    path = [0]
+    while len(path) < layers:
+        here = path[-1]
         ways = [here] if "loop" in npus[here].ports.outlets else []
         after = (here + 1) % len(npus)
         if "ring" in npus[here].ports.outlets and "ring" in npus[after].ports.inlets:
             ways.append(after)
         if not ways:
             return None
-        found.append(pick.of(ways))
-    return found if "host" in npus[found[-1]].ports.outlets else None
+        path.append(pick.of(ways))
+    return path if "host" in npus[path[-1]].ports.outlets else None

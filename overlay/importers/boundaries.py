@@ -1,28 +1,30 @@
 """From real boundaries to integers: where on the scale of a channel's sums each level of a quantiser begins, exactly.
 
 A quantiser's level is at least j where its input x >= t_j, or x > t_j. What lies between the sums and the quantiser,
-affine steps and clips, never turns such a condition into anything but another one of its kind:
+lines and bends (bends.py), never turns such a condition into anything but another one of its kind:
 
     x * a + b >= t   is   x >= (t - b) / a  for a > 0,   x <= (t - b) / a  for a < 0,   always or never for a = 0
     min(max(x, low), high) >= t   is   always for t <= low,  never for t > high,  else  x >= t
 
-So each condition is pulled back, in fractions, to one on integers. Nothing is sampled and nothing is rounded: the
-result holds for every sum that there is, ties included.
+So each condition is pulled back, in fractions: first to the real numbers that the sums are worth (`Steps`), which no
+engine changes, then to the integers that an engine adds up (`Staircase`). Nothing is sampled and nothing is rounded:
+the result holds for every sum that there is, ties included.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from math import ceil, floor
 
 import numpy as np
 
 from bitloom.golden.encoding import Array
+from bitloom.golden.host.links import Link as HostLink
 
-from .rationals import bounded
+from .bends import Bend, Condition
+from .rationals import bounded, floats, same
 
 MOST_SUM = 1 << 61
-"""Beyond what any sum can be: limits beyond it are as good as there."""
+"""No sum is as large as this; larger limits are cut to it."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -43,33 +45,35 @@ class Line:
         add = first.add * self.multiply + self.add
         return Line(multiply=bounded(multiply), add=bounded(add))
 
+    def of_channel(self, channel: int) -> "Line":
+        """The line of one channel alone."""
+        return Line(multiply=self.multiply[channel : channel + 1], add=self.add[channel : channel + 1])
 
-@dataclass(frozen=True, kw_only=True)
-class Ends:
-    """min(max(x, low), high); an end may be missing."""
-
-    low: Fraction | None
-    high: Fraction | None
-
-    def of(self, x: Fraction) -> Fraction:
-        """What becomes of a number."""
-        x = x if self.low is None else max(x, self.low)
-        return x if self.high is None else min(x, self.high)
-
-    def run(self, x: Array) -> Array:
-        """What becomes of float64 numbers."""
-        if self.low is not None:
-            x = np.maximum(x, float(self.low))
-        return x if self.high is None else np.minimum(x, float(self.high))
+    def before(self, condition: Condition, channel: int) -> Condition:
+        """The condition on x that holds where ``condition`` holds for the line's value at x."""
+        if condition.limit is None:
+            return condition
+        slope = self.multiply[channel]
+        offset = self.add[channel]
+        if slope == 0:
+            return Condition(None, condition.holds(offset))
+        return Condition((condition.limit - offset) / slope, condition.rising == (slope > 0), condition.reached)
 
     @property
-    def bends(self) -> list[Fraction]:
-        """The numbers at which it bends."""
-        return [end for end in (self.low, self.high) if end is not None]
+    def signs(self) -> Array:
+        """-1 where the line falls, 0 where it is flat, 1 where it rises: (channels,) int64."""
+        return np.array([(slope > 0) - (slope < 0) for slope in self.multiply], np.int64)
+
+    @property
+    def is_uniform(self) -> bool:
+        """Whether the line is the same one in all channels."""
+        return same(self.multiply) is not None and same(self.add) is not None
+
+    def host_link(self, channels: int) -> HostLink:
+        """The line as a link that the host computes at a network's ends."""
+        return "line", floats(self.multiply), floats(self.add)
 
 
-Bend = Ends
-"""A function of each value that never falls, the same in every channel."""
 Link = Line | Bend
 Chain = Sequence[Link]
 """What lies between sums and a quantiser, in the order in which it is computed."""
@@ -87,59 +91,14 @@ def joined(chain: Chain) -> list[Link]:
     return out
 
 
-@dataclass(frozen=True)
-class Condition:
-    """x >= limit, x > limit, x <= limit or x < limit; or always, or never.
+def rises(chain: Chain) -> bool:
+    """Whether nothing in a chain falls in any channel; bends never do."""
+    return all((link.signs >= 0).all() for link in chain if isinstance(link, Line))
 
-    Attributes
-    ----------
-    limit : Fraction or None
-        None where the condition doesn't depend on x.
-    rising : bool
-        Whether it holds above the limit; where there is no limit, whether it always holds.
-    reached : bool
-        Whether it holds at the limit.
-    """
 
-    limit: Fraction | None
-    rising: bool
-    reached: bool = True
-
-    def before(self, link: Link, channel: int) -> "Condition":
-        """The condition on x which is this one on what a link makes of x."""
-        if self.limit is None:
-            return self
-        if isinstance(link, Line):
-            slope = link.multiply[channel]
-            offset = link.add[channel]
-            if slope == 0:
-                return Condition(None, self._holds(offset))
-            return Condition((self.limit - offset) / slope, self.rising == (slope > 0), self.reached)
-        # The upper end first: it is the outer one, and decides where a file's ends are crossed.
-        if link.high is not None and (
-            self.limit > link.high or (self.limit == link.high and self.reached != self.rising)
-        ):
-            return Condition(None, not self.rising)
-        if link.low is not None and (self.limit < link.low or (self.limit == link.low and self.reached == self.rising)):
-            return Condition(None, self.rising)
-        return self
-
-    def _holds(self, x: Fraction) -> bool:
-        """Whether it holds at x."""
-        assert self.limit is not None
-        return self.reached if x == self.limit else (x > self.limit) == self.rising
-
-    @property
-    def integer(self) -> int | None:
-        """The first integer for which it holds: the smallest one if it is rising, else the largest; None without a
-        limit."""
-        if self.limit is None:
-            return None
-        if self.rising:
-            limit = ceil(self.limit) if self.reached else floor(self.limit) + 1
-        else:
-            limit = floor(self.limit) if self.reached else ceil(self.limit) - 1
-        return min(max(limit, -MOST_SUM), MOST_SUM)
+def bend_name(chain: Chain) -> str:
+    """What messages call the first bend of a chain; "clip" if it has none."""
+    return next((link.name for link in chain if isinstance(link, Bend)), "clip")
 
 
 @dataclass(frozen=True)
@@ -173,7 +132,7 @@ class Staircase:
     def within(self, low: int, high: int) -> "Staircase":
         """The same staircase, if it rises, for sums from ``low`` to ``high``: of steps outside the nearest are kept.
 
-        It has no step at all if no sum has another level. The nearest ones say where the levels inside end.
+        If all sums have one level, it has no step. The nearest steps outside say where the levels inside end.
         """
         steps = list(zip(self.limits, self.always))
         first, last = (sum(always if t is None else end >= t for t, always in steps) for end in (low, high))
@@ -195,51 +154,189 @@ class Staircase:
         return sum(limit is not None or always for limit, always in zip(self.limits, self.always))
 
 
-def staircases(chain: Chain, boundaries: Array, reached: Array, channels: int) -> list[Staircase]:
-    """The levels of every channel as its sum rises.
+@dataclass(frozen=True, eq=False)
+class Limits:
+    """From which real number x on a channel has each level.
 
-    Parameters
+    Attributes
     ----------
-    chain : Chain
-        What lies between the sums and the quantiser.
-    boundaries : (channels or 1, levels) array of Fraction
-        The quantiser's, rising.
-    reached : (levels,) bool
-        Whether a value that equals a boundary has reached it.
-    channels : int
-
-    Returns
-    -------
-    list of Staircase
-        One a channel.
+    limits : sequence of (Fraction or None)
+        For each level above the lowest where it begins; None where all x have it, or none.
+    always : sequence of bool
+        Where there is no limit, whether all x have the level.
+    reached : sequence of bool
+        Whether x has the level at the limit.
+    rising : bool
+        Whether levels rise with x.
+    slope : Fraction
+        By how much the quantiser's input rises with x between the limits.
     """
-    links = joined(chain)[::-1]
-    out = []
-    for channel in range(channels):
-        rounded = []
-        limits = boundaries[channel if len(boundaries) > 1 else 0]
-        if len(links) == 1 and isinstance(links[0], Line) and links[0].multiply[channel] > 0:
-            out.append(_rising(links[0].multiply[channel], links[0].add[channel], limits, reached))
-            continue
-        for limit, hit in zip(limits, reached.tolist()):
-            condition = Condition(limit, True, hit)
-            for link in links:
-                condition = condition.before(link, channel)
-            rounded.append(condition)
-        rising = all(c.rising for c in rounded if c.limit is not None)
-        limits = tuple(c.integer for c in rounded)
-        out.append(Staircase(limits, tuple(c.limit is None and c.rising for c in rounded), rising))
-    return out
+
+    limits: Sequence[Fraction | None]
+    always: Sequence[bool]
+    reached: Sequence[bool]
+    rising: bool = True
+    slope: Fraction = Fraction(1)
+
+    @property
+    def ends(self) -> tuple[int, int]:
+        """The lowest and the highest level that any x has."""
+        lowest = sum(self.always)
+        return lowest, lowest + sum(limit is not None for limit in self.limits)
+
+    def level(self, x: Fraction) -> int:
+        """The level of a number."""
+        steps = zip(self.limits, self.always, self.reached)
+        return sum(Condition(t, always if t is None else self.rising, hit).holds(x) for t, always, hit in steps)
+
+    def behind(self, slope: Fraction, offset: Fraction) -> Staircase:
+        """The levels of integers s where x = slope * s + offset."""
+        if slope == 0:
+            level = self.level(offset)
+            nowhere = (None,) * len(self.limits)
+            return Staircase(nowhere, tuple(number < level for number in range(len(self.limits))), True)
+        rising = self.rising == (slope > 0) or all(limit is None for limit in self.limits)
+        firsts: list[int | None] = []
+        for limit, hit in zip(self.limits, self.reached):
+            if limit is None:
+                firsts.append(None)
+                continue
+            # In integers alone: fractions would take most of an import's time.
+            top = (limit.numerator * offset.denominator - offset.numerator * limit.denominator) * slope.denominator
+            bottom = limit.denominator * offset.denominator * slope.numerator
+            if rising:
+                first = -(-top // bottom) if hit else top // bottom + 1
+            else:
+                first = top // bottom if hit else -(-top // bottom) - 1
+            if abs(first) > MOST_SUM:
+                first = MOST_SUM if first > 0 else -MOST_SUM
+            firsts.append(first)
+        return Staircase(tuple(firsts), tuple(self.always), rising)
 
 
-def _rising(slope: Fraction, offset: Fraction, limits: Array, reached: Array) -> Staircase:
-    """The staircase behind one line that rises, as `Condition` has it, in integers alone: most channels have it."""
-    least = []
-    for limit, hit in zip(limits, reached.tolist()):
-        top = (limit.numerator * offset.denominator - offset.numerator * limit.denominator) * slope.denominator
-        bottom = limit.denominator * offset.denominator * slope.numerator
-        least.append(-(-top // bottom) if hit else top // bottom + 1)
-    return Staircase(tuple(least), (False,) * len(least), True)
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Steps:
+    """Where the levels of a quantiser begin on what a chain in front of it reads.
+
+    Attributes
+    ----------
+    line : Line
+        The beginning of the chain, up to its first bend.
+    bent : bool
+        Whether a bend follows.
+    rows : tuple of Limits
+        Where levels begin on what the line makes: of each channel, or one row for all channels.
+    straight : bool
+        Whether between the limits of each channel the chain is one straight line: no bend lies there.
+    """
+
+    line: Line
+    bent: bool
+    rows: tuple[Limits, ...]
+    straight: bool
+
+    @classmethod
+    def of(cls, chain: Chain, boundaries: Array, reached: Array, channels: int) -> "Steps":
+        """Pull the boundaries of a quantiser back through a chain.
+
+        Parameters
+        ----------
+        chain : Chain
+            What lies in front of the quantiser.
+        boundaries : (channels or 1, levels) array of Fraction
+            The quantiser's, rising.
+        reached : (levels,) bool
+            Whether a value that equals a boundary has reached it.
+        channels : int
+
+        Returns
+        -------
+        Steps
+        """
+        identity = Line(multiply=np.full(channels, Fraction(1), object), add=np.full(channels, Fraction(0), object))
+        links = joined([identity, *chain])
+        line = links[0]
+        assert isinstance(line, Line)
+        hits = reached.tolist()
+        if len(links) == 1:
+            nowhere = (False,) * len(hits)
+            rows = [Limits(row, nowhere, hits) for row in boundaries]
+            return cls(line=line, bent=False, rows=tuple(rows), straight=True)
+        alike = len(boundaries) == 1 and all(link.is_uniform for link in links[1:] if isinstance(link, Line))
+        rows = []
+        straight = True
+        for channel in range(1 if alike else channels):
+            given = boundaries[channel if len(boundaries) > 1 else 0]
+            row = _pulled_back(links[1:], given, hits, channel)
+            straight = straight and _is_straight(row, given)
+            rows.append(row)
+        return cls(line=line, bent=True, rows=tuple(rows), straight=straight)
+
+    def row(self, channel: int) -> Limits:
+        """The limits of a channel, behind ``line``."""
+        return self.rows[channel if len(self.rows) > 1 else 0]
+
+    def staircases(self, sums: Line) -> list[Staircase]:
+        """The levels of integers, of each channel, where ``sums`` says what an integer is worth."""
+        line = self.line.after(sums)
+        pairs = enumerate(zip(line.multiply, line.add))
+        return [self.row(channel).behind(slope, offset) for channel, (slope, offset) in pairs]
+
+    def slopes(self, sums: Line) -> list[Fraction]:
+        """By how much the quantiser's input rises with such an integer between the limits, for each channel."""
+        line = self.line.after(sums)
+        return [self.row(channel).slope * slope for channel, slope in enumerate(line.multiply)]
+
+    def ends_alike(self, scale: Array) -> bool:
+        """Whether all channels that have several levels have the same ones, and others one of these.
+
+        Parameters
+        ----------
+        scale : (channels,) array of Fraction
+            What the chain's input is multiplied with; a channel of 0 has one level.
+        """
+        ends = []
+        for channel, (slope, offset) in enumerate(zip(self.line.multiply * scale, self.line.add)):
+            row = self.row(channel)
+            ends.append(row.ends if slope != 0 else (row.level(offset),) * 2)
+        widest = min(low for low, _ in ends), max(high for _, high in ends)
+        return all(low == high or (low, high) == widest for low, high in ends)
+
+
+def _pulled_back(links: Chain, boundaries: Sequence[Fraction], reached: Sequence[bool], channel: int) -> Limits:
+    """The boundaries of a channel's quantiser in front of links."""
+    conditions = []
+    for limit, hit in zip(boundaries, reached):
+        condition = Condition(limit, True, hit)
+        for link in reversed(links):
+            condition = link.before(condition, channel)
+        conditions.append(condition)
+    limits = [condition.limit for condition in conditions]
+    known = [(x, t) for x, t in zip(limits, boundaries) if x is not None]
+    if known and known[0][0] != known[-1][0]:
+        slope = (known[-1][1] - known[0][1]) / (known[-1][0] - known[0][0])
+    else:
+        slope = Fraction(1)
+        for link in links:
+            slope *= link.multiply[channel] if isinstance(link, Line) else 1
+    return Limits(
+        limits=limits,
+        always=[condition.limit is None and condition.rising for condition in conditions],
+        reached=reached,
+        rising=all(condition.rising for condition in conditions if condition.limit is not None),
+        slope=slope,
+    )
+
+
+def _is_straight(row: Limits, boundaries: Sequence[Fraction]) -> bool:
+    """Whether the limits lie on one line with the boundaries that were pulled back to them."""
+    known = [(x, t) for x, t in zip(row.limits, boundaries) if x is not None]
+    return not known or (row.slope != 0 and all(t - known[0][1] == (x - known[0][0]) * row.slope for x, t in known))
+
+
+def staircases(chain: Chain, boundaries: Array, reached: Array, sums: Line) -> list[Staircase]:
+    """The levels of every channel as its sum rises: `Steps` of a chain, and what an integer is worth in front of it."""
+    return Steps.of(chain, boundaries, reached, len(sums.multiply)).staircases(sums)
 
 
 def threshold_arrays(stairs: Sequence[Staircase], low: int, high: int) -> dict[str, Array]:

@@ -1,8 +1,8 @@
 """How much memory and work an import may take: the budget that all passes of one import draw on.
 
 A file of a few bytes may ask for a constant of millions of values, and for thousands of nodes that compute with it. So
-whatever makes many numbers says so here first. Limits are the user's to change (golden/limits.py), and grow with the
-bytes of constants that a file really has.
+code that makes many numbers draws on the budget first. The user can change limits (golden/limits.py); they grow with
+the bytes of constants that a file really has.
 """
 
 from collections.abc import Iterator
@@ -30,7 +30,7 @@ boundaries."""
 
 
 class OverBudget(Unsupported):
-    """An import would take more than it may: nothing that follows is looked at."""
+    """An import would take more than its budget; it ends at once."""
 
 
 @dataclass
@@ -52,7 +52,7 @@ class ImportBudget:
     steps: int = 0
 
     def check(self) -> None:
-        """Raise OverBudget if more was taken than may be."""
+        """Raise OverBudget if more was taken than the budget has."""
         try:
             IMPORT_MB.check("the network", self.held / MB, FILE_TIMES * self.size / MB)
             IMPORT_STEPS.check("the network", self.steps, STEPS_OF_BYTE * self.size)
@@ -65,7 +65,7 @@ _current: ContextVar[ImportBudget | None] = ContextVar("budget", default=None)
 
 @contextmanager
 def budget(size: int) -> Iterator[None]:
-    """Give what runs inside a budget of its own, for a file with so many bytes of constants."""
+    """Give the block a new budget, for a file with ``size`` bytes of constants."""
     token = _current.set(ImportBudget(size))
     try:
         yield
@@ -86,7 +86,7 @@ def take(*, held: int = 0, steps: int = 0) -> None:
     Raises
     ------
     OverBudget
-        If the budget has not so much left. One line with the limit, and how to set another one.
+        If less is left in the budget. One line with the limit, and how to set another limit.
     """
     current = _current.get()
     if current is not None:

@@ -23,8 +23,8 @@ INNER = {
     "Tanh": "GELU",
     "Softplus": "Mish",
 }
-"""Operator of the node within -> the activation, if what the node makes is multiplied by what it was made of."""
-ELEMENTWISE = (
+"""Operator of an inner node -> the activation, if the node's result is multiplied by the node's own input."""
+BEFORE_PRODUCTS = (
     "Add",
     "Sub",
     "Mul",
@@ -39,7 +39,7 @@ ELEMENTWISE = (
 )
 """Operators that may lie between an activation's input and the product at its end."""
 MOST_STEPS = 12
-"""Nodes between the two at most."""
+"""Nodes between the inner node and the product at most."""
 
 
 def canonical(graph: SourceGraph) -> OperationGraph:
@@ -56,16 +56,16 @@ def canonical(graph: SourceGraph) -> OperationGraph:
     Raises
     ------
     ImportRefused
-        With a line for each node that can't be rewritten. Of nodes that read what such a node makes, in a shape that
-        the file doesn't say, only operators that nobody knows have one.
+        With a line for each node that can't be rewritten. A node that reads the result of such a node, where the file
+        doesn't say the result's shape, has a line only if its operator is unknown.
     """
     constants = Constants(values=dict(graph.constants), grids={}, opset=graph.opset)
     shapes = {graph.source.name: graph.source.shape}
     operations: list[Operation] = []
     refusals: list[tuple[str, str, object]] = []
     inner = inner_activations(graph)
-    lost: set[str] = set()  # what nodes that can't be rewritten would have made
-    said: set[str] = set()  # the same, where the file says the shape
+    lost: set[str] = set()  # results of nodes that can't be rewritten
+    said: set[str] = set()  # those whose shape the file says
     for node in graph.nodes:
         unknown = [name for name in node.inputs if name and name not in constants.values and name not in shapes]
         if not lost.isdisjoint(unknown):
@@ -125,13 +125,13 @@ def _operations_of(
 
 
 def _not_imported(node: SourceNode) -> Unsupported:
-    """Why a node with an operator that nobody knows can't be imported."""
+    """Why a node with an unknown operator can't be imported."""
     domain = f" of {'TFLite' if node.domain == TFLITE else printable(node.domain)}" if node.domain else ""
     return Unsupported(f"this operator{domain} is not imported", INSTEAD.get(node.op, ""))
 
 
 def inner_activations(graph: SourceGraph) -> dict[str, str]:
-    """The nodes within an activation that several nodes make: name of the node -> name of the activation.
+    """Inner nodes of activations that are made of several nodes: name of the node -> name of the activation.
 
     Parameters
     ----------
@@ -162,7 +162,7 @@ def _before(tensor: str, makers: dict[str, SourceNode]) -> Iterator[str]:
     seen = {tensor}
     for _ in range(MOST_STEPS):
         node = makers.get(waiting.pop(0)) if waiting else None
-        if node is not None and node.op in ELEMENTWISE:
+        if node is not None and node.op in BEFORE_PRODUCTS:
             names = [name for name in node.inputs if name and name not in seen]
             yield from names
             seen.update(names)
@@ -174,7 +174,7 @@ def _products(node: SourceNode, readers: dict[str, list[SourceNode]]) -> Iterato
     here = node
     for _ in range(MOST_STEPS):
         following = readers.get(here.outputs[0], [])
-        if len(following) != 1 or following[0].op not in ELEMENTWISE:
+        if len(following) != 1 or following[0].op not in BEFORE_PRODUCTS:
             return
         here = following[0]
         if here.op == "Mul":

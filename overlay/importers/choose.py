@@ -1,7 +1,7 @@
 """The pass from sections to a choice: which engine computes each section, and how each map is held (held.py).
 
-What each engine would cost says which one is taken: LUTs of PEs for a product a cycle, on average over a network's
-products. An NPU's lanes are as wide as its widest layer needs, and a product takes a lane for one or several cycles:
+The engine that costs less is chosen. Cost is LUTs of PEs for a product a cycle, on average over a network's products.
+An NPU's lanes are as wide as its widest layer needs, and a product takes a lane for one or several cycles:
 
 * *binary*: as many as the value has thermometer bits, or the input bit planes; twice as many with ternary weights.
 * *integer*: one; one a bit where the binary engine made the map.
@@ -18,13 +18,13 @@ from bitloom.hls_gen.compiler.engine_rules import input_planes, stored_bits
 from bitloom.hls_gen.design.widths import WEIGHT_BITS, bits_for
 from bitloom.overlay.explore.lane_area import LUTS_OF_DSP, LaneArea, lane_area
 
-from .errors import ImportRefused, printable
+from .errors import ImportRefused, node_line, printable
 from .held import MOST_BITS, Held, bits_of, held_maps, natural_zero, thermometer, worth
 from .sections import MOST_THERMOMETER, PassSection, SectionGraph, WeightSection
 from .weights import Weights, weight_limit, weights_of
 
 MOST_BITS_OF_VALUE = 62
-"""Thermometer bits of a value at a network's end, which no engine reads."""
+"""Thermometer bits of a value at a network's end; no engine reads it."""
 ENGINES = ("auto", "binary", "integer")
 
 
@@ -43,7 +43,7 @@ class EngineCost:
 
     @property
     def price(self) -> float:
-        """Both in LUTs."""
+        """LUTs and DSP blocks together, in LUTs."""
         return LaneArea(self.lut, self.dsp).price
 
     def __str__(self) -> str:
@@ -54,7 +54,7 @@ class EngineCost:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class EngineChoice:
-    """What was chosen for a network.
+    """The engines and encodings that were chosen for a network.
 
     Attributes
     ----------
@@ -85,18 +85,18 @@ def choices(graph: SectionGraph, engine: str = "auto") -> list[EngineChoice]:
     ----------
     graph : SectionGraph
     engine : str
-        "binary" or "integer" for all sections; "auto": the one that costs less, of those that can compute all; else
-        both, each where it must, or where a run of sections costs less.
+        "binary" or "integer" for all sections. "auto": the cheaper one of the engines that can compute all sections; if
+        there is none, both, each where it must be or where a run of sections costs less.
 
     Returns
     -------
     list of EngineChoice
-        At least one; the second one is for where a model can't be made of the first.
+        At least one choice; a second choice is tried if no model can be made of the first.
 
     Raises
     ------
     ImportRefused
-        With a line for each section that no engine, or not the one that is asked for, can compute.
+        With a line for each section that no engine, or not the engine that was asked for, can compute.
     """
     joins = graph.joins
     if joins and engine == "binary":
@@ -104,7 +104,7 @@ def choices(graph: SectionGraph, engine: str = "auto") -> list[EngineChoice]:
     chooser = _Chooser(graph)
     costs = {name: chooser.cost_of_all(name) for name in chooser.refusals}
     if engine != "auto":
-        _refuse([line for line in chooser.refusals[engine] if line])
+        _refuse(chooser.reasons(chooser.all(engine)))
         return [chooser.choice(chooser.all(engine), f"the {engine} engine computes all: it was asked for", costs)]
     able = {name: cost for name, cost in costs.items() if isinstance(cost, EngineCost)}
     if not able:
@@ -120,7 +120,7 @@ def _refuse(lines: Sequence[str]) -> None:
 
 
 class _Chooser:
-    """Chooses for the sections of a graph."""
+    """Chooses for the sections of a graph. Engines are those of the sections with weights, in their order."""
 
     def __init__(self, graph: SectionGraph) -> None:
         self._graph = graph
@@ -130,36 +130,42 @@ class _Chooser:
             engine: [refusal(section, weights) for section, weights in zip(self._sections, self._weights)]
             for engine, refusal in (("binary", self._binary_refusal), ("integer", self._integer_refusal))
         }
-        """By engine, of each section with weights: why the engine can't compute it; empty if it can."""
+        """By engine, for each section with weights: why the engine can't compute the section; empty if it can."""
 
-    def all(self, engine: str) -> tuple[str, ...]:
+    def all(self, engine: str) -> list[str]:
         """One engine for all sections."""
-        return (engine,) * len(self._graph.sections)
+        return [engine] * len(self._sections)
 
-    def choice(self, engines: tuple[str, ...], why: str, costs: Mapping[str, EngineCost | str]) -> EngineChoice:
+    def choice(self, engines: Sequence[str], why: str, costs: Mapping[str, EngineCost | str]) -> EngineChoice:
         """The choice of these engines."""
         weights = dict(zip(self._graph.weighted, self._weights))
+        whole = self._of_graph(engines)
         return EngineChoice(
-            engines=engines,
-            weights=tuple(weights.get(place) for place in range(len(engines))),
-            held=held_maps(self._graph, engines),
+            engines=whole,
+            weights=tuple(weights.get(place) for place in range(len(whole))),
+            held=held_maps(self._graph, whole),
             why=why,
             costs=dict(costs),
         )
 
+    def reasons(self, engines: Sequence[str]) -> list[str]:
+        """Why these engines can't compute the network, a line for each section; none if they can."""
+        sections = [self.refusals[engine][place] for place, engine in enumerate(engines)]
+        return [line for line in sections if line] or [line for line in self._map_refusals(engines) if line]
+
     def cost_of_all(self, engine: str) -> EngineCost | str:
         """What the network costs on one engine, or why the engine can't compute it."""
-        reason = next((line for line in self.refusals[engine] if line), "")
+        reason = next(iter(self.reasons(self.all(engine))), "")
         return reason or self._cost(self.all(engine))
 
-    def _cost(self, engines: tuple[str, ...]) -> EngineCost:
+    def _cost(self, engines: Sequence[str]) -> EngineCost:
         """What these engines cost."""
-        held = held_maps(self._graph, engines)
+        held = held_maps(self._graph, self._of_graph(engines))
         sources = [held[section.reading.map].encoding for section in self._sections]
-        return cost_of(self._sections, self._weights, sources, [engines[place] for place in self._graph.weighted])
+        return cost_of(self._sections, self._weights, sources, engines)
 
     def mixed(self, costs: Mapping[str, EngineCost | str]) -> EngineChoice:
-        """Both engines, by what refuses each section on either one."""
+        """A choice of both engines: each section gets an engine that can compute it."""
         binary = self.refusals["binary"]
         integer = self.refusals["integer"]
         _refuse([there for here, there in zip(binary, integer) if here and there])
@@ -174,27 +180,37 @@ class _Chooser:
                 if self._rank(tried) < best:
                     engines = tried
                     best = self._rank(tried)
-        _refuse([line for line in self._read_refusals(engines) if line])
-        whole = self._of_sections(engines)
+        _refuse(self.reasons(engines))
         why = "both engines: " + "; ".join(sorted({line for line in binary if line}))
-        return self.choice(whole, why, {**costs, "both": self._cost(whole)})
+        return self.choice(engines, why, {**costs, "both": self._cost(engines)})
 
-    def _of_sections(self, engines: Sequence[str]) -> tuple[str, ...]:
-        """Engines of all sections, from those of the sections with weights: of others that of the next one with some,
-        which reads their map."""
+    def _of_graph(self, engines: Sequence[str]) -> tuple[str, ...]:
+        """Engines of all sections: one without weights has that of the next section with weights, which reads its
+        map."""
         behind = [bisect_left(self._graph.weighted, place) for place in range(len(self._graph.sections))]
         return tuple(engines[min(number, len(engines) - 1)] for number in behind)
 
     def _rank(self, engines: Sequence[str]) -> tuple[int, float]:
-        """How good engines are, the smallest is the best: sections that can't read their maps, then the cost."""
-        return sum(map(bool, self._read_refusals(engines))), self._cost(self._of_sections(engines)).price
+        """How good engines are, the smallest is the best: maps that can't be handed on, then the cost."""
+        return sum(map(bool, self._map_refusals(engines))), self._cost(engines).price
 
-    def _read_refusals(self, engines: Sequence[str]) -> list[str]:
-        """Why sections on the integer engine can't read what the binary engine makes; empty lines where they can."""
-        return [
-            _thermometer_refusal(section) if (before, engine) == ("binary", "integer") else ""
-            for section, before, engine in zip(self._sections[1:], engines, engines[1:])
-        ]
+    def _map_refusals(self, engines: Sequence[str]) -> list[str]:
+        """Why the maps that sections make can't be handed on; empty lines where they can.
+
+        A map between two sections on the integer engine is requantised, as is a last one on it. One that the binary
+        engine makes for the integer one is read as thermometer bits. The next section reads a map, in a chain; in
+        graphs with joins all sections are on one engine.
+        """
+        lines = []
+        readers = [*engines[1:], engines[-1]]
+        for place, (section, maker, reader) in enumerate(zip(self._sections, engines, readers)):
+            line = ""
+            if (maker, reader) == ("integer", "integer") and section.quantised is not None and section.thresholds_only:
+                line = node_line(section.name, "integer engine", section.thresholds_only)
+            elif (maker, reader) == ("binary", "integer"):
+                line = _thermometer_refusal(self._sections[place + 1])
+            lines.append(line)
+        return lines
 
     def _binary_refusal(self, section: WeightSection, weights: Weights) -> str:
         """Why the binary engine can't compute a section; empty if it can."""
@@ -274,7 +290,7 @@ def _runs(free: Sequence[bool]) -> list[range]:
 def cost_of(
     sections: Sequence[WeightSection], weights: Sequence[Weights], held: Sequence[Encoding], engines: Sequence[str]
 ) -> EngineCost:
-    """What a network takes.
+    """Cost of a network.
 
     Parameters
     ----------
@@ -306,7 +322,7 @@ def cost_of(
 
 
 def _visits(engine: str, weight: Encoding, source: Encoding) -> int:
-    """Lanes, or cycles of one, that a product takes."""
+    """Lanes, or cycles of a lane, that a product takes."""
     bits = source.bits if source.kind == "bipolar" else 1
     if engine == "integer":
         return bits
@@ -332,7 +348,7 @@ def _sum_bits(weights: Weights, source: Encoding) -> int:
 
 
 def costs_text(costs: Mapping[str, EngineCost | str]) -> dict[str, str]:
-    """By heading what was found of each engine: what the network costs on it, or why it can't compute all.
+    """By heading, for each engine: what the network costs on the engine, or why the engine can't compute all of it.
 
     Parameters
     ----------

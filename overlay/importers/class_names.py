@@ -1,6 +1,7 @@
 """Names of classes that a file brings along: entries of ONNX's metadata, and the texts packed behind a TFLite file.
 
-They are a stranger's, of any form, and nobody must have them. So what doesn't fit the network is left out with a word.
+They come from a stranger, may have any form, and are not needed. So names that don't fit the network are left out, with
+a message.
 """
 
 import re
@@ -17,9 +18,9 @@ from .source import MOST_CHANNELS, Labels
 KEYS = ("names", "classes", "class_names", "labels")
 """Entries of ONNX's metadata that may hold names, capital letters or not."""
 MOST_BYTES = 1 << 20
-"""Of a text with names."""
+"""Bytes of a text with names at most."""
 MOST_TEXTS = 16
-"""Texts of a file that are looked at."""
+"""Texts of a file that are read at most."""
 END_OF_ZIP = b"PK\x05\x06"
 ZIP_TAIL = 22 + (1 << 16)
 """Bytes at a file's end in which a zip archive's last record begins, if it has one."""
@@ -78,7 +79,7 @@ def labels_of_metadata(entries: Iterable[tuple[Any, Any]]) -> tuple[Labels, ...]
 
 
 def _names_in(text: str) -> tuple[str, ...]:
-    """Names in a text; none where it is of no form that is known."""
+    """Names in a text; none if the text has no known form."""
     if text.lstrip()[:1] not in ("[", "{", "("):
         parts = text.strip().split("\n" if "\n" in text.strip() else ",")
         return tuple(part.strip() for part in parts) if text.strip() else ()
@@ -137,7 +138,7 @@ def labels_of_texts(data: bytes) -> tuple[Labels, ...]:
 
 
 def fitting(labels: Iterable[Labels], scores: int) -> tuple[tuple[str, ...], str]:
-    """The first names that fit a network, and in a line where they are from, or why there are none.
+    """The first names that fit a network, and one line that says where they are from, or why there are none.
 
     Parameters
     ----------

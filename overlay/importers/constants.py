@@ -1,6 +1,6 @@
 """Constants: nodes whose inputs are all known are computed, with the operators of ONNX's own reference.
 
-Weights that were quantised keep the integers that they were made of, whatever reorders them afterwards.
+Quantised weights keep their integers, also through nodes that reorder them.
 """
 
 from collections.abc import Sequence
@@ -20,13 +20,13 @@ from .quantisers import QUANTISERS, Grid
 from .rationals import fractions
 from .source import MOST_VALUES, STANDARD, SourceNode
 
-ELEMENTWISE = ("Add", "Sub", "Mul", "Div", "Pow")
+ARITHMETIC = ("Add", "Sub", "Mul", "Div", "Pow")
 UNARY = ("Neg", "Sqrt", "Reciprocal", "Floor", "Ceil", "Round", "Abs", "Sign", "Exp", "Log", "Cast", "Clip")
 SHAPING = ("Reshape", "Transpose", "Squeeze", "Unsqueeze", "Flatten", "Identity")
 """These keep a grid: they put values in another order."""
 REDUCING = ("ReduceProd", "ReduceSum", "ReduceMax", "ReduceMin", "ReduceMean")
 OTHERS = ("Concat", "Gather", "Slice", "Constant", "ConstantOfShape", "Expand", "Range", "Tile", "Equal", "Where")
-FOLDED = frozenset(ELEMENTWISE + UNARY + SHAPING + REDUCING + OTHERS)
+FOLDED = frozenset(ARITHMETIC + UNARY + SHAPING + REDUCING + OTHERS)
 """Operators that are computed."""
 
 
@@ -38,7 +38,7 @@ class Constants:
     ----------
     values : dict of str to array
     grids : dict of str to Grid
-        Of those that are integers times a scale.
+        Of the tensors that are integers times a scale.
     opset : int
         Version of ONNX's own operators.
     ranges : dict of str to (int, int)
@@ -91,7 +91,7 @@ class Constants:
             self.grids[node.outputs[0]] = grid
 
     def _moved(self, node: SourceNode, grid: Grid, inputs: Sequence[Array | None]) -> Grid:
-        """A grid whose values a node puts in another order."""
+        """The grid after a node that puts values in another order."""
 
         def moved(values: Array) -> Array:
             return run_node(node, [values, *inputs[1:]], self.opset)[0]
@@ -102,10 +102,10 @@ class Constants:
         return Grid(integers=grid.integers.ravel()[places], scale=scale, real=real)
 
     def _limit(self, node: SourceNode, inputs: Sequence[Array | None]) -> None:
-        """Refuse what would take more memory than MOST_VALUES need."""
+        """Refuse a node whose result would have more than MOST_VALUES values."""
         first = inputs[0] if inputs else None  # Constant has none
         count = 0.0
-        if node.op in (*ELEMENTWISE, "Equal", "Where"):
+        if node.op in (*ARITHMETIC, "Equal", "Where"):
             try:
                 shape = np.broadcast_shapes(*(x.shape for x in inputs if x is not None))
             except ValueError as e:
@@ -192,7 +192,7 @@ def _plain(value: Any) -> Any:
 
 
 def grid_of(values: Array) -> Grid | None:
-    """Weights that are integers times a scale without saying so.
+    """Find that weights are integers times a scale, though the file doesn't say so.
 
     Found are integers, and channels with values of -a, 0 and a only.
 

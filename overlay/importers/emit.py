@@ -22,7 +22,7 @@ from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model, Network
 from bitloom.golden.window import Window
 
-from .boundaries import Line, Link, Staircase, joined, staircases, threshold_arrays
+from .boundaries import Line, Link, Staircase, joined, rises, threshold_arrays
 from .choose import EngineChoice
 from .errors import ImportRefused, Unsupported, node_line
 from .held import Held, worth
@@ -35,7 +35,7 @@ from .weights import MOST_WEIGHT, Weights, integer_weights, weight_encoding, wei
 
 @dataclass(frozen=True, kw_only=True)
 class Built:
-    """What a section became, for the explanation.
+    """The layers that a section became, for the explanation.
 
     Attributes
     ----------
@@ -73,7 +73,7 @@ class Built:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Emitted:
-    """A model, and what its integers are worth.
+    """A model, and the real numbers that its integers stand for.
 
     Attributes
     ----------
@@ -128,7 +128,7 @@ def emit(graph: SectionGraph, choice: EngineChoice, name: str) -> Emitted:
 
 
 class _Emitter:
-    """Layers as they are added, section by section."""
+    """Adds the layers of a model, section by section."""
 
     def __init__(self, graph: SectionGraph, choice: EngineChoice) -> None:
         rows, columns, channels = graph.size
@@ -178,18 +178,18 @@ class _Emitter:
         return self._maps[self._reads[0]]
 
     def _weights(self, place: int, number: int, section: WeightSection) -> Built:
-        """The layers of weights, and of what follows them."""
+        """Add the layers of a section with weights: the weights, and what follows them."""
         weights = self._choice.weights[place]
         held = self._choice.held[section.reading.map]
         assert weights is not None
         turned = np.ones(len(weights.values), np.int64)
-        chain = self._chain(section, weights, held)
+        sums = self._sums(section, weights, held)
         as_bits = section.quantised is not None and self._choice.held[place + 1].encoding.kind == "bipolar"
         if section.quantised is not None and not as_bits:
-            turned = _turns(chain)
+            turned = _turns([sums, *section.chain])
         elif section.inner:
-            turned = _turns(chain[: 1 + section.inner_at])
-        weights, chain = _turned(weights, chain, turned)
+            turned = _turns([sums, *section.chain[: section.inner_at]])
+        weights, sums = _turned(weights, sums, turned)
         if self._choice.engines[place] == "integer" and (section.quantised is None or as_bits):
             weights = integer_weights(weights)
         layer = self._weighted(number, section, weights)
@@ -200,16 +200,16 @@ class _Emitter:
         if section.quantised is None:
             self._append_weighted(layer, weights)
             self._append_sums(section)
-            self._chain_of_scores = joined(chain)
+            self._chain_of_scores = joined([sums, *section.chain])
         elif as_bits:
             self._append_weighted(layer, weights)
             self._append_sums(section)
             levels = section.quantised.levels
-            falling = self._thresholds(number, section, chain, (low, high))
+            falling = self._thresholds(number, section, sums, (low, high))
         else:
             held = self._choice.held[place + 1]
             levels = section.quantised.levels
-            wrong = self._requantised(number, section, held, layer, weights, chain)
+            wrong = self._requantised(number, section, held, layer, weights, sums)
         return Built(
             weights=str(weights.encoding),
             map_encoding=str(self._map.encoding) if section.quantised is not None else "",
@@ -221,7 +221,7 @@ class _Emitter:
         )
 
     def _sum(self, place: int, number: int, section: SumSection) -> Built:
-        """An addition, and its pools."""
+        """Add an addition and its pools."""
         held = self._choice.held[place + 1]
         pairs = pairs_of(section, [self._choice.held[reading.map] for reading in section.reads], held)
         factors = fit_sum(pairs)
@@ -241,26 +241,25 @@ class _Emitter:
         )
 
     def _pass(self, number: int, section: PassSection) -> Built:
-        """A concatenation, if there are several maps, and pools."""
+        """Add a concatenation, if the section reads several maps, and pools."""
         if len(section.reads) > 1:
             self._append(Concat(name=f"concat_{number}", inputs=self._reads), {})
         self._pools(section.map, section.pools)
         encoding = self._map.encoding
         return Built(map_encoding=str(encoding), range=(encoding.low, encoding.high), levels=section.map.levels)
 
-    def _chain(self, section: WeightSection, weights: Weights, held: Held) -> list[Link]:
-        """From the integers' sums to the quantiser: what sums are worth, then the file's chain."""
+    def _sums(self, section: WeightSection, weights: Weights, held: Held) -> Line:
+        """What the sums of integers are worth; behind it lies the section's chain."""
         line = worth(section.lead, section.source, held)
         # With one denominator for all channels, so that the products of each output are those of integers.
         divisor = lcm(*(add.denominator for add in line.add))
         adds = np.array([int(add * divisor) for add in line.add], object)
         totals = weights.values.sum(axis=(1, 2)).astype(object) @ adds  # (outputs,); 0 where there is padding
         constant = np.array([Fraction(total, divisor) for total in totals], object) * section.count
-        sums = Line(multiply=weights.scale * line.multiply[0], add=weights.scale * constant)
-        return [sums, *section.chain]
+        return Line(multiply=weights.scale * line.multiply[0], add=weights.scale * constant)
 
     def _append(self, layer: Layer, arrays: Mapping[str, Array]) -> None:
-        """Add a layer, which reads what the one before made, or the maps that the section reads."""
+        """Add a layer, which reads the map of the layer before, or the maps that the section reads."""
         self.layers.append(replace(layer, inputs=self._reads))
         if arrays:
             self.arrays[layer.name] = dict(arrays)
@@ -276,7 +275,7 @@ class _Emitter:
         self._append(layer, {"weight": weight})
 
     def _append_sums(self, section: WeightSection) -> None:
-        """Sum pools for the means that are taken of a section's sums."""
+        """Add sum pools for the means that are taken of a section's sums."""
         for window in section.sums:
             self._pool(window, SumPool)
 
@@ -294,17 +293,14 @@ class _Emitter:
             dilation=section.window.dilation,
         )
 
-    def _thresholds(self, number: int, section: WeightSection, chain: Sequence[Link], reach: tuple[int, int]) -> int:
+    def _thresholds(self, number: int, section: WeightSection, sums: Line, reach: tuple[int, int]) -> int:
         """Add thresholds, and max pools before or behind them; how many channels fall."""
-        quantised = section.quantised
-        assert quantised is not None
-        assert quantised.boundaries is not None
-        assert quantised.reached is not None
-        stairs = staircases(chain, quantised.boundaries, quantised.reached, len(section.weight))
-        before = bool(section.inner) and not _rises(chain[1 + section.inner_at :])
+        stairs = section.steps.staircases(sums)
+        before = bool(section.inner) and not rises(section.chain[section.inner_at :])
         for window in section.inner if before else ():
             self._pool(window)
-        self._append(Threshold(name=f"threshold_{number}", levels=quantised.levels), threshold_arrays(stairs, *reach))
+        threshold = Threshold(name=f"threshold_{number}", levels=section.map.levels)
+        self._append(threshold, threshold_arrays(stairs, *reach))
         for window in (*(() if before else section.inner), *section.pools):
             self._pool(window)
         return sum(not stair.rising for stair in stairs)
@@ -316,22 +312,17 @@ class _Emitter:
         held: Held,
         layer: Weighted,
         weights: Weights,
-        chain: Sequence[Link],
+        sums: Line,
     ) -> tuple[int, int]:
-        """Add the weights, a requantisation and max pools; ``held`` is how their map is held. How many sums get another
-        level, and by how many levels at most."""
-        quantised = section.quantised
-        assert quantised is not None
-        assert quantised.boundaries is not None
-        assert quantised.reached is not None
-        if section.inner and not _rises(chain[1 + section.inner_at :]):
-            raise Unsupported("between a max pool and a quantiser nothing may fall, got a negative scale")
+        """Add the weights, a requantisation and max pools; ``held`` is how their map is held, ``sums`` what their sums
+        are worth. How many sums get another level, and by how many levels at most."""
+        quantised = section.map
         ruled = quantised.rule is not None and held.zero == quantised.rule.low and not section.sums
         rule = quantised.rule if ruled else None
         if rule is not None:
-            weights, chain = undivided(weights, chain, rule)
+            weights, sums = undivided(weights, sums, rule)
             layer = replace(layer, weight=weights.encoding)
-        stairs = staircases(chain, quantised.boundaries, quantised.reached, len(weights.values))
+        stairs = section.steps.staircases(sums)
         reach = _reaches(weights.values, self._map.encoding, section.count)
         inside = [stair.within(*ends) for stair, ends in zip(stairs, reach)]
         still = [all(limit is None for limit in stair.limits) for stair in inside]
@@ -341,9 +332,10 @@ class _Emitter:
             layer = replace(layer, weight=weights.encoding)
         self._append_weighted(layer, weights)
         self._append_sums(section)
-        slopes = _slopes(chain, quantised, len(weights.values))
-        exact = None if rule is None else kernel_factors(rule, chain, inside, self._map.encoding)
-        fitted = exact or fit(inside, slopes, held.zero, self._map.encoding)
+        exact = None
+        if rule is not None and not section.steps.bent:
+            exact = kernel_factors(rule, section.steps.line.after(sums), inside, self._map.encoding)
+        fitted = exact or fit(inside, _slopes(section, sums), held.zero, self._map.encoding)
         act = Requantise(
             name=f"requantise_{number}",
             encoding=held.encoding,
@@ -355,22 +347,20 @@ class _Emitter:
         self._pools(quantised, (*section.inner, *section.pools))
         missed = [k for k, factors in enumerate(fitted.factors) if not factors.exact]
         misses = [mismatch(stairs[k], k, fitted, held.zero, reach[k]) for k in missed]
-        sums = sum(sums for sums, _ in misses)
+        wrong = sum(sums_off for sums_off, _ in misses)
         most = max((most for _, most in misses), default=0)
         if most > 1:
             raise Unsupported(
-                f"a requantisation must be at most 1 level off, got {most} levels at some of {sums:,} sums",
+                f"a requantisation must be at most 1 level off, got {most} levels at some of {wrong:,} sums",
                 "choose scales that are nearer to each other",
             )
-        return sums, most
+        return wrong, most
 
     def _clip(self, stairs: Sequence[Staircase], held: Held) -> tuple[int, int] | None:
-        """The limits of a requantisation, which all channels share: the levels that any of them can have."""
+        """The limits of a requantisation, which all channels share (`WeightSection.thresholds_only`): the levels that
+        any of them can have."""
         low = min(s.lowest for s in stairs)
         high = max(s.highest for s in stairs)
-        uneven = [s for s in stairs if any(limit is not None for limit in s.limits)]
-        if any((s.lowest, s.highest) != (low, high) for s in uneven):
-            raise Unsupported("all channels must be clipped to the same values", "clip before what scales each channel")
         limits = (held.zero + low, held.zero + high)
         return None if limits == (held.encoding.low, held.encoding.high) else limits
 
@@ -406,44 +396,29 @@ def _reaches(values: Array, source: Encoding, count: int) -> list[tuple[int, int
 
 def _turns(chain: Sequence[Link]) -> Array:
     """-1 for outputs that fall, between the sums and the end of a chain, as the sum rises; else 1. (outputs,)"""
-    first = chain[0]
-    assert isinstance(first, Line)
-    sign = np.ones(len(first.multiply), np.int64)
-    for link in chain:
-        if isinstance(link, Line):
-            sign *= [-1 if m < 0 else 1 for m in link.multiply]
-    return sign
+    falls = [link.signs < 0 for link in chain if isinstance(link, Line)]
+    return np.where(np.logical_xor.reduce(falls), -1, 1)
 
 
-def _turned(weights: Weights, chain: Sequence[Link], turned: Array) -> tuple[Weights, list[Link]]:
-    """Weights of which some outputs changed sign, and the chain on their sums."""
+def _turned(weights: Weights, sums: Line, turned: Array) -> tuple[Weights, Line]:
+    """Weights of which some outputs changed sign, and what their sums are worth."""
     if (turned == 1).all():
-        return weights, list(chain)
+        return weights, sums
     values = weights.values * turned[:, None, None, None]
     if weight_limit(values):
         ends = f"{-MOST_WEIGHT}..{MOST_WEIGHT}"
         rule = f"weights that change sign, as a scale behind them is negative, must be {ends}"
         raise Unsupported(f"{rule}, got {-values.max()}", f"quantise weights to {ends}")
-    first = chain[0]
-    assert isinstance(first, Line)
-    flipped = Line(multiply=first.multiply * turned, add=first.add)
-    return replace(weights, values=values, encoding=weight_encoding(values)), [flipped, *chain[1:]]
+    flipped = Line(multiply=sums.multiply * turned, add=sums.add)
+    return replace(weights, values=values, encoding=weight_encoding(values)), flipped
 
 
-def _rises(chain: Sequence[Link]) -> bool:
-    """Whether nothing in a chain falls in any channel."""
-    return all(not isinstance(link, Line) or all(m >= 0 for m in link.multiply) for link in chain)
-
-
-def _slopes(chain: Sequence[Link], quantised: Quantised, channels: int) -> list[Fraction]:
-    """Levels a unit of the sum, for each channel, clips aside."""
+def _slopes(section: WeightSection, sums: Line) -> list[Fraction]:
+    """Levels a unit of the sum, for each channel, clips aside; ``sums`` is what a unit is worth."""
+    quantised = section.map
     slopes = []
-    for channel in range(channels):
-        slope = Fraction(1)
-        for link in chain:
-            if isinstance(link, Line):
-                slope *= link.multiply[channel]
-        limits = quantised.boundaries[channel if len(quantised.boundaries) > 1 else 0]  # type: ignore[index]
+    for channel, slope in enumerate(section.steps.slopes(sums)):
+        limits = quantised.boundaries[channel if len(quantised.boundaries) > 1 else 0]  # type: ignore[index,arg-type]
         gap = (limits[-1] - limits[0]) / (len(limits) - 1) if len(limits) > 1 else quantised.step
         slopes.append(slope / gap if gap else slope)
     return slopes

@@ -1,4 +1,4 @@
-"""What an importer says when it can't: one line for each node, all at once."""
+"""Errors of an import: one line for each node that can't be imported, all lines at once."""
 
 from collections.abc import Sequence
 
@@ -6,6 +6,9 @@ from bitloom.golden.names import shown
 
 ACTIVATION = "use Relu, or a quantiser"
 """What to do instead of activations that are not imported."""
+LARGER = "there is no hardware that makes maps larger"
+RECURRENT = "recurrent layers have no hardware: use convolutions"
+TAKEN_APART = "what takes maps apart has no hardware"
 
 
 class Unsupported(ValueError):

@@ -1,4 +1,4 @@
-"""What became of each node of a file, as a table: for the terminal, as Markdown, and as a page with a picture."""
+"""A table of a file's nodes and what they became: for the terminal, as Markdown, and as a page with a picture."""
 
 import re
 from collections.abc import Sequence
@@ -18,10 +18,10 @@ from .verify import Checked
 HEADINGS = ("node", "operator", "became", "how")
 
 _MARKUP = re.compile(r"[\\`*\[\]<>&|~$!]|(?<![^\W_])_|_(?![^\W_])")
-"""What Markdown could take for more than a character: names of nodes are a stranger's."""
+"""Characters that mean something in Markdown; names of nodes are a stranger's and may have any."""
 
 ROW_PIXELS, LEFT, RIGHT, WIDTH = 26, 400, 510, 900
-"""The picture: height of a row, where lines begin and end, and its width."""
+"""Measures of the picture: height of a row, where lines begin and end, and width of the picture."""
 LETTERS = 44
 """Letters of a box's text at most: so many fit, all of them wide; the whole text is in the box's title."""
 
@@ -65,7 +65,7 @@ def rows(imported: Imported) -> list[list[str]]:
 
 
 def _how(kinds: set[type[Operation]], built: Built) -> str:
-    """What a node with operations of some kinds is in the layers that it became."""
+    """In words, how the layers compute a node that became operations of these kinds."""
     if Linear in kinds:
         low, high = built.range
         share = f", {built.used:.0%} of them not 0" if built.used < 0.5 else ""

@@ -49,14 +49,15 @@ class Held:
 
 
 class SeveralZeroPoints(ImportRefused):
-    """Maps that hold the same integers, of which the operators at them need different ones.
+    """Maps that must hold the same integers, while the operators that read and make them need different zero points.
 
     Parameters
     ----------
     name : str
         Of the node that makes the first one.
     means : frozenset of str
-        Names of those of the maps whose means are taken as golden's pool does: convolutions would leave the choice.
+        Names of the maps whose means are golden's average pools; with convolutions in place of these pools the integers
+        could be chosen freely.
     """
 
     def __init__(self, name: str, means: frozenset[str]) -> None:
@@ -65,13 +66,13 @@ class SeveralZeroPoints(ImportRefused):
 
 
 def worth(lead: Line, source: Quantised, held: Held) -> Line:
-    """What an integer of a held map is worth, a channel: real = multiply * integer + add."""
+    """What an integer of a held map stands for, for each channel: real = multiply * integer + add."""
     step = source.step * lead.multiply / held.stride
     return Line(multiply=step, add=lead.multiply * source.base + lead.add - step * held.zero)
 
 
 def natural_zero(reader: WeightSection, bits: int = MOST_BITS) -> int | None:
-    """The integer of level 0 with which the integer 0 is worth 0; None if there is none that fits so many bits."""
+    """The integer of level 0 with which the integer 0 stands for 0; None if none fits ``bits`` bits."""
     lines = worth(reader.lead, reader.source, Held(encoding=unsigned(8), zero=0))
     offset = same(lines.add)
     if offset is None:
@@ -91,7 +92,7 @@ def thermometer(source: Quantised) -> Held:
 def integers(source: Quantised, reader: WeightSection | None, bits: int = MOST_BITS) -> Held:
     """A map as integers: worth 0 at 0 where the reader pads, or where it costs no bit; else signed and full.
 
-    One that a kernel makes by its own rule is held less its zero point: so the rule is a requantisation's.
+    A map that a TFLite kernel makes by its rule is held less its zero point, so that a requantisation has the rule.
     """
     low = natural_zero(reader, bits) if reader is not None else 0
     pads = reader is not None and reader.padded
@@ -116,8 +117,7 @@ def held_from(low: int, levels: int) -> Held:
 
 
 def bits_of(graph: SectionGraph, number: int) -> int:
-    """Bits in two's complement of map ``number``, at most: what comes in and sums may be wider than what weights
-    make."""
+    """Bits in two's complement of map ``number``, at most: the input and sums may be wider than other maps."""
     maker = _maker(graph, number)
     if isinstance(maker, PassSection):
         return min(bits_of(graph, reading.map) for reading in maker.reads)
@@ -157,8 +157,8 @@ def _together(number: int, apart: Mapping[int, Mapping[int, int]]) -> dict[int, 
 
 
 def held_alike(graph: SectionGraph, group: Mapping[int, int]) -> dict[int, Held]:
-    """How the maps of a group are held as integers: as padded taps, means and kernels' own rules need it, else as the
-    first reader has it best. For padded taps a single map does without its kernel's rule.
+    """How the maps of a group are held as integers: as padded taps, means and the rules of TFLite kernels need it, else
+    as is best for the first reader. A single map whose reader has padded taps is held without its kernel's rule.
 
     Raises
     ------
@@ -199,8 +199,8 @@ def zero_groups(graph: SectionGraph) -> None:
 
 
 def held_maps(graph: SectionGraph, engines: Sequence[str]) -> tuple[Held, ...]:
-    """How each map is held where these engines compute the sections: bits for what the binary one makes and reads, and
-    of what comes in for single bits alone."""
+    """How each map is held if these engines compute the sections. Maps that the binary engine makes or reads are held
+    as thermometer bits, but an input only if it has single bits."""
     out = dict[int, Held]()
     for group in groups(graph):
         makers = {engines[number - 1] for number in group if isinstance(_maker(graph, number), WeightSection)}

@@ -1,13 +1,12 @@
 """Both ends of a network as the host computes them (`bitloom.golden.host.host`): images in, scores out."""
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from bitloom.golden.file import model_digest
-from bitloom.golden.host.host import MOST, Host, InputIntegers, Links
+from bitloom.golden.host.host import MOST, Host, InputIntegers
+from bitloom.golden.host.links import Links
 
-from .boundaries import Line, Link
+from .boundaries import Chain
 from .choose import EngineChoice
 from .emit import Emitted
 from .integer_types import integer_ends
@@ -16,17 +15,12 @@ from .sections import SectionGraph
 from .source import SourceInput
 
 
-def _links(chain: Sequence[Link], channels: int) -> Links:
+def _links(chain: Chain, channels: int) -> Links:
     """A chain of fractions as one of floating-point numbers."""
-    out = []
-    for link in chain:
-        if isinstance(link, Line):
-            out.append(("line", floats(link.multiply), floats(link.add)))
-        else:
-            low = -np.inf if link.low is None else float(link.low)
-            high = np.inf if link.high is None else float(link.high)
-            out.append(("clip", np.full(channels, low), np.full(channels, high)))
-    return tuple(out)
+    links = [link.host_link(channels) for link in chain]
+    known = tuple(link for link in links if link is not None)
+    assert len(known) == len(links)  # else the file was refused (quantise.py)
+    return known
 
 
 def host_of(source: SourceInput, graph: SectionGraph, choice: EngineChoice, emitted: Emitted) -> Host:

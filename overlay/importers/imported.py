@@ -59,7 +59,7 @@ class Imported:
         return self.emitted.model
 
     def with_classes(self, classes: Sequence[str]) -> "Imported":
-        """The same with names of its classes, in the order of the file's scores; ValueError unless each has one."""
+        """The network with names of its classes, in the order of the file's scores; ValueError unless all have one."""
         network = self.model.network
         order = self.host.output_order
         if len(classes) != order.size or network.output.size != network.output.channels:
@@ -73,7 +73,7 @@ class Imported:
 
 @dataclass(frozen=True, kw_only=True)
 class InputSpec:
-    """What a network is fed with: real = scale * (value - zero).
+    """The input values of a network: real = scale * (value - zero).
 
     Attributes
     ----------
@@ -162,7 +162,7 @@ def import_file(
     name : str
         Of the network; by default made of the file's name.
     real_weights : bool
-        Whether layers take the signs of the file's real weights themselves, where it takes these signs.
+        Whether weights stay the file's real numbers, of which the layers take the signs, where the file does so too.
 
     Returns
     -------
@@ -214,7 +214,7 @@ def _imported_graph(
 
 
 def _levels_of_input(source: SourceGraph, spec: InputSpec | None, operations: OperationGraph) -> Quantised | None:
-    """What the input holds, if that is said, or a type of integers does and the file doesn't quantise them again."""
+    """The levels of the input: of ``spec``, or of an 8-bit input that the file doesn't quantise again; else None."""
     if spec is not None:
         return spec.quantised
     dtype = source.source.dtype
@@ -224,8 +224,8 @@ def _levels_of_input(source: SourceGraph, spec: InputSpec | None, operations: Op
 
 
 def _built(graph: SectionGraph, tried: Sequence[EngineChoice], name: str) -> tuple[EngineChoice, Emitted]:
-    """The model of the first choice that equals the file for every sum, and that the compiler takes as it was meant;
-    else of the last one, which the compiler must take."""
+    """The first choice whose model equals the file for every sum, and which the compiler takes with the chosen engines;
+    else the last choice, whose model the compiler must take."""
     *preferred, last = tried
     for choice in preferred:
         try:

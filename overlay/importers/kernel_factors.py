@@ -1,7 +1,7 @@
 """Requantisation by a TFLite kernel's own rule: its multipliers, and its biases, which have no bits behind the point.
 
-Where a map holds values less their zero point, nothing is added behind the rounding, and the file's integers are the
-layer's. A line that is fitted to the same steps (requantise_fit.py) needs some bits of the bias behind the point."""
+If a map holds values less their zero point, nothing is added after the rounding, and the layer has the file's
+integers. A line that is fitted to the same steps (requantise_fit.py) needs some bits of the bias behind the point."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -12,15 +12,13 @@ import numpy as np
 from bitloom.golden.encoding import Encoding
 from bitloom.golden.layers.requantise import FIRST_SHIFT, MAX_SHIFT
 
-from .boundaries import Line, Link, Staircase, joined
+from .boundaries import Line, Staircase
 from .requantise_fit import Factors, Fitted, fits
 from .tflite_rules import ONE, KernelRule, Multiplier
 from .weights import Weights, weight_encoding
 
 
-def kernel_factors(
-    rule: KernelRule, chain: Sequence[Link], stairs: Sequence[Staircase], sums: Encoding
-) -> Fitted | None:
+def kernel_factors(rule: KernelRule, line: Line, stairs: Sequence[Staircase], sums: Encoding) -> Fitted | None:
     """The factors of a `Requantise` layer that equals staircases, for a map whose integer of level 0 is the rule's low.
 
     Its rounding is "twice" for a rule with two roundings, else "once".
@@ -29,7 +27,7 @@ def kernel_factors(
     ----------
     rule : KernelRule
         What the staircases were made of.
-    chain : sequence of Link
+    line : Line
         From the sums of integers to the rule.
     stairs : sequence of Staircase
         One a channel; steps that no sum reaches may be left out.
@@ -41,16 +39,13 @@ def kernel_factors(
     Fitted or None
         All exact; None where the layer can't have them.
     """
-    links = joined(chain)
-    if len(links) != 1 or not isinstance(links[0], Line):
-        return None
     out = []
     for channel, (multiplier, stair) in enumerate(zip(rule.multipliers, stairs)):
         if all(limit is None for limit in stair.limits):  # one value, of weights of 0: half of the bias
             out.append(Factors(2 * (rule.low + stair.lowest), ONE // 2, 31, exact=True))
             continue
-        slope = links[0].multiply[channel] * rule.count
-        bias = Fraction(links[0].add[channel]) * rule.count
+        slope = line.multiply[channel] * rule.count
+        bias = Fraction(line.add[channel]) * rule.count
         shift = 31 - multiplier.shift
         least = FIRST_SHIFT if rule.roundings == 2 else 0
         if slope != 1 or bias.denominator != 1 or not least <= shift <= MAX_SHIFT:
@@ -72,18 +67,16 @@ def _first_sums(rule: KernelRule, multiplier: Multiplier, levels: int) -> list[i
     return [-(-top // bottom) if value > 0 else top // bottom + 1 for value, (top, bottom) in zip(values, places)]
 
 
-def undivided(weights: Weights, chain: Sequence[Link], rule: KernelRule) -> tuple[Weights, Sequence[Link]]:
-    """Weights as the file has them, not divided by what an output's have in common, and the chain on their sums.
+def undivided(weights: Weights, sums: Line, rule: KernelRule) -> tuple[Weights, Line]:
+    """Weights as the file has them, not divided by what an output's have in common, and what their sums are worth.
 
-    The rule is for the file's own sums. Where those would take wider weights, and a line has all of the rule's steps,
-    the weights stay divided: only of two roundings of values with both signs no line has all steps, as halves are
-    rounded up below their middle and down above it.
+    The rule is for the sums of the undivided weights. If undivided weights are wider, and a line has all steps of the
+    rule, the weights stay divided. A line lacks steps only where values of both signs are rounded twice: halves are
+    then rounded up below the middle and down above it.
     """
-    first = chain[0]
-    assert isinstance(first, Line)
     times = np.array([int(scale) if scale.denominator == 1 else 1 for scale in weights.scale], np.int64)
     values = weights.values * times.reshape(-1, 1, 1, 1)
-    line = Line(multiply=first.multiply / np.array([Fraction(int(t)) for t in times], object), add=first.add)
+    line = Line(multiply=sums.multiply / np.array([Fraction(int(t)) for t in times], object), add=sums.add)
     divided = replace(weights, values=values, scale=weights.scale / times, encoding=weight_encoding(values))
     lineless = rule.roundings == 2 and rule.low < 0
-    return (divided, [line, *chain[1:]]) if lineless or divided.encoding == weights.encoding else (weights, chain)
+    return (divided, line) if lineless or divided.encoding == weights.encoding else (weights, sums)

@@ -1,4 +1,4 @@
-"""What the function of an operator sees: a node, its constants and shapes, and the operations that it appends."""
+"""What an operator's function works on: a node, its constants and shapes, and the operations that it appends."""
 
 import math
 from fractions import Fraction
@@ -8,7 +8,7 @@ import numpy as np
 
 from bitloom.golden.encoding import Array
 
-from .boundaries import Ends
+from .bends import Bend, clip
 from .budget import FRACTION_BYTES, LEVEL_STEPS, VALUE_BYTES, take
 from .constants import Constants, grid_of
 from .errors import Unsupported, printable
@@ -22,7 +22,7 @@ KINDS = {int: "a number", float: "a number", str: "a text", tuple: "a list"}
 
 
 class NodeView:
-    """A node while it is rewritten into operations: each operation that is appended reads what the one before made.
+    """A node while it is rewritten into operations; each appended operation reads the result of the one before.
 
     Parameters
     ----------
@@ -111,7 +111,7 @@ class NodeView:
         return grid
 
     def append(self, kind: type[Operation], **fields: Any) -> None:
-        """Append an operation of a kind, which reads what the last one made, or the tensor that the node reads."""
+        """Append an operation of a kind; it reads the last operation's result, the first one the node's tensor."""
         self._append(kind, (self._here or self.only_map(),), **fields)
 
     def add_maps(self, table: SumTable | None = None) -> None:
@@ -148,7 +148,11 @@ class NodeView:
     def clip(self, low: Any, high: Any) -> None:
         """Append a clip to numbers, of which each may be None."""
         low, high = (None if end is None else Fraction(end) for end in (low, high))
-        self.append(Elementwise, bend=Ends(low=low, high=high))
+        self.bend(clip(low, high))
+
+    def bend(self, bend: Bend) -> None:
+        """Append an activation of each value."""
+        self.append(Elementwise, bend=bend)
 
     def quantise(self, rule: Rule, *, integers: bool = False) -> None:
         """Append a quantiser: of real values, or with ``integers`` of the integers that stand for them."""
@@ -184,17 +188,17 @@ class NodeView:
         """Append another order of the values: see `operations.Layout`."""
         self.append(Layout, order=order)
 
-    def per_channel(self, values: Array, axis: int = 1) -> Array:
-        """Numbers a channel, (C,), as they spread over a tensor with channels at ``axis``."""
+    def per_channel(self, values: Array) -> Array:
+        """Numbers a channel, (C,), as they spread over a tensor with channels at axis 1."""
         shape = self.shape
-        if values.shape != (shape[axis],):
-            raise Unsupported(f"there must be {shape[axis]} parameters, one a channel, got shape {values.shape}")
+        if values.shape != (shape[1],):
+            raise Unsupported(f"there must be {shape[1]} parameters, one a channel, got shape {values.shape}")
         spread = [1] * len(shape)
-        spread[axis] = -1
+        spread[1] = -1
         return values.reshape(spread)
 
     def places(self) -> Array:
-        """Numbers of the values of one image, in the tensor's shape: what a layout is made of."""
+        """Numbers 0, 1, ... for the values of one image, in the tensor's shape; a layout puts them in another order."""
         shape = self.shape
         return np.arange(int(np.prod(shape))).reshape(shape)
 

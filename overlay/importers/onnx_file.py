@@ -130,7 +130,7 @@ DEQUANTISE = ("DequantizeLinear", "QLinearConv", "QLinearMatMul", "QGemm")
 
 
 def _quantised(graph: SourceGraph) -> SourceInput:
-    """The input, with the scale and the zero point that the nodes which read its integers have for it."""
+    """The input, with the scale and the zero point of the nodes that read its integers."""
     source = graph.source
     for node in graph.nodes:
         if node.op in DEQUANTISE and node.inputs[0] == source.name and len(node.inputs) > 1:
@@ -153,7 +153,7 @@ def _check_texts(graph: Any) -> None:
 
 
 def _version(versions: list[int]) -> int:
-    """The version of ONNX's operators, if it is one that they have today's meaning in."""
+    """The version of ONNX's operators; refused if operators have another meaning in that version."""
     from onnx.defs import onnx_opset_version
 
     version = max(versions, default=13)

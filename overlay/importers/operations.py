@@ -7,7 +7,7 @@ by its fields, and by `run` in float64, by which passes are verified.
 operation      makes of x
 =============  ==================================================================
 Scaling        x * multiply + add, fractions for each value
-Elementwise    a function of each value that never falls: min(max(x, low), high)
+Elementwise    a function of each value that never falls: see bends.py
 Levels         base + step * (how many boundaries x has reached): every quantiser
 Linear         sums of weight * x over windows, weights being integers times a scale
 Pooling        the maximum or the mean of each window
@@ -28,10 +28,11 @@ from functools import reduce
 import numpy as np
 
 from bitloom.golden.encoding import Array
+from bitloom.golden.host.host import level_of
 from bitloom.golden.limits import TAPS
 from bitloom.golden.window import Window
 
-from .boundaries import Bend
+from .bends import Bend
 from .errors import Unsupported
 from .rationals import floats
 from .source import MOST_CHANNELS, MOST_MAP, MOST_WEIGHTS, Shape, check_shape
@@ -65,7 +66,7 @@ class Operation(ABC):
 
     @abstractmethod
     def run(self, *tensors: Array) -> Array:
-        """What the operation makes of tensors, each (N, ...) float64, in float64."""
+        """The result of the operation for tensors, each (N, ...) float64: float64."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -160,16 +161,7 @@ class Levels(Operation):
     def level(self, x: Array) -> Array:
         """The level of each value: (N, ...) float64 -> int64."""
         moved = np.moveaxis(np.asarray(x, np.float64), self.axis, -1)
-        ends = floats(self.boundaries)
-        out = np.empty(moved.shape, np.int64)
-        equal = np.append(0, np.cumsum(self.reached))  # of the first boundaries, those that equality reaches
-        for channel in range(moved.shape[-1]):
-            limits = ends[channel if len(ends) > 1 else 0]
-            values = moved[..., channel]
-            below = np.searchsorted(limits, values, side="left")  # boundaries < value
-            upto = np.searchsorted(limits, values, side="right")  # boundaries <= value
-            out[..., channel] = below + equal[upto] - equal[below]
-        return np.moveaxis(out, -1, self.axis)
+        return np.moveaxis(level_of(moved, floats(self.boundaries), self.reached), -1, self.axis)
 
     def run(self, *tensors: Array) -> Array:
         (x,) = tensors
@@ -466,7 +458,7 @@ def output_size(window: Window, shape: Shape) -> tuple[int, int]:
 
 
 def taps_of(x: Array, window: Window, filler: float) -> Iterator[tuple[int, int, Array]]:
-    """Of (N, C, rows, columns) what each tap of a kernel sees, (N, C, outputs' rows, columns), with its place."""
+    """For each tap of a kernel its row and column, and the values of (N, C, rows, columns) that it reads."""
     rows, columns = output_size(window, x.shape)
     top, left, bottom, right = window.padding
     padded = np.pad(x, ((0, 0), (0, 0), (top, bottom), (left, right)), constant_values=filler)

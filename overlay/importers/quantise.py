@@ -2,8 +2,8 @@
 
     input quantiser | linear, chain, quantiser, pools | linear, chain, quantiser | linear, chain
 
-A *way* is a run of operations that read each other's tensors alone. It begins at the input, at a tensor with several
-readers, or with a join, which is a sum or a concatenation, and ends where the next way begins:
+A *way* is a run of operations, each of which reads the tensor of the one before. It begins at the input, at a tensor
+with several readers, or with a join, which is a sum or a concatenation, and ends where the next way begins:
 
     input --way--> fork --way--> join --way--> output
                      `----------^
@@ -18,6 +18,7 @@ from types import UnionType
 import numpy as np
 
 from bitloom.golden.encoding import Array
+from bitloom.golden.host.host import level_of
 
 from .boundaries import Line, Link, joined
 from .budget import OverBudget
@@ -103,7 +104,7 @@ def quantises_input(graph: OperationGraph) -> bool:
 
 @dataclass(frozen=True, kw_only=True)
 class Way:
-    """Operations that read each other's tensors alone.
+    """Operations each of which reads the tensor of the one before.
 
     Attributes
     ----------
@@ -147,10 +148,10 @@ def ways(graph: OperationGraph) -> list[Way]:
     for operation in operations:
         if operation.reads[0] != graph.source and operation.reads[0] not in cuts:
             continue
-        chain = [operation]
-        while chain[-1].makes not in cuts:
-            chain.append(following[chain[-1].makes])
-        out.append(Way(operations=tuple(chain)))
+        members = [operation]
+        while members[-1].makes not in cuts:
+            members.append(following[members[-1].makes])
+        out.append(Way(operations=tuple(members)))
     known = {graph.source}
     sorted_ways = list[Way]()
     while out:  # operations are sorted, but a way goes on past the beginning of the next one
@@ -162,7 +163,7 @@ def ways(graph: OperationGraph) -> list[Way]:
 
 
 @dataclass(frozen=True, eq=False)
-class _End:
+class _WayEnd:
     """What a way ends with: a map, the links behind it, and where the tensor's values lie in golden's map.
 
     ``source`` is None where sums end the way, which nothing can read.
@@ -176,7 +177,7 @@ class _End:
 
     @property
     def levels(self) -> Quantised:
-        """The map as the next way sees it: its levels, and what they are worth behind the links."""
+        """The map as the next way reads it: its levels, and what they are worth behind the links."""
         links = joined(self.links)
         if self.source is None or len(links) > 1 or (links and not isinstance(links[0], Line)):
             raise Unsupported("a map that several operators read, or that is joined, must be quantised")
@@ -201,7 +202,7 @@ class _Sections:
         self._source = source
         self._apart = apart
         self._sections: list[Section] = []
-        self._ends: dict[str, _End] = {}
+        self._ends: dict[str, _WayEnd] = {}
 
     def graph(self) -> SectionGraph:
         """The whole graph."""
@@ -245,11 +246,13 @@ class _Sections:
         if last >= 0 and self._source is not None:
             why = "it quantises the input already, so leave out --input"
             raise ImportRefused([node_line(operations[last].name, operations[last].op, why)])
+        if last >= 0:
+            _check_host(operations[: _first(operations, Levels)])
         self._order, self._size = _input_order(self._graph, operations)
         if self._size[2] > MOST_CHANNELS:
             raise ImportRefused([f"the input must have at most {MOST_CHANNELS:,} channels, got {self._size[2]:,}"])
         walk = Walk(
-            chain=operations,
+            operations=operations,
             tensor=self._graph.source,
             source=self._source,
             index=self._order,
@@ -308,7 +311,7 @@ class _Sections:
     def _begun(self, way: Way, source: Quantised | None, index: Array, size: Size, number: int) -> Walk:
         """A walk along a way that begins at a map."""
         return Walk(
-            chain=way.operations,
+            operations=way.operations,
             tensor=way.reads[0],
             source=source,
             index=index,
@@ -324,9 +327,12 @@ class _Sections:
             if way.makes in operation.reads:
                 walk.check_open(operation)
         walk.finish()
+        if way.makes == self._graph.output:
+            behind = _first(way.operations[::-1], Levels | Linear | Join)
+            _check_host(way.operations[len(way.operations) - behind :])
         self._sections += walk.done
         source = walk.done[-1].quantised if walk.done else walk.source
-        self._ends[way.makes] = _End(walk.map, source, tuple(walk.links), walk.index, walk.size)
+        self._ends[way.makes] = _WayEnd(walk.map, source, tuple(walk.links), walk.index, walk.size)
 
     def _reading(self, tensor: str) -> Reading:
         """How a join reads what a way ends with."""
@@ -334,7 +340,7 @@ class _Sections:
         return Reading(map=end.map, source=end.levels, tensor=tensor, order=end.index, worth=identity_line(end.size[2]))
 
     def _sum(self, way: Way, reads: Sequence[Reading]) -> tuple[Section, Array, int]:
-        """The section of a sum, the index of what it makes, and how many operations it takes: up to the quantiser."""
+        """The section of a sum, the index of its result, and how many operations it takes, up to the quantiser."""
         first, second = reads
         if not np.array_equal(first.order.ravel(), second.order.ravel()):
             raise Unsupported("two maps that are added must have their values in the same order")
@@ -391,6 +397,14 @@ def _first(operations: Sequence[Operation], kind: type[Operation] | UnionType) -
     return next((k for k, operation in enumerate(operations) if isinstance(operation, kind)), len(operations))
 
 
+def _check_host(operations: Sequence[Operation]) -> None:
+    """Refuse an activation at an end of the network that the host doesn't know."""
+    for operation in operations:
+        if isinstance(operation, Elementwise) and operation.bend.host_link(1) is None:
+            why = "at a network's ends the host computes lines and clips alone"
+            raise ImportRefused([node_line(operation.name, operation.op, f"{why}; put a quantiser behind it")])
+
+
 def _names(operations: Sequence[Operation]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(operation.name for operation in operations))
 
@@ -404,7 +418,7 @@ def _check_begin(way: Way) -> None:
 
 
 def _sum_levels(way: Way, sources: Sequence[Quantised]) -> tuple[Quantised, int]:
-    """What a sum makes, and how many operations that takes: those up to its quantiser."""
+    """The map that a sum makes, and how many operations that takes, up to the quantiser."""
     join = way.operations[0]
     assert isinstance(join, Sum)
     if join.table is not None:
@@ -431,8 +445,8 @@ def _sum_levels(way: Way, sources: Sequence[Quantised]) -> tuple[Quantised, int]
 
 
 def _same_levels(way: Way, quantised: Quantised, ranges: Sequence[range]) -> tuple[Quantised, int]:
-    """What a concatenation makes, and how many operations that takes: with a quantiser behind it that leaves the levels
-    of each map, ``ranges``, as they are, but for what they are worth."""
+    """The map that a concatenation makes, and how many operations that takes. A quantiser behind it counts if it keeps
+    the levels of each map, ``ranges``, and changes only what they are worth."""
     line = identity_line(1)
     for place, operation in enumerate(way.operations[1:], 2):
         if isinstance(operation, Scaling):
@@ -443,7 +457,7 @@ def _same_levels(way: Way, quantised: Quantised, ranges: Sequence[range]) -> tup
             line = Line(multiply=line.multiply * multiply, add=line.add * multiply + add)
         elif isinstance(operation, Levels) and len(operation.boundaries) == 1:
             values = [value * line.multiply[0] + line.add[0] for value in quantised.values]
-            reached = np.searchsorted(operation.boundaries[0], np.array(values, object))
+            reached = level_of(np.array(values, object), operation.boundaries, operation.reached)
             apart = {int(reached[level]) - level for levels in ranges for level in levels}
             if len(apart) == 1 and not set(operation.boundaries[0]).intersection(values):
                 base = operation.base + operation.step * apart.pop()
@@ -455,7 +469,7 @@ def _same_levels(way: Way, quantised: Quantised, ranges: Sequence[range]) -> tup
 
 
 def _input_order(graph: OperationGraph, operations: Sequence[Operation]) -> tuple[Array, Size]:
-    """`golden_order` of the input; where it is put into another order first, that of the map which weights read."""
+    """`golden_order` of the input; if a layout comes first, that of the map that the weights read."""
     shape = graph.shapes[graph.source]
     places = np.arange(int(np.prod(shape))).reshape(shape)
     for operation in operations:

@@ -20,7 +20,7 @@ from .rationals import floats, fractions, same
 from .source import SourceNode
 
 MOST_LEVELS = 1 << 16
-"""Values of a map at most; one that weights read has far less."""
+"""Values of a map at most; maps that weights read have far fewer."""
 HALF = Fraction(1, 2)
 
 
@@ -97,7 +97,7 @@ class Rule:
         return scale
 
     def grid(self, values: Array) -> Grid:
-        """Quantise constants, in floating point of their own precision, as those who made the file did."""
+        """Quantise constants, in floating point of their own precision, as the tool that wrote the file did."""
         scale = floats(self.scale).astype(values.dtype)
         if self.zero.denominator != 1:
             raise Unsupported(f"a zero point must be an integer, got {self.zero}")
@@ -148,7 +148,7 @@ ROUNDINGS: dict[str, Callable[[int], tuple[Fraction, bool]]] = {
     "UP": _up,
     "DOWN": _down,
 }
-"""Name of a rounding -> where values begin that become q or more, and whether that place belongs to them."""
+"""Name of a rounding -> the place from which values are rounded to q or more, and whether the place itself is."""
 
 ROUND: dict[str, Callable[[Array], Array]] = {
     "ROUND": np.rint,

@@ -1,7 +1,7 @@
-"""What operators make of tensors, as those who made them say it: what `verify` compares with.
+"""Operators as their authors define them: `verify` compares with them.
 
-ONNX's own operators are computed by ONNX's reference. Others are written down a second time here, in floating point and
-step by step, and share nothing with what the importer makes of them.
+ONNX's own operators are computed by ONNX's reference. Other operators are written a second time here, in floating point
+and step by step, and share no code with the importer's rewritings.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -38,7 +38,7 @@ def _mode(attributes: Mapping[str, Any], default: str) -> Callable[[Array], Arra
     return _MODES[str(attributes.get("rounding_mode", default)).upper()]
 
 
-def _ends(bits: float, is_signed: bool, narrow: bool) -> tuple[float, float]:
+def _integer_ends(bits: float, is_signed: bool, narrow: bool) -> tuple[float, float]:
     """Smallest and largest integer of so many bits."""
     if is_signed:
         return -(2.0 ** (bits - 1)) + narrow, 2.0 ** (bits - 1) - 1
@@ -55,7 +55,7 @@ def _quant(inputs: Inputs, attributes: Mapping[str, Any]) -> Array:
     if float(np.asarray(bits).ravel()[0]) == 1 and is_signed:
         y = np.where(y >= 0, 1.0, -1.0)
     else:
-        low, high = _ends(float(np.asarray(bits).ravel()[0]), is_signed, narrow)
+        low, high = _integer_ends(float(np.asarray(bits).ravel()[0]), is_signed, narrow)
         y = _mode(attributes, "ROUND")(np.clip(y, low, high))
     return (y - zero) * scale
 
@@ -75,7 +75,7 @@ def _trunc(inputs: Inputs, attributes: Mapping[str, Any]) -> Array:
     divisor = 2.0 ** np.round(np.log2(out_scale / scale))
     is_signed = bool(attributes.get("signed", 1))
     narrow = bool(attributes.get("narrow", 0))
-    y = np.clip(y / divisor, *_ends(float(np.asarray(out_bits).ravel()[0]), is_signed, narrow))
+    y = np.clip(y / divisor, *_integer_ends(float(np.asarray(out_bits).ravel()[0]), is_signed, narrow))
     return (_mode(attributes, "FLOOR")(y) - zero / divisor) * out_scale
 
 

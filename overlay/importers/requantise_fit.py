@@ -49,7 +49,7 @@ class Factors:
 
 @dataclass(frozen=True)
 class _Search:
-    """Multiplier and exponent of a channel, and the numbers that its bias may be: from one on, below another."""
+    """Multiplier and exponent of a channel, and the interval of its bias: ``least`` included, ``below`` excluded."""
 
     multiplier: int
     exponent: int

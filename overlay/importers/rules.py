@@ -24,7 +24,7 @@ def simplified(graph: OperationGraph) -> OperationGraph:
 
 
 def unread_operations_go(graph: OperationGraph) -> OperationGraph | None:
-    """Operations that the output doesn't depend on."""
+    """Remove operations that the output doesn't depend on."""
     wanted = {graph.output}
     left = list[Operation]()
     for operation in reversed(graph.operations):
@@ -37,9 +37,9 @@ def unread_operations_go(graph: OperationGraph) -> OperationGraph | None:
 
 
 def pools_of_the_input_come_last(graph: OperationGraph) -> OperationGraph | None:
-    """Max pools of the input, in front of what rises in every channel, such as the input's quantiser.
+    """Move max pools of the input behind operations that rise in every channel, such as the input's quantiser.
 
-    The largest value has the largest level, so the pools may come behind.
+    The largest value has the largest level, so the result is the same.
     """
     way = _way_of_input(graph)
     order = list(way)
@@ -100,7 +100,7 @@ RULES = (unread_operations_go, pools_of_the_input_come_last)
 
 
 def check_same(before: OperationGraph, after: OperationGraph) -> None:
-    """Raise Inexact unless what a step took out and what it put in make the same of random tensors.
+    """Raise Inexact unless the operations that a step removed and added give the same for random tensors.
 
     Both are computed in float64, on values around all boundaries and ends.
     """
@@ -118,7 +118,7 @@ def check_same(before: OperationGraph, after: OperationGraph) -> None:
     values = sum(prod(before.shapes[name]) for name in inputs) + sum(prod(before.shapes[name]) for name in changed)
     take(steps=CHECK_STEPS * values)
     rng = np.random.default_rng(len(before.operations))
-    low, high = _ends(gone)
+    low, high = _span(gone)
     tensors = {name: rng.uniform(low, high, before.shapes[name]) for name in sorted(inputs)}
     wanted = _computed(gone, tensors, ends)
     got = _computed(come, tensors, ends)
@@ -128,19 +128,19 @@ def check_same(before: OperationGraph, after: OperationGraph) -> None:
             raise Inexact(f"{name} must stay the same")
 
 
-def _ends(operations: list[Operation]) -> tuple[float, float]:
+def _span(operations: list[Operation]) -> tuple[float, float]:
     """From where to where the values lie that tell the operations' results apart."""
     numbers = [0.0]
     for operation in operations:
         if isinstance(operation, Levels):
             numbers += floats(operation.boundaries).ravel().tolist()
         if isinstance(operation, Elementwise):
-            numbers += [float(bend) for bend in operation.bend.bends]
+            numbers += [float(x) for x, _ in operation.bend.corners]
     return min(numbers) - 1, max(numbers) + 1
 
 
 def _computed(operations: list[Operation], tensors: Mapping[str, Array], ends: Collection[str]) -> dict[str, Array]:
-    """Some of the tensors that operations make of others; the rest is given up once it was read."""
+    """The tensors ``ends`` that operations make of others; other tensors are dropped once they were read."""
     values = dict(tensors)
     left = Counter(name for operation in operations for name in operation.reads)
     for operation in operations:

@@ -16,7 +16,7 @@ import numpy as np
 from bitloom.golden.encoding import Array
 from bitloom.golden.window import Window
 
-from .boundaries import Line, Link
+from .boundaries import Line, Link, Steps, bend_name, rises
 from .operations import Operation, Sum
 from .tflite_rules import KernelRule
 
@@ -91,7 +91,7 @@ class Reading:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Section:
-    """What lies between two quantisers: see the kinds of it.
+    """The part of a network between two quantisers; its kinds are below.
 
     Attributes
     ----------
@@ -172,14 +172,37 @@ class WeightSection(Section):
 
     @property
     def count(self) -> int:
-        """How many sums of its weights each value is made of that the chain takes: more than 1 where means of sums are
-        taken. ``scale`` has the division in it."""
+        """Number of sums of weights that are added up to one value for the chain: more than 1 if means of sums are
+        taken. ``scale`` includes the division."""
         return prod(window.taps for window in self.sums)
 
     @property
     def padded(self) -> bool:
         """Whether its window reaches beyond the map."""
         return self.window is not None and any(self.window.padding)
+
+    @cached_property
+    def steps(self) -> Steps:
+        """Where the levels of its quantiser begin, on the real numbers that its sums are worth."""
+        assert self.map.boundaries is not None
+        assert self.map.reached is not None
+        return Steps.of(self.chain, self.map.boundaries, self.map.reached, len(self.weight))
+
+    @cached_property
+    def thresholds_only(self) -> str:
+        """Why only thresholds can have the levels of the section's quantiser; empty if a requantisation may have them.
+
+        A requantisation is one line a channel and one clip for all channels. Whether there are factors that round as
+        the file does, requantise_fit.py finds out later.
+        """
+        if self.inner and not rises(self.chain[self.inner_at :]):
+            return "between a max pool and a quantiser nothing may fall, got a negative scale"
+        if not self.steps.straight:
+            why = f"a requantisation has one slope, got a {bend_name(self.chain)} that bends between two levels"
+            return f"{why}; only maps that binary layers make or read have thresholds"
+        if not self.steps.ends_alike(self.scale):
+            return "all channels must be clipped to the same values; clip before what scales each channel"
+        return ""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -253,7 +276,7 @@ class SectionGraph:
 
     @cached_property
     def maps(self) -> tuple[Quantised, ...]:
-        """What every map holds; the last section has none if its sums are the scores."""
+        """All maps: the input's and each section's. The last section has none if its sums are the scores."""
         return self.source, *(section.quantised for section in self.sections if section.quantised is not None)
 
     @cached_property
@@ -263,7 +286,7 @@ class SectionGraph:
 
     @cached_property
     def readers(self) -> tuple[tuple[int, ...], ...]:
-        """Of each map, the numbers of the sections whose weights read it."""
+        """For each map, the numbers of the sections whose weights read the map."""
         readers: list[list[int]] = [[] for _ in self.maps]
         for number, section in enumerate(self.sections):
             if isinstance(section, WeightSection):

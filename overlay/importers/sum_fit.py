@@ -4,7 +4,6 @@ An `Add` layer makes of x and y the integer ``round((x * m_1 + y * m_2 + bias) /
 shift, each pair allows the bias an interval, and all of them together leave one, or none: then the shift grows.
 """
 
-from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -13,6 +12,7 @@ from math import lcm
 import numpy as np
 
 from bitloom.golden.encoding import Array
+from bitloom.golden.host.host import level_of
 from bitloom.golden.layers.add import FACTOR_BITS, OFFSET_BITS
 from bitloom.golden.layers.requantise import rounded_shift
 
@@ -25,9 +25,9 @@ from .sections import Quantised, SumSection
 SHIFTS = range(6, 33)
 """Shifts that are tried."""
 AROUND = 3
-"""How far from the nearest factors others are tried, to both sides."""
+"""Factors that are tried on both sides of the nearest ones."""
 FEW = (200, 4000)
-"""How many pairs are looked at first."""
+"""Pairs that are checked first."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,7 +101,7 @@ def _levels_of_sums(section: SumSection, sources: Sequence[Quantised]) -> tuple[
             if len(operation.boundaries) > 1:
                 raise Unsupported("a sum of two maps must be quantised alike in all channels")
             limits = operation.boundaries[0]
-            level = _reached(totals, limits, operation.reached)
+            level = _levels(totals, limits, operation.reached)
             gap = (limits[-1] - limits[0]) / (len(limits) - 1) if len(limits) > 1 else Fraction(1)
             return level, slope / gap, (add - limits[0]) / gap + Fraction(1, 2)
         if isinstance(operation, Scaling):
@@ -118,17 +118,11 @@ def _levels_of_sums(section: SumSection, sources: Sequence[Quantised]) -> tuple[
     raise Unsupported("a sum of two maps must be quantised", "quantise before the next layer")
 
 
-def _reached(values: Array, limits: Array, reached: Array) -> Array:
-    """How many of the rising limits each value has reached; all are integers here, in units of a common denominator."""
+def _levels(values: Array, limits: Array, reached: Array) -> Array:
+    """How many of the rising limits each fraction has reached, in integers of a common denominator: that is faster."""
     unit = lcm(*{value.denominator for value in (*values.flat, *limits)})
-    rising = [int(limit * unit) for limit in limits]
-    whole = [int(value * unit) for value in values.flat]
-    counts = []
-    for value in whole:
-        below = bisect_left(rising, value)
-        upto = bisect_right(rising, value)
-        counts.append(below + int(np.count_nonzero(reached[below:upto])))
-    return np.array(counts, np.int64).reshape(values.shape)
+    whole, rising = (np.vectorize(lambda x: int(x * unit), otypes=[object])(x) for x in (values, limits))
+    return level_of(whole, rising[None], reached)
 
 
 @dataclass(frozen=True)

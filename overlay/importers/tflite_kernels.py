@@ -1,4 +1,4 @@
-"""TFLite's reference kernels in numpy: integers in, integers out, by which what is made of a file is verified.
+"""TFLite's reference kernels in numpy, integers in and integers out: an imported file is verified with them.
 
 Nothing here is used to make a model: the rewriting states where each value begins (`tflite_rules`), these compute it.
 """
@@ -69,20 +69,20 @@ def _scaled(node: SourceNode, sums: Array, scales: Array, rounded: Callable[[Arr
 
 def _ended(node: SourceNode, values: Array) -> Array:
     """The zero point added, and clipped by the activation."""
-    scale, zero = node.attributes["result_scale"].one("the result")
+    scale, zero = node.attributes["result_scale"].per_tensor("the result")
     return np.clip(values + zero, *activation_ends(node.attributes["activation"], scale, zero)).astype(np.int8)
 
 
 def _layer(node: SourceNode, inputs: Inputs, sums: Callable[[Array, Array], Array], rounded: Any) -> Array:
     """A layer with weights, of which ``sums`` makes sums from the values less their zero point, and the weights."""
     x, weight = (np.asarray(values).astype(np.int64) for values in inputs[:2] if values is not None)
-    scale, zero = node.attributes["scales"][0].one("the input")
+    scale, zero = node.attributes["scales"][0].per_tensor("the input")
     total = sums(x - zero, weight)
     bias = inputs[2] if len(inputs) > 2 else None
     channels = total.shape[-1]
     if bias is not None:
         total = total + bias.astype(np.int64)
-    result = node.attributes["result_scale"].one("the result")[0]
+    result = node.attributes["result_scale"].per_tensor("the result")[0]
     return _scaled(node, total, scale * node.attributes["scales"][1].channels(channels) / result, rounded)
 
 
@@ -122,7 +122,7 @@ def _fully_connected(node: SourceNode, inputs: Inputs) -> Array:
 
 
 def _max_pool(node: SourceNode, inputs: Inputs) -> Array:
-    scale, zero = node.attributes["result_scale"].one("the result")
+    scale, zero = node.attributes["result_scale"].per_tensor("the result")
     values = _windows(node, np.asarray(inputs[0]), node.attributes["kernel_shape"], LOW).max(axis=(4, 5))
     return np.clip(values, *activation_ends(node.attributes["activation"], scale, zero)).astype(np.int8)
 
@@ -134,14 +134,14 @@ def _average_pool(node: SourceNode, inputs: Inputs) -> Array:
     total = _windows(node, x, kernel, 0).sum(axis=(4, 5))
     count = _windows(node, np.ones_like(x), kernel, 0).sum(axis=(4, 5))
     values = np.sign(total) * ((np.abs(total) + count // 2) // count)
-    scale, zero = node.attributes["result_scale"].one("the result")
+    scale, zero = node.attributes["result_scale"].per_tensor("the result")
     return np.clip(values, *activation_ends(node.attributes["activation"], scale, zero)).astype(np.int8)
 
 
 def _mean(node: SourceNode, inputs: Inputs) -> Array:
     x = np.asarray(inputs[0]).astype(np.int64)
-    scale, zero = node.attributes["scales"][0].one("the input")
-    result, _ = node.attributes["result_scale"].one("the result")
+    scale, zero = node.attributes["scales"][0].per_tensor("the input")
+    result, _ = node.attributes["result_scale"].per_tensor("the result")
     multiplier = mean_multiplier(scale / result, x.shape[1] * x.shape[2])
     total = (x - zero).sum(axis=(1, 2), keepdims=bool(node.attributes["keep"]))
     return _ended(node, rounded_twice(total, *_both(multiplier)))
@@ -153,13 +153,13 @@ def _both(multiplier: Multiplier) -> tuple[Array, Array]:
 
 def _add(node: SourceNode, inputs: Inputs) -> Array:
     """Both maps with 20 bits more, in halves of the larger scale; their sum or difference in the result's."""
-    scales = [of_input.one("an input") for of_input in node.attributes["scales"]]
+    scales = [of_input.per_tensor("an input") for of_input in node.attributes["scales"]]
     largest = max(scale for scale, _ in scales)
     total: Array = np.int64(0)  # type: ignore[assignment]
     for x, (scale, zero), sign in zip(inputs, scales, (1, -1 if node.op == "SUB" else 1)):
         values = (np.asarray(x).astype(np.int64) - zero) * 2**20
         total = total + sign * rounded_twice(values, *_both(multiplier_of(scale / (2 * largest))))
-    result, _ = node.attributes["result_scale"].one("the result")
+    result, _ = node.attributes["result_scale"].per_tensor("the result")
     return _ended(node, rounded_twice(total, *_both(multiplier_of(2 * largest / (2**20 * result)))))
 
 
@@ -171,7 +171,9 @@ def _concatenation(node: SourceNode, inputs: Inputs) -> Array:
 
 def _pad(node: SourceNode, inputs: Inputs) -> Array:
     return np.pad(
-        np.asarray(inputs[0]), np.asarray(inputs[1]), constant_values=node.attributes["result_scale"].one("it")[1]
+        np.asarray(inputs[0]),
+        np.asarray(inputs[1]),
+        constant_values=node.attributes["result_scale"].per_tensor("it")[1],
     )
 
 
@@ -182,14 +184,14 @@ def _quantize(node: SourceNode, inputs: Inputs) -> Array:
         return (x.astype(np.int64) - 128).astype(np.int8)
     if result.kind == "UINT8":
         return (x.astype(np.int64) + 128).astype(np.uint8)
-    scale, zero = result.one("the result")
+    scale, zero = result.per_tensor("the result")
     parts = x.astype(np.float32) / np.float32(scale)
     values = np.sign(parts) * np.floor(np.abs(parts) + np.float32(0.5)) + zero
     return np.clip(values, LOW, HIGH).astype(np.int8)
 
 
 def _dequantize(node: SourceNode, inputs: Inputs) -> Array:
-    scale, zero = node.attributes["scales"][0].one("the input")
+    scale, zero = node.attributes["scales"][0].per_tensor("the input")
     return (np.asarray(inputs[0]).astype(np.float32) - np.float32(zero)) * np.float32(scale)
 
 

@@ -1,4 +1,4 @@
-"""TFLite's integer rules: what its kernels make of a sum, said as the first sum of each value.
+"""TFLite's integer rules: what its kernels make of a sum, given by the first sum of each value.
 
 A scale is multiplier * 2^shift / 2^31, with a multiplier of 31 bits. Kernels of convolutions round twice: the product
 with the multiplier to a whole number, halves upwards, then, where the shift is negative, that by 2^-shift, halves away
@@ -19,7 +19,7 @@ from .errors import Unsupported
 LOW, HIGH = -128, 127
 """Values of int8."""
 ONE = 1 << 31
-"""What a multiplier counts parts of."""
+"""A multiplier m stands for m / ONE."""
 SHIFTS = range(-31, 31)
 
 
@@ -40,8 +40,8 @@ class TensorScale:
     scale: Array
     zero: Array
 
-    def one(self, what: str) -> tuple[float, int]:
-        """The one scale and zero point of an int8 tensor; Unsupported if it has others."""
+    def per_tensor(self, what: str) -> tuple[float, int]:
+        """The scale and the zero point of an int8 tensor; Unsupported if it has several, or another type."""
         if self.kind != "INT8":
             raise Unsupported(f"{what} must be of type INT8, got {self.kind}", "quantise the network to int8")
         if self.scale.size != 1 or self.zero.size != 1:

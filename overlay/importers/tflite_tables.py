@@ -26,7 +26,7 @@ NAME_BYTES = 200
 MOST_INPUTS = 64
 """Tensors that an operator reads or writes at most; the LSTM has 24."""
 CODE_PLACE = 10
-"""Of the field ``builtin_code`` in the table of an operator code."""
+"""Offset of the field ``builtin_code`` in the table of an operator code."""
 
 DAMAGE = (
     struct.error,
@@ -39,7 +39,7 @@ DAMAGE = (
     MemoryError,
     RecursionError,
 )
-"""What reading a damaged file raises."""
+"""Exceptions that reading a damaged file raises."""
 
 OPTIONS: dict[str, tuple[str, dict[str, str]]] = {
     "CONV_2D": (

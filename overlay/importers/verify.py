@@ -1,4 +1,4 @@
-"""Each rewriting is computed again beside what it was made of; the first that does not agree is named.
+"""Each rewriting is computed again and compared with the file's nodes; the first that differs is named.
 
 1. *Operators*: every node that became operations is run by ONNX's own reference (QONNX's quantisers by their
    definition) on the tensors of random and extreme images; its operations must make the same of the same inputs.
@@ -22,6 +22,7 @@ import numpy as np
 from bitloom.golden.encoding import Array
 from bitloom.golden.graph import INPUT
 from bitloom.golden.host.host import CLOSINGS
+from bitloom.golden.host.links import back_through
 
 from .constants import Constants
 from .errors import printable
@@ -33,7 +34,7 @@ from .sections import PassSection, Reading
 from .source import TFLITE, SourceGraph, SourceNode
 
 NEAR = 1e-6
-"""How near to a boundary, in parts of the largest value around, a value of float32 is a tie."""
+"""Largest distance from a boundary at which a value of float32 is a tie, relative to the largest value."""
 EXACT_NEAR = 1e-11
 """The same for float64."""
 MOST_AT_ONCE = 1 << 21
@@ -149,8 +150,7 @@ def real_inputs(imported: Imported, inputs: Array) -> Array:
         ends = np.concatenate([limits[:, :1] - room, limits, limits[:, -1:] + room], axis=1)
         middle = (ends[:, 1:] + ends[:, :-1]) / 2
         x = np.stack([middle[c if len(middle) > 1 else 0][level[..., c]] for c in range(level.shape[-1])], axis=-1)
-        for kind, first, second in reversed(imported.host.front):
-            x = (x - second) / first if kind == "line" else np.clip(x, first, second)
+        x = back_through(imported.host.front, x)
     flat = x.reshape(len(x), -1)[:, imported.host.order]
     return flat.reshape(len(x), *imported.host.shape)
 
@@ -180,7 +180,7 @@ def _operators(imported: Imported, constants: Constants, inputs: Array) -> Itera
 
 
 def _reference(node: SourceNode, values: dict[str, Array], constants: Constants, source: SourceGraph) -> Array:
-    """What a node makes of tensors, as its definition has it."""
+    """The result of a node by its definition."""
     inputs = [None if not name else values.get(name, constants.values.get(name)) for name in node.inputs]
     return reference(node, inputs, source.opset)
 
@@ -206,7 +206,7 @@ def _node_checked(node: SourceNode, operations: list[Operation], tensors: list[d
 
 @dataclass(frozen=True, eq=False)
 class _Span:
-    """A tensor, (N, ...) float64, and the least and the most of it where quantisers see a little less or more."""
+    """A tensor, (N, ...) float64, with lower and upper bounds for the rounding of floating point."""
 
     x: Array
     low: Array
@@ -214,21 +214,21 @@ class _Span:
 
     @classmethod
     def of(cls, x: Array) -> "_Span":
-        """A tensor that is known."""
+        """A tensor whose values are exact."""
         return cls(x, x, x)
 
     @property
     def known(self) -> bool:
-        """Whether it is known."""
+        """Whether the values are exact."""
         return self.low is self.x and self.high is self.x
 
     def off(self, by: float) -> "_Span":
-        """The same where so much more or less is allowed."""
+        """The tensor with bounds that are wider by ``by``."""
         return _Span(self.x, self.low - by, self.high + by) if by else self
 
 
 def _ran(operation: Operation, spans: Sequence[_Span], near: float) -> _Span:
-    """What an operation makes of tensors."""
+    """The result of an operation, with its bounds."""
     if isinstance(operation, Levels):
         (span,) = spans
         largest = max(float(np.abs(values).max(initial=0)) for values in (span.x, floats(operation.boundaries)))

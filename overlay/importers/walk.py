@@ -16,9 +16,11 @@ from typing import Any
 import numpy as np
 
 from bitloom.golden.encoding import Array
+from bitloom.golden.host.host import level_of
 from bitloom.golden.window import Sides, Window
 
-from .boundaries import Bend, Line, Link, staircases
+from .bends import Bend
+from .boundaries import Line, Link, bend_name, staircases
 from .errors import ACTIVATION, ImportRefused, Unsupported, node_line, printable
 from .operations import (
     Closing,
@@ -55,7 +57,7 @@ MOST_LINKS = 64
 class Walk:
     """Where the walk is, and the sections that it has made."""
 
-    chain: Sequence[Operation]  # the operations that it goes along
+    operations: Sequence[Operation]  # that it goes along
     tensor: str  # the tensor that it begins with
     source: Quantised | None  # what the map holds; none while the host works on real numbers
     index: Array  # of the tensor: for each of its values the place in golden's map
@@ -98,7 +100,7 @@ class Walk:
         ImportRefused
             With a line for an operation that can't be taken.
         """
-        operation = self.chain[place]
+        operation = self.operations[place]
         self.place = place
         if not isinstance(operation, Closing | Layout):
             self.check_open(operation)
@@ -114,7 +116,9 @@ class Walk:
         """Raise ImportRefused if an operation follows what the host computes at the end."""
         if not self.closing:
             return
-        last = next(operation for operation in reversed(self.chain[: self.place + 1]) if isinstance(operation, Closing))
+        last = next(
+            operation for operation in reversed(self.operations[: self.place + 1]) if isinstance(operation, Closing)
+        )
         why = f"the host computes it at the network's end alone, and {printable(following.name)} follows"
         instead = f"; {ACTIVATION}" if last.op == "Sigmoid" else ""
         raise ImportRefused([node_line(last.name, last.op, why + instead)])
@@ -122,7 +126,7 @@ class Walk:
     def finish(self) -> None:
         """End the walk behind the last operation; ImportRefused if it can't end there."""
         if is_padded(self.index):
-            raise ImportRefused([f"{self.chain[-1].name}: a padded map must be read by a convolution"])
+            raise ImportRefused([f"{self.operations[-1].name}: a padded map must be read by a convolution"])
         if self.average is not None:
             why = "a mean must be followed by weights or a quantiser"
             raise ImportRefused([node_line(self.average.name, self.average.op, why)])
@@ -135,16 +139,16 @@ class Walk:
 
     @property
     def input(self) -> Quantised:
-        """What the map holds."""
+        """The levels of the map."""
         assert self.source is not None
         return self.source
 
     @property
     def pads_elsewhere(self) -> bool:
         """Whether the next weights have padding, which is worth 0, of a map that is worth something else at 0."""
-        for operation in self.chain[self.place + 1 :]:
+        for operation in self.operations[self.place + 1 :]:
             if isinstance(operation, Scaling) and any(operation.add.ravel()):
-                return _pads(self.chain[self.place + 1 :])
+                return _pads(self.operations[self.place + 1 :])
             if isinstance(operation, Levels | Linear):
                 break
         return False
@@ -152,7 +156,7 @@ class Walk:
     @property
     def pools_again(self) -> bool:
         """Whether a pool of the same map follows; a mean is the last one of a map."""
-        for operation in self.chain[self.place + 1 :]:
+        for operation in self.operations[self.place + 1 :]:
             if isinstance(operation, Levels | Linear | Pooling):
                 return isinstance(operation, Pooling)
         return False
@@ -164,7 +168,7 @@ class Walk:
         Max pools that come before it are taken first, because only there a channel may still fall.
         """
         differs = bent = False
-        for operation in self.chain[self.place + 1 :]:
+        for operation in self.operations[self.place + 1 :]:
             if isinstance(operation, Levels):
                 return differs or len(operation.boundaries) > 1
             if isinstance(operation, Pooling) and not differs and not bent:
@@ -185,7 +189,8 @@ class Walk:
         else:
             self.links.append(link)
         if len(self.links) > MOST_LINKS:
-            raise Unsupported(f"at most {MOST_LINKS} clips and scales may lie between two quantisers, got more")
+            rule = f"at most {MOST_LINKS} {bend_name(self.links)}s and scales may lie between two quantisers"
+            raise Unsupported(f"{rule}, got more")
 
     def _scaling(self, operation: Scaling) -> None:
         multiply = self._channel_values(operation.multiply, "what is multiplied with")
@@ -228,8 +233,8 @@ class Walk:
             self.inner.append(operation.window)
             self.inner_at = len(self.links)
         else:
-            # A clip never falls: the largest value's clip is the largest clip.
-            if any(isinstance(link, Line) and any(m <= 0 for m in link.multiply) for link in self.links):
+            # A bend never falls: of the largest value it makes the largest one.
+            if any(isinstance(link, Line) and (link.signs <= 0).any() for link in self.links):
                 raise Unsupported("what lies between a quantiser and a max pool must rise in every channel")
             self._pool_map(operation)
         self.size = (rows, columns, self.size[2])
@@ -255,7 +260,8 @@ class Walk:
         """A mean of sums is their sum, and what follows takes up the division. What is added to sums before, or
         multiplied with, is the same behind the mean."""
         if self.inner or not all(isinstance(link, Line) for link in self.links):
-            raise Unsupported("a mean of sums must come before a clip and a max pool", "quantise before it")
+            rule = f"a mean of sums must come before a {bend_name(self.links)} and a max pool"
+            raise Unsupported(rule, "quantise before it")
         window = operation.window
         counts = np.unique((window.positions(*self.size[:2]) >= 0).sum(axis=1))
         if counts.tolist() != [window.taps]:
@@ -282,7 +288,7 @@ class Walk:
         """Put weights between two quantisers, where the second one needs them."""
         quantised = self.done and self.open is None and self.average is None
         if quantised and not is_padded(self.index) and self.differs_by_channel:
-            self._begin_copy(self.chain[self.place + 1])
+            self._begin_copy(self.operations[self.place + 1])
 
     def _quantise(self, operation: Levels) -> None:
         boundaries = operation.boundaries
@@ -342,13 +348,11 @@ class Walk:
         if first.boundaries is None:
             raise Unsupported("what was added or concatenated must be quantised once, got a second time")
         assert first.reached is not None
-        if len(operation.boundaries) > 1 or any(
-            isinstance(link, Line) and None in (same(link.multiply), same(link.add)) for link in self.links
-        ):
+        if len(operation.boundaries) > 1 or any(isinstance(link, Line) and not link.is_uniform for link in self.links):
             raise Unsupported("what lies between two quantisers must be the same in every channel")
-        unit = np.array([Fraction(1)], object)
-        links = [Line(multiply=unit * first.step, add=unit * first.base), *self.links]
-        (stair,) = staircases(links, operation.boundaries, operation.reached, 1)
+        line = Line(multiply=np.array([first.step], object), add=np.array([first.base], object))
+        chain = [link.of_channel(0) if isinstance(link, Line) else link for link in self.links]
+        (stair,) = staircases(chain, operation.boundaries, operation.reached, line)
         if not stair.rising:
             raise Unsupported("a second quantiser must rise with the first one")
         base = operation.base
@@ -369,7 +373,8 @@ class Walk:
         if self.done and (apart or (len(kept) > MOST_THERMOMETER and not even)) and self._between(operation):
             return
         if apart:
-            raise Unsupported("a mean that is quantised twice must have no clip between both quantisers")
+            name = bend_name(self.links)
+            raise Unsupported(f"a mean that is quantised twice must have no {name} between both quantisers")
         self.source = replace(
             first,
             base=base,
@@ -494,7 +499,8 @@ class Walk:
         before = self.links[: self.average_links]
         after = self.links[self.average_links :]
         if not all(isinstance(link, Line) for link in (*before, *after)):
-            raise Unsupported("a clip must not lie between a quantiser and a mean that weights read")
+            name = bend_name((*before, *after))
+            raise Unsupported(f"a {name} must not lie between a quantiser and a mean that weights read")
         rows, columns = mean.window.kernel
         check_weights(operation.weight.size * rows * columns)
         flat = np.zeros((len(operation.weight), self.index.size), np.int64)
@@ -573,11 +579,12 @@ class Walk:
         return lead
 
     def _unbent(self, lead: Line, bend: Bend) -> Line:
-        """A bend behind a quantiser, such as a clip, which must leave all its values as they are."""
+        """A bend behind a quantiser, which must leave all its values as they are."""
         ends = (self.input.base, self.input.base + self.input.step * self.input.levels)
         worth = [multiply * end + add for multiply, add in zip(lead.multiply, lead.add) for end in ends]
         if any(bend.of(value) != value for value in worth):
-            raise Unsupported("a clip behind a quantiser must be followed by a quantiser, or cut nothing")
+            rule = f"a {bend.name} behind a quantiser must be followed by a quantiser, or cut nothing"
+            raise Unsupported(rule)
         return lead
 
     def _channel_values(self, values: Array, what: str) -> Array:
@@ -645,8 +652,5 @@ def _same_value(values: Array) -> Fraction:
 
 def _level_value(levels: Levels, value: Fraction) -> Fraction:
     """What a quantiser makes of a number."""
-    counts = [
-        sum(value > limit or (value == limit and hit) for limit, hit in zip(row, levels.reached.tolist()))
-        for row in levels.boundaries
-    ]
-    return _same_value(np.array([levels.base + levels.step * count for count in counts], object))
+    counts = level_of(np.full(len(levels.boundaries), value, object), levels.boundaries, levels.reached)
+    return _same_value(np.array([levels.base + levels.step * int(count) for count in counts], object))

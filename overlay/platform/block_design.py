@@ -216,7 +216,7 @@ class BlockDesign:
 
     @property
     def device_parameters(self) -> dict[str, object]:
-        """What the device's core tells of itself in the hwh."""
+        """Parameters of the device's core in the hwh."""
         return {"DIGEST": self.digest, "STREAM_BITS": self.stream_bits}
 
     @property

@@ -25,9 +25,9 @@ from bitloom.hls_gen.design.reader import Reader
 from .boards import Board, board
 
 SUFFIX = ".toml"
-"""How the name of such a file ends; whatever else is said for a board is a name."""
+"""Ending of such a file's name; any other text that is given for a board is a board's name."""
 MOST_BYTES = 16 << 10
-"""Bytes of such a file at most: one with comments has a few hundred."""
+"""Bytes of such a file at most: a file with comments has a few hundred."""
 MOST_BRACKETS = 32
 """Brackets and braces at most, so that values can't lie deeper in each other than the parser can go."""
 KEYS = ("name", "part", "board_part", "board_files", "budget")

@@ -13,10 +13,10 @@ from bitloom.overlay.area.netlist import Resources
 CLOCK_MHZ = 100.0
 """Clock of a board's design in MHz, where none is given."""
 FAMILIES = {"xc7z": "zynq", "xczu": "zynqmp", "xck": "zynqmp"}
-"""Family of processors by how a device's name begins: Zynq-7000, Zynq UltraScale+, and Kria's modules of the latter."""
+"""Family of processors by the beginning of a device's name: Zynq-7000, and Zynq UltraScale+ with Kria's modules."""
 
 RESOURCES = {"lut": "LUT", "ff": "FF", "bram36": "BRAM36", "dsp": "DSP"}
-"""What a board's device has: the name of the field, and what tables call it."""
+"""Resources of a board's device: the name of the field, and its heading in tables."""
 
 _PART = re.compile(
     rf"(({'|'.join(FAMILIES)})[0-9]\w{{0,8}}?)-?([a-z]{{3,4}}[0-9]{{2,4}})(-\w{{1,4}}(?:-[a-z])?)", re.ASCII
@@ -73,19 +73,19 @@ class Board:
     @property
     def device(self) -> tuple[str, str, str]:
         """Device, package and speed grade."""
-        found = _PART.fullmatch(self.part)
-        assert found is not None
-        return found[1], found[3], found[4]
+        match = _PART.fullmatch(self.part)
+        assert match is not None
+        return match[1], match[3], match[4]
 
     @property
     def arch(self) -> str:
         """Its family of processors: "zynq" (Zynq-7000) or "zynqmp" (Zynq UltraScale+)."""
-        found = _PART.fullmatch(self.part)
-        assert found is not None
-        return FAMILIES[found[2]]
+        match = _PART.fullmatch(self.part)
+        assert match is not None
+        return FAMILIES[match[2]]
 
     def shares(self, area: Resources) -> dict[str, float]:
-        """What a design of that area takes of each of RESOURCES, 1 for all of it; LUT RAM is counted as LUTs."""
+        """Share of each of RESOURCES that a design of that area takes, 1 for all of it; LUT RAM counts as LUTs."""
         return {
             "lut": (area.lut + area.lutram) / self.lut,
             "ff": area.ff / self.ff,
@@ -158,8 +158,8 @@ BOARDS = {board.name: board for board in _ALL}
 
 def smallest_board(area: Resources) -> Board:
     """The first board, by LUTs, that holds a design of that area; the one with most LUTs where none holds it."""
-    by_size = sorted(_ALL, key=lambda one: one.lut)
-    return next((one for one in by_size if one.holds(area)), by_size[-1])
+    by_size = sorted(_ALL, key=lambda board: board.lut)
+    return next((board for board in by_size if board.holds(area)), by_size[-1])
 
 
 def board(name: str) -> Board:
@@ -170,7 +170,7 @@ def board(name: str) -> Board:
     ValueError
         If there is none.
     """
-    for found in _ALL:
-        if found.name.lower() == name.lower():
-            return found
+    for candidate in _ALL:
+        if candidate.name.lower() == name.lower():
+            return candidate
     raise ValueError(f"board: name must be one of {', '.join(BOARDS)}, got {name!r}")

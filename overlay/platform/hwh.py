@@ -79,12 +79,12 @@ def _bus(link: BusConnection, name: str, ends: tuple[str, str], target: bool) ->
 
 def _buses(design: BlockDesign, instance: str) -> list[str]:
     """The interfaces of a core that are connected."""
-    found = []
+    buses = []
     for link in design.links:
         for target, (core, name) in enumerate((link.source, link.target)):
             if core == instance:
-                found.append(_bus(link, name, ENDS[link.kind], bool(target)))
-    return found
+                buses.append(_bus(link, name, ENDS[link.kind], bool(target)))
+    return buses
 
 
 def _port(net: Net, name: str, direction: str, others: Iterable[Pin]) -> str:
@@ -96,12 +96,12 @@ def _port(net: Net, name: str, direction: str, others: Iterable[Pin]) -> str:
 
 def _ports(design: BlockDesign, instance: str) -> list[str]:
     """The pins of a core that are connected and belong to no bus."""
-    found = []
+    pins = []
     for net in design.nets:
         if net.source[0] == instance:
-            found.append(_port(net, net.source[1], "O", net.sinks))
-        found += [_port(net, name, "I", [net.source]) for core, name in net.sinks if core == instance]
-    return found
+            pins.append(_port(net, net.source[1], "O", net.sinks))
+        pins += [_port(net, name, "I", [net.source]) for core, name in net.sinks if core == instance]
+    return pins
 
 
 def _module(

@@ -1,4 +1,4 @@
-"""How long this computer's processor takes for a network, beside which an accelerator's cycles mean something."""
+"""How long this computer's processor takes for a network, to compare an accelerator with."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,9 +10,9 @@ from bitloom.golden.kernels import native, packed
 from bitloom.golden.network import Model
 
 FEW = 8
-"""Frames by the definition, which is slow."""
+"""Frames that the definition computes, which is slow."""
 RUNS = 3
-"""Of the fast kernels; the shortest counts, the others were disturbed."""
+"""Measurements of the fast kernels; the shortest counts, as the others were disturbed."""
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from bitloom.overlay.virtual.board import VirtualDevice
 
 FOLDER = Path("build")
-"""Where reference designs are built that have no bitstream."""
+"""Folder in which reference designs without a bitstream are built."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ def find(design: str, folder: Path | str = FOLDER) -> NotebookTarget:
     """Find the design's bitstream on the board that pynq finds.
 
     Without a board or a bitstream, the reference design of that name is built in ``folder / design``, for the virtual
-    board. pynq's active device is the board that was found from then on.
+    board. From then on the board is pynq's active device.
 
     Parameters
     ----------
@@ -84,12 +84,12 @@ def find(design: str, folder: Path | str = FOLDER) -> NotebookTarget:
 
         chosen = reference_design(design)
         models = chosen.models()
-        made = builds.build(Path(folder) / design, chosen.design(design, models), models, choices=chosen.choices)
-        for file in made.kept:
-            print(f"{made.folder}: {file.path} is kept, as {file.now}: a build has a file of this name, or had one")
-        return made.bit
+        result = builds.build(Path(folder) / design, chosen.design(design, models), models, choices=chosen.choices)
+        for file in result.kept:
+            print(f"{result.folder}: {file.path} is kept, as {file.now}: a build has a file of this name, or had one")
+        return result.bit
 
-    return _found(design, build)
+    return _target(design, build)
 
 
 def find_machine(name: str, machine: MachineParameters, folder: Path | str = FOLDER) -> NotebookTarget:
@@ -115,10 +115,10 @@ def find_machine(name: str, machine: MachineParameters, folder: Path | str = FOL
 
         return build_training_machine(Path(folder) / name, name, machine).bit
 
-    return _found(name, build)
+    return _target(name, build)
 
 
-def _found(design: str, build: Callable[[], Path]) -> NotebookTarget:
+def _target(design: str, build: Callable[[], Path]) -> NotebookTarget:
     """The board with that design's bitstream, or the virtual board with what ``build`` makes."""
     board = _board()
     bit = board and _bitstream(design, board)
@@ -128,12 +128,12 @@ def _found(design: str, build: Callable[[], Path]) -> NotebookTarget:
     try:
         from bitloom.overlay.virtual.board import activate
 
-        made = build()
+        bit_file = build()
     except ImportError as e:
         raise ImportError(
             f"{design}: needs its bitstream and a board, or to simulate it: {pip_install('hls', 'sim')} ({e})"
         ) from e
-    return NotebookTarget(design, str(made), activate())
+    return NotebookTarget(design, str(bit_file), activate())
 
 
 def _board() -> "PynqDevice | None":

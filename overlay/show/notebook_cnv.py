@@ -13,7 +13,7 @@ from bitloom.golden.zoo.cnv_digits import cnv_digits, digit_pixels
 RECORDED = "cnvW1A1_cifar10_golden.npz"
 """File of photographs and a board's answers, beside the trained weights (docs/how-to/data.md)."""
 SHOWN = ("Deer", "Automobile", "Airplane", "Bird")
-"""What the four photographs show that the board has seen."""
+"""Classes of the four photographs that the board has computed."""
 FRAMES = 20
 
 
@@ -32,8 +32,8 @@ class CnvExample:
     photographs
         Whether the images are those of CIFAR-10, not digits.
     recorded
-        (M, 10): of how many of the 512 products a board said that they are +1, for the first M images; None: no board
-        has seen them.
+        (M, 10): for the first M images, how many of the 512 products are +1 by a board; None: no board has computed
+        them.
     """
 
     model: Model

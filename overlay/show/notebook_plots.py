@@ -37,11 +37,11 @@ def images(axes: Sequence["Axes"], pictures: np.ndarray, titles: Sequence[str], 
         A flag for each image whose title is red.
     """
     grey = {"cmap": "gray_r", "vmin": 0, "vmax": pictures.max()} if pictures.shape[3] == 1 else {}
-    for k, (one, picture, title) in enumerate(zip(axes, pictures, titles)):
-        one.imshow(picture.squeeze(), **grey)
-        one.set_title(title, fontsize=9, parse_math=False, color=BAD if len(marked) and marked[k] else "black")
-        one.set_xticks([])
-        one.set_yticks([])
+    for k, (axis, picture, title) in enumerate(zip(axes, pictures, titles)):
+        axis.imshow(picture.squeeze(), **grey)
+        axis.set_title(title, fontsize=9, parse_math=False, color=BAD if len(marked) and marked[k] else "black")
+        axis.set_xticks([])
+        axis.set_yticks([])
 
 
 def gallery(
@@ -64,8 +64,8 @@ def gallery(
 
     rows = -(-len(pictures) // columns)
     _, axes = pyplot.subplots(rows, columns, figsize=(10, 1.1 * rows + 0.3), layout="constrained", squeeze=False)
-    for one in axes.flat:
-        one.axis("off")
+    for axis in axes.flat:
+        axis.axis("off")
     titles = [classes[p] if p == want else f"{classes[p]}, is {classes[want]}" for p, want in zip(predicted, labels)]
     images(axes.flat, pictures, titles, predicted != labels)
 
@@ -89,8 +89,8 @@ def images_and_scores(pictures: np.ndarray, values: np.ndarray, labels: np.ndarr
     ratios = {"height_ratios": (1, 2)}
     _, axes = pyplot.subplots(2, len(pictures), figsize=(10, 5), layout="constrained", gridspec_kw=ratios)
     images(axes[0], pictures, [f"is {classes[label]}" for label in labels])
-    for one, own, label in zip(axes[1], values, labels):
-        scores(one, own, classes, int(label))
+    for axis, image_scores, label in zip(axes[1], values, labels):
+        scores(axis, image_scores, classes, int(label))
 
 
 def learning(history: Sequence["Epoch"], accuracy: float) -> None:

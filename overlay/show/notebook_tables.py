@@ -64,7 +64,7 @@ def npus(program: Program, manifest: Manifest) -> str:
 
 
 def spent(counters: Mapping[str, int], names: Sequence[str]) -> str:
-    """What each NPU did in the cycles that ``Accelerator.counters`` tell, and the sum, which is all of them."""
+    """Cycles of each NPU by what it did, as ``Accelerator.counters`` says, and their sum."""
     keys = ("beats", "wait_input", "wait_room", "wait_table")
     rows = []
     for n, name in enumerate(names):
@@ -83,16 +83,16 @@ def taps(schedule: StageTables, count: int) -> str:
     return table(("window", "tap", "reads (row, column)", "tuple", ""), rows)
 
 
-def orders(found: Mapping[str, Any]) -> str:
-    """What two map orders cost, of ``map_orders``: tuples in memory and bits of tables, and all bits as built."""
+def orders(figures: Mapping[str, Any]) -> str:
+    """Costs of two map orders, as ``map_orders`` gives them: tuples, bits of tables, and all bits as built."""
     rows = [
         (layer["name"], *(layer[order][key] for key in ("tuples", "table_bits") for order in ("pull", "raster")))
-        for layer in found["layers"]
+        for layer in figures["layers"]
     ]
     heads = ("layer", "tuples: pull", "raster", "bits of tables: pull", "raster")
-    bits = {order: found["totals"][order]["memory_bits"] for order in ("pull", "raster")}
+    bits = {order: figures["totals"][order]["memory_bits"] for order in ("pull", "raster")}
     built = ", ".join(f"{count:,} in {order} order" for order, count in bits.items())
-    return f"{table(heads, rows)}\nas built, all bits: {built}; auto takes {found['auto']}"
+    return f"{table(heads, rows)}\nas built, all bits: {built}; auto takes {figures['auto']}"
 
 
 def maps(network: Network) -> str:
@@ -116,7 +116,7 @@ def foldings(chosen: Sequence[Npu], mapping: Sequence[int], layers: Sequence[str
 def modules(folder: Path, count: int = 5) -> str:
     """The longest Verilog files of a folder, and how much there is in all."""
     lines = {path.name: len(path.read_text().splitlines()) for path in sorted(folder.glob("*.v"))}
-    longest = sorted(lines.items(), key=lambda one: -one[1])[:count]
+    longest = sorted(lines.items(), key=lambda item: -item[1])[:count]
     return f"{len(lines)} modules, {sum(lines.values()):,} lines, the longest:\n{table(('module', 'lines'), longest)}"
 
 
@@ -127,17 +127,17 @@ def memories(npu: Npu, count: int) -> str:
     return table(("memory", "rows", "bits a row", "KB"), rows)
 
 
-def models(found: Mapping[str, Model]) -> str:
+def models(networks: Mapping[str, Model]) -> str:
     """Networks of ``golden.zoo`` by name, what they read, and where their weights come from."""
     rows = (
         (name, str(model.network.input.shape), model.network.input.encoding.kind, weights(name))
-        for name, model in found.items()
+        for name, model in networks.items()
     )
     return table(("network", "input", "values", "weights"), rows)
 
 
 def weights(name: str) -> str:
-    """Where the weights of a network of ``golden.zoo`` come from, without the folder where others might be."""
+    """Where the weights of a network of ``golden.zoo`` come from, without the folder."""
     return networks.source(name).partition(":")[0]
 
 
@@ -161,5 +161,5 @@ def beside_cpu(measured: CpuTime, cycles: float, virtual: bool, clock_mhz: float
         f"this CPU: golden's fast kernels, {measured.kernels_by}": measured.kernels,
         f"accelerator at {clock_mhz:g} MHz, {cycles:,.0f} cycles, {how}": cycles / clock_mhz / 1e6,
     }
-    rows = ((name, f"{1e6 * one:,.1f}", f"{1 / one:,.0f}") for name, one in seconds.items())
+    rows = ((name, f"{1e6 * time:,.1f}", f"{1 / time:,.0f}") for name, time in seconds.items())
     return table(("computed by", "us a frame", "frames a second"), rows)

@@ -23,7 +23,7 @@ from bitloom.golden.zoo import bnn_pynq
 from . import torch_conv
 
 PACKING = "packing the input"
-"""A row of its own: no implementation's time has it."""
+"""Name of the row for the packing, which is in no implementation's time."""
 BYTES = {"fp32": 4, "tf32": 4, "bf16": 2, "fp16": 2, "int8": 1}
 """Bytes of a value by number format."""
 
@@ -170,10 +170,10 @@ def contenders(device: str, shape: Shape, batch: int, threads: int) -> Iterator[
 
 def _check(contender: Contender, shape: Shape, bits: np.ndarray | None) -> None:
     """Compare ours with PyTorch's, in which every sum is exact; ValueError where a bit differs."""
-    found = contender.runs[0]()
-    found = layout.unpack(found if isinstance(found, np.ndarray) else found.get(), shape.out_channels)
-    if bits is not None and not np.array_equal(found, bits):
-        wrong = int((found != bits).sum())
+    output = contender.runs[0]()
+    output = layout.unpack(output if isinstance(output, np.ndarray) else output.get(), shape.out_channels)
+    if bits is not None and not np.array_equal(output, bits):
+        wrong = int((output != bits).sum())
         raise ValueError(f"{shape}: all bits of {contender.implementation} must equal PyTorch's, got {wrong} others")
 
 

@@ -21,11 +21,11 @@ from .contenders import Contender, Shape, contenders
 
 BATCHES = (1, 32)
 ROUNDS = 15
-"""Times that a median is of."""
+"""Rounds of which the median is taken."""
 ROUND_SECONDS = 0.01
-"""An implementation that is faster than this is called several times a round."""
+"""Seconds; an implementation that is faster than this is called several times a round."""
 RUN_SECONDS = 5
-"""One that has run for so long sits out the rounds that remain: its median is of fewer."""
+"""Seconds after which an implementation takes part in no further round: its median is then of fewer rounds."""
 BASELINE = "torch fp32"
 """What speed-ups are relative to."""
 
@@ -53,7 +53,7 @@ def measure(
     batches
         Numbers of images.
     rounds
-        Times that the median is of, 1 at the least.
+        Rounds of which the median is taken, 1 at the least.
     threads
         Processors to use; None: all.
     progress
@@ -81,18 +81,18 @@ def measure(
     name = machine(device)
     rows: list[Row] = []
     for number, (shape, batch) in enumerate(cases, 1):
-        found = list(contenders(device, shape, batch, threads))
-        _time(found, rounds, _timed_cpu if device == "cpu" else _timed_cuda)
+        compared = list(contenders(device, shape, batch, threads))
+        _time(compared, rounds, _timed_cpu if device == "cpu" else _timed_cuda)
         common = {"shape": str(shape), "batch": batch, "device": name, "threads": threads}
-        rows += _rows(found, common)
+        rows += _rows(compared, common)
         if progress is not None:
             progress(number, len(cases))
     return rows
 
 
-def _rows(found: Sequence[Contender], common: Row) -> list[Row]:
-    """A row for each implementation of a shape and batch, with what is ``common`` to them."""
-    baseline = next(c.ms for c in found if c.implementation == BASELINE)
+def _rows(compared: Sequence[Contender], common: Row) -> list[Row]:
+    """A row for each implementation of a shape and batch, with the values in ``common``."""
+    baseline = next(c.ms for c in compared if c.implementation == BASELINE)
     return [
         {
             "shape": common["shape"],
@@ -106,31 +106,31 @@ def _rows(found: Sequence[Contender], common: Row) -> list[Row]:
             "threads": common["threads"],
             "reason": c.reason,
         }
-        for c in found
+        for c in compared
     ]
 
 
 def machine(device: str) -> str:
     """Name of the processor or the GPU, and version of PyTorch."""
     if device == "cuda":
-        found = "no GPU" if gpu.missing() else _gpu_name()
+        processor = "no GPU" if gpu.missing() else _gpu_name()
     else:
         listing = Path("/proc/cpuinfo")
         lines = listing.read_text().splitlines() if listing.is_file() else []
         models = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-        found = f"{models[0] if models else 'CPU'}, path {cpu.paths()[0]}"
-    return f"{found}, PyTorch {torch_conv.version() or 'missing'}"
+        processor = f"{models[0] if models else 'CPU'}, path {cpu.paths()[0]}"
+    return f"{processor}, PyTorch {torch_conv.version() or 'missing'}"
 
 
 Timed = Callable[[Callable[[], Any], int], float]
 """Milliseconds of one call, of what is called so many times."""
 
 
-def _time(found: Sequence[Contender], rounds: int, timed: Timed) -> None:
+def _time(compared: Sequence[Contender], rounds: int, timed: Timed) -> None:
     """Fill in the times of every run, in turns."""
-    for contender in found:
+    for contender in compared:
         contender.times = [[] for _ in contender.runs]
-    runs = [(run, times) for c in found for run, times in zip(c.runs, c.times)]
+    runs = [(run, times) for c in compared for run, times in zip(c.runs, c.times)]
     often = []
     for run, _ in runs:
         often.append(max(1, round(1000 * ROUND_SECONDS / max(timed(run, 1), 1e-3))))  # warms up, too

@@ -5,13 +5,13 @@ last result, and:
 
     cycles_per_frame = (cycles(2 n) - cycles(n)) / n
 
-so that what only the first and the last frame cost is not in it. The same goes for beats and waits, which add up to it.
-latency_cycles is that of a frame alone: the cycles of a batch of one, from the first word of the frame, whose header is
-accepted by then, to its last result word. That batch comes first, since the first frame after a network was loaded
-waits for the tables' first rows, which later batches find read.
+so it leaves out what only the first and the last frame cost. Beats and waits, which add up to it, are found in the same
+way. latency_cycles is that of a frame alone: the cycles of a batch of one, from the first word of the frame, whose
+header is accepted by then, to its last result word. That batch comes first, since the first frame after a network was
+loaded waits for the tables' first rows, which later batches find read.
 
-Of several NPUs, ideal_cycles_per_frame are the beats of the busiest one, whose waits are those that stand beside it,
-and utilisation is the part of all lanes (lane_counts) that is at work.
+With several NPUs, ideal_cycles_per_frame are the beats of the busiest NPU, and the waits are of the same NPU;
+utilisation is the part of all lanes (lane_counts) that is at work.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -96,7 +96,7 @@ def network_figures(
     build
         It has the networks' programs.
     models
-        The network that all figures are of, then those whose cycles are given besides.
+        The network that the figures are about, then networks of which only cycles are given.
     frames, progress
         As of ``measure``.
     images
@@ -167,7 +167,7 @@ def _run(
 ) -> tuple[np.ndarray, list[dict[str, int]]]:
     """Run batches of so many of the same images, random ones by default.
 
-    Returns a flag for each frame that golden has otherwise, and the counters of each batch.
+    Returns a flag for each frame, True where it differs from golden, and the counters of each batch.
     """
     frames = max(lengths)
     images = random_images(model.network, frames, 0) if images is None else images[:frames]
@@ -192,14 +192,14 @@ def area_figures(design: Design) -> Figures:
     BuildError
         If Yosys is missing.
     """
-    found = area(design)
-    return {key: getattr(found if key == "levels" else found.total, key) for key in AREA}
+    synthesised = area(design)
+    return {key: getattr(synthesised if key == "levels" else synthesised.total, key) for key in AREA}
 
 
 def model_figures(design: Design) -> Figures:
     """AREA of a design by the area model, which knows no levels; in a moment, and without Yosys."""
-    found = estimate(design)
-    return {key: getattr(found, key) for key in AREA if key != "levels"}
+    modelled = estimate(design)
+    return {key: getattr(modelled, key) for key in AREA if key != "levels"}
 
 
 def _steady(counters: Sequence[Mapping[str, int]], design: Design, program: Program) -> Figures:

@@ -117,12 +117,12 @@ def compare(
 def _run(
     name: str, plan: LearnPlan, data: LearnData, path: Path, checkpoint: Path, progress: Callable[[int, int], Any]
 ) -> dict[str, Any]:
-    """One run, from its file if that is of the same setting, plan and data."""
+    """One run, read from its file if the file is of the same setting, plan and data."""
     facts = {"setting": asdict(SETTINGS[name]), "plan": asdict(plan), "images": [len(data.train), len(data.test)]}
     facts = json.loads(json.dumps(facts))  # tuples become lists, as in the file
     with suppress(OSError, ValueError):  # what can't be read is made again
-        if (found := read_result(path))["run"] == facts and len(found["loss"]) == plan.epochs:
-            return found
+        if (saved := read_result(path))["run"] == facts and len(saved["loss"]) == plan.epochs:
+            return saved
     learned = _learn_on(name, plan, data, checkpoint, progress)
     result = {
         "run": facts,
@@ -159,16 +159,16 @@ def read_result(path: Path) -> dict[str, Any]:
     ValueError
         If it is another file. One line that begins with the path.
     """
-    found = read_json(path, "a result of learning")
+    data = read_json(path, "a result of learning")
     with naming(path):
-        if not isinstance(found, dict) or set(found) != {"run", "accuracy", "loss"}:
-            raise ValueError(f"a result of learning must be an object with run, accuracy and loss, got {shown(found)}")
+        if not isinstance(data, dict) or set(data) != {"run", "accuracy", "loss"}:
+            raise ValueError(f"a result of learning must be an object with run, accuracy and loss, got {shown(data)}")
         lengths = set()
         for key, most in (("accuracy", 1.0), ("loss", LARGEST)):
-            numbers = found[key]
+            numbers = data[key]
             if not isinstance(numbers, list) or not all(isinstance(x, float) and 0 <= x <= most for x in numbers):
                 raise ValueError(f"{key} must be a list of numbers, 0..{most:.12g}, got {shown(numbers)}")
             lengths.add(len(numbers))
         if len(lengths) > 1 or 0 in lengths:
             raise ValueError(f"accuracy and loss must have a number an epoch, got {sorted(lengths)}")
-    return found
+    return data

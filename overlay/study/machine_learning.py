@@ -36,7 +36,7 @@ from bitloom.overlay.virtual.training_machine import SimulatedMachine
 from .machine_setting import MACHINE_SETTINGS, MachineSetting
 
 ORDER = 2_000_000
-"""What the random streams of the images' order are for."""
+"""Purpose in the keys of random streams that order the images."""
 WORDS = "words"
 """Name of the parameters in a checkpoint."""
 EPOCH_SEEDS = 1 << 16
@@ -100,14 +100,14 @@ class MachinePlan:
         multiplier where codes need none."""
         layers = training.layers
         neurons = 8 * sum(layer.inputs + layer.outputs for layer in layers)
-        own = [-(-layer.outputs // self.slaves) for layer in layers]
-        rows = sum(layer.inputs * each for layer, each in zip(layers, own))
+        columns = [-(-layer.outputs // self.slaves) for layer in layers]
+        rows = sum(layer.inputs * each for layer, each in zip(layers, columns))
         roomy = MachineParameters(
             slaves=self.slaves,
             instructions=MOST_INSTRUCTIONS,
             neuron_words=_power(neurons),
             weight_words=_power(rows),
-            column_words=_power(max(own)),
+            column_words=_power(max(columns)),
             tables=max(3, len(training.tables)),
             multiplier=self.kinds.multiplier,
         )
@@ -117,7 +117,7 @@ class MachinePlan:
 
 @dataclass(frozen=True)
 class MachineLearned:
-    """What came of it.
+    """What learning on the machine gave.
 
     Attributes
     ----------
@@ -137,7 +137,7 @@ class MachineLearned:
 
 
 def _power(count: int) -> int:
-    """The power of two, at least 2, that is not below."""
+    """The smallest power of two, at least 2, that is not below ``count``."""
     return max(2, 1 << (count - 1).bit_length())
 
 

@@ -65,10 +65,10 @@ class MachineSetting:
             tables[number] = (TABLES[self.others], 1)
             inputs = Kind(number)
             kinds = {"results": inputs, "errors": Kind(number, True), "gradients": Kind(number, True)}
-        made = []
+        dense_layers = []
         for n, (before, after) in enumerate(pairwise(sizes)):
             weights = Kind(n + 1, self.chance) if self.bits else Kind()
-            made.append(
+            dense_layers.append(
                 DenseLayer(
                     inputs=before,
                     outputs=after,
@@ -78,8 +78,10 @@ class MachineSetting:
                     **kinds,
                 )
             )
-        made[-1] = replace(made[-1], activation="none", results=Kind())
-        return Training(layers=tuple(made), rate_places=self.rate_places, tables=tables, inputs=inputs, seed=seed)
+        dense_layers[-1] = replace(dense_layers[-1], activation="none", results=Kind())
+        return Training(
+            layers=tuple(dense_layers), rate_places=self.rate_places, tables=tables, inputs=inputs, seed=seed
+        )
 
 
 _RATES = {
@@ -103,10 +105,10 @@ docs/explanation/training-machine.md tells."""
 
 def _settings() -> dict[str, MachineSetting]:
     """All settings, by name."""
-    made = {"words": MachineSetting(about="words")}
+    settings = {"words": MachineSetting(about="words")}
     for bits in TABLES:
         about = f"{bits}-bit weights, "
-        made |= {
+        settings |= {
             f"nearest-{bits}": MachineSetting(about=about + "continuous master, nearest", bits=bits),
             f"stochastic-{bits}": MachineSetting(about=about + "continuous master, stochastic", bits=bits, chance=True),
             f"codes-{bits}": MachineSetting(
@@ -116,7 +118,7 @@ def _settings() -> dict[str, MachineSetting]:
                 about=about + "continuous master, nearest; all else 3 bits; no multiplier", bits=bits, others=3
             ),
         }
-    return {name: replace(made[name], rate_places=places) for name, places in _RATES.items()}
+    return {name: replace(settings[name], rate_places=places) for name, places in _RATES.items()}
 
 
 MACHINE_SETTINGS = _settings()

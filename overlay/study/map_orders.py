@@ -1,7 +1,7 @@
 """The map orders of a network side by side (spec B7, D4): tuples that must be held, and bits of memories.
 
-Of a layer they say what its schedule needs at the least (hls_gen/compiler/schedule): capacities to the tuple, and
-tables as narrow as their contents. In all they say what is built: memories that all layers share, tuple memories of
+The figures of a layer are what its schedule needs at the least (hls_gen/compiler/schedule): capacities to the tuple,
+and tables as narrow as their contents. The totals are what is built: memories that all layers share, tuple memories of
 powers of two, tables with rows as wide as the NPU's fields.
 """
 
@@ -41,14 +41,14 @@ def map_orders(model: Model, folding: Npu) -> dict[str, Any]:
     """
     auto = plan(model, [folding])
     plans = {order: plan(model, [folding], CompileChoices(map_order=order)) for order in ORDERS}
-    tables = {order: made.schedule.tables for order, made in plans.items()}
+    tables = {order: order_plan.schedule.tables for order, order_plan in plans.items()}
     layers = [
         {"name": stage[0].stage.name, **{order: _layer(table) for order, table in zip(tables, stage)}}
         for stage in zip(*tables.values())
     ]
     totals = {
         order: dict(zip(TOTALS, (bits.tuples, bits.tables, bits.total)))
-        for order, bits in ((order, made.memory_bits()) for order, made in plans.items())
+        for order, bits in ((order, order_plan.memory_bits()) for order, order_plan in plans.items())
     }
     return {"network": model.network.name, "auto": auto.schedule.map_order, "layers": layers, "totals": totals}
 

@@ -24,7 +24,7 @@ from .design_figures import Figures, network_figures
 from .lane_counts import lanes
 
 NAME = "mlperf-tiny"
-"""Of the design."""
+"""Name of the design."""
 INTEGER = {"engine": "integer", "feature_bits": 9, "weight_bits": 8, "shift_bits": 0}
 BLOCKS = {
     "kernels_per_multiplier": 2,
@@ -46,7 +46,7 @@ RECORDED = {
     "vww": ("mlperf_tiny/vww_reference.npz", 0),
     "ad": ("mlperf_tiny/ad_reference.npz", 0),
 }
-"""Files of the data folder with inputs ``x``, and what makes the models' input of them when it is added."""
+"""Files of the data folder with inputs ``x``, and the number to add to ``x`` for the model's input."""
 Progress = Callable[[str, int, int], None]
 
 
@@ -88,13 +88,13 @@ def entry(name: str) -> Entry:
         return Entry(name, networks.seeded(networks.NETWORKS[name]()), None, "seeded")
     from bitloom.overlay.importers.imported import import_file  # needs the extra "import"
 
-    made = import_file(path)
+    imported = import_file(path)
     images = None
     if (folder / recording).is_file():
         with np.load(folder / recording, allow_pickle=False) as held:
             x = held["x"].astype(np.int64) + added
-        images = made.host.to_input(x, made.model.network.input.shape)
-    return Entry(name, made.model, images, path.name)
+        images = imported.host.to_input(x, imported.model.network.input.shape)
+    return Entry(name, imported.model, images, path.name)
 
 
 def design_name(npus: Sequence[Npu]) -> str:
@@ -135,13 +135,13 @@ def measure(
         Figures of each network, and the build.
     """
     entries = [entry(name) for name in names]
-    models = [one.model for one in entries]
+    models = [item.model for item in entries]
     name, choices = design_name(npus), CompileChoices(chunk=chunk)
     design = size_memories(name, models, npus, choices, stream_bits=STREAM_BITS)
     build = builds.build(folder / name, design, models, choices=choices)
     done: list[Figures] = []
-    for one in entries:
-        tell: Any = None if progress is None else lambda at, of, name=one.name: progress(name, at, of)
-        figures = network_figures(build, [one.model], frames, tell, one.images)
-        done.append({"name": one.name, "weights": one.weights, **lanes(build.design), **figures})
+    for item in entries:
+        tell: Any = None if progress is None else lambda at, of, name=item.name: progress(name, at, of)
+        figures = network_figures(build, [item.model], frames, tell, item.images)
+        done.append({"name": item.name, "weights": item.weights, **lanes(build.design), **figures})
     return done, build

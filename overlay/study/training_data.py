@@ -15,7 +15,7 @@ from bitloom.golden.training.reproducible import random_order
 from bitloom.golden.zoo.digits import IMAGE, load_digits
 
 TEST, HELD_OUT = 3_000_000, 2_000_000
-"""What the random streams of split images are for; those of training have smaller numbers in this place."""
+"""Purposes in the keys of random streams that split images; those of training have smaller numbers."""
 MOST_CLASSES = 1 << 12
 
 
@@ -38,8 +38,7 @@ class TrainingData:
     tested
         What the test images are, for people: ``to test`` or ``held out``.
     kept
-        How many of the source's images to learn from are not in ``images``, because they are kept to test with or held
-        out.
+        How many of the source's training images are not in ``images``, because they are kept for tests or held out.
     """
 
     name: str
@@ -53,7 +52,7 @@ class TrainingData:
     kept: int = 0
 
     def check_batch(self, batch: int) -> None:
-        """ValueError, with all of the images in numbers, where those to learn from are fewer than a batch."""
+        """ValueError, with the numbers of images, if there are fewer training images than a batch has."""
         count = len(self.images)
         if count < batch:
             rest = f" of {count + self.kept}, of which {self.kept} are kept to test with or held out"
@@ -90,10 +89,10 @@ def training_data(source: str) -> TrainingData:
         If the file is damaged, or holds something else. One line.
     """
     if source == "digits":
-        found = load_digits()
+        digits = load_digits()
         names = tuple(str(digit) for digit in range(10))
         return TrainingData(
-            source, IMAGE, found.train_images, found.train_labels, found.test_images, found.test_labels, names
+            source, IMAGE, digits.train_images, digits.train_labels, digits.test_images, digits.test_labels, names
         )
     archive = read_archive(Path(source))
     with naming(os.fspath(source)):

@@ -1,4 +1,4 @@
-"""Training of a network with one seed: checkpoint, learning curve, and what the network of integers is worth."""
+"""Training of a network with one seed: checkpoint, learning curve, and accuracy of the network of integers."""
 
 import json
 from collections.abc import Callable
@@ -47,7 +47,7 @@ class TrainingRun:
     accuracy
         Share of the test images whose class the network of integers finds.
     trained_accuracy
-        The same of the rule that was trained, with batch normalisation in real numbers.
+        The same share for the network as trained, with batch normalisation in real numbers.
     same_classes, same_outputs
         Shares of test images, and of outputs, that are equal in both.
     curve
@@ -122,17 +122,17 @@ def run_training(
 def _tested(
     trained: Trained, model: Model, data: TrainingData, seed: int, curve: tuple[EpochPoint, ...]
 ) -> TrainingRun:
-    """The network of integers beside the rule that was trained."""
+    """Test the network of integers and the network as trained, and compare both."""
     integers = packed.forward(model, data.test_images)
     real = trained.forward(data.test_images)
-    found = _classes(integers)
+    predicted = _classes(integers)
     meant = _classes(real)
     return TrainingRun(
         seed,
         model,
-        _share(found, data.test_labels),
+        _share(predicted, data.test_labels),
         _share(meant, data.test_labels),
-        _share(found, meant),
+        _share(predicted, meant),
         _share(integers, real),
         curve,
     )
@@ -153,15 +153,15 @@ def _read_points(checkpoint: Path, epochs: int) -> dict[int, EpochPoint]:
     path = curve_file(checkpoint)
     if not checkpoint.exists() or not path.exists():
         return {}
-    found = read_json(path, "a learning curve")
+    rows = read_json(path, "a learning curve")
     with naming(str(path)):
         rule = f"must be a learning curve: a list of [epoch 1..{epochs}, loss, accuracy, accuracy]"
-        if not isinstance(found, list):
-            raise ValueError(f"{rule}, got {shown(found)}")
-        for row in found:
+        if not isinstance(rows, list):
+            raise ValueError(f"{rule}, got {shown(rows)}")
+        for row in rows:
             if not _is_point(row, epochs):
                 raise ValueError(f"{rule}, got {shown(row)}")
-        return {row[0]: EpochPoint(*row) for row in found}
+        return {row[0]: EpochPoint(*row) for row in rows}
 
 
 def _is_point(row: object, epochs: int) -> bool:

@@ -46,7 +46,7 @@ class TimedPath:
 
 @dataclass(frozen=True)
 class _Arrival:
-    """The latest moment at a net, in ns after the clock; how much of it cells took; the net before it and its inputs,
+    """The latest arrival at a net, in ns after the clock; the part that cells took; the net before it and its inputs,
     0 where the wire is a dedicated one.
     """
 
@@ -71,7 +71,7 @@ class _Netlist:
             self.fan_out.update(wire for _, _, wire in ports(cell, "input"))
 
     def inputs(self, wire: int, sink: Mapping[str, Any], port: str) -> int:
-        """Inputs of the net; 0 where it leads to this one by a dedicated wire."""
+        """Number of inputs of the net; 0 if a dedicated wire leads to ``sink``."""
         return 0 if is_dedicated(self.driver[wire], sink, port) else self.fan_out[wire]
 
 
@@ -90,7 +90,7 @@ def timed_paths(module: Mapping[str, Any], wires: WireModel, limit: int = 10) ->
     netlist = _Netlist(module)
     size = sum(1 for cell in netlist.cells.values() if cell["type"].startswith("LUT"))
     arrival = _arrivals(netlist, wires, size)
-    found: dict[tuple[str, str], TimedPath] = {}
+    paths: dict[tuple[str, str], TimedPath] = {}
     for name, cell in netlist.cells.items():
         for port, _, wire in ports(cell, "input"):
             before = cells.setup(cell, port) if not cells.is_combinational(cell) or cells.is_lut_ram(cell) else None
@@ -102,11 +102,11 @@ def timed_paths(module: Mapping[str, Any], wires: WireModel, limit: int = 10) ->
             way = _way(wire, arrival)
             first = register_name(netlist.driver_name[way[0]], netlist.driver[way[0]], netlist.names)
             key = (first, register_name(name, cell, netlist.names))
-            if key not in found or ns > found[key].ns:
+            if key not in paths or ns > paths[key].ns:
                 through = [netlist.names[w] for w in way[1:] if w in netlist.names and "$" not in netlist.names[w]]
                 fan_outs = tuple(n for n in (*(arrival[w].fan_out for w in way), fan_out) if n)
-                found[key] = TimedPath(ns, came.cells_ns + before, *key, fan_outs, tuple(dict.fromkeys(through)))
-    return sorted(found.values(), key=lambda p: (-p.ns, p.start, p.end))[:limit]
+                paths[key] = TimedPath(ns, came.cells_ns + before, *key, fan_outs, tuple(dict.fromkeys(through)))
+    return sorted(paths.values(), key=lambda p: (-p.ns, p.start, p.end))[:limit]
 
 
 def _arrivals(netlist: _Netlist, wires: WireModel, size: int) -> dict[int, _Arrival]:

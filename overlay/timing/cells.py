@@ -26,7 +26,7 @@ FF_OUT = 0.340
 FF_SETUP = {"D": 0.0, "CE": 0.109, "R": 0.552, "S": 0.552}
 LUT_RAM_SETUP = {"WE": 0.654, "D": 0.311, "A": 0.248}
 LUT_RAM_OUT = 1.16
-"""A LUT RAM shows at once what is written at the address that it reads."""
+"""A value that is written to a LUT RAM is seen at once by a read of the same address."""
 SHIFT_REGISTER_OUT = 1.47
 SHIFT_REGISTER_SETUP = {"CE": 0.654, "D": 0.173}
 BLOCK_RAM_OUT = 2.454

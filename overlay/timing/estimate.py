@@ -109,13 +109,13 @@ def estimate(
         write_scratch(folder / "design.v", verilog)
         run_yosys(script, folder, f"synthesis of {top}")
         module = read_written(folder / "flat.json")["modules"][top]
-        found = [asdict(path) for path in timed_paths(module, model, PATHS)]
+        rows = [asdict(path) for path in timed_paths(module, model, PATHS)]
         for path in folder.iterdir():
             path.unlink()
-        write_scratch(folder / "paths.json", json.dumps(found))
+        write_scratch(folder / "paths.json", json.dumps(rows))
 
-    found = json.loads((cached_folder("timing", key, make) / "paths.json").read_text())
-    if not found:
+    rows = json.loads((cached_folder("timing", key, make) / "paths.json").read_text())
+    if not rows:
         raise ValueError(f"{top}: timing needs a path from a register to a register, got none")
     scale = GRADES[grade]
     return Estimate(
@@ -124,6 +124,6 @@ def estimate(
             TimedPath(
                 p["ns"] * scale, p["cells_ns"] * scale, p["start"], p["end"], tuple(p["fan_outs"]), tuple(p["through"])
             )
-            for p in found
+            for p in rows
         ),
     )

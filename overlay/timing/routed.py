@@ -108,10 +108,10 @@ def routed(verilog: str, top: str, *, seed: int = 1) -> Routed:
         write_scratch(folder / "design.v", verilog)
         run_yosys(script, folder, f"synthesis of {top}")
         _run_nextpnr(arguments, folder, top)
-        found = read_written(folder / "report.json")
+        report = read_written(folder / "report.json")
         for path in folder.iterdir():
             path.unlink()
-        write_scratch(folder / "report.json", json.dumps(found))
+        write_scratch(folder / "report.json", json.dumps(report))
 
     return _result(json.loads((cached_folder("routed", key, make) / "report.json").read_text()))
 

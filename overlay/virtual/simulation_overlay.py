@@ -6,8 +6,8 @@
     <stem>.manifest.json   the manifest (docs/reference/device.md)
 
 The stem ends in a hash of the content, because a board doesn't take a firmware file twice under one name. The .bit
-holds the hash of each of the others: pynq keeps what it knows of an overlay under the content of its .bit, and none of
-them is simulated after it was changed.
+holds the hash of each other file: pynq caches what it knows of an overlay by the content of its .bit, and no file is
+simulated after it was changed.
 """
 
 import hashlib
@@ -34,7 +34,7 @@ from bitloom.overlay.platform.target import BoardTarget
 from bitloom.overlay.virtual.sim.tokens import check_tokens
 
 SIMULATION_ONLY = "SIMULATION ONLY"
-"""By these words in its header a .bit is known as none for an FPGA."""
+"""Words in the header of a .bit that say it is not for an FPGA."""
 SUFFIXES = (".v", ".manifest.json", ".hwh")
 """Endings of the files beside a .bit."""
 MAGIC = bytes.fromhex("0009 0ff00ff00ff00ff000 0001")
@@ -73,7 +73,7 @@ def bit_bytes(design: BlockDesign, files: Mapping[str, bytes]) -> bytes:
 
 
 def _digest_line(suffix: str, data: bytes) -> str:
-    """What the .bit says of the file with that suffix."""
+    """The line in the .bit for the file with that suffix."""
     return f"{suffix} sha256 {hashlib.sha256(data).hexdigest()}"
 
 
@@ -85,7 +85,7 @@ def simulation_overlay_files(
     Parameters
     ----------
     manifest, verilog
-        What the generator gave.
+        The generator's results.
     target
         Where the design shall run, by default ``BoardTarget()``.
 
@@ -140,7 +140,7 @@ def write_simulation_overlay(
 
 @dataclass(frozen=True)
 class SimulationOverlay:
-    """What lies beside the .bit of a simulation overlay.
+    """The files beside the .bit of a simulation overlay.
 
     Attributes
     ----------
@@ -160,8 +160,8 @@ def read_simulation_overlay(bit: Path | str) -> SimulationOverlay:
     Raises
     ------
     OverlayError
-        If the .bit is a real one, a file is missing, or one is not that which the .bit was written with; or if the
-        Verilog says anything but what generated Verilog can say (`check_tokens`), as it may be a stranger's.
+        If the .bit is a real one, a file is missing or was changed since the .bit was written, or the Verilog has
+        tokens that generated Verilog never has (`check_tokens`): the files may be a stranger's.
     """
     bit = Path(bit)
     try:
@@ -199,7 +199,7 @@ def _read(path: Path) -> bytes:
 
 
 def _manifest(text: bytes) -> dict[str, Any]:
-    """The manifest's JSON data, in which all is right that the virtual board looks at; else ValueError."""
+    """The manifest's JSON data; ValueError unless all that the virtual board reads is right."""
     top = Reader(parse_json(text, "the manifest"), "the manifest")
     for key in ("name", "digest", "vlnv"):
         top.text(key)

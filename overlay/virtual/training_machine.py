@@ -20,7 +20,7 @@ OUTPUT_CYCLES = 2000
 
 
 def _bit(register: str, field: str) -> int:
-    """What a register holds where one of its bits is 1."""
+    """Value of a register with one field 1 and all others 0."""
     return training_register(register).field(field).at(1)
 
 
@@ -32,8 +32,6 @@ class SimulatedMachine:
     machine : MachineParameters
     program : sequence of Instruction
         Loaded from address 0 on.
-    trace : bool
-        Whether waveforms may be written; slower.
 
     Attributes
     ----------
@@ -42,10 +40,10 @@ class SimulatedMachine:
         How long the last run took, from its header to END.
     """
 
-    def __init__(self, machine: MachineParameters, program: Sequence[Instruction], *, trace: bool = False) -> None:
+    def __init__(self, machine: MachineParameters, program: Sequence[Instruction]) -> None:
         text = "\n".join(training_verilog(machine).values())
         self.machine, self.program, self.cycles = machine, list(program), 0
-        self.simulation = Simulation.build(text, top=TOP, trace=trace)
+        self.simulation = Simulation.build(text, top=TOP)
         self.write("IRQ_ENABLE", _bit("IRQ_ENABLE", "ERROR") | _bit("IRQ_ENABLE", "END"))
         self.load(program)
 
@@ -113,7 +111,7 @@ class SimulatedMachine:
         return [part for part in np.split(words, np.flatnonzero(lasts) + 1) if part.size]
 
     def _fault(self) -> MachineFault:
-        """What went wrong; afterwards the machine is as it was before the run."""
+        """The fault that stopped the machine; resets the machine and loads the program again."""
         code = self.read("ERROR_CODE")
         place = self.read("ERROR_PLACE")
         self.reset()

@@ -66,8 +66,8 @@ def matched(design: Design, area: Area) -> Iterable[tuple[AreaPart, Resources]]:
         names = [n for n in blocks if _is(part, n, number)]
         if len(names) == 1:
             block = blocks[names[0]]
-            inner = [blocks[n].own for n in blocks for module in part.modules if n == _numbered(module, number)]
-            yield part, block.each if part.inside else sum(inner, block.own)
+            inner = [blocks[n].alone for n in blocks for module in part.modules if n == _numbered(module, number)]
+            yield part, block.each if part.inside else sum(inner, block.alone)
 
 
 def _is(part: AreaPart, module: str, number: str) -> bool:

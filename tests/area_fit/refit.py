@@ -43,8 +43,7 @@ Formulas = dict[str, dict[str, float]]
 
 SEED = 1
 RECORDED = Path(__file__).parent / "areas.json"
-"""Area of reference designs by Yosys, by name: what `bitloom area` said. Those that are listed as "earlier" were
-measured before the last changes of the Verilog."""
+"""Area of reference designs by Yosys, by name; record.py renews them."""
 
 
 def synthesised(task: Task) -> tuple[Design, Area]:
@@ -166,7 +165,7 @@ def stated(tried: Rows) -> dict[str, Any]:
     }
 
 
-def _show(title: str, tried: Rows) -> None:
+def show(title: str, tried: Rows) -> None:
     """Print a line for each design."""
     rows = [[r["design"], f"{r['lut']:,}", f"{r['model_lut']:,}", f"{r['share']:+.1%}", f"{r['ff']:,}",
              f"{r['model_ff']:,}", f"{r['bram36']:g}", f"{r['model_bram36']:g}", str(r["dsp"]), str(r["model_dsp"])]
@@ -191,8 +190,8 @@ def main(designs: int, kinds: str, jobs: int, scheduler: str | None, out: Path) 
     made = renewed(found, chosen)
     write_text(out, json.dumps(made, indent=1) + "\n")
     if not chosen:
-        _show("each design by a model of all others", left_out(found, made))
-    _show("reference designs", on_recorded(made))
+        show("each design by a model of all others", left_out(found, made))
+    show("reference designs", on_recorded(made))
     click.echo(f"{out}: off by {made['error']['median']:.1%} (median), {made['error']['worst']:.1%} (worst)")
 
 

@@ -178,7 +178,7 @@ def test_digest_mismatch_says_both(bench):
     bench.device.core.constants[0x08] = 0xDEADBEEF
     with pytest.raises(DigestMismatch) as e:
         bench.accelerator()
-    assert (e.value.expected, e.value.found) == (design.DIGEST[:32], "deadbeef" + design.DIGEST[8:32])
+    assert (e.value.expected, e.value.actual) == (design.DIGEST[:32], "deadbeef" + design.DIGEST[8:32])
 
 
 def test_another_vlnv(bench):

@@ -11,11 +11,18 @@ from bitloom.golden.layers.concat import Concat
 from bitloom.golden.layers.conv import Conv
 from bitloom.golden.layers.dense import Dense
 from bitloom.golden.layers.pool import AvgPool, MaxPool
-from bitloom.golden.layers.requantise import ROUNDINGS
 from bitloom.golden.network import Network
 from bitloom.golden.window import Window
 from bitloom.overlay.fuzz.pick import Pick
-from bitloom.overlay.fuzz.random_networks import dilated, encodings, pools, requantisation, windows
+from bitloom.overlay.fuzz.random_networks import (
+    IntegerChoices,
+    activation,
+    dilated,
+    encodings,
+    map_behind,
+    pools,
+    windows,
+)
 
 from .sign_blocks import to_size
 
@@ -33,8 +40,9 @@ MOST_OF_A_WAY = 10
 class BlockMaker:
     """A network in the making."""
 
-    def __init__(self, pick: Pick, feature_bits: int, weight_bits: int, roundings: Sequence[str]):
-        self.pick, self.feature_bits, self.weight_bits, self.roundings = pick, feature_bits, weight_bits, roundings
+    def __init__(self, pick: Pick, choices: IntegerChoices):
+        self.pick = pick
+        self.choices = choices
         self.layers: list[Layer] = []
 
     def window(self, at: Map) -> Window:
@@ -49,12 +57,12 @@ class BlockMaker:
             window = to_size(at, shape, self.pick.flip())
         layer = Conv(
             name=f"conv_{number}", out_channels=channels, kernel=window.kernel, stride=window.stride,
-            padding=window.padding, dilation=window.dilation, weight=encodings(self.pick, self.weight_bits),
+            padding=window.padding, dilation=window.dilation, weight=encodings(self.pick, self.choices.weight_bits),
             inputs=(reads,),
         )  # fmt: skip
-        act = requantisation(self.pick, f"act_{number}", self.feature_bits, 0, self.roundings)
-        self.layers += [layer, act]
-        return act.output(layer.output(at)), act.name
+        act = activation(self.pick, f"act_{number}", self.choices)
+        self.layers += [layer, *act]
+        return map_behind(act, layer.output(at)), act[-1].name
 
     def block(self, at: Map, reads: str, kind: str) -> tuple[Map, str]:
         """A block of this kind, and perhaps a pool behind it."""
@@ -68,7 +76,7 @@ class BlockMaker:
         made, here = at, reads
         for more in range(self.pick.integer(0, 1), -1, -1):
             made, here = self.conv(made, here, at if more else size)
-        number, bits = len(self.layers), self.feature_bits
+        number, bits = len(self.layers), self.choices.feature_bits
         encoding = self.pick.of([signed(bits), unsigned(bits - 1), signed(max(2, bits - 2))])
         inputs = (here, from_other) if self.pick.flip() else (from_other, here)
         self.layers.append(Add(name=f"add_{number}", encoding=encoding, inputs=inputs))
@@ -81,11 +89,11 @@ class BlockMaker:
     def network(self, name: str, source: Map, here: str) -> Network:
         """The network of these layers, with perhaps a dense layer behind the last map, ``here``, which may be raw."""
         if self.pick.flip():
-            weight = encodings(self.pick, self.weight_bits)
+            weight = encodings(self.pick, self.choices.weight_bits)
             dense = Dense(name="dense_end", out_channels=self.pick.integer(1, 5), weight=weight, inputs=(here,))
             self.layers.append(dense)
             if self.pick.flip():
-                self.layers.append(requantisation(self.pick, "act_end", self.feature_bits, 0, self.roundings))
+                self.layers += activation(self.pick, "act_end", self.choices)
         return Network(name=name, input=source, layers=tuple(self.layers))
 
 
@@ -129,41 +137,30 @@ class _JoinMaker(BlockMaker):
         return made, here
 
 
-def residual_network(
-    pick: Pick,
-    feature_bits: int = 8,
-    weight_bits: int = 8,
-    kinds: Sequence[str] = BLOCKS,
-    most: int = 3,
-    roundings: Sequence[str] = ROUNDINGS,
-) -> Network:
+def residual_network(pick: Pick, choices: IntegerChoices, kinds: Sequence[str] = BLOCKS, most: int = 3) -> Network:
     """A convolution, 1 to ``most`` residual blocks, and at the end perhaps a dense layer, which may be raw.
 
     Parameters
     ----------
     pick
         Makes the choices.
-    feature_bits, weight_bits
-        Of the integer engine, >= 3.
+    choices
+        Of the integer engine.
     kinds
         Kinds of blocks, of `BLOCKS`.
     most
         Blocks at most.
-    roundings
-        How requantisations round, of golden.layers.requantise.ROUNDINGS.
     """
-    maker = BlockMaker(pick, feature_bits, weight_bits, roundings)
+    maker = BlockMaker(pick, choices)
     height, width, channels = pick.integer(1, MOST_SIDE), pick.integer(1, MOST_SIDE), pick.integer(1, MOST_CHANNELS)
-    source = Map(height=height, width=width, channels=channels, encoding=encodings(pick, feature_bits))
+    source = Map(height=height, width=width, channels=channels, encoding=encodings(pick, choices.feature_bits))
     at, here = maker.conv(source, "@input")
     for _ in range(pick.integer(1, most)):
         at, here = maker.block(at, here, pick.of(kinds))
     return maker.network("residual", source, here)
 
 
-def joined_network(
-    pick: Pick, feature_bits: int = 8, weight_bits: int = 8, roundings: Sequence[str] = ROUNDINGS, most: int = 3
-) -> Network:
+def joined_network(pick: Pick, choices: IntegerChoices, most: int = 3) -> Network:
     """A convolution, 1 to ``most`` blocks, of which the first one ends with a concatenation, and at the end perhaps a
     dense layer, which may be raw.
 
@@ -171,16 +168,14 @@ def joined_network(
     ----------
     pick
         Makes the choices.
-    feature_bits, weight_bits
-        Of the integer engine, >= 3.
-    roundings
-        How requantisations round, of golden.layers.requantise.ROUNDINGS.
+    choices
+        Of the integer engine.
     most
         Blocks at most.
     """
-    maker = _JoinMaker(pick, feature_bits, weight_bits, roundings)
+    maker = _JoinMaker(pick, choices)
     height, width = pick.integer(1, MOST_SIDE), pick.integer(1, MOST_SIDE)
-    channels, encoding = pick.integer(1, MOST_CHANNELS), encodings(pick, feature_bits)
+    channels, encoding = pick.integer(1, MOST_CHANNELS), encodings(pick, choices.feature_bits)
     source = Map(height=height, width=width, channels=channels, encoding=encoding)
     at, here = maker.join(*maker.beside(source, "@input"), pick.of(JOINS))
     for _ in range(pick.integer(0, most - 1)):

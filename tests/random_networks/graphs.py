@@ -1,6 +1,5 @@
 """Random graphs of integer layers: any layer reads any maps, and at the end all are joined that nobody has read."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 from bitloom.golden.encoding import signed, unsigned
@@ -8,10 +7,9 @@ from bitloom.golden.layer import Map
 from bitloom.golden.layers.add import Add
 from bitloom.golden.layers.concat import Concat
 from bitloom.golden.layers.pool import AvgPool, MaxPool
-from bitloom.golden.layers.requantise import ROUNDINGS
 from bitloom.golden.network import Network
 from bitloom.overlay.fuzz.pick import Pick
-from bitloom.overlay.fuzz.random_networks import pools, requantisation
+from bitloom.overlay.fuzz.random_networks import IntegerChoices, activation, map_behind, pools
 
 from .blocks import BlockMaker
 
@@ -36,8 +34,8 @@ class _GraphMaker(BlockMaker):
         Those that no layer reads.
     """
 
-    def __init__(self, pick: Pick, feature_bits: int, weight_bits: int, roundings: Sequence[str], source: Map):
-        super().__init__(pick, feature_bits, weight_bits, roundings)
+    def __init__(self, pick: Pick, choices: IntegerChoices, source: Map):
+        super().__init__(pick, choices)
         self.made: list[Made] = [(source, "@input")]
         self.unread: list[Made] = [*self.made]
 
@@ -51,10 +49,10 @@ class _GraphMaker(BlockMaker):
             self.done(self.conv(at, reads, self.narrow(at) if self.pick.flip() else None), one)
         else:
             pool = pools(self.pick, at, f"pool_{number}", (MaxPool, AvgPool))
-            act = requantisation(self.pick, f"act_{number}", self.feature_bits, 0, self.roundings)
-            layer = replace(pool if kind == "pool" else act, inputs=(reads,))
-            self.layers.append(layer)
-            self.done((layer.output_of([at]), layer.name), one)
+            act = activation(self.pick, f"act_{number}", self.choices, inputs=(reads,))
+            layers = [replace(pool, inputs=(reads,))] if kind == "pool" else act
+            self.layers += layers
+            self.done((map_behind(layers, at), layers[-1].name), one)
 
     def any(self) -> Made:
         """A map, the newest ones more often than others."""
@@ -72,7 +70,7 @@ class _GraphMaker(BlockMaker):
         if one[0].shape != size.shape:
             self.done(made := self.conv(*one, size), one)
             one = made
-        number, bits = len(self.layers), self.feature_bits
+        number, bits = len(self.layers), self.choices.feature_bits
         inputs = (one[1], other[1]) if self.pick.flip() else (other[1], one[1])
         if kind == "add":
             encoding = self.pick.of([signed(bits), unsigned(bits - 1), signed(max(2, bits - 2))])
@@ -90,9 +88,7 @@ class _GraphMaker(BlockMaker):
         self.made.append(made)
 
 
-def graph_network(
-    pick: Pick, feature_bits: int = 8, weight_bits: int = 8, roundings: Sequence[str] = ROUNDINGS, most: int = 7
-) -> Network:
+def graph_network(pick: Pick, choices: IntegerChoices, most: int = 7) -> Network:
     """1 to ``most`` steps, additions and concatenations of what nobody has read, and at the end perhaps a dense layer,
     which may be raw.
 
@@ -100,17 +96,15 @@ def graph_network(
     ----------
     pick
         Makes the choices.
-    feature_bits, weight_bits
-        Of the integer engine, >= 3.
-    roundings
-        How requantisations round, of golden.layers.requantise.ROUNDINGS.
+    choices
+        Of the integer engine.
     most
         Steps at most.
     """
     height, width, channels = pick.integer(1, MOST_SIDE), pick.integer(1, MOST_SIDE), pick.integer(1, MOST_CHANNELS)
-    encoding = pick.of([signed(feature_bits), unsigned(feature_bits - 1)])
+    encoding = pick.of([signed(choices.feature_bits), unsigned(choices.feature_bits - 1)])
     source = Map(height=height, width=width, channels=channels, encoding=encoding)
-    maker = _GraphMaker(pick, feature_bits, weight_bits, roundings, source)
+    maker = _GraphMaker(pick, choices, source)
     maker.step("conv")
     for _ in range(pick.integer(1, most)):
         maker.step(pick.of(KINDS))

@@ -12,11 +12,13 @@ from bitloom.hls_gen.design.design import Design
 from bitloom.overlay.fuzz.pick import Pick
 from bitloom.overlay.fuzz.random_networks import (
     MAX_MACS,
+    IntegerChoices,
+    activation,
     adding_up,
     encodings,
+    map_behind,
     maps,
     pools,
-    requantisation,
     weighted,
 )
 
@@ -55,18 +57,16 @@ def mixed_network(pick: Pick, kinds: Sequence[str], poolable: Sequence[bool] | N
             break
         pooled, tail = (poolable is None or poolable[i]) and pick.flip(), list[Layer]()
         if kind == "integer" and (is_last or kinds[i + 1] == "integer"):
-            tail.append(requantisation(pick, f"act_{i}", 8))
+            tail += activation(pick, f"act_{i}", IntegerChoices(feature_bits=8))
             if pooled:
-                tail.append(pools(pick, tail[0].output(out), f"pool_{i}", (MaxPool, AvgPool)))
+                tail.append(pools(pick, map_behind(tail, out), f"pool_{i}", (MaxPool, AvgPool)))
         else:
             tail.append(Threshold(name=f"act_{i}", levels=pick.of([1, 1, 1, 2, 3])))
             if pooled:
                 tail.insert(pick.integer(0, 1), pools(pick, out, f"pool_{i}", (MaxPool,)))
             elif pick.integer(0, 2) == 0:
                 tail = [*adding_up(pick, layer, at, f"mean_{i}", (AvgPool, SumPool)), *tail]
-        at = out
-        for part in tail:
-            at = part.output(at)
+        at = map_behind(tail, out)
         layers += tail
     return Network(name="random", input=source, layers=tuple(layers))
 

@@ -1,7 +1,6 @@
 """Random residual networks of binary layers: blocks that add integers to what they make of their signs."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from bitloom.golden.encoding import BIPOLAR, TERNARY, bipolar, signed, unsigned
 from bitloom.golden.layer import Layer, Map
@@ -13,7 +12,7 @@ from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Network
 from bitloom.golden.window import Window
 from bitloom.overlay.fuzz.pick import Pick
-from bitloom.overlay.fuzz.random_networks import pools, requantisation, windows
+from bitloom.overlay.fuzz.random_networks import IntegerChoices, activation, map_behind, pools, windows
 
 MOST_SIDE, MOST_STEPS = 7, 4
 """Rows and columns of a map, and steps of results that its channels fill, at most: keeps simulation quick."""
@@ -40,9 +39,10 @@ class _SignBlocks:
 
     def integers(self, at: Map, reads: str) -> tuple[Map, str]:
         """The requantisation of a map of sums."""
-        act = requantisation(self.pick, f"act_{len(self.layers)}", self.bits, 2, ROUNDINGS)
-        self.layers.append(replace(act, inputs=(reads,)))
-        return act.output(at), act.name
+        choices = IntegerChoices(feature_bits=self.bits, fraction=2, roundings=ROUNDINGS)
+        act = activation(self.pick, f"act_{len(self.layers)}", choices, inputs=(reads,))
+        self.layers += act
+        return map_behind(act, at), act[-1].name
 
     def signs(self, at: Map, reads: str) -> tuple[Map, str]:
         """The signs of a map of integers, and one time of four a pool behind them."""

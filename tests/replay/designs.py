@@ -26,6 +26,7 @@ from bitloom.overlay.build.small_npu import small_npu
 from bitloom.overlay.fuzz.grouped_networks import grouped_network
 from bitloom.overlay.fuzz.pick import SeededPick
 from bitloom.overlay.fuzz.random_models import random_integer_model, random_model
+from bitloom.overlay.fuzz.random_networks import IntegerChoices
 from bitloom.overlay.study.mlperf_tiny import NPU as TINY
 from tests.hls_gen.compiler.graph_cases import GRAPHS
 
@@ -70,7 +71,7 @@ def _inception(name: str) -> Case:
 
 def _grouped(name: str) -> Case:
     """Kernel groups that read parts of tuples."""
-    model = random_integer_model(grouped_network(SeededPick("replay", 0), 8, 8), 0, 32)
+    model = random_integer_model(grouped_network(SeededPick("replay", 0), IntegerChoices()), 0, 32)
     return _sized(name, [model], small_npu(model).changed(kfp=2, kgp=3, pfp=3, ol=1))
 
 

@@ -5,7 +5,7 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,7 @@ from bitloom.overlay.fuzz.designs import chain, looped
 from bitloom.overlay.fuzz.grouped_networks import grouped_network
 from bitloom.overlay.fuzz.pick import Pick, SeededPick
 from bitloom.overlay.fuzz.random_models import random_integer_model, random_model
-from bitloom.overlay.fuzz.random_networks import binary_network, deep_network, integer_network
+from bitloom.overlay.fuzz.random_networks import IntegerChoices, binary_network, deep_network, integer_network
 from tests.random_networks.blocks import joined_network, residual_network
 from tests.random_networks.graphs import graph_network
 from tests.random_networks.mixed import mixed_network
@@ -36,7 +36,8 @@ SEED = "replay"
 EACH = 20
 """Networks of each kind."""
 FRAMES = 4
-ROUNDINGS = ("once", "twice")
+WIDE = IntegerChoices(feature_bits=9, weight_bits=8, roundings=("once", "twice"))
+"""What layers of the integer engine may be."""
 BINARY = Npu.of(acc_bits=25, multiplier_bits=31, planes=0, shift_bits=3)
 INTEGER = Npu.of(
     engine="integer", feature_bits=9, weight_bits=8, shift_bits=0, acc_bits=32, multiplier_bits=31, round_twice=1,
@@ -72,14 +73,18 @@ KINDS = {
     "binary residual": Kind(
         lambda pick: binary_residual_network(pick, 9, 2), BINARY.changed(half_even=1, bias_fraction_bits=2), GRAPH
     ),
-    "integer": Kind(lambda pick: integer_network(pick, 8, 8, 6, ROUNDINGS), INTEGER),
+    "integer": Kind(lambda pick: integer_network(pick, replace(WIDE, feature_bits=8, fraction=6)), INTEGER),
     "integer deep": Kind(lambda pick: deep_network(pick, "integer", 5), INTEGER, ("ring", "cascade", "looped ring")),
-    "residual": Kind(lambda pick: residual_network(pick, 9, 8, roundings=ROUNDINGS), INTEGER, GRAPH),
-    "concatenated": Kind(lambda pick: joined_network(pick, 9, 8, ROUNDINGS), INTEGER, GRAPH),
-    "graph": Kind(lambda pick: graph_network(pick, 9, 8, ROUNDINGS), INTEGER, GRAPH),
-    "grouped": Kind(lambda pick: grouped_network(pick, 8, 8), INTEGER),
+    "residual": Kind(lambda pick: residual_network(pick, WIDE), INTEGER, GRAPH),
+    "concatenated": Kind(lambda pick: joined_network(pick, WIDE), INTEGER, GRAPH),
+    "graph": Kind(lambda pick: graph_network(pick, WIDE), INTEGER, GRAPH),
+    "grouped": Kind(lambda pick: grouped_network(pick, IntegerChoices()), INTEGER),
     "grouped binary": Kind(grouped_network, BINARY),
-    "depthwise": Kind(lambda pick: depthwise_network(pick, 9, 8, 6, ROUNDINGS), INTEGER.changed(depthwise=True), GRAPH),
+    "depthwise": Kind(
+        lambda pick: depthwise_network(pick, replace(WIDE, fraction=6)),
+        INTEGER.changed(depthwise=True),
+        GRAPH,
+    ),
     "mixed": Kind(lambda pick: mixed_network(pick, ("integer", "binary", "integer")), BINARY, ("mixed",)),
 }
 

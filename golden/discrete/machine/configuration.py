@@ -1,4 +1,4 @@
-"""What CONFIG sets, and how units read operands and write results by it."""
+"""The machine's configuration, which CONFIG sets, and how units read operands and write results by it."""
 
 from dataclasses import dataclass, field
 

@@ -6,7 +6,7 @@ from bitloom.golden.encoding import Array
 
 
 class GivenDraws:
-    """Numbers that were drawn before, which are asked for once.
+    """Numbers that were drawn before, given as one draw.
 
     Parameters
     ----------

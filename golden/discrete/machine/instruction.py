@@ -68,7 +68,7 @@ ADD, SUBTRACT, MULTIPLY, MOMENTUM, DESCEND, RELU, RELU_SLOPE, CLIP, CLIP_SLOPE, 
 LOAD_NEURONS, LOAD_WEIGHTS, LOAD_CODES, LOAD_GRADIENTS = range(4)
 STORE_NEURONS, STORE_WEIGHTS, STORE_CODES, STORE_GRADIENTS = range(8, 12)
 CACHE_BITS, STORE_BIT = 2, 3
-"""Of a function of IO: how many of its low bits say which cache, and the bit that is 1 where words are stored."""
+"""In a function of IO: the number of low bits that name the cache, and the bit that is 1 if words are stored."""
 COPY, SCATTER = range(2)
 ALWAYS = 0
 COUNTERS = 4
@@ -206,8 +206,8 @@ def decode(words: Array) -> list[Instruction]:
     """The instructions of `encode`'s words; ValueError unless they are whole."""
     if len(words) % WORDS:
         raise ValueError(f"instruction: words must be a multiple of {WORDS}, got {len(words)}")
-    found = []
+    instructions = []
     for row in np.asarray(words).reshape(-1, WORDS).tolist():
         whole = sum(word << 32 * k for k, word in enumerate(row))
-        found.append(Instruction(**{n: whole >> low & ((1 << width) - 1) for n, (low, width) in FIELDS.items()}))
-    return found
+        instructions.append(Instruction(**{n: whole >> low & ((1 << width) - 1) for n, (low, width) in FIELDS.items()}))
+    return instructions

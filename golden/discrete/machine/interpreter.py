@@ -157,7 +157,7 @@ class _Run:
             self._effect(first.place, first.instruction)
 
     def _effect(self, place: int, i: Instruction) -> None:
-        """What an instruction of a unit does."""
+        """Carry out an instruction of a unit."""
         if i.operation == isa.MOVE:
             self.master.move(i)
         elif i.operation == isa.COMPUTE:
@@ -168,7 +168,7 @@ class _Run:
             self._store(i)
 
     def _controller(self, place: int, i: Instruction) -> int:
-        """What the controller does itself: the address of the next instruction."""
+        """Carry out an instruction of the controller; returns the address of the next instruction."""
         if i.operation == isa.JUMP:
             runs = self.counters[i.a] + 1
             again = i.rows == isa.ALWAYS or runs < i.rows
@@ -217,7 +217,7 @@ class _Run:
             return
         for slave in self.master.slaves:
             block = slave.block(self._cache(slave, i.function - isa.LOAD_NEURONS), i)
-            block[:] = cells.reshape(i.rows, i.columns)[:, slave.own(i.columns)]
+            block[:] = cells.reshape(i.rows, i.columns)[:, slave.column_numbers(i.columns)]
 
     def _store(self, i: Instruction) -> None:
         """IO to outside, in the same order."""
@@ -228,7 +228,7 @@ class _Run:
             cells = np.zeros((i.rows, i.columns), np.int64)
             for slave in self.master.slaves:
                 cache = self._cache(slave, i.function - isa.STORE_NEURONS)
-                cells[:, slave.own(i.columns)] = slave.block(cache, i)
+                cells[:, slave.column_numbers(i.columns)] = slave.block(cache, i)
             words = (cells if i.function == isa.STORE_CODES else form.pack(cells)).reshape(-1)
         self.given += words.tolist()
         if i.last:

@@ -66,7 +66,7 @@ class Master:
         form = self.machine.form
         results = np.zeros(i.columns, np.int64)
         for slave in self.slaves:
-            results[slave.own(i.columns)] = slave.forward(i, x)
+            results[slave.column_numbers(i.columns)] = slave.forward(i, x)
         self.neurons[i.d : i.d + i.columns] = form.pack(form.saturate(results))
 
     def _backward(self, i: Instruction) -> None:
@@ -104,11 +104,11 @@ class Master:
 
     def _activation(self, function: int, a: Array) -> Array:
         """Words of an activation, or of its slope: 1.0 or 0."""
-        one = self.machine.form.one
+        unity = self.machine.form.one
         if function == isa.RELU:
             return np.maximum(a, 0)
         if function == isa.RELU_SLOPE:
-            return np.where(a > 0, one, 0)
+            return np.where(a > 0, unity, 0)
         if function == isa.CLIP:
-            return np.clip(a, -one, one)
-        return np.where(np.abs(a) <= one, one, 0)
+            return np.clip(a, -unity, unity)
+        return np.where(np.abs(a) <= unity, unity, 0)

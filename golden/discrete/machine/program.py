@@ -15,8 +15,8 @@ from .training import ACTIVATIONS, DenseLayer, Kind, Training
 
 
 def _jump(address: int, rows: int = isa.ALWAYS, counter: int = isa.COUNTERS - 1) -> Instruction:
-    """To ``address``, until the instruction has come for the time ``rows``; without them each time, which sets its
-    counter to 0."""
+    """A jump to ``address``, taken each time but the ``rows``-th; by default it is always taken, and sets its counter
+    to 0."""
     return Instruction(operation=isa.JUMP, a=counter, d=address, rows=rows)
 
 
@@ -60,11 +60,13 @@ class NeuronMap:
         self.weights = []
         row = 0
         for layer in layers:
-            own = machine.columns_each(layer.outputs)
-            if own > machine.column_words:
-                raise ValueError(f"training: needs {own} words of a slave's neuron cache, got {machine.column_words}")
+            columns = machine.columns_each(layer.outputs)
+            if columns > machine.column_words:
+                raise ValueError(
+                    f"training: needs {columns} words of a slave's neuron cache, got {machine.column_words}"
+                )
             self.weights.append(row)
-            row += layer.inputs * own
+            row += layer.inputs * columns
         if row > machine.weight_words:
             raise ValueError(f"training: needs {row} rows of a slave's weight cache, got {machine.weight_words}")
 
@@ -103,17 +105,18 @@ class ProgramWriter:
         last = [*self._results(), Instruction(operation=isa.NOP, function=isa.END)]
         most = self.machine.instructions
         if self.map.ahead is not None:
-            made = [*first, *self._in_turn(samples, len(first), (self.map.inputs[0], self.map.ahead)), *last]
-            if len(made) <= most:
-                return made
+            instructions = [*first, *self._in_turn(samples, len(first), (self.map.inputs[0], self.map.ahead)), *last]
+            if len(instructions) <= most:
+                return instructions
         x = self.map.inputs[0]
         body = [self._load(x, self.training.layers[0].inputs), *self._sample(x, [self._load_target()])]
-        made = [*first, *body, _jump(len(first), samples, counter=0), *last]
-        if len(made) > most:
+        instructions = [*first, *body, _jump(len(first), samples, counter=0), *last]
+        if len(instructions) > most:
             raise ValueError(
-                f"training: the machine must have instructions >= {len(made)}, what the program needs, got {most}"
+                f"training: the machine must have instructions >= {len(instructions)}, what the program needs, "
+                f"got {most}"
             )
-        return made
+        return instructions
 
     def _in_turn(self, samples: int, start: int, places: tuple[int, int]) -> list[Instruction]:
         """All samples, from address ``start`` on: those of even numbers in one place, the others in the other one.
@@ -174,9 +177,9 @@ class ProgramWriter:
         layer = self.training.layers[n]
         return {"w": self.map.weights[n], "rows": layer.inputs, "columns": layer.outputs}
 
-    def _io(self, function: int, n: int, last: bool = False) -> Instruction:
+    def _io(self, function: int, n: int) -> Instruction:
         """IO of a layer's weights."""
-        return Instruction(operation=isa.IO, function=function, last=int(last), **self._block(n))
+        return Instruction(operation=isa.IO, function=function, **self._block(n))
 
     def _sample(self, x: int, loads: list[Instruction]) -> Iterator[Instruction]:
         """One sample, whose inputs are at ``x``: forward, backward and update; ``loads`` come after the first

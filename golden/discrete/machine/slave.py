@@ -1,7 +1,7 @@
 """A slave: the weights of its neurons with their last gradients, and an arithmetic unit (C15, C16, C21).
 
 Column i of a layer, the weights of neuron i, is that of slave i mod slaves. Weight (input j, column i) stands in row
-w + j * own + i // slaves of the caches, where own = ceil(columns / slaves).
+w + j * each + i // slaves of the caches, where each = ceil(columns / slaves).
 """
 
 import numpy as np
@@ -46,22 +46,22 @@ class Slave:
         self.codes = np.zeros(machine.weight_words, np.int64)
         self.neurons = np.zeros(machine.column_words, np.int64)
 
-    def own(self, count: int) -> Array:
-        """Numbers of its columns, of ``count`` columns of a layer."""
+    def column_numbers(self, count: int) -> Array:
+        """The numbers, of ``count`` columns of a layer, that are this slave's."""
         return np.arange(self._number, count, self._machine.slaves)
 
     def block(self, cache: Array, i: Instruction) -> Array:
-        """The part of a cache that an instruction means: a view, (rows, own columns)."""
+        """The part of a cache that an instruction means: a view, (rows, the slave's columns)."""
         each = self._machine.columns_each(i.columns)
-        return cache[i.w : i.w + i.rows * each].reshape(i.rows, each)[:, : len(self.own(i.columns))]
+        return cache[i.w : i.w + i.rows * each].reshape(i.rows, each)[:, : len(self.column_numbers(i.columns))]
 
     def scatter(self, cells: Array) -> None:
-        """Take its columns' elements of a vector that is broadcast."""
-        mine = cells[self.own(len(cells))]
-        self.neurons[: len(mine)] = mine
+        """Take the elements of a broadcast vector that belong to the slave's columns."""
+        taken = cells[self.column_numbers(len(cells))]
+        self.neurons[: len(taken)] = taken
 
     def forward(self, i: Instruction, x: Operand) -> Array:
-        """Exact sums of weights times inputs, (own columns,)."""
+        """Exact sums of weights times inputs, (the slave's columns,)."""
         sums: Array = self._configuration.product(columns(x), self._weights(i)).sum(axis=0)
         return sums
 
@@ -83,10 +83,10 @@ class Slave:
             Numbers for the conversion of dw and of the weights of all slaves; None where it is to the nearest.
         """
         s = self._configuration
-        own = self.own(i.columns)
+        numbers = self.column_numbers(i.columns)
         dw = s.product(columns(x), self._gradients(i))
         if i.kind_d:
-            dw = word_of(s.form, self._converted(i.kind_d, dw, drawn_d, own))
+            dw = word_of(s.form, self._converted(i.kind_d, dw, drawn_d, numbers))
         before = self.block(self.gradients, i)
         codes = self.block(self.codes, i)
         slopes = s.with_momentum(dw, before)
@@ -97,20 +97,20 @@ class Slave:
         if continuous:
             words[:] = new
         if i.kind_w:
-            codes[:] = self._converted(i.kind_w, new, drawn_w, own).codes
+            codes[:] = self._converted(i.kind_w, new, drawn_w, numbers).codes
 
     def _weights(self, i: Instruction) -> Operand:
-        """Weights (rows, own columns) as the instruction reads them."""
+        """Weights (rows, the slave's columns) as the instruction reads them."""
         if i.kind_w:
             return self._configuration.discrete(i.kind_w, self.block(self.codes, i))
         return Continuous(self.block(self.weights, i))
 
     def _gradients(self, i: Instruction) -> Operand:
-        """Input gradients of its columns, (own columns,)."""
-        return self._configuration.operand(i.kind_b, self.neurons[: len(self.own(i.columns))])
+        """Input gradients of its columns, (the slave's columns,)."""
+        return self._configuration.operand(i.kind_b, self.neurons[: len(self.column_numbers(i.columns))])
 
-    def _converted(self, kind: int, words: Array, drawn: Array | None, own: Array) -> Discrete:
-        """Codes of words (rows, own columns)."""
-        draws = None if drawn is None else GivenDraws(drawn[own])
-        made = self._configuration.convert(kind, words.T, draws)
-        return Discrete(made.codes.T, made.table)
+    def _converted(self, kind: int, words: Array, drawn: Array | None, numbers: Array) -> Discrete:
+        """Codes of words (rows, the slave's columns)."""
+        draws = None if drawn is None else GivenDraws(drawn[numbers])
+        discrete = self._configuration.convert(kind, words.T, draws)
+        return Discrete(discrete.codes.T, discrete.table)

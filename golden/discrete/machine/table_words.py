@@ -24,7 +24,7 @@ from .faults import BAD_TABLE, BAD_ZONE, FaultRule
 from .instruction import CONFIG, TABLE, Instruction
 
 ENTRY_BITS, PLACES_BITS, SIGN_BIT, RANK_BIT, CODE_BITS = 12, 5, 5, 6, 3
-"""Width of what belongs to a code, and where its parts are."""
+"""Bits of a code's entry, width of its places, and where sign and rank lie; then width of a rank."""
 PAYLOAD = ("a", "b", "d", "w", "columns", "rows")
 """Fields that are words 1 to 3, 16 bits each, low bits first."""
 

@@ -1,4 +1,4 @@
-"""What is trained: layers of a perceptron, which of their tensors are discrete, and constants (C1, C13 to C18)."""
+"""A training: layers of a perceptron, which of their tensors are discrete, and constants (C1, C13 to C18)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -76,7 +76,7 @@ class DenseLayer:
 
 @dataclass(frozen=True, kw_only=True)
 class Training:
-    """What is trained, and how.
+    """The layers that are trained, and the constants of the training.
 
     Attributes
     ----------

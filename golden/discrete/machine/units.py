@@ -77,8 +77,8 @@ def needs(instruction: Instruction, machine: MachineParameters) -> Needs:
         return Needs(cycles=1 << i.kind_b if i.function == TABLE else 1)
     if operation in (NOP, JUMP):
         return Needs()
-    own = machine.columns_each(i.columns)
-    block = CacheSpan(i.w, i.rows * own)
+    columns = machine.columns_each(i.columns)
+    block = CacheSpan(i.w, i.rows * columns)
     if operation == MOVE and i.function == SCATTER:
         return Needs((ARRAY_UNIT,), (CacheSpan(i.a, i.columns),), cycles=i.columns)
     if operation == IO and i.function not in (LOAD_NEURONS, STORE_NEURONS):

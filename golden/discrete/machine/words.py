@@ -35,7 +35,7 @@ class LayerState:
 
 
 def first_words(training: Training, form: WordFormat, states: Sequence[LayerState]) -> Array:
-    """What the program takes before the first sample, (n,) uint32."""
+    """The words that the program takes before the first sample, (n,) uint32."""
     parts: list[Array] = []
     for layer, state in zip(training.layers, states):
         shape = (layer.outputs, layer.inputs)
@@ -53,7 +53,7 @@ def first_words(training: Training, form: WordFormat, states: Sequence[LayerStat
 
 
 def sample_words(training: Training, form: WordFormat, inputs: Array, targets: Array) -> Array:
-    """What the program takes for samples.
+    """The words that the program takes for samples.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
 """A model's binary layers by every implementation of golden.kernels.tiled, stage by stage beside golden.
 
 A stage is a binary convolution or dense layer with the thresholds that follow it, or a single other layer. From one
-stage to the next goes what the implementation made, packed: nothing is repacked between binary layers.
+stage to the next goes the implementation's packed result: nothing is repacked between binary layers.
 """
 
 from collections.abc import Callable
@@ -105,9 +105,9 @@ def stages(model: Model, word_bits: int) -> list[PackedStage]:
     ValueError
         If golden.kernels.tiled can't compute a binary layer. The message names the layer.
     """
-    found: list[PackedStage] = []
+    packed_stages: list[PackedStage] = []
     for layer, source in model.network.chain("the check of golden.kernels.tiled"):
-        before = found[-1].layers if found else []
+        before = packed_stages[-1].layers if packed_stages else []
         if isinstance(layer, Threshold) and len(before) == 1 and isinstance(before[0][0], Weighted):
             before.append((layer, source))
             continue
@@ -116,8 +116,8 @@ def stages(model: Model, word_bits: int) -> list[PackedStage]:
             after = model.network.next_layer(layer.name)
             limits = model.arrays[after.name] if isinstance(after, Threshold) else {}
             conv = from_golden(layer, source, **model.arrays[layer.name], **limits, word_bits=word_bits)
-        found.append(PackedStage([(layer, source)], conv))
-    return found
+        packed_stages.append(PackedStage([(layer, source)], conv))
+    return packed_stages
 
 
 def trace(model: Model, images: Array, convolve: Convolve, word_bits: int) -> list[Array | None]:
@@ -192,12 +192,12 @@ def packed_network(model: Model, word_bits: int) -> tuple[list[PackedStage], Pac
     ValueError
         If there is no binary layer, or one of the others behind the first is no max pool of bits. The message names it.
     """
-    found = stages(model, word_bits)
-    first = next((k for k, stage in enumerate(found) if stage.conv is not None), None)
+    packed_stages = stages(model, word_bits)
+    first = next((k for k, stage in enumerate(packed_stages) if stage.conv is not None), None)
     if first is None:
         raise ValueError(f"{model.network.name}: a packed network must have a binary layer, got none")
     layers: list[PackedConv | PackedPool] = []
-    for stage in found[first:]:
+    for stage in packed_stages[first:]:
         layer, source = stage.layers[0]
         if stage.conv is not None:
             layers.append(stage.conv)
@@ -206,7 +206,7 @@ def packed_network(model: Model, word_bits: int) -> tuple[list[PackedStage], Pac
         else:
             rule = "must be a binary convolution or a max pool of bits, to stay on a device"
             raise ValueError(f"{layer.name}: {rule}, got {layer.kind} of {source.encoding}")
-    return found[:first], PackedNetwork(tuple(layers))
+    return packed_stages[:first], PackedNetwork(tuple(layers))
 
 
 def run_network(model: Model, images: Array, run: Callable[[PackedNetwork, Array], Array], word_bits: int) -> Array:

@@ -234,17 +234,17 @@ class Convolution:
 
     def _border(self, height: int, width: int) -> tuple[Array, Array]:
         """``border``, and ``bias`` or ``limit``, of cpu.cpp for a map of that size: int32."""
-        found = self._borders.get((height, width))
-        if found is None:
+        border = self._borders.get((height, width))
+        if border is None:
             number, bias = _biases(self.conv, height, width)
             threshold = self.conv.threshold
             if threshold is not None:  # bias - 2 mismatches >= threshold
                 bias = np.floor_divide(bias - threshold.astype(np.int64), 2)
             full = np.full((len(bias), self.conv.out_groups * BLOCK), -1, np.int32)  # no kernel, no bit
             full[:, : self.conv.out_channels] = bias
-            found = number, full
-            self._borders = {(height, width): found}
-        return found
+            border = number, full
+            self._borders = {(height, width): border}
+        return border
 
 
 def _in_order(conv: PackedConv, nibbles: bool) -> Array:

@@ -187,7 +187,7 @@ def run(layer: PackedConv, words: Array, how: TilePlan | None = None) -> Array:
 
 
 def compiler_options(registers: int) -> tuple[str, ...]:
-    """What NVRTC is told beside the architecture; ``registers`` is how many a thread may have."""
+    """Options of NVRTC beside the architecture; ``registers`` is how many a thread may have."""
     return ("-std=c++17", f"--maxrregcount={registers}")
 
 

@@ -1,4 +1,4 @@
-"""What the CUDA source (binary_conv.cu) must be told, whoever compiles and runs it: fiber.py or gpu.py."""
+"""Arguments and template parameters of the CUDA source (binary_conv.cu), which fiber.py and gpu.py compile and run."""
 
 from pathlib import Path
 

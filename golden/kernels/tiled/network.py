@@ -17,7 +17,7 @@ from bitloom.golden.window import Pair, Window
 
 from .conv import PackedConv
 from .layout import word_dtype
-from .plan import Limits, TilePlan, plan_of_shape
+from .plan import TilePlan, plan_of_shape
 
 POOL_THREADS = 256
 """Threads of a block of the pool's kernel, one for each word of its output."""
@@ -133,9 +133,9 @@ class PackedNetwork:
         for layer, after in zip(self.layers, self.layers[1:]):
             if isinstance(layer, PackedConv) and layer.threshold is None:
                 raise ValueError(f"{layer.name}: a layer that isn't the last one must have thresholds, got none")
-            made = layer.out_channels if isinstance(layer, PackedConv) else layer.channels
-            if after.channels != made:
-                raise ValueError(f"{after.name}: channels must be the {made} of {layer.name}, got {after.channels}")
+            channels = layer.out_channels if isinstance(layer, PackedConv) else layer.channels
+            if after.channels != channels:
+                raise ValueError(f"{after.name}: channels must be the {channels} of {layer.name}, got {after.channels}")
             if isinstance(after, PackedConv) and after.word_bits != self.word_bits:
                 raise ValueError(f"{after.name}: words must have {self.word_bits} bits, got {after.word_bits}")
 
@@ -151,16 +151,14 @@ class PackedNetwork:
         """Dtype of the words."""
         return word_dtype(self.word_bits)
 
-    def plans(
-        self, shape: tuple[int, ...], *, kernel: str = "popc", limits: Limits | None = None
-    ) -> list[TilePlan | PoolPlan]:
+    def plans(self, shape: tuple[int, ...], *, kernel: str = "popc") -> list[TilePlan | PoolPlan]:
         """A plan for each layer.
 
         Parameters
         ----------
         shape : (N, ceil(C/B), H, W)
             Of the network's input.
-        kernel, limits
+        kernel : str
             See `bitloom.golden.kernels.tiled.plan.TilePlan`.
 
         Raises
@@ -175,7 +173,7 @@ class PackedNetwork:
             if isinstance(layer, PackedPool):
                 how = PoolPlan(layer=layer, word_bits=self.word_bits, images=images, height=height, width=width)
             else:
-                how = plan_of_shape(layer, (images, height, width), kernel=kernel, limits=limits or Limits())
+                how = plan_of_shape(layer, (images, height, width), kernel=kernel)
             plans.append(how)
             height, width = how.output
         return plans

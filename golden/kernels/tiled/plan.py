@@ -32,8 +32,7 @@ MMA_POSITIONS = 16
 """Output positions of one binary matrix product."""
 
 SUM_REGISTERS, OTHER_REGISTERS = 2, 88
-"""Registers of a thread: for each sum, with what goes with it, and beside them. An upper bound; nvcc's figures are held
-against it by test."""
+"""Registers of a thread: for each sum, and besides. An upper bound; a test compares it with nvcc's figures."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -181,7 +180,7 @@ class TilePlan:
     @property
     def grid(self) -> tuple[int, int, int, int]:
         """Number of blocks over image, channel, row and column."""
-        channels = self.layer.out_groups * self.layer.word_bits  # unused bits are somebody's outputs, too
+        channels = self.layer.out_groups * self.layer.word_bits  # unused bits are outputs of threads, too
         rows, columns = self.output
         return (
             self.images,
@@ -223,7 +222,7 @@ class TilePlan:
 
     @property
     def count_bytes(self) -> int:
-        """Shared memory for the ones in a channel's weights, by tap and in all, where the mismatches hang on them."""
+        """Shared memory for counts of ones in a channel's weights, by tap and in all, if mismatches depend on them."""
         counts = self.kernel == "mma-and" or (self.kernel == "mma-xor" and self.layer.pad == "exact")
         return 4 * (self.layer.window.taps + 1) * self.block[0] if counts else 0
 
@@ -324,12 +323,12 @@ def plan_of_shape(
             limits=limits,
         )
 
-    one = staging(1)
-    room = limits.shared_bytes - one.count_bytes
-    if room >= layer.groups * (one.group_bytes + one.offset_bytes):
+    single = staging(1)
+    room = limits.shared_bytes - single.count_bytes
+    if room >= layer.groups * (single.group_bytes + single.offset_bytes):
         return staging(layer.groups)
-    in_pairs = room // (2 * one.group_bytes + one.offset_bytes)
-    return staging(in_pairs, 2) if in_pairs else one
+    in_pairs = room // (2 * single.group_bytes + single.offset_bytes)
+    return staging(in_pairs, 2) if in_pairs else single
 
 
 def _check_integers(name: str, what: str, values: tuple[int, ...], size: int) -> None:

@@ -3,8 +3,8 @@ hls_gen/rtl/shell/npu.py).
 
     steps or words --> gearbox of their map's outlet --> sink
 
-A gearbox takes a word when its output is free. Outlets of the same width share one, so that a word for one waits behind
-one for the other.
+A gearbox takes a word when its output is free. Outlets of the same width share a gearbox, so that a word for one outlet
+waits behind a word for the other.
 """
 
 from collections.abc import Sequence

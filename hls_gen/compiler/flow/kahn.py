@@ -17,7 +17,7 @@ class Stamps(list[int]):
     Parameters
     ----------
     what
-        What somebody who needs the next stamp waits for, in words.
+        What a process that needs the next stamp waits for, in words.
     """
 
     __slots__ = ("reader", "wanted", "what", "writer")
@@ -27,7 +27,7 @@ class Stamps(list[int]):
         self.what = what
         self.writer: FlowProcess | None = None
         self.reader: FlowProcess | None = None
-        """Who waits for stamp ``wanted``."""
+        """The process that waits for stamp ``wanted``."""
         self.wanted = 0
 
 
@@ -135,7 +135,7 @@ def run(processes: Iterable[FlowProcess]) -> None:
 
 
 def _cycle(process: FlowProcess) -> list[FlowProcess]:
-    """The processes that wait for each other, found from one that waits."""
+    """The processes that wait for each other, found by following the waits of ``process``."""
     path: list[FlowProcess] = []
     while process not in path:
         path.append(process)

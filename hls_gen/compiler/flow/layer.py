@@ -31,8 +31,8 @@ class Reading:
     skips
         Whether each tuple that a tap claims beyond its own costs a cycle, in every pass over the window.
     ends_old
-        Whether the last tap that claims tuples reads none of them: they come by for another reader of the map, and it
-        reads an older one when all have arrived.
+        Whether the last tap that claims tuples reads none of them: they are for another reader of the map, and the
+        tap reads an older tuple when all have arrived.
     part_words
         Words of a tuple that a pass reads, where it leaves some out; 0: it reads them all.
     """
@@ -96,10 +96,10 @@ class FlowLayer:
     from_skip
         Whether it reads that map from the skip store.
     joins
-        Name of the layer whose map it reads as well, from the skip store: words of that map's tuple follow those of the
-        other one's. None: of no layer.
+        Name of a second layer whose map it reads, from the skip store: in each tuple the words of the second map follow
+        those of the first one. None: it reads one map.
     joined_words
-        Words of a tuple that are of either map, where it reads two.
+        Words of a tuple that are of the first map, and of the second one, where it reads two.
     adds
         Name of the layer whose map it adds to its results, from the skip store; None: of no layer.
     streamed
@@ -189,9 +189,11 @@ def _claims(reading: Reading) -> Iterator[tuple[int, int, int, int]]:
     reads none."""
     words = reading.words
     spare = -reading.hold_tuples * reading.words
-    own_words = reading.read_words
+    read_words = reading.read_words
     for number, (tap, count) in enumerate(zip(reading.claiming.tolist(), reading.claims.tolist()), 1):
-        parts = [(words, 0)] * (count - 1) + [(0, words)] if reading.skips else [(count * words - own_words, own_words)]
+        parts = (
+            [(words, 0)] * (count - 1) + [(0, words)] if reading.skips else [(count * words - read_words, read_words)]
+        )
         if reading.ends_old and number == len(reading.claiming):
             parts = [(words, 0)] * count + [(-1, 1)] if reading.skips else [(count * words - 1, 1)]
         for ahead, fresh in parts:

@@ -38,7 +38,7 @@ class ProcessNetwork:
         self.issuers: dict[int, Issuer] = {}
         self._fifos: dict[str, Fifo] = {}
         self._skips: dict[int, SkipFifo] = {}
-        """By NPU: its skip store, if it has work for one."""
+        """By NPU: its skip store, if maps wait in it."""
         self._pairs: dict[int, Pair] = {}
         self._rings: dict[str, Ring] = {}
         self._sinks: dict[int, Sink] = {}
@@ -193,7 +193,8 @@ class ProcessNetwork:
         raw = Activation(0, Gears([(steps, Gearbox(unit.ol, 1, sink)) for steps, sink in raws]))
         outlets = self._outlets(n)
         several = unit.accumulators > 1
-        depth = unit.activation_latency - 1
+        latencies = unit.latencies
+        depth = latencies.activation - 1
         puts = self._puts[n]
         added, addition_writes = self._added_steps(n)
         store = self._skips.get(system.store(n))
@@ -215,10 +216,11 @@ class ProcessNetwork:
         pool = PoolIssuer(unit, written, given, emitted, taken)
         add("pool issuer", pool.steps(readings, frames), given, emitted)
         if unit.depthwise:
-            finish = Finish(unit.pool_latency, unit.pfp // unit.ol, emitted, taken, Activation(depth, outlets))
+            activation = Activation(latencies.pool_activation - 1, outlets)
+            finish = Finish(latencies.pool, unit.pfp // unit.ol, emitted, taken, activation)
             steps = finish.steps(readings, frames)
         else:
-            steps = outlet(unit.pool_latency, readings, frames, emitted, taken, outlets)
+            steps = outlet(latencies.pool, readings, frames, emitted, taken, outlets)
         add("outlet", steps, taken, *(stamps for stamps in puts if not (layers[-1].raw and stamps is self.done)))
 
     def _added_steps(self, n: int) -> tuple[AddedSteps, list[Stamps]]:
@@ -244,7 +246,7 @@ class ProcessNetwork:
         unit = self.system.units[n]
         layers = [self.system.layers[i] for i in self.system.of(n)]
         activated = [layer for layer in layers if not layer.raw]
-        if not unit.addition_latency:
+        if not unit.latencies.addition:
             return gears
         steps = [layer.reading.windows * layer.tuple_steps for layer in activated]
         behind: Taker = gears
@@ -253,7 +255,7 @@ class ProcessNetwork:
             to = self._skips.get(self.system.store(n)) or SkipFifo(None, [])
             behind = KeptSteps([(count, layer.name in kept) for count, layer in zip(steps, activated)], to, gears)
         maps = [(count, layer.adds is not None) for count, layer in zip(steps, activated)]
-        return AdditionUnit(unit.addition_latency, maps, added, behind)
+        return AdditionUnit(unit.latencies.addition, maps, added, behind)
 
     def _outlets(self, n: int) -> Gears:
         """The gearboxes at the outlets of NPU ``n``: one for each width of words."""

@@ -9,9 +9,11 @@ from bitloom.golden.graph import INPUT
 from bitloom.hls_gen.compiler.plan import Plan
 from bitloom.hls_gen.compiler.planned_layer import PlannedLayer
 from bitloom.hls_gen.compiler.schedule import StageTables
+from bitloom.hls_gen.compiler.sequencer_work import SequencerWork
 from bitloom.hls_gen.compiler.tap_rows import TapRows
 from bitloom.hls_gen.design import timing
 from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.design.sequencer_kind import SequencerKind
 
 from .layer import FlowLayer, Reading
 from .loader import WeightPacket
@@ -77,16 +79,13 @@ def unit(npu: Npu) -> Unit:
         map_words=npu.stores.map_words,
         buffer_words=npu.ports.buffer_words if "ring" in npu.ports.inlets else 0,
         accumulators=npu.array.accumulators,
-        array_latency=timing.array_latency(npu),
-        activation_latency=timing.activation_latency(npu),
-        pool_latency=timing.pool_latency(npu),
+        latencies=timing.latencies(npu),
         pool_room=timing.pool_room(npu),
         binariser=npu.ports.binariser is not None,
         one_memory=npu.array.one_memory,
         skip_words=npu.stores.skip.words if npu.stores.skip else 0,
         keeps_steps=npu.keeps_steps,
         skips_onward=bool(npu.skips_onward),
-        addition_latency=timing.addition_latency(npu),
         depthwise=npu.depthwise,
     )
 
@@ -117,16 +116,16 @@ def _layer(planned: PlannedLayer, npu: Npu, on: Mapping[str, int], skipped: str 
     p = planned.layer
     taps = planned.taps
     pool = None
-    if planned.pool is not None and planned.pool_taps is not None:
-        pool = reading(planned.pool, planned.pool_taps, len(planned.pooled))
+    if npu.pool_sequencer is not None and planned.pool is not None and planned.pool_taps is not None:
+        pool = reading(npu.pool_sequencer.kind, planned.pool, planned.pool_taps, len(planned.pooled))
     return FlowLayer(
         name=p.name,
         reading=reading(
+            npu.array_sequencer.kind,
             planned.conv,
             taps,
             planned.words,
             visits=p.visits,
-            skips=not npu.sequencer.aheads,
             part=planned.part.words if planned.npu.sequencer.tuple_parts else 0,
         ),
         groups=planned.passes,
@@ -145,12 +144,14 @@ def _layer(planned: PlannedLayer, npu: Npu, on: Mapping[str, int], skipped: str 
 
 
 def reading(
-    tables: StageTables, taps: TapRows, words: int, *, visits: int = 1, skips: bool = True, part: int = 0
+    kind: SequencerKind, tables: StageTables, taps: TapRows, words: int, *, visits: int = 1, part: int = 0
 ) -> Reading:
     """How a sequencer reads a map.
 
     Parameters
     ----------
+    kind
+        How the sequencer finds and claims taps.
     tables
         The map's schedule.
     taps
@@ -159,24 +160,22 @@ def reading(
         Words of a tuple.
     visits
         Beats of each word at a tap.
-    skips
-        Whether tables have a skip for each tuple that a tap claims beside its own.
     part
         Words of a tuple that a pass reads, where the NPU can leave some out; 0: it can't.
 
     Returns
     -------
     Reading
-        What counts of them for the flow.
+        What the flow model must know of the map's reading.
     """
     claiming = np.flatnonzero(tables.advance)
     return Reading(
         words=words,
-        taps=np.bincount(tables.window) * visits,
+        taps=SequencerWork.of(tables, visits).taps,
         claiming=claiming * visits,
         claims=tables.advance[claiming],
         hold_tuples=taps.hold,
-        skips=skips and taps.counters is None,
+        skips=not kind.claims_ahead and taps.counters is None,
         ends_old=not tables.new[claiming[-1]],
         part_words=part,
     )

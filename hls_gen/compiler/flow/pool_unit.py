@@ -48,7 +48,7 @@ class PoolIssuer:
         given = self.given
         emitted = self.emitted
         taken = self.taken
-        latency = self.unit.pool_latency
+        latency = self.unit.latencies.pool
         limit = self.unit.pool_room
         t = timing.FIRST_STEP
         claimed = 0

@@ -99,7 +99,7 @@ class Activation:
         return self._gears.flush()
 
     def _move(self, cycle: int) -> int:
-        """Number of the first move that is not before ``cycle``, if no move waits that isn't known to."""
+        """Number of the first move that is not before ``cycle``, if no move waits but those known to wait."""
         number = 0
         for first, lag in reversed(self._lags):
             if number and number - 1 + lag < cycle:  # the last move with this lag comes too early

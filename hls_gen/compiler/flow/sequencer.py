@@ -146,14 +146,14 @@ class Issuer:
             if room > t:
                 self._room += room - t
                 t = room
-        self.arrived.append(t + self.unit.array_latency)
+        self.arrived.append(t + self.unit.latencies.array)
         return t
 
     def _held_pass(self, window: Pass, start: int, claims: bool, inner: int) -> Passing:
         """As ``_pass`` for a PE with several accumulators: each kernel group needs one from its first beat on."""
         cycles, lead, head, rest = window
         shift = start
-        latency = self.unit.array_latency
+        latency = self.unit.latencies.array
         first = len(self.arrived) - self.unit.accumulators
         single = cycles == lead + inner  # every beat is a kernel group's first and last one
         if claims:

@@ -33,7 +33,7 @@ def spill(system: System, frames: int = FRAMES) -> Spill:
     Parameters
     ----------
     system
-        Two NPUs or more. Its own ``spill_words`` count for nothing.
+        Two NPUs or more. Its own ``spill_words`` are ignored.
     frames
         Frames that the search simulates.
 
@@ -58,7 +58,7 @@ def smooth(system: System, frames: int = FRAMES) -> int:
     Parameters
     ----------
     system
-        Two NPUs or more. Its own ``spill_words`` count for nothing.
+        Two NPUs or more. Its own ``spill_words`` are ignored.
     frames
         Frames that are simulated.
 
@@ -87,7 +87,7 @@ def smooth_skips(system: System, frames: int = FRAMES) -> list[int]:
     Parameters
     ----------
     system
-        NPUs, whose own ``skip_words`` count for nothing, nor does ``spill_words``.
+        NPUs, whose own ``skip_words`` and ``spill_words`` are ignored.
     frames
         Frames that are simulated.
 
@@ -118,7 +118,7 @@ def enough_skips(system: System, has: Mapping[int, int], frames: int = FRAMES) -
     Parameters
     ----------
     system
-        NPUs, whose own ``skip_words`` count for nothing, nor does ``spill_words``.
+        NPUs, whose own ``skip_words`` and ``spill_words`` are ignored.
     has
         Number of each NPU that needs a skip store -> words that it has.
     frames

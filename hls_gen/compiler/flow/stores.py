@@ -26,9 +26,9 @@ class Side:
     puts
         Cycles in which words for it come into the store.
     takes
-        Cycles in which it takes them, as who fills the store sees them.
+        Cycles in which it takes them; read by the process that fills the store.
     seen
-        The same, as the other side sees them.
+        The same cycles; read by the other side.
     numbers
         Number of each of these words among all words of the store.
     """
@@ -51,11 +51,15 @@ class SkipFifo:
     """
 
     def __init__(self, depth: int | None, maps: Sequence[tuple[int, bool]]):
-        self._depth, self._maps, self._left, self._added = depth, again(maps), 0, False
+        self._depth = depth
+        self._maps = again(maps)
+        self._left = 0
+        self._added = False
         self._puts: list[int] = []
         self._of: list[tuple[Side, int]] = []
         """By word: its side, and its number among those of the side."""
-        self.inlet, self.addition = Side(), Side()
+        self.inlet = Side()
+        self.addition = Side()
         self.room: Wait = (self.inlet.takes, 0)
 
     def put(self, cycle: int) -> int | None:

@@ -6,6 +6,7 @@ from functools import cached_property
 
 from bitloom.hls_gen.design.formed_windows import FormedWindows
 from bitloom.hls_gen.design.gearbox import geared
+from bitloom.hls_gen.design.timing import Latencies
 
 from .layer import FlowLayer, Reading
 from .loader import WeightPacket
@@ -29,12 +30,8 @@ class Unit:
         Capacity of each of the two buffers between the NPU before and this one.
     accumulators
         Accumulators of each PE.
-    array_latency
-        Cycles from the last beat of a window to the window's results.
-    activation_latency
-        Cycles from a step of results to its features, >= 1.
-    pool_latency
-        Cycles from a beat of the pool unit to its output FIFO.
+    latencies
+        Cycles that its units take.
     pool_room
         Words in that FIFO from which on it takes no more.
     binariser
@@ -49,8 +46,6 @@ class Unit:
         Whether words of the skip store are steps behind the addition, not words of maps.
     skips_onward
         Whether these steps go to the skip store of the NPU after.
-    addition_latency
-        Cycles from a step behind the activation to the same step behind the addition; 0: there is none.
     depthwise
         Whether the pool unit has weights, so that its words leave in steps through an activation.
     """
@@ -65,9 +60,7 @@ class Unit:
     map_words: int
     buffer_words: int
     accumulators: int
-    array_latency: int
-    activation_latency: int
-    pool_latency: int
+    latencies: Latencies
     pool_room: int
     binariser: bool
     to_bits: bool = False
@@ -75,7 +68,6 @@ class Unit:
     skip_words: int | None = 0
     keeps_steps: bool = False
     skips_onward: bool = False
-    addition_latency: int = 0
     depthwise: bool = False
 
     def pool_reading(self, layer: FlowLayer) -> Reading:

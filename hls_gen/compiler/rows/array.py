@@ -45,7 +45,7 @@ def offset_row(planned: PlannedLayer) -> Columns:
     if not isinstance(arithmetic, Xnor):
         return {}
     left_out = planned.left_out if arithmetic.double else planned.left_out // 2
-    twice = {"twice": planned.layer.visits - 1} if planned.npu.sequencer.raster else {}
+    twice = {"twice": planned.layer.visits - 1} if planned.npu.array_sequencer.kind.counters else {}
     return row({"tap_offset": arithmetic.tap_offset - left_out, **twice})
 
 
@@ -99,8 +99,8 @@ def _by_group(weights: Array, kgp: int) -> Array:
 def _stored(p: LoweredLayer, bits: Array, layout: Layout, npu: Npu) -> Array:
     """The weights of (kernels, places, words, kfp) lanes that are stored: one of each set of lanes that share it.
 
-    ValueError where the lanes of a set have different weights. Unused lanes of bit planes may: what they add in one
-    plane, others take away (`layout.plane_words`).
+    ValueError where the lanes of a set have different weights. Unused lanes of bit planes may have other weights: what
+    such a lane adds in one plane, the other planes take away (`layout.plane_words`).
     """
     if npu.array.lanes_per_weight == 1:
         return bits

@@ -6,8 +6,8 @@ from bitloom.hls_gen.design.npu import Npu
 
 
 def former_values(formed: FormedWindows | None, npu: Npu) -> dict[str, int]:
-    """What the former of an NPU makes of a frame: these windows, or where there are none nothing, so that words pass.
-    No fields where the NPU has no former."""
+    """Values of the fields by which an NPU's former makes windows of a frame; all are 0 where it makes none, so that
+    words pass. No fields where the NPU has no former."""
     widths = dict(former_fields(npu))
     if formed is None or not widths:
         return dict.fromkeys(widths, 0)

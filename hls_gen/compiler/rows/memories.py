@@ -61,8 +61,8 @@ BASES = {
     "pool_results": {"scale_base": "pool_scales"},
 }
 """Memory with a row for each layer -> its fields that say at which row of another memory the layer begins. That is 0
-where the layer has no row there, since the memory may end where the layer would begin. Where kernels begin says the
-program: some come down the stream."""
+where the layer has no row there, since the memory may end where the layer would begin. The program says where kernels
+begin, since some come down the stream."""
 COUNTED = {
     "flags": "taps",
     "olds": "olds",
@@ -149,7 +149,7 @@ def npu_columns(layers: Sequence[LayerRows], npu: Npu, kernels_at: Sequence[Mapp
 
 
 def kernels_in_turn(layers: Sequence[LayerRows], first: int = 0) -> list[dict[str, int]]:
-    """Where kernels lie that follow one another from row ``first`` on, as `npu_columns` takes it."""
+    """Where each layer's kernels lie, as `npu_columns` takes it, if they follow one another from row ``first`` on."""
     counts = [rows.count("kernels") for rows in layers]
     return [{"kernel_base": first + sum(counts[:number])} for number in range(len(layers))]
 

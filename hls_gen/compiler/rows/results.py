@@ -20,9 +20,9 @@ from .ports import way_fields
 from .stores import kept_fields
 
 SCALES = {"bias": 0, "multiplier": 1, "shift": 1 << SHIFT_BITS + 1}
-"""Fields that memory ``scales`` has for each lane, and their values where no kernel is: whatever comes becomes 0, which
-the binary engine counts on in lanes that no channel has. No NPU has so large a shift: `scale_columns` takes the NPU's
-largest."""
+"""Fields that memory ``scales`` has for each lane, and their values in lanes without a kernel: there every sum becomes
+0, as the binary engine needs it in lanes without a channel. The shift is larger than that of any NPU: `held_scales`
+takes the NPU's largest."""
 
 
 def result_rows(planned: PlannedLayer) -> dict[str, Columns]:
@@ -50,7 +50,7 @@ def result_rows(planned: PlannedLayer) -> dict[str, Columns]:
 
 
 def rounding_fields(rounding: str, npu: Npu) -> dict[str, int]:
-    """Fields that say how a layer rounds, in NPUs that ask."""
+    """Fields that say how a layer rounds, as far as the NPU has them."""
     fields = {"half_even": int(rounding == "even"), "round_twice": int(rounding == "twice")}
     return {name: fields[name] for name in ROUNDING if npu.value(name)}
 
@@ -87,8 +87,8 @@ def scale_columns(scale: Scale | None, steps: Layout, npu: Npu) -> Columns:
 def held_scales(columns: Columns, npu: Npu, fraction: int) -> Columns:
     """Columns as an NPU holds them: shifts within its limit, multipliers if it has any.
 
-    Where the NPU has more bits behind the point than the ``fraction`` of the layer, sum and bias are as many powers of
-    two larger there, and so is what is divided by; rounding is the same, for the quotient is.
+    Where the NPU has k more bits behind the point than the ``fraction`` of the layer, sum and bias are 2^k times as
+    large there, and so is the divisor: the quotient is the same, and so is its rounding.
     """
     more = npu.results.bias_fraction_bits - fraction
     held = dict[str, Ints]()

@@ -16,44 +16,31 @@ from bitloom.hls_gen.compiler.layout import Ints
 from bitloom.hls_gen.compiler.planned_layer import PlannedLayer
 from bitloom.hls_gen.compiler.schedule import Raster, StageTables
 from bitloom.hls_gen.compiler.tap_rows import TapRows
-from bitloom.hls_gen.design.memories.memory_map import memory_of
-from bitloom.hls_gen.design.npu import Npu
-from bitloom.hls_gen.design.parts import present
+from bitloom.hls_gen.design.sequencer_kind import NpuSequencer, SequencerKind
 
 from .layer_rows import Columns, row
 
 AXIS = ("kernel_minus_1", "stride", "lead", "fresh", "room", "step", "cross")
 COMMON = ("by_counters", "x_room_end", *(f"{axis}_{what}" for axis in "xy" for what in AXIS), "line_words", "gap_words")
 KERNEL = ("x_lead_rows", "x_stride_rows", "y_lead_rows", "y_stride_rows", "line_rows")
-MODULAR = ("x_step", "x_cross", "y_step", "y_cross", "line_words", *KERNEL)
-"""Fields that are added to addresses, and count modulo 2^width."""
 FLAGS = ("last", "new", "skip", "jump")
 """Fields of memory ``flags``; without the last one where no kernel rows are counted."""
 
 
-def no_counters(kernel: bool) -> dict[str, int]:
-    """Fields of a layer that has tables, or needs none.
-
-    Parameters
-    ----------
-    kernel
-        Whether the sequencer counts kernel rows: the array's, or that of a pool unit with weights.
-
-    Returns
-    -------
-    dict
-        Name of a field -> 0.
-    """
-    return dict.fromkeys((*COMMON, *(KERNEL if kernel else ())), 0)
+def no_counters(kind: SequencerKind) -> dict[str, int]:
+    """Fields of a layer that has tables, or needs none: name of a field -> 0."""
+    return dict.fromkeys((*COMMON, *(KERNEL if kind.kernel_rows else ())), 0)
 
 
-def counter_fields(raster: Raster, words: int, tap_rows: int) -> dict[str, int]:
-    """Fields of a layer by counters.
+def counter_fields(raster: Raster, sequencer: NpuSequencer, words: int, tap_rows: int) -> dict[str, int]:
+    """Fields of a layer by counters. What is added to addresses counts modulo the rows of the memory.
 
     Parameters
     ----------
     raster
         What the counters run by, in tuples.
+    sequencer
+        The sequencer.
     words
         Words of a tuple.
     tap_rows
@@ -65,15 +52,27 @@ def counter_fields(raster: Raster, words: int, tap_rows: int) -> dict[str, int]:
         Name of a field -> its value.
     """
     line = raster.x.size * words
-    out = {"by_counters": 1, "x_room_end": raster.x.room_end, "line_words": line, "gap_words": raster.gap * words}
+    ring = sequencer.ring_words
+    out = {
+        "by_counters": 1,
+        "x_room_end": raster.x.room_end,
+        "line_words": line % ring,
+        "gap_words": raster.gap * words,
+    }
     for name, axis, unit in (("x", raster.x, words), ("y", raster.y, line)):
-        values = (axis.kernel - 1, axis.step, axis.lead, axis.fresh, axis.room, axis.step * unit, axis.cross * unit)
+        moves = (axis.step * unit % ring, axis.cross * unit % ring)
+        values = (axis.kernel - 1, axis.step, axis.lead, axis.fresh, axis.room, *moves)
         out |= {f"{name}_{what}": value for what, value in zip(AXIS, values)}
     if tap_rows:
         line_rows = raster.x.kernel * tap_rows
-        out |= {"x_lead_rows": raster.x.lead * tap_rows, "x_stride_rows": raster.x.step * tap_rows}
-        out |= {"y_lead_rows": raster.y.lead * line_rows, "y_stride_rows": raster.y.step * line_rows}
-        out["line_rows"] = line_rows
+        rows = {
+            "x_lead_rows": raster.x.lead * tap_rows,
+            "x_stride_rows": raster.x.step * tap_rows,
+            "y_lead_rows": raster.y.lead * line_rows,
+            "y_stride_rows": raster.y.step * line_rows,
+            "line_rows": line_rows,
+        }
+        out |= {name: count % (1 << sequencer.row_bits) for name, count in rows.items()}
     return out
 
 
@@ -83,7 +82,12 @@ def array_sequencer_rows(planned: PlannedLayer) -> dict[str, Columns]:
     part = planned.part
     tap_rows = part.words * planned.layer.visits * planned.inner
     rows = sequencer_rows(
-        planned.conv, planned.taps, planned.words, npu, visits=planned.layer.visits, tap_rows=tap_rows
+        npu.array_sequencer,
+        planned.conv,
+        planned.taps,
+        planned.words,
+        visits=planned.layer.visits,
+        tap_rows=tap_rows,
     )
     groups = {
         "group_rows": planned.layer.weight.shape[1] * part.words if planned.passes > 1 else 0,
@@ -102,19 +106,19 @@ def array_sequencer_rows(planned: PlannedLayer) -> dict[str, Columns]:
 
 def pool_sequencer_rows(planned: PlannedLayer) -> dict[str, Columns]:
     """Rows by which the pool unit's sequencer finds the taps of a layer; none where its results don't pass one."""
-    if planned.pool_taps is None:
+    sequencer = planned.npu.pool_sequencer
+    if sequencer is None or planned.pool_taps is None:
         return {}
     words = len(planned.pooled)
-    return sequencer_rows(planned.pool, planned.pool_taps, words, planned.npu, pool=True, tap_rows=words)
+    return sequencer_rows(sequencer, planned.pool, planned.pool_taps, words, tap_rows=words)
 
 
 def sequencer_rows(
+    sequencer: NpuSequencer,
     tables: StageTables | None,
     taps: TapRows,
     words: int,
-    npu: Npu,
     *,
-    pool: bool = False,
     visits: int = 1,
     tap_rows: int = 0,
 ) -> dict[str, Columns]:
@@ -122,16 +126,14 @@ def sequencer_rows(
 
     Parameters
     ----------
+    sequencer
+        The sequencer.
     tables
         The layer's schedule; None where a pool unit hands tuples on as they come.
     taps
         What the schedule takes.
     words
         Words of a tuple.
-    npu
-        The NPU.
-    pool
-        Whether the sequencer is the pool unit's; names of memories then begin with ``pool_``.
     visits
         Beats of each word at a tap, one after another, each with a kernel row of its own.
     tap_rows
@@ -142,10 +144,8 @@ def sequencer_rows(
     dict
         Rows by the name of their memory.
     """
-    prefix = "pool_" if pool else ""
-    kernel = not pool or npu.depthwise
-    ahead = npu.sequencer.aheads > 0 and not pool
-    weighted = kernel and tables is not None and tables.stage.kind == "conv"
+    kind = sequencer.kind
+    weighted = kind.kernel_rows and tables is not None and tables.stage.kind == "conv"
     layer = {
         "words_minus_1": words - 1,
         "hold_words": taps.hold * words,
@@ -153,26 +153,23 @@ def sequencer_rows(
         "window_taps_minus_1": max(taps.window_taps - 1, 0),
         "windows_minus_1": taps.windows - 1,
     }
-    if not npu.sequencer.raster and not ahead:  # else several tuples may be claimed at once: words are counted
+    if kind.claims_one_by_one:
         layer["hold_tuples"] = taps.hold
-    if kernel:
+    if kind.kernel_rows:
         layer["start_row"] = (tables.leading_jump or 0) * tap_rows if tables is not None and weighted else 0
-    if npu.sequencer.raster:
-        layer |= no_counters(kernel)
+    if kind.counters:
+        layer |= no_counters(kind)
         if taps.counters:
-            counters = counter_fields(taps.counters, words, tap_rows if weighted else 0)
-            widths = memory_of(npu, f"{prefix}layers").widths
-            layer |= {name: n % (1 << widths[name]) if name in MODULAR else n for name, n in counters.items()}
+            layer |= counter_fields(taps.counters, sequencer, words, tap_rows if weighted else 0)
     rows: dict[str, Columns] = {"inputs": row({"words": taps.tuples * words}), "layers": row(layer)}
-    of = _no_tables() if tables is None or taps.taps == 0 else _tap_tables(tables, visits, ahead)
-    capacity = present(npu.pool_unit).words if pool else npu.sequencer.tuple_words
-    rows["flags"] = dict(zip(FLAGS if kernel else FLAGS[:-1], of.flags.T))
-    rows["olds"] = {"word": of.olds * words % capacity}
-    if kernel:
+    of = _no_tables() if tables is None or taps.taps == 0 else _tap_tables(tables, visits, kind.claims_ahead)
+    rows["flags"] = dict(zip(FLAGS if kind.kernel_rows else FLAGS[:-1], of.flags.T))
+    rows["olds"] = {"word": of.olds * words % sequencer.ring_words}
+    if kind.kernel_rows:
         rows["jumps"] = {"row": of.jumps * tap_rows if weighted else of.jumps[:0]}
-    if ahead:
+    if kind.claims_ahead:
         rows["aheads"] = {"words": of.aheads * words}
-    return {prefix + name: columns for name, columns in rows.items()}
+    return {sequencer.prefix + name: columns for name, columns in rows.items()}
 
 
 def _no_tables() -> "_TapTables":
@@ -194,7 +191,7 @@ class _TapTables:
     jumps
         (jumps,) the tap of the kernel that each goes to.
     aheads
-        (taps that claim ahead,) the tuples that each claims so.
+        (taps that claim ahead,) the tuples that each claims ahead.
     """
 
     flags: Array
@@ -206,8 +203,8 @@ class _TapTables:
 def _tap_tables(tables: StageTables, visits: int, ahead: bool) -> _TapTables:
     """The tables of a layer's taps, each visit of which counts as a tap.
 
-    Tuples that arrive before a tap's own and are not read by it: with ``ahead`` a flag of the tap says that there are
-    some; else each is a skip, a row before the tap's.
+    Before a tap's own tuple others may arrive that the tap doesn't read. With ``ahead`` a flag of the tap says that
+    there are such tuples; else each of them is a skip, a row before the tap's.
     """
     tap = np.repeat(np.arange(len(tables.index)), visits)
     visit = np.tile(np.arange(visits), len(tables.index))

@@ -84,8 +84,8 @@ def schedule(chain: Network | Sequence[Stage], map_order: str) -> Schedule:
 def _orders(chain: Sequence[Stage], map_order: str) -> dict[str, Ints]:
     """The order in which each map is wanted, by the name of the stage that makes it.
 
-    Backwards, each map's order follows from those of its readers. What is added to another map must have that one's
-    positions, whoever needs them; where a reader that comes before needs more, all is done anew with these.
+    Backwards, each map's order follows from those of its readers. A map that is added to another one must have the same
+    positions. Where an earlier reader needs further positions, all orders are worked out anew with these.
     """
     joined = _joined(chain)
     widths = {joined[stage.reads]: stage.width for stage in chain}
@@ -109,8 +109,8 @@ def _orders(chain: Sequence[Stage], map_order: str) -> dict[str, Ints]:
 
 
 def _joined(chain: Sequence[Stage]) -> dict[str, str]:
-    """For each map the last one of those that are added to each other or read side by side, directly or one after
-    another; it is the one whose order all of them take."""
+    """Map -> the map whose order it takes. Maps that are added to each other or read side by side, directly or by way
+    of further maps, all take the order of the last of them."""
     joined = {name: name for name in (INPUT, *(stage.name for stage in chain))}
     place = {name: number for number, name in enumerate(joined)}
     for stage in chain:
@@ -123,8 +123,8 @@ def _joined(chain: Sequence[Stage]) -> dict[str, str]:
 
 
 def _merged(orders: Sequence[Ints], map_order: str, width: int) -> Ints:
-    """One order of all positions of several, of a map ``width`` wide: in pull order those of the first one, then what
-    others have beside."""
+    """One order of all positions in ``orders``, of a map ``width`` wide. In pull order the positions of the first order
+    come first, then those that other orders have besides."""
     positions = np.concatenate(orders)
     rising, places = np.unique(positions, return_index=True)
     if map_order == "pull":

@@ -28,7 +28,7 @@ class RasterTap(NamedTuple):
     read: int
     """Which tuple, in the order in which they are sent."""
     claim: int
-    """Tuples that it takes beyond those claimed so far; it reads the newest of them. 0: an old tuple."""
+    """Tuples that the tap claims beyond those claimed so far; the tap reads the newest of them. 0: an old tuple."""
     last: bool
     """Last of its window."""
 
@@ -128,8 +128,8 @@ class Raster:
 
     @property
     def gap(self) -> int:
-        """Tuples that only come by before the first tap of a further new row of a row's first window; 0 where windows
-        have one row of valid taps, and no further one."""
+        """Tuples that arrive unread before the first tap of each further new row of a row's first window; 0 where
+        windows have one row of valid taps."""
         rows = min(self.y.kernel, self.y.size)
         return self.x.size - self.x.first_taps if rows > 1 else 0
 

@@ -50,7 +50,8 @@ class StageTables:
     Their meaning is the same for all map orders: wait until ``sum(advance[: t + 1])`` tuples of the frame have been
     stored, then tap t reads tuple ``index[t]``. ``sum(advance)`` is the number of tuples, so that nothing is left over
     at the end of a frame. Every tuple of ``input_order`` is read by some tap, unless the map has another reader, too:
-    what that one alone needs comes by, behind the last tuple that is read just before the last tap.
+    tuples that only the other reader needs arrive and are not read. Those behind the last tuple that is read arrive
+    just before the last tap.
 
     Attributes
     ----------
@@ -78,11 +79,16 @@ class StageTables:
     index: Ints
 
     @cached_property
+    def valid_taps(self) -> Ints:
+        """(windows,) int64: valid taps of each window."""
+        return frozen(np.bincount(self.window))
+
+    @cached_property
     def advance(self) -> Ints:
         """(valid taps,) int64: tuples that must have arrived beyond those required so far.
 
         In pull order that is 0 or 1. In raster order it is also more, where the window's next row begins before the
-        row above it has been needed as a whole; in either order where tuples come by for another reader of the map.
+        row above it has been needed as a whole; in either order where tuples arrive for another reader of the map.
         """
         advance = np.diff(np.maximum.accumulate(self.index), prepend=-1)
         advance[-1] += len(self.input_order) - 1 - self.index.max()
@@ -98,11 +104,6 @@ class StageTables:
         """
         return frozen((self.advance > 0) & (self.index == self.newest))
 
-    @property
-    def old(self) -> Ints:
-        """(valid taps) index in input_order of the tuple read; an old address where ``new`` is False."""
-        return self.index
-
     @cached_property
     def newest(self) -> Ints:
         """(valid taps,) int64: index of the newest tuple that a first pass over the window has needed."""
@@ -116,7 +117,7 @@ class StageTables:
     @cached_property
     def early_end(self) -> Flags:
         """(valid taps,) bool: the tap is the last valid one of a window that has any invalid tap (B4)."""
-        cut = np.bincount(self.window) < self.stage.window.taps
+        cut = self.valid_taps < self.stage.window.taps
         return frozen(self.last & cut[self.window])
 
     @cached_property

@@ -1,33 +1,33 @@
 """Memories of the pool unit: its sequencer's, and with weights its kernels and scales."""
 
 from bitloom.hls_gen.design.npu import Npu
-from bitloom.hls_gen.design.pool_unit import PoolUnit, PoolWeights
+from bitloom.hls_gen.design.pool_unit import PoolWeights
+from bitloom.hls_gen.design.sequencer_kind import NpuSequencer
 from bitloom.hls_gen.design.widths import COUNT_BITS, bits_for
 
 from .memory import FieldWidths, Rows
 from .ports import way
 from .results import rounding_fields, scale_fields
-from .sequencer import TAP_FLAGS, counter_fields, kernel_moves, reading_fields
+from .sequencer import counter_fields, kernel_moves, reading_fields, tap_tables
 
 
 def pool_unit_memories(npu: Npu) -> dict[str, Rows]:
     """Memories of the pool unit; none where there is no pool unit."""
     pool_unit = npu.pool_unit
-    if not pool_unit:
+    sequencer = npu.pool_sequencer
+    if not pool_unit or not sequencer:
         return {}
     layers = npu.loader.layers
     weights = pool_unit.weights
     memories = {
         "pool_inputs": Rows(layers, [("words", bits_for(npu.sequencer.input_words))], read_at_once=True),
-        "pool_layers": Rows(layers, _layer_fields(npu, pool_unit), read_at_once=True),
-        "pool_flags": Rows(pool_unit.taps, [*TAP_FLAGS, *([("jump", 1)] if weights else [])]),
-        "pool_olds": Rows(pool_unit.olds, [("word", pool_unit.address_bits)]),
+        "pool_layers": Rows(layers, _layer_fields(npu, sequencer), read_at_once=True),
+        **tap_tables(npu, sequencer),
     }
     if npu.engine == "integer":
         memories["reciprocals"] = Rows(1 << COUNT_BITS, [("reciprocal", npu.reciprocal_bits)], read_at_once=True)
     if weights:
         memories |= {
-            "pool_jumps": Rows(weights.jumps, [("row", weights.row_bits)]),
             "pool_kernels": Rows(weights.rows, [("weights", pool_unit.pfp * npu.array.weight_bits)]),
             "pool_results": Rows(layers, _result_fields(npu, weights), read_at_once=True),
             "pool_scales": Rows(weights.scale_rows, scale_fields(npu)),
@@ -35,25 +35,22 @@ def pool_unit_memories(npu: Npu) -> dict[str, Rows]:
     return memories
 
 
-def _layer_fields(npu: Npu, pool_unit: PoolUnit) -> FieldWidths:
+def _layer_fields(npu: Npu, sequencer: NpuSequencer) -> FieldWidths:
     """A layer to the pool unit's sequencer, which also knows where the layer's map goes."""
-    index = pool_unit.index_bits
-    ring = pool_unit.address_bits
-    raster = npu.sequencer.raster
     return [
-        *reading_fields(npu, index, ring, pool_unit.taps, pool_unit.olds, one_by_one=not raster),
+        *reading_fields(npu, sequencer),
         *way(npu),
         *([("average", 1)] if npu.engine == "integer" else []),
-        *(counter_fields(ring) if raster else []),
-        *(_kernel_fields(pool_unit.weights, raster) if pool_unit.weights else []),
+        *counter_fields(sequencer),
+        *(_kernel_fields(sequencer) if sequencer.kind.kernel_rows else []),
     ]
 
 
-def _kernel_fields(weights: PoolWeights, raster: bool) -> FieldWidths:
+def _kernel_fields(sequencer: NpuSequencer) -> FieldWidths:
     """Which weights a layer's taps meet."""
-    row = weights.row_bits
-    fields = [("depthwise", 1), ("jump_base", bits_for(weights.jumps - 1)), ("start_row", row), ("kernel_base", row)]
-    return [*fields, *(kernel_moves(row) if raster else [])]
+    row = sequencer.row_bits
+    base = ("jump_base", bits_for(sequencer.jumps - 1))
+    return [("depthwise", 1), base, ("start_row", row), ("kernel_base", row), *kernel_moves(sequencer)]
 
 
 def _result_fields(npu: Npu, weights: PoolWeights) -> FieldWidths:

@@ -1,6 +1,8 @@
-"""Memories of the sequencer: what it reads of each layer, and its tables of taps."""
+"""Memories of the sequencer: what it reads of each layer, and its tables of taps; those of the pool unit's sequencer,
+too, but for the fields that it alone has."""
 
 from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.design.sequencer_kind import NpuSequencer
 from bitloom.hls_gen.design.widths import PLACE_BITS, SIDE_BITS, bits_for
 
 from .memory import FieldWidths, Rows
@@ -12,50 +14,49 @@ table ``aheads`` the third one says that the tap claims what the table's next ro
 
 def sequencer_memories(npu: Npu) -> dict[str, Rows]:
     """Memories of the array's sequencer."""
-    sequencer = npu.sequencer
     layers = npu.loader.layers
-    memories = {
+    return {
         "inputs": Rows(layers, _input_fields(npu), read_at_once=True),
-        "layers": Rows(layers, _layer_fields(npu), read_at_once=True),
-        "flags": Rows(sequencer.taps, [*TAP_FLAGS, ("jump", 1)]),
-        "olds": Rows(sequencer.olds, [("word", bits_for(sequencer.tuple_words - 1))]),
-        "jumps": Rows(sequencer.jumps, [("row", npu.array.row_bits)]),
+        "layers": Rows(layers, _layer_fields(npu, npu.array_sequencer), read_at_once=True),
+        **tap_tables(npu, npu.array_sequencer),
     }
-    if sequencer.aheads:
-        memories["aheads"] = Rows(sequencer.aheads, [("words", bits_for(sequencer.input_words))])
-    return memories
 
 
-def reading_fields(npu: Npu, index: int, ring: int, taps: int, olds: int, one_by_one: bool) -> FieldWidths:
-    """Fields that both sequencers, the array's and the pool unit's, have of a layer.
+def tap_tables(npu: Npu, sequencer: NpuSequencer) -> dict[str, Rows]:
+    """The tables of taps of a sequencer of an NPU."""
+    kind = sequencer.kind
+    flags = [*TAP_FLAGS, *([("jump", 1)] if kind.kernel_rows else [])]
+    tables = {
+        "flags": Rows(sequencer.taps, flags),
+        "olds": Rows(sequencer.olds, [("word", sequencer.address_bits)]),
+    }
+    if kind.kernel_rows:
+        tables["jumps"] = Rows(sequencer.jumps, [("row", sequencer.row_bits)])
+    if kind.claims_ahead:
+        tables["aheads"] = Rows(sequencer.aheads, [("words", bits_for(npu.sequencer.input_words))])
+    return {sequencer.prefix + name: rows for name, rows in tables.items()}
 
-    Parameters
-    ----------
-    npu
-        The NPU.
-    index
-        Width of a word's number in its tuple.
-    ring
-        Width of a word's address in the tuple memory.
-    taps, olds
-        Rows of the sequencer's tables.
-    one_by_one
-        Whether tuples are claimed one at a time, so that tuples are counted; else words are counted.
-    """
+
+def reading_fields(npu: Npu, sequencer: NpuSequencer) -> FieldWidths:
+    """Fields of a layer that each sequencer of an NPU has."""
+    ring = sequencer.address_bits
     return [
-        ("words_minus_1", index),
-        *([("hold_tuples", ring + 1)] if one_by_one else []),
+        ("words_minus_1", sequencer.index_bits),
+        *([("hold_tuples", ring + 1)] if sequencer.kind.claims_one_by_one else []),
         ("hold_words", ring + 1),
         ("direct", 1),
         ("window_taps_minus_1", bits_for(npu.sequencer.window_taps - 1)),
         ("windows_minus_1", bits_for(npu.sequencer.windows - 1)),
-        ("flags_base", bits_for(taps - 1)),
-        ("old_base", bits_for(olds - 1)),
+        ("flags_base", bits_for(sequencer.taps - 1)),
+        ("old_base", bits_for(sequencer.olds - 1)),
     ]
 
 
-def counter_fields(ring: int) -> FieldWidths:
-    """Fields of a layer that counters run by (hls_gen/rtl/sequencer/raster.py); ``ring`` as in `reading_fields`."""
+def counter_fields(sequencer: NpuSequencer) -> FieldWidths:
+    """Fields of a layer that counters run by (hls_gen/rtl/sequencer/raster.py); none without counters."""
+    if not sequencer.kind.counters:
+        return []
+    ring = sequencer.address_bits
     fields: FieldWidths = [("by_counters", 1), ("x_room_end", SIDE_BITS)]
     for axis in "xy":
         fields += [(f"{axis}_{what}", PLACE_BITS) for what in ("kernel_minus_1", "stride", "lead", "fresh")]
@@ -63,9 +64,12 @@ def counter_fields(ring: int) -> FieldWidths:
     return [*fields, ("line_words", ring), ("gap_words", ring + 1)]
 
 
-def kernel_moves(row: int) -> FieldWidths:
-    """Moves in kernel rows, whose addresses have ``row`` bits, for layers by counters."""
-    return [(name, row) for name in ("x_lead_rows", "x_stride_rows", "y_lead_rows", "y_stride_rows", "line_rows")]
+def kernel_moves(sequencer: NpuSequencer) -> FieldWidths:
+    """Moves in kernel rows of a layer that counters run by; none without counters, and without kernel rows."""
+    if not (sequencer.kind.counters and sequencer.kind.kernel_rows):
+        return []
+    names = ("x_lead_rows", "x_stride_rows", "y_lead_rows", "y_stride_rows", "line_rows")
+    return [(name, sequencer.row_bits) for name in names]
 
 
 def _input_fields(npu: Npu) -> FieldWidths:
@@ -79,18 +83,16 @@ def _input_fields(npu: Npu) -> FieldWidths:
     ]
 
 
-def _layer_fields(npu: Npu) -> FieldWidths:
+def _layer_fields(npu: Npu, sequencer: NpuSequencer) -> FieldWidths:
     """A layer to the array's sequencer."""
-    sequencer = npu.sequencer
-    ring = bits_for(sequencer.tuple_words - 1)
-    row = npu.array.row_bits
+    row = sequencer.row_bits
     binary = npu.engine == "binary"
     fields = [
-        *reading_fields(npu, ring, ring, sequencer.taps, sequencer.olds, sequencer.claims_one_by_one),
+        *reading_fields(npu, sequencer),
         ("jump_base", bits_for(sequencer.jumps - 1)),
-        *([("ahead_base", bits_for(sequencer.aheads - 1))] if sequencer.aheads else []),
+        *([("ahead_base", bits_for(sequencer.aheads - 1))] if sequencer.kind.claims_ahead else []),
         *((name, row) for name in ("start_row", "kernel_base", "group_rows")),
-        ("groups_minus_1", bits_for(sequencer.groups - 1)),
+        ("groups_minus_1", bits_for(npu.sequencer.groups - 1)),
         *_part_fields(npu),
         *([("tap_offset", npu.array.acc_bits)] if binary else []),
     ]
@@ -98,9 +100,8 @@ def _layer_fields(npu: Npu) -> FieldWidths:
         fields += [("inner_groups_minus_1", npu.array.slot_bits), ("tap_rows_minus_1", row)]
     if npu.loader.stream_weights:
         fields.append(("kernel_stream", 1))
-    if sequencer.raster:
-        fields += [*counter_fields(ring), *([("twice", 1)] if binary else []), *kernel_moves(row)]
-    return fields
+    twice = [("twice", 1)] if binary and sequencer.kind.counters else []
+    return [*fields, *counter_fields(sequencer), *twice, *kernel_moves(sequencer)]
 
 
 def _part_fields(npu: Npu) -> FieldWidths:

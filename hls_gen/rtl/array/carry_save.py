@@ -23,7 +23,7 @@ Columns = list[list[Bit]]
 
 
 def matches_by_threes(b: Block, match: Signal, lanes: Sequence[int], singles: int, tag: str = "") -> Columns:
-    """Registered matches of ``lanes``: of each three as a number of 2 bits, of the last ``singles`` as they are."""
+    """Registers of matches: a number of 2 bits for each three of ``lanes``, a bit for each of the last ``singles``."""
     columns: Columns = [[], []]
     full = len(lanes) - singles
     for k in range(0, full, 3):
@@ -52,9 +52,9 @@ def compress(b: Block, columns: Columns, tag: str = "", *, sparing: bool = False
     tag
         What names of the adders' wires begin with.
     sparing
-        Whether no more bits are taken than must go, which is shallower where all columns are full, as with bit planes.
-        Where it is shallower still, bits that come later than a column's first ones wait, so that no carry runs through
-        all columns.
+        Whether a step takes only as many bits as must go. The logic is then shallower where all columns are full, as
+        with bit planes. Bits that arrive later than the first ones of a column also wait, if that saves further levels:
+        then no carry runs through all columns.
 
     Returns
     -------
@@ -67,8 +67,8 @@ def compress(b: Block, columns: Columns, tag: str = "", *, sparing: bool = False
 
 def _depth(columns: Columns, *, patient: bool) -> int:
     """The level at which the last bit arrives after sparing compression."""
-    made = _compressed(columns, lambda ones, _: ones[: len(ones).bit_length()], True, patient)
-    return max((level for column in made for level, _ in column), default=0)
+    final = _compressed(columns, lambda ones, _: ones[: len(ones).bit_length()], True, patient)
+    return max((level for column in final for level, _ in column), default=0)
 
 
 def _compressed(
@@ -91,9 +91,9 @@ def _compressed(
             level = max(arrives for arrives, _ in column[:take]) + 1
             ones = count([wire for _, wire in column[:take]], f"{weight}_{number}")
             del column[:take]
-            for k, one in enumerate(ones):
+            for k, digit in enumerate(ones):
                 if weight + k < len(columns):
-                    columns[weight + k].append((level, one))
+                    columns[weight + k].append((level, digit))
             number += 1
         carry_in |= len(column) > 1
     return columns

@@ -190,15 +190,15 @@ def _elements(b: Block, library: Library, npu: Npu, weights: Signal, shared: dic
     outputs = [b.wire(f"result_{k}", npu.array.acc_bits) for k in range(npu.array.kgp)]
     w = npu.array.row_weights * npu.array.weight_bits
     for k, out in enumerate(outputs):
-        own = bits(weights, k * w, w)
+        pe_weights = bits(weights, k * w, w)
         if npu.array.lanes_per_weight > 1:
-            own = b.wire(f"weights_{k}", npu.array.kfp, _shared(own, npu))
-        b.instance(block, f"pe_{k}", weights=own, result=out, **shared)
+            pe_weights = b.wire(f"weights_{k}", npu.array.kfp, _shared(pe_weights, npu))
+        b.instance(block, f"pe_{k}", weights=pe_weights, result=out, **shared)
     return Cat(*reversed(outputs)) if npu.array.kgp > 1 else outputs[0]
 
 
 def _sharing_elements(b: Block, library: Library, npu: Npu, weights: Signal, window: dict[str, Signal]) -> Signal:
-    """As `_elements`, of an NPU whose processing elements share multipliers; one that is left over has its own."""
+    """As `_elements`, where processing elements share multipliers. One that is left over has multipliers of its own."""
     b.comment("Processing elements: the same word, each with its own weights; so many share their multipliers.")
     outputs = [b.wire(f"result_{k}", npu.array.acc_bits) for k in range(npu.array.kgp)]
     w = npu.array.kfp * npu.array.weight_bits
@@ -206,15 +206,17 @@ def _sharing_elements(b: Block, library: Library, npu: Npu, weights: Signal, win
     features = window.pop("features")
     for first in range(0, npu.array.kgp, npu.array.kernels_per_multiplier):
         sharing = range(first, min(first + npu.array.kernels_per_multiplier, npu.array.kgp))
-        own = {"features": features, "weights": bits(weights, first * w, len(sharing) * w)}
+        operands = {"features": features, "weights": bits(weights, first * w, len(sharing) * w)}
         if len(sharing) == 1:
-            b.instance(library.get(pe_integer, library, npu), f"pe_{first}", **own, result=outputs[first], **window)
+            b.instance(
+                library.get(pe_integer, library, npu), f"pe_{first}", **operands, result=outputs[first], **window
+            )
             continue
-        made = {f"products_{j}": b.wire(f"products_{k}", lanes) for j, k in enumerate(sharing)}
-        made |= {f"carries_{j}": b.wire(f"carries_{k}", npu.array.kfp) for j, k in enumerate(sharing) if j}
-        b.instance(library.get(multipliers, library, npu, len(sharing)), f"multipliers_{first}", **own, **made)
+        products = {f"products_{j}": b.wire(f"products_{k}", lanes) for j, k in enumerate(sharing)}
+        products |= {f"carries_{j}": b.wire(f"carries_{k}", npu.array.kfp) for j, k in enumerate(sharing) if j}
+        b.instance(library.get(multipliers, library, npu, len(sharing)), f"multipliers_{first}", **operands, **products)
         for j, k in enumerate(sharing):
-            ports = {"products": made[f"products_{j}"], **({"carries": made[f"carries_{j}"]} if j else {})}
+            ports = {"products": products[f"products_{j}"], **({"carries": products[f"carries_{j}"]} if j else {})}
             b.instance(library.get(pe_sums, library, npu, j > 0), f"pe_{k}", **ports, result=outputs[k], **window)
     return Cat(*reversed(outputs))
 

@@ -38,8 +38,8 @@ def kernel_binariser(library: Library, npu: Npu) -> Block:
     sent = memory_of(npu, "kernels")
     stored = kernel_store(npu)
     sizes = {"stream_bits": library.stream_bits, "row_bits": stored.width}
-    late = "0 cycles from a bank's last stream word to bits_valid"
-    header = Header(__doc__, rate="one stream word a cycle", latency=late, parameters=sizes)
+    latency = "0 cycles from a bank's last stream word to bits_valid"
+    header = Header(__doc__, rate="one stream word a cycle", latency=latency, parameters=sizes)
     collects = sent.width > library.stream_bits  # else a row is one stream word
     b = Block(library.name("kernel_binariser", npu), header, clocked=collects, reset=False)
     bus = LoadBus.ports(b, library.stream_bits, [sent])
@@ -53,8 +53,8 @@ def kernel_binariser(library: Library, npu: Npu) -> Block:
     # # #
 
     b.comment("A stream word's integers, of which the sign alone counts.")
-    own_id = b.localparam("KERNELS_MEMORY", sent.id, MEMORY_BITS)
-    here = b.wire("here", 1, all_of(bus.valid, eq(bus.memory, own_id)))
+    memory_id = b.localparam("KERNELS_MEMORY", sent.id, MEMORY_BITS)
+    here = b.wire("here", 1, all_of(bus.valid, eq(bus.memory, memory_id)))
     signs = _signs(b, bus.data)
     row.assign(bus.row)
     if bus.bank is None:

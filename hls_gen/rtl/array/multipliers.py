@@ -81,22 +81,22 @@ def _lane(
     product_bits = (kernels - 1) * spacing + f + w
     feature = b.reg(f"feature_{k}", f, init=None)
     b.on(None, (feature, bits(features, k * f, f)))
-    own = [b.reg(f"weight_{k}_{j}", w, init=None) for j in range(kernels)]
-    b.on(None, *[(weight, bits(weights, (j * npu.array.kfp + k) * w, w)) for j, weight in enumerate(own)])
+    lane_weights = [b.reg(f"weight_{k}_{j}", w, init=None) for j in range(kernels)]
+    b.on(None, *[(weight, bits(weights, (j * npu.array.kfp + k) * w, w)) for j, weight in enumerate(lane_weights)])
     spaced = [
         Cat(sign_extend(weight, operand_bits - j * spacing), *([const(0, j * spacing)] * (j > 0)))
-        for j, weight in enumerate(own)
+        for j, weight in enumerate(lane_weights)
     ]
     operand = b.wire(f"operand_{k}", operand_bits, reduce(lambda a, c: a + c, spaced))
-    made = b.reg(f"product_{k}", product_bits, init=None)
-    b.on(None, (made, product(operand, feature)))
-    carries = [bits(made, j * spacing - 1, 1) for j in range(1, kernels)]
+    packed = b.reg(f"product_{k}", product_bits, init=None)
+    b.on(None, (packed, product(operand, feature)))
+    carries = [bits(packed, j * spacing - 1, 1) for j in range(1, kernels)]
     if spacing == f + w:
-        return [bits(made, j * spacing, f + w) for j in range(kernels)], carries
+        return [bits(packed, j * spacing, f + w) for j in range(kernels)], carries
     smallest = b.reg(f"smallest_{k}", init=None)  # the lower product is 2^(spacing - 1), which looks negative
-    b.on(None, (smallest, eq(feature, 1 << f - 1) & eq(own[0], 1 << w - 1)))
+    b.on(None, (smallest, eq(feature, 1 << f - 1) & eq(lane_weights[0], 1 << w - 1)))
     carry = b.wire(f"carry_{k}", 1, carries[0] & ~smallest)
-    return [Cat(carry, bits(made, 0, spacing)), bits(made, spacing, f + w)], [carry]
+    return [Cat(carry, bits(packed, 0, spacing)), bits(packed, spacing, f + w)], [carry]
 
 
 def _joined(lanes: list[Signal]) -> Signal:

@@ -58,8 +58,8 @@ def operand_memory(library: Library, npu: Npu) -> Block:
         "word_bits": npu.array.word_bits,
         "words": npu.sequencer.tuple_words,
     }
-    late = "1 cycle from a beat to its row of weights, 2 from a fetch to its word"
-    header = Header(__doc__, rate="one read a cycle", latency=late, parameters=sizes)
+    latency = "1 cycle from a beat to its row of weights, 2 from a fetch to its word"
+    header = Header(__doc__, rate="one read a cycle", latency=latency, parameters=sizes)
     b = Block(library.name("operand_memory", npu), header, reset=False)
     bus = LoadBus.ports(b, library.stream_bits, [memory])
     word = {name: b.input(name, w, means=means) for name, (w, means) in word_ports(npu).items()}
@@ -76,8 +76,8 @@ def operand_memory(library: Library, npu: Npu) -> Block:
     from_row = choose(word["fetch"], resize(word["fetch_row"], npu.array.row_bits), row, npu.array.row_bits)
     read_row = b.wire("read_row", npu.array.row_bits, from_row)
     read = b.wire("read", 1, any_of(word["fetch"], beat))
-    own_id = b.localparam("KERNELS_MEMORY", memory.id, MEMORY_BITS)
-    loads = b.wire("loads", 1, all_of(bus.valid, eq(bus.memory, own_id)))
+    memory_id = b.localparam("KERNELS_MEMORY", memory.id, MEMORY_BITS)
+    loads = b.wire("loads", 1, all_of(bus.valid, eq(bus.memory, memory_id)))
     to_row = choose(word["word_write"], resize(word["word_row"], npu.array.row_bits), bus.row, npu.array.row_bits)
     to_row = b.wire("write_row", npu.array.row_bits, to_row)
     parts = []

@@ -50,25 +50,25 @@ PLANES = """
 Lane group g holds bit plane g of an integer input of {planes} planes. The matches of group g have weight 2^g, those of
 the last group -2^{last}; group 0 also takes the constant lanes, the last group what is left over.
 """
-"""What the contract says besides where an NPU has bit planes."""
+"""Added to the contract where the NPU has bit planes."""
 CODED_PLANES = """
 That is so where ``code`` is 1; where ``code`` is 0 every lane has weight 1.
 """
-"""... and its words come from elsewhere, too, than from frames."""
+"""Added behind PLANES where words come from other inlets than frames, too."""
 SHIFTS = """
 The low bits of ``code`` are a shift and, above it, a sign: the count of the whole word is shifted left and, with sign
 1, subtracted.
 """
-"""What it says where an NPU has no bit planes, and weighs its words."""
+"""Added to the contract where the NPU has no bit planes, and weighs its words."""
 BOTH = """
 The top bit of ``code`` chooses OR: a beat with any match makes the total 1, and the other bits of ``code`` are 0. One
 adder serves both ways.
 """
-"""What it says where an NPU accumulates in both ways."""
+"""Added to the contract where the NPU accumulates in both ways: by sums and by OR."""
 WORDS = """
 Words of {lanes} lanes are counted that have a match (words.py){when}.
 """
-"""What it says where an NPU has word_lanes."""
+"""Added to the contract where the NPU has word_lanes."""
 
 
 def pe(library: Library, npu: Npu) -> Block:
@@ -104,14 +104,14 @@ def pe(library: Library, npu: Npu) -> Block:
     # # #
 
     weight_bits = npu.code_bits - both - npu.array.chooses_words
-    own = bits(code, 0, weight_bits) if weight_bits else None
+    weight_code = bits(code, 0, weight_bits) if weight_bits else None
     if npu.array.planes:
         sums, carry = _plane_sums(b, library, npu, features, weights)
-        term = _choose_sum(b, npu, sums, own)
+        term = _choose_sum(b, npu, sums, weight_code)
         parts = [sums[-1], carry]
     else:
         parts = [_words(b, library, npu, features, weights) if by_words else _count(b, library, npu, features, weights)]
-        term, carry = _weigh(b, npu, parts[0], own)
+        term, carry = _weigh(b, npu, parts[0], weight_code)
     if npu.array.chooses_words:
         words = _words(b, library, npu, features, weights)
         chosen = bits(code, npu.code_bits - 1, 1)
@@ -126,7 +126,7 @@ def pe(library: Library, npu: Npu) -> Block:
 
 
 def _contract(npu: Npu) -> str:
-    """What the header says of the processing element of this NPU."""
+    """The header's text: this file's text, and those of PLANES to WORDS that hold for the NPU."""
     weighing_bits = npu.code_bits - (npu.array.accumulate == "both") - npu.array.chooses_words
     texts = [__doc__.partition("\nSee Also\n")[0]]
     if npu.array.planes:
@@ -143,14 +143,14 @@ def _contract(npu: Npu) -> str:
 
 
 def _parameters(npu: Npu) -> tuple[str, ...]:
-    """Names of what the processing element hangs on."""
+    """Names of the NPU's values that shape the processing element, for the header."""
     words = ("word_lanes",) if npu.array.word_lanes else ()
     weighs = ("planes",) if npu.array.planes else ("shift_bits",) if npu.array.shift_bits else ()
     return ("kfp", *weighs, "acc_bits", "accumulators", *words)
 
 
 def _sum(b: Block, npu: Npu, term: Signal, base: Signal, carry: Signal | None) -> Signal:
-    """term + base + carry: the carry as a bit below both, which is what puts it on the carry chain for nothing."""
+    """term + base + carry. The carry is a bit below both, so that the carry chain of the adder takes it at no cost."""
     if carry is None:
         return term + base
     acc = npu.array.acc_bits
@@ -160,7 +160,8 @@ def _sum(b: Block, npu: Npu, term: Signal, base: Signal, carry: Signal | None) -
 def _either(
     b: Block, npu: Npu, parts: list[Signal], term: Signal, carry: Signal | None, by_or: Signal
 ) -> Callable[[Signal], Signal]:
-    """What adds the term, or with ``by_or`` makes the total 1 where one of ``parts`` is not 0."""
+    """A function from the sum so far to the next one: it adds the term, or with ``by_or`` makes the sum 1 where one of
+    ``parts`` is not 0."""
     acc = npu.array.acc_bits
     some = b.wire("any", 1, any_of(*[nonzero(part) for part in parts]))
     carry = None if carry is None else b.wire("carry", 1, carry & ~by_or)
@@ -173,7 +174,8 @@ def _either(
 
 
 def _plane_sums(b: Block, library: Library, npu: Npu, features: Signal, weights: Signal) -> tuple[list[Signal], Signal]:
-    """Registered sums of a beat without lane 0: weighted, and plain where there is a choice; whether lane 0 matches."""
+    """Registers: (sums of a beat without lane 0, whether lane 0 matches). The sums are the weighted one and, where
+    ``code`` chooses, the plain one."""
     weighted = min(weighted_bits(npu.array.kfp, npu.array.planes), npu.array.acc_bits)
     plain = npu.code_bits > 0
     block = library.get(popcount_planes, npu.array.kfp, npu.array.planes, weighted, plain, library.target)
@@ -213,19 +215,19 @@ def _count(b: Block, library: Library, npu: Npu, features: Signal, weights: Sign
 
 
 def _words(b: Block, library: Library, npu: Npu, features: Signal, weights: Signal) -> Signal:
-    """Registered number of words with a match, as late as the number of matches would be."""
+    """Registered number of words with a match, in as many cycles as `_count` takes."""
     match = b.wire("match", npu.array.kfp, ~(features ^ weights))
     n = npu.array.kfp // npu.array.word_lanes
-    found = words_with_a_match(b, npu, match, npu.array.kfp)
+    hits = words_with_a_match(b, npu, match, npu.array.kfp)
     parts = []
-    for k, ones in enumerate(count_ones(b, library, found, n, "word_")):
+    for k, ones in enumerate(count_ones(b, library, hits, n, "word_")):
         parts.append(b.reg(f"word_part_{k}", width(ones), init=None))
         b.on(None, (parts[k], ones))
     return _added(b, npu, parts, n, "word_count")
 
 
 def _added(b: Block, npu: Npu, parts: list[Signal], most: int, name: str) -> Signal:
-    """The sum of ``parts``, ``most`` at most, a cycle later where the NPU counts in parts; else the one part."""
+    """The sum of ``parts``, at most ``most``, a cycle later where the NPU counts in parts; else the only part."""
     if not timing.counts_in_parts(npu):
         return parts[0]
     count = b.reg(name, bits_for(most), init=None)

@@ -29,7 +29,7 @@ WORDS = """
 With word_lanes words of so many products are counted that have a 1 (words.py): always where the NPU accumulates by
 ``or_words``, else where the top bit of ``code`` is 1.
 """
-"""What the contract says besides where an NPU has word_lanes."""
+"""Added to the contract where the NPU has word_lanes."""
 
 
 def pe_collect(library: Library, npu: Npu) -> Block:
@@ -87,8 +87,8 @@ def pe_collect(library: Library, npu: Npu) -> Block:
             some = b.wire("any", 1, any_of(*[nonzero(c) for c in counts]))
             count = choose(bits(code, 0, 1), some, count, acc)
     if npu.array.word_lanes:
-        found = words_with_a_match(b, npu, collected, npu.array.collect)
-        counts = _counts(b, library, npu, found, npu.array.collect // npu.array.word_lanes, "word_")
+        hits = words_with_a_match(b, npu, collected, npu.array.collect)
+        counts = _counts(b, library, npu, hits, npu.array.collect // npu.array.word_lanes, "word_")
         words = b.wire("word_count", acc, reduce(lambda a, c: a + c, [resize(c, acc) for c in counts]))
         count = words if count is None else choose(bits(code, npu.code_bits - 1, 1), words, count, acc)
     result = b.output_reg("result", acc, init=None, means="products of the window that are 1")

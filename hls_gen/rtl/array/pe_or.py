@@ -52,10 +52,10 @@ def pe_or(library: Library, npu: Npu) -> Block:
 
     match = b.wire("match", npu.array.kfp, ~(features ^ weights))
     starts = range(0, npu.array.kfp, LANES)
-    found = b.reg("found", len(starts), init=None)
+    hits = b.reg("found", len(starts), init=None)
     for k, start in enumerate(starts):
         some = nonzero(bits(match, start, min(LANES, npu.array.kfp - start)))
-        b.on(None, (found if len(starts) == 1 else found[k], some))
-    term = b.wire("any", 1, nonzero(found))
+        b.on(None, (hits if len(starts) == 1 else hits[k], some))
+    term = b.wire("any", 1, nonzero(hits))
     accumulator(b, library, npu, lambda base: term | base, window, w=1)
     return b

@@ -22,7 +22,7 @@ from .accumulator import WindowPorts, accumulator
 from .multipliers import LATENCY
 
 Term = tuple[Signal, Signal | None]
-"""A number in two's complement and what is still to be added to it, 0 or 1; None: nothing is."""
+"""A number in two's complement, and a carry of 0 or 1 that is still to be added to it; None: no carry."""
 
 
 def pe_sums(library: Library, npu: Npu, carried: bool) -> Block:
@@ -35,7 +35,7 @@ def pe_sums(library: Library, npu: Npu, carried: bool) -> Block:
     npu : Npu
         The NPU whose array it is part of.
     carried : bool
-        Whether something is to be added to the products, as to those of all but the first of PEs that share.
+        Whether carries are to be added to the products: for all but the first of the PEs that share multipliers.
 
     Returns
     -------
@@ -74,26 +74,26 @@ def pe_sums(library: Library, npu: Npu, carried: bool) -> Block:
 
 def _sum(b: Block, name: str, terms: list[Term], most: int) -> Term:
     """The sum of some terms as a register, of ``most`` bits at most, with the carry that is left over."""
-    made = [value for value, _ in terms]
-    w = min(most, max(map(width, made)) + (bits_for(len(made) - 1) if len(made) > 1 else 0))
-    made = [sign_extend(value, w) for value in made]
+    addends = [value for value, _ in terms]
+    w = min(most, max(map(width, addends)) + (bits_for(len(addends) - 1) if len(addends) > 1 else 0))
+    addends = [sign_extend(value, w) for value in addends]
     carries = [carry for _, carry in terms if carry is not None]
-    while len(made) > 1:
-        count = len(made)
-        pairs = zip(made[::2], made[1::2])
+    while len(addends) > 1:
+        count = len(addends)
+        pairs = zip(addends[::2], addends[1::2])
         sums = [
             _added(b, f"part_{name}_{count}_{i}", *pair, carries.pop() if len(carries) > 1 else None)
             for i, pair in enumerate(pairs)
         ]
-        made = [*sums, *made[count & ~1 :]]
+        addends = [*sums, *addends[count & ~1 :]]
     total = b.reg(f"sum_{name}", w, init=None)
-    b.on(None, (total, made[0]))
+    b.on(None, (total, addends[0]))
     if not carries:
         return total, None
     (left,) = carries
-    late = b.reg(f"carry_{name}", init=None)
-    b.on(None, (late, left))
-    return total, late
+    carry_out = b.reg(f"carry_{name}", init=None)
+    b.on(None, (carry_out, left))
+    return total, carry_out
 
 
 def _added(b: Block, name: str, a: Signal, c: Signal, carry: Signal | None) -> Signal:

@@ -81,8 +81,8 @@ def popcount_planes(lanes: int, planes: int, width: int, plain: bool, target: Ta
     ValueError
         If there is no such target.
     """
-    late = stages(lanes, planes)
-    latency = f"{late} cycle{'s' * (late > 1)} from features and weights to the sums"
+    cycles = stages(lanes, planes)
+    latency = f"{cycles} cycle{'s' * (cycles > 1)} from features and weights to the sums"
     header = Header(__doc__, rate="one word a cycle", latency=latency, parameters={"lanes": lanes, "planes": planes})
     b = Block(f"popcount_planes_{lanes}_{planes}_{width}{'_plain' * plain}", header, reset=False)
     features = b.input("features", lanes, means="one bit a lane, lane 0 low")
@@ -140,22 +140,22 @@ def times(value: Signal, shift: int, w: int) -> Signal:
 
 
 def _columns(b: Block, planes: int, match: Signal, widths: dict[str, int]) -> dict[str, Columns]:
-    """What each output adds up, from the same registers."""
-    made: dict[str, Columns] = {name: [[] for _ in range(w)] for name, w in widths.items()}
+    """The bits that each output adds up. All outputs share the registers."""
+    columns: dict[str, Columns] = {name: [[] for _ in range(w)] for name, w in widths.items()}
     for g, (low, n) in enumerate(lane_groups(width_of(match), planes)):
         group = range(low, low + n) if g else range(1, n)  # lane 0 is ``rest``
         singles = n % 3 if g else (n - 2) % 3 + 1  # up to three bits of weight 1 are welcome
         ones = matches_by_threes(b, match, group, singles, f"{g}_")
         for k, column in enumerate(ones):
-            if "plain" in made and k < widths["plain"]:
-                made["plain"][k] += column
+            if "plain" in columns and k < widths["plain"]:
+                columns["plain"][k] += column
             if g + k < widths["weighted"]:
-                _into(made["weighted"], g + k, column, negative=g == planes - 1, few=n <= 3)
+                _into(columns["weighted"], g + k, column, negative=g == planes - 1, few=n <= 3)
         if g == planes - 1 and n > 3:
             minus = -(n << g)
             for k in range(widths["weighted"]):
-                made["weighted"][k] += [(0, const(1, 1))] * (minus >> k & 1)
-    return made
+                columns["weighted"][k] += [(0, const(1, 1))] * (minus >> k & 1)
+    return columns
 
 
 def _into(columns: Columns, weight: int, column: list[Bit], negative: bool, few: bool) -> None:

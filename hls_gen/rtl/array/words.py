@@ -22,17 +22,17 @@ from .popcount import popcount
 def words_with_a_match(b: Block, npu: Npu, match: Signal, lanes: int) -> Signal:
     """Whether there is a match in each word of ``match``, which has ``lanes`` lanes: a wire, word 0 low."""
     step = npu.array.word_lanes
-    found = [b.wire(f"word_{k}", 1, nonzero(bits(match, k * step, step))) for k in range(lanes // step)]
-    return b.wire("found", len(found), Cat(*reversed(found)) if len(found) > 1 else found[0])
+    hits = [b.wire(f"word_{k}", 1, nonzero(bits(match, k * step, step))) for k in range(lanes // step)]
+    return b.wire("found", len(hits), Cat(*reversed(hits)) if len(hits) > 1 else hits[0])
 
 
-def count_ones(b: Block, library: Library, found: Signal, n: int, name: str) -> list[Signal]:
-    """Numbers of ones in the parts of the ``n`` bits of ``found``, a cycle later; ``name`` goes before the wires'."""
+def count_ones(b: Block, library: Library, flags: Signal, n: int, name: str) -> list[Signal]:
+    """Numbers of ones in the parts of the ``n`` bits of ``flags``, a cycle later. Wires' names begin with ``name``."""
     counts = []
     for k, start in enumerate(range(0, n, timing.POPCOUNT_LANES)):
         size = min(timing.POPCOUNT_LANES, n - start)
         ones = b.wire(f"{name}ones_{k}", bits_for(size))
-        ports = {"features": bits(found, start, size), "weights": const(-1, size), "count": ones}
+        ports = {"features": bits(flags, start, size), "weights": const(-1, size), "count": ones}
         b.instance(library.get(popcount, size, library.target), f"{name}popcount_{k}", **ports)
         counts.append(ones)
     return counts

@@ -57,14 +57,16 @@ Fields = dict[str, Signal]
 
 @dataclass(frozen=True)
 class _Axis:
-    """A counter of positions along an axis; they are negative, that is large, beside the map. What is asked of the one
-    at hand is found a step ahead and stands in registers: whether the former takes a word is on a long path."""
+    """A counter of positions along an axis. Positions in front of the map are negative, that is large numbers. The
+    signals of the position at hand are worked out a step ahead and stand in registers, since whether the former takes a
+    word is on a long path."""
 
     following: Signal
     """The next position; the first one at the beginning."""
     moves: Signal
-    """It is the one at hand from the next cycle on."""
+    """The next position is at hand from the next cycle on."""
     last: Signal
+    """The position at hand is the last one."""
     hit: Signal
     """A window ends at this position."""
     inside: Signal
@@ -100,8 +102,8 @@ def window_former(library: Library, npu: Npu) -> Block:
         Module ``window_former``. Streams ``in`` and ``out``; the fields of the network's row by their names.
     """
     sizes = npu.values("former_channels", "former_column", "former_columns", "former_line")
-    late = "1 cycle from a word in to its first position, 1 from a window's last position to its first word"
-    header = Header(__doc__ or "", rate="a position or a word a cycle", latency=late, parameters=sizes)
+    latency = "1 cycle from a word in to its first position, 1 from a window's last position to its first word"
+    header = Header(__doc__ or "", rate="a position or a word a cycle", latency=latency, parameters=sizes)
     b = Block(library.name("window_former", npu), header)
     source = Stream.input(b, "in", npu.array.word_bits)
     out = Stream.output(b, "out", npu.array.word_bits)
@@ -249,10 +251,10 @@ def _word_register(
 def _by_channels(npu: Npu, f: Fields, make: Callable[[int], Signal]) -> Signal:
     """What ``make`` gives for the number of channels of a position."""
     sizes = present(npu.former_sizes)
-    found = make(sizes.channels)
+    chosen = make(sizes.channels)
     for channels in range(sizes.channels - 1, 0, -1):
-        found = Mux(eq(f["channels_minus_1"], channels - 1), make(channels), found)
-    return found
+        chosen = Mux(eq(f["channels_minus_1"], channels - 1), make(channels), chosen)
+    return chosen
 
 
 def _less_a_position(word: Signal, channels: int, npu: Npu) -> Signal:
@@ -263,24 +265,24 @@ def _less_a_position(word: Signal, channels: int, npu: Npu) -> Signal:
 
 
 def _column(b: Block, npu: Npu, f: Fields, at: _Position, before: Signal | None) -> Signal:
-    """The column of the position at hand: its channels, 0 beside the map, and the rows before, a position higher."""
+    """The column of the position at hand: its channels, 0 beside the map, and above them those of the rows before."""
     sizes = present(npu.former_sizes)
     lane = npu.former_lane_bits
     lanes = sizes.column
-    own = [
+    channels = [
         b.wire(f"channel_{k}", lane, bits(at.channels, k * lane, lane) & _all(at.inside, lane))
         for k in range(sizes.channels)
     ]
     taps = []
     for k in range(lanes):
-        value = _by_channels(npu, f, lambda c, k=k: own[k] if k < c else bits(before, (k - c) * lane, lane))
+        value = _by_channels(npu, f, lambda c, k=k: channels[k] if k < c else bits(before, (k - c) * lane, lane))
         if npu.engine == "binary":  # a lane without a tap is 0, which adds nothing
-            value = b.wire(f"lane_{k}", lane, value) & _all(_used(b, f, "lanes", k), lane)
+            value = b.wire(f"lane_{k}", lane, value) & _all(_used(f, "lanes", k), lane)
         taps.append(b.wire(f"tap_{k}", lane, value))
     return b.wire("column", lanes * lane, join(taps))
 
 
-def _used(b: Block, f: Fields, what: str, k: int) -> Signal:
+def _used(f: Fields, what: str, k: int) -> Signal:
     """Whether lane or column ``k`` of a window has taps."""
     return f[f"{what}_used"] > const(k, width(f[f"{what}_used"]))
 
@@ -298,18 +300,21 @@ def _words(b: Block, npu: Npu, f: Fields, columns: list[Signal]) -> list[Signal]
     taps = list[Signal]()
     marks = list[Signal]()
     for k, column in enumerate(columns):
-        used = b.wire(f"column_{k}_used", 1, _used(b, f, "columns", k)) if npu.engine == "binary" else None
+        used = b.wire(f"column_{k}_used", 1, _used(f, "columns", k)) if npu.engine == "binary" else None
         for i in range(present(npu.former_sizes).column):
             value = bits(column, i * lane, lane)
             taps.append(value if used is None else b.wire(f"value_{k}_{i}", lane, value & _all(used, lane)))
             if npu.array.planes:
-                marks.append(b.wire(f"used_{k}_{i}", 1, used & _used(b, f, "lanes", i)))
+                marks.append(b.wire(f"used_{k}_{i}", 1, used & _used(f, "lanes", i)))
     words = []
     for m in range(npu.former_words):
         lanes = taps[m * each : (m + 1) * each]
         if npu.array.planes:
-            own = lanes + [const(0, lane)] * (each - len(lanes)), marks[m * each : (m + 1) * each]
-            lanes = [_plane(*own, j, plane, npu) for plane in plane_order(npu.array.planes) for j in range(each)]
+            padded = lanes + [const(0, lane)] * (each - len(lanes))
+            has_tap = marks[m * each : (m + 1) * each]
+            lanes = [
+                _plane(padded, has_tap, j, plane, npu) for plane in plane_order(npu.array.planes) for j in range(each)
+            ]
         words.append(b.wire(f"word_{m}", npu.array.word_bits, resize(join(lanes), npu.array.word_bits)))
     return words
 

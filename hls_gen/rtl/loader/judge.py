@@ -127,7 +127,7 @@ def judge(c: LoaderContext, header: HeaderWords, known: Known) -> Judgement:
         (no_memory, eq(target.depth, 0)),
     )
     weights = [] if target.is_weights is None else [target.is_weights]
-    rules = [  # the first that is broken is told: a later one may mean nothing where an earlier one is broken
+    rules = [  # the first broken rule is reported: a later one may mean nothing where an earlier one is broken
         (~whole, "BAD_HEADER"),
         (~any_of(is_load, is_frame, *weights), "BAD_KIND"),
         (other_npu, "BAD_NPU"),

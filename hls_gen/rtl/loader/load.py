@@ -186,8 +186,8 @@ def load_rows(c: LoaderContext, target: AddressedMemory, cursor: RowCursor, port
         (cursor.number, add(cursor.number, 1, port.row_bits + 1)),
     )
     for n in range(len(c.design.npus)):
-        mine = taken if len(c.design.npus) == 1 else taken & eq(target.npu, n)
-        b.on(None, (b.output_reg(f"npu{n}_load_valid"), mine))
+        addressed = taken if len(c.design.npus) == 1 else taken & eq(target.npu, n)
+        b.on(None, (b.output_reg(f"npu{n}_load_valid"), addressed))
     for name, w, value in (
         ("memory", MEMORY_BITS, target.memory),
         *([("bank", port.bus_bank_bits, cursor.bank)] if port.bus_bank_bits else []),

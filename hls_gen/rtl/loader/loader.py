@@ -67,9 +67,9 @@ class Fault:
     Attributes
     ----------
     error, code : Signal
-        Registers, for registers STATUS and ERROR_CODE: there was one, and which rule it broke.
+        Registers, shown by STATUS and ERROR_CODE: there was a malformed packet, and which rule the packet broke.
     now, code_now : Signal
-        Wires: one is found in this cycle, and which rule it breaks.
+        Wires: a malformed packet is found in this cycle, and which rule the packet breaks.
     """
 
     error: Signal

@@ -45,15 +45,15 @@ def network_row(c: LoaderContext, n: int, target: AddressedMemory, cursor: RowCu
     addressed = [eq(target.memory, memory_id(b, n, m))]
     if len(c.design.npus) > 1:
         addressed.append(eq(target.npu, n))
-    mine = b.wire(f"npu{n}_network_load", 1, all_of(word.taken, *addressed))
+    load = b.wire(f"npu{n}_network_load", 1, all_of(word.taken, *addressed))
     parts = []
     for i, low in enumerate(range(0, m.width, width)):
         w = min(width, m.width - low)
         part = b.reg(f"npu{n}_network_{i}", w, init=None)
-        b.on(mine & eq(cursor.bank, i), (part, bits(c.data, 0, w)))
+        b.on(load & eq(cursor.bank, i), (part, bits(c.data, 0, w)))
         parts.append(part)
     loaded = b.reg(f"npu{n}_is_loaded")
-    b.on(mine & word.row_ends, (loaded, 1))
+    b.on(load & word.row_ends, (loaded, 1))
     # where an input word takes several stream words, the last stream word of a frame is no other than the rest
     unused = {"frame_tail"} if npu.host_word_bits > width else set()
     fields = [(f"{name}_unused" if name in unused else name, w) for name, w in m.widths.items()]

@@ -71,12 +71,12 @@ def divide(library: Library, npu: Npu) -> Block:
         (divided, average),
     )
     wide = w + 1 + power
-    made = b.reg("made", wide + 2, init=None)
-    b.on(None, (made, product(Cat(const(0, 1), numerator), Cat(const(0, 1), factor))))  # both are positive
+    scaled = b.reg("made", wide + 2, init=None)
+    b.on(None, (scaled, product(Cat(const(0, 1), numerator), Cat(const(0, 1), factor))))  # both are positive
     late_negative, late_plain, late_divided = (_late(b, signal) for signal in (negative, plain, divided))
-    magnitude = b.wire("magnitude", out, bits(made, power, out))
-    b.wire("fraction_unused", power, bits(made, 0, power))
-    b.wire("above_unused", wide + 2 - power - out, bits(made, power + out, wide + 2 - power - out))
+    magnitude = b.wire("magnitude", out, bits(scaled, power, out))
+    b.wire("fraction_unused", power, bits(scaled, 0, power))
+    b.wire("above_unused", wide + 2 - power - out, bits(scaled, power + out, wide + 2 - power - out))
     signed = b.wire("signed_quotient", out, choose(late_negative, ~magnitude + const(1, out), magnitude, out))
     b.on(None, (quotient, choose(late_divided, signed, late_plain, out)))
     return b
@@ -92,13 +92,13 @@ def _contract(npu: Npu) -> str:
         "8 bits": f"{npu.array.feature_bits} bits",
         "128": 1 << npu.array.feature_bits - 1,
     }
-    for of_8_bits, own in numbers.items():
-        text = text.replace(of_8_bits, str(own))
+    for of_8_bits, number in numbers.items():
+        text = text.replace(of_8_bits, str(number))
     return text
 
 
 def _late(b: Block, signal: Signal) -> Signal:
     """A register that is a cycle behind ``signal``."""
-    late = b.reg(f"late_{signal.name}", width(signal), init=None)
-    b.on(None, (late, signal))
-    return late
+    register = b.reg(f"late_{signal.name}", width(signal), init=None)
+    b.on(None, (register, signal))
+    return register

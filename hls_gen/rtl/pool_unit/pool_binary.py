@@ -19,6 +19,8 @@ from bitloom.hls_gen.rtl.primitives.fifo import fifo
 from bitloom.hls_gen.rtl.primitives.memory import Library, ram
 from bitloom.hls_gen.rtl.primitives.stream import Stream
 from bitloom.hls_gen.rtl.primitives.text import Header
+from bitloom.hls_gen.rtl.sequencer.beat import Beat
+from bitloom.hls_gen.rtl.sequencer.spec import SequencerSpec
 
 
 @dataclass(frozen=True)
@@ -27,8 +29,8 @@ class PoolPorts:
 
     Attributes
     ----------
-    beat : Signal
-        There is a beat.
+    beat : Beat
+        What the sequencer tells with a beat.
     word : Signal
         The beat's word; comes a cycle after the beat.
     room : Signal
@@ -40,7 +42,7 @@ class PoolPorts:
         tuple; side bits.
     """
 
-    beat: Signal
+    beat: Beat
     word: Signal
     room: Signal
     out: Stream
@@ -53,26 +55,18 @@ class PoolPorts:
     @classmethod
     def of(cls, b: Block, npu: Npu, out_bits: int = 0) -> "PoolPorts":
         """The ports and registers of the pool unit ``b``; ``out_bits``, where not 0, is the width of what leaves."""
-        pool_unit = present(npu.pool_unit)
-        beat = b.input("beat", means="there is a beat")
-        first = b.input("first", means="the beat is of the first tap of its window")
-        last = b.input("last", means="the beat is of the last tap of its window")
-        flags = [
-            b.input("tuple_last", means="the beat is the last of its tuple"),
-            b.input("map_last", means="the window is the last of its map"),
-        ]
-        flags += [b.input(name, w) for name, w in way(npu)]
-        index = b.input("index", pool_unit.index_bits, means="which word of the tuple the beat is")
+        beat = Beat.input(b, SequencerSpec(npu, present(npu.pool_sequencer)))
+        flags = [beat.tuple_last, beat.map_last, *(getattr(beat.marks, name) for name, _ in way(npu))]
         word = b.input("word", npu.pool_word_bits, means="word of the beat of the cycle before, lane 0 low")
         room = b.output("room", means="another beat may be issued")
         out = Stream.output(b, "out", out_bits or npu.pool_word_bits + npu.pool_side_bits)
         valid = b.reg("valid")
-        b.on(None, (valid, beat))
+        b.on(None, (valid, beat.beat))
         at_first = b.reg("at_first", init=None)
         at_last = b.reg("at_last", init=None)
         side = b.reg("side", npu.pool_side_bits, init=None)
-        place = b.reg("place", pool_unit.index_bits, init=None)
-        b.on(None, (at_first, first), (at_last, last), (side, Cat(*reversed(flags))), (place, index))
+        place = b.reg("place", width(beat.index), init=None)
+        b.on(None, (at_first, beat.first), (at_last, beat.last), (side, Cat(*reversed(flags))), (place, beat.index))
         return cls(beat, word, room, out, valid, at_first, at_last, place, side)
 
     def emit(self, b: Block, library: Library, npu: Npu, emit: Signal, word: Signal) -> None:
@@ -123,7 +117,7 @@ def pool_unit(library: Library, npu: Npu) -> Block:
     header = Header(
         __doc__,
         rate="one word a cycle",
-        latency=f"{timing.pool_latency(npu)} cycle from a beat to the output FIFO",
+        latency=f"{timing.latencies(npu).pool} cycle from a beat to the output FIFO",
         parameters={"pfp": pool_unit.pfp, "fifo_words": timing.pool_fifo_words(npu)},
     )
     b = Block(library.name("pool_unit", npu), header)

@@ -62,16 +62,12 @@ def pool_unit_depthwise(library: Library, npu: Npu) -> Block:
     header = Header(
         __doc__,
         rate="one word a cycle",
-        latency=f"{timing.pool_latency(npu)} cycles from a beat to the output FIFO",
+        latency=f"{timing.latencies(npu).pool} cycles from a beat to the output FIFO",
         parameters={**npu.values(*sizes), "fifo_words": timing.pool_fifo_words(npu)},
     )
     b = Block(library.name("pool_unit_depthwise", npu), header)
     memory = memory_of(npu, "pool_kernels")
     bus = LoadBus.ports(b, library.stream_bits, [memory])
-    average = b.input("average", means="1: sum, of which an average is made; 0: maximum")
-    depthwise = b.input("depthwise", means="1: sum of products with the weights, whatever average says")
-    taps = b.input("taps", COUNT_BITS, means="valid taps of the window so far, that of the beat included")
-    row = b.input("kernel_row", present(npu.pool_weights).row_bits, means="row of weights that the beat's word meets")
     ports = PoolPorts.of(b, npu, pool_unit.pfp * npu.array.acc_bits + npu.pool_side_bits + COUNT_BITS)
 
     # # #
@@ -80,11 +76,14 @@ def pool_unit_depthwise(library: Library, npu: Npu) -> Block:
     at_depthwise = b.reg("at_depthwise", init=None)
     adds = b.reg("at_adds", init=None)
     count = b.reg("count", COUNT_BITS, init=None)
-    counted = choose(average & ~depthwise, taps, 1, COUNT_BITS)
+    beat = ports.beat
+    average = beat.marks.average
+    depthwise = beat.marks.depthwise
+    counted = choose(average & ~depthwise, beat.taps, 1, COUNT_BITS)
     b.on(None, (at_depthwise, depthwise), (adds, any_of(average, depthwise)), (count, counted))
-    weights = library.loadable(b, memory, bus, row, read=ports.beat)["weights"]
+    weights = library.loadable(b, memory, bus, beat.kernel_row, read=beat.beat)["weights"]
     b.comment("The same, in time with the products.")
-    late = _late(b, npu, ports)
+    product_ports = _late(b, npu, ports)
     w = npu.array.acc_bits
     late_adds = delayed(b, adds, "adds", timing.DEPTHWISE_LATENCY)[-1]
     late_count = delayed(b, count, "count", timing.DEPTHWISE_LATENCY, COUNT_BITS)[-1]
@@ -102,10 +101,10 @@ def pool_unit_depthwise(library: Library, npu: Npu) -> Block:
         old = b.wire(f"old_{k}", w, bits(so_far, k * w, w))
         larger = choose(signed_at_least(new, old), new, old, w)
         both = choose(late_adds, old + new, larger, w)
-        merged.append(b.wire(f"merged_{k}", w, choose(late.first, new, both, w)))
-    queue(b, library, npu, late, b.wire("merged", pool_unit.pfp * w, join(merged)), so_far)
-    emit = b.wire("emit", 1, late.valid & late.last)
-    late.emit(b, library, npu, emit, Cat(late_count, late.side, join(merged)))
+        merged.append(b.wire(f"merged_{k}", w, choose(product_ports.first, new, both, w)))
+    queue(b, library, npu, product_ports, b.wire("merged", pool_unit.pfp * w, join(merged)), so_far)
+    emit = b.wire("emit", 1, product_ports.valid & product_ports.last)
+    product_ports.emit(b, library, npu, emit, Cat(late_count, product_ports.side, join(merged)))
     return b
 
 
@@ -113,16 +112,15 @@ def _late(b: Block, npu: Npu, ports: PoolPorts) -> PoolPorts:
     """The ports' registers, as late as the products are."""
     widths = {"first": 1, "last": 1, "index": present(npu.pool_unit).index_bits, "side": npu.pool_side_bits}
     cycles = timing.DEPTHWISE_LATENCY
-    made = {name: delayed(b, getattr(ports, name), name, cycles, w)[-1] for name, w in widths.items()}
-    return replace(ports, valid=delayed(b, ports.valid, "valid", cycles, init=0)[-1], **made)
+    registers = {name: delayed(b, getattr(ports, name), name, cycles, w)[-1] for name, w in widths.items()}
+    return replace(ports, valid=delayed(b, ports.valid, "valid", cycles, init=0)[-1], **registers)
 
 
 def _product(b: Block, npu: Npu, k: int, feature: Signal, weight: Signal, depthwise: Signal) -> Signal:
     """Register: the feature of lane ``k`` times its weight, or times 1 in layers without weights; two stages."""
     f = npu.array.feature_bits
     w = npu.array.weight_bits
-    one = const(1, w)
-    factor = b.wire(f"factor_{k}", w, choose(depthwise, weight, one, w))
+    factor = b.wire(f"factor_{k}", w, choose(depthwise, weight, 1, w))
     pairs: list[Signal] = []
     for low in range(0, w, 2):
         wide = f + 2
@@ -155,7 +153,7 @@ def _of_bit(b: Block, name: str, feature: Signal, bit: Signal, place: int, w: in
 def _placed(b: Block, name: str, pair: Signal, place: int, w: int) -> Signal:
     """A sum of two bits' products, ``place`` bits up, in ``w`` bits."""
     have = width(pair)
-    if place + have > w:  # the highest pair, whose sign it has more than once
+    if place + have > w:  # the highest pair, whose top bits are copies of the sign
         b.wire(f"{name}_unused", place + have - w, bits(pair, w - place, place + have - w))
         pair = b.wire(f"{name}_cut", w - place, bits(pair, 0, w - place))
     moved = Cat(pair, const(0, place)) if place else pair

@@ -43,7 +43,7 @@ def pool_unit_integer(library: Library, npu: Npu) -> Block:
     header = Header(
         __doc__,
         rate="one word a cycle",
-        latency=f"{timing.pool_latency(npu)} cycles from a beat to the output FIFO",
+        latency=f"{timing.latencies(npu).pool} cycles from a beat to the output FIFO",
         parameters={
             "pfp": pool_unit.pfp,
             "feature_bits": npu.array.feature_bits,
@@ -53,8 +53,6 @@ def pool_unit_integer(library: Library, npu: Npu) -> Block:
     b = Block(library.name("pool_unit_integer", npu), header)
     memory = memory_of(npu, "reciprocals")
     bus = LoadBus.ports(b, library.stream_bits, [memory])
-    average = b.input("average", means="1: average; 0: maximum")
-    taps = b.input("taps", COUNT_BITS, means="valid taps of the window so far, that of the beat included")
     ports = PoolPorts.of(b, npu)
 
     # # #
@@ -62,7 +60,7 @@ def pool_unit_integer(library: Library, npu: Npu) -> Block:
     b.comment("What comes with a beat, in time with its word.")
     at_average = b.reg("at_average", init=None)
     count = b.reg("count", COUNT_BITS, init=None)
-    b.on(None, (at_average, average), (count, taps))
+    b.on(None, (at_average, ports.beat.marks.average), (count, ports.beat.taps))
     reciprocal = library.loadable(b, memory, bus, count)["reciprocal"]
     b.comment("The queue's row with this beat, lane by lane; what leaves is divided where it is an average.")
     so_far = b.wire("so_far", pool_unit.pfp * npu.pool_sum_bits)

@@ -45,7 +45,7 @@ def pool_results(library: Library, npu: Npu) -> Block:
     header = Header(
         __doc__,
         rate="one step of OL results a cycle",
-        latency=f"{timing.activation_latency(npu)} cycles from a step to its features",
+        latency=f"{timing.latencies(npu).pool_activation} cycles from a step to its features",
         parameters=npu.values("ol", "acc_bits", "feature_bits", "multiplier_bits"),
     )
     b = Block(library.name("pool_results", npu), header)
@@ -109,7 +109,7 @@ def _layer(
 
 
 def with_reciprocals(npu: Npu) -> Npu:
-    """The NPU with multipliers that a reciprocal fits, too: how wide this unit's are."""
+    """The NPU with multipliers as wide as this unit's: wide enough for a reciprocal, too."""
     return npu.changed(multiplier_bits=max(npu.results.multiplier_bits, npu.reciprocal_bits))
 
 
@@ -126,6 +126,6 @@ def _row(b: Block, wide: Npu, depthwise: Signal, scale: dict[str, Signal], recip
         for name, plain in average.items():
             w = width(plain)
             key = f"{name}_{k}"
-            own = scale.get(key, const(1, w))  # an NPU has no multipliers where all are 1
-            row[key] = b.wire(f"chosen_{key}", w, choose(depthwise, own, plain, w))
+            value = scale.get(key, const(1, w))  # an NPU has no multipliers where all are 1
+            row[key] = b.wire(f"chosen_{key}", w, choose(depthwise, value, plain, w))
     return row

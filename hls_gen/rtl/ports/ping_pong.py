@@ -102,8 +102,8 @@ def ping_pong(library: Library, npu: Npu, word_bits: int) -> Block:
     read_last = b.wire("read_last", place, choose(reader.buffer, last_words[1], last_words[0], place))
     reader.ends.assign(get & eq(reader.word, read_last))
     for k in (0, 1):
-        mine = b.wire(f"write_ends_{k}", 1, writer.ends & eq(writer.buffer, k))
-        b.on(mine, (full[k], 1), (last_words[k], writer.word))
+        filled = b.wire(f"write_ends_{k}", 1, writer.ends & eq(writer.buffer, k))
+        b.on(filled, (full[k], 1), (last_words[k], writer.word))
         b.on(reader.ends & eq(reader.buffer, k), (full[k], 0))
     b.on(out.ready, (out.valid, 0))
     b.on(get, (out.valid, 1))

@@ -47,14 +47,14 @@ def result_words(
         Two for each such NPU: of its raw values, and of its map words. ``last`` is 1 with a frame's last word.
     """
     b.comment("Results: raw values and map words become stream words.")
-    found = []
+    streams = []
     for n, params in enumerate(design.npus):
         if "host" in params.ports.outlets:
             raw = Stream.of(npus[n], "raw")
             maps = Stream.of(npus[n], "to_host")
-            found.append(_raw_words(b, library, params, f"npu{n}", raw, reset))
-            found.append(_map_words(b, library, f"npu{n}", maps, reset))
-    return found
+            streams.append(_raw_words(b, library, params, f"npu{n}", raw, reset))
+            streams.append(_map_words(b, library, f"npu{n}", maps, reset))
+    return streams
 
 
 def _raw_words(b: Block, library: Library, npu: Npu, name: str, raw: Stream, reset: Signal) -> Stream:

@@ -68,8 +68,8 @@ def _by_parameters(e: Signal) -> bool:
 
 
 def _fitted(value: Signal | int, target: Signal) -> Signal:
-    """``value`` as wide as the variable that takes it; as it is where that width is known in instances only, each of
-    which Verilator's lint looks at."""
+    """``value`` as wide as the variable ``target``. Where only instances know that width, ``value`` stays as it is:
+    Verilator's lint looks at each instance."""
     if not _by_parameters(target):
         return resize(value, width(target))
     return Int(value) if isinstance(value, int) else value
@@ -126,7 +126,7 @@ def eq(a: Signal, b: Signal | int) -> Signal:
 
 
 def product(a: Signal, b: Signal) -> Signal:
-    """a * b of two's complement signals, in the width of the register that takes it: at least the sum of theirs."""
+    """a * b of two's complement signals. The register that takes the product must have at least the bits of both."""
     return vt.SystemTask("signed", a) * vt.SystemTask("signed", b)
 
 
@@ -345,7 +345,7 @@ class Block:
         return header_lines(self.m.name, self.header, ports, parameters)
 
     def modules(self, only: Iterable[str] | None = None) -> dict[str, str]:
-        """The Verilog of this module and of all that it instantiates, or of those among them that ``only`` names.
+        """The Verilog of this module and of all modules below it; with ``only``, of the modules named there.
 
         Returns
         -------
@@ -353,12 +353,12 @@ class Block:
             Module name -> text with its header, this module first.
         """
         self.m.resolve_hook()  # as to_verilog would in a copy of all modules, which takes longer than writing them
-        made = {}
+        texts = {}
         modules = self.m.get_modules()
         for name in modules if only is None else only:
             block = modules[name].block
-            made[name] = "\n".join([*block.header_lines(), broken_lines(module_text(block.m)).lstrip("\n")])
-        return made
+            texts[name] = "\n".join([*block.header_lines(), broken_lines(module_text(block.m)).lstrip("\n")])
+        return texts
 
 
 def _range(w: Size | None) -> Size | None:

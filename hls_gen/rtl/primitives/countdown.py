@@ -11,18 +11,18 @@ from .block import Block, Signal, choose, eq, sub
 
 
 class Countdown:
-    """A count of things that come one after another.
+    """A count of items that come one after another.
 
     Attributes
     ----------
     last : Signal
-        Register: the one at hand is the last one.
+        Register: the item at hand is the last one.
     """
 
     def __init__(self, b: Block, name: str, w: int):
         self._b = b
         self._w = w
-        self._left = b.reg(f"{name}_left", w, init=None)  # how many come after the one at hand
+        self._left = b.reg(f"{name}_left", w, init=None)  # items that come after the item at hand
         self.last = b.reg(f"{name}_last", init=None)
 
     def advance(self, step: Signal, begin: Signal, first: Signal, again: Signal | None = None) -> None:
@@ -31,13 +31,14 @@ class Countdown:
         Parameters
         ----------
         step : Signal
-            The one at hand is done.
+            The item at hand is done.
         begin : Signal
-            The count begins with ``first`` to come after the one at hand; this wins.
+            The count begins: ``first`` items come after the item at hand. ``begin`` wins over ``step``.
         first : Signal
-            Of the width of the count.
+            As wide as the count.
         again : Signal, optional
-            So many come after the first one when the last one is done; without it the count then means nothing.
+            When the last item is done the count begins again: ``again`` items come after the first one. Without it the
+            count means nothing after the last item.
         """
         b = self._b
         left = self._left

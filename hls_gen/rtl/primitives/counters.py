@@ -2,10 +2,9 @@
 
     pulses --> a small counter each --in turn, one a cycle--> memory[counter] += small counter
 
-A register and an adder of 32 bits for each pulse would be dear. Instead each pulse has a small counter, which holds
-what comes in one round; the counters' turns come one a cycle, and what the small counter has is added to its row of
-the memory. A read waits until its counter's turn, so that what is read has all pulses up to then in it. ``clear``
-takes effect at once.
+A register and an adder of 32 bits for each pulse would take too many LUTs. Instead each pulse has a small counter for
+the pulses of one round. In each cycle it is the turn of one small counter: its value is added to its row of the memory.
+A read waits for the turn of its counter, so that the count has all pulses up to then. ``clear`` takes effect at once.
 """
 
 from collections.abc import Sequence
@@ -28,9 +27,9 @@ class _Turn:
     row : Signal
         Number of the counter.
     value : Signal
-        What it had.
+        The pulses that the small counter had counted.
     owner : Signal
-        Register address of its count.
+        Address of the register that shows the count.
     """
 
     row: Signal
@@ -61,7 +60,7 @@ def counters(
     read_address : Signal
         One of the addresses of ``pulses``, held while ``reading``.
     reading : Signal
-        Somebody wants that count, until the pulse that is returned.
+        A reader waits for that count, until the pulse that is returned.
 
     Returns
     -------
@@ -98,10 +97,10 @@ def _turn(b: Block, pulses: Sequence[tuple[Signal, Signal]], count: int, clear: 
     row = b.reg("count_row", turn_bits)
     values = []
     for k, (_, pulse) in enumerate(pulses):
-        mine = b.wire(f"turn_of_{k}", 1, eq(turn, k))
+        has_turn = b.wire(f"turn_of_{k}", 1, eq(turn, k))
         value = b.reg(f"small_{k}", small_bits)
-        one = b.wire(f"pulse_{k}", 1, pulse)
-        b.on(None, (value, choose(mine, 0, value, small_bits) + resize(one, small_bits)))
+        increment = b.wire(f"pulse_{k}", 1, pulse)
+        b.on(None, (value, choose(has_turn, 0, value, small_bits) + resize(increment, small_bits)))
         b.on(clear, (value, 0))
         values.append(value)
     b.on(None, (row, turn), (picked, _select(turn, values, small_bits)))

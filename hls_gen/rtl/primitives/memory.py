@@ -124,9 +124,9 @@ means nothing.
 
 def _ram(latency: int, style: str) -> Block:
     """The module."""
-    late = "1 cycle from read and read_row to read_data" if latency else "0 cycles from read_row to read_data"
+    delay = "1 cycle from read and read_row to read_data" if latency else "0 cycles from read_row to read_data"
     read_by = "read_row and read" if latency else "read_row"
-    header = Header(_RAM.format(read_by=read_by), rate="one write and one read a cycle", latency=late)
+    header = Header(_RAM.format(read_by=read_by), rate="one write and one read a cycle", latency=delay)
     b = Block(RAMS[latency, style], header, reset=False)
     width = b.parameter("WIDTH", 8, "bits of a row")
     depth = b.parameter("DEPTH", 16, "rows")
@@ -225,8 +225,8 @@ class Library:
             raise ValueError(f"{memory.name}: read must be None just where read_at_once, got {memory.read_at_once}")
         name = memory.name
         address = bits_for(memory.depth - 1)
-        own_id = b.localparam(f"{name.upper()}_MEMORY", memory.id, MEMORY_BITS)
-        selected = b.wire(f"{name}_selected", 1, all_of(bus.valid, eq(bus.memory, own_id)))
+        memory_id = b.localparam(f"{name.upper()}_MEMORY", memory.id, MEMORY_BITS)
+        selected = b.wire(f"{name}_selected", 1, all_of(bus.valid, eq(bus.memory, memory_id)))
         banks = self.banks(memory.width)
         parts = []
         for i, bank_width in enumerate(banks):

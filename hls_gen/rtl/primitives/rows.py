@@ -1,5 +1,5 @@
-"""Products in LUTs: rows of the one factor, chosen by the bits of the other and added up. No multiplication is in the
-Verilog, so that no tool takes a DSP block for it."""
+"""Products in LUTs: rows of one factor, chosen by the bits of the other factor and added up. The Verilog has no
+multiplication, so that no tool takes a DSP block for it."""
 
 from veriloggen import Cat, Repeat
 
@@ -44,11 +44,11 @@ def product_in_luts(b: Block, name: str, left: Signal, right: Signal) -> Signal:
         below = bits(left, place - 1, 1) if place else const(0, 1)
         at = bits(left, place, 1)
         above = bits(left, min(place + 1, n - 1), 1)
-        one = b.wire(f"{name}_one_{place}", 1, at ^ below)
-        two = b.wire(f"{name}_two_{place}", 1, any_of(above & ~at & ~below, ~above & at & below))
-        own = sign_extend(right, wide - place)
-        twice = Cat(bits(b.wire(f"{name}_row_{place}", wide - place, own), 0, wide - place - 1), const(0, 1))
-        size = choose(two, twice, choose(one, own, 0, wide - place), wide - place)
+        is_one = b.wire(f"{name}_one_{place}", 1, at ^ below)
+        is_two = b.wire(f"{name}_two_{place}", 1, any_of(above & ~at & ~below, ~above & at & below))
+        extended = sign_extend(right, wide - place)
+        twice = Cat(bits(b.wire(f"{name}_row_{place}", wide - place, extended), 0, wide - place - 1), const(0, 1))
+        size = choose(is_two, twice, choose(is_one, extended, 0, wide - place), wide - place)
         row = size ^ Repeat(above, wide - place)  # less one where it is negative: ``ones`` make up for that
         terms.append(Cat(row, const(0, place)) if place else row)
         ones = [above, *([const(0, 1)] if place else []), *ones]

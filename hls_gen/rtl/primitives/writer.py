@@ -74,24 +74,24 @@ def _with_values(items: list[ast.Node]) -> list[ast.Node]:
     """The items of a module; the declaration of a wire that is assigned as a whole stands at that place, if no item in
     front of it reads the wire."""
     declared: dict[str, int] = {}
-    found: list[ast.Node | None] = []
+    placed: list[ast.Node | None] = []
     for item in items:
         if isinstance(item, ast.Assign) and isinstance(item.left.var, ast.Identifier):
             read = declared.keys() & _identifiers(item.right)
             place = None if item.left.var.name in read else declared.pop(item.left.var.name, None)
             if place is not None:
-                found.append(_WireWithValue(found[place], item.right))
-                found[place] = None
+                placed.append(_WireWithValue(placed[place], item.right))
+                placed[place] = None
             else:
-                found.append(item)
+                placed.append(item)
         else:
             read = _identifiers(item)
-            found.append(item)
+            placed.append(item)
         for name in read:
             declared.pop(name, None)
         if isinstance(item, ast.Wire):
-            declared[item.name] = len(found) - 1
-    return [item for item in found if item is not None]
+            declared[item.name] = len(placed) - 1
+    return [item for item in placed if item is not None]
 
 
 def _without_empty_headings(items: list[ast.Node]) -> list[ast.Node]:

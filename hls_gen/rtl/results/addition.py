@@ -58,7 +58,7 @@ OF_STEPS = """
 In a binary NPU a word of the skip store is a step: integers of ``value_bits`` bits. Above the side bits of ``out``
 stands whether the layer's results are kept in the skip store.
 """
-"""What the header of a binary NPU's addition says besides."""
+"""Added to the header in a binary NPU."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class _Shared:
         Every stage takes what the stage before has.
     row : dict
         Registers of the fields of the row of the step that waits.
-    late : dict
+    fields : dict
         Stage and field, as ``total_shift`` -> the field's register in time with that stage.
     half_less_1 : Signal
         Half of 2^shift, less 1, in time with the totals; 0 without a shift.
@@ -81,7 +81,7 @@ class _Shared:
 
     move: Signal
     row: dict[str, Signal]
-    late: dict[str, Signal]
+    fields: dict[str, Signal]
     half_less_1: Signal
     shifts: Signal
 
@@ -113,7 +113,7 @@ def addition(library: Library, npu: Npu) -> Block:
         (__doc__ or "") + OF_STEPS * steps,
         rate="one step of OL results a cycle"
         + f", every {together} cycles where added" * (npu.results.ol > npu.skip_lanes),
-        latency=f"{timing.addition_latency(npu)} cycles from in to out, where what is added is there",
+        latency=f"{timing.latencies(npu).addition} cycles from in to out, where what is added is there",
         parameters=sizes,
     )
     b = Block(library.name("addition", npu), header)
@@ -162,9 +162,9 @@ def _ends(b: Block, move: Signal, enters: Signal, side: Signal, out: Stream) -> 
     move.assign(any_of(~valid["sum"], out.ready))
     b.on(move, (valid["operand"], enters), *[(valid[after], valid[before]) for before, after in pairwise(STAGES)])
     for stage in STAGES:
-        late = b.reg(f"{stage}_side", width(side), init=None)
-        b.on(move, (late, side))
-        side = late
+        register = b.reg(f"{stage}_side", width(side), init=None)
+        b.on(move, (register, side))
+        side = register
     out.valid.assign(valid["sum"])
     out.last.assign(bits(side, 0, 1))
     if out.side is not None:
@@ -198,27 +198,27 @@ def _step(b: Block, library: Library, npu: Npu, skip: Stream, tuple_last: Signal
 def _chosen(number: Signal, parts: Sequence[Signal]) -> Signal:
     """The part with this number: a tree of choices, one level a bit of the number."""
     level = 0
-    found = list(parts)
-    while len(found) > 1:
+    choices = list(parts)
+    while len(choices) > 1:
         odd = bits(number, level, 1)
-        pairs = zip(found[1::2], found[::2])
-        found = [*[choose(odd, high, low, width(low)) for high, low in pairs], *found[len(found) & ~1 :]]
+        pairs = zip(choices[1::2], choices[::2])
+        choices = [*[choose(odd, high, low, width(low)) for high, low in pairs], *choices[len(choices) & ~1 :]]
         level += 1
-    return found[0]
+    return choices[0]
 
 
 def _pipe(b: Block, npu: Npu, move: Signal, row: dict[str, Signal]) -> _Shared:
     """The fields of the row, each as late as the stage that needs it."""
     needed = {"factor_kept": "operand", "factor_skipped": "product", "bias": "product", "shift": "rounded"}
-    late: dict[str, Signal] = {}
+    fields: dict[str, Signal] = {}
     for name, until in {**needed, "low": "shifted", "high": "shifted"}.items():
         before = row[name]
         for stage in STAGES[: STAGES.index(until) + 1]:
-            register = late[f"{stage}_{name}"] = b.reg(f"{stage}_{name}", width(before), init=None)
+            register = fields[f"{stage}_{name}"] = b.reg(f"{stage}_{name}", width(before), init=None)
             b.on(move, (register, before))
             before = register
     wide = npu.add_total_bits + 1
-    shift = late["partial_shift"]
+    shift = fields["partial_shift"]
     narrow = width(shift)
     half_less_1 = b.reg("total_half_less_1", wide, init=None)
     shifts = b.reg("total_shifts", init=None)
@@ -226,14 +226,14 @@ def _pipe(b: Block, npu: Npu, move: Signal, row: dict[str, Signal]) -> _Shared:
     ones = b.wire("ones_above", wide, Repeat(const(1, 1), wide) << less)
     some = b.wire("some_shift", 1, nonzero(shift))
     b.on(move, (half_less_1, choose(some, ~ones, 0, wide)), (shifts, some))
-    return _Shared(move, row, late, half_less_1, shifts)
+    return _Shared(move, row, fields, half_less_1, shifts)
 
 
 def _lane(b: Block, npu: Npu, pipe: _Shared, k: int, kept: Signal, skipped: Signal) -> Signal:
     """The sum of lane ``k``, a register."""
     b.comment(f"Lane {k}: products, total, rounding, shift, limits.")
     move = pipe.move
-    late = pipe.late
+    fields = pipe.fields
     f = npu.value_bits
     w = npu.add_total_bits
     wide = npu.add_total_bits + 1
@@ -251,11 +251,13 @@ def _lane(b: Block, npu: Npu, pipe: _Shared, k: int, kept: Signal, skipped: Sign
         in_luts = "addition" in npu.results.lut_products
         return product_in_luts(b, f"{name}_{k}", operand, factor) if in_luts else product(operand, factor)
 
-    product_kept = stage("product_kept", both, times("kept", operand_kept, late["operand_factor_kept"]))
+    product_kept = stage("product_kept", both, times("kept", operand_kept, fields["operand_factor_kept"]))
     product_operand = stage("product_operand", f, operand_skipped)
-    with_bias = sign_extend(product_kept, w) + sign_extend(late["product_bias"], w)
+    with_bias = sign_extend(product_kept, w) + sign_extend(fields["product_bias"], w)
     partial = stage("partial", w, with_bias)
-    partial_skipped = stage("partial_skipped", both, times("skipped", product_operand, late["product_factor_skipped"]))
+    partial_skipped = stage(
+        "partial_skipped", both, times("skipped", product_operand, fields["product_factor_skipped"])
+    )
     total = stage("total", w, partial + sign_extend(partial_skipped, w))
     up = b.wire(f"up_{k}", 1, pipe.shifts & ~bits(total, w - 1, 1))  # a negative total gets one less than half
     # one adder for three numbers: the lowest bit of each makes the carry
@@ -263,15 +265,15 @@ def _lane(b: Block, npu: Npu, pipe: _Shared, k: int, kept: Signal, skipped: Sign
     b.wire(f"carry_unused_{k}", 1, bits(doubled, 0, 1))
     rounded = stage("rounded", wide, bits(doubled, 1, wide))
     most = npu.most_add_shift
-    moved = b.wire(f"moved_{k}", wide + most, Srl(sign_extend(rounded, wide + most), late["rounded_shift"]))
+    moved = b.wire(f"moved_{k}", wide + most, Srl(sign_extend(rounded, wide + most), fields["rounded_shift"]))
     b.wire(f"moved_above_unused_{k}", most, bits(moved, wide, most))  # signs, of which the shift takes as it needs
     shifted = stage("shifted", wide, bits(moved, 0, wide))
-    return stage("sum", f, _clipped(b, k, shifted, late["shifted_low"], late["shifted_high"]))
+    return stage("sum", f, _clipped(b, k, shifted, fields["shifted_low"], fields["shifted_high"]))
 
 
 def _clipped(b: Block, k: int, value: Signal, low: Signal, high: Signal) -> Signal:
-    """``value`` of lane ``k``, not below ``low`` and not above ``high``. What doesn't fit their width is beyond them:
-    so narrow numbers are compared."""
+    """``value`` of lane ``k``, clipped to ``low`` and ``high``. A value that doesn't fit the width of these limits is
+    beyond one of them, so that only narrow numbers are compared."""
     f = width(low)
     wide = width(value)
     sign = bits(value, wide - 1, 1)

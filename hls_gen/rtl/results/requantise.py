@@ -102,9 +102,9 @@ def requantise(b: Block, npu: Npu, step: Step) -> None:
     )
     goes = join([side.tuple_last] + ([] if side.side is None else [side.side]))
     for stage in STAGES[1:]:
-        late = b.reg(f"{stage}_side", width(goes), init=None)
-        b.on(move, (late, goes))
-        goes = late
+        register = b.reg(f"{stage}_side", width(goes), init=None)
+        b.on(move, (register, goes))
+        goes = register
     pipe = _Pipe(step, move, *_limits(b, npu, step, move), *_roundings(b, npu, step, move))
     lanes = [_lane(b, npu, pipe, k) for k in range(npu.results.ol)]
     values = [value for value, _ in lanes]
@@ -122,13 +122,13 @@ def _limits(b: Block, npu: Npu, step: Step, move: Signal) -> tuple[Signal, Signa
     """The layer's (low, high), as late as the shifted value that they belong to."""
     out = []
     for name in ("low", "high"):
-        late = b.reg(f"value_{name}", npu.value_bits, init=None)
-        b.on(step.go, (late, step.layer[name]))
+        limit = b.reg(f"value_{name}", npu.value_bits, init=None)
+        b.on(step.go, (limit, step.layer[name]))
         for stage in STAGES[1:-1]:
-            later = b.reg(f"{stage}_{name}", npu.value_bits, init=None)
-            b.on(move, (later, late))
-            late = later
-        out.append(late)
+            register = b.reg(f"{stage}_{name}", npu.value_bits, init=None)
+            b.on(move, (register, limit))
+            limit = register
+        out.append(limit)
     return out[0], out[1]
 
 
@@ -136,12 +136,12 @@ def _roundings(b: Block, npu: Npu, step: Step, move: Signal) -> list[Signal | No
     """How the layer rounds, ROUNDING, as late as the product that it belongs to; None where no layer rounds so."""
     out: list[Signal | None] = []
     for name in ROUNDING:
-        late = None
+        at_product = None
         if npu.value(name):
-            early, late = (b.reg(f"{stage}_{name}", init=None) for stage in STAGES[:2])
-            b.on(step.go, (early, step.layer[name]))
-            b.on(move, (late, early))
-        out.append(late)
+            at_value, at_product = (b.reg(f"{stage}_{name}", init=None) for stage in STAGES[:2])
+            b.on(step.go, (at_value, step.layer[name]))
+            b.on(move, (at_product, at_value))
+        out.append(at_product)
     return out
 
 
@@ -190,34 +190,40 @@ def _half(b: Block, npu: Npu, pipe: _Pipe, k: int, scaled: Signal, shift: Signal
     wide = npu.product_bits
     narrow = npu.scale_shift_bits
     move = pipe.move
-    made = b.reg(f"product_{k}", wide, init=None)
-    made_shift = b.reg(f"product_shift_{k}", narrow, init=None)
-    b.on(move, (made, scaled), (made_shift, shift))
+    lane_product = b.reg(f"product_{k}", wide, init=None)
+    product_shift = b.reg(f"product_shift_{k}", narrow, init=None)
+    b.on(move, (lane_product, scaled), (product_shift, shift))
 
     # half = 2^(shift - 1), one less for negative numbers (or above an even one), nothing without a shift
     half = b.reg(f"half_{k}", wide, init=None)
-    half_made = b.reg(f"half_product_{k}", wide, init=None)
+    half_product = b.reg(f"half_product_{k}", wide, init=None)
     half_shift = b.reg(f"half_shift_{k}", narrow, init=None)
-    less = b.wire(f"shift_less_{k}", narrow, sub(made_shift, 1, narrow))
+    less = b.wire(f"shift_less_{k}", narrow, sub(product_shift, 1, narrow))
     power = b.wire(f"power_{k}", wide, const(1, wide) << less)
-    less_half = bits(made, wide - 1, 1)
+    less_half = bits(lane_product, wide - 1, 1)
     if pipe.half_even is not None:  # bit ``shift`` of the product is the lowest one that stays
-        odd = b.wire(f"odd_{k}", 1, Pointer(made, resize(made_shift, bits_for(wide - 1))))
+        odd = b.wire(f"odd_{k}", 1, Pointer(lane_product, resize(product_shift, bits_for(wide - 1))))
         less_half = choose(pipe.half_even, ~odd, less_half, 1)
-    after = made
+    after = lane_product
     if pipe.round_twice is not None:
-        after = _rounded_first(b, npu, pipe.round_twice, k, made, made_shift)
+        after = _rounded_first(b, npu, pipe.round_twice, k, lane_product, product_shift)
         less_half = less_half & ~pipe.round_twice
     down = b.wire(f"down_{k}", wide, resize(less_half, wide))
-    b.on(move, (half, choose(nonzero(made_shift), power - down, 0, wide)), (half_made, after), (half_shift, made_shift))
-    return half_made, half, half_shift
+    b.on(
+        move,
+        (half, choose(nonzero(product_shift), power - down, 0, wide)),
+        (half_product, after),
+        (half_shift, product_shift),
+    )
+    return half_product, half, half_shift
 
 
 def _half_of_split(
     b: Block, npu: Npu, pipe: _Pipe, k: int, split: SplitProduct, given: tuple[Signal, Signal, Signal]
 ) -> tuple[Signal, ...]:
     """As ``_half`` for a product in parts, of a value, a factor and a shift: the parts in the first stage, their sum in
-    the second one, together with what is added to round it. That knows the product by its sign, which is the value's.
+    the second one, together with what is added to round it. What is added depends on the product's sign, which is the
+    value's.
     """
     value, factor, shift = given
     wide = npu.product_bits
@@ -237,29 +243,30 @@ def _half_of_split(
         rows = b.reg(f"product_rows_{k}", split.apart + npu.results.multiplier_bits, init=None)
         b.on(move, (rows, sum_of_rows(low, bits(factor, 0, npu.results.multiplier_bits))))
         whole = whole + resize(rows, wide)
-    made_shift = b.reg(f"product_shift_{k}", narrow, init=None)
+    product_shift = b.reg(f"product_shift_{k}", narrow, init=None)
     negative = b.reg(f"product_negative_{k}", init=None)
-    b.on(move, (made_shift, shift), (negative, bits(value, width(value) - 1, 1)))
+    b.on(move, (product_shift, shift), (negative, bits(value, width(value) - 1, 1)))
 
-    half_made = b.reg(f"half_product_{k}", wide, init=None)
+    half_product = b.reg(f"half_product_{k}", wide, init=None)
     half = b.reg(f"half_{k}", wide, init=None)
     half_shift = b.reg(f"half_shift_{k}", narrow, init=None)
-    b.on(move, (half_made, whole), (half_shift, made_shift))
-    less = b.wire(f"shift_less_{k}", narrow, sub(made_shift, 1, narrow))
+    b.on(move, (half_product, whole), (half_shift, product_shift))
+    less = b.wire(f"shift_less_{k}", narrow, sub(product_shift, 1, narrow))
     above = b.wire(f"above_half_{k}", wide, Repeat(const(1, 1), wide) << less)
     power = b.wire(f"power_{k}", wide, above & ~Cat(bits(above, 0, wide - 1), const(0, 1)))
-    some = b.wire(f"some_{k}", 1, nonzero(made_shift))
+    some = b.wire(f"some_{k}", 1, nonzero(product_shift))
     added = choose(negative, ~above, power, wide)
     if pipe.round_twice is not None:
-        added = _half_of_two(b, npu, k, (pipe.round_twice, negative, made_shift), power, above)
+        added = _half_of_two(b, npu, k, (pipe.round_twice, negative, product_shift), power, above)
     b.on(move, (half, choose(some, added, 0, wide)))
-    return half_made, half, half_shift
+    return half_product, half, half_shift
 
 
 def _half_of_two(
     b: Block, npu: Npu, k: int, given: tuple[Signal, Signal, Signal], power: Signal, above: Signal
 ) -> Signal:
-    """What is added to a product, of ``given`` whether it is rounded twice, whether it is negative, and its shift.
+    """What is added to a product to round it. ``given``: whether the product is rounded twice, whether it is negative,
+    and its shift.
 
     ``power`` is 2^(shift - 1), ``above`` has all bits from there up. Rounded once it is power, or one less. Rounded
     twice (``_rounded_first``) power and 2^(f - 1), or power less that: all bits between the two.
@@ -289,10 +296,10 @@ def _shifted(b: Block, npu: Npu, pipe: _Pipe, k: int, given: tuple[Signal, ...])
     wide = npu.product_bits
     narrow = npu.scale_shift_bits
     move = pipe.move
-    half_made, half, half_shift = given
+    half_product, half, half_shift = given
     rounded = b.reg(f"rounded_{k}", wide, init=None)
     rounded_shift = b.reg(f"rounded_shift_{k}", narrow, init=None)
-    b.on(move, (rounded, half_made + half), (rounded_shift, half_shift))
+    b.on(move, (rounded, half_product + half), (rounded_shift, half_shift))
 
     shifted = b.reg(f"shifted_{k}", wide, init=None)
     sign = bits(rounded, wide - 1, 1)
@@ -301,21 +308,21 @@ def _shifted(b: Block, npu: Npu, pipe: _Pipe, k: int, given: tuple[Signal, ...])
     return shifted
 
 
-def _rounded_first(b: Block, npu: Npu, twice: Signal, k: int, made: Signal, shift: Signal) -> Signal:
+def _rounded_first(b: Block, npu: Npu, twice: Signal, k: int, lane_product: Signal, shift: Signal) -> Signal:
     """The product of lane ``k`` with what the first of two roundings adds to it.
 
     Of p rounded after f bits, halves upwards, to h, h / 2^r is (p + 2^(f + r - 1) + 2^(f - 1) - [p < 0] * 2^f) >> f + r
-    with r >= 1: half of the second rounding, which every layer has, and 2^(f - 1) up, or down where p is negative. (It
-    should be where h is. Where p alone is, h is 0, and so is the result either way.) Without a second one (r = 0) there
-    is nothing to add.
+    with r >= 1: half of the second rounding, which every layer has, and 2^(f - 1) up, or down where p is negative. (To
+    be exact, down where h is negative. Where p is negative and h is not, h is 0, and the result is 0 either way.)
+    Without a second rounding (r = 0) there is nothing to add.
     """
     wide = npu.product_bits
     place = npu.results.first_shift - 1
-    high = b.wire(f"high_part_{k}", wide - place, bits(made, place, wide - place))
-    negative = bits(made, wide - 1, 1)
+    high = b.wire(f"high_part_{k}", wide - place, bits(lane_product, place, wide - place))
+    negative = bits(lane_product, wide - 1, 1)
     first = b.localparam("FIRST_SHIFT", npu.results.first_shift, width(shift))
     adds = b.wire(f"adds_{k}", 1, twice & ~eq(shift, first))
     falls = b.wire(f"falls_{k}", 1, adds & negative)
     away = b.wire(f"away_{k}", wide - place, Cat(Repeat(falls, wide - place - 1), adds))
     moved = b.wire(f"moved_{k}", wide - place, high + away)
-    return Cat(moved, bits(made, 0, place))
+    return Cat(moved, bits(lane_product, 0, place))

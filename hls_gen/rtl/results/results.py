@@ -149,7 +149,7 @@ def results(library: Library, npu: Npu) -> Block:
 
 def _header(npu: Npu) -> Header:
     """What the module says of itself."""
-    activation = timing.activation_latency(npu)
+    activation = timing.latencies(npu).activation
     sizes = {
         **npu.values("kgp", "ol", "acc_bits"),
         "value_bits" if npu.keeps_steps else "feature_bits": npu.value_bits,
@@ -174,7 +174,7 @@ def _activation(b: Block, npu: Npu, step: Step, load: Signal, sums_offset: Signa
     if not npu.requantises:
         threshold(b, npu, step, offset)
         return
-    values = [matches_value(step, one, offset) for one in step.sums]
+    values = [matches_value(step, total, offset) for total in step.sums]
     sums = [b.wire(f"matches_value_{k}", npu.array.acc_bits, value) for k, value in enumerate(values)]
     requantise(b, npu, replace(step, sums=sums))
 

@@ -49,11 +49,11 @@ def threshold(b: Block, npu: Npu, step: Step, offset: Signal) -> None:
     side = values_of(b, npu, step)
     values = []
     verdicts = []
-    for k, one in enumerate(step.sums):
+    for k, total in enumerate(step.sums):
         value = b.reg(f"value_{k}", acc, init=None)
         limit = b.reg(f"limit_{k}", acc, init=None)
         limits = bits(step.row["thresholds"], k * acc, acc)
-        b.on(step.go, (value, matches_value(step, one, offset)), (limit, limits))
+        b.on(step.go, (value, matches_value(step, total, offset)), (limit, limits))
         values.append(value)
         verdicts.append(b.wire(f"bit_{k}", 1, signed_at_least(value, limit)))
     raw_ready = side.leave(b, npu, valid, values)

@@ -7,6 +7,7 @@ from bitloom.hls_gen.design.widths import COUNT_BITS
 from bitloom.hls_gen.rtl.primitives.block import Signal
 
 from .bundle import Bundle, Meaning
+from .pool_marks import PoolMarks
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -19,8 +20,12 @@ class Beat(Bundle):
     """
 
     beat: Annotated[Signal, Meaning("a word is read and used in this cycle")]
-    first: Annotated[Signal, Meaning("first beat of a pass; in the pool every beat of its first tap")]
-    last: Annotated[Signal, Meaning("last beat of a pass; in the pool every beat of its last tap")]
+    first: Annotated[
+        Signal, Meaning(lambda s: "the beat is of its window's first tap" if s.pool else "first beat of a pass")
+    ]
+    last: Annotated[
+        Signal, Meaning(lambda s: "the beat is of its window's last tap" if s.pool else "last beat of a pass")
+    ]
     kernel_row: Annotated[
         Signal | None, Meaning("kernel row that the word meets", lambda s: s.layer_bits("kernel_base"))
     ] = None
@@ -39,27 +44,14 @@ class Beat(Bundle):
     ] = None
     tuple_last: Annotated[Signal | None, Meaning("last word of its tuple", lambda s: int(s.pool))] = None
     map_last: Annotated[Signal | None, Meaning("beat of the layer's last tap", lambda s: int(s.pool))] = None
-    target: Annotated[
-        Signal | None, Meaning("number of the outlet that the map goes to", lambda s: s.layer_bits("target"))
-    ] = None
-    forks: Annotated[
-        Signal | None, Meaning("the map goes to the skip store as well", lambda s: s.layer_bits("forks"))
-    ] = None
-    for_addition: Annotated[
-        Signal | None,
-        Meaning("in the skip store the map waits for the addition", lambda s: s.layer_bits("for_addition")),
-    ] = None
-    average: Annotated[
-        Signal | None, Meaning("the pool takes averages, else maxima", lambda s: s.layer_bits("average"))
-    ] = None
-    depthwise: Annotated[
-        Signal | None, Meaning("the pool unit multiplies by weights and adds", lambda s: s.layer_bits("depthwise"))
-    ] = None
+    marks: PoolMarks
     taps: Annotated[
         Signal | None,
         Meaning("valid taps of the window so far, this one included", lambda s: COUNT_BITS * s.layer_bits("average")),
     ] = None
-    index: Annotated[Signal | None, Meaning("number of the word in its tuple", lambda s: s.index_bits * s.pool)] = None
+    index: Annotated[
+        Signal | None, Meaning("number of the word in its tuple", lambda s: s.sequencer.index_bits * s.pool)
+    ] = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,8 +5,8 @@
 A layer's windows keep a fixed number of tuples in the ring: the oldest of them is given back when the next one is
 claimed. So no tuple needs a mark of its own, and the writer may overwrite words as soon as no tap reads them any more.
 
-What a tap gives back is told in the cycle after it was taken, from registers, because whether a tap is taken is known
-last of all in a cycle.
+What a tap gives back is told a cycle after the tap was taken, from registers, because whether a tap is taken is known
+last in a cycle.
 """
 
 from typing import NamedTuple
@@ -30,8 +30,8 @@ from .progress import Progress
 
 
 class Ahead(NamedTuple):
-    """Words that the tap at hand claims beside its own. Whether there are any is known late, so that nothing masks how
-    many: the issuer's sums begin with that."""
+    """Words that the tap at hand claims beside its own tuple. ``any`` is known late in a cycle, so ``words`` is not
+    masked with it: the issuer's sums begin with ``words``."""
 
     any: Signal
     words: Signal
@@ -73,13 +73,13 @@ def _given_by_words(b: Block, layers: Layers, progress: Progress, claim: Signal,
     w = width(start)
     count = max(w, width(gap_words)) + 1
     hold = b.reg("hold", w)  # words still to be claimed before the first is given back
-    if layers.start.ahead_base is None:  # counters: who claims more claims its own tuple, too
-        own = add(layers.now.words_minus_1, 1, count)
-        claims = choose(claim, own + resize(gap_words, count), 0, count)
+    if layers.start.ahead_base is None:  # counters: a tap that claims words ahead claims its own tuple, too
+        tuple_words = add(layers.now.words_minus_1, 1, count)
+        claims = choose(claim, tuple_words + resize(gap_words, count), 0, count)
     else:
-        own = b.reg("own_words", count)  # a register, since what is given back is on a long path
-        b.on(progress.begin, (own, add(layers.upcoming.words_minus_1, 1, count)))
-        claims = choose(claim, own, 0, count) + resize(gap_words, count)
+        tuple_words = b.reg("own_words", count)  # a register, since what is given back is on a long path
+        b.on(progress.begin, (tuple_words, add(layers.upcoming.words_minus_1, 1, count)))
+        claims = choose(claim, tuple_words, 0, count) + resize(gap_words, count)
     claimed, begun = b.reg("claimed_words", count), b.reg("layer_begun")  # both of the cycle before
     b.on(None, (claimed, choose(progress.taken, claims, 0, count)), (begun, progress.begin))
     left = b.wire("hold_left", count, sub(resize(hold, count), claimed, count))

@@ -24,7 +24,7 @@ class Context:
     spec : SequencerSpec
         The sequencer that it is part of.
     bus : LoadBus
-        Its ports by which its memories are loaded.
+        The module's ports by which its memories are loaded.
     """
 
     b: Block

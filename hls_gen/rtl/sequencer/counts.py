@@ -37,7 +37,7 @@ class Counts:
         w = spec.count_bits
         arrived = b.reg("arrived", w)
         less = b.reg("arrived_minus_1", w, init=-1)
-        return cls(arrived, less, b.reg("free_minus_1", w, init=spec.ring_words - 1))
+        return cls(arrived, less, b.reg("free_minus_1", w, init=spec.sequencer.ring_words - 1))
 
     def there(self, claims: Signal) -> Signal:
         """Whether the next word is there: one to be claimed if ``claims``, else all that were claimed before."""
@@ -53,7 +53,7 @@ class Counts:
     ) -> None:
         """Keep the counts: ``write`` of a word and so many ``claimed`` now, ``given`` back a cycle ago.
 
-        ``ahead``: a tap that claims words besides is taken now, and how many words; None where none does.
+        ``ahead``: (a tap that claims words ahead is taken now, how many words); None where no tap does.
         """
         w = width(self.free_minus_1)
         for count in (self.arrived, self.arrived_minus_1):

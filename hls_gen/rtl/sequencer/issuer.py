@@ -81,7 +81,7 @@ class TapAtWork:
         slot_bits = 0 if tap.inner_groups_minus_1 is None else spec.npu.array.slot_bits
         return cls(
             busy=b.reg("busy"),
-            left=b.reg("left", spec.index_bits, init=None),
+            left=b.reg("left", spec.sequencer.index_bits, init=None),
             word_last=b.reg("word_last", init=None),
             first=b.reg("first_tap" if spec.pool else "first_word", init=None),
             starting=b.reg("starting", init=1),
@@ -129,7 +129,7 @@ def issuer(library: Library, spec: SequencerSpec) -> Block:
     room = b.input("room", means="the unit behind the beats has room for another result")
     beat = Beat.output(b, spec)
     waits = WaitPulses.output(b, spec)
-    read_row = b.output("read_row", spec.address_bits, means="place of the beat's word in the tuple memory")
+    read_row = b.output("read_row", spec.sequencer.address_bits, means="place of the beat's word in the tuple memory")
     has_free = b.output("has_free", means="a word of the tuple memory may be overwritten")
 
     # # #
@@ -162,7 +162,7 @@ def issuer(library: Library, spec: SequencerSpec) -> Block:
 
 
 def _contract(spec: SequencerSpec) -> str:
-    """The header's text: of the file's text what this sequencer has."""
+    """The header's text: the parts of this file's text that hold for this sequencer."""
     times = ""
     room = "A beat that ends a pass needs room for the pass's result."
     if spec.pool:
@@ -228,12 +228,10 @@ def _pool_beat(b: Block, tap: Tap, work: TapAtWork, events: Events, beat: Beat) 
     """What the pool unit is told with a beat."""
     b.comment("What the pool unit is told with a beat.")
     beat.assign(first=work.first, last=work.last, tuple_last=work.word_last, map_last=work.layer_end)
-    for name in ("target", "forks", "for_addition", "average", "depthwise"):
-        value = getattr(tap, name)
-        if value is not None:
-            kept = b.reg(f"at_{name}", width(value), init=None)
-            b.on(events.taken, (kept, value))
-            beat.assign(**{name: kept})
+    for name, mark in tap.marks.ports().items():
+        kept = b.reg(f"at_{name}", width(mark), init=None)
+        b.on(events.taken, (kept, mark))
+        beat.marks.assign(**{name: kept})
     if beat.taps is not None:
         w = width(beat.taps)
         taps = b.reg("window_taps", w, init=None)
@@ -278,12 +276,12 @@ def _array_beat(b: Block, tap: Tap, work: TapAtWork, events: Events, beat: Beat)
 def _offset(b: Block, tap: Tap, work: TapAtWork, events: Events, beat: Beat) -> None:
     """The sum of the offsets of a pass's taps so far: a tap's own is added with the first beat of its first word."""
     w = width(tap.offset)
-    own = b.reg("at_offset", w, init=None)
+    tap_offset = b.reg("at_offset", w, init=None)
     total = b.reg("offset_total", w, init=None)
     word_first = work.word_first
     b.on(events.used, (word_first, 0))
-    b.on(events.taken, (word_first, 1), (own, tap.offset))
-    begun = choose(work.first, 0, total, w) + own
+    b.on(events.taken, (word_first, 1), (tap_offset, tap.offset))
+    begun = choose(work.first, 0, total, w) + tap_offset
     now = b.wire("offset_now", w, choose(word_first, begun, total, w))
     # with one accumulator every beat may write what it shows; groups that share the first word must add once
     once = events.beat if work.inner is None else b.wire("offset_beat", 1, events.used & word_first)

@@ -5,7 +5,7 @@
     next kernel group:     group_rows further, from the same start
 
 Rows count up while taps follow one another in the kernel. Where places of the kernel lie beside the map they have no
-taps, and the row must jump: tables say where and whither, counters add up rows of places and lines.
+taps, and the row must jump: tables say at which taps and to which rows, counters add up rows of places and lines.
 """
 
 from bitloom.hls_gen.rtl.primitives.block import Block, Signal, add, choose, const, width
@@ -17,7 +17,7 @@ from .tables import TableTaps
 
 
 class KernelRows:
-    """The kernel row in a tap source; the one of a pool unit with weights has no kernel groups.
+    """The kernel row in a tap source. A tap source in front of a pool unit with weights has no kernel groups.
 
     Attributes
     ----------

@@ -3,9 +3,9 @@
     memory row --> LayerStart  (looked at in the cycle in which the layer begins)
                --> LayerRow    (kept in registers while the layer is at hand)
 
-Where the fields come from: hls_gen/compiler/rows/sequencer.py. Their widths:
-``hls_gen.design.fields``. "address bits" below is the width of an address of the tuple memory, "row bits" that of a row
-of the kernel memory. A field that only some NPUs have is None in the others.
+Where the fields come from: hls_gen/compiler/rows/sequencer.py. Their widths: hls_gen/design/memories/sequencer.py and
+pool_unit.py there. "address bits" below is the width of an address of the tuple memory, "row bits" that of a row of the
+kernel memory. A field that only some NPUs have is None in the others.
 """
 
 from collections.abc import Mapping
@@ -13,6 +13,8 @@ from dataclasses import MISSING, dataclass, fields
 from typing import TypeVar
 
 from bitloom.hls_gen.rtl.primitives.block import Signal
+
+from .pool_marks import PoolMarks
 
 Part = TypeVar("Part")
 
@@ -208,16 +210,8 @@ class LayerRow:
         1: every tap's tuple is new and all windows have the same number of taps, so that no table is needed.
     window_taps_minus_1 : Signal
         Taps of a window of a direct layer, less 1.
-    target : Signal or None
-        Number of the outlet that the map goes to; ``target_bits``. None in the array's sequencer, and where the NPU has
-        one outlet.
-    forks, for_addition : Signal or None
-        1: the map goes to the skip store as well; 1: it waits there for the addition, else for a layer that reads it.
-        None in the array's sequencer, and where the NPU has no skip store.
-    average : Signal or None
-        1: the pool unit takes averages, else maxima. None in the array's sequencer and with engine "binary".
-    depthwise : Signal or None
-        1: the pool unit multiplies by weights. None in the array's sequencer and where the pool unit has none.
+    marks : PoolMarks
+        Marks of the layer that go on to the pool unit with each tap.
     kernel : KernelRow or None
         Fields of a sequencer whose taps have kernel rows; None in that of a pool unit without weights.
     raster : RasterRow or None
@@ -228,11 +222,7 @@ class LayerRow:
     hold_words: Signal
     direct: Signal
     window_taps_minus_1: Signal
-    target: Signal | None = None
-    forks: Signal | None = None
-    for_addition: Signal | None = None
-    average: Signal | None = None
-    depthwise: Signal | None = None
+    marks: PoolMarks
     kernel: KernelRow | None = None
     raster: RasterRow | None = None
 
@@ -242,7 +232,7 @@ START_ONLY = tuple(f.name for f in fields(LayerStart))
 
 
 def layer_start(signals: Mapping[str, Signal]) -> LayerStart:
-    """The typed form of a row that was just read, as far as a layer's beginning alone looks at it."""
+    """The typed form of those fields of a row that only a layer's beginning looks at."""
     return _part(LayerStart, signals)
 
 
@@ -255,14 +245,14 @@ def layer_row(signals: Mapping[str, Signal]) -> LayerRow:
         moves = _part(RasterKernelRow, signals) if kernel is not None else None
         x, y = (_part(AxisRow, signals, f"{axis}_") for axis in "xy")
         raster = _part(RasterRow, signals, x=x, y=y, kernel=moves)
-    return _part(LayerRow, signals, kernel=kernel, raster=raster)
+    return _part(LayerRow, signals, marks=PoolMarks.of(signals), kernel=kernel, raster=raster)
 
 
-def _part(cls: type[Part], signals: Mapping[str, Signal], prefix: str = "", **made: object) -> Part:
+def _part(cls: type[Part], signals: Mapping[str, Signal], prefix: str = "", **parts: object) -> Part:
     """An object of ``cls`` with the signals of its fields' names; only fields with a default may be missing."""
-    values = dict(made)
+    values = dict(parts)
     for f in fields(cls):
         name = prefix + f.name
-        if f.name not in made and (f.default is MISSING or name in signals):
+        if f.name not in parts and (f.default is MISSING or name in signals):
             values[f.name] = signals[name]
     return cls(**values)

@@ -25,8 +25,8 @@ class Layers:
     end : Signal
         Wire, to be driven: the tap at hand is the last one of its layer.
     change : Signal
-        A layer begins if anything happens: no tap is at hand yet, or the last one of its layer. It doesn't hang on
-        whether the tap is taken, which is known last.
+        A layer begins with the next move: no tap is at hand yet, or the last one of its layer is. This doesn't depend
+        on whether the tap is taken, which is known last.
     begin : Signal
         A layer begins: in the first cycle after reset, and as the issuer takes a layer's last tap.
     move : Signal

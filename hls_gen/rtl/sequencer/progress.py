@@ -14,7 +14,7 @@ class Progress:
     begin : Signal
         A layer begins: its row is taken into registers, and its first tap is at hand in the next cycle.
     change : Signal
-        It begins if anything happens; it doesn't hang on ``taken``, which is known last.
+        A layer begins with the next move; this doesn't depend on ``taken``, which is known last.
     taken : Signal
         The issuer takes the tap at hand. With a layer's last tap ``begin`` comes in the same cycle, and wins.
     move : Signal
@@ -38,7 +38,8 @@ class Progress:
 
 
 class Pointer:
-    """A register that runs through something with the taps, and goes back at the end of each pass but the last.
+    """A register that follows the taps through a table, or through the tuple memory. At the end of each pass over a
+    window but the last it goes back to the window's first tap.
 
     Attributes
     ----------

@@ -142,7 +142,7 @@ class CounterTaps:
     def _next_place(self, progress: Progress, tap_done: Signal, begins: tuple[tuple[Signal, Signal], ...]) -> None:
         """The place of the next tap and whether it is the last one of its line, of its column.
 
-        Which value is the next doesn't hang on whether the tap is taken, which is known last: that only moves the
+        Which value is the next doesn't depend on whether the tap is taken, which is known last: that only moves the
         registers. ``begins`` is that of `_begin_flags`.
         """
         b = self._b
@@ -160,7 +160,7 @@ class CounterTaps:
             moves = any_of(progress.begin, step)
             b.on(moves, (axis.place, place), (axis.final, last))
             if axis is self.y:
-                fresh = self._row.y.fresh  # in a layer's first row of windows nobody asks
+                fresh = self._row.y.fresh  # not looked at in a layer's first row of windows
                 b.on(moves, (self._reaches, choose(progress.window_end, first >= fresh, onward >= fresh, 1)))
 
     def _next_window(self, progress: Progress, starts: list[Signal]) -> None:

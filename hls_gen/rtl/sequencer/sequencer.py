@@ -54,7 +54,7 @@ the next layer come in while this one is computed. Tables hold addresses relativ
 
 Parts: hls_gen/rtl/sequencer/writer.py, tap_source.py and issuer.py, each a module of its own.
 """
-"""What is said of the sequencer in front of a pool unit, which has no kernel groups."""
+"""The header's text for the sequencer in front of a pool unit, which has no kernel groups."""
 
 
 def sequencer(library: Library, spec: SequencerSpec) -> Block:
@@ -79,7 +79,7 @@ def sequencer(library: Library, spec: SequencerSpec) -> Block:
         POOL if spec.pool else __doc__ or "",
         rate="one beat a cycle",
         latency="1 cycle from a word to its beat, 1 cycle from a beat to its word at the output",
-        parameters={"word_bits": spec.word_bits, "words": spec.ring_words},
+        parameters={"word_bits": spec.sequencer.word_bits, "words": spec.sequencer.ring_words},
     )
     context = Context.module(library, spec, "sequencer", spec.memories, header)
     b = context.b
@@ -89,12 +89,12 @@ def sequencer(library: Library, spec: SequencerSpec) -> Block:
     inlets = {
         f"{name}_{part}": signal
         for name in spec.inlets
-        for part, signal in Stream.input(b, name, spec.word_bits).parts()
+        for part, signal in Stream.input(b, name, spec.sequencer.word_bits).parts()
     }
     beat = Beat.output(b, spec)
     waits = WaitPulses.output(b, spec)
     weights = WeightsBegun.output(b, spec)
-    word = None if spec.one_memory else b.output("word", spec.word_bits, means="word of the beat a cycle ago")
+    word = None if spec.one_memory else b.output("word", spec.sequencer.word_bits, means="word of the beat a cycle ago")
     layer = b.output("layer", LAYER_BITS, means="number of the layer that begins next")
     inlet = {} if spec.pool else {"inlet": b.output("inlet", INLET_BITS, means=inlet_means(spec.npu))}
 
@@ -103,7 +103,7 @@ def sequencer(library: Library, spec: SequencerSpec) -> Block:
     b.comment("Words come by the writer; taps by the tap source, which the issuer turns into beats.")
     written = Written.wires(b, spec)
     tap = Tap.wires(b, spec)
-    read_row = b.wire("read_row", spec.address_bits)
+    read_row = b.wire("read_row", spec.sequencer.address_bits)
     block = library.get(writer, library, spec)
     b.instance(block, "writer", last_layer=last_layer, **bus.to(block), **inlets, **inlet, **written.ports())
     block = library.get(tap_source, library, spec)
@@ -139,7 +139,7 @@ def _tuple_memory(context: Context, written: Written, beat: Beat, read_row: Sign
     spec = context.spec
     context.b.comment("The ring of words.")
     context.b.instance(
-        ram(context.library, spec.word_bits, spec.ring_words, latency=1),
+        ram(context.library, spec.sequencer.word_bits, spec.sequencer.ring_words, latency=1),
         "tuple_memory",
         write=written.write,
         write_row=written.write_row,

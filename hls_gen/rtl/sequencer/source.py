@@ -17,7 +17,7 @@ from .progress import Progress
 
 ALWAYS: Signal = const(1, 1)
 NEVER: Signal = const(0, 1)
-"""What a source says that never changes: choices leave out gates for it."""
+"""Signals of sources that never change. `choice` makes no gates for them."""
 
 
 class TapSource(Protocol):
@@ -76,18 +76,19 @@ def choice(b: Block, sources: Sequence[TapSource]) -> Choice:
 def _served(sources: Sequence[TapSource], name: str) -> Signal:
     """The 1-bit signal ``name`` of the source that serves the layer; the first source is looked at if no other does.
 
-    A choice for each source, not an OR of ANDs: the late ones, which come last, are then next to what follows.
+    A chain of choices rather than an OR of ANDs: the sources whose signals arrive late are last in the chain, next to
+    the logic that follows.
     """
-    found = getattr(sources[0], name)
+    signal = getattr(sources[0], name)
     for source in sources[1:]:
         value = getattr(source, name)
         if value is ALWAYS:
-            found = any_of(source.serves, found)
+            signal = any_of(source.serves, signal)
         elif value is NEVER:
-            found = all_of(~source.serves, found)
+            signal = all_of(~source.serves, signal)
         else:
-            found = choose(source.serves, value, found, 1)
-    return found
+            signal = choose(source.serves, value, signal, 1)
+    return signal
 
 
 def _word(b: Block, sources: Sequence[TapSource]) -> Signal:

@@ -1,32 +1,39 @@
-"""Which of an NPU's two sequencers a module is made for, and the sizes that follow from it."""
+"""Which of an NPU's two sequencers a module is made for, and its memories."""
 
 from dataclasses import dataclass
 
 from bitloom.hls_gen.design.memories.memory import Memory
 from bitloom.hls_gen.design.memories.memory_map import memory_of
 from bitloom.hls_gen.design.npu import Npu
-from bitloom.hls_gen.design.parts import present
+from bitloom.hls_gen.design.sequencer_kind import NpuSequencer, SequencerKind
 from bitloom.hls_gen.design.widths import bits_for
 
 
 @dataclass(frozen=True)
 class SequencerSpec:
-    """One sequencer of an NPU.
-
-    An NPU has a sequencer in front of its array and, if it has a pool unit, another one in front of that. Both turn
-    a stream of words into windows; the array's also runs through kernel groups and kernel rows, and has a choice of
-    inlets.
+    """One sequencer of an NPU, as its modules see it.
 
     Attributes
     ----------
     npu : Npu
         The NPU that the sequencer is part of.
-    pool : bool
-        The sequencer in front of the pool unit; else the one in front of the array.
+    sequencer : NpuSequencer
+        The NPU's ``array_sequencer`` or ``pool_sequencer``. The array's alone runs through kernel groups, and has a
+        choice of inlets.
     """
 
     npu: Npu
-    pool: bool
+    sequencer: NpuSequencer
+
+    @property
+    def pool(self) -> bool:
+        """Whether the sequencer is the one in front of the pool unit."""
+        return self.sequencer.unit == "pool_unit"
+
+    @property
+    def kind(self) -> SequencerKind:
+        """How it finds and claims taps."""
+        return self.sequencer.kind
 
     def module(self, name: str) -> str:
         """Name of the sequencer's module ``name``, before it is numbered where NPUs differ."""
@@ -38,18 +45,10 @@ class SequencerSpec:
         return ("in",) if self.pool else self.npu.sources
 
     @property
-    def kernel_rows(self) -> bool:
-        """Whether taps have kernel rows: in front of the array, or of a pool unit with weights."""
-        return not self.pool or self.npu.depthwise
-
-    @property
     def tables(self) -> list[Memory]:
         """The loadable memories of the tap source."""
-        own = (
-            *(["jumps"] if self.kernel_rows else []),
-            *([] if self.pool or not self.npu.sequencer.aheads else ["aheads"]),
-        )
-        return [self.memory(name) for name in ("layers", "flags", "olds", *own)]
+        optional = [*(["jumps"] if self.kind.kernel_rows else []), *(["aheads"] if self.kind.claims_ahead else [])]
+        return [self.memory(name) for name in ("layers", "flags", "olds", *optional)]
 
     @property
     def memories(self) -> list[Memory]:
@@ -62,7 +61,7 @@ class SequencerSpec:
 
     def memory(self, name: str) -> Memory:
         """The sequencer's memory ``name``, which the pool's sequencer has under a name of its own."""
-        return memory_of(self.npu, f"pool_{name}" if self.pool else name)
+        return memory_of(self.npu, self.sequencer.prefix + name)
 
     @property
     def one_memory(self) -> bool:
@@ -70,29 +69,9 @@ class SequencerSpec:
         return self.npu.array.one_memory and not self.pool
 
     @property
-    def word_bits(self) -> int:
-        """Bits of a word: KFP or PFP features."""
-        return self.npu.pool_word_bits if self.pool else self.npu.array.word_bits
-
-    @property
-    def ring_words(self) -> int:
-        """Capacity of the tuple memory in words, a power of two, so that addresses wrap round by themselves."""
-        return present(self.npu.pool_unit).words if self.pool else self.npu.sequencer.tuple_words
-
-    @property
-    def address_bits(self) -> int:
-        """Width of a word's address in the tuple memory."""
-        return bits_for(self.ring_words - 1)
-
-    @property
-    def index_bits(self) -> int:
-        """Width of a word's number in its tuple."""
-        return self.layer_bits("words_minus_1")
-
-    @property
     def ahead_bits(self) -> int:
         """Width of the words that a tap claims beside its own, 0 where none does."""
-        table = 0 if self.pool or not self.npu.sequencer.aheads else self.memory("aheads").width
+        table = self.memory("aheads").width if self.kind.claims_ahead else 0
         return max(self.layer_bits("gap_words"), table)
 
     @property
@@ -100,9 +79,9 @@ class SequencerSpec:
         """Width of a count of words, in two's complement: ring_words itself fits, and claims that go below 0.
 
         Where a layer keeps all tuples that it claims, claims are ring_words at most. Of a map with another reader
-        any number of tuples may come by, up to the whole map.
+        any number of tuples may pass unread, up to the whole map.
         """
         alone = not (self.npu.has_skip or self.npu.sequencer.aheads)  # nobody else reads the maps
         if alone or (self.pool and not self.npu.keeps_steps):
-            return self.address_bits + 2
-        return bits_for(self.ring_words + self.npu.sequencer.input_words) + 1
+            return self.sequencer.address_bits + 2
+        return bits_for(self.sequencer.ring_words + self.npu.sequencer.input_words) + 1

@@ -33,7 +33,7 @@ class TableTaps:
         Words that the tap claims beside its own, since it doesn't read them; 0 for most. None without a table of them:
         a tap of its own, ``skip``, claims each such tuple.
     claims_ahead, ahead_row : Signal or None
-        There are such words, and how many, which means nothing for other taps.
+        The tap claims such words; and how many, which means nothing for taps that claim none.
     """
 
     def __init__(self, context: Context, layers: Layers):

@@ -6,6 +6,7 @@ from typing import Annotated, ClassVar
 from bitloom.hls_gen.rtl.primitives.block import Signal
 
 from .bundle import Bundle, Meaning
+from .pool_marks import PoolMarks
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,8 +30,10 @@ class Tap(Bundle):
     ]
     last: Annotated[Signal, Meaning("last tap of its pass over its window")]
     layer_end: Annotated[Signal, Meaning("last tap of its layer in this frame")]
-    address: Annotated[Signal, Meaning("place of the tuple's first word in the tuple memory", lambda s: s.address_bits)]
-    words_minus_1: Annotated[Signal, Meaning("words of the tuple, less 1", lambda s: s.index_bits)]
+    address: Annotated[
+        Signal, Meaning("place of the tuple's first word in the tuple memory", lambda s: s.sequencer.address_bits)
+    ]
+    words_minus_1: Annotated[Signal, Meaning("words of the tuple, less 1", lambda s: s.sequencer.index_bits)]
     hold_words: Annotated[
         Signal,
         Meaning(
@@ -50,22 +53,7 @@ class Tap(Bundle):
         Signal | None,
         Meaning("so many, where there are any", lambda s: s.ahead_bits),
     ] = None
-    target: Annotated[
-        Signal | None, Meaning("number of the outlet that the layer's map goes to", lambda s: s.layer_bits("target"))
-    ] = None
-    forks: Annotated[
-        Signal | None, Meaning("the map goes to the skip store as well", lambda s: s.layer_bits("forks"))
-    ] = None
-    for_addition: Annotated[
-        Signal | None,
-        Meaning("in the skip store the map waits for the addition", lambda s: s.layer_bits("for_addition")),
-    ] = None
-    average: Annotated[
-        Signal | None, Meaning("the pool takes averages, else maxima", lambda s: s.layer_bits("average"))
-    ] = None
-    depthwise: Annotated[
-        Signal | None, Meaning("the pool unit multiplies by weights and adds", lambda s: s.layer_bits("depthwise"))
-    ] = None
+    marks: PoolMarks
     row: Annotated[
         Signal | None, Meaning("kernel row of the tuple's first word", lambda s: s.layer_bits("kernel_base"))
     ] = None

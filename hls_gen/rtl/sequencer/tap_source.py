@@ -58,9 +58,11 @@ def tap_source(library: Library, spec: SequencerSpec) -> Block:
     layers = Layers(context, last_layer, taken)
     number.assign(layers.number)
     now = layers.now
-    tuple_words = b.wire("tuple_words", spec.address_bits, add(now.words_minus_1, 1, spec.address_bits))
+    tuple_words = b.wire(
+        "tuple_words", spec.sequencer.address_bits, add(now.words_minus_1, 1, spec.sequencer.address_bits)
+    )
     tables = TableTaps(context, layers)
-    counters = CounterTaps(b, layers, tuple_words) if spec.npu.sequencer.raster else None
+    counters = CounterTaps(b, layers, tuple_words) if spec.kind.counters else None
     sources: list[TapSource] = [tables, DirectTaps(b, layers), *([] if counters is None else [counters])]
     b.comment("What is said of the tap at hand by the one that makes the taps of this layer.")
     chosen = choice(b, sources)
@@ -73,7 +75,7 @@ def tap_source(library: Library, spec: SequencerSpec) -> Block:
     part = None if now.kernel is None or now.kernel.part is None else TupleParts(b, layers, progress)
     given = given_back(b, layers, progress, claim, ahead)
     placed = chosen
-    if counters is not None:  # their addresses don't hang on what is new, and are on a long path
+    if counters is not None:  # addresses by counters don't depend on what is new, and are on a long path
         placed = replace(chosen, new=any_of(layers.now.direct, tables.new))
     address = _address(b, layers, progress, placed, tuple_words, tables.ahead_words)
     words_minus_1 = now.words_minus_1
@@ -86,8 +88,7 @@ def tap_source(library: Library, spec: SequencerSpec) -> Block:
     tap.assign(words_minus_1=words_minus_1, hold_words=now.hold_words, given_words=resize(given, spec.count_bits))
     if ahead is not None:
         tap.assign(gap=ahead.any, gap_words=ahead.words)
-    tap.assign(target=now.target, forks=now.forks, for_addition=now.for_addition, average=now.average)
-    tap.assign(depthwise=now.depthwise)
+    tap.marks.assign(**now.marks.ports())
     held = None
     if now.kernel is not None:
         begins = "; each pass begins anew at its kernel group" * (not spec.pool)
@@ -104,16 +105,16 @@ def tap_source(library: Library, spec: SequencerSpec) -> Block:
 
 
 def _contract(spec: SequencerSpec) -> str:
-    """The header's text: of the file's text what this sequencer has."""
+    """The header's text: the parts of this file's text that hold for this sequencer."""
     what = "address, kernel row, claim"
     order = ARRAY_ORDER
     if spec.pool:
-        what = "address, kernel row, claim" if spec.kernel_rows else "address, claim"
+        what = "address, kernel row, claim" if spec.kind.kernel_rows else "address, claim"
         order = POOL_ORDER
     ways = f"""
     layer rows --> layer at hand --+--> direct   --+
                                    +--> tables   --+--> which tap --> {what} --> issuer"""
-    if spec.npu.sequencer.raster:
+    if spec.kind.counters:
         ways += "\n                                   +--> counters --+"
     return f"{SUMMARY}\n{ways}\n\n{order}"
 
@@ -166,7 +167,7 @@ def _ahead(
         return None
     gap, words = gaps[-1]
     if len(gaps) > 1:
-        w = max(width(one) for _, one in gaps)
+        w = max(width(count) for _, count in gaps)
         words = choose(counters.serves, resize(words, w), resize(gaps[0][1], w), w)
         gap = any_of(*(flag for flag, _ in gaps))
     gap = b.wire("claims_gap", 1, gap if first_pass is None else gap & first_pass)
@@ -180,8 +181,8 @@ def _address(
 
     Addresses count from the layer's first word; the ring holds words of several layers, one layer after another. The
     next new tuple lies at ``new_word``, or behind the ``ahead_words`` that the tap claims beside its own. With counters
-    that is looked at at the layer's end alone, where the last tap reads the map's last tuple: the next layer begins
-    behind that.
+    ``new_word`` matters only at the layer's end, where the last tap reads the map's last tuple: the next layer begins
+    behind this tuple.
     """
     b.comment("Place of the tap's tuple in the ring: a new one lies behind the one before, an old one where it is.")
     ring = width(tuple_words)

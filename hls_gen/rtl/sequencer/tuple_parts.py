@@ -42,8 +42,8 @@ class TupleParts:
         b.on(anew, (self.first, 0))
 
     def claimed_beside(self, claim: Signal, ahead: Ahead) -> Ahead:
-        """Words that the tap at hand claims beside those that its pass reads: those ``ahead``, of other tuples, and
-        where it has a ``claim`` to its own tuple the words of that which the pass doesn't read."""
+        """Words that the tap at hand claims and that its pass doesn't read: words ``ahead``, which are of other tuples,
+        and, with a ``claim`` to the tap's own tuple, the words of this tuple outside the part."""
         w = width(ahead.words)
         rest = choose(claim, resize(self._rest, w), 0, w)
         others = choose(ahead.any, ahead.words, 0, w)

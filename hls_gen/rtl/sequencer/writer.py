@@ -29,7 +29,7 @@ JOINED = """
 A layer may read two maps side by side: then each tuple is the words of one map, from the layer's inlet, and behind them
 those of the other map, from the skip store.
 """
-"""What the header of a writer says besides that takes words of two maps in turn."""
+"""Added to the header of a writer that takes words of two maps in turn."""
 
 
 def inlet_means(npu: Npu) -> str:
@@ -65,8 +65,10 @@ class Written(Bundle):
     """The write port of the tuple memory, as the issuer sees it too."""
 
     write: Annotated[Signal, Meaning("a word is written to the tuple memory at this clock edge")]
-    write_row: Annotated[Signal, Meaning("place in the tuple memory that it goes to", lambda s: s.address_bits)]
-    write_word: Annotated[Signal, Meaning("the word", lambda s: s.word_bits)]
+    write_row: Annotated[
+        Signal, Meaning("place in the tuple memory that it goes to", lambda s: s.sequencer.address_bits)
+    ]
+    write_word: Annotated[Signal, Meaning("the word", lambda s: s.sequencer.word_bits)]
     has_free: Annotated[Signal, Meaning("a word of the tuple memory may be overwritten", back=True)]
 
 
@@ -80,7 +82,7 @@ def writer(library: Library, spec: SequencerSpec) -> Block:
     context = Context.module(library, spec, "writer", [memory], header)
     b = context.b
     last_layer = b.input("last_layer", LAYER_BITS, means="number of the network's last layer")
-    inlets = {name: Stream.input(b, name, spec.word_bits) for name in spec.inlets}
+    inlets = {name: Stream.input(b, name, spec.sequencer.word_bits) for name in spec.inlets}
     out = Written.output(b, spec)
     shown = None if spec.pool else b.output("inlet", INLET_BITS, means=inlet_means(spec.npu))  # for register STATE
 
@@ -95,8 +97,8 @@ def writer(library: Library, spec: SequencerSpec) -> Block:
     row = InputRow(**context.memory("inputs", resize(number, bits_for(memory.depth - 1))))
     b.on(out.write, (left, sub(left, 1, width(left))))
     b.on(advance, (left, row.words), (loaded, 1))
-    write_row = b.reg("next_row", spec.address_bits)  # places are filled one after another, layer after layer
-    b.on(out.write, (write_row, add(write_row, 1, spec.address_bits)))
+    write_row = b.reg("next_row", spec.sequencer.address_bits)  # places are filled one after another, layer after layer
+    b.on(out.write, (write_row, add(write_row, 1, spec.sequencer.address_bits)))
     out.write_row.assign(write_row)
     b.comment("Words are taken from the map's inlet alone, while the ring has room.")
     can = b.wire("can_write", 1, loaded & out.has_free)
@@ -125,9 +127,10 @@ def _alternate(b: Block, npu: Npu, row: InputRow, source: Signal, when: tuple[Si
     b.comment("Of two maps side by side a tuple has words of the layer's inlet, and then of the skip store.")
     names = ("joins", "first_words_minus_1", "second_words_minus_1")
     joins, first, second = (b.reg(f"own_{name}", width(getattr(row, name)), init=None) for name in names)
-    own = b.reg("own_source", width(source), init=None)
+    layer_source = b.reg("own_source", width(source), init=None)
     beside = b.reg("beside", init=None)  # the second map's words come
-    part = b.reg("part_words_minus_1", width(first), init=None)  # of its words of this tuple, or of the first map's
+    # words of this tuple that are still to come from the map whose words come now, less 1
+    part = b.reg("part_words_minus_1", width(first), init=None)
     turn = b.wire("turn", 1, write & joins & eq(part, 0))
     skip = _source(b, "skip", npu.sources.index("skip"), width(source))
     b.on(write, (part, sub(part, 1, width(part))))
@@ -135,10 +138,10 @@ def _alternate(b: Block, npu: Npu, row: InputRow, source: Signal, when: tuple[Si
         turn,
         (beside, ~beside),
         (part, choose(beside, first, second, width(part))),
-        (source, choose(beside, own, skip, width(source))),
+        (source, choose(beside, layer_source, skip, width(source))),
     )
     b.on(advance, *((reg, getattr(row, name)) for reg, name in zip((joins, first, second), names)))
-    b.on(advance, (own, row.source), (source, row.source), (beside, 0), (part, row.first_words_minus_1))
+    b.on(advance, (layer_source, row.source), (source, row.source), (beside, 0), (part, row.first_words_minus_1))
 
 
 def _select(b: Block, inlets: Mapping[str, Stream], source: Signal, can: Signal, out: Written) -> None:
@@ -147,11 +150,11 @@ def _select(b: Block, inlets: Mapping[str, Stream], source: Signal, can: Signal,
     valid = first.valid
     data = first.data
     for number, (name, inlet) in enumerate(inlets.items()):
-        mine = b.wire(f"from_{name}", 1, eq(source, _source(b, name, number, width(source))))
-        inlet.ready.assign(can & mine)
+        selected = b.wire(f"from_{name}", 1, eq(source, _source(b, name, number, width(source))))
+        inlet.ready.assign(can & selected)
         if number:
-            valid = choose(mine, inlet.valid, valid, 1)
-            data = choose(mine, inlet.data, data, width(data))
+            valid = choose(selected, inlet.valid, valid, 1)
+            data = choose(selected, inlet.data, data, width(data))
     out.assign(write=can & valid, write_word=data)
 
 

@@ -29,12 +29,12 @@ def place(b: Block, block: Block, name: str, prefix: str, **ports: Signal) -> di
     dict of str to Signal
         What is connected to each port, clock and reset apart.
     """
-    made = {port: signal for port, signal in ports.items() if port != "rst"}
+    connected = {port: signal for port, signal in ports.items() if port != "rst"}
     for port, bits in block.port_widths.items():
-        if port not in made and port not in ("clk", "rst"):
-            made[port] = b.wire(f"{prefix}{port}", bits)
-    b.instance(block, name, **{**made, "rst": ports.get("rst", b.rst)})
-    return made
+        if port not in connected and port not in ("clk", "rst"):
+            connected[port] = b.wire(f"{prefix}{port}", bits)
+    b.instance(block, name, **{**connected, "rst": ports.get("rst", b.rst)})
+    return connected
 
 
 @dataclass(frozen=True)

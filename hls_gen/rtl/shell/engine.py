@@ -66,7 +66,7 @@ def engine(c: NpuContext, words: dict[str, Stream], skipped: Stream | None) -> E
     drain_slot = b.wire("drain_slot", npu.array.slot_bits) if npu.array.accumulators > 1 else None
     room = b.wire("conv_room")  # the results unit can take the results of another window
     conv = c.place(
-        c.library.get(sequencer, c.library, SequencerSpec(npu, pool=False)),
+        c.library.get(sequencer, c.library, SequencerSpec(npu, npu.array_sequencer)),
         "conv_sequencer",
         last_layer=c.settings["last_layer"],
         room=room,
@@ -77,8 +77,8 @@ def engine(c: NpuContext, words: dict[str, Stream], skipped: Stream | None) -> E
     raw = (
         Stream.output(b, "raw", npu.results.ol * npu.array.acc_bits, last=True) if "host" in npu.ports.outlets else None
     )
-    # One accumulator: a window needs a place when its results leave the array. Several: it takes one with its first
-    # beat, since all kernel groups are at work at a time.
+    # One accumulator: a window needs a place when its results leave the array. Several: the window takes its place with
+    # its first beat, since all kernel groups are at work at a time.
     taken = conv["beat"] & conv["last" if drain_slot is None else "first"]
     out = c.place(
         c.library.get(results, c.library, npu),

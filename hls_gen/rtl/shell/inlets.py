@@ -4,7 +4,7 @@
     ring words --> ping-pong pair --(to +-1)-> convolution
     words of the map store and skip store ---> convolution
 
-Which inlet is read is said by each layer's row of memory ``inputs`` (hls_gen/rtl/sequencer/writer.py).
+Each layer's row of memory ``inputs`` says which inlet is read (hls_gen/rtl/sequencer/writer.py).
 """
 
 from collections.abc import Mapping
@@ -38,15 +38,15 @@ def inlets(c: NpuContext, stores: Mapping[str, Stream]) -> dict[str, Stream]:
         A stream for each inlet that the NPU has, in the order of ``Npu.sources``.
     """
     c.b.comment("Inlets: where the words come from that the convolution takes.")
-    found: dict[str, Stream] = {}
+    streams: dict[str, Stream] = {}
     for name in c.npu.sources:
         if name == "host":
-            found[name] = _host(c)
+            streams[name] = _host(c)
         elif name == "ring":
-            found[name] = _ring(c)
+            streams[name] = _ring(c)
         else:
-            found[name] = stores[name]
-    return found
+            streams[name] = stores[name]
+    return streams
 
 
 def _host(c: NpuContext) -> Stream:

@@ -48,7 +48,7 @@ OUTLETS = {
 }
 """What goes by each outlet."""
 FORMER, BINARISER = "windows of frames, by the window former", "words of frames, by the binariser"
-"""What comes by inlet host where one of them stands there."""
+"""What comes by inlet host where an NPU has a window former, where it has a binariser."""
 BITS_IN = "words of the NPU before, whose bits become +1 and -1 behind two buffers that take turns"
 BITS_OUT = "signs of the features, to the NPU after"
 """What comes and goes by the ring between NPUs of different engines."""
@@ -95,11 +95,11 @@ def npu(library: Library, params: Npu, ring: RingWords) -> Block:
     skip = skip_store(c) if params.has_skip else None
     read = {"loop": loop, "skip": None if skip is None else skip.to_inlet}
     words = inlets(c, {name: stream for name, stream in read.items() if stream is not None})
-    made = engine(c, words, None if skip is None else skip.to_addition)
-    maps, pool_layer = pooling(c, made.features) if params.pool_unit else (made.features, const(0, LAYER_BITS))
+    outputs = engine(c, words, None if skip is None else skip.to_addition)
+    maps, pool_layer = pooling(c, outputs.features) if params.pool_unit else (outputs.features, const(0, LAYER_BITS))
     waiting = outlets(c, maps, loop, skip.words if skip is not None and params.forks_maps else None)
-    waiting |= _keep(c, made, skip)
-    conv = made.ports
+    waiting |= _keep(c, outputs, skip)
+    conv = outputs.ports
     b.comment("What the registers show and count.")
     for name in (*params.pulses, *(("weights_begun", "weights_done") if params.loader.stream_weights else ())):
         b.output(name, 1, conv[name])
@@ -110,7 +110,7 @@ def npu(library: Library, params: Npu, ring: RingWords) -> Block:
         "INLET": conv["inlet"],
         **{f"WAITS_{what.upper()}": conv[f"wait_{what}"] for what in ("input", "room")},
         **{f"{name.upper()}_VALID": words[name].valid if name in words else const(0, 1) for name in SOURCES},
-        "WAITS_SKIPPED": made.waits_skipped,
+        "WAITS_SKIPPED": outputs.waits_skipped,
         **{f"{name.upper()}_BLOCKED": signal for name, signal in waiting.items()},
     }
     if params.loader.stream_weights:
@@ -119,21 +119,24 @@ def npu(library: Library, params: Npu, ring: RingWords) -> Block:
     return b
 
 
-def _keep(c: NpuContext, made: EngineOutputs, skip: SkipStore | None) -> dict[str, Signal]:
-    """Connects the steps that a binary NPU keeps to a skip store, its own or by stream ``kept`` that of the NPU after;
-    what comes by stream ``kept_before`` goes to its own. Whether a step waits that is not taken."""
-    if made.kept is None or skip is None:
+def _keep(c: NpuContext, outputs: EngineOutputs, skip: SkipStore | None) -> dict[str, Signal]:
+    """Connects the steps that a binary NPU keeps to a skip store: its own, or by stream ``kept`` the store of the NPU
+    after. Steps by stream ``kept_before`` go to the NPU's own store.
+
+    Returns "skip" -> whether a kept step waits that is not taken; nothing where no steps are kept.
+    """
+    if outputs.kept is None or skip is None:
         return {}
     w = c.npu.skip_word_bits
     if c.ring.skipped:
         connect(Stream.input(c.b, "kept_before", w), skip.words)
     if c.npu.skips_onward:
-        connect(made.kept, Stream.output(c.b, "kept", w))
+        connect(outputs.kept, Stream.output(c.b, "kept", w))
     elif c.ring.skipped:
-        made.kept.ready.assign(const(1, 1))  # no layer's steps are kept
+        outputs.kept.ready.assign(const(1, 1))  # no layer's steps are kept
     else:
-        connect(made.kept, skip.words)
-    return {"skip": made.kept.valid & ~made.kept.ready}
+        connect(outputs.kept, skip.words)
+    return {"skip": outputs.kept.valid & ~outputs.kept.ready}
 
 
 def _contract(params: Npu, ring: RingWords) -> str:

@@ -101,11 +101,13 @@ def outlets(c: NpuContext, maps: Stream, loop: Stream | None, skip: Stream | Non
 
 def _groups(c: NpuContext) -> list[Group]:
     """The NPU's outlets by the width and kind of their words."""
-    found: dict[tuple[int, bool], list[str]] = {}
+    groups: dict[tuple[int, bool], list[str]] = {}
     for name in c.npu.targets:
         ring = name == "ring"
-        found.setdefault((c.ring.out_bits if ring else c.npu.array.word_bits, ring and c.ring.to_bits), []).append(name)
-    return [Group(names, w, of_signs) for (w, of_signs), names in found.items()]
+        groups.setdefault((c.ring.out_bits if ring else c.npu.array.word_bits, ring and c.ring.to_bits), []).append(
+            name
+        )
+    return [Group(names, w, of_signs) for (w, of_signs), names in groups.items()]
 
 
 def _parts(c: NpuContext, group: Group) -> tuple[tuple[str, int], ...]:
@@ -118,10 +120,10 @@ def _parts(c: NpuContext, group: Group) -> tuple[tuple[str, int], ...]:
 def _for_group(c: NpuContext, group: Group, maps: Stream, marks: Marks) -> tuple[Stream, Signal]:
     """(words of ``maps`` for one group of several, whether such a word is there and can be taken)."""
     label = group.label
-    mine = c.b.wire(f"for_{label}", 1, any_of(*[goes_to(c.b, c.npu, marks.target, name) for name in group.names]))
+    for_group = c.b.wire(f"for_{label}", 1, any_of(*[goes_to(c.b, c.npu, marks.target, name) for name in group.names]))
     takes = c.b.wire(f"takes_{label}")
-    given = maps.replace(valid=c.b.wire(f"given_{label}", 1, maps.valid & mine), ready=takes)
-    return given, mine & takes
+    given = maps.replace(valid=c.b.wire(f"given_{label}", 1, maps.valid & for_group), ready=takes)
+    return given, for_group & takes
 
 
 def _regrouped(c: NpuContext, group: Group, given: Stream, marks: Marks) -> Stream:
@@ -139,14 +141,14 @@ def _regrouped(c: NpuContext, group: Group, given: Stream, marks: Marks) -> Stre
 
 
 def _forked(c: NpuContext, group: Group, names: list[str], words: Stream, skip: Stream) -> Stream:
-    """Those of ``words`` that go to other outlets of ``group``, ``names``, than the skip store; the others and those
-    that go to both are given to ``skip``."""
+    """The words for the outlets ``names``, which are those of ``group`` but the skip store. Words for the skip store,
+    alone or as well, are given to ``skip``."""
     parts = _parts(c, group)
     on = _parts(c, replace(group, names=names))
     words = words if group.marks_maps else words.replace(last=None)
-    made = c.place(c.library.get(map_fork, c.library, c.npu, parts, on), "map_fork", **words.ports("in"))
-    connect(Stream.of(made, "skip"), skip)
-    return Stream.of(made, "out")
+    ports = c.place(c.library.get(map_fork, c.library, c.npu, parts, on), "map_fork", **words.ports("in"))
+    connect(Stream.of(ports, "skip"), skip)
+    return Stream.of(ports, "out")
 
 
 def _taken_by(c: NpuContext, names: list[str], words: Stream, loop: Stream | None) -> dict[str, Signal]:
@@ -156,15 +158,15 @@ def _taken_by(c: NpuContext, names: list[str], words: Stream, loop: Stream | Non
     for name in names:
         valid = words.valid
         last = None
-        mine = None
+        chosen = None
         if len(names) > 1:
-            mine = c.b.wire(f"chooses_{name}", 1, goes_to(c.b, c.npu, bits(words.side, 1, c.npu.target_bits), name))
-            valid = c.b.wire(f"gives_{name}", 1, valid & mine)
+            chosen = c.b.wire(f"chooses_{name}", 1, goes_to(c.b, c.npu, bits(words.side, 1, c.npu.target_bits), name))
+            valid = c.b.wire(f"gives_{name}", 1, valid & chosen)
         if names != ["loop"]:
             last = words.last & bits(words.side, 0, 1)  # the last word of the last tuple
         ready = _taker(c, name, words.replace(valid=valid, last=last), loop)
         waits[name] = valid & ~ready
-        accepted.append(ready if mine is None else mine & ready)
+        accepted.append(ready if chosen is None else chosen & ready)
     words.ready.assign(any_of(*accepted))
     return waits
 

@@ -10,7 +10,6 @@ Of a pool unit with weights, sums leave the FIFO, and what follows makes feature
     sums[PFP] --> gearbox --> sums[OL] --> pool results --> features[OL]
 """
 
-from bitloom.hls_gen.design.memories.ports import way
 from bitloom.hls_gen.design.parts import present
 from bitloom.hls_gen.design.widths import COUNT_BITS
 from bitloom.hls_gen.rtl.pool_unit.pool_binary import pool_unit
@@ -20,6 +19,7 @@ from bitloom.hls_gen.rtl.pool_unit.pool_results import pool_results
 from bitloom.hls_gen.rtl.primitives.block import Signal, bits
 from bitloom.hls_gen.rtl.primitives.gearbox import gearbox
 from bitloom.hls_gen.rtl.primitives.stream import Stream
+from bitloom.hls_gen.rtl.sequencer.beat import Beat
 from bitloom.hls_gen.rtl.sequencer.sequencer import SequencerSpec, sequencer
 
 from .context import NpuContext
@@ -49,20 +49,15 @@ def pooling(c: NpuContext, features: Stream) -> tuple[Stream, Signal]:
     # the pool's sequencer counts words and needs no ``last``
     packed = gearbox(c.b, c.library, "to_pool", features, npu.pool_word_bits, unused=("last",), rst=c.restart)
     beats = c.place(
-        c.library.get(sequencer, c.library, SequencerSpec(npu, pool=True)),
+        c.library.get(sequencer, c.library, SequencerSpec(npu, present(npu.pool_sequencer))),
         "pool_sequencer",
         last_layer=c.settings["last_pool_layer"],
         room=room,
         **packed.replace(last=None).ports("in"),
     )
-    names = ["beat", "first", "last", "tuple_last", "map_last", "index", "word"]
-    names += [name for name, _ in way(npu)]
-    binary = npu.engine == "binary"
-    names += [] if binary else ["average", "taps"]
-    names += ["depthwise", "kernel_row"] if npu.depthwise else []
     integer = pool_unit_depthwise if npu.depthwise else pool_unit_integer
-    unit = c.library.get(pool_unit if binary else integer, c.library, npu)
-    pooled = c.place(unit, "pool_unit", **{name: beats[name] for name in names})
+    unit = c.library.get(pool_unit if npu.engine == "binary" else integer, c.library, npu)
+    pooled = c.place(unit, "pool_unit", word=beats["word"], **Beat.of(beats).ports())
     room.assign(pooled["room"])
     out = Stream.of(pooled, "out")
     w = npu.pool_word_bits
@@ -80,10 +75,10 @@ def _finished(c: NpuContext, sums: Stream) -> Stream:
     w = present(npu.pool_unit).pfp * npu.array.acc_bits
     flags = {"last": bits(sums.data, w, 1), "side": bits(sums.data, w + 1, npu.pool_side_bits - 1 + COUNT_BITS)}
     cut = gearbox(c.b, c.library, "pool_steps", sums.replace(data=bits(sums.data, 0, w), **flags), steps, rst=c.restart)
-    made = c.place(
+    ports = c.place(
         c.library.get(pool_results, c.library, npu),
         "pool_results",
         last_layer=c.settings["last_pool_layer"],
         **cut.ports("in"),
     )
-    return Stream.of(made, "features")
+    return Stream.of(ports, "features")

@@ -86,8 +86,8 @@ class RegisterContext:
 
     def write(self, name: str) -> Signal:
         """Pulse: a register is written."""
-        mine = eq(self.bus.write_address, self.address(name))
-        return self.b.wire(f"write_{name.lower()}", 1, self.bus.write & mine)
+        addressed = eq(self.bus.write_address, self.address(name))
+        return self.b.wire(f"write_{name.lower()}", 1, self.bus.write & addressed)
 
     def written(self, name: str, field: str) -> Signal:
         """What is written to a field of a register."""
@@ -204,7 +204,7 @@ def _interrupts(c: RegisterContext, irq: Signal, soft_reset: Signal) -> dict[str
 
 
 def _owner(c: RegisterContext, soft_reset: Signal) -> dict[str, Signal]:
-    """OWNER, which whoever loads without writing it leaves at 0; what a read of it gives."""
+    """OWNER; what a read of it gives. A LOAD sets it to 0, so that it is 0 for a loader that doesn't write it."""
     c.b.comment("Owner of the parameters.")
     owner = c.b.reg("owner_number", OWNER_BITS)
     c.b.on(c.write("OWNER"), (owner, c.written("OWNER", "OWNER")))
@@ -242,14 +242,14 @@ def _shown(c: RegisterContext, name: str, value: Signal) -> Signal:
     hit = eq(c.bus.read_address, c.address(name))
     if name in OF_ERROR:
         hit = hit & c.inputs["error"]
-    mine = _decoded(c.b, f"reads_{name.lower()}", hit)
-    return Repeat(mine, DATA_BITS) & value
+    is_read = _decoded(c.b, f"reads_{name.lower()}", hit)
+    return Repeat(is_read, DATA_BITS) & value
 
 
 def _is_counter(c: RegisterContext, design: Design) -> Signal:
-    """Whether the register that is read is a counter, by parts of its address: those of the design and the first four
-    of an NPU fill blocks of 16 bytes, a fifth one of an NPU lies by itself. Only multiples of 4 are registers: a
-    read of another address would wait for its turn for ever."""
+    """Whether the register that is read is a counter, by parts of its address: the design's counters and the first four
+    of an NPU fill blocks of 16 bytes, an NPU's fifth counter lies by itself. Only multiples of 4 are registers: a
+    read of another address would wait for ever for the turn of a counter."""
     address = c.bus.read_address
     count = len(design.npus)
     least = NPU_BASE // NPU_STRIDE
@@ -265,16 +265,16 @@ def _is_counter(c: RegisterContext, design: Design) -> Signal:
     place = eq(bits(address, 4, stride - 4), c.b.localparam("NPU_COUNTERS", of_npu >> 4, stride - 4, base=16))
     for pulse in design.npus[0].pulses[4:]:  # one at most: streamed weights and one memory don't go together
         waits = (c.map[counter_name(0, pulse)].offset - NPU_BASE) >> 2
-        own = c.b.localparam(f"NPU_{pulse.upper()}", waits, stride - 2, base=16)
-        place = place | eq(bits(address, 2, stride - 2), own)
+        waits_place = c.b.localparam(f"NPU_{pulse.upper()}", waits, stride - 2, base=16)
+        place = place | eq(bits(address, 2, stride - 2), waits_place)
     counters_of_design = c.b.localparam("DESIGN_COUNTERS", of_design >> 4, ADDRESS_BITS - 4, base=16)
-    mine = eq(bits(address, 4, ADDRESS_BITS - 4), counters_of_design) | (exists & place)
-    return _decoded(c.b, "reads_counter", c.bus.read_aligned & mine)
+    is_counter = eq(bits(address, 4, ADDRESS_BITS - 4), counters_of_design) | (exists & place)
+    return _decoded(c.b, "reads_counter", c.bus.read_aligned & is_counter)
 
 
 def _decoded(b: Block, name: str, hit: Signal) -> Signal:
-    """Register: whether the address, which has stood for a cycle, is this one. So the comparison of the address and
-    the choice of the value are in different cycles."""
+    """Register: ``hit``, the comparison of an address that has stood for a cycle. So the comparison and the choice of
+    the value are in different cycles."""
     register = b.reg(name)
     b.on(None, (register, hit))
     return register

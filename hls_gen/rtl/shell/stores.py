@@ -3,8 +3,8 @@
     words of maps --> FIFO --+--> addition
                              `--> inlet "skip" of the convolution
 
-A FIFO: words leave in the order in which they came. With each word goes who takes it, and it is offered to nobody else:
-the convolution reads words of the next layer while the layer at work still adds.
+A FIFO: words leave in the order in which they came. A mark beside each word says who takes the word; nobody else is
+offered it, since the convolution reads words of the next layer while the layer at work still adds.
 """
 
 from dataclasses import dataclass
@@ -57,8 +57,8 @@ def skip_store(c: NpuContext) -> SkipStore:
     word = bits(out.data, 0, w)
     for_addition = bits(out.data, w, 1)
     to_addition, to_inlet = (
-        Stream(b.wire(f"skip_to_{name}_valid", 1, out.valid & mine), b.wire(f"skip_to_{name}_ready"), word)
-        for name, mine in (("addition", for_addition), ("inlet", ~for_addition))
+        Stream(b.wire(f"skip_to_{name}_valid", 1, out.valid & wanted), b.wire(f"skip_to_{name}_ready"), word)
+        for name, wanted in (("addition", for_addition), ("inlet", ~for_addition))
     )
     out.ready.assign(choose(for_addition, to_addition.ready, to_inlet.ready, 1))
     return SkipStore(words, to_addition, to_inlet)

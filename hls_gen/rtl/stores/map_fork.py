@@ -21,7 +21,7 @@ from bitloom.hls_gen.rtl.results.step import join
 
 @dataclass(frozen=True)
 class Marks:
-    """What the side bits of a word of a map say; None where nobody asks.
+    """Fields of the side bits of a map's word; None where the word has no such field.
 
     Attributes
     ----------
@@ -41,12 +41,12 @@ class Marks:
     @classmethod
     def split(cls, side: Signal, parts: Sequence[tuple[str, int]]) -> "Marks":
         """The marks in side bits: name and width of each, low bits first."""
-        found = {}
+        marks = {}
         low = 0
         for name, w in parts:
-            found[name] = bits(side, low, w)
+            marks[name] = bits(side, low, w)
             low += w
-        return cls(**found)
+        return cls(**marks)
 
     def joined(self, parts: Sequence[tuple[str, int]]) -> Signal | None:
         """Some of the marks as side bits; None for none."""

@@ -72,7 +72,7 @@ def access(library: Library, machine: MachineParameters) -> Block:
     marks = b.reg("marks")
     row = b.reg("row", ADDRESS_BITS, init=None)
     left = b.reg("left", ADDRESS_BITS, init=None)
-    own = b.wire("own", 1, all_of(start, ~kinds["on_slaves"]))
+    begins = b.wire("own", 1, all_of(start, ~kinds["on_slaves"]))
     taken = b.input("write_ready", means="the neuron cache takes a word")
     b.output("write", 1, all_of(loading, valid), means="a word for the neuron cache")
     b.output("write_row", x_bits, bits(row, 0, x_bits), means="its row")
@@ -89,7 +89,7 @@ def access(library: Library, machine: MachineParameters) -> Block:
     last = b.wire("last", 1, eq(left, 1))
     b.on(moves, (row, add(row, 1, ADDRESS_BITS)), (left, sub(left, 1, ADDRESS_BITS)))
     b.on(moves & last, (loading, 0), (storing, 0))
-    b.on(own, (loading, ~kinds["store"]), (storing, kinds["store"]), (row, address), (left, rows))
+    b.on(begins, (loading, ~kinds["store"]), (storing, kinds["store"]), (row, address), (left, rows))
     b.on(start, (marks, kinds["mark_last"]))
     b.on(None, (done, all_of(moves, last)))
     given = delayed(b, gives, "given", 1, init=0)[-1]
@@ -99,7 +99,7 @@ def access(library: Library, machine: MachineParameters) -> Block:
 
 
 def _to_array(b: Block, valid: Signal, cell: Signal) -> Signal:
-    """Words for the array; input: it takes the one that is there."""
+    """Ports by which words go to the array; the result is the input by which it takes one."""
     b.output("load_valid", 1, valid, means="there is a word for the array")
     b.output("load_data", width(cell), cell, means="the word for the array")
     return b.input("load_ready", means="the array takes a word")

@@ -18,13 +18,13 @@ FINE_BITS = 3
 
 def select(b: Block, name: str, index: Signal, values: list[Signal]) -> Signal:
     """Wire: values[index]; as many values as ``index`` can name."""
-    made = list(values)
+    nodes = list(values)
     level = 0
-    while len(made) > 1:
+    while len(nodes) > 1:
         place = bits(index, level, 1)
-        made = [choose(place, high, low, width(low)) for low, high in zip(made[::2], made[1::2])]
+        nodes = [choose(place, high, low, width(low)) for low, high in zip(nodes[::2], nodes[1::2])]
         level += 1
-    return b.wire(name, width(values[0]), made[0])
+    return b.wire(name, width(values[0]), nodes[0])
 
 
 def parts(row: Signal, count: int) -> list[Signal]:
@@ -87,10 +87,10 @@ def value_of(b: Block, machine: MachineParameters, name: str, operand: CodedOper
     codes = machine.code_bits
     form = machine.form
     code = b.wire(f"{name}_code", codes, bits(operand.cell, 0, codes) & operand.mask)
-    found = select(b, f"{name}_found", code, parts(operand.entries, 1 << codes))
+    selected = select(b, f"{name}_found", code, parts(operand.entries, 1 << codes))
     entry = b.reg(f"{name}_entry", ENTRY_BITS, init=None)
     cell = b.reg(f"{name}_cell", form.bits, init=None)
-    b.on(None, (entry, found), (cell, operand.cell))
+    b.on(None, (entry, selected), (cell, operand.cell))
     word = b.reg(f"{name}_word", form.bits, init=None)
     b.on(None, (word, choose(operand.coded, constant(b, machine, name, entry), cell, form.bits)))
     return Value(word, entry)
@@ -133,5 +133,5 @@ def word_sum(b: Block, name: str, left: Signal, right: Signal, minus: Signal | N
 
 
 def leave(b: Block, name: str, signal: Signal) -> None:
-    """Say that bits are of no use."""
+    """Name bits that nothing reads, for lint: a wire ``<name>_unused``."""
     b.wire(f"{name}_unused", width(signal), signal)

@@ -142,8 +142,8 @@ def _counters(b: Block, machine: MachineParameters, start: Signal, given: dict[s
     b.on(start, (again, given["a"]))
     at = {}
     for name in ("SCATTER", "FORWARD", "BACKWARD", "UPDATE", "LOAD", "STORE"):
-        own = b.localparam(name, getattr(facts, name), facts.BEAT_BITS)
-        at[name] = b.wire(f"at_{name.lower()}", 1, eq(held["kind"], own))
+        number = b.localparam(name, getattr(facts, name), facts.BEAT_BITS)
+        at[name] = b.wire(f"at_{name.lower()}", 1, eq(held["kind"], number))
     running = b.reg("running")
     io_valid = b.input("load_valid", means="a word for LOAD is there")
     room = b.input("store_room", means="what STORE gives will be taken")
@@ -247,5 +247,5 @@ def _up(b: Block, machine: MachineParameters, p: _Place, start: Signal) -> None:
     b.output("write_row", d_bits, bits(d_row, 0, d_bits), means="row of the neuron cache")
     b.output("store_valid", 1, all_of(here, p.at["STORE"]), means="a word of STORE is there, and must be taken")
     b.output("store_data", form.bits, bits(total, 0, form.bits), means="the word of STORE")
-    late = delayed(b, p.end, "final_beat", facts.store_latency(machine), init=0)[-1]
-    b.output("store_last", 1, late, means="it is the last one")
+    last_stored = delayed(b, p.end, "final_beat", facts.store_latency(machine), init=0)[-1]
+    b.output("store_last", 1, last_stored, means="it is the last one")

@@ -149,7 +149,7 @@ def _cache(library: Library, machine: MachineParameters, k: _Controller) -> Sign
 
 
 def _issue(k: _Controller, i: Decoded, waits: Dependency, issue: Signal, data_left: Signal) -> Signal:
-    """What becomes of an instruction that keeps the rules; wire: it is END and its turn."""
+    """Issues an instruction that keeps the rules; wire: the instruction is END and is issued."""
     b = k.b
     f = i.fields
     c = i.classes

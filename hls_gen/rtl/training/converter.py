@@ -151,8 +151,8 @@ def converter(library: Library, machine: MachineParameters) -> Block:
     b.comment("Code of the rank, or of the one above.")
     ranks = delayed(b, rank, "rank", 3, codes)
     final = b.wire("final_rank", codes, add(ranks[3], above, codes))
-    found = select(b, "found", final, parts(table.order, 1 << codes))
-    b.on(None, (code, found))
+    final_code = select(b, "found", final, parts(table.order, 1 << codes))
+    b.on(None, (code, final_code))
     return b
 
 

@@ -85,8 +85,8 @@ class DecodeSteps:
 
 def fields_of(b: Block, row: Signal) -> dict[str, Signal]:
     """Wires: the fields of an instruction, and ``code``, which is function and operation side by side."""
-    made = {name: b.wire(f"i_{name}", w, bits(row, low, w)) for name, (low, w) in isa.FIELDS.items()}
-    return {**made, "code": b.wire("i_code", CODE_BITS, Cat(made["function"], made["operation"]))}
+    fields = {name: b.wire(f"i_{name}", w, bits(row, low, w)) for name, (low, w) in isa.FIELDS.items()}
+    return {**fields, "code": b.wire("i_code", CODE_BITS, Cat(fields["function"], fields["operation"]))}
 
 
 def operation_is(b: Block, f: dict[str, Signal], operation: int) -> Signal:
@@ -167,8 +167,8 @@ def _classes(b: Block, machine: MachineParameters, f: dict[str, Signal], loaded:
         return any_of(*[_is(b, f, operation, function) for function in functions])
 
     def loads(kind: str) -> Signal:
-        found = [all_of(eq(f[kind], k + 1), bits(loaded, k, 1)) for k in range(machine.tables)]
-        return any_of(uncoded[kind], *found)
+        hits = [all_of(eq(f[kind], k + 1), bits(loaded, k, 1)) for k in range(machine.tables)]
+        return any_of(uncoded[kind], *hits)
 
     forward, backward, update = (
         b.wire(f"is_{n}", 1, _is(b, f, isa.COMPUTE, k)) for k, n in enumerate(("forward", "backward", "update"))

@@ -38,7 +38,7 @@ def dependency(b: Block, i: Decoded, issue: Signal, done: dict[str, Signal]) -> 
     i : Decoded
         The instruction at hand.
     issue : Signal
-        It begins, in the units that it needs.
+        The instruction begins, in the units that it needs.
     done : dict of str to Signal
         Pulse of each unit of `UNITS`: its instruction is finished.
     """
@@ -78,13 +78,15 @@ def _hazard(b: Block, i: Decoded, unit: str, entry: dict[str, Signal]) -> Signal
     """Wire: read after write, write after write, write after read, or both draw numbers."""
     now = {**i.fields, **i.classes, **{f"end_{name}": end for name, end in i.ends.items()}}
 
-    def meet(mine: str, theirs: str) -> Signal:
-        before = resize(now[mine], END_BITS) < entry[f"end_{theirs}"]
-        return all_of(before, resize(entry[theirs], END_BITS) < now[f"end_{mine}"])
+    def meet(operand: str, earlier: str) -> Signal:
+        before = resize(now[operand], END_BITS) < entry[f"end_{earlier}"]
+        return all_of(before, resize(entry[earlier], END_BITS) < now[f"end_{operand}"])
 
     uses = {"a": "reads_a", "b": "reads_b", "d": "writes_d"}
     pairs = [("a", "d"), ("b", "d"), ("d", "d"), ("d", "a"), ("d", "b")]
-    found = [
-        all_of(now[uses[mine]], entry[uses[theirs]], meet(mine, theirs)) for mine, theirs in pairs if theirs in entry
+    hazards = [
+        all_of(now[uses[operand]], entry[uses[earlier]], meet(operand, earlier))
+        for operand, earlier in pairs
+        if earlier in entry
     ]
-    return b.wire(f"hazard_{unit}", 1, any_of(*found, all_of(entry["draws"], now["draws"])))
+    return b.wire(f"hazard_{unit}", 1, any_of(*hazards, all_of(entry["draws"], now["draws"])))

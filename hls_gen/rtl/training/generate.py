@@ -36,10 +36,10 @@ def training_verilog(machine: MachineParameters, *, checked: bool = True) -> dic
         Module name -> text, the top module first. Its DIGEST registers show the SHA-256 of the text in which they
         are 0.
     """
-    made = {**_blank(machine), **registers(Library(STREAM_BITS), machine, _digest(machine)).modules()}
+    modules = {**_blank(machine), **registers(Library(STREAM_BITS), machine, _digest(machine)).modules()}
     if checked:
-        check("\n".join(made.values()), TOP)
-    return made
+        check("\n".join(modules.values()), TOP)
+    return modules
 
 
 def _digest(machine: MachineParameters) -> str:

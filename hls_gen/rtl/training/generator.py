@@ -19,8 +19,8 @@ def generator(library: Library) -> Block:
     b = Block("generator", header)
     set_state = b.input("set", means="seed becomes the state")
     seed = b.input("seed", STATE_BITS, means="a state, not 0")
-    one = b.input("take_one", means="the first number is taken")
-    two = b.input("take_two", means="both numbers are taken")
+    take_one = b.input("take_one", means="the first number is taken")
+    take_two = b.input("take_two", means="both numbers are taken")
     first = b.output("first", DRAW_BITS, means="the next number")
     second = b.output("second", DRAW_BITS, means="the number after it")
 
@@ -31,8 +31,8 @@ def generator(library: Library) -> Block:
     after_two = _drawn(b, "second", after)
     first.assign(bits(after, 0, DRAW_BITS))
     second.assign(bits(after_two, 0, DRAW_BITS))
-    b.on(one, (state, after))
-    b.on(two, (state, after_two))
+    b.on(take_one, (state, after))
+    b.on(take_two, (state, after_two))
     b.on(set_state, (state, seed))
     return b
 

@@ -89,8 +89,8 @@ class _Master:
         """A part of the table that ``kind`` names."""
         chosen = self.table[f"{name}_1"]
         for number in range(2, self.machine.tables + 1):
-            mine = eq(kind, self.b.localparam(f"TABLE_{number}", number, facts.KIND_BITS))
-            chosen = choose(mine, self.table[f"{name}_{number}"], chosen, width(chosen))
+            hit = eq(kind, self.b.localparam(f"TABLE_{number}", number, facts.KIND_BITS))
+            chosen = choose(hit, self.table[f"{name}_{number}"], chosen, width(chosen))
         return chosen
 
     def operand(self, prefix: str, kind: Signal, out: dict[str, Signal]) -> None:
@@ -166,8 +166,8 @@ def master(library: Library, machine: MachineParameters) -> Block:
     cells = place(b, library.get(neuron_cache, library, machine), "neuron_cache", "cell_")
     io = _access(m, streams, outs, cells)
     lead = _array(m, outs, cells, numbers, io)
-    own = _vector(m, outs, cells, numbers)
-    numbers["take_one"].assign(any_of(lead["take_one"], own["take_one"]))
+    vector_ports = _vector(m, outs, cells, numbers)
+    numbers["take_one"].assign(any_of(lead["take_one"], vector_ports["take_one"]))
     numbers["take_two"].assign(lead["take_two"])
     outs["beat"].assign(nonzero(lead["down_kind"]))
     outs["vector_result"].assign(all_of(cells["vector_write"], cells["vector_write_ready"]))

@@ -82,11 +82,11 @@ def _by_code(b: Block, machine: MachineParameters, x: Value, y: Value, right_cod
     rest = b.reg("shift_rest", FINE_BITS, init=None)
     far = Cat(bits(entry, FINE_BITS, PLACES_BITS - FINE_BITS), const(0, FINE_BITS))
     sign = b.wire("shift_sign", 1, sign_of(word) ^ bits(entry, PLACES_BITS, 1))
-    late = delayed(b, sign, "shift_sign", 2)[-1]
+    late_sign = delayed(b, sign, "shift_sign", 2)[-1]
     doubled = b.wire("doubled", w, Cat(magnitude_of(word), const(0, 1)))
     b.on(None, (coarse, Srl(doubled, far)), (rest, bits(entry, 0, FINE_BITS)), (fine, Srl(coarse, rest)))
     most = b.localparam("LARGEST", (1 << (w - 1)) - 1, w - 1)
-    return choose(bits(fine, w - 1, 1), most, bits(fine, 0, w - 1), w - 1), late
+    return choose(bits(fine, w - 1, 1), most, bits(fine, 0, w - 1), w - 1), late_sign
 
 
 def _by_word(b: Block, machine: MachineParameters, x: Value, y: Value) -> tuple[Signal, Signal]:
@@ -109,9 +109,9 @@ def _by_word(b: Block, machine: MachineParameters, x: Value, y: Value) -> tuple[
         terms = [a + c for a, c in zip(terms[::2], terms[1::2])] + terms[len(terms) & ~1 :]
     b.on(None, (whole, terms[0]))
     sign = b.wire("multiply_sign", 1, sign_of(x.word) ^ sign_of(y.word))
-    late = delayed(b, sign, "multiply_sign", 2)[-1]
+    late_sign = delayed(b, sign, "multiply_sign", 2)[-1]
     most = b.localparam("LARGEST", (1 << w) - 1, w)
     if form.fraction:
         leave(b, "lost", bits(whole, 0, form.fraction))
     over = nonzero(bits(whole, form.fraction + w, w - form.fraction))
-    return choose(over, most, bits(whole, form.fraction, w), w), late
+    return choose(over, most, bits(whole, form.fraction, w), w), late_sign

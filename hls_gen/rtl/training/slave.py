@@ -117,15 +117,15 @@ def slave(library: Library, machine: MachineParameters) -> Block:
 
 def _kinds(b: Block, number: Signal, beat: dict[str, Signal]) -> dict[str, Signal]:
     """Kinds of beats that this slave takes part in."""
-    mine = b.wire("mine", 1, eq(number, beat["slave"]))
+    has_turn = b.wire("mine", 1, eq(number, beat["slave"]))
     active = b.wire("active", 1, number <= beat["slave"])
-    made = {}
+    kinds = {}
     for name in ("SCATTER", "FORWARD", "BACKWARD", "UPDATE", "LOAD", "STORE"):
-        own = b.localparam(name, getattr(facts, name), facts.BEAT_BITS)
-        part = active if name == "UPDATE" else mine
-        here = eq(beat["kind"], own)
-        made[name] = b.wire(f"is_{name.lower()}", 1, here if name in ("FORWARD", "BACKWARD") else here & part)
-    return {**made, "active": active}
+        kind_number = b.localparam(name, getattr(facts, name), facts.BEAT_BITS)
+        part = active if name == "UPDATE" else has_turn
+        here = eq(beat["kind"], kind_number)
+        kinds[name] = b.wire(f"is_{name.lower()}", 1, here if name in ("FORWARD", "BACKWARD") else here & part)
+    return {**kinds, "active": active}
 
 
 class _Caches:
@@ -161,7 +161,7 @@ class _Caches:
         w = out.width or 1
         depth = c.machine.weight_words
         row_bits = facts.beat_widths(c.machine)["row"]
-        late = self.updates[read_at]
+        update = self.updates[read_at]
         b.instance(
             ram(c.library, w, depth, latency=1),
             name,
@@ -169,7 +169,7 @@ class _Caches:
             write_row=b.wire(f"write_row_{name}", row_bits, choose(load, self.rows[0], self.rows[at], row_bits)),
             write_data=b.wire(f"write_data_{name}", w, choose(load, bits(c.beat["data"], 0, w), data, w)),
             read=const(1, 1),
-            read_row=b.wire(f"read_row_{name}", row_bits, choose(late, self.rows[read_at], self.rows[0], row_bits)),
+            read_row=b.wire(f"read_row_{name}", row_bits, choose(update, self.rows[read_at], self.rows[0], row_bits)),
             read_data=out,
         )
 
@@ -180,7 +180,7 @@ def _product(c: SlaveContext, caches: _Caches) -> Signal:
     machine = c.machine
     form = c.machine.form
     b.comment("Input gradients of its columns, and products.")
-    found = b.wire("neuron_found", form.bits)
+    neuron = b.wire("neuron_found", form.bits)
     b.instance(
         ram(c.library, form.bits, machine.column_words, latency=0),
         "neurons",
@@ -188,13 +188,13 @@ def _product(c: SlaveContext, caches: _Caches) -> Signal:
         write_row=c.beat["column"],
         write_data=c.beat["data"],
         read_row=c.beat["column"],
-        read_data=found,
+        read_data=neuron,
     )
     gradient = b.reg("input_gradient", form.bits, init=None)
     x = b.reg("x", form.bits, init=None)
     backward = c.late("backward", c.kinds["BACKWARD"], facts.READ)
     update = caches.updates[facts.READ]
-    b.on(None, (gradient, found), (x, c.beat["data"]))
+    b.on(None, (gradient, neuron), (x, c.beat["data"]))
     code = Cat(const(0, form.bits - machine.code_bits), caches.codes)
     weight = choose(c.settings["right_coded"], code, caches.words, form.bits)
     product = b.wire("product", form.bits)
@@ -241,9 +241,9 @@ def _results(c: SlaveContext, caches: _Caches, product: Signal, up: tuple[Signal
     number = c.number
     waits = b.reg("waits")
     turn = b.reg("turn", facts.slave_bits(c.machine), init=None)
-    mine = b.wire("my_turn", 1, all_of(ends["FORWARD"], taken, eq(number, 0)) | all_of(waits, eq(turn, 0)))
+    has_turn = b.wire("my_turn", 1, all_of(ends["FORWARD"], taken, eq(number, 0)) | all_of(waits, eq(turn, 0)))
     b.on(waits, (turn, sub(turn, 1, facts.slave_bits(c.machine))))
-    b.on(mine, (waits, 0))
+    b.on(has_turn, (waits, 0))
     later = all_of(ends["FORWARD"], taken, nonzero(number))
     b.on(later, (waits, 1), (turn, sub(number, 1, facts.slave_bits(c.machine))))
     stored = b.reg("stored")
@@ -252,7 +252,7 @@ def _results(c: SlaveContext, caches: _Caches, product: Signal, up: tuple[Signal
     word = choose(c.at_cache("gradients"), caches.gradients, caches.words, wide)
     code = Cat(const(0, wide - c.machine.code_bits), caches.codes)
     word = b.wire("stored_word", wide, choose(c.at_cache("codes"), code, word, wide))
-    sums = b.wire("gives_sum", 1, any_of(mine, ends["BACKWARD"]))
+    sums = b.wire("gives_sum", 1, any_of(has_turn, ends["BACKWARD"]))
     given = choose(stored, word, choose(sums, held, 0, w), w)
     b.on(None, (up[0], any_of(stored, sums)), (up[1], given))
 

@@ -31,11 +31,14 @@ class StateMachine:
         """The register ``state`` and wires ``in_<state>``; ``rests``: nothing is done in the first state."""
         w = bits_for(len(states) - 1)
         first = b.localparam(f"STATE_{states[0]}", 0, w)
-        made = cls(b, states, b.reg("state", w, init=first), {})
-        made.at.update(
-            {name: b.wire(f"in_{name.lower()}", 1, eq(made.register, made.number(name))) for name in states[rests:]}
+        machine = cls(b, states, b.reg("state", w, init=first), {})
+        machine.at.update(
+            {
+                name: b.wire(f"in_{name.lower()}", 1, eq(machine.register, machine.number(name)))
+                for name in states[rests:]
+            }
         )
-        return made
+        return machine
 
     def number(self, state: str) -> Signal:
         """A state's number, as a constant ``STATE_<name>``."""

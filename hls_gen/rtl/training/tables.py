@@ -42,9 +42,9 @@ PHASES = ("CODE", "ENTRY", "VALUE", "OUTCOME")
 
 def table_widths(machine: MachineParameters) -> dict[str, int]:
     """Parts of a table as units use them, and their bits."""
-    made = facts.setting_widths(machine)
-    widths = {name: made[f"w_{name}"] for name in ("entries", "mask", "ranked", "order")}
-    return {**widths, "near": made["w_thresholds"], "chance": made["w_thresholds"]}
+    settings = facts.setting_widths(machine)
+    widths = {name: settings[f"w_{name}"] for name in ("entries", "mask", "ranked", "order")}
+    return {**widths, "near": settings["w_thresholds"], "chance": settings["w_thresholds"]}
 
 
 @dataclass(frozen=True)
@@ -126,17 +126,17 @@ def tables(library: Library, machine: MachineParameters) -> Block:
     walk = _walk(b, codes, (start, busy, mask))
     wrong, value = _checked(b, machine, walk, payload, (code_bits, zone, mask))
     b.comment("The table as units use it.")
-    made = {name: b.wire(f"made_{name}", w) for name, w in table_widths(machine).items()}
-    _work(b, machine, walk, (made, start), value)
-    made["entries"].assign(_joined([bits(payload, CODE_PART_BITS * k, ENTRY_BITS) for k in range(ranks)]))
-    made["order"].assign(_joined([bits(payload, CODE_PART_BITS * k + RANK_BIT, codes) for k in range(ranks)]))
-    made["mask"].assign(mask)
+    parts = {name: b.wire(f"made_{name}", w) for name, w in table_widths(machine).items()}
+    _work(b, machine, walk, (parts, start), value)
+    parts["entries"].assign(_joined([bits(payload, CODE_PART_BITS * k, ENTRY_BITS) for k in range(ranks)]))
+    parts["order"].assign(_joined([bits(payload, CODE_PART_BITS * k + RANK_BIT, codes) for k in range(ranks)]))
+    parts["mask"].assign(mask)
     over = b.wire("over", 1, all_of(walk.phase["OUTCOME"], any_of(nonzero(wrong), walk.last)))
     b.on(None, (done, over), (fault, wrong))
     b.on(over, (busy, 0))
     good = b.reg("good")  # what the last value adds stands a cycle later
     b.on(None, (good, all_of(over, eq(wrong, 0))))
-    loaded.assign(_joined([_kept(b, k, (start, good, number), made) for k in range(1, machine.tables + 1)]))
+    loaded.assign(_joined([_kept(b, k, (start, good, number), parts) for k in range(1, machine.tables + 1)]))
     return b
 
 
@@ -156,15 +156,15 @@ def _walk(b: Block, codes: int, when: tuple[Signal, Signal, Signal]) -> _TableWa
     return _TableWalk(phases, rank, eq(rank, mask))
 
 
-def _kept(b: Block, k: int, when: tuple[Signal, Signal, Signal], made: dict[str, Signal]) -> Signal:
+def _kept(b: Block, k: int, when: tuple[Signal, Signal, Signal], parts: dict[str, Signal]) -> Signal:
     """Registers of table ``k``; the result says whether it is loaded."""
     start, good, number = when
     is_there = b.reg(f"loaded_{k}")
-    mine = eq(number, k)
-    b.on(all_of(start, mine), (is_there, 0))
-    take = b.wire(f"take_{k}", 1, all_of(good, mine))
+    addressed = eq(number, k)
+    b.on(all_of(start, addressed), (is_there, 0))
+    take = b.wire(f"take_{k}", 1, all_of(good, addressed))
     b.on(take, (is_there, 1))
-    for name, signal in made.items():
+    for name, signal in parts.items():
         held = b.output_reg(f"{name}_{k}", width(signal), init=None, means=f"table {k}: {name}")
         b.on(take, (held, signal))
     return is_there
@@ -220,12 +220,16 @@ def _wide(signal: Signal, w: int) -> Signal:
 
 
 def _work(
-    b: Block, machine: MachineParameters, walk: _TableWalk, out: tuple[dict[str, Signal], Signal], found: _RankedValue
+    b: Block,
+    machine: MachineParameters,
+    walk: _TableWalk,
+    out: tuple[dict[str, Signal], Signal],
+    rank_value: _RankedValue,
 ) -> None:
     """Thresholds and entries in rising order, in registers that the last phase of each rank writes."""
     w = machine.form.bits + 1
     codes = machine.code_bits
-    (made, start), entry, value, below = out, found.entry, found.value, found.below
+    (parts, start), entry, value, below = out, rank_value.entry, rank_value.value, rank_value.below
     wide = [Cat(bits(v, w - 2, 1), v) for v in (value, below)]
     total = b.wire("neighbours", w, wide[0] + wide[1])
     never = b.localparam("NEVER", (1 << (w - 1)) - 1, w)
@@ -243,4 +247,4 @@ def _work(
             rows["near"].append(near)
             rows["chance"].append(chance)
     for name, values in rows.items():
-        made[name].assign(_joined(values))
+        parts[name].assign(_joined(values))

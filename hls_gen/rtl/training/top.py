@@ -79,8 +79,8 @@ def top(machine: MachineParameters, digest: str) -> Block:
     common = {name: told[name] for name in block.m.io_variable if name in told}
     data = {f"data_{part}": load[f"data_{part}"] for part in ("valid", "data", "ready")}
     results = {"results_data": m_data, "results_valid": m_valid, "results_ready": m_ready, "results_last": m_last}
-    made = place(b, block, "master", "master_", rst=reset, **common, **data, **results)
-    told["no_data"].assign(all_of(load["dry"], made["wanted"]))
+    master_ports = place(b, block, "master", "master_", rst=reset, **common, **data, **results)
+    told["no_data"].assign(all_of(load["dry"], master_ports["wanted"]))
     load["stopped"].assign(nonzero(told["fault"]))
     b.comment("What the registers show and count; of two faults the packet's is shown.")
     # after a packet's fault the program may still come to one of its own, which follows from it; never the other way
@@ -101,7 +101,7 @@ def top(machine: MachineParameters, digest: str) -> Block:
         result_left=b.wire("result_left", 1, given & m_last),
         fault=fault,
         fault_place=told["fault_place"],
-        beat=made["beat"],
-        vector_result=made["vector_result"],
+        beat=master_ports["beat"],
+        vector_result=master_ports["vector_result"],
     )
     return b

@@ -59,11 +59,11 @@ def branch(library: Library, machine: MachineParameters, level: int) -> Block:
     sides = []
     for side in (0, 1):
         ports = b.wire(f"valid_{side}"), b.wire(f"data_{side}", facts.sum_bits(machine))
-        own = number | const(side << (level - 1), facts.slave_bits(machine))
+        side_number = number | const(side << (level - 1), facts.slave_bits(machine))
         b.instance(
             library.get(branch, library, machine, level - 1),
             f"side_{side}",
-            number=b.wire(f"number_{side}", facts.slave_bits(machine), own),
+            number=b.wire(f"number_{side}", facts.slave_bits(machine), side_number),
             up_valid=ports[0],
             up_data=ports[1],
             **settings,

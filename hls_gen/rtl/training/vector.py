@@ -85,13 +85,13 @@ def vector(library: Library, machine: MachineParameters) -> Block:
     names = ("ADD", "SUBTRACT", "MULTIPLY", "MOMENTUM", "DESCEND", "RELU", "RELU_SLOPE", "CLIP", "GATE", "CONVERT")
     at = {}
     for name, function in (*((name, getattr(isa, name)) for name in names), ("COPY", COPY)):
-        own = b.localparam(name, function, FUNCTION_BITS)
-        at[name] = b.wire(f"at_{name.lower()}", 1, eq(held["operation"], own))
+        number = b.localparam(name, function, FUNCTION_BITS)
+        at[name] = b.wire(f"at_{name.lower()}", 1, eq(held["operation"], number))
     room = b.wire("room")
     step = b.wire("step")
     _elements(b, machine, held, (start, room, step))
     result = _results(b, library, machine, at, (rate, *mu))
-    _written(b, library, machine, held, (start, room, step, result, done))
+    _written(b, library, machine, (start, room, step, result, done))
     return b
 
 
@@ -145,9 +145,9 @@ def _results(
     active = delayed(b, value, "activated", sum_late, form.bits)[-1]
     product_late = delayed(b, product, "product", facts.VECTOR_SUM_AT - facts.PRODUCT_AT, form.bits)[-1]
     summed = any_of(at["ADD"], at["SUBTRACT"], scaled)
-    made = choose(at["MULTIPLY"], product_late, choose(summed, total, active, form.bits), form.bits)
-    made = b.wire("computed", form.bits, made)
-    made = delayed(b, made, "computed", facts.VECTOR_AT - 1 - facts.VECTOR_SUM_AT, form.bits)[-1]
+    computed = choose(at["MULTIPLY"], product_late, choose(summed, total, active, form.bits), form.bits)
+    computed = b.wire("computed", form.bits, computed)
+    computed = delayed(b, computed, "computed", facts.VECTOR_AT - 1 - facts.VECTOR_SUM_AT, form.bits)[-1]
     number = b.input("first", DRAW_BITS, means="the next number of the generator")
     draw = delayed(b, number, "draw", facts.READ + facts.OPERAND_LATENCY, DRAW_BITS)[-1]
     code = b.wire("code", machine.code_bits)
@@ -156,14 +156,14 @@ def _results(
     wide = Cat(const(0, form.bits - machine.code_bits), code)
     copied = b.wire("left_cell", form.bits, operands["left"])
     copy = delayed(b, copied, "copied", facts.VECTOR_AT - 1 - facts.READ, form.bits)[-1]
-    made = choose(at["CONVERT"], wide, choose(at["COPY"], copy, made, form.bits), form.bits)
-    return b.wire("result", form.bits, made)
+    computed = choose(at["CONVERT"], wide, choose(at["COPY"], copy, computed, form.bits), form.bits)
+    return b.wire("result", form.bits, computed)
 
 
 def _activation(b: Block, machine: MachineParameters, at: dict[str, Signal], x: Signal, y: Signal) -> Signal:
     """Of the values: RELU, its slope, CLIP, its slope, GATE."""
     form = machine.form
-    one = b.localparam("ONE", form.one, form.bits)
+    unit = b.localparam("ONE", form.one, form.bits)
     positive = all_of(~sign_of(x), nonzero(x))
     size = b.localparam("ONE_MAGNITUDE", form.one, form.bits - 1)
     above = b.wire("above_one", 1, magnitude_of(x) > size)
@@ -171,13 +171,11 @@ def _activation(b: Block, machine: MachineParameters, at: dict[str, Signal], x: 
     passes = choose(at["RELU"], ~sign_of(x), nonzero(magnitude_of(y)), 1)
     slope = choose(at["RELU_SLOPE"], positive, ~above, 1)
     let = choose(passes, x, 0, form.bits)
-    sloped = choose(slope, one, 0, form.bits)
+    sloped = choose(slope, unit, 0, form.bits)
     return choose(any_of(at["RELU"], at["GATE"]), let, choose(at["CLIP"], clipped, sloped, form.bits), form.bits)
 
 
-def _written(
-    b: Block, library: Library, machine: MachineParameters, held: dict[str, Signal], go: tuple[Signal, ...]
-) -> None:
+def _written(b: Block, library: Library, machine: MachineParameters, go: tuple[Signal, ...]) -> None:
     """The FIFO, and the results' way to the neuron cache."""
     b.comment("Results wait for their turn at the neuron cache.")
     start, room, step, result, done = go

@@ -11,7 +11,7 @@ from .mlperf_tiny import mlperf_tiny_command
 
 
 class _DesignsByDefault(CommandList):
-    """A group in which arguments that begin with no command's name are those of ``designs``."""
+    """A group that runs ``designs`` if the arguments begin with no command's name."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         known = args and (args[0] in self.commands or args[0] in self.get_help_option_names(ctx))

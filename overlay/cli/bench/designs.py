@@ -16,7 +16,7 @@ from .figures import TITLES, check_exact, show_figures
 SHOWN = [key for key in TITLES if key != "weights"]
 """What the table shows of the figures."""
 CLOCK = {"estimated_mhz": "MHz, estimated", "frames_per_second_at_it": "frames a second at it"}
-"""What it shows with --clock, and what it calls that."""
+"""Figures that the table shows with --clock, and their headings."""
 
 
 @click.command("designs")

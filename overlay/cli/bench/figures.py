@@ -52,7 +52,7 @@ def cell(key: str, value: Any, places: int) -> str:
 
 
 def check_exact(columns: Sequence[Figures]) -> None:
-    """ValueError if a frame of one of them was unlike golden."""
+    """ValueError if a frame of a design or network differs from golden."""
     wrong = [f"{figures['name']} ({figures['mismatches']})" for figures in columns if figures["mismatches"]]
     if wrong:
         raise ValueError(f"bench: every frame must equal golden, got others in {', '.join(wrong)}")

@@ -26,7 +26,7 @@ SHOWN = (
 )
 """What the table shows of the figures."""
 AREA = {**COLUMNS, "levels": "levels"}
-"""What it shows of the design's area, and what it calls that."""
+"""Figures of the design's area that the table shows, and their headings."""
 
 
 @click.command("mlperf-tiny")
@@ -58,7 +58,7 @@ def mlperf_tiny_command(
         if value is not None and topology is None:
             raise ValueError(f"mlperf-tiny: {what} need a topology, cascade or ring, got {value} without")
     with bar("building and running") as update:
-        found, build = mlperf_tiny.measure(
+        figures, build = mlperf_tiny.measure(
             tuple(dict.fromkeys(names or NETWORKS)),
             frames,
             out,
@@ -67,7 +67,7 @@ def mlperf_tiny_command(
             chunk=chunk,
         )
     modelled = design_figures.model_figures(build.design)
-    report = {"design": build.design.name, "networks": found, "model": modelled}
+    report = {"design": build.design.name, "networks": figures, "model": modelled}
     areas = {"by the area model": modelled}
     if area:
         with working("synthesis"):
@@ -76,7 +76,7 @@ def mlperf_tiny_command(
     if as_json:
         dump(report)
     else:
-        show_figures("MLPerf Tiny on one design, simulated", found, {key: TITLES[key] for key in SHOWN}, places=1)
-        rows = [[how, *(cell(key, one.get(key, ""), places=1) for key in AREA)] for how, one in areas.items()]
+        show_figures("MLPerf Tiny on one design, simulated", figures, {key: TITLES[key] for key in SHOWN}, places=1)
+        rows = [[how, *(cell(key, values.get(key, ""), places=1) for key in AREA)] for how, values in areas.items()]
         grid("area of the design", ["", *AREA.values()], rows)
-    check_exact(found)
+    check_exact(figures)

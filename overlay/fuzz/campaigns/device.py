@@ -29,7 +29,7 @@ BATCH = 25
 """Cases that a process does at a time."""
 DESIGNS = ("k3_g5", "ring_of_2", "k64_g64", "integer_cascade", "streamed", "int_blocks")
 QUIET_CYCLES = 20_000
-"""Cycles without progress after which nothing more is expected of an attacked device."""
+"""Cycles without progress after which an attacked device is taken to be done."""
 MOST_STEPS = 200
 STEP_CYCLES = 50_000
 ORDER = ("drop", "double", "swap")
@@ -39,9 +39,9 @@ EDITS = ("flip_header", "flip_load", "flip_any", "cut", "insert", "last", *ORDER
 UNSEEN = {"flip_any"}
 """Damage that may be to the data of a frame."""
 USES = ("load", "predict", "predict", "reset")
-"""What a user does; what is named twice is picked twice as often."""
+"""What a user does; an entry that stands twice is picked twice as often."""
 NUMBER = 1 << 20
-"""A choice that is made here and taken modulo whatever there is to choose from."""
+"""Choices are made below this number, and taken modulo the number of things to choose from."""
 
 
 @dataclass
@@ -64,9 +64,9 @@ class Packet:
 
 
 def packets_of(manifest: Manifest, program: Program, transfers: Sequence[np.ndarray]) -> list[Packet]:
-    """What a driver sent for a program, in packets."""
+    """The packets that a driver sent for a program."""
     per_word = manifest.stream_words
-    found = list[Packet]()
+    packets = list[Packet]()
     for transfer in transfers:
         at = 0
         while at < len(transfer):
@@ -81,14 +81,14 @@ def packets_of(manifest: Manifest, program: Program, transfers: Sequence[np.ndar
             words = transfer[at:end].reshape(-1, per_word).copy()
             lasts = np.zeros(len(words), bool)
             lasts[-1] = end == len(transfer)
-            found.append(Packet(words, lasts, header.kind == manifest.packet_kinds["LOAD"]))
+            packets.append(Packet(words, lasts, header.kind == manifest.packet_kinds["LOAD"]))
             at = end
-    return found
+    return packets
 
 
 def edited(packets: list[Packet], edits: Sequence[Sequence[Any]]) -> list[Packet]:
-    """Packets after the edits, each a kind and three numbers. Every other edit is of a LOAD, of which there are many
-    more than of frames."""
+    """Packets after the edits, each a kind and three numbers. Half of the edits are of a LOAD, though there are many
+    more LOADs than frames."""
     for kind, *numbers in edits:
         loads = [k for k, packet in enumerate(packets) if packet.load]
         others = [k for k, packet in enumerate(packets) if not packet.load]
@@ -147,21 +147,21 @@ class DeviceCampaign:
         return {**network_case(pick, self._designs), **attacks}
 
     def run(self, case: Case) -> tuple[str, str]:
-        """How the device took it; a fault is an access without an answer, a wrong result, or no recovery."""
+        """Run a case; faults are an access without an answer, a wrong result, and no recovery after a reset."""
         given = compiled(case)
         if given is None:
             return "unfit", ""
-        made, program, images, expected = given
+        target, program, images, expected = given
         try:
-            made.board.stall()
-            found, transfers = made.recorded(program, images)
-            if not np.array_equal(found, expected):
+            target.board.stall()
+            outputs, transfers = target.recorded(program, images)
+            if not np.array_equal(outputs, expected):
                 return "wrong", f"{case['design']}: outputs must equal golden before the attack, and don't"
             if case.get("users"):
-                word, what = shared(made, (given, compiled({**case, "seed": case["seed"] ^ 1})), case)
+                word, what = shared(target, (given, compiled({**case, "seed": case["seed"] ^ 1})), case)
             else:
-                word, what = attack(made, program, transfers, case, expected)
-            if not what and not np.array_equal(made.outputs(program, images), expected):
+                word, what = attack(target, program, transfers, case, expected)
+            if not what and not np.array_equal(target.outputs(program, images), expected):
                 return "not recovered", f"{case['design']}: outputs must equal golden after a reset, and don't"
         except ProtocolError as error:
             hardware.cache_clear()  # the model has ended
@@ -173,18 +173,18 @@ class DeviceCampaign:
 
 
 def attack(
-    made: Hardware, program: Program, transfers: Sequence[np.ndarray], case: Case, expected: np.ndarray
+    target: Hardware, program: Program, transfers: Sequence[np.ndarray], case: Case, expected: np.ndarray
 ) -> tuple[str, str]:
-    """Send a damaged stream to a device, and look at what comes."""
-    names = {error.name for error in made.manifest.errors}
+    """Send a damaged stream to a device, and check the results."""
+    names = {error.name for error in target.manifest.errors}
     edits = [edit for edit in case["edits"] if edit[0] not in ORDER or "BAD_ORDER" in names]
     headers = [edit for edit in edits if edit[0] == "flip_header"]
     edits = [edit for edit in edits if edit not in headers[1:]]  # two flips of one bit are no error to the check
-    packets = edited(packets_of(made.manifest, program, transfers), edits)
-    made.accelerator.close()
-    made.accelerator.reset()
-    made.board.timeout_cycles = QUIET_CYCLES
-    simulation = made.simulation
+    packets = edited(packets_of(target.manifest, program, transfers), edits)
+    target.accelerator.close()
+    target.accelerator.reset()
+    target.board.timeout_cycles = QUIET_CYCLES
+    simulation = target.simulation
     try:
         simulation.stall(**case["stalls"], seed=case["seed"])
         simulation.open_sink()
@@ -192,19 +192,19 @@ def attack(
             simulation.send(packet.words.ravel(), packet.lasts)
         if case["reset"] is not None and case["reset"] % 2:  # most of the stream is LOADs: every other reset is later
             simulation.step(sum(len(packet.words) for packet in packets if packet.load))
-        accessed(made, case)
+        accessed(target, case)
         for _ in range(MOST_STEPS):
             if simulation.step(STEP_CYCLES, watch=True) == "idle":
                 break
         words, lasts = simulation.received()
-        code = made.accelerator.registers.read("ERROR_CODE")
+        code = target.accelerator.registers.read("ERROR_CODE")
     finally:
         simulation.stall()
-        made.board.timeout_cycles = STUCK_CYCLES
+        target.board.timeout_cycles = STUCK_CYCLES
     blind = UNSEEN | ({"flip_load"} if "BAD_PROGRAM" not in names else set())
     due = len(expected) * program.result_words
     ends = np.flatnonzero(lasts)
-    whole = len(ends) and (ends[0] + 1) * made.manifest.stream_words == due
+    whole = len(ends) and (ends[0] + 1) * target.manifest.stream_words == due
     if code:
         return f"error {code}", ""
     if not whole:
@@ -216,15 +216,15 @@ def attack(
     return "wrong", f"{case['design']}: a wrong result must have an error code, got ERROR_CODE 0"
 
 
-def shared(made: Hardware, programs: Sequence[Any], case: Case) -> tuple[str, str]:
+def shared(target: Hardware, programs: Sequence[Any], case: Case) -> tuple[str, str]:
     """Let two users, each with a program of its own, use a device in turn; what ``compiled`` gives is theirs."""
     if None in programs:
         return "unfit", ""
     refused = 0
-    for user in made.users:
+    for user in target.users:
         user.close()  # forgets the program of the case before
     for who, use in case["users"]:
-        user, (_, program, images, expected) = made.users[who], programs[who]
+        user, (_, program, images, expected) = target.users[who], programs[who]
         try:
             if use == "load":
                 user.load(program)
@@ -237,10 +237,10 @@ def shared(made: Hardware, programs: Sequence[Any], case: Case) -> tuple[str, st
     return ("refused" if refused else "shared"), ""
 
 
-def accessed(made: Hardware, case: Case) -> None:
-    """Accesses to registers and the reset of a case, after so many cycles each. SimulationTimeout without an answer."""
-    simulation = made.simulation
-    control = made.manifest.register("CONTROL")
+def accessed(target: Hardware, case: Case) -> None:
+    """Make the register accesses and the reset of a case, each after its cycles; SimulationTimeout if none answers."""
+    simulation = target.simulation
+    control = target.manifest.register("CONTROL")
     for gap, kind, address, value in case["accesses"]:
         simulation.step(gap)
         if kind == "read":

@@ -31,13 +31,13 @@ class FileCampaign:
         return {"kind": kind, "file": b64encode(zlib.compress(data, 1)).decode()}
 
     def run(self, case: Case) -> tuple[str, str]:
-        """What the reader did, as files.py judges it."""
+        """Let the reader read the damaged file; files.py judges what it does."""
         kind = case["kind"]
         path = Path(_folder(kind).name) / KINDS[kind].file
         write_scratch(path, zlib.decompressobj().decompress(b64decode(case["file"]), LONGEST))
-        found = outcome(kind, path)
+        result = outcome(kind, path)
         rule = "must be read, or refused in one line"
-        return found.verdict, "" if found.good else f"{kind}: {rule}, got: {found.message}"
+        return result.verdict, "" if result.good else f"{kind}: {rule}, got: {result.message}"
 
 
 @cache

@@ -25,7 +25,14 @@ from bitloom.overlay.fuzz.grouped_networks import grouped_network
 from bitloom.overlay.fuzz.hardware import Hardware, hardware
 from bitloom.overlay.fuzz.pick import Pick
 from bitloom.overlay.fuzz.random_models import random_integer_model, random_model
-from bitloom.overlay.fuzz.random_networks import binary_network, deep_network, integer_network, most_planes, way
+from bitloom.overlay.fuzz.random_networks import (
+    IntegerChoices,
+    binary_network,
+    deep_network,
+    integer_network,
+    most_planes,
+    way,
+)
 from bitloom.overlay.virtual.sim import ProtocolError, SimulationTimeout
 
 BATCH = 10
@@ -34,13 +41,13 @@ DESIGNS = {**SINGLE, **BLOCKS, **GROUPED, **CHAINS, **STREAMED}
 """The designs by name."""
 FRAMES = 3
 TRIES = 20
-"""Networks at most that are picked before one has a way through the design."""
+"""Networks at most that are picked until one has a way through the design."""
 LINES = {"raster": ("rows", "rows:1"), "columns": ("columns", "columns:2")}
 """Chunks of rows or columns, by the map order that they need."""
 
 
 def network_case(pick: Pick, names: Sequence[str]) -> Case:
-    """A network that has a way through one of the named designs; whether its tables fit, the compiler says."""
+    """A network that has a way through one of the named designs; its tables may still not fit."""
     name = pick.of(names)
     design = DESIGNS[name]
     for _ in range(TRIES):
@@ -71,7 +78,7 @@ def compiled(case: Case) -> tuple[Hardware, Program, np.ndarray, np.ndarray] | N
     design = DESIGNS[case["design"]]
     network = Network.from_dict(case["network"])
     seed = case["seed"]
-    made = hardware(design)
+    target = hardware(design)
     npu = design.npus[0]
     if npu.engine == "integer":
         model = random_integer_model(network, seed, npu.array.acc_bits, npu.results.multiplier_bits)
@@ -80,11 +87,11 @@ def compiled(case: Case) -> tuple[Hardware, Program, np.ndarray, np.ndarray] | N
     choices = CompileChoices(**{key: case[key] for key in ("map_order", "dataflow", "mapping")})
     lines, tuples = ("", case["chunk"]) if isinstance(case["chunk"], int) else (case["chunk"], None)
     try:
-        program = compile_model(model, made.manifest, replace(choices, chunk=lines), chunk=tuples)
+        program = compile_model(model, target.manifest, replace(choices, chunk=lines), chunk=tuples)
     except ValueError:
         return None
     images = random_images(network, FRAMES, seed)
-    return made, program, images, packed.forward(model, images)
+    return target, program, images, packed.forward(model, images)
 
 
 class NetworkCampaign:
@@ -104,20 +111,20 @@ class NetworkCampaign:
         return network_case(pick, self._designs)
 
     def run(self, case: Case) -> tuple[str, str]:
-        """Whether it is "unfit", which the compiler says, or "exact"; what is neither is a fault."""
+        """Run a case: "unfit" if the compiler refuses it, "exact" if it equals golden; all else is a fault."""
         given = compiled(case)
         if given is None:
             return "unfit", ""
-        made, program, images, expected = given
-        made.board.stall(**case["stalls"], seed=case["seed"])
+        target, program, images, expected = given
+        target.board.stall(**case["stalls"], seed=case["seed"])
         try:
-            found = made.outputs(program, images)
+            outputs = target.outputs(program, images)
         except ProtocolError as error:
             hardware.cache_clear()  # the model has ended
             return "protocol", f"{case['design']}: the streams' protocol must be kept, got: {error}"
         except (SimulationTimeout, DeviceError) as error:
             return "stuck", f"{case['design']}: {FRAMES} frames must be computed, got: {str(error).splitlines()[0]}"
-        wrong = int((found != expected).sum())
+        wrong = int((outputs != expected).sum())
         return ("wrong", f"{case['design']}: outputs must equal golden, got {wrong} others") if wrong else ("exact", "")
 
 
@@ -129,16 +136,12 @@ def _network(pick: Pick, design: Design) -> Network:
         around = design.closed or "loop" in npu.ports.outlets
         return deep_network(pick, npu.engine, 6 if around else len(design.npus))
     if npu.sequencer.tuple_parts:
-        widths = (npu.array.feature_bits, npu.array.weight_bits) if npu.engine == "integer" else (0, 0)
-        return grouped_network(pick, *widths)
+        return grouped_network(pick, IntegerChoices.of(npu) if npu.engine == "integer" else None)
     if npu.depthwise:
         channels = npu.former_sizes.channels if npu.former_sizes else MOST_CHANNELS
-        widths = npu.array.feature_bits, npu.array.weight_bits, npu.results.bias_fraction_bits
-        return depthwise_network(pick, *widths, npu.results.roundings, channels)
+        return depthwise_network(pick, IntegerChoices.of(npu), channels)
     if npu.engine == "integer":
-        return integer_network(
-            pick, npu.array.feature_bits, npu.array.weight_bits, npu.results.bias_fraction_bits, npu.results.roundings
-        )
+        return integer_network(pick, IntegerChoices.of(npu))
     return binary_network(pick, most_planes(npu))
 
 

@@ -30,11 +30,11 @@ BATCH = 50
 """Cases that a process does at a time."""
 CLIENTS = 3
 SECONDS = 120.0
-"""A call that isn't over by then hangs."""
+"""Seconds after which a call counts as hanging."""
 FAULTS = {"UNKNOWN", "INTERNAL", "UNAVAILABLE", "DEADLINE_EXCEEDED"}
 """Status codes that no request should get; the last one is gRPC's own, for a call that hangs."""
 OWN_TIMEOUT = "no progress for"
-"""What the simulation says where the code DEADLINE_EXCEEDED is an answer."""
+"""Messages of the simulation with which the code DEADLINE_EXCEEDED is an answer."""
 SERVICES = {
     "files": (remote_device_pb2, remote_device_pb2_grpc.RemoteDeviceStub),
     "registers": (mmio_pb2, mmio_pb2_grpc.MmioStub),
@@ -94,7 +94,7 @@ class ServerCampaign:
         return {"calls": [_call(pick) for _ in range(pick.integer(1, 12))]}
 
     def run(self, case: Case) -> tuple[str, str]:
-        """ "answered" where every call was, and the server works afterwards."""
+        """ "answered" if every call was answered and the server works afterwards."""
         server = running()
         clients = [Stubs(server) for _ in range(CLIENTS)]
         last = ""
@@ -119,9 +119,9 @@ def _call(pick: Pick) -> list[Any]:
     service, method = pick.of(list(METHODS))
     kind = getattr(SERVICES[service][0], METHODS[service, method])
     most = 3 if (service, method) in IN_PIECES else 1
-    one = {field.name: _value(pick, field) for field in kind.DESCRIPTOR.fields}
-    keys = {key: value for key, value in one.items() if key in ("file_path", "buffer_id")}  # mostly of all pieces
-    pieces = [one]
+    request = {field.name: _value(pick, field) for field in kind.DESCRIPTOR.fields}
+    keys = {key: value for key, value in request.items() if key in ("file_path", "buffer_id")}  # mostly of all pieces
+    pieces = [request]
     for _ in range(pick.integer(1, most) - 1):
         pieces.append({**{f.name: _value(pick, f) for f in kind.DESCRIPTOR.fields}, **(keys if pick.flip() else {})})
     return [pick.integer(0, CLIENTS - 1) if pick.flip() else 0, service, method, pieces]
@@ -146,7 +146,7 @@ def _filled(piece: Mapping[str, Any], buffer: str) -> dict[str, Any]:
 
 
 def _fault(error: grpc.RpcError) -> str:
-    """What is wrong with a refusal, in a line; "" where nothing is."""
+    """One line that says what is wrong with a refusal; "" if nothing is."""
     code = error.code().name
     details = error.details() or ""
     if code in FAULTS and not (code == "DEADLINE_EXCEEDED" and OWN_TIMEOUT in details):
@@ -181,8 +181,8 @@ def running() -> Server:
     """The server that a process attacks; it ends with the process. What it logs is all as expected."""
     LOG.setLevel("CRITICAL")
     folder = tempfile.TemporaryDirectory(prefix="bitloom-fuzz-")
-    made = generate(SINGLE["k3_g5"], checked=False)
-    server = Server(write_simulation_overlay(folder.name, made.manifest, made.text), port=0)
+    generated = generate(SINGLE["k3_g5"], checked=False)
+    server = Server(write_simulation_overlay(folder.name, generated.manifest, generated.text), port=0)
     weakref.finalize(server, folder.cleanup)
     return server
 

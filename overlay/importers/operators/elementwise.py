@@ -5,12 +5,15 @@ from fractions import Fraction
 import numpy as np
 
 from bitloom.golden.encoding import Array
-from bitloom.overlay.importers.errors import Unsupported
+from bitloom.overlay.importers.errors import ACTIVATION, Unsupported
 from bitloom.overlay.importers.integer_types import integer_ends
 from bitloom.overlay.importers.node_view import NodeView
 from bitloom.overlay.importers.rationals import fractions, root
 
-from .registry import operator
+from .registry import operator, refused
+
+refused("Elu", "Erf", "Gelu", "HardSigmoid", "HardSwish", "LeakyRelu", "Mish", instead=ACTIVATION)
+refused("PRelu", "Selu", "Softplus", "Tanh", instead=ACTIVATION)
 
 
 @operator("Identity", "Dropout", "Cast", "CastLike")

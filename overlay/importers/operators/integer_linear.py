@@ -82,5 +82,5 @@ def _scales(node: NodeView, place: int) -> Array:
 
 
 def requantised(node: NodeView, place: int) -> None:
-    """Quantise to the scale at an input and the zero point behind it, which leaves the integers."""
+    """Quantise with the scale at input ``place`` and the zero point at the next input; the result is the integers."""
     node.quantise(linear_rule(node.constant(place, "the result's scale"), node.optional(place + 1)), integers=True)

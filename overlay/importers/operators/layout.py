@@ -5,17 +5,19 @@ from fractions import Fraction
 import numpy as np
 
 from bitloom.overlay.importers.constants import run_node
-from bitloom.overlay.importers.errors import Unsupported
+from bitloom.overlay.importers.errors import TAKEN_APART, Unsupported
 from bitloom.overlay.importers.node_view import NodeView
 from bitloom.overlay.importers.operations import Padding
 from bitloom.overlay.importers.rationals import fractions
 
-from .registry import operator
+from .registry import operator, refused
+
+refused("Split", "Slice", "Gather", instead=TAKEN_APART)
 
 
 @operator("Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose")
 def layout(node: NodeView) -> None:
-    """Whatever the operator does, done to the places of the values."""
+    """Run the operator on the numbers of the values, which gives their new order."""
     node.only_map(0)
     inputs = [node.places(), *(node.optional(place) for place in range(1, len(node.node.inputs)))]
     node.layout(_with_image(run_node(node.node, inputs, node.opset)[0]))
@@ -44,7 +46,7 @@ def pad(node: NodeView) -> None:
 
 
 def _with_image(order):  # type: ignore[no-untyped-def]
-    """An order with the one image in front; what lost that axis gets it back."""
+    """An order with the axis of the one image in front, added again if the operator took it off."""
     if order.ndim == 0 or (order.shape[0] != 1 and order.ndim > 1):
         raise Unsupported(f"the number of images must stay the first axis, got shape {order.shape}")
     return order.reshape(1, -1) if order.ndim == 1 else np.asarray(order)

@@ -8,14 +8,17 @@ import numpy as np
 
 from bitloom.golden.encoding import Array
 from bitloom.golden.window import Sides, Window
-from bitloom.overlay.importers.errors import Unsupported
+from bitloom.overlay.importers.errors import LARGER, RECURRENT, Unsupported
 from bitloom.overlay.importers.node_view import NodeView
 from bitloom.overlay.importers.operations import Linear, check_weights
 from bitloom.overlay.importers.quantisers import Grid
 from bitloom.overlay.importers.rationals import fractions
 from bitloom.overlay.importers.source import Shape
 
-from .registry import operator
+from .registry import operator, refused
+
+refused("ConvTranspose", "Resize", "Upsample", instead=LARGER)
+refused("LSTM", "GRU", "RNN", instead=RECURRENT)
 
 
 @operator("Conv")
@@ -45,7 +48,7 @@ def convolve(node: NodeView, grid: Grid, bias: Array | None, groups: int = 1) ->
         weight = _dilated(weight, dilations)
         window = sliding(node, (weight.shape[2], weight.shape[3]))
     real = real if weight is grid.integers else None  # zeros between kernels are the sign of no number
-    node.append(Linear, weight=weight, scale=output_scales(grid, 0), window=window, real=real)
+    node.append(Linear, weight=weight, scale=output_scales(grid), window=window, real=real)
     if bias is not None:
         node.affine(add=node.per_channel(bias))
 
@@ -79,12 +82,12 @@ def dense(node: NodeView, grid: Grid, *, transposed: bool) -> None:
         scale = spread.T if grid.scale.ndim else grid.scale
         real = None if grid.real is None else grid.real.T
         grid = Grid(integers=grid.integers.T, scale=scale, real=real)
-    node.append(Linear, weight=grid.integers, scale=output_scales(grid, 0), window=None, real=grid.real)
+    node.append(Linear, weight=grid.integers, scale=output_scales(grid), window=None, real=grid.real)
 
 
-def output_scales(grid: Grid, axis: int) -> Array:
+def output_scales(grid: Grid) -> Array:
     """The scale of each output, (outputs,); Unsupported if an output's weights have several."""
-    count = grid.integers.shape[axis]
+    count = len(grid.integers)
     if not grid.scale.ndim:
         return np.full(count, grid.scale[()], object)
     rows = np.broadcast_to(grid.scale, grid.integers.shape).reshape(count, -1)

@@ -1,8 +1,7 @@
-"""The registry of operators."""
+"""The registry of operators: which function rewrites an operator, and what to do instead of those without one."""
 
 from collections.abc import Callable
 
-from bitloom.overlay.importers.errors import ACTIVATION
 from bitloom.overlay.importers.node_view import NodeView
 from bitloom.overlay.importers.source import STANDARD, TFLITE
 
@@ -26,33 +25,33 @@ def operator(*names: str, domains: tuple[str, ...] = ONNX) -> Callable[[Operator
 
     def register(function: Operator) -> Operator:
         OPERATORS.update({(domain, name): function for domain in domains for name in names})
+        _check_apart()
         return function
 
     return register
 
 
-INSTEAD = {
-    **dict.fromkeys(
-        ("ConvTranspose", "Resize", "Upsample", "TRANSPOSE_CONV", "RESIZE_BILINEAR", "RESIZE_NEAREST_NEIGHBOR"),
-        "there is no hardware that makes maps larger",
-    ),
-    **dict.fromkeys(
-        ("LSTM", "GRU", "RNN", "UNIDIRECTIONAL_SEQUENCE_LSTM", "UNIDIRECTIONAL_SEQUENCE_RNN", "SVDF"),
-        "recurrent layers have no hardware: use convolutions",
-    ),
-    **dict.fromkeys(
-        ("Elu", "Erf", "Gelu", "HardSigmoid", "HardSwish", "LeakyRelu", "Mish", "PRelu", "Selu", "Softplus", "Tanh"),
-        ACTIVATION,
-    ),
-    **dict.fromkeys(("ELU", "GELU", "HARD_SWISH", "LEAKY_RELU", "PRELU", "TANH"), "use RELU, RELU6 or RELU_N1_TO_1"),
-    **dict.fromkeys(("If", "Loop", "Scan", "IF", "WHILE"), "export the network without control flow"),
-    **dict.fromkeys(
-        ("Split", "Slice", "Gather", "SPLIT", "SPLIT_V", "SLICE", "STRIDED_SLICE", "GATHER", "UNPACK"),
-        "what takes maps apart has no hardware",
-    ),
-    "MUL": "the scale of a channel belongs into the weights of the layer before or behind",
-    "REDUCE_MAX": "use MAX_POOL_2D over the whole map",
-    "TRANSPOSE": "convert a network whose maps have their channels last",
-    **dict.fromkeys(("SHAPE", "PACK"), "convert the network with a fixed number of images, 1"),
-}
-"""What to do instead of operators that are not imported."""
+INSTEAD: dict[str, str] = {}
+"""Name of an operator that is not imported -> what to do instead."""
+
+
+def refused(*names: str, instead: str) -> None:
+    """Say what to do instead of operators that are not imported.
+
+    Raises
+    ------
+    ValueError
+        If one of them is imported, in any domain.
+    """
+    INSTEAD.update(dict.fromkeys(names, instead))
+    _check_apart()
+
+
+def _check_apart() -> None:
+    """Raise ValueError if an operator is imported and refused."""
+    both = {name for _, name in OPERATORS} & INSTEAD.keys()
+    if both:
+        raise ValueError(f"{min(both)}: an operator must be imported or refused, got both")
+
+
+refused("If", "Loop", "Scan", "IF", "WHILE", instead="export the network without control flow")

@@ -13,7 +13,7 @@ import numpy as np
 
 from bitloom.golden.encoding import Array
 from bitloom.golden.window import Window
-from bitloom.overlay.importers.errors import Unsupported
+from bitloom.overlay.importers.errors import LARGER, RECURRENT, TAKEN_APART, Unsupported
 from bitloom.overlay.importers.node_view import NodeView
 from bitloom.overlay.importers.operations import Levels, Linear, Padding, Pooling, SumTable
 from bitloom.overlay.importers.quantisers import Grid, Rule
@@ -31,7 +31,16 @@ from bitloom.overlay.importers.tflite_rules import (
 )
 
 from .linear import convolve, sliding
-from .registry import TENSORFLOW, operator
+from .registry import TENSORFLOW, operator, refused
+
+refused("ELU", "GELU", "HARD_SWISH", "LEAKY_RELU", "PRELU", "TANH", instead="use RELU, RELU6 or RELU_N1_TO_1")
+refused("TRANSPOSE_CONV", "RESIZE_BILINEAR", "RESIZE_NEAREST_NEIGHBOR", instead=LARGER)
+refused("UNIDIRECTIONAL_SEQUENCE_LSTM", "UNIDIRECTIONAL_SEQUENCE_RNN", "SVDF", instead=RECURRENT)
+refused("SPLIT", "SPLIT_V", "SLICE", "STRIDED_SLICE", "GATHER", "UNPACK", instead=TAKEN_APART)
+refused("MUL", instead="the scale of a channel belongs into the weights of the layer before or behind")
+refused("REDUCE_MAX", instead="use MAX_POOL_2D over the whole map")
+refused("TRANSPOSE", instead="convert a network whose maps have their channels last")
+refused("SHAPE", "PACK", instead="convert the network with a fixed number of images, 1")
 
 MOST_BOUNDARIES = 1 << 21
 """Boundaries of all channels of a layer at most: 8,192 channels of 8 bits."""
@@ -86,8 +95,8 @@ def fully_connected(node: NodeView) -> None:
 
 def _layer(node: NodeView, weight: Array) -> tuple[int, Array, Array, list[Multiplier]]:
     """The zero point of the input, the weights, the bias and the multipliers of a layer, a channel."""
-    scale, zero = _scale(node, 0).one("the input")
-    result = _result_scale(node).one("the result")[0]
+    scale, zero = _scale(node, 0).per_tensor("the input")
+    result = _result_scale(node).per_tensor("the result")[0]
     count = len(weight)
     bias = node.optional(2)
     if bias is not None and (bias.dtype != np.int32 or bias.shape != (count,)):
@@ -103,7 +112,7 @@ def _layer(node: NodeView, weight: Array) -> tuple[int, Array, Array, list[Multi
 
 def _made_of_sums(node: NodeView, multipliers: Sequence[Multiplier], roundings: int, count: int = 1) -> None:
     """Append the quantiser of sums, or of means of ``count`` values, at axis 1."""
-    scale, zero = _result_scale(node).one("the result")
+    scale, zero = _result_scale(node).per_tensor("the result")
     low, high = activation_ends(str(node.attribute("activation", "NONE")), scale, zero)
     if len(multipliers) * (high - low) > MOST_BOUNDARIES:
         raise Unsupported(f"it must have at most {MOST_BOUNDARIES // 256:,} channels, got {len(multipliers):,}")
@@ -141,8 +150,8 @@ def _pool(node: NodeView, *, average: bool) -> tuple[int, int]:
     node.only_map(0)
     if len(node.shape) != 4:
         raise Unsupported(f"maps must have rows and columns, got shape {node.shape}")
-    result = _result_scale(node).one("the result")
-    if _scale(node, 0).one("the input") != result:
+    result = _result_scale(node).per_tensor("the result")
+    if _scale(node, 0).per_tensor("the input") != result:
         raise Unsupported("the input and the result must have the same scale and zero point")
     kernel = tuple(node.node.attributes.get("kernel_shape", ()))
     if len(kernel) != 2 or not all(1 <= size <= 4096 for size in kernel):
@@ -160,7 +169,7 @@ def mean(node: NodeView) -> None:
     axes = sorted(int(axis) for axis in node.constant(1, "the axes").ravel()[:9])
     if rank != 4 or [axis % rank for axis in axes] != [1, 2]:
         raise Unsupported(f"the mean must be over rows and columns, axes 1 and 2, got {axes}")
-    (scale, zero), result = _scale(node, 0).one("the input"), _result_scale(node).one("the result")[0]
+    (scale, zero), result = _scale(node, 0).per_tensor("the input"), _result_scale(node).per_tensor("the result")[0]
     rows, columns, channels = node.shape[1:]
     keep = bool(node.attribute("keep", False))
     _channels_first(node)
@@ -175,9 +184,9 @@ def mean(node: NodeView) -> None:
 def pad(node: NodeView) -> None:
     """Zero points around a map: the convolution that reads it takes them for its own padding."""
     node.only_map(0)
-    result = _result_scale(node).one("the result")
+    result = _result_scale(node).per_tensor("the result")
     widths = node.constant(1, "the widths")
-    if _scale(node, 0).one("the input") != result:
+    if _scale(node, 0).per_tensor("the input") != result:
         raise Unsupported("the input and the result must have the same scale and zero point")
     if len(node.shape) != 4:
         raise Unsupported(f"maps must have rows and columns, got shape {node.shape}")
@@ -196,7 +205,7 @@ def quantize(node: NodeView) -> None:
     source = _scale(node, 0)
     result = _result_scale(node)
     if source.kind == "FLOAT32":
-        scale, zero = result.one("the result")
+        scale, zero = result.per_tensor("the result")
         exact_scale = np.array(Fraction(scale), object)
         offset = Fraction(zero)
         rule = Rule(scale=exact_scale, zero=offset, low=LOW, high=HIGH, rounding="HALF_UP", zero_after=True)
@@ -217,7 +226,7 @@ def quantize(node: NodeView) -> None:
 def dequantize(node: NodeView) -> None:
     """(value - zero point) * scale."""
     node.only_map(0)
-    scale, zero = _scale(node, 0).one("the input")
+    scale, zero = _scale(node, 0).per_tensor("the input")
     node.affine(multiply=Fraction(scale), add=-Fraction(scale) * zero)
 
 
@@ -228,9 +237,9 @@ def add(node: NodeView) -> None:
     if len(node.maps) != 2:
         what = "addition" if sign > 0 else "subtraction"
         raise Unsupported(f"{what} of a constant is not imported", "it belongs into the bias of the layer before")
-    first = _scale(node, 0).one("input 0")
-    second = _scale(node, 1).one("input 1")
-    result = _result_scale(node).one("the result")
+    first = _scale(node, 0).per_tensor("input 0")
+    second = _scale(node, 1).per_tensor("input 1")
+    result = _result_scale(node).per_tensor("the result")
     low, high = activation_ends(str(node.attribute("activation", "NONE")), *result)
     values = sums_of_pairs(first, second, result, sign)
     slopes = Fraction(first[0]) / Fraction(result[0]), sign * Fraction(second[0]) / Fraction(result[0])
@@ -244,9 +253,9 @@ def concatenation(node: NodeView) -> None:
     """Maps behind one another, all of one scale."""
     if len(node.maps) != len(node.node.inputs):
         raise Unsupported("a map must be concatenated with maps, got a constant")
-    result = _result_scale(node).one("the result")
+    result = _result_scale(node).per_tensor("the result")
     for place in range(len(node.maps)):
-        scale, zero = _scale(node, place).one(f"input {place}")
+        scale, zero = _scale(node, place).per_tensor(f"input {place}")
         if (scale, zero) != result:
             raise Unsupported(
                 f"its maps must have the result's scale and zero point, {result[0]:g} and {result[1]}, got {scale:g} "

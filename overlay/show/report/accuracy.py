@@ -44,8 +44,8 @@ def accuracy_of(model: Model, evaluated: Path | None = None) -> Accuracy | None:
     model
         The network.
     evaluated
-        What ``bitloom evaluate --json`` printed about it; None: a network of ours for digits is tried on the 360 test
-        images, which takes a moment, and of others nothing is known.
+        File with what ``bitloom evaluate --json`` printed about the network. None: a network of ours for digits is
+        tried on the 360 test images, which takes a moment; the accuracy of other networks is not known.
 
     Raises
     ------
@@ -62,14 +62,14 @@ def accuracy_of(model: Model, evaluated: Path | None = None) -> Accuracy | None:
         return None
     images = labelled_images(None, model.network)
     rule = class_rule(model.network)
-    found = evaluate(model, images, transform=zoo.TRANSFORMS.get(name, Transform(NONE)), classify=classifier(rule))
-    return Accuracy("test digits", found.images, found.right)
+    score = evaluate(model, images, transform=zoo.TRANSFORMS.get(name, Transform(NONE)), classify=classifier(rule))
+    return Accuracy("test digits", score.images, score.right)
 
 
 def _read(path: Path, network: str) -> Accuracy:
     """The accuracy in a file."""
-    found = Reader(read_json(path, "what bitloom evaluate --json prints"), str(path))
-    name = found.text("network")
-    found.require(name == network, f"network must be {network}", name)
-    images = found.number("images", 1)
-    return Accuracy(Path(found.text("data")).name, images, found.number("right", 0, images))
+    reader = Reader(read_json(path, "what bitloom evaluate --json prints"), str(path))
+    name = reader.text("network")
+    reader.require(name == network, f"network must be {network}", name)
+    images = reader.number("images", 1)
+    return Accuracy(Path(reader.text("data")).name, images, reader.number("right", 0, images))

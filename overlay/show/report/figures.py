@@ -60,8 +60,8 @@ def sheet(report: Report, path: Path) -> None:
     from matplotlib import style
     from matplotlib.figure import Figure
 
-    made = pictures(report)
-    rows = [made[:2], *([p] for p in made[2:-2]), made[-2:]]
+    all_pictures = pictures(report)
+    rows = [all_pictures[:2], *([p] for p in all_pictures[2:-2]), all_pictures[-2:]]
     heights = [max(p.height for p in row) for row in rows]
     with style.context(["default", STYLE, {"figure.facecolor": LIGHT["page"]}]):
         figure = Figure(figsize=(WHOLE, sum(heights) + 0.3 * len(rows) + 0.5), dpi=120, layout="constrained")

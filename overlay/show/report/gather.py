@@ -29,13 +29,18 @@ from .units import units_by_model, units_by_synthesis
 
 
 def gather(
-    made: Compiled, run: Measured, *, given: str | None = None, clock_mhz: float = CLOCK_MHZ, synthesise: bool = False
+    compiled: Compiled,
+    run: Measured,
+    *,
+    given: str | None = None,
+    clock_mhz: float = CLOCK_MHZ,
+    synthesise: bool = False,
 ) -> Report:
     """Gather the report of a run.
 
     Parameters
     ----------
-    made
+    compiled
         The network on its build.
     run
         What was measured.
@@ -53,47 +58,47 @@ def gather(
     ValueError
         If the run is not of this build and network.
     """
-    program = made.program
-    design = made.build.design
+    program = compiled.program
+    design = compiled.build.design
     for what, expected, got in (
         ("network", program.name, run.network),
         ("design", program.design_digest[:16], run.design_digest[:16]),
         ("model", program.model_digest[:16], run.model_digest[:16]),
     ):
         if expected != got:
-            raise ValueError(f"{made.build.folder}: the run must be of {what} {expected}, got {got}")
-    work = layers(made)
-    times = timeline(made, run.frames)
+            raise ValueError(f"{compiled.build.folder}: the run must be of {what} {expected}, got {got}")
+    work = layers(compiled)
+    times = timeline(compiled, run.frames)
     return Report(
-        network=made.model.network,
-        weights=_source(made, given),
+        network=compiled.model.network,
+        weights=_source(compiled, given),
         design=design,
-        digest=made.build.digest,
+        digest=compiled.build.digest,
         mapping=program.mapping,
-        crossings=crossings(made.plan),
+        crossings=crossings(compiled.plan),
         run=run,
         clock_mhz=clock_mhz,
-        layers=tuple(_layers(made)),
+        layers=tuple(_layers(compiled)),
         work=tuple(work),
-        npus=tuple(_npus(made, run, work)),
+        npus=tuple(_npus(compiled, run, work)),
         timeline=times,
-        memories=tuple(memories(made, times.stores)),
-        weight_copies=tuple(map(str, weight_copies(made.plan))),
+        memories=tuple(memories(compiled, times.stores)),
+        weight_copies=tuple(map(str, weight_copies(compiled.plan))),
         area=_area(design, synthesise),
-        points=tuple(roofline(made, run, work)),
-        commands=tuple(commands(made.build, run.frames, given)),
+        points=tuple(roofline(compiled, run, work)),
+        commands=tuple(commands(compiled.build, run.frames, given)),
         version=version(),
     )
 
 
-def _source(made: Compiled, given: str | None) -> str:
+def _source(compiled: Compiled, given: str | None) -> str:
     """Where the weights come from: the file that was given, the network of ours that it is, or the build's copy."""
-    name = made.program.name
-    if given and given not in made.build.programs:
+    name = compiled.program.name
+    if given and given not in compiled.build.programs:
         return networks.source(given)
-    if name in networks.names() and model_digest(networks.load(name)) == made.program.model_digest:
+    if name in networks.names() and model_digest(networks.load(name)) == compiled.program.model_digest:
         return networks.source(name)
-    return f"model file {made.build.models[name]}"
+    return f"model file {compiled.build.models[name]}"
 
 
 def crossings(plan: Plan) -> frozenset[tuple[int, int]]:
@@ -104,11 +109,11 @@ def crossings(plan: Plan) -> frozenset[tuple[int, int]]:
     return frozenset((on[name], n) for name, n in needs if name in on)
 
 
-def _layers(made: Compiled) -> list[LayerFacts]:
-    """The layers of the network, with those that an NPU does together with a weighted one."""
+def _layers(compiled: Compiled) -> list[LayerFacts]:
+    """All layers of the network, each with the NPU that computes it."""
     out = []
-    network = made.model.network
-    npus = dict(zip((name for name, _ in made.program.layers), made.program.mapping))
+    network = compiled.model.network
+    npus = dict(zip((name for name, _ in compiled.program.layers), compiled.program.mapping))
     npus[INPUT] = 0
     for layer in network.layers:
         source = network.sources(layer)[0]
@@ -123,7 +128,7 @@ def _layers(made: Compiled) -> list[LayerFacts]:
                 source=source.shape,
                 output=after.shape,
                 encoding=_encoding(after.encoding),
-                weights=made.model.arrays[layer.name]["weight"].size if weighted else 0,
+                weights=compiled.model.arrays[layer.name]["weight"].size if weighted else 0,
                 weight_encoding=_encoding(layer.weight) if isinstance(layer, Weighted) else "",
                 npu=npu,
             )
@@ -155,23 +160,23 @@ def _what(layer: Any) -> str:
 
 
 def _one(values: tuple[int, ...]) -> str:
-    """The number that all are, or all of them."""
+    """The common number of all values, or else all values."""
     return str(values[0]) if len(set(values)) == 1 else "/".join(map(str, values))
 
 
-def _npus(made: Compiled, run: Measured, work: list[LayerWork]) -> list[NpuCycles]:
+def _npus(compiled: Compiled, run: Measured, work: list[LayerWork]) -> list[NpuCycles]:
     """What the counters of each NPU say."""
     out = []
-    for n, npu in enumerate(made.build.design.npus):
-        own = [w for w in work if w.npu == n]
+    for n, npu in enumerate(compiled.build.design.npus):
+        npu_work = [w for w in work if w.npu == n]
         keys = ["beats", *(pulse for pulse in npu.pulses if pulse != "beat")]
         out.append(
             NpuCycles(
                 npu=n,
-                layers=tuple(w.name for w in own),
+                layers=tuple(w.name for w in npu_work),
                 lanes=npu_lanes(npu),
-                operations=sum(w.operations for w in own),
-                ideal=sum(w.beats for w in own),
+                operations=sum(w.operations for w in npu_work),
+                ideal=sum(w.beats for w in npu_work),
                 spent={key: run.steady(f"npu{n}_{key}") for key in keys},
             )
         )
@@ -181,6 +186,6 @@ def _npus(made: Compiled, run: Measured, work: list[LayerWork]) -> list[NpuCycle
 def _area(design: Design, synthesise: bool) -> AreaFacts:
     """Area by Yosys or by the model."""
     if synthesise:
-        found = area(design)
-        return AreaFacts(found.total, "yosys", error(), units_by_synthesis(found))
+        synthesised = area(design)
+        return AreaFacts(synthesised.total, "yosys", error(), units_by_synthesis(synthesised))
     return AreaFacts(estimate(design), "model", error(), units_by_model(design))

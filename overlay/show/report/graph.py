@@ -75,16 +75,16 @@ def tracks_of(arrows: list[tuple[int, int]]) -> list[int]:
         Track of each arrow, from 0, the inner one.
     """
     taken: list[list[tuple[int, int]]] = []
-    found = dict.fromkeys(range(len(arrows)), 0)
-    for number in sorted(found, key=lambda n: (arrows[n][1] - arrows[n][0], n)):
+    tracks = dict.fromkeys(range(len(arrows)), 0)
+    for number in sorted(tracks, key=lambda n: (arrows[n][1] - arrows[n][0], n)):
         first, last = arrows[number]
         free = (k for k, track in enumerate(taken) if all(last < begin or end < first for begin, end in track))
         track = next(free, len(taken))
         if track == len(taken):
             taken.append([])
         taken[track].append((first, last))
-        found[number] = track
-    return [found[number] for number in range(len(arrows))]
+        tracks[number] = track
+    return [tracks[number] for number in range(len(arrows))]
 
 
 def _top(place: int) -> int:

@@ -59,7 +59,7 @@ def placed(
         Middle of each label, relative to its point: the first place that is free, else the one that covers least.
     """
     used = list(taken)
-    found = []
+    middles = []
     for (x, y), (width, height) in zip(points, sizes):
         best: tuple[float, float, float] | None = None
         for ring in RINGS:
@@ -75,5 +75,5 @@ def placed(
                 break
         assert best is not None
         used.append(around(x + best[1], y + best[2], width, height))
-        found.append(best[1:])
-    return found
+        middles.append(best[1:])
+    return middles

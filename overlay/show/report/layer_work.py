@@ -59,14 +59,14 @@ class LayerWork:
         return self.lanes_in * self.lanes_out
 
 
-def layers(made: Compiled) -> list[LayerWork]:
+def layers(compiled: Compiled) -> list[LayerWork]:
     """Work of each weighted layer, in the order of the network."""
-    plan = made.plan
+    plan = compiled.plan
     out = []
     for i, planned in enumerate(plan.layers):
         p = planned.layer
         n = planned.number
-        npu = made.build.design.npus[n]
+        npu = compiled.build.design.npus[n]
         channels = p.weight.shape[2] // _thermometer_bits(plan.lowered, p.name)
         lanes = int(np.prod(p.weight.shape[2:]))
         of_kernel = _channel_groups(plan.lowered, p.name)

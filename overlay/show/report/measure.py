@@ -82,15 +82,17 @@ class Measured:
         run.format(FORMAT, VERSION)
         frames = run.number("frames", 2)
         lengths = _lengths(frames)
-        found = run.inner("counters")
-        if sorted(found.data) != sorted(map(str, lengths)):
-            raise ValueError(f"{name}: counters must be of batches of {lengths}, got [{', '.join(found.data)}]")
+        batches = run.inner("counters")
+        if sorted(batches.data) != sorted(map(str, lengths)):
+            raise ValueError(f"{name}: counters must be of batches of {lengths}, got [{', '.join(batches.data)}]")
         counters = {}
         for length in lengths:
-            own = found.inner(str(length))
-            counters[length] = {key: own.number(key) for key in own.data}
-            own.require(own.data.keys() == counters[1].keys(), "counters must be the same in every batch", [*own.data])
-        check_cycles(f"{name}: run", [own.get("cycles", 0) for own in counters.values()])
+            counts = batches.inner(str(length))
+            counters[length] = {key: counts.number(key) for key in counts.data}
+            counts.require(
+                counts.data.keys() == counters[1].keys(), "counters must be the same in every batch", [*counts.data]
+            )
+        check_cycles(f"{name}: run", [counts.get("cycles", 0) for counts in counters.values()])
         return cls(
             run.text("network"),
             run.digest("design_digest"),
@@ -138,9 +140,9 @@ def measure(build: Build, model: Model, frames: int, progress: Progress | None =
     exact = np.ones(frames, bool)
     done = 0
     for length in lengths:
-        made = run(build, model, images[:length], batch=length)
-        counters[length], done = made.counters, done + length
-        exact[:length] &= (made.outputs == made.golden).reshape(length, -1).all(axis=1)
+        result = run(build, model, images[:length], batch=length)
+        counters[length], done = result.counters, done + length
+        exact[:length] &= (result.outputs == result.golden).reshape(length, -1).all(axis=1)
         if progress is not None:
             progress(done, sum(lengths))
     check_cycles(model.network.name, [counters[length]["cycles"] for length in lengths])

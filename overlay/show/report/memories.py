@@ -61,43 +61,43 @@ class MemoryUse:
         return self.depth * self.width
 
 
-def memories(made: Compiled, levels: Mapping[str, int]) -> list[MemoryUse]:
+def memories(compiled: Compiled, levels: Mapping[str, int]) -> list[MemoryUse]:
     """All memories, NPU by NPU.
 
     Parameters
     ----------
-    made
+    compiled
         The network on its build.
     levels
         Most words that each store held (hls_gen.compiler.flow.Result).
     """
-    design = made.build.design
-    used = _loaded(made) | {key: words for key, words in levels.items()}
+    design = compiled.build.design
+    used = _loaded(compiled) | {key: words for key, words in levels.items()}
     out = []
     shared = list(stores(design))
     for n, npu in enumerate(design.npus):
-        own = list(npu_stores(npu, design.stream_bits))
-        shared = shared[len(own) :]
-        out += _uses(n, own, used)
+        npu_memories = list(npu_stores(npu, design.stream_bits))
+        shared = shared[len(npu_memories) :]
+        out += _uses(n, npu_memories, used)
     return out + _uses(None, shared, used)
 
 
-def _loaded(made: Compiled) -> dict[str, int]:
+def _loaded(compiled: Compiled) -> dict[str, int]:
     """Rows that the program writes, up to the last one, by ``npu<n>.<memory>``."""
-    program = made.program
-    out = {f"npu{n}.{memory.name}": 0 for n, npu in enumerate(made.manifest.npus) for memory in memory_map(npu)}
+    program = compiled.program
+    out = {f"npu{n}.{memory.name}": 0 for n, npu in enumerate(compiled.manifest.npus) for memory in memory_map(npu)}
     for kind, words in (("LOAD", program.parameters), ("WEIGHTS", program.weights)):
-        for head, memory, _ in packets(made.manifest, words, program.name, kind) if len(words) else ():
+        for head, memory, _ in packets(compiled.manifest, words, program.name, kind) if len(words) else ():
             key = f"npu{head.npu}.{memory.name}"
             out[key] = max(out[key], head.address + head.length)
     return out
 
 
-def _uses(npu: int | None, found: Iterable[Store], used: Mapping[str, int]) -> list[MemoryUse]:
+def _uses(npu: int | None, memories: Iterable[Store], used: Mapping[str, int]) -> list[MemoryUse]:
     """Stores of one NPU; parts of the same memory, one after the other, count as one."""
     prefix = "" if npu is None else f"npu{npu}."
     out = []
-    for name, group in groupby(found, key=lambda store: store.name):
+    for name, group in groupby(memories, key=lambda store: store.name):
         parts = list(group)
         areas = [mapped(s.width, s.depth, s.latency, s.style).resources * s.times for s in parts]
         out.append(

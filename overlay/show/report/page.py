@@ -18,7 +18,7 @@ FOLDER = Path(__file__).parent
 
 
 def page(report: Report, date: str = "") -> str:
-    """Text of the page; the same text for equal reports and dates. Without a date the page has none."""
+    """Text of the page; the same text for equal reports and dates."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
     from markupsafe import Markup
 
@@ -38,13 +38,13 @@ def page(report: Report, date: str = "") -> str:
         blocks=Markup(blocks.picture(report)),
         graph=Markup(graph.picture(report.network)),
         date=date,
-        units=[(npu, list(own)) for npu, own in groupby(report.area.units, key=lambda unit: unit.npu)],
+        units=[(npu, list(group)) for npu, group in groupby(report.area.units, key=lambda unit: unit.npu)],
         light=LIGHT,
         dark=DARK,
         spent=SPENT,
         memories=[
-            ("shared" if npu is None else f"NPU {npu}", list(own))
-            for npu, own in groupby(report.memories, key=lambda memory: memory.npu)
+            ("shared" if npu is None else f"NPU {npu}", list(group))
+            for npu, group in groupby(report.memories, key=lambda memory: memory.npu)
         ],
         points=[p for p in report.points if p.kind != "layer" or len(report.npus[p.npu or 0].layers) > 1],
         boards=BOARDS.values(),

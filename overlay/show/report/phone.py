@@ -44,11 +44,11 @@ def _row(row: str, headings: list[str]) -> str:
         return row
     labels = iter(headings)
 
-    def cell(found: "re.Match[str]") -> str:
-        kind, attributes, content = found.groups()
+    def cell(match: "re.Match[str]") -> str:
+        kind, attributes, content = match.groups()
         label = next(labels, "")
         if kind == "th" or not label:
-            return found[0]
+            return match[0]
         return f'<td data-label="{escape(label)}"{attributes}>{content}</td>'
 
     return _CELL.sub(cell, row)

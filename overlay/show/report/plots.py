@@ -46,7 +46,7 @@ HELD: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("maps between layers", "wait_room", ("map_store", "buffers", "spill_store", "map_held")),
     ("tables and the rest", "wait_table", ()),
 )
-"""What memories hold, its colour, and the memories' names; the last one has all others."""
+"""Content of memories, its colour, and the memories' names; the last entry is for all other memories."""
 NAMED = {name for _, _, names in HELD for name in names}
 LEGIBLE = 0.025
 """Part of a plot's width that a bar must have for a number in it."""

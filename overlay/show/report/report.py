@@ -37,7 +37,7 @@ class LayerFacts:
     weight_encoding
         Kind and bits of a weight, or "".
     npu
-        NPU that computes it. A threshold, a requantisation or a pool is done by that of the weighted layer before it.
+        NPU that computes the layer: for a threshold, a requantisation or a pool that of the weighted layer before.
     """
 
     name: str

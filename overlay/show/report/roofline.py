@@ -60,14 +60,14 @@ class Point:
         return min(self.lanes, self.intensity * self.bytes_per_cycle)
 
 
-def roofline(made: Compiled, run: Measured, work: Sequence[LayerWork]) -> list[Point]:
+def roofline(compiled: Compiled, run: Measured, work: Sequence[LayerWork]) -> list[Point]:
     """The points of the device, of its NPUs that compute a layer, then of the layers."""
-    design = made.build.design
+    design = compiled.build.design
     cycles = run.steady("cycles")
     stream = design.stream_bits / 8
     whole = Point(
         kind="device",
-        name=made.program.name,
+        name=compiled.program.name,
         npu=None,
         operations=sum(layer.operations for layer in work),
         bytes=stream * max(run.steady("words_in"), run.steady("words_out")),
@@ -75,17 +75,17 @@ def roofline(made: Compiled, run: Measured, work: Sequence[LayerWork]) -> list[P
         lanes=sum(npu_lanes(npu) for npu in design.npus),
         bytes_per_cycle=stream,
     )
-    layers = [_point("layer", w.name, w.npu, [w], w.beats, made) for w in work]
+    layers = [_point("layer", w.name, w.npu, [w], w.beats, compiled) for w in work]
     npus = []
     for n in range(len(design.npus)):
-        own = [w for w in work if w.npu == n]
-        npus += [_point("npu", f"NPU {n}", n, own, cycles, made)] if own else []
+        npu_work = [w for w in work if w.npu == n]
+        npus += [_point("npu", f"NPU {n}", n, npu_work, cycles, compiled)] if npu_work else []
     return [whole, *npus, *layers]
 
 
-def _point(kind: str, name: str, n: int, work: Sequence[LayerWork], cycles: float, made: Compiled) -> Point:
+def _point(kind: str, name: str, n: int, work: Sequence[LayerWork], cycles: float, compiled: Compiled) -> Point:
     """The point of layers ``work`` of NPU ``n``."""
-    npu = made.build.design.npus[n]
+    npu = compiled.build.design.npus[n]
     operations = sum(w.operations for w in work)
     read = sum(w.words * w.word_bytes for w in work)
     return Point(kind, name, n, operations, read, cycles, npu_lanes(npu), npu.array.word_bits / 8)

@@ -66,7 +66,7 @@ def _lanes(device: Point) -> str:
 
 
 def _stream(device: Point) -> str:
-    """What is written on its slope."""
+    """What is written on the slope of the roof."""
     return f"stream, {device.bytes_per_cycle:g} bytes a cycle"
 
 

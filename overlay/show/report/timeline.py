@@ -55,9 +55,9 @@ class Timeline:
     stores: dict[str, int]
 
 
-def timeline(made: Compiled, frames: int) -> Timeline:
+def timeline(compiled: Compiled, frames: int) -> Timeline:
     """The first FRAMES frames, with the figures of a steady stream of ``frames``, an even number."""
-    model = whole_system(made.plan, made.build.design)
+    model = whole_system(compiled.plan, compiled.build.design)
     result: Result = simulate(model, frames)
     network = ProcessNetwork(model, FRAMES)
     run(network.processes)
@@ -72,7 +72,7 @@ def _spans(network: ProcessNetwork, n: int) -> list[Span]:
     numbers = network.system.of(n)
     out = []
     first = 0
-    latency = issuer.unit.array_latency
+    latency = issuer.unit.latencies.array
     arrived = issuer.arrived
     layers = [network.system.layers[i] for i in numbers]
     lengths = [passes(layer.reading, layer.inner, int(issuer.unit.one_memory))[0][0] for layer in layers]

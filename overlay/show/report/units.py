@@ -13,7 +13,7 @@ SMALL = 0.01
 
 @dataclass(frozen=True)
 class UnitArea:
-    """Area of all units of one kind, memories not counted where the model says it.
+    """Area of all units of one kind; with the area model, memories are not counted.
 
     Attributes
     ----------
@@ -37,13 +37,13 @@ class UnitArea:
 
 def units_by_model(design: Design) -> tuple[UnitArea, ...]:
     """The parts of the explorer's model, those of one kind and NPU together; the shell first, then NPU after NPU."""
-    made = coefficients()
+    model = coefficients()
     flat = coefficients()["flat"]
     kinds: dict[tuple[int, str], list[float]] = {}
     for part in parts(design):
-        found = of_parts([part], made)
+        area = of_parts([part], model)
         sums = kinds.setdefault((-1 if part.npu is None else part.npu, part.kind), [0, 0.0, 0.0, 0])
-        for k, value in enumerate((part.times, found["lut"] * flat["lut"], found["ff"] * flat["ff"], found["dsp"])):
+        for k, value in enumerate((part.times, area["lut"] * flat["lut"], area["ff"] * flat["ff"], area["dsp"])):
             sums[k] += value
     order = sorted(kinds, key=lambda key: key[0])  # within an NPU in the order of the parts
     return tuple(
@@ -53,11 +53,13 @@ def units_by_model(design: Design) -> tuple[UnitArea, ...]:
     )
 
 
-def units_by_synthesis(found: Area) -> tuple[UnitArea, ...]:
+def units_by_synthesis(area: Area) -> tuple[UnitArea, ...]:
     """Yosys' modules without the modules in them, the largest first; those with a share below SMALL are left out."""
-    own = [
-        UnitArea(None, b.module, b.instances, b.own.lut * b.instances, b.own.ff * b.instances, b.own.dsp * b.instances)
-        for b in found.blocks
+    units = [
+        UnitArea(
+            None, b.module, b.instances, b.alone.lut * b.instances, b.alone.ff * b.instances, b.alone.dsp * b.instances
+        )
+        for b in area.blocks
     ]
-    whole = sum(unit.lut for unit in own)
-    return tuple(sorted((u for u in own if u.lut >= SMALL * whole), key=lambda unit: -unit.lut))
+    whole = sum(unit.lut for unit in units)
+    return tuple(sorted((u for u in units if u.lut >= SMALL * whole), key=lambda unit: -unit.lut))

@@ -6,7 +6,7 @@ programmable_logic.py   one loaded design: DMA, interrupt controller, simulated 
 bus.py, dma.py, interrupts.py, memory.py   its parts
 """
 
-from bitloom.driver import pynq_api as pynq_api  # says what pynq lacks; device.py would only fail
+from bitloom.driver import pynq_api as pynq_api  # raises in one line if pynq is missing; device.py would only fail
 
 from .bus import BusError
 from .device import VirtualDevice, activate

@@ -19,7 +19,7 @@ from .memory import Ddr
 from .programmable_logic import ProgrammableLogic
 
 NAME = "Virtual"
-"""What the board is called."""
+"""Name of the board."""
 
 
 class NothingLoadedError(BusError):
@@ -68,13 +68,10 @@ class VirtualBoard:
 
     ``stall``, ``timeout_cycles``, ``waveform`` and ``prepare`` hold for what is loaded and for what will be.
 
-    Parameters
-    ----------
-    ddr
-        Its memory; None makes one.
-
     Attributes
     ----------
+    ddr
+        Its memory.
     waveform
         Path of a VCD file, or of an FST file if it ends in .fst. The next download builds with tracing, and writes
         every signal to it; None: no file.
@@ -86,8 +83,8 @@ class VirtualBoard:
         What ``uname -m`` says on the board.
     """
 
-    def __init__(self, ddr: Ddr | None = None):
-        self.ddr = ddr or Ddr()
+    def __init__(self) -> None:
+        self.ddr = Ddr()
         self.logic: ProgrammableLogic | None = None
         self.waveform: Path | str | None = None
         self.prepare: Callable[[Simulation], None] | None = None

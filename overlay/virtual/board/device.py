@@ -22,7 +22,7 @@ from bitloom.overlay.virtual.simulation_overlay import OverlayError, read_simula
 
 from .board import NAME, NothingLoadedError, VirtualBoard, hwh_arch
 from .bus import BusError
-from .memory import CachedBuffer, Ddr
+from .memory import CachedBuffer
 
 
 class VirtualMemory:
@@ -62,11 +62,11 @@ class VirtualMemory:
 class InterruptLine:
     """Stands for /dev/uio: whoever waits for the processor's interrupt makes simulated time pass.
 
-    pynq has one table of these for all devices. So the board is that of the interrupt controller that waits.
+    pynq has one table of these lines for all devices. So the board is the one whose interrupt controller waits.
     """
 
     def add_event(self, controller: _InterruptController, number: int) -> None:
-        """Call ``controller.set()`` once the interrupt is high, or never where the board is closed before."""
+        """Call ``controller.set()`` once the interrupt is high; never, if the board is closed before."""
         loop = asyncio.get_running_loop()
         device = controller.mmio.device
 
@@ -87,12 +87,10 @@ class VirtualDevice(VirtualBoard, Device):
     ----------
     tag
         Name under which pynq knows the device.
-    ddr
-        Its memory; None makes one.
     """
 
-    def __init__(self, tag: str = "virtual", *, ddr: Ddr | None = None):
-        VirtualBoard.__init__(self, ddr)
+    def __init__(self, tag: str = "virtual"):
+        VirtualBoard.__init__(self)
         Device.__init__(self, tag)
         self.name = NAME
         self.capabilities = {"REGISTER_RW": True}
@@ -123,12 +121,12 @@ class VirtualDevice(VirtualBoard, Device):
         bo.invalidate(offset, nbytes)
 
     def get_bitfile_metadata(self, bitfile_name: str, partial: bool = False) -> RuntimeMetadataParser:
-        """What the .hwh beside a bitstream says; the device takes over its processor.
+        """Metadata of the .hwh beside a bitstream; the device gets the processor that the .hwh names.
 
         Raises
         ------
         OverlayError
-            As ``VirtualBoard.load``. Nobody parses the .hwh before it is known to be the bitstream's.
+            As ``VirtualBoard.load``. The .hwh is parsed only after it is known to belong to the bitstream.
         """
         read_simulation_overlay(bitfile_name)
         hwh = Path(bitfile_name).with_suffix(".hwh")
@@ -179,15 +177,13 @@ def reset_clocks() -> None:
         clocks.device = None
 
 
-def activate(tag: str = "virtual", *, ddr: Ddr | None = None) -> VirtualDevice:
+def activate(tag: str = "virtual") -> VirtualDevice:
     """Make a virtual board and let pynq use it: from now on ``pynq.Overlay`` loads simulation overlays on it.
 
     Parameters
     ----------
     tag
         Name under which pynq knows the board.
-    ddr
-        Its memory; None makes one.
 
     Returns
     -------
@@ -197,11 +193,11 @@ def activate(tag: str = "virtual", *, ddr: Ddr | None = None) -> VirtualDevice:
     Examples
     --------
         board = activate()
-        with Accelerator(made.bit) as accelerator:
+        with Accelerator(build.bit) as accelerator:
             ...
         board.close()
     """
-    device = VirtualDevice(tag, ddr=ddr)
+    device = VirtualDevice(tag)
     Device.active_device = device
     reset_clocks()
     return device

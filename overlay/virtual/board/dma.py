@@ -5,7 +5,7 @@
 
 Registers of a channel (MM2S at 0x00, S2MM at 0x30): CR +0x00, SR +0x04, ADDRESS +0x18, ADDRESS_MSB +0x1C, LENGTH +0x28.
 
-Where the hardware leaves its behaviour open, this one is strict, so that a wrong driver fails here:
+Where the hardware leaves behaviour open, this model is strict, so that a wrong driver fails here:
 
 - A packet that is longer than the S2MM buffer is an internal error: the buffer is full and its last word had no tlast.
 - A transfer must lie inside one allocated buffer, start at a stream word and be a multiple of it (no DRE, no tkeep).

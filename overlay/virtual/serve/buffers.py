@@ -87,7 +87,7 @@ class BufferService(buffer_pb2_grpc.RemoteBufferServicer):
         return pb.BufferWriteResponse()
 
     def read(self, request: pb.BufferReadRequest, context: grpc.ServicerContext) -> Iterator[pb.BufferReadResponse]:
-        """The processor reads all of a buffer, each piece when the client has taken the one before."""
+        """The processor reads all of a buffer; each piece is read after the client has taken the piece before."""
         client = context.peer()
         begin = 0
         end = 1

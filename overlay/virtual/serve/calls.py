@@ -1,10 +1,10 @@
 """Every call that comes in: counted, watched, and answered with a status where it fails.
 
 A client may begin a call and never send what belongs to it, or never take what it is sent. Both keep a thread of the
-server, so ``Calls`` cancels a call once the server has waited for its client for too long. Of calls with one request,
-too, the request is taken like the first piece of many (the bytes on the wire are the same): gRPC would wait for it
-without a bound, before any code of ours runs. The server reads messages itself for the same reason: what is none is
-refused like anything else.
+server, so ``Calls`` cancels a call once the server has waited for its client for too long. The request of a call with
+only one request is also taken like the first piece of many (the bytes on the wire are the same): gRPC would wait for it
+without a bound, before any code of ours runs. For the same reason the server parses messages itself: bytes that are no
+message are refused like any other wrong request.
 """
 
 import threading
@@ -22,7 +22,7 @@ from .errors import ANSWERED, LOG, Refused, answer
 from .limits import ServerLimits
 
 LOOKS = 10
-"""How often a call is looked at in the time that it may keep the server waiting."""
+"""Number of looks at a call within the time that it may keep the server waiting."""
 
 
 class Call:
@@ -42,7 +42,7 @@ class Call:
         self._waits_since: float | None = None
 
     def pieces(self, requests: Iterator[bytes], read: Callable[[bytes], Any]) -> Iterator[Any]:
-        """What the client sends, each piece made a message by ``read``; the call counts as waiting meanwhile."""
+        """The client's pieces, each made a message by ``read``; the call counts as waiting until a piece comes."""
         while True:
             self._waits_since = time.monotonic()
             piece = next(requests, None)
@@ -57,14 +57,14 @@ class Call:
             yield message
 
     def taken(self, answers: Iterator[Any]) -> Iterator[Any]:
-        """What the client is sent; the call counts as waiting until it asks for the next piece."""
+        """The answers to the client; the call counts as waiting until the client asks for the next one."""
         for piece in answers:
             self._waits_since = time.monotonic()
             yield piece
             self._waits_since = None
 
     def overdue(self, limits: ServerLimits) -> str:
-        """What the client took too long for; empty where it didn't."""
+        """The reason why the client took too long; empty if it didn't."""
         now = time.monotonic()
         since = self._waits_since
         if since is None:
@@ -125,7 +125,7 @@ class Calls(grpc.ServerInterceptor):
     def intercept_service(
         self, continuation: Callable[[Any], Any], handler_call_details: grpc.HandlerCallDetails
     ) -> grpc.RpcMethodHandler | None:
-        """What gRPC shall do for a method: what it would do, inside these bounds."""
+        """The handler of a method: gRPC's own, within the bounds of this class."""
         handler = continuation(handler_call_details)
         if handler is None:
             return None
@@ -157,7 +157,7 @@ class Calls(grpc.ServerInterceptor):
 
     @contextmanager
     def _under_way(self, name: str, context: grpc.ServicerContext) -> Iterator[Call]:
-        """A call, noted as long as it keeps a thread; Refused where its client has too many."""
+        """Note a call as long as it keeps a thread; Refused if its client has too many calls."""
         call = Call(name, context)
         most = self._limits.calls_of_client
         self.noted(call.client)
@@ -177,7 +177,7 @@ class Calls(grpc.ServerInterceptor):
 
     @contextmanager
     def _answering(self, name: str, context: grpc.ServicerContext) -> Iterator[None]:
-        """What goes wrong inside becomes the call's status, and a line of the log."""
+        """Errors of the block become the call's status, and a line of the log."""
         client = context.peer()  # of a call that has ended gRPC doesn't know it any more
         try:
             yield
@@ -193,15 +193,15 @@ class Calls(grpc.ServerInterceptor):
         """Cancel calls that keep the server waiting, until ``stop``."""
         while not self._stopped.wait(min(self._limits.piece_seconds, self._limits.request_seconds) / LOOKS):
             with self._lock:
-                late = [(call, why) for call in self._calls if (why := call.overdue(self._limits))]
-            for call, why in late:
+                overdue = [(call, why) for call in self._calls if (why := call.overdue(self._limits))]
+            for call, why in overdue:
                 LOG.warning("%s: cancelled %s: %s", call.client, call.name, why)
                 self._cancelled(call.client)
                 call.cancel()
 
 
 def _argument(call: Call, handler: grpc.RpcMethodHandler, requests: Iterator[bytes]) -> Any:
-    """What a method takes: all pieces, or the only one."""
+    """The argument of a method: all pieces of the request, or its only message."""
     pieces = call.pieces(requests, handler.request_deserializer)
     if handler.request_streaming:
         return pieces

@@ -134,7 +134,7 @@ def _handles() -> Iterable[int]:
 
 
 def _end(connection: Connection) -> None:
-    """Let gRPC see the end of a connection, which it then closes."""
+    """Shut a connection down, so that gRPC closes it."""
     with suppress(OSError):
         wire = socket.socket(fileno=connection.handle)
         try:

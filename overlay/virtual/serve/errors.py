@@ -1,4 +1,4 @@
-"""What goes wrong becomes a gRPC status with one line of details: the thing, the rule, the value."""
+"""Errors become a gRPC status with one line of details: the thing, the rule, the value."""
 
 import logging
 

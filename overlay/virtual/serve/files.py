@@ -1,7 +1,7 @@
 """Service RemoteDevice: the few files of a board's Linux that pynq reads and writes, none of which exists here.
 
 A client loads a bitstream by writing it to /lib/firmware, and then its name to the file FIRMWARE. Whoever may connect
-may read; to write is for the client that has the board (holder.py).
+may read; only the client that has the board may write (holder.py).
 """
 
 from collections.abc import Callable, Iterator
@@ -63,7 +63,7 @@ class FileService(remote_device_pb2_grpc.RemoteDeviceServicer):
         }
 
     def existsfile(self, request: pb.ExistsFileRequest, _: grpc.ServicerContext) -> pb.ExistsFileResponse:
-        """Whether a file can be read. Firmware never is there, so that it is sent anew each time."""
+        """Whether a file can be read. For firmware the answer is no, so that the client always sends it."""
         return pb.ExistsFileResponse(exists=request.file_path in self._readable)
 
     def readfile(self, request: pb.ReadFileRequest, _: grpc.ServicerContext) -> Iterator[pb.ReadFileResponse]:

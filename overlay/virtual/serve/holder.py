@@ -17,16 +17,16 @@ from .errors import LOG, Refused
 TABLES = ("/proc/net/tcp", "/proc/net/tcp6")
 """Where Linux lists the machine's connections."""
 ESTABLISHED = "01"
-"""What they say of a connection that neither side has ended."""
+"""State, in these lists, of a connection that neither side has ended."""
 MOST_OUSTED = 1000
-"""Clients at most of which it is known that they lost the board; the longest ago are forgotten first."""
+"""Clients at most that are remembered to have lost the board; the earliest are forgotten first."""
 
 
 def connected(client: str, port: int) -> bool:
     """Whether a client's connection stands; True also where the system doesn't tell.
 
-    Ports alone are compared. Where clients of two machines have the same one, the answer may be True for one that has
-    gone; its silence ends its time then.
+    Ports alone are compared. If clients of two machines have the same port, the answer may be True for a client that
+    has gone; that client loses the board by its silence.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ def connected(client: str, port: int) -> bool:
 
 
 class Holder:
-    """The client that has the board, if one has it.
+    """Which client has the board, if any.
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ class Holder:
         return self._client
 
     def claim(self, client: str, *, anew: bool = False) -> None:
-        """Give the board to a client, or let it keep it.
+        """Give the board to a client, or let the client keep it.
 
         Parameters
         ----------
@@ -89,7 +89,7 @@ class Holder:
         Raises
         ------
         Refused
-            If another client has the board, or had it since this one used it last.
+            If another client has the board, or had it since this client used it last.
         """
         if not client:  # what gRPC says once the call has ended
             raise Refused(StatusCode.CANCELLED, "the board must be asked for by a client that is there, got none")
@@ -105,12 +105,12 @@ class Holder:
             self._seen = time.monotonic()
 
     def loaded(self, client: str) -> None:
-        """A client has loaded the bitstream: nothing of another one's is left."""
+        """Note that a client has loaded the bitstream: nothing of another client's is left."""
         with self._lock:
             self._ousted.pop(client, None)
 
     def give_up(self, client: str) -> None:
-        """Whoever asks next has the board, if ``client`` is the one that has it."""
+        """If ``client`` has the board, give it to the next client that asks."""
         with self._lock:
             self._given_up |= client == self._client
 

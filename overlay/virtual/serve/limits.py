@@ -19,13 +19,13 @@ class ServerLimits:
     calls_of_client
         Calls of one client that run at the same time. pynq itself makes one after another.
     connections
-        Connections that stand at the same time; idle ones beyond are ended, the least used first.
+        Connections that stand at the same time; if there are more, idle ones are ended, the least used first.
     piece_seconds
-        For so long the server waits for the next piece of a request, or for the client to take one of an answer.
+        Time that the server waits for the next piece of a request, or for the client to take a piece of an answer.
     request_seconds
-        In so long all pieces of a request must have come, or those of an answer be taken.
+        Time within which all pieces of a request must come, and all pieces of an answer be taken.
     idle_seconds
-        After so long without a call the client that holds the board loses it to the next one that asks.
+        Time without a call after which the client that has the board loses it to the next client that asks.
 
     Raises
     ------

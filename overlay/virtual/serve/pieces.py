@@ -1,4 +1,4 @@
-"""What a client sends in pieces, put together within bounds of size."""
+"""Requests that a client sends in pieces are put together, within bounds of size."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -16,7 +16,7 @@ def first_and_rest(requests: Iterator[Any], key: str) -> tuple[str, Iterable[byt
     requests
         The pieces.
     key
-        Field of a piece that says what it is for, which all pieces must agree on.
+        Field of a piece that names the target; it must be the same in all pieces.
 
     Returns
     -------

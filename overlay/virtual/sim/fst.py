@@ -1,6 +1,6 @@
-"""FST files, which GTKWave and Surfer show: what writing them needs, and whether one is whole.
+"""FST files, which GTKWave and Surfer show: headers that writing needs, and a check that a file is whole.
 
-Verilator's writer says neither.
+Verilator's writer reports neither missing headers nor a cut file.
 """
 
 import subprocess

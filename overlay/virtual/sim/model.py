@@ -160,7 +160,7 @@ class Simulation(StreamAccess, RegisterAccess):
         if not wanted and max_cycles is None:
             raise ValueError("run: give max_cycles or a condition to stop at")
         if wanted:
-            self.touch()  # what lies before this call is no reason to give up
+            self.touch()  # quiet cycles before this call don't count
         hit = "cycles"
         left = UNLIMITED if max_cycles is None else max_cycles
         while hit == "cycles" and left:
@@ -266,7 +266,7 @@ class Simulation(StreamAccess, RegisterAccess):
         ProtocolError
             If the disk is full.
         """
-        write_scratch(path, b"")  # says what is wrong with the path
+        write_scratch(path, b"")  # raises if the path can't be written
         code = self._call.waveform_open(self._model, os.fsencode(path))
         self._check(code)
         self._fst = Path(path) if code == 1 else None

@@ -79,14 +79,14 @@ def check_tokens(text: str) -> None:
     """
     for token in _TOKENS.finditer(text):
         kind = token.lastgroup
-        found = token.group()
-        if kind == "good" or (kind == "call" and found[1:] in SYSTEM_CALLS):
+        word = token.group()
+        if kind == "good" or (kind == "call" and word[1:] in SYSTEM_CALLS):
             continue
-        if kind == "name" and "__" not in found and (found in KEYWORDS or found not in RESERVED):
+        if kind == "name" and "__" not in word and (word in KEYWORDS or word not in RESERVED):
             continue
         line = text.count("\n", 0, token.start()) + 1
         rule = "Verilog must consist of the tokens of generated Verilog"
-        raise ValueError(f"line {line}: {rule}, got {shown(found)}")
+        raise ValueError(f"line {line}: {rule}, got {shown(word)}")
 
 
 def without_comments(text: str) -> str:

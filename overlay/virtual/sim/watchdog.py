@@ -44,7 +44,7 @@ class Watchdog:
         self._counts: list[int] | None = None
 
     def next_look(self, timeout_cycles: int) -> int:
-        """Quiet cycles after which to ask `is_patient`: at half of the limit, so that there is something to compare."""
+        """Quiet cycles after which to ask `is_patient`: first at half of the limit, to compare counters then."""
         return timeout_cycles if self._counts is not None or not self._offsets else max(1, timeout_cycles // 2)
 
     def is_patient(self, simulation: Watched) -> bool:

@@ -249,7 +249,7 @@ def test_a_group_is_the_users_own_with_the_users_name_and_no_other_member(monkey
     grp, pwd = pytest.importorskip("grp"), pytest.importorskip("pwd")
     monkeypatch.setattr(pwd, "getpwuid", lambda number: SimpleNamespace(pw_name="me"))
     monkeypatch.setattr(grp, "getgrgid", lambda number: SimpleNamespace(gr_name=group, gr_mem=members))
-    assert private._own_group(1234) is own
+    assert private._is_personal_group(1234) is own
 
 
 def failing(error):

@@ -8,10 +8,11 @@ from bitloom.golden.window import Window
 from bitloom.hls_gen.compiler.flow import FlowLayer, Reading, System, Unit
 from bitloom.hls_gen.compiler.schedule import Stage, StageTables, schedule
 from bitloom.hls_gen.compiler.taps import Taps
+from bitloom.hls_gen.design.timing import Latencies
 
 UNIT = Unit(
     kfp=8, pfp=8, ol=8, word_bits=8, host_word_bits=8, tuple_words=64, pool_words=16, map_words=1024, buffer_words=8,
-    accumulators=1, array_latency=4, activation_latency=1, pool_latency=1, pool_room=11, binariser=False,
+    accumulators=1, latencies=Latencies(array=4, activation=1, pool=1), pool_room=11, binariser=False,
 )  # fmt: skip
 SIDE = 10
 """Rows and columns of a map."""

@@ -21,28 +21,28 @@ from bitloom.hls_gen.compiler.plan import plan
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.topology import cascade, ring
 from tests.errors import value_error
-from tests.networks import joined_networks, random_images, random_integer_model
+from tests.networks import WIDE, joined_networks, random_images, random_integer_model
 from tests.rows import npu_rows
 
 from .test_residual import NPU, SEEDS, act, add, conv, flows, lowered_equals_golden, planned, residual, some
 
 
 @some(10)
-@given(joined_networks(9, 8), SEEDS)
+@given(joined_networks(WIDE), SEEDS)
 def test_lowered_layers(network, seed):
     lowered_equals_golden(network, seed)
 
 
 @pytest.mark.slow
 @some(300)
-@given(joined_networks(9, 8, most=4), SEEDS)
+@given(joined_networks(WIDE, most=4), SEEDS)
 def test_many_lowered_layers(network, seed):
     lowered_equals_golden(network, seed)
 
 
 @pytest.mark.slow
 @some(100)
-@given(joined_networks(9, 8, most=1), SEEDS, st.sampled_from(["pull", "raster"]))
+@given(joined_networks(WIDE, most=1), SEEDS, st.sampled_from(["pull", "raster"]))
 def test_many_flows(network, seed, order):
     flows(network, seed, order)
 

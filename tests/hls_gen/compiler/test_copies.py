@@ -35,7 +35,7 @@ from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.topology import cascade, pipeline, ring
 from tests.errors import value_error
 from tests.hls_gen.compiler.test_residual import BLOCK, NPU, SEEDS, SHORTCUT, add, conv, planned, residual, some
-from tests.networks import joined_networks, random_images, random_integer_model, random_model, residual_networks
+from tests.networks import WIDE, joined_networks, random_images, random_integer_model, random_model, residual_networks
 
 IDENTITY = residual(*BLOCK, add("add_4", "act_3", "act_1"), conv("conv_5", "add_4"), conv("conv_6", "act_5"))
 SHORT = residual(*SHORTCUT, conv("conv_4", "act_1", stride=2), add("add_5", "act_4", "act_3"), conv("conv_6", "add_5"))
@@ -46,7 +46,7 @@ CHAINS = {
     "looped_ring_3": RING, "looped_ring_2": RING[:2], "cascade_2": cascade([NPU] * 2), "cascade_3": cascade([NPU] * 3),
     "ring_2": ring([NPU] * 2),
 }  # fmt: skip
-GRAPHS = st.one_of(residual_networks(9, 8), joined_networks(9, 8))
+GRAPHS = st.one_of(residual_networks(WIDE), joined_networks(WIDE))
 REFUSED = (
     "store must hand maps on in the order in which they come", "one must come from each store in order",
     "must have an outlet to NPU",

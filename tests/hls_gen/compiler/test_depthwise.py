@@ -23,7 +23,7 @@ from bitloom.hls_gen.design.memories.memory_map import memory_map
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.parts import present
 from tests.cases import case_map
-from tests.networks import depthwise_networks, random_images, random_integer_model
+from tests.networks import WIDE, depthwise_networks, random_images, random_integer_model
 
 NPU = Npu.of(
     engine="integer",
@@ -127,7 +127,7 @@ def test_memories_of_its_own():
 @settings(max_examples=12, deadline=None, derandomize=True, database=None)
 @given(st.data())
 def test_random_networks(data):
-    network, seed = data.draw(depthwise_networks(9, 8, 3)), data.draw(st.integers(0, 2**32 - 1))
+    network, seed = data.draw(depthwise_networks(replace(WIDE, fraction=3))), data.draw(st.integers(0, 2**32 - 1))
     model = random_integer_model(network, seed, 32, 31)
     images = random_images(network, 2, seed)
     for npu in (NPU, NPU.changed(depthwise=False)):

@@ -10,7 +10,7 @@ from bitloom.hls_gen.compiler.flow import FlowLayer, Reading, System, enough_ski
 
 from .flows import UNIT
 
-ADDING = replace(UNIT, skip_words=4, addition_latency=8, activation_latency=6)
+ADDING = replace(UNIT, skip_words=4, latencies=replace(UNIT.latencies, addition=8, activation=6))
 
 
 def layer(name, **more):

@@ -16,7 +16,7 @@ from bitloom.hls_gen.compiler.store_copies import with_store_copies
 from bitloom.hls_gen.design.copies import copied, copy_name, is_copy
 from bitloom.hls_gen.design.topology import cascade
 from tests.errors import value_error
-from tests.networks import graph_networks, random_images, random_integer_model
+from tests.networks import WIDE, graph_networks, random_images, random_integer_model
 
 from .graph_cases import FIRST, GRAPHS, pool
 from .test_residual import NPU, SEEDS, act, add, conv, planned, residual, some
@@ -140,13 +140,13 @@ def flows(network, seed, order, npus):
 
 
 @some(8)
-@given(graph_networks(9, 8), SEEDS, st.sampled_from(["pull", "raster"]))
+@given(graph_networks(WIDE), SEEDS, st.sampled_from(["pull", "raster"]))
 def test_any_graph(network, seed, order):
     flows(network, seed, order, [NPU])
 
 
 @pytest.mark.slow
 @some(200)
-@given(graph_networks(9, 8, most=12), SEEDS, st.sampled_from(["pull", "raster"]), st.sampled_from([1, 2]))
+@given(graph_networks(WIDE, most=12), SEEDS, st.sampled_from(["pull", "raster"]), st.sampled_from([1, 2]))
 def test_many_graphs(network, seed, order, count):
     flows(network, seed, order, cascade([NPU] * count) if count > 1 else [NPU])

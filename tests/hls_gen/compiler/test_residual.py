@@ -24,7 +24,15 @@ from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.hls_gen.design.manifest import Manifest
 from bitloom.hls_gen.design.npu import Npu
 from tests.errors import value_error
-from tests.networks import graph_networks, joined_networks, random_images, random_integer_model, residual_networks
+from tests.networks import (
+    BYTES,
+    WIDE,
+    graph_networks,
+    joined_networks,
+    random_images,
+    random_integer_model,
+    residual_networks,
+)
 from tests.rows import npu_rows
 
 NPU = Npu.of(engine="integer", feature_bits=9, weight_bits=8, shift_bits=0, kfp=4, kgp=4, pfp=4, ol=2, acc_bits=32)
@@ -111,19 +119,19 @@ def test_steps_of_several_words(kfp, ol, pfp):
 
 
 @some(20)
-@given(st.one_of(residual_networks(8, 8), graph_networks(8, 8)), SEEDS, foldings())
+@given(st.one_of(residual_networks(BYTES), graph_networks(BYTES)), SEEDS, foldings())
 def test_random_foldings(network, seed, npu):
     compiles(network, seed, npu)
 
 
 @some(12)
-@given(residual_networks(9, 8), SEEDS)
+@given(residual_networks(WIDE), SEEDS)
 def test_lowered_layers(network, seed):
     lowered_equals_golden(network, seed)
 
 
 @some(6)
-@given(residual_networks(9, 8), SEEDS, st.sampled_from(["pull", "raster"]))
+@given(residual_networks(WIDE), SEEDS, st.sampled_from(["pull", "raster"]))
 def test_flow(network, seed, order):
     flows(network, seed, order)
 
@@ -223,20 +231,20 @@ def test_sums_are_not_forked():
 
 @pytest.mark.slow
 @some(400)
-@given(st.one_of(residual_networks(8, 8), graph_networks(8, 8), joined_networks(8, 8)), SEEDS, foldings())
+@given(st.one_of(residual_networks(BYTES), graph_networks(BYTES), joined_networks(BYTES)), SEEDS, foldings())
 def test_many_random_foldings(network, seed, npu):
     compiles(network, seed, npu)
 
 
 @pytest.mark.slow
 @some(400)
-@given(residual_networks(9, 8, most=5), SEEDS)
+@given(residual_networks(WIDE, most=5), SEEDS)
 def test_many_lowered_layers(network, seed):
     lowered_equals_golden(network, seed)
 
 
 @pytest.mark.slow
 @some(150)
-@given(residual_networks(9, 8, most=4), SEEDS, st.sampled_from(["pull", "raster"]))
+@given(residual_networks(WIDE, most=4), SEEDS, st.sampled_from(["pull", "raster"]))
 def test_many_flows(network, seed, order):
     flows(network, seed, order)

@@ -464,7 +464,7 @@ def test_memories(npu):
 @pytest.mark.parametrize("pool", [True, False])
 def test_memories_of_the_integer_engine(pool):
     """Reciprocals are the average pool's."""
-    names = {m.name for m in Npu.of(**INTEGER, pool=pool).memories()}
+    names = {m.name for m in memory_map(Npu.of(**INTEGER, pool=pool))}
     assert ("reciprocals" in names) == ("pool_layers" in names) == pool
     assert "scales" in names
 

@@ -40,14 +40,16 @@ BINARY = Npu.of().changed(shift_bits=0, acc_bits=24)
 ])  # fmt: skip
 def test_latency_of_a_pe(npu: Npu, cycles: int) -> None:
     assert timing.pe_latency(npu) == cycles
-    assert unit(npu).array_latency == timing.array_latency(npu) == 1 + cycles
+    assert unit(npu).latencies.array == timing.array_latency(npu) == 1 + cycles
 
 
 def test_latencies_and_depths_of_the_units() -> None:
     """The numbers that hardware was measured to have, in tests of the modules."""
     binary, integer = unit(Npu.of()), unit(INTEGER)
-    assert (binary.activation_latency, integer.activation_latency) == (1, 6)
-    assert (binary.pool_latency, integer.pool_latency) == (1, 5)
+    assert binary.latencies == timing.Latencies(array=4, activation=1, pool=1)
+    assert integer.latencies == timing.Latencies(array=6, activation=6, pool=5)
+    weighted = timing.latencies(INTEGER.changed(depthwise=True, skip_words=2))
+    assert weighted == timing.Latencies(array=6, activation=6, addition=8, pool=3, pool_activation=6)
     assert (binary.pool_room, integer.pool_room) == (11, 13)
     assert (timing.room_words(4, 4), timing.room_words(16, 4)) == (1, 11)
 

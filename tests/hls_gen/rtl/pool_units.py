@@ -1,42 +1,41 @@
 """What the tests of both pool units share: the sequencer that feeds them, and the rules that both keep."""
 
 import random
-from collections.abc import Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.design.parts import present
 from bitloom.hls_gen.design.timing import pool_fifo_words
+from bitloom.hls_gen.rtl.sequencer.beat import Beat
+from bitloom.hls_gen.rtl.sequencer.spec import SequencerSpec
 
 from .bench import Agent, Bench, Sink, run, steady
 
 
 @dataclass(frozen=True)
-class Beat:
-    """One cycle's input; ``word`` comes a cycle later.
-
-    flags : tuple_last, map_last and target.
-    more : what only one of the units looks at.
-    """
+class PoolBeat:
+    """One cycle's input: ``ports`` has the value of each port of the bundle Beat but ``beat``; ``word`` comes a cycle
+    later."""
 
     word: int
-    index: int
-    first: bool
-    last: bool
-    flags: tuple[int, int, int]
-    more: tuple[int, ...] = ()
+    ports: dict[str, int]
+
+    @property
+    def last(self) -> int:
+        """Whether the beat is one of its window's last tap."""
+        return self.ports["last"]
 
 
 class PoolSequencer(Agent):
-    """Gives beats as the pool sequencer does: one of a last tap only if there is room.
+    """Gives beats as the pool sequencer does: one of a last tap only if there is room. Without a beat ports have
+    noise."""
 
-    ``more`` : name and width of each port that only this unit has. A port without a beat has noise.
-    """
-
-    def __init__(
-        self, bench: Bench, npu: Npu, beats: list[Beat], more: Mapping[str, int] | None = None, stall: float = 0
-    ):
+    def __init__(self, bench: Bench, npu: Npu, beats: list[PoolBeat], stall: float = 0):
         self.bench, self.npu, self.beats, self.stall, self.random = bench, npu, beats, stall, random.Random(2)
-        self.more = more or {}
+        ports = Beat.port_list(SequencerSpec(npu, present(npu.pool_sequencer)))
+        self.widths = {port.name: port.width for port in ports if port.name != "beat"}
+        assert all(beat.ports.keys() == self.widths.keys() for beat in beats)
         self.given: list[int] = []
         self._word: int | None = None
 
@@ -47,16 +46,34 @@ class PoolSequencer(Agent):
             beat = None
         bench["word"] = noise(self.npu.pool_word_bits) if self._word is None else self._word
         self._word = beat.word if beat else None
-        widths = {"index": 4, "first": 1, "last": 1, "tuple_last": 1, "map_last": 1, "target": 1, **self.more}
-        given = (beat.index, int(beat.first), int(beat.last), *beat.flags, *beat.more) if beat else None
-        values = given or [noise(w) for w in widths.values()]
-        bench.set(beat=int(beat is not None), **dict(zip(widths, values, strict=True)))
+        values = beat.ports if beat else {name: noise(w) for name, w in self.widths.items()}
+        bench.set(beat=int(beat is not None), **values)
         if beat:
             self.given.append(bench.cycle)
 
     @property
     def done(self) -> bool:
         return len(self.given) == len(self.beats)
+
+
+def beats_of(
+    words: list[list[int]],
+    flags: list[tuple[int, int, int]],
+    more: Callable[[int, int], dict[str, int]] = lambda tap, word: {},
+) -> list[PoolBeat]:
+    """Beats of a window, tap after tap.
+
+    words : of each tap's tuple.
+    flags : tuple_last, map_last and target with each word of a tuple.
+    more : values of the ports that only this unit has, by number of the tap and of its word.
+    """
+    beats = []
+    for tap, of_tap in enumerate(words):
+        for k, word in enumerate(of_tap):
+            place = {"index": k, "first": int(tap == 0), "last": int(tap == len(words) - 1)}
+            marks = dict(zip(("tuple_last", "map_last", "target"), flags[k], strict=True))
+            beats.append(PoolBeat(word, {**place, **marks, **more(tap, k)}))
+    return beats
 
 
 def check_rate_and_latency(bench: Bench, give: PoolSequencer, expected: list[int], latency: int) -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from bitloom.golden.layers.pool import rounded_quotient
 from bitloom.hls_gen.compiler.rows.pool_unit import reciprocals
+from bitloom.hls_gen.design.memories.memory_map import memory_of
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.timing import DIVIDE_LATENCY as LATENCY
 from bitloom.hls_gen.design.widths import COUNT_BITS
@@ -66,7 +67,7 @@ def play(bench: Bench, bits: int, cases: list[Case]) -> list[int]:
 def test_driver_and_hardware_agree_on_the_reciprocals(bits, power):
     table = reciprocals(npu(bits).reciprocal_bits)
     assert table[1:].tolist() == [-(-(1 << power) // (2 * count)) for count in range(1, COUNTS)]
-    assert int(table.max()).bit_length() == power == npu(bits).memory("reciprocals").width
+    assert int(table.max()).bit_length() == power == memory_of(npu(bits), "reciprocals").width
 
 
 @pytest.mark.parametrize("bits", [*range(2, 10)])

@@ -5,10 +5,9 @@ import pytest
 from bitloom.hls_gen.design import timing
 from bitloom.hls_gen.rtl.primitives.memory import Library
 from bitloom.hls_gen.rtl.sequencer.issuer import issuer
-from bitloom.hls_gen.rtl.sequencer.sequencer import SequencerSpec
 
 from .bench import Bench
-from .test_sequencer import BIG
+from .test_sequencer import BIG, spec_of
 
 PULSES = {"fetch": "wait_memory", "beat": "beat", "room": "wait_room"}
 
@@ -21,7 +20,7 @@ def test_words_given_back_are_free_as_the_flow_model_has_it(pool, layer_end):
     A tap's own words are given back in the cycle after it was taken, those of its layer as it is done.
     """
     npu = BIG.changed(tuple_words=2, pool_words=2)
-    with Bench(issuer(Library(32), SequencerSpec(npu, pool=pool))) as bench:
+    with Bench(issuer(Library(32), spec_of(npu, pool))) as bench:
         bench["rst"] = 0
         bench["write"] = 1
         bench.tick(2)
@@ -46,7 +45,7 @@ def test_words_given_back_are_free_as_the_flow_model_has_it(pool, layer_end):
 def test_a_word_of_the_one_memory_is_read_in_a_cycle_of_its_own():
     """Once for each word, also where the beat then waits for room."""
     npu = BIG.changed(one_memory=True)
-    with Bench(issuer(Library(32), SequencerSpec(npu, pool=False))) as bench:
+    with Bench(issuer(Library(32), spec_of(npu, False))) as bench:
         bench.set(rst=0, write=1)
         bench.tick(3)
         bench.set(write=0, tap_valid=1, tap_claim=1, tap_last=1, tap_words_minus_1=2)

@@ -9,7 +9,7 @@ from bitloom.hls_gen.rtl.pool_unit.pool_binary import pool_unit
 from bitloom.hls_gen.rtl.primitives.memory import Library
 
 from .bench import Bench, Sink, run
-from .pool_units import Beat, PoolSequencer, check_a_closed_output, check_rate_and_latency
+from .pool_units import PoolBeat, PoolSequencer, beats_of, check_a_closed_output, check_rate_and_latency
 
 NPU = Npu.of(kfp=3, kgp=5, pfp=7, ol=2, pool_words=16)
 LATENCY = 1 + 2
@@ -28,7 +28,9 @@ def bench(built):
     return built
 
 
-def windows(count: int, seed: int, words: int | None = None, taps: int | None = None) -> tuple[list[Beat], list[int]]:
+def windows(
+    count: int, seed: int, words: int | None = None, taps: int | None = None
+) -> tuple[list[PoolBeat], list[int]]:
     """(beats, words that must come out) of windows of 1 to 5 taps, tuples of 1 to 16 words."""
     rng = np.random.default_rng(seed)
     beats, out = [], []
@@ -38,9 +40,7 @@ def windows(count: int, seed: int, words: int | None = None, taps: int | None = 
             0, 1 << present(NPU.pool_unit).pfp, (n_taps, n_words)
         )
         flags = [(int(k == n_words - 1), window % 3 // 2, window % 4 // 2) for k in range(n_words)]
-        beats += [
-            Beat(int(tuples[t, k]), k, t == 0, t == n_taps - 1, flags[k]) for t in range(n_taps) for k in range(n_words)
-        ]
+        beats += beats_of(tuples.tolist(), flags)
         merged = np.bitwise_or.reduce(tuples, axis=0)  # (words)
         out += [
             int(m)

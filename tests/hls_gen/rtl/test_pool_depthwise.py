@@ -13,13 +13,12 @@ from bitloom.hls_gen.design.memories.memory_map import memory_of
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.parts import present
 from bitloom.hls_gen.design.timing import DEPTHWISE_LATENCY
-from bitloom.hls_gen.design.widths import COUNT_BITS
 from bitloom.hls_gen.rtl.pool_unit.pool_depthwise import pool_unit_depthwise
 from bitloom.hls_gen.rtl.pool_unit.pool_results import pool_results
 from bitloom.hls_gen.rtl.primitives.memory import Library
 
 from .bench import Bench, Sink, Source, load, pack, run, steady
-from .pool_units import Beat, PoolSequencer, check_a_closed_output, check_rate_and_latency
+from .pool_units import PoolBeat, PoolSequencer, beats_of, check_a_closed_output, check_rate_and_latency
 
 NPU = Npu.of(engine="integer", feature_bits=6, weight_bits=5, shift_bits=0, acc_bits=19, kfp=2, kgp=5, pfp=2, ol=2,
           pool_words=16, multiplier_bits=31, depthwise=True, pool_kernel_rows=32, pool_scale_rows=8, layers=8,
@@ -27,7 +26,6 @@ NPU = Npu.of(engine="integer", feature_bits=6, weight_bits=5, shift_bits=0, acc_
 LATENCY = 1 + DEPTHWISE_LATENCY + 2
 """Cycles from the beat to the word at the output: one, the product's, and the FIFO's two."""
 LOW, HIGH = -(1 << NPU.array.feature_bits - 1), (1 << NPU.array.feature_bits - 1) - 1
-PORTS = {"taps": COUNT_BITS, "average": 1, "depthwise": 1, "kernel_row": present(NPU.pool_weights).row_bits}
 WEIGHTS = np.random.default_rng(5).integers(-16, 16, (present(NPU.pool_weights).rows, present(NPU.pool_unit).pfp))
 WEIGHTS[:4] = [[-16, 15], [15, -16], [-16, -16], [0, 1]]
 
@@ -49,7 +47,9 @@ def bench(built):
     return built
 
 
-def windows(count: int, seed: int, words: int | None = None, taps: int | None = None) -> tuple[list[Beat], list[int]]:
+def windows(
+    count: int, seed: int, words: int | None = None, taps: int | None = None
+) -> tuple[list[PoolBeat], list[int]]:
     """(beats, words that must come out) of windows of 1 to 127 taps, tuples of 1 to 16 words."""
     rng = np.random.default_rng(seed)
     beats, out = [], []
@@ -60,12 +60,13 @@ def windows(count: int, seed: int, words: int | None = None, taps: int | None = 
         tuples = rng.choice([LOW, HIGH], shape) if rng.random() < 0.3 else rng.integers(LOW, HIGH + 1, shape)
         rows = rng.integers(0, len(WEIGHTS), (n_taps, n_words))
         flags = [(int(k == n_words - 1), window % 3 // 2, window % 4 // 2) for k in range(n_words)]
-        beats += [
-            Beat(packed(tuples[t, k], NPU.array.feature_bits), k, t == 0, t == n_taps - 1, flags[k],
-                 (t + 1, average, depthwise, int(rows[t, k])))
-            for t in range(n_taps)
-            for k in range(n_words)
-        ]  # fmt: skip
+        words_of_taps = [[packed(word, NPU.array.feature_bits) for word in tap] for tap in tuples]
+        marks = {"average": average, "depthwise": depthwise}
+        beats += beats_of(
+            words_of_taps,
+            flags,
+            lambda tap, k, rows=rows, marks=marks: {"taps": tap + 1, "kernel_row": int(rows[tap, k]), **marks},
+        )
         if depthwise:
             result = (tuples * WEIGHTS[rows]).sum(axis=0)
         else:
@@ -84,7 +85,7 @@ def windows(count: int, seed: int, words: int | None = None, taps: int | None = 
 def test_equals_golden(bench, stall_in, stall_out):
     beats, expected = windows(16, 1)
     sink = Sink(bench, "out_", expect=len(expected), stall=stall_out)
-    run(bench, PoolSequencer(bench, NPU, beats, PORTS, stall_in), sink)
+    run(bench, PoolSequencer(bench, NPU, beats, stall_in), sink)
     assert sink.values == expected
 
 
@@ -92,12 +93,12 @@ def test_equals_golden(bench, stall_in, stall_out):
 def test_rate_and_latency(bench, words):
     """Also of tuples of one word, whose row of the queue must be there in the next cycle."""
     beats, expected = windows(30, 3, words=words)
-    check_rate_and_latency(bench, PoolSequencer(bench, NPU, beats, PORTS), expected, LATENCY)
+    check_rate_and_latency(bench, PoolSequencer(bench, NPU, beats), expected, LATENCY)
 
 
 def test_nothing_is_lost_when_the_output_stalls(bench):
     beats, expected = windows(60, 4, words=2, taps=1)
-    check_a_closed_output(bench, PoolSequencer(bench, NPU, beats, PORTS), expected, 9)
+    check_a_closed_output(bench, PoolSequencer(bench, NPU, beats), expected, 9)
 
 
 LAYERS = [None, "once", "even", "twice", None, "once"]

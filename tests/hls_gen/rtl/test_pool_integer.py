@@ -9,12 +9,11 @@ from bitloom.hls_gen.design.memories.memory_map import memory_of
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.parts import present
 from bitloom.hls_gen.design.timing import DIVIDE_LATENCY
-from bitloom.hls_gen.design.widths import COUNT_BITS
 from bitloom.hls_gen.rtl.pool_unit.pool_integer import pool_unit_integer
 from bitloom.hls_gen.rtl.primitives.memory import Library
 
 from .bench import Bench, Sink, load, run
-from .pool_units import Beat, PoolSequencer, check_a_closed_output, check_rate_and_latency
+from .pool_units import PoolBeat, PoolSequencer, beats_of, check_a_closed_output, check_rate_and_latency
 
 NPU = Npu.of(
     engine="integer", feature_bits=6, weight_bits=4, shift_bits=0, acc_bits=16, kgp=5, pfp=3, ol=2, pool_words=16
@@ -22,10 +21,6 @@ NPU = Npu.of(
 LATENCY = 1 + DIVIDE_LATENCY + 2
 """Cycles from the beat to the word at the output: one, the divider's, and the FIFO's two."""
 LOW, HIGH = -(1 << NPU.array.feature_bits - 1), (1 << NPU.array.feature_bits - 1) - 1
-
-
-PORTS = {"taps": COUNT_BITS, "average": 1}
-"""Ports that the binary unit doesn't have: valid taps of the window up to the beat's, and what is computed."""
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +42,9 @@ def packed(values: np.ndarray) -> int:
     return sum((int(v) & ((1 << bits) - 1)) << k * bits for k, v in enumerate(values))
 
 
-def windows(count: int, seed: int, words: int | None = None, taps: int | None = None) -> tuple[list[Beat], list[int]]:
+def windows(
+    count: int, seed: int, words: int | None = None, taps: int | None = None
+) -> tuple[list[PoolBeat], list[int]]:
     """(beats, words that must come out) of windows of 1 to 127 taps, tuples of 1 to 16 words."""
     rng = np.random.default_rng(seed)
     beats, out = [], []
@@ -59,11 +56,10 @@ def windows(count: int, seed: int, words: int | None = None, taps: int | None = 
         if rng.random() < 0.2:
             tuples[:] = rng.choice([LOW, -1, HIGH])
         flags = [(int(k == n_words - 1), window % 3 // 2, window % 4 // 2) for k in range(n_words)]
-        beats += [
-            Beat(packed(tuples[t, k]), k, t == 0, t == n_taps - 1, flags[k], (t + 1, int(average)))
-            for t in range(n_taps)
-            for k in range(n_words)
-        ]
+        words_of_taps = [[packed(word) for word in tap] for tap in tuples]
+        beats += beats_of(
+            words_of_taps, flags, lambda tap, _, average=average: {"taps": tap + 1, "average": int(average)}
+        )
         result = rounded_quotient(tuples.sum(axis=0), np.array(n_taps)) if average else tuples.max(axis=0)
         side = [f[0] | f[1] << 1 | f[2] << 2 for f in flags]
         out += [packed(word) | s << NPU.pool_word_bits for word, s in zip(result, side)]
@@ -74,7 +70,7 @@ def windows(count: int, seed: int, words: int | None = None, taps: int | None = 
 def test_equals_golden(bench, stall_in, stall_out):
     beats, expected = windows(60, 1)
     sink = Sink(bench, "out_", expect=len(expected), stall=stall_out)
-    run(bench, PoolSequencer(bench, NPU, beats, PORTS, stall_in), sink)
+    run(bench, PoolSequencer(bench, NPU, beats, stall_in), sink)
     assert sink.values == expected
 
 
@@ -82,9 +78,9 @@ def test_equals_golden(bench, stall_in, stall_out):
 def test_rate_and_latency(bench, words):
     """Also of tuples of one word, whose row of the queue must be there in the next cycle."""
     beats, expected = windows(30, 3, words=words)
-    check_rate_and_latency(bench, PoolSequencer(bench, NPU, beats, PORTS), expected, LATENCY)
+    check_rate_and_latency(bench, PoolSequencer(bench, NPU, beats), expected, LATENCY)
 
 
 def test_nothing_is_lost_when_the_output_stalls(bench):
     beats, expected = windows(60, 4, words=2, taps=1)
-    check_a_closed_output(bench, PoolSequencer(bench, NPU, beats, PORTS), expected, 9)
+    check_a_closed_output(bench, PoolSequencer(bench, NPU, beats), expected, 9)

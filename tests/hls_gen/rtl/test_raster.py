@@ -19,12 +19,12 @@ from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.parts import present
 from bitloom.hls_gen.rtl.generate import generate
 from bitloom.hls_gen.rtl.primitives.memory import Library
-from bitloom.hls_gen.rtl.sequencer.sequencer import SequencerSpec, sequencer
+from bitloom.hls_gen.rtl.sequencer.sequencer import sequencer
 from bitloom.overlay.virtual.sim import lint
 from tests.rows import by_row
 
 from .bench import Bench, Source, run
-from .test_sequencer import Beats, Rows, Stage, check, load_tables, loop, pool_loop
+from .test_sequencer import Beats, Rows, Stage, check, load_tables, loop, pool_loop, spec_of
 
 NPU = Npu.of(kfp=5, kgp=4, pfp=3, ol=2, acc_bits=20, layers=8, tuple_words=512, pool_words=512, taps=2, olds=2, jumps=2,
           pool_taps=2, pool_olds=2, kernel_rows=4096, raster=True)  # fmt: skip
@@ -94,8 +94,9 @@ def made(seed: int, pool: bool, orders: tuple[str, ...] = ("raster",)) -> Plan:
 
 def layer_rows(part, words, visits, pool, fields, *, reread=False, npu=NPU) -> LayerRows:
     """Rows of a sequencer for a layer, with more ``fields`` in the row of memory ``layers``."""
-    taps = TapRows.of(part, visits=visits, reread=reread, kernel=not pool, raster=True)
-    rows = sequencer_rows(part, taps, words, npu, pool=pool, visits=visits, tap_rows=words * visits)
+    reader = spec_of(npu, pool).sequencer
+    taps = TapRows.of(part, reader.kind, visits=visits, reread=reread)
+    rows = sequencer_rows(reader, part, taps, words, visits=visits, tap_rows=words * visits)
     layers = "pool_layers" if pool else "layers"
     return LayerRows("case", {**rows, layers: {**rows[layers], **one_row(fields)}})
 
@@ -124,7 +125,7 @@ def start(bench: Bench, npu: Npu, plan: Plan, pool: bool, stall: float = 0, room
 
 @pytest.fixture(scope="module", params=[False, True], ids=["conv", "pool"])
 def rig(request):
-    bench = Bench(sequencer(Library(32), SequencerSpec(NPU, pool=request.param)))
+    bench = Bench(sequencer(Library(32), spec_of(NPU, request.param)))
     yield bench, request.param
     bench.close()
 
@@ -161,7 +162,7 @@ def test_one_beat_a_cycle(rig, seed):
 @pytest.mark.parametrize("pool", [False, True], ids=["conv", "pool"])
 def test_counters_and_tables_by_turns(pool):
     npu = NPU.changed(taps=8192, olds=8192, jumps=2048, pool_taps=2048, pool_olds=2048)
-    with Bench(sequencer(Library(32), SequencerSpec(npu, pool=pool))) as bench:
+    with Bench(sequencer(Library(32), spec_of(npu, pool))) as bench:
         for seed in range(CASES):
             plan = made(seed, pool, ("raster", "pull"))
             beats, source, expected = start(bench, npu, plan, pool, stall=0.2, room=0.8)
@@ -179,7 +180,7 @@ def test_ring_of_hold_tuples(pool, stall, room):
     fields = {"target": 0} if pool else {"kernel_base": 0, "group_rows": 0, "groups_minus_1": 0, "tap_offset": 3}
     plan = plan_of([layer_rows(part, 1, 1, pool, fields, npu=npu)], [(part, 1)], "pool_" if pool else "")
     assert (plan.stages[0].row["hold_words"], plan.stages[0].row["gap_words"]) == (8, 5)
-    with Bench(sequencer(Library(32), SequencerSpec(npu, pool=pool))) as bench:
+    with Bench(sequencer(Library(32), spec_of(npu, pool))) as bench:
         beats, source, expected = start(bench, npu, plan, pool, stall, room)
         run(bench, beats, source)
         check(beats.found, expected, pool)

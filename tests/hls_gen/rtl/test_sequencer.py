@@ -181,12 +181,17 @@ def load_tables(bench: Bench, npu: Npu, tables: Rows, prefix: str) -> None:
         load(bench, memory, 0, [pack(memory, {k: v for k, v in row.items() if k in fields}) for row in rows])
 
 
+def spec_of(npu: Npu, pool: bool) -> SequencerSpec:
+    """The pool unit's sequencer of an NPU, or the array's."""
+    return SequencerSpec(npu, present(npu.pool_sequencer) if pool else npu.array_sequencer)
+
+
 class Rig:
     """A sequencer on a bench."""
 
     def __init__(self, npu: Npu, pool: bool):
         self.npu, self.pool = npu, pool
-        self.bench = Bench(sequencer(Library(32), SequencerSpec(npu, pool=pool)))
+        self.bench = Bench(sequencer(Library(32), spec_of(npu, pool)))
 
     def start(
         self, made: Plan, frames: int = FRAMES, stall: float = 0, room: float = 1, rows: Rows | None = None
@@ -390,7 +395,7 @@ def test_each_layer_takes_its_own_inlet(inlets):
     words = [
         [[draw.getrandbits(npu.array.kfp) for _ in range(s.inputs["words"])] for s in parts] for _ in range(FRAMES)
     ]
-    with Bench(sequencer(Library(32), SequencerSpec(npu, pool=False))) as bench:
+    with Bench(sequencer(Library(32), spec_of(npu, False))) as bench:
         assert {name.removesuffix("_valid") for name in bench.widths if name.endswith("_valid")} == {*inlets, "load"}
         bench.set(rst=1, last_layer=count - 1)
         load_tables(bench, npu, {**tables, "inputs": inputs}, "")

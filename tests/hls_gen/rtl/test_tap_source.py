@@ -7,12 +7,11 @@ import pytest
 from bitloom.hls_gen.compiler.plan import Plan
 from bitloom.hls_gen.design import timing
 from bitloom.hls_gen.rtl.primitives.memory import Library
-from bitloom.hls_gen.rtl.sequencer.sequencer import SequencerSpec
 from bitloom.hls_gen.rtl.sequencer.tap_source import tap_source
 from tests.rows import memory_rows
 
 from .bench import Agent, Bench, run
-from .test_sequencer import BIG, FRAMES, load_tables, made_plan, stages
+from .test_sequencer import BIG, FRAMES, load_tables, made_plan, spec_of, stages
 
 PAYLOAD = ("skip", "claim", "last", "layer_end", "address", "words_minus_1", "hold_words")
 CASES = [(name, order) for name in ("chain", "conv_strides", "levels") for order in ("pull", "raster")]
@@ -84,7 +83,7 @@ def expected(made: Plan, pool: bool, ring: int) -> list[tuple[int, ...]]:
 def rig(request):
     pool, raster = request.param
     npu = BIG.changed(raster=raster)
-    with Bench(tap_source(Library(32), SequencerSpec(npu, pool=pool))) as bench:
+    with Bench(tap_source(Library(32), spec_of(npu, pool))) as bench:
         yield bench, npu, pool
 
 

@@ -175,8 +175,8 @@ def test_synthesis():
     leaf = blocks["leaf"].each
     assert (leaf.ff, leaf.carry4, leaf.bram36, leaf.lutram, leaf.dsp) == (36 + 1 + 12, 3, 0, 0, 0)
     assert 12 + 7 <= leaf.lut <= 12 + 15  # the adder; 36 bits in two levels
-    assert blocks["leaf"].own == leaf
-    assert blocks["small"].each == blocks["small"].own + leaf * 2
+    assert blocks["leaf"].alone == leaf
+    assert blocks["small"].each == blocks["small"].alone + leaf * 2
     assert (made.total.bram36, made.total.dsp) == (0.5, 1)
     assert 8 <= made.total.lutram <= 32
     assert 2 <= made.levels <= 3

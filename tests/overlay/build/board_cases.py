@@ -29,6 +29,7 @@ from bitloom.hls_gen.design.topology import cascade, pipeline, ring
 from bitloom.overlay.fuzz.designs import CHAINS, GROUPED, PARTS, ROOMY, ROOMY_INTEGER, SINGLE, STREAMED, chain, looped
 from bitloom.overlay.fuzz.random_networks import most_planes
 from tests.networks import (
+    IntegerChoices,
     accumulated_networks,
     binary_residual_networks,
     deep_networks,
@@ -120,16 +121,16 @@ def seeds(data: st.DataObject) -> int:
 def one_engine(data: st.DataObject, design: Design) -> Drawn:
     """A chain of layers for the engine of the first NPU."""
     npu = design.npus[0]
-    widths = npu.array.feature_bits, npu.array.weight_bits, npu.results.bias_fraction_bits
-    of_engine = {"integer": partial(integer_networks, *widths, npu.results.roundings),
-                 "binary": partial(networks, most_planes(npu))}  # fmt: skip
-    return model_of(data.draw(of_engine[npu.engine]()), seeds(data), npu), None
+    binary = npu.engine == "binary"
+    strategy = networks(most_planes(npu)) if binary else integer_networks(IntegerChoices.of(npu))
+    return model_of(data.draw(strategy), seeds(data), npu), None
 
 
 def tall_or_any(data: st.DataObject, design: Design) -> Drawn | None:
     """A chain of layers, two times of three of tall maps, on any way; None where the way ends too soon."""
     npu = design.npus[0]
-    wide = integer_networks(8, 8) if npu.engine == "integer" else networks(input_bits=npu.array.planes or 8)
+    binary = npu.engine == "binary"
+    wide = networks(npu.array.planes or 8) if binary else integer_networks(IntegerChoices())
     again = design.closed or "loop" in npu.ports.outlets
     deep = deep_networks(npu.engine, 6 if again else len(design.npus))
     network = data.draw(st.one_of(deep, deep, wide))
@@ -147,33 +148,25 @@ def both_engines(data: st.DataObject, design: Design) -> Drawn:
 
 def grouped(data: st.DataObject, design: Design) -> Drawn:
     npu = design.npus[0]
-    widths = () if npu.engine == "binary" else (npu.array.feature_bits, npu.array.weight_bits)
-    return model_of(data.draw(grouped_networks(*widths)), seeds(data), npu), None
+    choices = None if npu.engine == "binary" else IntegerChoices.of(npu)
+    return model_of(data.draw(grouped_networks(choices)), seeds(data), npu), None
 
 
-def depthwise(data: st.DataObject, design: Design) -> Drawn:
-    results = design.npus[0].results
-    roundings = ["once", "twice", *["even"] * bool(results.half_even)]
-    network = data.draw(depthwise_networks(9, 8, results.bias_fraction_bits, roundings))
-    return random_integer_model(network, seeds(data), 32, 31), None
-
-
-def of_strategy(strategy: Callable[..., st.SearchStrategy[Network]], data: st.DataObject, design: Design) -> Drawn:
-    network = data.draw(strategy(9, 8, roundings=design.npus[0].results.roundings))
-    return random_integer_model(network, seeds(data), 32, 31), None
+def of_integers(strategy: Callable[..., st.SearchStrategy[Network]], data: st.DataObject, design: Design) -> Drawn:
+    npu = design.npus[0]
+    return model_of(data.draw(strategy(IntegerChoices.of(npu))), seeds(data), npu), None
 
 
 def graphs_on_chains(data: st.DataObject, design: Design) -> Drawn:
     """Residual blocks, concatenations or depthwise convolutions, one time of two on a way that is drawn where NPUs may
     compute several layers in turn."""
-    roundings = design.npus[0].results.roundings
-    blocks = [strategy(9, 8, roundings=roundings) for strategy in (residual_networks, joined_networks)]
-    network = data.draw(st.one_of(*blocks, depthwise_networks(9, 8, 0, roundings)))
-    model = random_integer_model(network, seeds(data), 32, 31)
+    npu, kinds = design.npus[0], (residual_networks, joined_networks, depthwise_networks)
+    network = data.draw(st.one_of(*(strategy(IntegerChoices.of(npu)) for strategy in kinds)))
+    model = model_of(network, seeds(data), npu)
     parts = segments(engine_form_of(network))
-    if design.npus[0].depthwise:
+    if npu.depthwise:
         parts = joined(parts, model)
-    if "loop" not in design.npus[0].ports.outlets or data.draw(st.booleans()):
+    if "loop" not in npu.ports.outlets or data.draw(st.booleans()):
         return model, None
     steps = data.draw(st.lists(st.integers(0, 1), min_size=len(parts) - 1, max_size=len(parts) - 1))
     way = [sum(steps[:i]) for i in range(len(parts))]
@@ -233,7 +226,7 @@ CHAIN = NetworkKind(draw=one_engine, refusals=(MEMORIES,), batches=(2,))
 
 UNEVEN = NetworkKind(
     draw=one_engine, orders=("pull", "raster", "columns"), chunks=(1, 2, 1000, "lines"), batches=(1, 2, 4),
-    refusals=(MEMORIES, *POOLS),
+    refusals=(MEMORIES, *POOLS, "needs buffers of "),
 )  # fmt: skip
 SMALL_BINARY = Npu.of(
     acc_bits=24, layers=4, tuple_words=128, pool_words=256, taps=8192, olds=8192, jumps=4096, pool_taps=2048,
@@ -350,7 +343,7 @@ share."""
 LANES = "which it adds, must have the lanes"
 READERS = "two layers at most must need a map"
 RESIDUAL, JOINED, GRAPHS = (
-    NetworkKind(draw=partial(of_strategy, strategy), refusals=(LANES, READERS, MEMORIES, *POOLS))
+    NetworkKind(draw=partial(of_integers, strategy), refusals=(LANES, READERS, MEMORIES, *POOLS))
     for strategy in (residual_networks, joined_networks, graph_networks)
 )
 GRAPH_NPU = Npu.of(
@@ -370,7 +363,7 @@ GRAPH_DESIGNS = {
 """Foldings in which words hold several steps, or steps several words; tables with and without tuples that are claimed
 ahead, and counters; one and several accumulators; block RAM and LUT RAM; pool units with weights and without."""
 
-DEPTHWISE = NetworkKind(draw=depthwise)
+DEPTHWISE = NetworkKind(draw=partial(of_integers, depthwise_networks))
 POOL_WEIGHTS = {"pool_kernel_rows": 1024, "pool_scale_rows": 256, "pool_jumps": 1024}
 WEIGHTED_POOL = GRAPH_NPU.changed(kfp=4, kgp=4, pfp=4, ol=2, aheads=512, depthwise=True, skip_words=0, joined_words=0,
                                   half_even=1, bias_fraction_bits=6, **POOL_WEIGHTS)  # fmt: skip

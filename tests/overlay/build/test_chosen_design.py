@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from bitloom.golden import zoo as networks
-from bitloom.golden.encoding import BIPOLAR
+from bitloom.golden.encoding import BIPOLAR, signed
 from bitloom.golden.layers.conv import Conv
 from bitloom.golden.layers.dense import Dense
 from bitloom.golden.layers.threshold import Threshold
@@ -180,6 +180,20 @@ def test_a_pipeline_of_both_engines() -> None:
     npus = chosen_design(networks.load("bnn-int8-ends"), asked("--topology", "pipeline", "--kgp", "4")).npus
     assert [npu.engine for npu in npus] == ["integer", *["binary"] * 4, "integer"]
     assert {npu.array.kgp for npu in npus} == {4}
+
+
+def test_a_pipeline_of_both_engines_whose_binary_npu_reads_integers() -> None:
+    """The NPU of the first layer has shifts for the input's bit planes, and the network compiles for it."""
+    layers = (
+        Conv(name="conv_1", out_channels=5, kernel=(2, 2)),
+        Threshold(name="act_1", levels=2),
+        Dense(name="dense_2", out_channels=3, weight=signed(4)),
+    )
+    network = Network(name="integers", input=case_map(5, 4, 3, signed(8)), layers=layers)
+    model = random_model(network, np.random.default_rng(0))
+    npus = chosen_design(model, asked("--topology", "pipeline")).npus
+    assert [(npu.engine, npu.array.shift_bits) for npu in npus] == [("binary", 3), ("integer", 0)]
+    assert size_memories("integers", [model], npus).npus
 
 
 @pytest.mark.parametrize("topology", ["cascade", "ring"])

@@ -27,7 +27,7 @@ from bitloom.overlay.explore.figures import figures, lanes
 from bitloom.overlay.explore.search import Effort, Explored, explore
 from bitloom.overlay.explore.tries import Row
 from tests.cases import case_map
-from tests.networks import integer_networks, random_images, random_integer_model, random_model
+from tests.networks import IntegerChoices, integer_networks, random_images, random_integer_model, random_model
 from tests.networks import networks as binary_networks
 
 POINTS = 3
@@ -39,7 +39,7 @@ def models(draw: st.DrawFn) -> Model:
     seed = draw(st.integers(0, 99))
     if draw(st.integers(0, 3)):
         return random_model(draw(binary_networks()), seed)
-    return random_integer_model(draw(integer_networks(9, 8, 7)), seed, 24, 31)
+    return random_integer_model(draw(integer_networks(IntegerChoices(feature_bits=9, fraction=7))), seed, 24, 31)
 
 
 @st.composite

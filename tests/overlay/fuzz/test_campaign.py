@@ -43,9 +43,9 @@ def test_found_cases_are_written_and_can_be_replayed(dice, tmp_path):
     done = run_campaign("device", tmp_path / "a", until(200, None), seed=1)
     assert done.cases == sum(done.ends.values()) == 200
     assert min(done.ends["wrong"], done.ends["exception"]) > 0
-    assert len(done.found) == done.ends["wrong"] + done.ends["exception"]
-    assert sorted([*done.found, "campaign.json"]) == list(files(tmp_path / "a"))
-    for name in done.found:
+    assert len(done.case_files) == done.ends["wrong"] + done.ends["exception"]
+    assert sorted([*done.case_files, "campaign.json"]) == list(files(tmp_path / "a"))
+    for name in done.case_files:
         data = json.loads((tmp_path / "a" / name).read_text())
         made = Dice().case(SeededPick("device", 1, data["number"]))
         assert (data["case"], data["seed"], name) == (made, 1, f"device-{data['number']}.json")

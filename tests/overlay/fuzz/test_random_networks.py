@@ -5,7 +5,7 @@ from bitloom.golden.layers.requantise import Requantise
 from bitloom.overlay.fuzz.designs import SINGLE
 from bitloom.overlay.fuzz.pick import SeededPick
 from bitloom.overlay.fuzz.random_models import random_integer_model
-from bitloom.overlay.fuzz.random_networks import integer_network, most_planes
+from bitloom.overlay.fuzz.random_networks import IntegerChoices, integer_network, most_planes
 
 
 def test_integer_networks_have_what_frameworks_have() -> None:
@@ -14,9 +14,7 @@ def test_integer_networks_have_what_frameworks_have() -> None:
     models = []
     for k in range(60):
         pick = SeededPick("frameworks", k)
-        network = integer_network(
-            pick, npu.array.feature_bits, npu.array.weight_bits, npu.results.bias_fraction_bits, npu.results.roundings
-        )
+        network = integer_network(pick, IntegerChoices.of(npu))
         models.append(random_integer_model(network, k, npu.array.acc_bits, npu.results.multiplier_bits))
     acts = [(m, layer) for m in models for layer in m.network.layers if isinstance(layer, Requantise)]
     assert {layer.clip is None for _, layer in acts} == {True, False}

@@ -7,7 +7,7 @@ import pytest
 
 from bitloom.golden.limits import IMPORT_STEPS
 from bitloom.golden.rewrite import rewrite
-from bitloom.overlay.importers.boundaries import Ends
+from bitloom.overlay.importers.bends import clip
 from bitloom.overlay.importers.budget import OverBudget, budget, take
 from bitloom.overlay.importers.canonical import canonical
 from bitloom.overlay.importers.onnx_file import to_graph
@@ -73,7 +73,7 @@ def test_a_check_draws_on_the_budget_of_the_import():
 def test_operations_that_nobody_reads_go():
     before = pooled()
     name, tensor = "unread", before.operations[0].makes
-    unread = Elementwise(name=name, op="Relu", reads=(tensor,), makes=name, bend=Ends(low=None, high=None))
+    unread = Elementwise(name=name, op="Relu", reads=(tensor,), makes=name, bend=clip(None, None))
     shapes = {**before.shapes, name: before.shapes[tensor]}
     graph = replace(before, operations=(*before.operations, unread), shapes=shapes)
     assert rewrite(graph, (unread_operations_go,), check_same).operations == before.operations

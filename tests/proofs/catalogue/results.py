@@ -29,10 +29,10 @@ def _results() -> Iterator[Proof]:
             sizes={"WINDOWS": windows},
             hidden={
                 "SEVERAL": int(several), "QUEUE": npu.units * npu.results.ol * npu.array.acc_bits,
-                "STAGES": timing.activation_latency(npu), "FULL": windows if several else 1,
+                "STAGES": timing.latencies(npu).activation, "FULL": windows if several else 1,
                 "CREDIT": windows, **({"SLOT": npu.array.slot_bits} if several else {}),
             },
-            steps=timing.activation_latency(npu) + 4,
+            steps=timing.latencies(npu).activation + 4,
             reach=16,
             breaks=(
                 Broken("room = some_credits;", "room = 1'd1;", "room_while_there_is_some"),

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.design.parts import present
 from bitloom.hls_gen.rtl.primitives.memory import Library
 from bitloom.hls_gen.rtl.sequencer.issuer import issuer
 from bitloom.hls_gen.rtl.sequencer.spec import SequencerSpec
@@ -10,10 +11,12 @@ from tests.proofs.engine import Broken, Proof
 
 RING = 4
 SIZES = {"kfp": 8, "kgp": 3, "pfp": 3, "ol": 1, "acc_bits": 16, "layers": 2, "tuple_words": RING, "pool_words": RING}
+NPU = Npu.of(**SIZES)
+COUNTERS = Npu.of(**SIZES, raster=True)
 SPECS = {
-    "issuer of the array": SequencerSpec(Npu.of(**SIZES), pool=False),
-    "issuer of the array, taps by counters": SequencerSpec(Npu.of(**SIZES, raster=True), pool=False),
-    "issuer of the pool": SequencerSpec(Npu.of(**SIZES), pool=True),
+    "issuer of the array": SequencerSpec(NPU, NPU.array_sequencer),
+    "issuer of the array, taps by counters": SequencerSpec(COUNTERS, COUNTERS.array_sequencer),
+    "issuer of the pool": SequencerSpec(NPU, present(NPU.pool_sequencer)),
 }
 
 

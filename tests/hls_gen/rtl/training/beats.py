@@ -165,14 +165,14 @@ def _passed(master: Master, i: Instruction, kind: int, rng: random.Random) -> St
         most = (1 << machine.code_bits) - 1 if number == 2 else 3 * form.one
         cells = np.array([rng.randint(0 if number == 2 else -most, most) for _ in range(i.rows * i.columns)])
         for s, cache in zip(master.slaves, caches):
-            s.block(cache, i)[:] = cells.reshape(shape)[:, s.own(i.columns)]
+            s.block(cache, i)[:] = cells.reshape(shape)[:, s.column_numbers(i.columns)]
         words = (cells if number == 2 else form.pack(cells)).tolist()
         return Step(i, kind, groups_of(machine, i, words, []), words=words)
     cells = np.zeros(shape, np.int64)
     up = []
     for s, cache in zip(master.slaves, caches):
         own = s.block(cache, i)
-        cells[:, s.own(i.columns)] = own
+        cells[:, s.column_numbers(i.columns)] = own
         up.append((own if number == 2 else form.pack(own)).reshape(-1).tolist())
     words = (cells if number == 2 else form.pack(cells)).reshape(-1).tolist()
     return Step(i, kind, groups_of(machine, i, [], []), up, words)

@@ -1,0 +1,58 @@
+"""What a layer does in a network, where layers of several kinds do the same:
+
+    role            kinds                      gives
+    Weighted        conv, dense, ...           sums of products (golden/layers/conv.py)
+    Activation      threshold, requantise      results of sums
+    FeatureLayer    requantise, add            features: integers of a few bits
+    Pool            max_pool, avg_pool, ...    a value of each window (golden/layers/pool.py)
+
+Who asks for one of several kinds asks for the role, so that a new kind answers by itself.
+"""
+
+from dataclasses import dataclass
+
+from bitloom.golden.encoding import Encoding
+from bitloom.golden.layer import Layer, OneInput
+
+
+@dataclass(frozen=True, kw_only=True)
+class Activation(OneInput):
+    """A layer that makes results of sums, each value for itself: bits or features."""
+
+
+class FeatureLayer(Layer):
+    """A layer whose results are features, which it clips to an encoding, or to limits within the encoding.
+
+    Attributes
+    ----------
+    encoding : Encoding
+        Of the output: signed 2 to 9 bits or unsigned 1 to 8 bits.
+    clip : tuple of int
+        (low, high) that results are clipped to, both of the encoding and low <= high; None: the encoding's ends.
+
+    A layer declares these among its fields, in the order that its files have; without a field ``clip`` it has none.
+    """
+
+    encoding: Encoding
+    clip: tuple[int, int] | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        least, most = {"signed": (2, 9), "unsigned": (1, 8)}.get(getattr(self.encoding, "kind", ""), (1, 0))
+        if not isinstance(self.encoding, Encoding) or not least <= self.encoding.bits <= most:
+            raise ValueError(f"{self.name}: encoding must be signed 2..9 bit or unsigned 1..8 bit, got {self.encoding}")
+        if self.clip is None:
+            return
+        pair = isinstance(self.clip, tuple) and len(self.clip) == 2 and all(type(value) is int for value in self.clip)
+        if not pair or not self.encoding.low <= self.clip[0] <= self.clip[1] <= self.encoding.high:
+            raise ValueError(f"{self.name}: clip must be None or (low, high) within {self.encoding}, got {self.clip!r}")
+
+    @property
+    def low(self) -> int:
+        """Smallest result."""
+        return self.clip[0] if self.clip else self.encoding.low
+
+    @property
+    def high(self) -> int:
+        """Largest result."""
+        return self.clip[1] if self.clip else self.encoding.high

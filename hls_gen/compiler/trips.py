@@ -1,0 +1,146 @@
+"""Trips: which layers an engine computes behind the sums of a weighted layer, and in which order.
+
+    sums --> activation --> addition --> pool
+
+A trip is a list of places. In each of them one layer stands, of a kind that the place names, or, where the place may be
+empty, none. Who asks what may follow what reads it from here: the rules of engines (engine_rules.py), copies for layers
+that can't follow (tail_copies.py), additions and what they follow (segments.py), depthwise convolutions behind a trip
+(depthwise.py), what is left to the host (host_tail.py).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+
+from bitloom.golden.layer import Layer
+from bitloom.golden.layers.add import Add
+from bitloom.golden.layers.pool import AvgPool, MaxPool, MinPool
+from bitloom.golden.layers.requantise import Requantise
+from bitloom.golden.layers.roles import FeatureLayer
+from bitloom.golden.layers.threshold import Threshold
+
+Kinds = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Place:
+    """A place of a trip.
+
+    Attributes
+    ----------
+    layers : tuple of type
+        Layers of which one stands there.
+    empty : bool
+        Whether there may be none.
+    """
+
+    layers: tuple[type[Layer], ...]
+    empty: bool
+
+
+def needed(*layers: type[Layer]) -> Place:
+    """A place in which one of these layers stands."""
+    return Place(layers, empty=False)
+
+
+def optional(*layers: type[Layer]) -> Place:
+    """A place in which one of these layers stands, or none."""
+    return Place(layers, empty=True)
+
+
+def tails_of(order: Sequence[Place]) -> list[Kinds]:
+    """Kinds of the layers that may stand in such places, one behind the other."""
+    tails: list[Kinds] = [()]
+    for place in order:
+        longer = [(*tail, layer.kind) for tail in tails for layer in place.layers]
+        tails = [*tails, *longer] if place.empty else longer
+    return tails
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trip:
+    """What may follow the sums of a weighted layer.
+
+    Attributes
+    ----------
+    orders : tuple of tuple of Place
+        The places; several orders where the engine takes any of them.
+    rule : str
+        The same in words, for messages: "what follows must be ...".
+    raw : bool
+        Whether sums may be the result, too.
+    """
+
+    orders: tuple[tuple[Place, ...], ...]
+    rule: str
+    raw: bool = False
+
+    @cached_property
+    def tails(self) -> tuple[Kinds, ...]:
+        """Kinds of the layers behind the sums, by everything that the places allow."""
+        tails: list[Kinds] = [()] if self.raw else []
+        for order in self.orders:
+            tails += tails_of(order)
+        return tuple(tails)
+
+    @cached_property
+    def layers(self) -> tuple[type[Layer], ...]:
+        """All layers that have a place."""
+        return tuple(dict.fromkeys(layer for order in self.orders for place in order for layer in place.layers))
+
+    @property
+    def feature_kinds(self) -> Kinds:
+        """Kinds of the layers that make features."""
+        return tuple(layer.kind for layer in self.layers if issubclass(layer, FeatureLayer))
+
+
+FEATURES = (needed(Requantise),)
+"""How a trip of the integer engine begins that makes features of sums."""
+POOL_OF_FEATURES = (optional(MaxPool, AvgPool),)
+"""How such a trip ends."""
+
+BINARY = Trip(
+    orders=(
+        (needed(Threshold), optional(MaxPool, MinPool)),
+        (needed(MaxPool, MinPool), needed(Threshold)),
+    ),
+    rule="nothing, threshold, or threshold and a max_pool or min_pool in either order",
+    raw=True,
+)
+"""On the binary engine."""
+OR = Trip(orders=((optional(MaxPool),),), rule="nothing or max_pool")
+"""On the binary engine where it accumulates by OR: what it gives are bits."""
+SIGNS = Trip(
+    orders=((needed(Requantise), optional(Add), needed(Threshold), optional(MaxPool, MinPool)),),
+    rule="requantise, perhaps add, threshold, and perhaps a max_pool or min_pool",
+)
+"""On the binary engine where it requantises."""
+INTEGER = Trip(
+    orders=((*FEATURES, *POOL_OF_FEATURES),),
+    rule="nothing, requantise, or requantise and a pool",
+    raw=True,
+)
+"""On the integer engine."""
+INTEGER_ADD = Trip(
+    orders=((*FEATURES, needed(Add), *POOL_OF_FEATURES),),
+    rule="requantise, add, and a pool at most",
+)
+"""On the integer engine where another map is added."""
+BITS = Trip(
+    orders=((needed(Threshold), optional(MaxPool)), (needed(MaxPool), needed(Threshold))),
+    rule="threshold, threshold and max_pool, or max_pool and threshold",
+)
+"""On the integer engine where the binary engine reads the result."""
+BEFORE_DEPTHWISE = tails_of((*FEATURES, optional(Add)))
+"""What may stand behind the sums in front of a depthwise convolution that the pool unit computes in the same trip."""
+DEPTHWISE = tails_of(FEATURES)
+"""What may stand behind the sums of such a convolution."""
+BEFORE_ADD = {
+    before
+    for trip in (SIGNS, INTEGER_ADD)
+    for tail in trip.tails
+    for before, kind in pairwise(tail)
+    if kind == Add.kind
+}
+"""Kinds of the layers that may stand right before an addition."""

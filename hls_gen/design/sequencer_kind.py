@@ -1,0 +1,86 @@
+"""The sequencers of an NPU: one in front of its array and, if it has a pool unit, another one in front of that.
+
+    words --> tuple memory --> windows, tap after tap --> array or pool unit
+                  ^-- tables or counters say which tuple a tap reads
+
+Both are made by the same modules (hls_gen/rtl/sequencer), filled by the same rows (hls_gen/compiler/rows/sequencer.py)
+and counted by the same rules (hls_gen/compiler/tap_rows.py). What they differ in is said here, and nowhere else:
+`Npu.array_sequencer` and `Npu.pool_sequencer` are the two of an NPU.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from .widths import bits_for
+
+
+@dataclass(frozen=True, kw_only=True)
+class SequencerKind:
+    """How a sequencer finds the taps of a window, and how taps claim tuples, whatever its sizes.
+
+    Attributes
+    ----------
+    counters
+        Whether counters run through the taps of layers in raster order, which then need no tables.
+    kernel_rows
+        Whether each tap meets rows of weights, so that the sequencer counts kernel rows, and has a table of jumps: in
+        front of the array, and of a pool unit with weights.
+    claims_ahead
+        Whether a tap claims tuples that it doesn't read by a table, any number at once. Without that table, and without
+        counters, each such tuple is a tap without a beat, a skip.
+    """
+
+    counters: bool = False
+    kernel_rows: bool = True
+    claims_ahead: bool = False
+
+    @property
+    def claims_one_by_one(self) -> bool:
+        """Whether a tap claims one tuple at most, so that tuples are counted; else words are counted."""
+        return not (self.counters or self.claims_ahead)
+
+
+@dataclass(frozen=True, kw_only=True)
+class NpuSequencer:
+    """A sequencer of an NPU: its kind and its sizes.
+
+    Attributes
+    ----------
+    unit
+        The unit that takes the windows.
+    kind
+        How taps are found and claimed.
+    word_bits
+        Bits of a word of the tuple memory: KFP or PFP features.
+    ring_words
+        Capacity of the tuple memory in words, a power of two, so that addresses wrap round by themselves.
+    index_bits
+        Width of the number of a word in its tuple.
+    row_bits
+        Width of the address of a row of weights; 0 without kernel rows.
+    taps, olds
+        Rows of the tables ``flags`` and ``olds``.
+    jumps, aheads
+        Rows of the tables of these names; 0 where the kind has no such table.
+    """
+
+    unit: Literal["array", "pool_unit"]
+    kind: SequencerKind
+    word_bits: int
+    ring_words: int
+    index_bits: int
+    row_bits: int
+    taps: int
+    olds: int
+    jumps: int
+    aheads: int
+
+    @property
+    def prefix(self) -> str:
+        """What the names of its memories begin with."""
+        return "pool_" if self.unit == "pool_unit" else ""
+
+    @property
+    def address_bits(self) -> int:
+        """Width of a word's address in the tuple memory."""
+        return bits_for(self.ring_words - 1)

@@ -1,0 +1,42 @@
+"""What may follow sums: the tails that the places of a trip allow."""
+
+from bitloom.golden.layers.add import Add
+from bitloom.golden.layers.pool import MaxPool
+from bitloom.golden.layers.requantise import Requantise
+from bitloom.hls_gen.compiler import trips
+from bitloom.hls_gen.compiler.trips import Trip, needed, optional, tails_of
+
+
+def test_a_place_is_needed_or_may_be_empty() -> None:
+    places = (needed(Requantise), optional(Add, MaxPool))
+    assert tails_of(places) == [("requantise",), ("requantise", "add"), ("requantise", "max_pool")]
+    assert Trip(orders=(places,), rule="any").tails == tuple(tails_of(places))
+    assert Trip(orders=(places[:1],), rule="any", raw=True).tails == ((), ("requantise",))
+    assert Trip(orders=((optional(MaxPool),), places), rule="any").feature_kinds == ("requantise", "add")
+
+
+def test_the_tails_of_both_engines() -> None:
+    assert {*trips.BINARY.tails} == {
+        (),
+        ("threshold",),
+        ("threshold", "max_pool"),
+        ("max_pool", "threshold"),
+        ("threshold", "min_pool"),
+        ("min_pool", "threshold"),
+    }
+    assert {*trips.OR.tails} == {(), ("max_pool",)}
+    assert {*trips.SIGNS.tails} == {
+        (*front, "threshold", *behind)
+        for front in (("requantise",), ("requantise", "add"))
+        for behind in ((), ("max_pool",), ("min_pool",))
+    }
+    pooled = {("max_pool",), ("avg_pool",)}
+    assert {*trips.INTEGER.tails} == {(), ("requantise",), *(("requantise", *pool) for pool in pooled)}
+    assert {*trips.INTEGER_ADD.tails} == {("requantise", "add", *pool) for pool in ((), *pooled)}
+    assert {*trips.BITS.tails} == {("threshold",), ("threshold", "max_pool"), ("max_pool", "threshold")}
+
+
+def test_what_an_addition_and_a_depthwise_convolution_may_stand_behind() -> None:
+    assert sorted(trips.BEFORE_ADD) == ["requantise"]
+    assert trips.BEFORE_DEPTHWISE == [("requantise",), ("requantise", "add")]
+    assert trips.DEPTHWISE == [("requantise",)]

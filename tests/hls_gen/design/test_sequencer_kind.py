@@ -1,0 +1,60 @@
+"""The two sequencers of an NPU: which kind each is of, and that memories and tables follow from it."""
+
+import pytest
+
+from bitloom.hls_gen.design.memories.memory_map import memory_map
+from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.design.parts import present
+from bitloom.hls_gen.design.sequencer_kind import SequencerKind
+
+INTEGER = {"engine": "integer", "feature_bits": 4, "weight_bits": 4, "shift_bits": 0}
+WEIGHTED = {**INTEGER, "depthwise": True}
+
+KINDS = [
+    ({}, SequencerKind(), SequencerKind(kernel_rows=False)),
+    ({"raster": True}, SequencerKind(counters=True), SequencerKind(counters=True, kernel_rows=False)),
+    ({"aheads": 4}, SequencerKind(claims_ahead=True), SequencerKind(kernel_rows=False)),
+    (WEIGHTED, SequencerKind(), SequencerKind()),
+    ({**WEIGHTED, "raster": True, "aheads": 4}, SequencerKind(counters=True, claims_ahead=True),
+     SequencerKind(counters=True)),
+]  # fmt: skip
+"""Values of an NPU; the kind of its array's sequencer, and of its pool unit's."""
+
+
+@pytest.mark.parametrize(("values", "array", "pool_unit"), KINDS)
+def test_kinds_of_both_sequencers(values, array, pool_unit):
+    npu = Npu.of(**values)
+    assert npu.array_sequencer.kind == array
+    assert present(npu.pool_sequencer).kind == pool_unit
+
+
+@pytest.mark.parametrize("values", [values for values, _, _ in KINDS])
+def test_memories_follow_from_the_kind(values):
+    npu = Npu.of(**values)
+    memories = {memory.name: memory for memory in memory_map(npu)}
+    for sequencer in (npu.array_sequencer, present(npu.pool_sequencer)):
+        kind = sequencer.kind
+        prefix = sequencer.prefix
+        fields = memories[f"{prefix}layers"].widths
+        assert (
+            (f"{prefix}jumps" in memories) == ("kernel_base" in fields) == (sequencer.row_bits > 0) == kind.kernel_rows
+        )
+        assert (f"{prefix}aheads" in memories) == (sequencer.aheads > 0) == kind.claims_ahead
+        assert ("by_counters" in fields) == kind.counters
+        assert ("hold_tuples" in fields) == kind.claims_one_by_one
+        assert ("line_rows" in fields) == (kind.counters and kind.kernel_rows)
+        assert fields["words_minus_1"] == sequencer.index_bits
+        assert memories[f"{prefix}olds"].width == sequencer.address_bits
+
+
+def test_no_pool_unit_has_no_sequencer():
+    assert Npu.of(pool=False).pool_sequencer is None
+
+
+@pytest.mark.parametrize(("kind", "expected"), [
+    (SequencerKind(), True),
+    (SequencerKind(counters=True), False),
+    (SequencerKind(claims_ahead=True), False),
+])  # fmt: skip
+def test_tuples_are_claimed_one_by_one(kind, expected):
+    assert kind.claims_one_by_one == expected

@@ -5,6 +5,7 @@ choices by Hypothesis."""
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
+from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 
 from bitloom.golden.layers.requantise import ROUNDINGS
@@ -25,6 +26,7 @@ from tests.random_networks.sign_blocks import binary_residual_network
 
 __all__ = [
     "BYTES",
+    "SEEDS",
     "WIDE",
     "IntegerChoices",
     "accumulated_networks",
@@ -45,13 +47,24 @@ __all__ = [
     "random_integer_model",
     "random_model",
     "residual_networks",
+    "some",
     "windows",
 ]
 BYTES = IntegerChoices(feature_bits=8, weight_bits=8, roundings=ROUNDINGS)
 """What layers of 8 bits may be."""
 WIDE = IntegerChoices(feature_bits=9, weight_bits=8, roundings=ROUNDINGS)
 """What layers with the widest features may be."""
+SEEDS = st.integers(0, 2**32 - 1)
+"""Seeds of numpy's random generators."""
 Choice = TypeVar("Choice")
+
+
+def some(count: int) -> settings:
+    """So many draws, the same ones in every run; one that fails is shown as it is."""
+    return settings(
+        max_examples=count, deadline=None, derandomize=True, database=None, phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck), print_blob=True,
+    )  # fmt: skip
 
 
 def model_of(network: Network, seed: int, npu: Npu) -> Model:

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bitloom.driver.accelerator import Accelerator
@@ -28,10 +28,10 @@ from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.manifest import Manifest
 from bitloom.hls_gen.design.program import Program
 from bitloom.hls_gen.rtl.generate import generate
-from bitloom.overlay.build.images import random_images
 from bitloom.overlay.virtual.board import activate
 from bitloom.overlay.virtual.sim import SimulationTimeout
 from bitloom.overlay.virtual.simulation_overlay import write_simulation_overlay
+from tests.networks import random_images, some
 
 FRAMES = 4
 """Frames of a batch."""
@@ -201,10 +201,7 @@ def tally(check: Callable[[st.DataObject], str | Iterable[str]], count: int) -> 
     """How often ``check`` says each word of ``count`` draws, the same ones in every run."""
     words: Counter[str] = Counter()
 
-    @settings(
-        max_examples=count, deadline=None, derandomize=True, database=None, phases=[Phase.generate],
-        suppress_health_check=list(HealthCheck), print_blob=True,
-    )  # fmt: skip
+    @some(count)
     @given(st.data())
     def draw(data: st.DataObject) -> None:
         said = check(data)

@@ -14,23 +14,8 @@ from bitloom.hls_gen.design.widths import ACC_BITS
 from .margins import roomy_acc_bits, roomy_add_widths, roomy_multiplier_bits
 from .needs import Needs, NpuNeeds
 
-FORMER = tuple(name for name in flat.CAPACITIES if flat.OWNERS[name][0] == "former.sizes")
+FORMER = flat.NAMES["former.sizes"]
 """Sizes of the window former."""
-MAY_BE_0 = (
-    "multiplier_bits",
-    "bias_fraction_bits",
-    "half_even",
-    "round_twice",
-    "skip_words",
-    "joined_words",
-    "skip_bits",
-    "skips_onward",
-    "aheads",
-    "tuple_parts",
-    *FORMER,
-)
-LEAST = {**dict.fromkeys(MAY_BE_0, 0), "pool_tuple_words": 1}
-"""Least value of a size; 2 for those that are not named."""
 TABLES = ("flags", "olds", "jumps", "aheads", "pool_flags", "pool_olds", "pool_jumps")
 """The sequencers' tables, by the names of their memories."""
 
@@ -86,29 +71,27 @@ def fitting(folding: Npu, npu_needs: Sequence[NpuNeeds]) -> dict[str, Any]:
     each = [entry.capacities for entry in npu_needs]
     needs = [entry.needs for entry in npu_needs]
     known = dict.fromkeys(key for capacities in each for key in capacities)
-    keys = [key for key in known if key != "buffer_words"]  # buffers may be larger already
-    keys = [key for key in keys if folding.former or key not in FORMER]  # needs may be those of all NPUs
-    depth: dict[str, Any] = {
-        key: max([LEAST.get(key, 2), *[capacities.get(key, 0) for capacities in each]]) for key in keys
-    }
-    buffer = max(need.buffer_words for need in needs)
-    depth["buffer_words"] = max(folding.ports.buffer_words, 1 << (buffer - 1).bit_length() if buffer else 0)
+    keys = [key for key in known if folding.former or key not in FORMER]  # needs may be those of all NPUs
+    depth: dict[str, Any] = {key: max([_least(key), *[capacities.get(key, 0) for capacities in each]]) for key in keys}
+    depth["buffer_words"] = max(depth["buffer_words"], folding.ports.buffer_words)
     depth["tuple_words"] = max(depth["tuple_words"], *(need.steady_words for need in needs))
     if "ring" in (*folding.ports.inlets, *folding.ports.outlets):  # words of the next map come while these are in use
         depth["tuple_words"] = max(depth["tuple_words"], *(2 * need.hold_words for need in needs))
-    for key in ("tuple_words", "pool_words"):
-        if key in depth:
-            depth[key] = 1 << (depth[key] - 1).bit_length()
+    for key in (key for key in depth if flat.NUMBERS[key].power):
+        depth[key] = 1 << (depth[key] - 1).bit_length()
     if folding.array.one_memory:  # features lie in front of the kernels
         depth["kernel_rows"] += depth["tuple_words"]
-    if not depth.get("skip_words"):  # without a skip store there is no addition: its widths stay as by default
-        depth = {key: value for key, value in depth.items() if not key.startswith("add_")}
     if folding.array.collect:
         depth["collect"] = max(need.window_lanes for need in needs)
         folding = folding.changed(collect=depth["collect"], acc_bits=ACC_BITS)
     least = [folding.array.least_acc_bits, folding.pool_sum_bits * folding.depthwise]
-    depth["acc_bits"] = max(*(need.acc_bits for need in needs), *least)
+    depth["acc_bits"] = max(depth["acc_bits"], *least)
     return depth
+
+
+def _least(name: str) -> int:
+    """Least value of a capacity: 0 of a part that sizing only gives an NPU where networks need it."""
+    return 0 if flat.OWNERS[name][0] in flat.SIZED_PARTS else flat.NUMBERS[name].least
 
 
 def margins(npu: Npu, npu_needs: Sequence[NpuNeeds]) -> dict[str, Any]:

@@ -8,9 +8,9 @@ largest counts. Example: layers of 100 and 60 kernel rows need 160 rows; accumul
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, fields
-from typing import Any
+from dataclasses import dataclass, fields
 
+from bitloom.hls_gen.design import flat
 from bitloom.hls_gen.design.npu import Npu
 
 from .lowered_layers import LoweredLayer, Xnor
@@ -18,17 +18,12 @@ from .margins import held_bits, signed_bits
 from .planned_layer import PlannedLayer
 
 
-def _added(default: int = 0) -> Any:
-    """A field of which layers need the sum."""
-    return field(default=default, metadata={"added": True})
-
-
 @dataclass(frozen=True, kw_only=True)
 class Needs:
     """What layers need of an NPU: rows or words that each memory must have, how far counters must reach, and widths.
 
-    Most fields are named as the capacities that they are for (`bitloom.hls_gen.design.flat.CAPACITIES`). Layers
-    need the sum of those that are ``_added``, and the largest of the others.
+    Most fields are named as the capacities that they are for (`bitloom.hls_gen.design.flat.CAPACITIES`); refusals list
+    them in this order. Layers need the sum of those that the parts declare as ``added``, and the largest of the others.
 
     Attributes
     ----------
@@ -46,11 +41,13 @@ class Needs:
         Words of the buffers between NPUs, where they are as large as a chunk; 0: any number does.
     ring_words
         Words of a map that comes from the NPU before; 0: none comes.
+    skip_words, skips_onward
+        0: no layer says them; `capacities` does.
     former_channels, former_column, former_columns, former_line
         Of the window former, where it joins the taps of a first layer.
     """
 
-    layers: int = _added()
+    layers: int = 0
     windows: int = 1
     window_taps: int = 1
     groups: int = 1
@@ -59,32 +56,33 @@ class Needs:
     tuple_words: int = 2
     hold_words: int = 0
     steady_words: int = 2
-    taps: int = _added()
-    olds: int = _added()
-    jumps: int = _added()
-    aheads: int = _added()
+    pool_words: int = 2
+    pool_tuple_words: int = 1
+    pool_taps: int = 0
+    pool_olds: int = 0
+    pool_jumps: int = 0
+    pool_kernel_rows: int = 0
+    pool_scale_rows: int = 0
+    taps: int = 0
+    olds: int = 0
+    jumps: int = 0
+    aheads: int = 0
     tuple_parts: int = 0
     window_lanes: int = 0
-    kernel_rows: int = _added()
+    kernel_rows: int = 0
     largest_kernel: int = 0
-    acc_bits: int = 1
     roomy_acc_bits: int = 1
-    threshold_rows: int = _added()
+    threshold_rows: int = 0
     multiplier_bits: int = 0
     bias_fraction_bits: int = 0
     half_even: int = 0
     round_twice: int = 0
+    skip_words: int = 0
     joined_words: int = 0
     add_factor_bits: int = 2
     add_bias_bits: int = 2
     skip_bits: int = 2
-    pool_words: int = 2
-    pool_tuple_words: int = 1
-    pool_taps: int = _added()
-    pool_olds: int = _added()
-    pool_jumps: int = _added()
-    pool_kernel_rows: int = _added()
-    pool_scale_rows: int = _added()
+    skips_onward: int = 0
     buffer_words: int = 0
     ring_words: int = 0
     map_words: int = 2
@@ -93,28 +91,38 @@ class Needs:
     former_column: int = 0
     former_columns: int = 0
     former_line: int = 0
+    acc_bits: int = 1
 
     def capacities(self, npu: Npu) -> dict[str, int]:
         """The capacities that an NPU of this folding must have at least, by name."""
-        names = ["layers", "windows", "window_taps", "groups", "levels", "input_words", "tuple_words"]
-        if npu.pool_unit:
-            names += ["pool_words", "pool_tuple_words", "pool_taps", "pool_olds"]
-            names += ["pool_jumps", "pool_kernel_rows", "pool_scale_rows"] * npu.depthwise
-        names += ["taps", "olds", "jumps", "aheads"] + ["tuple_parts"] * (npu.sequencer.tuple_parts > 0)
-        names += ["kernel_rows", "threshold_rows"]
-        if npu.requantises:
-            names += ["multiplier_bits", "bias_fraction_bits", "half_even", "round_twice"]
-            names += ["skip_words", "joined_words", "add_factor_bits", "add_bias_bits"]
-            names += ["skip_bits", "skips_onward"] * npu.keeps_steps
-        names += ["buffer_words"] * (self.buffer_words > 0) + ["map_words"] * ("loop" in npu.ports.outlets)
-        names += ["binariser_rows"] * (self.binariser_rows > 0)
-        names += ["former_channels", "former_column", "former_columns", "former_line"] * bool(npu.former)
-        of_store = {
-            "aheads": max(2, self.aheads) if npu.sequencer.aheads > 0 else 0,
-            "skip_words": 2 * npu.has_skip,  # the flow model says how large it must be
+        lacking = npu.lacking
+        needs = vars(self) | {
+            "aheads": max(2, self.aheads),
+            "skip_words": 2,  # how large it must be says the flow model
             "skips_onward": npu.skips_onward,
         }
-        return {name: of_store[name] if name in of_store else getattr(self, name) for name in names}
+        return {
+            name: needs[name]
+            for name in SIZES
+            if (SIZED_WHERE[name](npu) if name in SIZED_WHERE else flat.OWNERS[name][0] not in lacking)
+        }
+
+
+SIZES = tuple(entry.name for entry in fields(Needs) if entry.name in flat.PLACES)
+"""Needs that are capacities."""
+REQUANTISATION = ("multiplier_bits", "bias_fraction_bits", "half_even", "round_twice")
+"""Capacities of the results unit that mean nothing in an NPU which compares sums with thresholds."""
+SIZED_WHERE: dict[str, Callable[[Npu], bool]] = {
+    "tuple_parts": lambda npu: npu.sequencer.tuple_parts > 0,
+    "aheads": lambda npu: npu.sequencer.aheads > 0,
+    **dict.fromkeys(REQUANTISATION, lambda npu: npu.requantises),
+    "skip_bits": lambda npu: npu.keeps_steps,
+    "skips_onward": lambda npu: npu.keeps_steps,
+    "map_words": lambda npu: "loop" in npu.ports.outlets,
+    **dict.fromkeys(flat.NAMES["former.sizes"], lambda npu: npu.former is not None),
+}
+"""NPUs in which capacities mean something, and get a size, by name; in others they stay as they are. All others do so
+in every NPU that has their part."""
 
 
 @dataclass(frozen=True)
@@ -131,7 +139,7 @@ class NpuNeeds:
 
 
 _MERGES: dict[str, Callable[[Iterable[int]], int]] = {
-    entry.name: sum if entry.metadata.get("added") else max for entry in fields(Needs)
+    entry.name: sum if entry.name in flat.NUMBERS and flat.NUMBERS[entry.name].added else max for entry in fields(Needs)
 }
 """How the values of layers become that of all, by field."""
 

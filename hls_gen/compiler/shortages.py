@@ -92,7 +92,7 @@ def _of_npu(plan: Plan, manifest: Manifest, n: int) -> list[Shortage]:
     npu_needs = plan.needs[n]
     npu = manifest.npus[n]
     collect = npu_needs.needs.window_lanes if npu.array.collect else 0
-    needs = {"collect": collect, **npu_needs.capacities, "acc_bits": npu_needs.needs.acc_bits}
+    needs = {"collect": collect, **npu_needs.capacities}
     layers: dict[str, str] = {}
     if npu.loader.stream_weights and plan.on(n):
         rows, layers["kernel_rows"] = max((planned.kernel_rows, planned.layer.name) for planned in plan.on(n))

@@ -9,8 +9,8 @@ from typing import ClassVar
 
 from .lanes import lane_groups, plane_lanes, weight_of_lanes
 from .packed_products import most_kernels
-from .parts import Part, rare
-from .rules import check_bools, check_least, require
+from .parts import Part, number, value
+from .rules import require
 from .widths import ACC_BITS, FEATURE_BITS, PLANES, WEIGHT_BITS, bits_for
 
 ACCUMULATIONS = ("popcount", "or", "both", "or_words")
@@ -51,23 +51,19 @@ class Array(Part):
 
     engine: ClassVar[str]
 
-    kfp: int = 8
-    kgp: int = 8
-    accumulators: int = 1
+    kfp: int = number(8)
+    kgp: int = number(8)
+    accumulators: int = number(1)
     kernel_ram: str = "auto"
-    one_memory: bool = rare(False)
-    acc_bits: int = 16
-    kernel_rows: int = 1024
+    one_memory: bool = value(False, rare=True)
+    acc_bits: int = number(16)
+    kernel_rows: int = number(1024, least=2, added=True)
 
     def _check(self) -> None:
         """Raise ValueError unless the fields of both kinds are in their ranges."""
-        for name in ("kfp", "kgp", "accumulators", "acc_bits"):
-            check_least(self, name, 1)
-        check_least(self, "kernel_rows", 2)
         ok = self.accumulators <= MOST_ACCUMULATORS and not self.accumulators & (self.accumulators - 1)
         require(ok, f"accumulators must be a power of two <= {MOST_ACCUMULATORS}", self.accumulators)
         require(self.kernel_ram in KERNEL_RAMS, "kernel_ram must be auto, block or distributed", repr(self.kernel_ram))
-        check_bools(self)
         require(4 <= self.acc_bits <= ACC_BITS, f"acc_bits must be 4..{ACC_BITS}", self.acc_bits)
 
     @property
@@ -116,13 +112,13 @@ class BinaryArray(Array):
     kernels_per_multiplier: ClassVar[int] = 1
 
     accumulate: str = "popcount"
-    word_lanes: int = rare(0)
-    collect: int = 0
-    planes: int = 0
-    shift_bits: int = 3
-    kernel_binariser: bool = rare(False)
-    lanes_per_weight: int = rare(1)
-    lane_step: int = rare(1)
+    word_lanes: int = number(0, least=0, rare=True)
+    collect: int = number(0, least=0)
+    planes: int = number(0, least=0)
+    shift_bits: int = number(3, least=0, most=bits_for(PLANES - 1))
+    kernel_binariser: bool = value(False, rare=True)
+    lanes_per_weight: int = number(1, rare=True)
+    lane_step: int = number(1, rare=True)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -132,21 +128,15 @@ class BinaryArray(Array):
         least = self.least_acc_bits
         lanes = f"collect = {self.collect}" if self.collect else f"kfp = {self.kfp}"
         require(self.acc_bits >= least, f"acc_bits must be >= {least} for {lanes}", self.acc_bits)
-        for name in ("lanes_per_weight", "lane_step"):
-            check_least(self, name, 1)
         if self.lanes_per_weight > 1:
             block = self.lanes_per_weight * self.lane_step
             require(block <= self.kfp, f"lanes_per_weight * lane_step must be <= kfp = {self.kfp}", block)
             require(not self.planes, f"lanes_per_weight must be 1 for planes = {self.planes}", self.lanes_per_weight)
 
     def _check_planes(self) -> None:
-        """Raise ValueError unless planes and shift_bits are in their ranges."""
-        for name in ("collect", "planes", "shift_bits", "word_lanes"):
-            check_least(self, name, 0)
+        """Raise ValueError unless planes are as many as the lanes have room for."""
         ok = self.planes == 0 or (2 <= self.planes <= PLANES and self.kfp > self.planes)
         require(ok, f"planes must be 0 or 2..{PLANES} and below kfp = {self.kfp}", self.planes)
-        most = bits_for(PLANES - 1)
-        require(self.shift_bits <= most, f"shift_bits must be 0..{most}", self.shift_bits)
 
     def _check_accumulation(self) -> None:
         """Raise ValueError unless accumulate, word_lanes and collect go with the rest."""
@@ -243,7 +233,7 @@ class IntegerArray(Array):
 
     feature_bits: int
     weight_bits: int
-    kernels_per_multiplier: int = rare(1)
+    kernels_per_multiplier: int = number(1, rare=True)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -260,7 +250,6 @@ class IntegerArray(Array):
         """Raise ValueError unless a multiplier can take the weights of kernels_per_multiplier kernels."""
         name = "kernels_per_multiplier"
         kernels = self.kernels_per_multiplier
-        check_least(self, name, 1)
         require(kernels <= self.kgp, f"{name} must be <= kgp = {self.kgp}", kernels)
         most = most_kernels(self.feature_bits, self.weight_bits)
         sizes = f"features of {self.feature_bits} and weights of {self.weight_bits} bits"

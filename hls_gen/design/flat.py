@@ -1,19 +1,20 @@
 """Flat names: what a person calls a value of an NPU, wherever its parts lie.
 
 Command lines, files of foldings and manifests name values of an NPU by one flat list of names (``pfp``, ``pool_words``,
-``skip_words``). Here stands, once, which field of which part each name is.
+``skip_words``). Here stand, once, these names in the order of files. Where the value of a name lies, follows from the
+parts, whose fields declare their names (parts.py).
 
 Example: ``pool_words`` is ``npu.pool_unit.words``, and ``pool`` says whether there is a pool unit at all.
 """
 
 from collections.abc import Mapping
-from dataclasses import MISSING, Field, fields
+from dataclasses import MISSING, fields
 from typing import Any
 
 from .array import BinaryArray, IntegerArray
 from .former import Former, FormerSizes
 from .loader import Loader
-from .parts import Part
+from .parts import Part, name_of, number_of
 from .pool_unit import PoolUnit, PoolWeights
 from .ports import Binariser, Ports
 from .results import Results
@@ -38,81 +39,80 @@ CLASSES: dict[str, type[Part]] = {
     "loader": Loader,
 }
 """The part of each place; in place of an array there may be an `IntegerArray`."""
-CHOSEN = {
-    "engine": "array.engine",
-    "feature_bits": "array.feature_bits",
-    "weight_bits": "array.weight_bits",
-    "kfp": "array.kfp",
-    "kgp": "array.kgp",
-    "pfp": "pool_unit.pfp",
-    "ol": "results.ol",
-    "accumulate": "array.accumulate",
-    "word_lanes": "array.word_lanes",
-    "collect": "array.collect",
-    "accumulators": "array.accumulators",
-    "planes": "array.planes",
-    "shift_bits": "array.shift_bits",
-    "binariser_bits": "ports.binariser.bits",
-    "buffer_words": "ports.buffer_words",
-    "kernel_ram": "array.kernel_ram",
-    "inlets": "ports.inlets",
-    "outlets": "ports.outlets",
-    "pool": "pool_unit",
-    "raster": "sequencer.raster",
-    "stream_weights": "loader.stream_weights",
-    "kernels_per_multiplier": "array.kernels_per_multiplier",
-    "one_memory": "array.one_memory",
-    "kernel_binariser": "array.kernel_binariser",
-    "depthwise": "pool_unit.weights",
-    "window_former": "former",
-    "lut_products": "results.lut_products",
-}
-"""The folding: what a person or the search chooses, and where it lies. A name of a part says whether there is one."""
-CAPACITIES = {
-    "acc_bits": "array.acc_bits",
-    "multiplier_bits": "results.multiplier_bits",
-    "bias_fraction_bits": "results.bias_fraction_bits",
-    "half_even": "results.half_even",
-    "round_twice": "results.round_twice",
-    "lanes_per_weight": "array.lanes_per_weight",
-    "lane_step": "array.lane_step",
-    "binariser_rows": "ports.binariser.rows",
-    "layers": "loader.layers",
-    "windows": "sequencer.windows",
-    "window_taps": "sequencer.window_taps",
-    "groups": "sequencer.groups",
-    "levels": "results.levels",
-    "input_words": "sequencer.input_words",
-    "tuple_words": "sequencer.tuple_words",
-    "pool_words": "pool_unit.words",
-    "pool_tuple_words": "pool_unit.tuple_words",
-    "taps": "sequencer.taps",
-    "olds": "sequencer.olds",
-    "jumps": "sequencer.jumps",
-    "aheads": "sequencer.aheads",
-    "tuple_parts": "sequencer.tuple_parts",
-    "pool_taps": "pool_unit.taps",
-    "pool_olds": "pool_unit.olds",
-    "kernel_rows": "array.kernel_rows",
-    "threshold_rows": "results.threshold_rows",
-    "map_words": "stores.map_words",
-    "pool_jumps": "pool_unit.weights.jumps",
-    "pool_kernel_rows": "pool_unit.weights.rows",
-    "pool_scale_rows": "pool_unit.weights.scale_rows",
-    "skip_words": "stores.skip.words",
-    "joined_words": "stores.skip.joined_words",
-    "skip_bits": "stores.skip.bits",
-    "skips_onward": "stores.skip.onward",
-    "add_factor_bits": "stores.skip.factor_bits",
-    "add_bias_bits": "stores.skip.bias_bits",
-    "former_channels": "former.sizes.channels",
-    "former_column": "former.sizes.column",
-    "former_columns": "former.sizes.columns",
-    "former_line": "former.sizes.line",
-}
-"""Capacities: how large memories are and how far counters reach, as sizing finds them for networks."""
-PLACES = CHOSEN | CAPACITIES
-"""Where the value of each flat name lies."""
+CHOSEN = (
+    "engine",
+    "feature_bits",
+    "weight_bits",
+    "kfp",
+    "kgp",
+    "pfp",
+    "ol",
+    "accumulate",
+    "word_lanes",
+    "collect",
+    "accumulators",
+    "planes",
+    "shift_bits",
+    "binariser_bits",
+    "buffer_words",
+    "kernel_ram",
+    "inlets",
+    "outlets",
+    "pool",
+    "raster",
+    "stream_weights",
+    "kernels_per_multiplier",
+    "one_memory",
+    "kernel_binariser",
+    "depthwise",
+    "window_former",
+    "lut_products",
+)
+"""The folding: what a person or the search chooses, in the order of files."""
+CAPACITIES = (
+    "acc_bits",
+    "multiplier_bits",
+    "bias_fraction_bits",
+    "half_even",
+    "round_twice",
+    "lanes_per_weight",
+    "lane_step",
+    "binariser_rows",
+    "layers",
+    "windows",
+    "window_taps",
+    "groups",
+    "levels",
+    "input_words",
+    "tuple_words",
+    "pool_words",
+    "pool_tuple_words",
+    "taps",
+    "olds",
+    "jumps",
+    "aheads",
+    "tuple_parts",
+    "pool_taps",
+    "pool_olds",
+    "kernel_rows",
+    "threshold_rows",
+    "map_words",
+    "pool_jumps",
+    "pool_kernel_rows",
+    "pool_scale_rows",
+    "skip_words",
+    "joined_words",
+    "skip_bits",
+    "skips_onward",
+    "add_factor_bits",
+    "add_bias_bits",
+    "former_channels",
+    "former_column",
+    "former_columns",
+    "former_line",
+)
+"""Capacities: how large memories are and how far counters reach, as sizing finds them for networks; in the order of
+files."""
 SWITCHES = {
     "former": "window_former",
     "former.sizes": "former_column",
@@ -131,30 +131,35 @@ MEANINGS = {
     "ports.binariser": "a binariser",
 }
 """What messages call these parts."""
+SIZED_PARTS = ("former.sizes", "stores.skip")
+"""Parts that sizing gives an NPU where networks need them: their sizes are 0 where they are not there."""
 RARE_PARTS = ("former.sizes", "pool_unit.weights", "stores.skip")
 """Parts whose values are written to files only where they aren't at their defaults."""
 
 
-def _owner(name: str) -> tuple[str, str]:
-    """The part in which a name lies, and the field there: ("pool_unit", "words") of pool_words. Of a switch that is
-    the name of a part, the part's own place and nothing."""
-    place = PLACES[name]
-    part, _, what = place.rpartition(".")
-    return (place, "") if place in CLASSES else (part, what)
-
-
-OWNERS = {name: _owner(name) for name in PLACES}
-"""Part and field of each flat name."""
-
-
-def _field(name: str) -> "Field[Any] | None":
-    """The dataclass field of a flat name; None of a switch that is no number, and of ``engine``."""
-    part, what = OWNERS[name]
-    for owner in (CLASSES[part], IntegerArray) if part == "array" else (CLASSES[part],):
-        for item in fields(owner):
-            if item.name == what:
-                return item
-    return None
+_DECLARED = {
+    name_of(item): (place, item)
+    for place, part in [("array", IntegerArray), *CLASSES.items()]
+    for item in fields(part)
+    if f"{place}.{item.name}" not in CLASSES
+}
+"""The part in which the value of a name lies, and the field that declares it."""
+_OWNERS = {
+    "engine": ("array", "engine"),
+    **{switch: (place, "") for place, switch in SWITCHES.items()},
+    **{name: (place, item.name) for name, (place, item) in _DECLARED.items()},
+}
+_LISTED = (*CHOSEN, *CAPACITIES)
+assert not _OWNERS.keys() ^ _LISTED, f"CHOSEN, CAPACITIES and the parts differ in {_OWNERS.keys() ^ _LISTED}"
+OWNERS = {name: _OWNERS[name] for name in _LISTED}
+"""Part and field of each flat name: ("pool_unit", "words") of pool_words. Of a name that says whether there is a part,
+its place and nothing."""
+PLACES = {name: f"{place}.{what}" if what else place for name, (place, what) in OWNERS.items()}
+"""Where the value of each flat name lies: "pool_unit.words" of pool_words."""
+_STEPS = {name: place.split(".") for name, place in PLACES.items()}
+"""That place, attribute by attribute."""
+NUMBERS = {name: rule for name, (_, item) in _DECLARED.items() if (rule := number_of(item))}
+"""What must hold for each name that is a number."""
 
 
 def _default(name: str) -> Any:
@@ -164,8 +169,8 @@ def _default(name: str) -> Any:
         return given[name]
     if name in ("feature_bits", "weight_bits"):
         return 1
-    item = _field(name)
-    return 0 if item is None or item.default is MISSING else item.default
+    default = _DECLARED[name][1].default if name in _DECLARED else MISSING
+    return 0 if default is MISSING else default
 
 
 DEFAULTS = {name: _default(name) for name in PLACES}
@@ -178,14 +183,13 @@ OFF = {name: 0 if OWNERS[name][1] else False for name in SWITCHES.values()}
 
 def _is_rare(name: str) -> bool:
     """Whether a name is written to files only where its value isn't the default."""
-    item = _field(name)
-    rare = item is not None and bool(item.metadata.get("written_if_set"))
+    rare = name in _DECLARED and bool(_DECLARED[name][1].metadata.get("rare"))
     return rare or OWNERS[name][0] in RARE_PARTS or name == "window_former"
 
 
 RARE = frozenset(name for name in PLACES if _is_rare(name))
 """Names that are written to files only where their value isn't the default: their features are rare."""
-NAMES = {part: tuple(name for name in PLACES if OWNERS[name][0].split(".")[0] == part) for part in CLASSES}
+NAMES = {part: tuple(name for name in PLACES if f"{OWNERS[name][0]}.".startswith(f"{part}.")) for part in CLASSES}
 """The flat names of each part, those of the parts inside it too."""
 
 
@@ -245,7 +249,7 @@ def _made(place: str, values: Mapping[str, Any], given: frozenset[str]) -> Any:
     on = switch is None or values.get(switch, DEFAULTS[switch])
     if switch and OWNERS[switch][1] == "":
         require(isinstance(on, bool), f"{switch} must be True or False", repr(on))
-    names = [name for name in NAMES[place.split(".")[0]] if OWNERS[name][0].startswith(place) and name != switch]
+    names = [name for name in NAMES[place] if name != switch]
     if not on:
         for name in names:
             ok = name not in given or _same(values[name], ABSENT.get(name, DEFAULTS[name]))
@@ -265,10 +269,10 @@ def _made(place: str, values: Mapping[str, Any], given: frozenset[str]) -> Any:
 def value_of(npu: Any, name: str) -> Any:
     """The value of one flat name; its default where the NPU has no such part."""
     value = npu
-    for step in PLACES[name].split("."):
+    for step in _STEPS[name]:
         value = getattr(value, step)
         if value is None:
             break
-    if PLACES[name] in CLASSES:
+    if not OWNERS[name][1]:
         return value is not None
     return ABSENT.get(name, DEFAULTS[name]) if value is None else value

@@ -3,8 +3,8 @@
 
 from dataclasses import dataclass
 
-from .parts import Part
-from .rules import check_least, require
+from .parts import Part, number
+from .rules import require
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,15 +23,13 @@ class FormerSizes(Part):
         Positions of a row, those beside the map included, >= 2.
     """
 
-    channels: int
-    column: int
-    columns: int
-    line: int
+    channels: int = number(name="former_channels")
+    column: int = number(name="former_column")
+    columns: int = number(name="former_columns")
+    line: int = number(least=2, name="former_line")
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name, least in (("channels", 1), ("column", 1), ("columns", 1), ("line", 2)):
-            check_least(self, name, least, f"former_{name}")
         most = self.column
         require(self.channels <= most, f"former_channels must be <= {most}", self.channels)
 

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from .parts import Part
-from .rules import check_bools, check_least, require
+from .parts import Part, number
+from .rules import require
 from .widths import LAYER_BITS, bits_for
 
 STATES = ("HEADER", "RANGE", "JUDGE", "LOAD", "FRAME", "DRAIN")
@@ -38,11 +38,9 @@ class Loader(Part):
         Whether weights may come down the stream while frames are computed (hls_gen/compiler/streamed_weights.py).
     """
 
-    layers: int = 8
+    layers: int = number(8, least=2, added=True)
     stream_weights: bool = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_bools(self)
-        check_least(self, "layers", 2)
         require(self.layers <= 1 << LAYER_BITS, f"layers must be <= {1 << LAYER_BITS}", self.layers)

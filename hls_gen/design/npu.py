@@ -112,11 +112,10 @@ class Npu:
         Values of parts that the NPU then lacks are left out. Where a part comes, it is checked, as ``changed`` does it.
         """
         assert "engine" not in values, "the engine stays"
-        had = {name: flat.value_of(self, name) for name in flat.OFF}
-        has = {name: values.get(name, had[name]) for name in flat.OFF}
-        lacks = {part for part, name in flat.SWITCHES.items() if not has[name]}
-        values = {name: value for name, value in values.items() if flat.OWNERS[name][0] not in lacks}
-        if any(bool(has[name]) != bool(had[name]) for name in flat.OFF):
+        if any(bool(value) != bool(self.value(name)) for name, value in values.items() if name in flat.OFF):
+            has = {name: values.get(name, self.value(name)) for name in flat.OFF}
+            lacks = {part for part, name in flat.SWITCHES.items() if not has[name]}
+            values = {name: value for name, value in values.items() if flat.OWNERS[name][0] not in lacks}
             return self.changed(**values | {name: flat.OFF[name] for name in flat.OFF if not has[name]})
         parts: dict[str, Any] = {}
         for name, value in values.items():
@@ -125,11 +124,11 @@ class Npu:
             if outer not in parts:
                 parts[outer] = copy(getattr(self, outer))
             owner = parts[outer]
-            if inner:
+            if inner and owner is not None:
                 inside = copy(getattr(owner, inner))
                 owner.__dict__[inner] = inside
                 owner = inside
-            if what:
+            if what and owner is not None:
                 owner.__dict__[what] = value
         npu = copy(self)
         npu.__dict__.update(parts)
@@ -142,8 +141,12 @@ class Npu:
     def has(self, name: str) -> bool:
         """Whether the NPU has the part of which a flat name is a field: ``pfp`` is one of the pool unit, ``depthwise``
         too."""
-        part = flat.PLACES[name].rpartition(".")[0] + "."
-        return all(self.value(switch) for place, switch in flat.SWITCHES.items() if part.startswith(f"{place}."))
+        return flat.PLACES[name].rpartition(".")[0] not in self.lacking
+
+    @property
+    def lacking(self) -> frozenset[str]:
+        """Places of the parts that the NPU lacks, as ``pool_unit`` and then ``pool_unit.weights``, too."""
+        return frozenset(place for place, switch in flat.SWITCHES.items() if not self.value(switch))
 
     def values(self, *names: str) -> dict[str, Any]:
         """Some values by name, as ``value`` has them."""

@@ -3,12 +3,53 @@
 An NPU (npu.py) is put together of eight parts: former, sequencer, array, results, pool unit, stores, ports and loader.
 A part checks its own fields when it is made; the NPU checks what two parts must agree on. Some fields are chosen by a
 person or by the search, others are sizes: as large as the networks need (hls_gen/compiler/sizing.py).
+
+A field says once, where it is declared, what must hold for its value:
+
+    words: int = number(256, power=True, name="pool_words")    256 by default, a power of two, in files "pool_words"
+
+The check of the part, the names in messages and files (flat.py), what is left out of files, how needs of layers are
+joined and the least size (hls_gen/compiler/needs.py, fitted.py) all follow from that.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import MISSING, Field, dataclass, field, fields
 from typing import Any, TypeVar
 
 from bitloom.golden.integers import make_fields_plain
+
+from .rules import require
+
+
+@dataclass(frozen=True, kw_only=True)
+class Number:
+    """What must hold for a number of a part.
+
+    Attributes
+    ----------
+    least
+        Smallest value, >= 0.
+    most
+        Largest value; None: there is none, or it follows from other fields, and the part checks it.
+    power
+        Whether it is a power of two.
+    added
+        Of a capacity, whether layers lie in it one behind the other, so that they need the sum; else they need the
+        largest.
+    """
+
+    least: int = 1
+    most: int | None = None
+    power: bool = False
+    added: bool = False
+
+    def check(self, name: str, value: Any) -> None:
+        """ValueError, which calls the value ``name``, unless it is such a number."""
+        least = 1 if self.power else self.least
+        require(type(value) is int and value >= least, f"{name} must be an integer >= {least}", repr(value))
+        require(self.most is None or value <= self.most, f"{name} must be {least}..{self.most}", value)
+        if self.power:
+            ok = value >= self.least and not value & (value - 1)
+            require(ok, f"{name} must be a power of two >= {self.least}", value)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -17,11 +58,54 @@ class Part:
 
     def __post_init__(self) -> None:
         make_fields_plain(self)
+        for item in fields(self):
+            value = getattr(self, item.name)
+            rule = number_of(item)
+            if rule:
+                rule.check(name_of(item), value)
+            if type(item.default) is bool:
+                require(isinstance(value, bool), f"{name_of(item)} must be True or False", repr(value))
 
 
-def rare(default: Any) -> Any:
-    """A field of a dataclass that is written to files only where it isn't at its default."""
-    return field(default=default, metadata={"written_if_set": True})
+def value(default: Any = MISSING, *, name: str = "", rare: bool = False) -> Any:
+    """A field of a part.
+
+    Parameters
+    ----------
+    default
+        Value where none is given; without it one must be given.
+    name
+        What command line, files and messages call the value; by default as the field is called.
+    rare
+        Whether files have the value only where it isn't the default.
+    """
+    return field(default=default, metadata={"name": name, "rare": rare})
+
+
+def number(
+    default: Any = MISSING,
+    *,
+    least: int = 1,
+    most: int | None = None,
+    power: bool = False,
+    added: bool = False,
+    name: str = "",
+    rare: bool = False,
+) -> Any:
+    """A field of a part that is a number, checked when the part is made; parameters as of `value` and `Number`. A power
+    of two is 2 at the least."""
+    rule = Number(least=2 if power else least, most=most, power=power, added=added)
+    return field(default=default, metadata={"name": name, "rare": rare, "number": rule})
+
+
+def name_of(item: "Field[Any]") -> str:
+    """What command line, files and messages call the value of a field."""
+    return item.metadata.get("name") or item.name
+
+
+def number_of(item: "Field[Any]") -> Number | None:
+    """What must hold for the number in a field; None of other fields."""
+    return item.metadata.get("number")
 
 
 P = TypeVar("P")

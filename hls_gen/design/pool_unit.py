@@ -3,8 +3,7 @@ it."""
 
 from dataclasses import dataclass
 
-from .parts import Part
-from .rules import check_least, check_power
+from .parts import Part, number
 from .widths import bits_for
 
 
@@ -23,14 +22,9 @@ class PoolWeights(Part):
         Rows of ol times bias, multiplier and shift, >= 2.
     """
 
-    jumps: int = 256
-    rows: int = 256
-    scale_rows: int = 256
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        for name, flat in (("jumps", "pool_jumps"), ("rows", "pool_kernel_rows"), ("scale_rows", "pool_scale_rows")):
-            check_least(self, name, 2, flat)
+    jumps: int = number(256, least=2, added=True, name="pool_jumps")
+    rows: int = number(256, least=2, added=True, name="pool_kernel_rows")
+    scale_rows: int = number(256, least=2, added=True, name="pool_scale_rows")
 
     @property
     def row_bits(self) -> int:
@@ -56,20 +50,12 @@ class PoolUnit(Part):
         Rows of its sequencer's tables, each >= 2.
     """
 
-    pfp: int = 8
+    pfp: int = number(8)
     weights: PoolWeights | None = None
-    words: int = 256
-    tuple_words: int = 256
-    taps: int = 256
-    olds: int = 256
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_least(self, "pfp", 1)
-        check_power(self, "words", "pool_words")
-        check_least(self, "tuple_words", 1, "pool_tuple_words")
-        for name in ("taps", "olds"):
-            check_least(self, name, 2, f"pool_{name}")
+    words: int = number(256, power=True, name="pool_words")
+    tuple_words: int = number(256, name="pool_tuple_words")
+    taps: int = number(256, least=2, added=True, name="pool_taps")
+    olds: int = number(256, least=2, added=True, name="pool_olds")
 
     @property
     def index_bits(self) -> int:

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from .parts import Part
-from .rules import check_least, check_power, require
+from .parts import Part, number, value
+from .rules import require
 from .widths import bits_for
 
 INLETS = ("host", "ring", "loop")
@@ -28,14 +28,13 @@ class Binariser(Part):
         Words of an input tuple that it has thresholds for, >= 2. Sized.
     """
 
-    bits: int
-    rows: int = 2
+    bits: int = value(name="binariser_bits")
+    rows: int = number(2, least=2, name="binariser_rows")
 
     def __post_init__(self) -> None:
         super().__post_init__()
         ok = type(self.bits) is int and 2 <= self.bits <= 9
         require(ok, "binariser_bits must be 0, or 2..9 for engine binary", self.bits)
-        check_least(self, "rows", 2, "binariser_rows")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,7 +56,7 @@ class Ports(Part):
     inlets: tuple[str, ...] = ("host", "loop")
     outlets: tuple[str, ...] = ("loop", "host")
     binariser: Binariser | None = None
-    buffer_words: int = 16
+    buffer_words: int = number(16, power=True)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -68,5 +67,3 @@ class Ports(Part):
         if ("loop" in self.inlets) != ("loop" in self.outlets):
             raise ValueError(f"npu: loop must be inlet and outlet or neither, got {self.inlets} and {self.outlets}")
         require(self.binariser is None or "host" in self.inlets, "a binariser needs inlet host", self.inlets)
-        check_least(self, "buffer_words", 1)
-        check_power(self, "buffer_words")

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 from bitloom.golden.layers.requantise import FIRST_SHIFT
 
-from .parts import Part, rare
-from .rules import check_least, require
+from .parts import Part, number, value
+from .rules import require
 from .widths import FRACTION_BITS, MULTIPLIER_BITS
 
 LUT_PRODUCTS = ("addition",)
@@ -38,29 +38,17 @@ class Results(Part):
         only. None by default.
     """
 
-    ol: int = 1
-    lut_products: tuple[str, ...] = rare(())
-    levels: int = 64
-    threshold_rows: int = 256
-    multiplier_bits: int = 16
-    bias_fraction_bits: int = rare(0)
-    half_even: int = rare(0)
-    round_twice: int = rare(0)
+    ol: int = number(1)
+    lut_products: tuple[str, ...] = value((), rare=True)
+    levels: int = number(64, least=2)
+    threshold_rows: int = number(256, least=2, added=True)
+    multiplier_bits: int = number(16, least=0, most=MULTIPLIER_BITS)
+    bias_fraction_bits: int = number(0, least=0, most=FRACTION_BITS, rare=True)
+    half_even: int = number(0, least=0, most=1, rare=True)
+    round_twice: int = number(0, least=0, most=1, rare=True)
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_least(self, "ol", 1)
-        for name in ("levels", "threshold_rows"):
-            check_least(self, name, 2)
-        widest = {
-            "multiplier_bits": MULTIPLIER_BITS,
-            "bias_fraction_bits": FRACTION_BITS,
-            "half_even": 1,
-            "round_twice": 1,
-        }
-        for name, most in widest.items():
-            check_least(self, name, 0)
-            require(getattr(self, name) <= most, f"{name} must be 0..{most}", getattr(self, name))
         units = self.lut_products
         ok = isinstance(units, tuple) and tuple(unit for unit in LUT_PRODUCTS if unit in units) == units
         require(ok, f"lut_products must be some of {', '.join(LUT_PRODUCTS)}, in this order", units)

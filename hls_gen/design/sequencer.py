@@ -3,8 +3,8 @@ it. What the pool unit's sequencer has as well: sequencer_kind.py."""
 
 from dataclasses import dataclass
 
-from .parts import Part, rare
-from .rules import check_bools, check_least, check_power, require
+from .parts import Part, number
+from .rules import require
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,26 +34,19 @@ class Sequencer(Part):
     """
 
     raster: bool = False
-    windows: int = 1 << 20
-    window_taps: int = 1 << 16
-    groups: int = 1 << 16
-    input_words: int = (1 << 24) - 1
-    tuple_words: int = 256
-    taps: int = 1024
-    olds: int = 1024
-    jumps: int = 256
-    aheads: int = rare(0)
-    tuple_parts: int = rare(0)
+    windows: int = number(1 << 20, least=2)
+    window_taps: int = number(1 << 16, least=2)
+    groups: int = number(1 << 16, least=2)
+    input_words: int = number((1 << 24) - 1, least=2)
+    tuple_words: int = number(256, power=True)
+    taps: int = number(1024, least=2, added=True)
+    olds: int = number(1024, least=2, added=True)
+    jumps: int = number(256, least=2, added=True)
+    aheads: int = number(0, least=0, added=True, rare=True)
+    tuple_parts: int = number(0, least=0, most=1, rare=True)
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_bools(self)
-        for name in ("windows", "window_taps", "groups", "input_words", "taps", "olds", "jumps"):
-            check_least(self, name, 2)
-        check_power(self, "tuple_words")
-        for name in ("aheads", "tuple_parts"):
-            check_least(self, name, 0)
         require(self.aheads != 1, "aheads must be 0 or >= 2", self.aheads)
-        require(self.tuple_parts <= 1, "tuple_parts must be 0..1", self.tuple_parts)
         rule = "tuple_parts must be 0 without a table aheads"
         require(self.aheads > 0 or not self.tuple_parts, rule, self.tuple_parts)

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from .parts import Part
-from .rules import check_least, require
+from .parts import Part, number
+from .rules import require
 from .widths import ADD_BIAS_BITS, ADD_FACTOR_BITS, SKIP_BITS
 
 
@@ -27,24 +27,16 @@ class SkipStore(Part):
         Width of an addition's factors, 2..25, and of its bias, 2..40, in two's complement.
     """
 
-    words: int
-    joined_words: int = 0
-    bits: int = 0
-    onward: int = 0
-    factor_bits: int = ADD_FACTOR_BITS
-    bias_bits: int = ADD_BIAS_BITS
+    words: int = number(least=2, name="skip_words")
+    joined_words: int = number(0, least=0)
+    bits: int = number(0, least=0, most=SKIP_BITS, name="skip_bits")
+    onward: int = number(0, least=0, most=1, name="skips_onward")
+    factor_bits: int = number(ADD_FACTOR_BITS, least=2, most=ADD_FACTOR_BITS, name="add_factor_bits")
+    bias_bits: int = number(ADD_BIAS_BITS, least=2, most=ADD_BIAS_BITS, name="add_bias_bits")
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_least(self, "words", 2, "skip_words")
-        check_least(self, "joined_words", 0)
         require(self.joined_words != 1, "joined_words must be 0 or >= 2", self.joined_words)
-        for name, most, flat in (("bits", SKIP_BITS, "skip_bits"), ("onward", 1, "skips_onward")):
-            check_least(self, name, 0, flat)
-            require(getattr(self, name) <= most, f"{flat} must be 0..{most}", getattr(self, name))
-        for name, most in (("factor_bits", ADD_FACTOR_BITS), ("bias_bits", ADD_BIAS_BITS)):
-            check_least(self, name, 2, f"add_{name}")
-            require(getattr(self, name) <= most, f"add_{name} must be 2..{most}", getattr(self, name))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,9 +51,5 @@ class Stores(Part):
         The skip store, where networks add maps or read one twice; None: there is none, and no addition. Sized.
     """
 
-    map_words: int = 256
+    map_words: int = number(256, least=2)
     skip: SkipStore | None = None
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_least(self, "map_words", 2)

@@ -1,7 +1,7 @@
 """The design that a command was asked for: a reference design, or NPUs of a folding, alone or joined to a chain."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from bitloom.golden.layers.conv import Weighted
@@ -9,6 +9,7 @@ from bitloom.golden.layers.pool import Pool
 from bitloom.golden.network import Model, Network
 from bitloom.hls_gen.compiler.choices import Dataflow
 from bitloom.hls_gen.compiler.lowering import engines_of
+from bitloom.hls_gen.design import flat
 from bitloom.hls_gen.design.array import weighs_planes
 from bitloom.hls_gen.design.design import MOST_NPUS
 from bitloom.hls_gen.design.npu import Npu
@@ -21,11 +22,18 @@ TOPOLOGIES = {"pipeline": pipeline, "cascade": cascade, "ring": ring}
 """How several NPUs are joined, by name."""
 OF_FRAMES = ("planes", "shift_bits", "binariser_bits", "window_former")
 """Fields of a folding that only NPUs that read the host's frames can have."""
-NEEDED = {"buffer_words": "an NPU behind another one", "pfp": "an NPU with a pool unit"}
-"""What an NPU needs to have a field, for messages; other fields need a binary NPU that reads frames."""
+
+
+def _only(engine: str) -> tuple[str, ...]:
+    """Values of the folding that only the array of an engine has."""
+    others = {item.name for other, array in flat.ENGINES.items() if other != engine for item in fields(array)}
+    has = {item.name for item in fields(flat.ENGINES[engine])} - others
+    return tuple(name for name in flat.CHOSEN if name in has)
+
+
 OF_ENGINE = {
-    "binary": ("accumulate", "word_lanes", "collect", "planes", "shift_bits", "binariser_bits", "kernel_binariser"),
-    "integer": ("feature_bits", "weight_bits", "kernels_per_multiplier", "lut_products", "depthwise"),
+    "binary": (*_only("binary"), "binariser_bits"),
+    "integer": (*_only("integer"), "lut_products", "depthwise"),
 }
 """Fields of a folding that only one engine has; in a design of both engines only the NPUs of that engine get them."""
 
@@ -107,11 +115,20 @@ def _folded(name: str, npus: tuple[Npu, ...], folding: Mapping[str, Any]) -> tup
     both = len({npu.engine for npu in npus}) > 1
     for key, value in folding.items():
         if not any(_takes(npu, key, folding, both) for npu in npus):
-            which = NEEDED.get(key, "a binary NPU that reads frames")
+            part = _part_of(key)
+            which = "an NPU behind another one" if key == "buffer_words" else "a binary NPU that reads frames"
+            which = f"an NPU with {flat.MEANINGS[part]}" if part else which
             raise ValueError(f"{name}: {key} needs {which}, got {value} without")
     return tuple(
         _with(npu, {key: value for key, value in folding.items() if _takes(npu, key, folding, both)}) for npu in npus
     )
+
+
+def _part_of(key: str) -> str:
+    """The part, as `flat.SWITCHES` calls it, that an NPU must have to take the value of a name, and may lack; nothing
+    where there is none, or where the name itself says whether there is the part."""
+    part = flat.OWNERS[key][0]
+    return part if flat.SWITCHES.get(part, key) != key else ""
 
 
 def _with(npu: Npu, values: Mapping[str, Any]) -> Npu:
@@ -128,8 +145,9 @@ def _takes(npu: Npu, key: str, folding: Mapping[str, Any], both: bool) -> bool:
     """
     if key == "buffer_words":
         return "ring" in npu.ports.inlets
-    if key == "pfp":
-        return bool(folding.get("pool", npu.pool_unit))
+    part = _part_of(key)
+    if part:
+        return bool(folding.get(flat.SWITCHES[part], npu.value(flat.SWITCHES[part])))
     if key in OF_FRAMES and "host" not in npu.ports.inlets:
         return False
     return not both or all(npu.engine == engine or key not in keys for engine, keys in OF_ENGINE.items())

@@ -143,7 +143,7 @@ folding_options = option_group(
     click.option("--pool/--no-pool", default=None, help="Whether NPUs have pool units."),
     click.option("--depthwise/--no-depthwise", default=None, help="Pool units with weights, for depthwise layers."),
 )
-"""The folding of NPUs, each field None where it isn't given (hls_gen/design/folding.py)."""
+"""The folding of NPUs, each value None where it isn't given (hls_gen/design/flat.py, CHOSEN)."""
 
 
 def _dataflow(ctx: click.Context, param: click.Parameter, given: tuple[str, ...]) -> Any:

@@ -11,7 +11,6 @@ cycles of their own, and the slowest of the three counts. What memories must hol
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from operator import attrgetter
 from typing import Any, Optional
 
 import numpy as np
@@ -30,20 +29,7 @@ from bitloom.hls_gen.design.gearbox import geared
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.parts import present
 
-FOLDED = attrgetter(
-    "engine",
-    "array.kfp",
-    "array.kgp",
-    "results.ol",
-    "array.planes",
-    "array.accumulators",
-    "array.accumulate",
-    "array.word_lanes",
-    "array.collect",
-    "array.lanes_per_weight",
-    "array.lane_step",
-)
-"""Of an NPU what the array's cycles depend on."""
+from .folding_keys import ARRAY_CYCLES
 
 
 @dataclass(frozen=True, eq=False)
@@ -209,7 +195,7 @@ class LayerDemand:
         """The layer as that NPU reads it: with joined taps where it has a window former for it."""
         if self.joined is None or not npu.former:
             return self
-        key = "gains", *FOLDED(npu)
+        key = "gains", ARRAY_CYCLES(npu)
         if key not in self.cache:
             self.cache[key] = self.gains_by_former(npu)
         return self.joined if self.cache[key] else self

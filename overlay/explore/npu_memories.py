@@ -10,7 +10,6 @@ store holds them as a whole.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -24,6 +23,7 @@ from bitloom.hls_gen.compiler.planned_layer import MapWords, PlannedLayer, plann
 from bitloom.hls_gen.compiler.sharing import ReadValues, sharing
 from bitloom.hls_gen.design.npu import Npu
 
+from .folding_keys import LAYER_NEEDS
 from .layer_demand import LayerDemand
 
 ROOM = 2
@@ -32,22 +32,6 @@ SMALL_MAP = 16
 """Tuples of a map that is small. For such a map the tuple memory has room for one more map beside what it must hold."""
 KEPT = 1024
 """Planned layers that are kept."""
-PLANNED = attrgetter(
-    "array.kfp",
-    "array.kgp",
-    "results.ol",
-    "array.planes",
-    "former",
-    "stores.skip",
-    "sequencer.aheads",
-    "sequencer.tuple_parts",
-    "array.lanes_per_weight",
-    "array.lane_step",
-    "array.accumulate",
-    "sequencer.raster",
-)
-"""Of an NPU what planned layers depend on, and their needs, beside the channels of its pool unit; NPUs of a search are
-alike in all else."""
 UNSIZED = {"lanes_per_weight": 1, "lane_step": 1, "tuple_parts": 0, **dict.fromkeys(FORMER, 0)}
 """What an NPU has as long as its layers are not known, beside capacities that are always found anew."""
 Own = tuple[int, ...]
@@ -141,7 +125,7 @@ class NpuMemories:
 
     def _planned(self, own: Own, npu: Npu) -> Planned:
         """Layers of a network on the NPU, in their order."""
-        of_npu = *PLANNED(npu), npu.pool_unit.pfp if npu.pool_unit else 0
+        of_npu = LAYER_NEEDS(npu)
         maps: dict[str, MapWords] = {}
         planned = []
         for i in own:

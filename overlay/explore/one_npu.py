@@ -22,7 +22,8 @@ from bitloom.overlay.area_model.estimate import estimate_cores, estimate_outlets
 from bitloom.overlay.area_model.memory import STYLES
 
 from .added import added_fits, fills_steps
-from .layer_demand import FOLDED, LayerDemand
+from .folding_keys import ARRAY_CYCLES, FOLDING, LAYER_CYCLES, OUTLETS
+from .layer_demand import LayerDemand
 from .npu_memories import NpuMemories, Own
 from .price import Price
 from .saving import saving
@@ -44,20 +45,25 @@ WIDE = (1, 2, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256)
 """KFPs that are tried for NPUs of several layers."""
 PFPS = (1, 2, 4, 8, 16)
 """How often a pool unit's channels are as many as results leave in a cycle; the last one with weights alone."""
-CHOSEN = ("kgp", "ol", "pfp", "accumulators")
+VARIED = ("kgp", "ol", "pfp", "accumulators")
+"""What `NpuChoices` varies of a folding beside its KFP. A search keeps so many of these values that whole NPUs would
+take gigabytes."""
 Chosen = tuple[int, ...]
-"""Values of `chosen_of`, in the order of CHOSEN."""
+"""Values of VARIED, in this order."""
 SAVED = ("kernels_per_multiplier", "lut_products")
 """What `saving` varies."""
 Sizes = tuple[dict[str, int], dict[str, Any]]
 """Sizes of an NPU's memories, which several share, and what else it has beside its folding, both by parameter."""
 
 
-def chosen_of(npu: Npu) -> tuple[int, ...]:
-    """What is chosen of a folding beside its KFP. A search keeps so many of them that whole NPUs would take
-    gigabytes."""
-    pfp = npu.pool_unit.pfp if npu.pool_unit else 1
-    return npu.array.kgp, npu.results.ol, pfp, npu.array.accumulators
+def chosen_of(npu: Npu) -> Chosen:
+    """The NPU's values of VARIED."""
+    return tuple(map(npu.value, VARIED))
+
+
+def with_chosen(npu: Npu, values: Chosen) -> Npu:
+    """The NPU with these values of VARIED."""
+    return npu.unchecked(**dict(zip(VARIED, values)))
 
 
 @dataclass(frozen=True)
@@ -249,7 +255,7 @@ class NpuChoices:
     def _until(self, npu: Npu) -> array:
         """Cycles of all layers of the NPU's engine in front of layer 0, 1, 2, ...: what a run of layers takes is the
         difference of two."""
-        key = npu.former is not None, npu.value("pfp"), *FOLDED(npu)
+        key = LAYER_CYCLES(npu)
         if key not in self._sums:
             each = zip((layer.seen_by(npu) for layer in self.layers), self._arrays(npu))
             both = (layer.with_others(npu, cycles) if cycles else 0 for layer, cycles in each)
@@ -258,7 +264,7 @@ class NpuChoices:
 
     def _arrays(self, npu: Npu) -> list[int]:
         """Cycles of the array for each layer; 0 where it is for another engine. They are the same with each PFP."""
-        key = npu.former is not None, *FOLDED(npu)
+        key = ARRAY_CYCLES(npu)
         if key not in self._array_cycles:
             if len(self._array_cycles) >= FOLDINGS:
                 self._array_cycles.clear()
@@ -274,7 +280,7 @@ class NpuChoices:
             self._before.clear()
             self._sums.clear()
             self._interval = interval
-        key = (own, npu.array.kfp, npu.array.kgp, npu.results.ol, npu.array.planes, npu.former is not None)
+        key = own, FOLDING(npu)
         if key not in self._possible:
             kgps = list(self._kgps(own, npu, interval)) if npu.array.kgp == 1 else [npu]
             ol = npu.results.ol if npu.array.kgp > 1 else None
@@ -286,7 +292,7 @@ class NpuChoices:
         if (key, lanes) not in self._before:
             self._before[key, lanes] = list(self._in_front_of(own, npu, self._possible[key], lanes))
         for values in self._before[key, lanes]:
-            yield npu.unchecked(**dict(zip(CHOSEN, values)))
+            yield with_chosen(npu, values)
 
     def _in_front_of(
         self, own: Own, npu: Npu, possible: Sequence[Sequence[Chosen]], lanes: int | None
@@ -296,7 +302,7 @@ class NpuChoices:
         leaving = [layer for layer in self.mine(own, npu) if layer.reader not in own and not layer.raw]
         for choices in possible:
             for values in choices:
-                made = npu.unchecked(**dict(zip(CHOSEN, values)))
+                made = with_chosen(npu, values)
                 if lanes is None or all(layer.fits(made, lanes) for layer in leaving):
                     yield values
                     break
@@ -374,17 +380,7 @@ class NpuChoices:
     def _sized(self, own: Own, npu: Npu, dear: bool) -> list[tuple[Sizes, Resources]]:
         """Memories of the NPU that are as large as its layers need, its kernels in each kind of RAM, and the area of
         each; where DSP blocks are ``dear``, also with fewer of them."""
-        key = (
-            own,
-            npu.array.kfp,
-            npu.array.kgp,
-            npu.results.ol,
-            npu.value("pfp"),
-            npu.array.planes,
-            npu.array.accumulators,
-            npu.former is not None,
-            dear,
-        )
+        key = own, FOLDING(npu), dear
         if key not in self._areas:
             try:
                 memories = self.depths(own, npu)
@@ -411,12 +407,11 @@ class NpuChoices:
 
     def _gears(self, npu: Npu, reader: Npu | None) -> float:
         """LUTs of the gearboxes at the NPU's outlets, in front of the NPU ``reader``."""
-        width = npu.pool_word_bits if npu.pool_unit else npu.results.ol * npu.array.feature_bits
         after = reader or npu
         ring_bits = (
             after.array.word_bits if after.engine == npu.engine else after.array.kfp
         )  # a bit a feature between engines
-        key = (width, npu.ports.outlets, npu.array.word_bits, ring_bits)
+        key = OUTLETS(npu), npu.forks_maps, ring_bits
         if key not in self._outlets:
             self._outlets[key] = estimate_outlets(npu, ring_bits)
         return self._outlets[key]

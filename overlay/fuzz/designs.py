@@ -1,5 +1,6 @@
 """Designs with large memories, on which any random network runs: nothing is compiled anew for a case."""
 
+from bitloom.hls_gen.design import flat
 from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.topology import cascade, ring
@@ -31,7 +32,8 @@ ROOMY_INTEGER = ROOMY.changed(
     pool_olds=1 << 14,
     pool_words=1 << 14,
 )
-WIDE = {"feature_bits": 9, "multiplier_bits": 31, "bias_fraction_bits": 16, "half_even": 1, "round_twice": 1}
+WIDEST = {name: flat.NUMBERS[name].most for name in flat.NAMES["results"] if name in flat.CAPACITIES}
+WIDE = {"feature_bits": 9, **{name: most for name, most in WIDEST.items() if most is not None}}
 """All that a requantisation may have."""
 SINGLE = {
     "one_lane": Design(name="one_lane", npus=(ROOMY.changed(kfp=1, kgp=1, pfp=1, shift_bits=4),)),

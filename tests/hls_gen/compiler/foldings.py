@@ -48,7 +48,7 @@ def fit_one(model: Model, npu: Npu, map_order: str = "auto", stream_bits: int = 
 
 def changed(manifest: Manifest, n: int = 0, **capacities: int) -> Manifest:
     """The manifest with other capacities of NPU ``n``, also such as no NPU may have."""
-    assert capacities.keys() <= CAPACITIES.keys()
+    assert capacities.keys() <= {*CAPACITIES}
     npu = manifest.npus[n].unchecked(**capacities)
     npus = (*manifest.npus[:n], npu, *manifest.npus[n + 1 :])
     return replace(manifest, design=replace(manifest.design, npus=npus))

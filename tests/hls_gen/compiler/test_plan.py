@@ -10,7 +10,9 @@ from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model, Network
 from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.compiler.layout import UNUSED, chunks, plane_layout, regroup, result_layout
+from bitloom.hls_gen.compiler.needs import SIZES
 from bitloom.hls_gen.compiler.plan import Plan, plan
+from bitloom.hls_gen.design.flat import CAPACITIES
 from bitloom.hls_gen.design.parts import present
 from tests.cases import case_map, random_model
 from tests.errors import value_error
@@ -51,15 +53,20 @@ def test_depths_of_a_small_network():
         "taps": 16,
         "olds": 16 - 9,
         "jumps": 0,
-        "aheads": 0,
         "pool_taps": 0,
         "pool_olds": 0,
         "kernel_rows": 4 * 2,
         "threshold_rows": 2,
+        "buffer_words": 0,
         "map_words": 2,
+        "acc_bits": 6,  # -20..20, and 21 for the threshold that is never reached
     }
-    assert made.needs[0].needs.acc_bits == 6  # -20..20, and 21 for the threshold that is never reached
     assert made.ideal == [("conv", 16 * 2)]
+
+
+def test_every_capacity_is_a_need():
+    """But for what follows from the values that all layers read (sharing.py)."""
+    assert {*CAPACITIES} - {*SIZES} == {"lanes_per_weight", "lane_step"}, "hls_gen/compiler/needs.py: Needs, needs_of"
 
 
 @pytest.mark.parametrize("map_order", ORDERS)

@@ -1,5 +1,6 @@
 """The design that was asked for: options become NPUs, topologies and choices; nothing that was said is dropped."""
 
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -25,9 +26,12 @@ from bitloom.overlay.build.reference_designs import DIGITS, REFERENCE_DESIGNS, d
 from bitloom.overlay.build.run import run
 from bitloom.overlay.build.small_npu import INTEGER
 from bitloom.overlay.cli.group import bitloom
-from bitloom.overlay.cli.options import design_options, wanted_of
+from bitloom.overlay.cli.options import design_options, folding_options, wanted_of
 from tests.cases import case_map, random_model
 from tests.errors import value_error
+from tests.paths import ROOT
+
+FOLDING_PAGE = ROOT / "docs" / "how-to" / "folding.md"
 
 
 def asked(*words: str) -> Wanted:
@@ -99,11 +103,22 @@ def test_widths_of_the_integer_engine() -> None:
     assert found.npus == (INTEGER.changed(feature_bits=9, weight_bits=4),)
 
 
-def test_there_is_an_option_for_every_field() -> None:
+def test_there_is_an_option_for_every_value_of_a_folding() -> None:
     """But for those that follow from the network, the topology, or an option of the whole design."""
     command = click.command()(design_options(lambda **_: None))
     names = {parameter.name for parameter in command.params}
-    assert set(CHOSEN) - names == {"engine", "inlets", "outlets", "stream_weights"}
+    assert {*CHOSEN} - names == {"engine", "inlets", "outlets", "stream_weights"}, "overlay/cli/options.py: an option"
+
+
+def test_the_page_lists_every_option_of_a_folding() -> None:
+    command = click.command()(folding_options(lambda **_: None))
+    page = FOLDING_PAGE.read_text(encoding="utf-8")
+    table = page[page.index("| part of the NPU | options |") :].partition("\n\n")[0]
+    named = {*re.findall(r"--[a-z][a-z-]+", table)}
+    options = [{*option.opts, *option.secondary_opts} for option in command.params]
+    missing = [sorted(words) for words in options if not words & named]
+    assert not missing, "docs/how-to/folding.md: the table of options"
+    assert named <= set().union(*options)
 
 
 @pytest.mark.parametrize(("engine", "key"), [(engine, key) for engine, keys in OF_ENGINE.items() for key in keys])

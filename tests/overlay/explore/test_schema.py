@@ -47,7 +47,7 @@ def fits(data: Any, schema: dict[str, Any] = WHOLE) -> bool:
 
 def test_it_is_a_schema_of_every_key() -> None:
     jsonschema.Draft202012Validator.check_schema(WHOLE)
-    assert set(NPU) == set(NPU_KEYS)
+    assert set(NPU) == set(NPU_KEYS), "overlay/explore/foldings.schema.json"
     made = {key: list(value) if isinstance(value, tuple) else value for key, value in DEFAULTS.items()}
     assert {key: value["default"] for key, value in NPU.items()} == {key: made[key] for key in NPU}
     assert all(value["description"] for value in NPU.values())

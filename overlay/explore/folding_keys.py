@@ -1,0 +1,86 @@
+"""Keys by which the search finds again what it has worked out: the values that an NPU was chosen with.
+
+The search works out once for all NPUs that are alike how many cycles the array takes for a layer, or which rows a layer
+needs. A key has every value of the folding (`flat.CHOSEN`), but for those that are left out by name, with the reason
+why the result doesn't depend on them. So a value that is new is in each key until somebody leaves it out.
+
+Example: two NPUs that differ in PFP have the same cycles of the array, and different keys of cycles with the pool unit.
+"""
+
+from collections.abc import Callable, Mapping
+from operator import attrgetter
+from typing import Any
+
+from bitloom.hls_gen.design import flat
+from bitloom.hls_gen.design.npu import Npu
+
+Key = Callable[[Npu], tuple[Any, ...]]
+"""Gives an NPU's key."""
+
+_WIDTHS = "cycles, rows and words are the same, however wide values and weights are"
+_PORTS = "words are taken as coming and going in time; by which inlet a map comes, each layer says"
+_POOL = "the pool unit works behind the array (LayerDemand.with_others)"
+_AREA = "changes what the hardware takes, not when it works or what its memories hold"
+BESIDE = {
+    "feature_bits": _WIDTHS,
+    "weight_bits": _WIDTHS,
+    "shift_bits": "how many bit planes come one after another, the layer says",
+    "inlets": _PORTS,
+    "outlets": _PORTS,
+    "kernel_ram": _AREA,
+    "kernels_per_multiplier": _AREA,
+    "lut_products": _AREA,
+}
+"""Values on which neither cycles nor needs of a layer depend, and why."""
+BESIDE_ARRAY = {**BESIDE, **{name: _POOL for name in flat.CHOSEN if name in flat.NAMES["pool_unit"]}}
+"""Values on which the cycles of the array don't depend, and why."""
+BESIDE_NEEDS = {**BESIDE, "accumulators": "several of them wait for less; no memory is larger or smaller by them"}
+"""Values on which the rows, words and widths that a layer needs don't depend, and why."""
+
+_WORDS = "gearboxes at outlets know only how wide the words are that leave, and where they go"
+BESIDE_OUTLETS = dict.fromkeys(
+    ("weight_bits", "kgp", "accumulators", "planes", "shift_bits", "inlets", "window_former"), _WORDS
+)
+"""Values on which the area of the gearboxes at outlets doesn't depend, and why."""
+
+
+def key_of(*sizes: str, without: Mapping[str, str]) -> Key:
+    """What gives the key of an NPU.
+
+    Parameters
+    ----------
+    sizes
+        Names of capacities that the result depends on, too.
+    without
+        Values of the folding on which it does not depend, and why.
+    """
+    names = [*(name for name in flat.CHOSEN if name not in without), *sizes]
+    places = dict.fromkeys(map(_place, names))
+    of_npu = attrgetter(*(place for place in places if not place.startswith("pool_unit")))
+    inside = [place.removeprefix("pool_unit.") for place in places if place.startswith("pool_unit.")]
+    if not inside:
+        return of_npu
+    of_unit = attrgetter(*inside)
+    return lambda npu: (*of_npu(npu), npu.pool_unit and of_unit(npu.pool_unit))
+
+
+def _place(name: str) -> str:
+    """Where a key finds a value: in its place; of other parts than the pool unit that an NPU may lack, in the part."""
+    place = flat.PLACES[name]
+    if place.startswith("pool_unit"):
+        return place
+    return next((part for part in flat.SWITCHES if f"{place}.".startswith(f"{part}.")), place)
+
+
+FOLDING = key_of(without={})
+"""The whole folding."""
+SHARED_WEIGHTS = ("lanes_per_weight", "lane_step")
+"""Sizes that say which lanes share a weight."""
+ARRAY_CYCLES = key_of(*SHARED_WEIGHTS, without=BESIDE_ARRAY)
+"""What the cycles of the array depend on."""
+LAYER_CYCLES = key_of(*SHARED_WEIGHTS, without=BESIDE)
+"""What the cycles of a layer depend on, those of the pool unit too."""
+LAYER_NEEDS = key_of(*SHARED_WEIGHTS, "skip_words", "aheads", "tuple_parts", without=BESIDE_NEEDS)
+"""What the needs of a layer depend on."""
+OUTLETS = key_of(without=BESIDE_OUTLETS)
+"""What the area of the gearboxes at outlets depends on, beside the reader's words and the skip store."""

@@ -1,0 +1,127 @@
+"""Keys of the search have every value of a folding on which what is kept depends, and the others for a true reason."""
+
+from typing import Any
+
+import pytest
+
+from bitloom.golden import zoo
+from bitloom.hls_gen.design.flat import CHOSEN
+from bitloom.hls_gen.design.npu import Npu
+from bitloom.overlay.area_model.estimate import estimate_outlets
+from bitloom.overlay.explore import folding_keys
+from bitloom.overlay.explore.folding_keys import ARRAY_CYCLES, FOLDING, LAYER_CYCLES, LAYER_NEEDS, OUTLETS
+from bitloom.overlay.explore.npu_memories import NpuMemories
+from bitloom.overlay.explore.one_npu import OUT, NpuChoices, chosen_of, with_chosen
+from bitloom.overlay.explore.task import Joining
+from bitloom.overlay.explore.variations import SETTINGS
+
+from .test_npu_memories import joinings, random_of
+
+BINARY = Npu.of(kfp=28, kgp=8, pfp=4, ol=2, planes=6, acc_bits=32)
+PLAIN = BINARY.changed(planes=0, shift_bits=0)
+INTEGER = Npu.of(engine="integer", feature_bits=8, weight_bits=8, shift_bits=0, kfp=8, kgp=8, pfp=4, ol=2, acc_bits=32)
+OTHERS: dict[str, tuple[Npu, Any]] = {
+    "engine": (INTEGER, None),
+    "feature_bits": (INTEGER, 9),
+    "weight_bits": (INTEGER, 6),
+    "kfp": (BINARY, 32),
+    "kgp": (BINARY, 16),
+    "pfp": (BINARY, 8),
+    "ol": (BINARY, 4),
+    "accumulate": (BINARY, "both"),
+    "word_lanes": (BINARY, 7),
+    "collect": (PLAIN, 56),
+    "accumulators": (BINARY, 4),
+    "planes": (BINARY, 5),
+    "shift_bits": (BINARY, 4),
+    "binariser_bits": (PLAIN, 8),
+    "buffer_words": (BINARY, 32),
+    "kernel_ram": (BINARY, "block"),
+    "inlets": (BINARY, ("host", "ring", "loop")),
+    "outlets": (BINARY, ("ring", "loop", "host")),
+    "pool": (BINARY, False),
+    "raster": (BINARY, True),
+    "stream_weights": (BINARY, True),
+    "kernels_per_multiplier": (INTEGER, 2),
+    "one_memory": (BINARY, True),
+    "kernel_binariser": (BINARY, True),
+    "depthwise": (INTEGER.changed(multiplier_bits=31), True),
+    "window_former": (BINARY, True),
+    "lut_products": (INTEGER, ("addition",)),
+}
+"""An NPU and another value for it, by name: a new value of a folding needs one, too."""
+KEYS = {
+    "folding": (FOLDING, {}),
+    "array cycles": (ARRAY_CYCLES, folding_keys.BESIDE_ARRAY),
+    "layer cycles": (LAYER_CYCLES, folding_keys.BESIDE),
+    "layer needs": (LAYER_NEEDS, folding_keys.BESIDE_NEEDS),
+    "outlets": (OUTLETS, folding_keys.BESIDE_OUTLETS),
+}
+
+
+def pair(name: str) -> tuple[Npu, Npu]:
+    """Two NPUs that differ in a value."""
+    npu, value = OTHERS[name]
+    return npu, PLAIN if name == "engine" else npu.changed(**{name: value})
+
+
+@pytest.fixture(scope="module")
+def choices() -> NpuChoices:
+    ways = joinings(zoo.load("digits-cnn"))
+    return ways.of(Joining(ways.engines[0]), SETTINGS[0])
+
+
+@pytest.mark.parametrize("key", KEYS)
+@pytest.mark.parametrize("name", CHOSEN)
+def test_a_value_is_in_a_key_or_left_out_for_a_reason(name: str, key: str) -> None:
+    key_of, without = KEYS[key]
+    one, other = pair(name)
+    if name in without:
+        assert without[name]
+    assert (key_of(one) == key_of(other)) == (name in without)
+
+
+def test_only_values_of_a_folding_are_left_out() -> None:
+    assert all(without.keys() <= {*CHOSEN} for _, without in KEYS.values())
+    assert OTHERS.keys() == {*CHOSEN}
+
+
+@pytest.mark.parametrize(("key", "name"), [(key, name) for key, (_, without) in KEYS.items() for name in without])
+def test_what_is_left_out_changes_nothing(choices: NpuChoices, key: str, name: str) -> None:
+    one, other = pair(name)
+    if key == "outlets":
+        assert estimate_outlets(one, 24) == estimate_outlets(other, 24)
+        return
+    if one.engine == "integer":
+        ways = joinings(random_of("integer", 0))
+        choices = ways.of(Joining(ways.engines[0]), SETTINGS[0])
+    if key == "layer needs":
+        own = tuple(range(len(choices.layers)))
+        fresh = (NpuMemories(choices.layers, [range(len(own))], streamed=False) for _ in range(2))
+        first, second = (
+            [layer.needs for layer in memories._planned(own, npu)] for memories, npu in zip(fresh, (one, other))
+        )
+        assert first == second
+        return
+    for layer in choices.layers:
+        first, second = (layer.seen_by(npu).array_cycles(npu, OUT) for npu in (one, other))
+        assert first == second
+        if key == "layer cycles":
+            assert layer.with_others(one, first) == layer.with_others(other, second)
+
+
+@pytest.mark.parametrize("kind", ["binary", "residual", "depthwise"])
+def test_what_a_search_varies_is_kept(kind: str) -> None:
+    """A value that NpuChoices varied and VARIED lacked would be lost."""
+    ways = joinings(random_of(kind, 0))
+    choices = ways.of(Joining(ways.engines[0]), SETTINGS[0])
+    own = tuple(range(len(choices.layers)))
+    interval = 50 * max(layer.taps_in_all for layer in choices.layers)
+    seen = 0
+    for bare in choices.bare(own):
+        for npu in (
+            npu for kgp in choices._kgps(own, bare, interval) for npu in choices._results(own, kgp, interval, None)
+        ):
+            assert with_chosen(bare, chosen_of(npu)) == npu, "overlay/explore/one_npu.py: VARIED"
+            seen += 1
+    assert seen

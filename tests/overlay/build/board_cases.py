@@ -26,7 +26,19 @@ from bitloom.hls_gen.compiler.weight_placement import place
 from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.topology import cascade, pipeline, ring
-from bitloom.overlay.fuzz.designs import CHAINS, GROUPED, PARTS, ROOMY, ROOMY_INTEGER, SINGLE, STREAMED, chain, looped
+from bitloom.overlay.fuzz.designs import (
+    BINARY,
+    CHAINS,
+    GROUPED,
+    INTEGER,
+    PARTS,
+    ROOMY,
+    ROOMY_INTEGER,
+    SINGLE,
+    STREAMED,
+    chain,
+    looped,
+)
 from bitloom.overlay.fuzz.random_networks import most_planes
 from tests.networks import (
     SEEDS,
@@ -299,13 +311,8 @@ CHAINED = NetworkKind(draw=tall_or_any, orders=("raster", "raster", "pull"), chu
 # --- chains and rings in which engines take turns ---------------------------------------------------------------------
 
 MIXED = NetworkKind(draw=both_engines, chunks=(1, 2, 1000), refusals=(MEMORIES, *POOLS))
-MIXED_BINARY = Npu.of(
-    kfp=8, kgp=8, pfp=8, ol=2, acc_bits=24, layers=8, tuple_words=1024, pool_words=256, taps=8192, olds=8192,
-    jumps=4096, pool_taps=1 << 14, pool_olds=1 << 14, kernel_rows=1 << 15, threshold_rows=2048, map_words=2048,
-)  # fmt: skip
-MIXED_INTEGER = MIXED_BINARY.changed(
-    engine="integer", feature_bits=8, weight_bits=8, shift_bits=0, acc_bits=32, kfp=4, kgp=6, pfp=2
-)
+MIXED_BINARY = BINARY.changed(tuple_words=1024, pool_taps=1 << 14, pool_olds=1 << 14)
+MIXED_INTEGER = INTEGER.changed(tuple_words=1024, pool_olds=1 << 14)
 MIXED_DESIGNS = {
     "cascade": Design(name="cascade", npus=cascade([
         MIXED_INTEGER, MIXED_BINARY.changed(kfp=32, kgp=7, pfp=3, buffer_words=4),
@@ -347,10 +354,15 @@ RESIDUAL, JOINED, GRAPHS = (
     NetworkKind(draw=partial(of_integers, strategy), refusals=(LANES, READERS, MEMORIES, *POOLS))
     for strategy in (residual_networks, joined_networks, graph_networks)
 )
+GRAPH_SIZES = {
+    "layers": 24, "tuple_words": 512, "pool_words": 512, "pool_tuple_words": 64, "taps": 8192, "olds": 8192,
+    "jumps": 4096, "pool_taps": 4096, "pool_olds": 4096, "kernel_rows": 1 << 14, "threshold_rows": 2048,
+    "map_words": 1024, "skip_words": 1024,
+}  # fmt: skip
+"""Memories for graphs of many small layers."""
 GRAPH_NPU = Npu.of(
     engine="integer", feature_bits=9, weight_bits=8, shift_bits=0, acc_bits=32, multiplier_bits=31, round_twice=1,
-    layers=24, tuple_words=512, pool_words=512, pool_tuple_words=64, taps=8192, olds=8192, jumps=4096, pool_taps=4096,
-    pool_olds=4096, kernel_rows=1 << 14, threshold_rows=2048, map_words=1024, skip_words=1024, joined_words=16,
+    joined_words=16, **GRAPH_SIZES,
 )  # fmt: skip
 GRAPH_K4 = Design(name="k4", npus=(GRAPH_NPU.changed(kfp=4, kgp=4, pfp=4, ol=2, aheads=512, depthwise=True),))
 """Graphs and depthwise convolutions share this design."""
@@ -408,11 +420,7 @@ leave anywhere. NPUs that are looped may compute layers in turn: they are chains
 # --- residual networks of bits (docs/decisions/0022) ------------------------------------------------------------------
 
 SIGNS = NetworkKind(draw=partial(signs_of_integers, 9), refusals=(MEMORIES, *POOLS))
-SIGNS_NPU = Npu.of(
-    acc_bits=25, multiplier_bits=31, half_even=1, bias_fraction_bits=2, skip_bits=9, layers=24, tuple_words=512,
-    pool_words=512, pool_tuple_words=64, taps=8192, olds=8192, jumps=4096, pool_taps=4096, pool_olds=4096,
-    kernel_rows=1 << 14, threshold_rows=2048, map_words=1024, skip_words=1024,
-)  # fmt: skip
+SIGNS_NPU = Npu.of(acc_bits=25, multiplier_bits=31, half_even=1, bias_fraction_bits=2, skip_bits=9, **GRAPH_SIZES)
 SIGNS_DESIGNS = {
     "k4": Design(name="k4", npus=(SIGNS_NPU.changed(kfp=4, kgp=4, pfp=4, ol=2, aheads=512),)),
     "planes": Design(name="planes", stream_bits=64, npus=(
@@ -493,17 +501,17 @@ def cases(
 ) -> dict[str, BoardCase]:
     """A case for each design. ``many`` networks of the slow tier, in which ``least`` must occur; ``quick`` has those of
     the default tier by the design's name, and ``other`` designs for which the slow tier differs."""
-    made = {}
+    table = {}
     for key, design in designs.items():
         count, words = other.get(key, (many, least))
         few, few_words = quick.get(key, (0, {}))
-        made[f"{name}-{key}"] = BoardCase(
+        table[f"{name}-{key}"] = BoardCase(
             design=design, kind=kind, many=count, least=words, quick=few, quick_least=few_words
         )
-    return made
+    return table
 
 
-def some(designs: Mapping[str, Design], *names: str) -> dict[str, Design]:
+def these(designs: Mapping[str, Design], *names: str) -> dict[str, Design]:
     return {name: designs[name] for name in names}
 
 
@@ -519,7 +527,7 @@ CASES: dict[str, BoardCase] = {
     **cases("uneven", UNEVEN, UNEVEN_DESIGNS, 40, exact(5), {
         "integer": (12, exact(4)), "ring": (12, exact(4)),
     }),
-    **cases("formed", FORMED, some(UNEVEN_DESIGNS, "integer", "planes_former", "ring_former", "wide"), 50,
+    **cases("formed", FORMED, these(UNEVEN_DESIGNS, "integer", "planes_former", "ring_former", "wide"), 50,
             {"formed": 17}, {"integer": (6, {"formed": 2})}),
     **cases("chained", CHAINED, CHAINS, 40, exact(15), {
         "ring_of_2": (12, {"exact or stuck": 3}), "integer_cascade": (5, exact(3)),

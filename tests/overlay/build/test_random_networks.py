@@ -5,6 +5,8 @@ board: results are golden's, with and without pauses of the host's streams, and 
 count is the flow model's. What the compiler refuses as a deadlock stops in hardware, too.
 """
 
+from collections import Counter
+from collections.abc import Mapping
 from functools import partial
 
 import pytest
@@ -96,11 +98,15 @@ def layers_with_fewer_beats(design: Design, model: Model, choices: CompileChoice
     return sum(fewer)
 
 
+def check_words(words: Counter[str], least: Mapping[str, int]) -> None:
+    """Each word occurred as often as it must."""
+    assert {word: words[word] for word, count in least.items() if words[word] < count} == {}
+
+
 @pytest.mark.parametrize("name", QUICK)
 def test_random_networks(name: str) -> None:
     case = CASES[name]
-    found = tally(partial(check, case), case.quick)
-    assert {word: found[word] for word, least in case.quick_least.items() if found[word] < least} == {}
+    check_words(tally(partial(check, case), case.quick), case.quick_least)
 
 
 @pytest.mark.slow
@@ -108,5 +114,4 @@ def test_random_networks(name: str) -> None:
 def test_many_random_networks(name: str) -> None:
     case = CASES[name]
     assert lint(generate(case.design).text) == []
-    found = tally(partial(check, case), case.many)
-    assert {word: found[word] for word, least in case.least.items() if found[word] < least} == {}
+    check_words(tally(partial(check, case), case.many), case.least)

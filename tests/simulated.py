@@ -77,11 +77,10 @@ def outputs(bit: Path, program: Program, images: np.ndarray, **stalls: Any) -> t
 
 @dataclass(frozen=True)
 class Comparison:
-    """A network that was compared: its plan, its program and the images."""
+    """A network that was compared: its plan and its program."""
 
     plan: Plan
     program: Program
-    images: np.ndarray
 
 
 def compare(
@@ -141,7 +140,7 @@ def compare(
             check_counts(network_plan, counters[-1], frames)
     if len(batches) > 1 and batches[-1] == 2 * batches[-2]:
         check_waits(flow, counters[-2], counters[-1], batches[-2])
-    return Comparison(network_plan, program, images)
+    return Comparison(network_plan, program)
 
 
 def cycles(flow: Result, frames: int) -> int:

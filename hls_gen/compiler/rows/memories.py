@@ -50,32 +50,6 @@ ORDER = (
 """Memories in the order in which they are sent."""
 WAITING = ("inputs", "layers")
 """Memories that need a row also where an NPU has no layer."""
-BASES = {
-    "layers": {"flags_base": "flags", "old_base": "olds", "jump_base": "jumps", "ahead_base": "aheads"},
-    "pool_layers": {
-        "flags_base": "pool_flags",
-        "old_base": "pool_olds",
-        "jump_base": "pool_jumps",
-        "kernel_base": "pool_kernels",
-    },
-    "pool_results": {"scale_base": "pool_scales"},
-}
-"""Memory with a row for each layer -> its fields that say at which row of another memory the layer begins. That is 0
-where the layer has no row there, since the memory may end where the layer would begin. The program says where kernels
-begin, since some come down the stream."""
-COUNTED = {
-    "flags": "taps",
-    "olds": "olds",
-    "jumps": "jumps",
-    "aheads": "aheads",
-    "kernels": "kernel_rows",
-    "pool_flags": "pool_taps",
-    "pool_olds": "pool_olds",
-    "pool_jumps": "pool_jumps",
-    "pool_kernels": "pool_kernel_rows",
-    "pool_scales": "pool_scale_rows",
-}
-"""Memory -> what `bitloom.hls_gen.compiler.needs.Needs` calls its rows."""
 
 
 def rows_of(planned: PlannedLayer) -> LayerRows:
@@ -112,11 +86,11 @@ def rows_of(planned: PlannedLayer) -> LayerRows:
 def _check_counts(rows: LayerRows, planned: PlannedLayer) -> None:
     """Raise AssertionError unless a layer has as many rows as it needs."""
     needs = needs_of(planned)
-    limits = "scales" if planned.npu.requantises else "thresholds"
-    for memory, name in {**COUNTED, limits: "threshold_rows"}.items():
-        needed = getattr(needs, name)
-        count = rows.count(memory)
-        assert count == needed, f"{rows.name}: {needed} rows of {memory} are needed, {count} are made"
+    for memory in memory_map(planned.npu):
+        if memory.counted_as:
+            needed = getattr(needs, memory.counted_as)
+            count = rows.count(memory.name)
+            assert count == needed, f"{rows.name}: {needed} rows of {memory.name} are needed, {count} are made"
 
 
 def npu_columns(layers: Sequence[LayerRows], npu: Npu, kernels_at: Sequence[Mapping[str, int]]) -> dict[str, Columns]:
@@ -188,19 +162,19 @@ def memory_words(
 def _bases(
     layers: Sequence[LayerRows], npu: Npu, kernels_at: Sequence[Mapping[str, int]]
 ) -> list[dict[str, dict[str, int]]]:
-    """By layer: fields of its rows that say where it begins in other memories, by memory."""
-    bases = {**BASES, "results": {"threshold_base": "scales" if npu.requantises else "thresholds"}}
-    counts = dict.fromkeys(ORDER, 0)
+    """By layer: fields of its rows that say where it begins in other memories, by memory. A field is 0 where the layer
+    has no row there, since the memory may end where the layer would begin."""
+    based = [(memory.name, *memory.based_by) for memory in memory_map(npu) if memory.based_by]
+    counts = dict.fromkeys((name for name, _, _ in based), 0)
     of_layers = []
     for rows, kernels in zip(layers, kernels_at, strict=True):
         fields = dict[str, dict[str, int]]()
-        for memory in bases.keys() & rows.memories.keys():
-            known = memory_of(npu, memory).widths
-            begins = {field: target for field, target in bases[memory].items() if field in known}
-            fields[memory] = {field: counts[to] if rows.count(to) else 0 for field, to in begins.items()}
+        for name, memory, field in based:
+            if memory in rows.memories:
+                fields.setdefault(memory, {})[field] = counts[name] if rows.count(name) else 0
         fields["layers"] = {**fields.get("layers", {}), **kernels}
         of_layers.append(fields)
-        counts = {memory: before + rows.count(memory) for memory, before in counts.items()}
+        counts = {name: before + rows.count(name) for name, before in counts.items()}
     return of_layers
 
 

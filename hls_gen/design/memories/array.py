@@ -7,9 +7,11 @@ from .memory import FieldWidths, Rows
 
 
 def array_memories(npu: Npu) -> dict[str, Rows]:
-    """Memory ``kernels`` as it is loaded: to a binariser each stored bit is an integer, below 0 for a 0."""
+    """Memory ``kernels`` as it is loaded: to a binariser each stored bit is an integer, below 0 for a 0. The program
+    says where a layer's rows begin, since some come down the stream."""
     bits = KERNEL_BITS if npu.array.kernel_binariser else 1
-    return {"kernels": Rows(npu.array.kernel_rows, [(name, width * bits) for name, width in stored_fields(npu)])}
+    fields = [(name, width * bits) for name, width in stored_fields(npu)]
+    return {"kernels": Rows(npu.array.kernel_rows, fields, counted_as="kernel_rows")}
 
 
 def stored_fields(npu: Npu) -> FieldWidths:

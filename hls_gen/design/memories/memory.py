@@ -23,11 +23,18 @@ class Rows(NamedTuple):
     read_at_once
         Whether a row is there in the cycle in which its number is, so that the memory can't be block RAM; else it comes
         a cycle later.
+    counted_as
+        What `bitloom.hls_gen.compiler.needs.Needs` calls the rows that a layer has here; "" of memories with a row for
+        each layer, and of those that no layer fills.
+    based_by
+        Memory, and its field, in which a layer says at which row its own rows begin here; None where no field says so.
     """
 
     depth: int
     fields: FieldWidths
     read_at_once: bool = False
+    counted_as: str = ""
+    based_by: tuple[str, str] | None = None
 
 
 @dataclass(frozen=True)
@@ -44,8 +51,8 @@ class Memory:
         Rows, >= 1.
     fields
         Parts of a row, low bits first, without gaps.
-    read_at_once
-        Whether a row is there in the cycle in which its number is; else it comes a cycle later.
+    read_at_once, counted_as, based_by
+        As of `Rows`.
     """
 
     name: str
@@ -53,13 +60,22 @@ class Memory:
     depth: int
     fields: tuple[Field, ...]
     read_at_once: bool = False
+    counted_as: str = ""
+    based_by: tuple[str, str] | None = None
 
     @classmethod
     def of(
-        cls, name: str, id: int, depth: int, fields: Sequence[tuple[str, int]], read_at_once: bool = False
+        cls,
+        name: str,
+        id: int,
+        depth: int,
+        fields: Sequence[tuple[str, int]],
+        read_at_once: bool = False,
+        counted_as: str = "",
+        based_by: tuple[str, str] | None = None,
     ) -> "Memory":
         """The memory whose rows have these fields, (name, width), low bits first."""
-        return cls(name, id, depth, _side_by_side(tuple(fields)), read_at_once)
+        return cls(name, id, depth, _side_by_side(tuple(fields)), read_at_once, counted_as, based_by)
 
     @property
     def width(self) -> int:

@@ -28,9 +28,19 @@ def pool_unit_memories(npu: Npu) -> dict[str, Rows]:
         memories["reciprocals"] = Rows(1 << COUNT_BITS, [("reciprocal", npu.reciprocal_bits)], read_at_once=True)
     if weights:
         memories |= {
-            "pool_kernels": Rows(weights.rows, [("weights", pool_unit.pfp * npu.array.weight_bits)]),
+            "pool_kernels": Rows(
+                weights.rows,
+                [("weights", pool_unit.pfp * npu.array.weight_bits)],
+                counted_as="pool_kernel_rows",
+                based_by=("pool_layers", "kernel_base"),
+            ),
             "pool_results": Rows(layers, _result_fields(npu, weights), read_at_once=True),
-            "pool_scales": Rows(weights.scale_rows, scale_fields(npu)),
+            "pool_scales": Rows(
+                weights.scale_rows,
+                scale_fields(npu),
+                counted_as="pool_scale_rows",
+                based_by=("pool_results", "scale_base"),
+            ),
         }
     return memories
 

@@ -20,15 +20,26 @@ ROUNDING = ("half_even", "round_twice")
 def results_memories(npu: Npu) -> dict[str, Rows]:
     """Memory ``results``; ``scales`` in an NPU that requantises sums, else ``thresholds``; ``additions`` where there is
     a skip store."""
-    rows = npu.results.threshold_rows
-    memories = {"results": Rows(npu.loader.layers, _layer_fields(npu), read_at_once=True)}
-    if npu.requantises:
-        memories["scales"] = Rows(rows, scale_fields(npu))
-    else:
-        memories["thresholds"] = Rows(rows, [("thresholds", npu.results.ol * npu.array.acc_bits)])
+    name, fields = feature_memory(npu)
+    memories = {
+        "results": Rows(npu.loader.layers, _layer_fields(npu), read_at_once=True),
+        name: Rows(
+            npu.results.threshold_rows,
+            fields,
+            counted_as="threshold_rows",
+            based_by=("results", "threshold_base"),
+        ),
+    }
     if npu.stores.skip:
         memories["additions"] = Rows(npu.loader.layers, _addition_fields(npu, npu.stores.skip), read_at_once=True)
     return memories
+
+
+def feature_memory(npu: Npu) -> tuple[str, FieldWidths]:
+    """Name and fields of the memory by which sums become features: scales, or thresholds."""
+    if npu.requantises:
+        return "scales", scale_fields(npu)
+    return "thresholds", [("thresholds", npu.results.ol * npu.array.acc_bits)]
 
 
 def scale_fields(npu: Npu) -> FieldWidths:

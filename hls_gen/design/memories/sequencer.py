@@ -25,16 +25,22 @@ def sequencer_memories(npu: Npu) -> dict[str, Rows]:
 def tap_tables(npu: Npu, sequencer: NpuSequencer) -> dict[str, Rows]:
     """The tables of taps of a sequencer of an NPU."""
     kind = sequencer.kind
+    prefix = sequencer.prefix
+
+    def table(depth: int, fields: FieldWidths, counted_as: str, base: str) -> Rows:
+        return Rows(depth, fields, counted_as=prefix + counted_as, based_by=(f"{prefix}layers", base))
+
     flags = [*TAP_FLAGS, *([("jump", 1)] if kind.kernel_rows else [])]
     tables = {
-        "flags": Rows(sequencer.taps, flags),
-        "olds": Rows(sequencer.olds, [("word", sequencer.address_bits)]),
+        "flags": table(sequencer.taps, flags, "taps", "flags_base"),
+        "olds": table(sequencer.olds, [("word", sequencer.address_bits)], "olds", "old_base"),
     }
     if kind.kernel_rows:
-        tables["jumps"] = Rows(sequencer.jumps, [("row", sequencer.row_bits)])
+        tables["jumps"] = table(sequencer.jumps, [("row", sequencer.row_bits)], "jumps", "jump_base")
     if kind.claims_ahead:
-        tables["aheads"] = Rows(sequencer.aheads, [("words", bits_for(npu.sequencer.input_words))])
-    return {sequencer.prefix + name: rows for name, rows in tables.items()}
+        words = bits_for(npu.sequencer.input_words)
+        tables["aheads"] = table(sequencer.aheads, [("words", words)], "aheads", "ahead_base")
+    return {prefix + name: rows for name, rows in tables.items()}
 
 
 def reading_fields(npu: Npu, sequencer: NpuSequencer) -> FieldWidths:

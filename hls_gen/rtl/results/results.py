@@ -15,6 +15,7 @@ from veriloggen import Cat
 
 from bitloom.hls_gen.design import timing
 from bitloom.hls_gen.design.memories.memory_map import memory_of
+from bitloom.hls_gen.design.memories.results import feature_memory
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.widths import LAYER_BITS, bits_for
 from bitloom.hls_gen.rtl.primitives.block import (
@@ -106,7 +107,7 @@ def results(library: Library, npu: Npu) -> Block:
     binary = npu.engine == "binary"
     acc = npu.array.acc_bits
     rows = memory_of(npu, "results")
-    factors = memory_of(npu, _factor_memory(npu))
+    factors = memory_of(npu, feature_memory(npu)[0])
     bus = LoadBus.ports(b, library.stream_bits, [rows, factors])
     last_layer = b.input("last_layer", LAYER_BITS, means="number of the network's last layer")
     taken = b.input("taken", means="the last beat of a window was issued: its results will come")
@@ -177,11 +178,6 @@ def _activation(b: Block, npu: Npu, step: Step, load: Signal, sums_offset: Signa
     values = [matches_value(step, total, offset) for total in step.sums]
     sums = [b.wire(f"matches_value_{k}", npu.array.acc_bits, value) for k, value in enumerate(values)]
     requantise(b, npu, replace(step, sums=sums))
-
-
-def _factor_memory(npu: Npu) -> str:
-    """Name of the memory whose rows belong to the steps."""
-    return "scales" if npu.requantises else "thresholds"
 
 
 def _credits(b: Block, npu: Npu, taken: Signal, given_back: Signal) -> Signal:
@@ -274,7 +270,7 @@ def _queue(b: Block, npu: Npu, walk: _Walk, load: Signal, sums: Signal) -> Signa
 
 def _factors(b: Block, library: Library, npu: Npu, bus: LoadBus, layer: _Layer, walk: _Walk) -> dict[str, Signal]:
     """Thresholds or scales of the step at hand: a row a step, from the layer's first one on for each tuple."""
-    factors = memory_of(npu, _factor_memory(npu))
+    factors = memory_of(npu, feature_memory(npu)[0])
     w = bits_for(factors.depth - 1)
     pointer = b.reg("pointer", w)
     base = layer.now["threshold_base"]

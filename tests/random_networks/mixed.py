@@ -8,6 +8,7 @@ from bitloom.golden.layers.dense import Dense
 from bitloom.golden.layers.pool import AvgPool, MaxPool, SumPool
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Network
+from bitloom.hls_gen.design.design import Design
 from bitloom.overlay.fuzz.pick import Pick
 from bitloom.overlay.fuzz.random_networks import (
     MAX_MACS,
@@ -68,3 +69,15 @@ def mixed_network(pick: Pick, kinds: Sequence[str], poolable: Sequence[bool] | N
         at = map_behind(tail, out)
         layers += tail
     return Network(name="random", input=source, layers=tuple(layers))
+
+
+def mixed_way(pick: Pick, design: Design) -> list[int]:
+    """NPUs of 2 layers to 5, each reached from the one before, the last with outlet host; of a pipeline, all."""
+    npus, way, most = design.npus, [0], pick.integer(2, 5)
+    while True:
+        here = way[-1]
+        outlets = npus[here].ports.outlets
+        onward = [here] * ("loop" in outlets) + [(here + 1) % len(npus)] * ("ring" in outlets)
+        if not onward or (len(way) >= most and "host" in outlets):
+            return way
+        way.append(pick.of(onward))

@@ -29,8 +29,7 @@ from bitloom.hls_gen.design.manifest import Manifest
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.topology import cascade
 from tests.errors import value_error
-from tests.hls_gen.compiler.test_residual import SEEDS, some
-from tests.networks import binary_residual_networks, random_images, random_integer_model
+from tests.networks import SEEDS, binary_residual_networks, random_images, random_integer_model, some
 from tests.rows import npu_rows
 
 NPU = Npu.of(kfp=4, kgp=4, pfp=4, ol=2)

@@ -21,10 +21,10 @@ from bitloom.hls_gen.compiler.plan import plan
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.topology import cascade, ring
 from tests.errors import value_error
-from tests.networks import WIDE, joined_networks, random_images, random_integer_model
+from tests.networks import SEEDS, WIDE, joined_networks, random_images, random_integer_model, some
 from tests.rows import npu_rows
 
-from .test_residual import NPU, SEEDS, act, add, conv, flows, lowered_equals_golden, planned, residual, some
+from .test_residual import NPU, act, add, conv, flows, lowered_equals_golden, planned, residual
 
 
 @some(10)

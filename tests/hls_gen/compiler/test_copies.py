@@ -34,8 +34,17 @@ from bitloom.hls_gen.design.copies import copied, is_copy
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.topology import cascade, pipeline, ring
 from tests.errors import value_error
-from tests.hls_gen.compiler.test_residual import BLOCK, NPU, SEEDS, SHORTCUT, add, conv, planned, residual, some
-from tests.networks import WIDE, joined_networks, random_images, random_integer_model, random_model, residual_networks
+from tests.hls_gen.compiler.test_residual import BLOCK, NPU, SHORTCUT, add, conv, planned, residual
+from tests.networks import (
+    SEEDS,
+    WIDE,
+    joined_networks,
+    random_images,
+    random_integer_model,
+    random_model,
+    residual_networks,
+    some,
+)
 
 IDENTITY = residual(*BLOCK, add("add_4", "act_3", "act_1"), conv("conv_5", "add_4"), conv("conv_6", "act_5"))
 SHORT = residual(*SHORTCUT, conv("conv_4", "act_1", stride=2), add("add_5", "act_4", "act_3"), conv("conv_6", "add_5"))

@@ -1,7 +1,6 @@
 """Real kernels as integers of 8 bits: signs stay, whatever rounding does; and programs that carry them."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,13 +16,14 @@ from bitloom.hls_gen.compiler.emit import compile_model
 from bitloom.hls_gen.compiler.fixed_kernels import fixed_point, integers, magnitudes
 from bitloom.hls_gen.compiler.lowering import lower_alone
 from bitloom.hls_gen.compiler.sizing import Sizing, size_memories
+from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.manifest import Manifest
 from bitloom.hls_gen.design.memories.memory_map import memory_of
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.packets import packets
 from tests.cases import case_map
 from tests.networks import random_images
-from tests.simulated import outputs, overlay
+from tests.simulated import compare
 
 
 def test_rounding_keeps_every_sign() -> None:
@@ -131,31 +131,21 @@ def test_without_a_binariser_the_compiler_takes_the_signs(name: str) -> None:
         np.testing.assert_array_equal(p.weight, q.weight)
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("kernels")
-
-
-@pytest.mark.parametrize("stall", [0.0, 0.4])
 @pytest.mark.parametrize("name", MODELS)
-def test_hardware_takes_the_signs_while_it_loads(name: str, stall: float, folder: Path) -> None:
-    exact(folder, MODELS[name], size_memories("kernels", list(MODELS.values()), NPU), stall)
+def test_hardware_takes_the_signs_while_it_loads(name: str) -> None:
+    exact(MODELS[name], size_memories("kernels", list(MODELS.values()), NPU))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("more", [{"planes": 4, "kfp": 15, "shift_bits": 0}, {"accumulators": 4}, {"one_memory": True},
                                   {"streamed": True}], ids=str)  # fmt: skip
-def test_other_npus(more: dict, folder: Path) -> None:
+def test_other_npus(more: dict) -> None:
     model = MODELS["planes" if "planes" in more else "levels"]
     streamed = more.pop("streamed", False)
-    design = size_memories("other", [model], NPU.changed(**more), sizing=Sizing(stream_weights=streamed))
-    exact(folder, model, design, 0.4)
+    exact(model, size_memories("other", [model], NPU.changed(**more), sizing=Sizing(stream_weights=streamed)))
 
 
-def exact(folder: Path, model: Model, design, stall: float) -> None:
-    bit, manifest = overlay(design, folder)
+def exact(model: Model, design: Design) -> None:
     images = random_images(model.network, 5, 3)
-    wanted = packed.forward(model, images)
-    np.testing.assert_array_equal(wanted, signs_of(model).forward(images))
-    found, _ = outputs(bit, compile_model(model, manifest), images, source=stall, sink=stall, seed=1)
-    np.testing.assert_array_equal(found, wanted)
+    np.testing.assert_array_equal(packed.forward(model, images), signs_of(model).forward(images))
+    compare(design, model, images=images, batches=(5,))

@@ -1,4 +1,4 @@
-"""The flow model as a whole. That it equals hardware is held by tests/hls_gen/compiler/test_flow_hardware.py."""
+"""The flow model as a whole. That it equals hardware is held by tests/overlay/build/test_random_networks.py."""
 
 import random
 from dataclasses import fields, replace

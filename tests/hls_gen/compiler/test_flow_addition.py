@@ -1,5 +1,5 @@
 """The flow model's addition where what is added is still on its way: maps of one tuple. Against hardware it is tried in
-overlay/build/test_residual.py."""
+overlay/build/test_random_networks.py."""
 
 from dataclasses import replace
 

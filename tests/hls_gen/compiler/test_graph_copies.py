@@ -16,10 +16,10 @@ from bitloom.hls_gen.compiler.store_copies import with_store_copies
 from bitloom.hls_gen.design.copies import copied, copy_name, is_copy
 from bitloom.hls_gen.design.topology import cascade
 from tests.errors import value_error
-from tests.networks import WIDE, graph_networks, random_images, random_integer_model
+from tests.networks import SEEDS, WIDE, graph_networks, random_images, random_integer_model, some
 
 from .graph_cases import FIRST, GRAPHS, pool
-from .test_residual import NPU, SEEDS, act, add, conv, planned, residual, some
+from .test_residual import NPU, act, add, conv, planned, residual
 
 ADDED = {
     "inception": ["pool_16_copy", "concat_1_copy", "pool_26_copy"],

@@ -1,5 +1,5 @@
 """Plans for NPUs of different engines: which computes what, and what they refuse. That it is right: hardware, in
-tests/overlay/build/test_mixed_kinds.py."""
+tests/overlay/build/test_random_networks.py."""
 
 from collections.abc import Sequence
 

@@ -25,6 +25,8 @@ from tests import networks as drawn
 from tests.cases import case_map, random_images, random_model
 from tests.errors import value_error
 
+from .agreement import agree
+
 INT8 = signed(8)
 
 
@@ -38,14 +40,6 @@ def pool(kind: type[Pool], number: int = 1, stride: int = 2) -> Pool:
 
 def network(source: Encoding, *layers: Layer) -> Network:
     return Network(name="net", input=case_map(7, 8, 3, source), layers=layers)
-
-
-def agree(model: Model, lowered) -> None:
-    images = random_images(model, 40, np.random.default_rng(4))
-    wanted = model.forward(images)
-    assert len(np.unique(wanted)) > 1
-    result = lowered.forward(images)
-    np.testing.assert_array_equal(2 * result.astype(int) - 1 if result.dtype == np.uint8 else result, wanted)
 
 
 @pytest.mark.parametrize("weight", [BIPOLAR, TERNARY], ids=str)

@@ -3,7 +3,7 @@ readers need, the flow model without a deadlock, every refusal."""
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bitloom.golden.encoding import signed
@@ -26,24 +26,18 @@ from bitloom.hls_gen.design.npu import Npu
 from tests.errors import value_error
 from tests.networks import (
     BYTES,
+    SEEDS,
     WIDE,
     graph_networks,
     joined_networks,
     random_images,
     random_integer_model,
     residual_networks,
+    some,
 )
 from tests.rows import npu_rows
 
 NPU = Npu.of(engine="integer", feature_bits=9, weight_bits=8, shift_bits=0, kfp=4, kgp=4, pfp=4, ol=2, acc_bits=32)
-SEEDS = st.integers(0, 2**32 - 1)
-
-
-def some(count):
-    return settings(
-        max_examples=count, deadline=None, derandomize=True, database=None, phases=[Phase.generate],
-        suppress_health_check=list(HealthCheck), print_blob=True,
-    )  # fmt: skip
 
 
 def lowered_equals_golden(network, seed):
@@ -217,16 +211,6 @@ def test_lanes_that_differ_are_refused():
         "of it, for skip_words = 2, got 3"
     ):
         planned(net, [NPU.changed(ol=3)])
-
-
-def test_sums_are_not_forked():
-    net = residual((conv("conv_1", INPUT)[0],), act("act_2", "conv_1"), act("act_3", "conv_1"),
-                   add("add_4", "act_2", "act_3"))  # fmt: skip
-    with value_error(
-        "act_2: a map with several readers must be read by conv and dense layers and additions, got conv_1 read by "
-        "act_2 and act_3"
-    ):
-        planned(net)
 
 
 @pytest.mark.slow

@@ -23,6 +23,8 @@ from bitloom.hls_gen.compiler.taps import AddedSums, Taps, limits_of_sums
 from tests.cases import case_map, random_images, random_model
 from tests.errors import value_error
 
+from .agreement import agree
+
 INT8 = signed(8)
 WHOLE = {"kernel": (2, 3), "stride": (2, 1)}
 """Every window of this pool has six taps."""
@@ -57,14 +59,6 @@ def with_thresholds(made: Network, seed: int) -> Model:
             threshold.ravel()[: min(threshold.size, 2)] = rng.choice(ends, min(threshold.size, 2))
             arrays[layer.name] = {"threshold": threshold, "direction": rng.choice([-1, 1], shape[0])}
     return Model(made, arrays)
-
-
-def agree(model: Model, lowered) -> None:
-    images = random_images(model, 30, np.random.default_rng(4))
-    wanted = model.forward(images)
-    assert len(np.unique(wanted)) > 1
-    result = lowered.forward(images)
-    np.testing.assert_array_equal(2 * result.astype(int) - 1 if result.dtype == np.uint8 else result, wanted)
 
 
 @pytest.mark.parametrize("falls", [False, True])

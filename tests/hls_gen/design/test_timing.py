@@ -1,7 +1,7 @@
 """Timing is said once: what is changed there changes the hardware and the flow model, or the hardware's own tests fail.
 
 That the latencies are those of the hardware is measured by the tests of the modules (tests/hls_gen/rtl) and by those of
-the flow model against whole designs (tests/hls_gen/compiler/test_flow_hardware.py).
+the flow model against whole designs (tests/overlay/build/test_random_networks.py).
 """
 
 from collections.abc import Callable

@@ -5,24 +5,18 @@ import random
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
-from bitloom.golden.encoding import BIPOLAR, TERNARY, bipolar, signed
-from bitloom.golden.kernels import packed
-from bitloom.golden.layer import Layer, Map
+from bitloom.golden.encoding import BIPOLAR
+from bitloom.golden.layer import Map
 from bitloom.golden.layers.accumulate import Accumulator
 from bitloom.golden.layers.conv import Conv
 from bitloom.golden.layers.dense import Dense
-from bitloom.golden.layers.pool import MaxPool
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model, Network
 from bitloom.hls_gen.check import check
-from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.compiler.emit import compile_model
 from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.hls_gen.design.design import Design
@@ -32,9 +26,10 @@ from bitloom.hls_gen.rtl.array.convolver import processing_element
 from bitloom.hls_gen.rtl.generate import generate
 from bitloom.hls_gen.rtl.primitives.memory import Library
 from bitloom.overlay.virtual.sim import lint
-from tests.cases import random_images, random_model
+from tests.cases import random_model
 from tests.errors import value_error
-from tests.simulated import outputs, overlay
+from tests.overlay.build.board_cases import ACCUMULATORS
+from tests.random_networks.accumulators import ways
 
 from .bench import Bench, together
 
@@ -60,12 +55,6 @@ def npu_of(kind: str, structure: str, lanes: int, products: int = PRODUCTS, **mo
     word = max(w for w in (1, 2, 3, 5, 11) if lanes % w == 0) if "words" in kind else 0
     return Npu.of(kfp=lanes, accumulate=kind.removesuffix("_words") if kind != "or_words" else kind, word_lanes=word,
                collect=collect, acc_bits=12, shift_bits=0, **more)  # fmt: skip
-
-
-def ways(npu: Npu) -> list[str]:
-    """How layers of an NPU may accumulate."""
-    both = ["popcount", "or"]
-    return (both if npu.array.accumulate == "both" else [npu.array.accumulate]) + ["or_words"] * npu.array.chooses_words
 
 
 def code_of(npu: Npu, way: str) -> int:
@@ -261,151 +250,16 @@ def test_one_more_code_bit_chooses(parameters, code_bits):
     assert Npu.of(accumulate="or_words", word_lanes=4, shift_bits=0).code_bits == 0
 
 
-# Whole networks.
-
-ROOMY = Npu.of(
-    acc_bits=16, layers=6, tuple_words=2048, pool_words=2048, taps=4096, olds=4096, jumps=2048, pool_taps=1024,
-    pool_olds=1024, kernel_rows=1 << 15, threshold_rows=1024, map_words=2048,
-)  # fmt: skip
-FLAT = ROOMY.changed(shift_bits=0)
-COLLECTED = 360
-DESIGNS = {
-    "or": FLAT.changed(kfp=5, kgp=6, pfp=4, ol=2, accumulate="or", acc_bits=4),
-    "or_accumulators": FLAT.changed(kfp=3, kgp=4, pfp=3, ol=2, accumulate="or", accumulators=16),
-    "both": ROOMY.changed(kfp=6, kgp=5, pfp=5, ol=3, accumulate="both"),
-    "both_planes": ROOMY.changed(kfp=11, kgp=4, pfp=4, planes=4, accumulate="both", accumulators=8, shift_bits=0),
-    "collect_popcount": FLAT.changed(kfp=4, kgp=3, pfp=4, ol=3, collect=COLLECTED),
-    "collect_or": FLAT.changed(kfp=1, kgp=4, pfp=2, accumulate="or", collect=COLLECTED),
-    "collect_both": FLAT.changed(kfp=3, kgp=7, pfp=3, ol=4, accumulate="both", collect=COLLECTED),
-    "words": FLAT.changed(kfp=6, kgp=5, pfp=3, ol=1, accumulate="or_words", word_lanes=3, accumulators=8),
-    "words_planes": ROOMY.changed(
-        kfp=12, kgp=4, pfp=4, planes=4, ol=2, accumulate="both", word_lanes=4, shift_bits=0, accumulators=8
-    ),
-    "words_shift": ROOMY.changed(kfp=4, kgp=6, pfp=2, ol=2, word_lanes=2),
-    "collect_words": FLAT.changed(kfp=4, kgp=3, pfp=4, ol=1, accumulate="both", collect=COLLECTED, word_lanes=2),
-}
-QUICK = ("or_accumulators", "words_planes", "collect_both")
-
-
-def design_of(name: str) -> Design:
-    return Design(name=name, stream_bits=64 if name == "both" else 32, npus=(DESIGNS[name],))
-
-
-@st.composite
-def networks(draw: st.DrawFn, npu: Npu) -> Network:
-    """2 to 4 weighted layers that an NPU with this ``accumulate`` and ``collect`` can compute."""
-    encoding = BIPOLAR
-    if npu.array.accumulate in ("popcount", "both"):
-        planes = npu.array.planes or (4 if npu.array.shift_bits else 0)
-        encoding = draw(st.sampled_from([BIPOLAR, bipolar(2), *([signed(planes)] if planes else [])]))
-    source = at = Map(height=draw(st.integers(1, 6)), width=draw(st.integers(1, 6)), channels=draw(st.integers(1, 9)),
-                      encoding=encoding)  # fmt: skip
-    layers: list[Layer] = []
-    count = draw(st.integers(2, 4))
-    for i in range(count):
-        way = draw(st.sampled_from(ways(npu) if at.encoding == BIPOLAR else ["popcount"]))
-        by_or = way == "or"
-        ternary = way == "popcount" and at.encoding.kind == "bipolar" and draw(st.integers(0, 3)) == 0
-        settings = {"name": f"layer_{i}", "weight": TERNARY if ternary else BIPOLAR, "accumulate": way,
-                    "word_channels": npu.array.word_lanes if way == "or_words" else 0}  # fmt: skip
-        kernel = (draw(st.integers(1, min(3, at.height))), draw(st.integers(1, min(3, at.width))))
-        if draw(st.integers(0, 3)) == 0 or at.positions == 1:
-            kernel = (at.height, at.width)
-        most = 9 if npu.array.collect else 14
-        words = at.channels * at.encoding.bits // npu.array.kfp + 4  # steps of ol and words of pfp leave lanes unused
-        if npu.array.collect and kernel[0] * kernel[1] * (1 + ternary) * words * npu.array.kfp > npu.array.collect:
-            kernel = (1, 1)
-        channels = draw(st.integers(1, most))
-        if kernel == (at.height, at.width) and draw(st.booleans()):
-            layers.append(Dense(out_channels=channels, **settings))
-        else:
-            padding = tuple(draw(st.integers(0, min(1, k - 1))) for k in (*kernel, *kernel))
-            layers.append(Conv(out_channels=channels, kernel=kernel, padding=padding, stride=draw(st.sampled_from(
-                [(1, 1), (1, 2), (2, 1)])), **settings))  # fmt: skip
-        at = layers[-1].output(at)
-        if i == count - 1 and not by_or and not ternary and draw(st.booleans()):
-            break
-        if not by_or:
-            levels = draw(st.sampled_from([1, 1, 2])) if npu.array.accumulate != "or_words" else 1
-            layers.append(Threshold(name=f"act_{i}", levels=levels))
-            at = layers[-1].output(at)
-        if at.height > 1 and draw(st.booleans()):
-            layers.append(MaxPool(name=f"pool_{i}", kernel=(2, 1), stride=draw(st.sampled_from([(1, 1), (2, 1)]))))
-            at = layers[-1].output(at)
-    return Network(name="random", input=source, layers=tuple(layers))
-
-
-def model_of(network: Network, seed: int) -> Model:
-    """A random model in which half the kernels that accumulate by OR are the opposite of a window that occurs."""
-    rng = np.random.default_rng(seed)
-    model = random_model(network, rng)
-    x = random_images(model, 3, rng)
-    by_words = False
-    for layer, source in network.chain("a test"):
-        arrays = model.arrays.get(layer.name, {})
-        if isinstance(layer, Threshold) and by_words:
-            arrays["direction"][:] = 1  # what a pool and the last layer need (test_lowering.py has the rest)
-        by_words = getattr(layer, "accumulate", "") == "or_words"
-        if getattr(layer, "accumulate", "popcount") == "or":
-            positions = layer.window(source).positions(source.height, source.width)
-            flat = x.reshape(len(x), source.positions, source.channels)
-            weight = arrays["weight"].reshape(layer.out_channels, positions.shape[1], source.channels)
-            for kernel in range(0, layer.out_channels, 2):
-                taps = positions[rng.integers(len(positions))]
-                weight[kernel, taps >= 0] = -flat[rng.integers(len(x)), taps[taps >= 0]]
-            arrays["weight"][:] = weight.reshape(arrays["weight"].shape)
-        x = layer.forward(x, arrays, source)
-    return model
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("accumulate")
-
-
-def check_network(name: str, folder: Path, data: st.DataObject) -> None:
-    bit, manifest = overlay(design_of(name), folder)
-    npu, seed = DESIGNS[name], data.draw(st.integers(0, 2**32 - 1))
-    model = model_of(data.draw(networks(npu)), seed)
-    images = random_images(model, 3, np.random.default_rng(seed))
-    dataflow = data.draw(st.sampled_from(["output_stationary", "auto"]))
-    order = data.draw(st.sampled_from(["pull", "raster"]))
-    program = compile_model(model, manifest, CompileChoices(map_order=order, dataflow=dataflow))
-    stalls = {key: data.draw(st.sampled_from([0.0, 0.4])) for key in ("source", "sink")}
-    found, counters = outputs(bit, program, images, **stalls, seed=seed)
-    np.testing.assert_array_equal(found, packed.forward(model, images))
-    assert counters["npu0_beats"] == program.ideal_cycles * len(images)
-
-
-def run_networks(name: str, folder: Path, count: int) -> None:
-    @settings(
-        max_examples=count, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck), print_blob=True
-    )
-    @given(st.data())
-    def run(data: st.DataObject) -> None:
-        check_network(name, folder, data)
-
-    run()
-
-
-@pytest.mark.parametrize("name", QUICK)
-def test_random_networks(name, folder):
-    run_networks(name, folder, 6)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", DESIGNS)
-def test_many_random_networks(name, folder):
-    run_networks(name, folder, 40)
+# Whole designs. Random networks on them are in tests/overlay/build/board_cases.py.
 
 
 @pytest.mark.parametrize("name", [
-    pytest.param(name, marks=pytest.mark.slow) if name in ("words", "words_shift") else name for name in DESIGNS
+    pytest.param(name, marks=pytest.mark.slow) if name in ("words", "words_shift") else name for name in ACCUMULATORS
 ])  # fmt: skip
 def test_verilog_is_clean(name):
     """Some of them as they are written for synthesis."""
     target = "synthesis" if name in ("collect_words", "or", "words_planes") else "simulation"
-    text = generate(design_of(name), target=target, checked=False).text
+    text = generate(ACCUMULATORS[name], target=target, checked=False).text
     check(text, TOP)
     assert lint(text) == []
 

@@ -1,13 +1,10 @@
 """Averages and sums of sums in front of thresholds, and pools before all convolutions, through the driver on the
-simulated board: bit-exact with golden whatever stalls, in as many beats as the program says."""
-
-from pathlib import Path
+simulated board: bit-exact with golden whatever stalls, in the flow model's cycles."""
 
 import numpy as np
 import pytest
 
 from bitloom.golden.encoding import BIPOLAR, TERNARY, Encoding, bipolar, signed, unsigned
-from bitloom.golden.kernels import packed
 from bitloom.golden.layer import Layer
 from bitloom.golden.layers.conv import Conv
 from bitloom.golden.layers.dense import Dense
@@ -16,15 +13,15 @@ from bitloom.golden.layers.requantise import Requantise
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model, Network
 from bitloom.hls_gen.compiler.choices import CompileChoices
-from bitloom.hls_gen.compiler.emit import compile_model
 from bitloom.hls_gen.compiler.plan import plan
 from bitloom.hls_gen.compiler.sizing import Sizing, size_memories
+from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.topology import cascade
 from bitloom.overlay.build.small_npu import INTEGER
 from tests.cases import case_map
 from tests.networks import random_images, random_integer_model, random_model
-from tests.simulated import outputs, overlay
+from tests.simulated import compare
 
 CUT = {"kernel": (2, 3), "stride": (2, 1), "padding": (1, 0, 0, 2)}
 """Windows of a pool that have one to six taps."""
@@ -57,27 +54,16 @@ BINARY = {
 }  # fmt: skip
 
 
-def exact(folder: Path, model: Model, design, choices: CompileChoices | None = None, stall: float = 0.4) -> None:
-    bit, manifest = overlay(design, folder)
-    program = compile_model(model, manifest, choices)
+def exact(model: Model, design: Design, choices: CompileChoices | None = None) -> None:
+    """The results differ from each other, and are golden's."""
     images = random_images(model.network, 5, 3)
-    found, counters = outputs(bit, program, images, source=stall, sink=stall, seed=2)
-    wanted = packed.forward(model, images)
-    assert len(np.unique(wanted)) > 1
-    np.testing.assert_array_equal(found, wanted)
-    beats = sum(count for name, count in counters.items() if name.endswith("_beats"))
-    assert beats == sum(of_layer for _, of_layer in plan(model, manifest.npus, choices).ideal) * len(images)
+    assert len(np.unique(model.forward(images))) > 1
+    compare(design, model, choices, images=images, batches=(5,), seed=2)
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("pools_of_sums")
-
-
-@pytest.mark.parametrize("stall", [0.0, 0.4])
 @pytest.mark.parametrize("name", BINARY)
-def test_a_binary_npu(name: str, stall: float, folder: Path) -> None:
-    exact(folder, BINARY[name], size_memories("pools", list(BINARY.values()), NARROW), stall=stall)
+def test_a_binary_npu(name: str) -> None:
+    exact(BINARY[name], size_memories("pools", list(BINARY.values()), NARROW))
 
 
 def test_the_average_of_windows_side_by_side_costs_no_beat() -> None:
@@ -101,35 +87,35 @@ def test_the_average_of_windows_side_by_side_costs_no_beat() -> None:
     ],
     ids=str,
 )  # fmt: skip
-def test_other_binary_npus(more: dict, folder: Path) -> None:
+def test_other_binary_npus(more: dict) -> None:
     models = [BINARY["average"], BINARY["bits_first" if {"planes", "collect"} & set(more) else "integers_first"]]
     dataflow = CompileChoices(dataflow="auto") if "accumulators" in more else None
     design = size_memories("_".join(map(str, more)), models, NARROW.changed(**more), dataflow)
     for model in models:
-        exact(folder, model, design, dataflow)
+        exact(model, design, dataflow)
 
 
 @pytest.mark.slow
-def test_streamed_weights(folder: Path) -> None:
+def test_streamed_weights() -> None:
     model = BINARY["average"]
-    exact(folder, model, size_memories("streamed", [model], NARROW, sizing=Sizing(stream_weights=True)))
+    exact(model, size_memories("streamed", [model], NARROW, sizing=Sizing(stream_weights=True)))
 
 
 @pytest.mark.slow
-def test_an_integer_npu_in_front_of_a_binary_one(folder: Path) -> None:
+def test_an_integer_npu_in_front_of_a_binary_one() -> None:
     """It computes a first pool of integers, and the layer behind it with an average of its sums."""
     first = [MaxPool(name="first", **CUT), conv(1), AvgPool(name="mean", **CUT), Threshold(name="act_1")]
     model = random_integer_model(network("both", unsigned(7), *first), 1, 32)
     first_npu, last_npu = cascade([INTEGER.changed(kfp=5, kgp=4, pfp=2, ol=3), NARROW.changed(buffer_words=8)])
     npus = first_npu.changed(inlets=("host", "loop"), outlets=("ring", "loop")), last_npu
-    exact(folder, model, size_memories("both", [model], npus))
+    exact(model, size_memories("both", [model], npus))
 
 
 @pytest.mark.slow
-def test_a_sum_in_front_of_a_requantisation(folder: Path) -> None:
+def test_a_sum_in_front_of_a_requantisation() -> None:
     int8 = signed(8)
     layers = (conv(1, int8), SumPool(name="sum", **CUT), Requantise(name="act_1", encoding=int8),
               AvgPool(name="pool", kernel=(1, 2), stride=(1, 1)),
               Dense(name="dense", out_channels=3, weight=int8))  # fmt: skip
     model = random_integer_model(Network(name="sums", input=case_map(6, 7, 3, int8), layers=layers), 1, 32)
-    exact(folder, model, size_memories("sums", [model], INTEGER.changed(kfp=5, kgp=4, pfp=2, ol=3)))
+    exact(model, size_memories("sums", [model], INTEGER.changed(kfp=5, kgp=4, pfp=2, ol=3)))

@@ -2,15 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from unittest.mock import patch
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
-from bitloom.driver.accelerator import Accelerator
 from bitloom.driver.errors import PacketError
 from bitloom.golden import zoo as named
 from bitloom.golden.encoding import BIPOLAR
@@ -22,46 +18,26 @@ from bitloom.golden.network import Model, Network
 from bitloom.hls_gen.compiler import weight_streams
 from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.compiler.emit import compile_model
-from bitloom.hls_gen.compiler.flow import Deadlock, Result, simulate
+from bitloom.hls_gen.compiler.flow import Deadlock, simulate
 from bitloom.hls_gen.compiler.plan import plan
 from bitloom.hls_gen.compiler.sizing import Sizing, size_memories
-from bitloom.hls_gen.compiler.streamed_weights import Placement, WeightLayer, WeightStream
-from bitloom.hls_gen.compiler.weight_placement import place
 from bitloom.hls_gen.compiler.weight_streams import weight_order, whole_system
 from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.manifest import Manifest
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.packets import packets
-from bitloom.hls_gen.design.program import Program
 from bitloom.hls_gen.design.topology import cascade, ring
 from bitloom.hls_gen.rtl.generate import generate
 from bitloom.overlay.build.reference_designs import DIGITS
-from bitloom.overlay.fuzz.designs import ROOMY, STREAMED
-from bitloom.overlay.virtual.board import activate
 from bitloom.overlay.virtual.sim import lint
-from bitloom.overlay.virtual.simulation_overlay import write_simulation_overlay
 from tests.cases import case_map
 from tests.errors import value_error
-from tests.networks import networks, random_images, random_model
+from tests.networks import random_images, random_model
+from tests.simulated import compare, loaded, overlay
 
+STALLS = {"source": 0.3, "sink": 0.3}
 PULL = CompileChoices(map_order="pull")
 NEXT = DIGITS.changed(planes=0, shift_bits=0)
-SECOND = ROOMY.changed(kfp=12, kgp=5, pfp=2, ol=1, shift_bits=0, stream_weights=True)
-DESIGNS = {
-    "ring": STREAMED["streamed_ring"],
-    "cascade": Design(
-        name="cascade", npus=cascade([ROOMY.changed(kfp=5, kgp=7, pfp=4, ol=3, stream_weights=True), SECOND, SECOND])
-    ),
-}  # fmt: skip
-
-
-def counted(found: Result, frames: int) -> int:
-    """Cycles in which a frame is in flight: those that register CYCLES counts."""
-    total = end = 0
-    for begin, left in zip(found.accepted[:frames], found.left[:frames]):
-        total += left - max(begin, end if total else begin)
-        end = left
-    return total
 
 
 def tight(model: Model, npus: Sequence[Npu], spare: int = 0) -> Design:
@@ -125,68 +101,7 @@ def test_a_layer_that_is_too_large(model: Model) -> None:
         compile_model(model, Manifest.of(design, "0" * 64), PULL)
 
 
-# Random networks on hardware
-
-
-def compiled(model: Model, manifest: Manifest, share: float) -> Program:
-    """The program that uses as many kernel rows of each NPU as its largest layer has, and a ``share`` of the rest."""
-    with patch.object(weight_streams, "place", _placed(share)):
-        return compile_model(model, manifest, PULL)
-
-
-def _placed(share: float):
-    def placed(network: str, layers: Sequence[WeightLayer], rows: int, stream: WeightStream) -> Placement:
-        each = [layer.rows for layer in layers]
-        depth = max(each) + int(share * (min(sum(each), 2 * max(each)) - max(each)))
-        assert depth <= rows
-        return place(network, layers, depth, stream)
-
-    return placed
-
-
-def holds(bit: Path, program: Program, model: Model, found: Result, batch: int) -> None:
-    """A program gives golden's results in the cycles of the flow model; with stalls, in batches, the results."""
-    board, images = activate(), random_images(model.network, 4, 1)
-    try:
-        with Accelerator(bit) as accelerator:
-            accelerator.load(program)
-            for frames in (1, 4):
-                before = accelerator.counters()["cycles"]
-                np.testing.assert_array_equal(
-                    accelerator.predict(images[:frames]), packed.forward(model, images[:frames])
-                )
-                assert accelerator.counters()["cycles"] - before == counted(found, frames)
-            board.stall(source=0.3, sink=0.3, seed=1)
-            np.testing.assert_array_equal(accelerator.predict(images, batch=batch), packed.forward(model, images))
-    finally:
-        board.close()
-
-
-def random_networks(name: str, folder: Path, count: int) -> None:
-    """Any network, in as few rows as its layers allow or somewhat more; alone and with others."""
-    design = DESIGNS[name]
-    made = generate(design)
-    bit, manifest = write_simulation_overlay(folder, made.manifest, made.text), Manifest.from_dict(made.manifest, name)
-    streamed = 0
-
-    @settings(max_examples=count, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
-    @given(st.data())
-    def check(data: st.DataObject) -> None:
-        nonlocal streamed
-        network, seed = data.draw(networks(input_bits=8)), data.draw(st.integers(0, 2**32 - 1))
-        share = data.draw(st.sampled_from([0.0, 0.5, 0.9]))
-        model = random_model(network, seed)
-        program = compiled(model, manifest, share)
-        streamed += len(program.weights) > 0
-        with patch.object(weight_streams, "place", _placed(share)):
-            found = simulate(whole_system(plan(model, manifest.npus, PULL), manifest.design), 4)
-        holds(bit, program, model, found, batch=data.draw(st.integers(1, 4)))
-
-    check()
-    assert streamed >= count // 3
-
-
-def test_a_small_ring(tmp_path: Path) -> None:
+def test_a_small_ring() -> None:
     """Clean Verilog; bit-exact in the flow model's cycles, alone, one after another and under stalls. One of the NPUs
     makes its kernels binary on line."""
     layers: list[Layer] = []
@@ -195,27 +110,17 @@ def test_a_small_ring(tmp_path: Path) -> None:
     model = random_model(Network(name="small", input=case_map(6, 6, 3, BIPOLAR), layers=layers), 5)
     small = Npu.of(kfp=4, kgp=2, pool=False, shift_bits=0)
     design = tight(model, ring([small, small.changed(kgp=3, kernel_binariser=True)]))
-    made = generate(design)
-    assert lint(made.text) == []
-    bit, manifest = write_simulation_overlay(tmp_path, made.manifest, made.text), Manifest.from_dict(made.manifest)
-    program = compile_model(model, manifest, PULL)
-    assert len([head for head, _, _ in packets(manifest, program.weights, kind="WEIGHTS")]) == 4
-    found = simulate(whole_system(plan(model, design.npus, PULL), design), 4)
-    holds(bit, program, model, found, batch=2)
+    assert lint(generate(design).text) == []
+    program = compare(design, model, PULL, batches=(1, 4), stalls=STALLS, stalled_batch=2).program
+    streamed = packets(overlay(design)[1], program.weights, kind="WEIGHTS")
+    assert len(list(streamed)) == 4
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", DESIGNS)
-def test_many_random_networks(tmp_path: Path, name: str) -> None:
-    random_networks(name, tmp_path, 40)
-
-
-@pytest.mark.slow
-def test_packets_for_another_npu_are_refused(model: Model, tmp_path: Path) -> None:
+def test_packets_for_another_npu_are_refused(model: Model) -> None:
     """A packet whose number, layer or NPU is not the one in turn; then right results again."""
     design = tight(model, ring([DIGITS, NEXT]))
-    made = generate(design)
-    bit, manifest = write_simulation_overlay(tmp_path, made.manifest, made.text), Manifest.from_dict(made.manifest)
+    bit, manifest = overlay(design)
     program, images = compile_model(model, manifest, PULL), random_images(model.network, 3, 1)
     sent = [
         np.concatenate([head.words(manifest.packet_magic), rows.ravel()])
@@ -224,15 +129,10 @@ def test_packets_for_another_npu_are_refused(model: Model, tmp_path: Path) -> No
     for order in ([1, 0, 2, 3], [0, 2, 1, 3], [0, 1, 3, 2], [0, 1, 1, 2, 3], [0, 1, 2]):
         words = [sent[k] for k in order]
         other = replace(program, weights=np.concatenate(words), weights_before=len(words[0]))
-        device = activate()
-        try:
-            with Accelerator(bit) as accelerator:
-                accelerator.load(program)
-                accelerator.program = other
-                with pytest.raises(PacketError) as error:
-                    accelerator.predict(images)
-                assert error.value.name == "BAD_ORDER"
-                accelerator.program = program
-                np.testing.assert_array_equal(accelerator.predict(images), packed.forward(model, images))
-        finally:
-            device.close()
+        with loaded(bit, program) as (accelerator, _):
+            accelerator.program = other
+            with pytest.raises(PacketError) as error:
+                accelerator.predict(images)
+            assert error.value.name == "BAD_ORDER"
+            accelerator.program = program
+            np.testing.assert_array_equal(accelerator.predict(images), packed.forward(model, images))

@@ -2,16 +2,12 @@
 
 import asyncio
 import dataclasses
-from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
-from unittest.mock import patch
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from bitloom.driver.accelerator import Accelerator
 from bitloom.driver.errors import PacketError, Timeout
@@ -24,32 +20,21 @@ from bitloom.golden.layers.dense import Dense
 from bitloom.golden.layers.requantise import Requantise
 from bitloom.golden.network import Model, Network
 from bitloom.golden.zoo import digits
-from bitloom.hls_gen.compiler import weight_streams
-from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.compiler.emit import compile_model
 from bitloom.hls_gen.compiler.plan import plan
 from bitloom.hls_gen.compiler.sizing import Sizing, size_memories
-from bitloom.hls_gen.compiler.streamed_weights import Placement, WeightLayer, WeightStream
-from bitloom.hls_gen.compiler.weight_placement import place
-from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.headers import HEADER_WORDS, PacketHeader
-from bitloom.hls_gen.design.manifest import Manifest
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.packets import packets
 from bitloom.hls_gen.design.program import Program
-from bitloom.hls_gen.rtl.generate import generate
 from bitloom.overlay.build import build as builds
 from bitloom.overlay.build.reference_designs import DIGITS
 from bitloom.overlay.build.run import Conditions, run
-from bitloom.overlay.fuzz.designs import ROOMY
 from bitloom.overlay.virtual.board import activate
-from bitloom.overlay.virtual.simulation_overlay import write_simulation_overlay
 from tests.cases import random_images as images_of
 from tests.cases import random_model as model_of
 from tests.errors import value_error
-from tests.networks import networks, random_images, random_model
-
-DATAFLOWS = st.sampled_from(["output_stationary", "auto"])
+from tests.simulated import overlay
 
 
 def words_of(counters: dict[str, int]) -> int:
@@ -159,16 +144,14 @@ def test_a_layer_larger_than_the_memory(small, tmp_path: Path) -> None:
 
 
 class Board:
-    def __init__(self, folder: Path):
+    def __init__(self):
         self.model, self.images = five()
         rows = rows_of(self.model, INTEGER)
         design = size_memories("five", [self.model], INTEGER, sizing=Sizing(stream_weights=True))
         depth = max(a + b for a, b in pairwise(rows))
         design = replace(design, npus=(design.npus[0].changed(kernel_rows=depth),))
-        made = generate(design)
-        self.manifest = Manifest.from_dict(made.manifest)
+        self.bit, self.manifest = overlay(design)
         self.program = compile_model(self.model, self.manifest)
-        self.bit = write_simulation_overlay(folder, made.manifest, made.text)
         self.device = activate()
         self.expected = packed.forward(self.model, self.images)
 
@@ -187,8 +170,8 @@ class Board:
 
 
 @pytest.fixture(scope="module")
-def board(tmp_path_factory):
-    made = Board(tmp_path_factory.mktemp("board"))
+def board():
+    made = Board()
     yield made
     made.device.close()
 
@@ -291,73 +274,3 @@ def test_weights_that_nobody_uses(board, accelerator) -> None:
     accelerator.predict(board.images[:1])
     accelerator.load(board.program)
     board.right(accelerator)
-
-
-# Random networks
-
-
-DESIGNS = {
-    "k3_g5": Design(name="k3_g5", npus=(ROOMY.changed(kfp=3, kgp=5, pfp=4, ol=2, stream_weights=True),)),
-    "k20_g8_planes": Design(name="k20_g8_planes", stream_bits=64, npus=(
-        ROOMY.changed(kfp=20, kgp=8, pfp=8, ol=3, planes=8, accumulators=8, stream_weights=True),)),
-}  # fmt: skip
-
-
-def per_design(count: int) -> settings:
-    return settings(max_examples=count, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
-
-
-def streamed_network(name: str, folder: Path, count: int) -> None:
-    """Networks in as few rows as their two largest neighbours, or fewer, of a memory that has more."""
-    made = generate(DESIGNS[name])
-    bit, manifest = write_simulation_overlay(folder, made.manifest, made.text), Manifest.from_dict(made.manifest, name)
-    npu = DESIGNS[name].npus[0]
-
-    @per_design(count)
-    @given(st.data())
-    def check(data: st.DataObject) -> None:
-        network = data.draw(networks(input_bits=npu.array.planes or 8))
-        seed = data.draw(st.integers(0, 2**32 - 1))
-        model, images = random_model(network, seed), random_images(network, 5, seed)
-        order, dataflow = data.draw(st.sampled_from(["pull", "raster"])), data.draw(DATAFLOWS)
-        made = plan(model, manifest.npus, CompileChoices(map_order=order, dataflow=dataflow))
-        rows = [layer.kernel_rows for layer in made.layers]
-        depth = data.draw(st.integers(max(rows), min(sum(rows), 2 * max(rows))))
-        program = compiled(model, manifest, depth, order, dataflow)
-        assert (len(program.weights) == 0) == (depth >= sum(rows))
-        board = activate()
-        board.stall(source=data.draw(st.sampled_from([0.0, 0.4])), sink=data.draw(st.sampled_from([0.0, 0.4])),
-                    seed=seed)  # fmt: skip
-        try:
-            with Accelerator(bit) as accelerator:
-                accelerator.load(program)
-                outputs = accelerator.predict(images, batch=data.draw(st.integers(1, 5)))
-                counters = accelerator.counters()
-        finally:
-            board.close()
-        np.testing.assert_array_equal(outputs, packed.forward(model, images))
-        assert counters["npu0_beats"] == program.ideal_cycles * len(images)
-        assert words_of(counters) == counters["cycles"]
-
-    check()
-
-
-def compiled(model: Model, manifest: Manifest, depth: int, order: str, dataflow: str) -> Program:
-    """The program that uses ``depth`` rows of the kernel memory, which has more."""
-
-    def placed(network: str, layers: Sequence[WeightLayer], rows: int, stream: WeightStream) -> Placement:
-        assert depth <= rows
-        return place(network, layers, depth, stream)
-
-    with patch.object(weight_streams, "place", placed):
-        return compile_model(model, manifest, CompileChoices(map_order=order, dataflow=dataflow))
-
-
-def test_random_networks(tmp_path: Path) -> None:
-    streamed_network("k3_g5", tmp_path, 12)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", DESIGNS)
-def test_many_random_networks(tmp_path: Path, name: str) -> None:
-    streamed_network(name, tmp_path, 60)

@@ -60,7 +60,7 @@ def normalised():
 def programs(made, tmp_path_factory):
     """The design of digits-cnn, and the files of two programs for it: the network's, and digits-cnn's."""
     found, ours, folder = imported(made), zoo.load("digits-cnn"), tmp_path_factory.mktemp("board")
-    bit, manifest = simulated.overlay(size_memories("digits", [ours], DIGITS), folder)
+    bit, manifest = simulated.overlay(size_memories("digits", [ours], DIGITS))
     choices = CompileChoices(map_order="pull")
     compile_model(found.model, manifest, choices, host=found.host).save(folder / "chain.npz")
     compile_model(ours, manifest, choices).save(folder / "digits.npz")

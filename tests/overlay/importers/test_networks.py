@@ -103,7 +103,7 @@ def test_hardware(name, tmp_path):
     made = imported({"vgg": vgg, "cnv": cnv}[name](rng, 1, 1))
     assert set(made.choice.engines) == {"binary"}
     npu = Npu.of(kfp=32, kgp=16, pfp=16, ol=4, planes=8)
-    bit, manifest = simulated.overlay(size_memories("imported", [made.model], (npu,)), tmp_path)
+    bit, manifest = simulated.overlay(size_memories("imported", [made.model], (npu,)))
     images = sample_inputs(made, 2, seed=6)[: 3 if name == "cnv" else 6]
     found, _ = simulated.outputs(bit, compile_model(made.model, manifest), images)
     assert np.array_equal(found, made.model.forward(images))

@@ -219,7 +219,7 @@ def test_hardware(tmp_path):
     """Imported, compiled, and run on the simulated board, with the batch normalisation as it is: scores are equal."""
     made = import_file(quantised(tmp_path, "QOperator", "QUInt8", "tensor", "symmetric", "as it is"))
     npu = Npu.of(engine="integer", feature_bits=9, weight_bits=8, shift_bits=0, acc_bits=32, kfp=8, kgp=8, pfp=8, ol=4)
-    bit, manifest = simulated.overlay(size_memories("imported", [made.model], (npu,)), tmp_path)
+    bit, manifest = simulated.overlay(size_memories("imported", [made.model], (npu,)))
     data = load_digits()
     images = made.host.to_input(pixels(data.test_images[:4]), made.model.network.input.shape)
     found, _ = simulated.outputs(bit, compile_model(made.model, manifest), images)

@@ -348,7 +348,7 @@ def test_two_roundings_on_hardware(tmp_path):
     rounds = [layer.rounding for layer in made.model.network.layers[1::2]]
     assert rounds == ["twice", "twice", "once"]
     npu = Npu.of(engine="integer", feature_bits=9, weight_bits=8, shift_bits=0, acc_bits=32, kfp=4, kgp=4, pfp=4, ol=2)
-    bit, manifest = simulated.overlay(size_memories("twice", [made.model], (npu,)), tmp_path)
+    bit, manifest = simulated.overlay(size_memories("twice", [made.model], (npu,)))
     assert manifest.npus[0].results.round_twice == 1
     images = rng.integers(-128, 128, (6, 5, 6, 3)).astype(np.int8)
     found, _ = simulated.outputs(bit, compile_model(made.model, manifest), made.host.to_input(images, (5, 6, 3)))

@@ -1,0 +1,559 @@
+"""The table of random networks on the simulated board: kinds of networks, and designs that each kind runs on.
+
+Designs have large memories, so that nothing is compiled anew for a network. A kind says how networks are drawn, what
+may be chosen for them, and why the compiler may refuse them; a case says how many networks are drawn for a design, and
+what must have occurred, so that no test passes with nothing compared.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+from unittest.mock import patch
+
+from hypothesis import strategies as st
+
+from bitloom.golden.encoding import BIPOLAR
+from bitloom.golden.network import Model, Network
+from bitloom.hls_gen.compiler import plan as plans
+from bitloom.hls_gen.compiler import weight_streams
+from bitloom.hls_gen.compiler.depthwise import joined
+from bitloom.hls_gen.compiler.engine_form import engine_form_of
+from bitloom.hls_gen.compiler.segments import segments
+from bitloom.hls_gen.compiler.streamed_weights import Placement, WeightLayer, WeightStream
+from bitloom.hls_gen.compiler.weight_placement import place
+from bitloom.hls_gen.design.design import Design
+from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.design.topology import cascade, pipeline, ring
+from bitloom.overlay.fuzz.designs import (
+    BINARY,
+    CHAINS,
+    GROUPED,
+    INTEGER,
+    PARTS,
+    ROOMY,
+    ROOMY_INTEGER,
+    SINGLE,
+    STREAMED,
+    chain,
+    looped,
+)
+from bitloom.overlay.fuzz.random_networks import most_planes
+from tests.networks import (
+    SEEDS,
+    IntegerChoices,
+    accumulated_networks,
+    binary_residual_networks,
+    deep_networks,
+    depthwise_networks,
+    first_layers,
+    graph_networks,
+    grouped_networks,
+    integer_networks,
+    joined_networks,
+    mappings,
+    mixed_mappings,
+    mixed_networks,
+    model_of,
+    networks,
+    random_integer_model,
+    residual_networks,
+)
+from tests.random_networks.accumulators import accumulated_model
+
+MEMORIES = "must be >= "
+"""In the refusal of a network that is too large for a memory or a counter."""
+POOLS = ("a pool needs an NPU with a pool unit", "needs an NPU with a pool unit")
+WAYS = (
+    "must hand maps on in the order in which they come", "one must come from each store in order",
+    "must have an outlet to NPU", "must have room for all", "needs an NPU with outlet host", "must have skips_onward",
+    "must wait in one skip store", "must come from one NPU", "must be of bits",
+)  # fmt: skip
+"""In refusals of graphs whose maps can't go where they are needed."""
+
+Drawn = tuple[Model, Sequence[int] | None]
+"""A model, and the NPU of each layer; None where the compiler chooses."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class NetworkKind:
+    """How networks are drawn and compiled.
+
+    Attributes
+    ----------
+    draw
+        Draws a model, and perhaps its mapping, for a design; None where the design can't run what was drawn.
+    orders
+        Map orders to choose from; where an NPU reads by counters alone, the order is ``raster``.
+    chunks
+        Tuples of a chunk to choose from; ``lines`` are rows or columns of a map, as the order has them, for several
+        NPUs.
+    refusals
+        Parts of the messages with which the compiler may refuse a network.
+    batches
+        Frames of each batch that runs without pauses.
+    surroundings
+        Draws what holds while a network is compiled and compared.
+    """
+
+    draw: Callable[[st.DataObject, Design], Drawn | None]
+    orders: tuple[str, ...] = ("pull", "raster")
+    chunks: tuple[int | str | None, ...] = (None,)
+    refusals: tuple[str, ...] = ()
+    batches: tuple[int, ...] = (4,)
+    surroundings: Callable[[st.DataObject], AbstractContextManager[Any]] = lambda data: nullcontext()
+
+
+@dataclass(frozen=True, kw_only=True)
+class BoardCase:
+    """Random networks of a kind on a design.
+
+    Attributes
+    ----------
+    design, kind
+        What runs the networks, and what they are.
+    quick, quick_least
+        Networks of the default tier, 0: none; how often each word of ``test_random_networks.check`` must occur.
+    many, least
+        The same for the slow tier.
+    """
+
+    design: Design
+    kind: NetworkKind
+    many: int
+    least: Mapping[str, int]
+    quick: int = 0
+    quick_least: Mapping[str, int] = field(default_factory=dict)
+
+
+def seeds(data: st.DataObject) -> int:
+    return data.draw(SEEDS)
+
+
+def one_engine(data: st.DataObject, design: Design) -> Drawn:
+    """A chain of layers for the engine of the first NPU."""
+    npu = design.npus[0]
+    binary = npu.engine == "binary"
+    strategy = networks(most_planes(npu)) if binary else integer_networks(IntegerChoices.of(npu))
+    return model_of(data.draw(strategy), seeds(data), npu), None
+
+
+def tall_or_any(data: st.DataObject, design: Design) -> Drawn | None:
+    """A chain of layers, two times of three of tall maps, on any way; None where the way ends too soon."""
+    npu = design.npus[0]
+    binary = npu.engine == "binary"
+    wide = networks(npu.array.planes or 8) if binary else integer_networks(IntegerChoices())
+    again = design.closed or "loop" in npu.ports.outlets
+    deep = deep_networks(npu.engine, 6 if again else len(design.npus))
+    network = data.draw(st.one_of(deep, deep, wide))
+    way = data.draw(mappings(design, len(segments(engine_form_of(network)))))
+    return (model_of(network, seeds(data), npu), way) if way else None
+
+
+def both_engines(data: st.DataObject, design: Design) -> Drawn:
+    """A layer for each NPU of a way."""
+    way = data.draw(mixed_mappings(design))
+    npus = [design.npus[n] for n in way]
+    network = data.draw(mixed_networks([npu.engine for npu in npus], [npu.pool_unit is not None for npu in npus]))
+    return random_integer_model(network, seeds(data), 32), way
+
+
+def grouped(data: st.DataObject, design: Design) -> Drawn:
+    npu = design.npus[0]
+    choices = None if npu.engine == "binary" else IntegerChoices.of(npu)
+    return model_of(data.draw(grouped_networks(choices)), seeds(data), npu), None
+
+
+def of_integers(strategy: Callable[..., st.SearchStrategy[Network]], data: st.DataObject, design: Design) -> Drawn:
+    npu = design.npus[0]
+    return model_of(data.draw(strategy(IntegerChoices.of(npu))), seeds(data), npu), None
+
+
+def graphs_on_chains(data: st.DataObject, design: Design) -> Drawn:
+    """Residual blocks, concatenations or depthwise convolutions, one time of two on a way that is drawn where NPUs may
+    compute several layers in turn."""
+    npu, kinds = design.npus[0], (residual_networks, joined_networks, depthwise_networks)
+    network = data.draw(st.one_of(*(strategy(IntegerChoices.of(npu)) for strategy in kinds)))
+    model = model_of(network, seeds(data), npu)
+    parts = segments(engine_form_of(network))
+    if npu.depthwise:
+        parts = joined(parts, model)
+    if "loop" not in npu.ports.outlets or data.draw(st.booleans()):
+        return model, None
+    steps = data.draw(st.lists(st.integers(0, 1), min_size=len(parts) - 1, max_size=len(parts) - 1))
+    way = [sum(steps[:i]) for i in range(len(parts))]
+    last = len(design.npus) - 1
+    return model, [n % len(design.npus) if design.closed else min(n, last) for n in way]
+
+
+def signs_of_integers(bits: int, data: st.DataObject, design: Design) -> Drawn:
+    network = data.draw(binary_residual_networks(bits, design.npus[0].results.ol))
+    return random_integer_model(network, seeds(data), 24), None
+
+
+def accumulated(data: st.DataObject, design: Design) -> Drawn:
+    return accumulated_model(data.draw(accumulated_networks(design.npus[0])), seeds(data)), None
+
+
+def few_channels(data: st.DataObject, design: Design) -> Drawn | None:
+    """A first layer for a window former. Bits on an NPU with bit planes are left out, as the compiler fails there
+    (tests/hls_gen/compiler/test_joined_taps.py has the case)."""
+    npu = design.npus[0]
+    network = data.draw(first_layers(npu))
+    if npu.engine == "binary" and npu.array.planes and network.input.encoding == BIPOLAR:
+        return None
+    return model_of(network, seeds(data), npu), None
+
+
+def few_kernel_rows(data: st.DataObject) -> AbstractContextManager[Any]:
+    """Programs use as many kernel rows of each NPU as its largest layer has, and a share of the rest."""
+    return kernel_rows(data.draw(st.sampled_from([0.0, 0.5, 0.9])))
+
+
+def kernel_rows(share: float) -> AbstractContextManager[Any]:
+    """Programs use as many kernel rows of each NPU as its largest layer has, and this share of what its two largest
+    need beyond that."""
+
+    def placed(network: str, layers: Sequence[WeightLayer], rows: int, stream: WeightStream) -> Placement:
+        each = [layer.rows for layer in layers]
+        depth = max(each) + int(share * (min(sum(each), 2 * max(each)) - max(each)))
+        assert depth <= rows
+        placement = place(network, layers, depth, stream)
+        assert (not placement.streamed) == (depth >= sum(each))
+        return placement
+
+    return patch.object(weight_streams, "place", placed)
+
+
+def always_formed(_: st.DataObject) -> AbstractContextManager[Any]:
+    """The window former makes windows also where that takes longer."""
+    return patch.object(plans, "pays", lambda *_: True)
+
+
+# --- one NPU, a chain of layers ---------------------------------------------------------------------------------------
+
+CHAIN = NetworkKind(draw=one_engine, refusals=(MEMORIES,), batches=(2,))
+
+# --- the flow model: nothing is ideal ---------------------------------------------------------------------------------
+
+UNEVEN = NetworkKind(
+    draw=one_engine, orders=("pull", "raster", "columns"), chunks=(1, 2, 1000, "lines"), batches=(1, 2, 4),
+    refusals=(MEMORIES, *POOLS, "needs buffers of "),
+)  # fmt: skip
+SMALL_BINARY = Npu.of(
+    acc_bits=24, layers=4, tuple_words=128, pool_words=256, taps=8192, olds=8192, jumps=4096, pool_taps=2048,
+    pool_olds=2048, kernel_rows=1 << 15, threshold_rows=2048, map_words=512,
+)  # fmt: skip
+SMALL_INTEGER = SMALL_BINARY.changed(
+    engine="integer", feature_bits=8, weight_bits=8, shift_bits=0, acc_bits=32, tuple_words=256,
+    pool_taps=1 << 14, pool_olds=1 << 14,
+)  # fmt: skip
+FORMER = {
+    "window_former": True, "former_channels": 3, "former_column": 12, "former_columns": 5, "former_line": 15,
+}  # fmt: skip
+"""A window former; ``few_channels`` draws networks for it, others pass it by."""
+
+
+def ring_to_host(first: Npu, *others: Npu) -> tuple[Npu, ...]:
+    """A ring that results may leave after any NPU."""
+    outlets = ("ring", "host")
+    return (first.changed(inlets=("host", "ring"), outlets=outlets),
+            *(npu.changed(inlets=("ring",), outlets=outlets) for npu in others))  # fmt: skip
+
+
+UNEVEN_DESIGNS = {
+    "integer": Design(name="integer", npus=(SMALL_INTEGER.changed(kfp=3, kgp=8, pfp=2, ol=5, **FORMER),)),
+    "ring": Design(name="ring", spill_words=4, npus=ring_to_host(
+        SMALL_BINARY.changed(kfp=4, kgp=5, pfp=4, ol=2),
+        SMALL_BINARY.changed(kfp=6, kgp=3, pfp=3, ol=3, buffer_words=8))),
+    "binary": Design(name="binary", npus=(
+        SMALL_BINARY.changed(kfp=20, kgp=8, pfp=8, ol=3, planes=8, tuple_words=1024),)),
+    "raster": Design(name="raster", npus=(
+        SMALL_BINARY.changed(kfp=5, kgp=6, pfp=3, ol=2, raster=True, tuple_words=1024),)),
+    "accumulators": Design(name="accumulators", npus=(
+        SMALL_INTEGER.changed(kfp=4, kgp=6, pfp=3, ol=2, accumulators=16, tuple_words=1024),)),
+    "integer_ring": Design(name="integer_ring", spill_words=2, npus=ring_to_host(
+        SMALL_INTEGER.changed(kfp=4, kgp=6, pfp=2, ol=1),
+        SMALL_INTEGER.changed(kfp=3, kgp=8, pfp=3, ol=4, buffer_words=32))),
+    "without_pool": Design(name="without_pool", spill_words=4, npus=ring_to_host(
+        SMALL_INTEGER.changed(kfp=4, kgp=5, ol=2, pool=False),
+        SMALL_INTEGER.changed(kfp=6, kgp=3, ol=3, pool=False, buffer_words=8))),
+    "one_memory": Design(name="one_memory", spill_words=4, npus=ring_to_host(
+        SMALL_BINARY.changed(kfp=4, kgp=5, pfp=4, ol=2, one_memory=True),
+        SMALL_BINARY.changed(kfp=9, kgp=1, pfp=3, buffer_words=8, kernel_binariser=True, one_memory=True))),
+    "one_memory_groups": Design(name="one_memory_groups", npus=(
+        SMALL_INTEGER.changed(kfp=9, kgp=3, weight_bits=2, pfp=3, ol=2, accumulators=16, tuple_words=1024,
+                              one_memory=True),)),
+    "ring_of_3": Design(name="ring_of_3", spill_words=2, npus=ring_to_host(
+        SMALL_BINARY.changed(kfp=8, kgp=8, pfp=8, ol=8, buffer_words=4),
+        SMALL_BINARY.changed(kfp=8, kgp=8, pfp=8, ol=8),
+        SMALL_BINARY.changed(kfp=5, kgp=7, pfp=3, ol=1, buffer_words=32))),
+    "planes_former": Design(name="planes_former", stream_bits=64, npus=(
+        SMALL_BINARY.changed(kfp=37, kgp=8, pfp=8, ol=3, planes=8, tuple_words=1024, raster=True, **FORMER),)),
+    "ring_former": Design(name="ring_former", spill_words=4, npus=ring_to_host(
+        SMALL_BINARY.changed(kfp=18, kgp=5, pfp=4, ol=2, accumulators=16, **FORMER),
+        SMALL_BINARY.changed(kfp=6, kgp=3, pfp=3))),
+    "wide": Design(name="wide", stream_bits=64, npus=(
+        SMALL_INTEGER.changed(kfp=16, kgp=12, pfp=5, ol=12, **FORMER | {"former_channels": 4}),)),
+}  # fmt: skip
+"""Results that leave slowly, narrow pools, words cut and put together, small tuple memories, buffers and spill
+stores."""
+
+FORMED = NetworkKind(draw=few_channels, orders=("raster", "auto", "columns"), batches=(1, 2, 4),
+                     surroundings=always_formed, refusals=(MEMORIES, *POOLS))  # fmt: skip
+
+# --- chains and rings of one engine -----------------------------------------------------------------------------------
+
+CHAINED = NetworkKind(draw=tall_or_any, orders=("raster", "raster", "pull"), chunks=(1, 2, 5, 1000),
+                      refusals=(MEMORIES, *POOLS))  # fmt: skip
+
+# --- chains and rings in which engines take turns ---------------------------------------------------------------------
+
+MIXED = NetworkKind(draw=both_engines, chunks=(1, 2, 1000), refusals=(MEMORIES, *POOLS))
+MIXED_BINARY = BINARY.changed(tuple_words=1024, pool_taps=1 << 14, pool_olds=1 << 14)
+MIXED_INTEGER = INTEGER.changed(tuple_words=1024, pool_olds=1 << 14)
+MIXED_DESIGNS = {
+    "cascade": Design(name="cascade", npus=cascade([
+        MIXED_INTEGER, MIXED_BINARY.changed(kfp=32, kgp=7, pfp=3, buffer_words=4),
+        MIXED_INTEGER.changed(kfp=8, ol=4, buffer_words=32, accumulators=16)])),
+    "ring": Design(name="ring", spill_words=64, npus=ring([
+        MIXED_INTEGER.changed(kfp=3, ol=3, buffer_words=16),
+        MIXED_BINARY.changed(kfp=20, kgp=9, ol=9, pfp=4, buffer_words=8)])),
+    "looped_ring": Design(name="looped_ring", spill_words=64, npus=looped(ring([
+        MIXED_INTEGER.changed(kgp=3, ol=3, buffer_words=16),
+        MIXED_BINARY.changed(kfp=4, kgp=5, ol=1, pfp=3, buffer_words=8)]))),
+    "ring_with_loops": Design(name="ring_with_loops", spill_words=64, stream_bits=64, npus=looped(ring([
+        MIXED_BINARY.changed(kfp=18, planes=8, shift_bits=0), MIXED_INTEGER.changed(kfp=18, kgp=4, ol=4, pfp=5),
+        MIXED_BINARY.changed(kfp=5, pool=False), MIXED_INTEGER.changed(kfp=1, pool=False, buffer_words=64)]))),
+    "alternating": Design(name="alternating", npus=pipeline([
+        MIXED_INTEGER.changed(kfp=17, kgp=5, ol=5), MIXED_BINARY.changed(kfp=33, pfp=1, pool_words=1024),
+        MIXED_INTEGER.changed(kfp=33, kgp=3, ol=1, pfp=7), MIXED_BINARY.changed(kfp=1, kgp=3, ol=3)])),
+}  # fmt: skip
+
+# --- grouped convolutions ---------------------------------------------------------------------------------------------
+
+GROUPS = NetworkKind(draw=grouped)
+GROUPED_DESIGNS = {
+    **GROUPED,
+    "k8": Design(name="k8", stream_bits=64, npus=(
+        ROOMY_INTEGER.changed(kfp=8, kgp=8, pfp=8, ol=8, accumulators=4, **PARTS),)),
+    "bits_raster": Design(name="bits_raster", npus=(
+        ROOMY.changed(kfp=2, kgp=6, pfp=3, ol=3, raster=True, **PARTS),)),
+    "one_memory": Design(name="one_memory", npus=(
+        ROOMY_INTEGER.changed(kfp=3, kgp=4, pfp=4, ol=2, one_memory=True, **PARTS),)),
+}  # fmt: skip
+"""Tables and counters, one and several accumulators, both engines; words of few channels, and words that groups
+share."""
+
+# --- graphs of integer layers -----------------------------------------------------------------------------------------
+
+LANES = "which it adds, must have the lanes"
+READERS = "two layers at most must need a map"
+RESIDUAL, JOINED, GRAPHS = (
+    NetworkKind(draw=partial(of_integers, strategy), refusals=(LANES, READERS, MEMORIES, *POOLS))
+    for strategy in (residual_networks, joined_networks, graph_networks)
+)
+GRAPH_SIZES = {
+    "layers": 24, "tuple_words": 512, "pool_words": 512, "pool_tuple_words": 64, "taps": 8192, "olds": 8192,
+    "jumps": 4096, "pool_taps": 4096, "pool_olds": 4096, "kernel_rows": 1 << 14, "threshold_rows": 2048,
+    "map_words": 1024, "skip_words": 1024,
+}  # fmt: skip
+"""Memories for graphs of many small layers."""
+GRAPH_NPU = Npu.of(
+    engine="integer", feature_bits=9, weight_bits=8, shift_bits=0, acc_bits=32, multiplier_bits=31, round_twice=1,
+    joined_words=16, **GRAPH_SIZES,
+)  # fmt: skip
+GRAPH_K4 = Design(name="k4", npus=(GRAPH_NPU.changed(kfp=4, kgp=4, pfp=4, ol=2, aheads=512, depthwise=True),))
+"""Graphs and depthwise convolutions share this design."""
+GRAPH_DESIGNS = {
+    "k4": GRAPH_K4,
+    "k8": Design(name="k8", stream_bits=64, npus=(GRAPH_NPU.changed(kfp=8, kgp=6, pfp=4, ol=2, accumulators=16),)),
+    "k2_ol4": Design(name="k2_ol4", npus=(GRAPH_NPU.changed(kfp=2, kgp=4, pfp=4, ol=4, raster=True, aheads=512),)),
+    "without_pool": Design(name="without_pool", npus=(
+        GRAPH_NPU.changed(kfp=4, kgp=8, ol=4, pool=False, skip_words=63),)),
+}  # fmt: skip
+"""Foldings in which words hold several steps, or steps several words; tables with and without tuples that are claimed
+ahead, and counters; one and several accumulators; block RAM and LUT RAM; pool units with weights and without."""
+
+DEPTHWISE = NetworkKind(draw=partial(of_integers, depthwise_networks))
+POOL_WEIGHTS = {"pool_kernel_rows": 1024, "pool_scale_rows": 256, "pool_jumps": 1024}
+WEIGHTED_POOL = GRAPH_NPU.changed(kfp=4, kgp=4, pfp=4, ol=2, aheads=512, depthwise=True, skip_words=0, joined_words=0,
+                                  half_even=1, bias_fraction_bits=6, **POOL_WEIGHTS)  # fmt: skip
+DEPTHWISE_DESIGNS = {
+    "k4": GRAPH_K4,
+    "k8": Design(name="k8", stream_bits=64, npus=(
+        WEIGHTED_POOL.changed(kfp=8, kgp=6, pfp=6, ol=2, accumulators=16),)),
+    "raster": Design(name="raster", npus=(WEIGHTED_POOL.changed(kfp=3, kgp=4, pfp=4, ol=4, raster=True),)),
+    "narrow": Design(name="narrow", npus=(WEIGHTED_POOL.changed(kfp=2, kgp=3, pfp=1, ol=1),)),
+}  # fmt: skip
+"""Tables and counters, one and several accumulators, words of the pool unit that are several steps or one."""
+
+# --- graphs on chains and rings (docs/decisions/0024) -----------------------------------------------------------------
+
+CHAINED_GRAPHS = NetworkKind(
+    draw=graphs_on_chains, chunks=(1, 2, 1000), refusals=(LANES, READERS, MEMORIES, *POOLS, *WAYS)
+)
+WIDE_FORMER = {
+    "window_former": True, "former_channels": 4, "former_column": 20, "former_columns": 10, "former_line": 20,
+}  # fmt: skip
+NARROW = GRAPH_NPU.changed(kfp=4, kgp=4, pfp=4, ol=2, aheads=512, buffer_words=8)
+WIDER = NARROW.changed(kgp=6, accumulators=16, buffer_words=4, aheads=0)
+WITHOUT_POOL = NARROW.changed(kgp=8, ol=4, pool=False, skip_words=63, buffer_words=2)
+NARROW_WEIGHTED, WIDER_WEIGHTED = (npu.changed(depthwise=True, **POOL_WEIGHTS) for npu in (NARROW, WIDER))
+GRAPH_CHAINS = {
+    "looped_ring": Design(name="looped_ring", spill_words=512, npus=looped(ring([NARROW, WIDER]))),
+    "depthwise": Design(name="depthwise", spill_words=512, npus=looped(ring([
+        NARROW_WEIGHTED.changed(**WIDE_FORMER), WIDER_WEIGHTED]))),
+    "depthwise_ring": Design(name="depthwise_ring", spill_words=512, npus=ring([NARROW_WEIGHTED, WIDER_WEIGHTED])),
+    "depthwise_chain": Design(name="depthwise_chain", npus=chain([NARROW_WEIGHTED, WIDER_WEIGHTED] * 3)),
+    "depthwise_cascade": Design(name="depthwise_cascade", npus=cascade([WIDER_WEIGHTED, NARROW_WEIGHTED])),
+    "cascade": Design(name="cascade", stream_bits=64, npus=cascade([WIDER.changed(**WIDE_FORMER), NARROW, WIDER])),
+    "ring_of_2": Design(name="ring_of_2", spill_words=63, npus=ring([NARROW, WIDER])),
+    "ring_of_3": Design(name="ring_of_3", spill_words=512, npus=ring([WITHOUT_POOL, NARROW, WIDER])),
+    "pipeline": Design(name="pipeline", npus=chain([
+        NARROW, WIDER, NARROW.changed(raster=True), NARROW, WIDER, WITHOUT_POOL])),
+}  # fmt: skip
+"""Stores of block RAM and LUT RAM; a window former, and pool units with weights in all NPUs. Of a pipeline results may
+leave anywhere. NPUs that are looped may compute layers in turn: they are chains as well as rings, by the mapping."""
+
+# --- residual networks of bits (docs/decisions/0022) ------------------------------------------------------------------
+
+SIGNS = NetworkKind(draw=partial(signs_of_integers, 9), refusals=(MEMORIES, *POOLS))
+SIGNS_NPU = Npu.of(acc_bits=25, multiplier_bits=31, half_even=1, bias_fraction_bits=2, skip_bits=9, **GRAPH_SIZES)
+SIGNS_DESIGNS = {
+    "k4": Design(name="k4", npus=(SIGNS_NPU.changed(kfp=4, kgp=4, pfp=4, ol=2, aheads=512),)),
+    "planes": Design(name="planes", stream_bits=64, npus=(
+        SIGNS_NPU.changed(kfp=9, kgp=6, pfp=4, ol=3, accumulators=16, planes=4, shift_bits=0),)),
+    "raster": Design(name="raster", npus=(SIGNS_NPU.changed(kfp=2, kgp=4, pfp=2, ol=4, raster=True, aheads=512),)),
+    "without_pool": Design(name="without_pool", npus=(
+        SIGNS_NPU.changed(kfp=8, kgp=8, ol=1, pool=False, skip_words=63, aheads=256),)),
+}  # fmt: skip
+"""Foldings with tables, with and without tuples that are claimed ahead, and counters; one and several accumulators;
+block RAM and LUT RAM; bit planes side by side and one after another; with and without a pool unit."""
+
+CHAINED_SIGNS = NetworkKind(draw=partial(signs_of_integers, 8), refusals=(MEMORIES, *POOLS, *WAYS))
+KEPT = SIGNS_NPU.changed(kfp=4, kgp=4, pfp=4, ol=2, aheads=512, buffer_words=4)
+"""Integers wait in the NPU's skip store."""
+ONWARD = KEPT.changed(skips_onward=1, outlets=("ring", "loop", "host"))
+"""Integers wait in the skip store of the next NPU."""
+WIDE_ONWARD = ONWARD.changed(kfp=8, aheads=256, accumulators=16, skip_words=63, buffer_words=8)
+SIGNS_CHAINS = {
+    "ring_of_2": Design(name="ring_of_2", spill_words=512, npus=ring([ONWARD, WIDE_ONWARD])),
+    "looped_ring": Design(name="looped_ring", spill_words=512, npus=looped(ring([ONWARD, ONWARD.changed(pool=False)]))),
+    "chain": Design(name="chain", npus=chain([*[ONWARD, WIDE_ONWARD] * 4, ONWARD.changed(skips_onward=0)])),
+    "cascade": Design(name="cascade", npus=cascade([KEPT, KEPT.changed(kfp=8)])),
+}
+
+# --- weights that come with every frame (spec B18) --------------------------------------------------------------------
+
+STREAMED_WEIGHTS = NetworkKind(draw=one_engine, surroundings=few_kernel_rows, batches=(1, 4), refusals=(MEMORIES,))
+SECOND = ROOMY.changed(kfp=12, kgp=5, pfp=2, ol=1, shift_bits=0, stream_weights=True)
+STREAMED_DESIGNS = {
+    **STREAMED,
+    "k20_g8_planes": Design(name="k20_g8_planes", stream_bits=64, npus=(
+        ROOMY.changed(kfp=20, kgp=8, pfp=8, ol=3, planes=8, accumulators=8, stream_weights=True),)),
+    "cascade": Design(name="cascade", npus=cascade([
+        ROOMY.changed(kfp=5, kgp=7, pfp=4, ol=3, stream_weights=True), SECOND, SECOND])),
+}  # fmt: skip
+
+# --- products that are counted, or whose OR is taken ------------------------------------------------------------------
+
+ACCUMULATED = NetworkKind(draw=accumulated)
+PRODUCTS = Npu.of(
+    acc_bits=16, layers=6, tuple_words=2048, pool_words=2048, taps=4096, olds=4096, jumps=2048, pool_taps=1024,
+    pool_olds=1024, kernel_rows=1 << 15, threshold_rows=1024, map_words=2048,
+)  # fmt: skip
+BITS_ALONE = PRODUCTS.changed(shift_bits=0)
+COLLECTED = 360
+ACCUMULATORS = {
+    name: Design(name=name, stream_bits=64 if name == "both" else 32, npus=(npu,))
+    for name, npu in {
+        "or": BITS_ALONE.changed(kfp=5, kgp=6, pfp=4, ol=2, accumulate="or", acc_bits=4),
+        "or_accumulators": BITS_ALONE.changed(kfp=3, kgp=4, pfp=3, ol=2, accumulate="or", accumulators=16),
+        "both": PRODUCTS.changed(kfp=6, kgp=5, pfp=5, ol=3, accumulate="both"),
+        "both_planes": BITS_ALONE.changed(kfp=11, kgp=4, pfp=4, planes=4, accumulate="both", accumulators=8),
+        "collect_popcount": BITS_ALONE.changed(kfp=4, kgp=3, pfp=4, ol=3, collect=COLLECTED),
+        "collect_or": BITS_ALONE.changed(kfp=1, kgp=4, pfp=2, accumulate="or", collect=COLLECTED),
+        "collect_both": BITS_ALONE.changed(kfp=3, kgp=7, pfp=3, ol=4, accumulate="both", collect=COLLECTED),
+        "words": BITS_ALONE.changed(kfp=6, kgp=5, pfp=3, ol=1, accumulate="or_words", word_lanes=3, accumulators=8),
+        "words_planes": BITS_ALONE.changed(
+            kfp=12, kgp=4, pfp=4, planes=4, ol=2, accumulate="both", word_lanes=4, accumulators=8
+        ),
+        "words_shift": PRODUCTS.changed(kfp=4, kgp=6, pfp=2, ol=2, word_lanes=2),
+        "collect_words": BITS_ALONE.changed(
+            kfp=4, kgp=3, pfp=4, ol=1, accumulate="both", collect=COLLECTED, word_lanes=2
+        ),
+    }.items()
+}  # fmt: skip
+
+# --- the table --------------------------------------------------------------------------------------------------------
+
+
+def cases(
+    name: str,
+    kind: NetworkKind,
+    designs: Mapping[str, Design],
+    many: int,
+    least: Mapping[str, int],
+    quick: Mapping[str, tuple[int, Mapping[str, int]]],
+    **other: tuple[int, Mapping[str, int]],
+) -> dict[str, BoardCase]:
+    """A case for each design. ``many`` networks of the slow tier, in which ``least`` must occur; ``quick`` has those of
+    the default tier by the design's name, and ``other`` designs for which the slow tier differs."""
+    table = {}
+    for key, design in designs.items():
+        count, words = other.get(key, (many, least))
+        few, few_words = quick.get(key, (0, {}))
+        table[f"{name}-{key}"] = BoardCase(
+            design=design, kind=kind, many=count, least=words, quick=few, quick_least=few_words
+        )
+    return table
+
+
+def these(designs: Mapping[str, Design], *names: str) -> dict[str, Design]:
+    return {name: designs[name] for name in names}
+
+
+def exact(count: int) -> dict[str, int]:
+    return {"exact": count}
+
+
+CASES: dict[str, BoardCase] = {
+    **cases("chain", CHAIN, SINGLE, 30, exact(30), {
+        **{name: (5, exact(5)) for name in ("k3_g5", "k8_g8_planes", "int_k3_g5", "int_k8_g8_w4_f5")},
+        "int_wide": (10, exact(10)), "raster": (7, exact(4)),
+    }, int_wide=(200, exact(200)), raster=(50, exact(25)), int_raster=(50, exact(25))),
+    **cases("uneven", UNEVEN, UNEVEN_DESIGNS, 40, exact(5), {
+        "integer": (12, exact(4)), "ring": (12, exact(4)),
+    }),
+    **cases("formed", FORMED, these(UNEVEN_DESIGNS, "integer", "planes_former", "ring_former", "wide"), 50,
+            {"formed": 17}, {"integer": (6, {"formed": 2})}),
+    **cases("chained", CHAINED, CHAINS, 40, exact(15), {
+        "ring_of_2": (12, {"exact or stuck": 3}), "integer_cascade": (5, exact(3)),
+    }, **{name: (160, {"exact or stuck": 15, "exact": 3, "stuck": 3}) for name in ("ring_of_2", "integer_ring")},
+       ring_of_3=(80, exact(15))),
+    **cases("mixed", MIXED, MIXED_DESIGNS, 40, {"both engines": 15}, {"looped_ring": (6, {"both engines": 3})}),
+    **cases("grouped", GROUPS, GROUPED_DESIGNS, 60, {"plain": 1, "parts": 1, "several parts": 1}, {
+        "int_parts": (8, {"parts": 1}), "int_parts_raster": (6, {"parts": 1}), "parts": (6, {"parts": 1}),
+    }, k8=(120, {"plain": 1, "parts": 1, "several parts": 1})),
+    **cases("residual", RESIDUAL, GRAPH_DESIGNS, 50, exact(15), {"k4": (20, exact(20))}),
+    **cases("concatenated", JOINED, GRAPH_DESIGNS, 100, exact(30), {"k4": (8, exact(7))}),
+    **cases("graph", GRAPHS, GRAPH_DESIGNS, 50, exact(30), {"k4": (6, exact(6))}, without_pool=(50, exact(10))),
+    **cases("depthwise", DEPTHWISE, DEPTHWISE_DESIGNS, 60, {"plain": 1, "depthwise": 1},
+            {"k4": (6, {"depthwise": 1})}),
+    **cases("graph_chain", CHAINED_GRAPHS, GRAPH_CHAINS, 50, exact(5), {"looped_ring": (6, {"plain": 1, "copies": 1})},
+            depthwise=(50, {"exact": 5, "copies": 1, "depthwise": 1}),
+            **{f"depthwise_{name}": (50, {"exact": 5, "depthwise": 1}) for name in ("ring", "chain", "cascade")}),
+    **cases("signs", SIGNS, SIGNS_DESIGNS, 50, exact(45), {"k4": (4, exact(4))}, k4=(50, exact(48)),
+            without_pool=(50, exact(10))),
+    **cases("signs_chain", CHAINED_SIGNS, SIGNS_CHAINS, 40, {"exact": 10, "onward": 1}, {
+        "ring_of_2": (4, {"onward": 1}), "cascade": (2, exact(1)),
+    }, cascade=(40, {"exact": 10, "plain": 10})),
+    **cases("accumulated", ACCUMULATED, ACCUMULATORS, 40, exact(40), {
+        name: (6, exact(6)) for name in ("or_accumulators", "words_planes", "collect_both")
+    }),
+    **cases("streamed", STREAMED_WEIGHTS, STREAMED_DESIGNS, 60, {"streamed": 20}, {"streamed": (12, {"streamed": 1})},
+            **{name: (40, {"streamed": 13}) for name in ("streamed_ring", "cascade")}),
+}  # fmt: skip
+"""All random networks on the simulated board, by kind and design."""

@@ -109,9 +109,10 @@ class Part:
 
     def behind_former(self, npu: Npu) -> "Part | None":
         """The part as an NPU's window former lets the array see it; None where the NPU has no former, or the former
-        can't feed the part: where lanes share a weight they need the same channel, and planes that follow one another
-        need words of their own."""
-        apart = self.binary and (npu.array.lanes_per_weight > 1 or (self.planes > 0 and not npu.array.planes))
+        can't feed the part: where lanes share a weight they need the same channel; planes that follow one another need
+        words of their own; and an array with planes side by side takes integers from its former, no bits."""
+        other_planes = (self.planes > 0) != (npu.array.planes > 0)
+        apart = self.binary and (npu.array.lanes_per_weight > 1 or other_planes)
         return self.joined if npu.former and not apart else None
 
     @property

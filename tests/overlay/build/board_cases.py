@@ -14,7 +14,6 @@ from unittest.mock import patch
 
 from hypothesis import strategies as st
 
-from bitloom.golden.encoding import BIPOLAR
 from bitloom.golden.network import Model, Network
 from bitloom.hls_gen.compiler import plan as plans
 from bitloom.hls_gen.compiler import weight_streams
@@ -197,12 +196,9 @@ def accumulated(data: st.DataObject, design: Design) -> Drawn:
 
 
 def few_channels(data: st.DataObject, design: Design) -> Drawn | None:
-    """A first layer for a window former. Bits on an NPU with bit planes are left out, as the compiler fails there
-    (tests/hls_gen/compiler/test_joined_taps.py has the case)."""
+    """A first layer for a window former."""
     npu = design.npus[0]
     network = data.draw(first_layers(npu))
-    if npu.engine == "binary" and npu.array.planes and network.input.encoding == BIPOLAR:
-        return None
     return model_of(network, seeds(data), npu), None
 
 

@@ -120,6 +120,11 @@ def shown(value: object) -> str:
     return text if len(text) <= SHOWN else f"{text[: SHOWN - 3]}..."
 
 
+def cut(text: str) -> str:
+    """A text as a message has it: as it is, or as `shown` where it is long or not printable."""
+    return text if text.isprintable() and len(text) <= SHOWN else shown(text)
+
+
 def meant(name: str, known: Iterable[str]) -> str:
     """The end of a message about an unknown name: the known name that it resembles, or nothing.
 

@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from dataclasses import MISSING, fields
 from typing import Any
 
+from bitloom.golden.names import shown
+
 from .array import BinaryArray, IntegerArray
 from .former import Former, FormerSizes
 from .loader import Loader
@@ -224,7 +226,7 @@ def part_of(part: str, values: Mapping[str, Any], given: frozenset[str]) -> Any:
 def _array(values: Mapping[str, Any], given: frozenset[str]) -> BinaryArray | IntegerArray:
     """The array of the engine."""
     engine = values.get("engine", "binary")
-    require(isinstance(engine, str) and engine in ENGINES, "engine must be binary or integer", repr(engine))
+    require(isinstance(engine, str) and engine in ENGINES, "engine must be binary or integer", shown(engine))
     cls = ENGINES[engine]
     has = {item.name for item in fields(cls)}
     chosen: dict[str, Any] = {}
@@ -248,14 +250,14 @@ def _made(place: str, values: Mapping[str, Any], given: frozenset[str]) -> Any:
     switch = SWITCHES.get(place)
     on = switch is None or values.get(switch, DEFAULTS[switch])
     if switch and OWNERS[switch][1] == "":
-        require(isinstance(on, bool), f"{switch} must be True or False", repr(on))
+        require(isinstance(on, bool), f"{switch} must be True or False", shown(on))
     names = [name for name in NAMES[place] if name != switch]
     if not on:
         for name in names:
             ok = name not in given or _same(values[name], ABSENT.get(name, DEFAULTS[name]))
             require(ok, f"{name} needs {MEANINGS[place]}", values.get(name))
         if switch and OWNERS[switch][1] and switch in given:
-            require(on == 0 and type(on) is int, f"{switch} must be an integer >= 0", repr(on))
+            require(on == 0 and type(on) is int, f"{switch} must be an integer >= 0", shown(on))
         return None
     inside = [inner for inner in CLASSES if inner.startswith(f"{place}.")]
     chosen = {inner.rsplit(".", 1)[1]: _made(inner, values, given) for inner in inside}

@@ -16,6 +16,7 @@ from dataclasses import MISSING, Field, dataclass, field, fields
 from typing import Any, TypeVar
 
 from bitloom.golden.integers import make_fields_plain
+from bitloom.golden.names import shown
 
 from .rules import require
 
@@ -45,7 +46,7 @@ class Number:
     def check(self, name: str, value: Any) -> None:
         """ValueError, which calls the value ``name``, unless it is such a number."""
         least = 1 if self.power else self.least
-        require(type(value) is int and value >= least, f"{name} must be an integer >= {least}", repr(value))
+        require(type(value) is int and value >= least, f"{name} must be an integer >= {least}", shown(value))
         require(self.most is None or value <= self.most, f"{name} must be {least}..{self.most}", value)
         if self.power:
             ok = value >= self.least and not value & (value - 1)
@@ -64,7 +65,7 @@ class Part:
             if rule:
                 rule.check(name_of(item), value)
             if type(item.default) is bool:
-                require(isinstance(value, bool), f"{name_of(item)} must be True or False", repr(value))
+                require(isinstance(value, bool), f"{name_of(item)} must be True or False", shown(value))
 
 
 def value(default: Any = MISSING, *, name: str = "", rare: bool = False) -> Any:

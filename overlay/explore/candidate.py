@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from bitloom.golden.names import cut
 from bitloom.golden.network import Model
 from bitloom.golden.reading.file import naming
 from bitloom.golden.reading.json_text import read_json
@@ -191,7 +192,7 @@ class Candidate:
         with naming(path):
             made = cls.from_dict(data)
         if made.network != model.network.name:
-            raise ValueError(f"{path}: foldings must be for {model.network.name}, got {made.network}")
+            raise ValueError(f"{path}: foldings must be for {model.network.name}, got {cut(made.network)}")
         given = [one.network.name for one in also]
         missing = [name for name in made.also if name not in given]
         if missing:

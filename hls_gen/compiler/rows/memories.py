@@ -23,31 +23,6 @@ from .ports import chunk_rows, inlet_row
 from .results import result_rows
 from .sequencer import array_sequencer_rows
 
-ORDER = (
-    "inputs",
-    "layers",
-    "flags",
-    "olds",
-    "jumps",
-    "aheads",
-    "pool_inputs",
-    "pool_layers",
-    "pool_flags",
-    "pool_olds",
-    "pool_jumps",
-    "kernels",
-    "results",
-    "pool_results",
-    "pool_kernels",
-    "pool_scales",
-    "chunks",
-    "additions",
-    "binariser",
-    "scales",
-    "reciprocals",
-    "thresholds",
-)
-"""Memories in the order in which they are sent."""
 WAITING = ("inputs", "layers")
 """Memories that need a row also where an NPU has no layer."""
 
@@ -115,7 +90,8 @@ def npu_columns(layers: Sequence[LayerRows], npu: Npu, kernels_at: Sequence[Mapp
         for rows, fields in zip(layers, _bases(layers, npu, kernels_at), strict=True)
     ]
     columns = dict[str, Columns]()
-    for name in ORDER:
+    for memory in memory_map(npu):
+        name = memory.name
         parts = [rows.memories[name] for rows in based if name in rows.memories]
         if parts:
             columns[name] = {field: np.concatenate([part[field] for part in parts]) for field in parts[0]}
@@ -145,7 +121,7 @@ def memory_words(
     Returns
     -------
     dict
-        Name of a memory -> (rows, words of a row) uint32, in the order in which they are sent.
+        Name of a memory -> (rows, words of a row) uint32, by id, as they are sent.
     """
     if not layers:
         prefixes = ("", "pool_") if npu.pool_unit else ("",)
@@ -156,7 +132,7 @@ def memory_words(
         columns["binariser"] = {"thresholds": limits}
     if any(memory.name == "reciprocals" for memory in memory_map(npu)):
         columns["reciprocals"] = {"reciprocal": reciprocals(npu.reciprocal_bits)}
-    return {name: packed(memory_of(npu, name), columns[name]) for name in ORDER if name in columns}
+    return {memory.name: packed(memory, columns[memory.name]) for memory in memory_map(npu) if memory.name in columns}
 
 
 def _bases(

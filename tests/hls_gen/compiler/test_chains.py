@@ -285,7 +285,7 @@ def test_a_spill_store_that_is_too_small_blocks():
 
 
 def test_packets_go_to_their_npus():
-    """NPU after NPU, of each the network row last; one without layers gets rows by which it waits."""
+    """NPU after NPU, of each by id with the network row last; one without layers gets rows by which it waits."""
     model = MODELS["dense_33_31"]
     chain = cascade([NPUS[0], NPUS[1], NPUS[2].changed(pool=False)])
     design = size_memories("cascade", [model], chain, CompileChoices(mapping=[0, 1]))
@@ -294,7 +294,7 @@ def test_packets_go_to_their_npus():
     sent = [(h.npu, m.name) for h, m, _ in packets(made, program.parameters)]
     assert [npu for npu, _ in sent] == sorted(npu for npu, _ in sent)
     first, second, third = ([name for npu, name in sent if npu == n] for n in range(3))
-    assert first == ["inputs", "layers", "pool_inputs", "pool_layers", "kernels", "results", "thresholds", "network"]
+    assert first == ["inputs", "layers", "kernels", "results", "thresholds", "pool_inputs", "pool_layers", "network"]
     assert second == ["inputs", "layers", "kernels", "results", "chunks", "network"]
     assert third == ["inputs", "layers", "network"]
 

@@ -131,15 +131,15 @@ def test_what_the_program_says():
     assert program.ideal_cycles == sum(beats for _, beats in program.layers)
 
 
-def test_packets_come_in_the_order_of_use():
-    """The network row is last: only then may a frame come (device.md, "Packets")."""
+def test_packets_come_by_id_and_the_network_row_last():
+    """Only behind the network row may a frame come (device.md, "Packets")."""
     model = CASES["small_cnn"]
     design = fitted(model, map_order="raster")
     program = compile_model(model, design, CompileChoices(map_order="raster"))
     names = [memory.name for _, memory, _ in packets(design, program.parameters)]
     assert names == [
-        "inputs", "layers", "flags", "olds", "jumps", "pool_inputs", "pool_layers", "pool_flags", "pool_olds",
-        "kernels", "results", "thresholds", "network",
+        "inputs", "layers", "flags", "olds", "jumps", "kernels", "results", "thresholds", "pool_inputs", "pool_layers",
+        "pool_flags", "pool_olds", "network",
     ]  # fmt: skip
 
 

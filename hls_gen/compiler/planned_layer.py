@@ -205,7 +205,7 @@ def planned_layer(
         raise ValueError(f"{p.name}: a pool needs an NPU with a pool unit, got one without")
     steps = result_layout(p.out_channels, p.levels, npu.array.kgp, npu.results.ol)
     reread = groups > inner
-    taps = TapRows.of(conv, npu.array_sequencer.kind, visits=p.visits, reread=reread)
+    taps = TapRows.of(conv, npu.sequencer.kind, visits=p.visits, reread=reread)
     pool_sequencer = npu.pool_sequencer
     pool_taps = None
     pooled = steps[:0]

@@ -15,10 +15,13 @@ from functools import cached_property
 import numpy as np
 
 from bitloom.golden.window import Window
+from bitloom.hls_gen.design.sequencer_kind import SequencerKind
 
 from .layout import Ints
 from .schedule import StageTables
 from .taps import Taps
+
+TABLES_FOR_ALL = SequencerKind(claims_ahead=True)
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,14 +32,18 @@ class SequencerWork:
     ----------
     taps
         (windows,) valid taps of each window; a tap that is visited twice counts as two.
+    skips
+        (windows,) tuples of each window that arrive and that its taps don't read. A sequencer that claims tuples one by
+        one takes a cycle for each, in every pass. None: there are none, or nobody has counted them.
     """
 
     taps: Ints
+    skips: Ints | None = None
 
     @classmethod
     def of(cls, tables: StageTables, visits: int = 1) -> "SequencerWork":
         """Of a schedule, each of whose taps is visited ``visits`` times."""
-        return cls(tables.valid_taps * visits)
+        return cls(tables.valid_taps * visits, np.bincount(tables.window, tables.skips).astype(np.int64))
 
     @classmethod
     def of_map(cls, window: Taps | Window, height: int, width: int) -> "SequencerWork":
@@ -49,10 +56,11 @@ class SequencerWork:
         return cls(np.ones(windows, np.int64))
 
     @cached_property
-    def _alike(self) -> list[tuple[int, int]]:
-        """Different numbers of taps, and how many windows have each."""
-        taps, windows = np.unique(self.taps, return_counts=True)
-        return list(zip(taps.tolist(), windows.tolist()))
+    def _alike(self) -> list[tuple[int, int, int]]:
+        """Different pairs of taps and skips, and how many windows have each."""
+        skips = np.zeros_like(self.taps) if self.skips is None else self.skips
+        pairs, windows = np.unique(np.stack([self.taps, skips], axis=1), axis=0, return_counts=True)
+        return [(taps, skipped, count) for (taps, skipped), count in zip(pairs.tolist(), windows.tolist())]
 
     def beats(self, words: int, passes: int = 1) -> int:
         """Beats of a frame.
@@ -66,7 +74,17 @@ class SequencerWork:
         """
         return self.cycles(words) * passes
 
-    def cycles(self, words: int, least: int = 0) -> int:
-        """Cycles of a pass over all windows, where each window takes at least ``least``, as its results need so many to
-        leave."""
-        return sum(max(taps * words, least) * windows for taps, windows in self._alike)
+    def cycles(self, words: int, least: int = 0, kind: SequencerKind = TABLES_FOR_ALL) -> int:
+        """Cycles of a pass over all windows.
+
+        Parameters
+        ----------
+        words
+            Words of a tuple that a pass reads.
+        least
+            Cycles that each window takes at least, as its results need so many to leave.
+        kind
+            The sequencer; by default one for which no tuple is a skip.
+        """
+        one_by_one = int(kind.claims_one_by_one)
+        return sum(max(taps * words + skips * one_by_one, least) * count for taps, skips, count in self._alike)

@@ -230,7 +230,7 @@ class Npu:
         sequencer = self.sequencer
         return NpuSequencer(
             unit="array",
-            kind=SequencerKind(counters=sequencer.raster, claims_ahead=sequencer.aheads > 0),
+            kind=sequencer.kind,
             word_bits=self.array.word_bits,
             ring_words=sequencer.tuple_words,
             index_bits=bits_for(sequencer.tuple_words - 1),

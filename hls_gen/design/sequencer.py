@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from .parts import Part, number
 from .rules import require
+from .sequencer_kind import SequencerKind
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,6 +45,11 @@ class Sequencer(Part):
     jumps: int = number(256, least=2, added=True)
     aheads: int = number(0, least=0, added=True, rare=True)
     tuple_parts: int = number(0, least=0, most=1, rare=True)
+
+    @property
+    def kind(self) -> SequencerKind:
+        """How the array's sequencer finds and claims taps."""
+        return SequencerKind(counters=self.raster, claims_ahead=self.aheads > 0)
 
     def __post_init__(self) -> None:
         super().__post_init__()

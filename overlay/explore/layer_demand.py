@@ -284,8 +284,8 @@ class LayerDemand:
         if npu.array.accumulators == 1:
             steps = max(steps, -(-(steps + timing.array_latency(npu) + 1) // timing.CREDITS))
         if dataflow == "input_stationary":
-            return self.work.cycles(words * groups, groups * steps)
-        return self.work.cycles(words, steps) * groups
+            return self.work.cycles(words * groups, groups * steps, npu.sequencer.kind)
+        return self.work.cycles(words, steps, npu.sequencer.kind) * groups
 
     def steps(self, npu: Npu) -> int:
         """Steps in which the results of a window leave."""

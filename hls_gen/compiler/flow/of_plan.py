@@ -121,7 +121,7 @@ def _layer(planned: PlannedLayer, npu: Npu, on: Mapping[str, int], skipped: str 
     return FlowLayer(
         name=p.name,
         reading=reading(
-            npu.array_sequencer.kind,
+            npu.sequencer.kind,
             planned.conv,
             taps,
             planned.words,

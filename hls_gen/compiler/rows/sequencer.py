@@ -214,7 +214,7 @@ def _tap_tables(tables: StageTables, visits: int, ahead: bool) -> _TapTables:
     if tables.stage.kind == "conv":
         columns["jump"] = tables.jump_mark[tap] & final
     flags: Array = np.stack([columns[name] for name in FLAGS], axis=1).astype(np.int64)
-    skips = tables.advance - tables.new  # tuples that arrive before this tap's own
+    skips = tables.skips
     firsts = np.flatnonzero(visit == 0)
     if ahead:
         flags[firsts[skips > 0], FLAGS.index("skip")] = 1

@@ -95,6 +95,11 @@ class StageTables:
         return frozen(advance)
 
     @cached_property
+    def skips(self) -> Ints:
+        """(valid taps,) int64: tuples that must have arrived before the tap's own, beyond those required so far."""
+        return frozen(self.advance - self.new)
+
+    @cached_property
     def new(self) -> Flags:
         """(valid taps,) bool, the new/old flag (B3): the tap reads the newest tuple, which nobody needed before.
 

@@ -1,5 +1,6 @@
 """Figures of a system: cycles a frame, latency, beats and waits, how full every store became."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from .kahn import run
@@ -105,7 +106,7 @@ def simulate(system: System, frames: int = FRAMES) -> Result:
     )
 
 
-def _waits(counts: list[Count], done: list[int], half: int) -> Waits:
+def _waits(counts: Sequence[Count], done: Sequence[int], half: int) -> Waits:
     """Figures of a frame: from the end of the first half to that of the second. An NPU that is done waits for input."""
     few = counts[half - 1]
     many = counts[-1]

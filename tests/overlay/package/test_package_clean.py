@@ -42,7 +42,7 @@ from bitloom.golden.zoo import load
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.overlay.platform.boards import board
 reveal_type(load("digits-cnn"))
-reveal_type(Npu.engine)
+reveal_type(Npu.of().engine)
 reveal_type(board("pynq-z2").lut)
 reveal_type(bitloom.__version__)
 reveal_type(Accelerator.counters)

@@ -101,7 +101,7 @@ def test_stages(depth: int, source: int, target: int, seed: int, busy: float, ba
     ]
     run(processes[::-1] if backwards else processes)
     freed = [0, *(t + GIVE_BACK for t in given)]
-    assert clocked(depth, source, target, cycles, freed) == (credit, written)
+    assert clocked(depth, source, target, cycles, freed) == (list(credit), list(written))
     assert len(written) == count
 
 

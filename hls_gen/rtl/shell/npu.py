@@ -130,6 +130,9 @@ def _keep(c: NpuContext, outputs: EngineOutputs, skip: SkipStore | None) -> dict
     w = c.npu.skip_word_bits
     if c.ring.skipped:
         connect(Stream.input(c.b, "kept_before", w), skip.words)
+    elif c.npu.skips_onward:  # the first of a chain: no NPU fills its store
+        skip.words.valid.assign(const(0, 1))
+        skip.words.data.assign(const(0, w))
     if c.npu.skips_onward:
         connect(outputs.kept, Stream.output(c.b, "kept", w))
     elif c.ring.skipped:

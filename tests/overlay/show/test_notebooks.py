@@ -43,8 +43,7 @@ SECONDS = 900
 
 AS_ON_A_BOARD = """\
 import sys
-absent = ["bitloom.hls_gen.rtl", "bitloom.overlay.build.build", "bitloom.overlay.build.reference_designs",
-          "bitloom.overlay.build.training"]
+absent = ["bitloom.hls_gen.rtl", "bitloom.overlay.build.build", "bitloom.overlay.build.training"]
 sys.modules |= dict.fromkeys([*absent, "veriloggen", "sklearn", "click"])
 from pynq.pl_server.device import Device
 from bitloom.overlay.virtual.board import VirtualDevice
@@ -262,7 +261,10 @@ def test_many_networks(board: str | None, notebook: Notebook):
     }  # fmt: skip
     assert found["odd"] == found["golden"]
     assert found["accuracy"]["odd"] > 0.85
-    assert found["refusal"] == "large: windows must be >= 961, design cnv-w1a1-shared has 900"
+    assert found["refusal"] == (
+        "large: windows must be >= 961, design cnv-w1a1-shared has 900; input_words must be >= 3969, "
+        "design cnv-w1a1-shared has 3600; tuple_words must be >= 130, design cnv-w1a1-shared has 128"
+    )
     assert found["pictures"] == ["digits"]
 
 

@@ -144,7 +144,7 @@ def test_ring_waits_for_the_word_given_back_before() -> None:
     assert ring.room == (given, 0)
     given.extend([9, 9])
     assert [ring.put(c) for c in (7, 20)] == [11, 20]
-    assert written == [5, 6, 11, 20]
+    assert list(written) == [5, 6, 11, 20]
     assert ring.level() == 2
 
 
@@ -256,4 +256,4 @@ def test_words_of_a_last_map(word_bits: int, puts: list[int], done: int) -> None
         last = results.put(last + 1)
         found.append(last)
     assert found == puts
-    assert left == [done]
+    assert list(left) == [done]

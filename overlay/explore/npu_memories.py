@@ -84,6 +84,10 @@ class NpuMemories:
         """What another process needs: it works out the rest itself."""
         return {**vars(self), "_known": {}}
 
+    def forget(self) -> None:
+        """Let go of what was worked out."""
+        self._known.clear()
+
     def sizes(self, own: Own, npu: Npu) -> dict[str, Any]:
         """Sizes of the memories that layers need together, and what the NPU has for their sake besides, by the NPU's
         parameter.

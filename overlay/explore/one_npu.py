@@ -8,7 +8,6 @@ gap. The layers say which inlets and outlets it has: chains (chain.py) and rings
 from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from itertools import accumulate, islice
 from typing import Any
 
@@ -86,6 +85,26 @@ class Segment:
 
 
 @dataclass
+class _Known:
+    """What `NpuChoices` has worked out.
+
+    Attributes
+    ----------
+    interval
+        The interval that ``possible``, ``before`` and ``sums`` are of.
+    """
+
+    interval: int = 0
+    possible: dict[tuple, list[list[Chosen]]] = field(default_factory=dict)
+    before: dict[tuple, list[Chosen]] = field(default_factory=dict)
+    sums: dict[tuple, array] = field(default_factory=dict)
+    areas: dict[tuple, list[tuple[Sizes, Resources]]] = field(default_factory=dict)
+    outlets: dict[tuple, float] = field(default_factory=dict)
+    bare: dict[Own, list[Npu]] = field(default_factory=dict)
+    array_cycles: dict[tuple, list[int]] = field(default_factory=dict)
+
+
+@dataclass
 class NpuChoices:
     """What an NPU may be for layers of one network, or of several. It keeps what it has worked out.
 
@@ -119,19 +138,15 @@ class NpuChoices:
     depthwise: bool = False
     networks: Sequence[range] = ()
     mapping: Sequence[int] = ()
-    _possible: dict[tuple, list[list[Chosen]]] = field(default_factory=dict)
-    _before: dict[tuple, list[Chosen]] = field(default_factory=dict)
-    _areas: dict[tuple, list[tuple[Sizes, Resources]]] = field(default_factory=dict)
-    _outlets: dict[tuple, float] = field(default_factory=dict)
-    _bare: dict[Own, list[Npu]] = field(default_factory=dict)
-    _sums: dict[tuple, array] = field(default_factory=dict)
-    _array_cycles: dict[tuple, list[int]] = field(default_factory=dict)
-    _interval: int = 0
+    _known: _Known = field(init=False, default_factory=_Known)
 
-    @cached_property
-    def _memories(self) -> NpuMemories:
-        """Finds how large memories are."""
-        return NpuMemories(self.layers, self._networks, streamed=self.streamed)
+    def __post_init__(self) -> None:
+        self._memories = NpuMemories(self.layers, self._networks, streamed=self.streamed)
+
+    def forget(self) -> None:
+        """Let go of all that was worked out: of a large network that is gigabytes in all settings together."""
+        self._known = _Known()
+        self._memories.forget()
 
     @property
     def _networks(self) -> Sequence[range]:
@@ -152,7 +167,7 @@ class NpuChoices:
     def bare(self, own: Own) -> list[Npu]:
         """NPUs for layers ``own``, one for each KFP that is looked at, without a folding beside; none where the layers
         are for different engines."""
-        if own not in self._bare:
+        if own not in self._known.bare:
             found = list[Npu]()
             mine = [self.layers[i] for i in own]
             if len({layer.engine for layer in mine}) == 1:
@@ -161,8 +176,8 @@ class NpuChoices:
                 if "host" in base.ports.inlets:
                     formed = self._wide([layer.joined or layer for layer in mine], base.unchecked(window_former=True))
                     found += [npu for npu in formed if any(layer.gains_by_former(npu) for layer in mine)]
-            self._bare[own] = found
-        return self._bare[own]
+            self._known.bare[own] = found
+        return self._known.bare[own]
 
     def own(self, n: int, mapping: Sequence[int]) -> Own:
         """Numbers of the layers that NPU ``n`` computes with that mapping of the network's own layers."""
@@ -256,42 +271,43 @@ class NpuChoices:
         """Cycles of all layers of the NPU's engine in front of layer 0, 1, 2, ...: what a run of layers takes is the
         difference of two."""
         key = LAYER_CYCLES(npu)
-        if key not in self._sums:
+        if key not in self._known.sums:
             each = zip((layer.seen_by(npu) for layer in self.layers), self._arrays(npu))
             both = (layer.with_others(npu, cycles) if cycles else 0 for layer, cycles in each)
-            self._sums[key] = array("q", accumulate(both, initial=0))
-        return self._sums[key]
+            self._known.sums[key] = array("q", accumulate(both, initial=0))
+        return self._known.sums[key]
 
     def _arrays(self, npu: Npu) -> list[int]:
         """Cycles of the array for each layer; 0 where it is for another engine. They are the same with each PFP."""
         key = ARRAY_CYCLES(npu)
-        if key not in self._array_cycles:
-            if len(self._array_cycles) >= FOLDINGS:
-                self._array_cycles.clear()
+        if key not in self._known.array_cycles:
+            if len(self._known.array_cycles) >= FOLDINGS:
+                self._known.array_cycles.clear()
             mine = (layer.seen_by(npu) for layer in self.layers)
-            self._array_cycles[key] = [one.array_cycles(npu, OUT) if one.engine == npu.engine else 0 for one in mine]
-        return self._array_cycles[key]
+            cycles = (one.array_cycles(npu, OUT) if one.engine == npu.engine else 0 for one in mine)
+            self._known.array_cycles[key] = list(cycles)
+        return self._known.array_cycles[key]
 
     def _foldings(self, own: Own, npu: Npu, interval: int, reader: Npu | None) -> Iterator[Npu]:
         """The NPU with each KGP, OL and PFP that keep to the interval, in front of the NPU ``reader``; with its own KGP
         and OL if it has more than one kernel at a time."""
-        if interval != self._interval:  # those of another interval are not asked for again
-            self._possible.clear()
-            self._before.clear()
-            self._sums.clear()
-            self._interval = interval
+        if interval != self._known.interval:  # those of another interval are not asked for again
+            self._known.possible.clear()
+            self._known.before.clear()
+            self._known.sums.clear()
+            self._known.interval = interval
         key = own, FOLDING(npu)
-        if key not in self._possible:
+        if key not in self._known.possible:
             kgps = list(self._kgps(own, npu, interval)) if npu.array.kgp == 1 else [npu]
             ol = npu.results.ol if npu.array.kgp > 1 else None
             found = [[chosen_of(one) for one in self._results(own, made, interval, ol)] for made in kgps]
             if kgps and npu.array.kgp == 1 and not any(found):
                 found += self._wider(own, kgps[-1], interval)
-            self._possible[key] = found
+            self._known.possible[key] = found
         lanes = reader and reader.array.kfp
-        if (key, lanes) not in self._before:
-            self._before[key, lanes] = list(self._in_front_of(own, npu, self._possible[key], lanes))
-        for values in self._before[key, lanes]:
+        if (key, lanes) not in self._known.before:
+            self._known.before[key, lanes] = list(self._in_front_of(own, npu, self._known.possible[key], lanes))
+        for values in self._known.before[key, lanes]:
             yield with_chosen(npu, values)
 
     def _in_front_of(
@@ -381,11 +397,11 @@ class NpuChoices:
         """Memories of the NPU that are as large as its layers need, its kernels in each kind of RAM, and the area of
         each; where DSP blocks are ``dear``, also with fewer of them."""
         key = own, FOLDING(npu), dear
-        if key not in self._areas:
+        if key not in self._known.areas:
             try:
                 memories = self.depths(own, npu)
             except ValueError:  # words don't lie as its layers take them
-                self._areas[key] = []
+                self._known.areas[key] = []
                 return []
             rows = memories["kernel_rows"]
             large = ("auto", "distributed")
@@ -394,12 +410,12 @@ class NpuChoices:
                 ({key: one.value(key) for key in SAVED}, estimate_cores(one, self.stream_bits, styles))
                 for one in saving(npu.unchecked(**memories), dear)
             ]
-            self._areas[key] = [
+            self._known.areas[key] = [
                 ((memories, {**saved, "kernel_ram": style}), areas[k])
                 for k, style in enumerate(styles)
                 for saved, areas in each
             ]
-        return self._areas[key]
+        return self._known.areas[key]
 
     def depths(self, own: Own, npu: Npu) -> dict[str, int]:
         """As of `NpuMemories.sizes`."""
@@ -412,9 +428,9 @@ class NpuChoices:
             after.array.word_bits if after.engine == npu.engine else after.array.kfp
         )  # a bit a feature between engines
         key = OUTLETS(npu), npu.forks_maps, ring_bits
-        if key not in self._outlets:
-            self._outlets[key] = estimate_outlets(npu, ring_bits)
-        return self._outlets[key]
+        if key not in self._known.outlets:
+            self._known.outlets[key] = estimate_outlets(npu, ring_bits)
+        return self._known.outlets[key]
 
     def enters(self, npu: Npu, interval: int) -> bool:
         """Whether a frame comes in over the stream within the interval."""

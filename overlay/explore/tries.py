@@ -133,6 +133,7 @@ class Tries:
         self._macs = sum(layer.macs for layer in self.layers)
         self._seen: dict[Any, Figures | None] = {}
         self._fitting: tuple[Figures, ...] = ()
+        self._asked = self.choices[self.engines[0], self.first]
 
     def know(self, rows: Iterable[Row]) -> None:
         """Take these rows as known: what they beat is not run any more. Rows of tasks that are under way are not among
@@ -186,6 +187,9 @@ class Tries:
         """The NPUs of a task at its price; None where there are none that are fast enough, or where such NPUs are more
         parallel than a design may be."""
         choices = self.joinings.of(task.way, task.setting)
+        if choices is not self._asked:  # tasks of a setting follow each other
+            self._asked.forget()
+            self._asked = choices
         mapping = task.way.mapping
         if mapping is not None:
             segments = cheapest_ring(choices, mapping, task.interval, task.price, closed=task.way.closed)

@@ -43,7 +43,7 @@ FRAMES = 3
 TRIES = 20
 """Networks at most that are picked until one has a way through the design."""
 LINES = {"raster": ("rows", "rows:1"), "columns": ("columns", "columns:2")}
-"""Chunks of rows or columns, by the map order that they need."""
+"""Chunks of rows or columns, by the map order that they need; only NPUs one behind the other have any."""
 
 
 def network_case(pick: Pick, names: Sequence[str]) -> Case:
@@ -60,6 +60,7 @@ def network_case(pick: Pick, names: Sequence[str]) -> Case:
     if design.npus[0].depthwise:
         mapping = None  # a convolution that joins another one is no layer of its own
     map_order = pick.of(orders)
+    lines = LINES.get(map_order, ()) if any("ring" in npu.ports.inlets for npu in design.npus) else ()
     plain = len(design.npus) == 1 and design.npus[0].array.accumulators == 1
     return {
         "design": name,
@@ -67,7 +68,7 @@ def network_case(pick: Pick, names: Sequence[str]) -> Case:
         "mapping": mapping,
         "map_order": map_order,
         "dataflow": "output_stationary" if plain else pick.of(["output_stationary", "auto"]),
-        "chunk": pick.of([1, 2, 5, 1000, *LINES.get(map_order, ())]),
+        "chunk": pick.of([1, 2, 5, 1000, *lines]),
         "seed": pick.integer(0, 2**32 - 1),
         "stalls": {"source": pick.of([0.0, 0.4]), "sink": pick.of([0.0, 0.4])},
     }

@@ -48,12 +48,12 @@ def mobilenet():
 
 
 @pytest.mark.slow
-def test_the_nearest_design_of_a_large_network_is_found_in_a_gigabyte() -> None:
-    """With 1,000 classes it needs 389.5 BRAM36 of the 312, and nothing else too much of."""
+def test_a_design_for_a_large_network_is_found_in_a_gigabyte() -> None:
+    """Its 1,000 classes leave little of the 312 BRAM36: streamed weights fit."""
     done = subprocess.run([sys.executable, "-c", SEARCH], cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True)
     found = json.loads(done.stdout)
-    assert not found["fits"]
+    assert found["fits"]
     assert found["streamed"]
-    assert found["over"].keys() == {"bram36"}
-    assert 312 < found["bram36"] <= 389.5
+    assert found["over"] == {}
+    assert found["bram36"] <= 312
     assert found["megabytes"] < MOST_MB

@@ -47,7 +47,7 @@ def unsized(folding: Npu) -> Npu:
     if folding.former_sizes:
         folding = replace(folding, former=Former())
     if folding.has_skip:
-        folding = replace(folding, stores=replace(folding.stores, skip=None))
+        folding = folding.changed(skip_words=0)
     if folding.sequencer.tuple_parts:
         folding = folding.changed(tuple_parts=0, aheads=0)
     return folding if folding.array.lanes_per_weight == 1 else folding.changed(lanes_per_weight=1, lane_step=1)

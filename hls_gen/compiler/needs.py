@@ -96,34 +96,17 @@ class Needs:
 
     def capacities(self, npu: Npu) -> dict[str, int]:
         """The capacities that an NPU of this folding must have at least, by name."""
-        lacking = npu.lacking
         needs = vars(self) | {
             "aheads": max(2, self.aheads),
             "skip_words": 2,  # how large it must be says the flow model
             "skips_onward": npu.skips_onward,
         }
-        return {
-            name: needs[name]
-            for name in SIZES
-            if (SIZED_WHERE[name](npu) if name in SIZED_WHERE else flat.OWNERS[name][0] not in lacking)
-        }
+        meant = flat.meant(npu)
+        return {name: needs[name] for name in SIZES if name in meant}
 
 
 SIZES = tuple(entry.name for entry in fields(Needs) if entry.name in flat.PLACES)
 """Needs that are capacities."""
-REQUANTISATION = ("multiplier_bits", "bias_fraction_bits", "half_even", "round_twice")
-"""Capacities of the results unit that mean nothing in an NPU which compares sums with thresholds."""
-SIZED_WHERE: dict[str, Callable[[Npu], bool]] = {
-    "tuple_parts": lambda npu: npu.sequencer.tuple_parts > 0,
-    "aheads": lambda npu: npu.sequencer.aheads > 0,
-    **dict.fromkeys(REQUANTISATION, lambda npu: npu.requantises),
-    "skip_bits": lambda npu: npu.keeps_steps,
-    "skips_onward": lambda npu: npu.keeps_steps,
-    "map_words": lambda npu: "loop" in npu.ports.outlets,
-    **dict.fromkeys(flat.NAMES["former.sizes"], lambda npu: npu.former is not None),
-}
-"""NPUs in which capacities mean something, and get a size, by name; in others they stay as they are. All others do so
-in every NPU that has their part."""
 
 
 @dataclass(frozen=True)

@@ -83,7 +83,7 @@ class Part:
                 require(isinstance(value, bool), f"{name_of(item)} must be True or False", shown(value))
 
 
-def value(default: Any = MISSING, *, name: str = "", rare: bool = False) -> Any:
+def value(default: Any = MISSING, *, name: str = "", rare: bool = False, where: str = "") -> Any:
     """A field of a part.
 
     Parameters
@@ -94,8 +94,11 @@ def value(default: Any = MISSING, *, name: str = "", rare: bool = False) -> Any:
         What command line, files and messages call the value; by default as the field is called.
     rare
         Whether files have the value only where it isn't the default.
+    where
+        What an NPU does in which the value means something, by the name of a property of `Npu`: "requantises". In
+        other NPUs a feature that is off by default must be off. By default it means something wherever its part is.
     """
-    return field(default=default, metadata={"name": name, "rare": rare})
+    return field(default=default, metadata={"name": name, "rare": rare, "where": where})
 
 
 def number(
@@ -122,11 +125,12 @@ def capacity(
     added: bool = False,
     name: str = "",
     rare: bool = False,
+    where: str = "",
 ) -> Any:
     """A field of a part that is a size: no person chooses it, it follows from the networks. Parameters as of `number`
     and `Capacity`."""
     rule = Capacity(least=2 if power else least, most=most, power=power, added=added)
-    return field(default=default, metadata={"name": name, "rare": rare, "number": rule})
+    return field(default=default, metadata={"name": name, "rare": rare, "where": where, "number": rule})
 
 
 def name_of(item: "Field[Any]") -> str:

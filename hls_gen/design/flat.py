@@ -130,8 +130,6 @@ MEANINGS = {
     "ports.binariser": "a binariser",
 }
 """What messages call these parts."""
-SIZED_PARTS = ("former.sizes", "stores.skip")
-"""Parts that sizing gives an NPU where networks need them: their sizes are 0 where they are not there."""
 RARE_PARTS = ("former.sizes", "pool_unit.weights", "stores.skip")
 """Parts whose values are written to files only where they aren't at their defaults."""
 

@@ -41,6 +41,10 @@ class Number:
     most: int | None = None
     power: bool = False
 
+    def joined(self, needs: Iterable[int]) -> int:
+        """What several layers need together that need so much each: the largest."""
+        return max(needs)
+
     def check(self, name: str, value: Any) -> None:
         """ValueError, which calls the value ``name``, unless it is such a number."""
         least = 1 if self.power else self.least
@@ -64,7 +68,7 @@ class Capacity(Number):
     added: bool = False
 
     def joined(self, needs: Iterable[int]) -> int:
-        """What several layers need together."""
+        """What several layers need together that need so much each."""
         return sum(needs) if self.added else max(needs)
 
 

@@ -13,13 +13,13 @@ from bitloom.hls_gen.compiler.sharing import weight_copies
 from bitloom.hls_gen.design.design import Design
 from bitloom.overlay.area.synthesis import area
 from bitloom.overlay.area_model.estimate import error, estimate
+from bitloom.overlay.build.measured import Measured
 from bitloom.overlay.platform.boards import CLOCK_MHZ
 from bitloom.overlay.study.lane_counts import npu_lanes
 
 from .commands import commands
 from .compiled import Compiled
 from .layer_work import LayerWork, layers
-from .measure import Measured
 from .memories import memories
 from .report import AreaFacts, LayerFacts, NpuCycles, Report
 from .roofline import roofline

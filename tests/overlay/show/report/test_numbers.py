@@ -30,9 +30,8 @@ from bitloom.overlay.build.images import random_images
 from bitloom.overlay.build.measured import Measured, check_even, measure
 from bitloom.overlay.build.reference_designs import DIGITS
 from bitloom.overlay.show.report import gather as gathering
-from bitloom.overlay.show.report.commands import commands
 from bitloom.overlay.show.report.compiled import Compiled, compiled
-from bitloom.overlay.show.report.gather import gather
+from bitloom.overlay.show.report.gather import commands, gather
 from bitloom.overlay.show.report.layer_work import layers
 from bitloom.overlay.show.report.report import Report
 from bitloom.overlay.show.report.text import TIMES

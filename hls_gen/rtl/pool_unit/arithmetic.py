@@ -77,22 +77,6 @@ class PoolPorts:
         return replace(self, valid=delayed(b, self.valid, "valid", cycles, init=0)[-1], **registers)
 
 
-@dataclass(frozen=True)
-class QueueRow:
-    """A row of the queue with the beat at hand.
-
-    Attributes
-    ----------
-    merged : Signal
-        What the taps of the window gave so far, this beat included.
-    leaving : Signal
-        What leaves with the last tap, `Arithmetic.cycles` later.
-    """
-
-    merged: Signal
-    leaving: Signal
-
-
 class Arithmetic(ABC):
     """What a kind of pool unit computes, inside the module of such a unit. Instances declare registers of what comes
     with a beat, and read the unit's memory.
@@ -129,9 +113,9 @@ class Arithmetic(ABC):
         self.above: list[Signal] = []
 
     @abstractmethod
-    def row(self, so_far: Signal) -> QueueRow:
+    def row(self, so_far: Signal) -> tuple[Signal, Signal]:
         """The queue's row with the values of the beat at hand: these alone at a window's first tap, else joined to
-        ``so_far``."""
+        ``so_far``. And what leaves with the last tap, `cycles` later."""
 
     @abstractmethod
     def joined(self, left: Signal, right: Signal) -> Signal:
@@ -150,9 +134,10 @@ class Lanes(Arithmetic):
 
     adds: Signal
 
-    @abstractmethod
     def value(self, k: int) -> Signal:
-        """The value of lane ``k``, in time with ``at``."""
+        """The value of lane ``k``, in time with ``at``: by default that of the beat's word."""
+        w = self.npu.array.feature_bits
+        return self.b.wire(f"feature_{k}", w, bits(self.at.word, k * w, w))
 
     def leaving(self, _k: int, merged: Signal) -> Signal:
         """What leaves of lane ``k``, `cycles` later: by default what the queue has."""
@@ -162,7 +147,7 @@ class Lanes(Arithmetic):
         w = self.npu.pool_lane_bits
         return choose(self.adds, right + left, choose(signed_at_least(left, right), left, right, w), w)
 
-    def row(self, so_far: Signal) -> QueueRow:
+    def row(self, so_far: Signal) -> tuple[Signal, Signal]:
         b = self.b
         w = self.npu.pool_lane_bits
         merged = []
@@ -172,9 +157,4 @@ class Lanes(Arithmetic):
             old = b.wire(f"old_{k}", w, bits(so_far, k * w, w))
             merged.append(b.wire(f"merged_{k}", w, choose(self.at.first, new, self.joined(new, old), w)))
             leaving.append(self.leaving(k, merged[-1]))
-        return QueueRow(b.wire("merged", width(so_far), join(merged)), join(leaving))
-
-    def feature(self, k: int) -> Signal:
-        """Lane ``k`` of the beat's word."""
-        w = self.npu.array.feature_bits
-        return self.b.wire(f"feature_{k}", w, bits(self.at.word, k * w, w))
+        return b.wire("merged", width(so_far), join(merged)), join(leaving)

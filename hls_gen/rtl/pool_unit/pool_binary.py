@@ -6,10 +6,9 @@ Golden twin: golden/layers/pool.py. The sequencer gives words tap after tap, all
 queue holds what the taps of this window gave so far. Nothing stalls inside: ``room`` tells the sequencer in time.
 """
 
-from bitloom.hls_gen.design.parts import present
-from bitloom.hls_gen.rtl.primitives.block import Signal, choose
+from bitloom.hls_gen.rtl.primitives.block import Signal, choose, width
 
-from .arithmetic import Arithmetic, QueueRow
+from .arithmetic import Arithmetic
 
 CONTRACT = str(__doc__)
 
@@ -24,8 +23,7 @@ class BinaryPool(Arithmetic):
     def joined(self, left: Signal, right: Signal) -> Signal:
         return left | right
 
-    def row(self, so_far: Signal) -> QueueRow:
-        pfp = present(self.npu.pool_unit).pfp
-        merged = self.joined(self.at.word, choose(self.at.first, 0, so_far, pfp))
-        merged = self.b.wire("merged", pfp, merged)
-        return QueueRow(merged, merged)
+    def row(self, so_far: Signal) -> tuple[Signal, Signal]:
+        w = width(so_far)
+        merged = self.b.wire("merged", w, self.joined(self.at.word, choose(self.at.first, 0, so_far, w)))
+        return merged, merged

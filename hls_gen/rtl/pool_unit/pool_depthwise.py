@@ -59,7 +59,7 @@ class DepthwisePool(Lanes):
 
     def value(self, k: int) -> Signal:
         w = self.npu.array.weight_bits
-        feature = self.feature(k)
+        feature = super().value(k)
         weight = self.b.wire(f"weight_{k}", w, bits(self._weights, k * w, w))
         return _product(self.b, self.npu, k, feature, weight, self._depthwise)
 

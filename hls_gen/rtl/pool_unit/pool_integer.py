@@ -39,9 +39,6 @@ class IntegerPool(Lanes):
         self._reciprocal = row["reciprocal"]
         b.comment("The queue's row with this beat, lane by lane; what leaves is divided where it is an average.")
 
-    def value(self, k: int) -> Signal:
-        return self.feature(k)
-
     def leaving(self, k: int, merged: Signal) -> Signal:
         quotient = self.b.wire(f"quotient_{k}", self.npu.array.feature_bits)
         self.b.instance(

@@ -12,7 +12,7 @@ from bitloom.hls_gen.design import timing
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.parts import present
 from bitloom.hls_gen.rtl.array.convolver import delayed
-from bitloom.hls_gen.rtl.primitives.block import Block, Signal
+from bitloom.hls_gen.rtl.primitives.block import Block
 from bitloom.hls_gen.rtl.primitives.fifo import fifo
 from bitloom.hls_gen.rtl.primitives.memory import Library, ram
 from bitloom.hls_gen.rtl.primitives.text import Header
@@ -54,19 +54,27 @@ def pool_unit(library: Library, npu: Npu) -> Block:
     arithmetic = kind(b, library, npu, ports)
     at = arithmetic.at
     so_far = b.wire("so_far", npu.pool_queue_bits)
-    row = arithmetic.row(so_far)
+    merged, leaving = arithmetic.row(so_far)
     b.instance(
         ram(library, npu.pool_queue_bits, 1 << present(npu.pool_unit).index_bits, latency=0),
         "queue",
         write=at.valid,
         write_row=at.index,
-        write_data=row.merged,
+        write_data=merged,
         read_row=at.index,
         read_data=so_far,
     )
     emit = delayed(b, b.wire("emit", 1, at.valid & at.last), "emit", kind.cycles, init=0)[-1]
     side = delayed(b, at.side, "side", kind.cycles, npu.pool_side_bits)[-1]
-    _output_fifo(b, library, npu, ports, emit, Cat(*arithmetic.above, side, row.leaving))
+    b.instance(
+        fifo(library, npu.pool_out_bits, timing.pool_fifo_words(npu), timing.pool_fifo_margin(npu)),
+        "out_fifo",
+        in_valid=emit,
+        in_ready=b.wire("fifo_ready_unused"),  # ``room`` is kept: there is a place
+        in_data=Cat(*arithmetic.above, side, leaving),
+        **ports.out.ports("out"),
+        room=ports.room,
+    )
     return b
 
 
@@ -75,17 +83,3 @@ def _kind(npu: Npu) -> type[Arithmetic]:
     if npu.depthwise:
         return DepthwisePool
     return BinaryPool if npu.engine == "binary" else IntegerPool
-
-
-def _output_fifo(b: Block, library: Library, npu: Npu, ports: PoolPorts, emit: Signal, word: Signal) -> None:
-    """The output FIFO: it takes ``word`` where ``emit`` is 1, and has a place since ``room`` is kept."""
-    out = ports.out
-    b.instance(
-        fifo(library, out.data_bits, timing.pool_fifo_words(npu), timing.pool_fifo_margin(npu)),
-        "out_fifo",
-        in_valid=emit,
-        in_ready=b.wire("fifo_ready_unused"),
-        in_data=word,
-        **out.ports("out"),
-        room=ports.room,
-    )

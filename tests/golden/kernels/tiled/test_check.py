@@ -8,8 +8,7 @@ from bitloom.golden.kernels.tiled import reference
 from bitloom.golden.layer import Map
 from bitloom.golden.layers.conv import Conv
 from bitloom.golden.layers.dense import Dense
-from bitloom.golden.layers.depthwise import DepthwiseConv
-from bitloom.golden.layers.grouped import GroupedConv
+from bitloom.golden.layers.grouped import DepthwiseConv, GroupedConv
 from bitloom.golden.layers.pool import MaxPool
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Network

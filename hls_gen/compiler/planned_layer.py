@@ -13,7 +13,6 @@ from bitloom.hls_gen.design.parts import present
 from .layout import UNUSED, Ints, Layout, regroup, result_layout
 from .lowered_layers import LoweredLayer, Xnor
 from .schedule import StageTables
-from .sequencer_work import SequencerWork
 from .tap_rows import TapRows
 from .tuple_parts import TuplePart, tuple_part
 from .ways import MapWay
@@ -125,7 +124,7 @@ class PlannedLayer:
     @property
     def beats(self) -> int:
         """Cycles in which the array works on the layer, a frame."""
-        return SequencerWork.of(self.conv, self.layer.visits).beats(self.part.words, passes=self.groups)
+        return len(self.conv.index) * self.layer.visits * self.part.words * self.groups
 
     @property
     def last_units(self) -> int:

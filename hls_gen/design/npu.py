@@ -19,6 +19,7 @@ from bitloom.golden.names import shown
 from . import flat
 from .array import BinaryArray, IntegerArray
 from .former import Former, FormerSizes
+from .gearbox import geared
 from .loader import Loader
 from .parts import present
 from .pool_unit import PoolUnit, PoolWeights
@@ -386,6 +387,23 @@ class Npu:
         """Width of a word of a frame: kfp features, as the binariser takes them where there is one."""
         binariser = self.ports.binariser
         return self.array.kfp * (binariser.bits if binariser else self.array.feature_bits)
+
+    def pool_words(self, steps: int) -> int:
+        """Words of a tuple that the pool unit takes, where its results leave in so many steps; 0 without a pool unit.
+
+        Example: with ol = 4 and pfp = 8, 5 steps make 3 words.
+        """
+        return geared(steps, self.results.ol, self.pool_unit.pfp) if self.pool_unit else 0
+
+    def outlet_words(self, steps: int) -> tuple[int, int]:
+        """(words, lanes of a word) of a tuple as it comes to the outlets, where its results leave in so many steps: of
+        the pool unit, or steps where there is none, or where its sums leave by an activation of their own."""
+        ol = self.results.ol
+        if self.pool_unit is None:
+            return steps, ol
+        words = self.pool_words(steps)
+        pfp = self.pool_unit.pfp
+        return (geared(words, pfp, ol), ol) if self.depthwise else (words, pfp)
 
     @property
     def pool_word_bits(self) -> int:

@@ -9,7 +9,6 @@ from bitloom.golden.graph import INPUT
 from bitloom.hls_gen.compiler.plan import Plan
 from bitloom.hls_gen.compiler.planned_layer import PlannedLayer
 from bitloom.hls_gen.compiler.schedule import StageTables
-from bitloom.hls_gen.compiler.sequencer_work import SequencerWork
 from bitloom.hls_gen.compiler.tap_rows import TapRows
 from bitloom.hls_gen.design import timing
 from bitloom.hls_gen.design.npu import Npu
@@ -171,7 +170,7 @@ def reading(
     claiming = np.flatnonzero(tables.advance)
     return Reading(
         words=words,
-        taps=SequencerWork.of(tables, visits).taps,
+        taps=tables.valid_taps * visits,
         claiming=claiming * visits,
         claims=tables.advance[claiming],
         hold_tuples=taps.hold,

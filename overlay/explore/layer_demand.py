@@ -132,7 +132,7 @@ class LayerDemand:
         """What the pool unit's sequencer of that NPU does a frame for the layer's pool; no window without one."""
         if self.pool is None or npu.pool_sequencer is None:
             return SequencerWork.straight(0)
-        return self._work(self.pool, SequencerKind(claims_ahead=True))
+        return self._work(self.pool, npu.pool_sequencer.kind)
 
     def _work(self, tables: StageTables, kind: SequencerKind) -> SequencerWork:
         """What a sequencer of that kind does a frame, by one of the two schedules."""

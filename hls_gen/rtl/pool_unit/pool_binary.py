@@ -55,9 +55,10 @@ class PoolPorts:
     @classmethod
     def of(cls, b: Block, npu: Npu, out_bits: int = 0) -> "PoolPorts":
         """The ports and registers of the pool unit ``b``; ``out_bits``, where not 0, is the width of what leaves."""
-        beat = Beat.input(b, SequencerSpec(npu, present(npu.pool_sequencer)))
+        spec = SequencerSpec(npu, present(npu.pool_sequencer))
+        beat = Beat.input(b, spec)
         flags = [beat.tuple_last, beat.map_last, *(getattr(beat.marks, name) for name, _ in way(npu))]
-        word = b.input("word", npu.pool_word_bits, means="word of the beat of the cycle before, lane 0 low")
+        word = b.input("word", spec.sequencer.beat_bits, means="word of the beat of the cycle before, lane 0 low")
         room = b.output("room", means="another beat may be issued")
         out = Stream.output(b, "out", out_bits or npu.pool_word_bits + npu.pool_side_bits)
         valid = b.reg("valid")

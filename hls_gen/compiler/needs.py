@@ -12,6 +12,7 @@ from dataclasses import dataclass, fields
 
 from bitloom.hls_gen.design import flat
 from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.design.parts import Capacity
 
 from .lowered_layers import LoweredLayer, Xnor
 from .margins import held_bits, signed_bits
@@ -139,7 +140,8 @@ class NpuNeeds:
 
 
 _MERGES: dict[str, Callable[[Iterable[int]], int]] = {
-    entry.name: sum if entry.name in flat.NUMBERS and flat.NUMBERS[entry.name].added else max for entry in fields(Needs)
+    entry.name: rule.joined if isinstance(rule := flat.NUMBERS.get(entry.name), Capacity) else max
+    for entry in fields(Needs)
 }
 """How the values of layers become that of all, by field."""
 

@@ -16,7 +16,7 @@ from bitloom.golden.names import shown
 from .array import BinaryArray, IntegerArray
 from .former import Former, FormerSizes
 from .loader import Loader
-from .parts import Part, name_of, number_of
+from .parts import Capacity, Part, name_of, number_of
 from .pool_unit import PoolUnit, PoolWeights
 from .ports import Binariser, Ports
 from .results import Results
@@ -41,7 +41,7 @@ CLASSES: dict[str, type[Part]] = {
     "loader": Loader,
 }
 """The part of each place; in place of an array there may be an `IntegerArray`."""
-CHOSEN = (
+ORDER = (
     "engine",
     "feature_bits",
     "weight_bits",
@@ -69,9 +69,6 @@ CHOSEN = (
     "depthwise",
     "window_former",
     "lut_products",
-)
-"""The folding: what a person or the search chooses, in the order of files."""
-CAPACITIES = (
     "acc_bits",
     "multiplier_bits",
     "bias_fraction_bits",
@@ -113,8 +110,7 @@ CAPACITIES = (
     "former_columns",
     "former_line",
 )
-"""Capacities: how large memories are and how far counters reach, as sizing finds them for networks; in the order of
-files."""
+"""Names in the order of files, what is chosen first. Names that are not here follow, in the order of the parts."""
 SWITCHES = {
     "former": "window_former",
     "former.sizes": "former_column",
@@ -151,9 +147,15 @@ _OWNERS = {
     **{switch: (place, "") for place, switch in SWITCHES.items()},
     **{name: (place, item.name) for name, (place, item) in _DECLARED.items()},
 }
-_LISTED = (*CHOSEN, *CAPACITIES)
-assert not _OWNERS.keys() ^ _LISTED, f"CHOSEN, CAPACITIES and the parts differ in {_OWNERS.keys() ^ _LISTED}"
-OWNERS = {name: _OWNERS[name] for name in _LISTED}
+_SIZED = {name for name, (_, item) in _DECLARED.items() if isinstance(number_of(item), Capacity)}
+assert {*ORDER} <= _OWNERS.keys(), f"no part has these names of ORDER: {set(ORDER) - set(_OWNERS)}"
+_LISTED = [*ORDER, *(name for name in _OWNERS if name not in ORDER)]
+CHOSEN = tuple(name for name in _LISTED if name not in _SIZED)
+"""The folding: what a person or the search chooses, in the order of files."""
+CAPACITIES = tuple(name for name in _LISTED if name in _SIZED)
+"""Capacities: how large memories are and how far counters reach, as sizing finds them for networks; in the order of
+files."""
+OWNERS = {name: _OWNERS[name] for name in (*CHOSEN, *CAPACITIES)}
 """Part and field of each flat name: ("pool_unit", "words") of pool_words. Of a name that says whether there is a part,
 its place and nothing."""
 PLACES = {name: f"{place}.{what}" if what else place for name, (place, what) in OWNERS.items()}

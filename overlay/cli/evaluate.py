@@ -227,7 +227,7 @@ def _modelled(subject: _Evaluated) -> FrameCycles | str:
     """Cycles of the design by the flow model, or one line that says why there are none."""
     with working("following frames through the flow model"):
         if subject.build is not None:
-            choices = subject.build.choices(subject.name)
+            choices = subject.build.choices_of(subject.name)
             return cycles_by_flow(subject.model, subject.build.design, choices)
         try:
             chosen = chosen_design(subject.model)

@@ -2,13 +2,14 @@
 
 import os
 from collections.abc import Mapping
+from dataclasses import fields
 from math import inf, isnan
 from pathlib import Path
 from typing import Any
 
 import click
 
-from bitloom.hls_gen.compiler.choices import DATAFLOWS, Chunk
+from bitloom.hls_gen.compiler.choices import DATAFLOWS, Chunk, CompileChoices
 from bitloom.hls_gen.compiler.schedule import ORDERS
 from bitloom.hls_gen.design.array import ACCUMULATIONS, KERNEL_RAMS
 from bitloom.hls_gen.design.flat import CHOSEN
@@ -229,9 +230,10 @@ def wanted_of(options: Mapping[str, Any]) -> Wanted:
     """What ``design_options`` ask for; further options that `Wanted` has are taken too."""
     options = {key: value for key, value in options.items() if value is not None}
     folding = {key: options.pop(key) for key in FOLDING_NAMES if key in options}
+    choices = {item.name: options.pop(item.name) for item in fields(CompileChoices) if item.name in options}
     if "stream_bits" in options:
         options["stream_bits"] = int(options["stream_bits"])
-    return Wanted(folding=folding, **options)
+    return Wanted(folding=folding, choices=choices, **options)
 
 
 stall_options = together(

@@ -51,5 +51,5 @@ def compiled(build: Build, model: Model) -> Compiled:
             f"got the model {digest[:16]}: build again"
         )
     manifest = Manifest.load(build.bit.with_suffix(".manifest.json"))
-    network_plan = plan(model, manifest.npus, build.choices(program.name))
+    network_plan = plan(model, manifest.npus, build.choices_of(program.name))
     return Compiled(build, model, program, manifest, network_plan)

@@ -7,6 +7,7 @@ import pytest
 from bitloom.hls_gen.compiler.fitted import FORMER
 from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.flat import PLACES
+from bitloom.hls_gen.design.memories import memory_map as memory_maps
 from bitloom.hls_gen.design.memories.loader import settings
 from bitloom.hls_gen.design.memories.memory_map import memory_map, memory_of
 from bitloom.hls_gen.design.memories.results import passing
@@ -459,6 +460,13 @@ def test_memories(npu):
     assert {m.name: m.depth for m in made} == depths
     assert memory_of(npu, "kernels").width == npu.array.kgp * npu.array.kfp + npu.code_bits
     assert memory_of(npu, "thresholds").width == npu.results.ol * npu.array.acc_bits
+
+
+def test_memories_whose_place_nobody_chose_come_last(monkeypatch):
+    npu = Npu.of(kfp=13)
+    names = [m.name for m in memory_map(npu)]
+    monkeypatch.setattr(memory_maps, "ORDER", tuple(name for name in memory_maps.ORDER if name != "olds"))
+    assert [m.name for m in memory_map.__wrapped__(npu)] == [*(name for name in names if name != "olds"), "olds"]
 
 
 @pytest.mark.parametrize("pool", [True, False])

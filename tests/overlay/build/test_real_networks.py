@@ -19,7 +19,6 @@ from bitloom.golden.zoo import bnn_pynq
 from bitloom.golden.zoo.digits import load_digits
 from bitloom.golden.zoo.digits_or import with_or
 from bitloom.golden.zoo.digits_words import WORD_CHANNELS
-from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.compiler.emit import compile_model
 from bitloom.hls_gen.compiler.flow import Result, simulate
 from bitloom.hls_gen.compiler.flow.of_plan import system
@@ -226,7 +225,7 @@ def test_every_layer_of_cnv_gives_what_the_board_recorded(folder: Path) -> None:
     build = measured("cnv-w1a1-ring3", folder)[1]
     manifest = Manifest.load(build.bit.with_suffix(".manifest.json"))
     assert [*CUTS, "dense_8"] == list(recorded.maps)
-    choices = CompileChoices(map_order=REFERENCE_DESIGNS["cnv-w1a1-ring3"].map_order)
+    choices = REFERENCE_DESIGNS["cnv-w1a1-ring3"].choices
     programs = [compile_model(until(model, name), manifest, choices) for name in recorded.maps]
     for name, found in zip(recorded.maps, on_device(build, programs, recorded.images)):
         np.testing.assert_array_equal(found, recorded.maps[name], err_msg=name)
@@ -239,7 +238,7 @@ def test_every_layer_of_cnv_with_seeded_weights(last: str, folder: Path) -> None
     build = measured("cnv-w1a1-ring3", folder)[1]
     manifest = Manifest.load(build.bit.with_suffix(".manifest.json"))
     images = random_images(model.network, 2, 5)
-    choices = CompileChoices(map_order=REFERENCE_DESIGNS["cnv-w1a1-ring3"].map_order)
+    choices = REFERENCE_DESIGNS["cnv-w1a1-ring3"].choices
     (found,) = on_device(build, [compile_model(model, manifest, choices)], images)
     np.testing.assert_array_equal(found, packed.forward(model, images))
 

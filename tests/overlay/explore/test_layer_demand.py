@@ -17,25 +17,27 @@ from bitloom.hls_gen.design.npu import Npu
 from bitloom.overlay.explore.demands import layers
 from bitloom.overlay.fuzz.random_models import random_model
 
-NETWORK = Network(
-    name="pooled",
-    input=Map(height=12, width=12, channels=8, encoding=BIPOLAR),
-    layers=(
-        Conv(name="conv_1", out_channels=24, kernel=(3, 3)),
-        Threshold(name="threshold_1"),
-        MaxPool(name="pool_1", kernel=(3, 3), stride=(2, 2)),
-        Dense(name="dense_2", out_channels=4),
-    ),
-)
 NPU = Npu.of(kfp=8, kgp=8, pfp=8, ol=8)
 
 
+def network(dilation: tuple[int, int]) -> Network:
+    layers = (
+        Conv(name="conv_1", out_channels=24, kernel=(3, 3), dilation=dilation),
+        Threshold(name="threshold_1"),
+        MaxPool(name="pool_1", kernel=(3, 3), stride=(2, 2)),
+        Dense(name="dense_2", out_channels=4),
+    )
+    return Network(name="pooled", input=Map(height=12, width=12, channels=8, encoding=BIPOLAR), layers=layers)
+
+
+@pytest.mark.parametrize("dilation", [(1, 1), (2, 2)])
 @pytest.mark.parametrize("map_order", ["pull", "raster"])
 @pytest.mark.parametrize("raster", [False, True])
-def test_cycles_of_sequencers_are_those_of_the_flow_model(raster, map_order):
-    """A pool unit in front of which there are tables takes a cycle for each tuple that no tap of a window reads."""
+def test_cycles_of_sequencers_are_those_of_the_flow_model(raster, map_order, dilation):
+    """By tables a sequencer takes a cycle for each tuple that no tap of a window reads: also where it has counters, but
+    none that run through the windows, since these are dilated."""
     npu = NPU.changed(raster=raster)
-    model = random_model(NETWORK, 0)
+    model = random_model(network(dilation), 0)
     flow = of_plan.layers(plan(model, [npu], CompileChoices(map_order=map_order)), [npu])[0]
     demand = layers(model, map_order)[0]
     assert flow.pool is not None

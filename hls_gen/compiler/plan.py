@@ -222,7 +222,7 @@ def _plan_in_order(lowered: Lowered, npus: Sequence[Npu], choices: CompileChoice
             reader_lanes=npus[on[way.reader or p.name]].array.kfp,
         )
         if read.inlet == "ring":
-            words = chunk.words(planned.conv, planned.words, npu.ports.buffer_words)
+            words = chunk.words(tables[p.name], planned.words, npu.ports.buffer_words)
             planned = replace(planned, chunk_words=words, sizes_buffers=chunk.sizes_buffers)
         layers.append(planned)
         maps[p.name] = MapWords(planned.output, np.zeros(len(planned.output), np.int64), way.target)

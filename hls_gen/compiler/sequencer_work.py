@@ -14,11 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from bitloom.golden.window import Window
-from bitloom.hls_gen.design.sequencer_kind import SequencerKind
 
 from .layout import Ints
-from .schedule import StageTables
-from .tap_rows import TapRows
 from .taps import Taps
 
 
@@ -34,14 +31,6 @@ class SequencerWork:
     """
 
     alike: tuple[tuple[int, int, int], ...]
-
-    @classmethod
-    def of(cls, tables: StageTables, kind: SequencerKind, visits: int = 1) -> "SequencerWork":
-        """Of a schedule on a sequencer of that kind, each of whose taps is visited ``visits`` times."""
-        by_counters = TapRows.of(tables, kind, visits=visits).counters is not None
-        one_by_one = not (kind.claims_ahead or by_counters)
-        skips = np.bincount(tables.window, tables.skips * one_by_one).astype(np.int64)
-        return cls.counted(tables.valid_taps * visits, skips)
 
     @classmethod
     def of_map(cls, window: Taps | Window, height: int, width: int) -> "SequencerWork":

@@ -4,7 +4,7 @@
                   ^-- tables or counters say which tuple a tap reads
 
 Both are made by the same modules (hls_gen/rtl/sequencer), filled by the same rows (hls_gen/compiler/rows/sequencer.py)
-and counted by the same rules (hls_gen/compiler/tap_rows.py). What they differ in is said here, and nowhere else:
+and counted by the same rules (hls_gen/compiler/sequencer_taps.py). What they differ in is said here, and nowhere else:
 `Npu.array_sequencer` and `Npu.pool_sequencer` are the two of an NPU.
 """
 

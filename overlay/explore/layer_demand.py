@@ -21,13 +21,13 @@ from bitloom.hls_gen.compiler.layout import chunks, result_steps
 from bitloom.hls_gen.compiler.lowered_layers import LoweredLayer, Xnor
 from bitloom.hls_gen.compiler.lowering import Lowered
 from bitloom.hls_gen.compiler.schedule import StageTables
+from bitloom.hls_gen.compiler.sequencer_taps import SequencerTaps
 from bitloom.hls_gen.compiler.sequencer_work import SequencerWork
 from bitloom.hls_gen.compiler.sharing import value_bits
 from bitloom.hls_gen.design import timing
 from bitloom.hls_gen.design.formed_windows import FormedWindows
 from bitloom.hls_gen.design.gearbox import geared
 from bitloom.hls_gen.design.npu import Npu
-from bitloom.hls_gen.design.sequencer_kind import SequencerKind
 
 from .folding_keys import ARRAY_CYCLES
 
@@ -126,21 +126,13 @@ class LayerDemand:
 
     def work(self, npu: Npu) -> SequencerWork:
         """What the array's sequencer of that NPU does a frame."""
-        return self._work(self.conv, npu.sequencer.kind)
+        return SequencerTaps(self.conv, npu.sequencer.kind, self.lowered.visits).counts.work
 
     def pool_work(self, npu: Npu) -> SequencerWork:
         """What the pool unit's sequencer of that NPU does a frame for the layer's pool; no window without one."""
         if self.pool is None or npu.pool_sequencer is None:
             return SequencerWork.straight(0)
-        return self._work(self.pool, npu.pool_sequencer.kind)
-
-    def _work(self, tables: StageTables, kind: SequencerKind) -> SequencerWork:
-        """What a sequencer of that kind does a frame, by one of the two schedules."""
-        key = "work", tables is self.conv, kind
-        if key not in self.cache:
-            self.cache[key] = SequencerWork.of(tables, kind, self.lowered.visits if tables is self.conv else 1)
-        work: SequencerWork = self.cache[key]
-        return work
+        return SequencerTaps(self.pool, npu.pool_sequencer.kind).counts.work
 
     @property
     def tuples(self) -> int:

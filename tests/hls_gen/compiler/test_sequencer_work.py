@@ -5,6 +5,7 @@ import pytest
 from bitloom.golden.window import Window
 from bitloom.hls_gen.compiler.layout import result_layout, result_steps
 from bitloom.hls_gen.compiler.schedule import Stage, schedule
+from bitloom.hls_gen.compiler.sequencer_taps import SequencerTaps
 from bitloom.hls_gen.compiler.sequencer_work import SequencerWork
 from bitloom.hls_gen.compiler.taps import Taps
 from bitloom.hls_gen.design.npu import Npu
@@ -19,9 +20,9 @@ KIND = SequencerKind()
 
 def test_of_a_schedule_and_of_a_map():
     tables = schedule([Stage(name="pool", kind="pool", height=4, width=3, window=Taps(PADDED))], "pull").tables[0]
-    assert SequencerWork.of(tables, KIND) == VALID
+    assert SequencerTaps(tables, KIND).counts.work == VALID
     twice = ((4, 0, 1), (6, 0, 1), (8, 0, 2), (12, 0, 2))
-    assert SequencerWork.of(tables, KIND, visits=2) == SequencerWork(twice)
+    assert SequencerTaps(tables, KIND, visits=2).counts.work == SequencerWork(twice)
     assert SequencerWork.of_map(PADDED, 4, 3) == VALID
     assert SequencerWork.straight(3) == SequencerWork(((1, 0, 3),))
 
@@ -43,7 +44,7 @@ def test_tuples_that_a_tap_skips(aheads):
     tuples of the first row that it doesn't read."""
     window = Window(kernel=(2, 2))
     tables = schedule([Stage(name="conv", kind="conv", height=2, width=4, window=Taps(window))], "raster").tables[0]
-    work = SequencerWork.of(tables, Npu.of(aheads=aheads).sequencer.kind)
+    work = SequencerTaps(tables, Npu.of(aheads=aheads).sequencer.kind).counts.work
     assert work == SequencerWork(((4, 0, 3),) if aheads else ((4, 0, 2), (4, 2, 1)))
     assert work.cycles(3) == (36 if aheads else 38)
     assert work.cycles(3, least=13) == (39 if aheads else 40)

@@ -38,7 +38,7 @@ def test_cycles_of_sequencers_are_those_of_the_flow_model(raster, map_order, dil
     none that run through the windows, since these are dilated."""
     npu = NPU.changed(raster=raster)
     model = random_model(network(dilation), 0)
-    flow = of_plan.layers(plan(model, [npu], CompileChoices(map_order=map_order)), [npu])[0]
+    flow = of_plan.layers(plan(model, [npu], CompileChoices(map_order=map_order)))[0]
     demand = layers(model, map_order)[0]
     assert flow.pool is not None
     assert demand.pool_cycles(npu) == sum(cycles for cycles, *_ in passes(flow.pool))

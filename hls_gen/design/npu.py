@@ -416,6 +416,28 @@ class Npu:
         return self.array.feature_bits + COUNT_BITS
 
     @property
+    def pool_lane_bits(self) -> int:
+        """Width of a lane of the pool unit's queue: what the taps of a window gave so far."""
+        if self.depthwise:
+            return self.array.acc_bits
+        return self.pool_sum_bits if self.engine == "integer" else self.array.feature_bits
+
+    @property
+    def pool_queue_bits(self) -> int:
+        """Width of the pool unit's queue."""
+        return present(self.pool_unit).pfp * self.pool_lane_bits
+
+    @property
+    def pool_values_bits(self) -> int:
+        """Width of the values that leave the pool unit: features, or sums where it has weights."""
+        return self.pool_queue_bits if self.depthwise else self.pool_word_bits
+
+    @property
+    def pool_out_bits(self) -> int:
+        """Width of what leaves the pool unit: values, side bits, and with sums the number of features."""
+        return self.pool_values_bits + self.pool_side_bits + COUNT_BITS * self.depthwise
+
+    @property
     def reciprocal_bits(self) -> int:
         """Width of the reciprocals by which averages are divided: with it no quotient is wrong.
 

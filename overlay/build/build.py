@@ -295,7 +295,7 @@ def _build(folder: Path, data: Reader, kept: tuple[KeptFile, ...]) -> Build:
         _named(folder, models, models.values()),
         CompileChoices.from_dict(data.data),
         command,
-        sources and folder / sources,
+        folder / sources if sources else None,
         kept,
     )
 

@@ -9,7 +9,7 @@ import click
 
 from bitloom.golden import zoo as networks
 from bitloom.golden.host.file import load as load_host
-from bitloom.golden.host.file import name_of, path_of
+from bitloom.golden.host.file import name_of
 from bitloom.golden.host.host import Host
 from bitloom.golden.network import Model
 from bitloom.golden.reading.file import reason
@@ -26,11 +26,11 @@ from bitloom.overlay.evaluation.score import RULES, Score, as_counted, class_rul
 from bitloom.overlay.picture import check_plot
 from bitloom.overlay.platform.boards import CLOCK_MHZ
 
-from .kept import loaded, model_of, tell_kept
 from .option_groups import GroupedCommand, option_group
 from .options import FILE, FOLDER, POSITIVE
 from .progress import bar, working
 from .show import dump, grid, json_option, one_line_errors, table
+from .subject import hosts_of, loaded, model_of, tell_kept
 
 CONFUSED = 5
 """Commonest mistakes that are shown."""
@@ -178,13 +178,13 @@ def _subject(
         raise ValueError(f"{net}: --out is for the build that --hardware makes of a network, got {out}")
     build = loaded(Path(net)) if folder else None
     model = networks.find(net) if build is None else model_of(build, network)
-    beside = path_of(net) if build is None else build.folder / name_of(model.network.name)
-    if host_file is None and (folder or Path(net).suffix == ".npz") and beside.exists():
-        host_file = beside
+    if host_file is None and build is not None and (build.folder / name_of(model.network.name)).exists():
+        host_file = build.folder / name_of(model.network.name)
+    hosts = hosts_of([net], [model]) if host_file is None and not folder else {}
     return _Evaluated(
         model,
         networks.source(net) if build is None else f"build {net}",
-        load_host(host_file, model) if host_file is not None else None,
+        hosts.get(model.network.name) if host_file is None else load_host(host_file, model),
         build,
         out or Path("build") / "evaluate" / model.network.name,
     )

@@ -18,10 +18,10 @@ from bitloom.overlay.show.report.page import page
 from bitloom.overlay.show.report.text import number
 from bitloom.overlay.timing.design_clock import clock_figures
 
-from .kept import loaded, model_of
 from .options import FILE, FOLDER, POSITIVE
 from .progress import bar, working
 from .show import dump, json_option, one_line_errors, table
+from .subject import loaded, model_of
 
 
 @click.command("report")

@@ -12,10 +12,10 @@ from bitloom.overlay.build.build import Build
 from bitloom.overlay.build.images import random_images, read_images
 from bitloom.overlay.build.run import Conditions
 
-from .kept import loaded, model_of
 from .options import FILE, FOLDER, stall_options
 from .show import json_option, one_line_errors
 from .simulation import fail_unless_exact, show_report, simulated
+from .subject import loaded, model_of
 
 FRAMES = 16
 """Random images that run where neither images nor a number of frames is given."""

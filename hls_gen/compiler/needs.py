@@ -185,10 +185,6 @@ def needs_of(planned: PlannedLayer) -> Needs:
         tuple_words=counts.ring_words(words),
         hold_words=counts.hold * words,
         steady_words=counts.steady * words,
-        taps=counts.flags,
-        olds=counts.olds,
-        jumps=counts.jumps,
-        aheads=counts.aheads,
         tuple_parts=int(planned.gains_by_parts),
         window_lanes=lanes,
         kernel_rows=planned.kernel_rows,
@@ -199,6 +195,11 @@ def needs_of(planned: PlannedLayer) -> Needs:
         ring_words=p.height * p.width * words if from_ring else 0,
         **accumulator_widths(p, keeps_steps=npu.keeps_steps),
         **(scale_widths(p) if npu.requantises else {}),
+        **{
+            on.sequencer.prefix + table.capacity: getattr(on.counts, table.name)
+            for on in planned.sequencers
+            for table in on.sequencer.kind.tables
+        },
         **_pool(planned),
     )
 
@@ -251,9 +252,6 @@ def _pool(planned: PlannedLayer) -> dict[str, int]:
     needs = {
         "pool_words": max(2, counts.ring_words(words)) if planned.layer.pool else 2 * words,
         "pool_tuple_words": words,
-        "pool_taps": counts.flags,
-        "pool_olds": counts.olds,
-        "pool_jumps": counts.jumps,
     }
     if depthwise is not None:
         needs |= {"pool_kernel_rows": len(depthwise.weight) * words, "pool_scale_rows": len(planned.scale_steps)}

@@ -236,10 +236,7 @@ class Npu:
             ring_words=sequencer.tuple_words,
             index_bits=bits_for(sequencer.tuple_words - 1),
             row_bits=self.array.row_bits,
-            taps=sequencer.taps,
-            olds=sequencer.olds,
-            jumps=sequencer.jumps,
-            aheads=sequencer.aheads,
+            depths=self._depths("", sequencer.kind),
         )
 
     @property
@@ -249,18 +246,25 @@ class Npu:
         if pool_unit is None:
             return None
         weights = pool_unit.weights
+        kind = SequencerKind(counters=self.sequencer.raster, kernel_rows=weights is not None)
         return NpuSequencer(
             unit="pool_unit",
-            kind=SequencerKind(counters=self.sequencer.raster, kernel_rows=weights is not None),
+            kind=kind,
             word_bits=self.pool_word_bits,
             ring_words=pool_unit.words,
             index_bits=pool_unit.index_bits,
             row_bits=weights.row_bits if weights else 0,
-            taps=pool_unit.taps,
-            olds=pool_unit.olds,
-            jumps=weights.jumps if weights else 0,
-            aheads=0,
+            depths=self._depths("pool_", kind),
         )
+
+    def _depths(self, prefix: str, kind: SequencerKind) -> tuple[int, ...]:
+        """Rows of the tables of a sequencer whose capacities' names begin with ``prefix``."""
+        return tuple(self.value(prefix + table.capacity) for table in kind.tables)
+
+    @property
+    def sequencers(self) -> tuple[NpuSequencer, ...]:
+        """The sequencers: the array's, and the pool unit's if there is one."""
+        return (self.array_sequencer, self.pool_sequencer) if self.pool_sequencer else (self.array_sequencer,)
 
     @property
     def pool_weights(self) -> PoolWeights | None:

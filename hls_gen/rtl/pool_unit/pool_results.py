@@ -22,7 +22,7 @@ from bitloom.hls_gen.rtl.primitives.stream import Stream
 from bitloom.hls_gen.rtl.primitives.text import Header
 from bitloom.hls_gen.rtl.results.layer_at_work import LayerAtWork
 from bitloom.hls_gen.rtl.results.requantise import requantise
-from bitloom.hls_gen.rtl.results.step import Step
+from bitloom.hls_gen.rtl.results.step import Step, give
 
 
 def pool_results(library: Library, npu: Npu) -> Block:
@@ -79,7 +79,7 @@ def pool_results(library: Library, npu: Npu) -> Block:
         map_last=marks["map_last"],
         to_outlets=True,
     )
-    requantise(b, wide, step)
+    give(b, requantise(b, wide, step, b.input("features_ready")))
     source.ready.assign(go)
     return b
 

@@ -37,7 +37,7 @@ from bitloom.hls_gen.rtl.primitives.text import Header
 
 from .layer_at_work import LayerAtWork
 from .requantise import requantise
-from .step import Step, number_bits
+from .step import Step, give, number_bits
 from .threshold import matches_value, threshold
 
 
@@ -149,7 +149,7 @@ def _activation(b: Block, npu: Npu, step: Step, load: Signal, sums_offset: Signa
     """Thresholds, with the offset of the window in the shift register, or requantisation; in a binary NPU of sums less
     that offset."""
     if sums_offset is None:
-        requantise(b, npu, step)
+        give(b, requantise(b, npu, step, b.input("features_ready")))
         return
     offset = b.reg("offset", npu.array.acc_bits, init=None)
     b.on(load, (offset, sums_offset))
@@ -158,7 +158,7 @@ def _activation(b: Block, npu: Npu, step: Step, load: Signal, sums_offset: Signa
         return
     values = [matches_value(step, total, offset) for total in step.sums]
     sums = [b.wire(f"matches_value_{k}", npu.array.acc_bits, value) for k, value in enumerate(values)]
-    requantise(b, npu, replace(step, sums=sums))
+    give(b, requantise(b, npu, replace(step, sums=sums), b.input("features_ready")))
 
 
 def _credits(b: Block, npu: Npu, taken: Signal, given_back: Signal) -> Signal:

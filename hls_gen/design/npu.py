@@ -240,21 +240,25 @@ class Npu:
         )
 
     @property
+    def pool_kind(self) -> SequencerKind:
+        """How the pool unit's sequencer finds and claims taps."""
+        return SequencerKind(counters=self.sequencer.raster, kernel_rows=self.depthwise)
+
+    @property
     def pool_sequencer(self) -> NpuSequencer | None:
         """The sequencer in front of the pool unit; None where there is no pool unit."""
         pool_unit = self.pool_unit
         if pool_unit is None:
             return None
         weights = pool_unit.weights
-        kind = SequencerKind(counters=self.sequencer.raster, kernel_rows=weights is not None)
         return NpuSequencer(
             unit="pool_unit",
-            kind=kind,
+            kind=self.pool_kind,
             word_bits=self.pool_word_bits,
             ring_words=pool_unit.words,
             index_bits=pool_unit.index_bits,
             row_bits=weights.row_bits if weights else 0,
-            depths=self._depths("pool_", kind),
+            depths=self._depths("pool_", self.pool_kind),
         )
 
     def _depths(self, prefix: str, kind: SequencerKind) -> tuple[int, ...]:
@@ -264,7 +268,8 @@ class Npu:
     @property
     def sequencers(self) -> tuple[NpuSequencer, ...]:
         """The sequencers: the array's, and the pool unit's if there is one."""
-        return (self.array_sequencer, self.pool_sequencer) if self.pool_sequencer else (self.array_sequencer,)
+        pool = self.pool_sequencer
+        return (self.array_sequencer, pool) if pool else (self.array_sequencer,)
 
     @property
     def pool_weights(self) -> PoolWeights | None:

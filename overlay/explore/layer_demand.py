@@ -130,9 +130,7 @@ class LayerDemand:
 
     def pool_work(self, npu: Npu) -> SequencerWork:
         """What the pool unit's sequencer of that NPU does a frame for the layer's pool; no window without one."""
-        if self.pool is None or npu.pool_sequencer is None:
-            return SequencerWork.straight(0)
-        return SequencerTaps(self.pool, npu.pool_sequencer.kind).counts.work
+        return SequencerTaps(self.pool, npu.pool_kind).counts.work if self.pool else SequencerWork.straight(0)
 
     @property
     def tuples(self) -> int:

@@ -14,7 +14,7 @@ import numpy as np
 
 from bitloom.golden.encoding import Array
 from bitloom.golden.layers.conv import product_range
-from bitloom.golden.layers.depthwise import own_weights
+from bitloom.golden.layers.grouped import grouped_weights
 from bitloom.golden.layers.pool import MaxPool
 from bitloom.golden.layers.requantise import Requantise
 from bitloom.golden.layers.threshold import Threshold
@@ -90,7 +90,8 @@ def _depthwise(model: Model, part: Part, segment: Segment) -> Depthwise:
     """What the pool unit computes where the depthwise convolution of ``segment`` joined the part."""
     (scale,) = steps_of(model, part, segment.tail, {Requantise: scale_of})
     assert isinstance(scale, Scale)
-    weight = own_weights(plain_of(model, segment)).reshape(segment.layer.out_channels, -1).T  # (taps, channels)
+    channels = segment.layer.out_channels
+    weight = grouped_weights(plain_of(model, segment), channels).reshape(channels, -1).T  # (taps, channels)
     low, high = product_range(segment.source.encoding, segment.layer.weight)
     sum_range = min(low * len(weight), 0), max(high * len(weight), 0)
     window = segment.layer.window(segment.source)

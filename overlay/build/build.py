@@ -105,6 +105,23 @@ class Build:
         self._check(network)
         return Program.load(self.programs[network])
 
+    def program_of(self, model: Model) -> Program:
+        """The program that was compiled from the model.
+
+        Raises
+        ------
+        ValueError
+            If the build has no such network, or compiled it from another model.
+        """
+        program = self.program(model.network.name)
+        digest = file.model_digest(model)
+        if program.model_digest != digest:
+            raise ValueError(
+                f"{self.folder}: {program.name} was compiled from {program.model_digest[:16]}, "
+                f"got the model {digest[:16]}: build again"
+            )
+        return program
+
     def model(self, network: str) -> Model:
         """The model that the network of that name was compiled from.
 

@@ -30,6 +30,7 @@ from .option_groups import GroupedCommand, option_group
 from .options import FILE, FOLDER, POSITIVE
 from .progress import bar, working
 from .show import dump, grid, json_option, one_line_errors, table
+from .simulation import fail_unless_exact
 from .subject import hosts_of, loaded, model_of, tell_kept
 
 CONFUSED = 5
@@ -134,7 +135,8 @@ def evaluate_command(
         dump({**about, **_facts(score), "hardware": speed})
     else:
         _show(about, score, speed)
-    _fail_unless_exact(subject.name, speed)
+    if isinstance(cycles, FrameCycles):
+        fail_unless_exact(subject.name, cycles.frames, cycles.bit_exact_frames)
 
 
 @dataclass(frozen=True)
@@ -252,14 +254,6 @@ def _simulated(
     values = inputs(images, subject.model.network, transform, 0, count)
     with bar("building and running the simulation") as update:
         return cycles_by_simulation(build, subject.model, values, update)
-
-
-def _fail_unless_exact(name: str, speed: Mapping[str, Any]) -> None:
-    """ValueError unless every simulated frame equals golden."""
-    frames = speed.get("frames", 0)
-    exact = speed.get("bit_exact_frames", 0)
-    if frames != exact:
-        raise ValueError(f"{name}: all {frames} frames must equal golden, got {exact}")
 
 
 def _facts(score: Score) -> dict[str, Any]:

@@ -13,11 +13,9 @@ from bitloom.golden.discrete.learn import LearnPlan, learn
 from bitloom.golden.discrete.setting import SETTINGS
 from bitloom.golden.names import shown
 from bitloom.overlay.picture import check_plot
-from bitloom.overlay.study.learning import LearningRow, compare
-from bitloom.overlay.study.learning_plot import plot_curves
-from bitloom.overlay.study.machine_learning import MachinePlan, learn_on_machine, work_of_a_sample
+from bitloom.overlay.study.learning import LearningRow, compare, plot_curves
+from bitloom.overlay.study.machine_learning import MachinePlan, learn_on_machine, plot_timeline, work_of_a_sample
 from bitloom.overlay.study.machine_setting import MACHINE_SETTINGS
-from bitloom.overlay.study.machine_timeline import plot_timeline
 
 from .option_groups import GroupedCommand, option_group
 from .options import FILE, given, out_option

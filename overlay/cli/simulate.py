@@ -76,7 +76,7 @@ def simulate_command(
     if out:
         _write_outputs(out, done.outputs)
     show_report(f"{model.network.name} on simulated hardware", done.report(), as_json)
-    fail_unless_exact(done)
+    fail_unless_exact(model.network.name, done.frames, done.bit_exact_frames)
 
 
 def _waveform(vcd: Path | None, fst: Path | None) -> Path | None:

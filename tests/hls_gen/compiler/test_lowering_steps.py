@@ -9,7 +9,7 @@ import pytest
 from bitloom.golden.encoding import BIPOLAR, Encoding, signed
 from bitloom.golden.layer import Layer, OneInput
 from bitloom.golden.layers.conv import Conv
-from bitloom.golden.layers.depthwise import DepthwiseConv
+from bitloom.golden.layers.grouped import DepthwiseConv
 from bitloom.golden.layers.requantise import Requantise
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Network

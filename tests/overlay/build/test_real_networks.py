@@ -33,7 +33,7 @@ from bitloom.overlay.build.build import Build
 from bitloom.overlay.build.images import random_images
 from bitloom.overlay.build.reference_designs import DIGITS, REFERENCE_DESIGNS
 from bitloom.overlay.build.run import Conditions, run
-from bitloom.overlay.study.design_figures import Figures, measure
+from bitloom.overlay.study.design_figures import Figures, measure_design
 from bitloom.overlay.study.lane_counts import lanes
 from bitloom.overlay.virtual.board import activate
 from tests import board_data
@@ -76,7 +76,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @cache
 def measured(name: str, folder: Path) -> tuple[Figures, Build]:
     """Figures of a reference design, which is built once."""
-    return measure(name, REFERENCE_DESIGNS[name], FRAMES, folder)
+    return measure_design(name, REFERENCE_DESIGNS[name], FRAMES, folder)
 
 
 @cache

@@ -16,8 +16,6 @@ from .needs import Needs, NpuNeeds
 
 FORMER = flat.NAMES["former.sizes"]
 """Sizes of the window former."""
-TABLES = ("flags", "olds", "jumps", "aheads", "pool_flags", "pool_olds", "pool_jumps")
-"""The sequencers' tables, by the names of their memories."""
 
 
 @dataclass(frozen=True)
@@ -138,5 +136,6 @@ def streamed(need: Needs, npu: Npu, frame_words: int) -> Needs:
 def memory_bits(npu: Npu) -> MemoryBits:
     """Bits of an NPU's tuple memories and of its sequencers' tables, as they are built."""
     pooled = npu.pool_unit.words * npu.pool_word_bits if npu.pool_unit else 0
-    tables = sum(memory.depth * memory.width for memory in memory_map(npu) if memory.name in TABLES)
+    names = {sequencer.prefix + table.name for sequencer in npu.sequencers for table in sequencer.kind.tables}
+    tables = sum(memory.depth * memory.width for memory in memory_map(npu) if memory.name in names)
     return MemoryBits(npu.sequencer.tuple_words * npu.array.word_bits + pooled, tables)

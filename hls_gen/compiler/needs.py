@@ -115,9 +115,8 @@ def needs_of(planned: PlannedLayer) -> Needs:
     """What one layer needs of its NPU."""
     p = planned.layer
     npu = planned.npu
-    taps = planned.taps
+    counts = planned.on_array.counts
     words = planned.words
-    read = [(taps, words), *([(planned.pool_taps, len(planned.pooled))] if planned.pool_taps else [])]
     lanes = 0
     if npu.array.collect:
         taps_of_window = (p.window.positions(p.height, p.width) >= 0).sum(axis=1)
@@ -125,20 +124,14 @@ def needs_of(planned: PlannedLayer) -> Needs:
     from_ring = planned.read.inlet == "ring"
     return Needs.of(
         layers=1,
-        windows=max(rows.windows for rows, _ in read),
-        window_taps=max(1, *(rows.window_taps for rows, _ in read)),
+        windows=max(on.counts.windows for on in planned.sequencers),
+        window_taps=max(1, *(on.counts.window_taps for on in planned.sequencers)),
         groups=planned.groups,
         levels=p.levels,
-        input_words=max(
-            taps.tuples * words, planned.pool_taps.tuples * len(planned.pooled) if planned.pool_taps else 0
-        ),
-        tuple_words=taps.ring_words(words),
-        hold_words=taps.hold * words,
-        steady_words=taps.steady * words,
-        taps=taps.taps,
-        olds=taps.olds,
-        jumps=taps.jumps,
-        aheads=taps.aheads,
+        input_words=max(on.counts.tuples * on.words for on in planned.sequencers),
+        tuple_words=counts.ring_words(words),
+        hold_words=counts.hold * words,
+        steady_words=counts.steady * words,
         tuple_parts=int(planned.gains_by_parts),
         window_lanes=lanes,
         kernel_rows=planned.kernel_rows,
@@ -146,9 +139,14 @@ def needs_of(planned: PlannedLayer) -> Needs:
         threshold_rows=0 if p.raw else len(planned.steps),
         joined_words=max(2, *planned.read.parts) if planned.read.parts else 0,
         buffer_words=planned.chunk_words or 0 if planned.sizes_buffers else 0,
-        ring_words=planned.conv.stage.height * planned.conv.stage.width * words if from_ring else 0,
+        ring_words=p.height * p.width * words if from_ring else 0,
         **accumulator_widths(p, keeps_steps=npu.keeps_steps),
         **(scale_widths(p) if npu.requantises else {}),
+        **{
+            on.sequencer.prefix + table.capacity: getattr(on.counts, table.name)
+            for on in planned.sequencers
+            for table in on.sequencer.kind.tables
+        },
         **_pool(planned),
     )
 
@@ -193,15 +191,15 @@ def scale_widths(p: LoweredLayer) -> dict[str, int]:
 
 def _pool(planned: PlannedLayer) -> dict[str, int]:
     """Rows and words of the pool unit."""
-    taps = planned.pool_taps
-    words = len(planned.pooled)
-    depthwise = planned.layer.depthwise
-    if taps is None:
+    if planned.on_pool_unit is None:
         return {}
-    needs = {"pool_words": 2 * words, "pool_tuple_words": words}
-    if planned.pool is not None:
-        needs["pool_words"] = max(2, taps.ring_words(words))
-    needs |= {"pool_taps": taps.taps, "pool_olds": taps.olds, "pool_jumps": taps.jumps}
+    counts = planned.on_pool_unit.counts
+    words = planned.on_pool_unit.words
+    depthwise = planned.layer.depthwise
+    needs = {
+        "pool_words": max(2, counts.ring_words(words)) if planned.layer.pool else 2 * words,
+        "pool_tuple_words": words,
+    }
     if depthwise is not None:
         needs |= {"pool_kernel_rows": len(depthwise.weight) * words, "pool_scale_rows": len(planned.scale_steps)}
     return needs

@@ -19,6 +19,7 @@ from bitloom.golden.names import shown
 from . import flat
 from .array import BinaryArray, IntegerArray
 from .former import Former, FormerSizes
+from .gearbox import geared
 from .loader import Loader
 from .parts import present
 from .pool_unit import PoolUnit, PoolWeights
@@ -242,11 +243,13 @@ class Npu:
             ring_words=sequencer.tuple_words,
             index_bits=bits_for(sequencer.tuple_words - 1),
             row_bits=self.array.row_bits,
-            taps=sequencer.taps,
-            olds=sequencer.olds,
-            jumps=sequencer.jumps,
-            aheads=sequencer.aheads,
+            depths=self._depths("", sequencer.kind),
         )
+
+    @property
+    def pool_kind(self) -> SequencerKind:
+        """How the pool unit's sequencer finds and claims taps."""
+        return SequencerKind(counters=self.sequencer.raster, kernel_rows=self.depthwise)
 
     @property
     def pool_sequencer(self) -> NpuSequencer | None:
@@ -257,16 +260,23 @@ class Npu:
         weights = pool_unit.weights
         return NpuSequencer(
             unit="pool_unit",
-            kind=SequencerKind(counters=self.sequencer.raster, kernel_rows=weights is not None),
+            kind=self.pool_kind,
             word_bits=self.pool_word_bits,
             ring_words=pool_unit.words,
             index_bits=pool_unit.index_bits,
             row_bits=weights.row_bits if weights else 0,
-            taps=pool_unit.taps,
-            olds=pool_unit.olds,
-            jumps=weights.jumps if weights else 0,
-            aheads=0,
+            depths=self._depths("pool_", self.pool_kind),
         )
+
+    def _depths(self, prefix: str, kind: SequencerKind) -> tuple[int, ...]:
+        """Rows of the tables of a sequencer whose capacities' names begin with ``prefix``."""
+        return tuple(self.value(prefix + table.capacity) for table in kind.tables)
+
+    @property
+    def sequencers(self) -> tuple[NpuSequencer, ...]:
+        """The sequencers: the array's, and the pool unit's if there is one."""
+        pool = self.pool_sequencer
+        return (self.array_sequencer, pool) if pool else (self.array_sequencer,)
 
     @property
     def pool_weights(self) -> PoolWeights | None:
@@ -403,6 +413,23 @@ class Npu:
         """Width of a word of a frame: kfp features, as the binariser takes them where there is one."""
         binariser = self.ports.binariser
         return self.array.kfp * (binariser.bits if binariser else self.array.feature_bits)
+
+    def pool_words(self, steps: int) -> int:
+        """Words of a tuple that the pool unit takes, where its results leave in so many steps; 0 without a pool unit.
+
+        Example: with ol = 4 and pfp = 8, 5 steps make 3 words.
+        """
+        return geared(steps, self.results.ol, self.pool_unit.pfp) if self.pool_unit else 0
+
+    def outlet_words(self, steps: int) -> tuple[int, int]:
+        """(words, lanes of a word) of a tuple as it comes to the outlets, where its results leave in so many steps: of
+        the pool unit, or steps where there is none, or where its sums leave by an activation of their own."""
+        ol = self.results.ol
+        if self.pool_unit is None:
+            return steps, ol
+        words = self.pool_words(steps)
+        pfp = self.pool_unit.pfp
+        return (geared(words, pfp, ol), ol) if self.depthwise else (words, pfp)
 
     @property
     def pool_word_bits(self) -> int:

@@ -215,10 +215,10 @@ def _roomy(sizes: Mapping[str, int], layers: Iterable[_LayerOnNpu]) -> dict[str,
     """Words of tuple memories with the room that the search gives them, where they must have these sizes at least."""
     tuple_words = pool_words = 0
     for plan in (layer.plan for layer in layers):
-        taps = plan.taps
-        room = max(ROOM, taps.tuples) if taps.tuples <= SMALL_MAP else ROOM
-        tuple_words = max(tuple_words, (taps.hold + room) * plan.words)
-        if plan.pool is not None and plan.pool_taps is not None:
-            pool_words = max(pool_words, (plan.pool_taps.hold + 1) * len(plan.pooled))
+        counts = plan.on_array.counts
+        room = max(ROOM, counts.tuples) if counts.tuples <= SMALL_MAP else ROOM
+        tuple_words = max(tuple_words, (counts.hold + room) * plan.words)
+        if plan.on_pool_unit:
+            pool_words = max(pool_words, (plan.on_pool_unit.counts.hold + 1) * plan.on_pool_unit.words)
     wanted = {"tuple_words": tuple_words, "pool_words": pool_words}
     return {key: max(sizes[key], 1 << (words - 1).bit_length()) for key, words in wanted.items() if key in sizes}

@@ -72,7 +72,7 @@ def test_every_capacity_is_a_need():
     """But for what follows from all layers together: from the values that they read (sharing.py), and from maps that
     wait (`Needs.capacities`)."""
     small = model_of_depthwise(*weighted(1, size=3), *depthwise(2), channels=1)
-    needs = plan(small, [WITH_WEIGHTS.changed(window_former=True)]).needs[0].needs
+    needs = plan(small, [WITH_WEIGHTS.changed(window_former=True, aheads=2)]).needs[0].needs
     together = {*OF_ALL_LAYERS, "skip_words", "skips_onward"}
     assert {*CAPACITIES} - {*needs.sizes} == together, "hls_gen/compiler/needs.py: needs_of"
 

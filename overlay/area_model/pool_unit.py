@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from bitloom.hls_gen.design import timing
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.pool_unit import PoolUnit, PoolWeights
-from bitloom.hls_gen.design.sequencer_kind import NpuSequencer
+from bitloom.hls_gen.design.sequencer_kind import FLAGS, JUMPS, OLDS, NpuSequencer
 from bitloom.hls_gen.design.widths import COUNT_BITS, bits_for
 
 from .area_part import AreaPart, fifo, gear, sequencer_modules
@@ -46,7 +46,7 @@ def _sequencer(npu: Npu, sequencer: NpuSequencer, n: int) -> AreaPart:
         "one": 1,
         "ring": ring,
         "counts": sum(bits_for(count) for count in counts),
-        "tables": bits_for(sequencer.taps - 1) + bits_for(sequencer.olds - 1),
+        "tables": sequencer.pointer_bits(FLAGS) + sequencer.pointer_bits(OLDS),
         "average": npu.engine == "integer",
         "raster": kind.counters,
         "raster_ring": ring * kind.counters,
@@ -111,6 +111,6 @@ def _kernel_row_bits(sequencer: NpuSequencer) -> tuple[int, int]:
     """LUTs and flip-flops by which the sequencer of a pool unit with weights counts rows of weights and jumps, by rule:
     four registers of a row's address, each a choice of sums, and a pointer into the table of jumps."""
     row = sequencer.row_bits
-    jump = bits_for(sequencer.jumps - 1)
+    jump = sequencer.pointer_bits(JUMPS)
     moves = row * sequencer.kind.counters
     return 6 * row + 2 * jump + 4 * moves, 6 * row + 2 * jump + 6 * moves

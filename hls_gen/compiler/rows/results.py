@@ -32,7 +32,7 @@ def result_rows(planned: PlannedLayer) -> dict[str, Columns]:
     fields = {
         "groups_minus_1": planned.groups - 1,
         "last_units_minus_1": planned.last_units - 1,
-        "windows_minus_1": planned.taps.windows - 1,
+        "windows_minus_1": planned.on_array.counts.windows - 1,
         "levels_minus_1": p.levels - 1,
         **({"raw": int(p.raw)} if "host" in npu.ports.outlets else {}),
         **({} if npu.pool_unit else way_fields(planned)),

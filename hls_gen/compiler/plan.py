@@ -103,7 +103,7 @@ class Plan:
         """What the network needs of NPU ``n``: what each of its layers needs, and what all of them need together."""
         formed = self.formed.needs() if n == 0 and self.formed else {}
         limits = len(self.frame.limits) if n == 0 else 0
-        together = Needs(map_words=max(2, self._map_words(n)), binariser_rows=limits, **formed)
+        together = Needs.of(map_words=self._map_words(n), binariser_rows=limits, **formed)
         return merged([*map(needs_of, self.on(n)), together])
 
     def _map_words(self, n: int) -> int:

@@ -9,6 +9,7 @@ Example: ``pool_words`` is ``npu.pool_unit.words``, and ``pool`` says whether th
 
 from collections.abc import Mapping
 from dataclasses import MISSING, fields
+from operator import attrgetter
 from typing import Any
 
 from bitloom.golden.names import shown
@@ -129,8 +130,6 @@ MEANINGS = {
     "ports.binariser": "a binariser",
 }
 """What messages call these parts."""
-SIZED_PARTS = ("former.sizes", "stores.skip")
-"""Parts that sizing gives an NPU where networks need them: their sizes are 0 where they are not there."""
 RARE_PARTS = ("former.sizes", "pool_unit.weights", "stores.skip")
 """Parts whose values are written to files only where they aren't at their defaults."""
 
@@ -164,6 +163,9 @@ _STEPS = {name: place.split(".") for name, place in PLACES.items()}
 """That place, attribute by attribute."""
 NUMBERS = {name: rule for name, (_, item) in _DECLARED.items() if (rule := number_of(item))}
 """What must hold for each name that is a number."""
+WHERE = {name: where for name, (_, item) in _DECLARED.items() if (where := item.metadata.get("where"))}
+"""What an NPU does in which the value means something, of names whose fields say that (`parts.value`)."""
+_MEANS = {name: attrgetter(where) for name, where in WHERE.items()}
 
 
 def _default(name: str) -> Any:
@@ -268,6 +270,20 @@ def _made(place: str, values: Mapping[str, Any], given: frozenset[str]) -> Any:
         if owner == place and what:
             chosen[what] = values.get(name, DEFAULTS[name])
     return CLASSES[place](**chosen)
+
+
+def meant(npu: Any) -> frozenset[str]:
+    """Names whose values mean something in this NPU."""
+    lacking = npu.lacking
+    return frozenset(
+        name for name in PLACES if (_MEANS[name](npu) if name in _MEANS else OWNERS[name][0] not in lacking)
+    )
+
+
+def stray(npu: Any) -> list[str]:
+    """Names of features that are on in this NPU, where they mean nothing. A size is none, such as the width of
+    multipliers that aren't there: it is left as it is."""
+    return [name for name, means in _MEANS.items() if not (DEFAULTS[name] or means(npu)) and value_of(npu, name)]
 
 
 def value_of(npu: Any, name: str) -> Any:

@@ -93,7 +93,8 @@ class Npu:
         return cls(**{part: flat.part_of(part, values, given) for part in PARTS})
 
     def changed(self, **values: Any) -> "Npu":
-        """The NPU with other values, by flat name. Values of a part that goes go with it.
+        """The NPU with other values, by flat name. Values of a part that goes go with it, and so do those that mean
+        nothing any more.
 
         Raises
         ------
@@ -102,9 +103,13 @@ class Npu:
         """
         values = _plain(values)
         given = frozenset(values)
-        parts = dict.fromkeys(flat.OWNERS[name][0].split(".")[0] for name in values)
+        parts: dict[str, Any] = dict.fromkeys(flat.OWNERS[name][0].split(".")[0] for name in values)
         every = {name: flat.value_of(self, name) for part in parts for name in flat.NAMES[part]} | values
-        return replace(self, **{part: flat.part_of(part, every, given) for part in parts})
+        parts = {part: flat.part_of(part, every, given) for part in parts}
+        lost = [name for name in flat.stray(self._with_parts(parts)) if name not in given]
+        if lost:
+            return self.changed(**values, **{name: flat.DEFAULTS[name] for name in lost})
+        return replace(self, **parts)
 
     def unchecked(self, **values: Any) -> "Npu":
         """The NPU with other values by flat name, without a check of them: much faster than ``changed``, for a search
@@ -131,6 +136,10 @@ class Npu:
                 owner = inside
             if what and owner is not None:
                 owner.__dict__[what] = value
+        return self._with_parts(parts)
+
+    def _with_parts(self, parts: Mapping[str, Any]) -> "Npu":
+        """The NPU with other parts, by name, without a check."""
         npu = copy(self)
         npu.__dict__.update(parts)
         return npu
@@ -168,14 +177,14 @@ class Npu:
         rows = array.kernel_rows
         rule = f"kernel_rows must be > tuple_words = {self.sequencer.tuple_words} for one_memory"
         require(not array.one_memory or rows > self.sequencer.tuple_words, rule, rows)
-        units = self.results.lut_products
-        require(not (binary and units), "lut_products must be empty for engine binary", units)
         if self.pool_unit and self.pool_unit.weights:
             self._check_depthwise(self.pool_unit)
         if self.stores.skip:
             self._check_addition(self.stores.skip)
         if self.former:
             self._check_former(self.former)
+        for name in flat.stray(self):
+            require(False, f"{name} needs an NPU that {flat.WHERE[name].replace('_', ' ')}", self.value(name))
 
     def _check_depthwise(self, pool_unit: PoolUnit) -> None:
         """Raise ValueError unless the NPU can have a pool unit with weights."""
@@ -193,13 +202,11 @@ class Npu:
         """Raise ValueError unless the NPU can have such a skip store and an addition."""
         words = skip.words
         engine = self.array.engine
-        ok = skip.bits >= 2 if self.keeps_steps else skip.bits == 0
-        rule = f"skip_bits must be {f'2..{SKIP_BITS}' if self.keeps_steps else 0}"
-        require(ok, f"{rule} for engine {engine} with skip_words = {words}", skip.bits)
+        rule = f"skip_bits must be 2..{SKIP_BITS} for engine {engine} with skip_words = {words}"
+        require(skip.bits >= 2 or not self.keeps_steps, rule, skip.bits)
         ok = not skip.onward or (self.keeps_steps and "ring" in self.ports.outlets)
         require(ok, "skips_onward needs engine binary, a skip store and outlet ring", self.ports.outlets)
         if self.keeps_steps:
-            require(not skip.joined_words, "joined_words must be 0 for engine binary", skip.joined_words)
             return
         rule = f"feature_bits must be <= {ADD_FEATURE_BITS} for skip_words = {words}"
         require(self.array.feature_bits <= ADD_FEATURE_BITS, rule, self.array.feature_bits)
@@ -293,6 +300,16 @@ class Npu:
     def has_skip(self) -> bool:
         """Whether there is a skip store, and an addition."""
         return self.stores.skip is not None
+
+    @property
+    def multiplies(self) -> bool:
+        """Whether the array multiplies features by weights: engine integer."""
+        return self.array.engine == "integer"
+
+    @property
+    def loops_maps(self) -> bool:
+        """Whether maps go through the map store back to the NPU that made them."""
+        return "loop" in self.ports.outlets
 
     @property
     def requantises(self) -> bool:

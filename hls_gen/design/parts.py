@@ -41,6 +41,10 @@ class Number:
     most: int | None = None
     power: bool = False
 
+    def joined(self, needs: Iterable[int]) -> int:
+        """What several layers need together that need so much each: the largest."""
+        return max(needs)
+
     def check(self, name: str, value: Any) -> None:
         """ValueError, which calls the value ``name``, unless it is such a number."""
         least = 1 if self.power else self.least
@@ -64,7 +68,7 @@ class Capacity(Number):
     added: bool = False
 
     def joined(self, needs: Iterable[int]) -> int:
-        """What several layers need together."""
+        """What several layers need together that need so much each."""
         return sum(needs) if self.added else max(needs)
 
 
@@ -83,7 +87,7 @@ class Part:
                 require(isinstance(value, bool), f"{name_of(item)} must be True or False", shown(value))
 
 
-def value(default: Any = MISSING, *, name: str = "", rare: bool = False) -> Any:
+def value(default: Any = MISSING, *, name: str = "", rare: bool = False, where: str = "") -> Any:
     """A field of a part.
 
     Parameters
@@ -94,8 +98,11 @@ def value(default: Any = MISSING, *, name: str = "", rare: bool = False) -> Any:
         What command line, files and messages call the value; by default as the field is called.
     rare
         Whether files have the value only where it isn't the default.
+    where
+        What an NPU does in which the value means something, by the name of a property of `Npu`: "requantises". In
+        other NPUs a feature that is off by default must be off. By default it means something wherever its part is.
     """
-    return field(default=default, metadata={"name": name, "rare": rare})
+    return field(default=default, metadata={"name": name, "rare": rare, "where": where})
 
 
 def number(
@@ -122,11 +129,12 @@ def capacity(
     added: bool = False,
     name: str = "",
     rare: bool = False,
+    where: str = "",
 ) -> Any:
     """A field of a part that is a size: no person chooses it, it follows from the networks. Parameters as of `number`
     and `Capacity`."""
     rule = Capacity(least=2 if power else least, most=most, power=power, added=added)
-    return field(default=default, metadata={"name": name, "rare": rare, "number": rule})
+    return field(default=default, metadata={"name": name, "rare": rare, "where": where, "number": rule})
 
 
 def name_of(item: "Field[Any]") -> str:

@@ -43,8 +43,8 @@ class Sequencer(Part):
     taps: int = capacity(1024, least=2, added=True)
     olds: int = capacity(1024, least=2, added=True)
     jumps: int = capacity(256, least=2, added=True)
-    aheads: int = capacity(0, least=0, added=True, rare=True)
-    tuple_parts: int = capacity(0, least=0, most=1, rare=True)
+    aheads: int = capacity(0, least=0, added=True, rare=True, where="sequencer.aheads")
+    tuple_parts: int = capacity(0, least=0, most=1, rare=True, where="sequencer.tuple_parts")
 
     @property
     def kind(self) -> SequencerKind:

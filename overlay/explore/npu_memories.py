@@ -108,7 +108,7 @@ class NpuMemories:
         npu = npu.unchecked(**self._former(own, npu))
         each = [part for part in (tuple(i for i in own if i in numbers) for numbers in self._networks) if part]
         plans = [self._planned(part, npu) for part in each]
-        if any(layer.needs.tuple_parts for layer in chain(*plans)):
+        if any(layer.needs.sizes["tuple_parts"] for layer in chain(*plans)):
             npu = npu.unchecked(tuple_parts=1, aheads=max(npu.sequencer.aheads, 2))
             plans = [self._planned(part, npu) for part in each]
         if any(self._layers[i].bits > 1 for i in own):
@@ -167,7 +167,7 @@ class NpuMemories:
         formed = first.formed_by(npu).needs() if first.formed else {}
         readers = ((i, self._layers[i].reader, layer.plan.map_words) for i, layer in zip(own, plan))
         waits = [(i, last, words) for i, last, words in readers if last is not None and last in own]
-        need = merged([*(layer.needs for layer in plan), Needs(map_words=max(2, most_waiting(waits)), **formed)])
+        need = merged([*(layer.needs for layer in plan), Needs.of(map_words=most_waiting(waits), **formed)])
         if not self._streamed:
             return need
         return streamed(need, npu, first.frame_words(npu) if first.reads is None else 0)

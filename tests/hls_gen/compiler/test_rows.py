@@ -46,7 +46,8 @@ def test_another_number_of_rows_than_needed_is_a_mistake(monkeypatch):
     made = plan(random_integer_model(residual(*LAYERS), 1, 32), [NPU])
     planned = made.layers[2]
     needs = needs_of(planned)
-    monkeypatch.setattr(memories, "needs_of", lambda _: replace(needs, sizes={**needs.sizes, "olds": 7}))
+    needs = replace(needs, sizes={**needs.sizes, "olds": 7})
+    monkeypatch.setattr(memories, "needs_of", lambda planned: needs)
     with pytest.raises(AssertionError, match=r"^conv_3: 7 rows of olds are needed, 0 are made$"):
         rows_of(planned)
 

@@ -11,10 +11,9 @@ from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.parts import present
 
 from .layout import UNUSED, Ints, Layout, regroup, result_layout
-from .lowered_layers import LoweredLayer, Xnor
+from .lowered_layers import LoweredLayer
 from .schedule import StageTables
-from .sequencer_work import SequencerWork
-from .tap_rows import TapRows
+from .sequencer_taps import OnSequencer, SequencerTaps
 from .tuple_parts import TuplePart, tuple_part
 from .ways import MapWay
 
@@ -66,11 +65,11 @@ class PlannedLayer:
         Lanes with a channel of each tap that every kernel group leaves out.
     gains_by_parts
         Whether kernel groups need a part of each tuple only, whether or not the NPU can read one.
-    conv, pool
-        The schedules of its convolution and of its pool; None where it has no pool.
-    taps, pool_taps
-        What these take in the sequencers' memories; without a pool what a pool unit takes that hands tuples on, and
-        None where results don't pass a pool unit.
+    on_array
+        The map that it reads, on the array's sequencer.
+    on_pool_unit
+        Its results on the pool unit's sequencer, which hands tuples on where there is no pool; None where they don't
+        pass a pool unit.
     steps
         (steps, ol): in which its results leave the results unit.
     pooled
@@ -92,10 +91,8 @@ class PlannedLayer:
     part: TuplePart
     left_out: int
     gains_by_parts: bool
-    conv: StageTables
-    pool: StageTables | None
-    taps: TapRows
-    pool_taps: TapRows | None
+    on_array: OnSequencer
+    on_pool_unit: OnSequencer | None
     steps: Layout
     pooled: Layout
     output: Layout
@@ -105,7 +102,12 @@ class PlannedLayer:
     @property
     def words(self) -> int:
         """Words of a tuple that it reads."""
-        return len(self.read.layout)
+        return self.on_array.words
+
+    @property
+    def sequencers(self) -> tuple[OnSequencer, ...]:
+        """The maps on its NPU's sequencers."""
+        return (self.on_array, self.on_pool_unit) if self.on_pool_unit else (self.on_array,)
 
     @property
     def groups(self) -> int:
@@ -125,7 +127,7 @@ class PlannedLayer:
     @property
     def beats(self) -> int:
         """Cycles in which the array works on the layer, a frame."""
-        return SequencerWork.of(self.conv, self.layer.visits).beats(self.part.words, passes=self.groups)
+        return self.on_array.counts.taps * self.part.words * self.groups
 
     @property
     def last_units(self) -> int:
@@ -141,7 +143,7 @@ class PlannedLayer:
     @property
     def map_words(self) -> int:
         """Words of the map that it makes."""
-        return len((self.pool or self.conv).output_order) * len(self.output)
+        return self.sequencers[-1].counts.windows * len(self.output)
 
 
 def words_read(p: LoweredLayer, maps: Mapping[str, MapWords], ways: Mapping[str, MapWay]) -> MapWords:
@@ -189,6 +191,7 @@ def planned_layer(
 ) -> PlannedLayer:
     """Plan a lowered layer; parameters as of the attributes of `PlannedLayer`.
 
+    ``conv`` and ``pool`` are the schedules of its convolution and of its pool, None where it has no pool.
     ``reader_lanes`` are those of the words that the layer's map is made of: kfp of the NPU that reads it.
 
     Raises
@@ -204,16 +207,22 @@ def planned_layer(
     if p.pool and not npu.pool_unit:
         raise ValueError(f"{p.name}: a pool needs an NPU with a pool unit, got one without")
     steps = result_layout(p.out_channels, p.levels, npu.array.kgp, npu.results.ol)
-    reread = groups > inner
-    taps = TapRows.of(conv, npu.sequencer.kind, visits=p.visits, reread=reread)
-    pool_sequencer = npu.pool_sequencer
-    pool_taps = None
+    on_array = OnSequencer(
+        sequencer=npu.array_sequencer,
+        taps=SequencerTaps(conv, npu.sequencer.kind, visits=p.visits, reread=groups > inner),
+        words=len(read.layout),
+        tap_rows=part.words * p.visits * inner,
+    )
+    on_pool_unit = None
     pooled = steps[:0]
     output = steps
     if not p.raw:
-        if pool_sequencer:
+        if sequencer := npu.pool_sequencer:
             output = pooled = regroup(steps, present(npu.pool_unit).pfp)
-            pool_taps = TapRows.straight(taps.windows) if pool is None else TapRows.of(pool, pool_sequencer.kind)
+            straight = SequencerTaps.straight(on_array.counts.windows, sequencer.kind)
+            taps = SequencerTaps(pool, sequencer.kind) if pool else straight
+            words = len(pooled)
+            on_pool_unit = OnSequencer(sequencer=sequencer, taps=taps, words=words, tap_rows=words)
         if npu.depthwise:
             output = regroup(pooled, npu.results.ol)
         output = regroup(output, reader_lanes)
@@ -227,10 +236,8 @@ def planned_layer(
         part=part,
         left_out=left_out,
         gains_by_parts=shortest[0].words < len(read.layout),
-        conv=conv,
-        pool=pool,
-        taps=taps,
-        pool_taps=pool_taps,
+        on_array=on_array,
+        on_pool_unit=on_pool_unit,
         steps=steps,
         pooled=pooled,
         output=output,
@@ -254,33 +261,34 @@ def check_accumulation(p: LoweredLayer, npu: Npu, layout: Layout) -> None:
     ValueError
         The NPU accumulates in another way, or its words don't fit the layer's.
     """
-    layer = p.arithmetic.accumulate if isinstance(p.arithmetic, Xnor) else "popcount"
-    if isinstance(p.arithmetic, Xnor) and layer == "or_words":
-        _check_words(p.name, p.arithmetic, npu, layout)
-        return
-    if npu.array.accumulate not in (layer, "both"):
+    accumulate = p.arithmetic.accumulate
+    if accumulate == "or_words":
+        _check_words(p, npu, layout)
+    elif npu.array.accumulate not in (accumulate, "both"):
         raise ValueError(
-            f"{p.name}: accumulate {layer} needs an NPU that accumulates {layer} or both, got {npu.array.accumulate}"
+            f"{p.name}: accumulate {accumulate} needs an NPU that accumulates {accumulate} or both, got "
+            f"{npu.array.accumulate}"
         )
 
 
-def _check_words(name: str, of: Xnor, npu: Npu, layout: Layout) -> None:
+def _check_words(p: LoweredLayer, npu: Npu, layout: Layout) -> None:
     """ValueError unless the channels of each word of a layer, and no others, lie in ``word_lanes`` lanes of the NPU."""
+    word_channels = p.arithmetic.word_channels
     if not npu.array.word_lanes:
-        raise ValueError(f"{name}: accumulate or_words needs an NPU with word_lanes, got {npu.array.word_lanes}")
-    if npu.array.word_lanes < of.word_channels:
+        raise ValueError(f"{p.name}: accumulate or_words needs an NPU with word_lanes, got {npu.array.word_lanes}")
+    if npu.array.word_lanes < word_channels:
         raise ValueError(
-            f"{name}: accumulate or_words with words of {of.word_channels} channels needs an NPU with word_lanes >= "
-            f"{of.word_channels}, since a PE takes the OR of a word in one beat, got word_lanes = "
+            f"{p.name}: accumulate or_words with words of {word_channels} channels needs an NPU with word_lanes >= "
+            f"{word_channels}, since a PE takes the OR of a word in one beat, got word_lanes = "
             f"{npu.array.word_lanes} and kfp = {npu.array.kfp}"
         )
     groups = layout.reshape(-1, npu.array.word_lanes)  # a row for each OR of the PE in a beat
-    words = np.where(groups == UNUSED, UNUSED, groups // of.word_channels)
-    count = -(-of.weight.shape[2] // of.word_channels)
+    words = np.where(groups == UNUSED, UNUSED, groups // word_channels)
+    count = -(-p.weight.shape[2] // word_channels)
     places = [set(np.nonzero((words == word).any(axis=1))[0].tolist()) for word in range(count)]
     if max(map(len, places)) > 1 or len(set().union(*places)) < count:
         raise ValueError(
-            f"{name}: each word of {of.word_channels} channels must fill a group of word_lanes = "
+            f"{p.name}: each word of {word_channels} channels must fill a group of word_lanes = "
             f"{npu.array.word_lanes} lanes alone, got {words.tolist()} as the words of the groups' lanes"
         )
 
@@ -314,7 +322,7 @@ def check_added(planned: PlannedLayer, maps: Mapping[str, MapWords]) -> None:
 def _check_steps(p: LoweredLayer, npu: Npu) -> None:
     """ValueError unless the results of a binary layer whose bits are signs fill its steps. A lane without a channel
     must be 0, but what is added there would have a sign."""
-    if not isinstance(p.arithmetic, Xnor) or p.scale is None:
+    if not p.binary or p.scale is None:
         return
     if (result_layout(p.out_channels, 1, npu.array.kgp, npu.results.ol) == UNUSED).any():
         raise ValueError(

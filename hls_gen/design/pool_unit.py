@@ -3,7 +3,7 @@ it."""
 
 from dataclasses import dataclass
 
-from .parts import Part, number
+from .parts import Part, capacity, number
 from .widths import bits_for
 
 
@@ -22,9 +22,9 @@ class PoolWeights(Part):
         Rows of ol times bias, multiplier and shift, >= 2.
     """
 
-    jumps: int = number(256, least=2, added=True, name="pool_jumps")
-    rows: int = number(256, least=2, added=True, name="pool_kernel_rows")
-    scale_rows: int = number(256, least=2, added=True, name="pool_scale_rows")
+    jumps: int = capacity(256, least=2, added=True, name="pool_jumps")
+    rows: int = capacity(256, least=2, added=True, name="pool_kernel_rows")
+    scale_rows: int = capacity(256, least=2, added=True, name="pool_scale_rows")
 
     @property
     def row_bits(self) -> int:
@@ -38,24 +38,23 @@ class PoolUnit(Part):
 
     Attributes
     ----------
-    pfp
-        Channels that it takes in a cycle, >= 1 (PFP).
     weights
         What it has to compute depthwise convolutions, in an NPU of engine integer alone; None: it can't.
-    words
-        Capacity of its tuple memory, in words of pfp features, a power of two >= 2. Sized, as all that follow.
     tuple_words
         Words of pfp features of the longest tuple that it takes, >= 1: rows of its queue. Never more than ``words``.
+        Sized, as all that follow.
     taps, olds
         Rows of its sequencer's tables, each >= 2.
     """
 
-    pfp: int = number(8)
+    pfp: int = number(8, means="Channels that the pool unit takes in a cycle.")
     weights: PoolWeights | None = None
-    words: int = number(256, power=True, name="pool_words")
-    tuple_words: int = number(256, name="pool_tuple_words")
-    taps: int = number(256, least=2, added=True, name="pool_taps")
-    olds: int = number(256, least=2, added=True, name="pool_olds")
+    words: int = capacity(
+        256, power=True, name="pool_words", means="Capacity of the pool unit's tuple memory, in words of pfp features."
+    )
+    tuple_words: int = capacity(256, name="pool_tuple_words")
+    taps: int = capacity(256, least=2, added=True, name="pool_taps")
+    olds: int = capacity(256, least=2, added=True, name="pool_olds")
 
     @property
     def index_bits(self) -> int:

@@ -4,14 +4,33 @@
                   ^-- tables or counters say which tuple a tap reads
 
 Both are made by the same modules (hls_gen/rtl/sequencer), filled by the same rows (hls_gen/compiler/rows/sequencer.py)
-and counted by the same rules (hls_gen/compiler/tap_rows.py). What they differ in is said here, and nowhere else:
+and counted by the same rules (hls_gen/compiler/sequencer_taps.py). What they differ in is said here, and nowhere else:
 `Npu.array_sequencer` and `Npu.pool_sequencer` are the two of an NPU.
 """
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from .widths import bits_for
+
+
+class TapTable(NamedTuple):
+    """A table of taps: the name of its memory and the flat name of its number of rows, both behind the sequencer's
+    prefix, and the field of memory ``layers`` that says where a layer's rows begin."""
+
+    name: str
+    capacity: str
+    base: str
+
+
+FLAGS = TapTable("flags", "taps", "flags_base")
+"""A row for each tap."""
+OLDS = TapTable("olds", "olds", "old_base")
+"""A row for each tap that reads an old tuple: which one."""
+JUMPS = TapTable("jumps", "jumps", "jump_base")
+"""A row for each run of taps without a beat: the row of weights behind it."""
+AHEADS = TapTable("aheads", "aheads", "ahead_base")
+"""A row for each tap that claims tuples that it doesn't read: how many words these have."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,6 +52,11 @@ class SequencerKind:
     counters: bool = False
     kernel_rows: bool = True
     claims_ahead: bool = False
+
+    @property
+    def tables(self) -> tuple[TapTable, ...]:
+        """The tables that such a sequencer has."""
+        return (FLAGS, OLDS, *([JUMPS] if self.kernel_rows else []), *([AHEADS] if self.claims_ahead else []))
 
     @property
     def claims_one_by_one(self) -> bool:
@@ -58,10 +82,6 @@ class NpuSequencer:
         Width of the number of a word in its tuple.
     row_bits
         Width of the address of a row of weights; 0 without kernel rows.
-    taps, olds
-        Rows of the tables ``flags`` and ``olds``.
-    jumps, aheads
-        Rows of the tables of these names; 0 where the kind has no such table.
     """
 
     unit: Literal["array", "pool_unit"]
@@ -70,15 +90,16 @@ class NpuSequencer:
     ring_words: int
     index_bits: int
     row_bits: int
-    taps: int
-    olds: int
-    jumps: int
-    aheads: int
 
     @property
     def prefix(self) -> str:
         """What the names of its memories begin with."""
         return "pool_" if self.unit == "pool_unit" else ""
+
+    @property
+    def beat_bits(self) -> int:
+        """Bits that the unit takes with a beat: a word."""
+        return self.word_bits
 
     @property
     def address_bits(self) -> int:

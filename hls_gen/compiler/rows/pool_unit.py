@@ -3,25 +3,25 @@
 import numpy as np
 
 from bitloom.hls_gen.compiler.layout import Ints, Layout
-from bitloom.hls_gen.compiler.lowered_layers import Depthwise, Multiply, Pooling
+from bitloom.hls_gen.compiler.lowered_layers import Depthwise, Pooling
 from bitloom.hls_gen.compiler.planned_layer import PlannedLayer
 from bitloom.hls_gen.design.widths import COUNT_BITS
 
 from .layer_rows import Columns, row
 from .ports import way_fields
 from .results import rounding_fields, scale_columns
-from .sequencer import pool_sequencer_rows
+from .sequencer import sequencer_rows
 
 
 def pool_unit_rows(planned: PlannedLayer) -> dict[str, Columns]:
     """Rows of the pool unit for a layer; none where its results don't pass one."""
     p = planned.layer
     npu = planned.npu
-    rows = pool_sequencer_rows(planned)
-    if not rows:
+    if planned.on_pool_unit is None:
         return {}
+    rows = sequencer_rows(planned.on_pool_unit)
     fields = way_fields(planned)
-    if isinstance(p.arithmetic, Multiply):
+    if not p.binary:
         fields["average"] = int(isinstance(p.pool, Pooling) and p.pool.average)
         if npu.depthwise:
             fields["depthwise"] = int(p.depthwise is not None)

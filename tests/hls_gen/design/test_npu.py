@@ -7,6 +7,7 @@ import pytest
 from bitloom.hls_gen.compiler.fitted import FORMER
 from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.flat import PLACES
+from bitloom.hls_gen.design.memories import memory_map as memory_maps
 from bitloom.hls_gen.design.memories.loader import settings
 from bitloom.hls_gen.design.memories.memory_map import memory_map, memory_of
 from bitloom.hls_gen.design.memories.results import passing
@@ -25,10 +26,10 @@ BAD = {
     "accumulate": ("and", "npu: accumulate must be one of popcount, or, both, or_words, got 'and'"),
     "collect": (-8, "npu: collect must be an integer >= 0, got -8"),
     "acc_bits": (33, "npu: acc_bits must be 4..32, got 33"),
-    "planes": (10, "npu: planes must be 0 or 2..9 and below kfp = 8, got 10"),
+    "planes": (10, "npu: planes must be 0 or 2..9, got 10"),
     "shift_bits": (5, "npu: shift_bits must be 0..4, got 5"),
-    "accumulators": (3, "npu: accumulators must be a power of two <= 256, got 3"),
-    "binariser_bits": (10, "npu: binariser_bits must be 0, or 2..9 for engine binary, got 10"),
+    "accumulators": (3, "npu: accumulators must be a power of two >= 1, got 3"),
+    "binariser_bits": (10, "npu: binariser_bits must be 2..9, got 10"),
     "binariser_rows": (1, "npu: binariser_rows needs a binariser, got 1"),
     "multiplier_bits": (32, "npu: multiplier_bits must be 0..31, got 32"),
     "bias_fraction_bits": (17, "npu: bias_fraction_bits must be 0..16, got 17"),
@@ -59,7 +60,7 @@ BAD = {
         name: (1, f"npu: {name} must be an integer >= 2, got 1")
         for name in ("windows", "window_taps", "groups", "levels", "input_words")
     },
-    "kernel_ram": ("flash", "npu: kernel_ram must be auto, block or distributed, got 'flash'"),
+    "kernel_ram": ("flash", "npu: kernel_ram must be one of auto, block, distributed, got 'flash'"),
     "map_words": (1, "npu: map_words must be an integer >= 2, got 1"),
     "buffer_words": (1, "npu: buffer_words must be a power of two >= 2, got 1"),
     "inlets": (("loop", "host"), "npu: inlets must be some of host, ring, loop, in this order, got ('loop', 'host')"),
@@ -76,7 +77,7 @@ BAD = {
     "pool_jumps": (1, "npu: pool_jumps needs a pool unit with weights (depthwise), got 1"),
     "pool_kernel_rows": (1, "npu: pool_kernel_rows needs a pool unit with weights (depthwise), got 1"),
     "pool_scale_rows": (1, "npu: pool_scale_rows needs a pool unit with weights (depthwise), got 1"),
-    "lut_products": (("addition",), "npu: lut_products must be empty for engine binary, got ('addition',)"),
+    "lut_products": (("addition",), "npu: lut_products needs an NPU that multiplies, got ('addition',)"),
     "kernels_per_multiplier": (2, "npu: kernels_per_multiplier must be 1 for engine binary, got 2"),
 }
 """One bad value of every parameter."""
@@ -102,15 +103,15 @@ def test_every_parameter_has_a_bad_value():
 @pytest.mark.parametrize(("parameters", "message"), [
     ({"kfp": 8.0}, "npu: kfp must be an integer >= 1, got 8.0"),
     ({"planes": -1}, "npu: planes must be an integer >= 0, got -1"),
-    ({"planes": 1}, "npu: planes must be 0 or 2..9 and below kfp = 8, got 1"),
-    ({"planes": 8}, "npu: planes must be 0 or 2..9 and below kfp = 8, got 8"),
-    ({"planes": 2, "kfp": 2}, "npu: planes must be 0 or 2..9 and below kfp = 2, got 2"),
-    ({"planes": 9, "kfp": 9}, "npu: planes must be 0 or 2..9 and below kfp = 9, got 9"),
+    ({"planes": 1}, "npu: planes must be 0 or 2..9, got 1"),
+    ({"planes": 8}, "npu: planes must be 0 or below kfp = 8, got 8"),
+    ({"planes": 2, "kfp": 2}, "npu: planes must be 0 or below kfp = 2, got 2"),
+    ({"planes": 9, "kfp": 9}, "npu: planes must be 0 or below kfp = 9, got 9"),
     ({"shift_bits": -1}, "npu: shift_bits must be an integer >= 0, got -1"),
     ({"acc_bits": 3}, "npu: acc_bits must be 4..32, got 3"),
     ({"acc_bits": 7, "kfp": 64}, "npu: acc_bits must be >= 8 for kfp = 64, got 7"),
-    ({**INTEGER, "feature_bits": 21}, "npu: feature_bits must be 2..20 for engine integer, got 21"),
-    ({**INTEGER, "weight_bits": 1}, "npu: weight_bits must be 2..8 for engine integer, got 1"),
+    ({**INTEGER, "feature_bits": 21}, "npu: feature_bits must be 2..20, got 21"),
+    ({**INTEGER, "weight_bits": 1}, "npu: weight_bits must be an integer >= 2, got 1"),
     ({**INTEGER, "planes": 2}, "npu: planes must be 0 for engine integer, got 2"),
     ({**INTEGER, "shift_bits": 3}, "npu: shift_bits must be 0 for engine integer, got 3"),
     ({**INTEGER, "acc_bits": 15, "kfp": 5}, "npu: acc_bits must be >= 16 for kfp = 5, got 15"),
@@ -144,7 +145,7 @@ def test_every_parameter_has_a_bad_value():
     ({"window_former": True, "former_line": 9}, "npu: former_line needs a window former with sizes, got 9"),
     ({"binariser_bits": 8, "binariser_rows": 1}, "npu: binariser_rows must be an integer >= 2, got 1"),
     ({"pool": False, "pfp": 4}, "npu: pfp needs a pool unit, got 4"),
-    ({**KEEPS, "skip_bits": 10}, "npu: skip_bits must be 0..9, got 10"),
+    ({**KEEPS, "skip_bits": 10}, "npu: skip_bits must be 0 or 2..9, got 10"),
     ({**KEEPS, "skips_onward": 2}, "npu: skips_onward must be 0..1, got 2"),
     ({**KEEPS, "joined_words": 1}, "npu: joined_words must be 0 or >= 2, got 1"),
     ({**KEEPS, "add_factor_bits": 26}, "npu: add_factor_bits must be 2..25, got 26"),
@@ -308,12 +309,12 @@ def test_a_rare_field_is_written_where_it_is_set(name, value):
 @pytest.mark.parametrize(("parameters", "message"), [
     ({"tuple_parts": 1}, "npu: tuple_parts must be 0 without a table aheads, got 1"),
     ({**INTEGER, "joined_words": 2}, "npu: joined_words needs a skip store, got 2"),
-    ({"skip_words": 9, "skip_bits": 2, "joined_words": 2}, "npu: joined_words must be 0 for engine binary, got 2"),
+    ({"skip_words": 9, "skip_bits": 2, "joined_words": 2}, "npu: joined_words needs an NPU that forks maps, got 2"),
     ({"skip_words": 9}, "npu: skip_bits must be 2..9 for engine binary with skip_words = 9, got 0"),
-    ({"skip_words": 9, "skip_bits": 1}, "npu: skip_bits must be 2..9 for engine binary with skip_words = 9, got 1"),
+    ({"skip_words": 9, "skip_bits": 1}, "npu: skip_bits must be 0 or 2..9, got 1"),
     ({"skip_bits": 2}, "npu: skip_bits needs a skip store, got 2"),
     ({**INTEGER, "skip_words": 9, "skip_bits": 2},
-     "npu: skip_bits must be 0 for engine integer with skip_words = 9, got 2"),
+     "npu: skip_bits needs an NPU that keeps steps, got 2"),
     ({"skips_onward": 1},
      "npu: skips_onward needs a skip store, got 1"),
     ({"skips_onward": 1, "skip_words": 9, "skip_bits": 2},
@@ -328,6 +329,21 @@ def test_a_rare_field_is_written_where_it_is_set(name, value):
 def test_where_no_addition_can_be(parameters, message):
     with value_error(message):
         Npu.of(**parameters)
+
+
+@pytest.mark.parametrize(("values", "message"), [
+    ({"half_even": 1}, "npu: half_even needs an NPU that requantises, got 1"),
+    ({"bias_fraction_bits": 2}, "npu: bias_fraction_bits needs an NPU that requantises, got 2"),
+])  # fmt: skip
+def test_features_that_mean_nothing_are_refused(values, message):
+    with value_error(message):
+        Npu.of(**values)
+
+
+def test_features_go_where_they_mean_nothing_any_more():
+    """Sizes of what is not there stay."""
+    npu = Npu.of(skip_words=9, skip_bits=2, multiplier_bits=15, half_even=1)
+    assert npu.changed(skip_words=0) == Npu.of(multiplier_bits=15)
 
 
 @pytest.mark.parametrize("chosen", [("addition", "addition"), ("requantise",), 1])
@@ -459,6 +475,13 @@ def test_memories(npu):
     assert {m.name: m.depth for m in made} == depths
     assert memory_of(npu, "kernels").width == npu.array.kgp * npu.array.kfp + npu.code_bits
     assert memory_of(npu, "thresholds").width == npu.results.ol * npu.array.acc_bits
+
+
+def test_memories_whose_place_nobody_chose_come_last(monkeypatch):
+    npu = Npu.of(kfp=13)
+    names = [m.name for m in memory_map(npu)]
+    monkeypatch.setattr(memory_maps, "ORDER", tuple(name for name in memory_maps.ORDER if name != "olds"))
+    assert [m.name for m in memory_map.__wrapped__(npu)] == [*(name for name in names if name != "olds"), "olds"]
 
 
 @pytest.mark.parametrize("pool", [True, False])

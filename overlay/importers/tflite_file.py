@@ -17,6 +17,7 @@ import numpy as np
 from bitloom.golden.encoding import Array
 from bitloom.golden.reading.file import naming, read_file
 
+from .activations import ENDS
 from .class_names import labels_of_texts
 from .errors import printable
 from .operators import OPERATORS
@@ -37,8 +38,6 @@ INPUTS = ("INT8", "UINT8", "FLOAT32")
 """Types of the input."""
 ACTIVATIONS = ("NONE", "RELU", "RELU_N1_TO_1", "RELU6", "TANH", "SIGN_BIT")
 """In the schema's order, as padding is SAME, then VALID."""
-CLOSINGS: Mapping[str, str] = {"SOFTMAX": "Softmax", "LOG_SOFTMAX": "LogSoftmax", "LOGISTIC": "Sigmoid"}
-"""What the host does at the end, in ONNX's words."""
 ENDING = ".tflite"
 MOST_READS = 4
 """How often operators may read each byte of constants, on average."""
@@ -177,7 +176,7 @@ class _Graph:
                 outputs=(self._names[result],),
                 attributes=self._attributes(operator),
             )
-            if operator.kind in CLOSINGS:
+            if operator.kind in ENDS:
                 self._closed.add(result)
                 yield from _closing(node, _free_name(f"{node.outputs[0]}/real", self._names))
             elif operator.kind == "RESHAPE":
@@ -236,7 +235,7 @@ class _Graph:
 
 def _is_imported(kind: str) -> bool:
     """Whether an operator is rewritten, here or later."""
-    return kind == "RESHAPE" or kind in CLOSINGS or (TFLITE, kind) in OPERATORS
+    return kind == "RESHAPE" or kind in ENDS or (TFLITE, kind) in OPERATORS
 
 
 def _unique_names(names: Sequence[str]) -> list[str]:
@@ -287,4 +286,4 @@ def _closing(node: SourceNode, real: str) -> Iterator[SourceNode]:
     first = node.attributes["scales"][0]
     attributes = {**node.attributes, "scales": (replace(first, scale=first.scale * beta),)}
     yield replace(node, name=f"{node.name}/real", op="DEQUANTIZE", outputs=(real,), attributes=attributes)
-    yield SourceNode(name=node.name, op=CLOSINGS[node.op], inputs=(real,), outputs=node.outputs)
+    yield SourceNode(name=node.name, op=ENDS[node.op], inputs=(real,), outputs=node.outputs)

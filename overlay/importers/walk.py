@@ -19,9 +19,10 @@ from bitloom.golden.encoding import Array
 from bitloom.golden.host.host import level_of
 from bitloom.golden.window import Sides, Window
 
+from .activations import ADVICE
 from .bends import Bend
 from .boundaries import Line, Link, bend_name, staircases
-from .errors import ACTIVATION, ImportRefused, Unsupported, node_line, printable
+from .errors import ImportRefused, Unsupported, node_line, printable
 from .operations import (
     Closing,
     Elementwise,
@@ -46,6 +47,7 @@ from .sections import (
     golden_order,
     identity_line,
 )
+from .source import STANDARD
 
 OUTSIDE = -1
 """Place of a padded value."""
@@ -120,7 +122,7 @@ class Walk:
             operation for operation in reversed(self.operations[: self.place + 1]) if isinstance(operation, Closing)
         )
         why = f"the host computes it at the network's end alone, and {printable(following.name)} follows"
-        instead = f"; {ACTIVATION}" if last.op == "Sigmoid" else ""
+        instead = f"; {ADVICE[STANDARD]}" if last.op == "Sigmoid" else ""
         raise ImportRefused([node_line(last.name, last.op, why + instead)])
 
     def finish(self) -> None:

@@ -2,6 +2,7 @@
 
 from math import prod
 
+from bitloom.golden.host.host import CLOSINGS
 from bitloom.overlay.importers.errors import Unsupported
 from bitloom.overlay.importers.node_view import NodeView
 from bitloom.overlay.importers.operations import Closing
@@ -9,7 +10,7 @@ from bitloom.overlay.importers.operations import Closing
 from .registry import operator
 
 
-@operator("Softmax", "LogSoftmax", "Sigmoid", "ArgMax", "TopK")
+@operator(*CLOSINGS)
 def closing(node: NodeView) -> None:
     """An operator at the end of a classifier, over its classes."""
     node.only_map(0)

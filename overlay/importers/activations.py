@@ -32,11 +32,14 @@ class Activation:
     bend : callable or None
         ``bend(attribute)`` is the activation in ONNX's files, where it is imported; ``attribute(name, default)`` gives
         the node's attributes.
+    over_classes : bool
+        Whether it is a function of all classes together, for which no activation of each value can stand.
     """
 
     onnx: str = ""
     tflite: str = ""
     bend: Callable[[Callable[[str, Any], Any]], Bend] | None = None
+    over_classes: bool = False
 
     @property
     def ends(self) -> bool:
@@ -53,8 +56,8 @@ ACTIVATIONS = (
     Activation(onnx="Relu", bend=lambda attribute: clip(Fraction(0), None)),
     Activation(onnx="HardTanh", bend=_hard_tanh),
     Activation(onnx="Hardtanh", bend=_hard_tanh),
-    Activation(onnx="Softmax", tflite="SOFTMAX"),
-    Activation(onnx="LogSoftmax", tflite="LOG_SOFTMAX"),
+    Activation(onnx="Softmax", tflite="SOFTMAX", over_classes=True),
+    Activation(onnx="LogSoftmax", tflite="LOG_SOFTMAX", over_classes=True),
     Activation(onnx="Sigmoid", tflite="LOGISTIC"),
     Activation(onnx="Elu", tflite="ELU"),
     Activation(onnx="Erf"),
@@ -73,6 +76,9 @@ ACTIVATIONS = (
 ENDS = {activation.tflite: activation.onnx for activation in ACTIVATIONS if activation.ends}
 """What the host computes at a network's end: TFLite's name -> ONNX's, which is the host's word."""
 
+OF_EACH_VALUE = {name for a in ACTIVATIONS if not a.over_classes for name in (a.onnx, a.tflite) if name}
+"""Operators of activations that are functions of each value for itself."""
+
 PRODUCTS = {
     "Sigmoid": "SiLU",
     "HardSigmoid": "HardSwish",
@@ -80,5 +86,7 @@ PRODUCTS = {
     "Pow": "GELU",
     "Tanh": "GELU",
     "Softplus": "Mish",
+    "LOGISTIC": "SiLU",
+    "TANH": "GELU",
 }
 """Operator -> the activation that exporters write with it, as several nodes: a product with the activation's input."""

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from bitloom.overlay.importers.operators.registry import INSTEAD
+from bitloom.overlay.importers.operators.registry import AT_THE_END, INSTEAD
 
 from .activations import ADVICE, PRODUCTS
 from .budget import OverBudget
@@ -14,10 +14,11 @@ from .errors import ImportRefused, Unsupported, merged_lines, printable
 from .node_view import NodeView
 from .operations import Closing, Operation, OperationGraph
 from .operators import OPERATORS
-from .source import STANDARD, TFLITE, SourceGraph, SourceNode
+from .source import TFLITE, SourceGraph, SourceNode
 
 BETWEEN = (
     *("Add", "Sub", "Mul", "Div", "Neg", "Clip", "Cast", "Identity", "QuantizeLinear", "DequantizeLinear"),
+    *("ADD", "SUB", "MUL", "DIV", "NEG", "CAST", "QUANTIZE", "DEQUANTIZE"),
     *PRODUCTS,
 )
 """Operators of an activation that a file has as several nodes."""
@@ -47,6 +48,7 @@ def canonical(graph: SourceGraph) -> OperationGraph:
     operations: list[Operation] = []
     refusals: list[tuple[str, str, object]] = []
     inner = inner_activations(graph)
+    following = _following(graph)
     lost: set[str] = set()  # results of nodes that can't be rewritten
     said: set[str] = set()  # those whose shape the file says
     for node in graph.nodes:
@@ -59,15 +61,17 @@ def canonical(graph: SourceGraph) -> OperationGraph:
             continue
         try:
             if node.name in inner:
-                raise Unsupported("this activation is not imported", ADVICE[STANDARD])
+                raise Unsupported("this activation is not imported", ADVICE.get(node.domain, ""))
             if unknown:
                 raise Unsupported(f"it reads {printable(unknown[0])}, a second output, which is not computed")
-            operations += _operations_of(node, constants, shapes, graph.output)
+            operations += _operations_of(node, constants, shapes, graph.output, following[node.name])
         except OverBudget as e:
             raise ImportRefused(merged_lines([*refusals, (node.name, node.op, e)])) from None
         except (ValueError, ArithmeticError, LookupError, TypeError) as e:
-            if node.op != "Cast" or said.isdisjoint(node.inputs):  # else it may be one of integers, which are not known
-                refusals.append((node.name, inner.get(node.name, node.op), e))
+            op = inner.get(node.name, node.op)
+            # A cast behind a node that has a line may be one of integers, which are not known.
+            if op and (node.op != "Cast" or said.isdisjoint(node.inputs)):
+                refusals.append((node.name, op, e))
             said.update(node.outputs)
             lost.update(node.outputs[1:])
             if node.outputs[0] in graph.shapes:  # so that those are looked at too that read what it would have made
@@ -87,7 +91,7 @@ def canonical(graph: SourceGraph) -> OperationGraph:
 
 
 def _operations_of(
-    node: SourceNode, constants: Constants, shapes: dict[str, tuple[int, ...]], output: str
+    node: SourceNode, constants: Constants, shapes: dict[str, tuple[int, ...]], output: str, following: str
 ) -> list[Operation]:
     """The operations of a node, with its constants and shapes noted; none if the node is a constant itself."""
     if node.op == "Shape" and node.inputs and node.inputs[0] in shapes:
@@ -99,12 +103,26 @@ def _operations_of(
     rewrite = OPERATORS.get((node.domain, node.op))
     if rewrite is None:
         raise _not_imported(node)
-    view = NodeView(node, constants, shapes)
+    view = NodeView(node, constants, shapes, following)
     rewrite(view)
     last = view.operations[-1]
     result = output if isinstance(last, Closing) and output in node.outputs else node.outputs[0]
     shapes[result] = shapes.pop(last.makes)
     return [*view.operations[:-1], replace(last, makes=result)]
+
+
+def _following(graph: SourceGraph) -> dict[str, str]:
+    """For each node, the first node behind it that the host can't compute at the network's end; "" if there is none."""
+    following = {}
+    readers: dict[str, str] = {}
+    for node in reversed(graph.nodes):
+        name = next((readers[tensor] for tensor in node.outputs if tensor in readers), "")
+        following[node.name] = name
+        if (node.domain, node.op) not in AT_THE_END:
+            name = node.name
+        if name and node.op != "Shape":
+            readers.update(dict.fromkeys(node.inputs, name))
+    return following
 
 
 def _not_imported(node: SourceNode) -> Unsupported:
@@ -126,17 +144,19 @@ def inner_activations(graph: SourceGraph) -> dict[str, str]:
     Returns
     -------
     dict of str to str
+        The last node's name of the activation is empty: the other nodes' lines are enough.
     """
     makers = {name: node for node in graph.nodes for name in node.outputs if name}
     activations = {}
     for product in graph.nodes:
         maps = [name for name in product.inputs if name not in graph.constants]
-        if product.op != "Mul" or len(maps) != 2:
+        if product.op not in ("Mul", "MUL") or len(maps) != 2:
             continue
         for source, factor in (maps, reversed(maps)):
             nodes = _between(source, factor, makers)
             if any(source in node.inputs for node in nodes):
-                activations.update({node.name: PRODUCTS[node.op] for node in nodes if node.op in PRODUCTS})
+                inner = {node.name: PRODUCTS[node.op] for node in nodes if node.op in PRODUCTS}
+                activations.update({**inner, product.name: ""} if inner else {})
     return activations
 
 

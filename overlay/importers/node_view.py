@@ -30,10 +30,13 @@ class NodeView:
     constants : Constants
     shapes : dict of str to tuple of int
         Of the tensors that are no constants.
+    following : str
+        Name of the first node behind it that the host can't compute at the network's end; empty if there is none.
     """
 
-    def __init__(self, node: SourceNode, constants: Constants, shapes: dict[str, Shape]) -> None:
+    def __init__(self, node: SourceNode, constants: Constants, shapes: dict[str, Shape], following: str) -> None:
         self.node = node
+        self.following = following
         self._constants = constants
         self._shapes = shapes
         self.opset = constants.opset

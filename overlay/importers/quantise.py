@@ -323,9 +323,6 @@ class _Sections:
 
     def _end(self, way: Way, walk: Walk) -> None:
         """Take over the sections of a walk that has come to the end of a way."""
-        for operation in self._graph.operations:
-            if way.makes in operation.reads:
-                walk.check_open(operation)
         walk.finish()
         if way.makes == self._graph.output:
             behind = _first(way.operations[::-1], Levels | Linear | Join)

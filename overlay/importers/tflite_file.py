@@ -38,6 +38,8 @@ INPUTS = ("INT8", "UINT8", "FLOAT32")
 """Types of the input."""
 ACTIVATIONS = ("NONE", "RELU", "RELU_N1_TO_1", "RELU6", "TANH", "SIGN_BIT")
 """In the schema's order, as padding is SAME, then VALID."""
+CONVERSIONS = ("QUANTIZE", "DEQUANTIZE")
+"""Operators that behind a closing change only how its results are written."""
 ENDING = ".tflite"
 MOST_READS = 4
 """How often operators may read each byte of constants, on average."""
@@ -106,7 +108,7 @@ class _Graph:
         self._names = _unique_names([tensor.name for tensor in tables.tensors])
         self._constants: dict[str, Array] = {}
         self._alias: dict[int, int] = {}  # what converts a closing's result, and that result
-        self._closed: set[int] = set()
+        self._end = _end(tables)
         self._made = set(tables.inputs)  # tensors that are no constants
         self._reads = 0
         self._most_reads = MOST_READS * size
@@ -162,9 +164,8 @@ class _Graph:
         if not is_imported:
             yield self._unknown(name, operator)
             return
-        if operator.kind in ("QUANTIZE", "DEQUANTIZE") and first in self._closed:
+        if operator.kind in CONVERSIONS and place in self._end:
             self._alias[result] = self._alias.get(first, first)
-            self._closed.add(result)
             return
         with naming(name):
             inputs = tuple("" if number < 0 else self._read(number) for number in operator.inputs)
@@ -176,12 +177,9 @@ class _Graph:
                 outputs=(self._names[result],),
                 attributes=self._attributes(operator),
             )
-            if operator.kind in ENDS:
-                self._closed.add(result)
+            if operator.kind in ENDS and place in self._end:
                 yield from _closing(node, _free_name(f"{node.outputs[0]}/real", self._names))
             elif operator.kind == "RESHAPE":
-                if first in self._closed:
-                    self._closed.add(result)
                 yield self._reshape(node, self._tables.tensors[result])
             else:
                 yield node
@@ -235,7 +233,24 @@ class _Graph:
 
 def _is_imported(kind: str) -> bool:
     """Whether an operator is rewritten, here or later."""
-    return kind == "RESHAPE" or kind in ENDS or (TFLITE, kind) in OPERATORS
+    return kind == "RESHAPE" or (TFLITE, kind) in OPERATORS
+
+
+def _end(tables: FileTables) -> list[int]:
+    """Numbers of the last operators, from the output back to one of ENDS, if only conversions and other shapes follow
+    it; else none. The host computes them."""
+    makers = {result: place for place, operator in enumerate(tables.operators) for result in operator.outputs}
+    places: list[int] = []
+    number = tables.outputs[0]
+    while number in makers and makers[number] not in places:
+        operator = tables.operators[makers[number]]
+        places.append(makers[number])
+        if operator.kind in ENDS:
+            return places
+        if operator.kind not in (*CONVERSIONS, "RESHAPE") or not operator.inputs:
+            break
+        number = operator.inputs[0]
+    return []
 
 
 def _unique_names(names: Sequence[str]) -> list[str]:

@@ -19,10 +19,9 @@ from bitloom.golden.encoding import Array
 from bitloom.golden.host.host import level_of
 from bitloom.golden.window import Sides, Window
 
-from .activations import ADVICE
 from .bends import Bend
 from .boundaries import Line, Link, bend_name, staircases
-from .errors import ImportRefused, Unsupported, node_line, printable
+from .errors import ImportRefused, Unsupported, node_line
 from .operations import (
     Closing,
     Elementwise,
@@ -47,7 +46,6 @@ from .sections import (
     golden_order,
     identity_line,
 )
-from .source import STANDARD
 
 OUTSIDE = -1
 """Place of a padded value."""
@@ -104,8 +102,6 @@ class Walk:
         """
         operation = self.operations[place]
         self.place = place
-        if not isinstance(operation, Closing | Layout):
-            self.check_open(operation)
         before = self.nodes or (self.done[-1].nodes if self.done else ())  # a node may go on behind its quantiser
         if operation.name not in before[-1:]:
             self.nodes.append(operation.name)
@@ -113,17 +109,6 @@ class Walk:
             self._kinds[type(operation)](operation)
         except ValueError as e:
             raise ImportRefused([node_line(operation.name, operation.op, e)]) from None
-
-    def check_open(self, following: Operation) -> None:
-        """Raise ImportRefused if an operation follows what the host computes at the end."""
-        if not self.closing:
-            return
-        last = next(
-            operation for operation in reversed(self.operations[: self.place + 1]) if isinstance(operation, Closing)
-        )
-        why = f"the host computes it at the network's end alone, and {printable(following.name)} follows"
-        instead = f"; {ADVICE[STANDARD]}" if last.op == "Sigmoid" else ""
-        raise ImportRefused([node_line(last.name, last.op, why + instead)])
 
     def finish(self) -> None:
         """End the walk behind the last operation; ImportRefused if it can't end there."""

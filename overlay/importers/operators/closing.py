@@ -3,16 +3,31 @@
 from math import prod
 
 from bitloom.golden.host.host import CLOSINGS
-from bitloom.overlay.importers.errors import Unsupported
+from bitloom.overlay.importers.activations import ADVICE, ENDS, OF_EACH_VALUE
+from bitloom.overlay.importers.errors import Unsupported, printable
 from bitloom.overlay.importers.node_view import NodeView
 from bitloom.overlay.importers.operations import Closing
 
-from .registry import operator
+from .registry import TENSORFLOW, operator
 
 
-@operator(*CLOSINGS)
+@operator(*ENDS, domains=TENSORFLOW)
+def inside(node: NodeView) -> None:
+    """What the host computes, in TFLite's files, where others follow; the reader gives that at the end ONNX's names."""
+    raise _not_at_the_end(node)
+
+
+def _not_at_the_end(node: NodeView) -> Unsupported:
+    """Why what the host computes can't be imported where another operator follows."""
+    why = f"the host computes it at the network's end alone, and {printable(node.following)} follows"
+    return Unsupported(why, ADVICE[node.node.domain] if node.node.op in OF_EACH_VALUE else "")
+
+
+@operator(*CLOSINGS, at_the_end=True)
 def closing(node: NodeView) -> None:
     """An operator at the end of a classifier, over its classes."""
+    if node.following:
+        raise _not_at_the_end(node)
     node.only_map(0)
     shape = node.shape
     older = node.opset < 13 and node.node.op in ("Softmax", "LogSoftmax")  # all axes from this one on are taken as one

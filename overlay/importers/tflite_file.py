@@ -36,8 +36,6 @@ DTYPES: Mapping[str, type] = {
 """Types of constants."""
 INPUTS = ("INT8", "UINT8", "FLOAT32")
 """Types of the input."""
-ACTIVATIONS = ("NONE", "RELU", "RELU_N1_TO_1", "RELU6", "TANH", "SIGN_BIT")
-"""In the schema's order, as padding is SAME, then VALID."""
 CONVERSIONS = ("QUANTIZE", "DEQUANTIZE")
 """Operators that behind a closing change only how its results are written."""
 ENDING = ".tflite"
@@ -213,21 +211,12 @@ class _Graph:
         return SourceNode(name=node.name, op="Reshape", inputs=(node.inputs[0], name), outputs=node.outputs)
 
     def _attributes(self, operator: OperatorTable) -> dict[str, Any]:
-        """Scales, and options in ONNX's words where there are some."""
-        options = operator.options
+        """Scales and options."""
         tensors = [self._tables.tensors[number] if number >= 0 else None for number in operator.inputs]
         return {
             "scales": tuple(_scale(tensor) for tensor in tensors),
             "result_scale": _scale(self._tables.tensors[operator.outputs[0]]),
-            "activation": _word(ACTIVATIONS, options.get("activation", 0)),
-            "auto_pad": _word(("SAME_UPPER", "VALID"), options.get("padding", 0)),
-            "strides": (options.get("stride_rows", 1), options.get("stride_columns", 1)),
-            "dilations": (options.get("dilation_rows", 1), options.get("dilation_columns", 1)),
-            **({"kernel_shape": (options["rows"], options["columns"])} if "rows" in options else {}),
-            "keep": bool(options.get("keep", False)),
-            "format": int(options.get("format", 0)),
-            "beta": float(options.get("beta", 1.0)),
-            "axis": int(options.get("axis", 0)),
+            **operator.options,
         }
 
 
@@ -273,10 +262,6 @@ def _free_name(name: str, taken: Collection[str]) -> str:
     return name
 
 
-def _word(words: Sequence[str], number: int) -> str:
-    return words[number] if 0 <= number < len(words) else f"number {number}"
-
-
 def _scale(tensor: TensorTable | None) -> TensorScale:
     if tensor is None:
         return TensorScale(kind="", scale=np.zeros(0, np.float32), zero=np.zeros(0, np.int64))
@@ -297,7 +282,7 @@ def _constant(tensor: TensorTable) -> Array:
 
 def _closing(node: SourceNode, real: str) -> Iterator[SourceNode]:
     """What the host computes at the end, of the real numbers that the integers stand for, a tensor ``real``."""
-    beta = np.float32(node.attributes["beta"])
+    beta = np.float32(node.attributes.get("beta", 1.0))
     first = node.attributes["scales"][0]
     attributes = {**node.attributes, "scales": (replace(first, scale=first.scale * beta),)}
     yield replace(node, name=f"{node.name}/real", op="DEQUANTIZE", outputs=(real,), attributes=attributes)

@@ -97,7 +97,7 @@ def _operations_of(
     if node.op == "Shape" and node.inputs and node.inputs[0] in shapes:
         constants.values[node.outputs[0]] = np.array(shapes[node.inputs[0]], np.int64)
         return []
-    if constants.can_fold(node) and (node.inputs or node.op == "Constant"):
+    if constants.can_fold(node):
         constants.fold(node)
         return []
     rewrite = OPERATORS.get((node.domain, node.op))

@@ -29,7 +29,7 @@ from .errors import ImportRefused, Unsupported, node_line
 from .held import Held, worth
 from .kernel_factors import kernel_factors, undivided
 from .requantise_fit import arrays, fit, mismatch
-from .sections import PassSection, Quantised, Section, SectionGraph, SumSection, WeightSection, identity_line
+from .sections import PassSection, Quantised, Section, SectionGraph, SumSection, WeightSection
 from .sum_fit import fit_sum, pairs_of
 from .weights import MOST_WEIGHT, Weights, integer_weights, weight_encoding, weight_limit, with_signs
 
@@ -164,7 +164,7 @@ class _Emitter:
         last = self._graph.sections[-1]
         if last.quantised is None:
             return tuple(self._chain_of_scores)
-        line = worth(identity_line(last.size[2]), last.quantised, self._choice.held[-1])
+        line = worth(Line.identity(last.size[2]), last.quantised, self._choice.held[-1])
         return tuple(joined([line, *self._graph.final]))
 
     @property

@@ -71,6 +71,11 @@ class NodeView:
             raise Unsupported(f"input {place} must be the map and the others constants")
         return maps[0]
 
+    def check_rows(self) -> None:
+        """Raise Unsupported unless the map has rows and columns."""
+        if len(self.shape) != 4:
+            raise Unsupported(f"maps must have rows and columns, got shape {self.shape}")
+
     def attribute(self, name: str, default: Any) -> Any:
         """An attribute of the node, of the type of its default; None stands for a number that may be missing."""
         value = self.node.attributes.get(name, default)

@@ -55,8 +55,8 @@ class Quantised:
     name: str
     base: Fraction
     step: Fraction
-    boundaries: Array | None
-    reached: Array | None
+    boundaries: Array | None = None
+    reached: Array | None = None
     levels: int
     averaged: bool = False
     halves: bool = False
@@ -308,11 +308,6 @@ class SectionGraph:
     def joins(self) -> str:
         """How maps are joined, for messages: nothing for a chain of layers."""
         return " and ".join(sorted({section.joined for section in self.sections if len(section.reads) > 1}))
-
-
-def identity_line(channels: int) -> Line:
-    """The line that leaves what it reads."""
-    return Line(multiply=np.full(channels, Fraction(1), object), add=np.full(channels, Fraction(0), object))
 
 
 def golden_order(shape: tuple[int, ...]) -> tuple[Array, Size]:

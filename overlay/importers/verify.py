@@ -167,7 +167,7 @@ def _operators(imported: Imported, constants: Constants, inputs: Array) -> Itera
     for node in source.nodes:
         if node.outputs[0] in constants.values:
             continue
-        if constants.can_fold(node) and (node.inputs or node.op == "Constant"):
+        if constants.can_fold(node):
             constants.fold(node)
             continue
         for values in tensors:

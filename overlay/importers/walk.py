@@ -44,7 +44,6 @@ from .sections import (
     Size,
     WeightSection,
     golden_order,
-    identity_line,
 )
 
 OUTSIDE = -1
@@ -232,7 +231,7 @@ class Walk:
         """Let a pool take the map, behind the section that makes the map or behind one that passes it on."""
         if not self.done:
             source, index, size = self._begin_with
-            worth = identity_line(size[2])
+            worth = Line.identity(size[2])
             reading = Reading(map=self.map, source=source or self.input, tensor=self.tensor, order=index, worth=worth)
             head = PassSection(
                 name=operation.name, op=operation.op, reads=(reading,), size=size, quantised=self.input, shifts=(0,)
@@ -558,7 +557,7 @@ class Walk:
 
     def _lead(self, links: Sequence[Link]) -> Line:
         """What the map is worth behind some links, as one line."""
-        lead = identity_line(self.size[2])
+        lead = Line.identity(self.size[2])
         for link in links:
             lead = link.after(lead) if isinstance(link, Line) else self._unbent(lead, link)
         if same(lead.multiply) in (None, Fraction(0)):

@@ -72,14 +72,12 @@ def reduce_mean(node: NodeView) -> None:
 
 def _whole(node: NodeView, *, average: bool) -> None:
     """Append a pool of the whole map."""
-    if len(node.shape) != 4:
-        raise Unsupported(f"maps must have rows and columns, got shape {node.shape}")
+    node.check_rows()
     node.append(Pooling, window=Window(kernel=(node.shape[2], node.shape[3])), average=average)
 
 
 def _window(node: NodeView) -> Window:
-    if len(node.shape) != 4:
-        raise Unsupported(f"maps must have rows and columns, got shape {node.shape}")
+    node.check_rows()
     kernel = pair(node, "kernel_shape")
     if pair(node, "dilations") != (1, 1):
         raise Unsupported(f"dilations must be 1, got {pair(node, 'dilations')}", "PyTorch: dilation=1")

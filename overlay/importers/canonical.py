@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from bitloom.overlay.importers.operators.registry import AT_THE_END, INSTEAD
+from bitloom.overlay.importers.operators.registry import INSTEAD
 
 from .activations import ADVICE, PRODUCTS
 from .budget import OverBudget
@@ -13,7 +13,7 @@ from .constants import FOLDED, Constants
 from .errors import ImportRefused, Unsupported, merged_lines, printable
 from .node_view import NodeView
 from .operations import Closing, Operation, OperationGraph
-from .operators import OPERATORS
+from .operators import OPERATORS, closing, layout
 from .source import TFLITE, SourceGraph, SourceNode
 
 BETWEEN = (
@@ -118,7 +118,7 @@ def _following(graph: SourceGraph) -> dict[str, str]:
     for node in reversed(graph.nodes):
         name = next((readers[tensor] for tensor in node.outputs if tensor in readers), "")
         following[node.name] = name
-        if (node.domain, node.op) not in AT_THE_END:
+        if OPERATORS.get((node.domain, node.op)) not in (closing.closing, layout.layout):
             name = node.name
         if name and node.op != "Shape":
             readers.update(dict.fromkeys(node.inputs, name))

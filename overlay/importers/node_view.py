@@ -177,12 +177,10 @@ class NodeView:
         """The least and the largest value of the map, if it is known to hold integers."""
         return self._constants.ranges.get(self.only_map(0))
 
-    def quantise_integers(self, low: int, high: int) -> None:
-        """Append a quantiser of a map of integers, to those of ``low`` to ``high``."""
-        self._constants.ranges[self.node.outputs[0]] = low, high
-        boundaries = np.array([[Fraction(value) for value in range(low + 1, high + 1)]], object)
-        reached = np.ones(high - low, bool)
-        self.append(Levels, base=Fraction(low), step=Fraction(1), boundaries=boundaries, reached=reached)
+    def quantise_integers(self, low: int, high: int, rounding: str = "FLOOR") -> None:
+        """Append a quantiser of a map of integers, or of means of them, to the integers of ``low`` to ``high``."""
+        unit_scale = np.array(Fraction(1), object)
+        self.quantise(Rule(scale=unit_scale, zero=Fraction(0), low=low, high=high, rounding=rounding), integers=True)
 
     def keeps_integers(self, low: int, high: int) -> bool:
         """Whether the map is one of integers, all from ``low`` to ``high``; then what the node makes is one, too."""

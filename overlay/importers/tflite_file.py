@@ -151,7 +151,7 @@ class _Graph:
     def _nodes(self, place: int, operator: OperatorTable) -> Iterator[SourceNode]:
         """The nodes of an operator."""
         name = f"{operator.kind}_{place}"
-        is_imported = _is_imported(operator.kind)
+        is_imported = operator.kind == "RESHAPE" or (TFLITE, operator.kind) in OPERATORS
         most_outputs = 1 if is_imported else MOST_INPUTS  # what is refused later may have several
         if not operator.inputs or not operator.outputs or len(operator.outputs) > most_outputs:
             count = f"{len(operator.inputs)} inputs and {len(operator.outputs)} outputs"
@@ -218,11 +218,6 @@ class _Graph:
             "result_scale": _scale(self._tables.tensors[operator.outputs[0]]),
             **operator.options,
         }
-
-
-def _is_imported(kind: str) -> bool:
-    """Whether an operator is rewritten, here or later."""
-    return kind == "RESHAPE" or (TFLITE, kind) in OPERATORS
 
 
 def _end(tables: FileTables) -> list[int]:

@@ -12,22 +12,12 @@ from .registry import TENSORFLOW, operator
 
 
 @operator(*ENDS, domains=TENSORFLOW)
-def inside(node: NodeView) -> None:
-    """What the host computes, in TFLite's files, where others follow; the reader gives that at the end ONNX's names."""
-    raise _not_at_the_end(node)
-
-
-def _not_at_the_end(node: NodeView) -> Unsupported:
-    """Why what the host computes can't be imported where another operator follows."""
-    why = f"the host computes it at the network's end alone, and {printable(node.following)} follows"
-    return Unsupported(why, ADVICE[node.node.domain] if node.node.op in OF_EACH_VALUE else "")
-
-
-@operator(*CLOSINGS, at_the_end=True)
+@operator(*CLOSINGS)
 def closing(node: NodeView) -> None:
-    """An operator at the end of a classifier, over its classes."""
+    """An operator at the end of a classifier, over its classes; TFLite's reader has given those there ONNX's names."""
     if node.following:
-        raise _not_at_the_end(node)
+        why = f"the host computes it at the network's end alone, and {printable(node.following)} follows"
+        raise Unsupported(why, ADVICE[node.node.domain] if node.node.op in OF_EACH_VALUE else "")
     node.only_map(0)
     shape = node.shape
     older = node.opset < 13 and node.node.op in ("Softmax", "LogSoftmax")  # all axes from this one on are taken as one

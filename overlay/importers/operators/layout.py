@@ -15,7 +15,7 @@ from .registry import operator, refused
 refused("Split", "Slice", "Gather", instead=TAKEN_APART)
 
 
-@operator("Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose", at_the_end=True)
+@operator("Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose")
 def layout(node: NodeView) -> None:
     """Run the operator on the numbers of the values, which gives their new order."""
     node.only_map(0)

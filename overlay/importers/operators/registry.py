@@ -20,18 +20,11 @@ TENSORFLOW = (TFLITE,)
 """Domain of TFLite's operators."""
 
 
-AT_THE_END: set[tuple[str, str]] = set()
-"""Domain and name of the operators that the host computes where nothing else follows."""
-
-
-def operator(*names: str, domains: tuple[str, ...] = ONNX, at_the_end: bool = False) -> Callable[[Operator], Operator]:
+def operator(*names: str, domains: tuple[str, ...] = ONNX) -> Callable[[Operator], Operator]:
     """Register a function for operators of these names and domains."""
 
     def register(function: Operator) -> Operator:
-        keys = [(domain, name) for domain in domains for name in names]
-        OPERATORS.update(dict.fromkeys(keys, function))
-        if at_the_end:
-            AT_THE_END.update(keys)
+        OPERATORS.update({(domain, name): function for domain in domains for name in names})
         _check_apart()
         return function
 

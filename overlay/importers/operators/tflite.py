@@ -141,8 +141,7 @@ def pool_2d(node: NodeView) -> None:
     node.append(Pooling, window=sliding(node, (kernel[0], kernel[1])), average=average)
     low, high = activation_ends(str(node.attribute("activation", "NONE")), *result)
     if average or (low, high) != (LOW, HIGH):
-        unit_scale = np.array(Fraction(1), object)
-        node.quantise(Rule(scale=unit_scale, zero=Fraction(0), low=low, high=high, rounding="HALF_UP"), integers=True)
+        node.quantise_integers(low, high, "HALF_UP")
     _channels_last(node)
 
 

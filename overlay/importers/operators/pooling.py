@@ -5,8 +5,8 @@ from bitloom.overlay.importers.errors import Unsupported
 from bitloom.overlay.importers.node_view import NodeView
 from bitloom.overlay.importers.operations import Pooling
 
-from .integer_linear import dequantised, requantised
 from .linear import pair, sliding
+from .quantise import dequantise, requantise
 from .registry import MICROSOFT, operator
 
 
@@ -44,9 +44,9 @@ def qlinear_global_average_pool(node: NodeView) -> None:
     node.only_map(0)
     if int(node.attribute("channels_last", 0)):
         raise Unsupported("channels_last must be 0, got 1")
-    dequantised(node)
+    dequantise(node)
     _whole(node, average=True)
-    requantised(node, 3)
+    requantise(node, 3)
 
 
 @operator("GlobalMaxPool")

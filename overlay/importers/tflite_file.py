@@ -105,9 +105,9 @@ class _Graph:
         self._tables = tables
         self._names = _unique_names([tensor.name for tensor in tables.tensors])
         self._constants: dict[str, Array] = {}
-        self._alias: dict[int, int] = {}  # what converts a closing's result, and that result
+        self._alias: dict[int, int] = {}  # a conversion's result -> the result of the closing in front of it
         self._end = _end(tables)
-        self._made = set(tables.inputs)  # tensors that are no constants
+        self._maps = set(tables.inputs)  # tensors that are no constants
         self._reads = 0
         self._most_reads = MOST_READS * size
 
@@ -158,7 +158,7 @@ class _Graph:
             raise ValueError(f"{name}: must have inputs and one output, got {count}")
         first = operator.inputs[0]
         result = operator.outputs[0]
-        self._made.update(operator.outputs)
+        self._maps.update(operator.outputs)
         if not is_imported:
             yield self._unknown(name, operator)
             return
@@ -188,8 +188,8 @@ class _Graph:
         Its state, which nobody makes, is left out.
         """
         tensors = self._tables.tensors
-        known = self._made
-        inputs = tuple(self._read(number) for number in operator.inputs if number in known or tensors[number].data.size)
+        maps = self._maps
+        inputs = tuple(self._read(number) for number in operator.inputs if number in maps or tensors[number].data.size)
         outputs = tuple(self._names[number] for number in operator.outputs)
         return SourceNode(name=name, op=operator.kind, domain=TFLITE, inputs=inputs, outputs=outputs)
 

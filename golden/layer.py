@@ -134,6 +134,11 @@ class Layer(ABC):
         """Name and shape of each array that the layer needs."""
         return {}
 
+    @property
+    def array_ranges(self) -> dict[str, tuple[int, int]]:
+        """Smallest and largest value of arrays by name, where no encoding says which values they have."""
+        return {}
+
     def check_arrays_of(self, arrays: Mapping[str, Array], sources: Sequence[Map]) -> None:
         """Raise ValueError unless the arrays have the right names, shapes, integer dtypes and values."""
         shapes = self.array_shapes_of(sources)
@@ -144,6 +149,10 @@ class Layer(ABC):
                 raise ValueError(f"{self.name}.{key}: shape must be {shape}, got {arrays[key].shape}")
             if not np.issubdtype(arrays[key].dtype, np.integer):
                 raise ValueError(f"{self.name}.{key}: dtype must be integer, got {arrays[key].dtype}")
+        for key, (low, high) in self.array_ranges.items():
+            bad = (arrays[key] < low) | (arrays[key] > high)
+            if bad.any():
+                raise ValueError(f"{self.name}.{key}: values must be {low}..{high}, got {arrays[key][bad][0]}")
 
 
 @dataclass(frozen=True, kw_only=True)

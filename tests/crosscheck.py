@@ -12,13 +12,13 @@ from pathlib import Path
 
 import numpy as np
 
-from bitloom.golden.kernels.tiled import check
 from bitloom.golden.network import Model, Network
 from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.overlay.build import build as builds
 from bitloom.overlay.build.images import random_images
 from bitloom.overlay.build.run import run
+from tests.golden.kernels.tiled import check
 
 RTL = "rtl"
 """Simulated hardware, beside the names of ``check.IMPLEMENTATIONS``."""

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bitloom.golden import zoo as networks
-from bitloom.golden.kernels.tiled import check, reference
+from bitloom.golden.kernels.tiled import reference
 from bitloom.golden.layers.conv import Conv
 from bitloom.golden.layers.dense import Dense
 from bitloom.golden.layers.pool import MaxPool
@@ -13,6 +13,7 @@ from bitloom.golden.network import Network
 from bitloom.hls_gen.design.npu import Npu
 from tests.cases import case_map, random_model
 from tests.crosscheck import crosscheck
+from tests.golden.kernels.tiled import check
 
 SOFTWARE = ("tiled", "popc", "mma-xor", "mma-and", "cpu")
 """Implementations that run on any machine with a C++ compiler."""

@@ -29,8 +29,7 @@ from bitloom.golden.integers import integer
 from bitloom.golden.layer import Layer, Map
 from bitloom.golden.layers.conv import Weighted
 from bitloom.golden.layers.dense import Dense
-from bitloom.golden.layers.depthwise import DepthwiseConv, as_plain
-from bitloom.golden.layers.grouped import GroupedConv, ungrouped_weights
+from bitloom.golden.layers.grouped import DepthwiseConv, GroupedConv, as_plain, ungrouped_weights
 from bitloom.golden.layers.pool import MaxPool
 from bitloom.golden.layers.requantise import Requantise
 from bitloom.golden.layers.threshold import Threshold

@@ -1,26 +1,81 @@
-"""Grouped convolution: channels and kernels are cut into as many groups, and the kernels of a group slide over the
+"""Convolutions by groups: channels and kernels are cut into as many groups, and the kernels of a group slide over the
 channels of the same group alone; exact integer sums over the valid taps of a window.
 
-Attribute ``group`` of an ONNX Conv, ``groups`` of PyTorch's; a TFLite CONV_2D whose filters have fewer channels than
-its input. A depthwise convolution with a channel multiplier above 1 is one, too: of as many groups as channels.
+A grouped convolution is attribute ``group`` of an ONNX Conv, ``groups`` of PyTorch's; a TFLite CONV_2D whose filters
+have fewer channels than its input. A depthwise convolution has a channel and a kernel a group: kernel k reads channel k
+alone. TFLite calls it DEPTHWISE_CONV_2D; with a channel multiplier above 1 it is a grouped one, of as many groups as
+channels.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from math import gcd
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
-from bitloom.golden.encoding import Array
+from bitloom.golden.encoding import BIPOLAR, TERNARY, Array
 from bitloom.golden.layer import Map
 
 from .conv import Conv, signed_sum
-from .depthwise import as_depthwise, is_depthwise, own_weights
+
+
+class ConvByGroups(Conv):
+    """Convolution by ``groups``. Attributes are those of `Conv`; ``accumulate`` is "popcount".
+
+    Its one array is ``weight``: (out_channels, kernel rows, kernel columns, in_channels / groups).
+    """
+
+    groups: int
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.accumulate != "popcount":
+            kind = self.kind.removesuffix("_conv")
+            raise ValueError(f"{self.name}: accumulate must be popcount in a {kind} one, got {self.accumulate}")
+
+    def fan_in(self, source: Map) -> int:
+        return self.window(source).taps * (source.channels // self.groups)
+
+    def array_shapes(self, source: Map) -> dict[str, tuple[int, ...]]:
+        return {"weight": (self.out_channels, *self.kernel, source.channels // self.groups)}
 
 
 @dataclass(frozen=True, kw_only=True)
-class GroupedConv(Conv):
+class DepthwiseConv(ConvByGroups):
+    """Convolution of each channel with a kernel of its own. Attributes are those of `Conv`, with these rules:
+    ``out_channels`` is the number of channels of the map that the layer reads, and ``accumulate`` is "popcount".
+
+    Its one array is ``weight``: (out_channels, kernel rows, kernel columns, 1).
+    """
+
+    kind: ClassVar[str] = "depthwise_conv"
+
+    @property
+    def groups(self) -> int:  # type: ignore[override]
+        """As many as channels."""
+        return self.out_channels
+
+    def output(self, source: Map) -> Map:
+        if source.channels != self.out_channels:
+            rule = f"out_channels must be the {source.channels} channels that it reads"
+            raise ValueError(f"{self.name}: {rule}, got {self.out_channels}")
+        return super().output(source)
+
+    def forward(self, x: Array, arrays: Mapping[str, Array], source: Map) -> Array:
+        target = self.output(source)
+        weight = self.weights(arrays).reshape(self.out_channels, -1)  # (C, taps)
+        flat = x.reshape(len(x), source.positions, source.channels)  # (N, H*W, C)
+        padded = np.concatenate([flat, np.zeros_like(flat[:, :1])], axis=1)  # position -1: a tap that adds 0
+        positions = self.window(source).positions(source.height, source.width)  # (outputs, taps)
+        total = np.zeros((len(x), len(positions), self.out_channels), np.int64)
+        for tap in range(positions.shape[1]):
+            total += padded[:, positions[:, tap]] * weight[:, tap]
+        return total.reshape(len(x), *target.shape)
+
+
+@dataclass(frozen=True, kw_only=True)
+class GroupedConv(ConvByGroups):
     """Convolution by groups. Attributes are those of `Conv`, ``accumulate`` being "popcount", and one more.
 
     Its one array is ``weight``: (out_channels, kernel rows, kernel columns, in_channels / groups).
@@ -36,24 +91,16 @@ class GroupedConv(Conv):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.accumulate != "popcount":
-            raise ValueError(f"{self.name}: accumulate must be popcount in a grouped one, got {self.accumulate}")
         if type(self.groups) is not int or self.groups < 2:
             raise ValueError(f"{self.name}: groups must be an integer >= 2, got {self.groups!r}")
         if self.out_channels % self.groups:
             raise ValueError(f"{self.name}: groups must divide out_channels = {self.out_channels}, got {self.groups}")
-
-    def fan_in(self, source: Map) -> int:
-        return self.window(source).taps * (source.channels // self.groups)
 
     def output(self, source: Map) -> Map:
         if source.channels % self.groups:
             rule = f"groups must divide the {source.channels} channels that it reads"
             raise ValueError(f"{self.name}: {rule}, got {self.groups}")
         return super().output(source)
-
-    def array_shapes(self, source: Map) -> dict[str, tuple[int, ...]]:
-        return {"weight": (self.out_channels, *self.kernel, source.channels // self.groups)}
 
     def forward(self, x: Array, arrays: Mapping[str, Array], source: Map) -> Array:
         target = self.output(source)
@@ -70,29 +117,42 @@ class GroupedConv(Conv):
 def groups_of(weight: Array) -> int:
     """The most groups that a convolution with this ``weight`` (O, rows, columns, C) can be cut into, each kernel being
     0 in the channels of other groups than its own; 1 where there is no such cut."""
-    outputs = len(weight)
+    most = gcd(len(weight), weight.shape[3])
+    return next(groups for groups in range(most, 0, -1) if most % groups == 0 and _splits(weight, groups))
+
+
+def is_depthwise(weight: Array) -> bool:
+    """Whether a convolution with this ``weight`` (O, rows, columns, C) is a depthwise one: as many kernels as channels,
+    more than one, and each kernel 0 in other channels than its own."""
     channels = weight.shape[3]
-    used = weight.any(axis=(1, 2))  # (O, C)
-    most = gcd(outputs, channels)
-    return next(
-        n for n in range(most, 0, -1) if most % n == 0 and not (used & ~_same_group(outputs, channels, n)).any()
-    )
+    return len(weight) == channels > 1 and _splits(weight, channels)
+
+
+def as_depthwise(layer: Conv) -> DepthwiseConv:
+    """The convolution as a depthwise one, whose weights are `grouped_weights` of as many groups as channels."""
+    return DepthwiseConv(**_fields(layer))
 
 
 def as_grouped(layer: Conv, groups: int) -> GroupedConv:
     """The convolution as one of so many groups, whose weights are `grouped_weights`."""
-    return GroupedConv(**{field.name: getattr(layer, field.name) for field in fields(Conv)}, groups=groups)
+    return GroupedConv(**_fields(layer), groups=groups)
+
+
+def as_plain(layer: Conv) -> Conv:
+    """The depthwise or grouped convolution as a plain one, with zeros for other channels (`ungrouped_weights`); there 0
+    is a weight too."""
+    weight = TERNARY if layer.weight == BIPOLAR else layer.weight
+    return Conv(**_fields(layer) | {"weight": weight, "real_weights": False})
 
 
 def by_groups(layer: Conv, weight: Array) -> tuple[Conv, Array]:
     """A plain convolution and its ``weight`` as a depthwise or a grouped one with as many groups as there are, whose
     weights have no zeros for other groups' channels; as they are where there are no groups."""
-    if layer.accumulate != "popcount":
+    groups = groups_of(weight) if layer.accumulate == "popcount" else 1
+    if groups == 1:
         return layer, weight
-    if is_depthwise(weight):
-        return as_depthwise(layer), own_weights(weight)
-    groups = groups_of(weight)
-    return (as_grouped(layer, groups), grouped_weights(weight, groups)) if groups > 1 else (layer, weight)
+    split = as_depthwise(layer) if is_depthwise(weight) else as_grouped(layer, groups)
+    return split, grouped_weights(weight, groups)
 
 
 def grouped_weights(weight: Array, groups: int) -> Array:
@@ -114,3 +174,14 @@ def _same_group(outputs: int, channels: int, groups: int) -> Array:
     group = np.arange(groups)
     same: Array = np.repeat(group, outputs // groups)[:, None] == np.repeat(group, channels // groups)
     return same
+
+
+def _splits(weight: Array, groups: int) -> bool:
+    """Whether each kernel is 0 in the channels of other groups than its own."""
+    used = weight.any(axis=(1, 2))  # (O, C)
+    return not (used & ~_same_group(len(weight), weight.shape[3], groups)).any()
+
+
+def _fields(layer: Conv) -> dict[str, Any]:
+    """The attributes that all convolutions have."""
+    return {field.name: getattr(layer, field.name) for field in fields(Conv)}

@@ -104,15 +104,14 @@ class Requantise(Activation, FeatureLayer):
     def array_shapes(self, source: Map) -> dict[str, tuple[int, ...]]:
         return {what: (source.channels,) for what in ("bias", "multiplier", "shift")}
 
+    @property
+    def array_ranges(self) -> dict[str, tuple[int, int]]:
+        least = FIRST_SHIFT if self.rounding == "twice" else 0
+        return {"multiplier": (1, (1 << MULTIPLIER_BITS) - 1), "shift": (least, MAX_SHIFT)}
+
     def check_arrays(self, arrays: Mapping[str, Array], source: Map) -> None:
         super().check_arrays(arrays, source)
         signed(SUM_BITS + self.fraction).check(f"{self.name}.bias", arrays["bias"])
-        least = FIRST_SHIFT if self.rounding == "twice" else 0
-        for what, low, high in (("multiplier", 1, (1 << MULTIPLIER_BITS) - 1), ("shift", least, MAX_SHIFT)):
-            values = arrays[what]
-            bad = (values < low) | (values > high)
-            if bad.any():
-                raise ValueError(f"{self.name}.{what}: values must be {low}..{high}, got {values[bad][0]}")
         unit = f"x * 2^{self.fraction}" if self.fraction else "x"
         each = f"for every x of the map, {source.encoding}"
         most = SUM_BITS - 1 + self.fraction

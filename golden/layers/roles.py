@@ -1,10 +1,10 @@
 """What a layer does in a network, where layers of several kinds do the same:
 
-    role            kinds                      gives
-    Weighted        conv, dense, ...           sums of products (golden/layers/conv.py)
-    Activation      threshold, requantise      results of sums
-    FeatureLayer    requantise, add            features: integers of a few bits
-    Pool            max_pool, avg_pool, ...    a value of each window (golden/layers/pool.py)
+    role            gives
+    Weighted        sums of products (golden/layers/conv.py)
+    Activation      results of sums, such as bits
+    FeatureLayer    features: integers of a few bits
+    Pool            a value of each window (golden/layers/pool.py)
 
 Who asks for one of several kinds asks for the role, so that a new kind answers by itself.
 """

@@ -13,8 +13,7 @@ import numpy as np
 from bitloom.golden.encoding import Array
 from bitloom.golden.layer import Map, OneInput
 from bitloom.golden.layers.conv import Weighted
-from bitloom.golden.layers.depthwise import DepthwiseConv
-from bitloom.golden.layers.grouped import GroupedConv
+from bitloom.golden.layers.grouped import ConvByGroups
 from bitloom.golden.layers.pool import AvgPool, MaxPool, rounded_quotient
 from bitloom.golden.layers.requantise import Requantise
 from bitloom.golden.layers.threshold import Threshold
@@ -62,7 +61,7 @@ class AvgPoolBlock(TrainingBlock):
 
 def block(layer: OneInput, source: Map, batch: int, unit: float = 1.0) -> TrainingBlock:
     """The block of a layer; ValueError for a kind that can't be trained here. See `TrainingBlock` for parameters."""
-    if isinstance(layer, Weighted) and not isinstance(layer, DepthwiseConv | GroupedConv):
+    if isinstance(layer, Weighted) and not isinstance(layer, ConvByGroups):
         kinds = {"popcount": WeightedBlock, "or": OrBlock, "or_words": OrWordsBlock}
         return kinds[layer.accumulate](layer, source, batch, unit)
     if isinstance(layer, MaxPool):

@@ -22,7 +22,7 @@ from bitloom.golden.layer import Layer, Map
 from bitloom.golden.layers.add import Add
 from bitloom.golden.layers.conv import Conv, Weighted
 from bitloom.golden.layers.dense import Dense
-from bitloom.golden.layers.depthwise import as_depthwise
+from bitloom.golden.layers.grouped import as_depthwise
 from bitloom.golden.layers.pool import AvgPool
 from bitloom.golden.layers.requantise import FIRST_SHIFT, MULTIPLIER_BITS, Requantise
 from bitloom.golden.network import Model, Network

@@ -122,33 +122,6 @@ accumulators as groups. "auto": "input_stationary" where there are several group
 """
 
 
-def read_choices(data: Mapping[str, Any]) -> tuple[str, Any]:
-    """(map order, dataflow) of a file's JSON data.
-
-    Raises
-    ------
-    ValueError
-        One of them is missing or unknown.
-    """
-    map_order = data.get("map_order")
-    dataflow = data.get("dataflow")
-    if map_order not in (*ORDERS, "auto"):
-        raise ValueError(f"map_order must be one of {', '.join(ORDERS)}, auto, got {map_order!r}")
-    for value in dataflow.values() if isinstance(dataflow, Mapping) else [dataflow]:
-        if value not in DATAFLOWS:
-            raise ValueError(f"dataflow must be one of {', '.join(DATAFLOWS)}, got {value!r}")
-    return map_order, dataflow
-
-
-def read_chunk(data: Mapping[str, Any]) -> str:
-    """The chunk of a file's JSON data, "" where the file has none; ValueError if the value is no chunk."""
-    text = data.get("chunk", "")
-    if not isinstance(text, str):
-        raise ValueError(f"chunk must be a text, got {text!r}")
-    Chunk.of(text)
-    return text
-
-
 def dataflow_of(p: LoweredLayer, dataflow: Dataflow) -> str:
     """The dataflow of a pass, where one may be given for all or by name."""
     return dataflow if isinstance(dataflow, str) else dataflow.get(p.name, "output_stationary")
@@ -196,3 +169,33 @@ class CompileChoices:
         if isinstance(self.mapping, np.ndarray):
             object.__setattr__(self, "mapping", self.mapping.tolist())
         make_fields_plain(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON data, of which ``from_dict`` makes the choices again, without the mapping: files hold that elsewhere."""
+        return {
+            "map_order": self.map_order,
+            "dataflow": self.dataflow if isinstance(self.dataflow, str) else dict(self.dataflow),
+            **({"chunk": self.chunk} if self.chunk else {}),
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> "CompileChoices":
+        """The choices of ``to_dict``'s data, which may hold other keys too.
+
+        Raises
+        ------
+        ValueError
+            A value is missing or unknown; a chunk may be missing.
+        """
+        map_order = data.get("map_order")
+        dataflow = data.get("dataflow")
+        chunk = data.get("chunk", "")
+        if map_order not in (*ORDERS, "auto"):
+            raise ValueError(f"map_order must be one of {', '.join(ORDERS)}, auto, got {map_order!r}")
+        for value in dataflow.values() if isinstance(dataflow, Mapping) else [dataflow]:
+            if value not in DATAFLOWS:
+                raise ValueError(f"dataflow must be one of {', '.join(DATAFLOWS)}, got {value!r}")
+        if not isinstance(chunk, str):
+            raise ValueError(f"chunk must be a text, got {chunk!r}")
+        Chunk.of(chunk)
+        return cls(map_order=map_order, dataflow=dataflow, chunk=chunk)

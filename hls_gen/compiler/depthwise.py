@@ -13,8 +13,7 @@ from dataclasses import replace
 
 from bitloom.golden.encoding import Array
 from bitloom.golden.layers.conv import Conv
-from bitloom.golden.layers.depthwise import DepthwiseConv, is_depthwise
-from bitloom.golden.layers.grouped import ungrouped_weights
+from bitloom.golden.layers.grouped import DepthwiseConv, is_depthwise, ungrouped_weights
 from bitloom.golden.layers.pool import Pool
 from bitloom.golden.network import Model
 from bitloom.golden.window import Window

@@ -16,8 +16,6 @@ from .needs import Needs, NpuNeeds
 
 FORMER = flat.NAMES["former.sizes"]
 """Sizes of the window former."""
-TABLES = ("flags", "olds", "jumps", "aheads", "pool_flags", "pool_olds", "pool_jumps")
-"""The sequencers' tables, by the names of their memories."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +45,7 @@ def unsized(folding: Npu) -> Npu:
     if folding.former_sizes:
         folding = replace(folding, former=Former())
     if folding.has_skip:
-        folding = replace(folding, stores=replace(folding.stores, skip=None))
+        folding = folding.changed(skip_words=0)
     if folding.sequencer.tuple_parts:
         folding = folding.changed(tuple_parts=0, aheads=0)
     return folding if folding.array.lanes_per_weight == 1 else folding.changed(lanes_per_weight=1, lane_step=1)
@@ -90,8 +88,8 @@ def fitting(folding: Npu, npu_needs: Sequence[NpuNeeds]) -> dict[str, Any]:
 
 
 def _least(name: str) -> int:
-    """Least value of a capacity: 0 of a part that sizing only gives an NPU where networks need it."""
-    return 0 if flat.OWNERS[name][0] in flat.SIZED_PARTS else flat.NUMBERS[name].least
+    """Least value of a capacity; 0 of the window former's sizes: it has none where no network has a use for it."""
+    return 0 if name in FORMER else flat.NUMBERS[name].least
 
 
 def margins(npu: Npu, npu_needs: Sequence[NpuNeeds]) -> dict[str, Any]:
@@ -125,16 +123,19 @@ def streamed(need: Needs, npu: Npu, frame_words: int) -> Needs:
     frame_words
         Words of a frame; 0 where none comes to this NPU.
     """
-    two = min(need.kernel_rows, 2 * need.largest_kernel)
-    saved = (need.kernel_rows - two) * kernel_store(npu).width
-    tuples = max(need.tuple_words, frame_words)
-    if (tuples - need.tuple_words) * npu.array.word_bits >= saved:
-        tuples = need.tuple_words
-    return replace(need, kernel_rows=two, tuple_words=tuples)
+    kernel_rows = need.sizes["kernel_rows"]
+    tuple_words = need.sizes["tuple_words"]
+    two = min(kernel_rows, 2 * need.largest_kernel)
+    saved = (kernel_rows - two) * kernel_store(npu).width
+    tuples = max(tuple_words, frame_words)
+    if (tuples - tuple_words) * npu.array.word_bits >= saved:
+        tuples = tuple_words
+    return replace(need, sizes={**need.sizes, "kernel_rows": two, "tuple_words": tuples})
 
 
 def memory_bits(npu: Npu) -> MemoryBits:
     """Bits of an NPU's tuple memories and of its sequencers' tables, as they are built."""
     pooled = npu.pool_unit.words * npu.pool_word_bits if npu.pool_unit else 0
-    tables = sum(memory.depth * memory.width for memory in memory_map(npu) if memory.name in TABLES)
+    names = {sequencer.prefix + table.name for sequencer in npu.sequencers for table in sequencer.kind.tables}
+    tables = sum(memory.depth * memory.width for memory in memory_map(npu) if memory.name in names)
     return MemoryBits(npu.sequencer.tuple_words * npu.array.word_bits + pooled, tables)

@@ -10,7 +10,6 @@ from math import inf
 
 import numpy as np
 
-from bitloom.hls_gen.design.gearbox import geared
 from bitloom.hls_gen.design.npu import Npu
 
 from .layout import chunks, result_steps
@@ -37,7 +36,7 @@ def cycles_on(part: Part, npu: Npu) -> float:
     pooled = 0
     if npu.pool_unit and not part.raw:  # maps without a pool pass the unit, too
         work = SequencerWork.of_map(part.pool, height, width) if part.pool else SequencerWork.straight(height * width)
-        pooled = work.beats(geared(steps, npu.results.ol, npu.pool_unit.pfp))
+        pooled = work.cycles(npu.pool_words(steps))
     return max(_beats(part, npu), height * width * steps, pooled)
 
 
@@ -47,4 +46,4 @@ def _beats(part: Part, npu: Npu) -> float:
         return inf
     words = tuple_part(part.weighted, chunks(np.arange(part.lanes), npu.array.kfp), npu.array.kgp)[0].words
     work = SequencerWork.of_map(part.window, part.height, part.width)
-    return work.beats(part.visits * words, passes=-(-part.out_channels // npu.array.kgp))
+    return work.cycles(part.visits * words) * -(-part.out_channels // npu.array.kgp)

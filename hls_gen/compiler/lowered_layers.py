@@ -1,7 +1,7 @@
 """Lowered layers: what one trip through an engine computes, by the engine's own rule. hls_gen/compiler/lowering.py
 makes them.
 
-    features --arithmetic--> sums --activation--> results --addition--> --pool--> map
+    features --arithmetic--> sums --step--> ... --step--> map
 
 The arithmetic is that of an engine. The binary one knows bits alone:
 
@@ -15,18 +15,27 @@ The integer engine multiplies:
 
     sum   = over valid taps and channels of feature[c] * weight[o, tap, c]
 
-Thresholds make bits of sums: bit t of channel o is sum >= limit[o, t]. A scale makes integers of them, as
-golden/layers/requantise.py does; to these another map may be added (golden/layers/add.py). The binary engine hands on
-which integers are at least 0, as bits (docs/decisions/0022). The integer engine hands on integers, or, where a binary
-engine reads them, bits that are 1 where an integer is below 0; it reads a bit as +1 or -1.
+The steps behind the sums stand in a list, in the order in which they are computed:
+
+    thresholds, pool                               bits of sums
+    scale, addition, sign, pool                    signs of integers, which the binary engine hands on
+    scale, addition, pool                          integers
+    scale, pool, sign                              bits of the integer engine, where a binary engine reads them
+
+Each but the first may be missing, and without any step the sums are the map. Thresholds make bits of sums: bit t of
+channel o is sum >= limit[o, t]. A scale makes integers of them, as golden/layers/requantise.py does; to these another
+map may be added (golden/layers/add.py). The binary engine hands on which integers are at least 0, as bits
+(docs/decisions/0022); the integer engine hands on bits that are 1 where an integer is below 0, and reads a bit as +1
+or -1.
 
 A pool takes the largest of each window's valid taps, which is the OR of bits, or their average; or a pool unit with
 weights computes a depthwise convolution in its place.
 """
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar
+from typing import ClassVar, TypeVar
 
 import numpy as np
 
@@ -34,11 +43,13 @@ from bitloom.golden.encoding import Array
 from bitloom.golden.layers.conv import signed_sum
 from bitloom.golden.layers.pool import rounded_quotient
 from bitloom.golden.layers.requantise import rounded, rounded_shift
-from bitloom.golden.window import Pair, Window
+from bitloom.golden.window import Window
 
 from .margins import Range, with_any_biases, with_any_thresholds, with_biases
 from .taps import Taps
 from .tuple_parts import WeightedLanes
+
+StepKind = TypeVar("StepKind", bound="Step")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -128,8 +139,23 @@ class Multiply:
         return signed_sum(padded, positions, np.tile(self.weight, (1, repeated, 1)))
 
 
+class Step(ABC):
+    """What a lowered layer computes behind its sums, one step of several."""
+
+    @abstractmethod
+    def forward(self, values: Array, added: Array | None = None) -> Array:
+        """What the step makes of (N, H, W, channels) values; ``added`` is the map that an addition adds to them."""
+
+
+class FeatureStep(Step):
+    """A step that makes integers, which it clips: ``low`` and ``high`` are the smallest and the largest."""
+
+    low: int
+    high: int
+
+
 @dataclass(frozen=True, eq=False)
-class Thresholds:
+class Thresholds(Step):
     """Bits of sums.
 
     Attributes
@@ -145,9 +171,9 @@ class Thresholds:
         """Bits that a kernel gives."""
         return int(self.limit.shape[1])
 
-    def forward(self, sums: Array) -> Array:
+    def forward(self, values: Array, added: Array | None = None) -> Array:
         """(..., out_channels * levels) uint8 bits of (..., out_channels) sums."""
-        bits: Array = (sums[..., None] >= self.limit).astype(np.uint8).reshape(*sums.shape[:-1], -1)
+        bits: Array = (values[..., None] >= self.limit).astype(np.uint8).reshape(*values.shape[:-1], -1)
         return bits
 
     def biased_range(self, sums: Range) -> Range:
@@ -161,7 +187,7 @@ class Thresholds:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Scale:
+class Scale(FeatureStep):
     """Requantisation of sums.
 
     Attributes
@@ -216,11 +242,11 @@ class Scale:
         """``biased_range`` with room for other biases."""
         return with_any_biases(sums, self.whole_bias)
 
-    def forward(self, sums: Array) -> Array:
+    def forward(self, values: Array, added: Array | None = None) -> Array:
         """(..., out_channels * levels) integers of (..., out_channels) sums."""
-        biased = (sums[..., None] << self.fraction) + self.bias
+        biased = (values[..., None] << self.fraction) + self.bias
         scaled = rounded(biased * self.multiplier, self.shift, self.rounding)
-        result: Array = np.clip(scaled, self.low, self.high).reshape(*sums.shape[:-1], -1)
+        result: Array = np.clip(scaled, self.low, self.high).reshape(*values.shape[:-1], -1)
         return result
 
 
@@ -246,7 +272,7 @@ def lowest_terms(multiplier: Array, shift: Array) -> tuple[Array, Array]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Addition:
+class Addition(FeatureStep):
     """The addition of a map to what a lowered layer has requantised:
 
         t = kept * factor_kept + added * factor_added + bias
@@ -270,44 +296,75 @@ class Addition:
     low: int
     high: int
 
-    def forward(self, kept: Array, added: Array) -> Array:
-        """The result for two arrays of integers of one shape."""
-        total = kept * self.factor_kept + added * self.factor_added + self.bias
+    def forward(self, values: Array, added: Array | None = None) -> Array:
+        assert added is not None  # the caller knows which map that is
+        total = values * self.factor_kept + added.astype(np.int64) * self.factor_added + self.bias
         result: Array = np.clip(rounded_shift(total, np.asarray(self.shift)), self.low, self.high)
         return result
 
 
+@dataclass(frozen=True)
+class Sign(Step):
+    """Bits of integers.
+
+    Attributes
+    ----------
+    negative : bool
+        Whether a bit is 1 where the integer is below 0; else it is 1 where the integer is at least 0.
+    """
+
+    negative: bool = False
+
+    def forward(self, values: Array, added: Array | None = None) -> Array:
+        bits: Array = (values < 0 if self.negative else values >= 0).astype(np.uint8)
+        return bits
+
+
 @dataclass(frozen=True, kw_only=True)
-class Pooling:
-    """A pool over results.
+class WindowStep(Step):
+    """A step that the pool unit computes: a value of each channel for each window.
 
     Attributes
     ----------
     window : Window
-    average : bool
-        Whether it is an average of integers, not a maximum.
-    filler : int
-        Value of invalid taps, which changes no result: of a maximum the smallest value, of an average 0.
     """
 
     window: Window
-    average: bool = False
-    filler: int = 0
 
-    def forward(self, values: Array, positions: Array) -> Array:
-        """(N, outputs, channels) results of (N, positions of the map, channels) values; ``positions`` (outputs, taps)
-        are those of the taps, -1 for an invalid one."""
-        gathered = np.concatenate([values, np.full_like(values[:, :1], self.filler)], axis=1)[:, positions]
-        pooled: Array
+    def forward(self, values: Array, added: Array | None = None) -> Array:
+        n, *size, channels = values.shape
+        flat = values.reshape(n, -1, channels)
+        positions = self.window.positions(size[0], size[1])
+        taps = np.concatenate([flat, np.zeros_like(flat[:, :1])], axis=1)[:, positions]  # 0 at position -1
+        return self.of_taps(taps, positions >= 0).reshape(n, *self.window.output_size(size[0], size[1]), channels)
+
+    @abstractmethod
+    def of_taps(self, taps: Array, valid: Array) -> Array:
+        """(N, outputs, channels) results of the taps (N, outputs, taps, channels) that windows read, which are 0 where
+        they are not ``valid`` (outputs, taps)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pooling(WindowStep):
+    """A pool over results.
+
+    Attributes
+    ----------
+    average : bool
+        Whether it is an average of integers, not a maximum.
+    """
+
+    average: bool = False
+
+    def of_taps(self, taps: Array, valid: Array) -> Array:
         if self.average:
-            pooled = rounded_quotient(gathered.sum(axis=2), (positions >= 0).sum(axis=1)[:, None])
-        else:
-            pooled = gathered.max(axis=2)
-        return pooled
+            return rounded_quotient(taps.sum(axis=2), valid.sum(axis=1)[:, None])
+        largest: Array = np.where(valid[..., None], taps, np.iinfo(taps.dtype).min).max(axis=2)
+        return largest
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Depthwise:
+class Depthwise(WindowStep):
     """A depthwise convolution behind a lowered layer of the integer engine, computed by a pool unit with weights:
 
         sum    = over valid taps of feature[c] * weight[tap, c], for each channel c
@@ -317,7 +374,6 @@ class Depthwise:
     ----------
     name : str
         The convolution's.
-    window : Window
     weight : (taps, channels) int64
     scale : Scale
     sum_range : tuple of int
@@ -325,7 +381,6 @@ class Depthwise:
     """
 
     name: str
-    window: Window
     weight: Array
     scale: Scale
     sum_range: Range
@@ -340,10 +395,8 @@ class Depthwise:
         """``biased_range`` with room for other biases."""
         return self.scale.roomy_range(self.sum_range)
 
-    def forward(self, values: Array, positions: Array) -> Array:
-        """As `Pooling.forward`."""
-        padded = np.concatenate([values, np.zeros_like(values[:, :1])], axis=1)  # position -1: a tap that adds 0
-        return self.scale.forward((padded[:, positions] * self.weight).sum(axis=2))
+    def of_taps(self, taps: Array, valid: Array) -> Array:
+        return self.scale.forward((taps * self.weight).sum(axis=2))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -365,14 +418,8 @@ class LoweredLayer:
         Of the convolution, or of those whose sums are added up: their taps go through the places of the kernel again
         and again.
     arithmetic : Xnor or Multiply
-    activation : Thresholds, Scale or None
-        None: sums are the result.
-    addition : Addition or None
-        Of another map to integers, in front of the pool; None where there is none.
-    pool : Pooling, Depthwise or None
-        What the pool unit computes; None where it hands results on.
-    signs : bool
-        Whether results of the integer engine leave as bits, 1 where negative.
+    steps : tuple of Step
+        Behind the sums, in the order in which they are computed; none where sums are the result.
     sum_range : tuple of int
         Smallest and largest sum, for any features.
     weighted : WeightedLanes or None
@@ -386,10 +433,7 @@ class LoweredLayer:
     width: int
     window: Taps
     arithmetic: Xnor | Multiply
-    activation: Thresholds | Scale | None
-    addition: Addition | None = None
-    pool: Pooling | Depthwise | None = None
-    signs: bool = False
+    steps: tuple[Step, ...] = ()
     sum_range: Range
     weighted: WeightedLanes | None = None
 
@@ -408,25 +452,40 @@ class LoweredLayer:
         """Times that each valid tap is visited."""
         return self.arithmetic.visits
 
+    def step(self, kind: type[StepKind]) -> StepKind | None:
+        """The step of a class; None where there is none."""
+        return next((step for step in self.steps if isinstance(step, kind)), None)
+
+    @property
+    def activation(self) -> Thresholds | Scale | None:
+        """What makes results of sums; None where sums are the result."""
+        return self.step(Thresholds) or self.scale
+
     @property
     def adds(self) -> str | None:
         """Name of the lowered layer whose result this one adds to its own; None where it adds none."""
-        return self.addition.adds if self.addition else None
+        addition = self.step(Addition)
+        return addition.adds if addition else None
 
     @property
-    def scale(self) -> Scale | None:
-        """The activation where it requantises."""
-        return self.activation if isinstance(self.activation, Scale) else None
+    def pool(self) -> WindowStep | None:
+        """What the pool unit computes; None where it hands results on."""
+        return self.step(WindowStep)
 
     @property
     def depthwise(self) -> Depthwise | None:
         """What the pool unit computes where it has weights."""
-        return self.pool if isinstance(self.pool, Depthwise) else None
+        return self.step(Depthwise)
+
+    @property
+    def scale(self) -> Scale | None:
+        """The activation where it requantises."""
+        return self.step(Scale)
 
     @property
     def raw(self) -> bool:
         """Whether sums are the result."""
-        return self.activation is None
+        return not self.steps
 
     @property
     def levels(self) -> int:
@@ -436,7 +495,7 @@ class LoweredLayer:
     @property
     def makes_bits(self) -> bool:
         """Whether the results are bits."""
-        return self.signs or (isinstance(self.arithmetic, Xnor) and not self.raw)
+        return self.step(Thresholds) is not None or self.step(Sign) is not None
 
     @cached_property
     def biased_range(self) -> Range:
@@ -457,14 +516,8 @@ class LoweredLayer:
         it."""
         return (self,) if self.depthwise is None else (self, self.depthwise)
 
-    @property
-    def feature_steps(self) -> tuple[Scale | Addition, ...]:
-        """What makes integers of sums in front of the pool, one behind the other; none where bits or sums leave."""
-        return tuple(step for step in (self.scale, self.addition) if step is not None)
-
-    def values(self, features: Array, added: Array | None = None) -> Array:
-        """Compute what comes in front of the pool: sums, bits of sums, or the integers that sums are requantised to and
-        another map is added to.
+    def results(self, features: Array, added: Array | None = None) -> list[Array]:
+        """Compute the sums, and what each step makes of them, one behind the other.
 
         Parameters
         ----------
@@ -475,32 +528,23 @@ class LoweredLayer:
 
         Returns
         -------
-        (N, H', W', out_channels) int64 where the layer is raw, else (N, H', W', out_channels * levels) uint8 or int64
+        list of array
+            (N, H', W', out_channels) int64 sums; then (N, H', W', out_channels * levels) bits, uint8, or integers, with
+            the pool's size from the pool on.
         """
         n = len(features)
-        size = self.window.output_size(self.height, self.width)
         flat = features.reshape(n, self.height * self.width, *features.shape[3:])
-        values = self.arithmetic.values(flat, self.window.positions(self.height, self.width)).reshape(n, *size, -1)
-        if self.activation is not None:
-            values = self.activation.forward(values)
-        if self.addition is not None:
-            assert added is not None  # the caller knows which map that is
-            values = self.addition.forward(values, added.astype(np.int64))
-        return values
+        sums = self.arithmetic.values(flat, self.window.positions(self.height, self.width))
+        results = [sums.reshape(n, *self.window.output_size(self.height, self.width), -1)]
+        for step in self.steps:
+            results.append(step.forward(results[-1], added))
+        return results
 
-    def result(self, values: Array) -> Array:
-        """The result for what `values` gives: (N, H'', W'', out_channels) sums where the layer is raw, else
-        (N, H'', W'', out_channels * levels) bits, uint8, or integers."""
-        if isinstance(self.arithmetic, Xnor) and self.feature_steps:
-            values = (values >= 0).astype(np.uint8)
-        if self.pool is not None:
-            n = len(values)
-            size: Pair = (values.shape[1], values.shape[2])
-            flat = values.reshape(n, size[0] * size[1], -1)
-            pooled = self.pool.forward(flat, self.pool.window.positions(*size))
-            values = pooled.reshape(n, *self.pool.window.output_size(*size), -1)
-        return (values < 0).astype(np.uint8) if self.signs else values
+    @property
+    def kept(self) -> int:
+        """Which of ``results`` an addition adds: the integers in front of a sign, else the last result."""
+        return next((place for place, step in enumerate(self.steps) if isinstance(step, Sign)), len(self.steps))
 
     def forward(self, features: Array, added: Array | None = None) -> Array:
-        """The result for features; parameters as of `values`."""
-        return self.result(self.values(features, added))
+        """The map for features; parameters as of `results`."""
+        return self.results(features, added)[-1]

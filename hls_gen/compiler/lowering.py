@@ -143,20 +143,19 @@ class Lowered:
     def trace(self, images: Array) -> list[Array]:
         """Result of every lowered layer for (N, H, W, C) images, in the order of the lowered layers."""
         results: dict[str, Array] = {}
-        values: dict[str, Array] = {}  # in front of pools
+        kept: dict[str, Array] = {}  # what additions add
         makers = {layer.name: layer for layer in self.layers}
         for layer in self.layers:
             maker = makers.get(layer.reads)
             features = self.input_features(images) if maker is None else results[layer.reads]
             features = features if layer.joins is None else np.concatenate([features, results[layer.joins]], axis=3)
-            binary = isinstance(layer.arithmetic, Xnor)
-            if maker is not None and binary:
+            if maker is not None and isinstance(layer.arithmetic, Xnor):
                 features = features[..., None]
             elif maker is not None and maker.makes_bits:
                 features = 2 * features.astype(np.int64) - 1
-            added = (values if binary else results)[layer.adds] if layer.adds else None
-            values[layer.name] = layer.values(features, added)
-            results[layer.name] = layer.result(values[layer.name])
+            of_steps = layer.results(features, kept[layer.adds] if layer.adds else None)
+            kept[layer.name] = of_steps[layer.kept]
+            results[layer.name] = of_steps[-1]
         return list(results.values())
 
 

@@ -21,7 +21,7 @@ The rewritings, each of which tests/hls_gen/compiler/test_lowering.py shows to b
   After a min pool x <= T is the OR of the bits x <= T.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -34,61 +34,12 @@ from bitloom.golden.network import Model
 from .depthwise import plain_of
 from .engine_rules import input_planes
 from .fixed_kernels import fixed_point, magnitudes
-from .lowered_layers import Addition, LoweredLayer, Pooling, Scale, Thresholds, Xnor
-from .lowering_integer import addition_of, scale_of
+from .lowered_layers import LoweredLayer, Scale, Sign, Step, Thresholds, Xnor
+from .lowering_steps import SHARED, scale_of, steps_of
+from .margins import Range
 from .parts import Part
 from .pools import thresholds_of
 from .segments import Segment
-
-
-@dataclass(frozen=True)
-class _SignRule:
-    """How the values of a segment become integers.
-
-    Attributes
-    ----------
-    scale : Scale
-    addition : Addition or None
-    """
-
-    scale: Scale
-    addition: Addition | None
-
-    def of_doubled(self) -> "_SignRule":
-        """The rule for values that are twice as large."""
-        scale = replace(self.scale, bias=2 * self.scale.bias, shift=self.scale.shift + 1)
-        return replace(self, scale=scale)
-
-
-def _sign_rule(model: Model, segment: Segment, adds: str | None) -> _SignRule:
-    """The rule of a segment that `engine_rules.check_binary` accepts, which adds the map of lowered layer ``adds``."""
-    act = segment.behind_sums(Requantise)
-    assert act is not None
-    return _SignRule(scale_of(model, act), addition_of(model, segment, adds))
-
-
-def _rising_signs(model: Model, segment: Segment) -> tuple[Array, Array, Array]:
-    """Weights (O, taps, C), thresholds (O, 1), which are 0, and which of the bits are complements.
-
-    ValueError unless every threshold is a sign, and a pool finds what the engine's OR of bits does.
-    """
-    act = segment.behind_sums(Threshold)
-    assert act is not None
-    arrays = model.arrays[act.name]
-    threshold = arrays["threshold"].astype(np.int64)[:, 0]
-    down = arrays["direction"] < 0
-    wrong = threshold != -down.astype(np.int64)
-    if wrong.any():
-        sign = "<=" if down[wrong][0] else ">="
-        raise ValueError(
-            f"{act.name}: a threshold of integers must be x >= 0 or x <= -1, got x {sign} {threshold[wrong][0]}"
-        )
-    pool = segment.tail[-1]
-    if isinstance(pool, MaxPool | MinPool) and (down != isinstance(pool, MinPool)).any():
-        rule = "x <= -1 before a min_pool" if isinstance(pool, MinPool) else "x >= 0 before a max_pool"
-        raise ValueError(f"{act.name}: a threshold of integers must be {rule}, got the other one")
-    weight = plain_of(model, segment).reshape(segment.layer.out_channels, -1, segment.source.channels)
-    return weight, np.zeros((len(down), 1), np.int64), down
 
 
 def plane_coefficients(bits: int) -> Array:
@@ -157,10 +108,10 @@ def binary_layer(model: Model, part: Part, inverted: Array) -> tuple[LoweredLaye
     assert segment is not None
     layer = segment.layer
     source = segment.source
-    any_match = segment.layer.accumulate == "or"
-    low, high = (0, 1) if any_match else segment.accumulator_range
-    rule = _sign_rule(model, segment, part.adds) if "requantise" in segment.tail_kinds else None
-    weight, threshold, complement = _rising(model, segment) if rule is None else _rising_signs(model, segment)
+    any_match = layer.accumulate == "or"
+    falls, complement = _directions(model, segment)
+    weight = plain_of(model, segment).reshape(layer.out_channels, -1, source.channels)
+    weight = np.where(falls[:, None, None], -weight, weight)
     halves = [weight]
     if layer.weight == TERNARY:
         halves = [np.where(weight > 0, 1, -1), np.where(weight < 0, -1, 1)]  # w = (a + b) / 2
@@ -168,13 +119,12 @@ def binary_layer(model: Model, part: Part, inverted: Array) -> tuple[LoweredLaye
     lanes = _lanes(weight, source.encoding, planes, inverted)
     taps = layer.window(source).taps
     terms = layer.terms(source) // taps if layer.word_channels else lanes.shape[2]  # of a tap
-    double, offset = (False, 0) if planes or any_match else (True, terms)
-    if len(halves) == 2 and double and offset % 2 == 0:  # the visits' sum is twice the accumulator: halve both terms
-        double = False
-        offset = offset // 2
-    elif len(halves) == 2 and threshold is not None:
-        low, high, threshold = 2 * low, 2 * high, np.minimum(2 * threshold, 2 * high + 1)  # high + 1: out of reach
-        rule = None if rule is None else rule.of_doubled()
+    halved = part.visits == 2 and not _doubled(part)
+    double = not (planes or any_match or halved)
+    offset = 0 if planes or any_match else terms // 2 if halved else terms
+    steps = steps_of(model, part, segment.tail, LOWERED)
+    if any_match:
+        steps.insert(0, Thresholds(np.ones((layer.out_channels, 1), np.int64)))
     arithmetic = Xnor(
         weight=lanes,
         coefficient=plane_coefficients(planes) if planes else np.ones(1, np.int64),
@@ -194,10 +144,8 @@ def binary_layer(model: Model, part: Part, inverted: Array) -> tuple[LoweredLaye
         window=part.window,
         weighted=part.weighted,
         arithmetic=arithmetic,
-        activation=rule.scale if rule else None if threshold is None else Thresholds(threshold),
-        addition=rule.addition if rule else None,
-        pool=Pooling(window=part.pool) if part.pool else None,
-        sum_range=(low, high),
+        steps=tuple(steps),
+        sum_range=_sum_range(part, segment),
     )
     return lowered, complement
 
@@ -216,7 +164,7 @@ def copy(part: Part) -> LoweredLayer:
         window=part.window,
         weighted=part.weighted,
         arithmetic=Xnor(weight=weight, coefficient=coefficient, visits=part.visits, double=False, tap_offset=0),
-        activation=Thresholds(np.full((channels, 1), channels)),
+        steps=(Thresholds(np.full((channels, 1), channels)),),
         sum_range=(0, 2 * channels),
     )
 
@@ -230,32 +178,61 @@ def _magnitude(model: Model, segment: Segment, planes: int) -> Array:
     return np.repeat(plain, segment.source.encoding.bits, axis=2)[..., None]
 
 
-def _rising(model: Model, segment: Segment) -> tuple[Array, Array | None, Array]:
-    """Weights (O, taps, C) and thresholds (O, levels) such that each bit is value >= threshold, and which of the bits
-    (O * levels) are complements; no thresholds where values are the result. See "direction" in the module's text."""
+def _doubled(part: Part) -> bool:
+    """Whether sums are twice the accumulator: with ternary weights the visits' sum is, and is halved only where that is
+    exact."""
+    return part.visits == 2 and (part.planes > 0 or part.lanes % 2 == 1)
+
+
+def _sum_range(part: Part, segment: Segment) -> Range:
+    """Smallest and largest sum."""
+    low, high = (0, 1) if segment.layer.accumulate == "or" else segment.accumulator_range
+    return (2 * low, 2 * high) if _doubled(part) else (low, high)
+
+
+def _directions(model: Model, segment: Segment) -> tuple[Array, Array]:
+    """(O,) bool, which kernels change sign, so that each bit is 1 for large sums, and (O * levels) bool, which of the
+    bits are complements; none where sums are the result. See "direction" in the module's text."""
     layer = segment.layer
-    source = segment.source
-    arrays = model.arrays
-    weight = plain_of(model, segment).reshape(layer.out_channels, -1, source.channels)
-    if layer.accumulate == "or":
-        return weight, np.ones((layer.out_channels, 1), np.int64), np.zeros(layer.out_channels, bool)
+    rising = np.zeros(layer.out_channels, bool)
     act = segment.behind_sums(Threshold)
     if act is None:
-        return weight, None, np.zeros(0, bool)
-    threshold = thresholds_of(model, segment, act)
-    down = arrays[act.name]["direction"] < 0
+        return rising, rising if layer.accumulate == "or" else rising[:0]
+    down = model.arrays[act.name]["direction"] < 0
+    if segment.behind_sums(Requantise) is not None:
+        _check_signs(model, segment, act)
+        return rising, down
     pool = segment.behind_sums(Pool)
     pool_first = down & isinstance(segment.tail[0], Pool)  # then the largest x makes the smallest bit
     complement = down if layer.word_channels and pool is None else pool_first ^ isinstance(pool, MinPool)
     falls = down ^ complement  # the bit that is computed is 1 for small x: the kernel changes sign
     if layer.word_channels and pool is not None:
         _check_words_pool(act, pool, segment.tail[0] is pool, falls)
-    weight = np.where(falls[:, None, None], -weight, weight)
-    least = threshold + (complement & down)[:, None]
-    most = threshold - (complement & ~down)[:, None]
+    return falls, np.repeat(complement, act.levels)
+
+
+def _scale(model: Model, part: Part, act: Requantise) -> Scale:
+    """The scale of a requantisation."""
+    scale = scale_of(model, part, act)
+    return replace(scale, bias=2 * scale.bias, shift=scale.shift + 1) if _doubled(part) else scale
+
+
+def _bits(model: Model, part: Part, act: Threshold) -> Step:
+    """What makes bits: the sign of what was requantised, or thresholds of sums."""
+    segment = part.segment
+    assert segment is not None
+    if segment.behind_sums(Requantise) is not None:
+        return Sign()
+    threshold = thresholds_of(model, segment, act)
+    down = model.arrays[act.name]["direction"] < 0
+    falls, _ = _directions(model, segment)
+    least = threshold + (down & ~falls)[:, None]
+    most = threshold - (falls & ~down)[:, None]
     low, high = segment.accumulator_range
     limit = np.clip(np.where(falls[:, None], -most, least), low, high + 1)
-    return weight, limit, np.repeat(complement, act.levels)
+    if _doubled(part):
+        limit = np.minimum(2 * limit, 2 * high + 1)  # high + 1: out of reach
+    return Thresholds(limit)
 
 
 def _check_words_pool(act: Threshold, pool: Pool, pool_first: bool, falls: Array) -> None:
@@ -278,6 +255,23 @@ def _check_words_pool(act: Threshold, pool: Pool, pool_first: bool, falls: Array
     )
 
 
+def _check_signs(model: Model, segment: Segment, act: Threshold) -> None:
+    """ValueError unless every threshold of what was requantised is a sign, and a pool finds what the engine's OR of
+    bits does."""
+    threshold = model.arrays[act.name]["threshold"].astype(np.int64)[:, 0]
+    down = model.arrays[act.name]["direction"] < 0
+    wrong = threshold != -down.astype(np.int64)
+    if wrong.any():
+        sign = "<=" if down[wrong][0] else ">="
+        raise ValueError(
+            f"{act.name}: a threshold of integers must be x >= 0 or x <= -1, got x {sign} {threshold[wrong][0]}"
+        )
+    pool = segment.tail[-1]
+    if isinstance(pool, MaxPool | MinPool) and (down != isinstance(pool, MinPool)).any():
+        rule = "x <= -1 before a min_pool" if isinstance(pool, MinPool) else "x >= 0 before a max_pool"
+        raise ValueError(f"{act.name}: a threshold of integers must be {rule}, got the other one")
+
+
 def _lanes(weight: Array, encoding: Encoding, planes: int, inverted: Array) -> Array:
     """(O, places, C) weights of +-1 for a map of ``encoding`` -> (O, places, channels, planes) bits."""
     bits: Array = weight > 0
@@ -286,3 +280,6 @@ def _lanes(weight: Array, encoding: Encoding, planes: int, inverted: Array) -> A
     else:
         lanes = (np.repeat(bits, encoding.bits, axis=2) ^ inverted)[..., None]
     return lanes.astype(np.uint8)
+
+
+LOWERED = SHARED | {Requantise: _scale, Threshold: _bits}

@@ -7,26 +7,32 @@ Layers share memories by lying one behind the other, so that their rows add up; 
 largest counts. Example: layers of 100 and 60 kernel rows need 160 rows; accumulators of 12 and 14 bits, 14 bits.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 
 from bitloom.hls_gen.design import flat
 from bitloom.hls_gen.design.npu import Npu
 
-from .lowered_layers import LoweredLayer, Xnor
+from .lowered_layers import Addition, FeatureStep, LoweredLayer, Xnor
 from .margins import held_bits, signed_bits
 from .planned_layer import PlannedLayer
+
+OF_ALL_LAYERS = ("lanes_per_weight", "lane_step")
+"""Capacities that no layer needs by itself: they follow from the values that all layers read (sharing.py)."""
+SIZES = tuple(name for name in ("buffer_words", *flat.CAPACITIES) if name not in OF_ALL_LAYERS)
+"""What layers need of an NPU by name, in the order in which refusals list it."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Needs:
     """What layers need of an NPU: rows or words that each memory must have, how far counters must reach, and widths.
 
-    Most fields are named as the capacities that they are for (`bitloom.hls_gen.design.flat.CAPACITIES`); refusals list
-    them in this order. Layers need the sum of those that the parts declare as ``added``, and the largest of the others.
-
     Attributes
     ----------
+    sizes
+        The least that each capacity must be, by name; 0 of those that are left out. Layers need the sum of those that
+        the parts declare as ``added``, and the largest of the others. ``buffer_words`` is among them where buffers
+        between NPUs are as large as a chunk.
     window_lanes
         Lanes of the beats of the longest window: bits of a register that collects its products.
     largest_kernel
@@ -37,92 +43,40 @@ class Needs:
         Words with which no layer by counters waits at the beginning of a row of windows.
     roomy_acc_bits
         ``acc_bits`` with room for the biases and thresholds of other weights.
-    buffer_words
-        Words of the buffers between NPUs, where they are as large as a chunk; 0: any number does.
     ring_words
         Words of a map that comes from the NPU before; 0: none comes.
-    skip_words, skips_onward
-        0: no layer says them; `capacities` does.
-    former_channels, former_column, former_columns, former_line
-        Of the window former, where it joins the taps of a first layer.
     """
 
-    layers: int = 0
-    windows: int = 1
-    window_taps: int = 1
-    groups: int = 1
-    levels: int = 1
-    input_words: int = 1
-    tuple_words: int = 2
-    hold_words: int = 0
-    steady_words: int = 2
-    pool_words: int = 2
-    pool_tuple_words: int = 1
-    pool_taps: int = 0
-    pool_olds: int = 0
-    pool_jumps: int = 0
-    pool_kernel_rows: int = 0
-    pool_scale_rows: int = 0
-    taps: int = 0
-    olds: int = 0
-    jumps: int = 0
-    aheads: int = 0
-    tuple_parts: int = 0
+    sizes: Mapping[str, int]
     window_lanes: int = 0
-    kernel_rows: int = 0
     largest_kernel: int = 0
-    roomy_acc_bits: int = 1
-    threshold_rows: int = 0
-    multiplier_bits: int = 0
-    bias_fraction_bits: int = 0
-    half_even: int = 0
-    round_twice: int = 0
-    skip_words: int = 0
-    joined_words: int = 0
-    add_factor_bits: int = 2
-    add_bias_bits: int = 2
-    skip_bits: int = 2
-    skips_onward: int = 0
-    buffer_words: int = 0
+    hold_words: int = 0
+    steady_words: int = 0
+    roomy_acc_bits: int = 0
     ring_words: int = 0
-    map_words: int = 2
-    binariser_rows: int = 0
-    former_channels: int = 0
-    former_column: int = 0
-    former_columns: int = 0
-    former_line: int = 0
-    acc_bits: int = 1
+
+    @classmethod
+    def of(cls, **numbers: int) -> "Needs":
+        """Needs of sizes and of other numbers, by name."""
+        sizes = {name: number for name, number in numbers.items() if name not in OTHERS}
+        assert sizes.keys() <= {*SIZES}, f"no capacities: {sizes.keys() - {*SIZES}}"
+        return cls(sizes=sizes, **{name: numbers[name] for name in OTHERS if name in numbers})
 
     def capacities(self, npu: Npu) -> dict[str, int]:
         """The capacities that an NPU of this folding must have at least, by name."""
-        lacking = npu.lacking
-        needs = vars(self) | {
-            "aheads": max(2, self.aheads),
+        meant = flat.meant(npu)
+        needs = {
+            **self.sizes,
+            "aheads": max(2, self.sizes.get("aheads", 0)),
+            "skip_bits": max(2, self.sizes.get("skip_bits", 0)),
             "skip_words": 2,  # how large it must be says the flow model
             "skips_onward": npu.skips_onward,
         }
-        return {
-            name: needs[name]
-            for name in SIZES
-            if (SIZED_WHERE[name](npu) if name in SIZED_WHERE else flat.OWNERS[name][0] not in lacking)
-        }
+        return {name: needs.get(name, 0) for name in SIZES if name in meant}
 
 
-SIZES = tuple(entry.name for entry in fields(Needs) if entry.name in flat.PLACES)
-"""Needs that are capacities."""
-REQUANTISATION = ("multiplier_bits", "bias_fraction_bits", "half_even", "round_twice")
-"""Capacities of the results unit that mean nothing in an NPU which compares sums with thresholds."""
-SIZED_WHERE: dict[str, Callable[[Npu], bool]] = {
-    "tuple_parts": lambda npu: npu.sequencer.tuple_parts > 0,
-    "aheads": lambda npu: npu.sequencer.aheads > 0,
-    **dict.fromkeys(REQUANTISATION, lambda npu: npu.requantises),
-    "skip_bits": lambda npu: npu.keeps_steps,
-    "skips_onward": lambda npu: npu.keeps_steps,
-    "map_words": lambda npu: "loop" in npu.ports.outlets,
-    **dict.fromkeys(flat.NAMES["former.sizes"], lambda npu: npu.former is not None),
-}
-"""NPUs in which capacities mean something, and get a size, by name; in others they stay as they are. All others do so
-in every NPU that has their part."""
+OTHERS = tuple(item.name for item in fields(Needs) if item.name != "sizes")
+"""Needs that are no capacities: layers need the largest."""
 
 
 @dataclass(frozen=True)
@@ -138,16 +92,11 @@ class NpuNeeds:
         return self.needs.capacities(self.npu)
 
 
-_MERGES: dict[str, Callable[[Iterable[int]], int]] = {
-    entry.name: sum if entry.name in flat.NUMBERS and flat.NUMBERS[entry.name].added else max for entry in fields(Needs)
-}
-"""How the values of layers become that of all, by field."""
-
-
 def merged(needs: Sequence[Needs]) -> Needs:
     """What layers need together; at least one of them."""
-    each = [vars(need) for need in needs]
-    return Needs(**{name: merge([need[name] for need in each]) for name, merge in _MERGES.items()})
+    names = dict.fromkeys(name for need in needs for name in need.sizes)
+    sizes = {name: flat.NUMBERS[name].joined([need.sizes.get(name, 0) for need in needs]) for name in names}
+    return Needs(sizes=sizes, **{name: max(getattr(need, name) for need in needs) for name in OTHERS})
 
 
 def most_waiting(waits: Sequence[tuple[int, int, int]]) -> int:
@@ -166,30 +115,23 @@ def needs_of(planned: PlannedLayer) -> Needs:
     """What one layer needs of its NPU."""
     p = planned.layer
     npu = planned.npu
-    taps = planned.taps
+    counts = planned.on_array.counts
     words = planned.words
-    read = [(taps, words), *([(planned.pool_taps, len(planned.pooled))] if planned.pool_taps else [])]
     lanes = 0
     if npu.array.collect:
         taps_of_window = (p.window.positions(p.height, p.width) >= 0).sum(axis=1)
         lanes = int(taps_of_window.max()) * p.visits * planned.part.words * npu.array.kfp
     from_ring = planned.read.inlet == "ring"
-    return Needs(
+    return Needs.of(
         layers=1,
-        windows=max(rows.windows for rows, _ in read),
-        window_taps=max(1, *(rows.window_taps for rows, _ in read)),
+        windows=max(on.counts.windows for on in planned.sequencers),
+        window_taps=max(1, *(on.counts.window_taps for on in planned.sequencers)),
         groups=planned.groups,
         levels=p.levels,
-        input_words=max(
-            taps.tuples * words, planned.pool_taps.tuples * len(planned.pooled) if planned.pool_taps else 0
-        ),
-        tuple_words=taps.ring_words(words),
-        hold_words=taps.hold * words,
-        steady_words=taps.steady * words,
-        taps=taps.taps,
-        olds=taps.olds,
-        jumps=taps.jumps,
-        aheads=taps.aheads,
+        input_words=max(on.counts.tuples * on.words for on in planned.sequencers),
+        tuple_words=counts.ring_words(words),
+        hold_words=counts.hold * words,
+        steady_words=counts.steady * words,
         tuple_parts=int(planned.gains_by_parts),
         window_lanes=lanes,
         kernel_rows=planned.kernel_rows,
@@ -197,9 +139,14 @@ def needs_of(planned: PlannedLayer) -> Needs:
         threshold_rows=0 if p.raw else len(planned.steps),
         joined_words=max(2, *planned.read.parts) if planned.read.parts else 0,
         buffer_words=planned.chunk_words or 0 if planned.sizes_buffers else 0,
-        ring_words=planned.conv.stage.height * planned.conv.stage.width * words if from_ring else 0,
+        ring_words=p.height * p.width * words if from_ring else 0,
         **accumulator_widths(p, keeps_steps=npu.keeps_steps),
         **(scale_widths(p) if npu.requantises else {}),
+        **{
+            on.sequencer.prefix + table.capacity: getattr(on.counts, table.name)
+            for on in planned.sequencers
+            for table in on.sequencer.kind.tables
+        },
         **_pool(planned),
     )
 
@@ -227,10 +174,10 @@ def accumulator_widths(p: LoweredLayer, *, keeps_steps: bool) -> dict[str, int]:
 
 def scale_widths(p: LoweredLayer) -> dict[str, int]:
     """Widths of requantisations and of an addition, by the names of `Needs`, on an NPU that requantises."""
-    addition = p.addition
+    addition = p.step(Addition)
     scales = [sums.scale for sums in p.accumulations if sums.scale is not None]
     factors = (addition.factor_kept, addition.factor_added) if addition else ()
-    limits = [(step.low, step.high) for step in p.feature_steps] or [(-1, 0)]
+    limits = [(step.low, step.high) for step in p.steps if isinstance(step, FeatureStep)] or [(-1, 0)]
     return {
         "multiplier_bits": max((scale.multiplier_bits for scale in scales), default=0),
         "bias_fraction_bits": max((scale.fraction for scale in scales), default=0),
@@ -244,15 +191,15 @@ def scale_widths(p: LoweredLayer) -> dict[str, int]:
 
 def _pool(planned: PlannedLayer) -> dict[str, int]:
     """Rows and words of the pool unit."""
-    taps = planned.pool_taps
-    words = len(planned.pooled)
-    depthwise = planned.layer.depthwise
-    if taps is None:
+    if planned.on_pool_unit is None:
         return {}
-    needs = {"pool_words": 2 * words, "pool_tuple_words": words}
-    if planned.pool is not None:
-        needs["pool_words"] = max(2, taps.ring_words(words))
-    needs |= {"pool_taps": taps.taps, "pool_olds": taps.olds, "pool_jumps": taps.jumps}
+    counts = planned.on_pool_unit.counts
+    words = planned.on_pool_unit.words
+    depthwise = planned.layer.depthwise
+    needs = {
+        "pool_words": max(2, counts.ring_words(words)) if planned.layer.pool else 2 * words,
+        "pool_tuple_words": words,
+    }
     if depthwise is not None:
         needs |= {"pool_kernel_rows": len(depthwise.weight) * words, "pool_scale_rows": len(planned.scale_steps)}
     return needs

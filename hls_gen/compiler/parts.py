@@ -14,8 +14,7 @@ import numpy as np
 from bitloom.golden.encoding import TERNARY, Array
 from bitloom.golden.flatten import flat
 from bitloom.golden.graph import INPUT
-from bitloom.golden.layers.depthwise import DepthwiseConv, as_plain
-from bitloom.golden.layers.grouped import GroupedConv
+from bitloom.golden.layers.grouped import ConvByGroups, as_plain
 from bitloom.golden.layers.roles import Activation, FeatureLayer
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model
@@ -208,7 +207,7 @@ class SegmentedModel:
             check_integer(segment, engine, from_bits=segment.reads in binary, to_bits=to_bits)
             planes = 0
         else:
-            if isinstance(segment.layer, DepthwiseConv | GroupedConv):
+            if isinstance(segment.layer, ConvByGroups):
                 segment = replace(segment, layer=as_plain(segment.layer))
             check_binary(segment)
         return _part(self.model, segment, engine, planes if segment.reads == INPUT else 0)

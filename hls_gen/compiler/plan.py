@@ -30,7 +30,6 @@ from .lowering import Lowered, lowered_for, pool_name
 from .needs import Needs, NpuNeeds, merged, most_waiting, needs_of
 from .planned_layer import MapWords, PlannedLayer, check_added, planned_layer, words_read
 from .schedule import AUTOMATIC, ORDERS, Schedule
-from .sequencer_work import SequencerWork
 from .ways import MapWay, onward
 
 
@@ -104,7 +103,7 @@ class Plan:
         """What the network needs of NPU ``n``: what each of its layers needs, and what all of them need together."""
         formed = self.formed.needs() if n == 0 and self.formed else {}
         limits = len(self.frame.limits) if n == 0 else 0
-        together = Needs(map_words=max(2, self._map_words(n)), binariser_rows=limits, **formed)
+        together = Needs.of(map_words=self._map_words(n), binariser_rows=limits, **formed)
         return merged([*map(needs_of, self.on(n)), together])
 
     def _map_words(self, n: int) -> int:
@@ -223,7 +222,7 @@ def _plan_in_order(lowered: Lowered, npus: Sequence[Npu], choices: CompileChoice
             reader_lanes=npus[on[way.reader or p.name]].array.kfp,
         )
         if read.inlet == "ring":
-            words = chunk.words(planned.conv, planned.words, npu.ports.buffer_words)
+            words = chunk.words(tables[p.name], planned.words, npu.ports.buffer_words)
             planned = replace(planned, chunk_words=words, sizes_buffers=chunk.sizes_buffers)
         layers.append(planned)
         maps[p.name] = MapWords(planned.output, np.zeros(len(planned.output), np.int64), way.target)
@@ -247,8 +246,7 @@ def _ordered(lowered: Lowered, npu: Npu, map_order: str) -> tuple[Lowered, Sched
     words = formed.words, len(input_layout(lowered, npu)[0])
     first = lowered.layers[0]
     groups = -(-first.out_channels // npu.array.kgp)
-    works = [SequencerWork.of(order.tables[0], first.visits) for order in (other, orders)]
-    beats = [work.beats(count, passes=groups) for work, count in zip(works, words)]
+    beats = [len(order.tables[0].index) * first.visits * count * groups for order, count in zip((other, orders), words)]
     return (joined, other, formed) if pays(formed, beats) else (lowered, orders, None)
 
 

@@ -13,8 +13,7 @@ from bitloom.hls_gen.design.parts import present
 from .layout import UNUSED, Ints, Layout, regroup, result_layout
 from .lowered_layers import LoweredLayer, Xnor
 from .schedule import StageTables
-from .sequencer_work import SequencerWork
-from .tap_rows import TapRows
+from .sequencer_taps import OnSequencer, SequencerTaps
 from .tuple_parts import TuplePart, tuple_part
 from .ways import MapWay
 
@@ -66,11 +65,11 @@ class PlannedLayer:
         Lanes with a channel of each tap that every kernel group leaves out.
     gains_by_parts
         Whether kernel groups need a part of each tuple only, whether or not the NPU can read one.
-    conv, pool
-        The schedules of its convolution and of its pool; None where it has no pool.
-    taps, pool_taps
-        What these take in the sequencers' memories; without a pool what a pool unit takes that hands tuples on, and
-        None where results don't pass a pool unit.
+    on_array
+        The map that it reads, on the array's sequencer.
+    on_pool_unit
+        Its results on the pool unit's sequencer, which hands tuples on where there is no pool; None where they don't
+        pass a pool unit.
     steps
         (steps, ol): in which its results leave the results unit.
     pooled
@@ -92,10 +91,8 @@ class PlannedLayer:
     part: TuplePart
     left_out: int
     gains_by_parts: bool
-    conv: StageTables
-    pool: StageTables | None
-    taps: TapRows
-    pool_taps: TapRows | None
+    on_array: OnSequencer
+    on_pool_unit: OnSequencer | None
     steps: Layout
     pooled: Layout
     output: Layout
@@ -105,7 +102,12 @@ class PlannedLayer:
     @property
     def words(self) -> int:
         """Words of a tuple that it reads."""
-        return len(self.read.layout)
+        return self.on_array.words
+
+    @property
+    def sequencers(self) -> tuple[OnSequencer, ...]:
+        """The maps on its NPU's sequencers."""
+        return (self.on_array, self.on_pool_unit) if self.on_pool_unit else (self.on_array,)
 
     @property
     def groups(self) -> int:
@@ -125,7 +127,7 @@ class PlannedLayer:
     @property
     def beats(self) -> int:
         """Cycles in which the array works on the layer, a frame."""
-        return SequencerWork.of(self.conv, self.layer.visits).beats(self.part.words, passes=self.groups)
+        return self.on_array.counts.taps * self.part.words * self.groups
 
     @property
     def last_units(self) -> int:
@@ -141,7 +143,7 @@ class PlannedLayer:
     @property
     def map_words(self) -> int:
         """Words of the map that it makes."""
-        return len((self.pool or self.conv).output_order) * len(self.output)
+        return self.sequencers[-1].counts.windows * len(self.output)
 
 
 def words_read(p: LoweredLayer, maps: Mapping[str, MapWords], ways: Mapping[str, MapWay]) -> MapWords:
@@ -189,6 +191,7 @@ def planned_layer(
 ) -> PlannedLayer:
     """Plan a lowered layer; parameters as of the attributes of `PlannedLayer`.
 
+    ``conv`` and ``pool`` are the schedules of its convolution and of its pool, None where it has no pool.
     ``reader_lanes`` are those of the words that the layer's map is made of: kfp of the NPU that reads it.
 
     Raises
@@ -204,16 +207,22 @@ def planned_layer(
     if p.pool and not npu.pool_unit:
         raise ValueError(f"{p.name}: a pool needs an NPU with a pool unit, got one without")
     steps = result_layout(p.out_channels, p.levels, npu.array.kgp, npu.results.ol)
-    reread = groups > inner
-    taps = TapRows.of(conv, npu.sequencer.kind, visits=p.visits, reread=reread)
-    pool_sequencer = npu.pool_sequencer
-    pool_taps = None
+    on_array = OnSequencer(
+        sequencer=npu.array_sequencer,
+        taps=SequencerTaps(conv, npu.sequencer.kind, visits=p.visits, reread=groups > inner),
+        words=len(read.layout),
+        tap_rows=part.words * p.visits * inner,
+    )
+    on_pool_unit = None
     pooled = steps[:0]
     output = steps
     if not p.raw:
-        if pool_sequencer:
+        if sequencer := npu.pool_sequencer:
             output = pooled = regroup(steps, present(npu.pool_unit).pfp)
-            pool_taps = TapRows.straight(taps.windows) if pool is None else TapRows.of(pool, pool_sequencer.kind)
+            straight = SequencerTaps.straight(on_array.counts.windows, sequencer.kind)
+            taps = SequencerTaps(pool, sequencer.kind) if pool else straight
+            words = len(pooled)
+            on_pool_unit = OnSequencer(sequencer=sequencer, taps=taps, words=words, tap_rows=words)
         if npu.depthwise:
             output = regroup(pooled, npu.results.ol)
         output = regroup(output, reader_lanes)
@@ -227,10 +236,8 @@ def planned_layer(
         part=part,
         left_out=left_out,
         gains_by_parts=shortest[0].words < len(read.layout),
-        conv=conv,
-        pool=pool,
-        taps=taps,
-        pool_taps=pool_taps,
+        on_array=on_array,
+        on_pool_unit=on_pool_unit,
         steps=steps,
         pooled=pooled,
         output=output,

@@ -168,7 +168,7 @@ def _with_parts(npu: Npu, npu_needs: Sequence[NpuNeeds]) -> Npu:
     """The NPU with kernel groups that read parts of tuples, if one of its layers gains by that."""
     return (
         npu.changed(tuple_parts=1, aheads=max(npu.sequencer.aheads, 2))
-        if any(entry.needs.tuple_parts for entry in npu_needs)
+        if any(entry.needs.sizes.get("tuple_parts") for entry in npu_needs)
         else npu
     )
 

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from .lanes import lane_groups, plane_lanes, weight_of_lanes
 from .packed_products import most_kernels
-from .parts import Part, number, value
+from .parts import Part, capacity, number, value
 from .rules import require
 from .widths import ACC_BITS, FEATURE_BITS, PLANES, WEIGHT_BITS, bits_for
 
@@ -56,8 +56,8 @@ class Array(Part):
     accumulators: int = number(1)
     kernel_ram: str = "auto"
     one_memory: bool = value(False, rare=True)
-    acc_bits: int = number(16)
-    kernel_rows: int = number(1024, least=2, added=True)
+    acc_bits: int = capacity(16)
+    kernel_rows: int = capacity(1024, least=2, added=True)
 
     def _check(self) -> None:
         """Raise ValueError unless the fields of both kinds are in their ranges."""
@@ -117,8 +117,8 @@ class BinaryArray(Array):
     planes: int = number(0, least=0)
     shift_bits: int = number(3, least=0, most=bits_for(PLANES - 1))
     kernel_binariser: bool = value(False, rare=True)
-    lanes_per_weight: int = number(1, rare=True)
-    lane_step: int = number(1, rare=True)
+    lanes_per_weight: int = capacity(1, rare=True)
+    lane_step: int = capacity(1, rare=True)
 
     def __post_init__(self) -> None:
         super().__post_init__()

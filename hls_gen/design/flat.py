@@ -9,6 +9,7 @@ Example: ``pool_words`` is ``npu.pool_unit.words``, and ``pool`` says whether th
 
 from collections.abc import Mapping
 from dataclasses import MISSING, fields
+from operator import attrgetter
 from typing import Any
 
 from bitloom.golden.names import shown
@@ -16,7 +17,7 @@ from bitloom.golden.names import shown
 from .array import BinaryArray, IntegerArray
 from .former import Former, FormerSizes
 from .loader import Loader
-from .parts import Part, name_of, number_of
+from .parts import Capacity, Part, name_of, number_of
 from .pool_unit import PoolUnit, PoolWeights
 from .ports import Binariser, Ports
 from .results import Results
@@ -41,7 +42,7 @@ CLASSES: dict[str, type[Part]] = {
     "loader": Loader,
 }
 """The part of each place; in place of an array there may be an `IntegerArray`."""
-CHOSEN = (
+ORDER = (
     "engine",
     "feature_bits",
     "weight_bits",
@@ -69,9 +70,6 @@ CHOSEN = (
     "depthwise",
     "window_former",
     "lut_products",
-)
-"""The folding: what a person or the search chooses, in the order of files."""
-CAPACITIES = (
     "acc_bits",
     "multiplier_bits",
     "bias_fraction_bits",
@@ -113,8 +111,7 @@ CAPACITIES = (
     "former_columns",
     "former_line",
 )
-"""Capacities: how large memories are and how far counters reach, as sizing finds them for networks; in the order of
-files."""
+"""Names in the order of files, what is chosen first. Names that are not here follow, in the order of the parts."""
 SWITCHES = {
     "former": "window_former",
     "former.sizes": "former_column",
@@ -133,8 +130,6 @@ MEANINGS = {
     "ports.binariser": "a binariser",
 }
 """What messages call these parts."""
-SIZED_PARTS = ("former.sizes", "stores.skip")
-"""Parts that sizing gives an NPU where networks need them: their sizes are 0 where they are not there."""
 RARE_PARTS = ("former.sizes", "pool_unit.weights", "stores.skip")
 """Parts whose values are written to files only where they aren't at their defaults."""
 
@@ -151,9 +146,15 @@ _OWNERS = {
     **{switch: (place, "") for place, switch in SWITCHES.items()},
     **{name: (place, item.name) for name, (place, item) in _DECLARED.items()},
 }
-_LISTED = (*CHOSEN, *CAPACITIES)
-assert not _OWNERS.keys() ^ _LISTED, f"CHOSEN, CAPACITIES and the parts differ in {_OWNERS.keys() ^ _LISTED}"
-OWNERS = {name: _OWNERS[name] for name in _LISTED}
+_SIZED = {name for name, (_, item) in _DECLARED.items() if isinstance(number_of(item), Capacity)}
+assert {*ORDER} <= _OWNERS.keys(), f"no part has these names of ORDER: {set(ORDER) - set(_OWNERS)}"
+_LISTED = [*ORDER, *(name for name in _OWNERS if name not in ORDER)]
+CHOSEN = tuple(name for name in _LISTED if name not in _SIZED)
+"""The folding: what a person or the search chooses, in the order of files."""
+CAPACITIES = tuple(name for name in _LISTED if name in _SIZED)
+"""Capacities: how large memories are and how far counters reach, as sizing finds them for networks; in the order of
+files."""
+OWNERS = {name: _OWNERS[name] for name in (*CHOSEN, *CAPACITIES)}
 """Part and field of each flat name: ("pool_unit", "words") of pool_words. Of a name that says whether there is a part,
 its place and nothing."""
 PLACES = {name: f"{place}.{what}" if what else place for name, (place, what) in OWNERS.items()}
@@ -162,6 +163,9 @@ _STEPS = {name: place.split(".") for name, place in PLACES.items()}
 """That place, attribute by attribute."""
 NUMBERS = {name: rule for name, (_, item) in _DECLARED.items() if (rule := number_of(item))}
 """What must hold for each name that is a number."""
+WHERE = {name: where for name, (_, item) in _DECLARED.items() if (where := item.metadata.get("where"))}
+"""What an NPU does in which the value means something, of names whose fields say that (`parts.value`)."""
+_MEANS = {name: attrgetter(where) for name, where in WHERE.items()}
 
 
 def _default(name: str) -> Any:
@@ -266,6 +270,20 @@ def _made(place: str, values: Mapping[str, Any], given: frozenset[str]) -> Any:
         if owner == place and what:
             chosen[what] = values.get(name, DEFAULTS[name])
     return CLASSES[place](**chosen)
+
+
+def meant(npu: Any) -> frozenset[str]:
+    """Names whose values mean something in this NPU."""
+    lacking = npu.lacking
+    return frozenset(
+        name for name in PLACES if (_MEANS[name](npu) if name in _MEANS else OWNERS[name][0] not in lacking)
+    )
+
+
+def stray(npu: Any) -> list[str]:
+    """Names of features that are on in this NPU, where they mean nothing. A size is none, such as the width of
+    multipliers that aren't there: it is left as it is."""
+    return [name for name, means in _MEANS.items() if not (DEFAULTS[name] or means(npu)) and value_of(npu, name)]
 
 
 def value_of(npu: Any, name: str) -> Any:

@@ -3,7 +3,7 @@
 
 from dataclasses import dataclass
 
-from .parts import Part, number
+from .parts import Part, capacity
 from .rules import require
 
 
@@ -23,10 +23,10 @@ class FormerSizes(Part):
         Positions of a row, those beside the map included, >= 2.
     """
 
-    channels: int = number(name="former_channels")
-    column: int = number(name="former_column")
-    columns: int = number(name="former_columns")
-    line: int = number(least=2, name="former_line")
+    channels: int = capacity(name="former_channels", where="former")
+    column: int = capacity(name="former_column", where="former")
+    columns: int = capacity(name="former_columns", where="former")
+    line: int = capacity(least=2, name="former_line", where="former")
 
     def __post_init__(self) -> None:
         super().__post_init__()

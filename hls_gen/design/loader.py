@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from .parts import Part, number
+from .parts import Part, capacity
 from .rules import require
 from .widths import LAYER_BITS, bits_for
 
@@ -38,7 +38,7 @@ class Loader(Part):
         Whether weights may come down the stream while frames are computed (hls_gen/compiler/streamed_weights.py).
     """
 
-    layers: int = number(8, least=2, added=True)
+    layers: int = capacity(8, least=2, added=True)
     stream_weights: bool = False
 
     def __post_init__(self) -> None:

@@ -19,6 +19,7 @@ from bitloom.golden.names import shown
 from . import flat
 from .array import BinaryArray, IntegerArray
 from .former import Former, FormerSizes
+from .gearbox import geared
 from .loader import Loader
 from .parts import present
 from .pool_unit import PoolUnit, PoolWeights
@@ -92,7 +93,8 @@ class Npu:
         return cls(**{part: flat.part_of(part, values, given) for part in PARTS})
 
     def changed(self, **values: Any) -> "Npu":
-        """The NPU with other values, by flat name. Values of a part that goes go with it.
+        """The NPU with other values, by flat name. Values of a part that goes go with it, and so do those that mean
+        nothing any more.
 
         Raises
         ------
@@ -101,9 +103,13 @@ class Npu:
         """
         values = _plain(values)
         given = frozenset(values)
-        parts = dict.fromkeys(flat.OWNERS[name][0].split(".")[0] for name in values)
+        parts: dict[str, Any] = dict.fromkeys(flat.OWNERS[name][0].split(".")[0] for name in values)
         every = {name: flat.value_of(self, name) for part in parts for name in flat.NAMES[part]} | values
-        return replace(self, **{part: flat.part_of(part, every, given) for part in parts})
+        parts = {part: flat.part_of(part, every, given) for part in parts}
+        lost = [name for name in flat.stray(self._with_parts(parts)) if name not in given]
+        if lost:
+            return self.changed(**values, **{name: flat.DEFAULTS[name] for name in lost})
+        return replace(self, **parts)
 
     def unchecked(self, **values: Any) -> "Npu":
         """The NPU with other values by flat name, without a check of them: much faster than ``changed``, for a search
@@ -130,6 +136,10 @@ class Npu:
                 owner = inside
             if what and owner is not None:
                 owner.__dict__[what] = value
+        return self._with_parts(parts)
+
+    def _with_parts(self, parts: Mapping[str, Any]) -> "Npu":
+        """The NPU with other parts, by name, without a check."""
         npu = copy(self)
         npu.__dict__.update(parts)
         return npu
@@ -167,14 +177,14 @@ class Npu:
         rows = array.kernel_rows
         rule = f"kernel_rows must be > tuple_words = {self.sequencer.tuple_words} for one_memory"
         require(not array.one_memory or rows > self.sequencer.tuple_words, rule, rows)
-        units = self.results.lut_products
-        require(not (binary and units), "lut_products must be empty for engine binary", units)
         if self.pool_unit and self.pool_unit.weights:
             self._check_depthwise(self.pool_unit)
         if self.stores.skip:
             self._check_addition(self.stores.skip)
         if self.former:
             self._check_former(self.former)
+        for name in flat.stray(self):
+            require(False, f"{name} needs an NPU that {flat.WHERE[name].replace('_', ' ')}", self.value(name))
 
     def _check_depthwise(self, pool_unit: PoolUnit) -> None:
         """Raise ValueError unless the NPU can have a pool unit with weights."""
@@ -192,13 +202,11 @@ class Npu:
         """Raise ValueError unless the NPU can have such a skip store and an addition."""
         words = skip.words
         engine = self.array.engine
-        ok = skip.bits >= 2 if self.keeps_steps else skip.bits == 0
-        rule = f"skip_bits must be {f'2..{SKIP_BITS}' if self.keeps_steps else 0}"
-        require(ok, f"{rule} for engine {engine} with skip_words = {words}", skip.bits)
+        rule = f"skip_bits must be 2..{SKIP_BITS} for engine {engine} with skip_words = {words}"
+        require(skip.bits >= 2 or not self.keeps_steps, rule, skip.bits)
         ok = not skip.onward or (self.keeps_steps and "ring" in self.ports.outlets)
         require(ok, "skips_onward needs engine binary, a skip store and outlet ring", self.ports.outlets)
         if self.keeps_steps:
-            require(not skip.joined_words, "joined_words must be 0 for engine binary", skip.joined_words)
             return
         rule = f"feature_bits must be <= {ADD_FEATURE_BITS} for skip_words = {words}"
         require(self.array.feature_bits <= ADD_FEATURE_BITS, rule, self.array.feature_bits)
@@ -235,11 +243,13 @@ class Npu:
             ring_words=sequencer.tuple_words,
             index_bits=bits_for(sequencer.tuple_words - 1),
             row_bits=self.array.row_bits,
-            taps=sequencer.taps,
-            olds=sequencer.olds,
-            jumps=sequencer.jumps,
-            aheads=sequencer.aheads,
+            depths=self._depths("", sequencer.kind),
         )
+
+    @property
+    def pool_kind(self) -> SequencerKind:
+        """How the pool unit's sequencer finds and claims taps."""
+        return SequencerKind(counters=self.sequencer.raster, kernel_rows=self.depthwise)
 
     @property
     def pool_sequencer(self) -> NpuSequencer | None:
@@ -250,16 +260,23 @@ class Npu:
         weights = pool_unit.weights
         return NpuSequencer(
             unit="pool_unit",
-            kind=SequencerKind(counters=self.sequencer.raster, kernel_rows=weights is not None),
+            kind=self.pool_kind,
             word_bits=self.pool_word_bits,
             ring_words=pool_unit.words,
             index_bits=pool_unit.index_bits,
             row_bits=weights.row_bits if weights else 0,
-            taps=pool_unit.taps,
-            olds=pool_unit.olds,
-            jumps=weights.jumps if weights else 0,
-            aheads=0,
+            depths=self._depths("pool_", self.pool_kind),
         )
+
+    def _depths(self, prefix: str, kind: SequencerKind) -> tuple[int, ...]:
+        """Rows of the tables of a sequencer whose capacities' names begin with ``prefix``."""
+        return tuple(self.value(prefix + table.capacity) for table in kind.tables)
+
+    @property
+    def sequencers(self) -> tuple[NpuSequencer, ...]:
+        """The sequencers: the array's, and the pool unit's if there is one."""
+        pool = self.pool_sequencer
+        return (self.array_sequencer, pool) if pool else (self.array_sequencer,)
 
     @property
     def pool_weights(self) -> PoolWeights | None:
@@ -285,6 +302,16 @@ class Npu:
     def has_skip(self) -> bool:
         """Whether there is a skip store, and an addition."""
         return self.stores.skip is not None
+
+    @property
+    def multiplies(self) -> bool:
+        """Whether the array multiplies features by weights: engine integer."""
+        return self.array.engine == "integer"
+
+    @property
+    def loops_maps(self) -> bool:
+        """Whether maps go through the map store back to the NPU that made them."""
+        return "loop" in self.ports.outlets
 
     @property
     def requantises(self) -> bool:
@@ -387,6 +414,23 @@ class Npu:
         binariser = self.ports.binariser
         return self.array.kfp * (binariser.bits if binariser else self.array.feature_bits)
 
+    def pool_words(self, steps: int) -> int:
+        """Words of a tuple that the pool unit takes, where its results leave in so many steps; 0 without a pool unit.
+
+        Example: with ol = 4 and pfp = 8, 5 steps make 3 words.
+        """
+        return geared(steps, self.results.ol, self.pool_unit.pfp) if self.pool_unit else 0
+
+    def outlet_words(self, steps: int) -> tuple[int, int]:
+        """(words, lanes of a word) of a tuple as it comes to the outlets, where its results leave in so many steps: of
+        the pool unit, or steps where there is none, or where its sums leave by an activation of their own."""
+        ol = self.results.ol
+        if self.pool_unit is None:
+            return steps, ol
+        words = self.pool_words(steps)
+        pfp = self.pool_unit.pfp
+        return (geared(words, pfp, ol), ol) if self.depthwise else (words, pfp)
+
     @property
     def pool_word_bits(self) -> int:
         """Width of a word of the pool's tuple memory; 0 where there is no pool unit."""
@@ -396,6 +440,28 @@ class Npu:
     def pool_sum_bits(self) -> int:
         """Width of a sum of 2^COUNT_BITS features, of which an average is made."""
         return self.array.feature_bits + COUNT_BITS
+
+    @property
+    def pool_lane_bits(self) -> int:
+        """Width of a lane of the pool unit's queue: what the taps of a window gave so far."""
+        if self.depthwise:
+            return self.array.acc_bits
+        return self.pool_sum_bits if self.engine == "integer" else self.array.feature_bits
+
+    @property
+    def pool_queue_bits(self) -> int:
+        """Width of the pool unit's queue."""
+        return present(self.pool_unit).pfp * self.pool_lane_bits
+
+    @property
+    def pool_values_bits(self) -> int:
+        """Width of the values that leave the pool unit: features, or sums where it has weights."""
+        return self.pool_queue_bits if self.depthwise else self.pool_word_bits
+
+    @property
+    def pool_out_bits(self) -> int:
+        """Width of what leaves the pool unit: values, side bits, and with sums the number of features."""
+        return self.pool_values_bits + self.pool_side_bits + COUNT_BITS * self.depthwise
 
     @property
     def reciprocal_bits(self) -> int:

@@ -6,12 +6,14 @@ person or by the search, others are sizes: as large as the networks need (hls_ge
 
 A field says once, where it is declared, what must hold for its value:
 
-    words: int = number(256, power=True, name="pool_words")    256 by default, a power of two, in files "pool_words"
+    pfp: int = number(8)                                         chosen, >= 1, 8 by default
+    words: int = capacity(256, power=True, name="pool_words")    a size, a power of two, in files "pool_words"
 
 The check of the part, the names in messages and files (flat.py), what is left out of files, how needs of layers are
 joined and the least size (hls_gen/compiler/needs.py, fitted.py) all follow from that.
 """
 
+from collections.abc import Iterable
 from dataclasses import MISSING, Field, dataclass, field, fields
 from typing import Any, TypeVar
 
@@ -33,15 +35,15 @@ class Number:
         Largest value; None: there is none, or it follows from other fields, and the part checks it.
     power
         Whether it is a power of two.
-    added
-        Of a capacity, whether layers lie in it one behind the other, so that they need the sum; else they need the
-        largest.
     """
 
     least: int = 1
     most: int | None = None
     power: bool = False
-    added: bool = False
+
+    def joined(self, needs: Iterable[int]) -> int:
+        """What several layers need together that need so much each: the largest."""
+        return max(needs)
 
     def check(self, name: str, value: Any) -> None:
         """ValueError, which calls the value ``name``, unless it is such a number."""
@@ -51,6 +53,23 @@ class Number:
         if self.power:
             ok = value >= self.least and not value & (value - 1)
             require(ok, f"{name} must be a power of two >= {self.least}", value)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Capacity(Number):
+    """What must hold for a size of a part.
+
+    Attributes
+    ----------
+    added
+        Whether layers lie in it one behind the other, so that they need the sum; else they need the largest.
+    """
+
+    added: bool = False
+
+    def joined(self, needs: Iterable[int]) -> int:
+        """What several layers need together that need so much each."""
+        return sum(needs) if self.added else max(needs)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,7 +87,7 @@ class Part:
                 require(isinstance(value, bool), f"{name_of(item)} must be True or False", shown(value))
 
 
-def value(default: Any = MISSING, *, name: str = "", rare: bool = False) -> Any:
+def value(default: Any = MISSING, *, name: str = "", rare: bool = False, where: str = "") -> Any:
     """A field of a part.
 
     Parameters
@@ -79,8 +98,11 @@ def value(default: Any = MISSING, *, name: str = "", rare: bool = False) -> Any:
         What command line, files and messages call the value; by default as the field is called.
     rare
         Whether files have the value only where it isn't the default.
+    where
+        What an NPU does in which the value means something, by the name of a property of `Npu`: "requantises". In
+        other NPUs a feature that is off by default must be off. By default it means something wherever its part is.
     """
-    return field(default=default, metadata={"name": name, "rare": rare})
+    return field(default=default, metadata={"name": name, "rare": rare, "where": where})
 
 
 def number(
@@ -89,14 +111,30 @@ def number(
     least: int = 1,
     most: int | None = None,
     power: bool = False,
-    added: bool = False,
     name: str = "",
     rare: bool = False,
 ) -> Any:
     """A field of a part that is a number, checked when the part is made; parameters as of `value` and `Number`. A power
     of two is 2 at the least."""
-    rule = Number(least=2 if power else least, most=most, power=power, added=added)
+    rule = Number(least=2 if power else least, most=most, power=power)
     return field(default=default, metadata={"name": name, "rare": rare, "number": rule})
+
+
+def capacity(
+    default: Any = MISSING,
+    *,
+    least: int = 1,
+    most: int | None = None,
+    power: bool = False,
+    added: bool = False,
+    name: str = "",
+    rare: bool = False,
+    where: str = "",
+) -> Any:
+    """A field of a part that is a size: no person chooses it, it follows from the networks. Parameters as of `number`
+    and `Capacity`."""
+    rule = Capacity(least=2 if power else least, most=most, power=power, added=added)
+    return field(default=default, metadata={"name": name, "rare": rare, "where": where, "number": rule})
 
 
 def name_of(item: "Field[Any]") -> str:

@@ -3,7 +3,7 @@ it."""
 
 from dataclasses import dataclass
 
-from .parts import Part, number
+from .parts import Part, capacity, number
 from .widths import bits_for
 
 
@@ -22,9 +22,9 @@ class PoolWeights(Part):
         Rows of ol times bias, multiplier and shift, >= 2.
     """
 
-    jumps: int = number(256, least=2, added=True, name="pool_jumps")
-    rows: int = number(256, least=2, added=True, name="pool_kernel_rows")
-    scale_rows: int = number(256, least=2, added=True, name="pool_scale_rows")
+    jumps: int = capacity(256, least=2, added=True, name="pool_jumps")
+    rows: int = capacity(256, least=2, added=True, name="pool_kernel_rows")
+    scale_rows: int = capacity(256, least=2, added=True, name="pool_scale_rows")
 
     @property
     def row_bits(self) -> int:
@@ -52,10 +52,10 @@ class PoolUnit(Part):
 
     pfp: int = number(8)
     weights: PoolWeights | None = None
-    words: int = number(256, power=True, name="pool_words")
-    tuple_words: int = number(256, name="pool_tuple_words")
-    taps: int = number(256, least=2, added=True, name="pool_taps")
-    olds: int = number(256, least=2, added=True, name="pool_olds")
+    words: int = capacity(256, power=True, name="pool_words")
+    tuple_words: int = capacity(256, name="pool_tuple_words")
+    taps: int = capacity(256, least=2, added=True, name="pool_taps")
+    olds: int = capacity(256, least=2, added=True, name="pool_olds")
 
     @property
     def index_bits(self) -> int:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from .parts import Part, number, value
+from .parts import Part, capacity, number, value
 from .rules import require
 from .widths import bits_for
 
@@ -29,7 +29,7 @@ class Binariser(Part):
     """
 
     bits: int = value(name="binariser_bits")
-    rows: int = number(2, least=2, name="binariser_rows")
+    rows: int = capacity(2, least=2, name="binariser_rows")
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from bitloom.golden.layers.requantise import FIRST_SHIFT
 
-from .parts import Part, number, value
+from .parts import Part, capacity, number, value
 from .rules import require
 from .widths import FRACTION_BITS, MULTIPLIER_BITS
 
@@ -39,13 +39,13 @@ class Results(Part):
     """
 
     ol: int = number(1)
-    lut_products: tuple[str, ...] = value((), rare=True)
-    levels: int = number(64, least=2)
-    threshold_rows: int = number(256, least=2, added=True)
-    multiplier_bits: int = number(16, least=0, most=MULTIPLIER_BITS)
-    bias_fraction_bits: int = number(0, least=0, most=FRACTION_BITS, rare=True)
-    half_even: int = number(0, least=0, most=1, rare=True)
-    round_twice: int = number(0, least=0, most=1, rare=True)
+    lut_products: tuple[str, ...] = value((), rare=True, where="multiplies")
+    levels: int = capacity(64, least=2)
+    threshold_rows: int = capacity(256, least=2, added=True)
+    multiplier_bits: int = capacity(16, least=0, most=MULTIPLIER_BITS, where="requantises")
+    bias_fraction_bits: int = capacity(0, least=0, most=FRACTION_BITS, rare=True, where="requantises")
+    half_even: int = capacity(0, least=0, most=1, rare=True, where="requantises")
+    round_twice: int = capacity(0, least=0, most=1, rare=True, where="requantises")
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -3,7 +3,7 @@ it. What the pool unit's sequencer has as well: sequencer_kind.py."""
 
 from dataclasses import dataclass
 
-from .parts import Part, number
+from .parts import Part, capacity
 from .rules import require
 from .sequencer_kind import SequencerKind
 
@@ -35,16 +35,16 @@ class Sequencer(Part):
     """
 
     raster: bool = False
-    windows: int = number(1 << 20, least=2)
-    window_taps: int = number(1 << 16, least=2)
-    groups: int = number(1 << 16, least=2)
-    input_words: int = number((1 << 24) - 1, least=2)
-    tuple_words: int = number(256, power=True)
-    taps: int = number(1024, least=2, added=True)
-    olds: int = number(1024, least=2, added=True)
-    jumps: int = number(256, least=2, added=True)
-    aheads: int = number(0, least=0, added=True, rare=True)
-    tuple_parts: int = number(0, least=0, most=1, rare=True)
+    windows: int = capacity(1 << 20, least=2)
+    window_taps: int = capacity(1 << 16, least=2)
+    groups: int = capacity(1 << 16, least=2)
+    input_words: int = capacity((1 << 24) - 1, least=2)
+    tuple_words: int = capacity(256, power=True)
+    taps: int = capacity(1024, least=2, added=True)
+    olds: int = capacity(1024, least=2, added=True)
+    jumps: int = capacity(256, least=2, added=True)
+    aheads: int = capacity(0, least=0, added=True, rare=True, where="sequencer.aheads")
+    tuple_parts: int = capacity(0, least=0, most=1, rare=True, where="sequencer.tuple_parts")
 
     @property
     def kind(self) -> SequencerKind:

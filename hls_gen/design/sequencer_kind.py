@@ -4,7 +4,7 @@
                   ^-- tables or counters say which tuple a tap reads
 
 Both are made by the same modules (hls_gen/rtl/sequencer), filled by the same rows (hls_gen/compiler/rows/sequencer.py)
-and counted by the same rules (hls_gen/compiler/tap_rows.py). What they differ in is said here, and nowhere else:
+and counted by the same rules (hls_gen/compiler/sequencer_taps.py). What they differ in is said here, and nowhere else:
 `Npu.array_sequencer` and `Npu.pool_sequencer` are the two of an NPU.
 """
 
@@ -12,6 +12,35 @@ from dataclasses import dataclass
 from typing import Literal
 
 from .widths import bits_for
+
+
+@dataclass(frozen=True, kw_only=True)
+class TapTable:
+    """A table of taps.
+
+    Attributes
+    ----------
+    name
+        Of its memory, behind the sequencer's prefix.
+    capacity
+        Flat name of its number of rows, behind the prefix.
+    base
+        Field of memory ``layers`` that says where a layer's rows begin.
+    """
+
+    name: str
+    capacity: str
+    base: str
+
+
+FLAGS = TapTable(name="flags", capacity="taps", base="flags_base")
+"""A row for each tap."""
+OLDS = TapTable(name="olds", capacity="olds", base="old_base")
+"""A row for each tap that reads an old tuple: which one."""
+JUMPS = TapTable(name="jumps", capacity="jumps", base="jump_base")
+"""A row for each run of taps without a beat: the row of weights behind it."""
+AHEADS = TapTable(name="aheads", capacity="aheads", base="ahead_base")
+"""A row for each tap that claims tuples that it doesn't read: how many words these have."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,6 +62,11 @@ class SequencerKind:
     counters: bool = False
     kernel_rows: bool = True
     claims_ahead: bool = False
+
+    @property
+    def tables(self) -> tuple[TapTable, ...]:
+        """The tables that such a sequencer has."""
+        return (FLAGS, OLDS, *([JUMPS] if self.kernel_rows else []), *([AHEADS] if self.claims_ahead else []))
 
     @property
     def claims_one_by_one(self) -> bool:
@@ -58,10 +92,8 @@ class NpuSequencer:
         Width of the number of a word in its tuple.
     row_bits
         Width of the address of a row of weights; 0 without kernel rows.
-    taps, olds
-        Rows of the tables ``flags`` and ``olds``.
-    jumps, aheads
-        Rows of the tables of these names; 0 where the kind has no such table.
+    depths
+        Rows of each table that the kind has.
     """
 
     unit: Literal["array", "pool_unit"]
@@ -70,15 +102,25 @@ class NpuSequencer:
     ring_words: int
     index_bits: int
     row_bits: int
-    taps: int
-    olds: int
-    jumps: int
-    aheads: int
+    depths: tuple[int, ...]
+
+    def depth(self, table: TapTable) -> int:
+        """Rows of a table."""
+        return self.depths[self.kind.tables.index(table)]
+
+    def pointer_bits(self, table: TapTable) -> int:
+        """Width of the address of a row of a table."""
+        return bits_for(self.depth(table) - 1)
 
     @property
     def prefix(self) -> str:
         """What the names of its memories begin with."""
         return "pool_" if self.unit == "pool_unit" else ""
+
+    @property
+    def beat_bits(self) -> int:
+        """Bits that the unit takes with a beat: a word."""
+        return self.word_bits
 
     @property
     def address_bits(self) -> int:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from .parts import Part, number
+from .parts import Part, capacity
 from .rules import require
 from .widths import ADD_BIAS_BITS, ADD_FACTOR_BITS, SKIP_BITS
 
@@ -27,12 +27,12 @@ class SkipStore(Part):
         Width of an addition's factors, 2..25, and of its bias, 2..40, in two's complement.
     """
 
-    words: int = number(least=2, name="skip_words")
-    joined_words: int = number(0, least=0)
-    bits: int = number(0, least=0, most=SKIP_BITS, name="skip_bits")
-    onward: int = number(0, least=0, most=1, name="skips_onward")
-    factor_bits: int = number(ADD_FACTOR_BITS, least=2, most=ADD_FACTOR_BITS, name="add_factor_bits")
-    bias_bits: int = number(ADD_BIAS_BITS, least=2, most=ADD_BIAS_BITS, name="add_bias_bits")
+    words: int = capacity(least=2, name="skip_words")
+    joined_words: int = capacity(0, least=0, where="forks_maps")
+    bits: int = capacity(0, least=0, most=SKIP_BITS, name="skip_bits", where="keeps_steps")
+    onward: int = capacity(0, least=0, most=1, name="skips_onward", where="keeps_steps")
+    factor_bits: int = capacity(ADD_FACTOR_BITS, least=2, most=ADD_FACTOR_BITS, name="add_factor_bits")
+    bias_bits: int = capacity(ADD_BIAS_BITS, least=2, most=ADD_BIAS_BITS, name="add_bias_bits")
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -51,5 +51,5 @@ class Stores(Part):
         The skip store, where networks add maps or read one twice; None: there is none, and no addition. Sized.
     """
 
-    map_words: int = number(256, least=2)
+    map_words: int = capacity(256, least=2, where="loops_maps")
     skip: SkipStore | None = None

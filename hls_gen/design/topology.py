@@ -2,7 +2,7 @@
 former stands there, and no other NPU keeps one."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from typing import Any
 
 from .npu import Npu
 
@@ -40,12 +40,7 @@ def ring(npus: Sequence[Npu]) -> tuple[Npu, ...]:
 
 def _joined(npu: Npu, inlets: tuple[str, ...], outlets: tuple[str, ...]) -> Npu:
     """The NPU with these inlets and outlets."""
-    stores = npu.stores
-    if stores.skip and "ring" not in outlets:
-        stores = replace(stores, skip=replace(stores.skip, onward=0))
-    return replace(
-        npu,
-        ports=replace(npu.ports, inlets=inlets, outlets=outlets),
-        former=npu.former if "host" in inlets else None,
-        stores=stores,
-    )
+    lost: dict[str, Any] = {} if "host" in inlets else {"window_former": False}
+    if "ring" not in outlets:
+        lost["skips_onward"] = 0
+    return npu.changed(inlets=inlets, outlets=outlets, **lost)

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from bitloom.hls_gen.design import timing
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.pool_unit import PoolUnit, PoolWeights
-from bitloom.hls_gen.design.sequencer_kind import NpuSequencer
+from bitloom.hls_gen.design.sequencer_kind import FLAGS, JUMPS, OLDS, NpuSequencer
 from bitloom.hls_gen.design.widths import COUNT_BITS, bits_for
 
 from .area_part import AreaPart, fifo, gear, sequencer_modules
@@ -32,12 +32,9 @@ def pool_unit_stores(npu: Npu) -> Iterator[Store]:
     pool_unit = npu.pool_unit
     if not pool_unit:
         return
-    lane = npu.array.acc_bits if pool_unit.weights else npu.pool_sum_bits if npu.engine == "integer" else 1
-    queue = pool_unit.pfp * lane
-    leaves = (queue + COUNT_BITS if pool_unit.weights else npu.pool_word_bits) + npu.pool_side_bits
     yield Store("pool_tuples", npu.pool_word_bits, pool_unit.words, 1)
-    yield Store("pool_queue", queue, 1 << pool_unit.index_bits, 0)
-    yield Store("pool_fifo", leaves, timing.pool_fifo_words(npu), 0)
+    yield Store("pool_queue", npu.pool_queue_bits, 1 << pool_unit.index_bits, 0)
+    yield Store("pool_fifo", npu.pool_out_bits, timing.pool_fifo_words(npu), 0)
 
 
 def _sequencer(npu: Npu, sequencer: NpuSequencer, n: int) -> AreaPart:
@@ -49,7 +46,7 @@ def _sequencer(npu: Npu, sequencer: NpuSequencer, n: int) -> AreaPart:
         "one": 1,
         "ring": ring,
         "counts": sum(bits_for(count) for count in counts),
-        "tables": bits_for(sequencer.taps - 1) + bits_for(sequencer.olds - 1),
+        "tables": sequencer.pointer_bits(FLAGS) + sequencer.pointer_bits(OLDS),
         "average": npu.engine == "integer",
         "raster": kind.counters,
         "raster_ring": ring * kind.counters,
@@ -64,7 +61,7 @@ def _pooling(npu: Npu, pool_unit: PoolUnit, n: int) -> Iterator[AreaPart]:
     sizes = {"one": 1, "word": npu.pool_word_bits, "index": pool_unit.index_bits}
     integer = npu.engine == "integer"
     yield AreaPart(f"pool_unit_{npu.engine}", "pool_unit_integer" if integer else "pool_unit", sizes, n)
-    yield _fifo(npu, npu.pool_word_bits + npu.pool_side_bits, n)
+    yield _fifo(npu, n)
     if integer:
         yield AreaPart("divide", "divide", {"one": 1, "bits": npu.array.feature_bits}, n, pool_unit.pfp, dsp=1)
 
@@ -74,10 +71,9 @@ def _depthwise(npu: Npu, pool_unit: PoolUnit, weights: PoolWeights, n: int) -> I
     ol = npu.results.ol
     lut, ff = unit_bits(npu, pool_unit)
     yield AreaPart("pool_unit_depthwise", "pool_unit_depthwise", {}, n, lut=lut, ff=ff)
-    sums = pool_unit.pfp * npu.array.acc_bits
-    side = npu.pool_side_bits + COUNT_BITS
-    yield _fifo(npu, sums + side, n)
-    yield from gear(sums, ol * npu.array.acc_bits, side - 1, n)
+    yield _fifo(npu, n)
+    sums = npu.pool_values_bits
+    yield from gear(sums, ol * npu.array.acc_bits, npu.pool_out_bits - sums - 1, n)
     wide = npu.unchecked(multiplier_bits=max(npu.results.multiplier_bits, npu.reciprocal_bits))
     sizes = {
         "one": 1,
@@ -90,9 +86,9 @@ def _depthwise(npu: Npu, pool_unit: PoolUnit, weights: PoolWeights, n: int) -> I
     yield AreaPart("results_integer", "pool_results", sizes, n, dsp=dsp, lut=row_or_average)
 
 
-def _fifo(npu: Npu, width: int, n: int) -> AreaPart:
+def _fifo(npu: Npu, n: int) -> AreaPart:
     """The FIFO behind a pool unit."""
-    return fifo(width, timing.pool_fifo_words(npu), n, timing.pool_fifo_margin(npu))
+    return fifo(npu.pool_out_bits, timing.pool_fifo_words(npu), n, timing.pool_fifo_margin(npu))
 
 
 def unit_bits(npu: Npu, pool_unit: PoolUnit) -> tuple[int, int]:
@@ -115,6 +111,6 @@ def _kernel_row_bits(sequencer: NpuSequencer) -> tuple[int, int]:
     """LUTs and flip-flops by which the sequencer of a pool unit with weights counts rows of weights and jumps, by rule:
     four registers of a row's address, each a choice of sums, and a pointer into the table of jumps."""
     row = sequencer.row_bits
-    jump = bits_for(sequencer.jumps - 1)
+    jump = sequencer.pointer_bits(JUMPS)
     moves = row * sequencer.kind.counters
     return 6 * row + 2 * jump + 4 * moves, 6 * row + 2 * jump + 6 * moves

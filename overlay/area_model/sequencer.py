@@ -16,7 +16,6 @@ def sequencer_parts(npu: Npu, n: int) -> Iterator[AreaPart]:
     counters = sequencer.kind.counters
     ring = sequencer.address_bits
     row = sequencer.row_bits
-    depths = (sequencer.taps, sequencer.olds, sequencer.jumps, sequencer.aheads)
     capacities = npu.sequencer
     counts = (capacities.windows, capacities.window_taps, capacities.groups, capacities.input_words)
     others = len(npu.sources) - 1
@@ -25,7 +24,7 @@ def sequencer_parts(npu: Npu, n: int) -> Iterator[AreaPart]:
         "ring": ring,
         "counts": sum(bits_for(count) for count in counts),
         "row": row,
-        "tables": sum(bits_for(depth - 1) for depth in depths if depth),
+        "tables": sum(map(sequencer.pointer_bits, sequencer.kind.tables)),
         "several": npu.array.accumulators > 1,
         "slot": slot_bits(npu),
         "acc": npu.array.acc_bits * (npu.engine == "binary"),

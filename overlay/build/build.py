@@ -29,7 +29,7 @@ from bitloom.golden.names import check_name, check_path, meant, shown
 from bitloom.golden.network import Model, Network
 from bitloom.golden.reading.file import naming
 from bitloom.golden.reading.json_text import read_json
-from bitloom.hls_gen.compiler.choices import CompileChoices, Dataflow, read_choices, read_chunk
+from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.manifest import Manifest
 from bitloom.hls_gen.design.program import Program
@@ -73,8 +73,8 @@ class Build:
         File of each compiled network, by the network's name.
     models
         File of the model that each network was compiled from, by the network's name.
-    map_order, dataflow, chunk
-        Choices with which the networks were compiled; see ``CompileChoices``.
+    choices
+        How the networks were compiled, but for their mappings, which their programs hold.
     command
         Words of the command line that made the build; () if none did.
     sources
@@ -89,12 +89,10 @@ class Build:
     bit: Path
     programs: dict[str, Path]
     models: dict[str, Path]
-    map_order: str = "auto"
-    dataflow: Dataflow = "output_stationary"
+    choices: CompileChoices = field(default_factory=CompileChoices)
     command: tuple[str, ...] = ()
     sources: Path | None = None
     kept: tuple[KeptFile, ...] = field(default=(), compare=False)
-    chunk: str = ""
 
     def program(self, network: str) -> Program:
         """The compiled network of that name.
@@ -106,6 +104,23 @@ class Build:
         """
         self._check(network)
         return Program.load(self.programs[network])
+
+    def program_of(self, model: Model) -> Program:
+        """The program that was compiled from the model.
+
+        Raises
+        ------
+        ValueError
+            If the build has no such network, or compiled it from another model.
+        """
+        program = self.program(model.network.name)
+        digest = file.model_digest(model)
+        if program.model_digest != digest:
+            raise ValueError(
+                f"{self.folder}: {program.name} was compiled from {program.model_digest[:16]}, "
+                f"got the model {digest[:16]}: build again"
+            )
+        return program
 
     def model(self, network: str) -> Model:
         """The model that the network of that name was compiled from.
@@ -122,10 +137,9 @@ class Build:
             raise ValueError(f"{self.folder}: {path.name}, the model of {network}, must be there, got no such file")
         return file.load(path)
 
-    def choices(self, network: str = "") -> CompileChoices:
-        """How the network of that name was compiled; without a name, what the build's networks have in common."""
-        mapping = self.program(network).weighted_mapping if network else None
-        return CompileChoices(map_order=self.map_order, dataflow=self.dataflow, mapping=mapping, chunk=self.chunk)
+    def choices_of(self, network: str) -> CompileChoices:
+        """How the network of that name was compiled."""
+        return replace(self.choices, mapping=self.program(network).weighted_mapping)
 
     def choices_for(self, model: Model) -> CompileChoices:
         """How another network is compiled for the build: as the build's networks were.
@@ -138,7 +152,8 @@ class Build:
         """
         layers = _unlabelled(model.network)
         twins = (name for name in self.models if _unlabelled(self.model(name).network) == layers)
-        return self.choices(next(twins, ""))
+        twin = next(twins, None)
+        return self.choices_of(twin) if twin else self.choices
 
     def _check(self, network: str) -> None:
         """ValueError unless the build has the network."""
@@ -229,11 +244,9 @@ def build(
         folder / list(overlay)[-1],
         _named(folder, names, programs),
         _named(folder, names, kept),
-        choices.map_order,
-        choices.dataflow,
+        replace(choices, mapping=None),
         tuple(origin.command),
         folder / SOURCES if target.board else None,
-        chunk=choices.chunk,
     )
     with step(f"writing {len(files):,} files"):
         return replace(done, kept=replace_build(folder, _description(done), files))
@@ -297,11 +310,10 @@ def _build(folder: Path, data: Reader, kept: tuple[KeptFile, ...]) -> Build:
         folder / bit,
         _named(folder, programs, programs.values()),
         _named(folder, models, models.values()),
-        *read_choices(data.data),
+        CompileChoices.from_dict(data.data),
         command,
-        sources and folder / sources,
+        folder / sources if sources else None,
         kept,
-        read_chunk(data.data),
     )
 
 
@@ -337,9 +349,7 @@ def _description(build: Build) -> dict[str, Any]:
         "bit": build.bit.name,
         "programs": {name: path.name for name, path in build.programs.items()},
         "models": {name: path.name for name, path in build.models.items()},
-        "map_order": build.map_order,
-        "dataflow": build.dataflow if isinstance(build.dataflow, str) else dict(build.dataflow),
+        **build.choices.to_dict(),
         "command": list(build.command),
         "sources": SOURCES if build.sources else None,
-        **({"chunk": build.chunk} if build.chunk else {}),
     }

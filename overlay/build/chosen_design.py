@@ -7,7 +7,6 @@ from typing import Any
 from bitloom.golden.layers.conv import Weighted
 from bitloom.golden.layers.pool import Pool
 from bitloom.golden.network import Model, Network
-from bitloom.hls_gen.compiler.choices import Dataflow
 from bitloom.hls_gen.compiler.lowering import engines_of
 from bitloom.hls_gen.design import flat
 from bitloom.hls_gen.design.array import weighs_planes
@@ -54,8 +53,10 @@ class Wanted:
         One of TOPOLOGIES; None: one NPU, or those of ``design``, which has a topology of its own.
     npus
         NPUs of the topology, 1 to MOST_NPUS. A pipeline has one for each weighted layer, which need not be said.
-    stream_bits, map_order, dataflow, mapping, chunk
-        Replace those of the design.
+    stream_bits
+        Replaces that of the design.
+    choices
+        Fields of `CompileChoices` by name, which replace those of the design.
     stream_weights
         Whether weights come over the stream.
     """
@@ -65,11 +66,8 @@ class Wanted:
     topology: str | None = None
     npus: int | None = None
     stream_bits: int | None = None
-    map_order: str | None = None
-    dataflow: Dataflow | None = None
-    mapping: tuple[int, ...] | None = None
+    choices: Mapping[str, Any] = field(default_factory=dict)
     stream_weights: bool = False
-    chunk: str | None = None
 
 
 def chosen_design(model: Model, wanted: Wanted | None = None) -> ReferenceDesign:
@@ -98,8 +96,8 @@ def chosen_design(model: Model, wanted: Wanted | None = None) -> ReferenceDesign
     if wanted.design or design is None or wanted.folding or wanted.topology:
         start = design if design and wanted.design else _small_design(model, wanted)
         design = replace(start, npus=_folded(wanted.design or name, start.npus, wanted.folding))
-    changes = {key: getattr(wanted, key) for key in ("stream_bits", "map_order", "dataflow", "mapping", "chunk")}
-    return replace(design, **{key: value for key, value in changes.items() if value is not None})
+    stream_bits = design.stream_bits if wanted.stream_bits is None else wanted.stream_bits
+    return replace(design, stream_bits=stream_bits, choices=replace(design.choices, **wanted.choices))
 
 
 def _small_design(model: Model, wanted: Wanted) -> ReferenceDesign:

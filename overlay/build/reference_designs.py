@@ -6,7 +6,7 @@ from typing import Any
 from bitloom.golden import zoo as networks
 from bitloom.golden.names import meant, shown
 from bitloom.golden.network import Model
-from bitloom.hls_gen.compiler.choices import CompileChoices, Dataflow
+from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.compiler.sizing import Sizing, size_memories
 from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.npu import Npu
@@ -50,8 +50,8 @@ class ReferenceDesign:
         The chain of NPUs. Sizes of memories are ignored here: ``design`` finds them.
     stream_bits
         Width of both streams, 32 or 64.
-    map_order, dataflow, mapping, chunk
-        How the network is compiled; see ``CompileChoices``.
+    choices
+        How the network is compiled.
     equal
         Whether all NPUs get memories of the same sizes.
     also
@@ -61,18 +61,9 @@ class ReferenceDesign:
     network: str
     npus: tuple[Npu, ...]
     stream_bits: int = 32
-    map_order: str = "auto"
-    dataflow: Dataflow = field(default_factory=dict)
-    mapping: tuple[int, ...] | None = None
+    choices: CompileChoices = field(default_factory=CompileChoices)
     equal: bool = False
     also: tuple[str, ...] = ()
-    chunk: str = ""
-
-    @property
-    def choices(self) -> CompileChoices:
-        """How the design's networks are compiled."""
-        dataflow = self.dataflow if isinstance(self.dataflow, str) else dict(self.dataflow)
-        return CompileChoices(map_order=self.map_order, dataflow=dataflow, mapping=self.mapping, chunk=self.chunk)
 
     def models(self) -> list[Model]:
         """The model of the network, then those of the networks in ``also``."""
@@ -100,6 +91,8 @@ class ReferenceDesign:
         )
 
 
+PULL = CompileChoices(map_order="pull")
+
 REFERENCE_DESIGNS: dict[str, ReferenceDesign] = {
     "digits-cnn": ReferenceDesign(network="digits-cnn", npus=(DIGITS,)),
     "digits-cnn-pipeline": ReferenceDesign(
@@ -112,17 +105,15 @@ REFERENCE_DESIGNS: dict[str, ReferenceDesign] = {
                 binary_npu(32, 2),
             ]
         ),
-        map_order="pull",
+        choices=PULL,
     ),
-    "cifar-quick-int8": ReferenceDesign(network="cifar-quick-int8", npus=(INTEGER,), map_order="pull"),
-    "cifar-quick-int8-cascade3": ReferenceDesign(
-        network="cifar-quick-int8", npus=cascade([INTEGER] * 3), map_order="pull"
-    ),
-    "cifar-quick-int8-ring2": ReferenceDesign(network="cifar-quick-int8", npus=ring([INTEGER] * 2), map_order="pull"),
+    "cifar-quick-int8": ReferenceDesign(network="cifar-quick-int8", npus=(INTEGER,), choices=PULL),
+    "cifar-quick-int8-cascade3": ReferenceDesign(network="cifar-quick-int8", npus=cascade([INTEGER] * 3), choices=PULL),
+    "cifar-quick-int8-ring2": ReferenceDesign(network="cifar-quick-int8", npus=ring([INTEGER] * 2), choices=PULL),
     "bnn-int8-ends": ReferenceDesign(
         network="bnn-int8-ends",
         npus=cascade([ENDS_FIRST, ENDS_MIDDLE, INTEGER.changed(kgp=2, pool=False)]),
-        map_order="pull",
+        choices=PULL,
     ),
     "bnn-int8-ends-ring2": ReferenceDesign(
         network="bnn-int8-ends",
@@ -130,8 +121,7 @@ REFERENCE_DESIGNS: dict[str, ReferenceDesign] = {
             ENDS_FIRST.changed(inlets=("host", "ring"), outlets=("ring", "host")),
             ENDS_MIDDLE.changed(inlets=("ring", "loop"), outlets=("ring", "loop")),
         ),
-        map_order="pull",
-        mapping=(0, 1, 1, 1, 1, 0),
+        choices=CompileChoices(map_order="pull", mapping=(0, 1, 1, 1, 1, 0)),
     ),
     "cnv-w1a1": ReferenceDesign(
         network="cnv-w1a1",
@@ -149,8 +139,9 @@ REFERENCE_DESIGNS: dict[str, ReferenceDesign] = {
             ]
         ),
         stream_bits=64,
-        map_order="pull",
-        dataflow={"conv_5": "input_stationary", "dense_7": "input_stationary"},
+        choices=CompileChoices(
+            map_order="pull", dataflow={"conv_5": "input_stationary", "dense_7": "input_stationary"}
+        ),
     ),
     "cnv-w1a1-max": ReferenceDesign(
         network="cnv-w1a1",
@@ -160,8 +151,7 @@ REFERENCE_DESIGNS: dict[str, ReferenceDesign] = {
             binary_npu(32, 10, inlets=("ring", "loop"), outlets=("loop", "host")),
         ),
         stream_bits=64,
-        map_order="pull",
-        mapping=(0, 1, 1, 1, 2, 2, 2, 2, 2),
+        choices=CompileChoices(map_order="pull", mapping=(0, 1, 1, 1, 2, 2, 2, 2, 2)),
     ),
     "cnv-w1a1-z020": ReferenceDesign(
         network="cnv-w1a1",
@@ -179,13 +169,13 @@ REFERENCE_DESIGNS: dict[str, ReferenceDesign] = {
             ]
         ),
         stream_bits=64,
-        map_order="pull",
+        choices=PULL,
     ),
     "cnv-w1a1-ring3": ReferenceDesign(
         network="cnv-w1a1",
         npus=ring([Npu.of(kfp=72, kgp=16, pfp=16, ol=4, planes=8, shift_bits=0)] * 3),
         stream_bits=64,
-        map_order="pull",
+        choices=PULL,
         equal=True,
         also=("digits-cnn",),
     ),
@@ -193,7 +183,7 @@ REFERENCE_DESIGNS: dict[str, ReferenceDesign] = {
         network="cnv-w1a1",
         npus=(Npu.of(kfp=64, kgp=16, pfp=16, ol=4, planes=8, accumulate="both", raster=True),),
         stream_bits=64,
-        map_order="raster",
+        choices=CompileChoices(map_order="raster"),
         also=("lfc-w1a1", "digits-cnn", "digits-or"),
     ),
     "lfc-w1a1": ReferenceDesign(
@@ -207,7 +197,7 @@ REFERENCE_DESIGNS: dict[str, ReferenceDesign] = {
             ]
         ),
         stream_bits=64,
-        dataflow={"dense_1": "input_stationary"},
+        choices=CompileChoices(dataflow={"dense_1": "input_stationary"}),
     ),
 }
 """Reference designs by name. A network's own design has the network's name."""

@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 
 from bitloom.driver.accelerator import Accelerator
-from bitloom.golden.file import model_digest
 from bitloom.golden.kernels import packed
 from bitloom.golden.network import Model
 from bitloom.hls_gen.design.design import Design
@@ -91,9 +90,15 @@ class Run:
         return len(self.outputs)
 
     @property
+    def exact(self) -> np.ndarray:
+        """(frames,) booleans: whether all outputs of an image equal golden's."""
+        equal: np.ndarray = (self.outputs == self.golden).reshape(self.frames, -1).all(axis=1)
+        return equal
+
+    @property
     def bit_exact_frames(self) -> int:
         """Number of images whose outputs all equal golden's."""
-        return int((self.outputs == self.golden).reshape(self.frames, -1).all(axis=1).sum())
+        return int(self.exact.sum())
 
     @property
     def cycles_per_frame(self) -> float:
@@ -204,12 +209,7 @@ def run(
         If the build has no such network, was compiled from another model, or the images are none of the network's; or
         if build.json describes another design than the manifest, or the hardware counts no cycles.
     """
-    program = build.program(model.network.name)
-    if program.model_digest != model_digest(model):
-        raise ValueError(
-            f"{build.folder}: {program.name} was compiled from {program.model_digest[:16]}, "
-            f"got the model {model_digest(model)[:16]}: build again"
-        )
+    program = build.program_of(model)
     program.check_images(images)
     check_frames(model.network, len(images))
     board = activate()

@@ -9,11 +9,11 @@ from bitloom.overlay.area.netlist import Resources
 from bitloom.overlay.area.synthesis import PATHS, Area, area
 from bitloom.overlay.platform.boards import RESOURCES
 
-from .design_of import design_of
 from .option_groups import GroupedCommand
 from .options import design_options
 from .progress import working
 from .show import dump, grid, json_option, one_line_errors
+from .subject import design_of
 
 COLUMNS = {"lut": RESOURCES["lut"], "lutram": "LUT RAM", **RESOURCES}
 """What the table shows of the resources, and its heading."""

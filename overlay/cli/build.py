@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from shlex import join, quote
@@ -22,8 +22,7 @@ from bitloom.hls_gen.design.npu import Npu
 from bitloom.overlay.area_model.estimate import estimate
 from bitloom.overlay.build import build as builds
 from bitloom.overlay.build.chosen_design import chosen_design
-from bitloom.overlay.build.programs import check_names
-from bitloom.overlay.build.reference_designs import REFERENCE_DESIGNS, ReferenceDesign
+from bitloom.overlay.build.reference_designs import ReferenceDesign
 from bitloom.overlay.explore.candidate import Candidate
 from bitloom.overlay.platform.board_file import find_board
 from bitloom.overlay.platform.boards import CLOCK_MHZ, RESOURCES, Board, smallest_board
@@ -31,12 +30,11 @@ from bitloom.overlay.platform.target import BoardTarget
 from bitloom.overlay.show.report.compiled import compiled
 from bitloom.overlay.study.lane_counts import lanes
 
-from .hosts import hosts_of
-from .kept import tell_kept
 from .option_groups import GroupedCommand, option_group
-from .options import FILE, FOLDER, board_option, design_options, wanted_of
+from .options import FILE, FOLDER, board_option, design_options, given, wanted_of
 from .progress import append_log, step_lines, working
 from .show import dump, json_option, one_line_errors, table
+from .subject import Subject, hosts_of, subject_of, tell_kept
 
 LOG = "build.log"
 """File in a build's folder to which each build appends its time, its command, and its steps with their times."""
@@ -82,13 +80,14 @@ def build_command(
     folder then holds the Verilog, the manifest, the compiled networks, and an overlay for simulation; with --board also
     the sources for that board's bitstream, for a machine with Vivado.
     """
-    subject = _subject(networks, design_name, foldings)
+    subject = subject_of(networks, design_name, named=not (design_name or foldings))
     target = find_board(board_name) if board_name else None
     folder = out or Path("build") / subject.name
     log = inside(folder, LOG)
     with step_lines() as lines, working("generating Verilog and compiling the network"):
         if foldings is not None:
-            _refuse({"design": design_name, **options})
+            if option := given(["design_name", *options]):
+                raise ValueError(f"--foldings: the file says everything about the design, got {option} too")
             chosen: ReferenceDesign | Candidate = Candidate.load(foldings, subject.model, subject.models[1:])
             design = chosen.design(subject.model, subject.name, subject.models[1:])
         else:
@@ -118,49 +117,7 @@ def build_command(
         _warn(design, target)
 
 
-@dataclass(frozen=True)
-class _Subject:
-    """What NETWORK|DESIGN names.
-
-    Attributes
-    ----------
-    name
-        Of the build.
-    models
-        Networks that the design is for, at least one.
-    design
-        Name of a reference design; None: the design that has the network's name.
-    weights
-        Name of the network whose weights the first model has.
-    """
-
-    name: str
-    models: list[Model]
-    design: str | None
-    weights: str
-
-    @property
-    def model(self) -> Model:
-        return self.models[0]
-
-
-def _subject(names: tuple[str, ...], design: str | None, foldings: Path | None) -> _Subject:
-    """What the names say: a reference design, unless another design or a file is given, or networks."""
-    first = names[0]
-    rest = [zoo.find(name) for name in names[1:]]
-    if first in REFERENCE_DESIGNS and not (design or foldings):
-        reference = REFERENCE_DESIGNS[first]
-        # The design of a network's own name is its default: nobody asked for it by that name.
-        named = first if first != reference.network else None
-        subject = _Subject(first, [*reference.models(), *rest], named, reference.network)
-    else:
-        model = zoo.find(first, REFERENCE_DESIGNS)
-        subject = _Subject(model.network.name, [model, *rest], design, first)
-    check_names(subject.name, [model.network.name for model in subject.models])
-    return subject
-
-
-def _designed(subject: _Subject, options: Mapping[str, Any]) -> tuple[ReferenceDesign, Design]:
+def _designed(subject: Subject, options: Mapping[str, Any]) -> tuple[ReferenceDesign, Design]:
     """The reference design of ``subject``, or what the options say."""
     wanted = replace(wanted_of(options), design=subject.design)
     chosen = chosen_design(subject.model, wanted)
@@ -221,17 +178,8 @@ def _texts(name: str, value: Any) -> list[str]:
     return [str(item) for item in value] if isinstance(value, tuple) else [str(value)]
 
 
-def _refuse(options: Mapping[str, Any]) -> None:
-    """ValueError if an option is given whose value the file of --foldings holds."""
-    given = [name for name, value in options.items() if value is not None and (value or name != "stream_weights")]
-    if given:
-        parameters = click.get_current_context().command.params
-        option = next(parameter.opts[0] for parameter in parameters if parameter.name in (given[0], f"{given[0]}_name"))
-        raise ValueError(f"--foldings: the file says everything about the design, got {option} too")
-
-
 def _facts(
-    subject: _Subject, design: Design, build: builds.Build, target: Board | None, clock_mhz: float
+    subject: Subject, design: Design, build: builds.Build, target: Board | None, clock_mhz: float
 ) -> dict[str, Any]:
     """Figures of the build. Area is by the area model; cycles are beats, fewer than which no frame takes."""
     program = build.program(subject.model.network.name)

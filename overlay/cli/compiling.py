@@ -14,11 +14,10 @@ from bitloom.hls_gen.design.manifest import Manifest
 from bitloom.overlay.build.build import Build
 from bitloom.overlay.build.programs import compiled
 
-from .hosts import hosts_of
-from .kept import loaded
 from .options import FOLDER, compile_options, map_order_option
 from .progress import working
 from .show import dump, grid, json_option, one_line_errors
+from .subject import hosts_of, loaded
 
 ENDING = ".program.npz"
 """Ending of a program's file."""

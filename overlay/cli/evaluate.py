@@ -9,7 +9,7 @@ import click
 
 from bitloom.golden import zoo as networks
 from bitloom.golden.host.file import load as load_host
-from bitloom.golden.host.file import name_of, path_of
+from bitloom.golden.host.file import name_of
 from bitloom.golden.host.host import Host
 from bitloom.golden.network import Model
 from bitloom.golden.reading.file import reason
@@ -26,11 +26,12 @@ from bitloom.overlay.evaluation.score import RULES, Score, as_counted, class_rul
 from bitloom.overlay.picture import check_plot
 from bitloom.overlay.platform.boards import CLOCK_MHZ
 
-from .kept import loaded, model_of, tell_kept
 from .option_groups import GroupedCommand, option_group
 from .options import FILE, FOLDER, POSITIVE
 from .progress import bar, working
 from .show import dump, grid, json_option, one_line_errors, table
+from .simulation import fail_unless_exact
+from .subject import hosts_of, loaded, model_of, tell_kept
 
 CONFUSED = 5
 """Commonest mistakes that are shown."""
@@ -134,7 +135,8 @@ def evaluate_command(
         dump({**about, **_facts(score), "hardware": speed})
     else:
         _show(about, score, speed)
-    _fail_unless_exact(subject.name, speed)
+    if isinstance(cycles, FrameCycles):
+        fail_unless_exact(subject.name, cycles.frames, cycles.bit_exact_frames)
 
 
 @dataclass(frozen=True)
@@ -178,13 +180,13 @@ def _subject(
         raise ValueError(f"{net}: --out is for the build that --hardware makes of a network, got {out}")
     build = loaded(Path(net)) if folder else None
     model = networks.find(net) if build is None else model_of(build, network)
-    beside = path_of(net) if build is None else build.folder / name_of(model.network.name)
-    if host_file is None and (folder or Path(net).suffix == ".npz") and beside.exists():
-        host_file = beside
+    if host_file is None and build is not None and (build.folder / name_of(model.network.name)).exists():
+        host_file = build.folder / name_of(model.network.name)
+    hosts = hosts_of([net], [model]) if host_file is None and not folder else {}
     return _Evaluated(
         model,
         networks.source(net) if build is None else f"build {net}",
-        load_host(host_file, model) if host_file is not None else None,
+        hosts.get(model.network.name) if host_file is None else load_host(host_file, model),
         build,
         out or Path("build") / "evaluate" / model.network.name,
     )
@@ -227,7 +229,7 @@ def _modelled(subject: _Evaluated) -> FrameCycles | str:
     """Cycles of the design by the flow model, or one line that says why there are none."""
     with working("following frames through the flow model"):
         if subject.build is not None:
-            choices = subject.build.choices(subject.name)
+            choices = subject.build.choices_of(subject.name)
             return cycles_by_flow(subject.model, subject.build.design, choices)
         try:
             chosen = chosen_design(subject.model)
@@ -252,14 +254,6 @@ def _simulated(
     values = inputs(images, subject.model.network, transform, 0, count)
     with bar("building and running the simulation") as update:
         return cycles_by_simulation(build, subject.model, values, update)
-
-
-def _fail_unless_exact(name: str, speed: Mapping[str, Any]) -> None:
-    """ValueError unless every simulated frame equals golden."""
-    frames = speed.get("frames", 0)
-    exact = speed.get("bit_exact_frames", 0)
-    if frames != exact:
-        raise ValueError(f"{name}: all {frames} frames must equal golden, got {exact}")
 
 
 def _facts(score: Score) -> dict[str, Any]:

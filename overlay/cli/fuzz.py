@@ -5,12 +5,11 @@ import sys
 from pathlib import Path
 
 import click
-from click.core import ParameterSource
 
 from bitloom.overlay.explore.workers import MOST_JOBS, Workers
 from bitloom.overlay.fuzz.campaign import CAMPAIGNS, CampaignState, read_case, replay, run_campaign, until
 
-from .options import FILE, FOLDER, NumberRange
+from .options import FILE, FOLDER, NumberRange, given
 from .progress import bar
 from .show import dump, json_option, one_line_errors, table
 
@@ -49,10 +48,13 @@ def fuzz_command(
     A case that finds something is written to a file of its own, and the exit status is then 1. A campaign can be
     stopped at any time and resumed; the same seed gives the same cases on every machine.
     """
-    _check_unused(resume, case)
     if case is not None:
+        if option := given(OF_CAMPAIGNS):
+            raise ValueError(f"fuzz: --replay runs one case, so {option} must be left out")
         _replay(campaign, case)
         return
+    if resume and given(["seed"]):
+        raise ValueError("fuzz: --resume goes on with the campaign's own seed, so --seed must be left out")
     out = out or Path("build") / "fuzz" / campaign
     minutes = MINUTES if minutes is None and cases is None else minutes
     workers = Workers(jobs or min(os.cpu_count() or 1, MOST_JOBS), scheduler)
@@ -71,19 +73,6 @@ def fuzz_command(
         _show(done, out)
     if done.case_files:
         sys.exit(1)
-
-
-def _check_unused(resume: bool, case: Path | None) -> None:
-    """ValueError if an option is given that --replay or --resume would ignore."""
-    context = click.get_current_context()
-    for parameter in context.command.params:
-        name = str(parameter.name)
-        if context.get_parameter_source(name) is not ParameterSource.COMMANDLINE:
-            continue
-        if case is not None and name in OF_CAMPAIGNS:
-            raise ValueError(f"fuzz: --replay runs one case, so {parameter.opts[0]} must be left out")
-        if resume and name == "seed":
-            raise ValueError("fuzz: --resume goes on with the campaign's own seed, so --seed must be left out")
 
 
 def _show(done: CampaignState, out: Path) -> None:

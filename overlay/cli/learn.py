@@ -5,7 +5,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import click
-from click.core import ParameterSource
 
 from bitloom.golden import file
 from bitloom.golden.discrete.data import DATA, SOURCES, LearnData
@@ -14,14 +13,12 @@ from bitloom.golden.discrete.learn import LearnPlan, learn
 from bitloom.golden.discrete.setting import SETTINGS
 from bitloom.golden.names import shown
 from bitloom.overlay.picture import check_plot
-from bitloom.overlay.study.learning import LearningRow, compare
-from bitloom.overlay.study.learning_plot import plot_curves
-from bitloom.overlay.study.machine_learning import MachinePlan, learn_on_machine, work_of_a_sample
+from bitloom.overlay.study.learning import LearningRow, compare, plot_curves
+from bitloom.overlay.study.machine_learning import MachinePlan, learn_on_machine, plot_timeline, work_of_a_sample
 from bitloom.overlay.study.machine_setting import MACHINE_SETTINGS
-from bitloom.overlay.study.machine_timeline import plot_timeline
 
 from .option_groups import GroupedCommand, option_group
-from .options import FILE, out_option
+from .options import FILE, given, out_option
 from .progress import bar
 from .show import dump, grid, json_option, one_line_errors
 
@@ -117,8 +114,11 @@ def learn_command(
     With --machine a perceptron without normalisation learns sample by sample, with weights that are words, or codes as
     --setting says; hidden layers are 32 then, unless --hidden says something else.
     """
-    _check_unused(machine)
+    if machine is None and (option := given(WITH_MACHINE)):
+        raise ValueError(f"learn: {option} needs --machine")
     if machine is not None:
+        if option := given(WITHOUT_MACHINE):
+            raise ValueError(f"learn: {option} must be left out with --machine, which has one run of its own")
         plan = MachinePlan(
             hidden=(32,) if hidden == HIDDEN else _sizes(hidden),
             epochs=epochs or 5,
@@ -131,6 +131,8 @@ def learn_command(
         )
         _on_machine(data, plan, timeline, out, as_json)
         return
+    if all_settings and settings:
+        raise ValueError("learn: give --setting or --all-settings, not both")
     if picture is not None:
         check_plot(picture)
     names = list(SETTINGS) if all_settings else list(dict.fromkeys(settings or ["codes-1"]))
@@ -155,20 +157,6 @@ def learn_command(
         dump({"data": data, "seeds": seeds, "epochs": plans[0].epochs, "settings": [row.to_dict() for row in rows]})
         return
     _show(title, rows)
-
-
-def _check_unused(machine: str | None) -> None:
-    """ValueError if an option is given that learning with --machine, or without it, would ignore."""
-    context = click.get_current_context()
-    for parameter in context.command.params:
-        given = context.get_parameter_source(str(parameter.name)) is ParameterSource.COMMANDLINE
-        if given and machine is None and parameter.name in WITH_MACHINE:
-            raise ValueError(f"learn: {parameter.opts[0]} needs --machine")
-        if given and machine is not None and parameter.name in WITHOUT_MACHINE:
-            rule = "must be left out with --machine, which has one run of its own"
-            raise ValueError(f"learn: {parameter.opts[0]} {rule}")
-    if context.params["all_settings"] and context.params["settings"]:
-        raise ValueError("learn: give --setting or --all-settings, not both")
 
 
 def _about(images: LearnData, plan: LearnPlan) -> str:

@@ -1,14 +1,16 @@
 """Options that several commands have, each said once."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from dataclasses import fields
 from math import inf, isnan
 from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
-from bitloom.hls_gen.compiler.choices import DATAFLOWS, Chunk
+from bitloom.hls_gen.compiler.choices import DATAFLOWS, Chunk, CompileChoices
 from bitloom.hls_gen.compiler.schedule import ORDERS
 from bitloom.hls_gen.design.array import ACCUMULATIONS, KERNEL_RAMS
 from bitloom.hls_gen.design.flat import CHOSEN
@@ -28,6 +30,16 @@ class _GivenPath(click.Path):
         if not os.fspath(value):
             self.fail("must be a path, got ''", param, ctx)
         return super().convert(value, param, ctx)
+
+
+def given(parameters: Collection[str]) -> str | None:
+    """The first option of these parameters that the command line has, as a user writes it; None: it has none."""
+    context = click.get_current_context()
+    options = {str(parameter.name): parameter.opts[0] for parameter in context.command.params}
+    for name in context.params:  # in the order of the command line
+        if name in parameters and context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            return options[name]
+    return None
 
 
 FOLDER = _GivenPath(file_okay=False, path_type=Path)
@@ -229,9 +241,10 @@ def wanted_of(options: Mapping[str, Any]) -> Wanted:
     """What ``design_options`` ask for; further options that `Wanted` has are taken too."""
     options = {key: value for key, value in options.items() if value is not None}
     folding = {key: options.pop(key) for key in FOLDING_NAMES if key in options}
+    choices = {item.name: options.pop(item.name) for item in fields(CompileChoices) if item.name in options}
     if "stream_bits" in options:
         options["stream_bits"] = int(options["stream_bits"])
-    return Wanted(folding=folding, **options)
+    return Wanted(folding=folding, choices=choices, **options)
 
 
 stall_options = together(

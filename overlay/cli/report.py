@@ -8,20 +8,22 @@ from pathlib import Path
 import click
 
 from bitloom.golden.atomic import inside, write_text
+from bitloom.overlay.build.images import random_images
+from bitloom.overlay.build.measured import FRAMES, Measured, check_even, measure
 from bitloom.overlay.platform.boards import CLOCK_MHZ
 from bitloom.overlay.show.report.accuracy import accuracy_of
 from bitloom.overlay.show.report.compiled import compiled
 from bitloom.overlay.show.report.figures import check_extra, sheet
 from bitloom.overlay.show.report.gather import gather
-from bitloom.overlay.show.report.measure import FRAMES, Measured, measure
 from bitloom.overlay.show.report.page import page
 from bitloom.overlay.show.report.text import number
 from bitloom.overlay.timing.design_clock import clock_figures
 
-from .kept import loaded, model_of
 from .options import FILE, FOLDER, POSITIVE
 from .progress import bar, working
 from .show import dump, json_option, one_line_errors, table
+from .simulation import fail_unless_exact
+from .subject import loaded, model_of
 
 
 @click.command("report")
@@ -72,8 +74,9 @@ def report_command(
     if run_file:
         run = Measured.load(run_file)
     else:
+        check_even("report", frames or FRAMES)
         with bar("building and running the simulation") as update:
-            run = measure(build, model, frames or FRAMES, update)
+            run = measure(build, model, random_images(model.network, frames or FRAMES, 0), update)
     with working("synthesis (minutes for a large design)" if synthesise or clock else "gathering"):
         estimate = clock_figures(build.design, run.steady("cycles")) if clock else {}
         report = gather(network_build, run, given=network, clock_mhz=clock_mhz, synthesise=synthesise)
@@ -87,8 +90,7 @@ def report_command(
     else:
         shown = {name.replace("_", " "): number(figure) for name, figure in report.figures.items()}
         table(f"{model.network.name}: {out}", shown | ({"picture": str(png)} if png else {}))
-    if run.bit_exact_frames != run.frames:
-        raise ValueError(f"{run.network}: all {run.frames} frames must equal golden, got {run.bit_exact_frames}")
+    fail_unless_exact(run.network, run.frames, run.bit_exact_frames)
 
 
 def _date() -> str:

@@ -11,10 +11,10 @@ import click
 from bitloom.overlay.build import build as builds
 from bitloom.overlay.virtual.serve import PORT
 
-from .kept import loaded
 from .options import FOLDER, NumberRange
 from .progress import working
 from .show import one_line_errors
+from .subject import loaded
 
 
 @click.command("serve")

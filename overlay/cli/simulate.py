@@ -12,10 +12,10 @@ from bitloom.overlay.build.build import Build
 from bitloom.overlay.build.images import random_images, read_images
 from bitloom.overlay.build.run import Conditions
 
-from .kept import loaded, model_of
 from .options import FILE, FOLDER, stall_options
 from .show import json_option, one_line_errors
 from .simulation import fail_unless_exact, show_report, simulated
+from .subject import loaded, model_of
 
 FRAMES = 16
 """Random images that run where neither images nor a number of frames is given."""
@@ -76,7 +76,7 @@ def simulate_command(
     if out:
         _write_outputs(out, done.outputs)
     show_report(f"{model.network.name} on simulated hardware", done.report(), as_json)
-    fail_unless_exact(done)
+    fail_unless_exact(model.network.name, done.frames, done.bit_exact_frames)
 
 
 def _waveform(vcd: Path | None, fst: Path | None) -> Path | None:

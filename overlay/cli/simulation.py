@@ -58,9 +58,7 @@ def show_report(title: str, report: dict[str, float], as_json: bool) -> None:
     table(title, rows)
 
 
-def fail_unless_exact(done: Run) -> None:
+def fail_unless_exact(network: str, frames: int, exact: int) -> None:
     """ValueError unless every frame equals golden."""
-    if done.bit_exact_frames != done.frames:
-        raise ValueError(
-            f"{done.program.name}: all {done.frames} frames must equal golden, got {done.bit_exact_frames}"
-        )
+    if exact != frames:
+        raise ValueError(f"{network}: all {frames} frames must equal golden, got {exact}")

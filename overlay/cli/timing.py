@@ -11,11 +11,11 @@ from bitloom.overlay.area.yosys import bare
 from bitloom.overlay.timing.estimate import GRADES, WORST_ERROR, Estimate, estimate
 from bitloom.overlay.timing.routed import Routed, routed
 
-from .design_of import design_of
 from .option_groups import GroupedCommand
 from .options import design_options
 from .progress import working
 from .show import dump, grid, json_option, one_line_errors
+from .subject import design_of
 
 
 @click.command("timing", cls=GroupedCommand)

@@ -16,8 +16,7 @@ from bitloom.golden.training.train import MOST_MARGIN, MOST_RATE, Epoch, Recipe
 from bitloom.golden.zoo import digits
 from bitloom.overlay.picture import check_plot
 from bitloom.overlay.study.training_data import TrainingData, training_data
-from bitloom.overlay.study.training_plot import plot_training
-from bitloom.overlay.study.training_runs import TrainingRun, curve_file, mean_accuracy, run_training
+from bitloom.overlay.study.training_runs import TrainingRun, curve_file, mean_accuracy, plot_training, run_training
 
 from .option_groups import GroupedCommand, option_group
 from .options import FILE, NumberRange

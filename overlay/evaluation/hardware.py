@@ -4,8 +4,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from bitloom.golden.encoding import Array
 from bitloom.golden.network import Model
 from bitloom.hls_gen.compiler.choices import CompileChoices
@@ -74,7 +72,7 @@ def cycles_by_simulation(
 ) -> FrameCycles:
     """Run images on the simulated board, compare every output with golden's and count cycles.
 
-    There are batches of 1, half of the images, and all of them; figures are those of overlay/study/design_figures.py.
+    Batches and figures are those of overlay/build/measured.py.
 
     Parameters
     ----------
@@ -91,21 +89,9 @@ def cycles_by_simulation(
         If there are fewer images than 2, or `overlay.build.run.run` refuses the model.
     """
     # The driver needs pynq, which those who ask for the flow model may not have.
-    from bitloom.overlay.build.run import check_cycles, run
+    from bitloom.overlay.build.measured import measure
 
-    count = len(images)
-    if count < 2:
-        raise ValueError(f"{model.network.name}: frames on hardware must be >= 2, got {count}")
-    lengths = sorted({1, count // 2, count})
-    exact = np.ones(count, bool)
-    cycles = {}
-    done = 0
-    for length in lengths:
-        result = run(build, model, images[:length], batch=length)
-        exact[:length] &= (result.outputs == result.golden).reshape(length, -1).all(axis=1)
-        cycles[length], done = result.counters["cycles"], done + length
-        if progress is not None:
-            progress(done, sum(lengths))
-    check_cycles(model.network.name, [cycles[length] for length in lengths])
-    steady = (cycles[count] - cycles[count // 2]) / (count - count // 2)
-    return FrameCycles(SIMULATION, steady, cycles[1], count, int(exact.sum()))
+    if len(images) < 2:
+        raise ValueError(f"{model.network.name}: frames on hardware must be >= 2, got {len(images)}")
+    run = measure(build, model, images, progress)
+    return FrameCycles(SIMULATION, run.steady("cycles"), run.latency, run.frames, run.bit_exact_frames)

@@ -9,7 +9,7 @@ from bitloom.golden.names import cut
 from bitloom.golden.network import Model
 from bitloom.golden.reading.file import naming
 from bitloom.golden.reading.json_text import read_json
-from bitloom.hls_gen.compiler.choices import CompileChoices, read_choices, read_chunk
+from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.compiler.sizing import Sizing, size_memories
 from bitloom.hls_gen.design import flat
 from bitloom.hls_gen.design.design import STREAM_BITS, Design
@@ -218,7 +218,7 @@ class Candidate:
                 npu = Reader(entry, "npu")
                 npu.only(NPU_KEYS)
                 npus.append(Npu.from_dict(npu.data, least))
-        map_order, dataflow = read_choices(file.data)
+        choices = CompileChoices.from_dict(file.data)
         stream_bits = file.number("stream_bits")
         file.require(stream_bits in STREAM_BITS, "stream_bits must be 32 or 64", stream_bits)
         return cls(
@@ -226,9 +226,9 @@ class Candidate:
             npus=tuple(npus),
             mapping=file.numbers("mapping", 0, len(npus) - 1),
             stream_bits=stream_bits,
-            map_order=map_order,
-            dataflow=dataflow,
-            chunk=read_chunk(file.data),
+            map_order=choices.map_order,
+            dataflow=choices.dataflow,
+            chunk=choices.chunk,
             also=file.texts("also") if "also" in file.data else (),
         )
 

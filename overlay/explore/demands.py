@@ -151,8 +151,15 @@ def _joined_taps(first: LayerDemand, map_order: str, npu: Npu) -> LayerDemand | 
 def _demands(made: Plan) -> list[LayerDemand]:
     """The layers of a plan, without the widths of their features."""
     number = {p.name: i for i, p in enumerate(made.lowered.layers)}
+    tables = {table.stage.name: table for table in made.schedule.tables}
     return [
-        LayerDemand(made.lowered, planned.layer, planned.conv, planned.pool, **_ways(planned.layer, made, number))
+        LayerDemand(
+            made.lowered,
+            planned.layer,
+            tables[planned.layer.name],
+            tables.get(pool_name(planned.layer)),
+            **_ways(planned.layer, made, number),
+        )
         for planned in made.layers
     ]
 

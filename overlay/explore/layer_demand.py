@@ -21,13 +21,13 @@ from bitloom.hls_gen.compiler.layout import chunks, result_steps
 from bitloom.hls_gen.compiler.lowered_layers import LoweredLayer, Xnor
 from bitloom.hls_gen.compiler.lowering import Lowered
 from bitloom.hls_gen.compiler.schedule import StageTables
+from bitloom.hls_gen.compiler.sequencer_taps import SequencerTaps
 from bitloom.hls_gen.compiler.sequencer_work import SequencerWork
 from bitloom.hls_gen.compiler.sharing import value_bits
 from bitloom.hls_gen.design import timing
 from bitloom.hls_gen.design.formed_windows import FormedWindows
 from bitloom.hls_gen.design.gearbox import geared
 from bitloom.hls_gen.design.npu import Npu
-from bitloom.hls_gen.design.parts import present
 
 from .folding_keys import ARRAY_CYCLES
 
@@ -119,15 +119,18 @@ class LayerDemand:
         """Places of the kernel, each visit counted."""
         return int(self.lowered.weight.shape[1])
 
-    @cached_property
-    def work(self) -> SequencerWork:
-        """What the array's sequencer does a frame."""
-        return SequencerWork.of(self.conv, self.lowered.visits)
+    @property
+    def taps(self) -> int:
+        """Valid taps of a frame, each visit counted."""
+        return len(self.conv.index) * self.lowered.visits
 
-    @cached_property
-    def pool_work(self) -> SequencerWork:
-        """What the pool unit's sequencer does a frame for the layer's pool; no window without one."""
-        return SequencerWork.straight(0) if self.pool is None else SequencerWork.of(self.pool)
+    def work(self, npu: Npu) -> SequencerWork:
+        """What the array's sequencer of that NPU does a frame."""
+        return SequencerTaps(self.conv, npu.sequencer.kind, self.lowered.visits).counts.work
+
+    def pool_work(self, npu: Npu) -> SequencerWork:
+        """What the pool unit's sequencer of that NPU does a frame for the layer's pool; no window without one."""
+        return SequencerTaps(self.pool, npu.pool_kind).counts.work if self.pool else SequencerWork.straight(0)
 
     @property
     def tuples(self) -> int:
@@ -258,7 +261,7 @@ class LayerDemand:
 
     def beats(self, npu: Npu, dataflow: str = "output_stationary") -> int:
         """Beats of a frame."""
-        return self.work.beats(self.read_words(npu, dataflow), passes=self.groups(npu))
+        return self.taps * self.read_words(npu, dataflow) * self.groups(npu)
 
     def groups(self, npu: Npu) -> int:
         """Kernel groups: passes over a window."""
@@ -273,7 +276,7 @@ class LayerDemand:
         beside it, but the array waits while a pool unit works off a row of windows for longer than a row comes."""
         found = array if self.formed is None else max(array, self.formed_by(npu).cycles)
         if self.depthwise or self.pool_burst > 1:
-            found = max(found, self.pool_beats(npu) + array - array // self.pool_burst)
+            found = max(found, self.pool_cycles(npu) + array - array // self.pool_burst)
         return found
 
     def array_cycles(self, npu: Npu, dataflow: str) -> int:
@@ -284,8 +287,8 @@ class LayerDemand:
         if npu.array.accumulators == 1:
             steps = max(steps, -(-(steps + timing.array_latency(npu) + 1) // timing.CREDITS))
         if dataflow == "input_stationary":
-            return self.work.cycles(words * groups, groups * steps, npu.sequencer.kind)
-        return self.work.cycles(words, steps, npu.sequencer.kind) * groups
+            return self.work(npu).cycles(words * groups, groups * steps)
+        return self.work(npu).cycles(words, steps) * groups
 
     def steps(self, npu: Npu) -> int:
         """Steps in which the results of a window leave."""
@@ -294,18 +297,10 @@ class LayerDemand:
     def fits(self, npu: Npu, lanes: int) -> bool:
         """Whether results come to a reader with so many lanes in as few words as can be, and, where a value has several
         bits, all of them in the same word, so that lanes can share weights."""
-        width = npu.results.ol
-        words = self.steps(npu)
-        if npu.pool_unit:
-            words = geared(words, npu.results.ol, present(npu.pool_unit).pfp)
-            width = present(npu.pool_unit).pfp
-        if npu.depthwise:
-            words = words * (present(npu.pool_unit).pfp // npu.results.ol)
-            width = npu.results.ol
+        words, width = npu.outlet_words(self.steps(npu))
         whole = all(n // npu.results.ol % self.levels == 0 for n in {lanes, width} - {npu.results.ol})
         return whole and geared(words, width, lanes) <= -(-self.kernels * self.levels // lanes)
 
-    def pool_beats(self, npu: Npu) -> int:
-        """Beats of the pool unit a frame; where there is none, steps in which results leave."""
-        pfp = npu.pool_unit.pfp if npu.pool_unit else npu.results.ol
-        return self.pool_work.beats(geared(self.steps(npu), npu.results.ol, pfp))
+    def pool_cycles(self, npu: Npu) -> int:
+        """Cycles of the pool unit a frame; 0 of a layer without a pool."""
+        return self.pool_work(npu).cycles(npu.pool_words(self.steps(npu)))

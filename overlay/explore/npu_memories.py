@@ -108,7 +108,7 @@ class NpuMemories:
         npu = npu.unchecked(**self._former(own, npu))
         each = [part for part in (tuple(i for i in own if i in numbers) for numbers in self._networks) if part]
         plans = [self._planned(part, npu) for part in each]
-        if any(layer.needs.tuple_parts for layer in chain(*plans)):
+        if any(layer.needs.sizes["tuple_parts"] for layer in chain(*plans)):
             npu = npu.unchecked(tuple_parts=1, aheads=max(npu.sequencer.aheads, 2))
             plans = [self._planned(part, npu) for part in each]
         if any(self._layers[i].bits > 1 for i in own):
@@ -167,7 +167,7 @@ class NpuMemories:
         formed = first.formed_by(npu).needs() if first.formed else {}
         readers = ((i, self._layers[i].reader, layer.plan.map_words) for i, layer in zip(own, plan))
         waits = [(i, last, words) for i, last, words in readers if last is not None and last in own]
-        need = merged([*(layer.needs for layer in plan), Needs(map_words=max(2, most_waiting(waits)), **formed)])
+        need = merged([*(layer.needs for layer in plan), Needs.of(map_words=most_waiting(waits), **formed)])
         if not self._streamed:
             return need
         return streamed(need, npu, first.frame_words(npu) if first.reads is None else 0)
@@ -215,10 +215,10 @@ def _roomy(sizes: Mapping[str, int], layers: Iterable[_LayerOnNpu]) -> dict[str,
     """Words of tuple memories with the room that the search gives them, where they must have these sizes at least."""
     tuple_words = pool_words = 0
     for plan in (layer.plan for layer in layers):
-        taps = plan.taps
-        room = max(ROOM, taps.tuples) if taps.tuples <= SMALL_MAP else ROOM
-        tuple_words = max(tuple_words, (taps.hold + room) * plan.words)
-        if plan.pool is not None and plan.pool_taps is not None:
-            pool_words = max(pool_words, (plan.pool_taps.hold + 1) * len(plan.pooled))
+        counts = plan.on_array.counts
+        room = max(ROOM, counts.tuples) if counts.tuples <= SMALL_MAP else ROOM
+        tuple_words = max(tuple_words, (counts.hold + room) * plan.words)
+        if plan.on_pool_unit:
+            pool_words = max(pool_words, (plan.on_pool_unit.counts.hold + 1) * plan.on_pool_unit.words)
     wanted = {"tuple_words": tuple_words, "pool_words": pool_words}
     return {key: max(sizes[key], 1 << (words - 1).bit_length()) for key, words in wanted.items() if key in sizes}

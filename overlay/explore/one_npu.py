@@ -326,7 +326,7 @@ class NpuChoices:
     def _kgps(self, own: Own, npu: Npu, interval: int) -> Iterator[Npu]:
         """The NPU with the least KGP that keeps to the interval, and with multiples of 2, 4 and 8 near it."""
         mine = self.mine(own, npu)
-        beats = [(layer.work.beats(layer.words(npu)), layer.kernels) for layer in mine]
+        beats = [(layer.taps * layer.words(npu), layer.kernels) for layer in mine]
         room = interval - (len(own) - 1) * BETWEEN
         if sum(b for b, _ in beats) > room or any(layer.tuples * layer.words(npu) > interval for layer in mine):
             return
@@ -369,9 +369,9 @@ class NpuChoices:
             bare = npu.unchecked(ol=ol)
             fast = list(self._fast(own, bare, interval))
             for made in fast:
-                beats = sum(layer.pool_beats(made) for layer in mine) if npu.pool_unit else 0
+                pooled = sum(layer.pool_cycles(made) for layer in mine)
                 fits = all(layer.fits(made, npu.array.kfp) for layer in looped)
-                if beats <= interval and fits and self._adds(own, made):
+                if pooled <= interval and fits and self._adds(own, made):
                     yield made
             found += bool(fast)
             if found == CHOICES:

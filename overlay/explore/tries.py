@@ -12,7 +12,7 @@ from typing import Any
 from bitloom.golden.network import Model
 from bitloom.hls_gen.design.copies import is_copy
 from bitloom.hls_gen.design.design import MOST_NPUS, Design
-from bitloom.hls_gen.design.sequencer_kind import SequencerKind
+from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.work import may_be_built
 from bitloom.overlay.area.netlist import Resources
 from bitloom.overlay.area_model.estimate import estimate
@@ -173,9 +173,8 @@ class Tries:
             If no interval has a chain.
         """
         made = self.choices[self.engines[0], setting].layers
-        kind = SequencerKind(counters=setting.counters)
-        arrays = [(layer.joined or layer).work.cycles(1, kind=kind) for layer in made]
-        each = [max(array, layer.pool_work.beats(words=1)) for array, layer in zip(arrays, made)]
+        npu = Npu.of(raster=setting.counters)
+        each = [max((layer.joined or layer).work(npu).cycles(1), layer.pool_work(npu).cycles(1)) for layer in made]
         least = sum(each) if self.also else max(each)
         while self.segments(Task(self.ways()[0], setting, least, FEW_NPUS)) is None:
             least = least * 5 // 4 + 1

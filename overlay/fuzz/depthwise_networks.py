@@ -3,7 +3,7 @@
 from bitloom.golden.layer import Layer
 from bitloom.golden.layers.conv import Conv
 from bitloom.golden.layers.dense import Dense
-from bitloom.golden.layers.depthwise import DepthwiseConv
+from bitloom.golden.layers.grouped import DepthwiseConv
 from bitloom.golden.layers.pool import AvgPool, MaxPool
 from bitloom.golden.network import Network
 

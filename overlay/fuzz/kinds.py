@@ -36,6 +36,7 @@ from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.program import Program
 from bitloom.overlay.build import build as builds
 from bitloom.overlay.build.images import random_images, read_images
+from bitloom.overlay.build.measured import Measured
 from bitloom.overlay.evaluation.files import read_labelled
 from bitloom.overlay.evaluation.pictures import check_pillow, read_picture
 from bitloom.overlay.explore.candidate import Candidate
@@ -47,7 +48,6 @@ from bitloom.overlay.platform.block_design import BlockDesign
 from bitloom.overlay.platform.board_file import load_board
 from bitloom.overlay.platform.target import BoardTarget
 from bitloom.overlay.show import vcd
-from bitloom.overlay.show.report.measure import Measured
 from bitloom.overlay.study.learning import compare, read_result
 from bitloom.overlay.study.machine_learning import MachinePlan, learn_on_machine
 from bitloom.overlay.virtual.board.board import hwh_arch

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bitloom.hls_gen.compiler.schedule import StageTables
+from bitloom.overlay.evaluation.plot import draw_confusion
+from bitloom.overlay.evaluation.score import Score
 from bitloom.overlay.show.report.colours import LIGHT, SPENT
 
 from .vcd import SignalTrace
@@ -114,7 +116,7 @@ def learning(history: Sequence["Epoch"], accuracy: float) -> None:
 
 
 def confusion(axes: "Axes", labels: np.ndarray, predicted: np.ndarray, classes: Sequence[str]) -> None:
-    """Draw how many images of each class (rows) were given which class (columns); 0 is left blank.
+    """Draw how many images of each class (rows) were taken for which class (columns), as `bitloom evaluate` does.
 
     Parameters
     ----------
@@ -127,21 +129,7 @@ def confusion(axes: "Axes", labels: np.ndarray, predicted: np.ndarray, classes: 
     """
     counts = np.zeros((len(classes), len(classes)), int)
     np.add.at(counts, (labels, predicted), 1)
-    axes.imshow(counts, cmap="Blues")
-    for row, column in np.argwhere(counts):
-        dark = counts[row, column] > counts.max() / 2
-        axes.text(
-            column,
-            row,
-            str(counts[row, column]),
-            ha="center",
-            va="center",
-            fontsize=9,
-            color="white" if dark else "black" if row == column else BAD,
-        )
-    axes.set_xticks(range(len(classes)), classes, parse_math=False)  # a class may be called $x$
-    axes.set_yticks(range(len(classes)), classes, parse_math=False)
-    axes.set(title="images by class and prediction", xlabel="predicted class", ylabel="class")
+    draw_confusion(axes, "images by class and prediction", Score(tuple(classes), counts))
 
 
 def cycles(axes: "Axes", counters: Mapping[str, int], names: Sequence[str]) -> None:

@@ -17,6 +17,7 @@ from bitloom.golden.names import shown
 from bitloom.golden.reading.file import naming
 from bitloom.golden.reading.json_text import read_json
 from bitloom.golden.training.checkpoint import LARGEST, CheckpointError
+from bitloom.overlay.picture import picture
 
 
 @dataclass(frozen=True)
@@ -172,3 +173,33 @@ def read_result(path: Path) -> dict[str, Any]:
         if len(lengths) > 1 or 0 in lengths:
             raise ValueError(f"accuracy and loss must have a number an epoch, got {sorted(lengths)}")
     return data
+
+
+def plot_curves(path: Path, title: str, rows: Sequence[LearningRow]) -> None:
+    """Write a picture of wrong test images by epoch, a line a setting, as PNG or SVG by the file's ending.
+
+    Lines are means over seeds; the legend has the accuracy at the end. The file's folder is made if it isn't there.
+
+    Parameters
+    ----------
+    path : Path
+    title : str
+    rows : sequence of LearningRow
+
+    Raises
+    ------
+    ValueError
+        If the file's name has another ending.
+    ImportError
+        If matplotlib is missing.
+    """
+    with picture(path, (9, 5.5)) as axes:
+        axes.set(title=title, xlabel="epochs", ylabel="wrong test images, %", yscale="log")
+        for number, row in enumerate(rows):
+            wrong = 100 * (1 - np.array(row.curves).mean(axis=0))
+            style = ("-", "--", ":")[number // 10 % 3]
+            axes.plot(np.arange(1, len(wrong) + 1), wrong, style, label=f"{row.setting}: {row.mean:.2%}")
+        axes.set_yticks([1, 2, 5, 10, 20, 50], labels=["1", "2", "5", "10", "20", "50"])
+        axes.minorticks_off()
+        axes.grid(True, alpha=0.3)
+        axes.legend(fontsize="small", loc="upper left", bbox_to_anchor=(1.01, 1))  # beside the curves, not over them

@@ -4,7 +4,7 @@ Weights and biases go in before an epoch and come out after it, so that a run ca
 gradients dw' begin each epoch at 0, which matters only with momentum.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -23,6 +23,7 @@ from bitloom.golden.discrete.machine.interpreter import Interpreter, Work
 from bitloom.golden.discrete.machine.parameters import MOST_INSTRUCTIONS, MachineParameters
 from bitloom.golden.discrete.machine.program import ProgramWriter
 from bitloom.golden.discrete.machine.training import Kind, Training
+from bitloom.golden.discrete.machine.units import UNITS
 from bitloom.golden.discrete.machine.words import LayerState, first_words, read_weights, sample_words
 from bitloom.golden.discrete.operand import Continuous, Discrete, Operand
 from bitloom.golden.discrete.word import WordFormat
@@ -31,6 +32,7 @@ from bitloom.golden.names import shown
 from bitloom.golden.reading.archive import listed
 from bitloom.golden.training.checkpoint import LARGEST, Checkpoint
 from bitloom.golden.training.reproducible import random_order
+from bitloom.overlay.picture import picture
 from bitloom.overlay.virtual.training_machine import SimulatedMachine
 
 from .machine_setting import MACHINE_SETTINGS, MachineSetting
@@ -43,6 +45,8 @@ EPOCH_SEEDS = 1 << 16
 """From one seed's first state of the generator to that of the next seed."""
 TIMELINE_SAMPLES = 4
 """Samples of the run whose work a timeline shows."""
+ROWS = {"io": "data access", "array": "slaves", "vector": "own arithmetic"}
+"""What a timeline calls the units."""
 MOST_SEED = (1 << STATE_BITS) // EPOCH_SEEDS - 2
 """Seeds up to here have a state of the generator for each epoch."""
 
@@ -274,3 +278,37 @@ def work_of_a_sample(plan: MachinePlan, data: LearnData) -> list[Work]:
         if work.instruction.key == (COMPUTE, FORWARD) and work.instruction.w == 0
     ]
     return interpreter.work[first[1] : first[2]]
+
+
+def plot_timeline(path: Path, title: str, work: Sequence[Work]) -> None:
+    """Write a picture of which unit of the machine works when, as PNG or SVG by the file's ending.
+
+    Its folder is made if it isn't there.
+
+    Parameters
+    ----------
+    path : Path
+    title : str
+    work : sequence of Work
+        One or more, in order of issue.
+
+    Raises
+    ------
+    ValueError
+        If the file's name has another ending.
+    ImportError
+        If matplotlib is missing.
+    """
+    with picture(path, (11, 3.2)) as axes:
+        first = min(item.begin for item in work)
+        for item in work:
+            for unit in item.units:
+                begin = item.begin - first
+                length = item.end - item.begin
+                row = UNITS.index(unit)
+                axes.barh(row, length, left=begin, height=0.7, edgecolor="white", color=f"C{row}")
+                name = str(item.instruction).split()[1]
+                axes.text(begin + length / 2, row, name, ha="center", va="center", fontsize=6, rotation=90)
+        axes.set(title=title, xlabel="cycles", yticks=range(len(UNITS)))
+        axes.set_yticklabels([ROWS[unit] for unit in UNITS])
+        axes.invert_yaxis()

@@ -1,7 +1,7 @@
 """Training of a network with one seed: checkpoint, learning curve, and accuracy of the network of integers."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -17,6 +17,7 @@ from bitloom.golden.reading.file import naming
 from bitloom.golden.reading.json_text import read_json
 from bitloom.golden.training.checkpoint import LARGEST
 from bitloom.golden.training.train import Epoch, Recipe, Trained, fit
+from bitloom.overlay.picture import picture
 
 from .training_data import TrainingData
 
@@ -173,3 +174,43 @@ def _is_point(row: object, epochs: int) -> bool:
 def mean_accuracy(runs: list[TrainingRun]) -> float:
     """Mean over seeds of the accuracy of the network of integers."""
     return float(np.mean([run.accuracy for run in runs]))
+
+
+def plot_training(path: Path, title: str, runs: Sequence[TrainingRun]) -> None:
+    """Write a picture of loss and accuracy by epoch, a line a seed, as PNG or SVG by the file's ending.
+
+    Its folder is made if it isn't there.
+
+    Parameters
+    ----------
+    path
+        The file.
+    title
+        Of the picture, without mathematics.
+    runs
+        With curves.
+
+    Raises
+    ------
+    ValueError
+        If the file's name has another ending.
+    ImportError
+        If matplotlib is missing.
+    """
+    with picture(path, (9, 5.5)) as axes:
+        axes.set(xlabel="epochs", ylabel="right images, %")
+        axes.set_title(title.replace("$", r"\$"))
+        losses = axes.twinx()
+        losses.set(ylabel="loss, mean over training images", yscale="log")
+        lines = []
+        for number, run in enumerate(runs):
+            epochs = [point.epoch for point in run.curve]
+            label = "" if number else "test, integers"
+            for values, style, words, on in (
+                ([100 * point.test_accuracy for point in run.curve], "C0-", label, axes),
+                ([100 * point.train_accuracy for point in run.curve], "C1--", label and "training", axes),
+                ([max(point.loss, 1e-12) for point in run.curve], "C2:", label and "loss", losses),
+            ):
+                lines += on.plot(epochs, values, style, marker="." if len(epochs) < 2 else None, label=words)
+        axes.grid(True, alpha=0.3)
+        axes.legend(lines[:3], [line.get_label() for line in lines[:3]], loc="center right", fontsize="small")

@@ -13,7 +13,6 @@ from bitloom.golden.encoding import BIPOLAR, signed
 from bitloom.golden.flatten import flat
 from bitloom.golden.graph import INPUT, ordered, readers, walk
 from bitloom.golden.kernels import packed
-from bitloom.golden.kernels.tiled import check
 from bitloom.golden.layer import Map
 from bitloom.golden.layers.conv import Conv
 from bitloom.golden.layers.dense import Dense
@@ -25,6 +24,7 @@ from bitloom.hls_gen.compiler.lowering import engines_of, lower_alone
 from bitloom.hls_gen.compiler.schedule import schedule
 from tests.cases import case_map, random_images, random_model, random_values
 from tests.errors import value_error
+from tests.golden.kernels.tiled import check
 
 from .graphs import SOURCE, Subtract, residual
 

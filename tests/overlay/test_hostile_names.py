@@ -31,7 +31,7 @@ from bitloom.overlay.cli import progress, serve, show
 from bitloom.overlay.platform.block_design import BlockDesign
 from bitloom.overlay.platform.boards import PYNQ_Z2
 from bitloom.overlay.platform.vivado.tables import make_value
-from bitloom.overlay.show.report.commands import commands
+from bitloom.overlay.show.report.gather import commands
 from bitloom.overlay.virtual.sim.verilator import build_model, lint
 from tests.errors import value_error
 from tests.golden.test_names import HOSTILE, said

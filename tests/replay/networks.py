@@ -70,9 +70,7 @@ GRAPH = ("one", "one", "cascade", "looped ring")
 KINDS = {
     "binary": Kind(binary_network, BINARY),
     "binary deep": Kind(lambda pick: deep_network(pick, "binary", 5), BINARY, ("ring", "cascade", "looped ring")),
-    "binary residual": Kind(
-        lambda pick: binary_residual_network(pick, 9, 2), BINARY.changed(half_even=1, bias_fraction_bits=2), GRAPH
-    ),
+    "binary residual": Kind(lambda pick: binary_residual_network(pick, 9, 2), BINARY, GRAPH),
     "integer": Kind(lambda pick: integer_network(pick, replace(WIDE, feature_bits=8, fraction=6)), INTEGER),
     "integer deep": Kind(lambda pick: deep_network(pick, "integer", 5), INTEGER, ("ring", "cascade", "looped ring")),
     "residual": Kind(lambda pick: residual_network(pick, WIDE), INTEGER, GRAPH),

@@ -1,5 +1,5 @@
 // Two-level tiled binary convolution. conv.py says what it computes, plan.py how it is cut up. NVRTC and nvcc compile
-// this source for a GPU, g++ with fibers.h for a machine without one.
+// this source for a GPU, g++ with tests/golden/kernels/tiled/fibers.h for a machine without one.
 //
 // A block of (a, bh, bw) threads makes the outputs of a channels, bh * ROWS rows and bw * COLUMNS columns. It copies
 // what these need of the input, and the weights of its channels, into shared memory, stage_groups word groups at a

@@ -159,7 +159,7 @@ class PreparedNetwork:
 
 
 def run_network(network: PackedNetwork, words: Array, kernel: str | None = None) -> Array:
-    """The same as `golden.kernels.tiled.fiber.run_network`, on the current GPU; errors as of `PreparedNetwork`."""
+    """A whole network on the current GPU: words, or the dots of the last layer; errors as of `PreparedNetwork`."""
     network.check_input(words)
     return PreparedNetwork(network, words.shape, kernel)(words)
 

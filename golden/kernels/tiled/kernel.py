@@ -1,4 +1,4 @@
-"""Arguments and template parameters of the CUDA source (binary_conv.cu), which fiber.py and gpu.py compile and run."""
+"""Arguments and template parameters of the CUDA source (binary_conv.cu), which gpu.py compiles and runs."""
 
 from pathlib import Path
 

@@ -3,7 +3,7 @@
     words --> convolution --> pool --> convolution --> ... --> words, or the dots of the last convolution
 
 Each layer's output has the layout of the next one's input, so that nothing is repacked and nothing comes back between
-layers: one upload, one kernel a layer in one stream, one download (gpu.py); fiber.py runs the same kernels.
+layers: one upload, one kernel a layer in one stream, one download (gpu.py).
 """
 
 from dataclasses import dataclass

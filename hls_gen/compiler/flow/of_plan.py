@@ -8,12 +8,9 @@ import numpy as np
 from bitloom.golden.graph import INPUT
 from bitloom.hls_gen.compiler.plan import Plan
 from bitloom.hls_gen.compiler.planned_layer import PlannedLayer
-from bitloom.hls_gen.compiler.schedule import StageTables
-from bitloom.hls_gen.compiler.sequencer_work import SequencerWork
-from bitloom.hls_gen.compiler.tap_rows import TapRows
+from bitloom.hls_gen.compiler.sequencer_taps import OnSequencer
 from bitloom.hls_gen.design import timing
 from bitloom.hls_gen.design.npu import Npu
-from bitloom.hls_gen.design.sequencer_kind import SequencerKind
 
 from .layer import FlowLayer, Reading
 from .loader import WeightPacket
@@ -50,7 +47,7 @@ def system(
         Its NPUs and layers.
     """
     streamed = {packet.layer for packet in weights}
-    flow_layers = tuple(replace(layer, streamed=i in streamed) for i, layer in enumerate(layers(plan, npus)))
+    flow_layers = tuple(replace(layer, streamed=i in streamed) for i, layer in enumerate(layers(plan)))
     engines = [npu.engine for npu in npus]
     to_bits = [pair == ("integer", "binary") for pair in zip(engines, (*engines[1:], engines[0]))]
     units = tuple(replace(unit(npu), to_bits=bits) for npu, bits in zip(npus, to_bits))
@@ -90,15 +87,13 @@ def unit(npu: Npu) -> Unit:
     )
 
 
-def layers(plan: Plan, npus: Sequence[Npu]) -> list[FlowLayer]:
+def layers(plan: Plan) -> list[FlowLayer]:
     """The layers of a plan, each as its NPU sees it.
 
     Parameters
     ----------
     plan
         The network's plan.
-    npus
-        NPUs of the design.
 
     Returns
     -------
@@ -107,32 +102,21 @@ def layers(plan: Plan, npus: Sequence[Npu]) -> list[FlowLayer]:
     """
     on = {planned.layer.name: planned.number for planned in plan.layers}
     from_skip = {way.skip_reader: name for name, way in plan.ways.items() if way.skip_reader}
-    return [_layer(planned, npus[planned.number], on, from_skip.get(planned.layer.name)) for planned in plan.layers]
+    return [_layer(planned, on, from_skip.get(planned.layer.name)) for planned in plan.layers]
 
 
-def _layer(planned: PlannedLayer, npu: Npu, on: Mapping[str, int], skipped: str | None) -> FlowLayer:
-    """A layer on an NPU of a design; ``on`` has the NPU of each layer, and ``skipped`` is the map that this one reads
+def _layer(planned: PlannedLayer, on: Mapping[str, int], skipped: str | None) -> FlowLayer:
+    """A layer on its NPU; ``on`` has the NPU of each layer, and ``skipped`` is the map that this one reads
     from the skip store, if any."""
     p = planned.layer
-    taps = planned.taps
-    pool = None
-    if npu.pool_sequencer is not None and planned.pool is not None and planned.pool_taps is not None:
-        pool = reading(npu.pool_sequencer.kind, planned.pool, planned.pool_taps, len(planned.pooled))
     return FlowLayer(
         name=p.name,
-        reading=reading(
-            npu.sequencer.kind,
-            planned.conv,
-            taps,
-            planned.words,
-            visits=p.visits,
-            part=planned.part.words if planned.npu.sequencer.tuple_parts else 0,
-        ),
+        reading=reading(planned.on_array, planned.part.words if planned.npu.sequencer.tuple_parts else 0),
         groups=planned.passes,
         inner=planned.inner,
-        steps=npu.units * p.levels,
+        steps=planned.npu.units * p.levels,
         last_steps=planned.last_units * p.levels,
-        pool=pool,
+        pool=reading(planned.on_pool_unit) if planned.on_pool_unit and p.pool else None,
         raw=p.raw,
         chunk_words=planned.chunk_words if on.get(p.reads, planned.number) != planned.number else None,
         reads=None if p.reads == INPUT else p.joins if p.joins and skipped == p.reads else p.reads,
@@ -143,23 +127,13 @@ def _layer(planned: PlannedLayer, npu: Npu, on: Mapping[str, int], skipped: str 
     )
 
 
-def reading(
-    kind: SequencerKind, tables: StageTables, taps: TapRows, words: int, *, visits: int = 1, part: int = 0
-) -> Reading:
+def reading(on: OnSequencer, part: int = 0) -> Reading:
     """How a sequencer reads a map.
 
     Parameters
     ----------
-    kind
-        How the sequencer finds and claims taps.
-    tables
-        The map's schedule.
-    taps
-        What it takes in the sequencer's memories.
-    words
-        Words of a tuple.
-    visits
-        Beats of each word at a tap.
+    on
+        The map on the sequencer.
     part
         Words of a tuple that a pass reads, where the NPU can leave some out; 0: it can't.
 
@@ -168,14 +142,15 @@ def reading(
     Reading
         What the flow model must know of the map's reading.
     """
+    tables = on.taps.tables
     claiming = np.flatnonzero(tables.advance)
     return Reading(
-        words=words,
-        taps=SequencerWork.of(tables, visits).taps,
-        claiming=claiming * visits,
+        words=on.words,
+        taps=tables.valid_taps * on.taps.visits,
+        claiming=claiming * on.taps.visits,
         claims=tables.advance[claiming],
-        hold_tuples=taps.hold,
-        skips=not kind.claims_ahead and taps.counters is None,
+        hold_tuples=on.counts.hold,
+        skips=on.counts.skips > 0,
         ends_old=not tables.new[claiming[-1]],
         part_words=part,
     )

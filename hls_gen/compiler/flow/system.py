@@ -81,7 +81,7 @@ class Unit:
 
     def outlet_words(self, layer: FlowLayer) -> tuple[int, int]:
         """(tuples, words of a tuple) of the map that ``layer`` makes, as they come to the outlets."""
-        words = geared(layer.tuple_steps, self.ol, self.pfp) if self.pfp else layer.tuple_steps
+        words = self.pool_reading(layer).words if self.pfp else layer.tuple_steps
         return layer.output_windows, geared(words, self.pfp, self.ol) if self.depthwise else words
 
 

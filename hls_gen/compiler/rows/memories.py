@@ -63,7 +63,7 @@ def _check_counts(rows: LayerRows, planned: PlannedLayer) -> None:
     needs = needs_of(planned)
     for memory in memory_map(planned.npu):
         if memory.counted_as:
-            needed = getattr(needs, memory.counted_as)
+            needed = needs.sizes.get(memory.counted_as, 0)
             count = rows.count(memory.name)
             assert count == needed, f"{rows.name}: {needed} rows of {memory.name} are needed, {count} are made"
 
@@ -124,9 +124,8 @@ def memory_words(
         Name of a memory -> (rows, words of a row) uint32, by id, as they are sent.
     """
     if not layers:
-        prefixes = ("", "pool_") if npu.pool_unit else ("",)
-        columns = {f"{prefix}{name}": waiting_row(npu, f"{prefix}{name}") for prefix in prefixes for name in WAITING}
-        return {name: packed(memory_of(npu, name), rows) for name, rows in columns.items()}
+        names = [sequencer.prefix + name for sequencer in npu.sequencers for name in WAITING]
+        return {name: packed(memory_of(npu, name), waiting_row(npu, name)) for name in names}
     columns = npu_columns(layers, npu, kernels_at)
     if len(limits):
         columns["binariser"] = {"thresholds": limits}

@@ -10,16 +10,16 @@ from bitloom.hls_gen.design.widths import COUNT_BITS
 from .layer_rows import Columns, row
 from .ports import way_fields
 from .results import rounding_fields, scale_columns
-from .sequencer import pool_sequencer_rows
+from .sequencer import sequencer_rows
 
 
 def pool_unit_rows(planned: PlannedLayer) -> dict[str, Columns]:
     """Rows of the pool unit for a layer; none where its results don't pass one."""
     p = planned.layer
     npu = planned.npu
-    rows = pool_sequencer_rows(planned)
-    if not rows:
+    if planned.on_pool_unit is None:
         return {}
+    rows = sequencer_rows(planned.on_pool_unit)
     fields = way_fields(planned)
     if isinstance(p.arithmetic, Multiply):
         fields["average"] = int(isinstance(p.pool, Pooling) and p.pool.average)

@@ -32,7 +32,7 @@ def result_rows(planned: PlannedLayer) -> dict[str, Columns]:
     fields = {
         "groups_minus_1": planned.groups - 1,
         "last_units_minus_1": planned.last_units - 1,
-        "windows_minus_1": planned.taps.windows - 1,
+        "windows_minus_1": planned.on_array.counts.windows - 1,
         "levels_minus_1": p.levels - 1,
         **({"raw": int(p.raw)} if "host" in npu.ports.outlets else {}),
         **({} if npu.pool_unit else way_fields(planned)),
@@ -45,7 +45,7 @@ def result_rows(planned: PlannedLayer) -> dict[str, Columns]:
     fields |= {"low": of.low, "high": of.high, **rounding_fields(of.rounding, npu)}
     rows: dict[str, Columns] = {"results": row(fields), "scales": of.columns}
     if npu.has_skip:
-        rows["additions"] = row(_addition_fields(p.addition, npu) | kept_fields(planned))
+        rows["additions"] = row(_addition_fields(p.step(Addition), npu) | kept_fields(planned))
     return rows
 
 
@@ -125,10 +125,10 @@ def _requantisation(p: LoweredLayer, steps: Layout, npu: Npu) -> _Requantisation
     if isinstance(p.activation, Thresholds):
         never = p.sum_range[1] + 1  # UNUSED: never reached
         return _Requantisation(_threshold_columns(np.append(p.activation.limit, never), steps, npu), -1, 0)
-    columns = scale_columns(p.activation, steps, npu)
-    if p.activation is None:
+    columns = scale_columns(p.scale, steps, npu)
+    if p.scale is None:
         return _Requantisation(columns, -1 if isinstance(p.arithmetic, Xnor) else 0, 0)
-    return _Requantisation(columns, p.activation.low, p.activation.high, p.activation.rounding)
+    return _Requantisation(columns, p.scale.low, p.scale.high, p.scale.rounding)
 
 
 def _threshold_columns(limits: Ints, steps: Layout, npu: Npu) -> Columns:

@@ -7,15 +7,11 @@
 Words are those of the tuple memory (kfp or pfp bits); old addresses are relative to the first word of the layer.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 
-from bitloom.golden.encoding import Array
-from bitloom.hls_gen.compiler.layout import Ints
 from bitloom.hls_gen.compiler.planned_layer import PlannedLayer
-from bitloom.hls_gen.compiler.schedule import Raster, StageTables
-from bitloom.hls_gen.compiler.tap_rows import TapRows
+from bitloom.hls_gen.compiler.schedule import Raster
+from bitloom.hls_gen.compiler.sequencer_taps import OnSequencer
 from bitloom.hls_gen.design.sequencer_kind import NpuSequencer, SequencerKind
 
 from .layer_rows import Columns, row
@@ -23,8 +19,6 @@ from .layer_rows import Columns, row
 AXIS = ("kernel_minus_1", "stride", "lead", "fresh", "room", "step", "cross")
 COMMON = ("by_counters", "x_room_end", *(f"{axis}_{what}" for axis in "xy" for what in AXIS), "line_words", "gap_words")
 KERNEL = ("x_lead_rows", "x_stride_rows", "y_lead_rows", "y_stride_rows", "line_rows")
-FLAGS = ("last", "new", "skip", "jump")
-"""Fields of memory ``flags``; without the last one where no kernel rows are counted."""
 
 
 def no_counters(kind: SequencerKind) -> dict[str, int]:
@@ -80,15 +74,7 @@ def array_sequencer_rows(planned: PlannedLayer) -> dict[str, Columns]:
     """Rows by which the array's sequencer finds the taps of a layer."""
     npu = planned.npu
     part = planned.part
-    tap_rows = part.words * planned.layer.visits * planned.inner
-    rows = sequencer_rows(
-        npu.array_sequencer,
-        planned.conv,
-        planned.taps,
-        planned.words,
-        visits=planned.layer.visits,
-        tap_rows=tap_rows,
-    )
+    rows = sequencer_rows(planned.on_array)
     groups = {
         "group_rows": planned.layer.weight.shape[1] * part.words if planned.passes > 1 else 0,
         "groups_minus_1": planned.passes - 1,
@@ -104,121 +90,67 @@ def array_sequencer_rows(planned: PlannedLayer) -> dict[str, Columns]:
     return rows
 
 
-def pool_sequencer_rows(planned: PlannedLayer) -> dict[str, Columns]:
-    """Rows by which the pool unit's sequencer finds the taps of a layer; none where its results don't pass one."""
-    sequencer = planned.npu.pool_sequencer
-    if sequencer is None or planned.pool_taps is None:
-        return {}
-    words = len(planned.pooled)
-    return sequencer_rows(sequencer, planned.pool, planned.pool_taps, words, tap_rows=words)
-
-
-def sequencer_rows(
-    sequencer: NpuSequencer,
-    tables: StageTables | None,
-    taps: TapRows,
-    words: int,
-    *,
-    visits: int = 1,
-    tap_rows: int = 0,
-) -> dict[str, Columns]:
-    """Rows of a sequencer for a layer, but for the rows at which its tables begin.
-
-    Parameters
-    ----------
-    sequencer
-        The sequencer.
-    tables
-        The layer's schedule; None where a pool unit hands tuples on as they come.
-    taps
-        What the schedule takes.
-    words
-        Words of a tuple.
-    visits
-        Beats of each word at a tap, one after another, each with a kernel row of its own.
-    tap_rows
-        Kernel rows of a tap.
+def sequencer_rows(on: OnSequencer) -> dict[str, Columns]:
+    """Rows of a sequencer for a map, but for the rows at which its tables begin.
 
     Returns
     -------
     dict
         Rows by the name of their memory.
     """
+    sequencer = on.sequencer
     kind = sequencer.kind
-    weighted = kind.kernel_rows and tables is not None and tables.stage.kind == "conv"
+    counts = on.counts
+    words = on.words
+    tap_rows = on.tap_rows if on.taps.weighted else 0
     layer = {
         "words_minus_1": words - 1,
-        "hold_words": taps.hold * words,
-        "direct": int(taps.window_taps > 0),
-        "window_taps_minus_1": max(taps.window_taps - 1, 0),
-        "windows_minus_1": taps.windows - 1,
+        "hold_words": counts.hold * words,
+        "direct": int(counts.window_taps > 0),
+        "window_taps_minus_1": max(counts.window_taps - 1, 0),
+        "windows_minus_1": counts.windows - 1,
     }
     if kind.claims_one_by_one:
-        layer["hold_tuples"] = taps.hold
+        layer["hold_tuples"] = counts.hold
     if kind.kernel_rows:
-        layer["start_row"] = (tables.leading_jump or 0) * tap_rows if tables is not None and weighted else 0
+        layer["start_row"] = (on.taps.tables.leading_jump or 0) * tap_rows
     if kind.counters:
         layer |= no_counters(kind)
-        if taps.counters:
-            layer |= counter_fields(taps.counters, sequencer, words, tap_rows if weighted else 0)
-    rows: dict[str, Columns] = {"inputs": row({"words": taps.tuples * words}), "layers": row(layer)}
-    of = _no_tables() if tables is None or taps.taps == 0 else _tap_tables(tables, visits, kind.claims_ahead)
-    rows["flags"] = dict(zip(FLAGS if kind.kernel_rows else FLAGS[:-1], of.flags.T))
-    rows["olds"] = {"word": of.olds * words % sequencer.ring_words}
-    if kind.kernel_rows:
-        rows["jumps"] = {"row": of.jumps * tap_rows if weighted else of.jumps[:0]}
-    if kind.claims_ahead:
-        rows["aheads"] = {"words": of.aheads * words}
+        if counts.counters:
+            layer |= counter_fields(counts.counters, sequencer, words, tap_rows)
+    rows = {"inputs": row({"words": counts.tuples * words}), "layers": row(layer), **_tables(on)}
     return {sequencer.prefix + name: columns for name, columns in rows.items()}
 
 
-def _no_tables() -> "_TapTables":
-    """Tables without rows: counters take their place, or none is needed."""
-    none = np.zeros(0, np.int64)
-    return _TapTables(np.zeros((0, len(FLAGS)), np.int64), none, none, none)
+def _tables(on: OnSequencer) -> dict[str, Columns]:
+    """Rows of a sequencer's tables, in which each visit of a tap counts as a tap; none where counters or nothing take
+    the place of the tables.
 
-
-@dataclass(frozen=True, eq=False)
-class _TapTables:
-    """What the tables say of a layer's taps.
-
-    Attributes
-    ----------
-    flags
-        (taps, 4) of 0 and 1, columns FLAGS.
-    olds
-        (old taps,) the tuple that each reads, counted through the layer.
-    jumps
-        (jumps,) the tap of the kernel that each goes to.
-    aheads
-        (taps that claim ahead,) the tuples that each claims ahead.
+    Before a tap's own tuple others may arrive that the tap doesn't read. Either a flag of the tap says that there are
+    such tuples, and the table ``aheads`` how many; or each of them is a skip, a row before the tap's.
     """
-
-    flags: Array
-    olds: Ints
-    jumps: Ints
-    aheads: Ints
-
-
-def _tap_tables(tables: StageTables, visits: int, ahead: bool) -> _TapTables:
-    """The tables of a layer's taps, each visit of which counts as a tap.
-
-    Before a tap's own tuple others may arrive that the tap doesn't read. With ``ahead`` a flag of the tap says that
-    there are such tuples; else each of them is a skip, a row before the tap's.
-    """
-    tap = np.repeat(np.arange(len(tables.index)), visits)
-    visit = np.tile(np.arange(visits), len(tables.index))
+    kind = on.sequencer.kind
+    counts = on.counts
+    tables = on.taps.tables
+    visits = on.taps.visits
+    tap = np.repeat(np.arange(len(tables.index) if counts.flags else 0), visits)
+    visit = np.arange(len(tap)) % visits
     final = visit == visits - 1
     new = tables.new[tap] & (visit == 0)
-    columns = {"last": tables.last[tap] & final, "new": new, "skip": np.zeros_like(new), "jump": np.zeros_like(new)}
-    if tables.stage.kind == "conv":
-        columns["jump"] = tables.jump_mark[tap] & final
-    flags: Array = np.stack([columns[name] for name in FLAGS], axis=1).astype(np.int64)
-    skips = tables.skips
-    firsts = np.flatnonzero(visit == 0)
-    if ahead:
-        flags[firsts[skips > 0], FLAGS.index("skip")] = 1
-        return _TapTables(flags, tables.index[tap][~new], tables.jump_target, skips[skips > 0])
-    skip = np.array([int(name in ("new", "skip")) for name in FLAGS])
-    flags = np.insert(flags, np.repeat(firsts, skips), skip, axis=0)
-    return _TapTables(flags, tables.index[tap][~new], tables.jump_target, skips[:0])
+    skips = tables.skips[tap] * (visit == 0)
+    ahead = (skips > 0) & kind.claims_ahead
+    flags = {"last": tables.last[tap] & final, "new": new, "skip": ahead}
+    if kind.kernel_rows:
+        flags["jump"] = tables.jump_mark[tap] & final if on.taps.weighted else np.zeros_like(new)
+    skipped = np.repeat(np.arange(len(tap)), skips if counts.skips else 0)
+    rows: dict[str, Columns] = {
+        "flags": {
+            name: np.insert(column, skipped, name in ("new", "skip")).astype(np.int64) for name, column in flags.items()
+        },
+        "olds": {"word": tables.index[tap][~new] * on.words % on.sequencer.ring_words},
+    }
+    if kind.kernel_rows:
+        rows["jumps"] = {"row": tables.jump_target[: counts.jumps] * on.tap_rows}
+    if kind.claims_ahead:
+        rows["aheads"] = {"words": skips[ahead] * on.words}
+    return rows

@@ -38,7 +38,8 @@ ORDER = (
     "pool_results",
     "pool_scales",
 )
-"""Memories by id. Ids count those that an NPU has, from 0."""
+"""Memories in the order of their ids, which count those that an NPU has, from 0. Memories that are not named here
+follow, in the order of the parts."""
 
 
 @lru_cache(maxsize=256)
@@ -52,7 +53,7 @@ def memory_map(npu: Npu) -> tuple[Memory, ...]:
         **pool_unit_memories(npu),
         **ports_memories(npu),
     }
-    names = [name for name in ORDER if name in rows]
+    names = [*(name for name in ORDER if name in rows), *(name for name in rows if name not in ORDER)]
     return tuple(Memory.of(name, id, *rows[name]) for id, name in enumerate(names))
 
 

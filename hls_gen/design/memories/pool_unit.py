@@ -2,13 +2,13 @@
 
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.pool_unit import PoolWeights
-from bitloom.hls_gen.design.sequencer_kind import NpuSequencer
+from bitloom.hls_gen.design.sequencer_kind import JUMPS, NpuSequencer
 from bitloom.hls_gen.design.widths import COUNT_BITS, bits_for
 
 from .memory import FieldWidths, Rows
 from .ports import way
 from .results import rounding_fields, scale_fields
-from .sequencer import counter_fields, kernel_moves, reading_fields, tap_tables
+from .sequencer import bases, counter_fields, kernel_moves, reading_fields, reading_memories
 
 
 def pool_unit_memories(npu: Npu) -> dict[str, Rows]:
@@ -19,11 +19,8 @@ def pool_unit_memories(npu: Npu) -> dict[str, Rows]:
         return {}
     layers = npu.loader.layers
     weights = pool_unit.weights
-    memories = {
-        "pool_inputs": Rows(layers, [("words", bits_for(npu.sequencer.input_words))], read_at_once=True),
-        "pool_layers": Rows(layers, _layer_fields(npu, sequencer), read_at_once=True),
-        **tap_tables(npu, sequencer),
-    }
+    words = ("words", bits_for(npu.sequencer.input_words))
+    memories = reading_memories(npu, sequencer, [words], _layer_fields(npu, sequencer))
     if npu.engine == "integer":
         memories["reciprocals"] = Rows(1 << COUNT_BITS, [("reciprocal", npu.reciprocal_bits)], read_at_once=True)
     if weights:
@@ -59,8 +56,8 @@ def _layer_fields(npu: Npu, sequencer: NpuSequencer) -> FieldWidths:
 def _kernel_fields(sequencer: NpuSequencer) -> FieldWidths:
     """Which weights a layer's taps meet."""
     row = sequencer.row_bits
-    base = ("jump_base", bits_for(sequencer.jumps - 1))
-    return [("depthwise", 1), base, ("start_row", row), ("kernel_base", row), *kernel_moves(sequencer)]
+    rows = [("start_row", row), ("kernel_base", row)]
+    return [("depthwise", 1), *bases(sequencer, JUMPS), *rows, *kernel_moves(sequencer)]
 
 
 def _result_fields(npu: Npu, weights: PoolWeights) -> FieldWidths:

@@ -2,7 +2,7 @@
 too, but for the fields that it alone has."""
 
 from bitloom.hls_gen.design.npu import Npu
-from bitloom.hls_gen.design.sequencer_kind import NpuSequencer
+from bitloom.hls_gen.design.sequencer_kind import AHEADS, FLAGS, JUMPS, OLDS, NpuSequencer, TapTable
 from bitloom.hls_gen.design.widths import PLACE_BITS, SIDE_BITS, bits_for
 
 from .memory import FieldWidths, Rows
@@ -14,33 +14,39 @@ table ``aheads`` the third one says that the tap claims what the table's next ro
 
 def sequencer_memories(npu: Npu) -> dict[str, Rows]:
     """Memories of the array's sequencer."""
-    layers = npu.loader.layers
-    return {
-        "inputs": Rows(layers, _input_fields(npu), read_at_once=True),
-        "layers": Rows(layers, _layer_fields(npu, npu.array_sequencer), read_at_once=True),
-        **tap_tables(npu, npu.array_sequencer),
-    }
+    sequencer = npu.array_sequencer
+    return reading_memories(npu, sequencer, _input_fields(npu), _layer_fields(npu, sequencer))
 
 
-def tap_tables(npu: Npu, sequencer: NpuSequencer) -> dict[str, Rows]:
-    """The tables of taps of a sequencer of an NPU."""
-    kind = sequencer.kind
+def reading_memories(
+    npu: Npu, sequencer: NpuSequencer, input_fields: FieldWidths, layer_fields: FieldWidths
+) -> dict[str, Rows]:
+    """Memories of a sequencer of an NPU: two with a row for each layer, which has these fields, and the tables."""
     prefix = sequencer.prefix
-
-    def table(depth: int, fields: FieldWidths, counted_as: str, base: str) -> Rows:
-        return Rows(depth, fields, counted_as=prefix + counted_as, based_by=(f"{prefix}layers", base))
-
-    flags = [*TAP_FLAGS, *([("jump", 1)] if kind.kernel_rows else [])]
-    tables = {
-        "flags": table(sequencer.taps, flags, "taps", "flags_base"),
-        "olds": table(sequencer.olds, [("word", sequencer.address_bits)], "olds", "old_base"),
+    fields: dict[TapTable, FieldWidths] = {
+        FLAGS: [*TAP_FLAGS, *([("jump", 1)] if sequencer.kind.kernel_rows else [])],
+        OLDS: [("word", sequencer.address_bits)],
+        JUMPS: [("row", sequencer.row_bits)],
+        AHEADS: [("words", bits_for(npu.sequencer.input_words))],
     }
-    if kind.kernel_rows:
-        tables["jumps"] = table(sequencer.jumps, [("row", sequencer.row_bits)], "jumps", "jump_base")
-    if kind.claims_ahead:
-        words = bits_for(npu.sequencer.input_words)
-        tables["aheads"] = table(sequencer.aheads, [("words", words)], "aheads", "ahead_base")
-    return {prefix + name: rows for name, rows in tables.items()}
+    return {
+        f"{prefix}inputs": Rows(npu.loader.layers, input_fields, read_at_once=True),
+        f"{prefix}layers": Rows(npu.loader.layers, layer_fields, read_at_once=True),
+        **{
+            prefix + table.name: Rows(
+                sequencer.depth(table),
+                fields[table],
+                counted_as=prefix + table.capacity,
+                based_by=(f"{prefix}layers", table.base),
+            )
+            for table in sequencer.kind.tables
+        },
+    }
+
+
+def bases(sequencer: NpuSequencer, *tables: TapTable) -> FieldWidths:
+    """Fields of a layer that say where its rows begin in those of the tables that the sequencer has."""
+    return [(table.base, sequencer.pointer_bits(table)) for table in tables if table in sequencer.kind.tables]
 
 
 def reading_fields(npu: Npu, sequencer: NpuSequencer) -> FieldWidths:
@@ -53,8 +59,7 @@ def reading_fields(npu: Npu, sequencer: NpuSequencer) -> FieldWidths:
         ("direct", 1),
         ("window_taps_minus_1", bits_for(npu.sequencer.window_taps - 1)),
         ("windows_minus_1", bits_for(npu.sequencer.windows - 1)),
-        ("flags_base", bits_for(sequencer.taps - 1)),
-        ("old_base", bits_for(sequencer.olds - 1)),
+        *bases(sequencer, FLAGS, OLDS),
     ]
 
 
@@ -95,8 +100,7 @@ def _layer_fields(npu: Npu, sequencer: NpuSequencer) -> FieldWidths:
     binary = npu.engine == "binary"
     fields = [
         *reading_fields(npu, sequencer),
-        ("jump_base", bits_for(sequencer.jumps - 1)),
-        *([("ahead_base", bits_for(sequencer.aheads - 1))] if sequencer.kind.claims_ahead else []),
+        *bases(sequencer, JUMPS, AHEADS),
         *((name, row) for name in ("start_row", "kernel_base", "group_rows")),
         ("groups_minus_1", bits_for(npu.sequencer.groups - 1)),
         *_part_fields(npu),

@@ -12,7 +12,6 @@ Weights are loaded. A product is made of gates and adders, not of a DSP block: t
 products with two bits of the weight each are added, then these sums.
 """
 
-from dataclasses import replace
 from functools import reduce
 
 from veriloggen import Cat, Repeat
@@ -20,100 +19,49 @@ from veriloggen import Cat, Repeat
 from bitloom.hls_gen.design import timing
 from bitloom.hls_gen.design.memories.memory_map import memory_of
 from bitloom.hls_gen.design.npu import Npu
-from bitloom.hls_gen.design.parts import present
 from bitloom.hls_gen.design.widths import COUNT_BITS
 from bitloom.hls_gen.rtl.array.convolver import delayed
-from bitloom.hls_gen.rtl.primitives.block import (
-    Block,
-    Signal,
-    any_of,
-    bits,
-    choose,
-    const,
-    sign_extend,
-    signed_at_least,
-    width,
-)
-from bitloom.hls_gen.rtl.primitives.memory import Library, LoadBus
-from bitloom.hls_gen.rtl.primitives.text import Header
-from bitloom.hls_gen.rtl.results.step import join
+from bitloom.hls_gen.rtl.primitives.block import Block, Signal, any_of, bits, choose, const, sign_extend, width
+from bitloom.hls_gen.rtl.primitives.memory import Library
 
-from .pool_binary import PoolPorts, queue
+from .arithmetic import Lanes, PoolPorts
+
+CONTRACT = str(__doc__)
 
 
-def pool_unit_depthwise(library: Library, npu: Npu) -> Block:
-    """The pool unit of an integer NPU with ``depthwise``.
+class DepthwisePool(Lanes):
+    """The pool unit of an integer NPU with ``depthwise``: a word that leaves has PFP sums of ``acc_bits``, above them
+    the side bits, and above those the number of features."""
 
-    Parameters
-    ----------
-    library : Library
-        Where further modules come from.
-    npu : Npu
-        The NPU that it is part of.
-
-    Returns
-    -------
-    Block
-        Module ``pool_unit_depthwise``. A word that leaves has PFP sums of ``acc_bits``, above them the side bits, and
-        above those the number of features.
-    """
-    pool_unit = present(npu.pool_unit)
+    module = "pool_unit_depthwise"
+    contract = CONTRACT
     sizes = ("pfp", "feature_bits", "weight_bits", "acc_bits")
-    header = Header(
-        __doc__,
-        rate="one word a cycle",
-        latency=f"{timing.latencies(npu).pool} cycles from a beat to the output FIFO",
-        parameters={**npu.values(*sizes), "fifo_words": timing.pool_fifo_words(npu)},
-    )
-    b = Block(library.name("pool_unit_depthwise", npu), header)
-    memory = memory_of(npu, "pool_kernels")
-    bus = LoadBus.ports(b, library.stream_bits, [memory])
-    ports = PoolPorts.of(b, npu, pool_unit.pfp * npu.array.acc_bits + npu.pool_side_bits + COUNT_BITS)
+    memory = "pool_kernels"
 
-    # # #
+    def __init__(self, b: Block, library: Library, npu: Npu, ports: PoolPorts):
+        super().__init__(b, library, npu, ports)
+        b.comment("What comes with a beat, in time with its word.")
+        self._depthwise = b.reg("at_depthwise", init=None)
+        adds = b.reg("at_adds", init=None)
+        count = b.reg("count", COUNT_BITS, init=None)
+        beat = ports.beat
+        average = beat.marks.average
+        depthwise = beat.marks.depthwise
+        counted = choose(average & ~depthwise, beat.taps, 1, COUNT_BITS)
+        b.on(None, (self._depthwise, depthwise), (adds, any_of(average, depthwise)), (count, counted))
+        row = library.loadable(b, memory_of(npu, self.memory), ports.bus, beat.kernel_row, read=beat.beat)
+        self._weights = row["weights"]
+        b.comment("The same, in time with the products.")
+        self.at = ports.late(b, timing.DEPTHWISE_LATENCY)
+        self.adds = delayed(b, adds, "adds", timing.DEPTHWISE_LATENCY)[-1]
+        self.above = [delayed(b, count, "count", timing.DEPTHWISE_LATENCY, COUNT_BITS)[-1]]
+        b.comment("The queue's row with this beat, lane by lane.")
 
-    b.comment("What comes with a beat, in time with its word.")
-    at_depthwise = b.reg("at_depthwise", init=None)
-    adds = b.reg("at_adds", init=None)
-    count = b.reg("count", COUNT_BITS, init=None)
-    beat = ports.beat
-    average = beat.marks.average
-    depthwise = beat.marks.depthwise
-    counted = choose(average & ~depthwise, beat.taps, 1, COUNT_BITS)
-    b.on(None, (at_depthwise, depthwise), (adds, any_of(average, depthwise)), (count, counted))
-    weights = library.loadable(b, memory, bus, beat.kernel_row, read=beat.beat)["weights"]
-    b.comment("The same, in time with the products.")
-    product_ports = _late(b, npu, ports)
-    w = npu.array.acc_bits
-    late_adds = delayed(b, adds, "adds", timing.DEPTHWISE_LATENCY)[-1]
-    late_count = delayed(b, count, "count", timing.DEPTHWISE_LATENCY, COUNT_BITS)[-1]
-    b.comment("The queue's row with this beat, lane by lane.")
-    so_far = b.wire("so_far", pool_unit.pfp * w)
-    merged = []
-    for k in range(pool_unit.pfp):
-        feature = b.wire(
-            f"feature_{k}", npu.array.feature_bits, bits(ports.word, k * npu.array.feature_bits, npu.array.feature_bits)
-        )
-        weight = b.wire(
-            f"weight_{k}", npu.array.weight_bits, bits(weights, k * npu.array.weight_bits, npu.array.weight_bits)
-        )
-        new = b.wire(f"new_{k}", w, sign_extend(_product(b, npu, k, feature, weight, at_depthwise), w))
-        old = b.wire(f"old_{k}", w, bits(so_far, k * w, w))
-        larger = choose(signed_at_least(new, old), new, old, w)
-        both = choose(late_adds, old + new, larger, w)
-        merged.append(b.wire(f"merged_{k}", w, choose(product_ports.first, new, both, w)))
-    queue(b, library, npu, product_ports, b.wire("merged", pool_unit.pfp * w, join(merged)), so_far)
-    emit = b.wire("emit", 1, product_ports.valid & product_ports.last)
-    product_ports.emit(b, library, npu, emit, Cat(late_count, product_ports.side, join(merged)))
-    return b
-
-
-def _late(b: Block, npu: Npu, ports: PoolPorts) -> PoolPorts:
-    """The ports' registers, as late as the products are."""
-    widths = {"first": 1, "last": 1, "index": present(npu.pool_unit).index_bits, "side": npu.pool_side_bits}
-    cycles = timing.DEPTHWISE_LATENCY
-    registers = {name: delayed(b, getattr(ports, name), name, cycles, w)[-1] for name, w in widths.items()}
-    return replace(ports, valid=delayed(b, ports.valid, "valid", cycles, init=0)[-1], **registers)
+    def value(self, k: int) -> Signal:
+        w = self.npu.array.weight_bits
+        feature = super().value(k)
+        weight = self.b.wire(f"weight_{k}", w, bits(self._weights, k * w, w))
+        return _product(self.b, self.npu, k, feature, weight, self._depthwise)
 
 
 def _product(b: Block, npu: Npu, k: int, feature: Signal, weight: Signal, depthwise: Signal) -> Signal:

@@ -17,12 +17,12 @@ from bitloom.hls_gen.design.memories.ports import way
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.widths import COUNT_BITS, LAYER_BITS, bits_for
 from bitloom.hls_gen.rtl.primitives.block import Block, Signal, add, all_of, any_of, bits, choose, const, resize, width
-from bitloom.hls_gen.rtl.primitives.layer_counter import layer_counter
 from bitloom.hls_gen.rtl.primitives.memory import Library, LoadBus, split
 from bitloom.hls_gen.rtl.primitives.stream import Stream
 from bitloom.hls_gen.rtl.primitives.text import Header
+from bitloom.hls_gen.rtl.results.layer_at_work import LayerAtWork
 from bitloom.hls_gen.rtl.results.requantise import requantise
-from bitloom.hls_gen.rtl.results.step import Step
+from bitloom.hls_gen.rtl.results.step import Step, give
 
 
 def pool_results(library: Library, npu: Npu) -> Block:
@@ -60,7 +60,9 @@ def pool_results(library: Library, npu: Npu) -> Block:
 
     go = b.wire("go")
     layer_end = b.wire("layer_end")
-    layer, scale = _layer(b, library, npu, bus, (last_layer, go, source.last, layer_end))
+    b.comment("The layer at work, and the row of its scales that the step at hand meets.")
+    layer = LayerAtWork.of(b, library, bus, rows, last_layer, layer_end)
+    scale = layer.factors(b, library, bus, scales, "scale_base", go, source.last)
     b.comment("What the step at hand is requantised by.")
     marks = split(b, source.side, [("map_last", 1), *way(npu), ("count", COUNT_BITS)], "at_")
     layer_end.assign(all_of(go, source.last, marks["map_last"]))
@@ -69,43 +71,17 @@ def pool_results(library: Library, npu: Npu) -> Block:
     acc = npu.array.acc_bits
     step = Step(
         go=go,
-        busy=b.wire("busy", 1, source.valid & layer["loaded"]),
+        busy=b.wire("busy", 1, source.valid & layer.loaded),
         sums=[b.wire(f"sum_{k}", acc, bits(source.data, k * acc, acc)) for k in range(npu.results.ol)],
-        row=_row(b, wide, layer["depthwise"], scale, reciprocal),
-        layer={**layer, **{name: marks[name] for name, _ in way(npu)}},
+        row=_row(b, wide, layer.now["depthwise"], scale, reciprocal),
+        layer={**layer.now, **{name: marks[name] for name, _ in way(npu)}},
         tuple_last=source.last,
         map_last=marks["map_last"],
         to_outlets=True,
     )
-    requantise(b, wide, step)
+    give(b, requantise(b, wide, step, b.input("features_ready")))
     source.ready.assign(go)
     return b
-
-
-def _layer(
-    b: Block, library: Library, npu: Npu, bus: LoadBus, progress: tuple[Signal, ...]
-) -> tuple[dict[str, Signal], dict[str, Signal]]:
-    """The layer at work, by field, with ``loaded``: there is one; and the row of its scales for the step at hand.
-
-    ``progress``: number of the last layer; the step at hand leaves; it ends its tuple; with it the layer ends.
-    """
-    b.comment("The layer at work, and the row of its scales that the step at hand meets.")
-    rows = memory_of(npu, "pool_results")
-    scales = memory_of(npu, "pool_scales")
-    last_layer, go, tuple_last, layer_end = progress
-    loaded = b.reg("loaded")
-    begin = b.wire("begin_layer", 1, any_of(~loaded, layer_end))
-    upcoming = layer_counter(b, "layer_upcoming", last_layer, begin)
-    following = library.loadable(b, rows, bus, resize(upcoming, bits_for(rows.depth - 1)))
-    layer = {name: b.reg(f"layer_{name}", w, init=None) for name, w in rows.widths.items()}
-    b.on(begin, (loaded, 1), *[(layer[name], following[name]) for name in layer])
-    w = bits_for(scales.depth - 1)
-    pointer = b.reg("pointer", w)
-    onward = choose(tuple_last, layer["scale_base"], add(pointer, 1, w), w)
-    pointer_next = b.wire("pointer_next", w, choose(begin, following["scale_base"], onward, w))
-    move = b.wire("move", 1, begin | go)
-    b.on(move, (pointer, pointer_next))
-    return {**layer, "loaded": loaded}, library.loadable(b, scales, bus, pointer_next, read=move)
 
 
 def with_reciprocals(npu: Npu) -> Npu:

@@ -18,7 +18,6 @@ zero: half of 2^shift is added, or one less to a negative total. All stages move
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 from veriloggen import Cat, Repeat
 from veriloggen.core.vtypes import Srl
@@ -47,6 +46,7 @@ from bitloom.hls_gen.rtl.primitives.block import (
 )
 from bitloom.hls_gen.rtl.primitives.gearbox import collected
 from bitloom.hls_gen.rtl.primitives.memory import Library, LoadBus
+from bitloom.hls_gen.rtl.primitives.pipeline import Pipeline
 from bitloom.hls_gen.rtl.primitives.rows import product_in_luts
 from bitloom.hls_gen.rtl.primitives.stream import Stream
 from bitloom.hls_gen.rtl.primitives.text import Header
@@ -67,21 +67,18 @@ class _Shared:
 
     Attributes
     ----------
-    move : Signal
-        Every stage takes what the stage before has.
-    row : dict
-        Registers of the fields of the row of the step that waits.
-    fields : dict
-        Stage and field, as ``total_shift`` -> the field's register in time with that stage.
+    pipe : Pipeline
+        The stages.
+    late : dict
+        Fields of the row of the step at hand, by name and stage: a register in time with that stage.
     half_less_1 : Signal
         Half of 2^shift, less 1, in time with the totals; 0 without a shift.
     shifts : Signal
         There is a shift, in time with the totals.
     """
 
-    move: Signal
-    row: dict[str, Signal]
-    fields: dict[str, Signal]
+    pipe: Pipeline
+    late: dict[str, dict[str, Signal]]
     half_less_1: Signal
     shifts: Signal
 
@@ -146,29 +143,20 @@ def addition(library: Library, npu: Npu) -> Block:
     b.on(take, (valid, 1))
 
     b.comment("The layer's row, as late as the stages that need its fields.")
-    pipe = _pipe(b, npu, move, row)
+    pipe = Pipeline(b, STAGES, move)
+    shared = _shared(b, npu, pipe, row)
     w = npu.value_bits
     parts = [[bits(data, k * w, w) for data in (kept, step.data)] for k in range(npu.results.ol)]
-    out.data.assign(join([_lane(b, npu, pipe, k, *two) for k, two in enumerate(parts)]))
-    _ends(b, move, valid & there, ends, out)
-    return b
-
-
-def _ends(b: Block, move: Signal, enters: Signal, side: Signal, out: Stream) -> None:
-    """Through all stages: whether there is a step, and ``side``, its last and side bits. All stages ``move`` when the
-    last one is free."""
+    out.data.assign(join([_lane(b, npu, shared, k, *two) for k, two in enumerate(parts)]))
     b.comment("Whether a stage has a step, and what goes with the step.")
-    valid = {stage: b.reg(f"{stage}_valid") for stage in STAGES}
-    move.assign(any_of(~valid["sum"], out.ready))
-    b.on(move, (valid["operand"], enters), *[(valid[after], valid[before]) for before, after in pairwise(STAGES)])
-    for stage in STAGES:
-        register = b.reg(f"{stage}_side", width(side), init=None)
-        b.on(move, (register, side))
-        side = register
-    out.valid.assign(valid["sum"])
-    out.last.assign(bits(side, 0, 1))
+    pipe.control(out.ready)
+    pipe.enter(valid & there)
+    ends = pipe.late("side", ends)["sum"]
+    out.valid.assign(pipe.valid["sum"])
+    out.last.assign(bits(ends, 0, 1))
     if out.side is not None:
-        out.side.assign(bits(side, 1, out.side_bits))
+        out.side.assign(bits(ends, 1, out.side_bits))
+    return b
 
 
 def _step(b: Block, library: Library, npu: Npu, skip: Stream, tuple_last: Signal) -> Stream:
@@ -207,41 +195,41 @@ def _chosen(number: Signal, parts: Sequence[Signal]) -> Signal:
     return choices[0]
 
 
-def _pipe(b: Block, npu: Npu, move: Signal, row: dict[str, Signal]) -> _Shared:
+def _shared(b: Block, npu: Npu, pipe: Pipeline, row: dict[str, Signal]) -> _Shared:
     """The fields of the row, each as late as the stage that needs it."""
-    needed = {"factor_kept": "operand", "factor_skipped": "product", "bias": "product", "shift": "rounded"}
-    fields: dict[str, Signal] = {}
-    for name, until in {**needed, "low": "shifted", "high": "shifted"}.items():
-        before = row[name]
-        for stage in STAGES[: STAGES.index(until) + 1]:
-            register = fields[f"{stage}_{name}"] = b.reg(f"{stage}_{name}", width(before), init=None)
-            b.on(move, (register, before))
-            before = register
+    late = {
+        name: pipe.late(name, row[name], until)
+        for name, until in (
+            ("factor_kept", "operand"),
+            ("factor_skipped", "product"),
+            ("bias", "product"),
+            ("shift", "rounded"),
+            ("low", "shifted"),
+            ("high", "shifted"),
+        )
+    }
     wide = npu.add_total_bits + 1
-    shift = fields["partial_shift"]
+    shift = late["shift"]["partial"]
     narrow = width(shift)
     half_less_1 = b.reg("total_half_less_1", wide, init=None)
     shifts = b.reg("total_shifts", init=None)
     less = b.wire("shift_less", narrow, sub(shift, 1, narrow))
     ones = b.wire("ones_above", wide, Repeat(const(1, 1), wide) << less)
     some = b.wire("some_shift", 1, nonzero(shift))
-    b.on(move, (half_less_1, choose(some, ~ones, 0, wide)), (shifts, some))
-    return _Shared(move, row, fields, half_less_1, shifts)
+    b.on(pipe.move, (half_less_1, choose(some, ~ones, 0, wide)), (shifts, some))
+    return _Shared(pipe, late, half_less_1, shifts)
 
 
-def _lane(b: Block, npu: Npu, pipe: _Shared, k: int, kept: Signal, skipped: Signal) -> Signal:
+def _lane(b: Block, npu: Npu, shared: _Shared, k: int, kept: Signal, skipped: Signal) -> Signal:
     """The sum of lane ``k``, a register."""
     b.comment(f"Lane {k}: products, total, rounding, shift, limits.")
-    move = pipe.move
-    fields = pipe.fields
+    late = shared.late
     f = npu.value_bits
     w = npu.add_total_bits
     wide = npu.add_total_bits + 1
 
     def stage(name: str, bits_: int, value: Signal) -> Signal:
-        register = b.reg(f"{name}_{k}", bits_, init=None)
-        b.on(move, (register, value))
-        return register
+        return shared.pipe.register(f"{name}_{k}", bits_, value)
 
     operand_kept = stage("operand_kept", f, kept)
     operand_skipped = stage("operand_skipped", f, skipped)
@@ -251,24 +239,24 @@ def _lane(b: Block, npu: Npu, pipe: _Shared, k: int, kept: Signal, skipped: Sign
         in_luts = "addition" in npu.results.lut_products
         return product_in_luts(b, f"{name}_{k}", operand, factor) if in_luts else product(operand, factor)
 
-    product_kept = stage("product_kept", both, times("kept", operand_kept, fields["operand_factor_kept"]))
+    product_kept = stage("product_kept", both, times("kept", operand_kept, late["factor_kept"]["operand"]))
     product_operand = stage("product_operand", f, operand_skipped)
-    with_bias = sign_extend(product_kept, w) + sign_extend(fields["product_bias"], w)
+    with_bias = sign_extend(product_kept, w) + sign_extend(late["bias"]["product"], w)
     partial = stage("partial", w, with_bias)
     partial_skipped = stage(
-        "partial_skipped", both, times("skipped", product_operand, fields["product_factor_skipped"])
+        "partial_skipped", both, times("skipped", product_operand, late["factor_skipped"]["product"])
     )
     total = stage("total", w, partial + sign_extend(partial_skipped, w))
-    up = b.wire(f"up_{k}", 1, pipe.shifts & ~bits(total, w - 1, 1))  # a negative total gets one less than half
+    up = b.wire(f"up_{k}", 1, shared.shifts & ~bits(total, w - 1, 1))  # a negative total gets one less than half
     # one adder for three numbers: the lowest bit of each makes the carry
-    doubled = b.wire(f"doubled_{k}", wide + 1, Cat(sign_extend(total, wide), up) + Cat(pipe.half_less_1, up))
+    doubled = b.wire(f"doubled_{k}", wide + 1, Cat(sign_extend(total, wide), up) + Cat(shared.half_less_1, up))
     b.wire(f"carry_unused_{k}", 1, bits(doubled, 0, 1))
     rounded = stage("rounded", wide, bits(doubled, 1, wide))
     most = npu.most_add_shift
-    moved = b.wire(f"moved_{k}", wide + most, Srl(sign_extend(rounded, wide + most), fields["rounded_shift"]))
+    moved = b.wire(f"moved_{k}", wide + most, Srl(sign_extend(rounded, wide + most), late["shift"]["rounded"]))
     b.wire(f"moved_above_unused_{k}", most, bits(moved, wide, most))  # signs, of which the shift takes as it needs
     shifted = stage("shifted", wide, bits(moved, 0, wide))
-    return stage("sum", f, _clipped(b, k, shifted, fields["shifted_low"], fields["shifted_high"]))
+    return stage("sum", f, _clipped(b, k, shifted, late["low"]["shifted"], late["high"]["shifted"]))
 
 
 def _clipped(b: Block, k: int, value: Signal, low: Signal, high: Signal) -> Signal:

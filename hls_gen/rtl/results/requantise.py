@@ -13,7 +13,6 @@ Shifts are at most ``Npu.most_shift``, where every result is 0: half of 2^shift 
 """
 
 from dataclasses import dataclass
-from itertools import pairwise
 
 from veriloggen import Cat, Pointer, Repeat
 from veriloggen.core.vtypes import Srl
@@ -40,7 +39,9 @@ from bitloom.hls_gen.rtl.primitives.block import (
     sub,
     width,
 )
+from bitloom.hls_gen.rtl.primitives.pipeline import Pipeline
 from bitloom.hls_gen.rtl.primitives.rows import sum_of_rows
+from bitloom.hls_gen.rtl.primitives.stream import Stream
 
 from .step import Step, join, values_of
 
@@ -48,15 +49,15 @@ STAGES = timing.REQUANTISE_STAGES
 
 
 @dataclass(frozen=True)
-class _Pipe:
+class _Shared:
     """What all lanes share.
 
     Attributes
     ----------
     step : Step
         The step that enters the first stage.
-    move : Signal
-        The stages from the product on take what the stage before has.
+    pipe : Pipeline
+        The stages from the product on.
     low, high : Signal
         Limits of the value in stage "shifted".
     half_even : Signal or None
@@ -66,90 +67,72 @@ class _Pipe:
     """
 
     step: Step
-    move: Signal
+    pipe: Pipeline
     low: Signal
     high: Signal
     half_even: Signal | None
     round_twice: Signal | None
 
 
-def requantise(b: Block, npu: Npu, step: Step) -> None:
-    """The activation of an NPU that requantises; makes the ports ``raw_*`` and ``features_*``.
+def requantise(b: Block, npu: Npu, step: Step, ready: Signal) -> Stream:
+    """The activation of an NPU that requantises; makes the ports ``raw_*``.
 
     Parameters
     ----------
     b : Block
-        The results unit that it becomes part of.
+        The unit that it becomes part of.
     npu : Npu
         Its widths and lanes.
     step : Step
         The step at hand, whose ``go`` is assigned.
+    ready : Signal
+        What stands behind takes the features.
+
+    Returns
+    -------
+    Stream
+        OL features a word, ``last`` at the end of each tuple, and the step's side bits; its ready is ``ready``.
     """
-    features_ready = b.input("features_ready")
     b.comment("Requantisation, a register a stage: whether it has a step, and what goes with the step.")
-    valid = {stage: b.reg(f"{stage}_valid") for stage in STAGES}
-    move = b.wire("move_on", 1, any_of(~valid["feature"], features_ready))
+    valid = b.reg("value_valid")
+    pipe = Pipeline(b, STAGES[1:], b.wire("move_on"))
+    pipe.control(ready)
     side = values_of(b, npu, step)
     value_ready = b.wire("value_ready")
-    featured = valid["value"]
-    step.go.assign(all_of(step.busy, any_of(~valid["value"], value_ready)))
-    b.on(value_ready, (valid["value"], 0))
-    b.on(step.go, (valid["value"], 1))
-    b.on(
-        move,
-        (valid["product"], featured if side.raw is None else featured & ~side.raw),  # a raw value has left already
-        *[(valid[after], valid[before]) for before, after in pairwise(STAGES[1:])],
-    )
-    goes = join([side.tuple_last] + ([] if side.side is None else [side.side]))
-    for stage in STAGES[1:]:
-        register = b.reg(f"{stage}_side", width(goes), init=None)
-        b.on(move, (register, goes))
-        goes = register
-    pipe = _Pipe(step, move, *_limits(b, npu, step, move), *_roundings(b, npu, step, move))
-    lanes = [_lane(b, npu, pipe, k) for k in range(npu.results.ol)]
+    step.go.assign(all_of(step.busy, any_of(~valid, value_ready)))
+    b.on(value_ready, (valid, 0))
+    b.on(step.go, (valid, 1))
+    pipe.enter(valid if side.raw is None else valid & ~side.raw)  # a raw value has left already
+    goes = pipe.late("side", join([side.tuple_last] + ([] if side.side is None else [side.side])))["feature"]
+
+    def field(name: str, until: str) -> Signal:
+        """A field of the layer, as late as the stage ``until``."""
+        value = b.reg(f"value_{name}", width(step.layer[name]), init=None)
+        b.on(step.go, (value, step.layer[name]))
+        return pipe.late(name, value, until)[until]
+
+    limits = [field(name, "shifted") for name in ("low", "high")]
+    roundings = [field(name, "product") if npu.value(name) else None for name in ROUNDING]
+    shared = _Shared(step, pipe, *limits, *roundings)
+    lanes = [_lane(b, npu, shared, k) for k in range(npu.results.ol)]
     values = [value for value, _ in lanes]
     features = [feature for _, feature in lanes]
-    raw_ready = side.leave(b, npu, valid["value"], values)
-    value_ready.assign(move if side.raw is None else choose(side.raw, raw_ready, move, 1))
-    b.output("features_valid", 1, valid["feature"])
-    b.output("features_data", npu.results.ol * npu.value_bits, join(features))
-    b.output("features_last", 1, bits(goes, 0, 1))
-    if side.side is not None:
-        b.output("features_side", width(side.side), bits(goes, 1, width(side.side)))
+    raw_ready = side.leave(b, npu, valid, values)
+    value_ready.assign(pipe.move if side.raw is None else choose(side.raw, raw_ready, pipe.move, 1))
+    return Stream(
+        valid=pipe.valid["feature"],
+        ready=ready,
+        data=join(features),
+        last=bits(goes, 0, 1),
+        side=None if side.side is None else bits(goes, 1, width(side.side)),
+    )
 
 
-def _limits(b: Block, npu: Npu, step: Step, move: Signal) -> tuple[Signal, Signal]:
-    """The layer's (low, high), as late as the shifted value that they belong to."""
-    out = []
-    for name in ("low", "high"):
-        limit = b.reg(f"value_{name}", npu.value_bits, init=None)
-        b.on(step.go, (limit, step.layer[name]))
-        for stage in STAGES[1:-1]:
-            register = b.reg(f"{stage}_{name}", npu.value_bits, init=None)
-            b.on(move, (register, limit))
-            limit = register
-        out.append(limit)
-    return out[0], out[1]
-
-
-def _roundings(b: Block, npu: Npu, step: Step, move: Signal) -> list[Signal | None]:
-    """How the layer rounds, ROUNDING, as late as the product that it belongs to; None where no layer rounds so."""
-    out: list[Signal | None] = []
-    for name in ROUNDING:
-        at_product = None
-        if npu.value(name):
-            at_value, at_product = (b.reg(f"{stage}_{name}", init=None) for stage in STAGES[:2])
-            b.on(step.go, (at_value, step.layer[name]))
-            b.on(move, (at_product, at_value))
-        out.append(at_product)
-    return out
-
-
-def _lane(b: Block, npu: Npu, pipe: _Pipe, k: int) -> tuple[Signal, Signal]:
+def _lane(b: Block, npu: Npu, shared: _Shared, k: int) -> tuple[Signal, Signal]:
     """(value register's whole part, feature register) of lane ``k``."""
     b.comment(f"Lane {k}: bias, product, half, rounding, shift, limits.")
     w = npu.biased_bits
-    step = pipe.step
+    step = shared.step
     value = b.reg(f"value_{k}", w, init=None)
     shift = b.reg(f"shift_{k}", npu.scale_shift_bits, init=None)
     given = step.row[f"bias_{k}"]
@@ -161,38 +144,33 @@ def _lane(b: Block, npu: Npu, pipe: _Pipe, k: int) -> tuple[Signal, Signal]:
     b.on(step.go, (value, total + bias), (shift, step.row[f"shift_{k}"]))
     factor = None
     if npu.results.multiplier_bits:
-        factor = b.reg(
-            f"multiplier_{k}", npu.results.multiplier_bits + 1, init=None
-        )  # a sign more: it is never negative
+        # a sign more: it is never negative
+        factor = b.reg(f"multiplier_{k}", npu.results.multiplier_bits + 1, init=None)
         b.on(step.go, (factor, step.row[f"multiplier_{k}"]))
 
     wide = npu.product_bits
     if factor is not None and (split := split_product(npu)) is not None:
-        shifted = _shifted(b, npu, pipe, k, _half_of_split(b, npu, pipe, k, split, (value, factor, shift)))
+        shifted = _shifted(b, npu, shared, k, _half_of_split(b, npu, shared, k, split, (value, factor, shift)))
     else:
         scaled = sign_extend(value, wide) if factor is None else product(value, factor)
-        shifted = _shifted(b, npu, pipe, k, _half(b, npu, pipe, k, scaled, shift))
+        shifted = _shifted(b, npu, shared, k, _half(b, npu, shared, k, scaled, shift))
     w = npu.value_bits
-    low = b.wire(f"low_{k}", wide, sign_extend(pipe.low, wide))
-    high = b.wire(f"high_{k}", wide, sign_extend(pipe.high, wide))
+    low = b.wire(f"low_{k}", wide, sign_extend(shared.low, wide))
+    high = b.wire(f"high_{k}", wide, sign_extend(shared.high, wide))
     feature = b.reg(f"feature_{k}", w, init=None)
     above = b.wire(f"above_{k}", 1, signed_at_least(shifted, high))
     below = b.wire(f"below_{k}", 1, signed_at_least(low, shifted))
-    clipped = choose(above, pipe.high, choose(below, pipe.low, bits(shifted, 0, w), w), w)
-    b.on(pipe.move, (feature, clipped))
-    return bits(
-        value, npu.results.bias_fraction_bits, npu.array.acc_bits
-    ) if npu.results.bias_fraction_bits else value, feature
+    clipped = choose(above, shared.high, choose(below, shared.low, bits(shifted, 0, w), w), w)
+    b.on(shared.pipe.move, (feature, clipped))
+    return bits(value, npu.results.bias_fraction_bits, npu.array.acc_bits), feature
 
 
-def _half(b: Block, npu: Npu, pipe: _Pipe, k: int, scaled: Signal, shift: Signal) -> tuple[Signal, ...]:
+def _half(b: Block, npu: Npu, shared: _Shared, k: int, scaled: Signal, shift: Signal) -> tuple[Signal, ...]:
     """(product of lane ``k``, what is added to round it, shift), registers: two stages."""
     wide = npu.product_bits
     narrow = npu.scale_shift_bits
-    move = pipe.move
-    lane_product = b.reg(f"product_{k}", wide, init=None)
-    product_shift = b.reg(f"product_shift_{k}", narrow, init=None)
-    b.on(move, (lane_product, scaled), (product_shift, shift))
+    lane_product = shared.pipe.register(f"product_{k}", wide, scaled)
+    product_shift = shared.pipe.register(f"product_shift_{k}", narrow, shift)
 
     # half = 2^(shift - 1), one less for negative numbers (or above an even one), nothing without a shift
     half = b.reg(f"half_{k}", wide, init=None)
@@ -201,16 +179,16 @@ def _half(b: Block, npu: Npu, pipe: _Pipe, k: int, scaled: Signal, shift: Signal
     less = b.wire(f"shift_less_{k}", narrow, sub(product_shift, 1, narrow))
     power = b.wire(f"power_{k}", wide, const(1, wide) << less)
     less_half = bits(lane_product, wide - 1, 1)
-    if pipe.half_even is not None:  # bit ``shift`` of the product is the lowest one that stays
+    if shared.half_even is not None:  # bit ``shift`` of the product is the lowest one that stays
         odd = b.wire(f"odd_{k}", 1, Pointer(lane_product, resize(product_shift, bits_for(wide - 1))))
-        less_half = choose(pipe.half_even, ~odd, less_half, 1)
+        less_half = choose(shared.half_even, ~odd, less_half, 1)
     after = lane_product
-    if pipe.round_twice is not None:
-        after = _rounded_first(b, npu, pipe.round_twice, k, lane_product, product_shift)
-        less_half = less_half & ~pipe.round_twice
+    if shared.round_twice is not None:
+        after = _rounded_first(b, npu, shared.round_twice, k, lane_product, product_shift)
+        less_half = less_half & ~shared.round_twice
     down = b.wire(f"down_{k}", wide, resize(less_half, wide))
     b.on(
-        move,
+        shared.pipe.move,
         (half, choose(nonzero(product_shift), power - down, 0, wide)),
         (half_product, after),
         (half_shift, product_shift),
@@ -219,7 +197,7 @@ def _half(b: Block, npu: Npu, pipe: _Pipe, k: int, scaled: Signal, shift: Signal
 
 
 def _half_of_split(
-    b: Block, npu: Npu, pipe: _Pipe, k: int, split: SplitProduct, given: tuple[Signal, Signal, Signal]
+    b: Block, npu: Npu, shared: _Shared, k: int, split: SplitProduct, given: tuple[Signal, Signal, Signal]
 ) -> tuple[Signal, ...]:
     """As ``_half`` for a product in parts, of a value, a factor and a shift: the parts in the first stage, their sum in
     the second one, together with what is added to round it. What is added depends on the product's sign, which is the
@@ -228,37 +206,35 @@ def _half_of_split(
     value, factor, shift = given
     wide = npu.product_bits
     narrow = npu.scale_shift_bits
-    move = pipe.move
+    pipe = shared.pipe
     top = width(value) - split.apart
     high = b.wire(f"value_high_{k}", top, bits(value, split.apart, top))
     rest = width(factor) - split.cut
     low_factor = b.wire(f"factor_low_{k}", split.cut + 1, Cat(const(0, 1), bits(factor, 0, split.cut)))
     high_factor = b.wire(f"factor_high_{k}", rest, bits(factor, split.cut, rest))
-    lower = b.reg(f"product_low_{k}", top + split.cut + 1, init=None)
-    upper = b.reg(f"product_high_{k}", top + rest, init=None)
-    b.on(move, (lower, product(high, low_factor)), (upper, product(high, high_factor)))
+    lower = pipe.register(f"product_low_{k}", top + split.cut + 1, product(high, low_factor))
+    upper = pipe.register(f"product_high_{k}", top + rest, product(high, high_factor))
     whole = _placed(lower, split.apart, wide) + _placed(upper, split.apart + split.cut, wide)
     if split.apart:
         low = b.wire(f"value_low_{k}", split.apart, bits(value, 0, split.apart))
-        rows = b.reg(f"product_rows_{k}", split.apart + npu.results.multiplier_bits, init=None)
-        b.on(move, (rows, sum_of_rows(low, bits(factor, 0, npu.results.multiplier_bits))))
+        multiplier = bits(factor, 0, npu.results.multiplier_bits)
+        rows = pipe.register(f"product_rows_{k}", split.apart + width(multiplier), sum_of_rows(low, multiplier))
         whole = whole + resize(rows, wide)
-    product_shift = b.reg(f"product_shift_{k}", narrow, init=None)
-    negative = b.reg(f"product_negative_{k}", init=None)
-    b.on(move, (product_shift, shift), (negative, bits(value, width(value) - 1, 1)))
+    product_shift = pipe.register(f"product_shift_{k}", narrow, shift)
+    negative = pipe.register(f"product_negative_{k}", 1, bits(value, width(value) - 1, 1))
 
     half_product = b.reg(f"half_product_{k}", wide, init=None)
     half = b.reg(f"half_{k}", wide, init=None)
     half_shift = b.reg(f"half_shift_{k}", narrow, init=None)
-    b.on(move, (half_product, whole), (half_shift, product_shift))
+    b.on(pipe.move, (half_product, whole), (half_shift, product_shift))
     less = b.wire(f"shift_less_{k}", narrow, sub(product_shift, 1, narrow))
     above = b.wire(f"above_half_{k}", wide, Repeat(const(1, 1), wide) << less)
     power = b.wire(f"power_{k}", wide, above & ~Cat(bits(above, 0, wide - 1), const(0, 1)))
     some = b.wire(f"some_{k}", 1, nonzero(product_shift))
     added = choose(negative, ~above, power, wide)
-    if pipe.round_twice is not None:
-        added = _half_of_two(b, npu, k, (pipe.round_twice, negative, product_shift), power, above)
-    b.on(move, (half, choose(some, added, 0, wide)))
+    if shared.round_twice is not None:
+        added = _half_of_two(b, npu, k, (shared.round_twice, negative, product_shift), power, above)
+    b.on(pipe.move, (half, choose(some, added, 0, wide)))
     return half_product, half, half_shift
 
 
@@ -291,20 +267,17 @@ def _placed(part: Signal, place: int, w: int) -> Signal:
     return Cat(extended, const(0, place)) if place else extended
 
 
-def _shifted(b: Block, npu: Npu, pipe: _Pipe, k: int, given: tuple[Signal, ...]) -> Signal:
+def _shifted(b: Block, npu: Npu, shared: _Shared, k: int, given: tuple[Signal, ...]) -> Signal:
     """The product of lane ``k``, rounded and shifted: two register stages. ``given`` is what ``_half`` gives."""
     wide = npu.product_bits
-    narrow = npu.scale_shift_bits
-    move = pipe.move
     half_product, half, half_shift = given
-    rounded = b.reg(f"rounded_{k}", wide, init=None)
-    rounded_shift = b.reg(f"rounded_shift_{k}", narrow, init=None)
-    b.on(move, (rounded, half_product + half), (rounded_shift, half_shift))
+    rounded = shared.pipe.register(f"rounded_{k}", wide, half_product + half)
+    rounded_shift = shared.pipe.register(f"rounded_shift_{k}", npu.scale_shift_bits, half_shift)
 
     shifted = b.reg(f"shifted_{k}", wide, init=None)
     sign = bits(rounded, wide - 1, 1)
     turned = b.wire(f"turned_{k}", wide, rounded ^ Repeat(sign, wide))  # ~x >> s = ~(x >>> s): one unsigned shifter
-    b.on(move, (shifted, Srl(turned, rounded_shift) ^ Repeat(sign, wide)))
+    b.on(shared.pipe.move, (shifted, Srl(turned, rounded_shift) ^ Repeat(sign, wide)))
     return shifted
 
 

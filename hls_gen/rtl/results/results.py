@@ -32,37 +32,13 @@ from bitloom.hls_gen.rtl.primitives.block import (
     width,
 )
 from bitloom.hls_gen.rtl.primitives.countdown import Countdown
-from bitloom.hls_gen.rtl.primitives.layer_counter import layer_counter
 from bitloom.hls_gen.rtl.primitives.memory import Library, LoadBus
 from bitloom.hls_gen.rtl.primitives.text import Header
 
+from .layer_at_work import LayerAtWork
 from .requantise import requantise
-from .step import Step, number_bits
+from .step import Step, give, number_bits
 from .threshold import matches_value, threshold
-
-
-@dataclass(frozen=True)
-class _Layer:
-    """The layer at work.
-
-    Attributes
-    ----------
-    loaded : Signal
-        Register: there is one.
-    begin : Signal
-        The next layer is taken up at this clock edge.
-    now, next : dict
-        Fields of its row of memory ``results``, as registers, and of the next layer's; ``windows_minus_1``, which is
-        looked at as the layer begins, has no register.
-    number : Signal or None
-        Register: its number, for the addition; None in an NPU without one.
-    """
-
-    loaded: Signal
-    begin: Signal
-    now: dict[str, Signal]
-    next: dict[str, Signal]
-    number: Signal | None
 
 
 @dataclass(frozen=True)
@@ -122,7 +98,12 @@ def results(library: Library, npu: Npu) -> Block:
     load = b.wire("load")
     room.assign(_credits(b, npu, taken, load if npu.array.accumulators > 1 else finish))
     layer_end = b.wire("layer_end")
-    layer = _layer(b, library, npu, bus, last_layer, layer_end)
+    b.comment("The layer at work.")
+    layer = LayerAtWork.of(b, library, bus, rows, last_layer, layer_end)
+    number = None
+    if npu.has_skip:
+        number = b.reg("layer_number", number_bits(npu), init=None)
+        b.on(layer.begin, (number, resize(layer.upcoming, number_bits(npu))))
 
     b.comment("The window at work: its results move down by OL a step.")
     busy = b.reg("busy")
@@ -137,11 +118,11 @@ def results(library: Library, npu: Npu) -> Block:
         go=walk.go,
         busy=busy,
         sums=[b.wire(f"sum_{k}", acc, bits(queue, k * acc, acc)) for k in range(npu.results.ol)],
-        row=_factors(b, library, npu, bus, layer, walk),
+        row=layer.factors(b, library, bus, factors, "threshold_base", walk.go, walk.tuple_last),
         layer=layer.now,
         tuple_last=walk.tuple_last,
         map_last=walk.map_last,
-        number=layer.number,
+        number=number,
         to_outlets=not npu.pool_unit,
     )
     _activation(b, npu, step, load, sums_offset)
@@ -168,7 +149,7 @@ def _activation(b: Block, npu: Npu, step: Step, load: Signal, sums_offset: Signa
     """Thresholds, with the offset of the window in the shift register, or requantisation; in a binary NPU of sums less
     that offset."""
     if sums_offset is None:
-        requantise(b, npu, step)
+        give(b, requantise(b, npu, step, b.input("features_ready")))
         return
     offset = b.reg("offset", npu.array.acc_bits, init=None)
     b.on(load, (offset, sums_offset))
@@ -177,7 +158,7 @@ def _activation(b: Block, npu: Npu, step: Step, load: Signal, sums_offset: Signa
         return
     values = [matches_value(step, total, offset) for total in step.sums]
     sums = [b.wire(f"matches_value_{k}", npu.array.acc_bits, value) for k, value in enumerate(values)]
-    requantise(b, npu, replace(step, sums=sums))
+    give(b, requantise(b, npu, replace(step, sums=sums), b.input("features_ready")))
 
 
 def _credits(b: Block, npu: Npu, taken: Signal, given_back: Signal) -> Signal:
@@ -204,23 +185,6 @@ def _some(b: Block, name: str, counts: tuple[int, int], more: Signal, less: Sign
     return b.wire(f"some_{name}", 1, bits(ones, 0, 1))
 
 
-def _layer(b: Block, library: Library, npu: Npu, bus: LoadBus, last_layer: Signal, layer_end: Signal) -> _Layer:
-    """Take up layer after layer, round and round."""
-    rows = memory_of(npu, "results")
-    b.comment("The layer at work.")
-    loaded = b.reg("loaded")
-    begin = b.wire("begin_layer", 1, any_of(~loaded, layer_end))
-    upcoming = layer_counter(b, "layer_upcoming", last_layer, begin)
-    following = library.loadable(b, rows, bus, resize(upcoming, bits_for(rows.depth - 1)))
-    now = {name: b.reg(f"layer_{name}", w, init=None) for name, w in rows.widths.items() if name != "windows_minus_1"}
-    b.on(begin, (loaded, 1), *[(now[name], following[name]) for name in now])
-    number = None
-    if npu.has_skip:
-        number = b.reg("layer_number", number_bits(npu), init=None)
-        b.on(begin, (number, resize(upcoming, number_bits(npu))))
-    return _Layer(loaded, begin, now, following, number)
-
-
 def _waiting(b: Block, npu: Npu, arrived: Signal, load: Signal) -> Signal:
     """Register: a window's results are there and not yet in the shift register; makes the port ``drain_slot``."""
     if npu.array.accumulators == 1:
@@ -234,7 +198,7 @@ def _waiting(b: Block, npu: Npu, arrived: Signal, load: Signal) -> Signal:
     return full
 
 
-def _walk(b: Block, npu: Npu, layer: _Layer, finish: Signal) -> _Walk:
+def _walk(b: Block, npu: Npu, layer: LayerAtWork, finish: Signal) -> _Walk:
     """Count levels, units of OL results, kernel groups and windows of the layer."""
     units = bits_for(npu.units - 1)
     now = layer.now
@@ -266,16 +230,3 @@ def _queue(b: Block, npu: Npu, walk: _Walk, load: Signal, sums: Signal) -> Signa
         b.on(walk.go & walk.level_last, (queue, Cat(const(0, step), bits(queue, step, total - step))))
     b.on(load, (queue, sums))
     return queue
-
-
-def _factors(b: Block, library: Library, npu: Npu, bus: LoadBus, layer: _Layer, walk: _Walk) -> dict[str, Signal]:
-    """Thresholds or scales of the step at hand: a row a step, from the layer's first one on for each tuple."""
-    factors = memory_of(npu, feature_memory(npu)[0])
-    w = bits_for(factors.depth - 1)
-    pointer = b.reg("pointer", w)
-    base = layer.now["threshold_base"]
-    onward = choose(walk.tuple_last, base, add(pointer, 1, w), w)
-    pointer_next = b.wire("pointer_next", w, choose(layer.begin, layer.next["threshold_base"], onward, w))
-    move = b.wire("move", 1, layer.begin | walk.go)
-    b.on(move, (pointer, pointer_next))
-    return library.loadable(b, factors, bus, pointer_next, read=move)

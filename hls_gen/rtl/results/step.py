@@ -7,7 +7,8 @@ from veriloggen import Cat
 from bitloom.hls_gen.design.memories.ports import way
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.widths import bits_for
-from bitloom.hls_gen.rtl.primitives.block import Block, Signal
+from bitloom.hls_gen.rtl.primitives.block import Block, Signal, width
+from bitloom.hls_gen.rtl.primitives.stream import Stream
 
 
 @dataclass(frozen=True)
@@ -99,6 +100,13 @@ def values_of(b: Block, npu: Npu, step: Step) -> Values:
         held("raw", step.layer["raw"]) if raw else None,
         map_last if raw else None,
     )
+
+
+def give(b: Block, features: Stream) -> None:
+    """The ports ``features_*`` for features, but ``features_ready``."""
+    for part, signal in features.parts():
+        if part != "ready":
+            b.output(f"features_{part}", width(signal), signal)
 
 
 def result_side_bits(npu: Npu) -> int:

@@ -21,8 +21,9 @@ from bitloom.hls_gen.rtl.primitives.block import (
     signed_at_least,
     width,
 )
+from bitloom.hls_gen.rtl.primitives.stream import Stream
 
-from .step import Step, join, values_of
+from .step import Step, give, join, values_of
 
 
 def threshold(b: Block, npu: Npu, step: Step, offset: Signal) -> None:
@@ -58,11 +59,8 @@ def threshold(b: Block, npu: Npu, step: Step, offset: Signal) -> None:
         verdicts.append(b.wire(f"bit_{k}", 1, signed_at_least(value, limit)))
     raw_ready = side.leave(b, npu, valid, values)
     features_ready = b.input("features_ready")
-    b.output("features_valid", 1, valid if side.raw is None else valid & ~side.raw)
-    b.output("features_data", npu.results.ol, join(verdicts))
-    b.output("features_last", 1, side.tuple_last)
-    if side.side is not None:
-        b.output("features_side", width(side.side), side.side)
+    leaves = valid if side.raw is None else valid & ~side.raw
+    give(b, Stream(leaves, features_ready, join(verdicts), side.tuple_last, side.side))
     ready.assign(features_ready if side.raw is None else choose(side.raw, raw_ready, features_ready, 1))
 
 

@@ -47,8 +47,7 @@ class SequencerSpec:
     @property
     def tables(self) -> list[Memory]:
         """The loadable memories of the tap source."""
-        optional = [*(["jumps"] if self.kind.kernel_rows else []), *(["aheads"] if self.kind.claims_ahead else [])]
-        return [self.memory(name) for name in ("layers", "flags", "olds", *optional)]
+        return [self.memory("layers"), *(self.memory(table.name) for table in self.kind.tables)]
 
     @property
     def memories(self) -> list[Memory]:

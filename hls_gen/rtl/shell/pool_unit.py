@@ -11,11 +11,8 @@ Of a pool unit with weights, sums leave the FIFO, and what follows makes feature
 """
 
 from bitloom.hls_gen.design.parts import present
-from bitloom.hls_gen.design.widths import COUNT_BITS
-from bitloom.hls_gen.rtl.pool_unit.pool_binary import pool_unit
-from bitloom.hls_gen.rtl.pool_unit.pool_depthwise import pool_unit_depthwise
-from bitloom.hls_gen.rtl.pool_unit.pool_integer import pool_unit_integer
 from bitloom.hls_gen.rtl.pool_unit.pool_results import pool_results
+from bitloom.hls_gen.rtl.pool_unit.pool_unit import pool_unit
 from bitloom.hls_gen.rtl.primitives.block import Signal, bits
 from bitloom.hls_gen.rtl.primitives.gearbox import gearbox
 from bitloom.hls_gen.rtl.primitives.stream import Stream
@@ -55,26 +52,21 @@ def pooling(c: NpuContext, features: Stream) -> tuple[Stream, Signal]:
         room=room,
         **packed.replace(last=None).ports("in"),
     )
-    integer = pool_unit_depthwise if npu.depthwise else pool_unit_integer
-    unit = c.library.get(pool_unit if npu.engine == "binary" else integer, c.library, npu)
+    unit = c.library.get(pool_unit, c.library, npu)
     pooled = c.place(unit, "pool_unit", word=beats["word"], **Beat.of(beats).ports())
     room.assign(pooled["room"])
     out = Stream.of(pooled, "out")
-    w = npu.pool_word_bits
-    if npu.depthwise:
-        return _finished(c, out), beats["layer"]
-    # the unit's FIFO keeps the flags above the word: last of the tuple, then what are side bits here
-    flags = {"last": bits(out.data, w, 1), "side": bits(out.data, w + 1, npu.pool_side_bits - 1)}
-    return out.replace(data=bits(out.data, 0, w), **flags), beats["layer"]
+    # the unit's FIFO keeps the flags above the values: last of the tuple, then what are side bits here
+    w = npu.pool_values_bits
+    flags = {"last": bits(out.data, w, 1), "side": bits(out.data, w + 1, npu.pool_out_bits - w - 1)}
+    values = out.replace(data=bits(out.data, 0, w), **flags)
+    return _finished(c, values) if npu.depthwise else values, beats["layer"]
 
 
 def _finished(c: NpuContext, sums: Stream) -> Stream:
     """Features of what leaves a pool unit with weights, OL at a time; ``last`` and side as of other pools."""
     npu = c.npu
-    steps = c.npu.results.ol * c.npu.array.acc_bits
-    w = present(npu.pool_unit).pfp * npu.array.acc_bits
-    flags = {"last": bits(sums.data, w, 1), "side": bits(sums.data, w + 1, npu.pool_side_bits - 1 + COUNT_BITS)}
-    cut = gearbox(c.b, c.library, "pool_steps", sums.replace(data=bits(sums.data, 0, w), **flags), steps, rst=c.restart)
+    cut = gearbox(c.b, c.library, "pool_steps", sums, npu.results.ol * npu.array.acc_bits, rst=c.restart)
     ports = c.place(
         c.library.get(pool_results, c.library, npu),
         "pool_results",

@@ -38,7 +38,7 @@ def designs_command(names: tuple[str, ...], frames: int, area: bool, clock: bool
     done: list[benches.Figures] = []
     for name, design in chosen.items():
         with bar(f"{name}: building and running") as update:
-            figures, build = benches.measure(name, design, frames, out, update)
+            figures, build = benches.measure_design(name, design, frames, out, update)
         if area:
             with working(f"{name}: synthesis"):
                 figures |= benches.area_figures(build.design)

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 
-from bitloom.golden.file import model_digest
 from bitloom.golden.network import Model
 from bitloom.hls_gen.compiler.plan import Plan, plan
 from bitloom.hls_gen.design.manifest import Manifest
@@ -43,13 +42,7 @@ def compiled(build: Build, model: Model) -> Compiled:
     ValueError
         If the build has no such network, or compiled it from another model.
     """
-    program = build.program(model.network.name)
-    digest = model_digest(model)
-    if digest != program.model_digest:
-        raise ValueError(
-            f"{build.folder}: {program.name} was compiled from {program.model_digest[:16]}, "
-            f"got the model {digest[:16]}: build again"
-        )
+    program = build.program_of(model)
     manifest = Manifest.load(build.bit.with_suffix(".manifest.json"))
-    network_plan = plan(model, manifest.npus, build.choices(program.name))
+    network_plan = plan(model, manifest.npus, build.choices_of(program.name))
     return Compiled(build, model, program, manifest, network_plan)

@@ -1,5 +1,6 @@
 """Gather all that a report shows, from the build, the compiler's plan and the run."""
 
+from shlex import join
 from typing import Any
 
 from bitloom.golden import zoo as networks
@@ -13,13 +14,13 @@ from bitloom.hls_gen.compiler.sharing import weight_copies
 from bitloom.hls_gen.design.design import Design
 from bitloom.overlay.area.synthesis import area
 from bitloom.overlay.area_model.estimate import error, estimate
+from bitloom.overlay.build.build import Build
+from bitloom.overlay.build.measured import Measured
 from bitloom.overlay.platform.boards import CLOCK_MHZ
 from bitloom.overlay.study.lane_counts import npu_lanes
 
-from .commands import commands
 from .compiled import Compiled
 from .layer_work import LayerWork, layers
-from .measure import Measured
 from .memories import memories
 from .report import AreaFacts, LayerFacts, NpuCycles, Report
 from .roofline import roofline
@@ -189,3 +190,24 @@ def _area(design: Design, synthesise: bool) -> AreaFacts:
         synthesised = area(design)
         return AreaFacts(synthesised.total, "yosys", error(), units_by_synthesis(synthesised))
     return AreaFacts(estimate(design), "model", error(), units_by_model(design))
+
+
+def commands(build: Build, frames: int, given: str | None = None) -> list[str]:
+    """Commands for a terminal that make a report's build and figures again.
+
+    Parameters
+    ----------
+    build
+        The build; ``bitloom build`` is among the commands only where it made the build.
+    frames
+        Of the run.
+    given
+        The network as the command line named it; None: not at all.
+    """
+    folder = str(build.folder)
+    named = [given] if given else []
+    return [
+        *([join(build.command)] if build.command else []),
+        *(join(["bitloom", command, folder, *named, "--frames", str(frames)]) for command in ("simulate", "report")),
+        join(["bitloom", "area", folder]),
+    ]

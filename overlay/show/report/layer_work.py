@@ -74,9 +74,9 @@ def layers(compiled: Compiled) -> list[LayerWork]:
             LayerWork(
                 name=p.name,
                 npu=n,
-                operations=len(planned.conv.index) * channels // of_kernel * p.out_channels,
+                operations=len(planned.on_array.taps.tables.index) * channels // of_kernel * p.out_channels,
                 beats=planned.beats,
-                words=planned.taps.tuples * planned.words,
+                words=planned.on_array.counts.tuples * planned.words,
                 word_bytes=npu.array.word_bits / 8,
                 tuple_words=planned.words,
                 groups=planned.groups,

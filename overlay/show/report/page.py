@@ -9,7 +9,6 @@ from bitloom.overlay.timing.design_clock import HOW
 from . import blocks, graph
 from .colours import DARK, LIGHT, SPENT
 from .figures import svg
-from .phone import labelled_cells
 from .plots import pictures
 from .report import Report
 from .text import number, percent
@@ -31,7 +30,7 @@ def page(report: Report, date: str = "") -> str:
     )
     environment.filters |= {"number": number, "percent": percent}
     plots = {picture.name: (picture.title, Markup(svg(report, picture))) for picture in pictures(report)}
-    text = environment.get_template("page.html").render(
+    return environment.get_template("page.html").render(
         r=report,
         figures=report.figures,
         plots=plots,
@@ -50,4 +49,3 @@ def page(report: Report, date: str = "") -> str:
         boards=BOARDS.values(),
         clock_how=HOW,
     )
-    return labelled_cells(text)

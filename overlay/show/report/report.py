@@ -7,11 +7,11 @@ from typing import Any
 from bitloom.golden.network import Network
 from bitloom.hls_gen.design.design import Design
 from bitloom.overlay.area.netlist import Resources
+from bitloom.overlay.build.measured import Measured
 from bitloom.overlay.study.lane_counts import lanes
 
 from .accuracy import Accuracy
 from .layer_work import LayerWork
-from .measure import Measured
 from .memories import MemoryUse
 from .roofline import Point
 from .timeline import Timeline

@@ -8,11 +8,11 @@ of its tuple memory, of which one a cycle comes.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from bitloom.overlay.build.measured import Measured
 from bitloom.overlay.study.lane_counts import npu_lanes
 
 from .compiled import Compiled
 from .layer_work import LayerWork
-from .measure import Measured
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from bitloom.golden.encoding import BIPOLAR, signed
 from bitloom.golden.kernels import packed
 from bitloom.golden.kernels.tiled.conv import from_golden
 from bitloom.golden.layers.conv import Conv
-from bitloom.golden.layers.depthwise import DepthwiseConv
+from bitloom.golden.layers.grouped import DepthwiseConv
 from bitloom.golden.network import Model, Network
 from bitloom.golden.window import Window
 from bitloom.hls_gen.compiler.choices import CompileChoices

@@ -11,8 +11,7 @@ from bitloom.golden.encoding import BIPOLAR, TERNARY, signed
 from bitloom.golden.kernels import packed
 from bitloom.golden.layers.conv import Conv
 from bitloom.golden.layers.dense import Dense
-from bitloom.golden.layers.depthwise import DepthwiseConv
-from bitloom.golden.layers.grouped import GroupedConv
+from bitloom.golden.layers.grouped import DepthwiseConv, GroupedConv
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model, Network
 from tests.cases import case_map, random_images

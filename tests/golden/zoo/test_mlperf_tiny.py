@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bitloom.golden.layers.conv import Weighted
-from bitloom.golden.layers.depthwise import DepthwiseConv
+from bitloom.golden.layers.grouped import DepthwiseConv
 from bitloom.golden.zoo import data_folder
 from bitloom.golden.zoo.calibrated import random_bytes
 from bitloom.golden.zoo.mlperf_tiny import FILES, NETWORKS, seeded

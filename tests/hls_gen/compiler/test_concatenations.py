@@ -194,7 +194,7 @@ def test_words_of_both_maps_in_turn():
     assert rows[1].row("inputs") == {"words": 30, "source": 2, "joins": 0, "first_words_minus_1": 0,
                                   "second_words_minus_1": 0}  # fmt: skip
     assert made.layers[2].read.layout.tolist() == [[5, 6, 7, 8], [0, 1, 2, 3], [4, -1, -1, -1]]
-    assert made.needs[0].needs.joined_words == 2
+    assert made.needs[0].needs.sizes["joined_words"] == 2
 
 
 def test_a_chain_of_npus_is_cut_behind_a_concatenation():

@@ -11,7 +11,7 @@ from bitloom.golden.encoding import signed
 from bitloom.golden.layer import Layer
 from bitloom.golden.layers.add import Add
 from bitloom.golden.layers.conv import Conv
-from bitloom.golden.layers.depthwise import DepthwiseConv, as_plain, plain_weights
+from bitloom.golden.layers.grouped import DepthwiseConv, as_plain, ungrouped_weights
 from bitloom.golden.layers.pool import AvgPool, MaxPool
 from bitloom.golden.layers.requantise import Requantise
 from bitloom.golden.layers.threshold import Threshold
@@ -101,7 +101,7 @@ def test_which_ones_join(layers, joined):
 def test_a_plain_one_with_zeros_joins_too():
     model = model_of(*conv(1), *depthwise(2), *conv(3))
     layers = [as_plain(layer) if isinstance(layer, DepthwiseConv) else layer for layer in model.network.layers]
-    arrays = {**model.arrays, "conv_2": {"weight": plain_weights(model.arrays["conv_2"]["weight"])}}
+    arrays = {**model.arrays, "conv_2": {"weight": ungrouped_weights(model.arrays["conv_2"]["weight"], 5)}}
     some = np.arange(5)  # a plain one's sums might be so large that biases have less room
     arrays["act_2"] = {"bias": 100 * some, "multiplier": some + 7, "shift": some + 5}
     plain = Model(replace(model.network, layers=tuple(layers)), arrays)

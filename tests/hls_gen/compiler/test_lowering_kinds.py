@@ -81,7 +81,7 @@ def check(model: Model, kinds: Sequence[str], images: np.ndarray | None = None) 
 
 def check_range(p: LoweredLayer, features: np.ndarray) -> None:
     """Sums, and with their bias, of what the lowered layer reads stay in ``biased_range``."""
-    sums, (low, high) = replace(p, activation=None).values(features)[..., None], p.biased_range
+    sums, (low, high) = replace(p, steps=()).forward(features)[..., None], p.biased_range
     biased = sums if p.scale is None else sums + p.scale.bias
     assert low <= min(sums.min(), biased.min()) <= max(sums.max(), biased.max()) <= high
 
@@ -101,7 +101,7 @@ def test_bits_from_the_integer_engine(encoding, tail):
     made_of = [conv(1, signed(7)), *tail, conv(2), act(2)]
     p = check(made(encoding, *made_of), ["integer", "binary"]).layers[0]
     assert p.scale is not None
-    assert (p.signs, p.scale.low, p.scale.high, p.raw) == (True, -1, 0, False)
+    assert (p.makes_bits, p.scale.low, p.scale.high, p.raw) == (True, -1, 0, False)
     assert set(p.scale.multiplier.ravel().tolist()) == {1}
     assert set(p.scale.shift.ravel().tolist()) == {0}
 
@@ -143,7 +143,7 @@ def test_the_integer_engine_alone(name, model):
     lowered = lower_integer(model, 9, 8)
     images = random_images(model, 3, np.random.default_rng(9))
     np.testing.assert_array_equal(lowered.forward(images), model.forward(images))
-    assert not any(p.signs for p in lowered.layers)
+    assert not any(p.makes_bits for p in lowered.layers)
 
 
 def test_signs_by_hand():

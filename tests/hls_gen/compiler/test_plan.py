@@ -10,7 +10,7 @@ from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model, Network
 from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.compiler.layout import UNUSED, chunks, plane_layout, regroup, result_layout
-from bitloom.hls_gen.compiler.needs import SIZES
+from bitloom.hls_gen.compiler.needs import OF_ALL_LAYERS
 from bitloom.hls_gen.compiler.plan import Plan, plan
 from bitloom.hls_gen.design.flat import CAPACITIES
 from bitloom.hls_gen.design.parts import present
@@ -19,6 +19,10 @@ from tests.errors import value_error
 from tests.rows import memory_rows, npu_rows
 
 from .foldings import CASES, FOLDINGS, ORDERS, npu_of, wanted_order
+from .test_depthwise import NPU as WITH_WEIGHTS
+from .test_depthwise import conv as weighted
+from .test_depthwise import depthwise
+from .test_depthwise import model_of as model_of_depthwise
 
 
 def model_of(*layers: Layer, size: tuple[int, int] = (4, 6), channels: int = 5, encoding: Encoding = BIPOLAR) -> Model:
@@ -58,15 +62,19 @@ def test_depths_of_a_small_network():
         "kernel_rows": 4 * 2,
         "threshold_rows": 2,
         "buffer_words": 0,
-        "map_words": 2,
+        "map_words": 0,
         "acc_bits": 6,  # -20..20, and 21 for the threshold that is never reached
     }
     assert made.ideal == [("conv", 16 * 2)]
 
 
 def test_every_capacity_is_a_need():
-    """But for what follows from the values that all layers read (sharing.py)."""
-    assert {*CAPACITIES} - {*SIZES} == {"lanes_per_weight", "lane_step"}, "hls_gen/compiler/needs.py: Needs, needs_of"
+    """But for what follows from all layers together: from the values that they read (sharing.py), and from maps that
+    wait (`Needs.capacities`)."""
+    small = model_of_depthwise(*weighted(1, size=3), *depthwise(2), channels=1)
+    needs = plan(small, [WITH_WEIGHTS.changed(window_former=True, aheads=2)]).needs[0].needs
+    together = {*OF_ALL_LAYERS, "skip_words", "skips_onward"}
+    assert {*CAPACITIES} - {*needs.sizes} == together, "hls_gen/compiler/needs.py: needs_of"
 
 
 @pytest.mark.parametrize("map_order", ORDERS)
@@ -90,7 +98,7 @@ def test_counts_agree(name, map_order):
                 words = rows.row(f"{prefix}inputs")["words"]
                 assert new.sum() * (row["words_minus_1"] + 1) == words
                 assert (rows.memories[f"{prefix}olds"]["word"] < words).all()
-    assert sum(rows.count("kernels") for rows in layers) == made.needs[0].needs.kernel_rows
+    assert sum(rows.count("kernels") for rows in layers) == made.needs[0].needs.sizes["kernel_rows"]
 
 
 @pytest.mark.parametrize(
@@ -196,8 +204,8 @@ def test_bases_of_layers_without_rows_are_0():
     """They would lie behind a memory that is full to the last row."""
     found = planned(model_of(conv((2, 2)), ACT, Dense(name="dense", out_channels=3)))
     rows, needs = memory_rows(found), found.needs[0].needs
-    assert needs.taps > 0
-    assert needs.threshold_rows > 0
+    assert needs.sizes["taps"] > 0
+    assert needs.sizes["threshold_rows"] > 0
     assert [rows["layers"][1][name] for name in ("direct", "flags_base", "old_base", "jump_base")] == [1, 0, 0, 0]
     assert rows["layers"][1]["group_rows"] == 0
     assert (rows["results"][1]["raw"], rows["results"][1]["threshold_base"]) == (1, 0)

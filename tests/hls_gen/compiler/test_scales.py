@@ -160,7 +160,7 @@ def test_accumulators_hold_whole_parts(bias: int, fraction: int, reach: tuple[in
     """Products of 4 bits are -56 .. 64; one more than the highest value fits too."""
     made = plan(model(bias, 1, 0, fraction), [INTEGER])
     assert made.lowered.layers[0].biased_range == reach
-    assert made.needs[0].needs.acc_bits == bits
+    assert made.needs[0].needs.sizes["acc_bits"] == bits
 
 
 @pytest.mark.parametrize("bits", [0, 3])

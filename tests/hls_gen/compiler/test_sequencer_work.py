@@ -1,38 +1,41 @@
 """Beats and cycles of a sequencer by formula, against taps that are counted one by one."""
 
-import numpy as np
 import pytest
 
 from bitloom.golden.window import Window
 from bitloom.hls_gen.compiler.layout import result_layout, result_steps
 from bitloom.hls_gen.compiler.schedule import Stage, schedule
+from bitloom.hls_gen.compiler.sequencer_taps import SequencerTaps
 from bitloom.hls_gen.compiler.sequencer_work import SequencerWork
 from bitloom.hls_gen.compiler.taps import Taps
 from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.design.sequencer_kind import SequencerKind
 
 PADDED = Window(kernel=(3, 2), stride=(2, 1), padding=(1, 1, 0, 0))
 """On a map of 4 x 3: 2 x 3 windows with 2 or 3 rows and 1 or 2 columns on the map."""
-VALID = [2, 4, 4, 3, 6, 6]
+VALID = SequencerWork(((2, 0, 1), (3, 0, 1), (4, 0, 2), (6, 0, 2)))
+"""Taps of these windows: 2, 4, 4, 3, 6 and 6."""
+KIND = SequencerKind()
 
 
 def test_of_a_schedule_and_of_a_map():
-    tables = schedule([Stage(name="pool", kind="pool", height=4, width=3, window=Taps(PADDED))], "raster").tables[0]
-    assert SequencerWork.of(tables).taps.tolist() == VALID
-    assert SequencerWork.of(tables, visits=2).taps.tolist() == [2 * taps for taps in VALID]
-    assert SequencerWork.of_map(PADDED, 4, 3).taps.tolist() == VALID
-    assert SequencerWork.straight(3).taps.tolist() == [1, 1, 1]
+    tables = schedule([Stage(name="pool", kind="pool", height=4, width=3, window=Taps(PADDED))], "pull").tables[0]
+    assert SequencerTaps(tables, KIND).counts.work == VALID
+    twice = ((4, 0, 1), (6, 0, 1), (8, 0, 2), (12, 0, 2))
+    assert SequencerTaps(tables, KIND, visits=2).counts.work == SequencerWork(twice)
+    assert SequencerWork.of_map(PADDED, 4, 3) == VALID
+    assert SequencerWork.straight(3) == SequencerWork(((1, 0, 3),))
 
 
-def test_a_beat_for_each_word_of_each_tap_in_each_pass():
-    work = SequencerWork(np.array(VALID))
-    assert work.beats(words=1) == sum(VALID)
-    assert work.beats(words=5, passes=3) == 15 * sum(VALID)
-    assert SequencerWork.straight(0).beats(words=7) == 0
+def test_a_cycle_for_each_word_of_each_tap():
+    assert VALID.cycles(words=1) == 25
+    assert VALID.cycles(words=5) == 5 * 25
+    assert SequencerWork.straight(0).cycles(words=7) == 0
 
 
 def test_a_window_takes_as_long_as_its_results():
     """With 2 words a tap the windows take 4, 8, 8, 6, 12 and 12 cycles; 7 at least."""
-    assert SequencerWork(np.array(VALID)).cycles(2, least=7) == 7 + 8 + 8 + 7 + 12 + 12
+    assert VALID.cycles(2, least=7) == 7 + 8 + 8 + 7 + 12 + 12
 
 
 @pytest.mark.parametrize("aheads", [0, 2])
@@ -41,14 +44,10 @@ def test_tuples_that_a_tap_skips(aheads):
     tuples of the first row that it doesn't read."""
     window = Window(kernel=(2, 2))
     tables = schedule([Stage(name="conv", kind="conv", height=2, width=4, window=Taps(window))], "raster").tables[0]
-    work = SequencerWork.of(tables)
-    kind = Npu.of(aheads=aheads).sequencer.kind
-    assert work.taps.tolist() == [4, 4, 4]
-    assert work.skips is not None
-    assert work.skips.tolist() == [2, 0, 0]
-    assert work.beats(words=3) == 36
-    assert work.cycles(3, kind=kind) == (36 if aheads else 38)
-    assert work.cycles(3, least=13, kind=kind) == (39 if aheads else 40)
+    work = SequencerTaps(tables, Npu.of(aheads=aheads).sequencer.kind).counts.work
+    assert work == SequencerWork(((4, 0, 3),) if aheads else ((4, 0, 2), (4, 2, 1)))
+    assert work.cycles(3) == (36 if aheads else 38)
+    assert work.cycles(3, least=13) == (39 if aheads else 40)
 
 
 @pytest.mark.parametrize("levels", [1, 3])

@@ -52,7 +52,7 @@ def check(model: Model, npus: Npu | tuple[Npu, ...]) -> list[tuple[int, int]]:
     made = plan(model, single)
     assert device.beats == 2 * sum(beats for _, beats in made.ideal)
     for npu, own in zip(design.npus, made.needs):
-        assert npu.array.kernel_rows == max(2, own.needs.kernel_rows)
+        assert npu.array.kernel_rows == max(2, own.needs.sizes["kernel_rows"])
         assert memory_of(npu, "kernels").width == npu.array.kgp * npu.array.row_weights + npu.code_bits
     return [(npu.array.lanes_per_weight, npu.array.lane_step) for npu in design.npus]
 

@@ -7,6 +7,7 @@ import pytest
 from bitloom.hls_gen.compiler.fitted import FORMER
 from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.flat import PLACES
+from bitloom.hls_gen.design.memories import memory_map as memory_maps
 from bitloom.hls_gen.design.memories.loader import settings
 from bitloom.hls_gen.design.memories.memory_map import memory_map, memory_of
 from bitloom.hls_gen.design.memories.results import passing
@@ -76,7 +77,7 @@ BAD = {
     "pool_jumps": (1, "npu: pool_jumps needs a pool unit with weights (depthwise), got 1"),
     "pool_kernel_rows": (1, "npu: pool_kernel_rows needs a pool unit with weights (depthwise), got 1"),
     "pool_scale_rows": (1, "npu: pool_scale_rows needs a pool unit with weights (depthwise), got 1"),
-    "lut_products": (("addition",), "npu: lut_products must be empty for engine binary, got ('addition',)"),
+    "lut_products": (("addition",), "npu: lut_products needs an NPU that multiplies, got ('addition',)"),
     "kernels_per_multiplier": (2, "npu: kernels_per_multiplier must be 1 for engine binary, got 2"),
 }
 """One bad value of every parameter."""
@@ -308,12 +309,12 @@ def test_a_rare_field_is_written_where_it_is_set(name, value):
 @pytest.mark.parametrize(("parameters", "message"), [
     ({"tuple_parts": 1}, "npu: tuple_parts must be 0 without a table aheads, got 1"),
     ({**INTEGER, "joined_words": 2}, "npu: joined_words needs a skip store, got 2"),
-    ({"skip_words": 9, "skip_bits": 2, "joined_words": 2}, "npu: joined_words must be 0 for engine binary, got 2"),
+    ({"skip_words": 9, "skip_bits": 2, "joined_words": 2}, "npu: joined_words needs an NPU that forks maps, got 2"),
     ({"skip_words": 9}, "npu: skip_bits must be 2..9 for engine binary with skip_words = 9, got 0"),
     ({"skip_words": 9, "skip_bits": 1}, "npu: skip_bits must be 2..9 for engine binary with skip_words = 9, got 1"),
     ({"skip_bits": 2}, "npu: skip_bits needs a skip store, got 2"),
     ({**INTEGER, "skip_words": 9, "skip_bits": 2},
-     "npu: skip_bits must be 0 for engine integer with skip_words = 9, got 2"),
+     "npu: skip_bits needs an NPU that keeps steps, got 2"),
     ({"skips_onward": 1},
      "npu: skips_onward needs a skip store, got 1"),
     ({"skips_onward": 1, "skip_words": 9, "skip_bits": 2},
@@ -328,6 +329,21 @@ def test_a_rare_field_is_written_where_it_is_set(name, value):
 def test_where_no_addition_can_be(parameters, message):
     with value_error(message):
         Npu.of(**parameters)
+
+
+@pytest.mark.parametrize(("values", "message"), [
+    ({"half_even": 1}, "npu: half_even needs an NPU that requantises, got 1"),
+    ({"bias_fraction_bits": 2}, "npu: bias_fraction_bits needs an NPU that requantises, got 2"),
+])  # fmt: skip
+def test_features_that_mean_nothing_are_refused(values, message):
+    with value_error(message):
+        Npu.of(**values)
+
+
+def test_features_go_where_they_mean_nothing_any_more():
+    """Sizes of what is not there stay."""
+    npu = Npu.of(skip_words=9, skip_bits=2, multiplier_bits=15, half_even=1)
+    assert npu.changed(skip_words=0) == Npu.of(multiplier_bits=15)
 
 
 @pytest.mark.parametrize("chosen", [("addition", "addition"), ("requantise",), 1])
@@ -459,6 +475,13 @@ def test_memories(npu):
     assert {m.name: m.depth for m in made} == depths
     assert memory_of(npu, "kernels").width == npu.array.kgp * npu.array.kfp + npu.code_bits
     assert memory_of(npu, "thresholds").width == npu.results.ol * npu.array.acc_bits
+
+
+def test_memories_whose_place_nobody_chose_come_last(monkeypatch):
+    npu = Npu.of(kfp=13)
+    names = [m.name for m in memory_map(npu)]
+    monkeypatch.setattr(memory_maps, "ORDER", tuple(name for name in memory_maps.ORDER if name != "olds"))
+    assert [m.name for m in memory_map.__wrapped__(npu)] == [*(name for name in names if name != "olds"), "olds"]
 
 
 @pytest.mark.parametrize("pool", [True, False])

@@ -5,7 +5,7 @@ import pytest
 from bitloom.hls_gen.design.memories.memory_map import memory_map
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.parts import present
-from bitloom.hls_gen.design.sequencer_kind import SequencerKind
+from bitloom.hls_gen.design.sequencer_kind import AHEADS, SequencerKind
 
 INTEGER = {"engine": "integer", "feature_bits": 4, "weight_bits": 4, "shift_bits": 0}
 WEIGHTED = {**INTEGER, "depthwise": True}
@@ -32,14 +32,14 @@ def test_kinds_of_both_sequencers(values, array, pool_unit):
 def test_memories_follow_from_the_kind(values):
     npu = Npu.of(**values)
     memories = {memory.name: memory for memory in memory_map(npu)}
-    for sequencer in (npu.array_sequencer, present(npu.pool_sequencer)):
+    for sequencer in npu.sequencers:
         kind = sequencer.kind
         prefix = sequencer.prefix
         fields = memories[f"{prefix}layers"].widths
         assert (
             (f"{prefix}jumps" in memories) == ("kernel_base" in fields) == (sequencer.row_bits > 0) == kind.kernel_rows
         )
-        assert (f"{prefix}aheads" in memories) == (sequencer.aheads > 0) == kind.claims_ahead
+        assert (f"{prefix}aheads" in memories) == (AHEADS in kind.tables) == kind.claims_ahead
         assert ("by_counters" in fields) == kind.counters
         assert ("hold_tuples" in fields) == kind.claims_one_by_one
         assert ("line_rows" in fields) == (kind.counters and kind.kernel_rows)
@@ -48,7 +48,9 @@ def test_memories_follow_from_the_kind(values):
 
 
 def test_no_pool_unit_has_no_sequencer():
-    assert Npu.of(pool=False).pool_sequencer is None
+    npu = Npu.of(pool=False)
+    assert npu.pool_sequencer is None
+    assert npu.sequencers == (npu.array_sequencer,)
 
 
 @pytest.mark.parametrize(("kind", "expected"), [

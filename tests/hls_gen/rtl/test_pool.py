@@ -5,7 +5,7 @@ import pytest
 
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.parts import present
-from bitloom.hls_gen.rtl.pool_unit.pool_binary import pool_unit
+from bitloom.hls_gen.rtl.pool_unit.pool_unit import pool_unit
 from bitloom.hls_gen.rtl.primitives.memory import Library
 
 from .bench import Bench, Sink, run

@@ -13,8 +13,8 @@ from bitloom.hls_gen.design.memories.memory_map import memory_of
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.parts import present
 from bitloom.hls_gen.design.timing import DEPTHWISE_LATENCY
-from bitloom.hls_gen.rtl.pool_unit.pool_depthwise import pool_unit_depthwise
 from bitloom.hls_gen.rtl.pool_unit.pool_results import pool_results
+from bitloom.hls_gen.rtl.pool_unit.pool_unit import pool_unit
 from bitloom.hls_gen.rtl.primitives.memory import Library
 
 from .bench import Bench, Sink, Source, load, pack, run, steady
@@ -36,7 +36,7 @@ def packed(values: np.ndarray, bits: int) -> int:
 
 @pytest.fixture(scope="module")
 def built():
-    with Bench(pool_unit_depthwise(Library(32), NPU)) as made:
+    with Bench(pool_unit(Library(32), NPU)) as made:
         load(made, memory_of(NPU, "pool_kernels"), 0, [packed(row, NPU.array.weight_bits) for row in WEIGHTS])
         yield made
 

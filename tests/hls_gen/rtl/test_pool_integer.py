@@ -9,7 +9,7 @@ from bitloom.hls_gen.design.memories.memory_map import memory_of
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.parts import present
 from bitloom.hls_gen.design.timing import DIVIDE_LATENCY
-from bitloom.hls_gen.rtl.pool_unit.pool_integer import pool_unit_integer
+from bitloom.hls_gen.rtl.pool_unit.pool_unit import pool_unit
 from bitloom.hls_gen.rtl.primitives.memory import Library
 
 from .bench import Bench, Sink, load, run
@@ -25,7 +25,7 @@ LOW, HIGH = -(1 << NPU.array.feature_bits - 1), (1 << NPU.array.feature_bits - 1
 
 @pytest.fixture(scope="module")
 def built():
-    with Bench(pool_unit_integer(Library(32), NPU)) as made:
+    with Bench(pool_unit(Library(32), NPU)) as made:
         memory = memory_of(NPU, "reciprocals")
         load(made, memory, 0, reciprocals(NPU.reciprocal_bits).tolist())
         yield made

@@ -12,7 +12,7 @@ from bitloom.hls_gen.compiler.rows.memories import npu_columns
 from bitloom.hls_gen.compiler.rows.sequencer import sequencer_rows
 from bitloom.hls_gen.compiler.schedule import Raster, StageTables, schedule
 from bitloom.hls_gen.compiler.schedule import Stage as ScheduleStage
-from bitloom.hls_gen.compiler.tap_rows import TapRows
+from bitloom.hls_gen.compiler.sequencer_taps import OnSequencer, SequencerTaps
 from bitloom.hls_gen.compiler.taps import Taps
 from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.npu import Npu
@@ -95,8 +95,8 @@ def made(seed: int, pool: bool, orders: tuple[str, ...] = ("raster",)) -> Plan:
 def layer_rows(part, words, visits, pool, fields, *, reread=False, npu=NPU) -> LayerRows:
     """Rows of a sequencer for a layer, with more ``fields`` in the row of memory ``layers``."""
     reader = spec_of(npu, pool).sequencer
-    taps = TapRows.of(part, reader.kind, visits=visits, reread=reread)
-    rows = sequencer_rows(reader, part, taps, words, visits=visits, tap_rows=words * visits)
+    taps = SequencerTaps(part, reader.kind, visits, reread)
+    rows = sequencer_rows(OnSequencer(sequencer=reader, taps=taps, words=words, tap_rows=words * visits))
     layers = "pool_layers" if pool else "layers"
     return LayerRows("case", {**rows, layers: {**rows[layers], **one_row(fields)}})
 

@@ -12,7 +12,7 @@ from bitloom.golden.layers.requantise import MAX_SHIFT, Requantise
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.rtl.primitives.block import Block
 from bitloom.hls_gen.rtl.results.requantise import requantise
-from bitloom.hls_gen.rtl.results.step import Step
+from bitloom.hls_gen.rtl.results.step import Step, give
 
 from .bench import Bench, Sink, Source, run, steady
 
@@ -55,7 +55,8 @@ def probe(one: Npu) -> Block:
     layer = {name: b.input(f"in_{name}", w) for name, w in fields}
     ends = {name: b.input(f"in_{name}") for name in ("tuple_last", "map_last")}
     go = b.output("in_ready")
-    requantise(b, one, Step(go=go, busy=busy, sums=sums, row=row, layer=layer, **ends))
+    step = Step(go=go, busy=busy, sums=sums, row=row, layer=layer, **ends)
+    give(b, requantise(b, one, step, b.input("features_ready")))
     return b
 
 

@@ -6,7 +6,7 @@ import pytest
 from bitloom.golden.encoding import signed
 from bitloom.golden.layer import Layer, Map
 from bitloom.golden.layers.conv import Conv
-from bitloom.golden.layers.depthwise import DepthwiseConv
+from bitloom.golden.layers.grouped import DepthwiseConv
 from bitloom.golden.layers.pool import MaxPool
 from bitloom.golden.layers.requantise import Requantise
 from bitloom.golden.network import Model, Network

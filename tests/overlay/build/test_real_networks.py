@@ -19,7 +19,6 @@ from bitloom.golden.zoo import bnn_pynq
 from bitloom.golden.zoo.digits import load_digits
 from bitloom.golden.zoo.digits_or import with_or
 from bitloom.golden.zoo.digits_words import WORD_CHANNELS
-from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.compiler.emit import compile_model
 from bitloom.hls_gen.compiler.flow import Result, simulate
 from bitloom.hls_gen.compiler.flow.of_plan import system
@@ -34,7 +33,7 @@ from bitloom.overlay.build.build import Build
 from bitloom.overlay.build.images import random_images
 from bitloom.overlay.build.reference_designs import DIGITS, REFERENCE_DESIGNS
 from bitloom.overlay.build.run import Conditions, run
-from bitloom.overlay.study.design_figures import Figures, measure
+from bitloom.overlay.study.design_figures import Figures, measure_design
 from bitloom.overlay.study.lane_counts import lanes
 from bitloom.overlay.virtual.board import activate
 from tests import board_data
@@ -77,7 +76,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @cache
 def measured(name: str, folder: Path) -> tuple[Figures, Build]:
     """Figures of a reference design, which is built once."""
-    return measure(name, REFERENCE_DESIGNS[name], FRAMES, folder)
+    return measure_design(name, REFERENCE_DESIGNS[name], FRAMES, folder)
 
 
 @cache
@@ -226,7 +225,7 @@ def test_every_layer_of_cnv_gives_what_the_board_recorded(folder: Path) -> None:
     build = measured("cnv-w1a1-ring3", folder)[1]
     manifest = Manifest.load(build.bit.with_suffix(".manifest.json"))
     assert [*CUTS, "dense_8"] == list(recorded.maps)
-    choices = CompileChoices(map_order=REFERENCE_DESIGNS["cnv-w1a1-ring3"].map_order)
+    choices = REFERENCE_DESIGNS["cnv-w1a1-ring3"].choices
     programs = [compile_model(until(model, name), manifest, choices) for name in recorded.maps]
     for name, found in zip(recorded.maps, on_device(build, programs, recorded.images)):
         np.testing.assert_array_equal(found, recorded.maps[name], err_msg=name)
@@ -239,7 +238,7 @@ def test_every_layer_of_cnv_with_seeded_weights(last: str, folder: Path) -> None
     build = measured("cnv-w1a1-ring3", folder)[1]
     manifest = Manifest.load(build.bit.with_suffix(".manifest.json"))
     images = random_images(model.network, 2, 5)
-    choices = CompileChoices(map_order=REFERENCE_DESIGNS["cnv-w1a1-ring3"].map_order)
+    choices = REFERENCE_DESIGNS["cnv-w1a1-ring3"].choices
     (found,) = on_device(build, [compile_model(model, manifest, choices)], images)
     np.testing.assert_array_equal(found, packed.forward(model, images))
 

@@ -10,7 +10,7 @@ from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.overlay.build import build as builds
 from bitloom.overlay.build import folder as folders
-from bitloom.overlay.cli.kept import loaded, tell_kept
+from bitloom.overlay.cli.subject import loaded, tell_kept
 
 
 @pytest.fixture(scope="module")

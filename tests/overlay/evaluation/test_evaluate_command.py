@@ -13,7 +13,7 @@ from bitloom.golden import zoo as networks
 from bitloom.golden.network import Model
 from bitloom.golden.zoo.digits import load_digits
 from bitloom.overlay.build import build as builds
-from bitloom.overlay.build import run as runs
+from bitloom.overlay.build import measured
 from bitloom.overlay.cli.group import bitloom
 from tests import board_data
 from tests.printed import lines, row
@@ -105,14 +105,14 @@ def test_hardware_equals_golden(build: Path) -> None:
 
 def test_a_wrong_frame_is_an_error(build: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The report comes first, then one line."""
-    real = runs.run
+    real = measured.run
 
     def wrong(*arguments, **options):
         done = real(*arguments, **options)
         done.outputs[-1, 0, 0, 3] += 1
         return done
 
-    monkeypatch.setattr(runs, "run", wrong)
+    monkeypatch.setattr(measured, "run", wrong)
     result = call(build, "--hardware", "2", "--limit", "2")
     assert (result.exit_code, str(result.exception)) == (
         1, "bitloom: digits-cnn: all 2 frames must equal golden, got 0"

@@ -116,7 +116,7 @@ def test_what_a_search_varies_is_kept(kind: str) -> None:
     ways = joinings(random_of(kind, 0))
     choices = ways.of(Joining(ways.engines[0]), SETTINGS[0])
     own = tuple(range(len(choices.layers)))
-    interval = 50 * max(layer.work.beats(1) for layer in choices.layers)
+    interval = 50 * max(layer.taps for layer in choices.layers)
     seen = 0
     for bare in choices.bare(own):
         for npu in (

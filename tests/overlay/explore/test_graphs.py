@@ -15,7 +15,7 @@ from bitloom.golden.layer import Layer, Map
 from bitloom.golden.layers.add import Add
 from bitloom.golden.layers.conv import Conv
 from bitloom.golden.layers.dense import Dense
-from bitloom.golden.layers.depthwise import as_depthwise
+from bitloom.golden.layers.grouped import as_depthwise
 from bitloom.golden.layers.requantise import Requantise
 from bitloom.golden.network import Model, Network
 from bitloom.hls_gen.design.npu import Npu

@@ -91,7 +91,7 @@ def test_one_npu_has_the_memories_that_sizing_makes(kind: str, setting: MapSetti
         choices = ways.of(way, setting)
         if is_copying(choices):
             continue
-        fastest = max(layer.work.beats(words=1) for layer in choices.layers)
+        fastest = max(layer.taps for layer in choices.layers)
         found = differences([model], choices, way, setting, 50 * fastest, most_npus=1)
         assert found is None or found <= FLOW, number
         tried += found is not None
@@ -107,7 +107,7 @@ def test_npus_have_the_memories_that_sizing_makes(kind: str, setting: MapSetting
         ways = joinings(model)
         for way in ways.ways():
             choices = ways.of(way, setting)
-            fastest = max(layer.work.beats(words=1) for layer in choices.layers)
+            fastest = max(layer.taps for layer in choices.layers)
             found = differences([model], choices, way, setting, 15 * fastest)
             assert found is None or found <= FLOW | NEIGHBOUR, (number, way.mapping)
             tried += found is not None
@@ -120,7 +120,7 @@ def test_an_npu_of_several_networks_has_the_memories_that_sizing_makes(kinds: Se
     ways = joinings(*models)
     for setting in SETTINGS:
         choices = ways.of(ways.ways()[0], setting)
-        fastest = sum(layer.work.beats(words=1) for layer in choices.layers)
+        fastest = sum(layer.taps for layer in choices.layers)
         found = differences(models, choices, ways.ways()[0], setting, 30 * fastest, most_npus=1)
         assert found is not None
         assert found <= FLOW, setting

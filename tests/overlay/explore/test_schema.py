@@ -1,6 +1,7 @@
 """The shipped JSON schema of foldings files says what their reader takes, no more and no less."""
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -83,8 +84,10 @@ def test_what_a_key_of_the_file_may_have(key: str) -> None:
 @pytest.mark.parametrize("name", REFERENCE_DESIGNS)
 def test_reference_designs_as_files(name: str) -> None:
     design = REFERENCE_DESIGNS[name]
-    mapping = design.mapping or (0,)
-    made = Candidate(design.network, design.npus, mapping, design.stream_bits, design.map_order, design.dataflow)
+    choices = design.choices
+    dataflow = choices.dataflow if isinstance(choices.dataflow, Mapping) else {}
+    mapping = tuple(choices.mapping or (0,))
+    made = Candidate(design.network, design.npus, mapping, design.stream_bits, choices.map_order, dataflow)
     data = json.loads(json.dumps(made.to_dict()))
     assert fits(data)
     assert json.loads(json.dumps(Candidate.from_dict(data).to_dict())) == data

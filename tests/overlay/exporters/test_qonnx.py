@@ -12,8 +12,7 @@ from bitloom.golden.layers.affine import Affine
 from bitloom.golden.layers.concat import Concat
 from bitloom.golden.layers.conv import Conv
 from bitloom.golden.layers.dense import Dense
-from bitloom.golden.layers.depthwise import DepthwiseConv
-from bitloom.golden.layers.grouped import GroupedConv
+from bitloom.golden.layers.grouped import DepthwiseConv, GroupedConv
 from bitloom.golden.layers.pool import AvgPool
 from bitloom.golden.layers.requantise import Requantise
 from bitloom.golden.layers.threshold import Threshold

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from pynq.pl_server.device import Device
 
-from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.overlay.build import build as builds
 from bitloom.overlay.build.reference_designs import REFERENCE_DESIGNS
 from bitloom.overlay.show.notebook import NotebookTarget, find
@@ -84,12 +83,11 @@ def test_the_design_is_built_as_the_reference_says(monkeypatch):
     fake = SimpleNamespace(bit="made.bit", kept=())
     monkeypatch.setattr(builds, "build", lambda *a, **k: made.append((a, k)) or fake)
     find("cnv-w1a1-max", "here")
-    ((folder, design, models), options), reference = made[0], REFERENCE_DESIGNS["cnv-w1a1-max"]
+    (folder, design, models), options = made[0]
     assert (folder, design.name, [m.network.name for m in models]) == (
         Path("here/cnv-w1a1-max"), "cnv-w1a1-max", ["cnv-w1a1"],
     )  # fmt: skip
-    choices = CompileChoices(map_order="pull", dataflow=reference.dataflow, mapping=reference.mapping)
-    assert options == {"choices": choices}
+    assert options == {"choices": REFERENCE_DESIGNS["cnv-w1a1-max"].choices}
 
 
 def test_no_warning_without_a_board(monkeypatch, recwarn):

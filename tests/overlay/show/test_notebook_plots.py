@@ -94,10 +94,10 @@ def test_waves(drawn):
 def test_confusion(axes):
     labels, predicted = np.array([0, 0, 0, 1, 2, 2]), np.array([0, 0, 1, 1, 0, 0])
     plots.confusion(axes, labels, predicted, ["x", "y", "z"])
-    assert axes.images[0].get_array().tolist() == [[2, 1, 0], [0, 1, 0], [2, 0, 0]]
+    np.testing.assert_array_equal(axes.images[0].get_array(), [[2 / 3, 1 / 3, 0], [0, 1, 0], [1, 0, 0]])
     assert texts(axes) == [("2", 0, 0), ("1", 1, 0), ("1", 1, 1), ("2", 0, 2)]  # text, column, row
     assert [text.get_text() for text in axes.get_xticklabels()] == ["x", "y", "z"]
-    assert (axes.get_xlabel(), axes.get_ylabel()) == ("predicted class", "class")
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("taken for", "class")
 
 
 def test_cycles(axes):

@@ -10,15 +10,16 @@ from click.testing import CliRunner, Result
 
 from bitloom.golden import file
 from bitloom.golden import zoo as networks
+from bitloom.golden.kernels import packed
 from bitloom.golden.network import Model
+from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.design.memories.memory_map import memory_of
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.parts import present
 from bitloom.hls_gen.design.topology import cascade
 from bitloom.overlay.build.reference_designs import REFERENCE_DESIGNS, ReferenceDesign, reference_design
 from bitloom.overlay.cli.group import bitloom
-from bitloom.overlay.study import design_figures as benches
-from bitloom.overlay.study.design_figures import Figures, measure
+from bitloom.overlay.study.design_figures import Figures, measure_design
 from bitloom.overlay.study.map_orders import map_orders
 from tests.cases import integer_cases
 from tests.errors import value_error
@@ -34,7 +35,8 @@ IDEAL = 220_512
 
 def figures_of(name: str, folder: Path, order: str | None = None, frames: int = 2) -> Figures:
     design = reference_design(name)
-    return measure(name, replace(design, map_order=order or design.map_order), frames, folder)[0]
+    choices = replace(design.choices, map_order=order or design.choices.map_order)
+    return measure_design(name, replace(design, choices=choices), frames, folder)[0]
 
 
 def check(figures: Figures, cycles: int, latency: int) -> None:
@@ -78,7 +80,7 @@ def test_several_npus_and_several_networks(tmp_path: Path) -> None:
     """Figures of each NPU; those of the design are of the busiest one. The second network is the first one again."""
     npu = Npu.of(kfp=16, kgp=8, pfp=8, ol=4, planes=6)
     design = Twice(network="digits-cnn", npus=cascade([npu, npu]))
-    figures = measure("two", design, 4, tmp_path)[0]
+    figures = measure_design("two", design, 4, tmp_path)[0]
     assert set(figures) == KEYS | {"per_npu", "also"}
     assert (figures["npus"], figures["lanes"], figures["xnor_lanes"], figures["mismatches"]) == (2, 256, 256, 0)
     cycles, npus = figures["cycles_per_frame"], figures["per_npu"]
@@ -124,14 +126,14 @@ def test_command_with_another_name() -> None:
 
 
 def test_mismatches_fail_the_command(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    forward = benches.packed.forward
+    forward = packed.forward
 
     def wrong_first(model: Model, images: np.ndarray) -> np.ndarray:
         out = forward(model, images)
         out[0, 0, 0, 0] += 1
         return out
 
-    monkeypatch.setattr(benches.packed, "forward", wrong_first)
+    monkeypatch.setattr(packed, "forward", wrong_first)
     result = call("bench", "digits-cnn", "--frames", "4", "--out", str(tmp_path), "--json")
     assert '"mismatches": 1' in result.stdout
     assert str(result.exception) == "bitloom: bench: every frame must equal golden, got others in digits-cnn (1)"
@@ -150,7 +152,7 @@ def test_map_orders_of_the_reference_network() -> None:
     for order, totals in found["totals"].items():
         assert totals["memory_bits"] == totals["tuple_memory_bits"] + totals["table_bits"]
         design = REFERENCE_DESIGNS["cifar-quick-int8"]
-        npu = replace(design, map_order=order).design("d", design.models()).npus[0]
+        npu = replace(design, choices=CompileChoices(map_order=order)).design("d", design.models()).npus[0]
         assert totals["tuple_memory_bits"] == 8 * (
             8 * npu.sequencer.tuple_words + present(npu.pool_unit).pfp * present(npu.pool_unit).words
         )  # 8 bits a feature

@@ -5,8 +5,7 @@ import pytest
 
 from bitloom.golden.discrete.data import DATA, LearnData
 from bitloom.golden.discrete.learn import LearnPlan
-from bitloom.overlay.study.learning import compare, read_result
-from bitloom.overlay.study.learning_plot import plot_curves
+from bitloom.overlay.study.learning import compare, plot_curves, read_result
 from tests.errors import value_error
 
 PLANS = [LearnPlan(hidden=(8,), epochs=2, seed=seed) for seed in range(2)]

@@ -8,7 +8,7 @@ from collections import Counter
 
 import pytest
 
-from bitloom.golden.kernels.tiled import fiber
+from tests.golden.kernels.tiled import fiber
 
 BANKS, LANES = 32, 32
 BLOCKS = (32, 64, 96, 128, 1024)

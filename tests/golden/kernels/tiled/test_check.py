@@ -4,17 +4,17 @@ import numpy as np
 import pytest
 
 from bitloom.golden.encoding import BIPOLAR, signed
-from bitloom.golden.kernels.tiled import check, reference
+from bitloom.golden.kernels.tiled import reference
 from bitloom.golden.layer import Map
 from bitloom.golden.layers.conv import Conv
 from bitloom.golden.layers.dense import Dense
-from bitloom.golden.layers.depthwise import DepthwiseConv
-from bitloom.golden.layers.grouped import GroupedConv
+from bitloom.golden.layers.grouped import DepthwiseConv, GroupedConv
 from bitloom.golden.layers.pool import MaxPool
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Network
 from tests.cases import case_map, cases, random_images, random_model
 from tests.errors import value_error
+from tests.golden.kernels.tiled import check
 
 
 def computable(model):

@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 from bitloom.golden.kernels import native
-from bitloom.golden.kernels.tiled import fiber, kernel, reference
+from bitloom.golden.kernels.tiled import kernel, reference
 from bitloom.golden.kernels.tiled.plan import KERNELS, Limits, TilePlan, plan
 from bitloom.golden.kernels.tiled.reference import Reads
 from tests.errors import value_error
+from tests.golden.kernels.tiled import fiber
 
 from .cases import case, random_case
 from .test_reference import UNEVEN, needed

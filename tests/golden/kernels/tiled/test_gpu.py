@@ -9,9 +9,10 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
-from bitloom.golden.kernels.tiled import fiber, gpu, kernel
+from bitloom.golden.kernels.tiled import gpu, kernel
 from bitloom.golden.kernels.tiled.plan import KERNELS, Limits, plan
 from tests.errors import value_error
+from tests.golden.kernels.tiled import fiber
 
 from .cases import case, random_case
 from .test_network import by_numpy, network

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bitloom.golden.encoding import BIPOLAR, signed
-from bitloom.golden.kernels.tiled import check, fiber, layout, reference
+from bitloom.golden.kernels.tiled import layout, reference
 from bitloom.golden.kernels.tiled.network import PackedNetwork, PackedPool
 from bitloom.golden.kernels.tiled.plan import KERNELS
 from bitloom.golden.layers.conv import Conv
@@ -17,6 +17,7 @@ from bitloom.golden.network import Model, Network
 from bitloom.golden.window import Window
 from tests.cases import case_map, random_images, random_model
 from tests.errors import value_error
+from tests.golden.kernels.tiled import check, fiber
 
 from .cases import case
 

@@ -10,12 +10,13 @@ import pytest
 from bitloom.golden import zoo as networks
 from bitloom.hls_gen.compiler.sizing import Sizing, size_memories
 from bitloom.overlay.build.build import build
+from bitloom.overlay.build.images import random_images
+from bitloom.overlay.build.measured import Measured, measure
 from bitloom.overlay.build.reference_designs import DIGITS, reference_design
 from bitloom.overlay.show.report import page as pages
 from bitloom.overlay.show.report.accuracy import accuracy_of
 from bitloom.overlay.show.report.compiled import Compiled, compiled
 from bitloom.overlay.show.report.gather import gather
-from bitloom.overlay.show.report.measure import Measured, measure
 from bitloom.overlay.show.report.page import page
 from bitloom.overlay.show.report.report import Report
 
@@ -51,7 +52,11 @@ def run(made: Callable[[str], Compiled]) -> Callable[[str], Measured]:
     def find(name: str) -> Measured:
         if name not in done:
             found = made(name)
-            done[name] = streamed(found) if name == "streamed" else measure(found.build, found.model, FRAMES)
+            done[name] = (
+                streamed(found)
+                if name == "streamed"
+                else measure(found.build, found.model, random_images(found.model.network, FRAMES, 0))
+            )
         return done[name]
 
     def streamed(found: Compiled) -> Measured:

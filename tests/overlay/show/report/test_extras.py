@@ -15,7 +15,6 @@ from bitloom.overlay.area.synthesis import Area, BlockArea
 from bitloom.overlay.cli.group import bitloom
 from bitloom.overlay.show.report.accuracy import Accuracy, accuracy_of
 from bitloom.overlay.show.report.page import page
-from bitloom.overlay.show.report.phone import labelled_cells
 from bitloom.overlay.show.report.report import Report
 from bitloom.overlay.show.report.units import units_by_model, units_by_synthesis
 from tests.errors import value_error
@@ -96,9 +95,3 @@ def test_cells_carry_the_headings_of_their_columns(report: Report) -> None:
             for (kind, attributes), heading in zip(cells, headings):
                 if kind == "td" and heading:
                     assert f'data-label="{heading}"' in attributes
-
-
-def test_labels_are_escaped() -> None:
-    head = '<thead><tr><th></th><th>a &lt; "b"</th></tr></thead>'
-    text = f"<table>{head}<tbody><tr><th>x</th><td>1</td></tr></tbody></table>"
-    assert '<td data-label="a &lt; &quot;b&quot;">1</td>' in labelled_cells(text)

@@ -24,15 +24,15 @@ from bitloom.hls_gen.design.memories.memory_map import memory_map
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.overlay.area.netlist import Resources
 from bitloom.overlay.area_model.estimate import estimate
+from bitloom.overlay.build import measured as measuring
 from bitloom.overlay.build.build import build, load
+from bitloom.overlay.build.images import random_images
+from bitloom.overlay.build.measured import Measured, check_even, measure
 from bitloom.overlay.build.reference_designs import DIGITS
 from bitloom.overlay.show.report import gather as gathering
-from bitloom.overlay.show.report import measure as measuring
-from bitloom.overlay.show.report.commands import commands
 from bitloom.overlay.show.report.compiled import Compiled, compiled
-from bitloom.overlay.show.report.gather import gather
+from bitloom.overlay.show.report.gather import commands, gather
 from bitloom.overlay.show.report.layer_work import layers
-from bitloom.overlay.show.report.measure import Measured, measure
 from bitloom.overlay.show.report.report import Report
 from bitloom.overlay.show.report.text import TIMES
 from tests.errors import value_error
@@ -195,7 +195,7 @@ def test_the_flow_model_says_what_the_counters_say(name: str, made: Made, run: C
 @pytest.mark.slow
 def test_the_timeline_of_streamed_weights_is_that_of_hardware(made: Made) -> None:
     found = made("streamed")
-    report = gather(found, measure(found.build, found.model, 4))
+    report = gather(found, measure(found.build, found.model, random_images(found.model.network, 4, 0)))
     times, figures = report.timeline, report.figures
     assert report.npus[0].spent["wait_weights"] > 0
     assert (times.cycles_per_frame, times.latency) == (figures["cycles_per_frame"], figures["latency_cycles"])
@@ -324,18 +324,17 @@ def test_a_frame_is_bit_exact_if_it_is_so_in_every_batch(made: Made, monkeypatch
     class Ran:
         def __init__(self, build, model, images, batch):
             assert len(images) == batch
-            self.golden = np.zeros((batch, 1, 1, 10))
-            self.outputs, self.counters = self.golden.copy(), {"cycles": 100 * batch}
+            self.exact, self.counters = np.ones(batch, bool), {"cycles": 100 * batch}
             if batch != 3:
-                self.outputs[int(batch > 1), 0, 0, 9] = 1
+                self.exact[int(batch > 1)] = False
 
     monkeypatch.setattr(measuring, "run", Ran)
-    done = measure(found.build, found.model, 6, lambda *progress: seen.append(progress))
+    done = measure(found.build, found.model, random_images(found.model.network, 6, 0), lambda *at: seen.append(at))
     assert (done.frames, done.bit_exact_frames) == (6, 4)
     assert seen == [(1, 10), (4, 10), (10, 10)]
 
 
 @pytest.mark.parametrize("frames", [0, 1, 3, -2])
-def test_frames_are_even(frames: int, made: Made) -> None:
+def test_frames_are_even(frames: int) -> None:
     with value_error(f"report: frames must be an even number >= 2, got {frames}"):
-        measure(made("digits-cnn").build, made("digits-cnn").model, frames)
+        check_even("report", frames)

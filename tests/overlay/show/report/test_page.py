@@ -17,13 +17,13 @@ from matplotlib.patches import Rectangle
 
 from bitloom.golden import zoo as networks
 from bitloom.hls_gen.compiler.sizing import Sizing, size_memories
+from bitloom.overlay.build.measured import Measured
 from bitloom.overlay.build.reference_designs import reference_design
 from bitloom.overlay.show.report import blocks, plots
 from bitloom.overlay.show.report.colours import DARK, LIGHT, SPENT
 from bitloom.overlay.show.report.compiled import Compiled
 from bitloom.overlay.show.report.figures import sheet, svg
 from bitloom.overlay.show.report.gather import gather
-from bitloom.overlay.show.report.measure import Measured
 from bitloom.overlay.show.report.page import page
 from bitloom.overlay.show.report.plots import pictures
 from bitloom.overlay.show.report.report import Report

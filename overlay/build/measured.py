@@ -1,8 +1,11 @@
-"""The run that a report is about: batches of random images on the simulated board.
+"""Cycles and waits of a network on the simulated board, without what only the first and the last frame cost.
 
-There are three batches, each from an idle device to its last result: one frame, which gives the latency; and frames / 2
-and frames of them, whose difference is a steady stream, without what only the first and the last frame cost
-(overlay/study/design_figures.py).
+Three batches run, each from an idle device to its last result: one of 1 frame, which gives the latency; and batches of
+n and 2 n frames, whose difference is n frames of a steady stream:
+
+    cycles a frame = (cycles(2 n) - cycles(n)) / n
+
+Figures are the same on every machine and in every run.
 """
 
 from collections.abc import Mapping
@@ -16,21 +19,19 @@ from bitloom.golden.integers import plain
 from bitloom.golden.network import Model
 from bitloom.golden.reading.json_text import read_json
 from bitloom.hls_gen.design.reader import Reader
-from bitloom.overlay.build.build import Build
-from bitloom.overlay.build.images import random_images
-from bitloom.overlay.build.run import Progress, check_cycles, run
+
+from .build import Build
+from .run import Progress, check_cycles, run
 
 FORMAT = "bitloom-run"
 VERSION = 1
 FRAMES = 8
 """Frames of the longest batch by default."""
-SEED = 0
-"""Seed of the images; counters don't depend on what is in them."""
 
 
 @dataclass(frozen=True)
 class Measured:
-    """A run.
+    """Batches of a network's images on the simulated board.
 
     Attributes
     ----------
@@ -81,7 +82,8 @@ class Measured:
         run = Reader(data, f"{name}: run")
         run.format(FORMAT, VERSION)
         frames = run.number("frames", 2)
-        lengths = _lengths(frames)
+        check_even("report", frames)
+        lengths = lengths_of(frames)
         batches = run.inner("counters")
         if sorted(batches.data) != sorted(map(str, lengths)):
             raise ValueError(f"{name}: counters must be of batches of {lengths}, got [{', '.join(batches.data)}]")
@@ -117,32 +119,32 @@ class Measured:
         return cls.from_dict(report.data.get("run"), str(path))
 
 
-def measure(build: Build, model: Model, frames: int, progress: Progress | None = None) -> Measured:
-    """Run batches of 1, ``frames`` / 2 and ``frames`` images.
+def measure(build: Build, model: Model, images: np.ndarray, progress: Progress | None = None) -> Measured:
+    """Run batches of one of the images, of half of them and of all, and compare every frame with golden.
 
     Parameters
     ----------
     build, model
-        What to run.
-    frames
-        An even number, 2 at the least.
+        The build, and the model that its network was compiled from.
+    images
+        (N, H, W, C) values of the network's input, N >= 2.
     progress
         Called with (frames done, frames in all) after each batch.
 
     Raises
     ------
     ValueError
-        If ``frames`` is none, or ``overlay.build.run.run`` refuses the model.
+        If `run` refuses the model or the images.
     """
-    lengths = _lengths(frames)
-    images = random_images(model.network, frames, SEED)
+    frames = len(images)
+    lengths = lengths_of(frames)
     counters = {}
     exact = np.ones(frames, bool)
     done = 0
     for length in lengths:
-        result = run(build, model, images[:length], batch=length)
-        counters[length], done = result.counters, done + length
-        exact[:length] &= (result.outputs == result.golden).reshape(length, -1).all(axis=1)
+        batch = run(build, model, images[:length], batch=length)
+        counters[length], done = batch.counters, done + length
+        exact[:length] &= batch.exact
         if progress is not None:
             progress(done, sum(lengths))
     check_cycles(model.network.name, [counters[length]["cycles"] for length in lengths])
@@ -150,9 +152,13 @@ def measure(build: Build, model: Model, frames: int, progress: Progress | None =
     return Measured(program.name, program.design_digest, program.model_digest, frames, int(exact.sum()), counters)
 
 
-def _lengths(frames: int) -> list[int]:
-    """Lengths of the batches; ValueError where ``frames`` is not even or below 2."""
+def lengths_of(frames: int) -> list[int]:
+    """Frames of each batch, where the longest one has ``frames``, 2 at the least."""
+    return sorted({1, frames // 2, frames})
+
+
+def check_even(command: str, frames: int) -> None:
+    """ValueError, which begins with the command's name, unless ``frames`` is an even number, 2 at the least."""
     frames = plain(frames)
     if not isinstance(frames, int) or frames < 2 or frames % 2:
-        raise ValueError(f"report: frames must be an even number >= 2, got {frames!r}")
-    return sorted({1, frames // 2, frames})
+        raise ValueError(f"{command}: frames must be an even number >= 2, got {frames!r}")

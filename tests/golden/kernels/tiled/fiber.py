@@ -13,13 +13,12 @@ import numpy as np
 
 from bitloom.golden.encoding import Array
 from bitloom.golden.kernels import native
+from bitloom.golden.kernels.tiled.conv import PackedConv
+from bitloom.golden.kernels.tiled.kernel import FIELDS, SOURCE, kernel_constant, pool_problem, problem
+from bitloom.golden.kernels.tiled.network import POOL_THREADS, PackedNetwork, PoolPlan
+from bitloom.golden.kernels.tiled.plan import TilePlan, plan
+from bitloom.golden.kernels.tiled.reference import Reads
 from bitloom.golden.window import Pair
-
-from .conv import PackedConv
-from .kernel import FIELDS, SOURCE, kernel_constant, pool_problem, problem
-from .network import POOL_THREADS, PackedNetwork, PoolPlan
-from .plan import TilePlan, plan
-from .reference import Reads
 
 FOLDER = Path(__file__).parent
 GUARD, GUARD_WORDS = 0x5A, 64
@@ -126,9 +125,8 @@ def run_network(network: PackedNetwork, words: Array, kernel: str = "popc") -> A
 @cache
 def _library(patch: Pair, constant: int) -> ctypes.CDLL:
     """The source for one size of patch and of kernel (0: any)."""
-    names = ("fibers.h", SOURCE.name)
     flags = ("-O1", f"-DPATCH_ROWS={patch[0]}", f"-DPATCH_COLUMNS={patch[1]}", f"-DKERNEL_SIZE={constant}")
-    library = native.library([FOLDER / "fibers.cpp"], includes=[FOLDER / name for name in names], flags=flags)
+    library = native.library([FOLDER / "fibers.cpp"], includes=[FOLDER / "fibers.h", SOURCE], flags=flags)
     library.binary_conv.argtypes = [ctypes.c_char_p, ctypes.c_int, ctypes.c_void_p, ctypes.c_char_p]
     library.binary_conv.restype = None
     pointer = ctypes.c_void_p

@@ -12,16 +12,16 @@ import numpy as np
 from bitloom.golden.encoding import BIPOLAR, Array
 from bitloom.golden.flatten import flat
 from bitloom.golden.kernels import native
+from bitloom.golden.kernels.tiled import cpu, gpu, layout, reference
+from bitloom.golden.kernels.tiled.conv import PackedConv, from_golden
+from bitloom.golden.kernels.tiled.network import PackedNetwork, PackedPool
+from bitloom.golden.kernels.tiled.plan import KERNELS, plan
 from bitloom.golden.layer import Map, OneInput
 from bitloom.golden.layers.conv import Weighted
 from bitloom.golden.layers.pool import MaxPool
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model
-
-from . import cpu, fiber, gpu, layout, reference
-from .conv import PackedConv, from_golden
-from .network import PackedNetwork, PackedPool
-from .plan import KERNELS, plan
+from tests.golden.kernels.tiled import fiber
 
 Convolve = Callable[[PackedConv, Array], Array]
 """A packed layer and its input -> words or dots."""

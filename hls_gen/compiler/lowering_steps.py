@@ -1,0 +1,76 @@
+"""The steps of a lowered layer (hls_gen/compiler/lowered_layers.py) from the layers behind the sums of a segment.
+
+Each layer becomes one step, by the function that a table has for its kind. A layer that the table lacks is refused, so
+that no layer is left out. What both engines have in common is here.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from bitloom.golden.layer import Layer
+from bitloom.golden.layers.add import Add
+from bitloom.golden.layers.pool import AvgPool, MaxPool, MinPool, Pool
+from bitloom.golden.layers.requantise import Requantise
+from bitloom.golden.network import Model
+
+from .lowered_layers import Addition, Pooling, Scale, Step
+from .parts import Part
+
+Functions = dict[type[Layer], Callable[[Model, Part, Any], Step]]
+"""By kind of layer, the function that makes its step."""
+
+
+def steps_of(model: Model, part: Part, tail: tuple[Layer, ...], functions: Functions) -> list[Step]:
+    """The steps of the layers behind the sums of a part, by the functions of its engine. Where a pool is the first of
+    these layers, its step is the last: engines pool what thresholds make.
+
+    ValueError if there is no function for a layer.
+    """
+    if tail and isinstance(tail[0], Pool):
+        tail = (*tail[1:], tail[0])
+    for layer in tail:
+        if type(layer) not in functions:
+            raise ValueError(f"{layer.name}: nothing lowers a {layer.kind}")
+    return [functions[type(layer)](model, part, layer) for layer in tail]
+
+
+def scale_of(model: Model, part: Part, layer: Requantise) -> Scale:
+    """The scale of a requantisation."""
+    factors = {key: value.astype(np.int64)[:, None] for key, value in model.arrays[layer.name].items()}
+    return Scale(**factors, fraction=layer.fraction, rounding=layer.rounding, low=layer.low, high=layer.high)
+
+
+def addition_of(model: Model, part: Part, layer: Add) -> Addition:
+    """The addition of the map that the part adds."""
+    assert part.segment is not None
+    assert part.adds is not None
+    arrays = model.arrays[layer.name]
+    tail = part.segment.tail
+    kept = model.network.reads[layer.name].index(tail[tail.index(layer) - 1].name)
+    factors = arrays["multiplier"].tolist()
+    return Addition(
+        adds=part.adds,
+        factor_kept=factors[kept],
+        factor_added=factors[1 - kept],
+        bias=int(arrays["bias"][0]),
+        shift=int(arrays["shift"][0]),
+        low=layer.low,
+        high=layer.high,
+    )
+
+
+def pooling_of(model: Model, part: Part, layer: Pool) -> Pooling:
+    """The pool of the pool unit."""
+    return Pooling(window=layer.window, average=isinstance(layer, AvgPool))
+
+
+SHARED: Functions = {
+    Requantise: scale_of,
+    Add: addition_of,
+    MaxPool: pooling_of,
+    MinPool: pooling_of,
+    AvgPool: pooling_of,
+}
+"""What both engines lower alike; engine_rules.py says what each of them takes."""

@@ -1,0 +1,190 @@
+"""The taps that a sequencer goes through for a map: what a schedule becomes on a sequencer of some kind.
+
+    schedule, kind, visits --SequencerTaps--> counts: tuples kept, rows of tables    needs.py
+                                              work: cycles by formula                sequencer_work.py
+                                              table rows                             rows/sequencer.py
+                                              reading: what claims what, and when    flow/of_plan.py
+
+A schedule says which tuples arrive and are read in which order (schedule/tables.py). A sequencer runs through it by
+counters where it can, and else by tables; a layer whose windows are all alike needs neither. By tables, tuples that
+arrive and that no tap reads are claimed ahead, any number at once, or each of them is a *skip*: a row of memory
+``flags``, and a cycle in every pass over the window.
+"""
+
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from bitloom.golden.encoding import Array
+from bitloom.golden.window import Window
+from bitloom.hls_gen.compiler.taps import Taps
+from bitloom.hls_gen.design.sequencer_kind import NpuSequencer, SequencerKind
+
+from .schedule import Raster, Stage, StageTables, schedule
+from .sequencer_work import SequencerWork
+
+
+@dataclass(frozen=True, kw_only=True)
+class TapCounts:
+    """What the taps of a map take of a sequencer, worked out without the rows of its tables.
+
+    Attributes
+    ----------
+    hold
+        Tuples that the windows keep.
+    tuples, windows
+        Tuples of the map; windows that read it.
+    taps
+        Valid taps of all windows; a tap that is visited twice counts as two.
+    skips
+        Tuples each of which costs a cycle in every pass over its window, as they arrive and no tap reads them.
+    window_taps
+        Taps of a window, if every tap is new and all windows are alike, so that no table is needed; else 0.
+    flags, olds, jumps, aheads
+        Rows of the tables of these names.
+    counters
+        What the counters run by that take the place of tables; None where tables are there, or none is needed.
+    work
+        What the sequencer has to do.
+    """
+
+    hold: int
+    tuples: int
+    windows: int
+    taps: int
+    skips: int
+    window_taps: int
+    flags: int
+    olds: int
+    jumps: int
+    aheads: int
+    counters: Raster | None
+    work: SequencerWork
+
+    @property
+    def steady(self) -> int:
+        """Tuples with which counters don't wait at the beginning of a row of windows, if words come fast enough: there
+        is room for all that the row's first window claims. 0 without counters."""
+        return self.hold + self.counters.burst if self.counters else 0
+
+    def ring_words(self, words: int) -> int:
+        """Words that the tuple memory must hold, with room for one more tuple; ``words`` are those of a tuple."""
+        return max((self.hold + (self.hold < self.tuples)) * words, 2 * words if self.tuples > 1 else words)
+
+
+@dataclass(frozen=True)
+class SequencerTaps:
+    """A schedule on a sequencer.
+
+    Attributes
+    ----------
+    tables
+        The schedule.
+    kind
+        How the sequencer finds and claims taps.
+    visits
+        Beats of each word at a tap, one after another, each with a kernel row of its own.
+    reread
+        Whether a window is passed several times, so that its tuples must stay until the last pass ends.
+    """
+
+    tables: StageTables
+    kind: SequencerKind
+    visits: int = 1
+    reread: bool = False
+
+    @classmethod
+    def straight(cls, windows: int, kind: SequencerKind) -> "SequencerTaps":
+        """Of a pool unit that hands tuples on as they come: each is a window of one tap."""
+        return cls(_straight(windows), kind)
+
+    @property
+    def counts(self) -> TapCounts:
+        """What the taps take. A schedule is counted once for each way in which it is read. A copy of the schedule is
+        counted, so that the arrays that are worked out for it are freed with the copy."""
+        way = self.kind, self.visits, self.reread
+        counted = _COUNTED.setdefault(self.tables, {})
+        if way not in counted:
+            counted[way] = replace(self, tables=replace(self.tables))._counted()
+        return counted[way]
+
+    def _counted(self) -> TapCounts:
+        """What the taps take, counted anew."""
+        tables = self.tables
+        skips = tables.skips
+        taps = len(tables.index) * self.visits
+        windows = len(tables.output_order)
+        jumps = self.weighted and bool(tables.jump_mark.any())
+        direct = self.visits == 1 and tables.new.all() and not skips.any() and not jumps
+        window_taps = _alike(tables.last) if direct else 0
+        countable = self.kind.counters and self.visits <= 2 and not window_taps  # hardware counts to two
+        counters = Raster.of(tables) if countable else None
+        by_tables = not (window_taps or counters)
+        one_by_one = by_tables and not self.kind.claims_ahead
+        skipped = np.bincount(tables.window, skips * one_by_one, windows).astype(np.int64)
+        return TapCounts(
+            hold=min(tables.capacity(self.reread), len(tables.input_order)),
+            tuples=len(tables.input_order),
+            windows=windows,
+            taps=taps,
+            skips=int(skipped.sum()),
+            window_taps=window_taps,
+            flags=taps + int(skipped.sum()) if by_tables else 0,
+            olds=taps - int(tables.new.sum()) if by_tables else 0,
+            jumps=len(tables.jump_target) if by_tables and self.weighted else 0,
+            aheads=int((skips > 0).sum()) if by_tables and self.kind.claims_ahead else 0,
+            counters=counters,
+            work=SequencerWork.counted(tables.valid_taps * self.visits, skipped),
+        )
+
+    @property
+    def weighted(self) -> bool:
+        """Whether each tap meets rows of weights, so that there are jumps."""
+        return self.tables.stage.kind == "conv"
+
+
+@dataclass(frozen=True, kw_only=True)
+class OnSequencer:
+    """A map on a sequencer of an NPU.
+
+    Attributes
+    ----------
+    sequencer
+        The sequencer.
+    taps
+        Its taps.
+    words
+        Words of a tuple.
+    tap_rows
+        Rows of weights that a tap meets, all its words and visits together.
+    """
+
+    sequencer: NpuSequencer
+    taps: SequencerTaps
+    words: int
+    tap_rows: int
+
+    @property
+    def counts(self) -> TapCounts:
+        """What the taps take."""
+        return self.taps.counts
+
+
+def _alike(last: Array) -> int:
+    """Taps of a window where all windows have as many, else 0; ``last`` marks each window's last tap."""
+    taps = int(last.argmax()) + 1
+    return taps if (last == ((np.arange(len(last)) + 1) % taps == 0)).all() else 0
+
+
+@lru_cache(maxsize=32)
+def _straight(windows: int) -> StageTables:
+    """The schedule of tuples that are handed on as they come."""
+    stage = Stage(name="straight", kind="pool", height=1, width=windows, window=Taps(Window(kernel=(1, 1))))
+    return schedule([stage], "pull").tables[0]
+
+
+_COUNTED: WeakKeyDictionary[StageTables, dict[tuple[SequencerKind, int, bool], TapCounts]] = WeakKeyDictionary()
+"""What schedules take, by the way in which they are read, as long as the schedules exist: a search asks for the same
+schedule many times."""

@@ -1,0 +1,161 @@
+"""What the kinds of pool units share: their ports, and the form in which a kind says what it computes."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from veriloggen import Cat
+
+from bitloom.hls_gen.design.memories.memory_map import memory_of
+from bitloom.hls_gen.design.memories.ports import way
+from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.design.parts import present
+from bitloom.hls_gen.rtl.array.convolver import delayed
+from bitloom.hls_gen.rtl.primitives.block import Block, Signal, bits, choose, sign_extend, signed_at_least, width
+from bitloom.hls_gen.rtl.primitives.memory import Library, LoadBus
+from bitloom.hls_gen.rtl.primitives.stream import Stream
+from bitloom.hls_gen.rtl.results.step import join
+from bitloom.hls_gen.rtl.sequencer.beat import Beat
+from bitloom.hls_gen.rtl.sequencer.spec import SequencerSpec
+
+
+@dataclass(frozen=True)
+class PoolPorts:
+    """Ports of a pool unit, and registers of what comes with a beat.
+
+    Attributes
+    ----------
+    bus : LoadBus or None
+        What fills the unit's memory; None where it has none.
+    beat : Beat
+        What the sequencer tells with a beat.
+    word : Signal
+        The beat's word; comes a cycle after the beat.
+    room : Signal
+        Another beat may be issued.
+    out : Stream
+        What leaves: values, above them ``Npu.pool_side_bits`` side bits, and above these what the kind adds.
+    valid, first, last, index, side : Signal
+        Registers, in time with ``word``: there is a beat; the first, the last tap of its window; which word of the
+        tuple; side bits.
+    """
+
+    bus: LoadBus | None
+    beat: Beat
+    word: Signal
+    room: Signal
+    out: Stream
+    valid: Signal
+    first: Signal
+    last: Signal
+    index: Signal
+    side: Signal
+
+    @classmethod
+    def of(cls, b: Block, library: Library, npu: Npu, memory: str | None) -> "PoolPorts":
+        """The ports and registers of the pool unit ``b`` with the ``memory`` of this name."""
+        bus = LoadBus.ports(b, library.stream_bits, [memory_of(npu, memory)]) if memory else None
+        spec = SequencerSpec(npu, present(npu.pool_sequencer))
+        beat = Beat.input(b, spec)
+        flags = [beat.tuple_last, beat.map_last, *(getattr(beat.marks, name) for name, _ in way(npu))]
+        word = b.input("word", spec.sequencer.beat_bits, means="word of the beat of the cycle before, lane 0 low")
+        room = b.output("room", means="another beat may be issued")
+        out = Stream.output(b, "out", npu.pool_out_bits)
+        valid = b.reg("valid")
+        b.on(None, (valid, beat.beat))
+        at_first = b.reg("at_first", init=None)
+        at_last = b.reg("at_last", init=None)
+        side = b.reg("side", npu.pool_side_bits, init=None)
+        place = b.reg("place", width(beat.index), init=None)
+        b.on(None, (at_first, beat.first), (at_last, beat.last), (side, Cat(*reversed(flags))), (place, beat.index))
+        return cls(bus, beat, word, room, out, valid, at_first, at_last, place, side)
+
+    def late(self, b: Block, cycles: int) -> "PoolPorts":
+        """The registers, ``cycles`` later."""
+        data = ("first", "last", "index", "side")
+        signals = {name: getattr(self, name) for name in data}
+        registers = {name: delayed(b, signal, name, cycles, width(signal))[-1] for name, signal in signals.items()}
+        return replace(self, valid=delayed(b, self.valid, "valid", cycles, init=0)[-1], **registers)
+
+
+class Arithmetic(ABC):
+    """What a kind of pool unit computes, inside the module of such a unit. Instances declare registers of what comes
+    with a beat, and read the unit's memory.
+
+    Attributes
+    ----------
+    module : str
+        Name of the unit's module.
+    contract : str
+        What its header says.
+    sizes : tuple of str
+        Values of the NPU, by flat name, that the header names.
+    memory : str or None
+        Name of the memory that the unit reads.
+    cycles : int
+        From a row of the queue to what leaves.
+    at : PoolPorts
+        The registers of what comes with a beat, in time with the values that go into the queue.
+    above : list of Signal
+        What leaves above the side bits.
+    """
+
+    module: ClassVar[str]
+    contract: ClassVar[str]
+    sizes: ClassVar[tuple[str, ...]]
+    memory: ClassVar[str | None] = None
+    cycles: ClassVar[int] = 0
+
+    def __init__(self, b: Block, library: Library, npu: Npu, ports: PoolPorts):
+        self.b = b
+        self.library = library
+        self.npu = npu
+        self.at = ports
+        self.above: list[Signal] = []
+
+    @abstractmethod
+    def row(self, so_far: Signal) -> tuple[Signal, Signal]:
+        """The queue's row with the values of the beat at hand: these alone at a window's first tap, else joined to
+        ``so_far``. And what leaves with the last tap, `cycles` later."""
+
+    @abstractmethod
+    def joined(self, left: Signal, right: Signal) -> Signal:
+        """What two taps give together: the values of a tap and what the taps before it gave. If a beat had several taps,
+        their values would be joined by it first."""
+
+
+class Lanes(Arithmetic):
+    """Arithmetic of integers, lane by lane: the larger one, or the sum.
+
+    Attributes
+    ----------
+    adds : Signal
+        Values are added, in time with ``at``; a kind sets it.
+    """
+
+    adds: Signal
+
+    def value(self, k: int) -> Signal:
+        """The value of lane ``k``, in time with ``at``: by default that of the beat's word."""
+        w = self.npu.array.feature_bits
+        return self.b.wire(f"feature_{k}", w, bits(self.at.word, k * w, w))
+
+    def leaving(self, _k: int, merged: Signal) -> Signal:
+        """What leaves of lane ``k``, `cycles` later: by default what the queue has."""
+        return merged
+
+    def joined(self, left: Signal, right: Signal) -> Signal:
+        w = self.npu.pool_lane_bits
+        return choose(self.adds, right + left, choose(signed_at_least(left, right), left, right, w), w)
+
+    def row(self, so_far: Signal) -> tuple[Signal, Signal]:
+        b = self.b
+        w = self.npu.pool_lane_bits
+        merged = []
+        leaving = []
+        for k in range(present(self.npu.pool_unit).pfp):
+            new = b.wire(f"new_{k}", w, sign_extend(self.value(k), w))
+            old = b.wire(f"old_{k}", w, bits(so_far, k * w, w))
+            merged.append(b.wire(f"merged_{k}", w, choose(self.at.first, new, self.joined(new, old), w)))
+            leaving.append(self.leaving(k, merged[-1]))
+        return b.wire("merged", width(so_far), join(merged)), join(leaving)

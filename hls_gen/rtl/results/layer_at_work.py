@@ -1,0 +1,63 @@
+"""The layer that a unit of results works on, and the row of thresholds or scales that the step at hand meets.
+
+memory of layers --> layer at work --> first row, then a row a step, from the first one on again for each tuple
+"""
+
+from dataclasses import dataclass
+
+from bitloom.hls_gen.design.memories.memory import Memory
+from bitloom.hls_gen.design.widths import bits_for
+from bitloom.hls_gen.rtl.primitives.block import Block, Signal, add, any_of, choose, resize
+from bitloom.hls_gen.rtl.primitives.layer_counter import layer_counter
+from bitloom.hls_gen.rtl.primitives.memory import Library, LoadBus
+
+
+@dataclass(frozen=True)
+class LayerAtWork:
+    """The layer at work. Layers follow one another without a gap, round and round.
+
+    Attributes
+    ----------
+    loaded : Signal
+        Register: there is one.
+    begin : Signal
+        The next layer is taken up at this clock edge.
+    upcoming : Signal
+        Register: the next layer's number.
+    now, next : dict
+        Fields of its row, as registers, and of the next layer's; ``windows_minus_1``, which is looked at as the layer
+        begins, has no register.
+    """
+
+    loaded: Signal
+    begin: Signal
+    upcoming: Signal
+    now: dict[str, Signal]
+    next: dict[str, Signal]
+
+    @classmethod
+    def of(
+        cls, b: Block, library: Library, bus: LoadBus, rows: Memory, last_layer: Signal, layer_end: Signal
+    ) -> "LayerAtWork":
+        """Layer after layer of the memory ``rows``, up to number ``last_layer``; each until ``layer_end``."""
+        loaded = b.reg("loaded")
+        begin = b.wire("begin_layer", 1, any_of(~loaded, layer_end))
+        upcoming = layer_counter(b, "layer_upcoming", last_layer, begin)
+        following = library.loadable(b, rows, bus, resize(upcoming, bits_for(rows.depth - 1)))
+        kept = {name: w for name, w in rows.widths.items() if name != "windows_minus_1"}
+        now = {name: b.reg(f"layer_{name}", w, init=None) for name, w in kept.items()}
+        b.on(begin, (loaded, 1), *[(now[name], following[name]) for name in now])
+        return cls(loaded, begin, upcoming, now, following)
+
+    def factors(
+        self, b: Block, library: Library, bus: LoadBus, memory: Memory, base: str, go: Signal, tuple_last: Signal
+    ) -> dict[str, Signal]:
+        """The row of ``memory`` for the step at hand: for each tuple a row a step, from the row in the layer's field
+        ``base`` on. The step leaves with ``go``, and ends its tuple with ``tuple_last``."""
+        w = bits_for(memory.depth - 1)
+        pointer = b.reg("pointer", w)
+        onward = choose(tuple_last, self.now[base], add(pointer, 1, w), w)
+        pointer_next = b.wire("pointer_next", w, choose(self.begin, self.next[base], onward, w))
+        move = b.wire("move", 1, self.begin | go)
+        b.on(move, (pointer, pointer_next))
+        return library.loadable(b, memory, bus, pointer_next, read=move)

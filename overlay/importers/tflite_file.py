@@ -220,21 +220,21 @@ class _Graph:
         }
 
 
-def _end(tables: FileTables) -> list[int]:
-    """Numbers of the last operators, from the output back to one of ENDS, if only conversions and other shapes follow
-    it; else none. The host computes them."""
+def _end(tables: FileTables) -> set[int]:
+    """Numbers of the operators that the host computes: from the output back to one of ENDS, if only conversions and
+    other shapes follow it; else none."""
     makers = {result: place for place, operator in enumerate(tables.operators) for result in operator.outputs}
-    places: list[int] = []
+    places = set[int]()
     number = tables.outputs[0]
     while number in makers and makers[number] not in places:
         operator = tables.operators[makers[number]]
-        places.append(makers[number])
+        places.add(makers[number])
         if operator.kind in ENDS:
             return places
         if operator.kind not in (*CONVERSIONS, "RESHAPE") or not operator.inputs:
             break
         number = operator.inputs[0]
-    return []
+    return set()
 
 
 def _unique_names(names: Sequence[str]) -> list[str]:

@@ -42,7 +42,7 @@ class Activation:
     over_classes: bool = False
 
     @property
-    def ends(self) -> bool:
+    def at_the_end(self) -> bool:
         """Whether the host computes it at a network's end."""
         return self.onnx in CLOSINGS
 
@@ -73,7 +73,7 @@ ACTIVATIONS = (
 )
 """All activations that the import knows by name."""
 
-ENDS = {activation.tflite: activation.onnx for activation in ACTIVATIONS if activation.ends}
+AT_THE_END = {activation.tflite: activation.onnx for activation in ACTIVATIONS if activation.at_the_end}
 """What the host computes at a network's end: TFLite's name -> ONNX's, which is the host's word."""
 
 OF_EACH_VALUE = {name for a in ACTIVATIONS if not a.over_classes for name in (a.onnx, a.tflite) if name}

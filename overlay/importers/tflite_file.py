@@ -17,7 +17,7 @@ import numpy as np
 from bitloom.golden.encoding import Array
 from bitloom.golden.reading.file import naming, read_file
 
-from .activations import ENDS
+from .activations import AT_THE_END
 from .class_names import labels_of_texts
 from .errors import printable
 from .operators import OPERATORS
@@ -175,7 +175,7 @@ class _Graph:
                 outputs=(self._names[result],),
                 attributes=self._attributes(operator),
             )
-            if operator.kind in ENDS and place in self._end:
+            if operator.kind in AT_THE_END and place in self._end:
                 yield from _closing(node, _free_name(f"{node.outputs[0]}/real", self._names))
             elif operator.kind == "RESHAPE":
                 yield self._reshape(node, self._tables.tensors[result])
@@ -221,15 +221,15 @@ class _Graph:
 
 
 def _end(tables: FileTables) -> set[int]:
-    """Numbers of the operators that the host computes: from the output back to one of ENDS, if only conversions and
-    other shapes follow it; else none."""
+    """Numbers of the operators that the host computes: from the output back to one of AT_THE_END, if only conversions
+    and other shapes follow it; else none."""
     makers = {result: place for place, operator in enumerate(tables.operators) for result in operator.outputs}
     places = set[int]()
     number = tables.outputs[0]
     while number in makers and makers[number] not in places:
         operator = tables.operators[makers[number]]
         places.add(makers[number])
-        if operator.kind in ENDS:
+        if operator.kind in AT_THE_END:
             return places
         if operator.kind not in (*CONVERSIONS, "RESHAPE") or not operator.inputs:
             break
@@ -281,4 +281,4 @@ def _closing(node: SourceNode, real: str) -> Iterator[SourceNode]:
     first = node.attributes["scales"][0]
     attributes = {**node.attributes, "scales": (replace(first, scale=first.scale * beta),)}
     yield replace(node, name=f"{node.name}/real", op="DEQUANTIZE", outputs=(real,), attributes=attributes)
-    yield SourceNode(name=node.name, op=ENDS[node.op], inputs=(real,), outputs=node.outputs)
+    yield SourceNode(name=node.name, op=AT_THE_END[node.op], inputs=(real,), outputs=node.outputs)

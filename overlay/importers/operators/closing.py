@@ -3,7 +3,7 @@
 from math import prod
 
 from bitloom.golden.host.host import CLOSINGS
-from bitloom.overlay.importers.activations import ADVICE, ENDS, OF_EACH_VALUE
+from bitloom.overlay.importers.activations import ADVICE, AT_THE_END, OF_EACH_VALUE
 from bitloom.overlay.importers.errors import Unsupported, printable
 from bitloom.overlay.importers.node_view import NodeView
 from bitloom.overlay.importers.operations import Closing
@@ -11,7 +11,7 @@ from bitloom.overlay.importers.operations import Closing
 from .registry import TENSORFLOW, operator
 
 
-@operator(*ENDS, domains=TENSORFLOW)
+@operator(*AT_THE_END, domains=TENSORFLOW)
 @operator(*CLOSINGS)
 def closing(node: NodeView) -> None:
     """An operator at the end of a classifier, over its classes; TFLite's reader has given those there ONNX's names."""

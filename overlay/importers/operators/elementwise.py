@@ -20,7 +20,7 @@ def _register(activation: Activation) -> None:
     bend = activation.bend
     if bend is not None:
         operator(activation.onnx)(lambda node: node.bend(bend(node.attribute)))
-    elif not activation.ends:
+    elif not activation.at_the_end:
         refused(activation.onnx, instead=ADVICE[STANDARD])
 
 

@@ -34,7 +34,7 @@ from bitloom.overlay.importers.tflite_rules import (
 from .linear import convolve, sliding
 from .registry import TENSORFLOW, operator, refused
 
-refused(*(a.tflite for a in ACTIVATIONS if a.tflite and not a.ends), instead=ADVICE[TFLITE])
+refused(*(a.tflite for a in ACTIVATIONS if a.tflite and not a.at_the_end), instead=ADVICE[TFLITE])
 refused("TRANSPOSE_CONV", "RESIZE_BILINEAR", "RESIZE_NEAREST_NEIGHBOR", instead=LARGER)
 refused("UNIDIRECTIONAL_SEQUENCE_LSTM", "UNIDIRECTIONAL_SEQUENCE_RNN", "SVDF", instead=RECURRENT)
 refused("SPLIT", "SPLIT_V", "SLICE", "STRIDED_SLICE", "GATHER", "UNPACK", instead=TAKEN_APART)

@@ -51,8 +51,8 @@ class Constants:
     ranges: dict[str, tuple[int, int]] = field(default_factory=dict)
 
     def can_fold(self, node: SourceNode) -> bool:
-        """Whether all inputs of a node are known."""
-        return all(name in self.values for name in node.inputs if name)
+        """Whether a node is a constant itself, or all its inputs are known."""
+        return all(name in self.values for name in node.inputs if name) and bool(node.inputs or node.op == "Constant")
 
     def fold(self, node: SourceNode) -> None:
         """Compute a node, whose inputs are known.

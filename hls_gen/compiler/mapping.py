@@ -14,6 +14,7 @@ from bitloom.golden.layers.conv import Weighted
 from bitloom.golden.layers.pool import Pool
 from bitloom.golden.limits import FRAME_BITS, TAPS
 from bitloom.golden.network import Model, Network
+from bitloom.hls_gen.design.array import weighs_planes
 from bitloom.hls_gen.design.copies import is_copy
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.topology import cascade
@@ -182,13 +183,19 @@ def _engine(npus: Sequence[Npu], target: Target) -> Engine:
 
 
 def _check_shifts(cut: Cut, npu: Npu) -> None:
-    """Raise ValueError if NPU 0 has fewer shifts than the input has bit planes that follow one another."""
+    """Raise ValueError if NPU 0 can't weigh the input's bit planes, or has fewer shifts than planes that follow one
+    another."""
     network = cut.segmented_model.given.network.name
-    planes = cut.parts[0].planes
-    if not npu.array.planes and planes > 1 << npu.array.shift_bits:
+    planes, array = cut.parts[0].planes, npu.array
+    if planes > 1 and not weighs_planes(array.accumulate, array.collect):
+        raise ValueError(
+            f"{network}: an input of {planes} bit planes needs an NPU that accumulates popcount or both, with "
+            f"collect = 0, got {array.accumulate} and {array.collect}"
+        )
+    if not array.planes and planes > 1 << array.shift_bits:
         raise ValueError(
             f"{network}: an input of {planes} bit planes needs shifts up to {planes - 1}, the NPU has "
-            f"shift_bits = {npu.array.shift_bits}"
+            f"shift_bits = {array.shift_bits}"
         )
 
 

@@ -153,14 +153,8 @@ def _demands(made: Plan) -> list[LayerDemand]:
     number = {p.name: i for i, p in enumerate(made.lowered.layers)}
     tables = {table.stage.name: table for table in made.schedule.tables}
     return [
-        LayerDemand(
-            made.lowered,
-            planned.layer,
-            tables[planned.layer.name],
-            tables.get(pool_name(planned.layer)),
-            **_ways(planned.layer, made, number),
-        )
-        for planned in made.layers
+        LayerDemand(made.lowered, p, tables[p.name], tables.get(pool_name(p)), **_ways(p, made, number))
+        for p in made.lowered.layers
     ]
 
 

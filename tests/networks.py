@@ -13,10 +13,12 @@ from bitloom.golden.network import Model, Network
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.overlay.build.images import random_images
 from bitloom.overlay.fuzz import random_networks as makers
-from bitloom.overlay.fuzz.depthwise_networks import depthwise_network
-from bitloom.overlay.fuzz.grouped_networks import grouped_network
 from bitloom.overlay.fuzz.random_models import random_integer_model, random_model
-from bitloom.overlay.fuzz.random_networks import IntegerChoices
+from bitloom.overlay.fuzz.random_networks import (
+    IntegerChoices,
+    depthwise_network,
+    grouped_network,
+)
 from tests.random_networks.accumulators import accumulated_network
 from tests.random_networks.blocks import joined_network, residual_network
 from tests.random_networks.first_layers import first_layer_network

@@ -3,7 +3,6 @@
 scikit-learn is an optional extra, needed for the images only. The trained network lies in golden/zoo/.
 """
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -15,8 +14,8 @@ from bitloom.golden.layers.conv import Conv
 from bitloom.golden.layers.dense import Dense
 from bitloom.golden.layers.pool import MaxPool
 from bitloom.golden.layers.threshold import Threshold
-from bitloom.golden.network import Model, Network
-from bitloom.golden.training.train import Epoch, Recipe, train
+from bitloom.golden.network import Network
+from bitloom.golden.training.train import Recipe
 
 IMAGE = Map(height=8, width=8, channels=1, encoding=unsigned(5))
 """One image: grey values 0 (paper) to 16 (ink)."""
@@ -69,24 +68,3 @@ def digits_cnn() -> Network:
         ),
         classes=tuple(str(digit) for digit in range(10)),
     )
-
-
-def train_digits(progress: Callable[[Epoch], None] | None = None) -> Model:
-    """Train digits-cnn: the result is golden/zoo/digits-cnn.npz, bit for bit.
-
-    Parameters
-    ----------
-    progress : callable, optional
-        See `bitloom.golden.training.train.fit`.
-
-    Returns
-    -------
-    Model
-
-    Raises
-    ------
-    ImportError
-        If scikit-learn is not installed.
-    """
-    data = load_digits()
-    return train(digits_cnn(), data.train_images, data.train_labels, RECIPE, progress=progress)

@@ -12,6 +12,7 @@ from bitloom.golden.encoding import BIPOLAR, TERNARY, Encoding, bipolar, signed,
 from bitloom.golden.layer import Layer, Map
 from bitloom.golden.layers.conv import Conv, Weighted
 from bitloom.golden.layers.dense import Dense
+from bitloom.golden.layers.grouped import DepthwiseConv, GroupedConv
 from bitloom.golden.layers.pool import AvgPool, MaxPool, MinPool, Pool, SumPool
 from bitloom.golden.layers.requantise import Requantise
 from bitloom.golden.layers.threshold import Threshold
@@ -25,6 +26,8 @@ from bitloom.hls_gen.design.widths import PLANES
 from .pick import Pick
 
 MAX_CHANNELS = 70
+DEPTHWISE_CHANNELS, GROUPED_CHANNELS = 20, 24
+"""Channels of a map at most, where there are depthwise or grouped convolutions."""
 MAX_MACS = 400_000
 """Products a frame at most, from the second layer on: keeps simulation quick."""
 MAX_WEIGHTS = 12_000
@@ -304,6 +307,91 @@ def deep_network(pick: Pick, kind: str, most: int) -> Network:
             break
         layers.append(Requantise(name=f"act_{i}", encoding=signed(8)) if integer else Threshold(name=f"act_{i}"))
     return Network(name="random", input=source, layers=tuple(layers))
+
+
+def depthwise_network(pick: Pick, choices: IntegerChoices, channels: int = DEPTHWISE_CHANNELS) -> Network:
+    """2 to 5 layers, each a plain or a depthwise convolution with its requantisation and perhaps a pool, and at the end
+    perhaps a dense layer, which may be raw.
+
+    Parameters
+    ----------
+    pick
+        Makes the choices.
+    choices
+        Of the integer engine.
+    channels
+        Of the input at most.
+    """
+    source = maps(pick, encodings(pick, choices.feature_bits), 8, channels)
+    at = source
+    layers = list[Layer]()
+    for i in range(pick.integer(2, 5)):
+        kind = pick.of([Conv, DepthwiseConv, DepthwiseConv])
+        window = dilated(pick, at, windows(pick, at, 4))
+        layer = kind(
+            name=f"conv_{i}",
+            out_channels=at.channels if kind is DepthwiseConv else pick.integer(1, DEPTHWISE_CHANNELS),
+            kernel=window.kernel,
+            stride=window.stride,
+            padding=window.padding,
+            dilation=window.dilation,
+            weight=encodings(pick, choices.weight_bits),
+        )
+        act = activation(pick, f"act_{i}", choices)
+        layers += [layer, *act]
+        at = map_behind(act, layer.output(at))
+        if pick.integer(0, 3) == 0:
+            layers.append(pools(pick, at, f"pool_{i}", (MaxPool, AvgPool)))
+            at = layers[-1].output_of([at])
+    if pick.flip():
+        layers.append(
+            Dense(name="dense_end", out_channels=pick.integer(1, 5), weight=encodings(pick, choices.weight_bits))
+        )
+        if pick.flip():
+            layers += activation(pick, "act_end", choices)
+    return Network(name="depthwise", input=source, layers=tuple(layers))
+
+
+def grouped_network(pick: Pick, choices: IntegerChoices | None = None) -> Network:
+    """1 to 4 convolutions, most of them grouped, into groups that fill words or share them. Each has its
+    activation and perhaps a pool; the last may be raw.
+
+    Parameters
+    ----------
+    pick
+        Makes the choices.
+    choices
+        Of the integer engine; None: the network is one of bits.
+    """
+    encoding = encodings(pick, choices.feature_bits) if choices else BIPOLAR
+    at = source = maps(pick, encoding, 7, GROUPED_CHANNELS)
+    layers = list[Layer]()
+    count = pick.integer(1, 4)
+    for i in range(count):
+        window = dilated(pick, at, windows(pick, at, 3))
+        groups = pick.of([n for n in range(1, at.channels + 1) if at.channels % n == 0])
+        kernels = groups * pick.integer(1, max(1, GROUPED_CHANNELS // groups))
+        weight = encodings(pick, choices.weight_bits) if choices else pick.of([BIPOLAR, TERNARY])
+        shape = {
+            "kernel": window.kernel,
+            "stride": window.stride,
+            "padding": window.padding,
+            "dilation": window.dilation,
+            "weight": weight,
+            "out_channels": kernels,
+        }
+        name = f"conv_{i}"
+        layers.append(GroupedConv(name=name, groups=groups, **shape) if groups > 1 else Conv(name=name, **shape))
+        out = layers[-1].output_of([at])
+        if i == count - 1 and choices and pick.flip():
+            break
+        act = activation(pick, f"act_{i}", choices) if choices else [Threshold(name=f"act_{i}")]
+        layers += act
+        at = map_behind(act, out)
+        if pick.integer(0, 3) == 0:
+            layers.append(pools(pick, at, f"pool_{i}", (MaxPool, AvgPool) if choices else (MaxPool,)))
+            at = layers[-1].output_of([at])
+    return Network(name="grouped", input=source, layers=tuple(layers))
 
 
 def way(pick: Pick, design: Design, layers: int) -> list[int] | None:

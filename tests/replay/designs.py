@@ -23,10 +23,12 @@ from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.rtl.generate import generate
 from bitloom.overlay.build.reference_designs import DIGITS, REFERENCE_DESIGNS
 from bitloom.overlay.build.small_npu import small_npu
-from bitloom.overlay.fuzz.grouped_networks import grouped_network
 from bitloom.overlay.fuzz.pick import SeededPick
 from bitloom.overlay.fuzz.random_models import random_integer_model, random_model
-from bitloom.overlay.fuzz.random_networks import IntegerChoices
+from bitloom.overlay.fuzz.random_networks import (
+    IntegerChoices,
+    grouped_network,
+)
 from bitloom.overlay.study.mlperf_tiny import NPU as TINY
 from tests.hls_gen.compiler.graph_cases import GRAPHS
 

@@ -21,12 +21,17 @@ from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.manifest import Manifest
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.topology import cascade, ring
-from bitloom.overlay.fuzz.depthwise_networks import depthwise_network
 from bitloom.overlay.fuzz.designs import chain, looped
-from bitloom.overlay.fuzz.grouped_networks import grouped_network
 from bitloom.overlay.fuzz.pick import Pick, SeededPick
 from bitloom.overlay.fuzz.random_models import random_integer_model, random_model
-from bitloom.overlay.fuzz.random_networks import IntegerChoices, binary_network, deep_network, integer_network
+from bitloom.overlay.fuzz.random_networks import (
+    IntegerChoices,
+    binary_network,
+    deep_network,
+    depthwise_network,
+    grouped_network,
+    integer_network,
+)
 from tests.random_networks.blocks import joined_network, residual_network
 from tests.random_networks.graphs import graph_network
 from tests.random_networks.mixed import mixed_network

@@ -19,16 +19,17 @@ from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.program import Program
 from bitloom.overlay.build.images import random_images
 from bitloom.overlay.fuzz.campaign import Case
-from bitloom.overlay.fuzz.depthwise_networks import MOST_CHANNELS, depthwise_network
 from bitloom.overlay.fuzz.designs import BLOCKS, CHAINS, GROUPED, SINGLE, STREAMED
-from bitloom.overlay.fuzz.grouped_networks import grouped_network
 from bitloom.overlay.fuzz.hardware import Hardware, hardware
 from bitloom.overlay.fuzz.pick import Pick
 from bitloom.overlay.fuzz.random_models import random_integer_model, random_model
 from bitloom.overlay.fuzz.random_networks import (
+    DEPTHWISE_CHANNELS,
     IntegerChoices,
     binary_network,
     deep_network,
+    depthwise_network,
+    grouped_network,
     integer_network,
     most_planes,
     way,
@@ -139,7 +140,7 @@ def _network(pick: Pick, design: Design) -> Network:
     if npu.sequencer.tuple_parts:
         return grouped_network(pick, IntegerChoices.of(npu) if npu.engine == "integer" else None)
     if npu.depthwise:
-        channels = npu.former_sizes.channels if npu.former_sizes else MOST_CHANNELS
+        channels = npu.former_sizes.channels if npu.former_sizes else DEPTHWISE_CHANNELS
         return depthwise_network(pick, IntegerChoices.of(npu), channels)
     if npu.engine == "integer":
         return integer_network(pick, IntegerChoices.of(npu))

@@ -6,7 +6,6 @@ import pytest
 
 from bitloom.golden import zoo as networks
 from bitloom.golden.encoding import BIPOLAR, unsigned
-from bitloom.golden.file import model_digest, save
 from bitloom.golden.kernels import packed
 from bitloom.golden.layer import Layer
 from bitloom.golden.layers.conv import Conv
@@ -14,9 +13,8 @@ from bitloom.golden.layers.dense import Dense
 from bitloom.golden.layers.pool import MaxPool
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model, Network
-from bitloom.golden.training.train import Epoch, train
 from bitloom.golden.zoo.digits import digits_cnn, load_digits
-from bitloom.golden.zoo.digits_or import RECIPE, digits_or, with_or
+from bitloom.golden.zoo.digits_or import digits_or, with_or
 from tests.cases import case_map, random_images, random_model
 from tests.errors import value_error
 
@@ -48,22 +46,6 @@ def right(model: Model, images: np.ndarray, labels: np.ndarray) -> float:
     return float(np.mean(scores.argmax(axis=1) == labels))
 
 
-DIGEST = "587a8cbd272ff00cd2712f73b2e3bbf3fee2d27eec36351d9d6486352e3f1c1f"
-"""Of the shipped network."""
-
-
-@pytest.fixture(scope="module")
-def digits():
-    pytest.importorskip("sklearn", reason="the images come from scikit-learn: pip install 'bitloom-fpga[cli]'")
-    return load_digits()
-
-
-def test_shipped_network_is_as_stated():
-    model = networks.load("digits-or")
-    assert model.network == digits_or()
-    assert model_digest(model) == DIGEST
-
-
 def test_accuracies_on_the_test_images(digits):
     """The figures of A12, which the documents repeat."""
     report = or_report(networks.load("digits-cnn"), networks.load("digits-or"))
@@ -91,15 +73,6 @@ def test_or_layers_of_the_shipped_network_say_something(digits):
 
     assert values(networks.load("digits-or"), "conv_2") == [{-1, 1}] * 64
     assert values(with_or(networks.load("digits-cnn")), "conv_2") == [{1}] * 32
-
-
-@pytest.mark.slow
-def test_training_again_gives_the_shipped_file_byte_for_byte(digits, tmp_path):
-    seen: list[Epoch] = []
-    model = train(digits_or(), digits.train_images, digits.train_labels, RECIPE, progress=seen.append)
-    save(model, tmp_path / "again.npz")
-    assert (tmp_path / "again.npz").read_bytes() == (networks.FOLDER / "digits-or.npz").read_bytes()
-    assert [e.number for e in seen] == list(range(1, seen[-1].epochs + 1))
 
 
 # Replacement.

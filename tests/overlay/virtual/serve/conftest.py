@@ -1,13 +1,8 @@
 """Servers: one with loop.v for the protocol, one build of digits-cnn for whole clients."""
 
-import time
-
-import grpc
 import pytest
 
 pytest.importorskip("pynq.remote", reason="PYNQ's remote protocol comes with pynq 4")
-
-from pynq.remote import buffer_pb2_grpc, gpio_pb2_grpc, mmio_pb2_grpc, remote_device_pb2_grpc
 
 from bitloom.golden import zoo as networks
 from bitloom.hls_gen.compiler.sizing import size_memories
@@ -18,6 +13,8 @@ from bitloom.overlay.virtual.serve.server import Server
 from bitloom.overlay.virtual.simulation_overlay import write_simulation_overlay
 from tests.overlay.conftest import loop_verilog
 from tests.overlay.platform.manifest import loop_manifest
+
+from .calls import Client
 
 
 @pytest.fixture(scope="session")
@@ -44,32 +41,6 @@ def server(bit, limits):
     """A server of loop.v on a free port."""
     with Server(bit, port=0, limits=limits) as made:
         yield made
-
-
-def until(done):
-    """Wait until ``done()``."""
-    end = time.monotonic() + 120
-    while not done():
-        assert time.monotonic() < end
-        time.sleep(0.01)
-
-
-class Client:
-    """The stubs of all services, on one connection."""
-
-    def __init__(self, server):
-        own = [("grpc.use_local_subchannel_pool", 1)]  # else clients in one process share a connection
-        self.server = server
-        self.channel = grpc.insecure_channel(f"{server.host}:{server.port}", own)
-        self.files = remote_device_pb2_grpc.RemoteDeviceStub(self.channel)
-        self.registers = mmio_pb2_grpc.MmioStub(self.channel)
-        self.buffers = buffer_pb2_grpc.RemoteBufferStub(self.channel)
-        self.gpio = gpio_pb2_grpc.GpioStub(self.channel)
-
-    def leave(self):
-        """Close the connection, and see the board free if this client had it."""
-        self.channel.close()
-        until(lambda: self.server.holder.client is None)
 
 
 @pytest.fixture

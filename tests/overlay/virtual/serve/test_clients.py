@@ -30,25 +30,7 @@ from tests.overlay.platform.manifest import ADDEND, IDENT
 from tests.overlay.virtual.remote import remote_device
 from tests.overlay.virtual.transfer import transfer
 
-from .calls import (
-    DEVICE,
-    address,
-    allocate,
-    exists,
-    flush,
-    free,
-    get,
-    hang,
-    invalidate,
-    load,
-    mapping,
-    put,
-    read,
-    read_file,
-    refused,
-    write,
-)
-from .conftest import Client, until
+from .calls import DEVICE, Client, refused, until
 
 
 def works(server, bit):
@@ -112,16 +94,16 @@ def test_more_idle_connections_than_the_server_has_descriptors(bit, begin):
     with subprocess.Popen([sys.executable, "-c", few + SERVES, str(bit)], text=True, **pipes) as process:
         server = SimpleNamespace(host="127.0.0.1", port=int(process.stdout.readline()))
         first = Client(server)
-        core = mapping(first, DEVICE, 0x1000)
-        put(first, core, ADDEND, 7)
+        core = first.mapping(DEVICE, 0x1000)
+        first.put(core, ADDEND, 7)
         wires = [socket.create_connection((server.host, server.port), 60) for _ in range(400)]
         for wire in wires:
             with suppress(OSError):  # it was ended already
                 wire.sendall(begin)
         others = [Client(server) for _ in range(3)]
         for other in others:  # within seconds, and not first of all
-            exists(other, "/proc/version", timeout=20)
-        assert get(first, core, ADDEND) == 7  # the client that has the board still has it
+            other.exists("/proc/version", timeout=20)
+        assert first.get(core, ADDEND) == 7  # the client that has the board still has it
         for wire in wires:
             wire.close()
         process.stdin.close()
@@ -144,11 +126,11 @@ def test_the_least_used_connections_are_ended(server, connect, caplog, monkeypat
     monkeypatch.setattr(connections, "LOOK_SECONDS", 1e9)  # looks by hand
     server.connections.stop()
     first, early, late, latest = (connect() for _ in range(4))
-    core = mapping(first, DEVICE, 0x1000)
-    put(first, core, ADDEND, 7)
+    core = first.mapping(DEVICE, 0x1000)
+    first.put(core, ADDEND, 7)
     for client in (early, late, latest):
-        exists(client, "/proc/version")
-    call, end = hang(early, "/mmio.Mmio/read")
+        client.exists("/proc/version")
+    call, end = early.hang("/mmio.Mmio/read")
     until(lambda: server.calls.names.count("read") == 1)
     silent = socket.create_connection((server.host, server.port), 60)
     until(lambda: len(list(connections._connections(server.port))) == 5)
@@ -159,26 +141,25 @@ def test_the_least_used_connections_are_ended(server, connect, caplog, monkeypat
     until(lambda: len(list(connections._connections(server.port))) == 3)
     assert server.connections.look() == 0
     assert [r.getMessage() for r in caplog.records] == ["5 connections stood, at most 3 may: ended 2 that were idle"]
-    assert get(first, core, ADDEND) == 7
-    exists(late, "/proc/version")  # on a new connection
+    assert first.get(core, ADDEND) == 7
+    late.exists("/proc/version")  # on a new connection
     end.set()
     call.cancel()
 
 
 VANISHES = textwrap.dedent("""
     import sys, time
-    import grpc
-    from tests.overlay.virtual.serve.calls import *
-    from tests.overlay.virtual.serve.conftest import Client
+    from pynq.remote import buffer_pb2
+    from tests.overlay.virtual.serve.calls import DMA, Client
     from types import SimpleNamespace
 
     client = Client(SimpleNamespace(host="127.0.0.1", port=int(sys.argv[1])))
-    target, source = allocate(client, 4096), allocate(client, 4096)
-    dma = mapping(client, DMA, 0x10000)
+    target, source = client.allocate(4096), client.allocate(4096)
+    dma = client.mapping(DMA, 0x10000)
     for base, key in ((0x30, target), (0x00, source)):
-        put(client, dma, base, 1)
-        put(client, dma, base + 0x18, address(client, key))
-        put(client, dma, base + 0x28, 4096)
+        client.put(dma, base, 1)
+        client.put(dma, base + 0x18, client.address(key))
+        client.put(dma, base + 0x28, 4096)
 
     def pieces():
         yield buffer_pb2.BufferWriteRequest(buffer_id=source, data=b"half")
@@ -195,7 +176,7 @@ def test_a_client_that_vanishes_in_the_middle_of_a_transfer(server, bit, connect
     source, other = process.stdout.readline().strip(), connect()
     until(lambda: "write" in server.calls.names)
     with held():
-        read(other, source)
+        other.read(source)
     assert server.board.busy
     assert server.board.ddr.used == 2 * 4096
     process.send_signal(signal.SIGKILL)
@@ -211,24 +192,24 @@ def test_a_client_that_vanishes_in_the_middle_of_a_transfer(server, bit, connect
 
 def test_without_a_download_the_next_client_finds_things_as_they_were_left(server, connect):
     first, second = connect(), connect()
-    put(first, mapping(first, DEVICE, 0x1000), ADDEND, 9)
-    key = allocate(first, 8)
-    write(first, (key, b"abcdefgh"))
+    first.put(first.mapping(DEVICE, 0x1000), ADDEND, 9)
+    key = first.allocate(8)
+    first.write((key, b"abcdefgh"))
     first.leave()
-    assert get(second, mapping(second, DEVICE, 0x1000), ADDEND) == 9
-    assert read(second, key) == b"abcdefgh"
+    assert second.get(second.mapping(DEVICE, 0x1000), ADDEND) == 9
+    assert second.read(key) == b"abcdefgh"
 
 
 def test_a_client_keeps_its_buffers_when_it_loads_again_and_none_of_another_one(server, bit, connect):
     first, second = connect(), connect()
-    lost = allocate(second, 8)
+    lost = second.allocate(8)
     second.leave()
-    kept = allocate(first, 8)
-    load(first, bit2bin(bit.read_bytes()))
-    address(first, kept)
+    kept = first.allocate(8)
+    first.load(bit2bin(bit.read_bytes()))
+    first.address(kept)
     with refused("NOT_FOUND", f"buffer_id must be that of a buffer in use, got {lost!r}"):
-        free(first, lost)
-    assert get(first, mapping(first, DEVICE, 0x1000), IDENT) == 0x424C4D31
+        first.free(lost)
+    assert first.get(first.mapping(DEVICE, 0x1000), IDENT) == 0x424C4D31
 
 
 # Who has the board
@@ -251,14 +232,14 @@ def held():
 def test_one_client_at_a_time_has_the_board(server, bit, connect):
     first, second = connect(), connect()
     binary = bit2bin(bit.read_bytes())
-    load(first, binary)
-    key, core = allocate(first, 8), mapping(second, DEVICE, 0x1000)
-    put(first, core, ADDEND, 9)
+    first.load(binary)
+    key, core = first.allocate(8), second.mapping(DEVICE, 0x1000)
+    first.put(core, ADDEND, 9)
     refused_calls = [
-        lambda: load(second, binary), lambda: get(second, core, ADDEND), lambda: put(second, core, ADDEND, 8),
-        lambda: allocate(second, 8), lambda: free(second, key), lambda: read(second, key),
-        lambda: write(second, (key, b"1")), lambda: address(second, key), lambda: flush(second, key),
-        lambda: invalidate(second, key),
+        lambda: second.load(binary), lambda: second.get(core, ADDEND), lambda: second.put(core, ADDEND, 8),
+        lambda: second.allocate(8), lambda: second.free(key), lambda: second.read(key),
+        lambda: second.write((key, b"1")), lambda: second.address(key), lambda: second.flush(key),
+        lambda: second.invalidate(key),
         lambda: second.files.set_bitstream_attrs(remote_device_pb2.SetBitstreamAttrsRequest(binfile_name="x")),
         lambda: second.buffers.virtual_address(buffer_pb2.AddressRequest(buffer_id=key)),
         lambda: second.buffers.cacheable(buffer_pb2.CacheableRequest(buffer_id=key)),
@@ -266,19 +247,19 @@ def test_one_client_at_a_time_has_the_board(server, bit, connect):
     for call in refused_calls:
         with held():
             call()
-    assert b"Linux" in read_file(second, "/proc/version")  # what any client may know
-    assert exists(second, "/proc/version")
-    assert (get(first, core, ADDEND), address(first, key) > 0) == (9, True)
+    assert b"Linux" in second.read_file("/proc/version")  # what any client may know
+    assert second.exists("/proc/version")
+    assert (first.get(core, ADDEND), first.address(key) > 0) == (9, True)
     first.leave()
-    load(second, binary)
-    assert get(second, core, ADDEND) == 1
+    second.load(binary)
+    assert second.get(core, ADDEND) == 1
 
 
 def test_the_client_that_has_the_board_is_named(server, connect):
     first, second = connect(), connect()
-    allocate(first, 8)
+    first.allocate(8)
     with pytest.raises(grpc.RpcError) as e:
-        allocate(second, 8)
+        second.allocate(8)
     assert f"and {server.holder.client} has it since" in e.value.details()
     assert server.holder.client.startswith("ipv4:127.0.0.1:")
 
@@ -286,29 +267,29 @@ def test_the_client_that_has_the_board_is_named(server, connect):
 @pytest.mark.parametrize("limits", [ServerLimits(idle_seconds=0.3)])
 def test_who_was_silent_loses_the_board_and_must_load_again(server, bit, connect):
     first, second = connect(), connect()
-    core = mapping(first, DEVICE, 0x1000)
-    put(first, core, ADDEND, 9)
+    core = first.mapping(DEVICE, 0x1000)
+    first.put(core, ADDEND, 9)
     name = server.holder.client
     until(lambda: server.holder.client is None)
-    put(second, core, ADDEND, 5)
+    second.put(core, ADDEND, 5)
     until(lambda: server.holder.client is None)
     rule = "the bitstream must be loaded again, because another client has had the board"
     for _ in range(2):
         with refused("FAILED_PRECONDITION", f"{name}: {rule}"):
-            get(first, core, ADDEND)
-    assert get(second, core, ADDEND) == 5  # being refused, the first one didn't get the board
+            first.get(core, ADDEND)
+    assert second.get(core, ADDEND) == 5  # being refused, the first one didn't get the board
     second.leave()
-    load(first, bit2bin(bit.read_bytes()))
-    assert get(first, core, ADDEND) == 1
+    first.load(bit2bin(bit.read_bytes()))
+    assert first.get(core, ADDEND) == 1
 
 
 @pytest.mark.parametrize("limits", [ServerLimits(idle_seconds=0.3)])
 def test_who_was_silent_keeps_the_board_if_nobody_asks(server, connect):
     first = connect()
-    core = mapping(first, DEVICE, 0x1000)
-    put(first, core, ADDEND, 9)
+    core = first.mapping(DEVICE, 0x1000)
+    first.put(core, ADDEND, 9)
     until(lambda: server.holder.client is None)
-    assert get(first, core, ADDEND) == 9
+    assert first.get(core, ADDEND) == 9
 
 
 @pytest.mark.parametrize("limits", [ServerLimits(piece_seconds=0.3)])
@@ -322,27 +303,27 @@ def test_clients_that_send_half_a_file_block_nobody(server, bit, connect):
 
     calls = [connect().files.writefile.future(half()) for _ in range(8)]
     other = connect()
-    assert b"Linux" in read_file(other, "/proc/version")
+    assert b"Linux" in other.read_file("/proc/version")
     until(lambda: all(call.done() for call in calls))
     end.set()
     found = sorted((call.code().name, bool(re.fullmatch(HELD, call.details()))) for call in calls)
     assert ("CANCELLED", False) in found
     assert set(found) <= {("CANCELLED", False), ("FAILED_PRECONDITION", True)}
-    load(other, binary)  # their connections still stand
-    assert get(other, mapping(other, DEVICE, 0x1000), IDENT) == 0x424C4D31
+    other.load(binary)  # their connections still stand
+    assert other.get(other.mapping(DEVICE, 0x1000), IDENT) == 0x424C4D31
 
 
 def test_who_has_the_board_is_not_disturbed(server, bit, connect):
     """Others ask for it all the time, and let calls hang."""
     first, others = connect(), [connect() for _ in range(4)]
-    core = mapping(first, DEVICE, 0x1000)
-    put(first, core, ADDEND, 7)
-    ends = [hang(other, "/mmio.Mmio/read") for other in others for _ in range(8)]
+    core = first.mapping(DEVICE, 0x1000)
+    first.put(core, ADDEND, 7)
+    ends = [other.hang("/mmio.Mmio/read") for other in others for _ in range(8)]
     until(lambda: server.calls.names.count("read") == 32)
     for _ in range(20):
-        assert get(first, core, ADDEND) == 7
+        assert first.get(core, ADDEND) == 7
         with held():
-            allocate(connect(), 8)
+            connect().allocate(8)
     for call, end in ends:
         end.set()
         call.cancel()
@@ -363,7 +344,7 @@ def test_memory_of_a_server_under_attack(bit):
         server = SimpleNamespace(host="127.0.0.1", port=int(process.stdout.readline()))
         clients, end = [Client(server) for _ in range(16)], threading.Event()
         before = peak_bytes(process)
-        key = allocate(clients[0], 60 << 20)
+        key = clients[0].allocate(60 << 20)
 
         def half():
             yield remote_device_pb2.WriteFileRequest(file_path="/lib/firmware/x", data=bytes(4_000_000))
@@ -381,7 +362,7 @@ def test_memory_of_a_server_under_attack(bit):
         for call in calls:
             call.cancel()
         assert peak_bytes(process) - before < 256 << 20
-        assert read(clients[0], key) == bytes(60 << 20)
+        assert clients[0].read(key) == bytes(60 << 20)
         process.stdin.close()
 
 

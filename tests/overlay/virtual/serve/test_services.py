@@ -17,35 +17,13 @@ from bitloom.overlay.virtual.serve.limits import MESSAGE_BYTES, PIECE_BYTES, Ser
 from tests.overlay.conftest import FAULTS
 from tests.overlay.platform.manifest import ADDEND, FAULT, IDENT
 
-from .calls import (
-    DEVICE,
-    DMA,
-    FIRMWARE,
-    FLAGS,
-    address,
-    allocate,
-    exists,
-    flush,
-    free,
-    get,
-    hang,
-    invalidate,
-    load,
-    mapping,
-    put,
-    read,
-    read_file,
-    refused,
-    write,
-    write_file,
-)
-from .conftest import until
+from .calls import DEVICE, DMA, FIRMWARE, FLAGS, refused, until
 
 
 @pytest.fixture
 def core(client):
     """The mapping of the device's registers."""
-    return mapping(client, DEVICE, 0x1000)
+    return client.mapping(DEVICE, 0x1000)
 
 
 @pytest.fixture
@@ -61,18 +39,18 @@ def test_the_port_is_pynqs():
 
 
 def test_registers(client, core):
-    assert get(client, core, IDENT) == 0x424C4D31
-    assert get(client, core, IDENT, 2) == 0x4D31
-    assert get(client, core, IDENT, 1) == 0x31
-    put(client, core, ADDEND, 77)
-    assert get(client, core, ADDEND) == 77
-    assert get(client, mapping(client, DEVICE + ADDEND, 4), 0) == 77
+    assert client.get(core, IDENT) == 0x424C4D31
+    assert client.get(core, IDENT, 2) == 0x4D31
+    assert client.get(core, IDENT, 1) == 0x31
+    client.put(core, ADDEND, 77)
+    assert client.get(core, ADDEND) == 77
+    assert client.get(client.mapping(DEVICE + ADDEND, 4), 0) == 77
 
 
 def test_registers_one_after_another(client):
-    dma = mapping(client, DMA, 0x10000)
-    put(client, dma, 0x18, (0x1234_5678_0000_0010).to_bytes(8, "little"))
-    assert (get(client, dma, 0x18), get(client, dma, 0x1C)) == (0x10, 0x1234_5678)
+    dma = client.mapping(DMA, 0x10000)
+    client.put(dma, 0x18, (0x1234_5678_0000_0010).to_bytes(8, "little"))
+    assert (client.get(dma, 0x18), client.get(dma, 0x1C)) == (0x10, 0x1234_5678)
 
 
 def test_a_build_that_was_changed_is_not_loaded(client, binary, bit):
@@ -82,185 +60,186 @@ def test_a_build_that_was_changed_is_not_loaded(client, binary, bit):
         verilog.write_bytes(whole + b"// more\n")
         rule = "must be the one that it was written with, and was changed"
         with refused("FAILED_PRECONDITION", f"{bit.name}: {verilog.name} {rule}"):
-            load(client, binary)
+            client.load(binary)
         bit.write_bytes(whole_bit[:-8] + b"changed!")
         with refused("FAILED_PRECONDITION", f"{bit.name}: must be as it was when the server began, and was changed"):
-            load(client, binary)
+            client.load(binary)
     finally:
         bit.write_bytes(whole_bit)
         verilog.write_bytes(whole)
-    load(client, binary)
+    client.load(binary)
 
 
 def test_a_mapping_needs_nothing_of_the_server(client, connect):
-    mmio = mapping(client, DEVICE, 0x1000)
-    assert get(connect(), mmio, IDENT) == 0x424C4D31
+    mmio = client.mapping(DEVICE, 0x1000)
+    assert connect().get(mmio, IDENT) == 0x424C4D31
 
 
 def test_registers_that_are_refused(client, core):
     with refused("INVALID_ARGUMENT", "read: length must be 1, 2 or 4 bytes, got 8"):
-        get(client, core, 0, 8)
+        client.get(core, 0, 8)
     with refused("INVALID_ARGUMENT", "read: length must be 1, 2 or 4 bytes, got 0"):
-        get(client, core, 0, 0)
+        client.get(core, 0, 0)
     with refused("OUT_OF_RANGE", "read of 0xA0010002: the address must be a multiple of 4"):
-        get(client, core, 2)
+        client.get(core, 2)
     for offset in (0xFFD, 0x1000, 1 << 63):
         rule = "offset + 4 must be <= 4096, the mapping's length"
         with refused("OUT_OF_RANGE", f"0xA0010000: {rule}, got offset {offset}"):
-            get(client, core, offset)
+            client.get(core, offset)
     with refused("OUT_OF_RANGE", "0xA0010000: offset + 8 must be <= 4096, the mapping's length, got offset 4092"):
-        put(client, core, 4092, bytes(8))
+        client.put(core, 4092, bytes(8))
     for data in (b"", bytes(3), bytes(4100)):
         rule = "data must be 1 to 1024 words of 4 bytes"
         with refused("INVALID_ARGUMENT", f"write: {rule}, got {len(data)} bytes"):
-            put(client, core, 0, data)
+            client.put(core, 0, data)
     for key in ("", "7", "0xA0010000+0x1000", "0xa0010000+0x1000 ", "x" * 5000):
         with refused("NOT_FOUND", f"mmio_id must be one that get_mmio gave, got {key[:40]!r}"):
-            get(client, key, 0)
+            client.get(key, 0)
 
 
 def test_nothing_answers_at_an_address(client):
     known = "axi_dma_0 0xA0000000..0xA000FFFF, bitloom_0 0xA0010000..0xA0010FFF, axi_intc_0 0xA0020000..0xA002FFFF"
     with refused("OUT_OF_RANGE", f"read of 0xB0000004: nothing answers there ({known})"):
-        get(client, mapping(client, 0xB000_0000, 0x1000), 4)
-    top = mapping(client, (1 << 64) - 4, (1 << 64) - 1)
+        client.get(client.mapping(0xB000_0000, 0x1000), 4)
+    top = client.mapping((1 << 64) - 4, (1 << 64) - 1)
     with refused("OUT_OF_RANGE", f"write of 0x10000000000000000: nothing answers there ({known})"):
-        put(client, top, 4, 1)
+        client.put(top, 4, 1)
 
 
 def test_faults_of_the_device_and_mistakes_of_a_driver(client, server, core):
     server.board.timeout_cycles = 5000
     with refused("DEADLINE_EXCEEDED", "polling: no progress for 5000 cycles"):
         while True:
-            get(client, core, IDENT)
-    put(client, core, FAULT, FAULTS["no_read_answer"])
+            client.get(core, IDENT)
+    client.put(core, FAULT, FAULTS["no_read_answer"])
     with refused("DEADLINE_EXCEEDED", "read of register 0x000: no answer for 10000 cycles"):
-        get(client, core, IDENT)
+        client.get(core, IDENT)
     server.board.load(server.bit)
-    dma = mapping(client, DMA, 0x10000)
-    key = allocate(client, 64)
-    put(client, dma, 0x30, 1)
-    put(client, dma, 0x48, address(client, key))
+    dma = client.mapping(DMA, 0x10000)
+    key = client.allocate(64)
+    client.put(dma, 0x30, 1)
+    client.put(dma, 0x48, client.address(key))
     with refused(
-        "OUT_OF_RANGE", f"axi_dma S2MM: 0x{address(client, key):X} + 68 bytes is not inside one allocated buffer"
+        "OUT_OF_RANGE", f"axi_dma S2MM: 0x{client.address(key):X} + 68 bytes is not inside one allocated buffer"
     ):
-        put(client, dma, 0x58, 68)
+        client.put(dma, 0x58, 68)
     with refused("FAILED_PRECONDITION", "axi_dma S2MM: LENGTH written while a transfer is running"):
-        put(client, dma, 0x58, 64)
+        client.put(dma, 0x58, 64)
 
 
 def test_nothing_is_loaded(client, server, core):
     server.board.close()
     with refused("FAILED_PRECONDITION", "Virtual device: no bitstream is loaded"):
-        get(client, core, IDENT)
+        client.get(core, IDENT)
 
 
 # Buffers
 
 
 def test_only_flush_reaches_the_memory_and_only_invalidate_comes_back(client, server):
-    key = allocate(client, 8)
-    memory = server.board.ddr.view(address(client, key), 8)
+    key = client.allocate(8)
+    memory = server.board.ddr.view(client.address(key), 8)
     memory[:] = 1
-    write(client, (key, b"abcd"), (key, b"efgh"))
-    assert read(client, key) == b"abcdefgh"
+    client.write((key, b"abcd"), (key, b"efgh"))
+    assert client.read(key) == b"abcdefgh"
     assert memory.tobytes() == b"\x01" * 8
-    flush(client, key)
+    client.flush(key)
     assert memory.tobytes() == b"abcdefgh"
     memory[:] = 2
-    assert read(client, key) == b"abcdefgh"
-    invalidate(client, key)
-    assert read(client, key) == b"\x02" * 8
-    write(client, (key, b"x"))
-    assert read(client, key) == b"x" + b"\x02" * 7
+    assert client.read(key) == b"abcdefgh"
+    client.invalidate(key)
+    assert client.read(key) == b"\x02" * 8
+    client.write((key, b"x"))
+    assert client.read(key) == b"x" + b"\x02" * 7
 
 
 def test_a_buffer_longer_than_a_message(client):
     data = bytes(range(256)) * (5 << 12) + b"end!"
-    key = allocate(client, len(data))
-    write(client, *((key, data[i : i + (2 << 20)]) for i in range(0, len(data), 2 << 20)))
-    assert read(client, key) == data
+    key = client.allocate(len(data))
+    client.write(*((key, data[i : i + (2 << 20)]) for i in range(0, len(data), 2 << 20)))
+    assert client.read(key) == data
 
 
 def test_buffers_are_freed(client, server):
     before = server.board.ddr.used
-    keys = [allocate(client, 5000) for _ in range(3)]
+    keys = [client.allocate(5000) for _ in range(3)]
     assert server.board.ddr.used == before + 3 * 8192
     for key in keys:
         assert client.buffers.cacheable(buffer_pb2.CacheableRequest(buffer_id=key)).cacheable
-        free(client, key)
+        client.free(key)
     assert server.board.ddr.used == before
-    assert allocate(client, 1) not in keys
+    assert client.allocate(1) not in keys
 
 
 def test_buffers_that_are_refused(client):
     for size in (0, -1, buffers.MOST_BYTES + 1):
         with refused("INVALID_ARGUMENT", f"allocate: size must be 1..67108864 bytes, got {size}"):
-            allocate(client, size)
-    key = allocate(client, 8)
+            client.allocate(size)
+    key = client.allocate(8)
     with refused("OUT_OF_RANGE", f"{key}: at most 8 bytes must come, got 9"):
-        write(client, (key, b"12345"), (key, b"6789"))
-    other = allocate(client, 8)
+        client.write((key, b"12345"), (key, b"6789"))
+    other = client.allocate(8)
     with refused("INVALID_ARGUMENT", f"buffer_id: all pieces must be for {key!r}, got one for {other!r}"):
-        write(client, (key, b"1234"), (other, b"5678"))
+        client.write((key, b"1234"), (other, b"5678"))
     with refused("INVALID_ARGUMENT", "buffer_id: at least one piece must come, got none"):
-        write(client)
-    free(client, key)
-    for call in (free, flush, invalidate, read, address, lambda client, key: write(client, (key, b"1"))):
+        client.write()
+    client.free(key)
+    calls = (client.free, client.flush, client.invalidate, client.read, client.address)
+    for call in (*calls, lambda key: client.write((key, b"1"))):
         with refused("NOT_FOUND", f"buffer_id must be that of a buffer in use, got {key!r}"):
-            call(client, key)
+            call(key)
     with refused("NOT_FOUND", f"buffer_id must be that of a buffer in use, got {'x' * 40!r}"):
-        read(client, "x" * 100_000)
+        client.read("x" * 100_000)
 
 
 def test_no_more_memory_than_there_is(client, server):
     with refused("RESOURCE_EXHAUSTED", f"DDR: no {64 << 20} bytes in a row are free of {256 << 20}"):
         for _ in range(5):
-            allocate(client, 64 << 20)
+            client.allocate(64 << 20)
 
 
 def test_no_more_buffers_than_allowed(client):
-    keys = [allocate(client, 1) for _ in range(buffers.MOST_BUFFERS)]
+    keys = [client.allocate(1) for _ in range(buffers.MOST_BUFFERS)]
     with refused("RESOURCE_EXHAUSTED", "allocate: at most 256 buffers must be in use, got one more"):
-        allocate(client, 1)
-    free(client, keys[7])
-    allocate(client, 1)
+        client.allocate(1)
+    client.free(keys[7])
+    client.allocate(1)
 
 
 # Files, and loading a bitstream
 
 
 def test_the_files_of_a_board(client):
-    assert b"aarch64" in read_file(client, "/proc/version")
-    assert read_file(client, "/proc/device-tree/chosen/pynq_board") == b"Virtual\0"
-    assert read_file(client, "/sys/class/fpga_manager/fpga0/state") == b"operating\n"
-    assert exists(client, "/proc/version")
-    assert not exists(client, "/lib/firmware/loop.bin")
-    assert not exists(client, "/etc/passwd")
+    assert b"aarch64" in client.read_file("/proc/version")
+    assert client.read_file("/proc/device-tree/chosen/pynq_board") == b"Virtual\0"
+    assert client.read_file("/sys/class/fpga_manager/fpga0/state") == b"operating\n"
+    assert client.exists("/proc/version")
+    assert not client.exists("/lib/firmware/loop.bin")
+    assert not client.exists("/etc/passwd")
 
 
 def test_loading_begins_anew(client, core, server, binary):
-    put(client, core, ADDEND, 5)
+    client.put(core, ADDEND, 5)
     first = server.board.simulation
-    load(client, binary)
+    client.load(binary)
     assert server.board.simulation is not first
-    assert get(client, core, ADDEND) == 1
-    assert not exists(client, "/lib/firmware/loop.bin")
-    write_file(client, (FIRMWARE, b"loop.bin\n"))
-    assert read_file(client, FLAGS) == b"0\n"
+    assert client.get(core, ADDEND) == 1
+    assert not client.exists("/lib/firmware/loop.bin")
+    client.write_file((FIRMWARE, b"loop.bin\n"))
+    assert client.read_file(FLAGS) == b"0\n"
 
 
 def test_no_other_bitstream_and_no_part_of_one(client, bit, binary):
     rule = f"must be the overlay that is served, {bit.name}, got another bitstream"
     for data in (b"", binary[:-4], binary[:-1] + b"x"):
         with refused("FAILED_PRECONDITION", f"loop.bin: {rule}"):
-            write_file(client, ("/lib/firmware/loop.bin", data))
+            client.write_file(("/lib/firmware/loop.bin", data))
     with refused("OUT_OF_RANGE", f"/lib/firmware/x: at most {len(binary)} bytes must come, got {len(binary) + 1}"):
-        write_file(client, ("/lib/firmware/x", binary), ("/lib/firmware/x", b"1"))
+        client.write_file(("/lib/firmware/x", binary), ("/lib/firmware/x", b"1"))
     with refused("NOT_FOUND", "loop.bin: must be in /lib/firmware/ to be loaded, and isn't"):
-        write_file(client, (FIRMWARE, b"loop.bin"))
+        client.write_file((FIRMWARE, b"loop.bin"))
     with refused("UNIMPLEMENTED", f"{FLAGS}: flags must be 0, a whole bitstream"):
-        write_file(client, (FLAGS, b"1"))
+        client.write_file((FLAGS, b"1"))
     announce = client.files.set_bitstream_attrs
     assert announce(remote_device_pb2.SetBitstreamAttrsRequest(binfile_name="loop.bin")).status
     with refused("UNIMPLEMENTED", "loop.bin: must be a whole bitstream"):
@@ -271,25 +250,25 @@ def test_files_that_are_refused(client):
     known = "/proc/version, /proc/device-tree/chosen/pynq_board, /sys/class/fpga_manager/fpga0/state, " + FLAGS
     for path in ("/etc/passwd", "/lib/firmware/loop.bin", "", FIRMWARE):
         with refused("NOT_FOUND", f"{path}: one of {known} must be read"):
-            read_file(client, path)
+            client.read_file(path)
     for path in ("/etc/passwd", "/proc/version", ""):
         with refused("PERMISSION_DENIED", f"{path}: /lib/firmware/NAME, {FLAGS} or {FIRMWARE} must be written"):
-            write_file(client, (path, b"x"))
+            client.write_file((path, b"x"))
     odd = "a\nb" * 40
     with refused("PERMISSION_DENIED", f"{odd[:100]!r}: /lib/firmware/NAME, {FLAGS} or {FIRMWARE} must be written"):
-        write_file(client, (odd, b"x"))
+        client.write_file((odd, b"x"))
     with refused("OUT_OF_RANGE", f"{FIRMWARE}: at most 255 bytes must come, got 256"):
-        write_file(client, (FIRMWARE, bytes(256)))
+        client.write_file((FIRMWARE, bytes(256)))
 
 
 def test_names_of_firmware_are_bounded(client, binary):
     with refused("RESOURCE_EXHAUSTED", f"/lib/firmware/{'x' * 100!r}: at most 64 names of 255 characters must be used"):
-        write_file(client, (f"/lib/firmware/{'x' * 256}", binary))
+        client.write_file((f"/lib/firmware/{'x' * 256}", binary))
     for i in range(64):
-        write_file(client, (f"/lib/firmware/{i}", binary))
+        client.write_file((f"/lib/firmware/{i}", binary))
     with refused("RESOURCE_EXHAUSTED", "/lib/firmware/64: at most 64 names of 255 characters must be used"):
-        write_file(client, ("/lib/firmware/64", binary))
-    load(client, binary, "63")
+        client.write_file(("/lib/firmware/64", binary))
+    client.load(binary, "63")
 
 
 # Bounds of all calls
@@ -303,11 +282,11 @@ def test_what_there_is_not(client):
 
 
 def test_messages_are_bounded(client):
-    key = allocate(client, 8 << 20)
+    key = client.allocate(8 << 20)
     with pytest.raises(grpc.RpcError) as e:
-        write(client, (key, bytes(MESSAGE_BYTES)))
+        client.write((key, bytes(MESSAGE_BYTES)))
     assert e.value.code() == grpc.StatusCode.RESOURCE_EXHAUSTED
-    write(client, (key, bytes(MESSAGE_BYTES - 100)))
+    client.write((key, bytes(MESSAGE_BYTES - 100)))
 
 
 class Held:
@@ -340,23 +319,23 @@ def codes(held):
 
 
 def test_calls_of_a_client_are_bounded(client, limits):
-    key = allocate(client, 8)
+    key = client.allocate(8)
     held = hold(client, key, limits.calls_of_client + 3)
     until(lambda: sum(one.call.done() for one in held) == 3)
     assert codes(held) == {"RESOURCE_EXHAUSTED": 3, "OK": limits.calls_of_client}
     texts = {one.call.details() for one in held} - {""}
     rule = f"at most {limits.calls_of_client} calls of a client must be under way, got one more"
     assert [re.sub(r"ipv4:[\d.]+:\d+", "CLIENT", text) for text in texts] == [f"CLIENT: {rule}"]
-    assert read(client, key)[:1] == b"1"
+    assert client.read(key)[:1] == b"1"
 
 
 @pytest.mark.parametrize("limits", [ServerLimits(calls=6, calls_of_client=8)])
 def test_calls_at_a_time_are_bounded(client, limits):
-    key = allocate(client, 8)
+    key = client.allocate(8)
     held = hold(client, key, limits.calls + 2)
     until(lambda: sum(one.call.done() for one in held) == 2)
     assert codes(held) == {"RESOURCE_EXHAUSTED": 2, "OK": limits.calls}
-    assert read(client, key)[:1] == b"1"
+    assert client.read(key)[:1] == b"1"
 
 
 QUICK = ServerLimits(piece_seconds=0.2, idle_seconds=0.4)
@@ -366,7 +345,7 @@ QUICK = ServerLimits(piece_seconds=0.2, idle_seconds=0.4)
 @pytest.mark.parametrize("limits", [QUICK])
 @pytest.mark.parametrize("path", ["/mmio.Mmio/read", "/buffer.RemoteBuffer/read", "/buffer.RemoteBuffer/write"])
 def test_a_request_that_does_not_come_can_not_keep_its_thread(server, client, path, caplog):
-    call, end = hang(client, path)
+    call, end = client.hang(path)
     with pytest.raises(grpc.RpcError) as e:
         call.result(30)
     end.set()
@@ -381,19 +360,19 @@ def test_a_request_that_does_not_come_can_not_keep_its_thread(server, client, pa
 
 @pytest.mark.parametrize("limits", [QUICK])
 def test_a_request_in_pieces_can_not_keep_its_thread(server, client):
-    key = allocate(client, 8)
+    key = client.allocate(8)
     held = Held(client, key)
     with pytest.raises(grpc.RpcError) as e:
         held.call.result(30)
     assert e.value.code() == grpc.StatusCode.CANCELLED
     held.release()
-    assert read(client, key)[:1] == b"1"
+    assert client.read(key)[:1] == b"1"
 
 
 @pytest.mark.parametrize("limits", [ServerLimits(piece_seconds=100, request_seconds=0.3)])
 def test_a_request_in_many_pieces_comes_to_its_end(server, client, caplog):
     """Pieces come again and again, none of them late."""
-    key, ended = allocate(client, 8), threading.Event()
+    key, ended = client.allocate(8), threading.Event()
 
     def pieces():
         while not ended.wait(0.02):
@@ -409,19 +388,19 @@ def test_a_request_in_many_pieces_comes_to_its_end(server, client, caplog):
 
 @pytest.mark.parametrize("limits", [QUICK])
 def test_an_answer_that_is_not_taken_can_not_keep_its_thread(server, client):
-    key = allocate(client, 32 << 20)
+    key = client.allocate(32 << 20)
     call = client.buffers.read(buffer_pb2.BufferReadRequest(buffer_id=key))
     next(call)
     until(lambda: not server.calls.names)  # it takes no more
     with pytest.raises(grpc.RpcError) as e:
         list(call)
     assert e.value.code() == grpc.StatusCode.CANCELLED
-    assert len(read(client, key)) == 32 << 20
+    assert len(client.read(key)) == 32 << 20
 
 
 def test_an_answer_is_made_piece_by_piece(server, client):
     """Several readers of a large buffer take a piece's memory each."""
-    key = allocate(client, 60 << 20)
+    key = client.allocate(60 << 20)
     tracemalloc.start()
     calls = [client.buffers.read(buffer_pb2.BufferReadRequest(buffer_id=key)) for _ in range(6)]
     for call in calls:
@@ -442,7 +421,7 @@ def test_bytes_that_are_no_message(server, client):
         client.channel.stream_unary("/buffer.RemoteBuffer/write")(iter([b"\xff\xff\xff"]))
     with refused("INVALID_ARGUMENT", "read: a request must come, got none"):
         client.channel.stream_unary("/mmio.Mmio/read")(iter([]))
-    assert get(client, mapping(client, DEVICE, 0x1000), IDENT) == 0x424C4D31
+    assert client.get(client.mapping(DEVICE, 0x1000), IDENT) == 0x424C4D31
     assert client.registers.get_mmio(mmio_pb2.GetMmioRequest()).mmio_id == "0x0+0x0"
 
 

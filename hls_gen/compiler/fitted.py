@@ -88,8 +88,10 @@ def fitting(folding: Npu, npu_needs: Sequence[NpuNeeds]) -> dict[str, Any]:
 
 
 def _least(name: str) -> int:
-    """Least value of a capacity; 0 of the window former's sizes: it has none where no network has a use for it."""
-    return 0 if name in FORMER else flat.NUMBERS[name].least
+    """Least value of a capacity: 0 where it may be 0, and of the window former's sizes, which it lacks where no network
+    has a use for it."""
+    rule = flat.NUMBERS[name]
+    return 0 if rule.or_zero or name in FORMER else rule.least
 
 
 def margins(npu: Npu, npu_needs: Sequence[NpuNeeds]) -> dict[str, Any]:

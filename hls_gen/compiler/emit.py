@@ -26,7 +26,7 @@ from bitloom.hls_gen.design.rows import pack_fields
 from .choices import CompileChoices
 from .host_tail import split
 from .layout import UNUSED, Ints, lane_bits, to_stream
-from .lowered_layers import LoweredLayer, Multiply
+from .lowered_layers import LoweredLayer
 from .plan import Plan, plan
 from .shortages import check_capacities
 from .streamed_weights import Placement
@@ -101,7 +101,7 @@ def _output_kind(layer: LoweredLayer) -> str:
     """Which values the last lowered layer gives, as of `Program.output_kind`."""
     if layer.raw:
         return "raw"
-    return "signed" if isinstance(layer.arithmetic, Multiply) else "bits"
+    return "bits" if layer.binary else "signed"
 
 
 def _beats(plan: Plan, n: int) -> int:
@@ -158,7 +158,7 @@ def _result_index(plan: Plan, npu: Npu, stream_bits: int) -> tuple[int, Ints]:
     lanes = final.out_channels * final.levels
     output = plan.output
     levels = final.levels
-    if isinstance(final.arithmetic, Multiply) and not final.raw:
+    if not final.binary and not final.raw:
         levels = npu.array.feature_bits
         lanes = lanes * levels
         output = lane_bits(output, levels)

@@ -10,7 +10,6 @@ from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.program import ONE, ZERO
 
 from .layout import Ints, Layout, chunks, lane_bits, plane_layout, plane_words, shared_words, side_by_side
-from .lowered_layers import Multiply
 from .lowering import Lowered
 
 
@@ -58,7 +57,7 @@ def frame_words(lowered: Lowered, folding: Npu, order: Ints, formed: FormedWindo
     layout, codes = input_layout(lowered, folding, formed)
     if formed is not None:
         return FrameWords(layout, codes, _packed(lowered, folding, formed))
-    if isinstance(lowered.layers[0].arithmetic, Multiply):
+    if not lowered.layers[0].binary:
         return FrameWords(layout, codes, integer_words(lowered.source, layout, order, folding.array.feature_bits))
     words = _input_words(lowered, layout, order)
     if not folding.ports.binariser:
@@ -99,7 +98,7 @@ def _binarise(lowered: Lowered, layout: Layout, words: Layout, order: Ints, bits
 
 def input_layout(lowered: Lowered, npu: Npu, formed: FormedWindows | None = None) -> tuple[Layout, Ints]:
     """Layout of the tuples that the first layer reads, and the code of each word; parameters as of `frame_words`."""
-    if isinstance(lowered.layers[0].arithmetic, Multiply):
+    if not lowered.layers[0].binary:
         layout = chunks(np.arange(lowered.source.channels), npu.array.kfp) if formed is None else formed.layout()
         return layout, np.zeros(len(layout), np.int64)
     channels, planes = lowered.layers[0].weight.shape[2:]

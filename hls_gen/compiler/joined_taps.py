@@ -16,7 +16,6 @@ from bitloom.hls_gen.design.formed_windows import FormedWindows
 from bitloom.hls_gen.design.npu import Npu
 
 from .layout import Ints
-from .lowered_layers import Multiply, Xnor
 from .lowering import Lowered
 from .schedule import Schedule
 
@@ -64,7 +63,7 @@ def formed_windows(lowered: Lowered, orders: Schedule, npu: Npu) -> FormedWindow
     if wanted is None:
         return None
     first = lowered.layers[0]
-    channels = source.channels if isinstance(first.arithmetic, Multiply) else first.weight.shape[2] // window.taps
+    channels = first.weight.shape[2] // window.taps if first.binary else source.channels
     formed = FormedWindows(
         height=source.height,
         width=source.width,
@@ -81,7 +80,7 @@ def formed_windows(lowered: Lowered, orders: Schedule, npu: Npu) -> FormedWindow
         return None
     if npu.former_sizes and any(need > npu.value(name) for name, need in formed.needs().items()):
         return None
-    if formed.pads and isinstance(first.arithmetic, Xnor) and not lowered.input_bits:
+    if formed.pads and first.binary and not lowered.input_bits:
         return None
     return formed
 

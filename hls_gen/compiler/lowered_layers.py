@@ -130,6 +130,8 @@ class Multiply:
 
     weight: Array
     visits: ClassVar[int] = 1
+    accumulate: ClassVar[str] = "popcount"
+    word_channels: ClassVar[int] = 0
 
     def values(self, features: Array, positions: Array) -> Array:
         """The sums of windows; as of `Xnor`, of (N, positions of the map, channels) integers."""
@@ -441,6 +443,11 @@ class LoweredLayer:
     def weight(self) -> Array:
         """Weights of the arithmetic."""
         return self.arithmetic.weight
+
+    @property
+    def binary(self) -> bool:
+        """Whether the binary engine computes it."""
+        return isinstance(self.arithmetic, Xnor)
 
     @property
     def out_channels(self) -> int:

@@ -10,7 +10,7 @@ memories, the lowered layers are the same.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import numpy as np
 
@@ -29,7 +29,7 @@ from . import lowering_binary, lowering_integer
 from .engine_form import engine_form_of
 from .engine_rules import Engine, check_binary, check_integer, default_engine
 from .host_tail import on_device
-from .lowered_layers import Depthwise, LoweredLayer, Multiply, Xnor
+from .lowered_layers import Depthwise, LoweredLayer, Multiply
 from .mapping import Placed, placed
 from .parts import Cut, Part, Target, segmented
 from .pools import canonical
@@ -125,7 +125,7 @@ class Lowered:
     def _features(self, images: Array) -> Array:
         """What a first layer reads whose taps are not joined."""
         images = images.reshape(len(images), *self.source.shape)
-        if isinstance(self.layers[0].arithmetic, Multiply):
+        if not self.layers[0].binary:
             return images
         if self.binariser is not None:
             return (images >= self.binariser).astype(np.uint8)[..., None]
@@ -149,7 +149,7 @@ class Lowered:
             maker = makers.get(layer.reads)
             features = self.input_features(images) if maker is None else results[layer.reads]
             features = features if layer.joins is None else np.concatenate([features, results[layer.joins]], axis=3)
-            if maker is not None and isinstance(layer.arithmetic, Xnor):
+            if maker is not None and layer.binary:
                 features = features[..., None]
             elif maker is not None and maker.makes_bits:
                 features = 2 * features.astype(np.int64) - 1
@@ -233,17 +233,25 @@ def _lowered(cut: Cut, part: Part, inverted: Array) -> tuple[LoweredLayer, Array
 
 def _with_joined_taps(layer: LoweredLayer, part: Part) -> LoweredLayer:
     """The first lowered layer, of part ``part`` where its taps are joined."""
-    of = layer.arithmetic
     arithmetic = layer.arithmetic
-    if isinstance(of, Multiply):
-        arithmetic = Multiply(weight=of.weight.reshape(layer.out_channels, 1, -1))
+    if isinstance(arithmetic, Multiply):
+        arithmetic = Multiply(weight=arithmetic.weight.reshape(layer.out_channels, 1, -1))
     else:
-        magnitude = None if of.magnitude is None else _by_visit(of.magnitude, of.visits)
-        weight = _by_visit(of.weight, of.visits)
-        offset = of.tap_offset * layer.window.taps
-        arithmetic = replace(of, weight=weight, magnitude=magnitude, tap_offset=offset)
-    at: dict[str, Any] = {"height": part.height, "width": part.width, "window": part.window}
-    return replace(layer, **at, weighted=part.weighted, arithmetic=arithmetic)
+        visits = arithmetic.visits
+        arithmetic = replace(
+            arithmetic,
+            weight=_by_visit(arithmetic.weight, visits),
+            magnitude=None if arithmetic.magnitude is None else _by_visit(arithmetic.magnitude, visits),
+            tap_offset=arithmetic.tap_offset * layer.window.taps,
+        )
+    return replace(
+        layer,
+        height=part.height,
+        width=part.width,
+        window=part.window,
+        weighted=part.weighted,
+        arithmetic=arithmetic,
+    )
 
 
 def _by_visit(weight: Array, visits: int) -> Array:
@@ -333,7 +341,7 @@ def _stages(layers: Sequence[LoweredLayer]) -> list[Stage]:
     out, last = [], {INPUT: INPUT}  # last: lowered layer -> its last stage
     for p in layers:
         conv = _stage(p.name, "conv", (p.height, p.width), p.window, last[p.reads])
-        adds = p.adds and (p.adds if isinstance(p.arithmetic, Xnor) else last[p.adds])  # bits: integers before a pool
+        adds = p.adds and (p.adds if p.binary else last[p.adds])  # bits: integers before a pool
         out.append(replace(conv, adds=adds or "", joins=last[p.joins] if p.joins else ""))
         if p.pool:
             kind = "conv" if isinstance(p.pool, Depthwise) else "pool"

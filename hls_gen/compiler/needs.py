@@ -13,7 +13,7 @@ from dataclasses import dataclass, fields
 from bitloom.hls_gen.design import flat
 from bitloom.hls_gen.design.npu import Npu
 
-from .lowered_layers import Addition, FeatureStep, LoweredLayer, Xnor
+from .lowered_layers import Addition, FeatureStep, LoweredLayer
 from .margins import held_bits, signed_bits
 from .planned_layer import PlannedLayer
 
@@ -161,7 +161,7 @@ def accumulator_widths(p: LoweredLayer, *, keeps_steps: bool) -> dict[str, int]:
         ``acc_bits`` and ``roomy_acc_bits`` of `Needs`.
     """
     above = int(not keeps_steps)
-    if isinstance(p.arithmetic, Xnor) and not keeps_steps:
+    if p.binary and not keeps_steps:
         bits = held_bits([(p.sum_range[0], p.sum_range[1] + above)])
         return {"acc_bits": bits, "roomy_acc_bits": bits}  # thresholds are no further apart than sums
     needed = [sums.biased_range for sums in p.accumulations]

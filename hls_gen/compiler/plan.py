@@ -25,7 +25,6 @@ from .fitted import MemoryBits, fitted, memory_bits, unsized
 from .frame_words import FrameWords, frame_words, input_layout
 from .joined_taps import formed_windows, joined_taps, pays
 from .layout import Layout
-from .lowered_layers import Xnor
 from .lowering import Lowered, lowered_for, pool_name
 from .needs import Needs, NpuNeeds, merged, most_waiting, needs_of
 from .planned_layer import MapWords, PlannedLayer, check_added, planned_layer, words_read
@@ -257,12 +256,12 @@ def _with_skip_stores(
     integers in another store than the network needs."""
     waiting = {n for name, way in ways.items() if way.skips for n in (on[name], way.store(on[name]))}
     joining = {on[p.name] for p in lowered.layers if p.joins}
-    kept = onward(ways, on, {p.name for p in lowered.layers if isinstance(p.arithmetic, Xnor)})
+    kept = onward(ways, on, {p.name for p in lowered.layers if p.binary})
     for n, wanted in kept.items():
         if npus[n].has_skip and npus[n].skips_onward != wanted:
             rule = f"NPU {n} must have skips_onward = {wanted} for the integers that it keeps"
             raise ValueError(f"{network}: {rule}, got {npus[n].skips_onward}")
-    bits = {on[p.name]: SKIP_BITS for p in lowered.layers if isinstance(p.arithmetic, Xnor)}
+    bits = {on[p.name]: SKIP_BITS for p in lowered.layers if p.binary}
     stored = [
         _with_skip_store(network, npu, n in joining, bits.get(n, 0)) if n in waiting else npu
         for n, npu in enumerate(npus)

@@ -11,7 +11,7 @@ from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.parts import present
 
 from .layout import UNUSED, Ints, Layout, regroup, result_layout
-from .lowered_layers import LoweredLayer, Xnor
+from .lowered_layers import LoweredLayer
 from .schedule import StageTables
 from .sequencer_taps import OnSequencer, SequencerTaps
 from .tuple_parts import TuplePart, tuple_part
@@ -261,33 +261,34 @@ def check_accumulation(p: LoweredLayer, npu: Npu, layout: Layout) -> None:
     ValueError
         The NPU accumulates in another way, or its words don't fit the layer's.
     """
-    layer = p.arithmetic.accumulate if isinstance(p.arithmetic, Xnor) else "popcount"
-    if isinstance(p.arithmetic, Xnor) and layer == "or_words":
-        _check_words(p.name, p.arithmetic, npu, layout)
-        return
-    if npu.array.accumulate not in (layer, "both"):
+    accumulate = p.arithmetic.accumulate
+    if accumulate == "or_words":
+        _check_words(p, npu, layout)
+    elif npu.array.accumulate not in (accumulate, "both"):
         raise ValueError(
-            f"{p.name}: accumulate {layer} needs an NPU that accumulates {layer} or both, got {npu.array.accumulate}"
+            f"{p.name}: accumulate {accumulate} needs an NPU that accumulates {accumulate} or both, got "
+            f"{npu.array.accumulate}"
         )
 
 
-def _check_words(name: str, of: Xnor, npu: Npu, layout: Layout) -> None:
+def _check_words(p: LoweredLayer, npu: Npu, layout: Layout) -> None:
     """ValueError unless the channels of each word of a layer, and no others, lie in ``word_lanes`` lanes of the NPU."""
+    word_channels = p.arithmetic.word_channels
     if not npu.array.word_lanes:
-        raise ValueError(f"{name}: accumulate or_words needs an NPU with word_lanes, got {npu.array.word_lanes}")
-    if npu.array.word_lanes < of.word_channels:
+        raise ValueError(f"{p.name}: accumulate or_words needs an NPU with word_lanes, got {npu.array.word_lanes}")
+    if npu.array.word_lanes < word_channels:
         raise ValueError(
-            f"{name}: accumulate or_words with words of {of.word_channels} channels needs an NPU with word_lanes >= "
-            f"{of.word_channels}, since a PE takes the OR of a word in one beat, got word_lanes = "
+            f"{p.name}: accumulate or_words with words of {word_channels} channels needs an NPU with word_lanes >= "
+            f"{word_channels}, since a PE takes the OR of a word in one beat, got word_lanes = "
             f"{npu.array.word_lanes} and kfp = {npu.array.kfp}"
         )
     groups = layout.reshape(-1, npu.array.word_lanes)  # a row for each OR of the PE in a beat
-    words = np.where(groups == UNUSED, UNUSED, groups // of.word_channels)
-    count = -(-of.weight.shape[2] // of.word_channels)
+    words = np.where(groups == UNUSED, UNUSED, groups // word_channels)
+    count = -(-p.weight.shape[2] // word_channels)
     places = [set(np.nonzero((words == word).any(axis=1))[0].tolist()) for word in range(count)]
     if max(map(len, places)) > 1 or len(set().union(*places)) < count:
         raise ValueError(
-            f"{name}: each word of {of.word_channels} channels must fill a group of word_lanes = "
+            f"{p.name}: each word of {word_channels} channels must fill a group of word_lanes = "
             f"{npu.array.word_lanes} lanes alone, got {words.tolist()} as the words of the groups' lanes"
         )
 
@@ -321,7 +322,7 @@ def check_added(planned: PlannedLayer, maps: Mapping[str, MapWords]) -> None:
 def _check_steps(p: LoweredLayer, npu: Npu) -> None:
     """ValueError unless the results of a binary layer whose bits are signs fill its steps. A lane without a channel
     must be 0, but what is added there would have a sign."""
-    if not isinstance(p.arithmetic, Xnor) or p.scale is None:
+    if not p.binary or p.scale is None:
         return
     if (result_layout(p.out_channels, 1, npu.array.kgp, npu.results.ol) == UNUSED).any():
         raise ValueError(

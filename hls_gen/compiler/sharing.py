@@ -15,7 +15,7 @@ from bitloom.golden.graph import INPUT
 from bitloom.hls_gen.design.npu import Npu
 
 from .layout import Layout
-from .lowered_layers import LoweredLayer, Xnor
+from .lowered_layers import LoweredLayer
 from .lowering import Lowered
 from .plan import Plan
 
@@ -130,11 +130,7 @@ def weight_copies(plan: Plan) -> list[WeightCopies]:
     """
     copies = []
     for n, npu in enumerate(plan.foldings):
-        layers = [
-            p
-            for p in (planned.layer for planned in plan.on(n))
-            if isinstance(p.arithmetic, Xnor) and value_bits(plan.lowered, p)
-        ]
+        layers = [p for p in (planned.layer for planned in plan.on(n)) if p.binary and value_bits(plan.lowered, p)]
         widths = sorted({value_bits(plan.lowered, p) for p in layers})
         if npu.array.lanes_per_weight == 1 and max(widths, default=1) > 1:
             once = sum(p.weight.size // value_bits(plan.lowered, p) for p in layers)
@@ -151,7 +147,7 @@ def value_bits(lowered: Lowered, p: LoweredLayer) -> int:
 
 def _bits(p: LoweredLayer) -> int:
     """Bits of a value of the map that a lowered layer makes for one of the binary engine."""
-    return p.levels if isinstance(p.arithmetic, Xnor) else 1
+    return p.levels if p.binary else 1
 
 
 def _fits(npu: Npu, channels: Layout) -> bool:

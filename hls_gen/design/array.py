@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from .lanes import lane_groups, plane_lanes, weight_of_lanes
 from .packed_products import most_kernels
-from .parts import Part, capacity, number, value
+from .parts import Part, capacity, choice, number, value
 from .rules import require
 from .widths import ACC_BITS, FEATURE_BITS, PLANES, WEIGHT_BITS, bits_for
 
@@ -31,17 +31,6 @@ class Array(Part):
 
     Attributes
     ----------
-    kfp
-        Input lanes: channels that a PE takes in a cycle, >= 1 (spec B, KFP).
-    kgp
-        PEs: kernels that work in parallel, >= 1 (KGP).
-    accumulators
-        Of each PE: 1, registers, for dataflow output_stationary; or a power of two of them, at most 256, in a small
-        memory, which also allows input_stationary: at least the kernel groups of a layer, twice as many for overlap.
-    kernel_ram
-        What synthesis makes of the kernel memory: "block" RAM, "distributed" (LUT RAM), or "auto".
-    one_memory
-        Whether features and weights lie in one memory (hls_gen/rtl/array/operand_memory.py).
     acc_bits
         Width of the accumulators, 4..32. Sized.
     kernel_rows
@@ -51,19 +40,26 @@ class Array(Part):
 
     engine: ClassVar[str]
 
-    kfp: int = number(8)
-    kgp: int = number(8)
-    accumulators: int = number(1)
-    kernel_ram: str = "auto"
-    one_memory: bool = value(False, rare=True)
+    kfp: int = number(8, means="Input channels that a PE takes in a cycle.")
+    kgp: int = number(8, means="PEs: kernels that work in parallel.")
+    accumulators: int = number(
+        1,
+        least=1,
+        most=MOST_ACCUMULATORS,
+        power=True,
+        means="Accumulators of a PE: kernel groups that share a word. Several allow dataflow input_stationary.",
+    )
+    kernel_ram: str = choice("auto", KERNEL_RAMS, means="What synthesis makes of the kernel memory.")
+    one_memory: bool = value(
+        False,
+        rare=True,
+        means="Kernels and features in one memory, a read a cycle; in all NPUs or in none, without streamed weights.",
+    )
     acc_bits: int = capacity(16)
     kernel_rows: int = capacity(1024, least=2, added=True)
 
     def _check(self) -> None:
         """Raise ValueError unless the fields of both kinds are in their ranges."""
-        ok = self.accumulators <= MOST_ACCUMULATORS and not self.accumulators & (self.accumulators - 1)
-        require(ok, f"accumulators must be a power of two <= {MOST_ACCUMULATORS}", self.accumulators)
-        require(self.kernel_ram in KERNEL_RAMS, "kernel_ram must be auto, block or distributed", repr(self.kernel_ram))
         require(4 <= self.acc_bits <= ACC_BITS, f"acc_bits must be 4..{ACC_BITS}", self.acc_bits)
 
     @property
@@ -83,23 +79,6 @@ class BinaryArray(Array):
 
     Attributes
     ----------
-    accumulate
-        "popcount", "or" (a PE without popcount, for networks whose layers are all ``or``), "both", chosen by layer, or
-        "or_words" (a PE that counts words, for networks whose layers are all ``or_words``).
-    word_lanes
-        Lanes whose products are ORed to the bit of a word, a divisor of kfp. With "popcount" and "both" layers may
-        then choose ``or_words`` too; 0: none can. "or_words" needs at least 1, "or" has 0.
-    collect
-        0, or bits of a register in each PE that takes the products of a window before they are reduced at once: a
-        multiple of kfp. With one accumulator, no planes and no shift_bits. Sizing makes one that is not 0 as wide as
-        the networks need.
-    planes
-        0, or 2..9 bit planes side by side in a PE's lanes for integer inputs; needs kfp >= planes + 1.
-    shift_bits
-        0..4; where planes is 0, bit planes come one after another, shifted by 0..2^shift_bits - 1.
-    kernel_binariser
-        Whether weights come as integers of 8 bits, which are made binary on line, in front of the kernel memory: +1
-        where the integer is at least 0 (spec A9).
     lanes_per_weight, lane_step
         Lanes of a word that share a weight, >= 1, and how far apart they lie, >= 1 (lanes.weight_of_lanes): where all
         maps have values of so many thermometer bits, a weight is stored once. More than 1 only without planes side by
@@ -111,12 +90,38 @@ class BinaryArray(Array):
     weight_bits: ClassVar[int] = 1
     kernels_per_multiplier: ClassVar[int] = 1
 
-    accumulate: str = "popcount"
-    word_lanes: int = number(0, least=0, rare=True)
-    collect: int = number(0, least=0)
-    planes: int = number(0, least=0)
-    shift_bits: int = number(3, least=0, most=bits_for(PLANES - 1))
-    kernel_binariser: bool = value(False, rare=True)
+    accumulate: str = choice(
+        "popcount",
+        ACCUMULATIONS,
+        means="How binary PEs accumulate; both: chosen by layer; or_words: OR within words, count over words.",
+    )
+    word_lanes: int = number(
+        0,
+        least=0,
+        rare=True,
+        means="Lanes whose products are ORed to the bit of a word, where PEs count words: a divisor of kfp, or 0.",
+    )
+    collect: int = number(
+        0, least=0, means="Products that a PE collects before they are reduced at once: a multiple of kfp, or 0."
+    )
+    planes: int = number(
+        0,
+        least=2,
+        most=PLANES,
+        or_zero=True,
+        means="Bit planes of an integer input side by side: 0, or 2 to 9 and below kfp.",
+    )
+    shift_bits: int = number(
+        3,
+        least=0,
+        most=bits_for(PLANES - 1),
+        means="Bit planes of an integer input one after another: as many as 2 to the power of this.",
+    )
+    kernel_binariser: bool = value(
+        False,
+        rare=True,
+        means="Weights come as integers of 8 bits, which are made binary in front of the kernel memory.",
+    )
     lanes_per_weight: int = capacity(1, rare=True)
     lane_step: int = capacity(1, rare=True)
 
@@ -135,16 +140,10 @@ class BinaryArray(Array):
 
     def _check_planes(self) -> None:
         """Raise ValueError unless planes are as many as the lanes have room for."""
-        ok = self.planes == 0 or (2 <= self.planes <= PLANES and self.kfp > self.planes)
-        require(ok, f"planes must be 0 or 2..{PLANES} and below kfp = {self.kfp}", self.planes)
+        require(self.planes in (0, *range(self.kfp)), f"planes must be 0 or below kfp = {self.kfp}", self.planes)
 
     def _check_accumulation(self) -> None:
         """Raise ValueError unless accumulate, word_lanes and collect go with the rest."""
-        require(
-            self.accumulate in ACCUMULATIONS,
-            f"accumulate must be one of {', '.join(ACCUMULATIONS)}",
-            repr(self.accumulate),
-        )
         require(
             weighs_planes(self.accumulate) or not (self.planes or self.shift_bits),
             f"planes and shift_bits must be 0 for accumulate {self.accumulate}",
@@ -209,16 +208,7 @@ class BinaryArray(Array):
 
 @dataclass(frozen=True, kw_only=True)
 class IntegerArray(Array):
-    """Array of PEs that multiply features by weights, both in two's complement.
-
-    Attributes
-    ----------
-    feature_bits, weight_bits
-        Bits of a feature, 2..20, and of a weight, 2..8.
-    kernels_per_multiplier
-        Kernels whose weights one multiplier takes side by side, 1..kgp and as many as fit (packed_products.py): with 2,
-        an array of 8-bit integers takes half the DSP blocks.
-    """
+    """Array of PEs that multiply features by weights, both in two's complement."""
 
     engine: ClassVar[str] = "integer"
     accumulate: ClassVar[str] = "popcount"
@@ -231,17 +221,22 @@ class IntegerArray(Array):
     lane_step: ClassVar[int] = 1
     chooses_words: ClassVar[bool] = False
 
-    feature_bits: int
-    weight_bits: int
-    kernels_per_multiplier: int = number(1, rare=True)
+    feature_bits: int = number(
+        least=2, most=FEATURE_BITS, means="Bits of a feature: 2 to 20 in the integer engine, 1 in the binary engine."
+    )
+    weight_bits: int = number(
+        least=2, most=WEIGHT_BITS, means="Bits of a weight: 2 to 8 in the integer engine, 1 in the binary engine."
+    )
+    kernels_per_multiplier: int = number(
+        1,
+        most=most_kernels(2, 2),
+        rare=True,
+        means="Kernels of the integer engine whose weights share a multiplier: as many as fit, kgp at most.",
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
         self._check()
-        for name, most in (("feature_bits", FEATURE_BITS), ("weight_bits", WEIGHT_BITS)):
-            value = getattr(self, name)
-            ok = type(value) is int and 2 <= value <= most
-            require(ok, f"{name} must be 2..{most} for engine integer", repr(value))
         self._check_packing()
         least = self.least_acc_bits
         require(self.acc_bits >= least, f"acc_bits must be >= {least} for kfp = {self.kfp}", self.acc_bits)

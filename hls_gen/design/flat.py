@@ -17,7 +17,7 @@ from bitloom.golden.names import shown
 from .array import BinaryArray, IntegerArray
 from .former import Former, FormerSizes
 from .loader import Loader
-from .parts import Capacity, Part, name_of, number_of
+from .parts import Capacity, Choices, Number, Part, name_of, rule_of
 from .pool_unit import PoolUnit, PoolWeights
 from .ports import Binariser, Ports
 from .results import Results
@@ -146,7 +146,7 @@ _OWNERS = {
     **{switch: (place, "") for place, switch in SWITCHES.items()},
     **{name: (place, item.name) for name, (place, item) in _DECLARED.items()},
 }
-_SIZED = {name for name, (_, item) in _DECLARED.items() if isinstance(number_of(item), Capacity)}
+_SIZED = {name for name, (_, item) in _DECLARED.items() if isinstance(rule_of(item), Capacity)}
 assert {*ORDER} <= _OWNERS.keys(), f"no part has these names of ORDER: {set(ORDER) - set(_OWNERS)}"
 _LISTED = [*ORDER, *(name for name in _OWNERS if name not in ORDER)]
 CHOSEN = tuple(name for name in _LISTED if name not in _SIZED)
@@ -161,8 +161,19 @@ PLACES = {name: f"{place}.{what}" if what else place for name, (place, what) in 
 """Where the value of each flat name lies: "pool_unit.words" of pool_words."""
 _STEPS = {name: place.split(".") for name, place in PLACES.items()}
 """That place, attribute by attribute."""
-NUMBERS = {name: rule for name, (_, item) in _DECLARED.items() if (rule := number_of(item))}
+NUMBERS = {name: rule for name, (_, item) in _DECLARED.items() if isinstance(rule := rule_of(item), Number)}
 """What must hold for each name that is a number."""
+CHOICES = {name: rule for name, (_, item) in _DECLARED.items() if isinstance(rule := rule_of(item), Choices)}
+"""What must hold for each name that is one of a few words, or some of them."""
+MEANS = {name: item.metadata["means"] for name, (_, item) in _DECLARED.items() if item.metadata.get("means")} | {
+    "engine": "binary: XNOR and popcount. integer: multiply and requantise.",
+    "pool": "Whether there is a pool unit.",
+    "depthwise": "Weights in the pool unit of an integer NPU, for depthwise convolutions.",
+    "window_former": "First layers of few channels get the taps of a window side by side.",
+}
+"""What is chosen by each value of the folding, in a sentence."""
+OPTIONS = {name: item.metadata["option"] for name, (_, item) in _DECLARED.items() if item.metadata.get("option")}
+"""What the command line calls values that it calls otherwise than files do."""
 WHERE = {name: where for name, (_, item) in _DECLARED.items() if (where := item.metadata.get("where"))}
 """What an NPU does in which the value means something, of names whose fields say that (`parts.value`)."""
 _MEANS = {name: attrgetter(where) for name, where in WHERE.items()}

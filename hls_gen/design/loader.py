@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from .parts import Part, capacity
+from .parts import Part, capacity, value
 from .rules import require
 from .widths import LAYER_BITS, bits_for
 
@@ -34,12 +34,12 @@ class Loader(Part):
     ----------
     layers
         Layers that a network may have, 2..256. Sized.
-    stream_weights
-        Whether weights may come down the stream while frames are computed (hls_gen/compiler/streamed_weights.py).
     """
 
     layers: int = capacity(8, least=2, added=True)
-    stream_weights: bool = False
+    stream_weights: bool = value(
+        False, means="Whether weights come down the stream with every frame, in all NPUs or in none."
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()

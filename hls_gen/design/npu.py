@@ -28,7 +28,7 @@ from .reader import Reader
 from .results import Results
 from .rules import require
 from .sequencer import Sequencer
-from .sequencer_kind import NpuSequencer, SequencerKind
+from .sequencer_kind import NpuSequencer, SequencerKind, TapTable
 from .stores import SkipStore, Stores
 from .widths import (
     ADD_FEATURE_BITS,
@@ -243,7 +243,6 @@ class Npu:
             ring_words=sequencer.tuple_words,
             index_bits=bits_for(sequencer.tuple_words - 1),
             row_bits=self.array.row_bits,
-            depths=self._depths("", sequencer.kind),
         )
 
     @property
@@ -265,12 +264,11 @@ class Npu:
             ring_words=pool_unit.words,
             index_bits=pool_unit.index_bits,
             row_bits=weights.row_bits if weights else 0,
-            depths=self._depths("pool_", self.pool_kind),
         )
 
-    def _depths(self, prefix: str, kind: SequencerKind) -> tuple[int, ...]:
-        """Rows of the tables of a sequencer whose capacities' names begin with ``prefix``."""
-        return tuple(self.value(prefix + table.capacity) for table in kind.tables)
+    def table_rows(self, sequencer: NpuSequencer, table: TapTable) -> int:
+        """Rows of a table of one of the sequencers."""
+        return int(self.value(sequencer.prefix + table.capacity))
 
     @property
     def sequencers(self) -> tuple[NpuSequencer, ...]:

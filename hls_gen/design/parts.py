@@ -35,11 +35,14 @@ class Number:
         Largest value; None: there is none, or it follows from other fields, and the part checks it.
     power
         Whether it is a power of two.
+    or_zero
+        Whether it may also be 0.
     """
 
     least: int = 1
     most: int | None = None
     power: bool = False
+    or_zero: bool = False
 
     def joined(self, needs: Iterable[int]) -> int:
         """What several layers need together that need so much each: the largest."""
@@ -47,8 +50,13 @@ class Number:
 
     def check(self, name: str, value: Any) -> None:
         """ValueError, which calls the value ``name``, unless it is such a number."""
-        least = 1 if self.power else self.least
+        least = 0 if self.or_zero else 1 if self.power else self.least
         require(type(value) is int and value >= least, f"{name} must be an integer >= {least}", shown(value))
+        if self.or_zero:
+            ok = value == 0 or self.least <= value <= (self.most or value)
+            require(
+                ok, f"{name} must be 0 or {f'{self.least}..{self.most}' if self.most else f'>= {self.least}'}", value
+            )
         require(self.most is None or value <= self.most, f"{name} must be {least}..{self.most}", value)
         if self.power:
             ok = value >= self.least and not value & (value - 1)
@@ -73,6 +81,34 @@ class Capacity(Number):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Choices:
+    """What must hold for a value of a part that is one of a few words, or a tuple of some of them.
+
+    Attributes
+    ----------
+    words
+        The words.
+    several
+        Whether it is a tuple of words, in this order.
+    empty
+        Whether that tuple may be empty.
+    """
+
+    words: tuple[str, ...]
+    several: bool = False
+    empty: bool = False
+
+    def check(self, name: str, value: Any) -> None:
+        """ValueError, which calls the value ``name``, unless it is such a value."""
+        listed = ", ".join(self.words)
+        if self.several:
+            ok = isinstance(value, tuple) and tuple(word for word in self.words if word in value) == value
+            require(ok and (self.empty or bool(value)), f"{name} must be some of {listed}, in this order", shown(value))
+        else:
+            require(value in self.words, f"{name} must be one of {listed}", shown(value))
+
+
+@dataclass(frozen=True, kw_only=True)
 class Part:
     """A part of an NPU. Checked when it is made; ValueError ``npu: field, rule, value``."""
 
@@ -80,61 +116,83 @@ class Part:
         make_fields_plain(self)
         for item in fields(self):
             value = getattr(self, item.name)
-            rule = number_of(item)
+            rule = rule_of(item)
             if rule:
                 rule.check(name_of(item), value)
             if type(item.default) is bool:
                 require(isinstance(value, bool), f"{name_of(item)} must be True or False", shown(value))
 
 
-def value(default: Any = MISSING, *, name: str = "", rare: bool = False, where: str = "") -> Any:
+def value(
+    default: Any = MISSING,
+    *,
+    rule: Number | Choices | None = None,
+    name: str = "",
+    option: str = "",
+    rare: bool = False,
+    where: str = "",
+    means: str = "",
+) -> Any:
     """A field of a part.
 
     Parameters
     ----------
     default
         Value where none is given; without it one must be given.
+    rule
+        What must hold for it.
     name
         What command line, files and messages call the value; by default as the field is called.
+    option
+        What the command line calls it, if that is another name.
     rare
         Whether files have the value only where it isn't the default.
     where
         What an NPU does in which the value means something, by the name of a property of `Npu`: "requantises". In
         other NPUs a feature that is off by default must be off. By default it means something wherever its part is.
+    means
+        A sentence that says what is chosen by the value: for the command line, schema and pages.
     """
-    return field(default=default, metadata={"name": name, "rare": rare, "where": where})
+    said = {"rule": rule, "name": name, "option": option, "rare": rare, "where": where, "means": means}
+    return field(default=default, metadata=said)
+
+
+def choice(default: str | tuple[str, ...], words: tuple[str, ...], **more: Any) -> Any:
+    """A field of a part that is one of a few words, or some of them, in their order, where the default is a tuple; none
+    at all if that is empty. Other parameters as of `value`."""
+    several = isinstance(default, tuple)
+    return value(default, rule=Choices(words=words, several=several, empty=not default), **more)
 
 
 def number(
     default: Any = MISSING,
     *,
-    least: int = 1,
+    least: int | None = None,
     most: int | None = None,
     power: bool = False,
-    name: str = "",
-    rare: bool = False,
+    or_zero: bool = False,
+    **more: Any,
 ) -> Any:
-    """A field of a part that is a number, checked when the part is made; parameters as of `value` and `Number`. A power
-    of two is 2 at the least."""
-    rule = Number(least=2 if power else least, most=most, power=power)
-    return field(default=default, metadata={"name": name, "rare": rare, "number": rule})
+    """A field of a part that is a number; parameters as of `Number` and `value`. It is 1 at the least where nothing
+    else is said, a power of two 2."""
+    least = (2 if power else 1) if least is None else least
+    return value(default, rule=Number(least=least, most=most, power=power, or_zero=or_zero), **more)
 
 
 def capacity(
     default: Any = MISSING,
     *,
-    least: int = 1,
+    least: int | None = None,
     most: int | None = None,
     power: bool = False,
+    or_zero: bool = False,
     added: bool = False,
-    name: str = "",
-    rare: bool = False,
-    where: str = "",
+    **more: Any,
 ) -> Any:
     """A field of a part that is a size: no person chooses it, it follows from the networks. Parameters as of `number`
     and `Capacity`."""
-    rule = Capacity(least=2 if power else least, most=most, power=power, added=added)
-    return field(default=default, metadata={"name": name, "rare": rare, "where": where, "number": rule})
+    least = (2 if power else 1) if least is None else least
+    return value(default, rule=Capacity(least=least, most=most, power=power, or_zero=or_zero, added=added), **more)
 
 
 def name_of(item: "Field[Any]") -> str:
@@ -142,9 +200,9 @@ def name_of(item: "Field[Any]") -> str:
     return item.metadata.get("name") or item.name
 
 
-def number_of(item: "Field[Any]") -> Number | None:
-    """What must hold for the number in a field; None of other fields."""
-    return item.metadata.get("number")
+def rule_of(item: "Field[Any]") -> Number | Choices | None:
+    """What must hold for the value of a field; None where the part alone says it."""
+    return item.metadata.get("rule")
 
 
 P = TypeVar("P")

@@ -38,21 +38,20 @@ class PoolUnit(Part):
 
     Attributes
     ----------
-    pfp
-        Channels that it takes in a cycle, >= 1 (PFP).
     weights
         What it has to compute depthwise convolutions, in an NPU of engine integer alone; None: it can't.
-    words
-        Capacity of its tuple memory, in words of pfp features, a power of two >= 2. Sized, as all that follow.
     tuple_words
         Words of pfp features of the longest tuple that it takes, >= 1: rows of its queue. Never more than ``words``.
+        Sized, as all that follow.
     taps, olds
         Rows of its sequencer's tables, each >= 2.
     """
 
-    pfp: int = number(8)
+    pfp: int = number(8, means="Channels that the pool unit takes in a cycle.")
     weights: PoolWeights | None = None
-    words: int = capacity(256, power=True, name="pool_words")
+    words: int = capacity(
+        256, power=True, name="pool_words", means="Capacity of the pool unit's tuple memory, in words of pfp features."
+    )
     tuple_words: int = capacity(256, name="pool_tuple_words")
     taps: int = capacity(256, least=2, added=True, name="pool_taps")
     olds: int = capacity(256, least=2, added=True, name="pool_olds")

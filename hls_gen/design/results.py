@@ -4,12 +4,11 @@ from dataclasses import dataclass
 
 from bitloom.golden.layers.requantise import FIRST_SHIFT
 
-from .parts import Part, capacity, number, value
-from .rules import require
+from .parts import Part, capacity, choice, number
 from .widths import FRACTION_BITS, MULTIPLIER_BITS
 
 LUT_PRODUCTS = ("addition",)
-"""Units that may multiply in LUTs within 8 levels."""
+"""Units that may multiply in LUTs within 8 levels: an addition of maps has two products a lane of ol."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -18,8 +17,6 @@ class Results(Part):
 
     Attributes
     ----------
-    ol
-        Results that leave the array in a cycle, 1..kgp.
     levels
         Thresholds of an activation, >= 2. Sized, as all that follow.
     threshold_rows
@@ -33,25 +30,22 @@ class Results(Part):
         Whether layers may round halves to the even neighbour, 0 or 1; without it all round them away from zero.
     round_twice
         Whether layers may round twice, as TFLite's kernels do, 0 or 1.
-    lut_products
-        Units that multiply in LUTs, not in DSP blocks: "addition" (of maps; two products a lane of ol). Engine integer
-        only. None by default.
     """
 
-    ol: int = number(1)
-    lut_products: tuple[str, ...] = value((), rare=True, where="multiplies")
+    ol: int = number(1, means="Results that leave the array in a cycle, kgp at most.")
+    lut_products: tuple[str, ...] = choice(
+        (),
+        LUT_PRODUCTS,
+        rare=True,
+        where="multiplies",
+        means="Units of the integer engine that multiply in LUTs, not in DSP blocks.",
+    )
     levels: int = capacity(64, least=2)
     threshold_rows: int = capacity(256, least=2, added=True)
     multiplier_bits: int = capacity(16, least=0, most=MULTIPLIER_BITS, where="requantises")
     bias_fraction_bits: int = capacity(0, least=0, most=FRACTION_BITS, rare=True, where="requantises")
     half_even: int = capacity(0, least=0, most=1, rare=True, where="requantises")
     round_twice: int = capacity(0, least=0, most=1, rare=True, where="requantises")
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        units = self.lut_products
-        ok = isinstance(units, tuple) and tuple(unit for unit in LUT_PRODUCTS if unit in units) == units
-        require(ok, f"lut_products must be some of {', '.join(LUT_PRODUCTS)}, in this order", units)
 
     @property
     def roundings(self) -> tuple[str, ...]:

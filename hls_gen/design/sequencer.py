@@ -3,7 +3,7 @@ it. What the pool unit's sequencer has as well: sequencer_kind.py."""
 
 from dataclasses import dataclass
 
-from .parts import Part, capacity
+from .parts import Part, capacity, value
 from .rules import require
 from .sequencer_kind import SequencerKind
 
@@ -14,16 +14,11 @@ class Sequencer(Part):
 
     Attributes
     ----------
-    raster
-        Whether counters run through the taps of layers in raster order, which then need no tables
-        (hls_gen/rtl/sequencer/raster.py).
     windows, window_taps, groups
         Windows of a layer, taps of a window without a table, passes over a window for its kernels; each >= 2. Sized, as
         all that follow.
     input_words
         Words of a map, >= 2.
-    tuple_words
-        Capacity of the tuple memory, in words of kfp features, a power of two >= 2.
     taps, olds, jumps
         Rows of the sequencer's tables, each >= 2.
     aheads
@@ -34,16 +29,16 @@ class Sequencer(Part):
         needs the table ``aheads``.
     """
 
-    raster: bool = False
+    raster: bool = value(False, means="Counters in place of tables, for layers in raster order.")
     windows: int = capacity(1 << 20, least=2)
     window_taps: int = capacity(1 << 16, least=2)
     groups: int = capacity(1 << 16, least=2)
     input_words: int = capacity((1 << 24) - 1, least=2)
-    tuple_words: int = capacity(256, power=True)
+    tuple_words: int = capacity(256, power=True, means="Capacity of the tuple memory, in words of kfp features.")
     taps: int = capacity(1024, least=2, added=True)
     olds: int = capacity(1024, least=2, added=True)
     jumps: int = capacity(256, least=2, added=True)
-    aheads: int = capacity(0, least=0, added=True, rare=True, where="sequencer.aheads")
+    aheads: int = capacity(0, least=2, or_zero=True, added=True, rare=True, where="sequencer.aheads")
     tuple_parts: int = capacity(0, least=0, most=1, rare=True, where="sequencer.tuple_parts")
 
     @property
@@ -53,6 +48,5 @@ class Sequencer(Part):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        require(self.aheads != 1, "aheads must be 0 or >= 2", self.aheads)
         rule = "tuple_parts must be 0 without a table aheads"
         require(self.aheads > 0 or not self.tuple_parts, rule, self.tuple_parts)

@@ -9,37 +9,27 @@ and counted by the same rules (hls_gen/compiler/sequencer_taps.py). What they di
 """
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from .widths import bits_for
 
 
-@dataclass(frozen=True, kw_only=True)
-class TapTable:
-    """A table of taps.
-
-    Attributes
-    ----------
-    name
-        Of its memory, behind the sequencer's prefix.
-    capacity
-        Flat name of its number of rows, behind the prefix.
-    base
-        Field of memory ``layers`` that says where a layer's rows begin.
-    """
+class TapTable(NamedTuple):
+    """A table of taps: the name of its memory and the flat name of its number of rows, both behind the sequencer's
+    prefix, and the field of memory ``layers`` that says where a layer's rows begin."""
 
     name: str
     capacity: str
     base: str
 
 
-FLAGS = TapTable(name="flags", capacity="taps", base="flags_base")
+FLAGS = TapTable("flags", "taps", "flags_base")
 """A row for each tap."""
-OLDS = TapTable(name="olds", capacity="olds", base="old_base")
+OLDS = TapTable("olds", "olds", "old_base")
 """A row for each tap that reads an old tuple: which one."""
-JUMPS = TapTable(name="jumps", capacity="jumps", base="jump_base")
+JUMPS = TapTable("jumps", "jumps", "jump_base")
 """A row for each run of taps without a beat: the row of weights behind it."""
-AHEADS = TapTable(name="aheads", capacity="aheads", base="ahead_base")
+AHEADS = TapTable("aheads", "aheads", "ahead_base")
 """A row for each tap that claims tuples that it doesn't read: how many words these have."""
 
 
@@ -92,8 +82,6 @@ class NpuSequencer:
         Width of the number of a word in its tuple.
     row_bits
         Width of the address of a row of weights; 0 without kernel rows.
-    depths
-        Rows of each table that the kind has.
     """
 
     unit: Literal["array", "pool_unit"]
@@ -102,15 +90,6 @@ class NpuSequencer:
     ring_words: int
     index_bits: int
     row_bits: int
-    depths: tuple[int, ...]
-
-    def depth(self, table: TapTable) -> int:
-        """Rows of a table."""
-        return self.depths[self.kind.tables.index(table)]
-
-    def pointer_bits(self, table: TapTable) -> int:
-        """Width of the address of a row of a table."""
-        return bits_for(self.depth(table) - 1)
 
     @property
     def prefix(self) -> str:

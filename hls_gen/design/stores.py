@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 
 from .parts import Part, capacity
-from .rules import require
 from .widths import ADD_BIAS_BITS, ADD_FACTOR_BITS, SKIP_BITS
 
 
@@ -28,15 +27,11 @@ class SkipStore(Part):
     """
 
     words: int = capacity(least=2, name="skip_words")
-    joined_words: int = capacity(0, least=0, where="forks_maps")
-    bits: int = capacity(0, least=0, most=SKIP_BITS, name="skip_bits", where="keeps_steps")
+    joined_words: int = capacity(0, least=2, or_zero=True, where="forks_maps")
+    bits: int = capacity(0, least=2, most=SKIP_BITS, or_zero=True, name="skip_bits", where="keeps_steps")
     onward: int = capacity(0, least=0, most=1, name="skips_onward", where="keeps_steps")
     factor_bits: int = capacity(ADD_FACTOR_BITS, least=2, most=ADD_FACTOR_BITS, name="add_factor_bits")
     bias_bits: int = capacity(ADD_BIAS_BITS, least=2, most=ADD_BIAS_BITS, name="add_bias_bits")
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        require(self.joined_words != 1, "joined_words must be 0 or >= 2", self.joined_words)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from bitloom.hls_gen.design import timing
+from bitloom.hls_gen.design.memories.sequencer import bases
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.pool_unit import PoolUnit, PoolWeights
 from bitloom.hls_gen.design.sequencer_kind import FLAGS, JUMPS, OLDS, NpuSequencer
@@ -46,12 +47,12 @@ def _sequencer(npu: Npu, sequencer: NpuSequencer, n: int) -> AreaPart:
         "one": 1,
         "ring": ring,
         "counts": sum(bits_for(count) for count in counts),
-        "tables": sequencer.pointer_bits(FLAGS) + sequencer.pointer_bits(OLDS),
+        "tables": sum(bits for _, bits in bases(npu, sequencer, FLAGS, OLDS)),
         "average": npu.engine == "integer",
         "raster": kind.counters,
         "raster_ring": ring * kind.counters,
     }
-    lut, ff = _kernel_row_bits(sequencer) if kind.kernel_rows else (0, 0)
+    lut, ff = _kernel_row_bits(npu, sequencer) if kind.kernel_rows else (0, 0)
     modules = sequencer_modules("pool")
     return AreaPart("pool_sequencer", "pool_sequencer", sizes, n, modules=modules, lut=lut, ff=ff)
 
@@ -107,10 +108,10 @@ def unit_bits(npu: Npu, pool_unit: PoolUnit) -> tuple[int, int]:
     return pool_unit.pfp * (product + merged) + late, pool_unit.pfp * registers + 3 * late // 2
 
 
-def _kernel_row_bits(sequencer: NpuSequencer) -> tuple[int, int]:
+def _kernel_row_bits(npu: Npu, sequencer: NpuSequencer) -> tuple[int, int]:
     """LUTs and flip-flops by which the sequencer of a pool unit with weights counts rows of weights and jumps, by rule:
     four registers of a row's address, each a choice of sums, and a pointer into the table of jumps."""
     row = sequencer.row_bits
-    jump = sequencer.pointer_bits(JUMPS)
+    ((_, jump),) = bases(npu, sequencer, JUMPS)
     moves = row * sequencer.kind.counters
     return 6 * row + 2 * jump + 4 * moves, 6 * row + 2 * jump + 6 * moves

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from bitloom.hls_gen.design.memories.sequencer import bases
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.widths import bits_for
 
@@ -24,7 +25,7 @@ def sequencer_parts(npu: Npu, n: int) -> Iterator[AreaPart]:
         "ring": ring,
         "counts": sum(bits_for(count) for count in counts),
         "row": row,
-        "tables": sum(map(sequencer.pointer_bits, sequencer.kind.tables)),
+        "tables": sum(bits for _, bits in bases(npu, sequencer, *sequencer.kind.tables)),
         "several": npu.array.accumulators > 1,
         "slot": slot_bits(npu),
         "acc": npu.array.acc_bits * (npu.engine == "binary"),

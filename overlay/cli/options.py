@@ -12,9 +12,7 @@ from click.core import ParameterSource
 
 from bitloom.hls_gen.compiler.choices import DATAFLOWS, Chunk, CompileChoices
 from bitloom.hls_gen.compiler.schedule import ORDERS
-from bitloom.hls_gen.design.array import ACCUMULATIONS, KERNEL_RAMS
-from bitloom.hls_gen.design.flat import CHOSEN
-from bitloom.hls_gen.design.results import LUT_PRODUCTS
+from bitloom.hls_gen.design import flat
 from bitloom.overlay.build.chosen_design import TOPOLOGIES, Wanted
 from bitloom.overlay.platform.board_file import is_board_file
 from bitloom.overlay.platform.boards import BOARDS
@@ -116,52 +114,35 @@ def stream_bits_option(default: str | None = None) -> Decorator:
     return click.option("--stream-bits", type=click.Choice(["32", "64"]), default=default, help=text)
 
 
-def _lut_products(ctx: click.Context, param: click.Parameter, given: tuple[str, ...]) -> tuple[str, ...] | None:
-    """The given units in the order of LUT_PRODUCTS; None if none is given: then the design decides."""
-    return tuple(unit for unit in LUT_PRODUCTS if unit in given) or None
+FOLDING_NAMES = tuple(name for name in flat.CHOSEN if name != "stream_weights")
+"""Fields of a folding; whether weights are streamed is said of the whole design."""
+WITHOUT_OPTION = ("engine", "inlets", "outlets")
+"""Fields of a folding that follow from the network and from the topology."""
+
+
+def _folding_option(name: str) -> Decorator:
+    """The option of a value of the folding, as the field of the part declares it; None where it isn't given."""
+    means = flat.MEANS[name]
+    option = f"--{flat.OPTIONS.get(name, name)}".replace("_", "-")
+    choices = flat.CHOICES.get(name)
+    if isinstance(flat.DEFAULTS[name], bool):
+        return click.option(f"{option}/--no-{option[2:]}", name, default=None, help=means)
+    if choices is None:
+        return click.option(option, name, type=int, help=means)
+    if not choices.several:
+        return click.option(option, name, type=click.Choice(choices.words), help=means)
+
+    def in_order(ctx: click.Context, param: click.Parameter, given: tuple[str, ...]) -> tuple[str, ...] | None:
+        """The given words in their order; None if none is given: then the design decides."""
+        return tuple(word for word in choices.words if word in given) or None
+
+    words = click.Choice(choices.words)
+    return click.option(option, name, type=words, multiple=True, callback=in_order, help=f"{means} Once for each.")
 
 
 folding_options = option_group(
     "Folding of the NPUs, by default the design's",
-    click.option("--kfp", type=int, help="Input channels a PE takes in a cycle."),
-    click.option("--kgp", type=int, help="PEs, kernels in parallel."),
-    click.option("--pfp", type=int, help="Channels that the pool unit takes in a cycle."),
-    click.option("--ol", type=int, help="Results that leave the array in a cycle."),
-    click.option("--planes", type=int, help="Bit planes of an integer input side by side, 0 or 2..9."),
-    click.option("--shift-bits", type=int, help="Bit planes one after another: as many as 2 to the power of this."),
-    click.option("--binariser", "binariser_bits", type=int, help="Bits of an input that is made binary on line, or 0."),
-    click.option("--accumulate", type=click.Choice(ACCUMULATIONS), help="How binary PEs accumulate."),
-    click.option("--word-lanes", type=int, help="Lanes of a word, where PEs count words that have a match, or 0."),
-    click.option("--collect", type=int, help="Products a PE collects before they are reduced at once, or 0."),
-    click.option("--accumulators", type=int, help="Accumulators of a PE: kernel groups that share a word."),
-    click.option("--feature-bits", type=int, help="Bits of a feature of the integer engine."),
-    click.option("--weight-bits", type=int, help="Bits of a weight of the integer engine."),
-    click.option("--kernels-per-multiplier", type=int, help="Kernels whose integer weights share a multiplier."),
-    click.option(
-        "--lut-products",
-        type=click.Choice(LUT_PRODUCTS),
-        multiple=True,
-        callback=_lut_products,
-        help="Units that multiply in LUTs, not in DSP blocks; once for each.",
-    ),
-    click.option("--kernel-ram", type=click.Choice(KERNEL_RAMS), help="What the kernel memory is made of."),
-    click.option(
-        "--one-memory/--no-one-memory", default=None, help="Kernels and features in one memory, a read a cycle."
-    ),
-    click.option(
-        "--kernel-binariser/--no-kernel-binariser",
-        default=None,
-        help="Weights come as integers of 8 bits, made binary on line.",
-    ),
-    click.option(
-        "--window-former/--no-window-former",
-        default=None,
-        help="First layers of few channels get the taps of a window side by side.",
-    ),
-    click.option("--buffer-words", type=int, help="Words of each of the two buffers between NPUs."),
-    click.option("--raster/--no-raster", default=None, help="Counters instead of tables, for raster order."),
-    click.option("--pool/--no-pool", default=None, help="Whether NPUs have pool units."),
-    click.option("--depthwise/--no-depthwise", default=None, help="Pool units with weights, for depthwise layers."),
+    *(_folding_option(name) for name in FOLDING_NAMES if name not in WITHOUT_OPTION),
 )
 """The folding of NPUs, each value None where it isn't given (hls_gen/design/flat.py, CHOSEN)."""
 
@@ -241,8 +222,6 @@ design_options = together(
     option_group("Streams", stream_bits_option(), map_order_option("auto", *ORDERS)),
 )
 """All options that describe a design."""
-FOLDING_NAMES = tuple(name for name in CHOSEN if name != "stream_weights")
-"""Fields of a folding; whether weights are streamed is said of the whole design."""
 
 
 def wanted_of(options: Mapping[str, Any]) -> Wanted:

@@ -15,7 +15,7 @@ from bitloom.golden.network import Model
 from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.compiler.engine_rules import Engine
 from bitloom.hls_gen.compiler.joined_taps import formed_windows, joined_taps
-from bitloom.hls_gen.compiler.lowered_layers import LoweredLayer, Xnor
+from bitloom.hls_gen.compiler.lowered_layers import LoweredLayer
 from bitloom.hls_gen.compiler.lowering import Lowered, engines_of, lower_alone, lowered_for, pool_name
 from bitloom.hls_gen.compiler.parts import Target, segmented
 from bitloom.hls_gen.compiler.plan import Plan, plan_lowered
@@ -122,7 +122,7 @@ def _without_weights(lowered: Lowered) -> Lowered:
 def _weightless(layer: LoweredLayer) -> LoweredLayer:
     """The same of a layer."""
     weight = np.broadcast_to(np.zeros((), layer.weight.dtype), layer.weight.shape)
-    beside = {"magnitude": None} if isinstance(layer.arithmetic, Xnor) else {}
+    beside = {"magnitude": None} if layer.binary else {}
     return replace(layer, arithmetic=replace(layer.arithmetic, weight=weight, **beside))
 
 
@@ -153,14 +153,8 @@ def _demands(made: Plan) -> list[LayerDemand]:
     number = {p.name: i for i, p in enumerate(made.lowered.layers)}
     tables = {table.stage.name: table for table in made.schedule.tables}
     return [
-        LayerDemand(
-            made.lowered,
-            planned.layer,
-            tables[planned.layer.name],
-            tables.get(pool_name(planned.layer)),
-            **_ways(planned.layer, made, number),
-        )
-        for planned in made.layers
+        LayerDemand(made.lowered, p, tables[p.name], tables.get(pool_name(p)), **_ways(p, made, number))
+        for p in made.lowered.layers
     ]
 
 

@@ -18,7 +18,7 @@ import numpy as np
 from bitloom.golden.graph import INPUT
 from bitloom.hls_gen.compiler.engine_rules import stored_bits
 from bitloom.hls_gen.compiler.layout import chunks, result_steps
-from bitloom.hls_gen.compiler.lowered_layers import LoweredLayer, Xnor
+from bitloom.hls_gen.compiler.lowered_layers import LoweredLayer
 from bitloom.hls_gen.compiler.lowering import Lowered
 from bitloom.hls_gen.compiler.schedule import StageTables
 from bitloom.hls_gen.compiler.sequencer_taps import SequencerTaps
@@ -86,7 +86,7 @@ class LayerDemand:
     @cached_property
     def engine(self) -> str:
         """ "binary" or "integer"."""
-        return "binary" if isinstance(self.lowered.arithmetic, Xnor) else "integer"
+        return "binary" if self.lowered.binary else "integer"
 
     @cached_property
     def planes(self) -> int:
@@ -145,14 +145,12 @@ class LayerDemand:
     @property
     def any_match(self) -> bool:
         """Whether the layer accumulates by OR."""
-        of = self.lowered.arithmetic
-        return isinstance(of, Xnor) and of.accumulate == "or"
+        return self.lowered.arithmetic.accumulate == "or"
 
     @property
     def word_channels(self) -> int:
         """Channels of a word whose products are ORed, 0: products are counted."""
-        of = self.lowered.arithmetic
-        return of.word_channels if isinstance(of, Xnor) else 0
+        return self.lowered.arithmetic.word_channels
 
     @property
     def signs(self) -> bool:

@@ -52,7 +52,7 @@ def offset_row(planned: PlannedLayer) -> Columns:
 def check_shared_weights(planned: PlannedLayer) -> None:
     """Raise ValueError where lanes that share a weight need different ones."""
     p = planned.layer
-    if planned.npu.array.lanes_per_weight > 1 and isinstance(p.arithmetic, Xnor):
+    if planned.npu.array.lanes_per_weight > 1 and p.binary:
         _binary_kernels(p, p.weight, planned.read.layout, planned.npu)
 
 
@@ -125,8 +125,7 @@ def _code_bits(planned: PlannedLayer, codes: Ints) -> Array:
     ValueError where the layer needs a code that the rows have no bit for.
     """
     npu = planned.npu
-    arithmetic = planned.layer.arithmetic
-    accumulate = arithmetic.accumulate if isinstance(arithmetic, Xnor) else "popcount"
+    accumulate = planned.layer.arithmetic.accumulate
     bits = list[Array]()
     if not npu.array.planes:
         shift_bits = npu.array.shift_bits

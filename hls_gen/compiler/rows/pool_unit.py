@@ -3,7 +3,7 @@
 import numpy as np
 
 from bitloom.hls_gen.compiler.layout import Ints, Layout
-from bitloom.hls_gen.compiler.lowered_layers import Depthwise, Multiply, Pooling
+from bitloom.hls_gen.compiler.lowered_layers import Depthwise, Pooling
 from bitloom.hls_gen.compiler.planned_layer import PlannedLayer
 from bitloom.hls_gen.design.widths import COUNT_BITS
 
@@ -21,7 +21,7 @@ def pool_unit_rows(planned: PlannedLayer) -> dict[str, Columns]:
         return {}
     rows = sequencer_rows(planned.on_pool_unit)
     fields = way_fields(planned)
-    if isinstance(p.arithmetic, Multiply):
+    if not p.binary:
         fields["average"] = int(isinstance(p.pool, Pooling) and p.pool.average)
         if npu.depthwise:
             fields["depthwise"] = int(p.depthwise is not None)

@@ -127,7 +127,7 @@ def _requantisation(p: LoweredLayer, steps: Layout, npu: Npu) -> _Requantisation
         return _Requantisation(_threshold_columns(np.append(p.activation.limit, never), steps, npu), -1, 0)
     columns = scale_columns(p.scale, steps, npu)
     if p.scale is None:
-        return _Requantisation(columns, -1 if isinstance(p.arithmetic, Xnor) else 0, 0)
+        return _Requantisation(columns, -1 if p.binary else 0, 0)
     return _Requantisation(columns, p.scale.low, p.scale.high, p.scale.rounding)
 
 

@@ -49,15 +49,15 @@ def _layer_fields(npu: Npu, sequencer: NpuSequencer) -> FieldWidths:
         *way(npu),
         *([("average", 1)] if npu.engine == "integer" else []),
         *counter_fields(sequencer),
-        *(_kernel_fields(sequencer) if sequencer.kind.kernel_rows else []),
+        *(_kernel_fields(npu, sequencer) if sequencer.kind.kernel_rows else []),
     ]
 
 
-def _kernel_fields(sequencer: NpuSequencer) -> FieldWidths:
+def _kernel_fields(npu: Npu, sequencer: NpuSequencer) -> FieldWidths:
     """Which weights a layer's taps meet."""
     row = sequencer.row_bits
     rows = [("start_row", row), ("kernel_base", row)]
-    return [("depthwise", 1), *bases(sequencer, JUMPS), *rows, *kernel_moves(sequencer)]
+    return [("depthwise", 1), *bases(npu, sequencer, JUMPS), *rows, *kernel_moves(sequencer)]
 
 
 def _result_fields(npu: Npu, weights: PoolWeights) -> FieldWidths:

@@ -34,7 +34,7 @@ def reading_memories(
         f"{prefix}layers": Rows(npu.loader.layers, layer_fields, read_at_once=True),
         **{
             prefix + table.name: Rows(
-                sequencer.depth(table),
+                npu.table_rows(sequencer, table),
                 fields[table],
                 counted_as=prefix + table.capacity,
                 based_by=(f"{prefix}layers", table.base),
@@ -44,9 +44,10 @@ def reading_memories(
     }
 
 
-def bases(sequencer: NpuSequencer, *tables: TapTable) -> FieldWidths:
+def bases(npu: Npu, sequencer: NpuSequencer, *tables: TapTable) -> FieldWidths:
     """Fields of a layer that say where its rows begin in those of the tables that the sequencer has."""
-    return [(table.base, sequencer.pointer_bits(table)) for table in tables if table in sequencer.kind.tables]
+    has = [table for table in tables if table in sequencer.kind.tables]
+    return [(table.base, bits_for(npu.table_rows(sequencer, table) - 1)) for table in has]
 
 
 def reading_fields(npu: Npu, sequencer: NpuSequencer) -> FieldWidths:
@@ -59,7 +60,7 @@ def reading_fields(npu: Npu, sequencer: NpuSequencer) -> FieldWidths:
         ("direct", 1),
         ("window_taps_minus_1", bits_for(npu.sequencer.window_taps - 1)),
         ("windows_minus_1", bits_for(npu.sequencer.windows - 1)),
-        *bases(sequencer, FLAGS, OLDS),
+        *bases(npu, sequencer, FLAGS, OLDS),
     ]
 
 
@@ -100,7 +101,7 @@ def _layer_fields(npu: Npu, sequencer: NpuSequencer) -> FieldWidths:
     binary = npu.engine == "binary"
     fields = [
         *reading_fields(npu, sequencer),
-        *bases(sequencer, JUMPS, AHEADS),
+        *bases(npu, sequencer, JUMPS, AHEADS),
         *((name, row) for name in ("start_row", "kernel_base", "group_rows")),
         ("groups_minus_1", bits_for(npu.sequencer.groups - 1)),
         *_part_fields(npu),

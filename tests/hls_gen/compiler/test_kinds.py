@@ -15,7 +15,6 @@ from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model, Network
 from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.compiler.flow.of_plan import system
-from bitloom.hls_gen.compiler.lowered_layers import Multiply
 from bitloom.hls_gen.compiler.plan import Plan, plan
 from bitloom.hls_gen.compiler.rows.results import SCALES
 from bitloom.hls_gen.design.memories.memory_map import memory_of
@@ -68,7 +67,7 @@ MIDDLE = [*conv(2), *conv(3)]
 def test_layers_go_to_npus_of_their_kind(npus, layers, mapping):
     made = planned(model_of(*layers), npus)
     assert made.mapping == mapping
-    kinds = ["integer" if isinstance(p.arithmetic, Multiply) else "binary" for p in made.lowered.layers]
+    kinds = ["binary" if p.binary else "integer" for p in made.lowered.layers]
     assert kinds == [npus[n].engine for n in mapping]
     assert [[layer.layer.name for layer in made.on(k)] for k in range(len(npus))] == [
         [p.name for p, n in zip(made.lowered.layers, mapping) if n == k] for k in range(len(npus))
@@ -79,7 +78,7 @@ def test_a_mapping_decides_the_kind():
     """Weights of +-1 can be multiplied, too."""
     model = model_of(*conv(1), *conv(2), *conv(3))
     layers = planned(model, cascade([BINARY, INTEGER, BINARY]), [0, 1, 2]).lowered.layers
-    assert [isinstance(p.arithmetic, Multiply) for p in layers] == [False, True, False]
+    assert [not p.binary for p in layers] == [False, True, False]
 
 
 def test_signs_have_a_row_of_scales_each():

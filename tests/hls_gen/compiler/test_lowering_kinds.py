@@ -18,7 +18,7 @@ from bitloom.golden.layers.requantise import Requantise
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model, Network
 from bitloom.hls_gen.compiler.engine_rules import Engine
-from bitloom.hls_gen.compiler.lowered_layers import LoweredLayer, Multiply
+from bitloom.hls_gen.compiler.lowered_layers import LoweredLayer
 from bitloom.hls_gen.compiler.lowering import Lowered, engines_of, lower_alone, lower_integer
 from tests import networks as drawn
 from tests.cases import case_map, integer_cases, random_images, random_model
@@ -59,13 +59,13 @@ def check(model: Model, kinds: Sequence[str], images: np.ndarray | None = None) 
     if images is None:
         images = random_images(model, 3, np.random.default_rng(9))
     network, trace, results = model.network, model.trace(images), lowered.trace(images)
-    assert [isinstance(p.arithmetic, Multiply) for p in lowered.layers] == [kind == "integer" for kind in kinds]
+    assert [not p.binary for p in lowered.layers] == [kind == "integer" for kind in kinds]
     starts = [i for i, layer in enumerate(network.layers) if isinstance(layer, Conv | Dense)]
     ends = [*(i - 1 for i in starts[1:]), len(network.layers) - 1]
     read, of_bits = lowered.input_features(images), False
     for p, result, start, end in zip(lowered.layers, results, starts, ends, strict=True):
         tail = network.layers[start + 1 : end + 1]
-        integer = isinstance(p.arithmetic, Multiply)
+        integer = not p.binary
         if integer:
             check_range(p, 2 * read.astype(int) - 1 if of_bits else read)
         read, of_bits = result, p.makes_bits

@@ -45,7 +45,9 @@ def test_integers_lie_side_by_side_in_a_wide_field():
 def test_another_number_of_rows_than_needed_is_a_mistake(monkeypatch):
     made = plan(random_integer_model(residual(*LAYERS), 1, 32), [NPU])
     planned = made.layers[2]
-    monkeypatch.setattr(memories, "needs_of", lambda planned: replace(needs_of(planned), olds=7))
+    needs = needs_of(planned)
+    needs = replace(needs, sizes={**needs.sizes, "olds": 7})
+    monkeypatch.setattr(memories, "needs_of", lambda planned: needs)
     with pytest.raises(AssertionError, match=r"^conv_3: 7 rows of olds are needed, 0 are made$"):
         rows_of(planned)
 

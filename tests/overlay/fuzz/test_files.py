@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from bitloom.overlay.fuzz import kinds
+from bitloom.overlay.fuzz.campaigns.files import Outcome, damaged_file, outcome, valid_file
 from bitloom.overlay.fuzz.damage import damaged
-from bitloom.overlay.fuzz.files import Outcome, damaged_file, outcome, valid_file
 from bitloom.overlay.fuzz.kinds import KINDS, FileKind
 
 SEEDS = 10

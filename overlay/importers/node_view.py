@@ -15,7 +15,7 @@ from .errors import Unsupported, printable
 from .operations import Concatenation, Elementwise, Layout, Levels, Operation, Scaling, Sum, SumTable
 from .quantisers import Grid, Rule
 from .rationals import fractions
-from .source import Shape, SourceNode
+from .source import MOST_MAP, Shape, SourceNode
 
 KINDS = {int: "a number", float: "a number", str: "a text", tuple: "a list"}
 """How messages name the types of attributes."""
@@ -205,8 +205,10 @@ class NodeView:
 
     def places(self) -> Array:
         """Numbers 0, 1, ... for the values of one image, in the tensor's shape; a layout puts them in another order."""
-        shape = self.shape
-        return np.arange(int(np.prod(shape))).reshape(shape)
+        count = math.prod(self.shape)
+        if count > MOST_MAP:  # before the numbers take memory
+            raise Unsupported(f"a map must have at most {MOST_MAP:,} values, got {count:,}")
+        return np.arange(count).reshape(self.shape)
 
 
 def _bytes_of(values: Array) -> int:

@@ -8,7 +8,7 @@ import numpy as np
 
 from bitloom.golden.encoding import Array
 
-from .bends import Bend, clip
+from .bends import Bend
 from .budget import FRACTION_BYTES, LEVEL_STEPS, VALUE_BYTES, take
 from .constants import Constants, grid_of
 from .errors import Unsupported, printable
@@ -152,11 +152,6 @@ class NodeView:
     def affine(self, multiply: Any = 1, add: Any = 0) -> None:
         """Append x * multiply + add, of numbers or of arrays that spread over one image."""
         self.append(Scaling, multiply=_exact(multiply), add=_exact(add))
-
-    def clip(self, low: Any, high: Any) -> None:
-        """Append a clip to numbers, of which each may be None."""
-        low, high = (None if end is None else Fraction(end) for end in (low, high))
-        self.bend(clip(low, high))
 
     def bend(self, bend: Bend) -> None:
         """Append an activation of each value."""

@@ -10,6 +10,7 @@ What is native here is only faster: golden runs on numpy alone, and callers go b
 import ctypes
 import errno
 import hashlib
+import json
 import os
 import platform
 import re
@@ -133,6 +134,21 @@ def run_tool(command: Sequence[str | Path], what: str, **options: Any) -> "subpr
         said = [line for line in (done.stderr + done.stdout).splitlines() if line.strip()]
         raise BuildError(f"{what} failed (exit status {done.returncode}):\n" + "\n".join(said[:20]))
     return done
+
+
+def read_written(path: Path) -> Any:
+    """Read a JSON file that a tool wrote.
+
+    Raises
+    ------
+    OSError
+        If the file is cut short: Verilator, and a tool in WebAssembly, end as if nothing were wrong where the disk is
+        full.
+    """
+    try:
+        return json.loads(path.read_bytes())
+    except ValueError:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path)) from None
 
 
 def digest(*parts: str | bytes) -> str:

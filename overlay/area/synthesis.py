@@ -16,7 +16,7 @@ from typing import Any
 
 from bitloom.golden.atomic import write_scratch
 from bitloom.golden.kernels.cache import cached_folder
-from bitloom.golden.kernels.native import digest
+from bitloom.golden.kernels.native import digest, read_written
 from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.manifest import TOP
 from bitloom.hls_gen.rtl.generate import generate
@@ -24,7 +24,6 @@ from bitloom.overlay.steps import step
 
 from . import netlist
 from .netlist import LogicPath, Resources
-from .tool import read_written
 from .yosys import bare, run_yosys, yosys_version
 
 VERSION = "1"

@@ -5,14 +5,11 @@ pipe that nobody writes to: the system closes its other end with this process, a
 that.
 """
 
-import errno
-import json
 import os
 import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 ENTRY = """
 import os, sys, threading
@@ -54,17 +51,3 @@ def run_tool(package: str, arguments: Sequence[str], folder: Path) -> subprocess
     finally:
         os.close(theirs)
         os.close(ours)
-
-
-def read_written(path: Path) -> Any:
-    """Read a JSON file that a tool wrote.
-
-    Raises
-    ------
-    OSError
-        If the file is cut short: a tool in WebAssembly ends as if nothing were wrong where the disk is full.
-    """
-    try:
-        return json.loads(path.read_bytes())
-    except ValueError:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path)) from None

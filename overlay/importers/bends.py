@@ -7,8 +7,8 @@
     '-------|-----|---- x     slope in front of the first corner: 0
 
 All that import needs of such an activation follows from corners and slopes: its value at a number, the condition on
-its input that a condition on its output becomes, and whether the host can compute it. To import another activation, add
-a function to operators/elementwise.py that appends the activation's bend; nothing else has to know the activation.
+its input that a condition on its output becomes, and whether the host can compute it. To import another activation,
+give its entry in activations.py a bend; nothing else has to know the activation.
 """
 
 from bisect import bisect_left, bisect_right

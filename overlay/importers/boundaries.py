@@ -39,6 +39,11 @@ class Line:
     multiply: Array
     add: Array
 
+    @classmethod
+    def identity(cls, channels: int) -> "Line":
+        """The line that leaves what it reads."""
+        return cls(multiply=np.full(channels, Fraction(1), object), add=np.full(channels, Fraction(0), object))
+
     def after(self, first: "Line") -> "Line":
         """This line behind another one, as one line."""
         multiply = first.multiply * self.multiply
@@ -253,8 +258,7 @@ class Steps:
         -------
         Steps
         """
-        identity = Line(multiply=np.full(channels, Fraction(1), object), add=np.full(channels, Fraction(0), object))
-        links = joined([identity, *chain])
+        links = joined([Line.identity(channels), *chain])
         line = links[0]
         assert isinstance(line, Line)
         hits = reached.tolist()

@@ -1,45 +1,29 @@
 """The pass from a source graph to operations: constants are computed, every other node is rewritten by its operator."""
 
-from collections.abc import Iterator
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
 
 from bitloom.overlay.importers.operators.registry import INSTEAD
 
+from .activations import ADVICE, PRODUCTS
 from .budget import OverBudget
 from .constants import FOLDED, Constants
-from .errors import ACTIVATION, ImportRefused, Unsupported, merged_lines, printable
+from .errors import ImportRefused, Unsupported, merged_lines, printable
 from .node_view import NodeView
 from .operations import Closing, Operation, OperationGraph
-from .operators import OPERATORS
+from .operators import OPERATORS, closing, layout
 from .source import TFLITE, SourceGraph, SourceNode
 
-INNER = {
-    "Sigmoid": "SiLU",
-    "HardSigmoid": "HardSwish",
-    "Erf": "GELU",
-    "Pow": "GELU",
-    "Tanh": "GELU",
-    "Softplus": "Mish",
-}
-"""Operator of an inner node -> the activation, if the node's result is multiplied by the node's own input."""
-BEFORE_PRODUCTS = (
-    "Add",
-    "Sub",
-    "Mul",
-    "Div",
-    "Neg",
-    "Clip",
-    "Cast",
-    "Identity",
-    *INNER,
-    "QuantizeLinear",
-    "DequantizeLinear",
+BETWEEN = (
+    *("Add", "Sub", "Mul", "Div", "Neg", "Clip", "Cast", "Identity", "QuantizeLinear", "DequantizeLinear"),
+    *("ADD", "SUB", "MUL", "DIV", "NEG", "CAST", "QUANTIZE", "DEQUANTIZE"),
+    *PRODUCTS,
 )
-"""Operators that may lie between an activation's input and the product at its end."""
-MOST_STEPS = 12
-"""Nodes between the inner node and the product at most."""
+"""Operators of an activation that a file has as several nodes."""
+MOST_STEPS = 24
+"""Nodes of such an activation at most."""
 
 
 def canonical(graph: SourceGraph) -> OperationGraph:
@@ -64,6 +48,7 @@ def canonical(graph: SourceGraph) -> OperationGraph:
     operations: list[Operation] = []
     refusals: list[tuple[str, str, object]] = []
     inner = inner_activations(graph)
+    following = _following(graph)
     lost: set[str] = set()  # results of nodes that can't be rewritten
     said: set[str] = set()  # those whose shape the file says
     for node in graph.nodes:
@@ -76,15 +61,17 @@ def canonical(graph: SourceGraph) -> OperationGraph:
             continue
         try:
             if node.name in inner:
-                raise Unsupported("this activation is not imported", ACTIVATION)
+                raise Unsupported("this activation is not imported", ADVICE.get(node.domain, ""))
             if unknown:
                 raise Unsupported(f"it reads {printable(unknown[0])}, a second output, which is not computed")
-            operations += _operations_of(node, constants, shapes, graph.output)
+            operations += _operations_of(node, constants, shapes, graph.output, following[node.name])
         except OverBudget as e:
             raise ImportRefused(merged_lines([*refusals, (node.name, node.op, e)])) from None
         except (ValueError, ArithmeticError, LookupError, TypeError) as e:
-            if node.op != "Cast" or said.isdisjoint(node.inputs):  # else it may be one of integers, which are not known
-                refusals.append((node.name, inner.get(node.name, node.op), e))
+            op = inner.get(node.name, node.op)
+            # A cast behind a node that has a line may be one of integers, which are not known.
+            if op and (node.op != "Cast" or said.isdisjoint(node.inputs)):
+                refusals.append((node.name, op, e))
             said.update(node.outputs)
             lost.update(node.outputs[1:])
             if node.outputs[0] in graph.shapes:  # so that those are looked at too that read what it would have made
@@ -104,24 +91,38 @@ def canonical(graph: SourceGraph) -> OperationGraph:
 
 
 def _operations_of(
-    node: SourceNode, constants: Constants, shapes: dict[str, tuple[int, ...]], output: str
+    node: SourceNode, constants: Constants, shapes: dict[str, tuple[int, ...]], output: str, following: str
 ) -> list[Operation]:
     """The operations of a node, with its constants and shapes noted; none if the node is a constant itself."""
     if node.op == "Shape" and node.inputs and node.inputs[0] in shapes:
         constants.values[node.outputs[0]] = np.array(shapes[node.inputs[0]], np.int64)
         return []
-    if constants.can_fold(node) and (node.inputs or node.op == "Constant"):
+    if constants.can_fold(node):
         constants.fold(node)
         return []
     rewrite = OPERATORS.get((node.domain, node.op))
     if rewrite is None:
         raise _not_imported(node)
-    view = NodeView(node, constants, shapes)
+    view = NodeView(node, constants, shapes, following)
     rewrite(view)
     last = view.operations[-1]
     result = output if isinstance(last, Closing) and output in node.outputs else node.outputs[0]
     shapes[result] = shapes.pop(last.makes)
     return [*view.operations[:-1], replace(last, makes=result)]
+
+
+def _following(graph: SourceGraph) -> dict[str, str]:
+    """For each node, the first node behind it that the host can't compute at the network's end; "" if there is none."""
+    following = {}
+    readers: dict[str, str] = {}
+    for node in reversed(graph.nodes):
+        name = next((readers[tensor] for tensor in node.outputs if tensor in readers), "")
+        following[node.name] = name
+        if OPERATORS.get((node.domain, node.op)) not in (closing.closing, layout.layout):
+            name = node.name
+        if name and node.op != "Shape":
+            readers.update(dict.fromkeys(node.inputs, name))
+    return following
 
 
 def _not_imported(node: SourceNode) -> Unsupported:
@@ -131,7 +132,10 @@ def _not_imported(node: SourceNode) -> Unsupported:
 
 
 def inner_activations(graph: SourceGraph) -> dict[str, str]:
-    """Inner nodes of activations that are made of several nodes: name of the node -> name of the activation.
+    """Nodes of activations that exporters write as several nodes: name of the node -> name of the activation.
+
+    The last node is a product of the activation's input and of what other nodes make of that: an Erf, scaled and then
+    multiplied with what the Erf reads, is a GELU.
 
     Parameters
     ----------
@@ -140,42 +144,29 @@ def inner_activations(graph: SourceGraph) -> dict[str, str]:
     Returns
     -------
     dict of str to str
-        An Erf whose result, scaled, is multiplied by what the Erf reads is a GELU.
+        The last node's name of the activation is empty: the other nodes' lines are enough.
     """
     makers = {name: node for node in graph.nodes for name in node.outputs if name}
-    readers: dict[str, list[SourceNode]] = {}
-    for node in graph.nodes:
-        for name in node.inputs:
-            readers.setdefault(name, []).append(node)
     activations = {}
-    for node in graph.nodes:
-        if node.op in INNER and node.inputs:
-            sources = {node.inputs[0], *_before(node.inputs[0], makers)}
-            if any(sources & set(product.inputs) for product in _products(node, readers)):
-                activations[node.name] = INNER[node.op]
+    for product in graph.nodes:
+        maps = [name for name in product.inputs if name not in graph.constants]
+        if product.op not in ("Mul", "MUL") or len(maps) != 2:
+            continue
+        for source, factor in (maps, reversed(maps)):
+            nodes = _between(source, factor, makers)
+            if any(source in node.inputs for node in nodes):
+                inner = {node.name: PRODUCTS[node.op] for node in nodes if node.op in PRODUCTS}
+                activations.update({**inner, product.name: ""} if inner else {})
     return activations
 
 
-def _before(tensor: str, makers: dict[str, SourceNode]) -> Iterator[str]:
-    """Tensors that a tensor is made of by elementwise nodes, the nearest first."""
-    waiting = [tensor]
-    seen = {tensor}
-    for _ in range(MOST_STEPS):
-        node = makers.get(waiting.pop(0)) if waiting else None
-        if node is not None and node.op in BEFORE_PRODUCTS:
-            names = [name for name in node.inputs if name and name not in seen]
-            yield from names
-            seen.update(names)
-            waiting += names
-
-
-def _products(node: SourceNode, readers: dict[str, list[SourceNode]]) -> Iterator[SourceNode]:
-    """The first products behind a node, with elementwise nodes at most in between."""
-    here = node
-    for _ in range(MOST_STEPS):
-        following = readers.get(here.outputs[0], [])
-        if len(following) != 1 or following[0].op not in BEFORE_PRODUCTS:
-            return
-        here = following[0]
-        if here.op == "Mul":
-            yield here
+def _between(source: str, result: str, makers: Mapping[str, SourceNode]) -> list[SourceNode]:
+    """Nodes that compute each value for itself and lie in front of ``result``, as far back as ``source``."""
+    nodes = dict[str, SourceNode]()
+    ahead = [result]
+    while ahead and len(nodes) < MOST_STEPS:
+        node = makers.get(ahead.pop(0))
+        if node is not None and node.op in BETWEEN and node.name not in nodes:
+            nodes[node.name] = node
+            ahead += [name for name in node.inputs if name != source]
+    return list(nodes.values())

@@ -19,8 +19,8 @@ from bitloom.hls_gen.design.widths import WEIGHT_BITS, bits_for
 from bitloom.overlay.explore.lane_area import LUTS_OF_DSP, LaneArea, lane_area
 
 from .errors import ImportRefused, node_line, printable
-from .held import MOST_BITS, Held, bits_of, held_maps, natural_zero, thermometer, worth
-from .sections import MOST_THERMOMETER, PassSection, SectionGraph, WeightSection
+from .held import Held, bits_of, held_maps, natural_zero, thermometer, worth
+from .sections import MADE_BITS, MOST_THERMOMETER, PassSection, SectionGraph, WeightSection
 from .weights import Weights, weight_limit, weights_of
 
 MOST_BITS_OF_VALUE = 62
@@ -228,7 +228,7 @@ class _Chooser:
             return f"{name}: the map behind it has {values} values, more than {MOST_BITS_OF_VALUE + 1}"
         head = self._graph.sections[0]
         if section is self._sections[0] and source.levels > 1:
-            refusal = self._reading_refusal(section, MOST_BITS)  # an integer input is read as bit planes
+            refusal = self._reading_refusal(section, MADE_BITS)  # an integer input is read as bit planes
             pools = f"{printable(head.name)}: a pool of integers comes before the first weights"
             return refusal or (pools if isinstance(head, PassSection) else "")
         if source.levels > MOST_THERMOMETER:
@@ -255,9 +255,9 @@ class _Chooser:
             return f"{name}: its map must have at most {1 << bits - 1} values, got {source.levels + 1}"
         if needs_zero and natural_zero(section, bits) is None:
             return f"{name}: a padded tap is worth 0, which is none of its map's integers"
-        if section.quantised is not None and section.quantised.levels >= 1 << MOST_BITS:
+        if section.quantised is not None and section.quantised.levels >= 1 << MADE_BITS:
             values = section.quantised.levels + 1
-            return f"{name}: the map behind it must have at most {1 << MOST_BITS} values, got {values:,}"
+            return f"{name}: the map behind it must have at most {1 << MADE_BITS} values, got {values:,}"
         return ""
 
 

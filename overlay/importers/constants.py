@@ -51,8 +51,8 @@ class Constants:
     ranges: dict[str, tuple[int, int]] = field(default_factory=dict)
 
     def can_fold(self, node: SourceNode) -> bool:
-        """Whether all inputs of a node are known."""
-        return all(name in self.values for name in node.inputs if name)
+        """Whether a node is a constant itself, or all its inputs are known."""
+        return all(name in self.values for name in node.inputs if name) and bool(node.inputs or node.op == "Constant")
 
     def fold(self, node: SourceNode) -> None:
         """Compute a node, whose inputs are known.
@@ -85,7 +85,8 @@ class Constants:
     def _keep(self, node: SourceNode, values: Array, grid: Grid | None) -> None:
         if not is_number(values.dtype):
             raise Unsupported(f"a constant must hold numbers, got {values.dtype}")
-        take(held=VALUE_BYTES * values.size, steps=FOLD_STEPS * values.size)
+        integers = 0 if grid is None else grid.integers.nbytes  # held beside the values
+        take(held=VALUE_BYTES * values.size + integers, steps=FOLD_STEPS * values.size)
         self.values[node.outputs[0]] = values
         if grid is not None:
             self.grids[node.outputs[0]] = grid

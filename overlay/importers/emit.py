@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import singledispatchmethod
 from itertools import count
 from math import lcm
 
@@ -28,7 +29,7 @@ from .errors import ImportRefused, Unsupported, node_line
 from .held import Held, worth
 from .kernel_factors import kernel_factors, undivided
 from .requantise_fit import arrays, fit, mismatch
-from .sections import PassSection, Quantised, Section, SectionGraph, SumSection, WeightSection, identity_line
+from .sections import PassSection, Quantised, Section, SectionGraph, SumSection, WeightSection
 from .sum_fit import fit_sum, pairs_of
 from .weights import MOST_WEIGHT, Weights, integer_weights, weight_encoding, weight_limit, with_signs
 
@@ -152,13 +153,7 @@ class _Emitter:
         begun = len(self.layers)
         number = self._first + place
         self._pool_names = _pool_names(number, plain=number == 0 or isinstance(section, WeightSection))
-        if isinstance(section, WeightSection):
-            built = self._weights(place, number, section)
-        elif isinstance(section, SumSection):
-            built = self._sum(place, number, section)
-        else:
-            assert isinstance(section, PassSection)
-            built = self._pass(number, section)
+        built = self._layers(section, place, number)
         layers = tuple(layer.name for layer in self.layers[begun:])
         engine = self._choice.engines[place]
         self.built.append(replace(built, nodes=section.nodes, layers=layers, engine=engine))
@@ -169,7 +164,7 @@ class _Emitter:
         last = self._graph.sections[-1]
         if last.quantised is None:
             return tuple(self._chain_of_scores)
-        line = worth(identity_line(last.size[2]), last.quantised, self._choice.held[-1])
+        line = worth(Line.identity(last.size[2]), last.quantised, self._choice.held[-1])
         return tuple(joined([line, *self._graph.final]))
 
     @property
@@ -177,7 +172,13 @@ class _Emitter:
         """The map that the next layer reads."""
         return self._maps[self._reads[0]]
 
-    def _weights(self, place: int, number: int, section: WeightSection) -> Built:
+    @singledispatchmethod
+    def _layers(self, section: Section, place: int, number: int) -> Built:
+        """Add the layers of a section: ``place`` is its own, ``number`` that of its layers."""
+        raise NotImplementedError(type(section).__name__)
+
+    @_layers.register
+    def _weights(self, section: WeightSection, place: int, number: int) -> Built:
         """Add the layers of a section with weights: the weights, and what follows them."""
         weights = self._choice.weights[place]
         held = self._choice.held[section.reading.map]
@@ -220,7 +221,8 @@ class _Emitter:
             wrong=wrong,
         )
 
-    def _sum(self, place: int, number: int, section: SumSection) -> Built:
+    @_layers.register
+    def _sum(self, section: SumSection, place: int, number: int) -> Built:
         """Add an addition and its pools."""
         held = self._choice.held[place + 1]
         pairs = pairs_of(section, [self._choice.held[reading.map] for reading in section.reads], held)
@@ -240,7 +242,8 @@ class _Emitter:
             wrong=factors.wrong,
         )
 
-    def _pass(self, number: int, section: PassSection) -> Built:
+    @_layers.register
+    def _pass(self, section: PassSection, place: int, number: int) -> Built:
         """Add a concatenation, if the section reads several maps, and pools."""
         if len(section.reads) > 1:
             self._append(Concat(name=f"concat_{number}", inputs=self._reads), {})

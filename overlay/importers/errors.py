@@ -4,8 +4,6 @@ from collections.abc import Sequence
 
 from bitloom.golden.names import shown
 
-ACTIVATION = "use Relu, or a quantiser"
-"""What to do instead of activations that are not imported."""
 LARGER = "there is no hardware that makes maps larger"
 RECURRENT = "recurrent layers have no hardware: use convolutions"
 TAKEN_APART = "what takes maps apart has no hardware"

@@ -19,10 +19,7 @@ from bitloom.hls_gen.design.widths import FEATURE_BITS
 from .boundaries import Line
 from .errors import ImportRefused, printable
 from .rationals import same
-from .sections import PassSection, Quantised, Section, SectionGraph, WeightSection
-
-MOST_BITS = 9
-"""Bits in two's complement of maps that a layer makes for the integer engine, and of inputs of the binary one."""
+from .sections import MADE_BITS, Quantised, Section, SectionGraph, WeightSection
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,7 +68,7 @@ def worth(lead: Line, source: Quantised, held: Held) -> Line:
     return Line(multiply=step, add=lead.multiply * source.base + lead.add - step * held.zero)
 
 
-def natural_zero(reader: WeightSection, bits: int = MOST_BITS) -> int | None:
+def natural_zero(reader: WeightSection, bits: int = MADE_BITS) -> int | None:
     """The integer of level 0 with which the integer 0 stands for 0; None if none fits ``bits`` bits."""
     lines = worth(reader.lead, reader.source, Held(encoding=unsigned(8), zero=0))
     offset = same(lines.add)
@@ -89,7 +86,7 @@ def thermometer(source: Quantised) -> Held:
     return Held(encoding=bipolar(source.levels), zero=-source.levels)
 
 
-def integers(source: Quantised, reader: WeightSection | None, bits: int = MOST_BITS) -> Held:
+def integers(source: Quantised, reader: WeightSection | None, bits: int = MADE_BITS) -> Held:
     """A map as integers: worth 0 at 0 where the reader pads, or where it costs no bit; else signed and full.
 
     A map that a TFLite kernel makes by its rule is held less its zero point, so that a requantisation has the rule.
@@ -119,9 +116,9 @@ def held_from(low: int, levels: int) -> Held:
 def bits_of(graph: SectionGraph, number: int) -> int:
     """Bits in two's complement of map ``number``, at most: the input and sums may be wider than other maps."""
     maker = _maker(graph, number)
-    if isinstance(maker, PassSection):
-        return min(bits_of(graph, reading.map) for reading in maker.reads)
-    return MOST_BITS if isinstance(maker, WeightSection) else FEATURE_BITS
+    if maker is None:
+        return FEATURE_BITS
+    return min([maker.most_bits, *(bits_of(graph, reading.map) for reading, _ in zip(maker.reads, maker.shifts))])
 
 
 def groups(graph: SectionGraph) -> Iterator[dict[int, int]]:
@@ -131,10 +128,9 @@ def groups(graph: SectionGraph) -> Iterator[dict[int, int]]:
     """
     apart: dict[int, dict[int, int]] = {number: {} for number in range(len(graph.maps))}
     for number, section in enumerate(graph.sections, 1):
-        if isinstance(section, PassSection):
-            for reading, shift in zip(section.reads, section.shifts):
-                apart[number][reading.map] = shift
-                apart[reading.map][number] = -shift
+        for reading, shift in zip(section.reads, section.shifts):
+            apart[number][reading.map] = shift
+            apart[reading.map][number] = -shift
     seen = set[int]()
     for number in apart:
         if number not in seen:

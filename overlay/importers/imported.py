@@ -96,8 +96,6 @@ class InputSpec:
             name="--input",
             base=self.scale * (e.low - self.zero),
             step=self.scale * e.step,
-            boundaries=None,
-            reached=None,
             levels=(e.high - e.low) // e.step,
         )
 

@@ -30,10 +30,13 @@ class NodeView:
     constants : Constants
     shapes : dict of str to tuple of int
         Of the tensors that are no constants.
+    following : str
+        Name of the first node behind it that the host can't compute at the network's end; empty if there is none.
     """
 
-    def __init__(self, node: SourceNode, constants: Constants, shapes: dict[str, Shape]) -> None:
+    def __init__(self, node: SourceNode, constants: Constants, shapes: dict[str, Shape], following: str) -> None:
         self.node = node
+        self.following = following
         self._constants = constants
         self._shapes = shapes
         self.opset = constants.opset
@@ -67,6 +70,11 @@ class NodeView:
         if place is not None and (len(self.node.inputs) <= place or self.node.inputs[place] != maps[0]):
             raise Unsupported(f"input {place} must be the map and the others constants")
         return maps[0]
+
+    def check_rows(self) -> None:
+        """Raise Unsupported unless the map has rows and columns."""
+        if len(self.shape) != 4:
+            raise Unsupported(f"maps must have rows and columns, got shape {self.shape}")
 
     def attribute(self, name: str, default: Any) -> Any:
         """An attribute of the node, of the type of its default; None stands for a number that may be missing."""
@@ -169,12 +177,10 @@ class NodeView:
         """The least and the largest value of the map, if it is known to hold integers."""
         return self._constants.ranges.get(self.only_map(0))
 
-    def quantise_integers(self, low: int, high: int) -> None:
-        """Append a quantiser of a map of integers, to those of ``low`` to ``high``."""
-        self._constants.ranges[self.node.outputs[0]] = low, high
-        boundaries = np.array([[Fraction(value) for value in range(low + 1, high + 1)]], object)
-        reached = np.ones(high - low, bool)
-        self.append(Levels, base=Fraction(low), step=Fraction(1), boundaries=boundaries, reached=reached)
+    def quantise_integers(self, low: int, high: int, rounding: str = "FLOOR") -> None:
+        """Append a quantiser of a map of integers, or of means of them, to the integers of ``low`` to ``high``."""
+        unit_scale = np.array(Fraction(1), object)
+        self.quantise(Rule(scale=unit_scale, zero=Fraction(0), low=low, high=high, rounding=rounding), integers=True)
 
     def keeps_integers(self, low: int, high: int) -> bool:
         """Whether the map is one of integers, all from ``low`` to ``high``; then what the node makes is one, too."""

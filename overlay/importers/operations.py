@@ -60,6 +60,21 @@ class Operation(ABC):
     reads: tuple[str, ...]
     makes: str
 
+    @property
+    def rises(self) -> bool:
+        """Whether it works on each value for itself, alike at all places of a channel, and never falls."""
+        return False
+
+    @property
+    def monotone(self) -> bool:
+        """Whether each value that it makes rises with all values of a tensor that it reads, or falls with all."""
+        return True
+
+    @property
+    def unit(self) -> float:
+        """Distance of neighbouring values that it makes, where it quantises; else 0."""
+        return 0.0
+
     @abstractmethod
     def shape(self, *sources: Shape) -> Shape:
         """The shape of what the operation makes of tensors of these shapes; Unsupported if it can't."""
@@ -81,6 +96,11 @@ class Scaling(Operation):
 
     multiply: Array
     add: Array
+
+    @property
+    def rises(self) -> bool:
+        alike = all(values.size == 1 or values.shape[-2:] == (1, 1) for values in (self.multiply, self.add))
+        return alike and all(multiply > 0 for multiply in self.multiply.ravel())
 
     def shape(self, *sources: Shape) -> Shape:
         (source,) = sources
@@ -108,6 +128,10 @@ class Elementwise(Operation):
     """A function of each value that never falls, the same in every channel: ``bend``."""
 
     bend: Bend
+
+    @property
+    def rises(self) -> bool:
+        return True
 
     def shape(self, *sources: Shape) -> Shape:
         (source,) = sources
@@ -149,6 +173,14 @@ class Levels(Operation):
     def levels(self) -> int:
         """Number of boundaries: the highest level."""
         return self.boundaries.shape[1]
+
+    @property
+    def rises(self) -> bool:
+        return len(self.boundaries) == 1 or self.axis == 1
+
+    @property
+    def unit(self) -> float:
+        return float(self.step)
 
     def shape(self, *sources: Shape) -> Shape:
         (source,) = sources
@@ -201,6 +233,11 @@ class Linear(Operation):
     scale: Array
     window: Window | None
     real: Array | None = None
+
+    @property
+    def monotone(self) -> bool:
+        signs = np.sign(self.weight.reshape(len(self.weight), -1))
+        return bool((signs.max(axis=1) - signs.min(axis=1) < 2).all())
 
     def shape(self, *sources: Shape) -> Shape:
         (source,) = sources
@@ -350,6 +387,10 @@ class Sum(Operation):
     """
 
     table: SumTable | None = None
+
+    @property
+    def unit(self) -> float:
+        return 0.0 if self.table is None else 1.0
 
     def shape(self, *sources: Shape) -> Shape:
         first, second = sources

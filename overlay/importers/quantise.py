@@ -48,7 +48,6 @@ from .sections import (
     Size,
     SumSection,
     golden_order,
-    identity_line,
 )
 from .source import MOST_CHANNELS
 from .walk import Walk
@@ -323,9 +322,6 @@ class _Sections:
 
     def _end(self, way: Way, walk: Walk) -> None:
         """Take over the sections of a walk that has come to the end of a way."""
-        for operation in self._graph.operations:
-            if way.makes in operation.reads:
-                walk.check_open(operation)
         walk.finish()
         if way.makes == self._graph.output:
             behind = _first(way.operations[::-1], Levels | Linear | Join)
@@ -337,7 +333,7 @@ class _Sections:
     def _reading(self, tensor: str) -> Reading:
         """How a join reads what a way ends with."""
         end = self._ends[tensor]
-        return Reading(map=end.map, source=end.levels, tensor=tensor, order=end.index, worth=identity_line(end.size[2]))
+        return Reading(map=end.map, source=end.levels, tensor=tensor, order=end.index, worth=Line.identity(end.size[2]))
 
     def _sum(self, way: Way, reads: Sequence[Reading]) -> tuple[Section, Array, int]:
         """The section of a sum, the index of its result, and how many operations it takes, up to the quantiser."""
@@ -378,7 +374,7 @@ class _Sections:
         shifts = tuple(int((quantised.base - base) / step) for quantised in maps)
         ranges = [range(shift, shift + quantised.levels + 1) for shift, quantised in zip(shifts, maps)]
         highest = max(values[-1] for values in ranges)
-        levels = Quantised(name=join.name, base=base, step=step, boundaries=None, reached=None, levels=highest)
+        levels = Quantised(name=join.name, base=base, step=step, levels=highest)
         levels, taken = _same_levels(way, levels, ranges)
         section = PassSection(
             name=join.name,
@@ -441,13 +437,13 @@ def _sum_levels(way: Way, sources: Sequence[Quantised]) -> tuple[Quantised, int]
         base = quantiser.base
         step = quantiser.step
         levels = quantiser.levels
-    return Quantised(name=join.name, base=base, step=step, boundaries=None, reached=None, levels=levels), taken
+    return Quantised(name=join.name, base=base, step=step, levels=levels), taken
 
 
 def _same_levels(way: Way, quantised: Quantised, ranges: Sequence[range]) -> tuple[Quantised, int]:
     """The map that a concatenation makes, and how many operations that takes. A quantiser behind it counts if it keeps
     the levels of each map, ``ranges``, and changes only what they are worth."""
-    line = identity_line(1)
+    line = Line.identity(1)
     for place, operation in enumerate(way.operations[1:], 2):
         if isinstance(operation, Scaling):
             multiply = same(operation.multiply.ravel())

@@ -11,7 +11,7 @@ from bitloom.golden.encoding import Array
 from bitloom.golden.rewrite import Inexact, rewrite
 
 from .budget import take
-from .operations import Elementwise, Join, Levels, Linear, Operation, OperationGraph, Pooling, Scaling
+from .operations import Elementwise, Join, Levels, Linear, Operation, OperationGraph, Pooling
 from .rationals import floats
 
 CHECK_STEPS = 16
@@ -46,7 +46,7 @@ def pools_of_the_input_come_last(graph: OperationGraph) -> OperationGraph | None
     for begin in reversed(range(len(order))):
         pool = order[begin]
         place = begin
-        while _is_max_pool(pool) and place + 1 < len(order) and _rises(order[place + 1]):
+        while _is_max_pool(pool) and place + 1 < len(order) and order[place + 1].rises:
             order[place], order[place + 1] = order[place + 1], pool
             place += 1
     return None if order == way else _in_order(graph, way, order)
@@ -71,16 +71,6 @@ def _way_of_input(graph: OperationGraph) -> list[Operation]:
         way.append(operation)
         here = operation.makes
     return way
-
-
-def _rises(operation: Operation) -> bool:
-    """Whether an operation works on each value for itself, alike at all places of a channel, and never falls."""
-    if isinstance(operation, Levels):
-        return len(operation.boundaries) == 1 or operation.axis == 1
-    if isinstance(operation, Scaling):
-        alike = all(values.size == 1 or values.shape[-2:] == (1, 1) for values in (operation.multiply, operation.add))
-        return alike and all(multiply > 0 for multiply in operation.multiply.ravel())
-    return isinstance(operation, Elementwise)
 
 
 def _in_order(graph: OperationGraph, way: Sequence[Operation], order: Sequence[Operation]) -> OperationGraph:

@@ -10,11 +10,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from math import prod
+from typing import ClassVar
 
 import numpy as np
 
 from bitloom.golden.encoding import Array
 from bitloom.golden.window import Window
+from bitloom.hls_gen.design.widths import FEATURE_BITS
 
 from .boundaries import Line, Link, Steps, bend_name, rises
 from .operations import Operation, Sum
@@ -22,6 +24,8 @@ from .tflite_rules import KernelRule
 
 Size = tuple[int, int, int]
 """Rows, columns, channels."""
+MADE_BITS = 9
+"""Bits in two's complement of maps that a layer makes for the integer engine, and of inputs of the binary one."""
 MOST_THERMOMETER = 15
 """Levels that the binary engine may be given as thermometer bits."""
 
@@ -51,8 +55,8 @@ class Quantised:
     name: str
     base: Fraction
     step: Fraction
-    boundaries: Array | None
-    reached: Array | None
+    boundaries: Array | None = None
+    reached: Array | None = None
     levels: int
     averaged: bool = False
     halves: bool = False
@@ -107,7 +111,15 @@ class Section:
         What the quantiser makes; None where sums go to the output.
     pools : tuple of Window
         Pools behind the quantiser: of maxima, but for the last one where the map is averaged.
+    shifts : tuple of int
+        Where the integers of the maps that it reads stay as they are, for each of these maps: the level, of those of
+        what is made, that the map's level 0 has. Else empty.
     """
+
+    most_bits: ClassVar[int] = FEATURE_BITS
+    """Bits in two's complement of the integers that it makes, at most."""
+    joined: ClassVar[str] = ""
+    """What it does with the maps that it reads, if there are several, for messages."""
 
     name: str
     op: str
@@ -116,6 +128,7 @@ class Section:
     size: Size
     quantised: Quantised | None = None
     pools: tuple[Window, ...] = ()
+    shifts: tuple[int, ...] = ()
 
     @property
     def map(self) -> Quantised:
@@ -149,6 +162,8 @@ class WeightSection(Section):
     sums : tuple of Window
         Of means that are taken of the sums, before all that the chain does.
     """
+
+    most_bits: ClassVar[int] = MADE_BITS
 
     weight: Array
     scale: Array
@@ -215,6 +230,8 @@ class SumSection(Section):
         The sum, what lies behind it, and its quantiser, if it isn't a table.
     """
 
+    joined: ClassVar[str] = "added"
+
     operations: tuple[Operation, ...]
 
     @property
@@ -227,15 +244,9 @@ class SumSection(Section):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PassSection(Section):
-    """Maps behind one another, or one map, whose integers stay as they are, and pools.
+    """Maps behind one another, or one map, whose integers stay as they are, and pools."""
 
-    Attributes
-    ----------
-    shifts : tuple of int
-        For each map that is read: the level, of those of what is made, that the map's level 0 has.
-    """
-
-    shifts: tuple[int, ...]
+    joined: ClassVar[str] = "concatenated"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -296,15 +307,7 @@ class SectionGraph:
     @property
     def joins(self) -> str:
         """How maps are joined, for messages: nothing for a chain of layers."""
-        joins = [section for section in self.sections if len(section.reads) > 1]
-        added = ["added"] if any(isinstance(section, SumSection) for section in joins) else []
-        concatenated = ["concatenated"] if any(isinstance(section, PassSection) for section in joins) else []
-        return " and ".join(added + concatenated)
-
-
-def identity_line(channels: int) -> Line:
-    """The line that leaves what it reads."""
-    return Line(multiply=np.full(channels, Fraction(1), object), add=np.full(channels, Fraction(0), object))
+        return " and ".join(sorted({section.joined for section in self.sections if len(section.reads) > 1}))
 
 
 def golden_order(shape: tuple[int, ...]) -> tuple[Array, Size]:

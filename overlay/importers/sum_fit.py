@@ -96,14 +96,9 @@ def _levels_of_sums(section: SumSection, sources: Sequence[Quantised]) -> tuple[
     totals = np.array([[a + b for b in sources[1].values] for a in sources[0].values], object)
     slope = Fraction(1)
     add = Fraction(0)
-    for operation in section.operations[1:]:
-        if isinstance(operation, Levels):
-            if len(operation.boundaries) > 1:
-                raise Unsupported("a sum of two maps must be quantised alike in all channels")
-            limits = operation.boundaries[0]
-            level = _levels(totals, limits, operation.reached)
-            gap = (limits[-1] - limits[0]) / (len(limits) - 1) if len(limits) > 1 else Fraction(1)
-            return level, slope / gap, (add - limits[0]) / gap + Fraction(1, 2)
+    *between, quantiser = section.operations[1:]  # scales and clips: else the sum was refused where it was cut
+    assert isinstance(quantiser, Levels)
+    for operation in between:
         if isinstance(operation, Scaling):
             multiply = same(operation.multiply.ravel())
             more = same(operation.add.ravel())
@@ -113,9 +108,14 @@ def _levels_of_sums(section: SumSection, sources: Sequence[Quantised]) -> tuple[
             slope = slope * multiply
             add = add * multiply + more
         else:
-            assert isinstance(operation, Elementwise), operation  # else the sum was refused where it was cut
+            assert isinstance(operation, Elementwise)
             totals = np.vectorize(operation.bend.of, otypes=[object])(totals)
-    raise Unsupported("a sum of two maps must be quantised", "quantise before the next layer")
+    if len(quantiser.boundaries) > 1:
+        raise Unsupported("a sum of two maps must be quantised alike in all channels")
+    limits = quantiser.boundaries[0]
+    gap = (limits[-1] - limits[0]) / (len(limits) - 1) if len(limits) > 1 else Fraction(1)
+    level = _levels(totals, limits, quantiser.reached)
+    return level, slope / gap, (add - limits[0]) / gap + Fraction(1, 2)
 
 
 def _levels(values: Array, limits: Array, reached: Array) -> Array:

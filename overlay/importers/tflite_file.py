@@ -17,6 +17,7 @@ import numpy as np
 from bitloom.golden.encoding import Array
 from bitloom.golden.reading.file import naming, read_file
 
+from .activations import AT_THE_END
 from .class_names import labels_of_texts
 from .errors import printable
 from .operators import OPERATORS
@@ -35,10 +36,8 @@ DTYPES: Mapping[str, type] = {
 """Types of constants."""
 INPUTS = ("INT8", "UINT8", "FLOAT32")
 """Types of the input."""
-ACTIVATIONS = ("NONE", "RELU", "RELU_N1_TO_1", "RELU6", "TANH", "SIGN_BIT")
-"""In the schema's order, as padding is SAME, then VALID."""
-CLOSINGS: Mapping[str, str] = {"SOFTMAX": "Softmax", "LOG_SOFTMAX": "LogSoftmax", "LOGISTIC": "Sigmoid"}
-"""What the host does at the end, in ONNX's words."""
+CONVERSIONS = ("QUANTIZE", "DEQUANTIZE")
+"""Operators that behind a closing change only how its results are written."""
 ENDING = ".tflite"
 MOST_READS = 4
 """How often operators may read each byte of constants, on average."""
@@ -106,9 +105,9 @@ class _Graph:
         self._tables = tables
         self._names = _unique_names([tensor.name for tensor in tables.tensors])
         self._constants: dict[str, Array] = {}
-        self._alias: dict[int, int] = {}  # what converts a closing's result, and that result
-        self._closed: set[int] = set()
-        self._made = set(tables.inputs)  # tensors that are no constants
+        self._alias: dict[int, int] = {}  # a conversion's result -> the result of the closing in front of it
+        self._end = _end(tables)
+        self._maps = set(tables.inputs)  # tensors that are no constants
         self._reads = 0
         self._most_reads = MOST_READS * size
 
@@ -152,20 +151,19 @@ class _Graph:
     def _nodes(self, place: int, operator: OperatorTable) -> Iterator[SourceNode]:
         """The nodes of an operator."""
         name = f"{operator.kind}_{place}"
-        is_imported = _is_imported(operator.kind)
+        is_imported = operator.kind == "RESHAPE" or (TFLITE, operator.kind) in OPERATORS
         most_outputs = 1 if is_imported else MOST_INPUTS  # what is refused later may have several
         if not operator.inputs or not operator.outputs or len(operator.outputs) > most_outputs:
             count = f"{len(operator.inputs)} inputs and {len(operator.outputs)} outputs"
             raise ValueError(f"{name}: must have inputs and one output, got {count}")
         first = operator.inputs[0]
         result = operator.outputs[0]
-        self._made.update(operator.outputs)
+        self._maps.update(operator.outputs)
         if not is_imported:
             yield self._unknown(name, operator)
             return
-        if operator.kind in ("QUANTIZE", "DEQUANTIZE") and first in self._closed:
+        if operator.kind in CONVERSIONS and place in self._end:
             self._alias[result] = self._alias.get(first, first)
-            self._closed.add(result)
             return
         with naming(name):
             inputs = tuple("" if number < 0 else self._read(number) for number in operator.inputs)
@@ -177,12 +175,9 @@ class _Graph:
                 outputs=(self._names[result],),
                 attributes=self._attributes(operator),
             )
-            if operator.kind in CLOSINGS:
-                self._closed.add(result)
+            if operator.kind in AT_THE_END and place in self._end:
                 yield from _closing(node, _free_name(f"{node.outputs[0]}/real", self._names))
             elif operator.kind == "RESHAPE":
-                if first in self._closed:
-                    self._closed.add(result)
                 yield self._reshape(node, self._tables.tensors[result])
             else:
                 yield node
@@ -193,8 +188,8 @@ class _Graph:
         Its state, which nobody makes, is left out.
         """
         tensors = self._tables.tensors
-        known = self._made
-        inputs = tuple(self._read(number) for number in operator.inputs if number in known or tensors[number].data.size)
+        maps = self._maps
+        inputs = tuple(self._read(number) for number in operator.inputs if number in maps or tensors[number].data.size)
         outputs = tuple(self._names[number] for number in operator.outputs)
         return SourceNode(name=name, op=operator.kind, domain=TFLITE, inputs=inputs, outputs=outputs)
 
@@ -216,27 +211,30 @@ class _Graph:
         return SourceNode(name=node.name, op="Reshape", inputs=(node.inputs[0], name), outputs=node.outputs)
 
     def _attributes(self, operator: OperatorTable) -> dict[str, Any]:
-        """Scales, and options in ONNX's words where there are some."""
-        options = operator.options
+        """Scales and options."""
         tensors = [self._tables.tensors[number] if number >= 0 else None for number in operator.inputs]
         return {
             "scales": tuple(_scale(tensor) for tensor in tensors),
             "result_scale": _scale(self._tables.tensors[operator.outputs[0]]),
-            "activation": _word(ACTIVATIONS, options.get("activation", 0)),
-            "auto_pad": _word(("SAME_UPPER", "VALID"), options.get("padding", 0)),
-            "strides": (options.get("stride_rows", 1), options.get("stride_columns", 1)),
-            "dilations": (options.get("dilation_rows", 1), options.get("dilation_columns", 1)),
-            **({"kernel_shape": (options["rows"], options["columns"])} if "rows" in options else {}),
-            "keep": bool(options.get("keep", False)),
-            "format": int(options.get("format", 0)),
-            "beta": float(options.get("beta", 1.0)),
-            "axis": int(options.get("axis", 0)),
+            **operator.options,
         }
 
 
-def _is_imported(kind: str) -> bool:
-    """Whether an operator is rewritten, here or later."""
-    return kind == "RESHAPE" or kind in CLOSINGS or (TFLITE, kind) in OPERATORS
+def _end(tables: FileTables) -> set[int]:
+    """Numbers of the operators that the host computes: from the output back to one of AT_THE_END, if only conversions
+    and other shapes follow it; else none."""
+    makers = {result: place for place, operator in enumerate(tables.operators) for result in operator.outputs}
+    places = set[int]()
+    number = tables.outputs[0]
+    while number in makers and makers[number] not in places:
+        operator = tables.operators[makers[number]]
+        places.add(makers[number])
+        if operator.kind in AT_THE_END:
+            return places
+        if operator.kind not in (*CONVERSIONS, "RESHAPE") or not operator.inputs:
+            break
+        number = operator.inputs[0]
+    return set()
 
 
 def _unique_names(names: Sequence[str]) -> list[str]:
@@ -259,10 +257,6 @@ def _free_name(name: str, taken: Collection[str]) -> str:
     return name
 
 
-def _word(words: Sequence[str], number: int) -> str:
-    return words[number] if 0 <= number < len(words) else f"number {number}"
-
-
 def _scale(tensor: TensorTable | None) -> TensorScale:
     if tensor is None:
         return TensorScale(kind="", scale=np.zeros(0, np.float32), zero=np.zeros(0, np.int64))
@@ -283,8 +277,8 @@ def _constant(tensor: TensorTable) -> Array:
 
 def _closing(node: SourceNode, real: str) -> Iterator[SourceNode]:
     """What the host computes at the end, of the real numbers that the integers stand for, a tensor ``real``."""
-    beta = np.float32(node.attributes["beta"])
+    beta = np.float32(node.attributes.get("beta", 1.0))
     first = node.attributes["scales"][0]
     attributes = {**node.attributes, "scales": (replace(first, scale=first.scale * beta),)}
     yield replace(node, name=f"{node.name}/real", op="DEQUANTIZE", outputs=(real,), attributes=attributes)
-    yield SourceNode(name=node.name, op=CLOSINGS[node.op], inputs=(real,), outputs=node.outputs)
+    yield SourceNode(name=node.name, op=AT_THE_END[node.op], inputs=(real,), outputs=node.outputs)

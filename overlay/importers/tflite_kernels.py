@@ -70,7 +70,8 @@ def _scaled(node: SourceNode, sums: Array, scales: Array, rounded: Callable[[Arr
 def _ended(node: SourceNode, values: Array) -> Array:
     """The zero point added, and clipped by the activation."""
     scale, zero = node.attributes["result_scale"].per_tensor("the result")
-    return np.clip(values + zero, *activation_ends(node.attributes["activation"], scale, zero)).astype(np.int8)
+    ends = activation_ends(node.attributes.get("activation", "NONE"), scale, zero)
+    return np.clip(values + zero, *ends).astype(np.int8)
 
 
 def _layer(node: SourceNode, inputs: Inputs, sums: Callable[[Array, Array], Array], rounded: Any) -> Array:

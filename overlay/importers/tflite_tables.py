@@ -6,7 +6,7 @@ are views of its bytes.
 """
 
 import struct
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,62 +41,53 @@ DAMAGE = (
 )
 """Exceptions that reading a damaged file raises."""
 
-OPTIONS: dict[str, tuple[str, dict[str, str]]] = {
-    "CONV_2D": (
-        "Conv2DOptions",
-        {
-            "stride_rows": "StrideH",
-            "stride_columns": "StrideW",
-            "dilation_rows": "DilationHFactor",
-            "dilation_columns": "DilationWFactor",
-            "padding": "Padding",
-            "activation": "FusedActivationFunction",
-        },
-    ),
-    "DEPTHWISE_CONV_2D": (
-        "DepthwiseConv2DOptions",
-        {
-            "stride_rows": "StrideH",
-            "stride_columns": "StrideW",
-            "dilation_rows": "DilationHFactor",
-            "dilation_columns": "DilationWFactor",
-            "padding": "Padding",
-            "activation": "FusedActivationFunction",
-        },
-    ),
+Option = Callable[[Any], Any]
+"""An attribute of a node, of the schema's table of options; of None, where the file has none, the schema's default."""
+
+
+def _number(field: str, default: bool | int | float) -> Option:
+    """A number, of the type of its default."""
+    return lambda options: default if options is None else type(default)(getattr(options, field)())
+
+
+def _pair(rows: str, columns: str, default: tuple[int, ...] = (1, 1)) -> Option:
+    """Two numbers, for rows and columns."""
+    return lambda options: default if options is None else (getattr(options, rows)(), getattr(options, columns)())
+
+
+def _word(field: str, *words: str) -> Option:
+    """One of some words, in the order of their numbers in the schema; the first one is the default."""
+
+    def read(options: Any) -> str:
+        number = 0 if options is None else getattr(options, field)()
+        return words[number] if 0 <= number < len(words) else f"number {number}"
+
+    return read
+
+
+FUSED = {
+    "activation": _word("FusedActivationFunction", "NONE", "RELU", "RELU_N1_TO_1", "RELU6", "TANH", "SIGN_BIT"),
+}
+WINDOW = {"strides": _pair("StrideH", "StrideW"), "auto_pad": _word("Padding", "SAME_UPPER", "VALID"), **FUSED}
+CONV = {**WINDOW, "dilations": _pair("DilationHFactor", "DilationWFactor")}
+POOL = {**WINDOW, "kernel_shape": _pair("FilterHeight", "FilterWidth", ())}
+OPTIONS: dict[str, tuple[str, dict[str, Option]]] = {
+    "CONV_2D": ("Conv2DOptions", CONV),
+    "DEPTHWISE_CONV_2D": ("DepthwiseConv2DOptions", CONV),
     "FULLY_CONNECTED": (
         "FullyConnectedOptions",
-        {"format": "WeightsFormat", "keep": "KeepNumDims", "activation": "FusedActivationFunction"},
+        {"format": _number("WeightsFormat", 0), "keep": _number("KeepNumDims", False), **FUSED},
     ),
-    "AVERAGE_POOL_2D": (
-        "Pool2DOptions",
-        {
-            "stride_rows": "StrideH",
-            "stride_columns": "StrideW",
-            "rows": "FilterHeight",
-            "columns": "FilterWidth",
-            "padding": "Padding",
-            "activation": "FusedActivationFunction",
-        },
-    ),
-    "MAX_POOL_2D": (
-        "Pool2DOptions",
-        {
-            "stride_rows": "StrideH",
-            "stride_columns": "StrideW",
-            "rows": "FilterHeight",
-            "columns": "FilterWidth",
-            "padding": "Padding",
-            "activation": "FusedActivationFunction",
-        },
-    ),
-    "ADD": ("AddOptions", {"activation": "FusedActivationFunction"}),
-    "SUB": ("SubOptions", {"activation": "FusedActivationFunction"}),
-    "CONCATENATION": ("ConcatenationOptions", {"axis": "Axis", "activation": "FusedActivationFunction"}),
-    "MEAN": ("ReducerOptions", {"keep": "KeepDims"}),
-    "SOFTMAX": ("SoftmaxOptions", {"beta": "Beta"}),
+    "AVERAGE_POOL_2D": ("Pool2DOptions", POOL),
+    "MAX_POOL_2D": ("Pool2DOptions", POOL),
+    "ADD": ("AddOptions", FUSED),
+    "SUB": ("SubOptions", FUSED),
+    "CONCATENATION": ("ConcatenationOptions", {"axis": _number("Axis", 0), **FUSED}),
+    "MEAN": ("ReducerOptions", {"keep": _number("KeepDims", False)}),
+    "SOFTMAX": ("SoftmaxOptions", {"beta": _number("Beta", 1.0)}),
 }
-"""Operator -> the schema's table of its options, and the options that are read: our name -> the schema's."""
+"""Operator -> the schema's table of its options, and the attributes that are made of it, in ONNX's words where there
+are some."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -137,8 +128,8 @@ class OperatorTable:
         The schema's word, such as ``"CONV_2D"``.
     inputs, outputs : tuple of int
         Numbers of tensors; -1 is an input that is left out.
-    options : mapping of str to number
-        Those of OPTIONS.
+    options : mapping of str to object
+        Attributes, those of OPTIONS.
     """
 
     kind: str
@@ -282,15 +273,15 @@ class _Reader:
         )
 
     def _options(self, kind: str, table: Any) -> dict[str, Any]:
-        name, wanted = OPTIONS.get(kind, ("", {}))
+        name, attributes = OPTIONS.get(kind, ("", {}))
         union = table.BuiltinOptions()
-        if not wanted or union is None:
-            return {}
-        if table.BuiltinOptionsType() != getattr(self._schema.BuiltinOptions, name):
-            raise ValueError(f"{kind} with options of type {table.BuiltinOptionsType()}")
-        options = getattr(self._schema, name)()
-        options.Init(union.Bytes, union.Pos)
-        return {ours: getattr(options, theirs)() for ours, theirs in wanted.items()}
+        options = None
+        if attributes and union is not None:
+            if table.BuiltinOptionsType() != getattr(self._schema.BuiltinOptions, name):
+                raise ValueError(f"{kind} with options of type {table.BuiltinOptionsType()}")
+            options = getattr(self._schema, name)()
+            options.Init(union.Bytes, union.Pos)
+        return {attribute: read(options) for attribute, read in attributes.items()}
 
 
 def _words(names: Any) -> dict[int, str]:

@@ -167,7 +167,7 @@ def _operators(imported: Imported, constants: Constants, inputs: Array) -> Itera
     for node in source.nodes:
         if node.outputs[0] in constants.values:
             continue
-        if constants.can_fold(node) and (node.inputs or node.op == "Constant"):
+        if constants.can_fold(node):
             constants.fold(node)
             continue
         for values in tensors:
@@ -194,7 +194,7 @@ def _node_checked(node: SourceNode, operations: list[Operation], tensors: list[d
             spans = [_ran(operation, spans, near)]
         (got,) = spans
         wanted = values[node.outputs[0]].astype(np.float64).reshape(got.x.shape)
-        quantises = any(isinstance(operation, Levels) for operation in operations)
+        quantises = any(operation.unit for operation in operations)
         room = 1e-5 if quantises else 1e-4 * max(1.0, float(np.abs(wanted).max(initial=0)))
         wrong = np.abs(got.x - wanted) > room * (1 + np.abs(wanted))
         tied = wrong & (got.low - room <= wanted) & (wanted <= got.high + room)
@@ -237,6 +237,9 @@ def _ran(operation: Operation, spans: Sequence[_Span], near: float) -> _Span:
     x = operation.run(*(span.x for span in spans))
     if all(span.known for span in spans):
         return _Span.of(x)
+    if not operation.monotone:
+        rule = "what it reads must be exact, as its results may rise and fall with it, got values with rounding"
+        raise ValueError(f"{printable(operation.name)}: {rule}")
     # Each value rises or falls with each tensor's, so its ends are at ends of these; of several tensors that are added
     # or put behind one another each may be at either end.
     ends = (
@@ -274,10 +277,7 @@ def _maps(imported: Imported, inputs: Array) -> Iterator[Checked]:
                     yield _map_checked(makers[reading.map], spans[name], held)
                 spans[name] = _Span.of(held)
         span = _ran(operation, [spans[name] for name in operation.reads], EXACT_NEAR)
-        if isinstance(operation, Levels) or (isinstance(operation, Sum) and operation.table is not None):
-            step = float(operation.step) if isinstance(operation, Levels) else 1.0
-            span = span.off(off.get(operation.name, 0) * step)
-        spans[operation.makes] = span
+        spans[operation.makes] = span.off(off.get(operation.name, 0) * operation.unit)
         left.subtract(operation.reads)
         for name in operation.reads:
             if not left[name]:

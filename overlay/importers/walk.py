@@ -21,7 +21,7 @@ from bitloom.golden.window import Sides, Window
 
 from .bends import Bend
 from .boundaries import Line, Link, bend_name, staircases
-from .errors import ACTIVATION, ImportRefused, Unsupported, node_line, printable
+from .errors import ImportRefused, Unsupported, node_line
 from .operations import (
     Closing,
     Elementwise,
@@ -44,7 +44,6 @@ from .sections import (
     Size,
     WeightSection,
     golden_order,
-    identity_line,
 )
 
 OUTSIDE = -1
@@ -102,8 +101,6 @@ class Walk:
         """
         operation = self.operations[place]
         self.place = place
-        if not isinstance(operation, Closing | Layout):
-            self.check_open(operation)
         before = self.nodes or (self.done[-1].nodes if self.done else ())  # a node may go on behind its quantiser
         if operation.name not in before[-1:]:
             self.nodes.append(operation.name)
@@ -111,17 +108,6 @@ class Walk:
             self._kinds[type(operation)](operation)
         except ValueError as e:
             raise ImportRefused([node_line(operation.name, operation.op, e)]) from None
-
-    def check_open(self, following: Operation) -> None:
-        """Raise ImportRefused if an operation follows what the host computes at the end."""
-        if not self.closing:
-            return
-        last = next(
-            operation for operation in reversed(self.operations[: self.place + 1]) if isinstance(operation, Closing)
-        )
-        why = f"the host computes it at the network's end alone, and {printable(following.name)} follows"
-        instead = f"; {ACTIVATION}" if last.op == "Sigmoid" else ""
-        raise ImportRefused([node_line(last.name, last.op, why + instead)])
 
     def finish(self) -> None:
         """End the walk behind the last operation; ImportRefused if it can't end there."""
@@ -245,7 +231,7 @@ class Walk:
         """Let a pool take the map, behind the section that makes the map or behind one that passes it on."""
         if not self.done:
             source, index, size = self._begin_with
-            worth = identity_line(size[2])
+            worth = Line.identity(size[2])
             reading = Reading(map=self.map, source=source or self.input, tensor=self.tensor, order=index, worth=worth)
             head = PassSection(
                 name=operation.name, op=operation.op, reads=(reading,), size=size, quantised=self.input, shifts=(0,)
@@ -571,7 +557,7 @@ class Walk:
 
     def _lead(self, links: Sequence[Link]) -> Line:
         """What the map is worth behind some links, as one line."""
-        lead = identity_line(self.size[2])
+        lead = Line.identity(self.size[2])
         for link in links:
             lead = link.after(lead) if isinstance(link, Line) else self._unbent(lead, link)
         if same(lead.multiply) in (None, Fraction(0)):

@@ -10,9 +10,8 @@ from pathlib import Path
 
 from bitloom.golden.atomic import write_scratch
 from bitloom.golden.kernels.cache import cached_folder
-from bitloom.golden.kernels.native import digest
+from bitloom.golden.kernels.native import digest, read_written
 from bitloom.overlay.area import netlist
-from bitloom.overlay.area.tool import read_written
 from bitloom.overlay.area.yosys import run_yosys, yosys_version
 
 from . import analysis, cells, wires

@@ -16,8 +16,8 @@ from typing import Any
 from bitloom.golden.atomic import write_scratch
 from bitloom.golden.distribution import pip_install
 from bitloom.golden.kernels.cache import cached_folder
-from bitloom.golden.kernels.native import BuildError, digest
-from bitloom.overlay.area.tool import read_written, run_tool
+from bitloom.golden.kernels.native import BuildError, digest, read_written
+from bitloom.overlay.area.tool import run_tool
 from bitloom.overlay.area.yosys import run_yosys, yosys_version
 
 DEVICE = "LFE5U-85F, grade 8"

@@ -13,14 +13,13 @@ from pathlib import Path
 
 from bitloom.golden.atomic import write_scratch
 from bitloom.golden.kernels.cache import cached_folder
-from bitloom.golden.kernels.native import digest
+from bitloom.golden.kernels.native import digest, read_written
 from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.manifest import TOP as DESIGN_TOP
 from bitloom.hls_gen.rtl.generate import generate
 from bitloom.overlay.area import netlist
 from bitloom.overlay.area.netlist import Resources
 from bitloom.overlay.area.synthesis import Area, BlockArea
-from bitloom.overlay.area.tool import read_written
 from bitloom.overlay.area.yosys import bare, run_yosys, yosys_version
 
 from .instances import Instance, bodies, children, instances

@@ -2,16 +2,22 @@
 
 from math import prod
 
-from bitloom.overlay.importers.errors import Unsupported
+from bitloom.golden.host.host import CLOSINGS
+from bitloom.overlay.importers.activations import ADVICE, AT_THE_END, OF_EACH_VALUE
+from bitloom.overlay.importers.errors import Unsupported, printable
 from bitloom.overlay.importers.node_view import NodeView
 from bitloom.overlay.importers.operations import Closing
 
-from .registry import operator
+from .registry import TENSORFLOW, operator
 
 
-@operator("Softmax", "LogSoftmax", "Sigmoid", "ArgMax", "TopK")
+@operator(*AT_THE_END, domains=TENSORFLOW)
+@operator(*CLOSINGS)
 def closing(node: NodeView) -> None:
-    """An operator at the end of a classifier, over its classes."""
+    """An operator at the end of a classifier, over its classes; TFLite's reader has given those there ONNX's names."""
+    if node.following:
+        why = f"the host computes it at the network's end alone, and {printable(node.following)} follows"
+        raise Unsupported(why, ADVICE[node.node.domain] if node.node.op in OF_EACH_VALUE else "")
     node.only_map(0)
     shape = node.shape
     older = node.opset < 13 and node.node.op in ("Softmax", "LogSoftmax")  # all axes from this one on are taken as one

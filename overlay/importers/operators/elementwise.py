@@ -5,15 +5,27 @@ from fractions import Fraction
 import numpy as np
 
 from bitloom.golden.encoding import Array
-from bitloom.overlay.importers.errors import ACTIVATION, Unsupported
+from bitloom.overlay.importers.activations import ACTIVATIONS, ADVICE, Activation
+from bitloom.overlay.importers.errors import Unsupported
 from bitloom.overlay.importers.integer_types import integer_ends
 from bitloom.overlay.importers.node_view import NodeView
 from bitloom.overlay.importers.rationals import fractions, root
+from bitloom.overlay.importers.source import STANDARD
 
 from .registry import operator, refused
 
-refused("Elu", "Erf", "Gelu", "HardSigmoid", "HardSwish", "LeakyRelu", "Mish", instead=ACTIVATION)
-refused("PRelu", "Selu", "Softplus", "Tanh", instead=ACTIVATION)
+
+def _register(activation: Activation) -> None:
+    """Register the operator of an activation that is a bend; refuse the operators of others."""
+    bend = activation.bend
+    if bend is not None:
+        operator(activation.onnx)(lambda node: node.bend(bend(node.attribute)))
+    elif not activation.at_the_end:
+        refused(activation.onnx, instead=ADVICE[STANDARD])
+
+
+for _activation in ACTIVATIONS:
+    _register(_activation)
 
 
 @operator("Identity", "Dropout", "Cast", "CastLike")
@@ -118,12 +130,6 @@ def batch_normalization(node: NodeView) -> None:
     node.affine(multiply=scale, add=beta - mean * scale)
 
 
-@operator("Relu")
-def relu(node: NodeView) -> None:
-    """max(x, 0)."""
-    node.clip(0, None)
-
-
 @operator("Clip")
 def clip(node: NodeView) -> None:
     """min(max(x, low), high): the ends are inputs, or attributes in older files."""
@@ -159,12 +165,6 @@ def _narrowed(node: NodeView, low: float | None, high: float | None) -> bool:
         return False
     node.quantise_integers(least, most)
     return True
-
-
-@operator("HardTanh", "Hardtanh")
-def hard_tanh(node: NodeView) -> None:
-    """min(max(x, -1), 1), or other ends."""
-    node.clip(float(node.attribute("min_val", -1.0)), float(node.attribute("max_val", 1.0)))
 
 
 def _other(node: NodeView):  # type: ignore[no-untyped-def]

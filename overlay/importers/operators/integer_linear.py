@@ -1,16 +1,15 @@
 """Operators on quantised integers, as onnxruntime's older format has them: QLinearConv, QLinearMatMul, QGemm."""
 
-from fractions import Fraction
-
 import numpy as np
 
 from bitloom.golden.encoding import Array
 from bitloom.overlay.importers.errors import Unsupported
 from bitloom.overlay.importers.node_view import NodeView
-from bitloom.overlay.importers.quantisers import Grid, linear_rule
-from bitloom.overlay.importers.rationals import fractions, same
+from bitloom.overlay.importers.quantisers import Grid
+from bitloom.overlay.importers.rationals import fractions
 
 from .linear import convolve, dense
+from .quantise import dequantise, requantise
 from .registry import MICROSOFT, operator
 
 
@@ -18,23 +17,23 @@ from .registry import MICROSOFT, operator
 def qlinear_conv(node: NodeView) -> None:
     """Inputs: x, its scale and zero point; weights, theirs; the result's scale and zero point; bias."""
     node.only_map(0)
-    scale = dequantised(node)
+    scale = dequantise(node)
     weights = _weights(node, 3, 0)
     bias = node.optional(8)
     convolve(node, weights, None, int(node.attribute("group", 1)))
     if bias is not None:
         units = scale * np.broadcast_to(np.asarray(_scales(node, 4)), bias.shape)
         node.affine(add=node.per_channel(fractions(bias) * units))
-    requantised(node, 6)
+    requantise(node, 6)
 
 
 @operator("QLinearMatMul")
 def qlinear_matmul(node: NodeView) -> None:
     """Inputs: x, its scale and zero point; weights, theirs; the result's scale and zero point."""
     node.only_map(0)
-    dequantised(node)
+    dequantise(node)
     dense(node, _weights(node, 3, 1), transposed=True)
-    requantised(node, 6)
+    requantise(node, 6)
 
 
 @operator("QGemm", domains=MICROSOFT)
@@ -43,25 +42,14 @@ def qgemm(node: NodeView) -> None:
     node.only_map(0)
     if int(node.attribute("transA", 0)) or float(node.attribute("alpha", 1.0)) != 1:
         raise Unsupported("transA must be 0 and alpha 1")
-    scale = dequantised(node)
+    scale = dequantise(node)
     transposed = not int(node.attribute("transB", 0))
     dense(node, _weights(node, 3, 1 if transposed else 0), transposed=transposed)
     bias = node.optional(6)
     if bias is not None:
         node.affine(add=node.per_channel(fractions(bias) * scale * np.broadcast_to(_scales(node, 4), bias.shape)))
     if node.optional(7) is not None:
-        requantised(node, 7)
-
-
-def dequantised(node: NodeView) -> Fraction:
-    """Append (x - zero point) * scale; returns the scale."""
-    scale = same(fractions(node.constant(1, "the scale")))
-    zero = node.optional(2)
-    offset = Fraction(0) if zero is None else same(fractions(zero))
-    if scale is None or offset is None:
-        raise Unsupported("a map's scale and zero point must be one number each")
-    node.affine(multiply=scale, add=-scale * offset)
-    return scale
+        requantise(node, 7)
 
 
 def _weights(node: NodeView, place: int, axis: int) -> Grid:
@@ -79,8 +67,3 @@ def _weights(node: NodeView, place: int, axis: int) -> Grid:
 
 def _scales(node: NodeView, place: int) -> Array:
     return fractions(node.constant(place, "the weights' scale"))
-
-
-def requantised(node: NodeView, place: int) -> None:
-    """Quantise with the scale at input ``place`` and the zero point at the next input; the result is the integers."""
-    node.quantise(linear_rule(node.constant(place, "the result's scale"), node.optional(place + 1)), integers=True)

@@ -5,8 +5,8 @@ from bitloom.overlay.importers.errors import Unsupported
 from bitloom.overlay.importers.node_view import NodeView
 from bitloom.overlay.importers.operations import Pooling
 
-from .integer_linear import dequantised, requantised
 from .linear import pair, sliding
+from .quantise import dequantise, requantise
 from .registry import MICROSOFT, operator
 
 
@@ -44,9 +44,9 @@ def qlinear_global_average_pool(node: NodeView) -> None:
     node.only_map(0)
     if int(node.attribute("channels_last", 0)):
         raise Unsupported("channels_last must be 0, got 1")
-    dequantised(node)
+    dequantise(node)
     _whole(node, average=True)
-    requantised(node, 3)
+    requantise(node, 3)
 
 
 @operator("GlobalMaxPool")
@@ -72,14 +72,12 @@ def reduce_mean(node: NodeView) -> None:
 
 def _whole(node: NodeView, *, average: bool) -> None:
     """Append a pool of the whole map."""
-    if len(node.shape) != 4:
-        raise Unsupported(f"maps must have rows and columns, got shape {node.shape}")
+    node.check_rows()
     node.append(Pooling, window=Window(kernel=(node.shape[2], node.shape[3])), average=average)
 
 
 def _window(node: NodeView) -> Window:
-    if len(node.shape) != 4:
-        raise Unsupported(f"maps must have rows and columns, got shape {node.shape}")
+    node.check_rows()
     kernel = pair(node, "kernel_shape")
     if pair(node, "dilations") != (1, 1):
         raise Unsupported(f"dilations must be 1, got {pair(node, 'dilations')}", "PyTorch: dilation=1")

@@ -57,13 +57,23 @@ def quantize_linear(node: NodeView) -> None:
 def dequantize_linear(node: NodeView) -> None:
     """(x - zero point) * scale."""
     node.only_map(0)
-    scale = fractions(node.constant(1, "the scale"))
+    dequantise(node)
+
+
+def dequantise(node: NodeView) -> Fraction:
+    """Append (x - zero point) * scale, of inputs 1 and 2; returns the scale."""
+    scale = same(fractions(node.constant(1, "the scale")))
     zero = node.optional(2)
-    factor = same(scale)
     offset = Fraction(0) if zero is None else same(fractions(zero))
-    if factor is None or offset is None:
+    if scale is None or offset is None:
         raise Unsupported("a map's scale and zero point must be one number each, got one a channel")
-    node.affine(multiply=factor, add=-factor * offset)
+    node.affine(multiply=scale, add=-scale * offset)
+    return scale
+
+
+def requantise(node: NodeView, place: int) -> None:
+    """Quantise with the scale at input ``place`` and the zero point at the next input; the result is the integers."""
+    node.quantise(linear_rule(node.constant(place, "the result's scale"), node.optional(place + 1)), integers=True)
 
 
 @operator("Trunc", domains=QONNX)

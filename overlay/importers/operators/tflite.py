@@ -13,11 +13,12 @@ import numpy as np
 
 from bitloom.golden.encoding import Array
 from bitloom.golden.window import Window
+from bitloom.overlay.importers.activations import ACTIVATIONS, ADVICE
 from bitloom.overlay.importers.errors import LARGER, RECURRENT, TAKEN_APART, Unsupported
 from bitloom.overlay.importers.node_view import NodeView
 from bitloom.overlay.importers.operations import Levels, Linear, Padding, Pooling, SumTable
 from bitloom.overlay.importers.quantisers import Grid, Rule
-from bitloom.overlay.importers.source import MOST_MAP
+from bitloom.overlay.importers.source import MOST_MAP, TFLITE
 from bitloom.overlay.importers.tflite_rules import (
     HIGH,
     LOW,
@@ -33,7 +34,7 @@ from bitloom.overlay.importers.tflite_rules import (
 from .linear import convolve, sliding
 from .registry import TENSORFLOW, operator, refused
 
-refused("ELU", "GELU", "HARD_SWISH", "LEAKY_RELU", "PRELU", "TANH", instead="use RELU, RELU6 or RELU_N1_TO_1")
+refused(*(a.tflite for a in ACTIVATIONS if a.tflite and not a.at_the_end), instead=ADVICE[TFLITE])
 refused("TRANSPOSE_CONV", "RESIZE_BILINEAR", "RESIZE_NEAREST_NEIGHBOR", instead=LARGER)
 refused("UNIDIRECTIONAL_SEQUENCE_LSTM", "UNIDIRECTIONAL_SEQUENCE_RNN", "SVDF", instead=RECURRENT)
 refused("SPLIT", "SPLIT_V", "SLICE", "STRIDED_SLICE", "GATHER", "UNPACK", instead=TAKEN_APART)
@@ -56,15 +57,13 @@ def conv_2d(node: NodeView) -> None:
 def depthwise_conv_2d(node: NodeView) -> None:
     """A convolution of each channel for itself; weights are (1, rows, columns, channels * multiplier)."""
     node.only_map(0)
-    if len(node.shape) != 4:
-        raise Unsupported(f"maps must have rows and columns, got shape {node.shape}")
+    node.check_rows()
     _convolution(node, _weights(node, 4).transpose(3, 0, 1, 2), node.shape[3])
 
 
 def _convolution(node: NodeView, weight: Array, groups: int) -> None:
     node.only_map(0)
-    if len(node.shape) != 4:
-        raise Unsupported(f"maps must have rows and columns, got shape {node.shape}")
+    node.check_rows()
     zero, weight, bias, multipliers = _layer(node, weight)
     _channels_first(node)
     node.affine(add=-zero)
@@ -126,30 +125,12 @@ def _made_of_sums(node: NodeView, multipliers: Sequence[Multiplier], roundings: 
     node.append(Levels, base=Fraction(low), step=Fraction(1), boundaries=boundaries, reached=reached, rule=rule)
 
 
-@operator("AVERAGE_POOL_2D", domains=TENSORFLOW)
-def average_pool_2d(node: NodeView) -> None:
-    """The mean of each window of the integers themselves, halves away from zero."""
-    low, high = _pool(node, average=True)
-    unit_scale = np.array(Fraction(1), object)
-    node.quantise(Rule(scale=unit_scale, zero=Fraction(0), low=low, high=high, rounding="HALF_UP"), integers=True)
-    _channels_last(node)
-
-
-@operator("MAX_POOL_2D", domains=TENSORFLOW)
-def max_pool_2d(node: NodeView) -> None:
-    """The maximum of each window."""
-    low, high = _pool(node, average=False)
-    if (low, high) != (LOW, HIGH):
-        unit_scale = np.array(Fraction(1), object)
-        node.quantise(Rule(scale=unit_scale, zero=Fraction(0), low=low, high=high, rounding="HALF_UP"), integers=True)
-    _channels_last(node)
-
-
-def _pool(node: NodeView, *, average: bool) -> tuple[int, int]:
-    """Append a pool with the channels first; the integers that its activation leaves."""
+@operator("AVERAGE_POOL_2D", "MAX_POOL_2D", domains=TENSORFLOW)
+def pool_2d(node: NodeView) -> None:
+    """The maximum of each window, or the mean of its integers themselves, halves away from zero."""
+    average = node.node.op == "AVERAGE_POOL_2D"
     node.only_map(0)
-    if len(node.shape) != 4:
-        raise Unsupported(f"maps must have rows and columns, got shape {node.shape}")
+    node.check_rows()
     result = _result_scale(node).per_tensor("the result")
     if _scale(node, 0).per_tensor("the input") != result:
         raise Unsupported("the input and the result must have the same scale and zero point")
@@ -158,7 +139,10 @@ def _pool(node: NodeView, *, average: bool) -> tuple[int, int]:
         raise Unsupported(f"a window must have 1 to 4096 rows and columns, got {kernel}")
     _channels_first(node)
     node.append(Pooling, window=sliding(node, (kernel[0], kernel[1])), average=average)
-    return activation_ends(str(node.attribute("activation", "NONE")), *result)
+    low, high = activation_ends(str(node.attribute("activation", "NONE")), *result)
+    if average or (low, high) != (LOW, HIGH):
+        node.quantise_integers(low, high, "HALF_UP")
+    _channels_last(node)
 
 
 @operator("MEAN", domains=TENSORFLOW)
@@ -188,8 +172,7 @@ def pad(node: NodeView) -> None:
     widths = node.constant(1, "the widths")
     if _scale(node, 0).per_tensor("the input") != result:
         raise Unsupported("the input and the result must have the same scale and zero point")
-    if len(node.shape) != 4:
-        raise Unsupported(f"maps must have rows and columns, got shape {node.shape}")
+    node.check_rows()
     if widths.shape != (4, 2) or widths.dtype.kind != "i" or not ((widths >= 0) & (widths <= 4096)).all():
         raise Unsupported(f"there must be two widths of 0 to 4096 for each axis, got shape {widths.shape}")
     sides = [(int(before), int(behind)) for before, behind in widths]

@@ -15,7 +15,6 @@ Any number of processes may ask for the same model: one builds it, the others wa
 cache within its size.
 """
 
-import json
 import os
 import re
 import subprocess
@@ -27,7 +26,7 @@ from pathlib import Path
 
 from bitloom.golden.atomic import write_scratch
 from bitloom.golden.kernels.cache import cache_root, cached_folder
-from bitloom.golden.kernels.native import BuildError, Compiler, digest, find_compiler, run_tool
+from bitloom.golden.kernels.native import BuildError, Compiler, digest, find_compiler, read_written, run_tool
 from bitloom.golden.names import check_identifier
 from bitloom.hls_gen.design.design import STREAM_BITS
 from bitloom.hls_gen.design.manifest import TOP
@@ -133,7 +132,7 @@ def _sources(verilator: Verilator, folder: Path, trace: str) -> tuple[list[Path]
     """Runtime, fast and slow C++ files of what Verilator wrote to ``folder``."""
     listing = folder / f"{PREFIX}.json"
     if listing.is_file():
-        named = json.loads(listing.read_text())["sources"]
+        named = read_written(listing)["sources"]
         runtime = [Path(name) for name in named["global"]]
         fast = [Path(name) for kind in ("classes_fast", "support_fast") for name in named.get(kind, [])]
         slow = [Path(name) for kind in ("classes_slow", "support_slow") for name in named.get(kind, [])]

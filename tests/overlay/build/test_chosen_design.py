@@ -94,6 +94,18 @@ def test_a_folding_without_bit_planes_runs_a_network_of_bits(tmp_path: Path, wor
     assert run(made, model, random_images(network, 4, 0)).bit_exact_frames == 4
 
 
+@pytest.mark.parametrize(
+    ("name", "words", "got"),
+    [("digits-or", "--accumulate or", "or and 0"), ("digits-cnn", "--collect 64", "popcount and 64")],
+)
+def test_an_input_of_bit_planes_says_which_folding_weighs_them(name: str, words: str, got: str) -> None:
+    model = networks.load(name)
+    design = chosen_design(model, asked(*words.split()))
+    needs = "an input of 6 bit planes needs an NPU that accumulates popcount or both, with collect = 0"
+    with value_error(f"{name}: {needs}, got {got}"):
+        design.design(name, [model])
+
+
 def test_bit_planes_that_were_asked_for_are_refused_where_matches_have_no_weight() -> None:
     with value_error("npu: planes and shift_bits must be 0 for accumulate or, got 0 and 3"):
         chosen_design(networks.load("digits-or"), asked("--accumulate", "or", "--shift-bits", "3"))

@@ -97,6 +97,12 @@ def test_constants_have_a_budget_of_memory(monkeypatch):
     )
 
 
+def test_a_quantised_constant_takes_memory_for_its_integers_too(monkeypatch):
+    monkeypatch.setenv("BITLOOM_MAX_IMPORT_MB", "10")
+    (line,) = lines_of(HOSTILE["1,500 quantised constants"]())
+    assert line.startswith("Quant_2 (Quant): the network: MB of memory to import it must be <= 10 (")
+
+
 def test_the_budget_grows_with_the_constants_of_the_file(monkeypatch):
     """A byte allows 2,048 steps, so that weights alone never end it."""
     monkeypatch.setenv("BITLOOM_MAX_IMPORT_STEPS", "1")

@@ -261,6 +261,47 @@ def test_softmax_is_the_hosts():
     assert np.allclose(np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True), wanted)
 
 
+def logistic(chain):
+    """TFLite's sigmoid, whose results are always of one scale."""
+    return chain.operator("LOGISTIC", chain.now.shape, (1 / 256, -128))
+
+
+def test_a_logistic_is_the_hosts_at_the_end_alone():
+    """Whether something follows is asked where the network ends: inside, the file's operator is named."""
+    rng = np.random.default_rng(4)
+    chain = logistic(Chain((1, 1, 9), 0.05, 3).dense(rng, 6, (0.02, 3)))
+    made = imported(chain.operator("DEQUANTIZE", (1, 6), kept="FLOAT32").reshape(1, 1, 6))
+    assert made.host.closing == ("Sigmoid",)
+    chain = logistic(Chain((1, 1, 9), 0.05, 3).dense(rng, 6, (0.02, 3)))
+    chain.reshape(1, 2, 3).dense(rng, 4, (0.02, 3)).softmax()
+    with pytest.raises(ImportRefused) as error:
+        imported(chain)
+    why = "the host computes it at the network's end alone, and FULLY_CONNECTED_3 follows"
+    assert error.value.lines == (f"LOGISTIC_1 (LOGISTIC): {why}; use RELU, RELU6 or RELU_N1_TO_1",)
+
+
+@pytest.mark.parametrize("closing", [Chain.softmax, logistic])
+def test_two_functions_at_the_end_are_refused(closing):
+    chain = closing(Chain((1, 1, 9), 0.05, 3).dense(np.random.default_rng(4), 6, (0.02, 3))).softmax()
+    with pytest.raises(ImportRefused) as error:
+        imported(chain)
+    (line,) = error.value.lines
+    why = "the host computes it at the network's end alone, and SOFTMAX_2/real follows"
+    instead = "; use RELU, RELU6 or RELU_N1_TO_1" if closing is logistic else ""
+    assert line.partition(": ")[2] == why + instead
+
+
+def test_a_product_with_a_sigmoid_is_a_silu():
+    """MUL was refused in its place, with what to do instead of the scale of a channel."""
+    chain = Chain((4, 4, 3), 0.02, 3).conv(np.random.default_rng(1), 3, (3, 3), (0.03, -128))
+    before = chain.here
+    logistic(chain).operator("MUL", (1, 4, 4, 3), (0.03, -100), (before,))
+    with pytest.raises(ImportRefused) as error:
+        imported(chain)
+    why = "this activation is not imported; use RELU, RELU6 or RELU_N1_TO_1"
+    assert error.value.lines == (f"LOGISTIC_1 (SiLU): {why}",)
+
+
 @pytest.mark.parametrize("scale", [0.9, 0.11, 0.0037, 2.0**-14, 3.7, 1 - 2.0**-33])
 def test_first_sums(scale):
     """The closed form says where each value begins; the kernels' arithmetic says the same."""

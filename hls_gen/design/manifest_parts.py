@@ -24,11 +24,11 @@ def _fields(reader: Reader, entries: list[Any], width: int) -> tuple[Field, ...]
         item = Reader(entry, f"{reader.where}: fields[{i}]")
         item.only(FIELD_KEYS)
         check_name(item.where, item.data.get("name"))
-        one = Field(item.text("name"), item.number("lsb"), item.number("width", 1), str(entry.get("description", "")))
-        item.require(one.lsb + one.width <= width, f"lsb + width must be <= {width}", one.lsb + one.width)
-        item.require(used & one.at(-1) == 0, "fields must not overlap", one.name)
-        used |= one.at(-1)
-        out.append(one)
+        field = Field(item.text("name"), item.number("lsb"), item.number("width", 1), str(entry.get("description", "")))
+        item.require(field.lsb + field.width <= width, f"lsb + width must be <= {width}", field.lsb + field.width)
+        item.require(used & field.at(-1) == 0, "fields must not overlap", field.name)
+        used |= field.at(-1)
+        out.append(field)
     reader.unique("field names", [f.name for f in out])
     return tuple(out)
 
@@ -61,15 +61,15 @@ def check_interface(top: Reader, registers: Sequence[Register], wanted: Iterable
     present = {register.name: register for register in registers}
     for register in wanted:
         name = register.name
-        found = present.get(register.name)
-        top.require(found is not None, f"registers must have {name}", ", ".join(present))
-        if found is None:
+        given = present.get(register.name)
+        top.require(given is not None, f"registers must have {name}", ", ".join(present))
+        if given is None:
             return
         of_register = Reader({}, f"{top.where}: register {name}")
         place = f"0x{register.offset:03X}"
-        of_register.require(found.offset == register.offset, f"offset must be {place}", f"0x{found.offset:03X}")
-        of_register.require(found.access == register.access, f"access must be {register.access}", found.access)
-        fields = {field.name: (field.lsb, field.width) for field in found.fields}
+        of_register.require(given.offset == register.offset, f"offset must be {place}", f"0x{given.offset:03X}")
+        of_register.require(given.access == register.access, f"access must be {register.access}", given.access)
+        fields = {field.name: (field.lsb, field.width) for field in given.fields}
         for field in register.fields:
             bits = fields.get(field.name)
             rule = f"field {field.name} must have lsb and width {field.lsb, field.width}"

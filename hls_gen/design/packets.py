@@ -193,20 +193,20 @@ def packets(
         if kind == "LOAD" and (header.layer or header.number):
             raise ValueError(f"{where}: layer and number must be 0, got {header.layer} and {header.number}")
         target = manifest.memory(header.npu, "kernels").id if kind == "WEIGHTS" else header.memory
-        found = [m for m in memory_map(manifest.npus[header.npu]) if m.id == target]
-        if not found:
+        memory = next((m for m in memory_map(manifest.npus[header.npu]) if m.id == target), None)
+        if memory is None:
             raise ValueError(f"{where}: npu {header.npu} must have the memory, got id {header.memory}")
-        if header.length < 1 or header.address + header.length > found[0].depth:
+        if header.length < 1 or header.address + header.length > memory.depth:
             raise ValueError(
-                f"{where}: memory {found[0].name} ends at row {found[0].depth}, "
+                f"{where}: memory {memory.name} ends at row {memory.depth}, "
                 f"got {header.length} rows from row {header.address}"
             )
-        width = manifest.padded(found[0].width)
+        width = manifest.padded(memory.width)
         begin = position + HEADER_WORDS
         position = begin + header.length * width
         if position > len(words):
             raise ValueError(f"{where}: must have {header.length * width} payload words, got {len(words) - begin}")
-        yield header, found[0], np.asarray(words[begin:position], np.uint32).reshape(header.length, width)
+        yield header, memory, np.asarray(words[begin:position], np.uint32).reshape(header.length, width)
         number += 1
 
 
@@ -238,14 +238,14 @@ def cleared(manifest: Manifest, words: Array, name: str = "program") -> Words:
     left = {(n, m.name): np.ones(m.depth + 2, bool) for n, npu in enumerate(manifest.npus) for m in memory_map(npu)}
     for header, memory, rows in packets(manifest, words, name):
         left[header.npu, memory.name][1 + header.address : 1 + header.address + len(rows)] = False
-    made = [np.zeros(0, np.uint32)]
+    loads = [np.zeros(0, np.uint32)]
     for (npu, memory_name), rows_left in left.items():
         rows_left[[0, -1]] = False
         edges = np.flatnonzero(rows_left[1:] != rows_left[:-1])  # begin and end of each run of rows
         for begin, end in edges.reshape(-1, 2).tolist():
             rows = np.zeros((end - begin, manifest.memory(npu, memory_name).words), np.uint32)
-            made.append(load_packet(manifest, npu, memory_name, begin, rows))
-    return np.concatenate(made)
+            loads.append(load_packet(manifest, npu, memory_name, begin, rows))
+    return np.concatenate(loads)
 
 
 def transfers(manifest: Manifest, words: Array, limit: int, name: str = "program") -> Iterator[Words]:

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from bitloom.golden import classes
 from bitloom.golden import file as model_file
 from bitloom.golden.atomic import write_bytes
+from bitloom.golden.encoding import Encoding
 from bitloom.golden.host import file as host_file
 from bitloom.golden.host.host import Host
 from bitloom.golden.layer import Map
@@ -28,15 +29,21 @@ from bitloom.golden.limits import TAPS
 from bitloom.golden.names import check_classes, check_layer_names, check_name, shown
 from bitloom.golden.network import Model, Network
 from bitloom.golden.reading.file import naming
+from bitloom.golden.reading.json_text import parse_json
 
 from .array_file import array_bytes, array_digest, read_arrays
 from .copies import copied, is_copy
 from .image_bits import read_results, stored_bits
-from .program_header import FORMAT, OUTPUT_KINDS, VERSION, read_header
 from .program_host import input_of, read_host, read_tail
+from .reader import Reader
 
 Array = NDArray[Any]
 
+FORMAT = "bitloom-program"
+VERSION = 2
+OUTPUT_KINDS = ("raw", "bits", "signed")
+LARGEST = (1 << 31) - 1
+"""Heights, widths, channels and cycles at most."""
 ZERO, ONE = -1, -2
 """Values of ``frame_source`` that are no image bit: constant 0, constant 1."""
 
@@ -333,7 +340,7 @@ class Program:
         return array_bytes({**arrays, "digest": np.frombuffer(bytes.fromhex(array_digest(arrays)), np.uint8)})
 
     def _header(self) -> dict[str, Any]:
-        """The file's header as JSON data; `read_header` is the inverse."""
+        """The file's header as JSON data; `_read_header` is the inverse."""
         source = self.input
         encoding = {"kind": source.encoding.kind, "bits": source.encoding.bits}
         shape = {"height": source.height, "width": source.width, "channels": source.channels}
@@ -367,7 +374,7 @@ class Program:
         with naming(path):
             digest = arrays.pop("digest").tobytes().hex()
             content = array_digest(arrays)
-            given: dict[str, Any] = read_header(arrays.pop("header"))
+            given: dict[str, Any] = _read_header(arrays.pop("header"))
             if digest != content:
                 raise ValueError(f"the content's digest must be {shown(digest)}, got {content!r}")
             if "tail" in arrays:
@@ -384,3 +391,39 @@ def _scalar(name: str, array: Array) -> int:
     if array.shape != ():
         raise ValueError(f"{name} must be one integer, got an array of shape {array.shape}")
     return int(array)
+
+
+def _read_header(data: Array) -> dict[str, Any]:
+    """Fields of ``Program`` by name, of the header's JSON, (n,) uint8; ``Program`` checks what goes together.
+
+    ValueError if it is no program's header: one line that begins with ``header``.
+    """
+    header = Reader(parse_json(data.tobytes(), "header"), "header")
+    header.format(FORMAT, VERSION)
+    return {
+        "name": header.text("name"),
+        "design_digest": header.digest("design_digest"),
+        "model_digest": header.digest("model_digest"),
+        "input": _input(header.inner("input")),
+        "output_shape": header.numbers("output_shape", 1, LARGEST),
+        "output_kind": header.text("output_kind"),
+        "classes": header.texts("classes"),
+        "ideal_cycles": header.number("ideal_cycles", 0),
+        "layers": tuple(_layer(header, entry) for entry in header.entries("layers")),
+        "mapping": header.numbers("mapping"),
+    }
+
+
+def _input(reader: Reader) -> Map:
+    """The input map."""
+    encoding = reader.inner("encoding")
+    height, width, channels = (reader.number(key, 1, LARGEST) for key in ("height", "width", "channels"))
+    kind = Encoding(encoding.text("kind"), encoding.number("bits", 1))
+    return Map(height=height, width=width, channels=channels, encoding=kind)
+
+
+def _layer(header: Reader, entry: Any) -> tuple[str, int]:
+    """(name, ideal cycles) of a layer."""
+    ok = isinstance(entry, list) and len(entry) == 2 and isinstance(entry[0], str) and type(entry[1]) is int
+    header.require(ok, "layers must be [name, cycles]", entry)
+    return entry[0], entry[1]

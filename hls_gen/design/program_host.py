@@ -41,13 +41,13 @@ def input_of(host: Host, images: NDArray[Any], source: Map) -> NDArray[np.int32]
         Images have another shape, or give values that aren't the input's.
     """
     host.check_images(images)
-    made = np.empty((len(images), *source.shape), np.int32)
+    integers = np.empty((len(images), *source.shape), np.int32)
     size = max(1, CHUNK_VALUES // source.size)
     for begin in range(0, len(images), size):
         values = host.to_input(images[begin : begin + size], source.shape)
         source.encoding.check("images", values)
-        made[begin : begin + size] = values
-    return made
+        integers[begin : begin + size] = values
+    return integers
 
 
 def read_host(text: NDArray[Any], header: Mapping[str, Any]) -> Host:

@@ -35,8 +35,8 @@ class Reader:
     def format(self, name: str, version: int) -> None:
         """Require that the object says that it is of this format and version."""
         self.require(self.data.get("format") == name, f"format must be {name}", self.data.get("format"))
-        found = self.data.get("version")
-        self.require(found == version and type(found) is int, f"version must be {version}", found)
+        given = self.data.get("version")
+        self.require(given == version and type(given) is int, f"version must be {version}", given)
 
     def only(self, keys: Iterable[str]) -> None:
         """Require that the object has no keys but these, so that nothing in it goes without effect."""

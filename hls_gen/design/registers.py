@@ -214,7 +214,7 @@ def npu_registers(npu: Npu, n: int) -> list[Register]:
         By offset, but that of the counter of waits for weights comes last.
     """
     base = NPU_BASE + NPU_STRIDE * n
-    made = [
+    registers = [
         Register(f"NPU{n}_LANES", base, "RO", "array", (Field("KFP", 0, 16), Field("KGP", 16, 16))),
         Register(f"NPU{n}_WIDTHS", base + 0x04, "RO", "narrow units", (Field("PFP", 0, 16), Field("OL", 16, 16))),
         Register(f"NPU{n}_BEATS", base + 0x10, "RO", "cycles in which the array was fed"),
@@ -231,11 +231,11 @@ def npu_registers(npu: Npu, n: int) -> list[Register]:
     ]
     if npu.loader.stream_weights:
         what = "cycles in which a layer's weights had not arrived"
-        made.append(Register(f"NPU{n}_WAIT_WEIGHTS", base + 0x24, "RO", what))
+        registers.append(Register(f"NPU{n}_WAIT_WEIGHTS", base + 0x24, "RO", what))
     if npu.array.one_memory:
         what = "cycles in which the one memory was read for features"
-        made.append(Register(f"NPU{n}_WAIT_MEMORY", base + 0x24, "RO", what))
-    return made
+        registers.append(Register(f"NPU{n}_WAIT_MEMORY", base + 0x24, "RO", what))
+    return registers
 
 
 def counter_name(n: int, pulse: str) -> str:
@@ -250,8 +250,8 @@ def shows_progress(name: str) -> bool:
 
 def counter_names(design: Design) -> tuple[str, ...]:
     """Names of all registers that count, and wrap at 2^32: those of the design, then those of each NPU."""
-    own = [counter_name(n, pulse) for n, npu in enumerate(design.npus) for pulse in npu.pulses]
-    return (*DESIGN_COUNTERS, *own)
+    of_npus = [counter_name(n, pulse) for n, npu in enumerate(design.npus) for pulse in npu.pulses]
+    return (*DESIGN_COUNTERS, *of_npus)
 
 
 def register_map(design: Design) -> list[Register]:

@@ -104,17 +104,17 @@ def setting_widths(machine: MachineParameters) -> dict[str, int]:
     """
     codes = machine.code_bits
     ranks = 1 << machine.code_bits
-    made: dict[str, int] = {}
+    widths: dict[str, int] = {}
     for name in ("left", "right", "w", "d"):
-        made |= {f"{name}_coded": 1, f"{name}_entries": ranks * ENTRY_BITS, f"{name}_mask": codes}
+        widths |= {f"{name}_coded": 1, f"{name}_entries": ranks * ENTRY_BITS, f"{name}_mask": codes}
     for name in ("w", "d"):
-        made |= {
+        widths |= {
             f"{name}_thresholds": (ranks - 1) * (machine.form.bits + 1),
             f"{name}_ranked": ranks * ENTRY_BITS,
             f"{name}_order": ranks * codes,
             f"{name}_chance": 1,
         }
-    return made | {"master": 1, "rate": PLACES_BITS, "mu": PLACES_BITS, "mu_on": 1, "cache": isa.CACHE_BITS}
+    return widths | {"master": 1, "rate": PLACES_BITS, "mu": PLACES_BITS, "mu_on": 1, "cache": isa.CACHE_BITS}
 
 
 # The array, the master's unit and the data access unit

@@ -8,8 +8,7 @@ from bitloom.golden.zoo import mlperf_tiny as networks
 from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.compiler.flow import simulate
 from bitloom.hls_gen.compiler.flow.of_plan import system
-from bitloom.hls_gen.compiler.layer_cycles import layer_cycles
-from bitloom.hls_gen.compiler.mapping import placed
+from bitloom.hls_gen.compiler.mapping import layer_cycles, placed
 from bitloom.hls_gen.compiler.plan import plan
 from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.hls_gen.design.npu import Npu

@@ -4,7 +4,9 @@ from collections.abc import Sequence
 
 import click
 
+from bitloom.hls_gen.design.flat import DEFAULTS
 from bitloom.hls_gen.design.npu import Npu
+from bitloom.overlay.explore.one_npu import SEARCHED
 from bitloom.overlay.explore.search import Explored
 from bitloom.overlay.explore.tries import Row
 from bitloom.overlay.explore.variations import setting_of
@@ -94,35 +96,11 @@ def show_npus(name: str, best: Row, names: Sequence[str]) -> None:
     names
         Of the layers, in the order of computing.
     """
-    header = [
-        "NPU",
-        "layers",
-        "engine",
-        "KFP",
-        "KGP",
-        "OL",
-        "PFP",
-        "planes",
-        "accumulators",
-        "kernel rows",
-        "kernel RAM",
-        "tuple words",
-        "besides",
-    ]
+    columns = [value for value in SEARCHED if value.title]
+    header = ["NPU", "layers", "engine", *(value.title for value in columns), "besides"]
     rows = []
     for n, npu in enumerate(best.candidate.npus):
-        values = (
-            npu.array.kfp,
-            npu.array.kgp,
-            npu.results.ol,
-            npu.pool_unit.pfp if npu.pool_unit else "",
-            npu.array.planes or "",
-            npu.array.accumulators,
-            npu.array.kernel_rows,
-            npu.array.kernel_ram,
-            npu.sequencer.tuple_words,
-        )
-        cells = [f"{v:,}" if isinstance(v, int) else v for v in values]
+        cells = [value.cell(npu) for value in columns]
         whose = _layers([names[i] for i in best.candidate.own(n)], names)
         if best.candidate.also:
             whose = "all" if len(best.candidate.npus) == 1 else f"{best.candidate.network}: {whose}"
@@ -136,15 +114,8 @@ def show_npus(name: str, best: Row, names: Sequence[str]) -> None:
 def blocks_of(npu: Npu) -> list[str]:
     """Further blocks of an NPU, in words: a window former, weights in the pool unit, multipliers that PEs share, LUTs
     that multiply."""
-    kernels = npu.array.kernels_per_multiplier
-    blocks = {
-        "window former": npu.former is not None,
-        "depthwise pool unit": npu.depthwise,
-        f"{kernels} kernels a multiplier": kernels > 1,
-        "additions in LUTs": "addition" in npu.results.lut_products,
-        "counters": npu.sequencer.raster,
-    }
-    return [words for words, there in blocks.items() if there]
+    values = [(value.words, npu.value(value.name), DEFAULTS[value.name]) for value in SEARCHED if value.words]
+    return [words.format(has) for words, has, default in values if has != default]
 
 
 def _layers(layers: Sequence[str], names: Sequence[str]) -> str:

@@ -6,27 +6,28 @@ gap. The layers say which inlets and outlets it has: chains (chain.py) and rings
 """
 
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import accumulate, islice
 from typing import Any
 
+from bitloom.hls_gen.compiler.layout import UNUSED, regroup, result_layout
+from bitloom.hls_gen.compiler.planned_layer import added_in_steps
 from bitloom.hls_gen.design.copies import is_copy
 from bitloom.hls_gen.design.gearbox import geared
 from bitloom.hls_gen.design.lanes import plane_lanes
 from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.design.packed_products import most_kernels
 from bitloom.hls_gen.design.widths import PLANES, SKIP_BITS, bits_for
 from bitloom.overlay.area.netlist import Resources
 from bitloom.overlay.area_model.estimate import estimate_cores, estimate_outlets
 from bitloom.overlay.area_model.memory import STYLES
 
-from .added import added_fits, fills_steps
 from .folding_keys import ARRAY_CYCLES, FOLDING, LAYER_CYCLES, OUTLETS
 from .layer_demand import LayerDemand
 from .npu_memories import NpuMemories, Own
 from .price import Price
-from .saving import saving
-from .sizes import splits, whole_words
 
 OUT = "output_stationary"
 """Dataflow by which NPUs are chosen; variations have others."""
@@ -47,10 +48,56 @@ PFPS = (1, 2, 4, 8, 16)
 VARIED = ("kgp", "ol", "pfp", "accumulators")
 """What `NpuChoices` varies of a folding beside its KFP. A search keeps so many of these values that whole NPUs would
 take gigabytes."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Searched:
+    """A value of an NPU that a search finds, as people see it.
+
+    Attributes
+    ----------
+    name
+        Its flat name.
+    title
+        Heading of its column in the table of NPUs; nothing where it has none.
+    words
+        What the last column says of an NPU in which it isn't the default; "{}" stands for the value.
+    searched
+        What is said of a search that varies it.
+    """
+
+    name: str
+    title: str = ""
+    words: str = ""
+    searched: str = ""
+
+    def cell(self, npu: Npu) -> str:
+        """What stands in the column; nothing where the NPU lacks it."""
+        value = npu.value(self.name)
+        return "" if value == 0 or not npu.has(self.name) else f"{value:,}" if isinstance(value, int) else str(value)
+
+
+SEARCHED = (
+    Searched(name="kfp", title="KFP"),
+    Searched(name="kgp", title="KGP"),
+    Searched(name="ol", title="OL"),
+    Searched(name="pfp", title="PFP"),
+    Searched(name="planes", title="planes"),
+    Searched(name="accumulators", title="accumulators"),
+    Searched(name="kernel_rows", title="kernel rows"),
+    Searched(name="kernel_ram", title="kernel RAM"),
+    Searched(name="tuple_words", title="tuple words"),
+    Searched(name="window_former", words="window former", searched="window former"),
+    Searched(name="depthwise", words="depthwise pool unit", searched="pool units with weights"),
+    Searched(name="kernels_per_multiplier", words="{} kernels a multiplier", searched="shared multipliers"),
+    Searched(name="lut_products", words="additions in LUTs", searched="additions in LUTs"),
+    Searched(name="raster", words="counters", searched="tables and counters"),
+)
+"""Values that a search finds, in the order of tables."""
 Chosen = tuple[int, ...]
 """Values of VARIED, in this order."""
 SAVED = ("kernels_per_multiplier", "lut_products")
-"""What `saving` varies."""
+"""What `saving` varies, where DSP blocks are limited."""
 Sizes = tuple[dict[str, int], dict[str, Any]]
 """Sizes of an NPU's memories, which several share, and what else it has beside its folding, both by parameter."""
 
@@ -437,3 +484,64 @@ class NpuChoices:
         firsts = [layer.seen_by(npu) for layer in self.layers if layer.reads is None]
         words = [layer.frame_words(npu) for layer in firsts]
         return sum(geared(count, npu.host_word_bits, self.stream_bits) for count in words) <= interval
+
+
+def splits(total: int) -> list[int]:
+    """Sizes of the parts of ``total``, rising: for each number of parts the least size, ceil(total / parts), once."""
+    sizes = []
+    parts = 1
+    while True:
+        size = -(-total // parts)
+        sizes.append(size)
+        if size == 1:
+            return sizes[::-1]
+        parts = -(-total // (size - 1))
+
+
+def whole_words(sizes: Iterable[int], word_lanes: int) -> list[int]:
+    """``sizes``, each made as large as whole words of so many lanes are, once; as they are with 0 lanes."""
+    lanes = word_lanes or 1
+    return list(dict.fromkeys(-(-size // lanes) * lanes for size in sizes))
+
+
+def saving(npu: Npu, dear: bool) -> Iterator[Npu]:
+    """The NPU; where DSP blocks are ``dear``, also with multipliers that PEs share, and with LUTs that multiply in
+    additions."""
+    yield npu
+    if not dear or npu.engine == "binary":
+        return
+    kernels = min(npu.array.kgp, most_kernels(npu.array.feature_bits, npu.array.weight_bits))
+    if kernels > 1:
+        yield npu.unchecked(kernels_per_multiplier=kernels)
+    if npu.has_skip:
+        yield npu.unchecked(kernels_per_multiplier=kernels, lut_products=("addition",))
+
+
+def added_fits(npu: Npu, added: int, kernels: int) -> bool:
+    """Whether the NPU can add a map to the results of a layer.
+
+    Parameters
+    ----------
+    npu
+        Its folding.
+    added
+        Channels of the map.
+    kernels
+        Kernels of the layer.
+    """
+    widths = [unit.pfp for unit in (npu.pool_unit,) if unit] + [npu.results.ol] * npu.depthwise + [npu.array.kfp]
+    return _fits(added, kernels, npu.array.kgp, npu.results.ol, tuple(widths))
+
+
+def fills_steps(npu: Npu, kernels: int) -> bool:
+    """Whether the integers of a layer fill the steps of a binary NPU, so that no lane has a sign of nothing."""
+    return not (result_layout(kernels, 1, npu.array.kgp, npu.results.ol) == UNUSED).any()
+
+
+@lru_cache(maxsize=4096)
+def _fits(added: int, kernels: int, kgp: int, ol: int, widths: tuple[int, ...]) -> bool:
+    """The same by numbers; ``widths`` are those of the words that the map goes through."""
+    words = result_layout(added, 1, kgp, ol)
+    for width in widths:
+        words = regroup(words, width)
+    return added_in_steps(words, result_layout(kernels, 1, kgp, ol))

@@ -10,11 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from .added import fills_steps
 from .npu_memories import Own
-from .one_npu import NpuChoices, Segment
+from .one_npu import NpuChoices, Segment, fills_steps, splits
 from .price import Price
-from .sizes import splits
 
 MOST_RING = 4
 """NPUs of the largest ring that is tried: with more of them a chain has less to wait for."""

@@ -7,13 +7,14 @@
 Nothing is returned that ``size_memories``, the compiler's plan and the flow model did not accept.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from bitloom.golden.network import Model
 
 from .budget import Budget
-from .counter import Counter, Progress
+from .one_npu import SEARCHED
 from .price import Price
 from .promising import promising
 from .ranking import best_of, between_fitting, late_at_most, merit, pareto, worst_excess
@@ -21,7 +22,6 @@ from .refine import refine
 from .task import FEW_NPUS, Task
 from .tries import Row, Tries
 from .variations import SETTINGS, MapSetting, setting_of
-from .varied import varied
 from .workers import Workers
 
 POINTS = 9
@@ -44,6 +44,46 @@ STREAMED_WEIGHTS = {"auto": (False, True), "never": (False,), "always": (True,)}
 """Whether weights come down the stream: what of it is tried."""
 
 THIS_PROCESS = Workers()
+Progress = Callable[..., None]
+"""Takes tasks that are done and all of them, and by the name ``what`` what is under way."""
+
+
+class Counter:
+    """Counts tasks that are done, for a progress bar."""
+
+    def __init__(self, workers: Workers, progress: Progress | None):
+        self.total: int | None = None
+        self._workers = workers
+        self._progress = progress
+        self._what = ""
+        self._done = self._looked_at = 0
+        self.begin("intervals that may fit")
+
+    def begin(self, what: str) -> None:
+        """Something is under way."""
+        self._what = what
+        self._tell(self._done)
+
+    def looked_at(self) -> None:
+        """One more interval was looked at, before it is known how many tasks there are."""
+        self._looked_at += 1
+        self._tell(self._looked_at)
+
+    def rows(self, what: str, work: Callable[[Any], list[Row]], tasks: Sequence[Any], out: list[Row]) -> None:
+        """Append what ``work`` gives for the tasks to ``out``, counted one by one; ``what`` is under way."""
+        self.begin(what)
+        for rows in self._workers.map(work, tasks):
+            out += rows
+            self._done += 1
+            self._tell(self._done)
+
+    def end(self) -> None:
+        """All is done, also where fewer halvings were needed."""
+        self._tell(self.total)
+
+    def _tell(self, done: int | None) -> None:
+        if self._progress is not None:
+            self._progress(done, self.total, what=self._what)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -204,6 +244,37 @@ def _explored(tries: Tries, rows: Sequence[Row]) -> Explored:
         varied=varied(tries),
         layers=tries.names((best or nearest or rows[0]).candidate.engines),
     )
+
+
+def varied(tries: Tries) -> tuple[str, ...]:
+    """What a search varies beside foldings, a few words each."""
+    ways = tries.ways()
+    one_npu = len(tries.layers) == 1 or bool(tries.also)
+    rings, chains = (
+        sorted({max(way.mapping) + 1 for way in ways if way.mapping and way.closed == closed})
+        for closed in (True, False)
+    )
+    engines = {engine for way in ways for engine in way.engines.names}
+    saves = "integer" in engines and tries.budget.dsp is not None
+    searched = {
+        "raster": any(setting.counters for setting in tries.settings),
+        "window_former": any(layer.joined for choices in tries.choices.values() for layer in choices.layers),
+        "depthwise": any(way.engines.depthwise for way in ways),
+        "kernels_per_multiplier": saves,
+        "lut_products": saves and any(layer.adds is not None for layer in tries.layers),
+    }
+    orders = dict.fromkeys(setting.map_order for setting in tries.settings)
+    phrases = {
+        "lanes of one NPU" if one_npu else "pipelines, cascades and single NPUs": True,
+        f"rings of {' and '.join(map(str, rings))} NPUs": bool(rings),
+        f"chains of {' and '.join(map(str, chains))} NPUs that are cut between fork and join": bool(chains),
+        f"map order {' and '.join(orders)}": True,
+        "both dataflows": not tries.also,
+        "streamed weights": len(tries.layers) > 1 and any(setting.streamed for setting in tries.settings),
+        "NPUs of both engines": len(engines) > 1,
+        **{value.searched: searched.get(value.name, False) for value in SEARCHED},
+    }
+    return tuple(words for words, there in phrases.items() if there)
 
 
 def _settings(map_order: str) -> list[MapSetting]:

@@ -17,9 +17,8 @@ from bitloom.overlay.cli.found_designs import front_row
 from bitloom.overlay.cli.group import bitloom
 from bitloom.overlay.explore.budget import Budget
 from bitloom.overlay.explore.candidate import NPU_KEYS, Candidate
-from bitloom.overlay.explore.counter import Counter
 from bitloom.overlay.explore.figures import Figures
-from bitloom.overlay.explore.search import Explored
+from bitloom.overlay.explore.search import Counter, Explored
 from bitloom.overlay.explore.tries import Row
 
 

@@ -25,15 +25,13 @@ from bitloom.overlay.explore.candidate import Candidate
 from bitloom.overlay.explore.chain import Chain
 from bitloom.overlay.explore.demands import layers
 from bitloom.overlay.explore.figures import Figures, figures
-from bitloom.overlay.explore.one_npu import NpuChoices
+from bitloom.overlay.explore.one_npu import NpuChoices, splits, whole_words
 from bitloom.overlay.explore.price import Price
 from bitloom.overlay.explore.ranking import between_fitting, pareto
-from bitloom.overlay.explore.search import Effort, explore
-from bitloom.overlay.explore.sizes import splits, whole_words
+from bitloom.overlay.explore.search import Effort, explore, varied
 from bitloom.overlay.explore.task import Task, candidate_of
 from bitloom.overlay.explore.tries import Row, Tries
 from bitloom.overlay.explore.variations import SETTINGS
-from bitloom.overlay.explore.varied import varied
 from bitloom.overlay.explore.workers import Workers
 from bitloom.overlay.platform.boards import BOARDS, board
 from tests.cases import case_map, random_model

@@ -188,7 +188,7 @@ class CompileChoices:
             A value is missing or unknown; a chunk may be missing.
         """
         map_order = data.get("map_order")
-        dataflow = data.get("dataflow")
+        dataflow: Any = data.get("dataflow")
         chunk = data.get("chunk", "")
         if map_order not in (*ORDERS, "auto"):
             raise ValueError(f"map_order must be one of {', '.join(ORDERS)}, auto, got {map_order!r}")

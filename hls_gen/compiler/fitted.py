@@ -88,10 +88,9 @@ def fitting(folding: Npu, npu_needs: Sequence[NpuNeeds]) -> dict[str, Any]:
 
 
 def _least(name: str) -> int:
-    """Least value of a capacity: 0 where it may be 0, and of the window former's sizes, which it lacks where no network
-    has a use for it."""
-    rule = flat.NUMBERS[name]
-    return 0 if rule.or_zero or name in FORMER else rule.least
+    """Least value of a capacity; 0 of what an NPU needn't have where no network has a use for it, as the sizes of a
+    window former."""
+    return 0 if name in FORMER or flat.NUMBERS[name].or_zero else flat.NUMBERS[name].least
 
 
 def margins(npu: Npu, npu_needs: Sequence[NpuNeeds]) -> dict[str, Any]:

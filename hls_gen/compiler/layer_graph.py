@@ -221,9 +221,9 @@ def _products(graph: LayerGraph, layers: Sequence[Layer]) -> int:
 
 def _random_values(rng: np.random.Generator, source: Map) -> Array:
     """(1, H, W, C) values that a map may have."""
-    of = source.encoding
-    steps: Array = rng.integers(0, (of.high - of.low) // of.step, (1, *source.shape), endpoint=True)
-    return of.low + of.step * steps
+    encoding = source.encoding
+    steps: Array = rng.integers(0, (encoding.high - encoding.low) // encoding.step, (1, *source.shape), endpoint=True)
+    return encoding.low + encoding.step * steps
 
 
 def _computed(graph: LayerGraph, layers: Sequence[Layer], inputs: Mapping[str, Array]) -> dict[str, Array]:

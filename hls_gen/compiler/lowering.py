@@ -30,6 +30,7 @@ from .engine_form import engine_form_of
 from .engine_rules import Engine, check_binary, check_integer, default_engine
 from .host_tail import on_device
 from .lowered_layers import Depthwise, LoweredLayer, Multiply
+from .lowering_steps import lowered_layer
 from .mapping import Placed, placed
 from .parts import Cut, Part, Target, segmented
 from .pools import canonical
@@ -244,14 +245,7 @@ def _with_joined_taps(layer: LoweredLayer, part: Part) -> LoweredLayer:
             magnitude=None if arithmetic.magnitude is None else _by_visit(arithmetic.magnitude, visits),
             tap_offset=arithmetic.tap_offset * layer.window.taps,
         )
-    return replace(
-        layer,
-        height=part.height,
-        width=part.width,
-        window=part.window,
-        weighted=part.weighted,
-        arithmetic=arithmetic,
-    )
+    return lowered_layer(part, arithmetic, layer.steps, layer.sum_range)
 
 
 def _by_visit(weight: Array, visits: int) -> Array:

@@ -35,7 +35,7 @@ from .depthwise import plain_of
 from .engine_rules import input_planes
 from .fixed_kernels import fixed_point, magnitudes
 from .lowered_layers import LoweredLayer, Scale, Sign, Step, Thresholds, Xnor
-from .lowering_steps import SHARED, scale_of, steps_of
+from .lowering_steps import SHARED, lowered_layer, scale_of, steps_of
 from .margins import Range
 from .parts import Part
 from .pools import thresholds_of
@@ -135,19 +135,7 @@ def binary_layer(model: Model, part: Part, inverted: Array) -> tuple[LoweredLaye
         word_channels=layer.word_channels,
         magnitude=_magnitude(model, segment, planes) if layer.real_weights else None,
     )
-    lowered = LoweredLayer(
-        name=part.name,
-        reads=part.reads,
-        joins=part.joins,
-        height=part.height,
-        width=part.width,
-        window=part.window,
-        weighted=part.weighted,
-        arithmetic=arithmetic,
-        steps=tuple(steps),
-        sum_range=_sum_range(part, segment),
-    )
-    return lowered, complement
+    return lowered_layer(part, arithmetic, steps, _sum_range(part, segment)), complement
 
 
 def copy(part: Part) -> LoweredLayer:
@@ -156,17 +144,8 @@ def copy(part: Part) -> LoweredLayer:
     identity = np.eye(part.out_channels, dtype=np.uint8)
     weight = np.stack([identity, np.ones_like(identity)], axis=1)[..., None]
     coefficient = np.ones(1, np.int64)
-    return LoweredLayer(
-        name=part.name,
-        reads=part.reads,
-        height=part.height,
-        width=part.width,
-        window=part.window,
-        weighted=part.weighted,
-        arithmetic=Xnor(weight=weight, coefficient=coefficient, visits=part.visits, double=False, tap_offset=0),
-        steps=(Thresholds(np.full((channels, 1), channels)),),
-        sum_range=(0, 2 * channels),
-    )
+    arithmetic = Xnor(weight=weight, coefficient=coefficient, visits=part.visits, double=False, tap_offset=0)
+    return lowered_layer(part, arithmetic, [Thresholds(np.full((channels, 1), channels))], (0, 2 * channels))
 
 
 def _magnitude(model: Model, segment: Segment, planes: int) -> Array:

@@ -22,7 +22,7 @@ from bitloom.golden.network import Model
 
 from .depthwise import plain_of
 from .lowered_layers import Depthwise, LoweredLayer, Multiply, Scale, Sign
-from .lowering_steps import SHARED, scale_of, steps_of
+from .lowering_steps import SHARED, lowered_layer, scale_of, steps_of
 from .margins import Range
 from .parts import Part
 from .pools import canonical, thresholds_of
@@ -71,19 +71,7 @@ def integer_layer(model: Model, part: Part, inverted: Array) -> tuple[LoweredLay
     if act is not None:
         steps.append(Sign(negative=True))
         complement = np.repeat(turned | (model.arrays[act.name]["direction"] > 0), act.levels)
-    layer = LoweredLayer(
-        name=part.name,
-        reads=part.reads,
-        joins=part.joins,
-        height=part.height,
-        width=part.width,
-        window=part.window,
-        weighted=part.weighted,
-        arithmetic=Multiply(weight=weight),
-        steps=tuple(steps),
-        sum_range=_sum_range(segment),
-    )
-    return layer, complement
+    return lowered_layer(part, Multiply(weight=weight), steps, _sum_range(segment)), complement
 
 
 def _depthwise(model: Model, part: Part, segment: Segment) -> Depthwise:
@@ -103,17 +91,9 @@ def copy(part: Part) -> LoweredLayer:
     assert part.values is not None
     low, high = part.values
     zeros = np.zeros((part.out_channels, 1), np.int64)
-    return LoweredLayer(
-        name=part.name,
-        reads=part.reads,
-        height=part.height,
-        width=part.width,
-        window=part.window,
-        weighted=part.weighted,
-        arithmetic=Multiply(weight=np.eye(part.out_channels, dtype=np.int64)[:, None]),
-        steps=(Scale(bias=zeros, multiplier=zeros + 1, shift=zeros, low=low, high=high),),
-        sum_range=(min(low, 0), max(high, 0)),
-    )
+    arithmetic = Multiply(weight=np.eye(part.out_channels, dtype=np.int64)[:, None])
+    scale = Scale(bias=zeros, multiplier=zeros + 1, shift=zeros, low=low, high=high)
+    return lowered_layer(part, arithmetic, [scale], (min(low, 0), max(high, 0)))
 
 
 def _weights(model: Model, segment: Segment, inverted: Array) -> Array:

@@ -4,7 +4,7 @@ Each layer becomes one step, by the function that a table has for its kind. A la
 that no layer is left out. What both engines have in common is here.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,11 +15,28 @@ from bitloom.golden.layers.pool import AvgPool, MaxPool, MinPool, Pool
 from bitloom.golden.layers.requantise import Requantise
 from bitloom.golden.network import Model
 
-from .lowered_layers import Addition, Pooling, Scale, Step
+from .lowered_layers import Addition, LoweredLayer, Multiply, Pooling, Scale, Step, Xnor
+from .margins import Range
 from .parts import Part
 
 Functions = dict[type[Layer], Callable[[Model, Part, Any], Step]]
 """By kind of layer, the function that makes its step."""
+
+
+def lowered_layer(part: Part, arithmetic: Xnor | Multiply, steps: Sequence[Step], sum_range: Range) -> LoweredLayer:
+    """The lowered layer of a part."""
+    return LoweredLayer(
+        name=part.name,
+        reads=part.reads,
+        joins=part.joins,
+        height=part.height,
+        width=part.width,
+        window=part.window,
+        weighted=part.weighted,
+        arithmetic=arithmetic,
+        steps=tuple(steps),
+        sum_range=sum_range,
+    )
 
 
 def steps_of(model: Model, part: Part, tail: tuple[Layer, ...], functions: Functions) -> list[Step]:

@@ -5,7 +5,7 @@
 
 Both are made by the same modules (hls_gen/rtl/sequencer), filled by the same rows (hls_gen/compiler/rows/sequencer.py)
 and counted by the same rules (hls_gen/compiler/sequencer_taps.py). What they differ in is said here, and nowhere else:
-`Npu.array_sequencer` and `Npu.pool_sequencer` are the two of an NPU.
+`Npu.array_sequencer` and `Npu.pool_sequencer` are the two of an NPU, and `Npu.sequencers` lists those that it has.
 """
 
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ FLAGS = TapTable("flags", "taps", "flags_base")
 OLDS = TapTable("olds", "olds", "old_base")
 """A row for each tap that reads an old tuple: which one."""
 JUMPS = TapTable("jumps", "jumps", "jump_base")
-"""A row for each run of taps without a beat: the row of weights behind it."""
+"""A row for each run of places of the kernel that lie beside the map: the place behind it."""
 AHEADS = TapTable("aheads", "aheads", "ahead_base")
 """A row for each tap that claims tuples that it doesn't read: how many words these have."""
 
@@ -45,8 +45,8 @@ class SequencerKind:
         Whether each tap meets rows of weights, so that the sequencer counts kernel rows, and has a table of jumps: in
         front of the array, and of a pool unit with weights.
     claims_ahead
-        Whether a tap claims tuples that it doesn't read by a table, any number at once. Without that table, and without
-        counters, each such tuple is a tap without a beat, a skip.
+        Whether a tap claims tuples that it doesn't read by a table, any number at once. Without that table, each such
+        tuple is a skip in a layer that no counters run through.
     """
 
     counters: bool = False

@@ -156,11 +156,11 @@ def _arcs(cell: Mapping[str, Any]) -> Iterator[tuple[int, int, int]]:
     for port, _, wire in ports(cell, "input"):
         quarters = 1 if kind == "CARRY4" and port == "CI" else QUARTERS[kind]
         for out, _, to in ports(cell, "output"):
-            if kind != "RAM" or _reads(port, out):
+            if kind != "RAM" or reads(port, out):
                 yield wire, to, quarters
 
 
-def _reads(port: str, out: str) -> bool:
+def reads(port: str, out: str) -> bool:
     """Whether that port of LUT RAM is the address of what stands at that output."""
     if port.startswith("ADDR"):
         return out == f"DO{port[4]}"

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import click
-from click.core import ParameterSource
 
 from bitloom.golden import zoo
 from bitloom.golden.atomic import write_text
@@ -27,7 +26,7 @@ from bitloom.overlay.timing.design_clock import HOW, clock_figures
 from . import interrupted
 from .found_designs import RESOURCES, called, number, show_front, show_npus
 from .option_groups import GroupedCommand, option_group
-from .options import FILE, board_option, map_order_option, stream_bits_option
+from .options import FILE, board_option, given, map_order_option, stream_bits_option
 from .progress import bar, working
 from .show import dump, json_option, one_line_errors
 
@@ -183,8 +182,7 @@ class _Clock:
 
 def _clock(mhz: float) -> _Clock:
     """The clock of the command line."""
-    given = click.get_current_context().get_parameter_source("clock_mhz") is ParameterSource.COMMANDLINE
-    return _Clock(mhz, "option" if given else "default")
+    return _Clock(mhz, "option" if given(["clock_mhz"]) else "default")
 
 
 def _budget(

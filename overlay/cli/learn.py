@@ -18,7 +18,7 @@ from bitloom.overlay.study.machine_learning import MachinePlan, learn_on_machine
 from bitloom.overlay.study.machine_setting import MACHINE_SETTINGS
 
 from .option_groups import GroupedCommand, option_group
-from .options import FILE, given, out_option
+from .options import FILE, given, held_out_option, out_option
 from .progress import bar
 from .show import dump, grid, json_option, one_line_errors
 
@@ -56,11 +56,7 @@ WITH_MACHINE = ("slaves", "rate_places", "timeline")
     ),
     click.option("--first-seed", type=click.IntRange(0), default=0, help="Seed of the first run; the others count on."),
     click.option("--epochs", type=click.IntRange(1), help="Passes over the images.  [default: digits 100, mnist 20]"),
-    click.option(
-        "--held-out",
-        is_flag=True,
-        help="Hold out a fifth of the training images and test with it, not with the test images.",
-    ),
+    held_out_option,
     click.option("--rate-times", type=float, default=1.0, help="Multiplies the rates of each setting."),
     click.option("--hidden", default=HIDDEN, help="Neurons of each hidden layer."),
 )

@@ -89,6 +89,14 @@ POSITIVE = _Positive()
 """Type of an option that is a number above 0, such as a clock's frequency."""
 
 
+held_out_option = click.option(
+    "--held-out",
+    is_flag=True,
+    help="Hold out a fifth of the training images and test with it, not with the test images.",
+)
+"""``--held-out``: whatever is chosen by an accuracy is chosen without the test images."""
+
+
 def out_option(default: Path, help: str) -> Decorator:
     """``--out``, the folder that a command writes to."""
     return click.option("--out", type=FOLDER, default=default, help=help)

@@ -19,7 +19,7 @@ from bitloom.overlay.study.training_data import TrainingData, training_data
 from bitloom.overlay.study.training_runs import TrainingRun, curve_file, mean_accuracy, plot_training, run_training
 
 from .option_groups import GroupedCommand, option_group
-from .options import FILE, NumberRange
+from .options import FILE, NumberRange, held_out_option
 from .progress import bar
 from .show import dump, json_option, one_line_errors, table
 
@@ -76,11 +76,7 @@ MOST_SEEDS = 100
         help="By how much a class should win.  [default: by the weights]",
     ),
     click.option("--batch", type=click.IntRange(1), default=Recipe.batch, help="Images after which parameters change."),
-    click.option(
-        "--held-out",
-        is_flag=True,
-        help="Hold out a fifth of the training images and test with it, not with the test images.",
-    ),
+    held_out_option,
 )
 @option_group(
     "Results",

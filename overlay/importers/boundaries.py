@@ -96,6 +96,13 @@ def joined(chain: Chain) -> list[Link]:
     return out
 
 
+def first_line(chain: Chain, channels: int) -> tuple[Line, list[Link]]:
+    """The lines that a chain begins with, as one line, and the links behind them."""
+    line, *behind = joined([Line.identity(channels), *chain])
+    assert isinstance(line, Line)
+    return line, behind
+
+
 def rises(chain: Chain) -> bool:
     """Whether nothing in a chain falls in any channel; bends never do."""
     return all((link.signs >= 0).all() for link in chain if isinstance(link, Line))
@@ -258,20 +265,18 @@ class Steps:
         -------
         Steps
         """
-        links = joined([Line.identity(channels), *chain])
-        line = links[0]
-        assert isinstance(line, Line)
+        line, links = first_line(chain, channels)
         hits = reached.tolist()
-        if len(links) == 1:
+        if not links:
             nowhere = (False,) * len(hits)
             rows = [Limits(row, nowhere, hits) for row in boundaries]
             return cls(line=line, bent=False, rows=tuple(rows), straight=True)
-        alike = len(boundaries) == 1 and all(link.is_uniform for link in links[1:] if isinstance(link, Line))
+        alike = len(boundaries) == 1 and all(link.is_uniform for link in links if isinstance(link, Line))
         rows = []
         straight = True
         for channel in range(1 if alike else channels):
             given = boundaries[channel if len(boundaries) > 1 else 0]
-            row = _pulled_back(links[1:], given, hits, channel)
+            row = _pulled_back(links, given, hits, channel)
             straight = straight and _is_straight(row, given)
             rows.append(row)
         return cls(line=line, bent=True, rows=tuple(rows), straight=straight)

@@ -47,7 +47,7 @@ def canonical(graph: SourceGraph) -> OperationGraph:
     shapes = {graph.source.name: graph.source.shape}
     operations: list[Operation] = []
     refusals: list[tuple[str, str, object]] = []
-    inner = inner_activations(graph)
+    inner = _inner_activations(graph)
     following = _following(graph)
     lost: set[str] = set()  # results of nodes that can't be rewritten
     said: set[str] = set()  # those whose shape the file says
@@ -131,20 +131,11 @@ def _not_imported(node: SourceNode) -> Unsupported:
     return Unsupported(f"this operator{domain} is not imported", INSTEAD.get(node.op, ""))
 
 
-def inner_activations(graph: SourceGraph) -> dict[str, str]:
+def _inner_activations(graph: SourceGraph) -> dict[str, str]:
     """Nodes of activations that exporters write as several nodes: name of the node -> name of the activation.
 
     The last node is a product of the activation's input and of what other nodes make of that: an Erf, scaled and then
-    multiplied with what the Erf reads, is a GELU.
-
-    Parameters
-    ----------
-    graph : SourceGraph
-
-    Returns
-    -------
-    dict of str to str
-        The last node's name of the activation is empty: the other nodes' lines are enough.
+    multiplied with what the Erf reads, is a GELU. The product has no line of its own, so its activation's name is "".
     """
     makers = {name: node for node in graph.nodes for name in node.outputs if name}
     activations = {}

@@ -199,7 +199,7 @@ def held_maps(graph: SectionGraph, engines: Sequence[str]) -> tuple[Held, ...]:
     as thermometer bits, but an input only if it has single bits."""
     out = dict[int, Held]()
     for group in groups(graph):
-        makers = {engines[number - 1] for number in group if isinstance(_maker(graph, number), WeightSection)}
+        makers = {engines[number - 1] for number in group if number - 1 in graph.weighted}
         read = {engines[reader] for number in group for reader in graph.readers[number]}
         if "binary" in makers or ("binary" in read and (0 not in group or graph.source.levels == 1)):
             out.update((number, thermometer(graph.maps[number])) for number in group)

@@ -29,7 +29,7 @@ from .operations import OperationGraph
 from .quantise import quantise, quantises_input
 from .sections import Quantised, SectionGraph
 from .source import SourceGraph
-from .tflite_file import ENDING, is_tflite, read_tflite
+from .tflite_file import is_tflite, read_tflite
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -175,17 +175,9 @@ def import_file(
     ImportRefused
         If something in it can't be imported: a line for each such thing.
     """
-    source = read_tflite(path) if _is_tflite(path) else read_onnx(path)
+    source = read_tflite(path) if is_tflite(path) else read_onnx(path)
     name = name or network_name(path)
     return import_graph(source, spec=spec, engine=engine, name=name, real_weights=real_weights)
-
-
-def _is_tflite(path: str | os.PathLike[str]) -> bool:
-    """Whether a file is TFLite's, as its name or its first bytes say."""
-    if Path(path).suffix == ENDING or not Path(path).is_file():
-        return Path(path).suffix == ENDING
-    with Path(path).open("rb") as file:
-        return is_tflite(file.read(8))
 
 
 def import_graph(
@@ -193,22 +185,16 @@ def import_graph(
 ) -> Imported:
     """Import a source graph: see `import_file`."""
     with budget(sum(values.nbytes for values in source.constants.values())):
-        return _imported_graph(source, spec, engine, name, real_weights)
-
-
-def _imported_graph(
-    source: SourceGraph, spec: InputSpec | None, engine: str, name: str, real_weights: bool
-) -> Imported:
-    source = source.needed()
-    operations = canonical(source)
-    graph = quantise(operations, _levels_of_input(source, spec, operations))
-    if real_weights and graph.joins:
-        raise ImportRefused(["real weights are kept in chains of layers, got maps that several layers read"])
-    choice, emitted = _built(graph, choices(graph, engine), name)
-    if real_weights:
-        emitted = _with_real_weights(emitted)
-    host = host_of(source.source, graph, choice, emitted)
-    return Imported(source=source, operations=operations, graph=graph, choice=choice, emitted=emitted, host=host)
+        source = source.needed()
+        operations = canonical(source)
+        graph = quantise(operations, _levels_of_input(source, spec, operations))
+        if real_weights and graph.joins:
+            raise ImportRefused(["real weights are kept in chains of layers, got maps that several layers read"])
+        choice, emitted = _built(graph, choices(graph, engine), name)
+        if real_weights:
+            emitted = _with_real_weights(emitted)
+        host = host_of(source.source, graph, choice, emitted)
+        return Imported(source=source, operations=operations, graph=graph, choice=choice, emitted=emitted, host=host)
 
 
 def _levels_of_input(source: SourceGraph, spec: InputSpec | None, operations: OperationGraph) -> Quantised | None:

@@ -8,14 +8,14 @@ import numpy as np
 
 from bitloom.golden.encoding import Array
 
-from .bends import Bend, clip
+from .bends import Bend
 from .budget import FRACTION_BYTES, LEVEL_STEPS, VALUE_BYTES, take
 from .constants import Constants, grid_of
 from .errors import Unsupported, printable
 from .operations import Concatenation, Elementwise, Layout, Levels, Operation, Scaling, Sum, SumTable
 from .quantisers import Grid, Rule
 from .rationals import fractions
-from .source import Shape, SourceNode
+from .source import MOST_MAP, Shape, SourceNode
 
 KINDS = {int: "a number", float: "a number", str: "a text", tuple: "a list"}
 """How messages name the types of attributes."""
@@ -153,11 +153,6 @@ class NodeView:
         """Append x * multiply + add, of numbers or of arrays that spread over one image."""
         self.append(Scaling, multiply=_exact(multiply), add=_exact(add))
 
-    def clip(self, low: Any, high: Any) -> None:
-        """Append a clip to numbers, of which each may be None."""
-        low, high = (None if end is None else Fraction(end) for end in (low, high))
-        self.bend(clip(low, high))
-
     def bend(self, bend: Bend) -> None:
         """Append an activation of each value."""
         self.append(Elementwise, bend=bend)
@@ -205,8 +200,10 @@ class NodeView:
 
     def places(self) -> Array:
         """Numbers 0, 1, ... for the values of one image, in the tensor's shape; a layout puts them in another order."""
-        shape = self.shape
-        return np.arange(int(np.prod(shape))).reshape(shape)
+        count = math.prod(self.shape)
+        if count > MOST_MAP:  # before the numbers take memory
+            raise Unsupported(f"a map must have at most {MOST_MAP:,} values, got {count:,}")
+        return np.arange(count).reshape(self.shape)
 
 
 def _bytes_of(values: Array) -> int:

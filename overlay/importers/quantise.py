@@ -20,7 +20,7 @@ import numpy as np
 from bitloom.golden.encoding import Array
 from bitloom.golden.host.host import level_of
 
-from .boundaries import Line, Link, joined
+from .boundaries import Line, Link, first_line
 from .budget import OverBudget
 from .errors import ImportRefused, Unsupported, node_line, printable
 from .held import SeveralZeroPoints, zero_groups
@@ -177,20 +177,15 @@ class _WayEnd:
     @property
     def levels(self) -> Quantised:
         """The map as the next way reads it: its levels, and what they are worth behind the links."""
-        links = joined(self.links)
-        if self.source is None or len(links) > 1 or (links and not isinstance(links[0], Line)):
+        line, behind = first_line(self.links, self.size[2])
+        if self.source is None or behind:
             raise Unsupported("a map that several operators read, or that is joined, must be quantised")
-        base = self.source.base
-        step = self.source.step
-        for link in links:
-            assert isinstance(link, Line)
-            multiply = same(link.multiply)
-            add = same(link.add)
-            if multiply is None or add is None or multiply <= 0:
-                raise Unsupported("a map that several operators read, or that is joined, must have one scale > 0")
-            base = base * multiply + add
-            step = step * multiply
-        return replace(self.source, base=base, step=step, averaged=False, rule=None)
+        multiply = same(line.multiply)
+        add = same(line.add)
+        if multiply is None or add is None or multiply <= 0:
+            raise Unsupported("a map that several operators read, or that is joined, must have one scale > 0")
+        base = self.source.base * multiply + add
+        return replace(self.source, base=base, step=self.source.step * multiply, averaged=False, rule=None)
 
 
 class _Sections:

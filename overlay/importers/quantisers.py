@@ -197,11 +197,10 @@ def linear_rule(scale: Array | None, zero: Array | None) -> Rule:
     )
 
 
-def zero_point(inputs: Sequence[Array | None], output_dtype: int) -> Array | None:
+def zero_point(zero: Array | None, output_dtype: int) -> Array | None:
     """The zero point of QuantizeLinear; where it is left out 0, of the type that ``output_dtype`` says."""
     from onnx import helper
 
-    zero = inputs[2] if len(inputs) > 2 else None
     if zero is not None or not output_dtype:
         return zero
     try:
@@ -238,7 +237,8 @@ def _quantize(node: SourceNode, inputs: Sequence[Array | None]) -> Grid:
     values = _given(inputs, 0, "the input")
     scale = inputs[1]
     axis = int(node.attributes.get("axis", 1))
-    rule = linear_rule(_along(scale, values, axis), zero_point(inputs, node.attributes.get("output_dtype", 0)))
+    zero = inputs[2] if len(inputs) > 2 else None
+    rule = linear_rule(_along(scale, values, axis), zero_point(zero, node.attributes.get("output_dtype", 0)))
     grid = rule.grid(values)
     return Grid(integers=grid.integers + int(rule.zero), scale=np.array(Fraction(1), object))
 

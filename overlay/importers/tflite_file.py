@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import prod
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -38,14 +39,16 @@ INPUTS = ("INT8", "UINT8", "FLOAT32")
 """Types of the input."""
 CONVERSIONS = ("QUANTIZE", "DEQUANTIZE")
 """Operators that behind a closing change only how its results are written."""
-ENDING = ".tflite"
 MOST_READS = 4
 """How often operators may read each byte of constants, on average."""
 
 
-def is_tflite(data: bytes) -> bool:
-    """Whether the bytes of a file say that they are a TFLite file's."""
-    return data[4:8] == MARK
+def is_tflite(path: str | os.PathLike[str]) -> bool:
+    """Whether a file is TFLite's, as its name or its first bytes say."""
+    if Path(path).suffix == ".tflite" or not Path(path).is_file():
+        return Path(path).suffix == ".tflite"
+    with Path(path).open("rb") as file:
+        return file.read(8)[4:] == MARK
 
 
 def read_tflite(path: str | os.PathLike[str]) -> SourceGraph:

@@ -198,7 +198,7 @@ def _node_checked(node: SourceNode, operations: list[Operation], tensors: list[d
         room = 1e-5 if quantises else 1e-4 * max(1.0, float(np.abs(wanted).max(initial=0)))
         wrong = np.abs(got.x - wanted) > room * (1 + np.abs(wanted))
         tied = wrong & (got.low - room <= wanted) & (wanted <= got.high + room)
-        _require(not (wrong & ~tied).any(), node.name, "the operator's own definition", got.x, wanted, wrong & ~tied)
+        _refuse(wrong & ~tied, node.name, "the operator's own definition", got.x, wanted)
         count = count + got.x.size
         ties = ties + int(tied.sum())
     return Checked(name=node.name, against=f"{node.op} as it is defined", values=count, ties=ties)
@@ -284,14 +284,9 @@ def _maps(imported: Imported, inputs: Array) -> Iterator[Checked]:
                 spans.pop(name, None)
     scores = imported.host.scores(trace[makers[-1]])
     output = spans[imported.operations.output]
-    got = output.x.reshape(len(output.x), -1)
-    room = 1e-9 * max(1.0, float(np.abs(got).max(initial=0)))
-    ends = output.low.reshape(got.shape) - room, output.high.reshape(got.shape) + room
-    wrong = (scores < ends[0]) | (scores > ends[1])
-    _require(not wrong.any(), imported.operations.output, "the operations that it was made of", scores, got, wrong)
-    ties = int((np.abs(scores - got) > room).sum())
+    got, low, high = (x.reshape(len(x), -1) for x in (output.x, output.low, output.high))
     last = "operations, from golden's last map"
-    yield Checked(name=imported.operations.output, against=last, values=got.size, ties=ties)
+    yield _map_checked(imported.operations.output, _Span(got, low, high), scores, last)
 
 
 def _held_values(imported: Imported, values: Array, reading: Reading) -> Array:
@@ -305,19 +300,20 @@ def _held_values(imported: Imported, values: Array, reading: Reading) -> Array:
     return flat.reshape(len(values), *reading.order.shape[1:])
 
 
-def _map_checked(name: str, span: _Span, held: Array) -> Checked:
-    x = span.x
-    low = span.low
-    high = span.high
-    room = 1e-9 * max(1.0, float(np.abs(x).max(initial=0)))
-    wrong = np.abs(x - held) > room
-    tied = wrong & (low - room <= held) & (held <= high + room)
-    _require(not (wrong & ~tied).any(), name, "the operations that it was made of", held, x, wrong & ~tied)
-    return Checked(name=name, against="operations, from golden's map before", values=x.size, ties=int(tied.sum()))
+def _map_checked(
+    name: str, span: _Span, values: Array, against: str = "operations, from golden's map before"
+) -> Checked:
+    """Compare what golden has with what operations make, between its bounds."""
+    room = 1e-9 * max(1.0, float(np.abs(span.x).max(initial=0)))
+    wrong = (values < span.low - room) | (values > span.high + room)
+    _refuse(wrong, name, "the operations that it was made of", values, span.x)
+    ties = int((np.abs(values - span.x) > room).sum())
+    return Checked(name=name, against=against, values=values.size, ties=ties)
 
 
-def _require(good: bool, name: str, what: str, got: Array, wanted: Array, wrong: Array) -> None:
-    if not good:
+def _refuse(wrong: Array, name: str, what: str, got: Array, wanted: Array) -> None:
+    """Raise ValueError if values are wrong, with the first one."""
+    if wrong.any():
         place = tuple(int(k) for k in np.argwhere(wrong)[0])
         raise ValueError(
             f"{printable(name)}: the rewriting must equal {what}, got {got[place]} instead of {wanted[place]} at "

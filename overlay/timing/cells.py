@@ -8,6 +8,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from bitloom.overlay.area.netlist import reads
+
 Cell = Mapping[str, Any]
 """A cell of Yosys's JSON netlist."""
 
@@ -88,15 +90,6 @@ def _carry(port: str, i: int, out: str, j: int) -> float | None:
     if port == "CYINIT":
         return CARRY_FROM_CYINIT[out][j]
     return CARRY_FROM_S[out][i][j - i] if j >= i else None
-
-
-def reads(port: str, out: str) -> bool:
-    """Whether that port of LUT RAM is the address of what stands at that output."""
-    if port.startswith("ADDR"):
-        return out == f"DO{port[4]}"
-    if port.startswith("DPRA"):
-        return out == "DPO"
-    return re.fullmatch(r"A\d*", port) is not None and out in ("O", "SPO")
 
 
 def clock_to_out(cell: Cell) -> float:

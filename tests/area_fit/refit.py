@@ -186,11 +186,11 @@ def main(designs: int, kinds: str, jobs: int, scheduler: str | None, out: Path) 
     chosen = [kind.strip() for kind in kinds.split(",") if kind.strip()]
     work = tasks(designs, chosen)
     with bar("synthesis", "designs") as update:
-        found = measured(work, Workers(jobs, scheduler), update)
-    made = renewed(found, chosen)
+        figures = measured(work, Workers(jobs, scheduler), update)
+    made = renewed(figures, chosen)
     write_text(out, json.dumps(made, indent=1) + "\n")
     if not chosen:
-        show("each design by a model of all others", left_out(found, made))
+        show("each design by a model of all others", left_out(figures, made))
     show("reference designs", on_recorded(made))
     click.echo(f"{out}: off by {made['error']['median']:.1%} (median), {made['error']['worst']:.1%} (worst)")
 

@@ -55,19 +55,19 @@ def test_chosen_kinds_are_renewed_and_no_others(linear: None, tmp_path: Path, mo
     monkeypatch.setattr(refit, "coefficients", lambda: old)
     result = call("--kinds", "divide", "--designs", "8", "--out", str(tmp_path / "made.json"))
     assert result.exit_code == 0, result.output
-    made = json.loads((tmp_path / "made.json").read_text())
-    assert made["parts"]["divide"]["lut"].pop("unseen") == 7  # no sample has that size
-    weights = made["parts"]["divide"]
+    data = json.loads((tmp_path / "made.json").read_text())
+    assert data["parts"]["divide"]["lut"].pop("unseen") == 7  # no sample has that size
+    weights = data["parts"]["divide"]
     for bits in (2, 8):
         for key, wanted in {"lut": 20 + 5 * bits, "ff": 2 * bits}.items():
             value = weights[key].get("one", 0) + weights[key].get("bits", 0) * bits
             assert value == pytest.approx(wanted, rel=0.1, abs=1)
-    assert {k: v for k, v in made["parts"].items() if k != "divide"} == {
+    assert {k: v for k, v in data["parts"].items() if k != "divide"} == {
         k: v for k, v in old["parts"].items() if k != "divide"
     }
-    assert made["flat"] == old["flat"]
-    assert made["made_with"]["alone"]["divide"]["designs"] == 8
-    assert made["error"] == refit.stated(refit.on_recorded(made))
+    assert data["flat"] == old["flat"]
+    assert data["made_with"]["alone"]["divide"]["designs"] == 8
+    assert data["error"] == refit.stated(refit.on_recorded(data))
 
 
 def test_a_kind_that_no_sample_has_is_refused_before_any_synthesis(tmp_path: Path) -> None:

@@ -50,8 +50,8 @@ def blocks(page: Path) -> Iterator[Block]:
     mark = reason = ""
     for token in MarkdownIt("commonmark").parse(page.read_text()):
         if token.type == "html_block":
-            found = MARK.fullmatch(token.content.strip())
-            mark, reason = (found[1], found[2] or "") if found else ("", "")
+            match = MARK.fullmatch(token.content.strip())
+            mark, reason = (match[1], match[2] or "") if match else ("", "")
         elif token.type in ("fence", "code_block"):
             language = token.info.strip() if token.type == "fence" else "indented"
             yield Block(page, token.map[0] + 1, language, token.content, mark, reason)

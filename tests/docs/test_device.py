@@ -111,10 +111,10 @@ def test_ports():
 
 def test_keys_of_the_files(tmp_path):
     model = networks.load("digits-cnn")
-    made = generate(size_memories("digits", [model], DIGITS))
-    for key in made.manifest:
+    verilog = generate(size_memories("digits", [model], DIGITS))
+    for key in verilog.manifest:
         assert f'"{key}":' in section("Manifest"), key
-    compile_model(model, Manifest.from_dict(made.manifest)).save(tmp_path / "digits.npz")
+    compile_model(model, Manifest.from_dict(verilog.manifest)).save(tmp_path / "digits.npz")
     with zipfile.ZipFile(tmp_path / "digits.npz") as archive:
         names = {name.removesuffix(".npy") for name in archive.namelist()}
         header = json.loads(archive.read("header.npy").partition(b"\n")[2])

@@ -130,9 +130,9 @@ def test_a_step_is_reached_as_the_page_says(way: list[Row], n: int):
     if n == 0:
         assert step.reached == "begins"
         return
-    found = FROM.fullmatch(step.reached)
-    assert found, step.reached
-    called, reads, given = (int(k) if k else 0 for k in found.groups())
+    match = FROM.fullmatch(step.reached)
+    assert match, step.reached
+    called, reads, given = (int(k) if k else 0 for k in match.groups())
     before = way[(called or reads or given) - 1].file
     assert (called or reads or given) <= n
     if called:
@@ -149,8 +149,8 @@ def test_a_way_leads_in_one_direction(way: list[Row]):
     """Calls lead down, or readers lead up, never both in a way; and nothing that is called leads back to its caller."""
     assert len({step.reached.split()[0] for step in way} - {"begins", "by"}) == 1
     for step in way:
-        found = FROM.fullmatch(step.reached)
-        caller = way[int(found[1]) - 1].file if found and found[1] else step.file
+        match = FROM.fullmatch(step.reached)
+        caller = way[int(match[1]) - 1].file if match and match[1] else step.file
         assert step.file == caller or not reaches(step.file, caller)
 
 

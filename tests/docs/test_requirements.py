@@ -13,8 +13,8 @@ SOURCES = ("golden", "hls_gen", "driver", "overlay", "docs", "tests")
 
 def rows() -> dict[str, tuple[str, str]]:
     """Requirement and file by number."""
-    found = re.findall(r"(?m)^\| ([A-E]\d+) \| (.+) \| `(\S+)` \|$", PAGE.read_text())
-    return {number: (text, place) for number, text, place in found}
+    matches = re.findall(r"(?m)^\| ([A-E]\d+) \| (.+) \| `(\S+)` \|$", PAGE.read_text())
+    return {number: (text, place) for number, text, place in matches}
 
 
 def named() -> Iterator[tuple[str, str]]:

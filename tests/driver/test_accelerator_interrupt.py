@@ -90,8 +90,8 @@ def test_each_loop_has_events_of_its_own(bench):
     with bench.loaded() as accelerator:
         np.testing.assert_array_equal(accelerator.predict(bench.images), bench.expected)
         for count in (2, 3):
-            found = asyncio.run(accelerator.predict_async(bench.images))
-            np.testing.assert_array_equal(found, bench.expected)
+            result = asyncio.run(accelerator.predict_async(bench.images))
+            np.testing.assert_array_equal(result, bench.expected)
             assert events(bench) == (count, count)
 
 

@@ -17,8 +17,8 @@ from . import design
 
 
 def streaming(stream_bits: int = 32) -> Manifest:
-    made = design.manifest(stream_bits)
-    return dataclasses.replace(made, packet_kinds={**made.packet_kinds, "WEIGHTS": 3})
+    manifest_data = design.manifest(stream_bits)
+    return dataclasses.replace(manifest_data, packet_kinds={**manifest_data.packet_kinds, "WEIGHTS": 3})
 
 
 def rows(count: int, seed: int = 1) -> np.ndarray:

@@ -39,9 +39,9 @@ class Bench:
 
     def __init__(self, folder, form, stream_bits, stack):
         npu = Npu.of(kfp=24, kgp=4, pfp=4, ol=1, taps=64, olds=64, jumps=16, pool_taps=16, pool_olds=16, kernel_rows=64)
-        made = generate(Design(name="driver_test", stream_bits=stream_bits, npus=(npu,)))
-        self.manifest = Manifest.from_dict(made.manifest)
-        self.bit = write_simulation_overlay(folder, made.manifest, made.text)
+        verilog = generate(Design(name="driver_test", stream_bits=stream_bits, npus=(npu,)))
+        self.manifest = Manifest.from_dict(verilog.manifest)
+        self.bit = write_simulation_overlay(folder, verilog.manifest, verilog.text)
         if form == "remote":
             self.device, self.system = serve(self.bit, stack)
         else:
@@ -258,9 +258,9 @@ def test_nothing_of_another_program_is_left(bench, accelerator):
 def test_another_bitstream(bench, accelerator, tmp_path):
     """Loaded behind our back, with the same program for it or none."""
     npu = Npu.of(kfp=8, kgp=4, pfp=4, ol=1, taps=64, olds=64, jumps=16, pool_taps=16, pool_olds=16, kernel_rows=64)
-    made = generate(Design(name="another", stream_bits=bench.manifest.stream_bits, npus=(npu,)))
-    bench.system.load(write_simulation_overlay(tmp_path, made.manifest, made.text))
-    both = f"design driver_test ({bench.manifest.digest[:32]}), got another design ({made.manifest['digest'][:32]})"
+    verilog = generate(Design(name="another", stream_bits=bench.manifest.stream_bits, npus=(npu,)))
+    bench.system.load(write_simulation_overlay(tmp_path, verilog.manifest, verilog.text))
+    both = f"design driver_test ({bench.manifest.digest[:32]}), got another design ({verilog.manifest['digest'][:32]})"
     with pytest.raises(DeviceTaken, match=re.escape(f"the device must hold {both}: download it again")):
         accelerator.predict(bench.images)
     bench.system.load(bench.bit)

@@ -329,15 +329,15 @@ def test_a_training_machine_is_written_through_no_link(tmp_path: Path) -> None:
 
 
 def test_verilog_of_a_training_machine_is_held_to_the_same_tokens(tmp_path: Path) -> None:
-    made = build_training_machine(tmp_path / "build", "t", MachineParameters())
-    read_simulation_overlay(made.bit)
+    machine = build_training_machine(tmp_path / "build", "t", MachineParameters())
+    read_simulation_overlay(machine.bit)
     text, token = attacks(tmp_path / "mark")["system function"]
-    verilog, line = put_into_a_module(made.bit.with_suffix(".v").read_text(), text)
-    signed(made.bit, verilog)
+    verilog, line = put_into_a_module(machine.bit.with_suffix(".v").read_text(), text)
+    signed(machine.bit, verilog)
     board = activate()
     try:
-        with pytest.raises(OverlayError, match=re.escape(f"{made.bit.stem}.v: line {line}: {RULE}, got {token}")):
-            TrainingMachine(made.bit)
+        with pytest.raises(OverlayError, match=re.escape(f"{machine.bit.stem}.v: line {line}: {RULE}, got {token}")):
+            TrainingMachine(machine.bit)
     finally:
         board.close()
     assert not (tmp_path / "mark").exists()

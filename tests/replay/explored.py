@@ -29,7 +29,7 @@ def write(folder: Path) -> None:
     """Write the front of each search."""
     for name, search in SEARCHES.items():
         model, budget = search()
-        found = explore(model, budget, effort=QUICK)
-        rows = [{"candidate": row.candidate.to_dict(), "figures": asdict(row.figures)} for row in found.front]
+        explored = explore(model, budget, effort=QUICK)
+        rows = [{"candidate": row.candidate.to_dict(), "figures": asdict(row.figures)} for row in explored.front]
         (folder / f"{name}.json").write_text(json.dumps(rows, indent=1, default=str))
         print(name, flush=True)

@@ -30,39 +30,27 @@ def pool_unit_rows(planned: PlannedLayer) -> dict[str, Columns]:
     return rows
 
 
-def _depthwise_rows(planned: PlannedLayer, of: Depthwise | None) -> dict[str, Columns]:
+def _depthwise_rows(planned: PlannedLayer, depthwise: Depthwise | None) -> dict[str, Columns]:
     """Rows of a pool unit with weights for a layer with or without a depthwise convolution."""
     npu = planned.npu
-    if of is None:
+    if depthwise is None:
         most = 1 << npu.array.feature_bits - 1
         fields = {"depthwise": 0, "low": -most, "high": most - 1, **rounding_fields("once", npu)}
         return {"pool_results": row(fields)}
-    scale = of.scale
+    scale = depthwise.scale
     fields = {"depthwise": 1, "low": scale.low, "high": scale.high, **rounding_fields(scale.rounding, npu)}
     return {
         "pool_results": row(fields),
-        "pool_kernels": {"weights": depthwise_kernels(of, planned.pooled)},
+        "pool_kernels": {"weights": _kernels(depthwise, planned.pooled)},
         "pool_scales": scale_columns(scale, planned.scale_steps, npu),
     }
 
 
-def depthwise_kernels(of: Depthwise, words: Layout) -> Ints:
-    """Rows of memory ``pool_kernels`` for a depthwise convolution.
-
-    Parameters
-    ----------
-    of
-        The convolution.
-    words
-        (words, pfp) layout of a tuple that the pool unit takes.
-
-    Returns
-    -------
-    ndarray
-        (taps * words, pfp) weights; unused lanes have weight 0.
-    """
-    padded = np.concatenate([of.weight, np.zeros((len(of.weight), 1), of.weight.dtype)], axis=1)
-    weights: Ints = padded[:, words].reshape(-1, words.shape[1])
+def _kernels(depthwise: Depthwise, words: Layout) -> Ints:
+    """(taps * words, pfp) weights, for (words, pfp) layout of a tuple that the pool unit takes; unused lanes have
+    weight 0."""
+    weight = np.append(depthwise.weight, np.zeros((len(depthwise.weight), 1), np.int64), axis=1)
+    weights: Ints = weight[:, words].reshape(-1, words.shape[1])
     return weights
 
 

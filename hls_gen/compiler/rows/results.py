@@ -41,9 +41,9 @@ def result_rows(planned: PlannedLayer) -> dict[str, Columns]:
         fields["double"] = int(p.arithmetic.double)
     if not npu.requantises:
         return {"results": row(fields), "thresholds": {"thresholds": _limits(planned)}}
-    of = _requantisation(p, planned.steps, npu)
-    fields |= {"low": of.low, "high": of.high, **rounding_fields(of.rounding, npu)}
-    rows: dict[str, Columns] = {"results": row(fields), "scales": of.columns}
+    scaling = _requantisation(p, planned.steps, npu)
+    fields |= {"low": scaling.low, "high": scaling.high, **rounding_fields(scaling.rounding, npu)}
+    rows: dict[str, Columns] = {"results": row(fields), "scales": scaling.columns}
     if npu.has_skip:
         rows["additions"] = row(_addition_fields(p.step(Addition), npu) | kept_fields(planned))
     return rows

@@ -12,21 +12,15 @@ import numpy as np
 from bitloom.hls_gen.compiler.planned_layer import PlannedLayer
 from bitloom.hls_gen.compiler.schedule import Raster
 from bitloom.hls_gen.compiler.sequencer_taps import OnSequencer
-from bitloom.hls_gen.design.sequencer_kind import NpuSequencer, SequencerKind
+from bitloom.hls_gen.design.memories.sequencer import counter_fields, kernel_moves
+from bitloom.hls_gen.design.sequencer_kind import NpuSequencer
 
 from .layer_rows import Columns, row
 
 AXIS = ("kernel_minus_1", "stride", "lead", "fresh", "room", "step", "cross")
-COMMON = ("by_counters", "x_room_end", *(f"{axis}_{what}" for axis in "xy" for what in AXIS), "line_words", "gap_words")
-KERNEL = ("x_lead_rows", "x_stride_rows", "y_lead_rows", "y_stride_rows", "line_rows")
 
 
-def no_counters(kind: SequencerKind) -> dict[str, int]:
-    """Fields of a layer that has tables, or needs none: name of a field -> 0."""
-    return dict.fromkeys((*COMMON, *(KERNEL if kind.kernel_rows else ())), 0)
-
-
-def counter_fields(raster: Raster, sequencer: NpuSequencer, words: int, tap_rows: int) -> dict[str, int]:
+def counter_values(raster: Raster, sequencer: NpuSequencer, words: int, tap_rows: int) -> dict[str, int]:
     """Fields of a layer by counters. What is added to addresses counts modulo the rows of the memory.
 
     Parameters
@@ -114,10 +108,9 @@ def sequencer_rows(on: OnSequencer) -> dict[str, Columns]:
         layer["hold_tuples"] = counts.hold
     if kind.kernel_rows:
         layer["start_row"] = (on.taps.tables.leading_jump or 0) * tap_rows
-    if kind.counters:
-        layer |= no_counters(kind)
-        if counts.counters:
-            layer |= counter_fields(counts.counters, sequencer, words, tap_rows)
+    layer |= {name: 0 for name, _ in (*counter_fields(sequencer), *kernel_moves(sequencer))}
+    if counts.counters:
+        layer |= counter_values(counts.counters, sequencer, words, tap_rows)
     rows = {"inputs": row({"words": counts.tuples * words}), "layers": row(layer), **_tables(on)}
     return {sequencer.prefix + name: columns for name, columns in rows.items()}
 

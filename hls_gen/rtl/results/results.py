@@ -29,6 +29,7 @@ from bitloom.hls_gen.rtl.primitives.block import (
     const,
     eq,
     resize,
+    sub,
     width,
 )
 from bitloom.hls_gen.rtl.primitives.countdown import Countdown
@@ -39,6 +40,10 @@ from .layer_at_work import LayerAtWork
 from .requantise import requantise
 from .step import Step, give, number_bits
 from .threshold import matches_value, threshold
+
+
+MOST_ONES = 4
+"""Counts of windows up to this one are as many ones; larger ones are binary, in fewer registers."""
 
 
 @dataclass(frozen=True)
@@ -148,17 +153,16 @@ def _header(npu: Npu) -> Header:
 def _activation(b: Block, npu: Npu, step: Step, load: Signal, sums_offset: Signal | None) -> None:
     """Thresholds, with the offset of the window in the shift register, or requantisation; in a binary NPU of sums less
     that offset."""
-    if sums_offset is None:
-        give(b, requantise(b, npu, step, b.input("features_ready")))
-        return
-    offset = b.reg("offset", npu.array.acc_bits, init=None)
-    b.on(load, (offset, sums_offset))
-    if not npu.requantises:
-        threshold(b, npu, step, offset)
-        return
-    values = [matches_value(step, total, offset) for total in step.sums]
-    sums = [b.wire(f"matches_value_{k}", npu.array.acc_bits, value) for k, value in enumerate(values)]
-    give(b, requantise(b, npu, replace(step, sums=sums), b.input("features_ready")))
+    if sums_offset is not None:
+        offset = b.reg("offset", npu.array.acc_bits, init=None)
+        b.on(load, (offset, sums_offset))
+        if not npu.requantises:
+            threshold(b, npu, step, offset)
+            return
+        values = [matches_value(step, total, offset) for total in step.sums]
+        sums = [b.wire(f"matches_value_{k}", npu.array.acc_bits, value) for k, value in enumerate(values)]
+        step = replace(step, sums=sums)
+    give(b, requantise(b, npu, step, b.input("features_ready")))
 
 
 def _credits(b: Block, npu: Npu, taken: Signal, given_back: Signal) -> Signal:
@@ -171,9 +175,17 @@ def _some(b: Block, name: str, counts: tuple[int, int], more: Signal, less: Sign
     """Register: a count is not 0. It goes up with ``more`` and down with ``less``; ``counts`` are the first and the
     most.
 
-    As many ones as the count says, the low ones: that needs no sum, and no comparison behind it, on a long path.
+    ``more`` and ``less`` come late, so that neither a sum nor a comparison may stand behind them. A small count is as
+    many ones, the low ones; beside a larger one a register says whether it is 0, from the count and where it goes.
     """
     first, most = counts
+    if most > MOST_ONES:
+        w = bits_for(most)
+        count = b.reg(name, w, init=first)
+        some = b.reg(f"some_{name}", init=int(first > 0))
+        b.on(~more & less, (count, sub(count, 1, w)), (some, ~eq(count, 1)))
+        b.on(more & ~less, (count, add(count, 1, w)), (some, 1))
+        return some
     ones = b.reg(name, most, init=(1 << first) - 1)
     one_less = [const(0, 1)]
     one_more = [const(1, 1)]

@@ -5,6 +5,7 @@ from fractions import Fraction
 import numpy as np
 
 from bitloom.golden.encoding import Array
+from bitloom.overlay.importers import bends
 from bitloom.overlay.importers.activations import ACTIVATIONS, ADVICE, Activation
 from bitloom.overlay.importers.errors import Unsupported
 from bitloom.overlay.importers.integer_types import integer_ends
@@ -140,7 +141,8 @@ def clip(node: NodeView) -> None:
         ends.append(None if value is None or abs(float(value)) > 3e38 else float(value))
     node.only_map(0)
     if not _narrowed(node, *ends):
-        node.clip(*ends)
+        low, high = (None if end is None else Fraction(end) for end in ends)
+        node.bend(bends.clip(low, high))
 
 
 def _end(given: Array, name: str) -> float:

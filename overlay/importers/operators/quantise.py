@@ -49,7 +49,7 @@ def sign(node: NodeView) -> None:
 def quantize_linear(node: NodeView) -> None:
     """ONNX's quantiser: what it makes are the integers."""
     node.only_map(0)
-    zero = zero_point([None, None, node.optional(2)], int(node.attribute("output_dtype", 0)))
+    zero = zero_point(node.optional(2), int(node.attribute("output_dtype", 0)))
     node.quantise(linear_rule(node.constant(1, "the scale"), zero), integers=True)
 
 

@@ -7,7 +7,6 @@ nothing.
 
 from collections.abc import Sequence
 from fractions import Fraction
-from math import prod
 
 import numpy as np
 
@@ -18,7 +17,7 @@ from bitloom.overlay.importers.errors import LARGER, RECURRENT, TAKEN_APART, Uns
 from bitloom.overlay.importers.node_view import NodeView
 from bitloom.overlay.importers.operations import Levels, Linear, Padding, Pooling, SumTable
 from bitloom.overlay.importers.quantisers import Grid, Rule
-from bitloom.overlay.importers.source import MOST_MAP, TFLITE
+from bitloom.overlay.importers.source import TFLITE
 from bitloom.overlay.importers.tflite_rules import (
     HIGH,
     LOW,
@@ -47,24 +46,14 @@ MOST_BOUNDARIES = 1 << 21
 """Boundaries of all channels of a layer at most: 8,192 channels of 8 bits."""
 
 
-@operator("CONV_2D", domains=TENSORFLOW)
+@operator("CONV_2D", "DEPTHWISE_CONV_2D", domains=TENSORFLOW)
 def conv_2d(node: NodeView) -> None:
-    """A convolution; weights are (outputs, rows, columns, inputs)."""
-    _convolution(node, _weights(node, 4).transpose(0, 3, 1, 2), 1)
-
-
-@operator("DEPTHWISE_CONV_2D", domains=TENSORFLOW)
-def depthwise_conv_2d(node: NodeView) -> None:
-    """A convolution of each channel for itself; weights are (1, rows, columns, channels * multiplier)."""
+    """A convolution; weights are (outputs, rows, columns, inputs), or (1, rows, columns, channels * multiplier) of a
+    convolution of each channel for itself."""
     node.only_map(0)
     node.check_rows()
-    _convolution(node, _weights(node, 4).transpose(3, 0, 1, 2), node.shape[3])
-
-
-def _convolution(node: NodeView, weight: Array, groups: int) -> None:
-    node.only_map(0)
-    node.check_rows()
-    zero, weight, bias, multipliers = _layer(node, weight)
+    axes, groups = ((0, 3, 1, 2), 1) if node.node.op == "CONV_2D" else ((3, 0, 1, 2), node.shape[3])
+    zero, weight, bias, multipliers = _layer(node, _weights(node, 4).transpose(axes))
     _channels_first(node)
     node.affine(add=-zero)
     scale = np.array(Fraction(1), object)
@@ -271,18 +260,9 @@ def _result_scale(node: NodeView) -> TensorScale:
     return scale
 
 
-def _check_size(node: NodeView) -> None:
-    """Refuse a map whose places take much memory before they are made."""
-    count = prod(node.shape)
-    if count > MOST_MAP:
-        raise Unsupported(f"a map must have at most {MOST_MAP:,} values, got {count:,}")
-
-
 def _channels_first(node: NodeView) -> None:
-    _check_size(node)
     node.layout(node.places().transpose(0, 3, 1, 2))
 
 
 def _channels_last(node: NodeView) -> None:
-    _check_size(node)
     node.layout(node.places().transpose(0, 2, 3, 1))

@@ -53,7 +53,7 @@ def test_single_precision_stays_single_and_near(name):
 
 @pytest.mark.parametrize("name", CASES)
 def test_pytorch_still_gives_what_was_recorded(name, torch):
-    found = record(torch, name)
+    recorded = record(torch, name)
     with np.load(FILE) as data:
-        for key, value in found.items():
+        for key, value in recorded.items():
             np.testing.assert_allclose(value, data[f"{name}/{key}"], rtol=1e-9, atol=1e-11, err_msg=key)

@@ -155,15 +155,15 @@ def truncate(folder):
 )
 def test_a_damaged_folder_is_made_again(damage, monkeypatch, tmp_path):
     monkeypatch.setenv("BITLOOM_CACHE", str(tmp_path))
-    made = build(bytes(100))
-    folder = cache.cached_folder("model", "k", made)
-    cache.cached_folder("model", "k", made)
-    assert made.times == 1
+    finished = build(bytes(100))
+    folder = cache.cached_folder("model", "k", finished)
+    cache.cached_folder("model", "k", finished)
+    assert finished.times == 1
     damage(folder)
-    assert (cache.cached_folder("model", "k", made) / "model.so").read_bytes() == bytes(100)
-    assert made.times == 2
-    cache.cached_folder("model", "k", made)
-    assert made.times == 2
+    assert (cache.cached_folder("model", "k", finished) / "model.so").read_bytes() == bytes(100)
+    assert finished.times == 2
+    cache.cached_folder("model", "k", finished)
+    assert finished.times == 2
 
 
 @pytest.mark.parametrize("other", [("model", "other"), ("area", "k")])
@@ -227,12 +227,12 @@ def test_a_link_counts_as_what_it_leads_to(monkeypatch, tmp_path):
 
 @pytest.mark.skipif(not hasattr(os, "getuid") or os.getuid() != 0, reason="only root can give folders away")
 def test_another_users_folder_is_refused(monkeypatch, tmp_path):
-    made = build(b"")
+    finished = build(b"")
     monkeypatch.setenv("BITLOOM_CACHE", str(tmp_path / "mine"))
-    folder = cache.cached_folder("model", "k", made)
+    folder = cache.cached_folder("model", "k", finished)
     os.chown(folder, 12345, 12345)
-    assert cache.cached_folder("model", "k", made) == folder
-    assert made.times == 2
+    assert cache.cached_folder("model", "k", finished) == folder
+    assert finished.times == 2
     assert folder.stat().st_uid == 0
     other = tmp_path / "other"
     other.mkdir()

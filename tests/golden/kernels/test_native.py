@@ -107,9 +107,9 @@ def test_clang_is_taken_where_there_is_no_gcc(tmp_path, monkeypatch):
     (tmp_path / "clang++").chmod(0o755)
     monkeypatch.delenv("CXX", raising=False)
     monkeypatch.setenv("PATH", f"{tmp_path}:/nowhere")
-    found = native.find_compiler()
-    assert (found.program, found.version) == ("clang++", "clang version 14.0")
-    assert "-fno-gnu-unique" not in found.flags
+    compiler = native.find_compiler()
+    assert (compiler.program, compiler.version) == ("clang++", "clang version 14.0")
+    assert "-fno-gnu-unique" not in compiler.flags
 
 
 def test_a_source_that_the_compiler_refuses_leaves_nothing_in_the_cache(sources, tmp_path):

@@ -70,12 +70,12 @@ def test_a_plan_has_no_rows_of_zeros():
     weight = random_values((2, 3, 3, 3), signed(8), np.random.default_rng(1))
     npu = Npu.of(engine="integer", feature_bits=9, weight_bits=8, shift_bits=0, kfp=4, kgp=4, acc_bits=32, raster=True,
               window_former=True)  # fmt: skip
-    made = plan(Model(network, {"conv_1": {"weight": weight}}), [npu], CompileChoices(map_order="raster"))
+    network_plan = plan(Model(network, {"conv_1": {"weight": weight}}), [npu], CompileChoices(map_order="raster"))
     valid = (layer.window(None).positions(8, 9) >= 0).sum()
-    assert made.ideal == [("conv_1", valid)]
-    (rows,) = npu_rows(made)
+    assert network_plan.ideal == [("conv_1", valid)]
+    (rows,) = npu_rows(network_plan)
     assert rows.count("kernels") == 9
-    assert made.formed is None
+    assert network_plan.formed is None
     assert rows.row("layers")["by_counters"] == 0
 
 

@@ -2,12 +2,12 @@
 
 from dataclasses import replace
 
-import numpy as np
-
 from bitloom.golden.window import Window
-from bitloom.hls_gen.compiler.flow import FlowLayer, Reading, System, Unit
+from bitloom.hls_gen.compiler.flow import FlowLayer, Reading, System, Unit, of_plan
 from bitloom.hls_gen.compiler.schedule import Stage, StageTables, schedule
+from bitloom.hls_gen.compiler.sequencer_taps import OnSequencer, SequencerTaps
 from bitloom.hls_gen.compiler.taps import Taps
+from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.timing import Latencies
 
 UNIT = Unit(
@@ -19,15 +19,9 @@ SIDE = 10
 
 
 def reading(tables: StageTables, words: int, *, reread: bool = False) -> Reading:
-    claiming = np.flatnonzero(tables.new)
-    return Reading(
-        words=words,
-        taps=np.bincount(tables.window),
-        claiming=claiming,
-        claims=tables.advance[claiming],
-        hold_tuples=min(tables.capacity(reread), len(tables.input_order)),
-        skips=True,
-    )
+    sequencer = Npu.of().array_sequencer
+    taps = SequencerTaps(tables, sequencer.kind, reread=reread)
+    return of_plan.reading(OnSequencer(sequencer=sequencer, taps=taps, words=words, tap_rows=words))
 
 
 def convolutions(count: int, *, side: int = SIDE, channels: int = 16, order: str = "raster") -> tuple[FlowLayer, ...]:

@@ -109,7 +109,7 @@ def test_steps_of_several_words(kfp, ol, pfp):
                    add("add_4", "act_3", "act_1"))  # fmt: skip
     model = random_integer_model(net, 1, 32)
     design = size_memories("d", [model], NPU.changed(kfp=kfp, kgp=8, ol=ol, pfp=pfp))
-    assert design.npus[0].joined_words == 0
+    assert design.npus[0].joined_words == 0, "no layer reads two maps side by side"
     compile_model(model, Manifest.of(design, "0" * 64))
 
 

@@ -216,9 +216,9 @@ def test_pe(lanes, lut):
 @pytest.mark.slow
 def test_digits():
     """The design of the demo: at most 8 levels anywhere."""
-    made = area(size_memories("digits", [networks.load("digits-cnn")], DIGITS))
-    assert made.levels <= 8
-    assert made.total.lut <= 5000
+    estimate = area(size_memories("digits", [networks.load("digits-cnn")], DIGITS))
+    assert estimate.levels <= 8
+    assert estimate.total.lut <= 5000
 
 
 # synthesis text
@@ -249,12 +249,12 @@ def test_a_build_has_both(tiny_build: builds.Build):
     wider = size_memories("digits", [model], TINY.changed(kfp=16))
     builds.build(tiny_build.folder, wider, [model])
     assert [path.name for path in (tiny_build.folder / "synthesis").iterdir()] != names
-    made = builds.build(tiny_build.folder, tiny_build.design, [model])
-    assert [path.name for path in (made.folder / "synthesis").iterdir()] == names
-    whole = generate(made.design, target="synthesis", checked=False).modules
+    build = builds.build(tiny_build.folder, tiny_build.design, [model])
+    assert [path.name for path in (build.folder / "synthesis").iterdir()] == names
+    whole = generate(build.design, target="synthesis", checked=False).modules
     name = "popcount_planes_8_6_7_plain"
-    assert (made.folder / "synthesis" / f"{name}.v").read_text() == whole[name]
-    assert "$countones" in (made.folder / "rtl" / "popcount_planes_8_6_7_plain.v").read_text()
+    assert (build.folder / "synthesis" / f"{name}.v").read_text() == whole[name]
+    assert "$countones" in (build.folder / "rtl" / "popcount_planes_8_6_7_plain.v").read_text()
 
 
 # the command

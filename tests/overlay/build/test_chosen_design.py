@@ -67,8 +67,8 @@ OPTIONS = {
 
 @pytest.mark.parametrize("words", OPTIONS)
 def test_every_option_is_in_the_npu(words: str) -> None:
-    found = chosen_design(networks.load("digits-cnn"), asked(*words.split()))
-    assert found.npus == (DIGITS.changed(**OPTIONS[words]),)
+    design = chosen_design(networks.load("digits-cnn"), asked(*words.split()))
+    assert design.npus == (DIGITS.changed(**OPTIONS[words]),)
 
 
 @pytest.mark.parametrize(
@@ -90,8 +90,8 @@ def test_a_folding_without_bit_planes_runs_a_network_of_bits(tmp_path: Path, wor
     model = random_model(network, np.random.default_rng(0))
     design = chosen_design(model, asked(*words.split())).design("bits", [model])
     assert {(npu.array.planes, npu.array.shift_bits) for npu in design.npus} == {(0, 0)}
-    made = builds.build(tmp_path, design, [model])
-    assert run(made, model, random_images(network, 4, 0)).bit_exact_frames == 4
+    build = builds.build(tmp_path, design, [model])
+    assert run(build, model, random_images(network, 4, 0)).bit_exact_frames == 4
 
 
 @pytest.mark.parametrize(
@@ -112,8 +112,8 @@ def test_bit_planes_that_were_asked_for_are_refused_where_matches_have_no_weight
 
 
 def test_widths_of_the_integer_engine() -> None:
-    found = chosen_design(networks.load("cifar-quick-int8"), asked("--feature-bits", "9", "--weight-bits", "4"))
-    assert found.npus == (INTEGER.changed(feature_bits=9, weight_bits=4),)
+    design = chosen_design(networks.load("cifar-quick-int8"), asked("--feature-bits", "9", "--weight-bits", "4"))
+    assert design.npus == (INTEGER.changed(feature_bits=9, weight_bits=4),)
 
 
 def test_there_is_an_option_for_every_value_of_a_folding() -> None:
@@ -146,8 +146,8 @@ def test_a_named_design_keeps_its_npus(words: str) -> None:
     """And each of them has what was asked for; so have the rest of the design's choices."""
     model, given = networks.load("digits-cnn"), asked(*words.split())
     design = REFERENCE_DESIGNS["digits-cnn-pipeline"]
-    found = chosen_design(model, replace(given, design="digits-cnn-pipeline"))
-    assert found == replace(design, npus=tuple(npu.changed(**given.folding) for npu in design.npus))
+    chosen = chosen_design(model, replace(given, design="digits-cnn-pipeline"))
+    assert chosen == replace(design, npus=tuple(npu.changed(**given.folding) for npu in design.npus))
 
 
 def test_what_is_about_frames_is_for_the_npu_that_reads_them() -> None:
@@ -166,8 +166,8 @@ def test_choices_replace_those_of_the_design() -> None:
     words = "--map-order raster --stream-bits 64 --mapping 0,0,1,1 --dataflow conv_2=auto --dataflow conv_3=auto"
     dataflow = {"conv_2": "auto", "conv_3": "auto"}
     choices = CompileChoices(map_order="raster", mapping=(0, 0, 1, 1), dataflow=dataflow)
-    found = chosen_design(networks.load("digits-cnn"), asked(*words.split()))
-    assert found == replace(REFERENCE_DESIGNS["digits-cnn"], stream_bits=64, choices=choices)
+    design = chosen_design(networks.load("digits-cnn"), asked(*words.split()))
+    assert design == replace(REFERENCE_DESIGNS["digits-cnn"], stream_bits=64, choices=choices)
     assert chosen_design(networks.load("digits-cnn"), asked("--dataflow", "auto")).choices.dataflow == "auto"
 
 
@@ -175,9 +175,9 @@ def test_a_chunk_sizes_the_buffers() -> None:
     """Maps of conv_1 are 8 x 8, of conv_2 3 x 3 behind the pool: a column of 8 tuples, one word each."""
     model = networks.load("digits-cnn")
     words = "--topology ring --npus 2 --buffer-words 2 --chunk columns:3"
-    found = chosen_design(model, asked(*words.split()))
-    assert (found.choices.chunk, found.choices.map_order) == ("columns:3", "auto")
-    assert [npu.ports.buffer_words for npu in found.design("d", [model]).npus] == [16, 32]
+    design = chosen_design(model, asked(*words.split()))
+    assert (design.choices.chunk, design.choices.map_order) == ("columns:3", "auto")
+    assert [npu.ports.buffer_words for npu in design.design("d", [model]).npus] == [16, 32]
     assert chosen_design(model, Wanted(choices={"chunk": "rows"})).choices.chunk == "rows"
 
 
@@ -276,9 +276,9 @@ def test_options_that_are_none(words: str, message: str) -> None:
 
 def test_a_dataflow_of_no_layer_is_refused() -> None:
     model = networks.load("digits-cnn")
-    found = chosen_design(model, Wanted(choices={"dataflow": {"conv_9": "auto"}}))
+    design = chosen_design(model, Wanted(choices={"dataflow": {"conv_9": "auto"}}))
     with value_error("digits: a dataflow must be of one of conv_1, conv_2, conv_3, dense_4, got one of conv_9"):
-        size_memories("digits", [model], found.npus, found.choices)
+        size_memories("digits", [model], design.npus, design.choices)
 
 
 def test_several_networks_on_one_design(tmp_path: Path) -> None:
@@ -287,11 +287,11 @@ def test_several_networks_on_one_design(tmp_path: Path) -> None:
              "--dataflow", "auto", "--mapping", "0,0,0,0", "--out", str(tmp_path / "two")]  # fmt: skip
     result = CliRunner().invoke(bitloom, words)
     assert result.exit_code == 0, result.output
-    made = builds.load(tmp_path / "two")
-    assert list(made.programs) == list(made.models) == ["digits-cnn", "digits-or"]
-    assert made.design.npus[0].sequencer.raster
-    assert made.design.npus[0].array.accumulate == "both"
-    assert sorted(made.command[1:]) == sorted(words)
+    loaded = builds.load(tmp_path / "two")
+    assert list(loaded.programs) == list(loaded.models) == ["digits-cnn", "digits-or"]
+    assert loaded.design.npus[0].sequencer.raster
+    assert loaded.design.npus[0].array.accumulate == "both"
+    assert sorted(loaded.command[1:]) == sorted(words)
     again = CliRunner().invoke(bitloom, [*words[:3], "digits-or", *words[3:]])
     assert str(again.exception) == (
         "bitloom: digits-cnn: the networks of a design must have different names, got digits-or twice"
@@ -312,10 +312,10 @@ def test_several_networks_on_one_design(tmp_path: Path) -> None:
 def test_bit_exact(words: str, tmp_path: Path) -> None:
     name, *options = words.split()
     model = networks.load(name)
-    found = chosen_design(model, asked(*options))
-    made = builds.build(tmp_path, found.design(name, [model]), [model], choices=found.choices)
-    assert run(made, model, random_images(model.network, 3, seed=1)).bit_exact_frames == 3
-    assert builds.load(tmp_path).choices.chunk == found.choices.chunk
+    design = chosen_design(model, asked(*options))
+    build = builds.build(tmp_path, design.design(name, [model]), [model], choices=design.choices)
+    assert run(build, model, random_images(model.network, 3, seed=1)).bit_exact_frames == 3
+    assert builds.load(tmp_path).choices.chunk == design.choices.chunk
 
 
 def test_the_default_npu_is_the_start() -> None:

@@ -39,9 +39,9 @@ def test_input_stationary_is_exact(kind: str, tmp_path: Path) -> None:
     folding = BINARY if kind == "binary" else INTEGER
     choices = CompileChoices(dataflow="input_stationary")
     design = size_memories(kind, models, folding, choices)
-    made = build(tmp_path / "build", design, models, choices=choices)
+    finished = build(tmp_path / "build", design, models, choices=choices)
     for model in models:
-        done = run(made, model, random_images(model.network, 4, 1), conditions=Conditions(stall=0.3, seed=2))
+        done = run(finished, model, random_images(model.network, 4, 1), conditions=Conditions(stall=0.3, seed=2))
         assert done.bit_exact_frames == 4
         assert done.counters["npu0_beats"] == 4 * done.program.ideal_cycles
 
@@ -68,7 +68,7 @@ def test_without_accumulators_it_is_refused() -> None:
 def test_few_accumulators_are_enough_output_stationary(tmp_path: Path) -> None:
     """Two accumulators a PE instead of registers: the same result and no more cycles than a few a layer."""
     model = networks.load("digits-cnn")
-    made = build(tmp_path / "build", size_memories("digits", [model], DIGITS.changed(accumulators=2)), [model])
-    done = run(made, model, random_images(model.network, 8, 1))
+    finished = build(tmp_path / "build", size_memories("digits", [model], DIGITS.changed(accumulators=2)), [model])
+    done = run(finished, model, random_images(model.network, 8, 1))
     assert done.bit_exact_frames == 8
     assert done.cycles_per_frame < 1.02 * np.float64(done.program.ideal_cycles)

@@ -66,9 +66,9 @@ def least() -> int:
 def run(spill_words: int, folder: Path) -> np.ndarray:
     """Outputs of 4 frames; the program is compiled for a store that is large enough, which changes nothing in it."""
     roomy = Manifest.from_dict(generate(design(200)).manifest, "roomy")
-    made = generate(design(spill_words))
-    program = replace(compile_model(DEEP, roomy, RASTER), design_digest=made.manifest["digest"])
-    bit = write_simulation_overlay(folder, made.manifest, made.text)
+    verilog = generate(design(spill_words))
+    program = replace(compile_model(DEEP, roomy, RASTER), design_digest=verilog.manifest["digest"])
+    bit = write_simulation_overlay(folder, verilog.manifest, verilog.text)
     board = activate()
     board.stall()
     try:

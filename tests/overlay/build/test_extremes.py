@@ -110,13 +110,13 @@ def test_sums_at_both_ends_are_bit_exact(name: str, tmp_path: Path) -> None:
     design = size_memories(name, models(name), folding)
     assert design.npus[0].array.acc_bits == acc_bits + MARGIN.get(name, 0)
     design = replace(design, npus=(design.npus[0].changed(acc_bits=acc_bits),))
-    made = builds.build(tmp_path / "build", design, models(name))
+    build = builds.build(tmp_path / "build", design, models(name))
     for model in models(name):
         x = images(model)
         layer, source = model.network.chain("the test")[0]
         sums = model.trace(x)[0]
         assert (sums.min(), sums.max()) == layer.accumulator_range(source)
-        assert run(made, model, x).bit_exact_frames == len(x), model.network.name
+        assert run(build, model, x).bit_exact_frames == len(x), model.network.name
 
 
 @pytest.mark.parametrize(("name", "key"), [(name, key) for name in EXTREMES for key in EXTREMES[name][2]])
@@ -157,11 +157,11 @@ def averaged(width: int) -> Model:
 
 def test_the_largest_averages_are_bit_exact(tmp_path: Path) -> None:
     chosen = [averaged(width) for width in (81, 127)]
-    made = builds.build(tmp_path / "build", size_memories("averages", chosen, INTEGER), chosen)
+    build = builds.build(tmp_path / "build", size_memories("averages", chosen, INTEGER), chosen)
     for model in chosen:
         x = np.random.default_rng(0).choice([-128, 127], (8, *model.network.input.shape))
         x[0], x[1], x[2, ..., 0], x[2, ..., 1] = -128, 127, -128, 127
-        assert run(made, model, x).bit_exact_frames == len(x)
+        assert run(build, model, x).bit_exact_frames == len(x)
 
 
 def test_a_larger_average_is_refused() -> None:

@@ -62,13 +62,13 @@ print("done")
 
 def whole(folder: Path) -> builds.Build:
     """The build in a folder, whose files are all there and as build.json says."""
-    made = builds.load(folder)
+    loaded = builds.load(folder)
     listed = json.loads((folder / "build.json").read_text())["files"]
     assert len(listed) > 30
     for path, digest in listed.items():
         assert hashlib.sha256((folder / path).read_bytes()).hexdigest() == digest, path
-    assert made.program("digits-cnn").design_digest == made.digest
-    return made
+    assert loaded.program("digits-cnn").design_digest == loaded.digest
+    return loaded
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")

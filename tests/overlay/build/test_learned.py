@@ -28,9 +28,9 @@ def learned(plan: LearnPlan) -> tuple[Model, float]:
 def test_a_small_one_runs_bit_exact(tmp_path: Path) -> None:
     model, accuracy = learned(LearnPlan(hidden=(48,), epochs=6))
     folding = Npu.of(kfp=16, kgp=8, pfp=8, ol=2, planes=6)
-    made = builds.build(tmp_path / "build", size_memories("learned", [model], folding), [model])
+    build = builds.build(tmp_path / "build", size_memories("learned", [model], folding), [model])
     data = digits.load_digits()
-    done = run(made, model, data.test_images)
+    done = run(build, model, data.test_images)
     assert done.bit_exact_frames == done.frames == 360
     report = done.report(data.test_labels)
     assert report["accuracy_hardware"] == report["accuracy_golden"] == pytest.approx(accuracy)
@@ -40,9 +40,9 @@ def test_a_small_one_runs_bit_exact(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_the_whole_one_runs_bit_exact_on_its_own_hardware(tmp_path: Path) -> None:
     model, accuracy = learned(LearnPlan(epochs=40))
-    made = builds.build(tmp_path / "build", size_memories("learned", [model], DIGITS), [model])
+    build = builds.build(tmp_path / "build", size_memories("learned", [model], DIGITS), [model])
     data = digits.load_digits()
-    done = run(made, model, data.test_images)
+    done = run(build, model, data.test_images)
     assert done.bit_exact_frames == done.frames == 360
     report = done.report(data.test_labels)
     assert report["accuracy_hardware"] == report["accuracy_golden"] == pytest.approx(accuracy)

@@ -86,8 +86,10 @@ def predicted(name: str, frames: int) -> tuple[Result, Design]:
     models = reference.models()
     design = reference.design(name, models)
     npus = design.npus
-    made = plan(models[0], npus, reference.choices)
-    return simulate(system(made, npus, stream_bits=design.stream_bits, spill_words=design.spill_words), frames), design
+    network_plan = plan(models[0], npus, reference.choices)
+    return simulate(
+        system(network_plan, npus, stream_bits=design.stream_bits, spill_words=design.spill_words), frames
+    ), design
 
 
 def test_the_table_names_every_reference_design() -> None:
@@ -125,13 +127,13 @@ def check_outputs(
     build: Build, model: Model, images: np.ndarray, expected: np.ndarray, *, stall: float, batch: int | None = None
 ) -> None:
     """Outputs are the expected ones, and golden's; every cycle of every NPU is counted, also what stalls cost."""
-    found = run(build, model, images, batch=batch, conditions=Conditions(stall=stall, seed=7))
-    np.testing.assert_array_equal(found.outputs, expected)
-    np.testing.assert_array_equal(found.golden, expected)
+    result = run(build, model, images, batch=batch, conditions=Conditions(stall=stall, seed=7))
+    np.testing.assert_array_equal(result.outputs, expected)
+    np.testing.assert_array_equal(result.golden, expected)
     for n in range(len(build.design.npus)):
-        assert sum(found.counters[f"npu{n}_{part}"] for part in PARTS) == found.counters["cycles"]
-        ideal = sum(beats for (_, beats), m in zip(found.program.layers, found.program.mapping) if m == n)
-        assert found.counters[f"npu{n}_beats"] == ideal * len(images)
+        assert sum(result.counters[f"npu{n}_{part}"] for part in PARTS) == result.counters["cycles"]
+        ideal = sum(beats for (_, beats), m in zip(result.program.layers, result.program.mapping) if m == n)
+        assert result.counters[f"npu{n}_beats"] == ideal * len(images)
 
 
 def on_device(build: Build, programs: list[Program], images: np.ndarray) -> list[np.ndarray]:

@@ -56,9 +56,9 @@ def test_a_small_network_of_two_bits(tmp_path: Path) -> None:
     assert (design.npus[0].array.lanes_per_weight, design.npus[0].array.lane_step) == (2, 4)
     assert memory_of(design.npus[0], "kernels").width == 5 * 10 + 4
     assert lint(generate(design).text) == []
-    made = builds.build(tmp_path, design, [model])
+    build = builds.build(tmp_path, design, [model])
     images = random_images(model, FRAMES, np.random.default_rng(0))
-    assert run(made, model, images).bit_exact_frames == FRAMES
+    assert run(build, model, images).bit_exact_frames == FRAMES
 
 
 def mixed() -> Model:
@@ -120,6 +120,6 @@ def test_cnv_w2a2_on_a_pynq_z1(tmp_path: Path) -> None:
     assert design.npus[0].array.lanes_per_weight == 2
     assert area.bram36 == 130.5 <= limit.bram36
     assert area.lut + area.lutram <= limit.lut
-    made = builds.build(tmp_path, design, [model])
+    build = builds.build(tmp_path, design, [model])
     images = random_images(model, 2, np.random.default_rng(0))
-    assert run(made, model, images).bit_exact_frames == 2
+    assert run(build, model, images).bit_exact_frames == 2

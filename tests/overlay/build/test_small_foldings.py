@@ -59,9 +59,9 @@ def check(folder: Path, engine: str, kfp: int, kgp: int, fan_in: int) -> None:
     model = network(engine, fan_in)
     design = size_memories("small", [model], folding(engine, kfp, kgp))
     assert lint(generate(design).text) == []
-    made = builds.build(folder, design, [model])
+    build = builds.build(folder, design, [model])
     images = random_images(model, FRAMES, np.random.default_rng(0))
-    assert run(made, model, images).bit_exact_frames == FRAMES
+    assert run(build, model, images).bit_exact_frames == FRAMES
 
 
 @pytest.mark.parametrize(("engine", "kfp", "kgp", "fan_in"), QUICK)

@@ -43,8 +43,8 @@ NEXT = DIGITS.changed(planes=0, shift_bits=0)
 def tight(model: Model, npus: Sequence[Npu], spare: int = 0) -> Design:
     """Kernel rows for the largest layer of each NPU, and ``spare`` more."""
     design = size_memories("tight", [model], npus, PULL, stream_bits=64, sizing=Sizing(stream_weights=True))
-    made = plan(model, design.npus, PULL)
-    rows = [max(layer.kernel_rows for layer in made.on(n)) + spare for n in range(len(design.npus))]
+    network_plan = plan(model, design.npus, PULL)
+    rows = [max(layer.kernel_rows for layer in network_plan.on(n)) + spare for n in range(len(design.npus))]
     return replace(design, npus=tuple(npu.changed(kernel_rows=max(2, r)) for npu, r in zip(design.npus, rows)))
 
 
@@ -55,10 +55,10 @@ def model() -> Model:
 
 def test_each_npu_has_a_kernel_memory_for_two_of_its_layers(model: Model) -> None:
     npus = cascade([DIGITS, NEXT.changed(kgp=2, ol=2)])
-    made = plan(model, npus, PULL)
+    network_plan = plan(model, npus, PULL)
     design = size_memories("d", [model], npus, PULL, sizing=Sizing(stream_weights=True))
     for n, npu in enumerate(design.npus):
-        rows = [layer.kernel_rows for layer in made.on(n)]
+        rows = [layer.kernel_rows for layer in network_plan.on(n)]
         assert npu.loader.stream_weights
         assert npu.array.kernel_rows == max(2, min(sum(rows), 2 * max(rows)))
 
@@ -81,15 +81,15 @@ def test_an_order_of_the_stream(model: Model) -> None:
 def test_what_blocks_is_found_and_refused(model: Model) -> None:
     """Weights in front of a frame that need the place of its own first layer, which can't be done before it came."""
     design = tight(model, ring([DIGITS, NEXT]))
-    made = plan(model, design.npus, PULL)
-    found = whole_system(made, design)
+    network_plan = plan(model, design.npus, PULL)
+    found = whole_system(network_plan, design)
     assert found.weights_before == 1
     with pytest.raises(Deadlock) as blocked:
         simulate(replace(found, weights_before=3), 2)
     assert "the weights before a frame" in str(blocked.value)
     message = f"digits-cnn: some order of the streamed weights must not block, got {blocked.value}"
     with patch.object(weight_streams, "simulate", side_effect=blocked.value), value_error(message):
-        weight_order(made, design)
+        weight_order(network_plan, design)
 
 
 def test_a_layer_that_is_too_large(model: Model) -> None:

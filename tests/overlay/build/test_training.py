@@ -20,23 +20,23 @@ MACHINE = MachineParameters(slaves=2)
 
 
 def test_files_of_a_build(tmp_path: Path) -> None:
-    made = build_training_machine(tmp_path, "tutor", MACHINE, BoardTarget(board=PYNQ_Z2))
-    assert made.sources == tmp_path / "vivado"
-    manifest = TrainingManifest.load(made.bit.with_suffix(".manifest.json"))
-    assert (manifest.name, manifest.machine, manifest.digest) == ("tutor", MACHINE, made.digest)
-    assert made.bit.with_suffix(".v").read_text() == "\n".join(training_verilog(MACHINE).values())
-    found = hwh.read(made.bit.with_suffix(".hwh").read_text())
-    assert found.cells["bitloom_0"] == "bitloom:bitloom:training:0.1"
-    assert found.parameters["bitloom_0"]["DIGEST"] == made.digest
-    assert found.links["bitloom_0/s_axis"] == "axi_dma_0/M_AXIS_MM2S"
-    assert found.links["axi_dma_0/S_AXIS_S2MM"] == "bitloom_0/m_axis"
-    assert {r.get("NAME") for r in found.registers} == {r.name for r in manifest.registers}
-    component = (made.sources / "component.xml").read_text()
+    build = build_training_machine(tmp_path, "tutor", MACHINE, BoardTarget(board=PYNQ_Z2))
+    assert build.sources == tmp_path / "vivado"
+    manifest = TrainingManifest.load(build.bit.with_suffix(".manifest.json"))
+    assert (manifest.name, manifest.machine, manifest.digest) == ("tutor", MACHINE, build.digest)
+    assert build.bit.with_suffix(".v").read_text() == "\n".join(training_verilog(MACHINE).values())
+    content = hwh.read(build.bit.with_suffix(".hwh").read_text())
+    assert content.cells["bitloom_0"] == "bitloom:bitloom:training:0.1"
+    assert content.parameters["bitloom_0"]["DIGEST"] == build.digest
+    assert content.links["bitloom_0/s_axis"] == "axi_dma_0/M_AXIS_MM2S"
+    assert content.links["axi_dma_0/S_AXIS_S2MM"] == "bitloom_0/m_axis"
+    assert {r.get("NAME") for r in content.registers} == {r.name for r in manifest.registers}
+    component = (build.sources / "component.xml").read_text()
     assert f"modelName>{TOP}</" in component
     assert "Machine that trains perceptrons on discrete data" in component
-    sources = {path.stem for path in (made.sources / "src").glob("*.v")}
+    sources = {path.stem for path in (build.sources / "src").glob("*.v")}
     assert sources == set(training_verilog(MACHINE))
-    names = {path.name for path in made.sources.iterdir()}
+    names = {path.name for path in build.sources.iterdir()}
     assert {"Makefile", "build.tcl", "package_ip.tcl", "tutor.manifest.json"} <= names
 
 

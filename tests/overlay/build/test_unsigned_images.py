@@ -38,8 +38,8 @@ def model(engine: str, encoding: Encoding = PIXELS) -> Model:
         dense = Dense(name="dense_2", out_channels=3, weight=signed(8))
         act = Requantise(name="act_1", encoding=signed(9), clip=(-255, 255))
         layers = (Conv(**conv, weight=signed(8)), act, AvgPool(**pool), dense)
-    made = Network(name=f"{engine}-images", input=source, layers=layers)
-    return random_model(made, np.random.default_rng(5))
+    network = Network(name=f"{engine}-images", input=source, layers=layers)
+    return random_model(network, np.random.default_rng(5))
 
 
 def built(folder: Path, made: Model) -> builds.Build:
@@ -83,5 +83,5 @@ def test_the_small_npu_has_room_for_the_network(engine: str, encoding: Encoding,
 
 def test_a_network_without_wide_features_gets_8_bits() -> None:
     layers = Dense(name="dense_1", out_channels=3, weight=signed(8)), Requantise(name="act_1", encoding=signed(8))
-    made = Network(name="narrow", input=case_map(1, 1, 3, unsigned(7)), layers=layers)
-    assert small_npu(random_model(made, np.random.default_rng(0))).array.feature_bits == 8
+    network = Network(name="narrow", input=case_map(1, 1, 3, unsigned(7)), layers=layers)
+    assert small_npu(random_model(network, np.random.default_rng(0))).array.feature_bits == 8

@@ -101,9 +101,9 @@ def test_build_a_reference_design(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     design = ReferenceDesign(network="digits-cnn", npus=(npu,), also=("digits-or",))
     monkeypatch.setitem(REFERENCE_DESIGNS, "two", design)
     assert call("build", "two", "--out", str(tmp_path)).exit_code == 0
-    made = builds.load(tmp_path)
-    assert made.design.name == "two"
-    assert list(made.programs) == ["digits-cnn", "digits-or"]
+    loaded = builds.load(tmp_path)
+    assert loaded.design.name == "two"
+    assert list(loaded.programs) == ["digits-cnn", "digits-or"]
 
 
 def test_build_and_simulate(tmp_path: Path) -> None:
@@ -131,16 +131,16 @@ def test_what_a_build_ends_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     """What a user wants to know: the board it fits, what it takes of that, how fast it is, and what comes next."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "80")  # what is narrower wraps cells, and `row` reads none of these
-    made = call("build", "digits-cnn", "--out", "a folder", "--clock-mhz", "50")
-    assert max(map(len, made.stdout.splitlines()[1:-1])) <= 80
+    result = call("build", "digits-cnn", "--out", "a folder", "--clock-mhz", "50")
+    assert max(map(len, result.stdout.splitlines()[1:-1])) <= 80
     area = estimate(builds.load(tmp_path / "a folder").design)
     wanted = {
         "board": "Pynq-Z1, the smallest that holds it", "LUT, by formula": f"{area.lut + area.lutram:,}, 7%",
         "FF, by formula": f"{area.ff:,}, 3%", "BRAM36, by formula": f"{area.bram36:g}, 6%", "DSP, by formula": "0, 0%",
         "clock": "50 MHz", "cycles a frame, at least": "1,346", "frames a second, at most": "37,147",
     }  # fmt: skip
-    assert {key: " ".join(row(made.stdout, key)) for key in wanted} == wanted
-    assert made.stdout.splitlines()[-1] == "next, every bit against golden: bitloom simulate 'a folder'"
+    assert {key: " ".join(row(result.stdout, key)) for key in wanted} == wanted
+    assert result.stdout.splitlines()[-1] == "next, every bit against golden: bitloom simulate 'a folder'"
     with monkeypatch.context() as later:  # as on Python 3.13
         later.setattr("bitloom.overlay.cli.build.find_spec", lambda name: None)
         said = call("build", "digits-cnn", "--out", "b").stdout.splitlines()[-1]
@@ -148,9 +148,9 @@ def test_what_a_build_ends_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     model = networks.load("digits-cnn")
     file.save(Model(replace(model.network, name="mine"), model.arrays), "mine.npz")
     options = ["mine.npz", "--board", "kv260", "--out", "two"]
-    made = call("build", "digits-cnn", *options)
-    assert row(made.stdout, "board") == ["KV260"]
-    assert row(made.stdout, "digits-cnn: cycles a frame, at least") == ["1,346"]
+    result = call("build", "digits-cnn", *options)
+    assert row(result.stdout, "board") == ["KV260"]
+    assert row(result.stdout, "digits-cnn: cycles a frame, at least") == ["1,346"]
     facts = json.loads(call("build", "digits-cnn", *options, "--json").stdout)
     assert set(facts["networks"]) == {"digits-cnn", "mine"}
     assert facts["share_of"]["lut"] == facts["area"]["lut"] / 117_120
@@ -160,9 +160,9 @@ def test_a_build_that_no_board_holds(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr("bitloom.overlay.cli.build.estimate", lambda design: Resources(lut=460_800, bram36=2.5))
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "80")
-    made = call("build", "digits-cnn")
-    assert row(made.stdout, "board") == ["ZCU104, the largest: too small"]
-    assert row(made.stdout, "LUT, by formula") == ["460,800, 200%"]
+    result = call("build", "digits-cnn")
+    assert row(result.stdout, "board") == ["ZCU104, the largest: too small"]
+    assert row(result.stdout, "LUT, by formula") == ["460,800, 200%"]
 
 
 def test_a_build_remembers_its_models(tmp_path: Path) -> None:
@@ -205,10 +205,10 @@ def test_streamed_weights_are_never_dropped(tmp_path: Path) -> None:
         folder = tmp_path / str(n)
         result = call("build", design, "--stream-weights", "--out", str(folder))
         assert result.exit_code == 0
-        made = builds.load(folder)
-        assert all(npu.loader.stream_weights for npu in made.design.npus)
+        loaded = builds.load(folder)
+        assert all(npu.loader.stream_weights for npu in loaded.design.npus)
         told = "digits-cnn: all weights stay on the device, none is streamed" in result.stderr
-        assert told == (not len(made.program("digits-cnn").weights))
+        assert told == (not len(loaded.program("digits-cnn").weights))
 
 
 def test_train(tmp_path: Path) -> None:

@@ -57,13 +57,13 @@ def test_networks_that_are_trained_anew(build: Path, tmp_path: Path) -> None:
     assert [Path(one["file"]) for one in facts["programs"]] == paths
     assert [one["mapping"] for one in facts["programs"]] == [[0, 1, 1, 1]] * 2
     assert facts["digest"] == made.digest
-    own = made.program("digits-cnn")
+    compiled = made.program("digits-cnn")
     board = activate()
     try:
         with Accelerator(made.bit) as accelerator:
             for model, path in zip(models, paths):
                 program = Program.load(path)
-                assert (program.layers, program.frame_words) == (own.layers, own.frame_words)
+                assert (program.layers, program.frame_words) == (compiled.layers, compiled.frame_words)
                 images = random_images(model.network, 4, 1)
                 accelerator.load(program)
                 np.testing.assert_array_equal(accelerator.predict(images), packed.forward(model, images))

@@ -55,8 +55,8 @@ def test_real_weights_are_kept(data: str, tmp_path: Path) -> None:
     """The same network, bit for bit, with the numbers that were trained; an NPU that takes their signs computes it."""
     options = ["train", data, *SMALL, "--seed", "5"]
     for more, out in (([], "signs.npz"), (["--real-weights"], "real.npz")):
-        made = call(*options, *more, "--out", str(tmp_path / out))
-        assert made.exit_code == 0, made.output
+        result = call(*options, *more, "--out", str(tmp_path / out))
+        assert result.exit_code == 0, result.output
     signs, real = (file.load(tmp_path / out) for out in ("signs.npz", "real.npz"))
     for name in ("conv_1", "dense_2"):
         kept = real.arrays[name]["weight"]

@@ -50,24 +50,24 @@ def words(printed: str) -> str:
 def build(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The build that the command makes for frames of a network of ours."""
     folder = tmp_path_factory.mktemp("evaluate") / "build"
-    found = facts("digits-cnn", "--limit", "2", "--hardware", "2", "--out", folder)
-    assert found["hardware"]["bit_exact_frames"] == 2
+    answers = facts("digits-cnn", "--limit", "2", "--hardware", "2", "--out", folder)
+    assert answers["hardware"]["bit_exact_frames"] == 2
     return folder
 
 
 def test_digits(tmp_path: Path) -> None:
     """All test images: the accuracy of the figures, and a matrix that scores by themselves give, too."""
-    found = facts("digits-cnn", "--plot", tmp_path / "new" / "a.svg")
+    answers = facts("digits-cnn", "--plot", tmp_path / "new" / "a.svg")
     data = load_digits()
     outputs = networks.load("digits-cnn").forward(data.test_images)[:, 0, 0]
     confusion = np.zeros((10, 10), int)
     for label, scores in zip(data.test_labels, outputs):
         confusion[label, scores.argmax()] += 1
-    assert found["confusion"] == confusion.tolist()
-    assert (found["images"], found["right"]) == (360, 354)
-    assert found["accuracy"] == 354 / 360
-    assert found["hardware"] == PREDICTED
-    about = [found[key] for key in ("network", "weights", "data", "transform", "class_rule")]
+    assert answers["confusion"] == confusion.tolist()
+    assert (answers["images"], answers["right"]) == (360, 354)
+    assert answers["accuracy"] == 354 / 360
+    assert answers["hardware"] == PREDICTED
+    about = [answers[key] for key in ("network", "weights", "data", "transform", "class_rule")]
     assert about == ["digits-cnn", "trained, from digits-cnn.npz", "digits", "none", "largest"]
     picture = (tmp_path / "new" / "a.svg").read_text()
     assert picture.startswith("<?xml")
@@ -95,9 +95,9 @@ def test_tables() -> None:
 def test_hardware_equals_golden(build: Path) -> None:
     """A build's folder; what the flow model says of it is what the simulation counts."""
     assert list(builds.load(build).programs) == ["digits-cnn"]
-    found = facts(build, "digits", "--limit", "20", "--hardware", "4")
-    assert found["weights"] == f"build {build}"
-    assert found["hardware"] == {**PREDICTED, "by": "simulation", "frames": 4, "bit_exact_frames": 4}
+    answers = facts(build, "digits", "--limit", "20", "--hardware", "4")
+    assert answers["weights"] == f"build {build}"
+    assert answers["hardware"] == {**PREDICTED, "by": "simulation", "frames": 4, "bit_exact_frames": 4}
     assert facts(build, "--limit", "20", "--network", "digits-cnn")["hardware"] == PREDICTED
     printed = call(build, "--limit", "20", "--hardware", "2").stdout
     assert row(printed, "bit-exact frames") == ["2 of 2"]
@@ -126,11 +126,11 @@ def test_a_model_file_and_its_data(tmp_path: Path) -> None:
     pixels = np.array([[200, 200, 200, 200], [200, 200, 0, 0], [200, 0, 200, 0], [0, 0, 0, 0]], np.uint8)
     np.savez(tmp_path / "data.npz", x=pixels, y=[0, 1, 2, 1])
     given = [tmp_path / "tiny.npz", tmp_path / "data.npz"]
-    found = facts(*given, "--transform", "threshold:128")
-    assert (found["transform"], found["class_rule"], found["right"]) == ("threshold:128", "highest-set", 3)
-    assert found["confused"] == [{"class": "1", "taken_for": "0", "images": 1}]
-    assert found["recall"] == [1.0, 0.5, 1.0]
-    assert found["weights"] == f"model file {tmp_path / 'tiny.npz'}"
+    answers = facts(*given, "--transform", "threshold:128")
+    assert (answers["transform"], answers["class_rule"], answers["right"]) == ("threshold:128", "highest-set", 3)
+    assert answers["confused"] == [{"class": "1", "taken_for": "0", "images": 1}]
+    assert answers["recall"] == [1.0, 0.5, 1.0]
+    assert answers["weights"] == f"model file {tmp_path / 'tiny.npz'}"
     assert facts(*given, "--transform", "threshold:128", "--class-rule", "largest")["class_rule"] == "largest"
     assert error(*given) == (
         f"bitloom: {tmp_path / 'data.npz'}: images with transform none: values must be bipolar 1 bit (-1..1 in steps "
@@ -141,8 +141,8 @@ def test_a_model_file_and_its_data(tmp_path: Path) -> None:
 def test_a_network_of_another_name_has_no_transform(tmp_path: Path) -> None:
     model = networks.load("digits-cnn")
     file.save(Model(replace(model.network, name="mine"), model.arrays), tmp_path / "mine.npz")
-    found = facts(tmp_path / "mine.npz", "digits")
-    assert (found["transform"], found["right"], found["hardware"]["by"]) == ("none", 354, "flow model")
+    answers = facts(tmp_path / "mine.npz", "digits")
+    assert (answers["transform"], answers["right"], answers["hardware"]["by"]) == ("none", 354, "flow model")
     assert error(tmp_path / "mine.npz") == (
         "bitloom: mine: DATA must be given, a file, a folder or one of digits, mnist, got none"
     )
@@ -187,8 +187,8 @@ def test_cycles_that_nobody_knows(monkeypatch: pytest.MonkeyPatch) -> None:
         raise ValueError("mine: the compiler takes chains")
 
     monkeypatch.setattr(evaluate, "chosen_design", refuse)
-    found = facts("digits-cnn", "--limit", "3")
-    assert found["hardware"] == {"unknown": "no design by default: mine: the compiler takes chains"}
+    answers = facts("digits-cnn", "--limit", "3")
+    assert answers["hardware"] == {"unknown": "no design by default: mine: the compiler takes chains"}
     printed = call("digits-cnn", "--limit", "3").stdout
     assert "not known: no design by default: mine: the compiler takes chains" in words(printed)
 
@@ -221,11 +221,11 @@ def test_mnist_is_9840_of_10000_by_the_boards_rule() -> None:
     """What BNN-PYNQ's LFC W1A1 gets of MNIST: 98.40 %."""
     path = board_data.file("t10k-images-idx3-ubyte.gz")
     board_data.file("lfcW1A1_mnist.npz")
-    found = facts("lfc-w1a1", path)
-    assert found["data"] == str(path)
-    assert (found["images"], found["right"], found["accuracy"]) == (10_000, 9_840, 0.984)
-    assert (found["transform"], found["class_rule"]) == ("threshold:128", "highest-set")
-    assert found["hardware"]["cycles_per_frame"] == 512
+    answers = facts("lfc-w1a1", path)
+    assert answers["data"] == str(path)
+    assert (answers["images"], answers["right"], answers["accuracy"]) == (10_000, 9_840, 0.984)
+    assert (answers["transform"], answers["class_rule"]) == ("threshold:128", "highest-set")
+    assert answers["hardware"]["cycles_per_frame"] == 512
 
 
 @pytest.mark.slow
@@ -235,9 +235,9 @@ def test_cifar_is_615_of_761() -> None:
     """
     path = board_data.file("cifar10_test_first761.npz")
     board_data.file("cnvW1A1_cifar10.npz")
-    found = facts("cnv-w1a1", path)
-    assert (found["images"], found["right"]) == (761, 615)
-    assert found["interval"][0] < 0.801 < found["interval"][1]
-    assert found["classes"][3] == "Cat"
-    assert {(pair["class"], pair["taken_for"]) for pair in found["confused"][:2]} == {("Dog", "Cat"), ("Cat", "Dog")}
-    assert found["hardware"]["cycles_per_frame"] == 28_800
+    answers = facts("cnv-w1a1", path)
+    assert (answers["images"], answers["right"]) == (761, 615)
+    assert answers["interval"][0] < 0.801 < answers["interval"][1]
+    assert answers["classes"][3] == "Cat"
+    assert {(pair["class"], pair["taken_for"]) for pair in answers["confused"][:2]} == {("Dog", "Cat"), ("Cat", "Dog")}
+    assert answers["hardware"]["cycles_per_frame"] == 28_800

@@ -28,10 +28,10 @@ def idx(values: np.ndarray) -> bytes:
 @pytest.mark.parametrize("save", [np.savez, np.savez_compressed])
 def test_npz(names, save, tmp_path):
     save(tmp_path / "a.npz", other=np.ones(3), **dict(zip(names, (X, Y))))
-    found = read_labelled(tmp_path / "a.npz", NET)
-    np.testing.assert_array_equal(found.images, X)
-    assert (found.labels.tolist(), found.labels.dtype) == (Y.tolist(), np.int64)
-    np.testing.assert_array_equal(found.pixels(1, 3), X[1:3])
+    images = read_labelled(tmp_path / "a.npz", NET)
+    np.testing.assert_array_equal(images.images, X)
+    assert (images.labels.tolist(), images.labels.dtype) == (Y.tolist(), np.int64)
+    np.testing.assert_array_equal(images.pixels(1, 3), X[1:3])
 
 
 @pytest.mark.parametrize("shape", [(4, 2, 3, 1), (4, 2, 3), (4, 6)])
@@ -39,15 +39,15 @@ def test_npz(names, save, tmp_path):
 def test_npy_with_labels(shape, labels, tmp_path):
     np.save(tmp_path / "x.npy", X.reshape(shape))
     np.save(tmp_path / "y.npy", labels)
-    found = read_labelled(tmp_path / "x.npy", NET, tmp_path / "y.npy")
-    np.testing.assert_array_equal(found.images, X)
-    assert found.labels.tolist() == Y.tolist()
+    images = read_labelled(tmp_path / "x.npy", NET, tmp_path / "y.npy")
+    np.testing.assert_array_equal(images.images, X)
+    assert images.labels.tolist() == Y.tolist()
 
 
 def test_a_flat_input_takes_pixels_row_by_row(tmp_path):
     np.savez(tmp_path / "a.npz", x=X, y=Y)
-    found = read_labelled(tmp_path / "a.npz", network((1, 1, 6)))
-    np.testing.assert_array_equal(found.images, X.reshape(4, 1, 1, 6))
+    images = read_labelled(tmp_path / "a.npz", network((1, 1, 6)))
+    np.testing.assert_array_equal(images.images, X.reshape(4, 1, 1, 6))
 
 
 @pytest.mark.parametrize("pack", [False, True])
@@ -60,9 +60,9 @@ def test_idx_finds_its_labels(name, pack, pack_labels, tmp_path):
         return path
 
     write(name.replace("images", "labels").replace("idx3", "idx1"), Y, pack_labels)
-    found = read_labelled(write(name, X[..., 0], pack), NET)
-    np.testing.assert_array_equal(found.images, X)
-    assert found.labels.tolist() == Y.tolist()
+    images = read_labelled(write(name, X[..., 0], pack), NET)
+    np.testing.assert_array_equal(images.images, X)
+    assert images.labels.tolist() == Y.tolist()
 
 
 def test_labels_of_another_file(tmp_path):

@@ -59,11 +59,17 @@ def test_a_pixel_stands_for_a_number(text, number):
 def test_the_order_of_the_file_does_not_matter():
     """Images come in the places of the network's input, channels last; its file has them first."""
     order = np.arange(12).reshape(2, 3, 2).transpose(2, 0, 1).ravel()  # (row, column, channel) of each value
-    made = host(shape=(2, 2, 3), order=order, boundaries=None, reached=None, first=5,
-                front=(("line", np.array([1.0, 10.0]), np.array([0.0, 0.5])),))  # fmt: skip
+    host_part = host(
+        shape=(2, 2, 3),
+        order=order,
+        boundaries=None,
+        reached=None,
+        first=5,
+        front=(("line", np.array([1.0, 10.0]), np.array([0.0, 0.5])),),
+    )
     pixels = np.random.default_rng(1).integers(0, 9, (4, 2, 3, 2))
     np.testing.assert_array_equal(
-        HostTransform("host", made)(pixels), np.rint(pixels * [1, 10] + [0, 0.5]).astype(int) + 5
+        HostTransform("host", host_part)(pixels), np.rint(pixels * [1, 10] + [0, 0.5]).astype(int) + 5
     )
 
 
@@ -136,9 +142,9 @@ def test_masked_images_are_refused():
 
 
 def test_the_file_keeps_what_integers_stand_for(tmp_path):
-    made = host(integers=integers(0.5, 3).integers)
-    hosts.save(made, tmp_path / "h.json")
-    assert hosts.load(tmp_path / "h.json", corners()).integers == made.integers
+    host_part = host(integers=integers(0.5, 3).integers)
+    hosts.save(host_part, tmp_path / "h.json")
+    assert hosts.load(tmp_path / "h.json", corners()).integers == host_part.integers
     data = json.loads((tmp_path / "h.json").read_text(encoding="utf-8"))
     for change, rule in (
         ({"zero": 128}, f"input.integers must have {-1 << 31} <= low <= zero <= high <= {1 << 31} and low < high, "
@@ -191,8 +197,8 @@ def test_resnet8_is_right_on_672_of_761_images(tmp_path: Path) -> None:
         ("host", 672, []),
         ("host:1/255", 87, ["images give 0..1, and the input takes 0..255: 0.4% of its range is used"]),
     ):
-        found = evaluate(made.model, images, transform=transform_of(text, made.host), classify=classifier(rule))
-        assert (found.right, found.use.doubts) == (right, doubts)
+        score = evaluate(made.model, images, transform=transform_of(text, made.host), classify=classifier(rule))
+        assert (score.right, score.use.doubts) == (right, doubts)
 
 
 def test_a_host_file_is_needed():
@@ -229,9 +235,9 @@ def test_classes_are_named_in_the_order_of_the_scores(tmp_path):
         Image.fromarray(pixels).save(tmp_path / "pictures" / name / "a.png")
     for data, transform in (("data.npz", "host"), ("pictures", "host:1/255")):
         options = [str(tmp_path / "tiny.npz"), str(tmp_path / data), "--json", "--transform", transform]
-        found = json.loads(CliRunner().invoke(bitloom, ["evaluate", *options]).stdout)
-        assert (found["class_rule"], found["right"]) == ("scores", 3)
-        assert found["classes"] == ["zero", "one", "two"]
+        facts = json.loads(CliRunner().invoke(bitloom, ["evaluate", *options]).stdout)
+        assert (facts["class_rule"], facts["right"]) == ("scores", 3)
+        assert facts["classes"] == ["zero", "one", "two"]
         assert as_counted(model.network, "largest", swapped).classes == names
 
 
@@ -283,8 +289,8 @@ def test_the_command(tmp_path: Path) -> None:
         "bitloom: tiny: --transform must say which real number a pixel stands for (host: the pixel itself; "
         "host:1/255: pixels of 0..255 for 0..1), got none"
     )
-    found = json.loads(call("--transform", "host").stdout)
-    assert (found["right"], found["transform"], found["class_rule"]) == (3, "host", "largest")
+    facts = json.loads(call("--transform", "host").stdout)
+    assert (facts["right"], facts["transform"], facts["class_rule"]) == (3, "host", "largest")
     elsewhere = tmp_path / "other.json"
     hosts.path_of(model).rename(elsewhere)
     assert json.loads(call("--transform", "host", "--host", elsewhere).stdout)["right"] == 3
@@ -323,8 +329,8 @@ def test_tfc_is_right_on_9296_of_10000_images(tmp_path: Path) -> None:
     source = board_data.file("tfc_1w1a.onnx")
     board_data.file("t10k-images-idx3-ubyte.gz")
     model = tmp_path / "tfc.npz"
-    made = CliRunner().invoke(bitloom, ["import", str(source), "--out", str(model)])
-    assert made.exit_code == 0, made.output
+    result = CliRunner().invoke(bitloom, ["import", str(source), "--out", str(model)])
+    assert result.exit_code == 0, result.output
     done = CliRunner().invoke(bitloom, ["evaluate", str(model), "mnist", "--transform", "host:1/255", "--json"])
-    found = json.loads(done.stdout)
-    assert (found["images"], found["right"]) == (10_000, 9_296)
+    data = json.loads(done.stdout)
+    assert (data["images"], data["right"]) == (10_000, 9_296)

@@ -29,9 +29,9 @@ def write(path: Path, pixels: np.ndarray, **options) -> Path:
 
 @pytest.mark.parametrize("ending", [".png", ".PNG", ".bmp", ".pgm"])
 def test_grey_pictures_keep_every_value(ending, tmp_path):
-    found = read_picture(write(tmp_path / f"a{ending}", GREY), (2, 3, 1))
-    np.testing.assert_array_equal(found, GREY[..., None])
-    assert found.dtype == np.uint8
+    picture = read_picture(write(tmp_path / f"a{ending}", GREY), (2, 3, 1))
+    np.testing.assert_array_equal(picture, GREY[..., None])
+    assert picture.dtype == np.uint8
 
 
 @pytest.mark.parametrize("ending", [".png", ".bmp", ".ppm"])
@@ -49,8 +49,8 @@ def test_jpeg_palette_and_single_bits(tmp_path):
 
 
 def test_a_flat_input_takes_pixels_row_by_row(tmp_path):
-    found = read_picture(write(tmp_path / "a.png", COLOUR), (1, 1, 18))
-    np.testing.assert_array_equal(found.ravel(), COLOUR.ravel())
+    picture = read_picture(write(tmp_path / "a.png", COLOUR), (1, 1, 18))
+    np.testing.assert_array_equal(picture.ravel(), COLOUR.ravel())
 
 
 def test_resize_is_bilinear(tmp_path):
@@ -67,12 +67,12 @@ def test_pictures_come_in_turn_of_each_class(tmp_path):
         write(tmp_path / name, np.full((2, 3), at, np.uint8))
     (tmp_path / ".DS_Store").write_bytes(b"x")
     (tmp_path / "cat" / ".hidden").write_bytes(b"x")
-    found = pictures(tmp_path, NET)
-    assert [path.name for path in found.files] == ["a.png", "z.png", "b.png", "c.png"]
-    assert found.labels.tolist() == [0, 1, 0, 0]
-    assert found.classes == ("Cat", "dog", "7")
-    assert found.pixels(0, 4)[:, 0, 0, 0].tolist() == [1, 3, 0, 2]
-    assert found.pixels(2, 3).shape == (1, 2, 3, 1)
+    images = pictures(tmp_path, NET)
+    assert [path.name for path in images.files] == ["a.png", "z.png", "b.png", "c.png"]
+    assert images.labels.tolist() == [0, 1, 0, 0]
+    assert images.classes == ("Cat", "dog", "7")
+    assert images.pixels(0, 4)[:, 0, 0, 0].tolist() == [1, 3, 0, 2]
+    assert images.pixels(2, 3).shape == (1, 2, 3, 1)
     assert labelled_images(str(tmp_path), NET).labels.tolist() == [0, 1, 0, 0]
 
 
@@ -96,16 +96,16 @@ def test_a_folder_of_pictures_of_several_sizes(tmp_path):
 def test_without_names_folders_are_sorted(folders, labels, tmp_path):
     for name in folders:
         write(tmp_path / name / "a.png", GREY)
-    found = pictures(tmp_path, network())
-    assert {path.parent.name: int(label) for path, label in zip(found.files, found.labels)} == labels
-    assert [labels[name] for name in found.classes] == [0, 1, 2]
+    images = pictures(tmp_path, network())
+    assert {path.parent.name: int(label) for path, label in zip(images.files, images.labels)} == labels
+    assert [labels[name] for name in images.classes] == [0, 1, 2]
 
 
 def test_numbers_beyond_ten_are_numbers(tmp_path):
     for number in range(12):
         write(tmp_path / str(number) / "a.png", GREY)
-    found = pictures(tmp_path, network(outputs=12))
-    assert [path.parent.name for path in found.files] == [str(label) for label in found.labels]
+    images = pictures(tmp_path, network(outputs=12))
+    assert [path.parent.name for path in images.files] == [str(label) for label in images.labels]
 
 
 @pytest.mark.parametrize(

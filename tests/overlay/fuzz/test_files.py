@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from bitloom.overlay.fuzz import kinds
+from bitloom.overlay.fuzz.campaigns.files import Outcome, damaged_file, outcome, valid_file
 from bitloom.overlay.fuzz.damage import damaged
-from bitloom.overlay.fuzz.files import Outcome, damaged_file, outcome, valid_file
 from bitloom.overlay.fuzz.kinds import KINDS, FileKind
 
 SEEDS = 10
@@ -31,8 +31,8 @@ def test_damaged_files(kind, tmp_path):
     assert outcome(kind, path) == Outcome("read")
     for seed in range(MORE.get(kind, (SEEDS,))[0]):
         path.write_bytes(damaged_file(kind, seed))
-        found = outcome(kind, path)
-        assert found.good, f"seed {seed}: {found}"
+        result = outcome(kind, path)
+        assert result.good, f"seed {seed}: {result}"
 
 
 @pytest.mark.slow
@@ -43,9 +43,9 @@ def test_many_damaged_files(kind, tmp_path):
     verdicts = Counter()
     for seed in range(SEEDS, MORE.get(kind, (0, 800))[1]):
         path.write_bytes(damaged_file(kind, seed))
-        found = outcome(kind, path)
-        assert found.good, f"seed {seed}: {found}"
-        verdicts[found.verdict] += 1
+        result = outcome(kind, path)
+        assert result.good, f"seed {seed}: {result}"
+        verdicts[result.verdict] += 1
     assert verdicts["refused"] > 200
 
 

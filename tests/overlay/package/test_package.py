@@ -48,8 +48,8 @@ def site(wheel, tmp_path_factory):
 
 
 def test_entry_points(tmp_path):
-    found = json.loads(python(ENTRY_POINTS, *GROUPS, cwd=tmp_path))
-    assert {group: names.get("bitloom") for group, names in found.items()} == GROUPS, "install again: pip install -e ."
+    data = json.loads(python(ENTRY_POINTS, *GROUPS, cwd=tmp_path))
+    assert {group: names.get("bitloom") for group, names in data.items()} == GROUPS, "install again: pip install -e ."
 
 
 def test_pynq_delivers_the_notebooks(tmp_path):

@@ -144,8 +144,8 @@ def test_everything_that_a_command_reads_is_there(whole, tmp_path):
 def test_others_see_our_types(whole, tmp_path):
     (tmp_path / "theirs.py").write_text(MYPY)
     said = whole.run("mypy", "--follow-imports=silent", "theirs.py", cwd=tmp_path).stdout
-    found = re.findall(r'Revealed type is "(.+)"', said)
-    *plain, classify = [name.removeprefix("builtins.") for name in found]
+    matches = re.findall(r'Revealed type is "(.+)"', said)
+    *plain, classify = [name.removeprefix("builtins.") for name in matches]
     assert plain == [
         "bitloom.golden.network.Model",
         "str",

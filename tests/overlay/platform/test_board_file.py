@@ -110,8 +110,8 @@ def test_the_commands_take_it(path: Path, tmp_path: Path) -> None:
     limit = _budget(str(path), 0.0, None, 100.0, lut=None, bram36=100.0, dsp=None, lanes=None, cycles=None)
     assert limit == Budget(lut=60_000, ff=141_120, bram36=100, dsp=360)
     out = tmp_path / "made"
-    made = CliRunner().invoke(bitloom, ["machine", "--slaves", "1", "--board", str(path), "--out", str(out)])
-    assert made.exit_code == 0, made.output
+    result = CliRunner().invoke(bitloom, ["machine", "--slaves", "1", "--board", str(path), "--out", str(out)])
+    assert result.exit_code == 0, result.output
     told = (out / "vivado" / "design.tcl").read_text()
     assert "\nset board AUP-ZU3-4GB\nset board_part realdigital.org:aup-zu3-4gb:part0\n" in told
     assert "\nset part xczu3eg-sfvc784-2-e\n" in told

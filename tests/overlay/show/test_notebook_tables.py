@@ -55,12 +55,12 @@ def test_taps(model):
 
 
 def test_orders(model):
-    found = map_orders(model, default_npu(model))
-    *_, last = lines = tables.orders(found).splitlines()
-    bits = [found["totals"][order]["memory_bits"] for order in ("pull", "raster")]
+    orders = map_orders(model, default_npu(model))
+    *_, last = lines = tables.orders(orders).splitlines()
+    bits = [orders["totals"][order]["memory_bits"] for order in ("pull", "raster")]
     built = f"{bits[0]:,} in pull order, {bits[1]:,} in raster order"
-    assert last == f"as built, all bits: {built}; auto takes {found['auto']}"
-    layer = found["layers"][0]
+    assert last == f"as built, all bits: {built}; auto takes {orders['auto']}"
+    layer = orders["layers"][0]
     wanted = [f"{layer[order][key]:,}" for key in ("tuples", "table_bits") for order in ("pull", "raster")]
     assert lines[1].split() == [layer["name"], *wanted]
 

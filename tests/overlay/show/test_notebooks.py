@@ -67,20 +67,22 @@ def notebook(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Notebook:
     def run(name: str, board: str | None = None, /, **expressions: str) -> Values:
         folder = tmp_path / "notebooks"
         shutil.copytree(FOLDER, folder, ignore=shutil.ignore_patterns("build", "__pycache__"))
-        made = nbformat.read(folder / f"{name}.ipynb", as_version=4)
+        content = nbformat.read(folder / f"{name}.ipynb", as_version=4)
         if board is not None:
             if board == "training":
                 machine_bitstream(folder)
             else:
                 bitstream(board, tmp_path / "build", folder)
-            made.cells.insert(0, new_code_cell(AS_ON_A_BOARD))
+            content.cells.insert(0, new_code_cell(AS_ON_A_BOARD))
         wanted = ", ".join(f"{key!r}: {expression}" for key, expression in expressions.items())
-        made.cells.append(new_code_cell(f"import json\nprint(json.dumps({{{wanted}}}, default=lambda v: v.item()))"))
-        client = NotebookClient(made, timeout=SECONDS, kernel_name="python3", resources={"metadata": {"path": folder}})
+        content.cells.append(new_code_cell(f"import json\nprint(json.dumps({{{wanted}}}, default=lambda v: v.item()))"))
+        client = NotebookClient(
+            content, timeout=SECONDS, kernel_name="python3", resources={"metadata": {"path": folder}}
+        )
         client.execute()
-        told = "".join(out.text for out in made.cells.pop().outputs if out.get("name") == "stdout")  # in pieces
-        assert machine_paths(made.cells, tmp_path) == []
-        return {**json.loads(told), "pictures": [cell.id for cell in made.cells if _picture(cell)]}
+        told = "".join(out.text for out in content.cells.pop().outputs if out.get("name") == "stdout")  # in pieces
+        assert machine_paths(content.cells, tmp_path) == []
+        return {**json.loads(told), "pictures": [cell.id for cell in content.cells if _picture(cell)]}
 
     return run
 
@@ -96,8 +98,8 @@ def bitstream(design: str, build: Path, folder: Path) -> None:
     """Put a bitstream of a reference design into ``folder``, as it comes from Vivado, but for simulation."""
     chosen = reference_design(design)
     models = chosen.models()
-    made = builds.build(build, chosen.design(design, models), models, choices=chosen.choices)
-    for path in build.glob(f"{made.bit.stem}.*"):
+    finished = builds.build(build, chosen.design(design, models), models, choices=chosen.choices)
+    for path in build.glob(f"{finished.bit.stem}.*"):
         shutil.copy(path, folder)
 
 
@@ -148,7 +150,7 @@ def test_images_are_those_of_the_demo():
 
 @pytest.mark.parametrize("board", [None, pytest.param("digits-cnn", marks=pytest.mark.slow)])
 def test_first_steps(board: str | None, notebook: Notebook):
-    found = notebook(
+    shown = notebook(
         "1_first_steps",
         board,
         virtual="place.virtual",
@@ -160,22 +162,22 @@ def test_first_steps(board: str | None, notebook: Notebook):
         cpu="[measured.definition, measured.kernels]",
         told="tables.beside_cpu(measured, cycles, place.virtual)",
     )
-    assert found["virtual"] == (board is None)
-    assert all(seconds > 0 for seconds in found["cpu"])
-    assert f" cycles, {'simulated' if board is None else 'counted by the board'}  " in found["told"]
-    assert (found["right"], found["exact"]) == (354, 360)
-    assert found["classes"] == found["predicted"]
-    counters = found["counters"]
+    assert shown["virtual"] == (board is None)
+    assert all(seconds > 0 for seconds in shown["cpu"])
+    assert f" cycles, {'simulated' if board is None else 'counted by the board'}  " in shown["told"]
+    assert (shown["right"], shown["exact"]) == (354, 360)
+    assert shown["classes"] == shown["predicted"]
+    counters = shown["counters"]
     assert counters["frames"] == 2 * 360
     assert counters["npu0_beats"] == 2 * 360 * 1_346
     assert counters["cycles"] <= 1.02 * counters["npu0_beats"]
-    assert found["pictures"] == ["look", "confusion", "scores"]
+    assert shown["pictures"] == ["look", "confusion", "scores"]
 
 
 @pytest.mark.parametrize("board", [None, pytest.param("digits-cnn-pipeline", marks=pytest.mark.slow)])
 def test_inside_the_accelerator(board: str | None, notebook: Notebook):
     beats = [484, 648, 392, 90]
-    found = notebook(
+    shown = notebook(
         "2_inside_the_accelerator",
         board,
         beats="[beats for _, beats in program.layers]",
@@ -186,19 +188,19 @@ def test_inside_the_accelerator(board: str | None, notebook: Notebook):
         tables="{t.stage.name: [t.capacity(False), len(t.index)] for t in pull.tables}",
         orders="[orders['auto'], pull_bits, raster_bits]",
     )
-    assert found["beats"] == found_beats(found["alone"], 1) == found_beats(found["four"], 4) == beats
-    assert found_beats(found["many"], 200) == beats
+    assert shown["beats"] == found_beats(shown["alone"], 1) == found_beats(shown["four"], 4) == beats
+    assert found_beats(shown["many"], 200) == beats
     _, _, steady, latency = FIGURES["digits-cnn-pipeline"]
-    assert (found["alone"]["cycles"], found["four"]["cycles"]) == (latency, latency + 3 * steady)
-    for counters in (found["alone"], found["four"], found["many"]):
+    assert (shown["alone"]["cycles"], shown["four"]["cycles"]) == (latency, latency + 3 * steady)
+    for counters in (shown["alone"], shown["four"], shown["many"]):
         for n in range(4):
             parts = (counters[f"npu{n}_{key}"] for key in ("beats", "wait_input", "wait_room", "wait_table"))
             assert sum(parts) == counters["cycles"]
     if board is None:
-        assert found["high"] == [5 * count for count in beats]  # in the waveform of the first five frames
-    assert found["tables"]["pool_2"] == [1, 36]
-    assert found["orders"] == ["raster", 590_695, 498_887]
-    assert found["pictures"] == ["many", *(["wave", "zoom"] if board is None else []), "orders"]
+        assert shown["high"] == [5 * count for count in beats]  # in the waveform of the first five frames
+    assert shown["tables"]["pool_2"] == [1, 36]
+    assert shown["orders"] == ["raster", 590_695, 498_887]
+    assert shown["pictures"] == ["many", *(["wave", "zoom"] if board is None else []), "orders"]
 
 
 def found_beats(counters: dict[str, int], frames: int) -> list[float]:
@@ -208,7 +210,7 @@ def found_beats(counters: dict[str, int], frames: int) -> list[float]:
 @pytest.mark.slow
 def test_make_your_own(notebook: Notebook, monkeypatch: pytest.MonkeyPatch):
     """The command that it names builds the same once more."""
-    found = notebook(
+    shown = notebook(
         "3_make_your_own",
         accuracy="accuracy",
         hardware="report['accuracy_hardware']",
@@ -222,27 +224,27 @@ def test_make_your_own(notebook: Notebook, monkeypatch: pytest.MonkeyPatch):
         model="file.model_digest(model)",
         folder="str(Path().absolute())",
     )
-    assert found["accuracy"] == found["hardware"] > 0.94
-    assert found["frames"] == [360, 360]
-    measured, promised = found["cycles"]
+    assert shown["accuracy"] == shown["hardware"] > 0.94
+    assert shown["frames"] == [360, 360]
+    measured, promised = shown["cycles"]
     assert measured == promised <= 100e6 / 150_000
-    assert found["faster"]
-    assert min(found["faster"]) > found["lut"]
-    assert {"Makefile", "src", "component.xml", "my-digits.program.npz"} <= set(found["sources"])
-    assert found["board"] == "Pynq-Z2"
-    assert found["pictures"] == ["curve", "choose"]
-    monkeypatch.chdir(found["folder"])
+    assert shown["faster"]
+    assert min(shown["faster"]) > shown["lut"]
+    assert {"Makefile", "src", "component.xml", "my-digits.program.npz"} <= set(shown["sources"])
+    assert shown["board"] == "Pynq-Z2"
+    assert shown["pictures"] == ["curve", "choose"]
+    monkeypatch.chdir(shown["folder"])
     text = (FOLDER / "3_make_your_own.ipynb").read_text()
     (command,) = re.findall(r"    bitloom (build .*)\"", text)
     again = CliRunner().invoke(bitloom, [*command.split(), "--json"], catch_exceptions=False)
-    assert json.loads(again.stdout)["digest"] == found["digest"]
-    assert builds.load("build/again").program("my-digits").model_digest == found["model"]
+    assert json.loads(again.stdout)["digest"] == shown["digest"]
+    assert builds.load("build/again").program("my-digits").model_digest == shown["model"]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("board", [None, "cnv-w1a1-shared"])
 def test_many_networks(board: str | None, notebook: Notebook):
-    found = notebook(
+    shown = notebook(
         "4_many_networks",
         board,
         frames="frames",
@@ -253,19 +255,19 @@ def test_many_networks(board: str | None, notebook: Notebook):
         golden="[int(k) for k in model.forward(images).reshape(360, 2).argmax(axis=1)]",
         refusal="refusal",
     )
-    assert list(found["exact"]) == ["cnv-w1a1", "lfc-w1a1", "digits-cnn", "digits-or"]
-    assert found["exact"] == found["frames"]
-    assert min(found["frames"].values()) > 0
-    assert {key: round(value, 3) for key, value in found["accuracy"].items() if key != "odd"} == {
+    assert list(shown["exact"]) == ["cnv-w1a1", "lfc-w1a1", "digits-cnn", "digits-or"]
+    assert shown["exact"] == shown["frames"]
+    assert min(shown["frames"].values()) > 0
+    assert {key: round(value, 3) for key, value in shown["accuracy"].items() if key != "odd"} == {
         "digits-cnn": 0.983, "digits-or": 0.919,
     }  # fmt: skip
-    assert found["odd"] == found["golden"]
-    assert found["accuracy"]["odd"] > 0.85
-    assert found["refusal"] == (
+    assert shown["odd"] == shown["golden"]
+    assert shown["accuracy"]["odd"] > 0.85
+    assert shown["refusal"] == (
         "large: windows must be >= 961, design cnv-w1a1-shared has 900; input_words must be >= 3969, "
         "design cnv-w1a1-shared has 3600; tuple_words must be >= 130, design cnv-w1a1-shared has 128"
     )
-    assert found["pictures"] == ["digits"]
+    assert shown["pictures"] == ["digits"]
 
 
 @pytest.mark.slow
@@ -277,7 +279,7 @@ def test_cnv_on_cifar(data: str, notebook: Notebook, tmp_path: Path, monkeypatch
         pytest.skip(f"recorded board data are absent: {networks.data_folder()} (set BITLOOM_DATA to their folder)")
     else:
         monkeypatch.setenv("BITLOOM_DATA", str(networks.data_folder()))
-    found = notebook(
+    shown = notebook(
         "5_cnv_on_cifar",
         trained="example.photographs",
         exact="exact",
@@ -286,18 +288,18 @@ def test_cnv_on_cifar(data: str, notebook: Notebook, tmp_path: Path, monkeypatch
         steady="steady",
         counters="counters",
     )
-    assert found["exact"] == 20
-    assert found["trained"] == (data == "present")
-    assert (found["recorded"], found["right"]) == ((4, 19) if data == "present" else (None, CNV_DIGITS_RIGHT))
+    assert shown["exact"] == 20
+    assert shown["trained"] == (data == "present")
+    assert (shown["recorded"], shown["right"]) == ((4, 19) if data == "present" else (None, CNV_DIGITS_RIGHT))
     _, _, steady, latency = FIGURES["cnv-w1a1"]
-    assert found["steady"] == steady
-    assert found["counters"]["cycles"] == latency + 19 * steady
-    assert found["pictures"] == ["look", "all", "cycles"]
+    assert shown["steady"] == steady
+    assert shown["counters"]["cycles"] == latency + 19 * steady
+    assert shown["pictures"] == ["look", "all", "cycles"]
 
 
 @pytest.mark.parametrize("board", [None, pytest.param("training", marks=pytest.mark.slow)])
 def test_training_machine(board: str | None, notebook: Notebook):
-    found = notebook(
+    shown = notebook(
         "6_training_machine",
         board,
         virtual="place.virtual",
@@ -307,26 +309,26 @@ def test_training_machine(board: str | None, notebook: Notebook):
         refusal="refusal",
         again="[int(word) for word in again]",
     )
-    assert found["virtual"] == (board is None)
-    assert found["exact"] == {"words": True, "codes of 2 bits": True}
-    for curve in found["curves"].values():
+    assert shown["virtual"] == (board is None)
+    assert shown["exact"] == {"words": True, "codes of 2 bits": True}
+    for curve in shown["curves"].values():
         assert curve[0] < 0.2
         assert curve[-1] > 0.8
     ideal = 2 * 128 * 10 / 2  # forward and dw, by two slaves
-    assert all(ideal < cycles < 2 * ideal for cycles in found["cycles"].values())
-    assert found["refusal"] == (
+    assert all(ideal < cycles < 2 * ideal for cycles in shown["cycles"].values())
+    assert shown["refusal"] == (
         "BAD_ADDRESS: the machine needs that rows and columns are 1 or more, and all addresses are in their caches, "
         "got instruction 0: IO LOAD_NEURONS rows=5000"
     )
-    assert found["again"] == [1, 2, 3]
-    assert found["pictures"] == ["curve"]
+    assert shown["again"] == [1, 2, 3]
+    assert shown["pictures"] == ["curve"]
 
 
 @pytest.mark.slow
 def test_from_brevitas(notebook: Notebook):
     """With the file that the notebook brings along, where Brevitas isn't installed."""
     pytest.importorskip("onnx")
-    found = notebook(
+    shown = notebook(
         "7_from_brevitas",
         brevitas="brevitas",
         right="right",
@@ -334,12 +336,12 @@ def test_from_brevitas(notebook: Notebook):
         layers="[layer.name for layer in model.network.layers]",
         cycles="cycles",
     )
-    assert found["exact"] == [16, 16]
-    assert found["layers"] == ["conv_1", "requantise_1", "pool_1", "conv_2", "requantise_2", "dense_3"]
-    if not found["brevitas"]:
-        assert found["right"] == 354
-    assert found["right"] >= 342  # 95 %
-    assert 0 < found["cycles"] < 20_000
+    assert shown["exact"] == [16, 16]
+    assert shown["layers"] == ["conv_1", "requantise_1", "pool_1", "conv_2", "requantise_2", "dense_3"]
+    if not shown["brevitas"]:
+        assert shown["right"] == 354
+    assert shown["right"] >= 342  # 95 %
+    assert 0 < shown["cycles"] < 20_000
 
 
 def test_the_exported_file_says_nothing_of_where_it_was_made():
@@ -351,7 +353,7 @@ def test_the_exported_file_says_nothing_of_where_it_was_made():
 @pytest.mark.slow
 def test_tflite_on_the_board(notebook: Notebook):
     pytest.importorskip("tflite")
-    found = notebook(
+    shown = notebook(
         "8_tflite_on_the_board",
         wrong="wrong",
         right="right",
@@ -361,13 +363,13 @@ def test_tflite_on_the_board(notebook: Notebook):
         told="told.tolist() == probabilities.argmax(axis=1).tolist()",
         cycles="cycles",
     )
-    assert found["exact"] == [12, 12]
-    assert (found["wrong"], found["right"]) == (0, TFLITE_DIGITS_RIGHT)
-    assert found["adds"] == ["add_4", "add_8"]
-    assert found["arrows"] == 19  # 17 layers, of which two read a second map
-    assert found["told"]
-    assert 0 < found["cycles"] < 60_000
-    assert found["pictures"] == ["scores"]
+    assert shown["exact"] == [12, 12]
+    assert (shown["wrong"], shown["right"]) == (0, TFLITE_DIGITS_RIGHT)
+    assert shown["adds"] == ["add_4", "add_8"]
+    assert shown["arrows"] == 19  # 17 layers, of which two read a second map
+    assert shown["told"]
+    assert 0 < shown["cycles"] < 60_000
+    assert shown["pictures"] == ["scores"]
 
 
 def test_the_tflite_file_says_nothing_of_where_it_was_made():

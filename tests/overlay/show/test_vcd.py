@@ -53,14 +53,14 @@ def path(tmp_path: Path) -> Path:
 
 
 def test_changes(path):
-    found = vcd.read(path, ["bitloom_top.count", "bitloom_top.npu_0.beat", "clk"])
-    assert list(found) == ["bitloom_top.count", "bitloom_top.npu_0.beat", "clk"]
-    count = found["bitloom_top.count"]
+    content = vcd.read(path, ["bitloom_top.count", "bitloom_top.npu_0.beat", "clk"])
+    assert list(content) == ["bitloom_top.count", "bitloom_top.npu_0.beat", "clk"]
+    count = content["bitloom_top.count"]
     assert count.name == "bitloom_top.count"
     assert (count.times.tolist(), count.values.tolist()) == ([0, 3, 6], [5, 7, 3])
-    beat = found["bitloom_top.npu_0.beat"]
+    beat = content["bitloom_top.npu_0.beat"]
     assert (beat.times.tolist(), beat.values.tolist()) == ([0, 2, 6], [0, 1, 0])
-    assert found["clk"].values.tolist() == [0, 1, 0, 1]
+    assert content["clk"].values.tolist() == [0, 1, 0, 1]
 
 
 def test_wide_values(path):
@@ -68,9 +68,9 @@ def test_wide_values(path):
 
 
 def test_two_names_of_one_signal(path):
-    found = vcd.read(path, ["bitloom_top.same", "bitloom_top.count"])
-    assert [signal.name for signal in found.values()] == ["bitloom_top.same", "bitloom_top.count"]
-    np.testing.assert_array_equal(found["bitloom_top.same"].values, found["bitloom_top.count"].values)
+    content = vcd.read(path, ["bitloom_top.same", "bitloom_top.count"])
+    assert [signal.name for signal in content.values()] == ["bitloom_top.same", "bitloom_top.count"]
+    np.testing.assert_array_equal(content["bitloom_top.same"].values, content["bitloom_top.count"].values)
 
 
 def test_values_at_times(path):

@@ -145,11 +145,11 @@ def test_the_reference_designs_name_networks() -> None:
 
 def test_map_orders_of_the_reference_network() -> None:
     """Tuples of B7: without re-reading 335 in pull order; raster needs fewer. Here windows are passed several times."""
-    found = map_orders(networks.load("cifar-quick-int8"), REFERENCE_DESIGNS["cifar-quick-int8"].npus[0])
-    first = found["layers"][0]
+    orders = map_orders(networks.load("cifar-quick-int8"), REFERENCE_DESIGNS["cifar-quick-int8"].npus[0])
+    first = orders["layers"][0]
     assert (first["pull"]["tuples_one_pass"], first["raster"]["tuples_one_pass"]) == (335, 132)
     assert (first["pull"]["tuples"], first["raster"]["tuples"]) == (336, 133)
-    for order, totals in found["totals"].items():
+    for order, totals in orders["totals"].items():
         assert totals["memory_bits"] == totals["tuple_memory_bits"] + totals["table_bits"]
         design = REFERENCE_DESIGNS["cifar-quick-int8"]
         npu = replace(design, choices=CompileChoices(map_order=order)).design("d", design.models()).npus[0]
@@ -158,7 +158,9 @@ def test_map_orders_of_the_reference_network() -> None:
         )  # 8 bits a feature
         built = [memory_of(npu, name) for name in ("flags", "olds", "jumps", "pool_flags", "pool_olds")]
         assert totals["table_bits"] == sum(memory.depth * memory.width for memory in built)
-    assert found["auto"] == min(("pull", "raster"), key=lambda order: found["totals"][order]["memory_bits"]) == "raster"
+    assert (
+        orders["auto"] == min(("pull", "raster"), key=lambda order: orders["totals"][order]["memory_bits"]) == "raster"
+    )
     assert map_orders(networks.load("digits-cnn"), REFERENCE_DESIGNS["digits-cnn"].npus[0])["auto"] == "pull"
 
 

@@ -108,11 +108,11 @@ def test_pytorch_computes_the_same_convolution(number, padding):
     runs = torch_conv.convolutions(number, x, weight, padding, "cpu")
     assert len(runs) == 2
     for run in runs:
-        found = run()
+        result = run()
         if number == "int8":  # its output has steps of 16
-            np.testing.assert_array_equal(found.dequantize().numpy(), np.rint(sums / 16) * 16)
+            np.testing.assert_array_equal(result.dequantize().numpy(), np.rint(sums / 16) * 16)
         else:
-            np.testing.assert_array_equal(found.float().numpy(), sums)
+            np.testing.assert_array_equal(result.float().numpy(), sums)
 
 
 def test_requests_are_checked():

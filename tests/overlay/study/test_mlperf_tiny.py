@@ -108,8 +108,8 @@ def test_resnet_8_on_several_npus(shape, join, count, chunk, tmp_path):
     """Every frame is golden's, and cycles are the flow model's and those that the page states."""
     (found,), build = measure(["ic"], 8, tmp_path, npus=join([NPU] * count), chunk=chunk)
     assert found["mismatches"] == 0
-    made = plan(entry("ic").model, build.design.npus, CompileChoices(chunk=chunk))
-    flow = simulate(system(made, build.design.npus, stream_bits=64, spill_words=build.design.spill_words))
+    network_plan = plan(entry("ic").model, build.design.npus, CompileChoices(chunk=chunk))
+    flow = simulate(system(network_plan, build.design.npus, stream_bits=64, spill_words=build.design.spill_words))
     cycles = found["latency_cycles"], found["cycles_per_frame"]
     assert cycles == (flow.latency, flow.cycles_per_frame)
     (stated,) = re.findall(rf"^\| {shape}[^|]* \| ([\d,]+) \| ([\d,]+) \|", MANY, re.M)

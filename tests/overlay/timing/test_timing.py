@@ -40,14 +40,14 @@ WIRE = "module through (input clk, input a, output reg b); always @(posedge clk)
 @needs_yosys
 def test_an_adder_takes_its_carry_chain() -> None:
     """From a register through one LUT into the chain, through four CARRY4 and out."""
-    made = estimate(ADDER, "adder")
-    assert (made.paths[0].end, len(made.paths[0].fan_outs)) == ("total", 1)
-    assert made.paths[0].start in ("left", "right")
+    area = estimate(ADDER, "adder")
+    assert (area.paths[0].end, len(area.paths[0].fan_outs)) == ("total", 1)
+    assert area.paths[0].start in ("left", "right")
     cells = 0.340 + 0.124 + 0.508 + 2 * 0.117
-    assert cells < made.paths[0].cells_ns < cells + 0.4
-    assert made.mhz == pytest.approx(1000 / made.ns)
+    assert cells < area.paths[0].cells_ns < cells + 0.4
+    assert area.mhz == pytest.approx(1000 / area.ns)
     fast = estimate(ADDER, "adder", grade="artix7-3")
-    assert fast.ns == pytest.approx(made.ns * GRADES["artix7-3"])
+    assert fast.ns == pytest.approx(area.ns * GRADES["artix7-3"])
 
 
 NO_PATH = "through: timing needs a path from a register to a register, got none"
@@ -105,11 +105,11 @@ def test_a_missing_core_is_named() -> None:
 def test_the_command_tells_both(tmp_path: object) -> None:
     done = CliRunner().invoke(bitloom, ["timing", "digits-cnn", "--json"])
     assert done.exit_code == 0, done.output
-    found = json.loads(done.stdout)
-    assert found["estimate"]["grade"] == "artix7-1"
-    assert 100 < found["estimate"]["mhz"] < 250
-    assert 60 < found["routed"]["mhz"] < 150
-    assert found["routed"]["path"]["start"].startswith("npu_0.")
+    data = json.loads(done.stdout)
+    assert data["estimate"]["grade"] == "artix7-1"
+    assert 100 < data["estimate"]["mhz"] < 250
+    assert 60 < data["routed"]["mhz"] < 150
+    assert data["routed"]["path"]["start"].startswith("npu_0.")
     table = CliRunner().invoke(bitloom, ["timing", "digits-cnn", "--no-routed", "--grade", "artix7-3", "--paths", "2"])
     assert table.exit_code == 0
     assert f"off by up to {WORST_ERROR:.0%}" in table.stdout
@@ -130,7 +130,7 @@ def test_the_fit_is_what_a_fit_gives() -> None:
     for core in CORES:
         pytest.importorskip(core.package)
     netlists = {core.name: clock_fit._paths(core) for core in CORES}
-    made = clock_fit.fit(CORES, netlists)
-    worst = max(abs(clock_fit._error(core, netlists[core.name], made)) for core in CORES)
+    trained = clock_fit.fit(CORES, netlists)
+    worst = max(abs(clock_fit._error(core, netlists[core.name], trained)) for core in CORES)
     assert worst <= WORST_ERROR
     assert max(abs(clock_fit._error(core, netlists[core.name], WIRES)) for core in CORES) <= worst + 0.02

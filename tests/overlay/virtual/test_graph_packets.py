@@ -59,8 +59,8 @@ RIGS = {
 def rig(request: pytest.FixtureRequest) -> Iterator[tuple[Rig, tuple[str, ...]]]:
     network, npu, memories = RIGS[request.param]
     model, images = random_integer_model(network, 3, 18), random_images(network, FRAMES, 3)
-    made = generate(size_memories(network.name, [model], npu))
-    manifest = Manifest.from_dict(made.manifest)
+    verilog = generate(size_memories(network.name, [model], npu))
+    manifest = Manifest.from_dict(verilog.manifest)
     program = compile_model(model, manifest)
     asked, frames = loads_signature(manifest, program.parameters), []
     for k, payload in enumerate(program.pack_images(images)):
@@ -68,7 +68,7 @@ def rig(request: pytest.FixtureRequest) -> Iterator[tuple[Rig, tuple[str, ...]]]
         frames.append(np.concatenate([header, payload]))
         renumber(frames[-1], np.array(k))
     loads = list(pieces(manifest, program.parameters, 1 << 20))
-    with Simulation.build(made.text, stream_bits=32, registers=manifest.to_dict()["registers"]) as simulation:
+    with Simulation.build(verilog.text, stream_bits=32, registers=manifest.to_dict()["registers"]) as simulation:
         ready = Rig(simulation, manifest, loads, frames, np.zeros(0, np.uint32))
         ready.reset()
         begin = simulation.cycles

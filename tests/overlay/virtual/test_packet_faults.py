@@ -80,14 +80,14 @@ class Rig:
 def streamed_weights(model: Model, stream_bits: int) -> tuple[Manifest, str]:
     """A design in whose kernel memory two layers have room."""
     design = size_memories("three", [model], INTEGER, stream_bits=stream_bits, sizing=Sizing(stream_weights=True))
-    made = generate(design)
-    return Manifest.from_dict(made.manifest), made.text
+    verilog = generate(design)
+    return Manifest.from_dict(verilog.manifest), verilog.text
 
 
 def resident_weights(model: Model, stream_bits: int) -> tuple[Manifest, str]:
     """A design that has room for all."""
-    made = generate(size_memories("three", [model], INTEGER, stream_bits=stream_bits))
-    return Manifest.from_dict(made.manifest), made.text
+    verilog = generate(size_memories("three", [model], INTEGER, stream_bits=stream_bits))
+    return Manifest.from_dict(verilog.manifest), verilog.text
 
 
 @pytest.fixture(scope="module", params=[(streamed_weights, 32), (resident_weights, 64)], ids=["streamed", "resident"])

@@ -64,9 +64,9 @@ class Device:
         """A plain read of a register, or a write; 0 of a write."""
         offset = self.offset(name)
         writes, reads = ([], [offset]) if value is None else ([(offset, value, 15)], [])
-        made = Requests(self.bench, writes, reads)
-        run(self.bench, *made.agents, extra=1)
-        return made.shown.words[0][0] if reads else 0
+        requests = Requests(self.bench, writes, reads)
+        run(self.bench, *requests.agents, extra=1)
+        return requests.shown.words[0][0] if reads else 0
 
     def some(self, draw: random.Random, writes: int, reads: int) -> tuple[list[tuple[int, int, int]], list[int]]:
         """Random writes, none of which starts, stops or resets the device, and reads."""
@@ -122,13 +122,13 @@ def test_requests_beside_frames(device, seed):
     device.reset()
     device.access("CONTROL", 1)
     device.access("SCRATCH", 0x600D600D)
-    made = Requests(bench, *device.some(draw, 80, 80), draw)
+    requests = Requests(bench, *device.some(draw, 80, 80), draw)
     lasts = {end for end in device.ends() if draw.random() < 0.5}
     source = Source(bench, "s_axis_t", device.words(lasts), draw.choice([0, 0.3, 0.9]), seed)
     out = Sink(bench, "m_axis_t", ["data", "last"], len(device.expected), draw.choice([0, 0.3, 0.9]), seed)
-    run(bench, *made.agents, source, out)
+    run(bench, *requests.agents, source, out)
     assert out.words == device.expected
-    made.check(device.offset("SCRATCH"), 0x600D600D, MOST_CYCLES)
+    requests.check(device.offset("SCRATCH"), 0x600D600D, MOST_CYCLES)
     assert device.access("ERROR_CODE") == 0
 
 
@@ -140,10 +140,10 @@ def test_tlast_anywhere(device, seed):
     device.access("CONTROL", 1)
     words = device.words({draw.randrange(len(device.words())) for _ in range(draw.choice([1, 1, 3]))})
     wrong = {i for i, word in enumerate(words) if word["last"]} - set(device.ends())
-    made = Requests(bench, *device.some(draw, 20, 40), draw)
+    requests = Requests(bench, *device.some(draw, 20, 40), draw)
     source = Source(bench, "s_axis_t", words, draw.choice([0, 0.5]), seed)
     out = Sink(bench, "m_axis_t", ["data", "last"], None, draw.choice([0, 0.5]), seed)
-    run(bench, *made.agents, source, out, extra=3000)
+    run(bench, *requests.agents, source, out, extra=3000)
     assert out.words == device.expected[: len(out.words)]
     assert device.access("ERROR_CODE") == (TRUNCATED if wrong else 0)
     assert wrong or len(out.words) == len(device.expected)
@@ -156,10 +156,10 @@ def test_rst_at_any_cycle(device, seed):
     draw, bench = random.Random(200 + seed), device.bench
     device.reset()
     device.access("CONTROL", 1)
-    made = Requests(bench, *device.some(draw, 30, 30), draw)
+    requests = Requests(bench, *device.some(draw, 30, 30), draw)
     source = Source(bench, "s_axis_t", device.words(), draw.choice([0, 0.5]), seed)
     out = Sink(bench, "m_axis_t", ["data", "last"], None, draw.choice([0, 0.5]), seed)
-    run(bench, *made.agents, source, out, cycles=draw.randrange(1, 2500))
+    run(bench, *requests.agents, source, out, cycles=draw.randrange(1, 2500))
     assert out.words == device.expected[: len(out.words)]
     device.right()
 
@@ -173,9 +173,9 @@ def test_soft_reset_at_any_cycle(device, seed):
     device.access("SCRATCH", 7)
     writes, reads = device.some(draw, 30, 30)
     writes.insert(draw.randrange(len(writes)), (device.offset("CONTROL"), 3, 15))
-    made = Requests(bench, writes, reads, draw)
+    requests = Requests(bench, writes, reads, draw)
     source = Source(bench, "s_axis_t", device.words(), draw.choice([0, 0.5]), seed)
     bench["m_axis_tready"] = 1  # no sink: a reset takes back what m_axis offers
-    run(bench, *made.agents, source)
-    made.check(device.offset("SCRATCH"), 7, MOST_CYCLES)
+    run(bench, *requests.agents, source)
+    requests.check(device.offset("SCRATCH"), 7, MOST_CYCLES)
     device.right()

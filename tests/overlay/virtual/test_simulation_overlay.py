@@ -123,6 +123,6 @@ def test_the_hwh_is_escaped():
 
 def test_offsets_are_written_as_vivado_writes_them():
     manifest = loop_manifest()
-    found = re.findall(r'NAME="ADDRESS_OFFSET" VALUE="([^"]*)"', hwh_text(BlockDesign.from_manifest(manifest)))
-    assert {f"0x{register['offset']:X}" for register in manifest["registers"]} <= set(found)
-    assert all(re.fullmatch("0x[0-9A-F]+", offset) for offset in found)
+    matches = re.findall(r'NAME="ADDRESS_OFFSET" VALUE="([^"]*)"', hwh_text(BlockDesign.from_manifest(manifest)))
+    assert {f"0x{register['offset']:X}" for register in manifest["registers"]} <= set(matches)
+    assert all(re.fullmatch("0x[0-9A-F]+", offset) for offset in matches)

@@ -4,13 +4,15 @@ from collections.abc import Iterator
 
 from bitloom.hls_gen.design import timing
 from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.design.widths import bits_for
 from bitloom.hls_gen.rtl.primitives.memory import Library
-from bitloom.hls_gen.rtl.results.results import results
+from bitloom.hls_gen.rtl.results.results import MOST_ONES, results
 from tests.proofs.engine import Broken, Proof
 
 NPUS = {
     "results unit": Npu.of(kfp=8, kgp=3, pfp=3, ol=2, acc_bits=16, layers=2),
     "results unit behind 4 accumulators": Npu.of(kfp=8, kgp=4, pfp=4, ol=1, acc_bits=16, layers=2, accumulators=4),
+    "results unit behind 8 accumulators": Npu.of(kfp=8, kgp=4, pfp=4, ol=1, acc_bits=16, layers=2, accumulators=8),
     "results unit of integers": Npu.of(
         engine="integer", feature_bits=8, weight_bits=8, shift_bits=0, acc_bits=20, kfp=4, kgp=2, pfp=2, ol=1, layers=2
     ),
@@ -21,6 +23,8 @@ def _results() -> Iterator[Proof]:
     for name, npu in NPUS.items():
         several = npu.array.accumulators > 1
         windows = npu.array.accumulators if several else timing.CREDITS
+        binary = windows > MOST_ONES
+        count_bits = bits_for(windows) if binary else windows
         yield Proof(
             name=name,
             source="hls_gen/rtl/results/results.py",
@@ -29,8 +33,9 @@ def _results() -> Iterator[Proof]:
             sizes={"WINDOWS": windows},
             hidden={
                 "SEVERAL": int(several), "QUEUE": npu.units * npu.results.ol * npu.array.acc_bits,
-                "STAGES": timing.latencies(npu).activation, "FULL": windows if several else 1,
-                "CREDIT": windows, **({"SLOT": npu.array.slot_bits} if several else {}),
+                "STAGES": timing.latencies(npu).activation, "FULL": count_bits if several else 1,
+                "CREDIT": count_bits, **({"BINARY": 1} if binary else {}),
+                **({"SLOT": npu.array.slot_bits} if several else {}),
             },
             steps=timing.latencies(npu).activation + 4,
             reach=16,

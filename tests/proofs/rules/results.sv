@@ -71,10 +71,18 @@ module proof (
   (* hierconn *) wire \dut.busy ;
   (* hierconn *) wire [`FULL-1:0] \dut.full ;
   (* hierconn *) wire [`CREDIT-1:0] \dut.credits ;
+`ifdef BINARY
+  (* hierconn *) wire \dut.some_full , \dut.some_credits ;
+`endif
   always @* if (running) begin
     assert (\dut.busy == at_work);
+`ifdef BINARY
+    assert (\dut.full == waiting && \dut.some_full == (waiting != 0));
+    assert (\dut.credits == `WINDOWS - in_use && \dut.some_credits == (in_use != `WINDOWS));
+`else
     assert (\dut.full == (1 << waiting) - 1);  // as many ones as they count
     assert (\dut.credits == (1 << `WINDOWS - in_use) - 1);
+`endif
     assert (in_use == coming + waiting + (`SEVERAL ? 0 : at_work));
   end
 `endif

@@ -70,19 +70,19 @@ def program(instruction: Instruction | str, before: int = 3) -> list[Instruction
 @pytest.mark.parametrize("case", BROKEN)
 def test_a_broken_rule_is_named(case):
     instruction, name = BROKEN[case]
-    made = program(instruction)
+    compiled = program(instruction)
     fault = next(fault for fault in FAULTS if fault.name == name)
     with pytest.raises(MachineFault) as error:
-        Interpreter(MACHINE, made).run(np.arange(200))
-    assert str(error.value) == f"instruction 3: {name}: {fault.rule}, got {made[3]}"
+        Interpreter(MACHINE, compiled).run(np.arange(200))
+    assert str(error.value) == f"instruction 3: {name}: {fault.rule}, got {compiled[3]}"
     assert error.value.fault is fault
 
 
 @pytest.mark.parametrize("case", KEPT)
 def test_a_rule_that_is_just_kept(case):
-    made = program(KEPT[case])
+    compiled = program(KEPT[case])
     words = {"neurons": 10, "weights": 120}.get(case, 0)
-    Interpreter(MACHINE, made).run(np.arange(words))
+    Interpreter(MACHINE, compiled).run(np.arange(words))
 
 
 def test_a_program_has_an_end():

@@ -60,9 +60,10 @@ def test_what_has_nothing_in_common_overlaps():
 
 
 def test_the_generator_is_asked_in_order():
-    made = assemble("COMPUTE CONVERT a=0 d=10 rows=3 kind_d=1 chance_d=1\n"
-                    "COMPUTE UPDATE a=20 rows=3 columns=2 kind_w=1 chance_w=1")  # fmt: skip
-    assert hazard(*[needs(i, MACHINE) for i in made]) == "generator"
+    instructions = assemble(
+        "COMPUTE CONVERT a=0 d=10 rows=3 kind_d=1 chance_d=1\nCOMPUTE UPDATE a=20 rows=3 columns=2 kind_w=1 chance_w=1"
+    )
+    assert hazard(*[needs(i, MACHINE) for i in instructions]) == "generator"
 
 
 def test_configuration_waits_for_all():

@@ -24,9 +24,18 @@ def instructions() -> list[Instruction]:
 
 
 def test_a_word_by_hand():
-    made = Instruction(operation=isa.COMPUTE, function=isa.BACKWARD, kind_b=2, kind_w=1, d=0x123, w=0xFFFF, columns=10,
-                       rows=64, master=1)  # fmt: skip
-    assert encode([made]).tolist() == [1 << 22 | 1 << 14 | 2 << 11 | 1 << 4 | 3, 0, 0xFFFF0123, 64 << 16 | 10]
+    instruction = Instruction(
+        operation=isa.COMPUTE,
+        function=isa.BACKWARD,
+        kind_b=2,
+        kind_w=1,
+        d=0x123,
+        w=0xFFFF,
+        columns=10,
+        rows=64,
+        master=1,
+    )
+    assert encode([instruction]).tolist() == [1 << 22 | 1 << 14 | 2 << 11 | 1 << 4 | 3, 0, 0xFFFF0123, 64 << 16 | 10]
 
 
 def test_fields_fill_the_words_without_overlap():

@@ -136,8 +136,8 @@ def test_layers_follow_each_other_without_repacking(kernel):
     second = case(2, channels=65, out_channels=3, kernel=(2, 3), word_bits=64).layer
     words = fiber.run(first.layer, first.words, plan(first.layer, first.words, kernel=kernel))
     first.check(words)
-    found = fiber.run(second, words, plan(second, words, kernel=kernel))
-    np.testing.assert_array_equal(found, reference.run(second, words))
+    result = fiber.run(second, words, plan(second, words, kernel=kernel))
+    np.testing.assert_array_equal(result, reference.run(second, words))
 
 
 def test_a_write_outside_the_output_is_an_error(monkeypatch):

@@ -43,15 +43,15 @@ def test_says_what_to_do_next(built):
 
 def test_a_board_adds_sources(built):
     folder, _ = built
-    made = builds.load(folder)
-    assert made.sources == folder / "vivado"
-    assert "set clock_mhz 62.5\n" in (made.sources / "design.tcl").read_text()
-    copied = made.sources / "digits-cnn.program.npz"
-    assert copied.read_bytes() == made.programs["digits-cnn"].read_bytes()
+    loaded = builds.load(folder)
+    assert loaded.sources == folder / "vivado"
+    assert "set clock_mhz 62.5\n" in (loaded.sources / "design.tcl").read_text()
+    copied = loaded.sources / "digits-cnn.program.npz"
+    assert copied.read_bytes() == loaded.programs["digits-cnn"].read_bytes()
     for path in (folder / "rtl").iterdir():  # synthesis/ in place of rtl/
         chosen = folder / "synthesis" / path.name
         expected = chosen if chosen.exists() else path
-        assert (made.sources / "src" / path.name).read_bytes() == expected.read_bytes()
+        assert (loaded.sources / "src" / path.name).read_bytes() == expected.read_bytes()
     assert any((folder / "synthesis").iterdir())
 
 

@@ -33,12 +33,12 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Compiled]:
             model, folder = networks.load("digits-cnn"), tmp_path_factory.mktemp("report") / name
             if name == "streamed":
                 sizing = Sizing(stream_weights=True)
-                found = build(folder, size_memories("digits", [model], DIGITS, sizing=sizing), [model])
+                finished = build(folder, size_memories("digits", [model], DIGITS, sizing=sizing), [model])
             else:
                 chosen = reference_design(name)
                 design = chosen.design("digits-cnn", [model])
-                found = build(folder, design, [model], choices=chosen.choices)
-            done[name] = compiled(found, model)
+                finished = build(folder, design, [model], choices=chosen.choices)
+            done[name] = compiled(finished, model)
         return done[name]
 
     return make

@@ -28,8 +28,10 @@ TIMES = "\N{MULTIPLICATION SIGN}"
     ids=["cut behind a block", "cut in a block", "ring"],
 )
 def test_a_map_goes_from_who_makes_it_to_who_needs_it(npus, mapping, expected):
-    made = plan(random_integer_model(IDENTITY, 1, 32), npus, CompileChoices(map_order="raster", mapping=mapping))
-    assert crossings(made) == expected
+    network_plan = plan(
+        random_integer_model(IDENTITY, 1, 32), npus, CompileChoices(map_order="raster", mapping=mapping)
+    )
+    assert crossings(network_plan) == expected
 
 
 def test_a_skip_store_without_a_map_store_is_drawn(one: Report):

@@ -131,7 +131,7 @@ def test_widths_are_those_of_all_networks():
         compile_model(model, manifest)
     too_small = Manifest.of(size_memories("d", models[:1], NPU), "0" * 64)
     with value_error(
-        "net: olds must be >= 359, design d has 356; acc_bits must be >= 24, design d has 7; "
+        "net: acc_bits must be >= 24, design d has 7; olds must be >= 359, design d has 356; "
         "skip_words must be >= 59, design d has 0"
     ):
         compile_model(models[1], too_small)

@@ -101,7 +101,7 @@ def show_npus(name: str, best: Row, names: Sequence[str]) -> None:
     rows = []
     for n, npu in enumerate(best.candidate.npus):
         cells = [value.cell(npu) for value in columns]
-        whose = _layers([names[i] for i in best.candidate.own(n)], names)
+        whose = _layers([names[i] for i in best.candidate.indices_on(n)], names)
         if best.candidate.also:
             whose = "all" if len(best.candidate.npus) == 1 else f"{best.candidate.network}: {whose}"
         rows.append([str(n), whose, npu.engine, *cells, ", ".join(blocks_of(npu))])

@@ -65,7 +65,7 @@ class Budget:
         whole = {"lut": board.lut / (1 + margin), "ff": board.ff, "bram36": board.bram36, "dsp": board.dsp}
         return cls(**{**whole, **{key: value for key, value in limits.items() if value is not None}})
 
-    def excess(self, found: Figures) -> dict[str, float]:
+    def excess(self, figures: Figures) -> dict[str, float]:
         """What is over its limit.
 
         Returns
@@ -73,23 +73,23 @@ class Budget:
         dict
             Figure / limit, above 1, by the limit's name.
         """
-        values = limited(found)
+        values = limited(figures)
         limits = {f.name: getattr(self, f.name) for f in fields(self)}
         return {key: values[key] / limit for key, limit in limits.items() if limit is not None and values[key] > limit}
 
-    def holds(self, found: Figures) -> bool:
+    def holds(self, figures: Figures) -> bool:
         """Whether nothing is over its limit."""
-        return not self.excess(found)
+        return not self.excess(figures)
 
 
-def limited(found: Figures) -> dict[str, float]:
+def limited(figures: Figures) -> dict[str, float]:
     """The figures of a design that a `Budget` may limit, by the limit's name."""
     return {
-        "lut": found.lut,
-        "ff": found.area.ff,
-        "bram36": found.area.bram36,
-        "dsp": found.area.dsp,
-        "lanes": found.lanes,
-        "cycles": found.cycles,
-        "latency": found.latency,
+        "lut": figures.lut,
+        "ff": figures.area.ff,
+        "bram36": figures.area.bram36,
+        "dsp": figures.area.dsp,
+        "lanes": figures.lanes,
+        "cycles": figures.cycles,
+        "latency": figures.latency,
     }

@@ -114,7 +114,7 @@ class Candidate:
             return f"ring of {count}"
         return f"{'cascade' if any('loop' in npu.ports.outlets for npu in self.npus) else 'pipeline'} of {count}"
 
-    def own(self, n: int) -> tuple[int, ...]:
+    def indices_on(self, n: int) -> tuple[int, ...]:
         """Numbers of the layers that NPU ``n`` computes."""
         return tuple(i for i, npu in enumerate(self.mapping) if npu == n)
 
@@ -140,15 +140,17 @@ class Candidate:
         """
         words = room or ROOM_FOR_ALL
         sizing = Sizing(stream_weights=self.stream_weights, skip_words=words, spill_words=words)
-        made = size_memories(name, [model, *also], self.npus, self.choices, stream_bits=self.stream_bits, sizing=sizing)
+        design = size_memories(
+            name, [model, *also], self.npus, self.choices, stream_bits=self.stream_bits, sizing=sizing
+        )
         npus = tuple(
             npu.changed(**{key: max(npu.value(key), given.value(key)) for key in CAPACITIES if _has(npu, key)})
-            for npu, given in zip(made.npus, self.npus)
+            for npu, given in zip(design.npus, self.npus)
         )
-        made = replace(made, npus=npus)
-        if room or not has_stores(made):
-            return made
-        return with_stores(made, [run_flow(one, self.choices, made) for one in (model, *also)])
+        design = replace(design, npus=npus)
+        if room or not has_stores(design):
+            return design
+        return with_stores(design, [run_flow(each, self.choices, design) for each in (model, *also)])
 
     def to_dict(self) -> dict[str, Any]:
         """JSON data, of which ``from_dict`` makes the candidate again.
@@ -190,14 +192,14 @@ class Candidate:
         """
         data = read_json(path, "foldings")
         with naming(path):
-            made = cls.from_dict(data)
-        if made.network != model.network.name:
-            raise ValueError(f"{path}: foldings must be for {model.network.name}, got {cut(made.network)}")
-        given = [one.network.name for one in also]
-        missing = [name for name in made.also if name not in given]
+            candidate = cls.from_dict(data)
+        if candidate.network != model.network.name:
+            raise ValueError(f"{path}: foldings must be for {model.network.name}, got {cut(candidate.network)}")
+        given = [other.network.name for other in also]
+        missing = [name for name in candidate.also if name not in given]
         if missing:
             raise ValueError(f"{path}: these foldings are also for {', '.join(missing)}, which must be given, got none")
-        return made
+        return candidate
 
     @classmethod
     def from_dict(cls, data: Any) -> "Candidate":

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from bitloom.hls_gen.design.design import MOST_NPUS
 
-from .npu_memories import Own
+from .npu_memories import Indices
 from .one_npu import NpuChoices, Segment
 from .price import Price
 
@@ -52,32 +52,36 @@ class Chain:
         for i in sorted({0, *(j + 1 for j in ends[:-1])}, reverse=True):
             here: dict[int, Tail] = {}
             for j in ends[bisect_left(ends, i) :]:
-                for kfp, found in self._runs(tuple(range(i, j + 1)), interval, price, after[j + 1]):
-                    if len(found[1]) <= self.most_npus and (kfp not in here or found[0] < here[kfp][0]):
-                        here[kfp] = found
+                for kfp, tail in self._runs(tuple(range(i, j + 1)), interval, price, after[j + 1]):
+                    if len(tail[1]) <= self.most_npus and (kfp not in here or tail[0] < here[kfp][0]):
+                        here[kfp] = tail
             kept = sorted(here.items(), key=lambda item: item[1][0])
             after[i] = dict(kept[:KEPT] + [item for item in kept[KEPT:] if item[0] % EVEN == 0][:KEPT])
-        return list(min(after[0].values(), key=lambda found: found[0])[1]) if after[0] else None
+        return list(min(after[0].values(), key=lambda tail: tail[0])[1]) if after[0] else None
 
     def _ends(self, last: int) -> bool:
         """Whether a run may end with that layer: of all maps until there, its own alone is needed behind it, and by the
         next layer alone."""
-        made = enumerate(self.choices.layers[: last + 1])
-        needed = [(i, n, n == one.reader) for i, one in made for n in (one.reader, one.taker) if n is not None]
-        return [found for found in needed if found[1] > last] in ([(last, last + 1, True)], [])
+        numbered = enumerate(self.choices.layers[: last + 1])
+        needed = [
+            (i, n, n == layer.reader) for i, layer in numbered for n in (layer.reader, layer.taker) if n is not None
+        ]
+        return [need for need in needed if need[1] > last] in ([(last, last + 1, True)], [])
 
-    def _runs(self, own: Own, interval: int, price: Price, after: dict[int, Tail]) -> Iterator[tuple[int, Tail]]:
-        """For each KFP of an NPU for layers ``own``: the price, and the NPUs from there on."""
-        for bare in self.choices.bare(own):
-            if not own[0] and not self.choices.enters(bare, interval):
+    def _runs(
+        self, indices: Indices, interval: int, price: Price, after: dict[int, Tail]
+    ) -> Iterator[tuple[int, Tail]]:
+        """For each KFP of an NPU for layers ``indices``: the price, and the NPUs from there on."""
+        for bare in self.choices.bare(indices):
+            if not indices[0] and not self.choices.enters(bare, interval):
                 continue
             best: Tail | None = None
             for tail_cost, tail in after.values():
                 if best is not None and tail_cost + min(price.npu, 0) >= best[0]:
                     continue
                 reader = tail[0].npu if tail else None
-                for cost, npu, sizes in self.choices.priced(own, bare, interval, reader, price):
+                for cost, npu, sizes in self.choices.priced(indices, bare, interval, reader, price):
                     if best is None or tail_cost + cost < best[0]:
-                        best = tail_cost + cost, (self.choices.segment(npu, sizes, own), *tail)
+                        best = tail_cost + cost, (self.choices.segment(npu, sizes, indices), *tail)
             if best is not None:
                 yield bare.array.kfp, best

@@ -52,7 +52,7 @@ def cut_chains(models: Sequence[Model], engines: Sequence[Engines], feature_bits
     several = len(models) > 1
     integer = name == "integer"
     bits = {"feature_bits": feature_bits, "depthwise": engines[0].depthwise} if integer else {}
-    found = list[tuple[int, ...]]()
+    mappings = list[tuple[int, ...]]()
     for count in range(2, MOST_CUT + 1):
         for kfp, kgp in SIZES:
             npu = NPUS[name].changed(kfp=kfp, kgp=kgp, ol=kgp, pfp=PFP, **bits)
@@ -61,18 +61,18 @@ def cut_chains(models: Sequence[Model], engines: Sequence[Engines], feature_bits
             except ValueError:  # maps find no way
                 continue
             if (several or cuts[0][1]) and all(max(mapping) == count - 1 for mapping, _ in cuts):
-                found.append(sum((mapping for mapping, _ in cuts), ()))
+                mappings.append(sum((mapping for mapping, _ in cuts), ()))
     each = tuple(range(len(engines[0].names)))
-    return list(dict.fromkeys(found if several or integer or len(each) > MOST_NPUS else [*found, each]))
+    return list(dict.fromkeys(mappings if several or integer or len(each) > MOST_NPUS else [*mappings, each]))
 
 
 def _cut(model: Model, npus: Sequence[Npu]) -> tuple[tuple[int, ...], bool]:
     """NPU of each of the network's own layers, and whether maps are copied, or kept on the NPU after."""
-    made = placed(model, npus)
-    copies = [is_copy(part.name) for part in made.parts]
-    on = {part.name: n for part, n in zip(made.parts, made.mapping)}
-    kept = any(part.adds and on[part.adds] != on[part.name] for part in made.parts)
-    return tuple(n for n, copy in zip(made.mapping, copies) if not copy), any(copies) or kept
+    placing = placed(model, npus)
+    copies = [is_copy(part.name) for part in placing.parts]
+    on = {part.name: n for part, n in zip(placing.parts, placing.mapping)}
+    kept = any(part.adds and on[part.adds] != on[part.name] for part in placing.parts)
+    return tuple(n for n, copy in zip(placing.mapping, copies) if not copy), any(copies) or kept
 
 
 def copying_layers(model: Model, way: Joining, map_order: str) -> tuple[list[LayerDemand], tuple[int, ...]]:
@@ -96,11 +96,11 @@ def copying_layers(model: Model, way: Joining, map_order: str) -> tuple[list[Lay
     reason = ValueError()
     for npus in _joined(way):
         try:
-            made = layers(model, map_order, way.engines, npus=npus, mapping=way.mapping)
+            demands = layers(model, map_order, way.engines, npus=npus, mapping=way.mapping)
         except ValueError as error:
             reason = error
         else:
-            return made, _on(made, way.mapping)
+            return demands, _on(demands, way.mapping)
     raise reason
 
 
@@ -113,14 +113,14 @@ def _joined(way: Joining) -> list[tuple[Npu, ...]]:
         return [cascade([npu] * count)]
     plain = ring([npu] * count)
     outlets = ("ring", "loop", "host")
-    return [plain, tuple(one.changed(inlets=(*one.ports.inlets, "loop"), outlets=outlets) for one in plain)]
+    return [plain, tuple(npu.changed(inlets=(*npu.ports.inlets, "loop"), outlets=outlets) for npu in plain)]
 
 
-def _on(made: Sequence[LayerDemand], mapping: Sequence[int]) -> tuple[int, ...]:
+def _on(demands: Sequence[LayerDemand], mapping: Sequence[int]) -> tuple[int, ...]:
     """The NPU of each layer, copies among them; ``mapping`` has that of the others."""
-    own = iter(mapping)
+    npus = iter(mapping)
     count = max(mapping) + 1
     return tuple(
-        next(n for n in range(count) if copied(layer.name, n) != layer.name) if is_copy(layer.name) else next(own)
-        for layer in made
+        next(n for n in range(count) if copied(layer.name, n) != layer.name) if is_copy(layer.name) else next(npus)
+        for layer in demands
     )

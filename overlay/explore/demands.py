@@ -39,28 +39,28 @@ def engine_choices(model: Model) -> list[Engines]:
     integer NPU, which needs no bit planes.
 
     """
-    own = tuple(engines_of(model.network))
-    count = len(own)
-    if not needs_integer(model) and "integer" not in own:
+    chosen = tuple(engines_of(model.network))
+    count = len(chosen)
+    if not needs_integer(model) and "integer" not in chosen:
         binary = ("binary",) * count
         added = any(isinstance(layer, Add) for layer in model.network.layers)  # integers, which NPUs don't exchange
         integers = model.network.input.encoding.kind != "bipolar" and not added
         mixed = [("integer", *binary[1:])] if integers and count > 1 else []
         return [Engines(names) for names in (binary, *mixed)]
     # what one engine can compute alone, it does; features between engines are bits
-    return [*_joined(model, own), *(Engines(names) for names in dict.fromkeys([("integer",) * count, own]))]
+    return [*_joined(model, chosen), *(Engines(names) for names in dict.fromkeys([("integer",) * count, chosen]))]
 
 
-def _joined(model: Model, own: Sequence[str]) -> list[Engines]:
+def _joined(model: Model, chosen: Sequence[str]) -> list[Engines]:
     """The engines of the layers that are left where pool units compute depthwise convolutions; none where all are."""
     binarised = isinstance(model.network.next_layer(INPUT), Threshold)
     every, left = (
         segmented(model, Target(binariser_bits=int(binarised), depthwise=depthwise)).names
         for depthwise in (False, True)
     )
-    engines = dict(zip(every, own))
+    engines = dict(zip(every, chosen))
     names = dict.fromkeys([("integer",) * len(left), tuple(engines[name] for name in left)])
-    return [Engines(found, depthwise=True) for found in names] if len(left) < len(every) else []
+    return [Engines(engines_left, depthwise=True) for engines_left in names] if len(left) < len(every) else []
 
 
 def layers(
@@ -101,15 +101,17 @@ def layers(
     lowered = _without_weights(
         lowered_for(model, npus, mapping or tuple(kinds.index(engine) for engine in engines.names))
     )
-    found = _demands(plan_lowered(lowered, npus, choices))
-    own = iter(widths)
-    found = [replace(layer, feature_bits=max(widths) if is_copy(layer.name) else next(own)) for layer in found]
-    first = found[0]
+    demands = _demands(plan_lowered(lowered, npus, choices))
+    other_widths = iter(widths)
+    demands = [
+        replace(layer, feature_bits=max(widths) if is_copy(layer.name) else next(other_widths)) for layer in demands
+    ]
+    first = demands[0]
     if first.places > 1 and not first.word_channels and (first.engine == "integer" or first.planes):
         former = _with_former(npus[0], first.planes, first.places * first.channels)
         behind = replace(first, joined=_joined_taps(first, map_order, former))
-        found[0] = behind if behind.gains_by_former(former) else first
-    return found
+        demands[0] = behind if behind.gains_by_former(former) else first
+    return demands
 
 
 def _without_weights(lowered: Lowered) -> Lowered:
@@ -148,21 +150,21 @@ def _joined_taps(first: LayerDemand, map_order: str, npu: Npu) -> LayerDemand | 
     return replace(first, network=behind, lowered=layer, conv=conv, pool=pool, formed=formed)
 
 
-def _demands(made: Plan) -> list[LayerDemand]:
+def _demands(plan: Plan) -> list[LayerDemand]:
     """The layers of a plan, without the widths of their features."""
-    number = {p.name: i for i, p in enumerate(made.lowered.layers)}
-    tables = {table.stage.name: table for table in made.schedule.tables}
+    number = {p.name: i for i, p in enumerate(plan.lowered.layers)}
+    tables = {table.stage.name: table for table in plan.schedule.tables}
     return [
-        LayerDemand(made.lowered, p, tables[p.name], tables.get(pool_name(p)), **_ways(p, made, number))
-        for p in made.lowered.layers
+        LayerDemand(plan.lowered, p, tables[p.name], tables.get(pool_name(p)), **_ways(p, plan, number))
+        for p in plan.lowered.layers
     ]
 
 
-def _ways(p: LoweredLayer, made: Plan, number: dict[str, int]) -> dict[str, Any]:
+def _ways(p: LoweredLayer, plan: Plan, number: dict[str, int]) -> dict[str, Any]:
     """Whose maps a layer reads and adds, and who takes its own, by attribute of `LayerDemand`."""
-    way = made.ways[p.name]
+    way = plan.ways[p.name]
     taker = way.skip_reader or way.adder
-    sides = [made.lowered.layers[number[name]] for name in (p.reads, p.joins)] if p.joins else []
+    sides = [plan.lowered.layers[number[name]] for name in (p.reads, p.joins)] if p.joins else []
     return {
         "reads": None if p.reads == INPUT else number[p.reads],
         "reader": None if way.target == "skip" or way.reader is None else number[way.reader],
@@ -180,7 +182,7 @@ def possible_engines(model: Model) -> list[Engines]:
     ValueError
         If there are none: what stands in the way of the last one, of which each layer has the engine that it is for.
     """
-    found = list[Engines]()
+    possible = list[Engines]()
     reason = ValueError()
     for engines in engine_choices(model):
         try:
@@ -189,10 +191,10 @@ def possible_engines(model: Model) -> list[Engines]:
         except ValueError as error:
             reason = error
         else:
-            found.append(engines)
-    if not found:
+            possible.append(engines)
+    if not possible:
         raise reason
-    return found
+    return possible
 
 
 def engines_in_common(models: Sequence[Model]) -> list[list[Engines]]:
@@ -204,46 +206,46 @@ def engines_in_common(models: Sequence[Model]) -> list[list[Engines]]:
         If no engine computes all layers of all networks.
     """
     each = [possible_engines(model) for model in models]
-    made = list[list[Engines]]()
-    for depthwise in (True, False) if any(one.depthwise for found in each for one in found) else (False,):
+    in_common = list[list[Engines]]()
+    for depthwise in (True, False) if any(engines.depthwise for of_model in each for engines in of_model) else (False,):
         for name in ("binary", "integer"):
-            chosen = [_with(found, name, depthwise) for found in each]
+            chosen = [_with(of_model, name, depthwise) for of_model in each]
             if all(chosen):
-                made.append([one for one in chosen if one])
-    if not made:
+                in_common.append([engines for engines in chosen if engines])
+    if not in_common:
         told = ", ".join(
-            f"{model.network.name}: {'/'.join(sorted(set(found[0].names)))}" for model, found in zip(models, each)
+            f"{model.network.name}: {'/'.join(sorted(set(of_model[0].names)))}" for model, of_model in zip(models, each)
         )
         raise ValueError(f"explore: several networks need one engine that computes all their layers, got {told}")
-    return made
+    return in_common
 
 
-def _with(found: Sequence[Engines], name: str, depthwise: bool) -> Engines | None:
+def _with(choices: Sequence[Engines], name: str, depthwise: bool) -> Engines | None:
     """Of a network's choices that in which all layers have that engine, None where there is none; without depthwise
     convolutions all are the same with pool units with weights and without."""
-    own = [one for one in found if set(one.names) == {name}]
-    fits = next((one for one in own if one.depthwise == depthwise), None)
-    return fits or (replace(own[0], depthwise=name == "integer") if own and depthwise else None)
+    fitting = [engines for engines in choices if set(engines.names) == {name}]
+    fits = next((engines for engines in fitting if engines.depthwise == depthwise), None)
+    return fits or (replace(fitting[0], depthwise=name == "integer") if fitting and depthwise else None)
 
 
 def _word_channels(model: Model) -> int:
     """Channels of the words that layers of a network OR, 0 where none does; ValueError where they differ."""
-    found = {layer.word_channels for layer in model.network.layers if isinstance(layer, Weighted)} - {0}
-    if len(found) > 1:
-        sizes = ", ".join(map(str, sorted(found)))
+    channels = {layer.word_channels for layer in model.network.layers if isinstance(layer, Weighted)} - {0}
+    if len(channels) > 1:
+        sizes = ", ".join(map(str, sorted(channels)))
         raise ValueError(f"{model.network.name}: word_channels must be the same in all layers to explore, got {sizes}")
-    return max(found, default=0)
+    return max(channels, default=0)
 
 
 def _any(engine: str, n: int, count: int, words: int) -> Npu:
     """NPU ``n`` of ``count`` of that engine, which computes whatever the engine can, with words of so many channels."""
     joined = ("ring",) * (count > 1)
-    made = Npu.of(accumulate="both", acc_bits=32, shift_bits=0 if n else bits_for(PLANES - 1))
+    npu = Npu.of(accumulate="both", acc_bits=32, shift_bits=0 if n else bits_for(PLANES - 1))
     if engine == "integer":
-        made = Npu.of(engine="integer", feature_bits=2, weight_bits=WEIGHT_BITS, acc_bits=32, shift_bits=0)
+        npu = Npu.of(engine="integer", feature_bits=2, weight_bits=WEIGHT_BITS, acc_bits=32, shift_bits=0)
     if words:
-        made = made.changed(pfp=words, **({"kfp": words, "word_lanes": words} if engine == "binary" else {}))
-    return made.changed(inlets=(*("host",) * (n == 0), *joined, "loop"), outlets=(*joined, "loop", "host"))
+        npu = npu.changed(pfp=words, **({"kfp": words, "word_lanes": words} if engine == "binary" else {}))
+    return npu.changed(inlets=(*("host",) * (n == 0), *joined, "loop"), outlets=(*joined, "loop", "host"))
 
 
 def _with_widths(engines: Engines, widths: dict[int, int]) -> list[Engine]:

@@ -93,15 +93,15 @@ def figures(
     sized = design is not None
     try:
         design = design or candidate.design(model, also=also, room=ROOM_FOR_ALL)
-        found = [flow(one, candidate, design) for one in models]
+        results = [flow(model, candidate, design) for model in models]
         if has_stores(design) and not sized:  # one run of the flow model is enough
-            design = with_stores(design, found)
+            design = with_stores(design, results)
     except ValueError:
         return None
-    each = {one.network.name: its.cycles_per_frame for one, its in zip(models, found)} if also else {}
-    cycles = sum(its.cycles_per_frame for its in found)
-    latency = sum(its.latency for its in found)
-    return Figures(estimate(design), lanes(candidate), cycles, latency, found[0].stores, each)
+    each = {model.network.name: result.cycles_per_frame for model, result in zip(models, results)} if also else {}
+    cycles = sum(result.cycles_per_frame for result in results)
+    latency = sum(result.latency for result in results)
+    return Figures(estimate(design), lanes(candidate), cycles, latency, results[0].stores, each)
 
 
 def lanes(candidate: Candidate) -> int:

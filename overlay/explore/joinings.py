@@ -69,18 +69,18 @@ class Joinings:
         several = len(models) > 1
         together = engines_in_common(models) if several else [[engines] for engines in possible_engines(models[0])]
         reason = ValueError()
-        for own in together:
+        for in_common in together:
             try:
                 orders = dict.fromkeys(setting.map_order for setting in settings)
-                made = {order: self._layers(own, order) for order in orders}
+                layers_of = {order: self._layers(in_common, order) for order in orders}
             except ValueError as error:
                 reason = error
                 continue
-            self.engines.append(own[0])
-            self._each[own[0]] = own
+            self.engines.append(in_common[0])
+            self._each[in_common[0]] = in_common
             for setting in settings:
-                for where in (replace(setting, streamed=one) for one in streamed):
-                    self.choices[own[0], where] = self._npus(where, own[0], *made[setting.map_order])
+                for where in (replace(setting, streamed=streams) for streams in streamed):
+                    self.choices[in_common[0], where] = self._npus(where, in_common[0], *layers_of[setting.map_order])
         if not self.engines:
             raise reason
         self.settings = tuple(dict.fromkeys(where for _, where in self.choices))
@@ -94,9 +94,9 @@ class Joinings:
         """The setting of the sweep: the first one, or the first one in which a window former can feed a layer."""
         formed = (
             where
-            for (engines, where), made in self.choices.items()
+            for (engines, where), choices in self.choices.items()
             if engines == self.engines[0] and where.streamed == self.settings[0].streamed
-            if any(layer.joined is not None for layer in made.layers)
+            if any(layer.joined is not None for layer in choices.layers)
         )
         return next(formed, self.settings[0])
 
@@ -125,13 +125,13 @@ class Joinings:
         first = self.engines[0]
         each = self._each[first]
         several = len(self._models) > 1
-        found = [Joining(first, mapping, closed=True) for mapping in rings([one.names for one in each])]
+        rounds = [Joining(first, mapping, closed=True) for mapping in rings([engines.names for engines in each])]
         if not (self.graph or several):
-            return found
+            return rounds
         if len(set(first.names)) > 1:
             return []
         bits = max(layer.feature_bits for layer in self.layers)
-        return [*found, *(Joining(first, mapping) for mapping in cut_chains(self._models, each, bits))]
+        return [*rounds, *(Joining(first, mapping) for mapping in cut_chains(self._models, each, bits))]
 
     def _is_possible(self, way: Joining) -> bool:
         """Whether maps find their ways."""
@@ -154,22 +154,22 @@ class Joinings:
         if (way, setting) not in self._copying:
             if (way, setting.map_order) not in self._layers_of:
                 self._layers_of[way, setting.map_order] = self._mapped_layers(way, setting.map_order)
-            made, mapping, networks = self._layers_of[way, setting.map_order]
-            self._copying[way, setting] = replace(self._npus(setting, way.engines, made, networks), mapping=mapping)
+            layers, mapping, networks = self._layers_of[way, setting.map_order]
+            self._copying[way, setting] = replace(self._npus(setting, way.engines, layers, networks), mapping=mapping)
         return self._copying[way, setting]
 
     def _mapped_layers(self, way: Joining, map_order: str) -> MappedLayers:
         """The layers of all networks with their copies, the NPU of each, and the numbers of each network's."""
-        made = list[list[LayerDemand]]()
+        each = list[list[LayerDemand]]()
         on = tuple[int, ...]()
         rest = way.mapping or ()
         for model, engines in zip(self._models, self._each[way.engines]):
-            own = replace(way, engines=engines, mapping=rest[: len(engines.names)])
-            found, mapping = copying_layers(model, own, map_order)
-            made = [*made, found]
+            way_of_model = replace(way, engines=engines, mapping=rest[: len(engines.names)])
+            layers, mapping = copying_layers(model, way_of_model, map_order)
+            each = [*each, layers]
             on = (*on, *mapping)
             rest = rest[len(engines.names) :]
-        numbered, networks = _numbered(made)
+        numbered, networks = _numbered(each)
         return numbered, on, networks
 
     def way_of(self, candidate: Candidate) -> Joining:
@@ -192,31 +192,31 @@ class Joinings:
     def _layers(self, engines: Sequence[Engines], map_order: str) -> tuple[list[LayerDemand], list[range]]:
         """The layers of all networks, numbered through, and the numbers of each one's; no numbers for one network."""
         each = zip(self._models, engines)
-        return _numbered([layers(model, map_order, own) for model, own in each])
+        return _numbered([layers(model, map_order, choice) for model, choice in each])
 
     def _npus(
-        self, where: MapSetting, engines: Engines, made: Sequence[LayerDemand], networks: Sequence[range]
+        self, where: MapSetting, engines: Engines, layers: Sequence[LayerDemand], networks: Sequence[range]
     ) -> NpuChoices:
         """What an NPU may be for these layers; where copies are among them, or layers of several networks, they are all
         on one."""
-        one = bool(networks) or any(is_copy(layer.name) for layer in made)
+        on_one_npu = bool(networks) or any(is_copy(layer.name) for layer in layers)
         return NpuChoices(
-            made,
+            layers,
             self._stream_bits,
             self._lut_rows,
             where.counters,
             where.streamed,
             engines.depthwise,
             networks,
-            (0,) * len(made) if one else (),
+            (0,) * len(layers) if on_one_npu else (),
         )
 
 
 def _numbered(each: Sequence[list[LayerDemand]]) -> tuple[list[LayerDemand], list[range]]:
     """The layers of all networks, numbered through, and the numbers of each one's; no numbers for one network."""
-    found = list[LayerDemand]()
+    numbered = list[LayerDemand]()
     networks = list[range]()
-    for made in each:
-        networks.append(range(len(found), len(found) + len(made)))
-        found += [layer.numbered_from(len(found)) for layer in made] if found else made
-    return found, networks if len(each) > 1 else []
+    for demands in each:
+        networks.append(range(len(numbered), len(numbered) + len(demands)))
+        numbered += [layer.numbered_from(len(numbered)) for layer in demands] if numbered else demands
+    return numbered, networks if len(each) > 1 else []

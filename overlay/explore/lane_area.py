@@ -65,6 +65,6 @@ def lane_area(engine: str, feature_bits: int, weight_bits: int, acc_bits: int, s
     )
     least = Npu.of(**folding, acc_bits=ACC_BITS).array.least_acc_bits
     npu = Npu.of(**folding, acc_bits=max(acc_bits, least))
-    made = coefficients()
-    found = of_parts(list(pe_parts(npu, 0)), made)
-    return LaneArea(found["lut"] * made["flat"]["lut"] / LANES, found["dsp"] / LANES)
+    known = coefficients()
+    area = of_parts(list(pe_parts(npu, 0)), known)
+    return LaneArea(area["lut"] * known["flat"]["lut"] / LANES, area["dsp"] / LANES)

@@ -225,8 +225,8 @@ class LayerDemand:
         if key not in self.cache:
             column = max(column, self.formed.column_lanes)
             self.cache[key] = replace(self.formed, word_lanes=npu.array.plane_lanes, column_lanes=column)
-        found: FormedWindows = self.cache[key]
-        return found
+        windows: FormedWindows = self.cache[key]
+        return windows
 
     def frame_words(self, npu: Npu) -> int:
         """Words of a frame, of a layer that reads the network's input."""
@@ -254,8 +254,8 @@ class LayerDemand:
                 [chunks(lanes, npu.array.kfp) for lanes in np.split(np.arange(ends[-1]), ends[:-1])]
             )
             self.cache[key] = self.lowered.weighted.part(layout, npu.array.kgp)[0].words
-        found: int = self.cache[key]
-        return found
+        words: int = self.cache[key]
+        return words
 
     def beats(self, npu: Npu, dataflow: str = "output_stationary") -> int:
         """Beats of a frame."""
@@ -272,10 +272,10 @@ class LayerDemand:
     def with_others(self, npu: Npu, array: int) -> int:
         """Cycles of a frame where those of the array alone are ``array``: the pool unit and the window former work
         beside it, but the array waits while a pool unit works off a row of windows for longer than a row comes."""
-        found = array if self.formed is None else max(array, self.formed_by(npu).cycles)
+        cycles = array if self.formed is None else max(array, self.formed_by(npu).cycles)
         if self.depthwise or self.pool_burst > 1:
-            found = max(found, self.pool_cycles(npu) + array - array // self.pool_burst)
-        return found
+            cycles = max(cycles, self.pool_cycles(npu) + array - array // self.pool_burst)
+        return cycles
 
     def array_cycles(self, npu: Npu, dataflow: str) -> int:
         """Cycles of the array alone."""

@@ -34,7 +34,7 @@ KEPT = 1024
 """Planned layers that are kept."""
 UNSIZED = {"lanes_per_weight": 1, "lane_step": 1, "tuple_parts": 0, **dict.fromkeys(FORMER, 0)}
 """What an NPU has as long as its layers are not known, beside capacities that are always found anew."""
-Own = tuple[int, ...]
+Indices = tuple[int, ...]
 """Numbers of an NPU's layers, rising."""
 
 
@@ -88,7 +88,7 @@ class NpuMemories:
         """Let go of what was worked out."""
         self._known.clear()
 
-    def sizes(self, own: Own, npu: Npu) -> dict[str, Any]:
+    def sizes(self, indices: Indices, npu: Npu) -> dict[str, Any]:
         """Sizes of the memories that layers need together, and what the NPU has for their sake besides, by the NPU's
         parameter.
 
@@ -105,13 +105,13 @@ class NpuMemories:
             The NPU can't compute them.
         """
         npu = npu.unchecked(**UNSIZED, aheads=2 * npu.has_skip)
-        npu = npu.unchecked(**self._former(own, npu))
-        each = [part for part in (tuple(i for i in own if i in numbers) for numbers in self._networks) if part]
+        npu = npu.unchecked(**self._former(indices, npu))
+        each = [part for part in (tuple(i for i in indices if i in numbers) for numbers in self._networks) if part]
         plans = [self._planned(part, npu) for part in each]
         if any(layer.needs.sizes["tuple_parts"] for layer in chain(*plans)):
             npu = npu.unchecked(tuple_parts=1, aheads=max(npu.sequencer.aheads, 2))
             plans = [self._planned(part, npu) for part in each]
-        if any(self._layers[i].bits > 1 for i in own):
+        if any(self._layers[i].bits > 1 for i in indices):
             npu, plans = self._sharing(each, plans, npu)
         needs = [NpuNeeds(npu, self._together(part, plan, npu)) for part, plan in zip(each, plans)]
         sizes = fitting(npu, needs)
@@ -122,17 +122,17 @@ class NpuMemories:
             sizes["skip_words"] = max(2, 1 + max(waiting))
         return sizes | npu.values(*UNSIZED)
 
-    def _former(self, own: Own, npu: Npu) -> dict[str, int]:
+    def _former(self, indices: Indices, npu: Npu) -> dict[str, int]:
         """Sizes of the window former that several networks have in common; nothing where taps are not joined."""
-        formed = [layer.formed.needs() for layer in (self._layers[i].seen_by(npu) for i in own) if layer.formed]
+        formed = [layer.formed.needs() for layer in (self._layers[i].seen_by(npu) for i in indices) if layer.formed]
         return {key: max(needs[key] for needs in formed) for key in formed[0]} if formed else {}
 
-    def _planned(self, own: Own, npu: Npu) -> Planned:
+    def _planned(self, indices: Indices, npu: Npu) -> Planned:
         """Layers of a network on the NPU, in their order."""
         of_npu = LAYER_NEEDS(npu)
         maps: dict[str, MapWords] = {}
         planned = []
-        for i in own:
+        for i in indices:
             layer = self._layers[i].seen_by(npu)
             key = i, layer.lowered.reads in maps, layer.lowered.joins in maps, of_npu
             if key not in self._known:
@@ -143,7 +143,7 @@ class NpuMemories:
             planned.append(self._known[key])
         return planned
 
-    def _sharing(self, each: Sequence[Own], plans: list[Planned], npu: Npu) -> tuple[Npu, list[Planned]]:
+    def _sharing(self, each: Sequence[Indices], plans: list[Planned], npu: Npu) -> tuple[Npu, list[Planned]]:
         """The NPU with lanes that share weights, if it can have some and no frame takes longer by it; its plans."""
         shared = sharing(npu, [read for part, plan in zip(each, plans) for read in self._values_read(part, plan, npu)])
         if shared is npu:
@@ -152,33 +152,33 @@ class NpuMemories:
         before, after = ([layer.plan.beats for layer in chain(*of_all)] for of_all in (plans, again))
         return (shared, again) if before == after else (npu, plans)
 
-    def _values_read(self, own: Own, plan: Planned, npu: Npu) -> list[ReadValues]:
+    def _values_read(self, indices: Indices, plan: Planned, npu: Npu) -> list[ReadValues]:
         """The maps that layers read. Of a map that comes from another NPU, values lie lane after lane."""
         reads = []
-        for i, on_npu in zip(own, plan):
+        for i, on_npu in zip(indices, plan):
             layer = self._layers[i]
-            apart = None if layer.reads is None else npu.results.ol if layer.reads in own else 1
+            apart = None if layer.reads is None else npu.results.ol if layer.reads in indices else 1
             reads.append(ReadValues(layer.bits, apart, on_npu.plan.read.layout))
         return reads
 
-    def _together(self, own: Own, plan: Planned, npu: Npu) -> Needs:
+    def _together(self, indices: Indices, plan: Planned, npu: Npu) -> Needs:
         """What layers of a network need together."""
-        first = self._layers[own[0]].seen_by(npu)
+        first = self._layers[indices[0]].seen_by(npu)
         formed = first.formed_by(npu).needs() if first.formed else {}
-        readers = ((i, self._layers[i].reader, layer.plan.map_words) for i, layer in zip(own, plan))
-        waits = [(i, last, words) for i, last, words in readers if last is not None and last in own]
+        readers = ((i, self._layers[i].reader, layer.plan.map_words) for i, layer in zip(indices, plan))
+        waits = [(i, last, words) for i, last, words in readers if last is not None and last in indices]
         need = merged([*(layer.needs for layer in plan), Needs.of(map_words=most_waiting(waits), **formed)])
         if not self._streamed:
             return need
         return streamed(need, npu, first.frame_words(npu) if first.reads is None else 0)
 
-    def _skipping(self, own: Own, plan: Planned, npu: Npu) -> int:
+    def _skipping(self, indices: Indices, plan: Planned, npu: Npu) -> int:
         """Most words that wait in the skip store, if each map lies there as a whole."""
-        words = {i: layer.plan.map_words for i, layer in zip(own, plan)}
+        words = {i: layer.plan.map_words for i, layer in zip(indices, plan)}
         if npu.keeps_steps:  # integers wait as they leave, also those of the NPU before
             words = {i: layer.windows * layer.steps(npu) for i, layer in enumerate(self._layers)}
         takers = ((i, self._layers[i].taker, count) for i, count in words.items())
-        return most_waiting([(i, last, count) for i, last, count in takers if last is not None and last in own])
+        return most_waiting([(i, last, count) for i, last, count in takers if last is not None and last in indices])
 
 
 def _on(layer: LayerDemand, npu: Npu, maps: Mapping[str, MapWords]) -> _LayerOnNpu:

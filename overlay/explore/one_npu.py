@@ -26,7 +26,7 @@ from bitloom.overlay.area_model.memory import STYLES
 
 from .folding_keys import ARRAY_CYCLES, FOLDING, LAYER_CYCLES, OUTLETS
 from .layer_demand import LayerDemand
-from .npu_memories import NpuMemories, Own
+from .npu_memories import Indices, NpuMemories
 from .price import Price
 
 OUT = "output_stationary"
@@ -127,8 +127,8 @@ class Segment:
     """
 
     npu: Npu
-    own: Own
-    copies: Own = ()
+    indices: Indices
+    copies: Indices = ()
 
 
 @dataclass
@@ -147,7 +147,7 @@ class _Known:
     sums: dict[tuple, array] = field(default_factory=dict)
     areas: dict[tuple, list[tuple[Sizes, Resources]]] = field(default_factory=dict)
     outlets: dict[tuple, float] = field(default_factory=dict)
-    bare: dict[Own, list[Npu]] = field(default_factory=dict)
+    bare: dict[Indices, list[Npu]] = field(default_factory=dict)
     array_cycles: dict[tuple, list[int]] = field(default_factory=dict)
 
 
@@ -201,79 +201,81 @@ class NpuChoices:
         return self.networks or [range(len(self.layers))]
 
     def priced(
-        self, own: Own, bare: Npu, interval: int, reader: Npu | None, price: Price
+        self, indices: Indices, bare: Npu, interval: int, reader: Npu | None, price: Price
     ) -> Iterator[tuple[float, Npu, Sizes]]:
         """Price, folding and sizes of each NPU of ``bare`` that keeps to the interval, in front of the NPU
         ``reader``."""
-        for npu in self._foldings(own, bare, interval, reader):
+        for npu in self._foldings(indices, bare, interval, reader):
             gears = self._gears(npu, reader)
-            lanes = (npu.array.kfp if len(own) > 1 else plane_lanes(npu.array.kfp, npu.array.planes)) * npu.array.kgp
-            for sizes, area in self._sized(own, npu, dear=price.dear):
+            lanes = (
+                npu.array.kfp if len(indices) > 1 else plane_lanes(npu.array.kfp, npu.array.planes)
+            ) * npu.array.kgp
+            for sizes, area in self._sized(indices, npu, dear=price.dear):
                 yield price.of(area, lanes) + gears, npu, sizes
 
-    def bare(self, own: Own) -> list[Npu]:
-        """NPUs for layers ``own``, one for each KFP that is looked at, without a folding beside; none where the layers
-        are for different engines."""
-        if own not in self._known.bare:
-            found = list[Npu]()
-            mine = [self.layers[i] for i in own]
-            if len({layer.engine for layer in mine}) == 1:
-                base = self._base(own)
-                found = self._wide(mine, base)
+    def bare(self, indices: Indices) -> list[Npu]:
+        """NPUs for layers ``indices``, one for each KFP that is looked at, without a folding beside; none where the
+        layers are for different engines."""
+        if indices not in self._known.bare:
+            npus = list[Npu]()
+            layers = [self.layers[i] for i in indices]
+            if len({layer.engine for layer in layers}) == 1:
+                base = self._base(indices)
+                npus = self._wide(layers, base)
                 if "host" in base.ports.inlets:
-                    formed = self._wide([layer.joined or layer for layer in mine], base.unchecked(window_former=True))
-                    found += [npu for npu in formed if any(layer.gains_by_former(npu) for layer in mine)]
-            self._known.bare[own] = found
-        return self._known.bare[own]
+                    formed = self._wide([layer.joined or layer for layer in layers], base.unchecked(window_former=True))
+                    npus += [npu for npu in formed if any(layer.gains_by_former(npu) for layer in layers)]
+            self._known.bare[indices] = npus
+        return self._known.bare[indices]
 
-    def own(self, n: int, mapping: Sequence[int]) -> Own:
+    def indices_on(self, n: int, mapping: Sequence[int]) -> Indices:
         """Numbers of the layers that NPU ``n`` computes with that mapping of the network's own layers."""
         return tuple(i for i, npu in enumerate(self.mapping or mapping) if npu == n)
 
-    def segment(self, npu: Npu, sizes: Sizes, own: Own) -> Segment:
+    def segment(self, npu: Npu, sizes: Sizes, indices: Indices) -> Segment:
         """The NPU with its layers."""
         memories, besides = sizes
-        copies = tuple(i for i in own if is_copy(self.layers[i].name))
-        return Segment(npu.unchecked(**memories, **besides), own, copies)
+        copies = tuple(i for i in indices if is_copy(self.layers[i].name))
+        return Segment(npu.unchecked(**memories, **besides), indices, copies)
 
-    def mine(self, own: Own, npu: Npu) -> list[LayerDemand]:
-        """The layers ``own`` as that NPU reads them."""
-        return [self.layers[i].seen_by(npu) for i in own]
+    def layers_of(self, indices: Indices, npu: Npu) -> list[LayerDemand]:
+        """The layers ``indices`` as that NPU reads them."""
+        return [self.layers[i].seen_by(npu) for i in indices]
 
-    def _wide(self, mine: Sequence[LayerDemand], base: Npu) -> list[Npu]:
+    def _wide(self, layers: Sequence[LayerDemand], base: Npu) -> list[Npu]:
         """The NPU ``base`` for these layers with each KFP that is looked at."""
-        found = list[Npu]()
-        alone = len(mine) == 1
-        widest = max(layer.channels for layer in mine)
+        npus = list[Npu]()
+        alone = len(layers) == 1
+        widest = max(layer.channels for layer in layers)
         wide = splits(widest) if alone else [w for w in WIDE if w < 2 * widest]
-        planes = mine[0].planes
+        planes = layers[0].planes
         if planes:
             beside = max(2, planes)
             if beside <= PLANES:
-                sizes = [n * (beside + 1) for n in splits(mine[0].channels)]
+                sizes = [n * (beside + 1) for n in splits(layers[0].channels)]
                 sizes += [] if alone else [w for w in wide if w > sizes[-1]]
-                found += [base.unchecked(kfp=n, planes=beside) for n in whole_words(sizes, base.array.word_lanes)]
+                npus += [base.unchecked(kfp=n, planes=beside) for n in whole_words(sizes, base.array.word_lanes)]
             base = base.unchecked(shift_bits=max(3, bits_for(planes - 1)))
-        return found + [base.unchecked(kfp=n) for n in whole_words(wide, base.array.word_lanes)]
+        return npus + [base.unchecked(kfp=n) for n in whole_words(wide, base.array.word_lanes)]
 
-    def _base(self, own: Own) -> Npu:
+    def _base(self, indices: Indices) -> Npu:
         """An NPU for these layers with the least folding, and with the inlets and outlets by which their maps go."""
-        mine = [self.layers[i] for i in own]
+        layers = [self.layers[i] for i in indices]
         lasts = {numbers[-1] for numbers in self._networks}
-        kinds = {layer.any_match for layer in mine}
-        words = {layer.word_channels for layer in mine}
+        kinds = {layer.any_match for layer in layers}
+        words = {layer.word_channels for layer in layers}
         counted = "both" if len(kinds) > 1 else "or" if True in kinds else "popcount"
-        loop = any(layer.reader in own for layer in mine)
-        left = any(layer.reader not in (None, *own) for layer in mine)
-        reads = {layer.reads for layer in mine}
-        inlets = {"host": None in reads, "ring": not reads <= {None, *own}, "loop": loop}
-        outlets = {"ring": left, "loop": loop, "host": not lasts.isdisjoint(own)}
-        skips = any(layer.taker is not None or layer.adds is not None for layer in mine)
-        steps = skips and mine[0].engine == "binary"
+        loop = any(layer.reader in indices for layer in layers)
+        left = any(layer.reader not in (None, *indices) for layer in layers)
+        reads = {layer.reads for layer in layers}
+        inlets = {"host": None in reads, "ring": not reads <= {None, *indices}, "loop": loop}
+        outlets = {"ring": left, "loop": loop, "host": not lasts.isdisjoint(indices)}
+        skips = any(layer.taker is not None or layer.adds is not None for layer in layers)
+        steps = skips and layers[0].engine == "binary"
         return Npu.of(
-            engine=mine[0].engine,
-            feature_bits=max(layer.feature_bits for layer in mine),
-            weight_bits=max(layer.weight_bits for layer in mine),
+            engine=layers[0].engine,
+            feature_bits=max(layer.feature_bits for layer in layers),
+            weight_bits=max(layer.weight_bits for layer in layers),
             shift_bits=0,
             accumulate="or_words" if 0 not in words else counted,
             word_lanes=max(words),
@@ -283,36 +285,36 @@ class NpuChoices:
             kgp=1,
             pfp=1,
             ol=1,
-            pool=self.depthwise or any(layer.pool is not None for layer in mine),
-            depthwise=self.depthwise and mine[0].engine == "integer",
+            pool=self.depthwise or any(layer.pool is not None for layer in layers),
+            depthwise=self.depthwise and layers[0].engine == "integer",
             raster=self.counters,
             stream_weights=self.streamed,
             skip_words=2 * skips,
             skip_bits=SKIP_BITS * steps,
-            skips_onward=int(steps and any(layer.taker not in (None, *own) for layer in mine)),
-            joined_words=2 * any(layer.parts for layer in mine),
+            skips_onward=int(steps and any(layer.taker not in (None, *indices) for layer in layers)),
+            joined_words=2 * any(layer.parts for layer in layers),
             aheads=2 * skips,
             inlets=tuple(name for name, there in inlets.items() if there),
             outlets=tuple(name for name, there in outlets.items() if there),
         )
 
-    def cycles(self, own: Own, npu: Npu) -> int:
+    def cycles(self, indices: Indices, npu: Npu) -> int:
         """Cycles of these layers a frame, all on this NPU."""
         until = self._until(npu)
-        first = own[0]
-        last = own[-1]
-        between = (len(own) - 1) * BETWEEN
-        if last - first < len(own):
+        first = indices[0]
+        last = indices[-1]
+        between = (len(indices) - 1) * BETWEEN
+        if last - first < len(indices):
             return until[last + 1] - until[first] + between
-        return sum(until[i + 1] - until[i] for i in own) + between
+        return sum(until[i + 1] - until[i] for i in indices) + between
 
     def round(self, segments: Sequence[Segment]) -> int:
         """Cycles of a frame of each network on these NPUs: of each network those of the NPU with most to do."""
-        found = 0
+        cycles = 0
         for numbers in self._networks:
-            each = ((one.npu, tuple(i for i in one.own if i in numbers)) for one in segments)
-            found += max(self.cycles(own, npu) for npu, own in each if own)
-        return found
+            each = ((segment.npu, tuple(i for i in segment.indices if i in numbers)) for segment in segments)
+            cycles += max(self.cycles(indices, npu) for npu, indices in each if indices)
+        return cycles
 
     def _until(self, npu: Npu) -> array:
         """Cycles of all layers of the NPU's engine in front of layer 0, 1, 2, ...: what a run of layers takes is the
@@ -330,12 +332,12 @@ class NpuChoices:
         if key not in self._known.array_cycles:
             if len(self._known.array_cycles) >= FOLDINGS:
                 self._known.array_cycles.clear()
-            mine = (layer.seen_by(npu) for layer in self.layers)
-            cycles = (one.array_cycles(npu, OUT) if one.engine == npu.engine else 0 for one in mine)
+            layers = (layer.seen_by(npu) for layer in self.layers)
+            cycles = (layer.array_cycles(npu, OUT) if layer.engine == npu.engine else 0 for layer in layers)
             self._known.array_cycles[key] = list(cycles)
         return self._known.array_cycles[key]
 
-    def _foldings(self, own: Own, npu: Npu, interval: int, reader: Npu | None) -> Iterator[Npu]:
+    def _foldings(self, indices: Indices, npu: Npu, interval: int, reader: Npu | None) -> Iterator[Npu]:
         """The NPU with each KGP, OL and PFP that keep to the interval, in front of the NPU ``reader``; with its own KGP
         and OL if it has more than one kernel at a time."""
         if interval != self._known.interval:  # those of another interval are not asked for again
@@ -343,46 +345,46 @@ class NpuChoices:
             self._known.before.clear()
             self._known.sums.clear()
             self._known.interval = interval
-        key = own, FOLDING(npu)
+        key = indices, FOLDING(npu)
         if key not in self._known.possible:
-            kgps = list(self._kgps(own, npu, interval)) if npu.array.kgp == 1 else [npu]
+            kgps = list(self._kgps(indices, npu, interval)) if npu.array.kgp == 1 else [npu]
             ol = npu.results.ol if npu.array.kgp > 1 else None
-            found = [[chosen_of(one) for one in self._results(own, made, interval, ol)] for made in kgps]
-            if kgps and npu.array.kgp == 1 and not any(found):
-                found += self._wider(own, kgps[-1], interval)
-            self._known.possible[key] = found
+            foldings = [[chosen_of(folding) for folding in self._results(indices, wide, interval, ol)] for wide in kgps]
+            if kgps and npu.array.kgp == 1 and not any(foldings):
+                foldings += self._wider(indices, kgps[-1], interval)
+            self._known.possible[key] = foldings
         lanes = reader and reader.array.kfp
         if (key, lanes) not in self._known.before:
-            self._known.before[key, lanes] = list(self._in_front_of(own, npu, self._known.possible[key], lanes))
+            self._known.before[key, lanes] = list(self._in_front_of(indices, npu, self._known.possible[key], lanes))
         for values in self._known.before[key, lanes]:
             yield with_chosen(npu, values)
 
     def _in_front_of(
-        self, own: Own, npu: Npu, possible: Sequence[Sequence[Chosen]], lanes: int | None
+        self, indices: Indices, npu: Npu, possible: Sequence[Sequence[Chosen]], lanes: int | None
     ) -> Iterator[Chosen]:
         """Of each list of what may be chosen the first whose results come to a reader with so many lanes as they
         should; the first one where there is no reader."""
-        leaving = [layer for layer in self.mine(own, npu) if layer.reader not in own and not layer.raw]
+        leaving = [layer for layer in self.layers_of(indices, npu) if layer.reader not in indices and not layer.raw]
         for choices in possible:
             for values in choices:
-                made = with_chosen(npu, values)
-                if lanes is None or all(layer.fits(made, lanes) for layer in leaving):
+                folding = with_chosen(npu, values)
+                if lanes is None or all(layer.fits(folding, lanes) for layer in leaving):
                     yield values
                     break
 
-    def _kgps(self, own: Own, npu: Npu, interval: int) -> Iterator[Npu]:
+    def _kgps(self, indices: Indices, npu: Npu, interval: int) -> Iterator[Npu]:
         """The NPU with the least KGP that keeps to the interval, and with multiples of 2, 4 and 8 near it."""
-        mine = self.mine(own, npu)
-        beats = [(layer.taps * layer.words(npu), layer.kernels) for layer in mine]
-        room = interval - (len(own) - 1) * BETWEEN
-        if sum(b for b, _ in beats) > room or any(layer.tuples * layer.words(npu) > interval for layer in mine):
+        layers = self.layers_of(indices, npu)
+        beats = [(layer.taps * layer.words(npu), layer.kernels) for layer in layers]
+        room = interval - (len(indices) - 1) * BETWEEN
+        if sum(b for b, _ in beats) > room or any(layer.tuples * layer.words(npu) > interval for layer in layers):
             return
         most = max(kernels for _, kernels in beats)
         low = 1
         high = most
         while low < high:
             middle = (low + high) // 2
-            if sum(layer.beats(npu.unchecked(kgp=middle)) for layer in mine) <= room:
+            if sum(layer.beats(npu.unchecked(kgp=middle)) for layer in layers) <= room:
                 high = middle
             else:
                 low = middle + 1
@@ -390,63 +392,63 @@ class NpuChoices:
             if kgp <= most:
                 yield npu.unchecked(kgp=kgp)
 
-    def _wider(self, own: Own, npu: Npu, interval: int) -> Iterator[list[Chosen]]:
+    def _wider(self, indices: Indices, npu: Npu, interval: int) -> Iterator[list[Chosen]]:
         """Foldings with the first power of two above the KGP of ``npu`` that keeps to the interval: where results or a
         pool unit take longer than beats. None where the widest array is too slow."""
-        most = max(self.layers[i].kernels for i in own)
+        most = max(self.layers[i].kernels for i in indices)
         widest = npu.unchecked(kgp=most, ol=most, pfp=most * PFPS[-1], accumulators=SHORT_WINDOWS)
-        while self.cycles(own, widest) <= interval and (kgp := 1 << npu.array.kgp.bit_length()) <= most:
+        while self.cycles(indices, widest) <= interval and (kgp := 1 << npu.array.kgp.bit_length()) <= most:
             npu = npu.unchecked(kgp=kgp)
-            found = [chosen_of(one) for one in self._results(own, npu, interval, None)]
-            if found:
-                yield found
+            foldings = [chosen_of(folding) for folding in self._results(indices, npu, interval, None)]
+            if foldings:
+                yield foldings
                 return
 
-    def _results(self, own: Own, npu: Npu, interval: int, given: int | None) -> Iterator[Npu]:
+    def _results(self, indices: Indices, npu: Npu, interval: int, given: int | None) -> Iterator[Npu]:
         """The NPU with each OL, or the one that is given, and PFP that are fast enough, the smallest first; at most
         CHOICES of them."""
-        mine = self.mine(own, npu)
-        found = 0
-        looped = [layer for layer in mine if layer.reader in own]
+        layers = self.layers_of(indices, npu)
+        tried = 0
+        looped = [layer for layer in layers if layer.reader in indices]
         ols = [
             ol for ol in splits(npu.array.kgp) if not npu.forks_maps or not (npu.array.kfp % ol and ol % npu.array.kfp)
         ]
         ols = ols if given is None else [given]
         for ol in ols:
             bare = npu.unchecked(ol=ol)
-            fast = list(self._fast(own, bare, interval))
-            for made in fast:
-                pooled = sum(layer.pool_cycles(made) for layer in mine)
-                fits = all(layer.fits(made, npu.array.kfp) for layer in looped)
-                if pooled <= interval and fits and self._adds(own, made):
-                    yield made
-            found += bool(fast)
-            if found == CHOICES:
+            fast = list(self._fast(indices, bare, interval))
+            for folding in fast:
+                pooled = sum(layer.pool_cycles(folding) for layer in layers)
+                fits = all(layer.fits(folding, npu.array.kfp) for layer in looped)
+                if pooled <= interval and fits and self._adds(indices, folding):
+                    yield folding
+            tried += bool(fast)
+            if tried == CHOICES:
                 return
 
-    def _fast(self, own: Own, npu: Npu, interval: int) -> Iterator[Npu]:
+    def _fast(self, indices: Indices, npu: Npu, interval: int) -> Iterator[Npu]:
         """The NPU with each PFP that keeps to the interval, and with several accumulators a PE where it needs them."""
         tried = [npu, npu.unchecked(accumulators=SHORT_WINDOWS)] if npu.engine == "integer" else [npu]
-        tried = [one for one in tried if sum(map(self._arrays(one).__getitem__, own)) <= interval]
+        tried = [folding for folding in tried if sum(map(self._arrays(folding).__getitem__, indices)) <= interval]
         for times in PFPS if npu.depthwise else PFPS[:4] if npu.pool_unit else (1,):
-            each = (one.unchecked(pfp=npu.results.ol * times) for one in tried)
-            yield from islice((one for one in each if self.cycles(own, one) <= interval), 1)
+            each = (folding.unchecked(pfp=npu.results.ol * times) for folding in tried)
+            yield from islice((folding for folding in each if self.cycles(indices, folding) <= interval), 1)
 
-    def _adds(self, own: Own, npu: Npu) -> bool:
+    def _adds(self, indices: Indices, npu: Npu) -> bool:
         """Whether maps that are added lie in the skip store as results leave."""
-        mine = self.mine(own, npu)
+        layers = self.layers_of(indices, npu)
         if npu.keeps_steps:
-            return all(fills_steps(npu, layer.kernels) for layer in mine if layer.signs)
-        added = [(self.layers[layer.adds].kernels, layer.kernels) for layer in mine if layer.adds is not None]
+            return all(fills_steps(npu, layer.kernels) for layer in layers if layer.signs)
+        added = [(self.layers[layer.adds].kernels, layer.kernels) for layer in layers if layer.adds is not None]
         return all(added_fits(npu, *kernels) for kernels in added)
 
-    def _sized(self, own: Own, npu: Npu, dear: bool) -> list[tuple[Sizes, Resources]]:
+    def _sized(self, indices: Indices, npu: Npu, dear: bool) -> list[tuple[Sizes, Resources]]:
         """Memories of the NPU that are as large as its layers need, its kernels in each kind of RAM, and the area of
         each; where DSP blocks are ``dear``, also with fewer of them."""
-        key = own, FOLDING(npu), dear
+        key = indices, FOLDING(npu), dear
         if key not in self._known.areas:
             try:
-                memories = self.depths(own, npu)
+                memories = self.depths(indices, npu)
             except ValueError:  # words don't lie as its layers take them
                 self._known.areas[key] = []
                 return []
@@ -454,8 +456,8 @@ class NpuChoices:
             large = ("auto", "distributed")
             styles = STYLES if rows <= MOST_LUT_ROWS else large if rows <= self.lut_rows else large[:1]
             each = [
-                ({key: one.value(key) for key in SAVED}, estimate_cores(one, self.stream_bits, styles))
-                for one in saving(npu.unchecked(**memories), dear)
+                ({key: folding.value(key) for key in SAVED}, estimate_cores(folding, self.stream_bits, styles))
+                for folding in saving(npu.unchecked(**memories), dear)
             ]
             self._known.areas[key] = [
                 ((memories, {**saved, "kernel_ram": style}), areas[k])
@@ -464,9 +466,9 @@ class NpuChoices:
             ]
         return self._known.areas[key]
 
-    def depths(self, own: Own, npu: Npu) -> dict[str, int]:
+    def depths(self, indices: Indices, npu: Npu) -> dict[str, int]:
         """As of `NpuMemories.sizes`."""
-        return self._memories.sizes(own, npu)
+        return self._memories.sizes(indices, npu)
 
     def _gears(self, npu: Npu, reader: Npu | None) -> float:
         """LUTs of the gearboxes at the NPU's outlets, in front of the NPU ``reader``."""

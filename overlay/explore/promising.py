@@ -84,23 +84,25 @@ def promising(tries: Tries, tasks: Sequence[Task], looked_at: Callable[[], None]
             seen[key] = _fitting(tries, task)
         return seen[key]
 
-    found = list[Task]()
+    chosen = list[Task]()
     asked = tries.budget.cycles
     ways = list(dict.fromkeys(task.way for task in tasks))
     for way, setting in dict.fromkeys((task.way, task.setting) for task in tasks if task.way.mapping is None):
-        own = {task.interval: task for task in reversed(tasks) if (task.way, task.setting) == (way, setting)}
-        mine = [own[interval] for interval in sorted(own, key=lambda n: (n > asked, -n) if asked else n)]
-        rising = sorted(own)
-        longer = own[rising[len(rising) // 2]], own[rising[-1]]  # where neither fits, no interval does
-        promises = list(islice(filter(None, map(look, mine)), FEW)) if any(map(look, longer)) else []
+        by_interval = {task.interval: task for task in reversed(tasks) if (task.way, task.setting) == (way, setting)}
+        ordered = [
+            by_interval[interval] for interval in sorted(by_interval, key=lambda n: (n > asked, -n) if asked else n)
+        ]
+        rising = sorted(by_interval)
+        longer = by_interval[rising[len(rising) // 2]], by_interval[rising[-1]]  # where neither fits, no interval does
+        promises = list(islice(filter(None, map(look, ordered)), FEW)) if any(map(look, longer)) else []
         if not promises and way == ways[0]:  # other engines and mappings take no less memory
-            coming = _coming(tries, mine)
-            return list(islice(_streamed(tries, coming, looked_at), FEW)) or [*coming[-1:], *mine[-1:]]
-        fits = [made.task for made in promises] or mine[-1:]
-        shorter = [] if asked else [task for task in mine if task.interval < fits[0].interval]
+            coming = _coming(tries, ordered)
+            return list(islice(_streamed(tries, coming, looked_at), FEW)) or [*coming[-1:], *ordered[-1:]]
+        fits = [promise.task for promise in promises] or ordered[-1:]
+        shorter = [] if asked else [task for task in ordered if task.interval < fits[0].interval]
         nearer = _nearer(look, shorter[-1], fits[0]) if shorter and way == tasks[0].way else None
-        found += [nearer.task, *fits[:-1]] if nearer else fits
-    return found + _mapped(tries, look, [way for way in ways if way.mapping is not None], found)
+        chosen += [nearer.task, *fits[:-1]] if nearer else fits
+    return chosen + _mapped(tries, look, [way for way in ways if way.mapping is not None], chosen)
 
 
 def _coming(tries: Tries, tasks: Sequence[Task]) -> list[Task]:
@@ -114,9 +116,9 @@ def _streamed(tries: Tries, tasks: Sequence[Task], looked_at: Callable[[], None]
     """Of the tasks with streamed weights those that may fit, at the price at which they do."""
     for task in tasks:
         looked_at()
-        made = _promise(tries, task, RAISES)
-        if made:
-            yield replace(made.task, price=made.price)
+        promise = _promise(tries, task, RAISES)
+        if promise:
+            yield replace(promise.task, price=promise.price)
 
 
 def _mapped(tries: Tries, look: Look, ways: Sequence[Joining], chains: Sequence[Task]) -> list[Task]:
@@ -124,38 +126,40 @@ def _mapped(tries: Tries, look: Look, ways: Sequence[Joining], chains: Sequence[
     the fewest cycles."""
     asked = tries.budget.cycles
     interval = int(asked) if asked else min(task.interval for task in chains)
-    found = list[Promise]()
+    promises = list[Promise]()
     for way in ways:
-        made = look(Task(way, tries.first, interval, FEW_NPUS))
-        if made and not asked:
-            made = _nearer(look, replace(made.task, interval=interval // SHORTER), made.task, CLOSER + 1) or made
-        if made:
-            found.append(made)
-    each = ([one for one in found if one.task.way.closed == closed] for closed in (True, False))
-    ranked = (sorted(kind, key=lambda one: one.lut if asked else one.cycles) for kind in each)
-    return [one.task for kind in ranked for one in kind[:BEST]]
+        promise = look(Task(way, tries.first, interval, FEW_NPUS))
+        if promise and not asked:
+            promise = (
+                _nearer(look, replace(promise.task, interval=interval // SHORTER), promise.task, CLOSER + 1) or promise
+            )
+        if promise:
+            promises.append(promise)
+    each = ([promise for promise in promises if promise.task.way.closed == closed] for closed in (True, False))
+    ranked = (sorted(kind, key=lambda promise: promise.lut if asked else promise.cycles) for kind in each)
+    return [promise.task for kind in ranked for promise in kind[:BEST]]
 
 
 def _nearer(look: Look, short: Task, fits: Task, halvings: int = CLOSER) -> Promise | None:
     """A task between one that can't fit and one that may, as near to the first as so many halvings find; None where
     none of these may fit."""
-    found = None
+    nearest = None
     for _ in range(halvings):
         middle = replace(fits, interval=round((short.interval * fits.interval) ** 0.5))
-        made = look(middle)
-        if made:
-            found = made
-            fits = made.task
+        promise = look(middle)
+        if promise:
+            nearest = promise
+            fits = promise.task
         else:
             short = middle
-    return found
+    return nearest
 
 
 def _fitting(tries: Tries, task: Task) -> Promise | None:
     """The task, or one with counters for tables, which need memory, if it may fit; else None."""
     counted = replace(task, setting=replace(task.setting, map_order="raster", counters=True))
     tasks = (task, counted) if counted.setting in tries.settings and counted != task else (task,)
-    return next((made for one in tasks if (made := _promise(tries, one))), None)
+    return next((promise for task_of_kind in tasks if (promise := _promise(tries, task_of_kind))), None)
 
 
 def _promise(tries: Tries, asked: Task, rounds: int = ROUNDS) -> Promise | None:

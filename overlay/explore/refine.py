@@ -22,7 +22,7 @@ LEAST_GAIN = 0.01
 
 
 def refine(
-    model: Model, candidate: Candidate, found: Figures, budget: Budget, steps: int = STEPS
+    model: Model, candidate: Candidate, current: Figures, budget: Budget, steps: int = STEPS
 ) -> tuple[Candidate, Figures]:
     """Change a candidate so that its latency falls.
 
@@ -43,7 +43,7 @@ def refine(
         The candidate with less latency, and its figures; those given where nothing gains.
     """
     for _ in range(steps):
-        if budget.latency is not None and found.latency <= budget.latency:
+        if budget.latency is not None and current.latency <= budget.latency:
             break
         tried = [(other, figures(model, other)) for other in _changes(model, candidate)]
         good = [
@@ -51,22 +51,22 @@ def refine(
             for other, f in tried
             if f is not None
             and not set(budget.excess(f)) - {"latency"}
-            and (budget.cycles is not None or f.cycles <= found.cycles)
-            and f.latency < (1 - LEAST_GAIN) * found.latency
+            and (budget.cycles is not None or f.cycles <= current.cycles)
+            and f.latency < (1 - LEAST_GAIN) * current.latency
         ]
         if not good:
             break
-        candidate, found = min(good, key=lambda pair: pair[1].latency)
-    return candidate, found
+        candidate, current = min(good, key=lambda pair: pair[1].latency)
+    return candidate, current
 
 
 def _changes(model: Model, candidate: Candidate) -> Iterator[Candidate]:
     """Candidates that differ in one thing: a late layer's dataflow, or a late NPU's KGP."""
-    own = layers(model, candidate.map_order, candidate.engines)
+    demands = layers(model, candidate.map_order, candidate.engines)
     for n, npu in enumerate(candidate.npus):
-        mine = [layer for layer, k in zip(own, candidate.mapping) if k == n]
-        if len(mine) == 1 and not mine[0].planes and npu.engine == "binary":
-            layer = mine[0]
+        on_npu = [layer for layer, k in zip(demands, candidate.mapping) if k == n]
+        if len(on_npu) == 1 and not on_npu[0].planes and npu.engine == "binary":
+            layer = on_npu[0]
             groups = layer.groups(npu)
             if layer.name in candidate.dataflow:
                 dataflow = {k: v for k, v in candidate.dataflow.items() if k != layer.name}
@@ -76,5 +76,5 @@ def _changes(model: Model, candidate: Candidate) -> Iterator[Candidate]:
                 yield candidate.with_npu(
                     n, npu.changed(accumulators=count), {**candidate.dataflow, layer.name: "input_stationary"}
                 )
-        if n and 2 * npu.array.kgp <= max(layer.kernels for layer in mine):
+        if n and 2 * npu.array.kgp <= max(layer.kernels for layer in on_npu):
             yield candidate.with_npu(n, npu.changed(kgp=2 * npu.array.kgp), candidate.dataflow)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from .npu_memories import Own
+from .npu_memories import Indices
 from .one_npu import NpuChoices, Segment, fills_steps, splits
 from .price import Price
 
@@ -33,21 +33,21 @@ def rings(networks: Sequence[Sequence[str]]) -> list[tuple[int, ...]]:
         The engine of each layer, network after network.
     """
     first, *others = [_rings(engines) for engines in networks]
-    found = list[tuple[int, ...]]()
+    mappings = list[tuple[int, ...]]()
     for mapping in first:
-        alike = [next((one for one in other if max(one) == max(mapping)), None) for other in others]
+        alike = [next((ring for ring in other if max(ring) == max(mapping)), None) for other in others]
         if all(alike):
-            found.append(sum((one for one in alike if one), mapping))
-    return found
+            mappings.append(sum((ring for ring in alike if ring), mapping))
+    return mappings
 
 
 def _rings(engines: Sequence[str]) -> list[tuple[int, ...]]:
     """The same for one network."""
     count = len(engines)
-    found = [tuple(i % n for i in range(count)) for n in range(2, min(MOST_RING, count - 1) + 1)]
+    mappings = [tuple(i % n for i in range(count)) for n in range(2, min(MOST_RING, count - 1) + 1)]
     first = engines[0]
-    found.append(tuple(int(engine != first) for engine in engines))
-    return [m for m in dict.fromkeys(found) if _closed(m) and _even(m, engines)]
+    mappings.append(tuple(int(engine != first) for engine in engines))
+    return [m for m in dict.fromkeys(mappings) if _closed(m) and _even(m, engines)]
 
 
 def _closed(mapping: Sequence[int]) -> bool:
@@ -85,28 +85,28 @@ def cheapest_ring(
     list or None
         The NPUs in their order; None if one of them can't be so fast.
     """
-    owns = [choices.own(n, mapping) for n in range(max(mapping) + 1)]
-    joined = _Joined(choices, owns, interval, price, closed, [None] * len(owns))
-    groups = _groups(choices, owns)
+    indices_by_npu = [choices.indices_on(n, mapping) for n in range(max(mapping) + 1)]
+    joined = _Joined(choices, indices_by_npu, interval, price, closed, [None] * len(indices_by_npu))
+    groups = _groups(choices, indices_by_npu)
     for _ in range(PASSES):
         if not all(joined.choose(group) for group in reversed(groups)):
             return None
-    return [one for one in joined.made if one]
+    return [segment for segment in joined.segments if segment]
 
 
-def _groups(choices: NpuChoices, owns: Sequence[Own]) -> list[list[int]]:
+def _groups(choices: NpuChoices, indices_by_npu: Sequence[Indices]) -> list[list[int]]:
     """The NPUs, those together that must be alike. Where a map of integers goes to the next NPU that is also kept, one
     gearbox makes the words of both; where a binary NPU keeps integers for the next one, their steps are alike."""
-    found = [[n] for n in range(len(owns))]
-    for n, own in enumerate(owns):
-        mine = [choices.layers[i] for i in own if choices.layers[i].taker is not None]
-        onward = {layer.taker if layer.engine == "binary" else layer.reader for layer in mine}
-        for k in (k for k, other in enumerate(owns) if k != n and onward & {*other}):
-            first, second = (next(group for group in found if m in group) for m in sorted((n, k)))
+    groups = [[n] for n in range(len(indices_by_npu))]
+    for n, indices in enumerate(indices_by_npu):
+        layers = [choices.layers[i] for i in indices if choices.layers[i].taker is not None]
+        onward = {layer.taker if layer.engine == "binary" else layer.reader for layer in layers}
+        for k in (k for k, other in enumerate(indices_by_npu) if k != n and onward & {*other}):
+            first, second = (next(group for group in groups if m in group) for m in sorted((n, k)))
             if first is not second:
                 first += second
-                found.remove(second)
-    return [sorted(group) for group in found]
+                groups.remove(second)
+    return [sorted(group) for group in groups]
 
 
 @dataclass
@@ -114,48 +114,48 @@ class _Joined:
     """NPUs in the making, each as cheap as can be in front of the next one."""
 
     choices: NpuChoices
-    owns: Sequence[Own]
+    indices_by_npu: Sequence[Indices]
     interval: int
     price: Price
     closed: bool
-    made: list[Segment | None]
+    segments: list[Segment | None]
 
     def choose(self, group: Sequence[int]) -> bool:
         """Choose these NPUs alike, as cheap as they are together; whether there are any."""
         tried = ([self._cheapest(n, group, alike) for n in group] for alike in self._alike(group))
-        whole = [[one for one in found if one] for found in tried if all(found)]
+        whole = [[pair for pair in pairs if pair] for pairs in tried if all(pairs)]
         if not whole:
             return False
-        for n, (_, segment) in zip(group, min(whole, key=lambda found: sum(cost for cost, _ in found))):
-            self.made[n] = segment
+        for n, (_, segment) in zip(group, min(whole, key=lambda pairs: sum(cost for cost, _ in pairs))):
+            self.segments[n] = segment
         return True
 
     def _alike(self, group: Sequence[int]) -> list[dict[str, int]]:
         """What NPUs may have in common: KFP, or on binary ones KGP and OL."""
         if len(group) == 1:
             return [{}]
-        bares = [self.choices.bare(self.owns[n]) for n in group]
-        mine = [self.choices.layers[i] for n in group for i in self.owns[n]]
-        if mine[0].engine == "integer":
+        bares = [self.choices.bare(self.indices_by_npu[n]) for n in group]
+        layers = [self.choices.layers[i] for n in group for i in self.indices_by_npu[n]]
+        if layers[0].engine == "integer":
             return [
-                {"kfp": kfp} for kfp in sorted(set.intersection(*({one.array.kfp for one in own} for own in bares)))
+                {"kfp": kfp} for kfp in sorted(set.intersection(*({npu.array.kfp for npu in npus} for npus in bares)))
             ]
-        kernels = {layer.kernels for layer in mine if layer.signs}
+        kernels = {layer.kernels for layer in layers if layer.signs}
         sizes = ({"kgp": kgp, "ol": ol} for kgp in splits(max(kernels))[1:] for ol in splits(kgp))
         return [size for size in sizes if all(fills_steps(bares[0][0].unchecked(**size), count) for count in kernels)]
 
     def _cheapest(self, n: int, group: Sequence[int], alike: dict[str, int]) -> tuple[float, Segment] | None:
         """The cheapest NPU ``n`` with these values, and its price."""
-        own = self.owns[n]
-        after = (n + 1) % len(self.owns)
-        reader = self.made[after] if self.closed or after else None
+        indices = self.indices_by_npu[n]
+        after = (n + 1) % len(self.indices_by_npu)
+        reader = self.segments[after] if self.closed or after else None
         npu = reader and (reader.npu.unchecked(**alike) if after in group else reader.npu)
         best: tuple[float, Segment] | None = None
-        for bare in self.choices.bare(own):
-            one = bare.unchecked(**alike)
-            if one.array.kfp != bare.array.kfp or (not own[0] and not self.choices.enters(bare, self.interval)):
+        for bare in self.choices.bare(indices):
+            folding = bare.unchecked(**alike)
+            if folding.array.kfp != bare.array.kfp or (not indices[0] and not self.choices.enters(bare, self.interval)):
                 continue
-            for cost, npu_n, sizes in self.choices.priced(own, one, self.interval, npu, self.price):
+            for cost, npu_n, sizes in self.choices.priced(indices, folding, self.interval, npu, self.price):
                 if best is None or cost < best[0]:
-                    best = cost, self.choices.segment(npu_n, sizes, own)
+                    best = cost, self.choices.segment(npu_n, sizes, indices)
         return best

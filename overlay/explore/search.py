@@ -193,8 +193,8 @@ def explore(
 
     Examples
     --------
-        found = explore(model, Budget.of_board(board("Pynq-Z2"), lut=20_000))
-        design = found.best.candidate.design(model)
+        explored = explore(model, Budget.of_board(board("Pynq-Z2"), lut=20_000))
+        design = explored.best.candidate.design(model)
     """
     effort = effort or Effort()
     tries = Tries(model, budget, stream_bits, _settings(map_order), STREAMED_WEIGHTS[effort.streamed_weights])
@@ -290,18 +290,18 @@ def _sweep(tries: Tries, effort: Effort, count: Counter) -> list[Task]:
     tried."""
     first, *others = tries.ways()
     free = tries.budget.cycles is None
-    own = list[Task]()
+    tasks = list[Task]()
     *for_formers, ordinary = tries.joinings.swept
     for setting in (*for_formers, ordinary):
         intervals = tries.intervals(effort.points, setting)
         step = 3 if setting == ordinary else 1
-        own += [
+        tasks += [
             Task(first, setting, interval, price)
             for k, interval in enumerate(intervals)
             for price in PRICES[: max(1, 3 - k // step * free)]
         ]
-        own += [Task(way, setting, interval, FEW_NPUS) for way in others for interval in intervals[::SPARSE]]
-    return promising(tries, own, count.looked_at)
+        tasks += [Task(way, setting, interval, FEW_NPUS) for way in others for interval in intervals[::SPARSE]]
+    return promising(tries, tasks, count.looked_at)
 
 
 def _streamed(tries: Tries, rows: Sequence[Row]) -> list[Task]:
@@ -367,8 +367,8 @@ def _refined(model: Model, rows: Sequence[Row], budget: Budget, best: Row | None
     }
     late = list[Row]()
     for _, row in sorted(near.items())[:REFINED]:
-        candidate, found = refine(model, row.candidate, row.figures, budget)
-        if budget.holds(found):
-            return [Row(candidate, found, row.asked, True)]
-        late.append(Row(candidate, found, row.asked, False))
+        candidate, reached = refine(model, row.candidate, row.figures, budget)
+        if budget.holds(reached):
+            return [Row(candidate, reached, row.asked, True)]
+        late.append(Row(candidate, reached, row.asked, False))
     return late

@@ -31,8 +31,8 @@ def run_flow(model: Model, choices: CompileChoices, design: Design, frames: int 
     Deadlock
         If the design can't finish a frame.
     """
-    made = plan_lowered(lowered_for(model, design.npus, choices.mapping), design.npus, choices)
-    return simulate(whole_system(made, design), frames)
+    planned = plan_lowered(lowered_for(model, design.npus, choices.mapping), design.npus, choices)
+    return simulate(whole_system(planned, design), frames)
 
 
 def has_stores(design: Design) -> bool:
@@ -40,11 +40,11 @@ def has_stores(design: Design) -> bool:
     return bool(design.spill_words) or any(npu.has_skip for npu in design.npus)
 
 
-def with_stores(design: Design, found: Sequence[Any]) -> Design:
+def with_stores(design: Design, flows: Sequence[Any]) -> Design:
     """The design with skip stores and spill store, where it has any, as large as was in use in what the flow model
     found for each network; nobody waited for room there."""
-    words = [max(column) for column in zip(*(skips_of(one, len(design.npus)) for one in found))]
+    words = [max(column) for column in zip(*(skips_of(flow, len(design.npus)) for flow in flows))]
     sizes = [max(count, 2 * npu.keeps_steps) for npu, count in zip(design.npus, words)]
     npus = tuple(npu.changed(skip_words=size) if npu.has_skip else npu for npu, size in zip(design.npus, sizes))
-    spill = design.spill_words and max(2, *map(spill_of, found))
+    spill = design.spill_words and max(2, *map(spill_of, flows))
     return replace(design, npus=npus, spill_words=spill)

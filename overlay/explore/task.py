@@ -58,6 +58,6 @@ def between(low: Price, high: Price) -> Price:
 
 def candidate_of(name: str, segments: Sequence[Segment], stream_bits: int, map_order: str) -> Candidate:
     """The candidate that NPUs with their layers make for the network of that name."""
-    on = {i: n for n, segment in enumerate(segments) for i in segment.own if i not in segment.copies}
+    on = {i: n for n, segment in enumerate(segments) for i in segment.indices if i not in segment.copies}
     npus = with_equal_steps([segment.npu for segment in segments])
     return Candidate(name, npus, tuple(on[i] for i in sorted(on)), stream_bits, map_order)

@@ -142,9 +142,9 @@ class Tries:
 
     def names(self, engines: Engines) -> tuple[str, ...]:
         """Names of the layers that these engines compute, without copies of maps, of the first network alone."""
-        made = self.choices[engines, self.first]
-        own = made.layers[: len(made.networks[0])] if made.networks else made.layers
-        return tuple(layer.name for layer in own if not is_copy(layer.name))
+        choices = self.choices[engines, self.first]
+        layers = choices.layers[: len(choices.networks[0])] if choices.networks else choices.layers
+        return tuple(layer.name for layer in layers if not is_copy(layer.name))
 
     def ways(self) -> list[Joining]:
         """Chains and rings that are tried; the first one is the chain that most is tried of."""
@@ -172,9 +172,9 @@ class Tries:
         ValueError
             If no interval has a chain.
         """
-        made = self.choices[self.engines[0], setting].layers
+        layers = self.choices[self.engines[0], setting].layers
         npu = Npu.of(raster=setting.counters)
-        each = [max((layer.joined or layer).work(npu).cycles(1), layer.pool_work(npu).cycles(1)) for layer in made]
+        each = [max((layer.joined or layer).work(npu).cycles(1), layer.pool_work(npu).cycles(1)) for layer in layers]
         least = sum(each) if self.also else max(each)
         while self.segments(Task(self.ways()[0], setting, least, FEW_NPUS)) is None:
             least = least * 5 // 4 + 1
@@ -193,9 +193,9 @@ class Tries:
         if mapping is not None:
             segments = cheapest_ring(choices, mapping, task.interval, task.price, closed=task.way.closed)
         else:
-            one = self.also or choices.mapping  # maps are copied, as a plan for one NPU has it
+            on_one_npu = self.also or choices.mapping  # maps are copied, as a plan for one NPU has it
             price = replace(task.price, limits=self._limits) if self.also else task.price
-            segments = Chain(choices, 1 if one else MOST_NPUS).cheapest(task.interval, price)
+            segments = Chain(choices, 1 if on_one_npu else MOST_NPUS).cheapest(task.interval, price)
         if segments is None or not may_be_built([segment.npu for segment in segments]):
             return None
         return segments
@@ -265,8 +265,8 @@ class Tries:
 
     def over(self, candidate: Candidate) -> dict[str, float]:
         """What of its area a candidate takes more of than the budget has, by what the search knows of its memories."""
-        found = self.budget.excess(Figures(self._known_area(candidate), lanes(candidate), 0, 0))
-        return {key: value for key, value in found.items() if key in STEPS.keys() | {"lut"}}
+        excess = self.budget.excess(Figures(self._known_area(candidate), lanes(candidate), 0, 0))
+        return {key: value for key, value in excess.items() if key in STEPS.keys() | {"lut"}}
 
     def luts(self, candidate: Candidate) -> int:
         """LUTs of a candidate, those of memory included, by what the search knows of its memories."""
@@ -292,8 +292,8 @@ class Tries:
         if not copies or not any(setting.map_order == "raster" for setting in self.settings):
             return []
         chunk = f"rows:{max(one.network.input.height for one in (self.model, *self.also))}"
-        found = self._row(replace(row.candidate, map_order="raster", chunk=chunk), row.asked)
-        return [found] if found is not None else []
+        chunked = self._row(replace(row.candidate, map_order="raster", chunk=chunk), row.asked)
+        return [chunked] if chunked is not None else []
 
     def varied(self, row: Row) -> list[Row]:
         """What varies a row: other settings, dataflows and streamed weights, the foldings as they are.
@@ -303,22 +303,24 @@ class Tries:
         candidate = row.candidate
         choices = self.joinings.in_settings(candidate)
         other_flows = () if self.also else dataflows(candidate, choices)
-        made = [self._row(other, row.asked) for other in other_flows]
+        rows = [self._row(other, row.asked) for other in other_flows]
         for other in (*in_settings(candidate, choices), *streamed(candidate, choices)):
             if self._saves(other, row):
-                made.append(self._row(other, row.asked))
-        return [found for found in made if found is not None]
+                rows.append(self._row(other, row.asked))
+        return [varied_row for varied_row in rows if varied_row is not None]
 
     def _saves(self, candidate: Candidate, row: Row) -> bool:
         """Whether a candidate takes fewer LUTs than that of a row, or less of what is over its limit; of several
         networks one that is hopeless, where the row fits, saves nothing."""
-        found = replace(row.figures, area=self._known_area(row.candidate))
-        other = replace(found, area=self._known_area(candidate))
-        before = self.budget.excess(found)
+        figures_of_row = replace(row.figures, area=self._known_area(row.candidate))
+        other = replace(figures_of_row, area=self._known_area(candidate))
+        before = self.budget.excess(figures_of_row)
         after = self.budget.excess(other)
         if self.also and row.fits and self._hopeless(candidate):
             return False
-        return other.lut < (1 - LEAST_SAVED) * found.lut or any(after.get(key, 0) < before[key] for key in before)
+        return other.lut < (1 - LEAST_SAVED) * figures_of_row.lut or any(
+            after.get(key, 0) < before[key] for key in before
+        )
 
     def _known_area(self, candidate: Candidate) -> Resources:
         """Area of a candidate by what the search knows of its memories."""
@@ -327,15 +329,17 @@ class Tries:
 
     def candidate(self, segments: Sequence[Segment], setting: MapSetting) -> Candidate:
         """The candidate of NPUs; with the mapping of the first network, where there are several."""
-        made = candidate_of(self.model.network.name, segments, self.stream_bits, setting.map_order)
+        candidate = candidate_of(self.model.network.name, segments, self.stream_bits, setting.map_order)
         if not self.also:
-            return made
+            return candidate
         count = len(self.names(self.engines[0]))
-        return replace(made, mapping=made.mapping[:count], also=tuple(one.network.name for one in self.also))
+        return replace(
+            candidate, mapping=candidate.mapping[:count], also=tuple(model.network.name for model in self.also)
+        )
 
     def _row(self, candidate: Candidate, asked: int) -> Row | None:
         """The row of a candidate, None where it makes no design; each candidate is looked at once."""
         if candidate.key not in self._seen:
             self._seen[candidate.key] = figures(self.model, candidate, also=self.also)
-        found = self._seen[candidate.key]
-        return None if found is None else Row(candidate, found, asked, self.budget.holds(found))
+        figures_known = self._seen[candidate.key]
+        return None if figures_known is None else Row(candidate, figures_known, asked, self.budget.holds(figures_known))

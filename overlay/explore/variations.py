@@ -68,9 +68,9 @@ def in_settings(candidate: Candidate, choices: Mapping[MapSetting, NpuChoices]) 
         With NPUs whose memories are sized anew; that it makes a design isn't known yet.
     """
     here = setting_of(candidate)
-    for setting, made in choices.items():
+    for setting, choices_there in choices.items():
         if setting != here and setting.streamed == here.streamed:
-            yield _resized(candidate, setting, made)
+            yield _resized(candidate, setting, choices_there)
 
 
 def streamed(candidate: Candidate, choices: Mapping[MapSetting, NpuChoices]) -> Iterator[Candidate]:
@@ -94,7 +94,7 @@ def _resized(candidate: Candidate, setting: MapSetting, choices: NpuChoices) -> 
     npus = []
     for n, npu in enumerate(candidate.npus):
         other = npu.unchecked(raster=setting.counters, stream_weights=setting.streamed)
-        npus.append(other.unchecked(**choices.depths(choices.own(n, candidate.mapping), other)))
+        npus.append(other.unchecked(**choices.depths(choices.indices_on(n, candidate.mapping), other)))
     return replace(candidate, npus=with_equal_steps(npus), map_order=setting.map_order)
 
 
@@ -114,8 +114,8 @@ def dataflows(candidate: Candidate, choices: Mapping[MapSetting, NpuChoices]) ->
     together = candidate
     for n, npu in enumerate(candidate.npus):
         gains = {}
-        mine = [here.layers[i] for i in here.own(n, candidate.mapping)]
-        for layer in (layer for layer in mine if not is_copy(layer.name)):
+        layers = [here.layers[i] for i in here.indices_on(n, candidate.mapping)]
+        for layer in (layer for layer in layers if not is_copy(layer.name)):
             count = 1 << (2 * layer.groups(npu) - 1).bit_length()
             if layer.groups(npu) > 1 and count <= MOST_ACCUMULATORS and layer.name not in candidate.dataflow:
                 before = layer.cycles(npu, "output_stationary")
@@ -123,8 +123,8 @@ def dataflows(candidate: Candidate, choices: Mapping[MapSetting, NpuChoices]) ->
                 if after < (1 - LEAST_GAIN) * before:
                     gains[layer.name] = count
         if gains:
-            made = npu.changed(accumulators=max(npu.array.accumulators, *gains.values()))
-            yield candidate.with_npu(n, made, {**candidate.dataflow, **dict.fromkeys(gains, IN)})
-            together = together.with_npu(n, made, {**together.dataflow, **dict.fromkeys(gains, IN)})
+            with_several = npu.changed(accumulators=max(npu.array.accumulators, *gains.values()))
+            yield candidate.with_npu(n, with_several, {**candidate.dataflow, **dict.fromkeys(gains, IN)})
+            together = together.with_npu(n, with_several, {**together.dataflow, **dict.fromkeys(gains, IN)})
     if len(together.dataflow) > len(candidate.dataflow) and len(candidate.npus) > 1:
         yield together

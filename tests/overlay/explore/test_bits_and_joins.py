@@ -88,7 +88,7 @@ def test_what_the_search_knows_of_an_npu(name: str, setting: MapSetting) -> None
     assert npu.value("skip_words") <= given.value("skip_words") < 3 * npu.value("skip_words") + 2
     assert npu.keeps_steps == (name != "fire")
     assert bool(npu.joined_words) == (name == "fire")
-    busiest = tries.choices[tries.engines[0], setting].cycles(candidate.own(0), given)
+    busiest = tries.choices[tries.engines[0], setting].cycles(candidate.indices_on(0), given)
     assert abs(flow(tries.model, candidate, made).cycles_per_frame - busiest) < 60 * len(tries.layers)
 
 
@@ -98,7 +98,7 @@ def test_integers_that_are_added_stay_on_a_binary_npu() -> None:
     tries = Tries(signs(), Budget(), 64, SETTINGS[1:2])
     segments = tries.segments(Task(Joining(tries.engines[0]), SETTINGS[1], 1_000, Price(npu=-10_000)))
     assert segments is not None
-    assert [segment.own for segment in segments] == [(0,), (1, 2, 3), (4,)]
+    assert [segment.indices for segment in segments] == [(0,), (1, 2, 3), (4,)]
 
 
 @pytest.mark.parametrize("name", ["signs", pytest.param("fire", marks=pytest.mark.slow)])

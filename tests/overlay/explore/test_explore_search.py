@@ -113,7 +113,7 @@ def test_cycles_are_those_of_the_flow_model(interval: int) -> None:
     if runs is None:
         assert interval < 577  # the largest number of taps
         return
-    slowest = max(choices.cycles(r.own, r.npu) for r in runs)
+    slowest = max(choices.cycles(r.indices, r.npu) for r in runs)
     found = figures(model, candidate_of("digits-cnn", runs, 64, "pull"))
     assert found is not None
     assert found.cycles <= interval
@@ -127,7 +127,7 @@ def test_cycles_row_after_row(interval: int) -> None:
     choices = NpuChoices(layers(model, "raster"), 64)
     runs = Chain(choices).cheapest(interval, Price(npu=-10_000))
     assert runs is not None
-    slowest = max(choices.cycles(r.own, r.npu) for r in runs)
+    slowest = max(choices.cycles(r.indices, r.npu) for r in runs)
     found = figures(model, candidate_of("digits-cnn", runs, 64, "raster"))
     assert found is not None
     assert found.cycles <= slowest * 1.02 + 20
@@ -150,7 +150,7 @@ def test_a_chain_takes_what_its_slowest_layer_takes() -> None:
     segments = tries.segments(Task(way, tries.first, 7_138, Price(npu=-10_000)))
     assert segments is not None
     choices = tries.joinings.of(way, tries.first)
-    slowest = max(choices.cycles(segment.own, segment.npu) for segment in segments)
+    slowest = max(choices.cycles(segment.indices, segment.npu) for segment in segments)
     found = figures(tries.model, tries.candidate(segments, tries.first))
     assert found is not None
     assert found.cycles == slowest == 7_138

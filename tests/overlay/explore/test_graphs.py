@@ -96,7 +96,7 @@ def test_what_the_search_knows_of_an_npu(name: str, setting: MapSetting) -> None
         assert npu.value("skip_words") <= given.value("skip_words") < 2 * npu.value("skip_words") + 2
         assert given.sequencer.aheads <= npu.sequencer.aheads + 2
     assert any(npu.value("skip_words") for npu in made.npus) == (name == "residual")
-    busiest = max(choices.cycles(candidate.own(n), npu) for n, npu in enumerate(candidate.npus))
+    busiest = max(choices.cycles(candidate.indices_on(n), npu) for n, npu in enumerate(candidate.npus))
     found = flow(tries.model, candidate, made).cycles_per_frame
     assert abs(found - busiest) < 50 * len(tries.layers)
 
@@ -123,7 +123,7 @@ def test_layers_between_a_fork_and_its_join_stay_on_an_npu() -> None:
     tries = Tries(residual(), Budget(), 64, SETTINGS[:1])
     segments = tries.segments(Task(Joining(tries.engines[0]), SETTINGS[0], 1_000, Price(npu=-10_000)))
     assert segments is not None
-    assert [segment.own for segment in segments] == [(0, 1, 2, 3), (4,), (5,)]
+    assert [segment.indices for segment in segments] == [(0, 1, 2, 3), (4,), (5,)]
 
 
 def test_where_dsp_blocks_are_dear() -> None:

@@ -79,7 +79,7 @@ def test_what_the_search_knows_of_npus_that_keep_integers_for_the_next(mapping: 
         assert {k: given.value(k) for k in keys} == {k: npu.value(k) for k in keys}
         assert npu.value("skip_words") <= given.value("skip_words")
     choices = tries.joinings.of(tries.joinings.way_of(candidate), RASTER)
-    busiest = max(choices.cycles(choices.own(n, mapping), npu) for n, npu in enumerate(candidate.npus))
+    busiest = max(choices.cycles(choices.indices_on(n, mapping), npu) for n, npu in enumerate(candidate.npus))
     assert busiest - 100 < flow(model, candidate, made).cycles_per_frame < 1.4 * busiest
 
 

@@ -96,7 +96,7 @@ def test_an_npu_of_a_ring_computes_its_layers_in_the_interval() -> None:
     assert [npu.ports.inlets for npu in candidate.npus] == [("host", "ring"), ("ring",)]
     assert [npu.ports.outlets for npu in candidate.npus] == [("ring",), ("ring", "host")]
     choices = NpuChoices(layers(model), 64)
-    work = [choices.cycles(candidate.own(n), npu) for n, npu in enumerate(candidate.npus)]
+    work = [choices.cycles(candidate.indices_on(n), npu) for n, npu in enumerate(candidate.npus)]
     assert max(work) <= interval
     found = figures(model, candidate)
     assert found is not None
@@ -139,7 +139,7 @@ def test_depths_of_streamed_weights_are_those_of_sizing(mapping: tuple[int, ...]
     design, keys = candidate.design(model), ("stream_weights", "kernel_rows", "tuple_words", "raster")
     for n, (given, fitted) in enumerate(zip(candidate.npus, design.npus)):
         assert {k: given.value(k) for k in keys} == {k: fitted.value(k) for k in keys}
-        shapes = [(2, 5) if i == 5 else (4, 32) for i in candidate.own(n)]  # taps of a window, kernels
+        shapes = [(2, 5) if i == 5 else (4, 32) for i in candidate.indices_on(n)]  # taps of a window, kernels
         rows = [taps * -(-32 // given.array.kfp) * -(-count // given.array.kgp) for taps, count in shapes]
         assert given.array.kernel_rows == 2 * max(rows) < sum(rows)
     assert candidate.npus[0].sequencer.tuple_words >= 6 * 7 * -(-32 // candidate.npus[0].array.kfp), "a whole frame"

@@ -120,8 +120,8 @@ class Arithmetic(ABC):
 
     @abstractmethod
     def joined(self, left: Signal, right: Signal) -> Signal:
-        """What two taps give together: the values of a tap and what the taps before it gave. If a beat had several taps,
-        their values would be joined by it first."""
+        """What two taps give together: the values of a tap, and what the taps before it gave. If a beat had several
+        taps, their values would be joined so before."""
 
 
 class Lanes(Arithmetic):

@@ -197,17 +197,9 @@ def _chosen(number: Signal, parts: Sequence[Signal]) -> Signal:
 
 def _shared(b: Block, npu: Npu, pipe: Pipeline, row: dict[str, Signal]) -> _Shared:
     """The fields of the row, each as late as the stage that needs it."""
-    late = {
-        name: pipe.late(name, row[name], until)
-        for name, until in (
-            ("factor_kept", "operand"),
-            ("factor_skipped", "product"),
-            ("bias", "product"),
-            ("shift", "rounded"),
-            ("low", "shifted"),
-            ("high", "shifted"),
-        )
-    }
+    needed = {"factor_kept": "operand", "factor_skipped": "product", "bias": "product", "shift": "rounded"}
+    limits = {"low": "shifted", "high": "shifted"}
+    late = {name: pipe.late(name, row[name], stage) for name, stage in (needed | limits).items()}
     wide = npu.add_total_bits + 1
     shift = late["shift"]["partial"]
     narrow = width(shift)

@@ -41,7 +41,6 @@ from .requantise import requantise
 from .step import Step, give, number_bits
 from .threshold import matches_value, threshold
 
-
 MOST_ONES = 4
 """Counts of windows up to this one are as many ones; larger ones are binary, in fewer registers."""
 

@@ -28,18 +28,12 @@ KINDS = ("bipolar", "ternary", "signed", "unsigned")
 
 @dataclass(frozen=True)
 class Encoding:
-    """A set of integers, and how many bits store one of them.
-
-    Attributes
-    ----------
-    kind : str
-        "bipolar", "ternary", "signed" or "unsigned"; the table above says which integers that are.
-    bits : int
-        Stored bits, 1 to 62; of a bipolar value the thermometer bits. Ternary has 2.
-    """
+    """A set of integers, and how many bits store one of them."""
 
     kind: str
+    """"bipolar", "ternary", "signed" or "unsigned"; the table above says which integers that are."""
     bits: int = 1
+    """Stored bits, 1 to 62; of a bipolar value the thermometer bits. Ternary has 2."""
 
     def __post_init__(self) -> None:
         make_fields_plain(self)

@@ -14,22 +14,15 @@ from .names import check_layer_names
 
 @dataclass(frozen=True, kw_only=True)
 class Map:
-    """The tensor between two layers (spec B), without its values.
-
-    Attributes
-    ----------
-    height, width : int
-        Rows and columns, each >= 1.
-    channels : int
-        Values at each position, >= 1.
-    encoding : Encoding
-        Which integers the values may be.
-    """
+    """The tensor between two layers (spec B), without its values."""
 
     height: int
     width: int
+    """height, width: rows and columns, each >= 1."""
     channels: int
+    """Values at each position, >= 1."""
     encoding: Encoding
+    """Which integers the values may be."""
 
     def __post_init__(self) -> None:
         make_fields_plain(self)
@@ -60,27 +53,19 @@ class Layer(ABC):
 
     A layer doesn't know the maps that it reads: methods get them as ``sources``, in the order of the layer's inputs.
     The layer's arrays, such as weights, lie in the `Model`.
-
-    Attributes
-    ----------
-    kind : str
-        Of the class: its name in files.
-    input_count : int
-        Of the class: how many maps a layer of this kind reads, >= 1.
-    takes_more : bool
-        Of the class: whether it may read more than these.
-    name : str
-        Unique in the network: a lower-case letter, then lower-case letters, digits and underscores, 64 at most.
-    inputs : tuple of str
-        Names of the maps that the layer reads: of the layers that make them, or `bitloom.golden.graph.INPUT`. By
-        default a layer with one input reads the map of the layer that is listed before it.
     """
 
     kind: ClassVar[str]
+    """Of the class: its name in files."""
     input_count: ClassVar[int] = 1
+    """Of the class: how many maps a layer of this kind reads, >= 1."""
     takes_more: ClassVar[bool] = False
+    """Of the class: whether it may read more than these."""
     name: str
+    """Unique in the network: a lower-case letter, then lower-case letters, digits and underscores, 64 at most."""
     inputs: tuple[str, ...] = field(default=(), metadata={"written_if_set": True})
+    """Names of the maps that the layer reads: of the layers that make them, or `bitloom.golden.graph.INPUT`. By default
+    a layer with one input reads the map of the layer that is listed before it."""
 
     def __post_init__(self) -> None:
         check_layer_names(self.name)

@@ -14,21 +14,14 @@ MB = 1 << 20
 
 @dataclass(frozen=True)
 class Limit:
-    """A largest number, which the user can set.
-
-    Attributes
-    ----------
-    what : str
-        What is counted, with its unit, as messages name it.
-    default : int
-        The largest number where the user sets none.
-    variable : str
-        Environment variable that sets another: an integer >= 1.
-    """
+    """A largest number, which the user can set."""
 
     what: str
+    """What is counted, with its unit, as messages name it."""
     default: int
+    """The largest number where the user sets none."""
     variable: str
+    """Environment variable that sets another: an integer >= 1."""
 
     @property
     def value(self) -> int:

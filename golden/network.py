@@ -52,23 +52,6 @@ class Network:
     reads, and names its inputs only where these are not the default. So networks that differ in the list alone are
     equal, and a chain of layers names no inputs at all.
 
-    Attributes
-    ----------
-    name : str
-        Letters, digits, underscores, dashes and dots (`bitloom.golden.names`); ours are lower-case words.
-    input : Map
-        The map of one image.
-    layers : tuple of Layer
-        All layers, sorted; the last one makes the output.
-    classes : tuple of str
-        Names of the output's channels, any printable text; empty if these have none.
-    reads : dict of str to tuple of str
-        Layer name -> names of the maps that the layer reads, in the order of the layer's inputs.
-    readers : dict of str to tuple of str
-        Map name -> names of the layers that read the map; none read the output.
-    maps : dict of str to Map
-        All maps by name, in the order of the layers; `bitloom.golden.graph.INPUT` is first and the output is last.
-
     Raises
     ------
     ValueError
@@ -78,12 +61,19 @@ class Network:
     """
 
     name: str
+    """Letters, digits, underscores, dashes and dots (`bitloom.golden.names`); ours are lower-case words."""
     input: Map
+    """The map of one image."""
     layers: tuple[Layer, ...]
+    """All layers, sorted; the last one makes the output."""
     classes: tuple[str, ...] = ()
+    """Names of the output's channels, any printable text; empty if these have none."""
     reads: Mapping[str, tuple[str, ...]] = field(init=False, repr=False, compare=False)
+    """Layer name -> names of the maps that the layer reads, in the order of the layer's inputs."""
     readers: Mapping[str, tuple[str, ...]] = field(init=False, repr=False, compare=False)
+    """Map name -> names of the layers that read the map; none read the output."""
     maps: Mapping[str, Map] = field(init=False, repr=False, compare=False)
+    """All maps by name, in the order of the layers; `bitloom.golden.graph.INPUT` is first and the output is last."""
 
     def __post_init__(self) -> None:
         check_name("network", self.name)
@@ -187,12 +177,6 @@ class Network:
 class Model:
     """A network with its arrays.
 
-    Attributes
-    ----------
-    network : Network
-    arrays : mapping of str to mapping of str to array
-        ``arrays[layer name][array name]``, integers; real numbers where a layer has ``real_weights``.
-
     Raises
     ------
     ValueError
@@ -201,6 +185,7 @@ class Model:
 
     network: Network
     arrays: Mapping[str, Mapping[str, Array]]
+    """``arrays[layer name][array name]``, integers; real numbers where a layer has ``real_weights``."""
 
     def __post_init__(self) -> None:
         names = {layer.name for layer in self.network.layers}

@@ -49,11 +49,6 @@ STEPS: dict[str, tuple[int, int, Callable[[Array, int], Array]]] = {
 class Transform:
     """A transform of pixels, which can be called with an array of them.
 
-    Attributes
-    ----------
-    text : str
-        ``none``, or up to MOST_STEPS steps of the module's text, separated by commas.
-
     Raises
     ------
     ValueError
@@ -61,6 +56,7 @@ class Transform:
     """
 
     text: str
+    """``none``, or up to MOST_STEPS steps of the module's text, separated by commas."""
 
     def __post_init__(self) -> None:
         steps = self.text.split(",")

@@ -17,25 +17,17 @@ Sides = tuple[int, int, int, int]
 
 @dataclass(frozen=True, kw_only=True)
 class Window:
-    """A kernel that slides over an H x W map.
-
-    Attributes
-    ----------
-    kernel : (int, int)
-        Rows and columns of taps, each >= 1.
-    stride : (int, int)
-        Rows and columns from one window to the next, each >= 1.
-    padding : (int, int, int, int)
-        Rows or columns of invalid taps at top, left, bottom and right, each >= 0 and smaller than the kernel's span in
-        that direction, so that every window has a valid tap; a dilated one may have none, see `reaches`.
-    dilation : (int, int)
-        Rows and columns from one tap to the next, each >= 1.
-    """
+    """A kernel that slides over an H x W map."""
 
     kernel: Pair
+    """Rows and columns of taps, each >= 1."""
     stride: Pair = (1, 1)
+    """Rows and columns from one window to the next, each >= 1."""
     padding: Sides = (0, 0, 0, 0)
+    """Rows or columns of invalid taps at top, left, bottom and right, each >= 0 and smaller than the kernel's span in
+    that direction, so that every window has a valid tap; a dilated one may have none, see `reaches`."""
     dilation: Pair = (1, 1)
+    """Rows and columns from one tap to the next, each >= 1."""
 
     def __post_init__(self) -> None:
         make_fields_plain(self)

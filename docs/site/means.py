@@ -1,6 +1,6 @@
 """Griffe extension: where a field declares what it means, that sentence is its text in the documentation.
 
-    pfp: int = number(8, means="Channels that the pool unit takes in a cycle.")
+pfp: int = number(8, means="Channels that the pool unit takes in a cycle.")
 """
 
 import ast

@@ -36,23 +36,15 @@ ZONES = (1, 2)
 
 @dataclass(frozen=True, kw_only=True)
 class Converter:
-    """How continuous numbers become codes.
-
-    Attributes
-    ----------
-    table : CodeTable
-    zone : int
-        Numbers are clipped to [-zone, zone]: 1 or 2, and at least the table's largest magnitude.
-    rounding : str
-        "nearest" or "stochastic".
-    pair : str
-        Candidates of stochastic rounding: "bracket" or "nearest".
-    """
+    """How continuous numbers become codes."""
 
     table: CodeTable
     zone: int = 1
+    """Numbers are clipped to [-zone, zone]: 1 or 2, and at least the table's largest magnitude."""
     rounding: str = "nearest"
+    """"nearest" or "stochastic"."""
     pair: str = "bracket"
+    """Candidates of stochastic rounding: "bracket" or "nearest"."""
 
     def __post_init__(self) -> None:
         make_fields_plain(self)

@@ -28,46 +28,31 @@ from .rule import UpdateRule
 
 @dataclass(frozen=True, kw_only=True)
 class Tensors:
-    """Which tensors of a layer are discrete (C1), each by its converter; None is continuous.
-
-    Attributes
-    ----------
-    inputs, weights, derivatives, gradients, weight_gradients : Converter, optional
-        x; W; f'; the input gradient of the layer; dW.
-    master : bool
-        Whether discrete weights have a continuous master copy, which is updated and converted anew for each batch.
-        Without it codes are all that is kept: the updated value of each code is converted at once (C18).
-    """
+    """Which tensors of a layer are discrete (C1), each by its converter; None is continuous."""
 
     inputs: Converter | None = None
     weights: Converter | None = None
     derivatives: Converter | None = None
     gradients: Converter | None = None
     weight_gradients: Converter | None = None
+    """inputs, weights, derivatives, gradients, weight_gradients: x; W; f'; the input gradient of the layer; dW."""
     master: bool = True
+    """Whether discrete weights have a continuous master copy, which is updated and converted anew for each batch.
+    Without it codes are all that is kept: the updated value of each code is converted at once (C18)."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class DenseSpec:
-    """A layer before training.
-
-    Attributes
-    ----------
-    outputs : int
-        Neurons, >= 1.
-    activation : str
-        "relu", "hard_tanh" or "none".
-    norm : bool
-        Whether sums are normalised over the batch.
-    bias : bool
-        Whether sums that are not normalised get a bias.
-    tensors : Tensors
-    """
+    """A layer before training."""
 
     outputs: int
+    """Neurons, >= 1."""
     activation: str = "relu"
+    """"relu", "hard_tanh" or "none"."""
     norm: bool = True
+    """Whether sums are normalised over the batch."""
     bias: bool = True
+    """Whether sums that are not normalised get a bias."""
     tensors: Tensors = field(default_factory=Tensors)
 
     def __post_init__(self) -> None:

@@ -39,18 +39,12 @@ from .word import WordFormat
 
 @dataclass(frozen=True, kw_only=True)
 class FixedRule:
-    """The source's update rule (C17) with constants that are powers of two.
-
-    Attributes
-    ----------
-    rate_places : int
-        k of the learning rate 2^-k, 0 to 31.
-    mu_places : int, optional
-        k of mu = 2^-k, 0 to 31; None for mu = 0.
-    """
+    """The source's update rule (C17) with constants that are powers of two."""
 
     rate_places: int
+    """k of the learning rate 2^-k, 0 to 31."""
     mu_places: int | None = None
+    """k of mu = 2^-k, 0 to 31; None for mu = 0."""
 
     def __post_init__(self) -> None:
         make_fields_plain(self)
@@ -62,28 +56,20 @@ class FixedRule:
 
 @dataclass
 class FixedDense:
-    """A layer in words.
-
-    Attributes
-    ----------
-    spec : DenseSpec
-        With a bias, without normalisation, and with continuous derivatives.
-    words : (outputs, inputs) words or None
-        Weights; None where codes are all that is kept.
-    codes : (outputs, inputs) int64 or None
-        None where weights are continuous.
-    bias : (outputs,) words
-    last_gradients : (outputs, inputs) words
-        dW' of the last update.
-    last_bias_gradients : (outputs,) words
-    """
+    """A layer in words."""
 
     spec: DenseSpec
+    """With a bias, without normalisation, and with continuous derivatives."""
     words: Array | None
+    """(outputs, inputs) words or None: weights; None where codes are all that is kept."""
     codes: Array | None
+    """(outputs, inputs) int64 or None: none where weights are continuous."""
     bias: Array
+    """(outputs,) words."""
     last_gradients: Array
+    """(outputs, inputs) words: dW' of the last update."""
     last_bias_gradients: Array
+    """(outputs,) words."""
 
     @property
     def weights(self) -> Operand:

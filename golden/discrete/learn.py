@@ -41,31 +41,21 @@ def check_hidden(hidden: Sequence[int]) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class LearnPlan:
-    """How perceptrons are trained, apart from the setting.
-
-    Attributes
-    ----------
-    hidden : tuple of int
-        Neurons of each hidden layer: 1 to MOST_LAYERS layers, of 1 to MOST_NEURONS.
-    epochs : int
-        How often all images are gone through, >= 1.
-    seed : int
-        Of all that is random, 0 to MOST_SEED.
-    criterion : str
-        Name of the loss.
-    rate_times : float
-        What the rates of the setting are multiplied by, > 0.
-    held_out : bool
-        Whether a fifth of the training images, at random by the seed, is held out and takes the place of the test
-        images, so that a rate can be chosen without them.
-    """
+    """How perceptrons are trained, apart from the setting."""
 
     hidden: tuple[int, ...] = (256, 256)
+    """Neurons of each hidden layer: 1 to MOST_LAYERS layers, of 1 to MOST_NEURONS."""
     epochs: int = 30
+    """How often all images are gone through, >= 1."""
     seed: int = 0
+    """Of all that is random, 0 to MOST_SEED."""
     criterion: str = "cross_entropy"
+    """Name of the loss."""
     rate_times: float = 1.0
+    """What the rates of the setting are multiplied by, > 0."""
     held_out: bool = False
+    """Whether a fifth of the training images, at random by the seed, is held out and takes the place of the test
+    images, so that a rate can be chosen without them."""
 
     def __post_init__(self) -> None:
         make_fields_plain(self)
@@ -101,17 +91,11 @@ class CurvePoint(NamedTuple):
 
 @dataclass(frozen=True)
 class Learned:
-    """The result of learning.
-
-    Attributes
-    ----------
-    mlp : MlpTrainer
-    curve : list of CurvePoint
-        One an epoch.
-    """
+    """The result of learning."""
 
     mlp: MlpTrainer
     curve: list[CurvePoint]
+    """One an epoch."""
 
 
 def learn(

@@ -10,28 +10,18 @@ from .word import WordFormat
 
 @dataclass(frozen=True)
 class Continuous:
-    """A tensor of words.
-
-    Attributes
-    ----------
-    words : (...) int64
-    """
+    """A tensor of words."""
 
     words: Array
+    """(...) int64."""
 
 
 @dataclass(frozen=True)
 class Discrete:
-    """A tensor of codes. ValueError if a code is not in the table.
-
-    Attributes
-    ----------
-    codes : (...) integers
-        0 to 2^bits - 1.
-    table : CodeTable
-    """
+    """A tensor of codes. ValueError if a code is not in the table."""
 
     codes: Array
+    """0 to 2^bits - 1."""
     table: CodeTable
 
     def __post_init__(self) -> None:

@@ -17,25 +17,17 @@ RULES = ("source", "velocity")
 
 @dataclass(frozen=True)
 class UpdateRule:
-    """A rule with its constants.
-
-    Attributes
-    ----------
-    name : str
-        One of `RULES`.
-    rate : float
-        > 0.
-    mu : float
-        0 to 1, 1 excluded; 0 is plain gradient descent.
-    norm_rate : float, optional
-        Rate of gamma and beta, > 0; by default as of all parameters. Discrete weights need a large rate to change
-        codes at all, which makes gamma grow, and the loss small, before the weights have learned.
-    """
+    """A rule with its constants."""
 
     name: str = "source"
+    """One of `RULES`."""
     rate: float = 0.1
+    """> 0."""
     mu: float = 0.0
+    """0 to 1, 1 excluded; 0 is plain gradient descent."""
     norm_rate: float | None = None
+    """Rate of gamma and beta, > 0; by default as of all parameters. Discrete weights need a large rate to change codes
+    at all, which makes gamma grow, and the loss small, before the weights have learned."""
 
     def __post_init__(self) -> None:
         if self.name not in RULES:

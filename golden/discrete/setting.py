@@ -11,34 +11,23 @@ from .table import ONE_BIT, TABLES
 
 @dataclass(frozen=True, kw_only=True)
 class Setting:
-    """How perceptrons are trained.
-
-    Attributes
-    ----------
-    about : str
-        A few words for tables.
-    rest : Tensors
-        Which tensors of a layer are discrete.
-    first : Tensors, optional
-        Those of the first layer, by default as of the rest.
-    activation : str
-        Of hidden layers.
-    last_raw : bool
-        Whether the last layer's sums are the outputs as they are, as hardware gives them: without normalisation and
-        bias. Its code table is divided by about the root of its inputs, so that sums are not too large for the loss.
-    rule : UpdateRule
-        Its rate falls to 0 until the end.
-    batch : int
-        Images of a batch.
-    """
+    """How perceptrons are trained."""
 
     about: str
+    """A few words for tables."""
     rest: Tensors = field(default_factory=Tensors)
+    """Which tensors of a layer are discrete."""
     first: Tensors | None = None
+    """Those of the first layer, by default as of the rest."""
     activation: str = "relu"
+    """Of hidden layers."""
     last_raw: bool = False
+    """Whether the last layer's sums are the outputs as they are, as hardware gives them: without normalisation and
+    bias. Its code table is divided by about the root of its inputs, so that sums are not too large for the loss."""
     rule: UpdateRule
+    """Its rate falls to 0 until the end."""
     batch: int = 64
+    """Images of a batch."""
 
     def specs(self, hidden: tuple[int, ...], classes: int) -> list[DenseSpec]:
         """The layers of a perceptron with so many neurons in its hidden layers."""

@@ -15,15 +15,10 @@ LEAST_EXPONENT, MOST_EXPONENT = -1, 31
 
 @dataclass(frozen=True)
 class CodeTable:
-    """The values of the codes 0, 1, ..., in any order.
-
-    Attributes
-    ----------
-    values : tuple of float
-        2, 4 or 8 different numbers +-2^-k, k from -1 to 31.
-    """
+    """The values of the codes 0, 1, ..., in any order."""
 
     values: tuple[float, ...]
+    """2, 4 or 8 different numbers +-2^-k, k from -1 to 31."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "values", tuple(float(value) for value in self.values))

@@ -24,17 +24,12 @@ class WordFormat:
     """A format of words, bits and binary point, and the arithmetic of such words.
 
     Words are int64 arrays of any shape, within +-`largest`; those of two operands are broadcast. Results are words.
-
-    Attributes
-    ----------
-    bits : int
-        All bits of a word, the sign included: 4 to 32.
-    fraction : int
-        Bits behind the binary point: 0 to bits - 2, so that 1.0 is a word.
     """
 
     bits: int = 32
+    """All bits of a word, the sign included: 4 to 32."""
     fraction: int = 20
+    """Bits behind the binary point: 0 to bits - 2, so that 1.0 is a word."""
 
     def __post_init__(self) -> None:
         make_fields_plain(self)

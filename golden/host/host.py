@@ -26,21 +26,15 @@ class InputIntegers:
     """The integers that a file's input takes, and the real numbers that the integers stand for.
 
     An integer stands for (integer - zero) * scale, as in an int8 TFLite file.
-
-    Attributes
-    ----------
-    low, high : int
-        The smallest and the largest integer, within -MOST..MOST.
-    scale : float
-        > 0. Where a file doesn't say what its integers stand for, the scale is 1 and zero is 0.
-    zero : int
-        The integer that stands for 0, low..high.
     """
 
     low: int
     high: int
+    """low, high: the smallest and the largest integer, within -MOST..MOST."""
     scale: float = 1.0
+    """> 0. Where a file doesn't say what its integers stand for, the scale is 1 and zero is 0."""
     zero: int = 0
+    """The integer that stands for 0, low..high."""
 
     def of(self, numbers: Array) -> Array:
         """Make int64 integers of real numbers: the nearest one, halves away from zero, and the ends for all beyond.
@@ -62,20 +56,14 @@ class InputIntegers:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class RealRange:
-    """The real numbers that an input tells apart.
-
-    Attributes
-    ----------
-    low, high : (1,) or (channels,) float64
-        What the smallest and the largest value of the input stand for.
-    slack : (1,) or (channels,) float64
-        Half the distance of two neighbouring values, where the host knows it: a number that lies further outside of
-        low..high is clipped.
-    """
+    """The real numbers that an input tells apart."""
 
     low: Array
     high: Array
+    """low, high: (1,) or (channels,) float64: what the smallest and the largest value of the input stand for."""
     slack: Array
+    """(1,) or (channels,) float64: half the distance of two neighbouring values, where the host knows it: a number that
+    lies further outside of low..high is clipped."""
 
     @property
     def ends(self) -> tuple[float, float]:
@@ -94,46 +82,33 @@ class RealRange:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Host:
-    """What the host does for an imported network: images become integers, and the network's integers become scores.
-
-    Attributes
-    ----------
-    digest : str
-        Of the model that it belongs to.
-    shape : tuple of int
-        Of an image as the file has it, such as (channels, rows, columns).
-    order : (values,) int64
-        The place of each of its values in the network's input map.
-    front : Links
-        What is computed before quantisation.
-    boundaries : (1 or channels, levels) float64, or None
-        A value's level is the number of boundaries that it has reached; None where images are integers already.
-    reached : (levels,) bool, or None
-        Whether equality reaches a boundary.
-    first, stride : int
-        A quantised value is first + stride * level. Where images are integers, first is what is added to them.
-    back : Links
-        What makes scores of the network's output.
-    output_order : (scores,) int64
-        The place of each score in the network's output map.
-    closing : tuple of str
-        What the file computes of the scores, words of CLOSINGS; it leaves their order as it is.
-    integers : InputIntegers or None
-        Of a file whose input takes integers: which ones, and what they stand for. None where it takes real numbers.
-    """
+    """What the host does for an imported network: images become integers, and the network's integers become scores."""
 
     digest: str
+    """Of the model that it belongs to."""
     shape: tuple[int, ...]
+    """Of an image as the file has it, such as (channels, rows, columns)."""
     order: Array
+    """(values,) int64: the place of each of its values in the network's input map."""
     front: Links
+    """What is computed before quantisation."""
     boundaries: Array | None
+    """(1 or channels, levels) float64, or None: a value's level is the number of boundaries that it has reached; None
+    where images are integers already."""
     reached: Array | None
+    """(levels,) bool, or None: whether equality reaches a boundary."""
     first: int
     stride: int
+    """first, stride: a quantised value is first + stride * level. Where images are integers, first is what is added to
+    them."""
     back: Links
+    """What makes scores of the network's output."""
     output_order: Array
+    """(scores,) int64: the place of each score in the network's output map."""
     closing: tuple[str, ...]
+    """What the file computes of the scores, words of CLOSINGS; it leaves their order as it is."""
     integers: InputIntegers | None = None
+    """Of a file whose input takes integers: which ones, and what they stand for. None where it takes real numbers."""
 
     def check_images(self, images: Array) -> None:
         """Raise ValueError unless images are numbers of the file's kind in the file's shape, (N, *shape)."""

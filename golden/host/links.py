@@ -25,24 +25,16 @@ Links = tuple[Link, ...]
 
 @dataclass(frozen=True, kw_only=True)
 class LinkKind:
-    """What the host must know about links of one kind.
-
-    Attributes
-    ----------
-    forward : callable
-        ``forward(x, first, second)`` is what a link makes of x.
-    inverse : callable
-        ``inverse(y, first, second)`` is an x of which the link makes y; of a y that no x gives, the nearest one's.
-    finite : bool
-        Whether both numbers must be finite.
-    keeps_order : callable
-        ``keeps_order(first, second)`` tells whether the largest value of all channels stays the largest one.
-    """
+    """What the host must know about links of one kind."""
 
     forward: Callable[[Array, Array, Array], Array]
+    """``forward(x, first, second)`` is what a link makes of x."""
     inverse: Callable[[Array, Array, Array], Array]
+    """``inverse(y, first, second)`` is an x of which the link makes y; of a y that no x gives, the nearest one's."""
     finite: bool
+    """Whether both numbers must be finite."""
     keeps_order: Callable[[Array, Array], bool]
+    """``keeps_order(first, second)`` tells whether the largest value of all channels stays the largest one."""
 
 
 def _rises_alike(multiply: Array, add: Array) -> bool:

@@ -35,21 +35,14 @@ class BuildError(RuntimeError):
 
 @dataclass(frozen=True)
 class Compiler:
-    """A C++ compiler.
-
-    Attributes
-    ----------
-    program : str
-        Its name or path.
-    version : str
-        The line with which it names its version.
-    processor : str
-        A digest of the processor that it compiles for; empty where that makes no difference.
-    """
+    """A C++ compiler."""
 
     program: str
+    """Its name or path."""
     version: str
+    """The line with which it names its version."""
     processor: str
+    """A digest of the processor that it compiles for; empty where that makes no difference."""
 
     @property
     def flags(self) -> tuple[str, ...]:

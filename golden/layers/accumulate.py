@@ -43,28 +43,19 @@ class Cycle(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Accumulator:
-    """What adds up the products of a window, or takes their OR, or adds up the ORs of its words.
-
-    Attributes
-    ----------
-    kind : str
-        "popcount", "or" or "or_words".
-    structure : str
-        "parallel", "serial" or "collect": see the module's text.
-    products : int
-        n, the most products that a window has, >= 1.
-    lanes : int
-        L, the number of XNOR gates, 1 to n; n where the structure is "parallel".
-    word : int
-        Products of a word where the kind is "or_words", else 0: word i are products i * word and those after it. It
-        divides L unless the structure is "parallel".
-    """
+    """What adds up the products of a window, or takes their OR, or adds up the ORs of its words."""
 
     kind: str
+    """"popcount", "or" or "or_words"."""
     structure: str
+    """"parallel", "serial" or "collect": see the module's text."""
     products: int
+    """n, the most products that a window has, >= 1."""
     lanes: int
+    """L, the number of XNOR gates, 1 to n; n where the structure is "parallel"."""
     word: int = 0
+    """Products of a word where the kind is "or_words", else 0: word i are products i * word and those after it. It
+    divides L unless the structure is "parallel"."""
 
     def __post_init__(self) -> None:
         make_fields_plain(self)

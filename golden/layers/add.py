@@ -34,20 +34,15 @@ class Add(FeatureLayer):
 
     Arrays: ``multiplier``, (2,), -2^24 + 1 .. 2^24 - 1, one for each map in the order of ``inputs``; ``bias``, (1,),
     40 bits signed, in parts 2^-shift of a result's step; ``shift``, (1,), 0 .. 39.
-
-    Attributes
-    ----------
-    encoding : Encoding
-        Of the output, which results are clipped to: signed 2 to 9 bits or unsigned 1 to 8 bits.
-    clip : tuple of int
-        (low, high) that results are clipped to, both of the encoding and low <= high; by default, None, the encoding's
-        own ends.
     """
 
     kind: ClassVar[str] = "add"
     input_count: ClassVar[int] = 2
     encoding: Encoding
+    """Of the output, which results are clipped to: signed 2 to 9 bits or unsigned 1 to 8 bits."""
     clip: tuple[int, int] | None = field(default=None, metadata={"written_if_set": True})
+    """(low, high) that results are clipped to, both of the encoding and low <= high; by default, None, the encoding's
+    own ends."""
 
     def output_of(self, sources: Sequence[Map]) -> Map:
         first, second = sources

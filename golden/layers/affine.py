@@ -25,18 +25,13 @@ class Affine(OneInput):
     """Each value is multiplied by the factor of its channel, and the channel's offset is added.
 
     Arrays, each (channels,): ``multiplier`` and ``bias``, integers of any sign.
-
-    Attributes
-    ----------
-    encoding : Encoding
-        Of the output, signed 2 to 62 bits; every value of the map that is read must give one of its values.
-    relu : bool
-        Whether negative results become 0.
     """
 
     kind: ClassVar[str] = "affine"
     encoding: Encoding
+    """Of the output, signed 2 to 62 bits; every value of the map that is read must give one of its values."""
     relu: bool = False
+    """Whether negative results become 0."""
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -19,31 +19,22 @@ Quantiser = Callable[[Array], Array]
 
 @dataclass(frozen=True, kw_only=True)
 class BatchNorm:
-    """Normalisation of the C output channels of a layer.
-
-    Attributes
-    ----------
-    name : str
-        Of the layer, for messages.
-    gamma, beta, mean : (C,) float64, or what converts to it exactly
-        Finite, of any sign.
-    var : (C,) float64
-        Variance, not deviation: finite and >= 0.
-    eps : float
-        Added to the variance: >= 0, and var + eps > 0.
-    scale, bias : (C,) float64 or float
-        The real value of an accumulator a is ``scale * a + bias``: for layers whose weights or features are integers
-        times a real number. Finite, of any sign.
-    """
+    """Normalisation of the C output channels of a layer."""
 
     name: str
+    """Of the layer, for messages."""
     gamma: Array
     beta: Array
     mean: Array
+    """gamma, beta, mean: (C,) float64, or what converts to it exactly: finite, of any sign."""
     var: Array
+    """(C,) float64: variance, not deviation: finite and >= 0."""
     eps: float
+    """Added to the variance: >= 0, and var + eps > 0."""
     scale: Array | float = 1.0
     bias: Array | float = 0.0
+    """scale, bias: (C,) float64 or float: the real value of an accumulator a is ``scale * a + bias``: for layers whose
+    weights or features are integers times a real number. Finite, of any sign."""
 
     def __post_init__(self) -> None:
         shape = np.shape(self.gamma)
@@ -100,20 +91,14 @@ class UniformQuantiser:
     """A quantiser of equal steps: the level of y is ``clip(rint(y / step) - lowest, 0, levels)``.
 
     rint rounds halves to even, as ONNX and PyTorch do.
-
-    Attributes
-    ----------
-    levels : int
-        Steps above the lowest value, >= 1; each is a threshold.
-    step : float
-        Distance of neighbouring values, > 0.
-    lowest : int
-        Smallest value, in steps: -1 and 2 levels are -1, 0, +1.
     """
 
     levels: int
+    """Steps above the lowest value, >= 1; each is a threshold."""
     step: float
+    """Distance of neighbouring values, > 0."""
     lowest: int = 0
+    """Smallest value, in steps: -1 and 2 levels are -1, 0, +1."""
 
     def __post_init__(self) -> None:
         if self.levels < 1:

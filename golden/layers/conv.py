@@ -31,32 +31,24 @@ class Weighted(OneInput):
     """A layer that multiplies features by weights, and accumulates the products of each window.
 
     Its one array is ``weight``: (out_channels, kernel rows, kernel columns, in_channels), channel fastest (spec A4).
-
-    Attributes
-    ----------
-    out_channels : int
-        Number of kernels (DON), >= 1.
-    weight : Encoding
-        Which integers the weights may be.
-    accumulate : str
-        With "popcount" the output are the sums, exact signed integers. With "or", for bipolar features and weights of
-        1 bit, the output is a bipolar bit, +1 where any product of a valid tap is +1; it needs no threshold. With
-        "or_words", for the same features and weights, each word of a valid tap gives such a bit, and the output are the
-        sums of these bits.
-    word_channels : int
-        Channels of a word, >= 1: word i of a tap are those from i * word_channels on, the last one what is left. 0
-        unless accumulate is "or_words".
-    real_weights : bool
-        Whether the array ``weight`` holds real numbers, finite ones of any dtype, of which the layer takes the signs:
-        a number z is the weight +1 where z >= 0, 0 and -0 among them, and -1 where z < 0. The encoding ``weight`` must
-        be bipolar then. `weights` gives the weights that count.
     """
 
     out_channels: int
+    """Number of kernels (DON), >= 1."""
     weight: Encoding = BIPOLAR
+    """Which integers the weights may be."""
     accumulate: str = field(default="popcount", metadata={"written_if_set": True})
+    """With "popcount" the output are the sums, exact signed integers. With "or", for bipolar features and weights of 1
+    bit, the output is a bipolar bit, +1 where any product of a valid tap is +1; it needs no threshold. With "or_words",
+    for the same features and weights, each word of a valid tap gives such a bit, and the output are the sums of these
+    bits."""
     word_channels: int = field(default=0, metadata={"written_if_set": True})
+    """Channels of a word, >= 1: word i of a tap are those from i * word_channels on, the last one what is left. 0
+    unless accumulate is "or_words"."""
     real_weights: bool = field(default=False, metadata={"written_if_set": True})
+    """Whether the array ``weight`` holds real numbers, finite ones of any dtype, of which the layer takes the signs: a
+    number z is the weight +1 where z >= 0, 0 and -0 among them, and -1 where z < 0. The encoding ``weight`` must be
+    bipolar then. `weights` gives the weights that count."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -206,25 +198,17 @@ def words_sum(padded: Array, positions: Array, weight: Array, word_channels: int
 
 @dataclass(frozen=True, kw_only=True)
 class Conv(Weighted):
-    """Convolution in two dimensions. Further attributes and the array are those of `Weighted`.
-
-    Attributes
-    ----------
-    kernel : (int, int)
-        Rows and columns.
-    stride : (int, int)
-        Rows and columns from one window to the next.
-    padding : (int, int, int, int)
-        Rows or columns at top, left, bottom and right that add 0 to the sums.
-    dilation : (int, int)
-        Rows and columns from one tap to the next; every window must have a tap on the map.
-    """
+    """Convolution in two dimensions. Further attributes and the array are those of `Weighted`."""
 
     kind: ClassVar[str] = "conv"
     kernel: Pair
+    """Rows and columns."""
     stride: Pair = (1, 1)
+    """Rows and columns from one window to the next."""
     padding: Sides = (0, 0, 0, 0)
+    """Rows or columns at top, left, bottom and right that add 0 to the sums."""
     dilation: Pair = field(default=(1, 1), metadata={"written_if_set": True})
+    """Rows and columns from one tap to the next; every window must have a tap on the map."""
 
     def __post_init__(self) -> None:
         super().__post_init__()

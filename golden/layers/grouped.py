@@ -79,15 +79,11 @@ class GroupedConv(ConvByGroups):
     """Convolution by groups. Attributes are those of `Conv`, ``accumulate`` being "popcount", and one more.
 
     Its one array is ``weight``: (out_channels, kernel rows, kernel columns, in_channels / groups).
-
-    Attributes
-    ----------
-    groups : int
-        Groups, >= 2; they divide the channels that are read and ``out_channels``.
     """
 
     kind: ClassVar[str] = "grouped_conv"
     groups: int
+    """Groups, >= 2; they divide the channels that are read and ``out_channels``."""
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -17,21 +17,14 @@ from bitloom.golden.window import Pair, Sides, Window
 
 @dataclass(frozen=True, kw_only=True)
 class Pool(OneInput):
-    """A layer that makes one value a channel of the values in a window.
-
-    Attributes
-    ----------
-    kernel : (int, int)
-        Rows and columns.
-    stride : (int, int)
-        Rows and columns from one window to the next.
-    padding : (int, int, int, int)
-        Rows or columns at top, left, bottom and right, whose taps are invalid: they take no part.
-    """
+    """A layer that makes one value a channel of the values in a window."""
 
     kernel: Pair
+    """Rows and columns."""
     stride: Pair
+    """Rows and columns from one window to the next."""
     padding: Sides = (0, 0, 0, 0)
+    """Rows or columns at top, left, bottom and right, whose taps are invalid: they take no part."""
 
     def __post_init__(self) -> None:
         super().__post_init__()

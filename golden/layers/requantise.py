@@ -56,31 +56,23 @@ class Requantise(Activation, FeatureLayer):
     |x * 2^fraction + bias| < 2^(31 + fraction) for every x of the map that is read; ``multiplier``, 1 .. 2^31 - 1, with
     which the product stays within 2^62; ``shift``, 0 .. 61. Multipliers of 16 bits at most, as `scale_to_multiplier`
     gives them by default, make the smallest hardware.
-
-    Attributes
-    ----------
-    encoding : Encoding
-        Of the output, which results are clipped to: signed 2 to 9 bits or unsigned 1 to 8 bits. (9 bits
-        hold an 8-bit value less any zero point.)
-    relu : bool
-        Whether negative results become 0. With an unsigned encoding they do so anyway.
-    clip : tuple of int
-        (low, high) that results are clipped to, both of the encoding and low <= high; by default, None, the encoding's
-        own ends. With ReLU a low below 0 counts as 0, and high must be 0 or more.
-    fraction : int
-        Bits of the bias behind the point, 0 to 16, by default 0: x is multiplied by 2^fraction before the bias is
-        added, and the shift takes that back. For offsets that are no integer number of accumulator steps.
-    rounding : str
-        "once", by default, halves away from zero; "even", halves to the even integer, as ONNX's QuantizeLinear rounds;
-        or "twice", with shifts from 31 on; see the module's text.
     """
 
     kind: ClassVar[str] = "requantise"
     encoding: Encoding
+    """Of the output, which results are clipped to: signed 2 to 9 bits or unsigned 1 to 8 bits. (9 bits hold an 8-bit
+    value less any zero point.)"""
     relu: bool = False
+    """Whether negative results become 0. With an unsigned encoding they do so anyway."""
     clip: tuple[int, int] | None = field(default=None, metadata={"written_if_set": True})
+    """(low, high) that results are clipped to, both of the encoding and low <= high; by default, None, the encoding's
+    own ends. With ReLU a low below 0 counts as 0, and high must be 0 or more."""
     fraction: int = field(default=0, metadata={"written_if_set": True})
+    """Bits of the bias behind the point, 0 to 16, by default 0: x is multiplied by 2^fraction before the bias is added,
+    and the shift takes that back. For offsets that are no integer number of accumulator steps."""
     rounding: str = field(default="once", metadata={"written_if_set": True})
+    """"once", by default, halves away from zero; "even", halves to the even integer, as ONNX's QuantizeLinear rounds;
+    or "twice", with shifts from 31 on; see the module's text."""
 
     def __post_init__(self) -> None:
         super().__post_init__()

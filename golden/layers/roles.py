@@ -23,18 +23,13 @@ class Activation(OneInput):
 class FeatureLayer(Layer):
     """A layer whose results are features, which it clips to an encoding, or to limits within the encoding.
 
-    Attributes
-    ----------
-    encoding : Encoding
-        Of the output: signed 2 to 9 bits or unsigned 1 to 8 bits.
-    clip : tuple of int
-        (low, high) that results are clipped to, both of the encoding and low <= high; None: the encoding's ends.
-
     A layer declares these among its fields, in the order that its files have; without a field ``clip`` it has none.
     """
 
     encoding: Encoding
+    """Of the output: signed 2 to 9 bits or unsigned 1 to 8 bits."""
     clip: tuple[int, int] | None = None
+    """(low, high) that results are clipped to, both of the encoding and low <= high; None: the encoding's ends."""
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -25,15 +25,11 @@ class Threshold(Activation):
 
     Arrays are ``threshold``, (channels, levels) integers that fit 32 bits signed, and ``direction``, (channels,) of +1
     and -1.
-
-    Attributes
-    ----------
-    levels : int
-        k, the thresholds of a channel, 1 to 62.
     """
 
     kind: ClassVar[str] = "threshold"
     levels: int = 1
+    """k, the thresholds of a channel, 1 to 62."""
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -57,14 +57,13 @@ class NormBlock(TrainingBlock):
 
     Attributes
     ----------
-    low, high : float
-        The range of z within which its slope counts.
     epsilon : float
         Added to the variance of an accumulator: EPSILON in the accumulator's unit.
     """
 
     low: float
     high: float
+    """low, high: the range of z within which its slope counts."""
 
     def __init__(self, layer: OneInput, source: Map, batch: int, unit: float = 1.0) -> None:
         super().__init__(layer, source, batch, unit)

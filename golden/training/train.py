@@ -36,29 +36,19 @@ MOST_MARGIN = LIMIT
 
 @dataclass(frozen=True, kw_only=True)
 class Recipe:
-    """How to train.
-
-    Attributes
-    ----------
-    epochs : int
-        How often all images are gone through, >= 1.
-    seed : int
-        Of all that is random, >= 0.
-    batch : int
-        Images from which the parameters are changed at a time, >= 1.
-    rate : float
-        How far Adam changes a parameter at first, > 0 and at most MOST_RATE; it falls to 0 until the end.
-    margin : float
-        A class's output, divided by the root of its fan-in and by the units of features and weights, should be
-        >= margin for the class's own images and <= -margin for others (squared hinge loss). > 0 and at most
-        MOST_MARGIN.
-    """
+    """How to train."""
 
     epochs: int
+    """How often all images are gone through, >= 1."""
     seed: int = 0
+    """Of all that is random, >= 0."""
     batch: int = 32
+    """Images from which the parameters are changed at a time, >= 1."""
     rate: float = 0.03
+    """How far Adam changes a parameter at first, > 0 and at most MOST_RATE; it falls to 0 until the end."""
     margin: float = 3.0
+    """A class's output, divided by the root of its fan-in and by the units of features and weights, should be >= margin
+    for the class's own images and <= -margin for others (squared hinge loss). > 0 and at most MOST_MARGIN."""
 
     def __post_init__(self) -> None:
         make_fields_plain(self)

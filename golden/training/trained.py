@@ -20,21 +20,14 @@ from .weights import quantised
 
 @dataclass(frozen=True)
 class Trained:
-    """The result of training.
-
-    Attributes
-    ----------
-    network : Network
-    params : mapping of str to mapping of str to array
-        ``params[layer][parameter]``: real weights, from which those of the network are made, and what batch
-        normalisation learned.
-    norms : mapping of str to BatchNorm
-        The batch normalisation of each threshold and requantise layer.
-    """
+    """The result of training."""
 
     network: Network
     params: Mapping[str, Params]
+    """``params[layer][parameter]``: real weights, from which those of the network are made, and what batch
+    normalisation learned."""
     norms: Mapping[str, BatchNorm]
+    """The batch normalisation of each threshold and requantise layer."""
 
     def forward(self, images: Array) -> Array:
         """The network's output with batch normalisation in real numbers: (N, H, W, C) -> (N, H', W', C') float64."""

@@ -32,8 +32,6 @@ class TrainingBlock(ABC):
 
     Attributes
     ----------
-    limits : mapping of str to tuple of float
-        Of the class: smallest and largest value of a parameter, where it has bounds.
     target_unit : float
         The unit of the layer's output.
 
@@ -44,6 +42,7 @@ class TrainingBlock(ABC):
     """
 
     limits: ClassVar[Mapping[str, tuple[float, float]]] = {}
+    """Of the class: smallest and largest value of a parameter, where it has bounds."""
 
     def __init__(self, layer: Layer, source: Map, batch: int, unit: float = 1.0, others: Sequence[Map] = ()) -> None:
         self.unit = self.target_unit = unit

@@ -16,21 +16,14 @@ _BITWISE = (ast.And, ast.Or, ast.Xor, ast.Xnor)
 
 
 class Target(NamedTuple):
-    """Bits that an assignment writes.
-
-    Attributes
-    ----------
-    ref : Ref
-        The bits; the whole signal where ``exact`` is false.
-    offset : int
-        Bit of the right side that goes to the lowest of them.
-    exact : bool
-        Whether the text says which bits they are; false for ``v[i] = ...`` and for words of an array.
-    """
+    """Bits that an assignment writes."""
 
     ref: Ref
+    """The bits; the whole signal where ``exact`` is false."""
     offset: int
+    """Bit of the right side that goes to the lowest of them."""
     exact: bool
+    """Whether the text says which bits they are; false for ``v[i] = ...`` and for words of an array."""
 
 
 def refs(scope: Scope, e: ast.Node) -> Iterator[Ref]:

@@ -4,21 +4,14 @@ from typing import NamedTuple
 
 
 class Finding(NamedTuple):
-    """One broken rule.
-
-    Attributes
-    ----------
-    module : str
-        Name of the module.
-    signal : str
-        The signal or instance in it; "" for the module as a whole.
-    rule : str
-        The rule, and what was found instead.
-    """
+    """One broken rule."""
 
     module: str
+    """Name of the module."""
     signal: str
+    """The signal or instance in it; "" for the module as a whole."""
     rule: str
+    """The rule, and what was found instead."""
 
     def __str__(self) -> str:
         return ": ".join([".".join(part for part in self[:2] if part), self.rule])

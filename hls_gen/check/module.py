@@ -14,21 +14,14 @@ from .scope import Ref, Scope
 
 
 class Driver(NamedTuple):
-    """Bits of a signal with what makes them.
-
-    Attributes
-    ----------
-    ref : Ref
-        The bits.
-    source : str
-        What drives them, for messages.
-    depends : callable
-        ``depends(low, high)`` is what bits low..high of the signal depend on in the same cycle.
-    """
+    """Bits of a signal with what makes them."""
 
     ref: Ref
+    """The bits."""
     source: str
+    """What drives them, for messages."""
     depends: Callable[[int, int], Iterable[Ref]]
+    """``depends(low, high)`` is what bits low..high of the signal depend on in the same cycle."""
 
 
 Elaborate = Callable[[str, Mapping[str, int]], "Module | None"]

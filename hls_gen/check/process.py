@@ -11,19 +11,13 @@ from .scope import Ref, Scope
 
 @dataclass
 class Process:
-    """What an always block writes, and what that depends on.
-
-    Attributes
-    ----------
-    written : dict
-        Name of a signal -> its bits that the block writes at all, as a mask.
-    depends : set of Ref
-        Bits that what is written depends on in the same cycle; none in a clocked block. In a combinational one each
-        signal counts as made from all that the block reads.
-    """
+    """What an always block writes, and what that depends on."""
 
     written: dict[str, int] = field(default_factory=dict)
+    """Name of a signal -> its bits that the block writes at all, as a mask."""
     depends: set[Ref] = field(default_factory=set)
+    """Bits that what is written depends on in the same cycle; none in a clocked block. In a combinational one each
+    signal counts as made from all that the block reads."""
 
 
 def process(scope: Scope, always: ast.Always, clock: str) -> Process:

@@ -15,19 +15,13 @@ from .findings import Finding
 
 
 class Ref(NamedTuple):
-    """Bits of a signal. An array counts as one bit, whatever is read of it.
-
-    Attributes
-    ----------
-    name : str
-        The signal.
-    low, high : int
-        Lowest and highest bit, both inclusive.
-    """
+    """Bits of a signal. An array counts as one bit, whatever is read of it."""
 
     name: str
+    """The signal."""
     low: int
     high: int
+    """low, high: lowest and highest bit, both inclusive."""
 
     @property
     def mask(self) -> int:
@@ -37,30 +31,20 @@ class Ref(NamedTuple):
 
 @dataclass(frozen=True)
 class Signal:
-    """A declared port, wire or register.
-
-    Attributes
-    ----------
-    name : str
-        Its name.
-    width : int
-        Bits; 1 for an array.
-    word : int
-        Bits of one word of an array, else the width.
-    port : str
-        "input", "output", or "" for a wire or register inside.
-    array : bool
-        Whether it is an array of words.
-    signed : bool
-        Whether it is declared as signed.
-    """
+    """A declared port, wire or register."""
 
     name: str
+    """Its name."""
     width: int
+    """Bits; 1 for an array."""
     word: int
+    """Bits of one word of an array, else the width."""
     port: str
+    """"input", "output", or "" for a wire or register inside."""
     array: bool
+    """Whether it is an array of words."""
     signed: bool
+    """Whether it is declared as signed."""
 
     @property
     def whole(self) -> Ref:

@@ -48,18 +48,12 @@ class Bit(NamedTuple):
 
 
 class Function(NamedTuple):
-    """A function of bits.
-
-    Attributes
-    ----------
-    atoms : tuple of Bit
-        The bits, each once, sorted.
-    table : tuple of int
-        Its values for 0...0, 0...1, ..., 1...1, the first atom's bit the highest.
-    """
+    """A function of bits."""
 
     atoms: tuple[Bit, ...]
+    """The bits, each once, sorted."""
     table: tuple[int, ...]
+    """Its values for 0...0, 0...1, ..., 1...1, the first atom's bit the highest."""
 
 
 Form = dict[Function, int]

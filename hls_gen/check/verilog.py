@@ -67,18 +67,12 @@ def _parser() -> _Parser:
 
 
 class Parsed(NamedTuple):
-    """A module of a text.
-
-    Attributes
-    ----------
-    node : ModuleDef
-        Its syntax tree, whose lines count from the module's first one.
-    lines_before : int
-        Lines of the text before that one.
-    """
+    """A module of a text."""
 
     node: ModuleDef
+    """Its syntax tree, whose lines count from the module's first one."""
     lines_before: int
+    """Lines of the text before that one."""
 
 
 def parse(text: str) -> dict[str, Parsed]:

@@ -32,18 +32,12 @@ KINDS = ("tuples", "rows", "columns")
 
 @dataclass(frozen=True)
 class Chunk:
-    """What a buffer takes.
-
-    Attributes
-    ----------
-    kind
-        One of KINDS.
-    count
-        How many; None: as many as a buffer holds.
-    """
+    """What a buffer takes."""
 
     kind: str = "tuples"
+    """One of KINDS."""
     count: int | None = 1
+    """How many; None: as many as a buffer holds."""
 
     @classmethod
     def of(cls, text: str) -> "Chunk":
@@ -142,28 +136,20 @@ def inner_groups(p: LoweredLayer, folding: Npu, dataflow: str) -> int:
 
 @dataclass(frozen=True, kw_only=True)
 class CompileChoices:
-    """What a person chooses when networks are compiled for a design.
-
-    Attributes
-    ----------
-    map_order
-        Order in which the tuples of each map are computed (spec B7, hls_gen/compiler/schedule): "pull", "raster",
-        "columns", or "auto", which takes the one of the first two whose tuple memories and tables have fewer bits as
-        they are built.
-    dataflow
-        Dataflow of all layers, or by layer name; see ``bitloom.hls_gen.compiler.choices.Dataflow``.
-    mapping
-        NPU of each weighted layer, counted from 0, by whose engine the layer is computed; None:
-        ``bitloom.hls_gen.compiler.mapping.assign`` chooses.
-    chunk
-        What one of the two buffers between neighbours takes before they change over (spec D4): "tuples:4", "rows",
-        "rows:2", "columns:2" (hls_gen/compiler/choices.py); "": a tuple. Rows and columns imply their map order.
-    """
+    """What a person chooses when networks are compiled for a design."""
 
     map_order: str = "auto"
+    """Order in which the tuples of each map are computed (spec B7, hls_gen/compiler/schedule): "pull", "raster",
+    "columns", or "auto", which takes the one of the first two whose tuple memories and tables have fewer bits as they
+    are built."""
     dataflow: Dataflow = "output_stationary"
+    """Dataflow of all layers, or by layer name; see ``bitloom.hls_gen.compiler.choices.Dataflow``."""
     mapping: Sequence[int] | None = None
+    """NPU of each weighted layer, counted from 0, by whose engine the layer is computed; None:
+    ``bitloom.hls_gen.compiler.mapping.assign`` chooses."""
     chunk: str = ""
+    """What one of the two buffers between neighbours takes before they change over (spec D4): "tuples:4", "rows",
+    "rows:2", "columns:2" (hls_gen/compiler/choices.py); "": a tuple. Rows and columns imply their map order."""
 
     def __post_init__(self) -> None:
         if isinstance(self.mapping, np.ndarray):

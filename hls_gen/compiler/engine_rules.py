@@ -23,22 +23,15 @@ MAX_AVERAGE = (1 << COUNT_BITS) - 1
 
 @dataclass(frozen=True)
 class Engine:
-    """What computes a part of a network.
-
-    Attributes
-    ----------
-    name : str
-        "binary" or "integer".
-    feature_bits, weight_bits : int
-        Bits in two's complement of the integer engine's features and weights.
-    depthwise : bool
-        Whether its pool unit has weights.
-    """
+    """What computes a part of a network."""
 
     name: str = "binary"
+    """"binary" or "integer"."""
     feature_bits: int = 1
     weight_bits: int = 1
+    """feature_bits, weight_bits: bits in two's complement of the integer engine's features and weights."""
     depthwise: bool = False
+    """Whether its pool unit has weights."""
 
 
 def default_engine(segment: Segment) -> str:

@@ -20,18 +20,12 @@ FORMER = flat.NAMES["former.sizes"]
 
 @dataclass(frozen=True)
 class MemoryBits:
-    """Bits of the memories that depend on the order in which maps are sent.
-
-    Attributes
-    ----------
-    tuples
-        Of tuple memories.
-    tables
-        Of the sequencers' tables.
-    """
+    """Bits of the memories that depend on the order in which maps are sent."""
 
     tuples: int
+    """Of tuple memories."""
     tables: int
+    """Of the sequencers' tables."""
 
     @property
     def total(self) -> int:

@@ -15,24 +15,16 @@ from .lowering import Lowered
 
 @dataclass(frozen=True, eq=False)
 class FrameWords:
-    """The map that comes from the host.
-
-    Attributes
-    ----------
-    layout
-        (words of a tuple, kfp): lanes of its tuples, or UNUSED.
-    codes
-        (words of a tuple,): code of each word's kernel rows.
-    words
-        (frame words, word bits): image bit that each bit carries, or ZERO, ONE.
-    limits
-        (words of a tuple, kfp): thresholds of the binariser; no rows where there is none.
-    """
+    """The map that comes from the host."""
 
     layout: Layout
+    """(words of a tuple, kfp): lanes of its tuples, or UNUSED."""
     codes: Ints
+    """(words of a tuple,): code of each word's kernel rows."""
     words: Layout
+    """(frame words, word bits): image bit that each bit carries, or ZERO, ONE."""
     limits: Ints = field(default_factory=lambda: np.zeros((0, 0), np.int64))
+    """(words of a tuple, kfp): thresholds of the binariser; no rows where there is none."""
 
 
 def frame_words(lowered: Lowered, folding: Npu, order: Ints, formed: FormedWindows | None = None) -> FrameWords:

@@ -29,25 +29,17 @@ MOST_PRODUCTS = 10_000_000
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LayerGraph:
-    """Layers with their arrays, or without most of them.
-
-    Attributes
-    ----------
-    name : str
-        Of the network.
-    input : Map
-        The network's input.
-    layers : mapping of str to Layer
-        By name, in the order in which a network would list them: new layers come last. Each one names the maps that it
-        reads.
-    arrays : mapping of str to mapping of str to array
-        By layer. Where a network is rewritten without its arrays, only copies have arrays.
-    """
+    """Layers with their arrays, or without most of them."""
 
     name: str
+    """Of the network."""
     input: Map
+    """The network's input."""
     layers: Mapping[str, Layer]
+    """By name, in the order in which a network would list them: new layers come last. Each one names the maps that it
+    reads."""
     arrays: Arrays
+    """By layer. Where a network is rewritten without its arrays, only copies have arrays."""
 
     @classmethod
     def of(cls, network: Network, arrays: Arrays) -> "LayerGraph":
@@ -107,13 +99,7 @@ def free_name(layers: Collection[str], name: str, ending: str) -> str:
 
 @dataclass(frozen=True)
 class CopyLayers:
-    """The layers of a copy.
-
-    Attributes
-    ----------
-    layers : mapping of str to Layer
-    arrays : mapping of str to mapping of str to array
-    """
+    """The layers of a copy."""
 
     layers: Mapping[str, Layer]
     arrays: Arrays

@@ -54,38 +54,28 @@ StepKind = TypeVar("StepKind", bound="Step")
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Xnor:
-    """The arithmetic of the binary engine; the rule is in the module's text.
-
-    Attributes
-    ----------
-    weight : (out_channels, places * visits, channels, planes) uint8
-        0 and 1, where 1 stands for +1.
-    coefficient : (planes,) int64
-        +-2^k of each plane.
-    visits : int
-        Times that each valid tap is visited, one after another.
-    double : bool
-        Whether the sum counts twice.
-    tap_offset : int
-        What each visit of a valid tap takes off the value.
-    accumulate : str
-        "popcount", "or" or "or_words", as of `bitloom.golden.layers.conv.Weighted`. With "or" double is False, and
-        tap_offset 0.
-    word_channels : int
-        Channels of a word whose products are ORed, the last word of a tap having what is left; 0: products are counted.
-    magnitude : uint8 array or None
-        Of a layer with real weights, in the shape of ``weight``: what a binariser of kernels is given beside the signs
-        (hls_gen/compiler/fixed_kernels.py); nothing is computed with it. None: 1 and 0, as the weights are.
-    """
+    """The arithmetic of the binary engine; the rule is in the module's text."""
 
     weight: Array
+    """(out_channels, places * visits, channels, planes) uint8: 0 and 1, where 1 stands for +1."""
     coefficient: Array
+    """(planes,) int64: +-2^k of each plane."""
     visits: int
+    """Times that each valid tap is visited, one after another."""
     double: bool
+    """Whether the sum counts twice."""
     tap_offset: int
+    """What each visit of a valid tap takes off the value."""
     accumulate: str = "popcount"
+    """"popcount", "or" or "or_words", as of `bitloom.golden.layers.conv.Weighted`. With "or" double is False, and
+    tap_offset 0."""
     word_channels: int = 0
+    """Channels of a word whose products are ORed, the last word of a tap having what is left; 0: products are
+    counted."""
     magnitude: Array | None = None
+    """uint8 array or None: of a layer with real weights, in the shape of ``weight``: what a binariser of kernels is
+    given beside the signs (hls_gen/compiler/fixed_kernels.py); nothing is computed with it. None: 1 and 0, as the
+    weights are."""
 
     @property
     def magnitudes(self) -> Array:
@@ -121,14 +111,10 @@ class Xnor:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Multiply:
-    """The arithmetic of the integer engine.
-
-    Attributes
-    ----------
-    weight : (out_channels, places, channels) int64
-    """
+    """The arithmetic of the integer engine."""
 
     weight: Array
+    """(out_channels, places, channels) int64."""
     visits: ClassVar[int] = 1
     accumulate: ClassVar[str] = "popcount"
     word_channels: ClassVar[int] = 0
@@ -158,15 +144,10 @@ class FeatureStep(Step):
 
 @dataclass(frozen=True, eq=False)
 class Thresholds(Step):
-    """Bits of sums.
-
-    Attributes
-    ----------
-    limit : (out_channels, levels) int64
-        A bit is 1 where the sum is at least that.
-    """
+    """Bits of sums."""
 
     limit: Array
+    """(out_channels, levels) int64: a bit is 1 where the sum is at least that."""
 
     @property
     def levels(self) -> int:
@@ -190,26 +171,19 @@ class Thresholds(Step):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Scale(FeatureStep):
-    """Requantisation of sums.
-
-    Attributes
-    ----------
-    bias, multiplier, shift : (out_channels, levels) int64
-    fraction : int
-        Bits of the bias behind the point.
-    rounding : str
-        As of `bitloom.golden.layers.requantise.Requantise`.
-    low, high : int
-        Smallest and largest result.
-    """
+    """Requantisation of sums."""
 
     bias: Array
     multiplier: Array
     shift: Array
+    """bias, multiplier, shift: (out_channels, levels) int64."""
     fraction: int = 0
+    """Bits of the bias behind the point."""
     rounding: str = "once"
+    """As of `bitloom.golden.layers.requantise.Requantise`."""
     low: int
     high: int
+    """low, high: smallest and largest result."""
 
     @property
     def levels(self) -> int:
@@ -277,26 +251,20 @@ def lowest_terms(multiplier: Array, shift: Array) -> tuple[Array, Array]:
 class Addition(FeatureStep):
     """The addition of a map to what a lowered layer has requantised:
 
-        t = kept * factor_kept + added * factor_added + bias
-        result = clip(t / 2^shift to the nearest integer, halves away from zero; low, high)
-
-    Attributes
-    ----------
-    adds : str
-        Name of the lowered layer whose result is added.
-    factor_kept, factor_added, bias, shift : int
-        As the arrays of `bitloom.golden.layers.add.Add`.
-    low, high : int
-        Smallest and largest result.
+    t = kept * factor_kept + added * factor_added + bias
+    result = clip(t / 2^shift to the nearest integer, halves away from zero; low, high)
     """
 
     adds: str
+    """Name of the lowered layer whose result is added."""
     factor_kept: int
     factor_added: int
     bias: int
     shift: int
+    """factor_kept, factor_added, bias, shift: as the arrays of `bitloom.golden.layers.add.Add`."""
     low: int
     high: int
+    """low, high: smallest and largest result."""
 
     def forward(self, values: Array, added: Array | None = None) -> Array:
         assert added is not None  # the caller knows which map that is
@@ -307,15 +275,10 @@ class Addition(FeatureStep):
 
 @dataclass(frozen=True)
 class Sign(Step):
-    """Bits of integers.
-
-    Attributes
-    ----------
-    negative : bool
-        Whether a bit is 1 where the integer is below 0; else it is 1 where the integer is at least 0.
-    """
+    """Bits of integers."""
 
     negative: bool = False
+    """Whether a bit is 1 where the integer is below 0; else it is 1 where the integer is at least 0."""
 
     def forward(self, values: Array, added: Array | None = None) -> Array:
         bits: Array = (values < 0 if self.negative else values >= 0).astype(np.uint8)
@@ -324,12 +287,7 @@ class Sign(Step):
 
 @dataclass(frozen=True, kw_only=True)
 class WindowStep(Step):
-    """A step that the pool unit computes: a value of each channel for each window.
-
-    Attributes
-    ----------
-    window : Window
-    """
+    """A step that the pool unit computes: a value of each channel for each window."""
 
     window: Window
 
@@ -348,15 +306,10 @@ class WindowStep(Step):
 
 @dataclass(frozen=True, kw_only=True)
 class Pooling(WindowStep):
-    """A pool over results.
-
-    Attributes
-    ----------
-    average : bool
-        Whether it is an average of integers, not a maximum.
-    """
+    """A pool over results."""
 
     average: bool = False
+    """Whether it is an average of integers, not a maximum."""
 
     def of_taps(self, taps: Array, valid: Array) -> Array:
         if self.average:
@@ -369,23 +322,17 @@ class Pooling(WindowStep):
 class Depthwise(WindowStep):
     """A depthwise convolution behind a lowered layer of the integer engine, computed by a pool unit with weights:
 
-        sum    = over valid taps of feature[c] * weight[tap, c], for each channel c
-        result = requantised sum (golden/layers/requantise.py)
-
-    Attributes
-    ----------
-    name : str
-        The convolution's.
-    weight : (taps, channels) int64
-    scale : Scale
-    sum_range : tuple of int
-        Smallest and largest sum, for any features and weights.
+    sum    = over valid taps of feature[c] * weight[tap, c], for each channel c
+    result = requantised sum (golden/layers/requantise.py)
     """
 
     name: str
+    """The convolution's."""
     weight: Array
+    """(taps, channels) int64."""
     scale: Scale
     sum_range: Range
+    """Smallest and largest sum, for any features and weights."""
 
     @cached_property
     def biased_range(self) -> Range:
@@ -403,41 +350,28 @@ class Depthwise(WindowStep):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LoweredLayer:
-    """One trip through an engine; the rule is in the module's text.
-
-    Attributes
-    ----------
-    name : str
-        The weighted layer's, or the copy's.
-    reads : str
-        Name of the lowered layer whose result this one reads, or `bitloom.golden.graph.INPUT`.
-    joins : str or None
-        Name of a second lowered layer whose result it reads, whose channels follow at each position; None: there is
-        none.
-    height, width : int
-        Size of the map that the lowered layer reads.
-    window : Taps
-        Of the convolution, or of those whose sums are added up: their taps go through the places of the kernel again
-        and again.
-    arithmetic : Xnor or Multiply
-    steps : tuple of Step
-        Behind the sums, in the order in which they are computed; none where sums are the result.
-    sum_range : tuple of int
-        Smallest and largest sum, for any features.
-    weighted : WeightedLanes or None
-        The lanes for which kernels have weights; None where kernels have weights for all lanes.
-    """
+    """One trip through an engine; the rule is in the module's text."""
 
     name: str
+    """The weighted layer's, or the copy's."""
     reads: str
+    """Name of the lowered layer whose result this one reads, or `bitloom.golden.graph.INPUT`."""
     joins: str | None = None
+    """Name of a second lowered layer whose result it reads, whose channels follow at each position; None: there is
+    none."""
     height: int
     width: int
+    """height, width: size of the map that the lowered layer reads."""
     window: Taps
+    """Of the convolution, or of those whose sums are added up: their taps go through the places of the kernel again and
+    again."""
     arithmetic: Xnor | Multiply
     steps: tuple[Step, ...] = ()
+    """Behind the sums, in the order in which they are computed; none where sums are the result."""
     sum_range: Range
+    """Smallest and largest sum, for any features."""
     weighted: WeightedLanes | None = None
+    """The lanes for which kernels have weights; None where kernels have weights for all lanes."""
 
     @property
     def weight(self) -> Array:

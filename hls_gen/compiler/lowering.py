@@ -43,44 +43,30 @@ from .ways import MapWay
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Lowered:
     """A model as lowered layers. Only the input may have planes; other maps are bits, or integers between integer
-    layers.
-
-    Attributes
-    ----------
-    model : Model
-        What was lowered.
-    source : Map
-        The input as the first lowered layer reads it (golden/flatten.py).
-    layers : tuple of LoweredLayer
-        Each behind those that it reads and adds: the order in which they are computed.
-    input_bits : int
-        Planes of an integer input to a binary layer, without the constant one. 0 for a bipolar input, whose channels
-        are thermometer bits, and for an input that is made binary.
-    binariser : (channels,) int64 or None
-        Thresholds that make the input binary before the first lowered layer (spec A9).
-    joined : Window or None
-        The window of the first layer, where a window former joins its taps (hls_gen/compiler/joined_taps.py): the
-        lowered layer then reads a map of windows, whose channels are taps times channels.
-    parts : tuple of Part
-        What the layers were lowered from, one for one.
-    mapping : tuple of int
-        NPU of each layer.
-    ways : mapping of str to MapWay
-        How each layer's map gets to who needs it, by the layer's name.
-    formed_layer : LoweredLayer or None
-        The first layer with its taps joined; None where a window former can't feed it.
-    """
+    layers."""
 
     model: Model
+    """What was lowered."""
     source: Map
+    """The input as the first lowered layer reads it (golden/flatten.py)."""
     layers: tuple[LoweredLayer, ...]
+    """Each behind those that it reads and adds: the order in which they are computed."""
     input_bits: int
+    """Planes of an integer input to a binary layer, without the constant one. 0 for a bipolar input, whose channels are
+    thermometer bits, and for an input that is made binary."""
     binariser: Array | None = None
+    """(channels,) int64 or None: thresholds that make the input binary before the first lowered layer (spec A9)."""
     joined: Window | None = None
+    """The window of the first layer, where a window former joins its taps (hls_gen/compiler/joined_taps.py): the
+    lowered layer then reads a map of windows, whose channels are taps times channels."""
     parts: tuple[Part, ...] = ()
+    """What the layers were lowered from, one for one."""
     mapping: tuple[int, ...] = ()
+    """NPU of each layer."""
     ways: Mapping[str, MapWay] = field(default_factory=dict)
+    """How each layer's map gets to who needs it, by the layer's name."""
     formed_layer: LoweredLayer | None = None
+    """The first layer with its taps joined; None where a window former can't feed it."""
     _schedules: dict[str, Schedule] = field(default_factory=dict, init=False)
 
     def schedule(self, map_order: str) -> Schedule:

@@ -51,25 +51,17 @@ def check_network(network: Network) -> None:
 
 @dataclass(frozen=True, eq=False)
 class Placed:
-    """A network's parts on NPUs.
-
-    Attributes
-    ----------
-    cut : Cut
-        The network in parts.
-    parts : sequence of Part
-        Those of the cut, with copies of maps where NPUs need them (hls_gen/compiler/copies.py), each behind those that
-        it reads and adds.
-    mapping : sequence of int
-        NPU of each of them.
-    ways : mapping of str to MapWay
-        How each map gets to who needs it, by the name of the part that makes it.
-    """
+    """A network's parts on NPUs."""
 
     cut: Cut
+    """The network in parts."""
     parts: Parts
+    """Those of the cut, with copies of maps where NPUs need them (hls_gen/compiler/copies.py), each behind those that
+    it reads and adds."""
     mapping: Sequence[int]
+    """NPU of each of them."""
     ways: Mapping[str, MapWay]
+    """How each map gets to who needs it, by the name of the part that makes it."""
 
 
 def placed(model: Model, npus: Sequence[Npu], mapping: Sequence[int] | None = None) -> Placed:

@@ -25,35 +25,24 @@ SIZES = tuple(name for name in ("buffer_words", *flat.CAPACITIES) if name not in
 
 @dataclass(frozen=True, kw_only=True)
 class Needs:
-    """What layers need of an NPU: rows or words that each memory must have, how far counters must reach, and widths.
-
-    Attributes
-    ----------
-    sizes
-        The least that each capacity must be, by name; 0 of those that are left out. Layers need the sum of those that
-        the parts declare as ``added``, and the largest of the others. ``buffer_words`` is among them where buffers
-        between NPUs are as large as a chunk.
-    window_lanes
-        Lanes of the beats of the longest window: bits of a register that collects its products.
-    largest_kernel
-        Kernel rows of the largest layer.
-    hold_words
-        Words that the windows of a layer keep.
-    steady_words
-        Words with which no layer by counters waits at the beginning of a row of windows.
-    roomy_acc_bits
-        ``acc_bits`` with room for the biases and thresholds of other weights.
-    ring_words
-        Words of a map that comes from the NPU before; 0: none comes.
-    """
+    """What layers need of an NPU: rows or words that each memory must have, how far counters must reach, and widths."""
 
     sizes: Mapping[str, int]
+    """The least that each capacity must be, by name; 0 of those that are left out. Layers need the sum of those that
+    the parts declare as ``added``, and the largest of the others. ``buffer_words`` is among them where buffers between
+    NPUs are as large as a chunk."""
     window_lanes: int = 0
+    """Lanes of the beats of the longest window: bits of a register that collects its products."""
     largest_kernel: int = 0
+    """Kernel rows of the largest layer."""
     hold_words: int = 0
+    """Words that the windows of a layer keep."""
     steady_words: int = 0
+    """Words with which no layer by counters waits at the beginning of a row of windows."""
     roomy_acc_bits: int = 0
+    """``acc_bits`` with room for the biases and thresholds of other weights."""
     ring_words: int = 0
+    """Words of a map that comes from the NPU before; 0: none comes."""
 
     @classmethod
     def of(cls, **numbers: int) -> "Needs":

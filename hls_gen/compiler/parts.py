@@ -34,66 +34,44 @@ from .tuple_parts import WeightedLanes
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Part:
-    """What an engine computes at once, or a copy of a map (hls_gen/compiler/copies.py).
-
-    Attributes
-    ----------
-    name : str
-        The weighted layer's, or the copy's. The part's map and its lowered layer have the same name.
-    engine : Engine
-    reads : str
-        Name of the part whose map this one reads, or `bitloom.golden.graph.INPUT`.
-    joins : str or None
-        Name of a second part whose map it reads, whose channels follow at each position; None: it reads one map.
-    adds : str or None
-        Name of the part whose map it adds to its results; None where it adds none.
-    height, width : int
-        Size of the map that it reads.
-    window : Taps
-        Of the convolution, or of those whose sums are added up.
-    lanes : int
-        Lanes of a tap: channels times bits of a value, or times bit planes, the constant one included.
-    planes : int
-        Bit planes of a value, without the constant one, where the binary engine reads an input of integers; else 0.
-    visits : int
-        Times that each valid tap is visited: 2 for ternary weights on the binary engine.
-    out_channels : int
-        Kernels.
-    levels : int
-        Results that a kernel gives: thresholds, else 1.
-    pool : Window or None
-        Of the pool unit: of a pool, or of a depthwise convolution that joined the part.
-    raw : bool
-        Whether sums are the result.
-    values : tuple of int or None
-        Smallest and largest integer of the map that it makes; None where that map has bits.
-    weighted : WeightedLanes or None
-        Pattern of zeros: the lanes for which kernels have weights; None where kernels have weights for all lanes.
-    segment : Segment or None
-        The golden layers that it computes, with their names in the network; None of a copy.
-    joined : Part or None
-        This part with its taps joined, as behind a window former; None where a former can't feed it.
-    """
+    """What an engine computes at once, or a copy of a map (hls_gen/compiler/copies.py)."""
 
     name: str
+    """The weighted layer's, or the copy's. The part's map and its lowered layer have the same name."""
     engine: Engine
     reads: str
+    """Name of the part whose map this one reads, or `bitloom.golden.graph.INPUT`."""
     joins: str | None = None
+    """Name of a second part whose map it reads, whose channels follow at each position; None: it reads one map."""
     adds: str | None = None
+    """Name of the part whose map it adds to its results; None where it adds none."""
     height: int
     width: int
+    """height, width: size of the map that it reads."""
     window: Taps
+    """Of the convolution, or of those whose sums are added up."""
     lanes: int
+    """Lanes of a tap: channels times bits of a value, or times bit planes, the constant one included."""
     planes: int = 0
+    """Bit planes of a value, without the constant one, where the binary engine reads an input of integers; else 0."""
     visits: int
+    """Times that each valid tap is visited: 2 for ternary weights on the binary engine."""
     out_channels: int
+    """Kernels."""
     levels: int = 1
+    """Results that a kernel gives: thresholds, else 1."""
     pool: Window | None = None
+    """Of the pool unit: of a pool, or of a depthwise convolution that joined the part."""
     raw: bool = False
+    """Whether sums are the result."""
     values: Range | None = None
+    """Smallest and largest integer of the map that it makes; None where that map has bits."""
     weighted: WeightedLanes | None = None
+    """Pattern of zeros: the lanes for which kernels have weights; None where kernels have weights for all lanes."""
     segment: Segment | None = None
+    """The golden layers that it computes, with their names in the network; None of a copy."""
     joined: "Part | None" = None
+    """This part with its taps joined, as behind a window former; None where a former can't feed it."""
 
     @property
     def binary(self) -> bool:
@@ -126,51 +104,33 @@ Parts = Sequence[Part]
 
 @dataclass(frozen=True, kw_only=True)
 class Target:
-    """What a network is cut for, beside the engines of its parts.
-
-    Attributes
-    ----------
-    planes : int or None
-        Bits that an integer input is sign-extended to, where the binary engine reads it; None: as many as it needs.
-    binariser_bits : int
-        Bits of the features that a binariser in front of the engine takes; 0: there is none.
-    lanes : int
-        Channels of an input word, by which a dense layer's input is one tuple or many (golden/flatten.py).
-    depthwise : bool
-        Whether depthwise convolutions join the part before, for pool units with weights.
-    """
+    """What a network is cut for, beside the engines of its parts."""
 
     planes: int | None = None
+    """Bits that an integer input is sign-extended to, where the binary engine reads it; None: as many as it needs."""
     binariser_bits: int = 0
+    """Bits of the features that a binariser in front of the engine takes; 0: there is none."""
     lanes: int = 1
+    """Channels of an input word, by which a dense layer's input is one tuple or many (golden/flatten.py)."""
     depthwise: bool = False
+    """Whether depthwise convolutions join the part before, for pool units with weights."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SegmentedModel:
-    """A model cut into segments, before their engines are known.
-
-    Attributes
-    ----------
-    given : Model
-        What the device computes.
-    model : Model
-        The same as it is rewritten.
-    target : Target
-    binariser : Threshold or None
-        The layer that makes the input binary before the first part, where the target has a binariser.
-    segments : list of Segment
-        In the order in which they are computed.
-    engines : list of str
-        The engine that each of them is for, "binary" or "integer".
-    """
+    """A model cut into segments, before their engines are known."""
 
     given: Model
+    """What the device computes."""
     model: Model
+    """The same as it is rewritten."""
     target: Target
     binariser: Threshold | None
+    """The layer that makes the input binary before the first part, where the target has a binariser."""
     segments: Sequence[Segment]
+    """In the order in which they are computed."""
     engines: Sequence[str]
+    """The engine that each of them is for, "binary" or "integer"."""
 
     @property
     def names(self) -> list[str]:
@@ -215,18 +175,12 @@ class SegmentedModel:
 
 @dataclass(frozen=True, eq=False)
 class Cut:
-    """A model in parts.
-
-    Attributes
-    ----------
-    segmented_model : SegmentedModel
-        Whose arrays the parts' segments name.
-    parts : tuple of Part
-        Each behind those that it reads and adds: the order in which they are computed.
-    """
+    """A model in parts."""
 
     segmented_model: SegmentedModel
+    """Whose arrays the parts' segments name."""
     parts: tuple[Part, ...]
+    """Each behind those that it reads and adds: the order in which they are computed."""
 
 
 def segmented(model: Model, target: Target) -> SegmentedModel:

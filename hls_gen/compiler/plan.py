@@ -34,30 +34,20 @@ from .ways import MapWay, onward
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Plan:
-    """What a network needs of a chain of NPUs.
-
-    Attributes
-    ----------
-    lowered
-        The network's lowered layers, the first one with its taps joined where a window former does so.
-    schedule
-        Orders of their maps.
-    frame
-        The map that comes from the host.
-    foldings
-        Of the NPUs, with skip stores where maps wait.
-    layers
-        The layers on their NPUs.
-    formed
-        What the window former of NPU 0 makes of a frame; None where it lets words pass, or there is none.
-    """
+    """What a network needs of a chain of NPUs."""
 
     lowered: Lowered
+    """The network's lowered layers, the first one with its taps joined where a window former does so."""
     schedule: Schedule
+    """Orders of their maps."""
     frame: FrameWords
+    """The map that comes from the host."""
     foldings: tuple[Npu, ...]
+    """Of the NPUs, with skip stores where maps wait."""
     layers: tuple[PlannedLayer, ...]
+    """The layers on their NPUs."""
     formed: FormedWindows | None = None
+    """What the window former of NPU 0 makes of a frame; None where it lets words pass, or there is none."""
 
     @property
     def input_words(self) -> Layout:

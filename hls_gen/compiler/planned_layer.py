@@ -20,84 +20,56 @@ from .ways import MapWay
 
 @dataclass(frozen=True, eq=False)
 class MapWords:
-    """A map on its way to the NPU that reads it.
-
-    Attributes
-    ----------
-    layout
-        (words of a tuple, lanes of a word): lanes of its tuples, or UNUSED.
-    codes
-        (words of a tuple,): code of each word's kernel rows; 0 but for an integer input.
-    inlet
-        The inlet by which it comes, or "skip" for the skip store.
-    parts
-        Of two maps that are read side by side: words of a tuple from the inlet, and then from the skip store; None for
-        one map.
-    """
+    """A map on its way to the NPU that reads it."""
 
     layout: Layout
+    """(words of a tuple, lanes of a word): lanes of its tuples, or UNUSED."""
     codes: Ints
+    """(words of a tuple,): code of each word's kernel rows; 0 but for an integer input."""
     inlet: str
+    """The inlet by which it comes, or "skip" for the skip store."""
     parts: tuple[int, int] | None = None
+    """Of two maps that are read side by side: words of a tuple from the inlet, and then from the skip store; None for
+    one map."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PlannedLayer:
-    """A layer on its NPU.
-
-    Attributes
-    ----------
-    layer
-        The lowered layer.
-    number
-        Of the NPU.
-    npu
-        That NPU.
-    way
-        The way of the layer's map.
-    read
-        The words that it reads.
-    inner
-        Kernel groups that use a word in turn (hls_gen/compiler/choices.py).
-    part
-        The words of each tuple that kernel groups read: all where the NPU knows no parts.
-    left_out
-        Lanes with a channel of each tap that every kernel group leaves out.
-    gains_by_parts
-        Whether kernel groups need a part of each tuple only, whether or not the NPU can read one.
-    on_array
-        The map that it reads, on the array's sequencer.
-    on_pool_unit
-        Its results on the pool unit's sequencer, which hands tuples on where there is no pool; None where they don't
-        pass a pool unit.
-    steps
-        (steps, ol): in which its results leave the results unit.
-    pooled
-        (words, pfp): words of a tuple that the pool unit takes; none where results don't pass one.
-    output
-        (words, lanes): what leaves for a window, in words of its reader.
-    chunk_words
-        Words of a chunk of the map that it reads, where that comes from the NPU before; else None.
-    sizes_buffers
-        Whether buffers between NPUs are as large as the chunk.
-    """
+    """A layer on its NPU."""
 
     layer: LoweredLayer
+    """The lowered layer."""
     number: int
+    """Of the NPU."""
     npu: Npu
+    """That NPU."""
     way: MapWay
+    """The way of the layer's map."""
     read: MapWords
+    """The words that it reads."""
     inner: int
+    """Kernel groups that use a word in turn (hls_gen/compiler/choices.py)."""
     part: TuplePart
+    """The words of each tuple that kernel groups read: all where the NPU knows no parts."""
     left_out: int
+    """Lanes with a channel of each tap that every kernel group leaves out."""
     gains_by_parts: bool
+    """Whether kernel groups need a part of each tuple only, whether or not the NPU can read one."""
     on_array: OnSequencer
+    """The map that it reads, on the array's sequencer."""
     on_pool_unit: OnSequencer | None
+    """Its results on the pool unit's sequencer, which hands tuples on where there is no pool; None where they don't
+    pass a pool unit."""
     steps: Layout
+    """(steps, ol): in which its results leave the results unit."""
     pooled: Layout
+    """(words, pfp): words of a tuple that the pool unit takes; none where results don't pass one."""
     output: Layout
+    """(words, lanes): what leaves for a window, in words of its reader."""
     chunk_words: int | None = None
+    """Words of a chunk of the map that it reads, where that comes from the NPU before; else None."""
     sizes_buffers: bool = False
+    """Whether buffers between NPUs are as large as the chunk."""
 
     @property
     def words(self) -> int:

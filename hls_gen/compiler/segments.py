@@ -37,18 +37,12 @@ Role = TypeVar("Role", bound=Layer)
 
 @dataclass(frozen=True)
 class Kept:
-    """The two maps of an addition.
-
-    Attributes
-    ----------
-    kept : str
-        The map that no other layer reads: a layer makes it right behind which an addition may stand (trips.py).
-    added : str
-        The other one.
-    """
+    """The two maps of an addition."""
 
     kept: str
+    """The map that no other layer reads: a layer makes it right behind which an addition may stand (trips.py)."""
     added: str
+    """The other one."""
 
 
 def kept_maps(network: Network) -> Mapping[str, Kept]:
@@ -94,43 +88,29 @@ def deepest(names: Sequence[str], depth: Mapping[str, int]) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Segment:
-    """A weighted layer and the layers that work on its sums, which are lowered together.
-
-    Attributes
-    ----------
-    layer : Weighted
-        Its name is the segment's, the lowered layer's and that of the map which this makes.
-    source : Map
-        The map that the weighted layer reads, a concatenation as one map.
-    tail : tuple of Layer
-        The layers that follow, up to the next weighted one.
-    reads : str
-        The segment whose result the layer reads, or `bitloom.golden.graph.INPUT`.
-    readers : tuple of str
-        The segments that read or add the result, in the order in which they are computed.
-    joins : str or None
-        The segment whose result the layer reads behind that of ``reads``, channel by channel one map; None where it
-        reads one result.
-    adds : str or None
-        The segment whose result the addition among the layers of ``tail`` adds; None where there is no addition.
-    added : Layer or None
-        The layer that makes what is added; None where there is no addition.
-    depthwise : Segment or None
-        The segment of a depthwise convolution that joined this one, behind its tail (hls_gen/compiler/depthwise.py).
-    sums : tuple of Pool
-        Pools in front of the tail that add up the layer's sums (hls_gen/compiler/taps.py).
-    """
+    """A weighted layer and the layers that work on its sums, which are lowered together."""
 
     layer: Weighted
+    """Its name is the segment's, the lowered layer's and that of the map which this makes."""
     source: Map
+    """The map that the weighted layer reads, a concatenation as one map."""
     tail: tuple[Layer, ...]
+    """The layers that follow, up to the next weighted one."""
     reads: str
+    """The segment whose result the layer reads, or `bitloom.golden.graph.INPUT`."""
     readers: tuple[str, ...]
+    """The segments that read or add the result, in the order in which they are computed."""
     adds: str | None = None
+    """The segment whose result the addition among the layers of ``tail`` adds; None where there is no addition."""
     joins: str | None = None
+    """The segment whose result the layer reads behind that of ``reads``, channel by channel one map; None where it
+    reads one result."""
     added: Layer | None = None
+    """The layer that makes what is added; None where there is no addition."""
     depthwise: "Segment | None" = None
+    """The segment of a depthwise convolution that joined this one, behind its tail (hls_gen/compiler/depthwise.py)."""
     sums: tuple[Pool, ...] = ()
+    """Pools in front of the tail that add up the layer's sums (hls_gen/compiler/taps.py)."""
 
     @property
     def window(self) -> Taps:

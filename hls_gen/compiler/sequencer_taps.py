@@ -28,40 +28,28 @@ from .sequencer_work import SequencerWork
 
 @dataclass(frozen=True, kw_only=True)
 class TapCounts:
-    """What the taps of a map take of a sequencer, worked out without the rows of its tables.
-
-    Attributes
-    ----------
-    hold
-        Tuples that the windows keep.
-    tuples, windows
-        Tuples of the map; windows that read it.
-    taps
-        Valid taps of all windows; a tap that is visited twice counts as two.
-    skips
-        Tuples each of which costs a cycle in every pass over its window, as they arrive and no tap reads them.
-    window_taps
-        Taps of a window, if every tap is new and all windows are alike, so that no table is needed; else 0.
-    flags, olds, jumps, aheads
-        Rows of the tables of these names.
-    counters
-        What the counters run by that take the place of tables; None where tables are there, or none is needed.
-    work
-        What the sequencer has to do.
-    """
+    """What the taps of a map take of a sequencer, worked out without the rows of its tables."""
 
     hold: int
+    """Tuples that the windows keep."""
     tuples: int
     windows: int
+    """tuples, windows: tuples of the map; windows that read it."""
     taps: int
+    """Valid taps of all windows; a tap that is visited twice counts as two."""
     skips: int
+    """Tuples each of which costs a cycle in every pass over its window, as they arrive and no tap reads them."""
     window_taps: int
+    """Taps of a window, if every tap is new and all windows are alike, so that no table is needed; else 0."""
     flags: int
     olds: int
     jumps: int
     aheads: int
+    """flags, olds, jumps, aheads: rows of the tables of these names."""
     counters: Raster | None
+    """What the counters run by that take the place of tables; None where tables are there, or none is needed."""
     work: SequencerWork
+    """What the sequencer has to do."""
 
     @property
     def steady(self) -> int:
@@ -76,24 +64,16 @@ class TapCounts:
 
 @dataclass(frozen=True)
 class SequencerTaps:
-    """A schedule on a sequencer.
-
-    Attributes
-    ----------
-    tables
-        The schedule.
-    kind
-        How the sequencer finds and claims taps.
-    visits
-        Beats of each word at a tap, one after another, each with a kernel row of its own.
-    reread
-        Whether a window is passed several times, so that its tuples must stay until the last pass ends.
-    """
+    """A schedule on a sequencer."""
 
     tables: StageTables
+    """The schedule."""
     kind: SequencerKind
+    """How the sequencer finds and claims taps."""
     visits: int = 1
+    """Beats of each word at a tap, one after another, each with a kernel row of its own."""
     reread: bool = False
+    """Whether a window is passed several times, so that its tuples must stay until the last pass ends."""
 
     @classmethod
     def straight(cls, windows: int, kind: SequencerKind) -> "SequencerTaps":
@@ -147,24 +127,16 @@ class SequencerTaps:
 
 @dataclass(frozen=True, kw_only=True)
 class OnSequencer:
-    """A map on a sequencer of an NPU.
-
-    Attributes
-    ----------
-    sequencer
-        The sequencer.
-    taps
-        Its taps.
-    words
-        Words of a tuple.
-    tap_rows
-        Rows of weights that a tap meets, all its words and visits together.
-    """
+    """A map on a sequencer of an NPU."""
 
     sequencer: NpuSequencer
+    """The sequencer."""
     taps: SequencerTaps
+    """Its taps."""
     words: int
+    """Words of a tuple."""
     tap_rows: int
+    """Rows of weights that a tap meets, all its words and visits together."""
 
     @property
     def counts(self) -> TapCounts:

@@ -21,16 +21,11 @@ from .taps import Taps
 
 @dataclass(frozen=True)
 class SequencerWork:
-    """The windows that a sequencer reads in a frame.
-
-    Attributes
-    ----------
-    alike
-        (taps, skips, windows) for all windows with as many valid taps and skips. A tap that is visited twice counts as
-        two. A skip is a tuple that arrives, that no tap of the window reads, and that costs the sequencer a cycle.
-    """
+    """The windows that a sequencer reads in a frame."""
 
     alike: tuple[tuple[int, int, int], ...]
+    """(taps, skips, windows) for all windows with as many valid taps and skips. A tap that is visited twice counts as
+    two. A skip is a tuple that arrives, that no tap of the window reads, and that costs the sequencer a cycle."""
 
     @classmethod
     def of_map(cls, window: Taps | Window, height: int, width: int) -> "SequencerWork":

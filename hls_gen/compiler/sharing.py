@@ -22,21 +22,14 @@ from .plan import Plan
 
 @dataclass(frozen=True, eq=False)
 class ReadValues:
-    """A map whose values have several bits, as a layer reads it.
-
-    Attributes
-    ----------
-    bits
-        Thermometer bits of a value; 0 for an input of integers, which comes in bit planes.
-    apart
-        How far the bits of a value lie apart: results that leave in a cycle where it is made; None for the input.
-    layout
-        (words of a tuple, lanes of a word): lanes of its tuples, or UNUSED.
-    """
+    """A map whose values have several bits, as a layer reads it."""
 
     bits: int
+    """Thermometer bits of a value; 0 for an input of integers, which comes in bit planes."""
     apart: int | None
+    """How far the bits of a value lie apart: results that leave in a cycle where it is made; None for the input."""
     layout: Layout
+    """(words of a tuple, lanes of a word): lanes of its tuples, or UNUSED."""
 
 
 def sharing(npu: Npu, maps: Sequence[ReadValues]) -> Npu:
@@ -83,24 +76,16 @@ def values_read(plan: Plan, n: int) -> list[ReadValues]:
 
 @dataclass(frozen=True)
 class WeightCopies:
-    """Weights of a network that an NPU stores several times.
-
-    Attributes
-    ----------
-    npu
-        Number of the NPU.
-    widths
-        Bits of the values that its layers read, each width once, rising.
-    stored
-        Weight bits in its kernel memory.
-    once
-        Weight bits if each weight stood there once.
-    """
+    """Weights of a network that an NPU stores several times."""
 
     npu: int
+    """Number of the NPU."""
     widths: tuple[int, ...]
+    """Bits of the values that its layers read, each width once, rising."""
     stored: int
+    """Weight bits in its kernel memory."""
     once: int
+    """Weight bits if each weight stood there once."""
 
     def __str__(self) -> str:
         """One line: the bits that these weights take, and why they are stored several times."""

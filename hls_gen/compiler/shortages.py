@@ -25,30 +25,20 @@ FRAMES = 2
 
 @dataclass(frozen=True)
 class Shortage:
-    """A capacity that is too small.
-
-    Attributes
-    ----------
-    name
-        The capacity, one of `bitloom.hls_gen.design.flat.CAPACITIES`, or ``collect`` or ``spill_words``.
-    least
-        What the network needs at least.
-    has
-        What the design has.
-    npu
-        Number of the NPU; None for what the design has once.
-    layer
-        Name of the layer that needs it; nothing where several do.
-    why
-        What the message says behind these numbers, or nothing.
-    """
+    """A capacity that is too small."""
 
     name: str
+    """The capacity, one of `bitloom.hls_gen.design.flat.CAPACITIES`, or ``collect`` or ``spill_words``."""
     least: int
+    """What the network needs at least."""
     has: int
+    """What the design has."""
     npu: int | None = None
+    """Number of the NPU; None for what the design has once."""
     layer: str = ""
+    """Name of the layer that needs it; nothing where several do."""
     why: str = ""
+    """What the message says behind these numbers, or nothing."""
 
 
 def check_capacities(plan: Plan, manifest: Manifest) -> None:

@@ -25,26 +25,18 @@ FLOW_FRAMES = 4
 
 @dataclass(frozen=True, kw_only=True)
 class Sizing:
-    """By which rules memories get their sizes.
-
-    Attributes
-    ----------
-    spill_words
-        Words of the spill store on the closing edge of a ring; None: as many as are ever in use
-        (hls_gen/compiler/flow).
-    skip_words
-        Words of each skip store; None: as many as are ever in use.
-    stream_weights
-        Whether weights are streamed: kernel rows for two layers, and what doesn't fit comes down the stream with every
-        frame.
-    equal
-        Whether every NPU gets the largest of all NPUs' memories.
-    """
+    """By which rules memories get their sizes."""
 
     spill_words: int | None = None
+    """Words of the spill store on the closing edge of a ring; None: as many as are ever in use
+    (hls_gen/compiler/flow)."""
     skip_words: int | None = None
+    """Words of each skip store; None: as many as are ever in use."""
     stream_weights: bool = False
+    """Whether weights are streamed: kernel rows for two layers, and what doesn't fit comes down the stream with every
+    frame."""
     equal: bool = False
+    """Whether every NPU gets the largest of all NPUs' memories."""
 
 
 def size_memories(

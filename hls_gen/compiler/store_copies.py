@@ -40,24 +40,16 @@ Queues = tuple[tuple[str, ...], tuple[str, ...]]
 
 @dataclass(frozen=True)
 class _Step:
-    """A map is made.
-
-    Attributes
-    ----------
-    name
-        The part that first made it.
-    to
-        The stores that it goes to.
-    taken
-        For a copy the store that it reads from, by "copies"; for a part the store of each map that it needs, by how.
-    before
-        The step before this one.
-    """
+    """A map is made."""
 
     name: str
+    """The part that first made it."""
     to: tuple[str, ...]
+    """The stores that it goes to."""
     taken: Mapping[str, str]
+    """For a copy the store that it reads from, by "copies"; for a part the store of each map that it needs, by how."""
     before: "_Step | None"
+    """The step before this one."""
 
 
 @dataclass(frozen=True)

@@ -24,44 +24,29 @@ FRAMES = 4
 
 @dataclass(frozen=True)
 class WeightLayer:
-    """What a placement must know of a layer.
-
-    Attributes
-    ----------
-    name
-        The layer's name.
-    rows
-        Its rows of the kernel memory.
-    beats
-        Cycles that it takes in a frame.
-    """
+    """What a placement must know of a layer."""
 
     name: str
+    """The layer's name."""
     rows: int
+    """Its rows of the kernel memory."""
     beats: int
+    """Cycles that it takes in a frame."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class WeightStream:
-    """The stream that brings frames and weights.
-
-    Attributes
-    ----------
-    bits
-        Width of a stream word.
-    row_words
-        Stream words of a kernel row.
-    frame_words
-        Stream words of a frame, without its header.
-    absorbed
-        Whether the tuple memory holds a whole frame, so that what follows the frame in the stream needn't wait until
-        layer 0 has used it.
-    """
+    """The stream that brings frames and weights."""
 
     bits: int
+    """Width of a stream word."""
     row_words: int
+    """Stream words of a kernel row."""
     frame_words: int
+    """Stream words of a frame, without its header."""
     absorbed: bool
+    """Whether the tuple memory holds a whole frame, so that what follows the frame in the stream needn't wait until
+    layer 0 has used it."""
 
     @property
     def header_words(self) -> int:
@@ -71,25 +56,17 @@ class WeightStream:
 
 @dataclass(frozen=True, kw_only=True)
 class Placement:
-    """Where the weights of each layer lie, and how they come.
-
-    Attributes
-    ----------
-    base
-        First row of each layer.
-    streamed
-        Numbers of the layers whose weights come down the stream, in the order of their packets. The others are
-        resident.
-    ahead
-        For each streamed layer: how many streamed layers before it may be unfinished when its rows are written.
-    before
-        How many of the packets come before the frame; the others come after it.
-    """
+    """Where the weights of each layer lie, and how they come."""
 
     base: tuple[int, ...]
+    """First row of each layer."""
     streamed: tuple[int, ...] = ()
+    """Numbers of the layers whose weights come down the stream, in the order of their packets. The others are
+    resident."""
     ahead: tuple[int, ...] = ()
+    """For each streamed layer: how many streamed layers before it may be unfinished when its rows are written."""
     before: int = 0
+    """How many of the packets come before the frame; the others come after it."""
 
 
 class StreamBlocked(Exception):

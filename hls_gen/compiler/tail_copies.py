@@ -135,20 +135,13 @@ def _in_order(graph: LayerGraph) -> list[Layer]:
 
 @dataclass(frozen=True)
 class _Tails:
-    """What engines compute, as far as the layers of a graph have been taken, in their order.
-
-    Attributes
-    ----------
-    graph : LayerGraph
-    depth : dict of str to int
-        Map -> weighted layers on the longest way to it.
-    tails : dict of str to tuple
-        Map -> the weighted layer that it comes from, and the layers behind that.
-    """
+    """What engines compute, as far as the layers of a graph have been taken, in their order."""
 
     graph: LayerGraph
     depth: dict[str, int]
+    """Map -> weighted layers on the longest way to it."""
     tails: dict[str, tuple[Weighted, tuple[Layer, ...]]]
+    """Map -> the weighted layer that it comes from, and the layers behind that."""
 
     def copied_for(self, layer: Layer) -> str | None:
         """The map of which the next layer needs a copy; None where it begins a segment, or follows a map."""

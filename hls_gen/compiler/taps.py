@@ -27,19 +27,13 @@ from bitloom.golden.window import Pair, Window
 
 @dataclass(frozen=True)
 class AddedSums:
-    """A pool that adds up sums.
-
-    Attributes
-    ----------
-    window : Window
-        Of the pool.
-    repeated : int
-        How many sums each window adds: those that lie on the map, each of them as often as the others of the same
-        window. 0: those that lie on the map, each of them once.
-    """
+    """A pool that adds up sums."""
 
     window: Window
+    """Of the pool."""
     repeated: int = 0
+    """How many sums each window adds: those that lie on the map, each of them as often as the others of the same
+    window. 0: those that lie on the map, each of them once."""
 
     def __post_init__(self) -> None:
         make_fields_plain(self)
@@ -52,18 +46,12 @@ class AddedSums:
 
 @dataclass(frozen=True)
 class Taps:
-    """What one sum reads: a window of a convolution, or all windows of it whose sums pools add up.
-
-    Attributes
-    ----------
-    window : Window
-        Of the convolution, or of a pool.
-    pools : tuple of AddedSums
-        The pools that add up sums, in the order in which they do.
-    """
+    """What one sum reads: a window of a convolution, or all windows of it whose sums pools add up."""
 
     window: Window
+    """Of the convolution, or of a pool."""
     pools: tuple[AddedSums, ...] = ()
+    """The pools that add up sums, in the order in which they do."""
 
     @classmethod
     def of(cls, window: Window, pools: tuple[Pool, ...], size: Pair) -> "Taps":

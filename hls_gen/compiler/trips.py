@@ -25,18 +25,12 @@ Kinds = tuple[str, ...]
 
 @dataclass(frozen=True)
 class Place:
-    """A place of a trip.
-
-    Attributes
-    ----------
-    layers : tuple of type
-        Layers of which one stands there.
-    empty : bool
-        Whether there may be none.
-    """
+    """A place of a trip."""
 
     layers: tuple[type[Layer], ...]
+    """Layers of which one stands there."""
     empty: bool
+    """Whether there may be none."""
 
 
 def needed(*layers: type[Layer]) -> Place:
@@ -60,21 +54,14 @@ def tails_of(order: Sequence[Place]) -> list[Kinds]:
 
 @dataclass(frozen=True, kw_only=True)
 class Trip:
-    """What may follow the sums of a weighted layer.
-
-    Attributes
-    ----------
-    orders : tuple of tuple of Place
-        The places; several orders where the engine takes any of them.
-    rule : str
-        The same in words, for messages: "what follows must be ...".
-    raw : bool
-        Whether sums may be the result, too.
-    """
+    """What may follow the sums of a weighted layer."""
 
     orders: tuple[tuple[Place, ...], ...]
+    """The places; several orders where the engine takes any of them."""
     rule: str
+    """The same in words, for messages: "what follows must be ..."."""
     raw: bool = False
+    """Whether sums may be the result, too."""
 
     @cached_property
     def tails(self) -> tuple[Kinds, ...]:

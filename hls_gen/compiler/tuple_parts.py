@@ -24,21 +24,14 @@ from .layout import UNUSED, Ints, Layout
 @dataclass(frozen=True)
 class TuplePart:
     """The words that kernel groups read of each tuple: ``words`` of them, ``step`` further on after ``groups`` kernel
-    groups.
-
-    Attributes
-    ----------
-    words
-        >= 1.
-    step
-        >= 0.
-    groups
-        >= 1.
-    """
+    groups."""
 
     words: int
+    """>= 1."""
     step: int = 0
+    """>= 0."""
     groups: int = 1
+    """>= 1."""
 
     @property
     def fields(self) -> dict[str, int]:
@@ -58,22 +51,15 @@ class TuplePart:
 
 @dataclass(frozen=True, eq=False)
 class WeightedLanes:
-    """The lanes of a tuple for which the kernels of a layer have weights: all that the part of a tuple depends on.
-
-    Attributes
-    ----------
-    lanes
-        (kernels, lanes) of bool: whether a kernel has a weight other than 0.
-    same
-        Whether all kernel groups must leave out the same number of lanes: each lane is a match that is not counted, and
-        all groups of a layer have one offset for these.
-    even
-        Whether that number must be even: the offset counts matches by twos.
-    """
+    """The lanes of a tuple for which the kernels of a layer have weights: all that the part of a tuple depends on."""
 
     lanes: Array
+    """(kernels, lanes) of bool: whether a kernel has a weight other than 0."""
     same: bool
+    """Whether all kernel groups must leave out the same number of lanes: each lane is a match that is not counted, and
+    all groups of a layer have one offset for these."""
     even: bool
+    """Whether that number must be even: the offset counts matches by twos."""
 
     def part(self, layout: Layout, kgp: int) -> tuple[TuplePart, int]:
         """Find the part with the fewest words; parameters and results as of `tuple_part`."""

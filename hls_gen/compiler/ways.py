@@ -33,30 +33,20 @@ from .parts import Parts
 
 @dataclass(frozen=True)
 class MapWay:
-    """The way of a map.
-
-    Attributes
-    ----------
-    target : str
-        The outlet by which it leaves: "loop", "ring", "host", or "skip" where it is needed from the skip store alone.
-    reader : str or None
-        The layer that reads it behind that outlet.
-    forks : bool
-        Whether it goes to the skip store as well.
-    skip_reader : str or None
-        The layer that reads it from the skip store.
-    adder : str or None
-        The layer that adds it from the skip store.
-    skip_npu : int or None
-        NPU of that skip store, where it is not the one that makes the map.
-    """
+    """The way of a map."""
 
     target: str
+    """The outlet by which it leaves: "loop", "ring", "host", or "skip" where it is needed from the skip store alone."""
     reader: str | None = None
+    """The layer that reads it behind that outlet."""
     forks: bool = False
+    """Whether it goes to the skip store as well."""
     skip_reader: str | None = None
+    """The layer that reads it from the skip store."""
     adder: str | None = None
+    """The layer that adds it from the skip store."""
     skip_npu: int | None = None
+    """NPU of that skip store, where it is not the one that makes the map."""
 
     @property
     def skips(self) -> bool:
@@ -191,18 +181,12 @@ Store = tuple[str, int]
 
 @dataclass(frozen=True)
 class _State:
-    """What the ways of the maps so far leave for those that follow.
-
-    Attributes
-    ----------
-    last : dict of Store to int
-        Number of the layer that takes the last map of each store.
-    awaited : dict of str to str
-        Layer that reads two maps, of which one is still to come -> the store that this one must come from.
-    """
+    """What the ways of the maps so far leave for those that follow."""
 
     last: Mapping[Store, int] = field(default_factory=dict)
+    """Number of the layer that takes the last map of each store."""
     awaited: Mapping[str, str] = field(default_factory=dict)
+    """Layer that reads two maps, of which one is still to come -> the store that this one must come from."""
 
     @property
     def key(self) -> tuple[object, ...]:

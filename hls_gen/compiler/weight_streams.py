@@ -29,21 +29,14 @@ FRAMES = 4
 
 @dataclass(frozen=True, kw_only=True)
 class WeightOrder:
-    """How the weights of a network reach the NPUs of a design.
-
-    Attributes
-    ----------
-    placements
-        Where the layers of each NPU lie, and which of them are streamed.
-    packets
-        The packets of a frame, in the order of the stream.
-    before
-        How many of them come before the frame.
-    """
+    """How the weights of a network reach the NPUs of a design."""
 
     placements: tuple[Placement, ...]
+    """Where the layers of each NPU lie, and which of them are streamed."""
     packets: tuple[WeightPacket, ...]
+    """The packets of a frame, in the order of the stream."""
     before: int
+    """How many of them come before the frame."""
 
 
 def weight_order(plan: Plan, design: Design) -> WeightOrder:

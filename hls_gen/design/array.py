@@ -27,16 +27,7 @@ def weighs_planes(accumulate: str, collect: int = 0) -> bool:
 
 @dataclass(frozen=True, kw_only=True)
 class Array(Part):
-    """What both kinds of array have.
-
-    Attributes
-    ----------
-    acc_bits
-        Width of the accumulators, 4..32. Sized.
-    kernel_rows
-        Rows of kgp * row_weights weights, kernel memories a and b together, >= 2. With ``one_memory`` rows of the one
-        memory, of which features have the first ``tuple_words``. Sized.
-    """
+    """What both kinds of array have."""
 
     engine: ClassVar[str]
 
@@ -56,7 +47,10 @@ class Array(Part):
         means="Kernels and features in one memory, a read a cycle; in all NPUs or in none, without streamed weights.",
     )
     acc_bits: int = capacity(16)
+    """Width of the accumulators, 4..32. Sized."""
     kernel_rows: int = capacity(1024, least=2, added=True)
+    """Rows of kgp * row_weights weights, kernel memories a and b together, >= 2. With ``one_memory`` rows of the one
+    memory, of which features have the first ``tuple_words``. Sized."""
 
     def _check(self) -> None:
         """Raise ValueError unless the fields of both kinds are in their ranges."""
@@ -75,15 +69,7 @@ class Array(Part):
 
 @dataclass(frozen=True, kw_only=True)
 class BinaryArray(Array):
-    """Array of PEs that count where bits of features and weights match. Features and weights have 1 bit.
-
-    Attributes
-    ----------
-    lanes_per_weight, lane_step
-        Lanes of a word that share a weight, >= 1, and how far apart they lie, >= 1 (lanes.weight_of_lanes): where all
-        maps have values of so many thermometer bits, a weight is stored once. More than 1 only without planes side by
-        side. Sized.
-    """
+    """Array of PEs that count where bits of features and weights match. Features and weights have 1 bit."""
 
     engine: ClassVar[str] = "binary"
     feature_bits: ClassVar[int] = 1
@@ -124,6 +110,9 @@ class BinaryArray(Array):
     )
     lanes_per_weight: int = capacity(1, rare=True)
     lane_step: int = capacity(1, rare=True)
+    """lanes_per_weight, lane_step: lanes of a word that share a weight, >= 1, and how far apart they lie, >= 1
+    (lanes.weight_of_lanes): where all maps have values of so many thermometer bits, a weight is stored once. More than
+    1 only without planes side by side. Sized."""
 
     def __post_init__(self) -> None:
         super().__post_init__()

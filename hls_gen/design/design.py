@@ -28,17 +28,6 @@ class Design:
     between NPUs of different engines a feature is a bit: the sign of what an integer NPU gives, and +1 or -1 to one
     that reads it.
 
-    Attributes
-    ----------
-    name
-        What the design is called: letters, digits, underscores, dashes and dots (``bitloom.golden.names``).
-    stream_bits
-        Width of the streams from and to the host, 32 or 64.
-    npus
-        The NPUs, in their order, 1 to MOST_NPUS.
-    spill_words
-        Words of the store on the edge that closes a ring (spec D8), >= 2; 0: there is none.
-
     Raises
     ------
     ValueError
@@ -46,9 +35,13 @@ class Design:
     """
 
     name: str
+    """What the design is called: letters, digits, underscores, dashes and dots (``bitloom.golden.names``)."""
     stream_bits: int = 32
+    """Width of the streams from and to the host, 32 or 64."""
     npus: tuple[Npu, ...] = (Npu.of(),)
+    """The NPUs, in their order, 1 to MOST_NPUS."""
     spill_words: int = 0
+    """Words of the store on the edge that closes a ring (spec D8), >= 2; 0: there is none."""
 
     @property
     def summary(self) -> str:

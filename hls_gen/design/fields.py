@@ -7,24 +7,16 @@ from typing import Protocol, TypeVar
 
 @dataclass(frozen=True)
 class Field:
-    """Bits ``lsb`` to ``lsb + width - 1`` of a register or of a memory row.
-
-    Attributes
-    ----------
-    name
-        Name, used once in its register or memory.
-    lsb
-        Number of the lowest bit, >= 0.
-    width
-        Number of bits, >= 1.
-    description
-        What the field means, in a few words; may be empty.
-    """
+    """Bits ``lsb`` to ``lsb + width - 1`` of a register or of a memory row."""
 
     name: str
+    """Name, used once in its register or memory."""
     lsb: int
+    """Number of the lowest bit, >= 0."""
     width: int
+    """Number of bits, >= 1."""
     description: str = ""
+    """What the field means, in a few words; may be empty."""
 
     def of(self, value: int) -> int:
         """Read this field.

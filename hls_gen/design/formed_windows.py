@@ -23,30 +23,21 @@ UNUSED = -1
 
 @dataclass(frozen=True, kw_only=True)
 class FormedWindows:
-    """The windows that are formed of a map.
-
-    Attributes
-    ----------
-    height, width, channels : int
-        Size of the map.
-    window : Window
-        Of the layer that reads it.
-    rows, columns : int
-        Windows that are wanted: the first ones of each axis, >= 1.
-    column_lanes : int
-        Lanes of a column, at least those of the kernel's rows.
-    word_lanes : int
-        Channels of a word, at least those of a position.
-    """
+    """The windows that are formed of a map."""
 
     height: int
     width: int
     channels: int
+    """height, width, channels: size of the map."""
     window: Window
+    """Of the layer that reads it."""
     rows: int
     columns: int
+    """rows, columns: windows that are wanted: the first ones of each axis, >= 1."""
     column_lanes: int
+    """Lanes of a column, at least those of the kernel's rows."""
     word_lanes: int
+    """Channels of a word, at least those of a position."""
 
     @property
     def upright(self) -> "FormedWindows":

@@ -12,18 +12,12 @@ from typing import NamedTuple
 
 
 class Gear(NamedTuple):
-    """A change of width. One of the two numbers is 1.
-
-    Attributes
-    ----------
-    together
-        Words that one wider word takes in, >= 1.
-    pieces
-        Narrower words that one word becomes, >= 1.
-    """
+    """A change of width. One of the two numbers is 1."""
 
     together: int
+    """Words that one wider word takes in, >= 1."""
     pieces: int
+    """Narrower words that one word becomes, >= 1."""
 
     def words(self, count: int) -> int:
         """Words that ``count`` words of one tuple become; a tuple's last word may be filled in part."""

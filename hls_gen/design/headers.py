@@ -57,21 +57,14 @@ takes."""
 
 @dataclass(frozen=True)
 class ErrorCode:
-    """A value of register ERROR_CODE.
-
-    Attributes
-    ----------
-    code
-        The value, >= 1.
-    name
-        Its name.
-    rule
-        The rule that the packet broke, as a sentence that should have been true.
-    """
+    """A value of register ERROR_CODE."""
 
     code: int
+    """The value, >= 1."""
     name: str
+    """Its name."""
     rule: str
+    """The rule that the packet broke, as a sentence that should have been true."""
 
 
 BAD_HEADER, BAD_KIND, BAD_NPU, BAD_MEMORY, BAD_RANGE, BAD_FRAME, TRUNCATED, NOT_LOADED = range(1, 9)
@@ -117,37 +110,25 @@ def word_0(name: str) -> Field:
 
 @dataclass(frozen=True)
 class PacketHeader:
-    """A packet's header, decoded.
-
-    Attributes
-    ----------
-    kind
-        LOAD, FRAME or WEIGHTS; 4 bits.
-    npu
-        Number of the NPU; 8 bits.
-    memory
-        Id of the memory that a LOAD fills; of WEIGHTS ``ahead``: how many streamed layers may be unfinished when the
-        rows are written; 8 bits.
-    address
-        First row; 24 bits. Of a FRAME the signature of the parameters that it is for; 32 bits.
-    length
-        Rows, or input words of a frame; 24 bits.
-    last
-        Of a FRAME: its results end the transfer. Of WEIGHTS: the layer's weights are whole with this packet.
-    layer
-        Of WEIGHTS: number of the layer among the streamed ones; 8 bits.
-    number
-        Of FRAME and WEIGHTS: how many such packets came before it since the last LOAD, modulo 256.
-    """
+    """A packet's header, decoded."""
 
     kind: int
+    """LOAD, FRAME or WEIGHTS; 4 bits."""
     npu: int
+    """Number of the NPU; 8 bits."""
     memory: int
+    """Id of the memory that a LOAD fills; of WEIGHTS ``ahead``: how many streamed layers may be unfinished when the
+    rows are written; 8 bits."""
     address: int
+    """First row; 24 bits. Of a FRAME the signature of the parameters that it is for; 32 bits."""
     length: int
+    """Rows, or input words of a frame; 24 bits."""
     last: bool = False
+    """Of a FRAME: its results end the transfer. Of WEIGHTS: the layer's weights are whole with this packet."""
     layer: int = 0
+    """Of WEIGHTS: number of the layer among the streamed ones; 8 bits."""
     number: int = 0
+    """Of FRAME and WEIGHTS: how many such packets came before it since the last LOAD, modulo 256."""
 
     def words(self, magic: int = MAGIC) -> Words:
         """(4,) uint32, the check included; ``magic`` is the one that the manifest of the design says."""

@@ -28,15 +28,10 @@ STATE_BITS = bits_for(len(STATES) - 1)
 
 @dataclass(frozen=True, kw_only=True)
 class Loader(Part):
-    """What the loader must deal with.
-
-    Attributes
-    ----------
-    layers
-        Layers that a network may have, 2..256. Sized.
-    """
+    """What the loader must deal with."""
 
     layers: int = capacity(8, least=2, added=True)
+    """Layers that a network may have, 2..256. Sized."""
     stream_weights: bool = value(
         False, means="Whether weights come down the stream with every frame, in all NPUs or in none."
     )

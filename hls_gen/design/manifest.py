@@ -31,36 +31,24 @@ VLNV = f"bitloom:bitloom:npu:{VERSION['MAJOR']}.{VERSION['MINOR']}"
 
 @dataclass(frozen=True)
 class Manifest:
-    """A build's manifest, checked.
-
-    Attributes
-    ----------
-    design
-        The hardware that was built.
-    digest
-        64 hex digits, of the generated Verilog; registers DIGEST_0 to DIGEST_3 show the first 32.
-    registers
-        The register map.
-    packet_magic
-        Top byte of a header.
-    packet_kinds
-        Numbers of the kinds LOAD, FRAME and, where weights may be streamed, WEIGHTS.
-    errors
-        What register ERROR_CODE may say.
-    vlnv
-        Vendor:library:name:version of the core.
-    verilog
-        Name of the file that the top module is in.
-    """
+    """A build's manifest, checked."""
 
     design: Design
+    """The hardware that was built."""
     digest: str
+    """64 hex digits, of the generated Verilog; registers DIGEST_0 to DIGEST_3 show the first 32."""
     registers: tuple[Register, ...]
+    """The register map."""
     packet_magic: int
+    """Top byte of a header."""
     packet_kinds: dict[str, int]
+    """Numbers of the kinds LOAD, FRAME and, where weights may be streamed, WEIGHTS."""
     errors: tuple[ErrorCode, ...]
+    """What register ERROR_CODE may say."""
     vlnv: str = VLNV
+    """Vendor:library:name:version of the core."""
     verilog: str = f"{TOP}.v"
+    """Name of the file that the top module is in."""
 
     @classmethod
     def of(cls, design: Design, digest: str) -> "Manifest":

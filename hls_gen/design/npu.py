@@ -44,36 +44,24 @@ from .widths import (
 
 @dataclass(frozen=True, kw_only=True)
 class Npu:
-    """One NPU. Checked when it is made; ValueError ``npu: field, rule, value``.
-
-    Attributes
-    ----------
-    array
-        PEs and the memory of their weights; its class is the engine.
-    former
-        The window former, in front of everything; None: there is none.
-    sequencer
-        The tuple memory and what reads windows from it.
-    results
-        What makes features of sums.
-    pool_unit
-        What pools; None: no layer may have a pool.
-    stores
-        Where maps wait.
-    ports
-        Inlets and outlets.
-    loader
-        What takes the stream apart.
-    """
+    """One NPU. Checked when it is made; ValueError ``npu: field, rule, value``."""
 
     array: BinaryArray | IntegerArray = field(default_factory=BinaryArray)
+    """PEs and the memory of their weights; its class is the engine."""
     former: Former | None = None
+    """The window former, in front of everything; None: there is none."""
     sequencer: Sequencer = field(default_factory=Sequencer)
+    """The tuple memory and what reads windows from it."""
     results: Results = field(default_factory=Results)
+    """What makes features of sums."""
     pool_unit: PoolUnit | None = field(default_factory=PoolUnit)
+    """What pools; None: no layer may have a pool."""
     stores: Stores = field(default_factory=Stores)
+    """Where maps wait."""
     ports: Ports = field(default_factory=Ports)
+    """Inlets and outlets."""
     loader: Loader = field(default_factory=Loader)
+    """What takes the stream apart."""
 
     @classmethod
     def of(cls, **values: Any) -> "Npu":

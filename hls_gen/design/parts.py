@@ -25,24 +25,16 @@ from .rules import require
 
 @dataclass(frozen=True, kw_only=True)
 class Number:
-    """What must hold for a number of a part.
-
-    Attributes
-    ----------
-    least
-        Smallest value, >= 0.
-    most
-        Largest value; None: there is none, or it follows from other fields, and the part checks it.
-    power
-        Whether it is a power of two.
-    or_zero
-        Whether it may also be 0.
-    """
+    """What must hold for a number of a part."""
 
     least: int = 1
+    """Smallest value, >= 0."""
     most: int | None = None
+    """Largest value; None: there is none, or it follows from other fields, and the part checks it."""
     power: bool = False
+    """Whether it is a power of two."""
     or_zero: bool = False
+    """Whether it may also be 0."""
 
     def joined(self, needs: Iterable[int]) -> int:
         """What several layers need together that need so much each: the largest."""
@@ -65,15 +57,10 @@ class Number:
 
 @dataclass(frozen=True, kw_only=True)
 class Capacity(Number):
-    """What must hold for a size of a part.
-
-    Attributes
-    ----------
-    added
-        Whether layers lie in it one behind the other, so that they need the sum; else they need the largest.
-    """
+    """What must hold for a size of a part."""
 
     added: bool = False
+    """Whether layers lie in it one behind the other, so that they need the sum; else they need the largest."""
 
     def joined(self, needs: Iterable[int]) -> int:
         """What several layers need together that need so much each."""
@@ -82,21 +69,14 @@ class Capacity(Number):
 
 @dataclass(frozen=True, kw_only=True)
 class Choices:
-    """What must hold for a value of a part that is one of a few words, or a tuple of some of them.
-
-    Attributes
-    ----------
-    words
-        The words.
-    several
-        Whether it is a tuple of words, in this order.
-    empty
-        Whether that tuple may be empty.
-    """
+    """What must hold for a value of a part that is one of a few words, or a tuple of some of them."""
 
     words: tuple[str, ...]
+    """The words."""
     several: bool = False
+    """Whether it is a tuple of words, in this order."""
     empty: bool = False
+    """Whether that tuple may be empty."""
 
     def check(self, name: str, value: Any) -> None:
         """ValueError, which calls the value ``name``, unless it is such a value."""

@@ -10,21 +10,14 @@ from .widths import bits_for
 @dataclass(frozen=True, kw_only=True)
 class PoolWeights(Part):
     """What a pool unit that computes depthwise convolutions has besides (hls_gen/rtl/pool_unit/pool_depthwise.py). All
-    three are sized.
-
-    Attributes
-    ----------
-    jumps
-        Rows of its sequencer's table of jumps, >= 2.
-    rows
-        Rows of pfp weights, >= 2.
-    scale_rows
-        Rows of ol times bias, multiplier and shift, >= 2.
-    """
+    three are sized."""
 
     jumps: int = capacity(256, least=2, added=True, name="pool_jumps")
+    """Rows of its sequencer's table of jumps, >= 2."""
     rows: int = capacity(256, least=2, added=True, name="pool_kernel_rows")
+    """Rows of pfp weights, >= 2."""
     scale_rows: int = capacity(256, least=2, added=True, name="pool_scale_rows")
+    """Rows of ol times bias, multiplier and shift, >= 2."""
 
     @property
     def row_bits(self) -> int:
@@ -34,27 +27,19 @@ class PoolWeights(Part):
 
 @dataclass(frozen=True, kw_only=True)
 class PoolUnit(Part):
-    """A pool unit.
-
-    Attributes
-    ----------
-    weights
-        What it has to compute depthwise convolutions, in an NPU of engine integer alone; None: it can't.
-    tuple_words
-        Words of pfp features of the longest tuple that it takes, >= 1: rows of its queue. Never more than ``words``.
-        Sized, as all that follow.
-    taps, olds
-        Rows of its sequencer's tables, each >= 2.
-    """
+    """A pool unit."""
 
     pfp: int = number(8, means="Channels that the pool unit takes in a cycle.")
     weights: PoolWeights | None = None
+    """What it has to compute depthwise convolutions, in an NPU of engine integer alone; None: it can't."""
     words: int = capacity(
         256, power=True, name="pool_words", means="Capacity of the pool unit's tuple memory, in words of pfp features."
     )
     tuple_words: int = capacity(256, name="pool_tuple_words")
+    """Words of pfp features of the longest tuple that it takes, >= 1: rows of its queue. Never more than ``words``."""
     taps: int = capacity(256, least=2, added=True, name="pool_taps")
     olds: int = capacity(256, least=2, added=True, name="pool_olds")
+    """taps, olds: rows of its sequencer's tables, each >= 2."""
 
     @property
     def index_bits(self) -> int:

@@ -18,13 +18,7 @@ INLET_BITS = bits_for(len(SOURCES) - 1)
 
 @dataclass(frozen=True, kw_only=True)
 class Binariser(Part):
-    """What makes inputs of several bits binary on line, by thresholds, in front of a binary NPU.
-
-    Attributes
-    ----------
-    rows
-        Words of an input tuple that it has thresholds for, >= 2. Sized.
-    """
+    """What makes inputs of several bits binary on line, by thresholds, in front of a binary NPU."""
 
     bits: int = number(
         least=2,
@@ -34,17 +28,12 @@ class Binariser(Part):
         means="Bits of an input that is made binary on line: 0, or 2 to 9.",
     )
     rows: int = capacity(2, least=2, name="binariser_rows")
+    """Words of an input tuple that it has thresholds for, >= 2. Sized."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Ports(Part):
-    """Inlets and outlets of an NPU.
-
-    Attributes
-    ----------
-    binariser
-        Behind inlet "host" of a binary NPU, or None.
-    """
+    """Inlets and outlets of an NPU."""
 
     inlets: tuple[str, ...] = choice(
         ("host", "loop"), INLETS, means="Where words come from: host (frames), ring (the NPU before), loop (itself)."
@@ -53,6 +42,7 @@ class Ports(Part):
         ("loop", "host"), OUTLETS, means="Where results go: ring (the NPU after), loop (itself), host."
     )
     binariser: Binariser | None = None
+    """Behind inlet "host" of a binary NPU, or None."""
     buffer_words: int = number(
         16, power=True, means="Words of kfp features in each of the two buffers in front of an NPU behind another one."
     )

@@ -59,45 +59,6 @@ CHUNK_BITS = 1 << 19
 class Program:
     """A compiled network. Checked when it is made.
 
-    Attributes
-    ----------
-    name
-        The network's name.
-    design_digest, model_digest
-        Of the design that it runs on, and of the network and its arrays: 64 hex digits each.
-    input
-        Map of one image.
-    output_shape
-        (height, width, channels) of the device's output.
-    output_kind
-        "raw", 32-bit accumulators; "bits", thermometer bits; "signed", bits in two's complement, low bit first.
-    classes
-        Names of the output's channels, or ().
-    ideal_cycles
-        Beats of the busiest NPU in a frame: no frame takes fewer cycles.
-    layers
-        (name, ideal cycles) of each layer; a copy of a map on another NPU is one, too (hls_gen/design/copies.py).
-    mapping
-        NPU of each layer; () becomes NPU 0 for all.
-    parameters
-        (n,) uint32, LOAD packets.
-    frame_source
-        (32 m,) int32, where each bit of a frame's payload comes from: number of an image bit, or ZERO or ONE.
-    frame_words
-        Input words of a frame, of KFP features each.
-    result_words
-        32-bit words of a frame's result, padding included.
-    result_index
-        (outputs, k) int32, where each output value lies: its result word (raw, k = 1), or its k result bits.
-    weights
-        (m,) uint32, WEIGHTS packets that go with every frame; none where all weights stay on the device.
-    weights_before
-        How many words of these go before the frame; the others go after it.
-    host
-        What the host does around an imported network; None for others.
-    tail
-        Layers at the network's end that the host computes of the device's output; None where there are none.
-
     Raises
     ------
     ValueError
@@ -105,24 +66,43 @@ class Program:
     """
 
     name: str
+    """The network's name."""
     design_digest: str
     model_digest: str
+    """design_digest, model_digest: of the design that it runs on, and of the network and its arrays: 64 hex digits
+    each."""
     input: Map
+    """Map of one image."""
     output_shape: tuple[int, int, int]
+    """(height, width, channels) of the device's output."""
     output_kind: str
+    """"raw", 32-bit accumulators; "bits", thermometer bits; "signed", bits in two's complement, low bit first."""
     classes: tuple[str, ...] = ()
+    """Names of the output's channels, or ()."""
     ideal_cycles: int
+    """Beats of the busiest NPU in a frame: no frame takes fewer cycles."""
     layers: tuple[tuple[str, int], ...] = ()
+    """(name, ideal cycles) of each layer; a copy of a map on another NPU is one, too (hls_gen/design/copies.py)."""
     mapping: tuple[int, ...] = ()
+    """NPU of each layer; () becomes NPU 0 for all."""
     parameters: Array
+    """(n,) uint32, LOAD packets."""
     frame_source: Array
+    """(32 m,) int32, where each bit of a frame's payload comes from: number of an image bit, or ZERO or ONE."""
     frame_words: int
+    """Input words of a frame, of KFP features each."""
     result_words: int
+    """32-bit words of a frame's result, padding included."""
     result_index: Array
+    """(outputs, k) int32, where each output value lies: its result word (raw, k = 1), or its k result bits."""
     weights: Array = field(default_factory=lambda: np.zeros(0, np.uint32))
+    """(m,) uint32, WEIGHTS packets that go with every frame; none where all weights stay on the device."""
     weights_before: int = 0
+    """How many words of these go before the frame; the others go after it."""
     host: Host | None = None
+    """What the host does around an imported network; None for others."""
     tail: Model | None = None
+    """Layers at the network's end that the host computes of the device's output; None where there are none."""
 
     def __post_init__(self) -> None:
         """Raise ValueError for the first rule that a program breaks, and make an empty mapping NPU 0 for all layers."""

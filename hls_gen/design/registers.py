@@ -32,27 +32,18 @@ ACCESS = ("RO", "RW", "RW1C")
 
 @dataclass(frozen=True)
 class Register:
-    """A 32-bit register.
-
-    Attributes
-    ----------
-    name
-        Name, used once in the map.
-    offset
-        Byte offset in the AXI4-Lite address space, a multiple of 4.
-    access
-        One of ACCESS.
-    description
-        What the register holds, in a few words.
-    fields
-        Its parts, low bits first; () where the register is one number.
-    """
+    """A 32-bit register."""
 
     name: str
+    """Name, used once in the map."""
     offset: int
+    """Byte offset in the AXI4-Lite address space, a multiple of 4."""
     access: str
+    """One of ACCESS."""
     description: str = ""
+    """What the register holds, in a few words."""
     fields: tuple[Field, ...] = ()
+    """Its parts, low bits first; () where the register is one number."""
 
     def field(self, name: str) -> Field:
         """Look up a field.

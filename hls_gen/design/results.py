@@ -13,24 +13,7 @@ LUT_PRODUCTS = ("addition",)
 
 @dataclass(frozen=True, kw_only=True)
 class Results(Part):
-    """The results unit.
-
-    Attributes
-    ----------
-    levels
-        Thresholds of an activation, >= 2. Sized, as all that follow.
-    threshold_rows
-        Rows of ol thresholds, or of ol times bias, multiplier and shift, >= 2.
-    multiplier_bits
-        Width of the multipliers of a requantisation, 0..31; 0: all multipliers are 1, and there are none. This and the
-        three that follow mean nothing in an NPU that compares sums with thresholds.
-    bias_fraction_bits
-        Bits of a requantisation's bias behind the point, 0..16; the compiler shifts layers that have fewer.
-    half_even
-        Whether layers may round halves to the even neighbour, 0 or 1; without it all round them away from zero.
-    round_twice
-        Whether layers may round twice, as TFLite's kernels do, 0 or 1.
-    """
+    """The results unit."""
 
     ol: int = number(1, means="Results that leave the array in a cycle, kgp at most.")
     lut_products: tuple[str, ...] = choice(
@@ -41,11 +24,18 @@ class Results(Part):
         means="Units of the integer engine that multiply in LUTs, not in DSP blocks.",
     )
     levels: int = capacity(64, least=2)
+    """Thresholds of an activation, >= 2."""
     threshold_rows: int = capacity(256, least=2, added=True)
+    """Rows of ol thresholds, or of ol times bias, multiplier and shift, >= 2."""
     multiplier_bits: int = capacity(16, least=0, most=MULTIPLIER_BITS, where="requantises")
+    """Width of the multipliers of a requantisation, 0..31; 0: all multipliers are 1, and there are none. This and the
+    three that follow mean nothing in an NPU that compares sums with thresholds."""
     bias_fraction_bits: int = capacity(0, least=0, most=FRACTION_BITS, rare=True, where="requantises")
+    """Bits of a requantisation's bias behind the point, 0..16; the compiler shifts layers that have fewer."""
     half_even: int = capacity(0, least=0, most=1, rare=True, where="requantises")
+    """Whether layers may round halves to the even neighbour, 0 or 1; without it all round them away from zero."""
     round_twice: int = capacity(0, least=0, most=1, rare=True, where="requantises")
+    """Whether layers may round twice, as TFLite's kernels do, 0 or 1."""
 
     @property
     def roundings(self) -> tuple[str, ...]:

@@ -10,36 +10,27 @@ from .sequencer_kind import SequencerKind
 
 @dataclass(frozen=True, kw_only=True)
 class Sequencer(Part):
-    """The array's sequencer.
-
-    Attributes
-    ----------
-    windows, window_taps, groups
-        Windows of a layer, taps of a window without a table, passes over a window for its kernels; each >= 2. Sized, as
-        all that follow.
-    input_words
-        Words of a map, >= 2.
-    taps, olds, jumps
-        Rows of the sequencer's tables, each >= 2.
-    aheads
-        Rows of the table by which taps claim tuples that they don't read, any number at once, >= 2; 0: there is no such
-        table, and each of these tuples costs a cycle in every pass.
-    tuple_parts
-        Whether the kernel groups of a layer may read a part of each tuple only, 0 or 1: of grouped convolutions. It
-        needs the table ``aheads``.
-    """
+    """The array's sequencer."""
 
     raster: bool = value(False, means="Counters in place of tables, for layers in raster order.")
     windows: int = capacity(1 << 20, least=2)
     window_taps: int = capacity(1 << 16, least=2)
     groups: int = capacity(1 << 16, least=2)
+    """windows, window_taps, groups: windows of a layer, taps of a window without a table, passes over a window for its
+    kernels; each >= 2."""
     input_words: int = capacity((1 << 24) - 1, least=2)
+    """Words of a map, >= 2."""
     tuple_words: int = capacity(256, power=True, means="Capacity of the tuple memory, in words of kfp features.")
     taps: int = capacity(1024, least=2, added=True)
     olds: int = capacity(1024, least=2, added=True)
     jumps: int = capacity(256, least=2, added=True)
+    """taps, olds, jumps: rows of the sequencer's tables, each >= 2."""
     aheads: int = capacity(0, least=2, or_zero=True, added=True, rare=True, where="sequencer.aheads")
+    """Rows of the table by which taps claim tuples that they don't read, any number at once, >= 2; 0: there is no such
+    table, and each of these tuples costs a cycle in every pass."""
     tuple_parts: int = capacity(0, least=0, most=1, rare=True, where="sequencer.tuple_parts")
+    """Whether the kernel groups of a layer may read a part of each tuple only, 0 or 1: of grouped convolutions. It
+    needs the table ``aheads``."""
 
     @property
     def kind(self) -> SequencerKind:

@@ -35,23 +35,16 @@ AHEADS = TapTable("aheads", "aheads", "ahead_base")
 
 @dataclass(frozen=True, kw_only=True)
 class SequencerKind:
-    """How a sequencer finds the taps of a window, and how taps claim tuples, whatever its sizes.
-
-    Attributes
-    ----------
-    counters
-        Whether counters run through the taps of layers in raster order, which then need no tables.
-    kernel_rows
-        Whether each tap meets rows of weights, so that the sequencer counts kernel rows, and has a table of jumps: in
-        front of the array, and of a pool unit with weights.
-    claims_ahead
-        Whether a tap claims tuples that it doesn't read by a table, any number at once. Without that table, each such
-        tuple is a skip in a layer that no counters run through.
-    """
+    """How a sequencer finds the taps of a window, and how taps claim tuples, whatever its sizes."""
 
     counters: bool = False
+    """Whether counters run through the taps of layers in raster order, which then need no tables."""
     kernel_rows: bool = True
+    """Whether each tap meets rows of weights, so that the sequencer counts kernel rows, and has a table of jumps: in
+    front of the array, and of a pool unit with weights."""
     claims_ahead: bool = False
+    """Whether a tap claims tuples that it doesn't read by a table, any number at once. Without that table, each such
+    tuple is a skip in a layer that no counters run through."""
 
     @property
     def tables(self) -> tuple[TapTable, ...]:
@@ -66,30 +59,20 @@ class SequencerKind:
 
 @dataclass(frozen=True, kw_only=True)
 class NpuSequencer:
-    """A sequencer of an NPU: its kind and its sizes.
-
-    Attributes
-    ----------
-    unit
-        The unit that takes the windows.
-    kind
-        How taps are found and claimed.
-    word_bits
-        Bits of a word of the tuple memory: KFP or PFP features.
-    ring_words
-        Capacity of the tuple memory in words, a power of two, so that addresses wrap round by themselves.
-    index_bits
-        Width of the number of a word in its tuple.
-    row_bits
-        Width of the address of a row of weights; 0 without kernel rows.
-    """
+    """A sequencer of an NPU: its kind and its sizes."""
 
     unit: Literal["array", "pool_unit"]
+    """The unit that takes the windows."""
     kind: SequencerKind
+    """How taps are found and claimed."""
     word_bits: int
+    """Bits of a word of the tuple memory: KFP or PFP features."""
     ring_words: int
+    """Capacity of the tuple memory in words, a power of two, so that addresses wrap round by themselves."""
     index_bits: int
+    """Width of the number of a word in its tuple."""
     row_bits: int
+    """Width of the address of a row of weights; 0 without kernel rows."""
 
     @property
     def prefix(self) -> str:

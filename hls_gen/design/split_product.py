@@ -20,18 +20,12 @@ MOST_APART = 7
 
 @dataclass(frozen=True)
 class SplitProduct:
-    """The parts of the operands.
-
-    Attributes
-    ----------
-    apart : int
-        Low bits of the biased sum that no block takes, 0..MOST_APART.
-    cut : int
-        Bits of the multiplier's low part.
-    """
+    """The parts of the operands."""
 
     apart: int
+    """Low bits of the biased sum that no block takes, 0..MOST_APART."""
     cut: int = NARROW_BITS - 1
+    """Bits of the multiplier's low part."""
 
 
 def split_product(npu: "Npu") -> SplitProduct | None:

@@ -118,27 +118,18 @@ def pool_fifo_margin(npu: Npu) -> int:
 
 @dataclass(frozen=True, kw_only=True)
 class Latencies:
-    """Cycles that the units of an NPU take.
-
-    Attributes
-    ----------
-    array
-        From the last beat of a window to its results at the results unit.
-    activation
-        From a step of results to its features: a comparison with a threshold, or the requantisation's stages.
-    addition
-        From a step of results behind the activation to the same step behind the addition; 0: there is none.
-    pool
-        From a beat of the pool unit to its output FIFO.
-    pool_activation
-        From a step of a pool unit with weights to its features; 0: the unit has none.
-    """
+    """Cycles that the units of an NPU take."""
 
     array: int
+    """From the last beat of a window to its results at the results unit."""
     activation: int
+    """From a step of results to its features: a comparison with a threshold, or the requantisation's stages."""
     addition: int = 0
+    """From a step of results behind the activation to the same step behind the addition; 0: there is none."""
     pool: int
+    """From a beat of the pool unit to its output FIFO."""
     pool_activation: int = 0
+    """From a step of a pool unit with weights to its features; 0: the unit has none."""
 
 
 def latencies(npu: Npu) -> Latencies:

@@ -33,30 +33,20 @@ SIZES = tuple(f.name for f in fields(MachineParameters) if f.name not in ("form"
 
 @dataclass(frozen=True)
 class TrainingManifest:
-    """The manifest of a training machine, checked.
-
-    Attributes
-    ----------
-    name : str
-        The build's name.
-    machine : MachineParameters
-        What was built.
-    digest : str
-        64 hex digits, of the generated Verilog; registers DIGEST_0 to DIGEST_3 show the first 32.
-    registers : tuple of Register
-        The register map.
-    errors : tuple of ErrorCode
-        What register ERROR_CODE may say.
-    vlnv : str
-        Vendor:library:name:version of the core.
-    """
+    """The manifest of a training machine, checked."""
 
     name: str
+    """The build's name."""
     machine: MachineParameters
+    """What was built."""
     digest: str
+    """64 hex digits, of the generated Verilog; registers DIGEST_0 to DIGEST_3 show the first 32."""
     registers: tuple[Register, ...] = REGISTERS
+    """The register map."""
     errors: tuple[ErrorCode, ...] = tuple(ErrorCode(fault.code, fault.name, fault.rule) for fault in FAULTS)
+    """What register ERROR_CODE may say."""
     vlnv: str = VLNV
+    """Vendor:library:name:version of the core."""
 
     @property
     def ident(self) -> int:

@@ -44,30 +44,20 @@ Cells = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Resources:
-    """What a design takes of a device.
-
-    Attributes
-    ----------
-    lut
-        LUTs of logic as Yosys makes them, not paired into LUT6_2.
-    ff
-        Flip-flops.
-    bram36
-        Block RAM in units of 36 Kbit.
-    lutram
-        LUTs used as memory or shift register; they are not in ``lut``.
-    dsp
-        DSP blocks.
-    carry4
-        Carry chains' cells.
-    """
+    """What a design takes of a device."""
 
     lut: int = 0
+    """LUTs of logic as Yosys makes them, not paired into LUT6_2."""
     ff: int = 0
+    """Flip-flops."""
     bram36: float = 0
+    """Block RAM in units of 36 Kbit."""
     lutram: int = 0
+    """LUTs used as memory or shift register; they are not in ``lut``."""
     dsp: int = 0
+    """DSP blocks."""
     carry4: int = 0
+    """Carry chains' cells."""
 
     def __add__(self, other: "Resources") -> "Resources":
         return Resources(*(a + b for a, b in zip(asdict(self).values(), asdict(other).values())))
@@ -78,22 +68,15 @@ class Resources:
 
 @dataclass(frozen=True)
 class LogicPath:
-    """A path between two registers.
-
-    Attributes
-    ----------
-    levels
-        Levels of logic, rounded down.
-    start, end
-        Names of the registers.
-    through
-        Named nets on the way.
-    """
+    """A path between two registers."""
 
     levels: int
+    """Levels of logic, rounded down."""
     start: str
     end: str
+    """start, end: names of the registers."""
     through: tuple[str, ...] = ()
+    """Named nets on the way."""
 
 
 def resources(cells: Counter[str]) -> Resources:

@@ -44,43 +44,28 @@ write_json flat.json
 
 @dataclass(frozen=True)
 class BlockArea:
-    """Area of all instances of one module.
-
-    Attributes
-    ----------
-    module
-        The module's name, with the values of its parameters where it has any.
-    instances
-        How many there are.
-    alone
-        Of one instance, without the modules inside it.
-    each
-        Of one instance, with the modules inside it.
-    """
+    """Area of all instances of one module."""
 
     module: str
+    """The module's name, with the values of its parameters where it has any."""
     instances: int
+    """How many there are."""
     alone: Resources
+    """Of one instance, without the modules inside it."""
     each: Resources
+    """Of one instance, with the modules inside it."""
 
 
 @dataclass(frozen=True)
 class Area:
-    """Area of a design.
-
-    Attributes
-    ----------
-    total
-        Of the flattened design.
-    blocks
-        Of each module, the largest first.
-    paths
-        Paths between registers, the longest first.
-    """
+    """Area of a design."""
 
     total: Resources
+    """Of the flattened design."""
     blocks: tuple[BlockArea, ...]
+    """Of each module, the largest first."""
     paths: tuple[LogicPath, ...]
+    """Paths between registers, the longest first."""
 
     @property
     def levels(self) -> int:

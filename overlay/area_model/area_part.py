@@ -13,40 +13,27 @@ Features = dict[str, float]
 
 @dataclass(frozen=True)
 class AreaPart:
-    """Equal instances of a block.
-
-    Attributes
-    ----------
-    kind
-        Name of the formula by which its area goes.
-    module
-        Beginning of its module's name in the Verilog; whole, with the values of parameters, where it has any.
-    features
-        Its sizes.
-    npu
-        Number of the NPU that it belongs to; None: to none.
-    times
-        Instances.
-    inside
-        Whether the figures are those of the block with the blocks in it.
-    modules
-        Modules in it whose own figures are counted with its own; their names begin so.
-    dsp
-        DSP blocks of an instance, which go by rule: `dsps`.
-    lut, ff
-        LUTs and flip-flops of an instance that go by rule, on top of what its formula gives.
-    """
+    """Equal instances of a block."""
 
     kind: str
+    """Name of the formula by which its area goes."""
     module: str
+    """Beginning of its module's name in the Verilog; whole, with the values of parameters, where it has any."""
     features: Features
+    """Its sizes."""
     npu: int | None = None
+    """Number of the NPU that it belongs to; None: to none."""
     times: int = 1
+    """Instances."""
     inside: bool = False
+    """Whether the figures are those of the block with the blocks in it."""
     modules: tuple[str, ...] = ()
+    """Modules in it whose own figures are counted with its own; their names begin so."""
     dsp: int = 0
+    """DSP blocks of an instance, which go by rule: `dsps`."""
     lut: float = 0
     ff: float = 0
+    """lut, ff: LUTs and flip-flops of an instance that go by rule, on top of what its formula gives."""
 
 
 def sequencer_modules(unit: str) -> tuple[str, ...]:

@@ -19,29 +19,20 @@ from bitloom.overlay.area.netlist import Resources
 
 @dataclass(frozen=True)
 class RamPrimitive:
-    """A kind of RAM of the device.
-
-    Attributes
-    ----------
-    width, depth
-        Bits of a row and rows of a unit.
-    cost
-        Yosys' cost of a unit.
-    scaled
-        The part of the cost that goes by the used width.
-    pad
-        The used width is rounded up to a multiple of this.
-    lutram, bram36
-        What a unit is made of: LUTs, or block RAM in units of 36 Kbit.
-    """
+    """A kind of RAM of the device."""
 
     width: int
     depth: int
+    """width, depth: bits of a row and rows of a unit."""
     cost: float
+    """Yosys' cost of a unit."""
     scaled: float
+    """The part of the cost that goes by the used width."""
     pad: int
+    """The used width is rounded up to a multiple of this."""
     lutram: int = 0
     bram36: float = 0
+    """lutram, bram36: what a unit is made of: LUTs, or block RAM in units of 36 Kbit."""
 
 
 LUT_RAM = (
@@ -66,21 +57,14 @@ STYLES = ("auto", "block", "distributed")
 
 @dataclass(frozen=True)
 class MappedMemory:
-    """What a memory becomes.
-
-    Attributes
-    ----------
-    resources
-        What it takes of the device.
-    block
-        Whether it is block RAM.
-    banks
-        Units one behind the other, between which a multiplexer chooses.
-    """
+    """What a memory becomes."""
 
     resources: Resources
+    """What it takes of the device."""
     block: bool
+    """Whether it is block RAM."""
     banks: int
+    """Units one behind the other, between which a multiplexer chooses."""
 
 
 @cache

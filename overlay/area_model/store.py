@@ -19,32 +19,22 @@ SUMS = "sums"
 
 @dataclass(frozen=True)
 class Store:
-    """Equal memories side by side.
-
-    Attributes
-    ----------
-    name
-        What they hold.
-    width, depth
-        Bits of a row, and rows.
-    latency
-        Cycles of a read: 0 or 1.
-    times
-        How many there are.
-    style
-        The attribute ram_style.
-    registered
-        Whether what an asynchronous read gives goes into a register at once: where modules are flattened, Yosys makes
-        block RAM of both, if that costs less.
-    """
+    """Equal memories side by side."""
 
     name: str
+    """What they hold."""
     width: int
     depth: int
+    """width, depth: bits of a row, and rows."""
     latency: int
+    """Cycles of a read: 0 or 1."""
     times: int = 1
+    """How many there are."""
     style: str = "auto"
+    """The attribute ram_style."""
     registered: bool = False
+    """Whether what an asynchronous read gives goes into a register at once: where modules are flattened, Yosys makes
+    block RAM of both, if that costs less."""
 
     @classmethod
     def of_fifo(cls, name: str, width: int, depth: int) -> "Store":

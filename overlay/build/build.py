@@ -57,42 +57,29 @@ def _unlabelled(network: Network) -> Network:
 
 @dataclass(frozen=True)
 class Build:
-    """A finished build.
-
-    Attributes
-    ----------
-    folder
-        Where the build's files are.
-    design
-        The hardware.
-    digest
-        SHA-256 of the design, in hex; the hardware, the manifest and each program carry it.
-    bit
-        The simulation overlay, for ``pynq.Overlay`` on a virtual board.
-    programs
-        File of each compiled network, by the network's name.
-    models
-        File of the model that each network was compiled from, by the network's name.
-    choices
-        How the networks were compiled, but for their mappings, which their programs hold.
-    command
-        Words of the command line that made the build; () if none did.
-    sources
-        Folder with the sources for a bitstream, or None.
-    kept
-        The user's files that lay where this build put its files, and files of an older build that the user had changed.
-    """
+    """A finished build."""
 
     folder: Path
+    """Where the build's files are."""
     design: Design
+    """The hardware."""
     digest: str
+    """SHA-256 of the design, in hex; the hardware, the manifest and each program carry it."""
     bit: Path
+    """The simulation overlay, for ``pynq.Overlay`` on a virtual board."""
     programs: dict[str, Path]
+    """File of each compiled network, by the network's name."""
     models: dict[str, Path]
+    """File of the model that each network was compiled from, by the network's name."""
     choices: CompileChoices = field(default_factory=CompileChoices)
+    """How the networks were compiled, but for their mappings, which their programs hold."""
     command: tuple[str, ...] = ()
+    """Words of the command line that made the build; () if none did."""
     sources: Path | None = None
+    """Folder with the sources for a bitstream, or None."""
     kept: tuple[KeptFile, ...] = field(default=(), compare=False)
+    """The user's files that lay where this build put its files, and files of an older build that the user had
+    changed."""
 
     def program(self, network: str) -> Program:
         """The compiled network of that name.
@@ -165,19 +152,13 @@ class Build:
 
 @dataclass(frozen=True, kw_only=True)
 class Origin:
-    """How a build was asked for.
-
-    Attributes
-    ----------
-    command
-        Words of the command line, which build.json keeps.
-    hosts
-        What the host does around imported networks, by their names. Each program keeps it, and so does a file beside
-        the program.
-    """
+    """How a build was asked for."""
 
     command: Sequence[str] = ()
+    """Words of the command line, which build.json keeps."""
     hosts: Mapping[str, Host] = field(default_factory=dict)
+    """What the host does around imported networks, by their names. Each program keeps it, and so does a file beside the
+    program."""
 
 
 def build(

@@ -39,35 +39,24 @@ OF_ENGINE = {
 
 @dataclass(frozen=True, kw_only=True)
 class Wanted:
-    """What was asked for of a design; None: as the design has it, or as follows from the network.
-
-    Attributes
-    ----------
-    design
-        Name of a reference design; None takes the one that has the network's name, if nothing is asked of its NPUs.
-    folding
-        Values of the folding (`bitloom.hls_gen.design.flat.CHOSEN`), for every NPU that can have them. Without
-        ``design`` NPUs are otherwise as ``default_npu``: with any value, with a topology, or where no reference design
-        has the network's name.
-    topology
-        One of TOPOLOGIES; None: one NPU, or those of ``design``, which has a topology of its own.
-    npus
-        NPUs of the topology, 1 to MOST_NPUS. A pipeline has one for each weighted layer, which need not be said.
-    stream_bits
-        Replaces that of the design.
-    choices
-        Fields of `CompileChoices` by name, which replace those of the design.
-    stream_weights
-        Whether weights come over the stream.
-    """
+    """What was asked for of a design; None: as the design has it, or as follows from the network."""
 
     design: str | None = None
+    """Name of a reference design; None takes the one that has the network's name, if nothing is asked of its NPUs."""
     folding: Mapping[str, Any] = field(default_factory=dict)
+    """Values of the folding (`bitloom.hls_gen.design.flat.CHOSEN`), for every NPU that can have them. Without
+    ``design`` NPUs are otherwise as ``default_npu``: with any value, with a topology, or where no reference design has
+    the network's name."""
     topology: str | None = None
+    """One of TOPOLOGIES; None: one NPU, or those of ``design``, which has a topology of its own."""
     npus: int | None = None
+    """NPUs of the topology, 1 to MOST_NPUS. A pipeline has one for each weighted layer, which need not be said."""
     stream_bits: int | None = None
+    """Replaces that of the design."""
     choices: Mapping[str, Any] = field(default_factory=dict)
+    """Fields of `CompileChoices` by name, which replace those of the design."""
     stream_weights: bool = False
+    """Whether weights come over the stream."""
 
 
 def chosen_design(model: Model, wanted: Wanted | None = None) -> ReferenceDesign:

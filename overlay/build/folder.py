@@ -32,18 +32,12 @@ MOVES = "moves.json"
 
 @dataclass(frozen=True)
 class KeptFile:
-    """A user's file that a build found in its folder.
-
-    Attributes
-    ----------
-    path
-        Where it was, in the folder: it had been changed since a build wrote it, or no build had written it.
-    now
-        Where it is now: elsewhere if a new file needed its place.
-    """
+    """A user's file that a build found in its folder."""
 
     path: str
+    """Where it was, in the folder: it had been changed since a build wrote it, or no build had written it."""
     now: str
+    """Where it is now: elsewhere if a new file needed its place."""
 
 
 def replace_build(folder: Path, description: Mapping[str, Any], files: Mapping[str, bytes]) -> tuple[KeptFile, ...]:

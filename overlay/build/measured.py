@@ -31,28 +31,19 @@ FRAMES = 8
 
 @dataclass(frozen=True)
 class Measured:
-    """Batches of a network's images on the simulated board.
-
-    Attributes
-    ----------
-    network
-        The network's name.
-    design_digest, model_digest
-        Of what ran.
-    frames
-        Frames of the longest batch.
-    bit_exact_frames
-        Frames that equal golden in every batch.
-    counters
-        The driver's counters by name, for each length of a batch.
-    """
+    """Batches of a network's images on the simulated board."""
 
     network: str
+    """The network's name."""
     design_digest: str
     model_digest: str
+    """design_digest, model_digest: of what ran."""
     frames: int
+    """Frames of the longest batch."""
     bit_exact_frames: int
+    """Frames that equal golden in every batch."""
     counters: Mapping[int, Mapping[str, int]]
+    """The driver's counters by name, for each length of a batch."""
 
     def steady(self, counter: str) -> float:
         """What a frame of a steady stream adds to a counter; ValueError if the run hasn't that counter."""

@@ -40,30 +40,20 @@ def binary_npu(kfp: int, kgp: int, ol: int = 1, pool: int = 0, **more: Any) -> N
 
 @dataclass(frozen=True, kw_only=True)
 class ReferenceDesign:
-    """A design that figures are given for: a network, and hardware for it.
-
-    Attributes
-    ----------
-    network
-        Name of the network, for ``zoo.load``.
-    npus
-        The chain of NPUs. Sizes of memories are ignored here: ``design`` finds them.
-    stream_bits
-        Width of both streams, 32 or 64.
-    choices
-        How the network is compiled.
-    equal
-        Whether all NPUs get memories of the same sizes.
-    also
-        Further networks that run on the same design.
-    """
+    """A design that figures are given for: a network, and hardware for it."""
 
     network: str
+    """Name of the network, for ``zoo.load``."""
     npus: tuple[Npu, ...]
+    """The chain of NPUs. Sizes of memories are ignored here: ``design`` finds them."""
     stream_bits: int = 32
+    """Width of both streams, 32 or 64."""
     choices: CompileChoices = field(default_factory=CompileChoices)
+    """How the network is compiled."""
     equal: bool = False
+    """Whether all NPUs get memories of the same sizes."""
     also: tuple[str, ...] = ()
+    """Further networks that run on the same design."""
 
     def models(self) -> list[Model]:
         """The model of the network, then those of the networks in ``also``."""

@@ -26,24 +26,16 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True, kw_only=True)
 class Conditions:
-    """Conditions under which a design is simulated.
-
-    Attributes
-    ----------
-    stall
-        Probability, 0..1, of a pause in each cycle, on both streams: what a busy memory does.
-    seed
-        Seed of the pauses.
-    waveform
-        VCD file to write, with every signal; None: none is written, and the simulation is faster.
-    first_alone
-        Whether the first image has a transfer of its own, which tells the latency.
-    """
+    """Conditions under which a design is simulated."""
 
     stall: float = 0.0
+    """Probability, 0..1, of a pause in each cycle, on both streams: what a busy memory does."""
     seed: int = 0
+    """Seed of the pauses."""
     waveform: Path | None = None
+    """VCD file to write, with every signal; None: none is written, and the simulation is faster."""
     first_alone: bool = False
+    """Whether the first image has a transfer of its own, which tells the latency."""
 
 
 IDEAL = Conditions()
@@ -52,37 +44,25 @@ IDEAL = Conditions()
 
 @dataclass(frozen=True)
 class Run:
-    """What hardware and golden gave for the same images.
-
-    Attributes
-    ----------
-    program
-        The program that ran.
-    outputs, golden
-        (N, H, W, C) integers: what the simulated hardware gave, and what golden gives.
-    counters
-        Sums of the driver's counters over all frames, by name.
-    seconds
-        Wall-clock time of the simulation while frames ran.
-    build_seconds
-        Wall-clock time to compile the model; next to nothing where the cache has it.
-    design
-        The hardware.
-    latency
-        Clock cycles of the first frame, where it ran alone; None where it didn't.
-    transfers
-        How many transfers the frames came in, that of the first one included.
-    """
+    """What hardware and golden gave for the same images."""
 
     program: Program
+    """The program that ran."""
     outputs: np.ndarray
     golden: np.ndarray
+    """outputs, golden: (N, H, W, C) integers: what the simulated hardware gave, and what golden gives."""
     counters: dict[str, int]
+    """Sums of the driver's counters over all frames, by name."""
     seconds: float
+    """Wall-clock time of the simulation while frames ran."""
     build_seconds: float
+    """Wall-clock time to compile the model; next to nothing where the cache has it."""
     design: Design
+    """The hardware."""
     latency: int | None = None
+    """Clock cycles of the first frame, where it ran alone; None where it didn't."""
     transfers: int = 1
+    """How many transfers the frames came in, that of the first one included."""
 
     @property
     def frames(self) -> int:

@@ -21,21 +21,14 @@ from .build import SOURCES
 
 @dataclass(frozen=True)
 class TrainingBuild:
-    """What was written.
-
-    Attributes
-    ----------
-    bit : Path
-        The simulation overlay, which ``TrainingMachine`` loads on a virtual board.
-    digest : str
-        64 hex digits, of the Verilog.
-    sources : Path or None
-        Folder in which ``make`` gives the bitstream for the target's board; None without a board.
-    """
+    """What was written."""
 
     bit: Path
+    """The simulation overlay, which ``TrainingMachine`` loads on a virtual board."""
     digest: str
+    """64 hex digits, of the Verilog."""
     sources: Path | None
+    """Folder in which ``make`` gives the bitstream for the target's board; None without a board."""
 
 
 def build_training_machine(

@@ -141,27 +141,18 @@ def evaluate_command(
 
 @dataclass(frozen=True)
 class _Evaluated:
-    """What NETWORK|FOLDER names.
-
-    Attributes
-    ----------
-    model
-        The network that is evaluated.
-    weights
-        Where they come from.
-    host
-        What the host does around an imported network; None for others.
-    build
-        The build in FOLDER; None where a network was named.
-    out
-        Where a build goes that --hardware needs.
-    """
+    """What NETWORK|FOLDER names."""
 
     model: Model
+    """The network that is evaluated."""
     weights: str
+    """Where they come from."""
     host: Host | None
+    """What the host does around an imported network; None for others."""
     build: builds.Build | None
+    """The build in FOLDER; None where a network was named."""
     out: Path
+    """Where a build goes that --hardware needs."""
 
     @property
     def name(self) -> str:

@@ -166,18 +166,12 @@ def explore_command(
 
 @dataclass(frozen=True)
 class _Clock:
-    """A clock by which frames a second are told.
-
-    Attributes
-    ----------
-    mhz
-        Its frequency.
-    source
-        "option", or "default" where none was given.
-    """
+    """A clock by which frames a second are told."""
 
     mhz: float
+    """Its frequency."""
     source: str
+    """"option", or "default" where none was given."""
 
 
 def _clock(mhz: float) -> _Clock:

@@ -126,13 +126,7 @@ def grid(title: str, header: Sequence[str], rows: Sequence[Sequence[str]], label
 
 @dataclass(frozen=True)
 class _Column:
-    """A column of a table.
-
-    Attributes
-    ----------
-    heading : str
-    cells : list of str
-    """
+    """A column of a table."""
 
     heading: str
     cells: list[str]

@@ -26,24 +26,16 @@ MOST = 20
 
 @dataclass(frozen=True)
 class Subject:
-    """What NETWORK|DESIGN names.
-
-    Attributes
-    ----------
-    name
-        That of the reference design, or of the network.
-    models
-        Networks that the design is for, at least one.
-    design
-        Name of a reference design; None: the design that has the network's name.
-    weights
-        Name of the network whose weights the first model has.
-    """
+    """What NETWORK|DESIGN names."""
 
     name: str
+    """That of the reference design, or of the network."""
     models: list[Model]
+    """Networks that the design is for, at least one."""
     design: str | None
+    """Name of a reference design; None: the design that has the network's name."""
     weights: str
+    """Name of the network whose weights the first model has."""
 
     @property
     def model(self) -> Model:

@@ -19,25 +19,18 @@ SIMULATION = "simulation"
 
 @dataclass(frozen=True)
 class FrameCycles:
-    """Cycles that frames take.
-
-    Attributes
-    ----------
-    by
-        FLOW or SIMULATION: where the figures come from.
-    cycles_per_frame
-        Of a steady stream of frames.
-    latency
-        Cycles of a frame alone.
-    frames, bit_exact_frames
-        How many images were simulated, and on how many of them every output equals golden's; 0 for FLOW.
-    """
+    """Cycles that frames take."""
 
     by: str
+    """FLOW or SIMULATION: where the figures come from."""
     cycles_per_frame: float
+    """Of a steady stream of frames."""
     latency: int
+    """Cycles of a frame alone."""
     frames: int = 0
     bit_exact_frames: int = 0
+    """frames, bit_exact_frames: how many images were simulated, and on how many of them every output equals golden's; 0
+    for FLOW."""
 
     def figures(self, clock_mhz: float) -> dict[str, Any]:
         """Figures by name, for people and for files, with those at a clock of so many MHz."""

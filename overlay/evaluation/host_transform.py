@@ -35,13 +35,6 @@ USUAL = ("host", "host:1/255", "host:2/255:-1", "host:1:-128")
 class HostTransform:
     """A transform of pixels to what an imported network reads, which can be called with an array of them.
 
-    Attributes
-    ----------
-    text
-        As of the module's text.
-    host
-        What the host does.
-
     Raises
     ------
     ValueError
@@ -49,7 +42,9 @@ class HostTransform:
     """
 
     text: str
+    """As of the module's text."""
     host: Host
+    """What the host does."""
 
     def __post_init__(self) -> None:
         if not _TEXT.fullmatch(self.text):

@@ -15,25 +15,17 @@ MOST_CLIPPED = 0.01
 
 @dataclass(frozen=True)
 class InputUse:
-    """What images use of a network's input.
-
-    Attributes
-    ----------
-    numbers
-        The smallest and the largest number that images give: real numbers if ``takes`` has real numbers.
-    takes
-        The smallest and the largest number that the input takes: of an imported network real numbers, where its host
-        knows them, else values of the input's encoding.
-    share
-        Share of the encoding's range, 0..1, between the smallest and the largest value that reach the network.
-    clipped
-        Share of the numbers, 0..1, that lie outside of what the input takes.
-    """
+    """What images use of a network's input."""
 
     numbers: tuple[float, float]
+    """The smallest and the largest number that images give: real numbers if ``takes`` has real numbers."""
     takes: tuple[float, float]
+    """The smallest and the largest number that the input takes: of an imported network real numbers, where its host
+    knows them, else values of the input's encoding."""
     share: float
+    """Share of the encoding's range, 0..1, between the smallest and the largest value that reach the network."""
     clipped: float
+    """Share of the numbers, 0..1, that lie outside of what the input takes."""
 
     @property
     def doubts(self) -> list[str]:

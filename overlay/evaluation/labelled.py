@@ -43,24 +43,16 @@ class LabelledImages(Protocol):
 
 @dataclass(frozen=True)
 class ArrayImages:
-    """Images that lie in memory.
-
-    Attributes
-    ----------
-    name
-        Where they come from.
-    images
-        (N, H, W, C) integers.
-    labels
-        (N,) int64.
-    classes
-        Name of each class; () if the data have no names.
-    """
+    """Images that lie in memory."""
 
     name: str
+    """Where they come from."""
     images: Array
+    """(N, H, W, C) integers."""
     labels: Array
+    """(N,) int64."""
     classes: tuple[str, ...] = field(default=())
+    """Name of each class; () if the data have no names."""
 
     def pixels(self, begin: int, end: int) -> Array:
         """Images ``begin`` to ``end``."""

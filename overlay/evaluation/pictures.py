@@ -37,30 +37,20 @@ BYTES_PER_PIXEL = 8
 
 @dataclass(frozen=True)
 class Pictures:
-    """Pictures in a folder.
-
-    Attributes
-    ----------
-    name
-        The folder.
-    files
-        N paths.
-    labels
-        (N,) int64.
-    classes
-        Name of each class: of the network's, or of the folder's where the network has none.
-    shape
-        Height, width and channels of the network's input.
-    resize
-        Whether pictures of another size are brought to this one.
-    """
+    """Pictures in a folder."""
 
     name: str
+    """The folder."""
     files: tuple[Path, ...]
+    """N paths."""
     labels: Array
+    """(N,) int64."""
     classes: tuple[str, ...]
+    """Name of each class: of the network's, or of the folder's where the network has none."""
     shape: tuple[int, int, int]
+    """Height, width and channels of the network's input."""
     resize: bool
+    """Whether pictures of another size are brought to this one."""
 
     def pixels(self, begin: int, end: int) -> Array:
         """Pictures ``begin`` to ``end``.

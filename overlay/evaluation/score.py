@@ -36,21 +36,14 @@ MOST_IMAGES = 1024
 
 @dataclass(frozen=True)
 class Score:
-    """How often a network is right.
-
-    Attributes
-    ----------
-    classes
-        Name of each class; its number where it has none.
-    confusion
-        (classes, classes) int64: images of the class of the row that the network takes for that of the column.
-    use
-        What the images use of the network's input; None where nobody looked.
-    """
+    """How often a network is right."""
 
     classes: tuple[str, ...]
+    """Name of each class; its number where it has none."""
     confusion: Array
+    """(classes, classes) int64: images of the class of the row that the network takes for that of the column."""
     use: InputUse | None = None
+    """What the images use of the network's input; None where nobody looked."""
 
     @property
     def images(self) -> int:

@@ -12,23 +12,6 @@ from .figures import Figures
 class Budget:
     """Limits of a design; None is no limit.
 
-    Attributes
-    ----------
-    lut
-        LUTs of logic and of memory together.
-    ff
-        Flip-flops.
-    bram36
-        Block RAM in units of 36 Kbit.
-    dsp
-        DSP blocks.
-    lanes
-        Multiply-accumulates a cycle.
-    cycles
-        Cycles a frame in a steady stream: the rate that is asked for.
-    latency
-        Cycles of one frame alone.
-
     Raises
     ------
     ValueError
@@ -36,12 +19,19 @@ class Budget:
     """
 
     lut: float | None = None
+    """LUTs of logic and of memory together."""
     ff: float | None = None
+    """Flip-flops."""
     bram36: float | None = None
+    """Block RAM in units of 36 Kbit."""
     dsp: float | None = None
+    """DSP blocks."""
     lanes: float | None = None
+    """Multiply-accumulates a cycle."""
     cycles: float | None = None
+    """Cycles a frame in a steady stream: the rate that is asked for."""
     latency: float | None = None
+    """Cycles of one frame alone."""
 
     def __post_init__(self) -> None:
         for f in fields(self):

@@ -48,37 +48,25 @@ KEYS = (
 
 @dataclass(frozen=True)
 class Candidate:
-    """Foldings for a network, of which ``size_memories`` makes a design.
-
-    Attributes
-    ----------
-    network
-        The network's name.
-    npus
-        The chain of NPUs. Of their memory sizes only CAPACITIES count, as what they must hold at the least.
-    mapping
-        NPU of each weighted layer of the network in the order of computing, counted from 0; depthwise convolutions that
-        a pool unit computes are none. With further networks it is that of the first one, and the compiler maps all.
-    stream_bits
-        Width of both streams, 32 or 64.
-    map_order
-        "pull" or "raster".
-    dataflow
-        Dataflow by layer name; output_stationary for those not named.
-    chunk
-        What a buffer between neighbours takes; see `CompileChoices`.
-    also
-        Names of further networks that its NPUs have room for.
-    """
+    """Foldings for a network, of which ``size_memories`` makes a design."""
 
     network: str
+    """The network's name."""
     npus: tuple[Npu, ...]
+    """The chain of NPUs. Of their memory sizes only CAPACITIES count, as what they must hold at the least."""
     mapping: tuple[int, ...]
+    """NPU of each weighted layer of the network in the order of computing, counted from 0; depthwise convolutions that
+    a pool unit computes are none. With further networks it is that of the first one, and the compiler maps all."""
     stream_bits: int = 64
+    """Width of both streams, 32 or 64."""
     map_order: str = "pull"
+    """"pull" or "raster"."""
     dataflow: Mapping[str, str] = field(default_factory=dict)
+    """Dataflow by layer name; output_stationary for those not named."""
     chunk: str = ""
+    """What a buffer between neighbours takes; see `CompileChoices`."""
     also: tuple[str, ...] = ()
+    """Names of further networks that its NPUs have room for."""
 
     @property
     def choices(self) -> CompileChoices:

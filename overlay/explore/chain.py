@@ -25,18 +25,12 @@ Tail = tuple[float, tuple[Segment, ...]]
 
 @dataclass
 class Chain:
-    """The search for one network.
-
-    Attributes
-    ----------
-    choices
-        What an NPU may be.
-    most_npus
-        NPUs at most.
-    """
+    """The search for one network."""
 
     choices: NpuChoices
+    """What an NPU may be."""
     most_npus: int = MOST_NPUS
+    """NPUs at most."""
 
     def cheapest(self, interval: int, price: Price) -> list[Segment] | None:
         """The cheapest chain that takes at most ``interval`` cycles a frame.

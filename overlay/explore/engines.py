@@ -5,15 +5,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Engines:
-    """What computes the layers of a network.
-
-    Attributes
-    ----------
-    names
-        The engine of each lowered layer, "binary" or "integer".
-    depthwise
-        Whether pool units have weights, so that depthwise convolutions are no layers of their own.
-    """
+    """What computes the layers of a network."""
 
     names: tuple[str, ...]
+    """The engine of each lowered layer, "binary" or "integer"."""
     depthwise: bool = False
+    """Whether pool units have weights, so that depthwise convolutions are no layers of their own."""

@@ -16,30 +16,20 @@ from .stores_in_use import FRAMES, ROOM_FOR_ALL, has_stores, run_flow, with_stor
 
 @dataclass(frozen=True)
 class Figures:
-    """Figures of a candidate, all from models.
-
-    Attributes
-    ----------
-    area
-        By the area model.
-    lanes
-        Multiply-accumulates a cycle; a channel that is read as several bit planes counts once.
-    cycles
-        Cycles a frame in a steady stream, by the flow model.
-    latency
-        Cycles of one frame alone, by the flow model.
-    stores
-        Most words that each store between layers ever held, by name.
-    each
-        Of several networks the cycles a frame by name; ``cycles`` and ``latency`` are sums then.
-    """
+    """Figures of a candidate, all from models."""
 
     area: Resources
+    """By the area model."""
     lanes: int
+    """Multiply-accumulates a cycle; a channel that is read as several bit planes counts once."""
     cycles: float
+    """Cycles a frame in a steady stream, by the flow model."""
     latency: int
+    """Cycles of one frame alone, by the flow model."""
     stores: Mapping[str, int] = field(default_factory=dict)
+    """Most words that each store between layers ever held, by name."""
     each: Mapping[str, float] = field(default_factory=dict)
+    """Of several networks the cycles a frame by name; ``cycles`` and ``latency`` are sums then."""
 
     @property
     def lut(self) -> int:

@@ -7,6 +7,7 @@ import json
 from itertools import combinations
 from typing import Any
 
+from bitloom.golden.atomic import write_text
 from bitloom.hls_gen.design import flat
 from bitloom.hls_gen.design.parts import Choices, Number
 
@@ -68,4 +69,4 @@ def whole_schema() -> str:
 
 
 if __name__ == "__main__":
-    SCHEMA.write_text(whole_schema(), encoding="utf-8")
+    write_text(SCHEMA, whole_schema())

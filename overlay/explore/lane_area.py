@@ -18,16 +18,11 @@ LUTS_OF_DSP = PYNQ_Z2.lut / PYNQ_Z2.dsp
 
 @dataclass(frozen=True)
 class LaneArea:
-    """What a lane takes, a share of its PE's accumulator included.
-
-    Attributes
-    ----------
-    lut, dsp
-        LUTs and DSP blocks.
-    """
+    """What a lane takes, a share of its PE's accumulator included."""
 
     lut: float
     dsp: float
+    """lut, dsp: LUTs and DSP blocks."""
 
     @property
     def price(self) -> float:

@@ -34,49 +34,33 @@ from .folding_keys import ARRAY_CYCLES
 
 @dataclass(frozen=True, eq=False)
 class LayerDemand:
-    """A weighted layer with its threshold, its pool, and the depthwise convolution that joined it.
-
-    Attributes
-    ----------
-    network
-        The lowered layers of its network.
-    lowered
-        The lowered layer.
-    conv, pool
-        The schedules of its convolution and of its pool; None without a pool.
-    feature_bits
-        Width that its features need.
-    reads
-        Number of the layer whose map it reads; None: the network's input.
-    reader
-        Number of the layer that reads its map from the map store or on the next NPU; None: there is none.
-    taker
-        Number of the layer that reads or adds its map from the skip store; None: it doesn't go there.
-    adds
-        Number of the layer whose map it adds; None: it adds none.
-    parts
-        Channels of the two maps that it reads side by side; empty where it reads one.
-    joined
-        The layer with joined taps, as behind a window former; None where a former can't feed it.
-    formed
-        Of a layer with joined taps: what the former makes.
-    cache
-        For what is worked out once.
-    """
+    """A weighted layer with its threshold, its pool, and the depthwise convolution that joined it."""
 
     network: Lowered
+    """The lowered layers of its network."""
     lowered: LoweredLayer
+    """The lowered layer."""
     conv: StageTables
     pool: StageTables | None
+    """conv, pool: the schedules of its convolution and of its pool; None without a pool."""
     feature_bits: int = 1
+    """Width that its features need."""
     reads: int | None = None
+    """Number of the layer whose map it reads; None: the network's input."""
     reader: int | None = None
+    """Number of the layer that reads its map from the map store or on the next NPU; None: there is none."""
     taker: int | None = None
+    """Number of the layer that reads or adds its map from the skip store; None: it doesn't go there."""
     adds: int | None = None
+    """Number of the layer whose map it adds; None: it adds none."""
     parts: tuple[int, ...] = ()
+    """Channels of the two maps that it reads side by side; empty where it reads one."""
     joined: Optional["LayerDemand"] = None
+    """The layer with joined taps, as behind a window former; None where a former can't feed it."""
     formed: FormedWindows | None = None
+    """Of a layer with joined taps: what the former makes."""
     cache: dict[Any, Any] = field(default_factory=dict, init=False)
+    """For what is worked out once."""
 
     @property
     def name(self) -> str:

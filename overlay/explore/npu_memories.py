@@ -40,21 +40,14 @@ Indices = tuple[int, ...]
 
 @dataclass(frozen=True, eq=False)
 class _LayerOnNpu:
-    """A layer on an NPU.
-
-    Attributes
-    ----------
-    plan
-        Its plan.
-    needs
-        What it needs.
-    output
-        The map that it makes, as a layer of the same NPU reads it.
-    """
+    """A layer on an NPU."""
 
     plan: PlannedLayer
+    """Its plan."""
     needs: Needs
+    """What it needs."""
     output: MapWords
+    """The map that it makes, as a layer of the same NPU reads it."""
 
 
 Planned = list[_LayerOnNpu]
@@ -94,7 +87,7 @@ class NpuMemories:
 
         Parameters
         ----------
-        own
+        indices
             Numbers of the layers.
         npu
             Its folding.

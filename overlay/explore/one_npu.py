@@ -52,24 +52,16 @@ take gigabytes."""
 
 @dataclass(frozen=True, kw_only=True)
 class Searched:
-    """A value of an NPU that a search finds, as people see it.
-
-    Attributes
-    ----------
-    name
-        Its flat name.
-    title
-        Heading of its column in the table of NPUs; nothing where it has none.
-    words
-        What the last column says of an NPU in which it isn't the default; "{}" stands for the value.
-    searched
-        What is said of a search that varies it.
-    """
+    """A value of an NPU that a search finds, as people see it."""
 
     name: str
+    """Its flat name."""
     title: str = ""
+    """Heading of its column in the table of NPUs; nothing where it has none."""
     words: str = ""
+    """What the last column says of an NPU in which it isn't the default; "{}" stands for the value."""
     searched: str = ""
+    """What is said of a search that varies it."""
 
     def cell(self, npu: Npu) -> str:
         """What stands in the column; nothing where the NPU lacks it."""
@@ -118,30 +110,23 @@ class Segment:
 
     Attributes
     ----------
-    npu
-        The NPU, with the sizes of its memories.
     own
         Numbers of its layers, rising.
-    copies
-        Those of them that are copies of maps.
     """
 
     npu: Npu
+    """The NPU, with the sizes of its memories."""
     indices: Indices
     copies: Indices = ()
+    """Those of them that are copies of maps."""
 
 
 @dataclass
 class _Known:
-    """What `NpuChoices` has worked out.
-
-    Attributes
-    ----------
-    interval
-        The interval that ``possible``, ``before`` and ``sums`` are of.
-    """
+    """What `NpuChoices` has worked out."""
 
     interval: int = 0
+    """The interval that ``possible``, ``before`` and ``sums`` are of."""
     possible: dict[tuple, list[list[Chosen]]] = field(default_factory=dict)
     before: dict[tuple, list[Chosen]] = field(default_factory=dict)
     sums: dict[tuple, array] = field(default_factory=dict)
@@ -153,38 +138,26 @@ class _Known:
 
 @dataclass
 class NpuChoices:
-    """What an NPU may be for layers of one network, or of several. It keeps what it has worked out.
-
-    Attributes
-    ----------
-    layers
-        The network's weighted layers.
-    stream_bits
-        Width of both streams, 32 or 64.
-    lut_rows
-        Rows of a kernel memory that is tried in LUT RAM, at most.
-    counters
-        Whether NPUs have counters for raster order.
-    streamed
-        Whether weights come down the stream, so that an NPU of several layers needs fewer rows of kernels.
-    depthwise
-        Whether pool units have weights.
-    networks
-        Where ``layers`` are those of several networks: the numbers of each one's. They have NPUs in common, which
-        compute a frame of each in an interval. Empty for one network.
-    mapping
-        NPU of each of ``layers`` where they are of several networks, or copies are among them, which a mapping of the
-        network's own layers needs.
-    """
+    """What an NPU may be for layers of one network, or of several. It keeps what it has worked out."""
 
     layers: Sequence[LayerDemand]
+    """The network's weighted layers."""
     stream_bits: int = 64
+    """Width of both streams, 32 or 64."""
     lut_rows: int = MOST_LUT_ROWS
+    """Rows of a kernel memory that is tried in LUT RAM, at most."""
     counters: bool = False
+    """Whether NPUs have counters for raster order."""
     streamed: bool = False
+    """Whether weights come down the stream, so that an NPU of several layers needs fewer rows of kernels."""
     depthwise: bool = False
+    """Whether pool units have weights."""
     networks: Sequence[range] = ()
+    """Where ``layers`` are those of several networks: the numbers of each one's. They have NPUs in common, which
+    compute a frame of each in an interval. Empty for one network."""
     mapping: Sequence[int] = ()
+    """NPU of each of ``layers`` where they are of several networks, or copies are among them, which a mapping of the
+    network's own layers needs."""
     _known: _Known = field(init=False, default_factory=_Known)
 
     def __post_init__(self) -> None:

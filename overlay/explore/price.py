@@ -11,25 +11,18 @@ OVER = 1e7
 
 @dataclass(frozen=True)
 class Price:
-    """Prices in LUTs: what the search adds up.
-
-    Attributes
-    ----------
-    bram36, dsp, lanes, ff
-        LUTs for a unit of each.
-    npu
-        LUTs for an NPU, beside all that it takes; may be negative.
-    limits
-        What an NPU that is a design's only one may take, by names of `Resources`: one over a limit costs more than all
-        that aren't.
-    """
+    """Prices in LUTs: what the search adds up."""
 
     bram36: float = 0
     dsp: float = 0
     lanes: float = 0
     ff: float = 0
+    """bram36, dsp, lanes, ff: LUTs for a unit of each."""
     npu: float = 0
+    """LUTs for an NPU, beside all that it takes; may be negative."""
     limits: Mapping[str, float] = field(default_factory=dict)
+    """What an NPU that is a design's only one may take, by names of `Resources`: one over a limit costs more than all
+    that aren't."""
 
     @property
     def dear(self) -> bool:

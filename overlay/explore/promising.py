@@ -28,24 +28,16 @@ SHORTER = 4
 
 @dataclass(frozen=True)
 class Promise:
-    """A task whose design may fit the budget, and what the search knows of that design.
-
-    Attributes
-    ----------
-    task
-        The task.
-    lut
-        LUTs, those of memory included.
-    cycles
-        Cycles a frame, or a round of several networks.
-    price
-        The task's price after it has risen until the design may fit.
-    """
+    """A task whose design may fit the budget, and what the search knows of that design."""
 
     task: Task
+    """The task."""
     lut: int
+    """LUTs, those of memory included."""
     cycles: int
+    """Cycles a frame, or a round of several networks."""
     price: Price
+    """The task's price after it has risen until the design may fit."""
 
 
 Look = Callable[[Task], Promise | None]

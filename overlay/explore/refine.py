@@ -30,7 +30,7 @@ def refine(
     ----------
     model
         The network.
-    candidate, found
+    candidate, current
         Where to begin, and its figures.
     budget
         What must hold; its latency is where refinement ends.

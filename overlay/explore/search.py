@@ -88,26 +88,18 @@ class Counter:
 
 @dataclass(frozen=True, kw_only=True)
 class Effort:
-    """How long a search takes, what it leaves out, and who does it.
-
-    Attributes
-    ----------
-    points
-        Intervals of the sweep; where a rate is asked for, those that are near it are tried, too.
-    halvings
-        Times that, after the sweep, the gap between the fastest interval that fits and the next shorter one is halved.
-        With more than HALVINGS, these intervals are also tried with the last one of PRICES, which takes most of the
-        time.
-    workers
-        Who does the tasks; by default this process.
-    streamed_weights
-        Whether weights that come down the stream are tried: one of STREAMED_WEIGHTS, "auto" where block RAM lacks.
-    """
+    """How long a search takes, what it leaves out, and who does it."""
 
     points: int = POINTS
+    """Intervals of the sweep; where a rate is asked for, those that are near it are tried, too."""
     halvings: int = HALVINGS
+    """Times that, after the sweep, the gap between the fastest interval that fits and the next shorter one is
+    halved. With more than HALVINGS, these intervals are also tried with the last one of PRICES, which takes most of
+    the time."""
     workers: Workers = THIS_PROCESS
+    """Who does the tasks; by default this process."""
     streamed_weights: str = "auto"
+    """Whether weights that come down the stream are tried: one of STREAMED_WEIGHTS, "auto" where block RAM lacks."""
 
     def __post_init__(self) -> None:
         known = ", ".join(STREAMED_WEIGHTS)
@@ -118,35 +110,24 @@ class Effort:
 
 @dataclass(frozen=True)
 class Explored:
-    """What a search found.
-
-    Attributes
-    ----------
-    front
-        Rows that no other beats in both LUTs and cycles, fastest first: those within the budget, where there are any.
-    best
-        What the budget asks for: the fastest row, or the smallest one if a rate is asked for. None where nothing that
-        was found keeps to the budget.
-    nearest
-        Where ``best`` is None: the row that is least over its limits.
-    tried
-        Designs that were tried.
-    varied
-        What was varied beside the foldings, a few words each.
-    layers
-        Names of the layers as the mapping of the best candidate, or of the nearest one, counts them, in the order of
-        computing.
-    interrupted
-        Whether the search was interrupted, so that there may be better designs.
-    """
+    """What a search found."""
 
     front: tuple[Row, ...]
+    """Rows that no other beats in both LUTs and cycles, fastest first: those within the budget, where there are any."""
     best: Row | None
+    """What the budget asks for: the fastest row, or the smallest one if a rate is asked for. None where nothing that
+    was found keeps to the budget."""
     nearest: Row | None = None
+    """Where ``best`` is None: the row that is least over its limits."""
     tried: int = 0
+    """Designs that were tried."""
     varied: tuple[str, ...] = ()
+    """What was varied beside the foldings, a few words each."""
     layers: tuple[str, ...] = ()
+    """Names of the layers as the mapping of the best candidate, or of the nearest one, counts them, in the order of
+    computing."""
     interrupted: bool = False
+    """Whether the search was interrupted, so that there may be better designs."""
 
     @property
     def shown(self) -> Row | None:

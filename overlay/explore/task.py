@@ -19,21 +19,14 @@ STEPS = {"bram36": 30.0, "lanes": 0.5, "dsp": 20.0, "ff": 0.1}
 
 @dataclass(frozen=True)
 class Joining:
-    """How NPUs shall be joined, and of which engines.
-
-    Attributes
-    ----------
-    engines
-        What computes the layers.
-    mapping
-        NPU of each layer; None: a chain, in which the search chooses.
-    closed
-        Whether the NPUs are a ring: the last one leads to NPU 0.
-    """
+    """How NPUs shall be joined, and of which engines."""
 
     engines: Engines
+    """What computes the layers."""
     mapping: tuple[int, ...] | None = None
+    """NPU of each layer; None: a chain, in which the search chooses."""
     closed: bool = False
+    """Whether the NPUs are a ring: the last one leads to NPU 0."""
 
 
 @dataclass(frozen=True)

@@ -48,24 +48,16 @@ FAR = 1.05
 
 @dataclass(frozen=True)
 class Row:
-    """A candidate that was tried.
-
-    Attributes
-    ----------
-    candidate
-        NPUs, mapping and dataflows.
-    figures
-        Its area, cycles and latency, by the models.
-    asked
-        Interval that the search was given, in cycles.
-    fits
-        Whether it keeps to the budget.
-    """
+    """A candidate that was tried."""
 
     candidate: Candidate
+    """NPUs, mapping and dataflows."""
     figures: Figures
+    """Its area, cycles and latency, by the models."""
     asked: int
+    """Interval that the search was given, in cycles."""
     fits: bool
+    """Whether it keeps to the budget."""
 
     def to_dict(self) -> dict[str, Any]:
         """JSON data."""

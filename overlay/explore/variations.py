@@ -16,21 +16,14 @@ from .one_npu import NpuChoices
 
 @dataclass(frozen=True)
 class MapSetting:
-    """What a candidate's NPUs have in common beside their foldings.
-
-    Attributes
-    ----------
-    map_order
-        "pull" or "raster".
-    counters
-        Whether NPUs have counters for raster order, which then needs no tables.
-    streamed
-        Whether weights come down the stream with every frame.
-    """
+    """What a candidate's NPUs have in common beside their foldings."""
 
     map_order: str = "pull"
+    """"pull" or "raster"."""
     counters: bool = False
+    """Whether NPUs have counters for raster order, which then needs no tables."""
     streamed: bool = False
+    """Whether weights come down the stream with every frame."""
 
     @property
     def words(self) -> str:

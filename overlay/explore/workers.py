@@ -29,13 +29,6 @@ NO_DASK = f"--scheduler needs dask.distributed: {pip_install('cluster')}"
 class Workers:
     """Who does tasks.
 
-    Attributes
-    ----------
-    jobs
-        Processes on this machine, 1 to MOST_JOBS.
-    scheduler
-        Address of a Dask scheduler, whose workers are used instead; None: this machine.
-
     Raises
     ------
     ValueError
@@ -43,7 +36,9 @@ class Workers:
     """
 
     jobs: int = 1
+    """Processes on this machine, 1 to MOST_JOBS."""
     scheduler: str | None = None
+    """Address of a Dask scheduler, whose workers are used instead; None: this machine."""
 
     def __post_init__(self) -> None:
         if not 1 <= self.jobs <= MOST_JOBS:

@@ -55,62 +55,41 @@ class Campaign(Protocol):
 
 @dataclass(frozen=True)
 class Batch:
-    """Some cases of a campaign: a task of a process.
-
-    Attributes
-    ----------
-    name, seed
-        Of the campaign.
-    first, count
-        Number of the first case, and how many follow each other.
-    """
+    """Some cases of a campaign: a task of a process."""
 
     name: str
     seed: int
+    """name, seed: of the campaign."""
     first: int
     count: int
+    """first, count: number of the first case, and how many follow each other."""
 
 
 @dataclass(frozen=True)
 class FoundCase:
-    """A case that found something.
-
-    Attributes
-    ----------
-    number
-        Of the case.
-    case
-        The case itself.
-    what
-        One line that says what is wrong.
-    """
+    """A case that found something."""
 
     number: int
+    """Of the case."""
     case: Case
+    """The case itself."""
     what: str
+    """One line that says what is wrong."""
 
 
 @dataclass
 class CampaignState:
-    """How far a campaign is.
-
-    Attributes
-    ----------
-    name, seed
-        Of the campaign.
-    cases
-        Number of cases that are done, from the first on.
-    ends
-        Number of cases by the word with which they ended.
-    case_files
-        Names of the files of cases that found something.
-    """
+    """How far a campaign is."""
 
     name: str
     seed: int
+    """name, seed: of the campaign."""
     cases: int = 0
+    """Number of cases that are done, from the first on."""
     ends: Counter[str] = field(default_factory=Counter)
+    """Number of cases by the word with which they ended."""
     case_files: list[str] = field(default_factory=list)
+    """Names of the files of cases that found something."""
 
     def to_dict(self) -> dict[str, Any]:
         """JSON data, as ``bitloom fuzz --json`` prints it."""

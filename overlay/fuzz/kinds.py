@@ -74,24 +74,16 @@ BOARD = (
 
 @dataclass(frozen=True)
 class FileKind:
-    """A kind of file.
-
-    Attributes
-    ----------
-    name
-        What it is called.
-    file
-        Name of the file to damage.
-    write
-        Writes a valid one, and what belongs to it, to an empty folder.
-    read
-        Reads the file at a path as bitloom does; raises an error in one line where it can't.
-    """
+    """A kind of file."""
 
     name: str
+    """What it is called."""
     file: str
+    """Name of the file to damage."""
     write: Callable[[Path], object]
+    """Writes a valid one, and what belongs to it, to an empty folder."""
     read: Callable[[Path], object]
+    """Reads the file at a path as bitloom does; raises an error in one line where it can't."""
 
 
 @cache

@@ -176,22 +176,15 @@ def encodings(pick: Pick, bits: int, kinds: Sequence[str] = (*STORED, "ternary")
 
 @dataclass(frozen=True, kw_only=True)
 class IntegerChoices:
-    """What layers for an integer engine may be.
-
-    Attributes
-    ----------
-    feature_bits, weight_bits
-        Of the engine: two's complement, >= 3.
-    fraction
-        Bits of a bias behind the point, at most.
-    roundings
-        How requantisations round, of golden.layers.requantise.ROUNDINGS.
-    """
+    """What layers for an integer engine may be."""
 
     feature_bits: int = 8
     weight_bits: int = 8
+    """feature_bits, weight_bits: of the engine: two's complement, >= 3."""
     fraction: int = 0
+    """Bits of a bias behind the point, at most."""
     roundings: Sequence[str] = ("once",)
+    """How requantisations round, of golden.layers.requantise.ROUNDINGS."""
 
     @classmethod
     def of(cls, npu: Npu) -> "IntegerChoices":

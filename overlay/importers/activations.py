@@ -23,23 +23,16 @@ ADVICE = {STANDARD: "use Relu, or a quantiser", TFLITE: "use RELU, RELU6 or RELU
 
 @dataclass(frozen=True, kw_only=True)
 class Activation:
-    """An activation, as an operator of its own.
-
-    Attributes
-    ----------
-    onnx, tflite : str
-        Names of the operator, each empty where the format has none.
-    bend : callable or None
-        ``bend(attribute)`` is the activation in ONNX's files, where it is imported; ``attribute(name, default)`` gives
-        the node's attributes.
-    over_classes : bool
-        Whether it is a function of all classes together, for which no activation of each value can stand.
-    """
+    """An activation, as an operator of its own."""
 
     onnx: str = ""
     tflite: str = ""
+    """onnx, tflite: names of the operator, each empty where the format has none."""
     bend: Callable[[Callable[[str, Any], Any]], Bend] | None = None
+    """``bend(attribute)`` is the activation in ONNX's files, where it is imported; ``attribute(name, default)`` gives
+    the node's attributes."""
     over_classes: bool = False
+    """Whether it is a function of all classes together, for which no activation of each value can stand."""
 
     @property
     def at_the_end(self) -> bool:

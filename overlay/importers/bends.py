@@ -26,21 +26,14 @@ from .rationals import floats
 
 @dataclass(frozen=True)
 class Condition:
-    """x >= limit, x > limit, x <= limit or x < limit; or always, or never.
-
-    Attributes
-    ----------
-    limit : Fraction or None
-        None where the condition doesn't depend on x.
-    rising : bool
-        Whether it holds above the limit; where there is no limit, whether it always holds.
-    reached : bool
-        Whether it holds at the limit.
-    """
+    """x >= limit, x > limit, x <= limit or x < limit; or always, or never."""
 
     limit: Fraction | None
+    """None where the condition doesn't depend on x."""
     rising: bool
+    """Whether it holds above the limit; where there is no limit, whether it always holds."""
     reached: bool = True
+    """Whether it holds at the limit."""
 
     def holds(self, x: Fraction) -> bool:
         """Whether the condition holds at x."""
@@ -51,21 +44,15 @@ class Condition:
 
 @dataclass(frozen=True, kw_only=True)
 class Bend:
-    """A function of each value, the same in every channel, that never falls: straight lines that meet in corners.
-
-    Attributes
-    ----------
-    name : str
-        What messages call it, such as "clip".
-    corners : tuple of (Fraction, Fraction)
-        x and y of at least one point, from the left to the right; x rises, and y doesn't fall.
-    slopes : (Fraction, Fraction)
-        Of the lines in front of the first corner and behind the last one, >= 0.
-    """
+    """A function of each value, the same in every channel, that never falls: straight lines that meet in corners."""
 
     name: str
+    """What messages call it, such as "clip"."""
     corners: tuple[tuple[Fraction, Fraction], ...]
+    """tuple of (Fraction, Fraction): x and y of at least one point, from the left to the right; x rises, and y doesn't
+    fall."""
     slopes: tuple[Fraction, Fraction]
+    """(Fraction, Fraction): of the lines in front of the first corner and behind the last one, >= 0."""
 
     def __post_init__(self) -> None:
         pairs = list(zip(self.corners, self.corners[1:]))

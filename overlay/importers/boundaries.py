@@ -29,15 +29,11 @@ MOST_SUM = 1 << 61
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Line:
-    """x * multiply + add, for each channel.
-
-    Attributes
-    ----------
-    multiply, add : (channels,) array of Fraction
-    """
+    """x * multiply + add, for each channel."""
 
     multiply: Array
     add: Array
+    """multiply, add: (channels,) array of Fraction."""
 
     @classmethod
     def identity(cls, channels: int) -> "Line":
@@ -115,21 +111,14 @@ def bend_name(chain: Chain) -> str:
 
 @dataclass(frozen=True)
 class Staircase:
-    """The level of a channel as its sum rises: at least j + 1 from ``limits[j]`` on.
-
-    Attributes
-    ----------
-    limits : tuple of int or None
-        For each level above the lowest the first sum that has it; None where all sums have it, or none.
-    always : tuple of bool
-        Where there is no limit, whether all sums have the level.
-    rising : bool
-        Whether levels rise with the sum; else "first" is the largest sum.
-    """
+    """The level of a channel as its sum rises: at least j + 1 from ``limits[j]`` on."""
 
     limits: tuple[int | None, ...]
+    """For each level above the lowest the first sum that has it; None where all sums have it, or none."""
     always: tuple[bool, ...]
+    """Where there is no limit, whether all sums have the level."""
     rising: bool
+    """Whether levels rise with the sum; else "first" is the largest sum."""
 
     def level(self, sums: Array) -> Array:
         """The level of sums: integers -> int64."""
@@ -168,27 +157,19 @@ class Staircase:
 
 @dataclass(frozen=True, eq=False)
 class Limits:
-    """From which real number x on a channel has each level.
-
-    Attributes
-    ----------
-    limits : sequence of (Fraction or None)
-        For each level above the lowest where it begins; None where all x have it, or none.
-    always : sequence of bool
-        Where there is no limit, whether all x have the level.
-    reached : sequence of bool
-        Whether x has the level at the limit.
-    rising : bool
-        Whether levels rise with x.
-    slope : Fraction
-        By how much the quantiser's input rises with x between the limits.
-    """
+    """From which real number x on a channel has each level."""
 
     limits: Sequence[Fraction | None]
+    """sequence of (Fraction or None): for each level above the lowest where it begins; None where all x have it, or
+    none."""
     always: Sequence[bool]
+    """Where there is no limit, whether all x have the level."""
     reached: Sequence[bool]
+    """Whether x has the level at the limit."""
     rising: bool = True
+    """Whether levels rise with x."""
     slope: Fraction = Fraction(1)
+    """By how much the quantiser's input rises with x between the limits."""
 
     @property
     def ends(self) -> tuple[int, int]:
@@ -228,24 +209,16 @@ class Limits:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Steps:
-    """Where the levels of a quantiser begin on what a chain in front of it reads.
-
-    Attributes
-    ----------
-    line : Line
-        The beginning of the chain, up to its first bend.
-    bent : bool
-        Whether a bend follows.
-    rows : tuple of Limits
-        Where levels begin on what the line makes: of each channel, or one row for all channels.
-    straight : bool
-        Whether between the limits of each channel the chain is one straight line: no bend lies there.
-    """
+    """Where the levels of a quantiser begin on what a chain in front of it reads."""
 
     line: Line
+    """The beginning of the chain, up to its first bend."""
     bent: bool
+    """Whether a bend follows."""
     rows: tuple[Limits, ...]
+    """Where levels begin on what the line makes: of each channel, or one row for all channels."""
     straight: bool
+    """Whether between the limits of each channel the chain is one straight line: no bend lies there."""
 
     @classmethod
     def of(cls, chain: Chain, boundaries: Array, reached: Array, channels: int) -> "Steps":

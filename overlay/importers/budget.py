@@ -35,21 +35,14 @@ class OverBudget(Unsupported):
 
 @dataclass
 class ImportBudget:
-    """What an import has taken.
-
-    Attributes
-    ----------
-    size : int
-        Bytes of the constants that the file holds.
-    held : int
-        Bytes of memory.
-    steps : int
-        Steps of work.
-    """
+    """What an import has taken."""
 
     size: int
+    """Bytes of the constants that the file holds."""
     held: int = 0
+    """Bytes of memory."""
     steps: int = 0
+    """Steps of work."""
 
     def check(self) -> None:
         """Raise OverBudget if more was taken than the budget has."""

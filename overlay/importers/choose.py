@@ -30,16 +30,11 @@ ENGINES = ("auto", "binary", "integer")
 
 @dataclass(frozen=True, kw_only=True)
 class EngineCost:
-    """What engines take for a product a cycle, with an NPU for each kind.
-
-    Attributes
-    ----------
-    lut, dsp : float
-        LUTs and DSP blocks of PEs.
-    """
+    """What engines take for a product a cycle, with an NPU for each kind."""
 
     lut: float
     dsp: float
+    """lut, dsp: LUTs and DSP blocks of PEs."""
 
     @property
     def price(self) -> float:
@@ -54,28 +49,19 @@ class EngineCost:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class EngineChoice:
-    """The engines and encodings that were chosen for a network.
-
-    Attributes
-    ----------
-    engines : tuple of str
-        Of each section, "binary" or "integer".
-    weights : tuple of (Weights or None)
-        Of each section; None where it has none.
-    held : tuple of Held
-        Of each map.
-    why : str
-        One sentence about the engines.
-    costs : dict
-        By engine: what the network would cost on it alone, or why it can't compute all; under "both", what it costs
-        on the two that were chosen.
-    """
+    """The engines and encodings that were chosen for a network."""
 
     engines: tuple[str, ...]
+    """Of each section, "binary" or "integer"."""
     weights: tuple[Weights | None, ...]
+    """tuple of (Weights or None): of each section; None where it has none."""
     held: tuple[Held, ...]
+    """Of each map."""
     why: str
+    """One sentence about the engines."""
     costs: Mapping[str, EngineCost | str] = field(default_factory=dict)
+    """By engine: what the network would cost on it alone, or why it can't compute all; under "both", what it costs on
+    the two that were chosen."""
 
 
 def choices(graph: SectionGraph, engine: str = "auto") -> list[EngineChoice]:

@@ -32,23 +32,15 @@ FOLDED = frozenset(ARITHMETIC + UNARY + SHAPING + REDUCING + OTHERS)
 
 @dataclass
 class Constants:
-    """Tensors that are known.
-
-    Attributes
-    ----------
-    values : dict of str to array
-    grids : dict of str to Grid
-        Of the tensors that are integers times a scale.
-    opset : int
-        Version of ONNX's own operators.
-    ranges : dict of str to (int, int)
-        Smallest and largest value of maps of integers.
-    """
+    """Tensors that are known."""
 
     values: dict[str, Array]
     grids: dict[str, Grid]
+    """Of the tensors that are integers times a scale."""
     opset: int
+    """Version of ONNX's own operators."""
     ranges: dict[str, tuple[int, int]] = field(default_factory=dict)
+    """dict of str to (int, int): smallest and largest value of maps of integers."""
 
     def can_fold(self, node: SourceNode) -> bool:
         """Whether a node is a constant itself, or all its inputs are known."""

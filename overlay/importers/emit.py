@@ -36,61 +36,40 @@ from .weights import MOST_WEIGHT, Weights, integer_weights, weight_encoding, wei
 
 @dataclass(frozen=True, kw_only=True)
 class Built:
-    """The layers that a section became, for the explanation.
-
-    Attributes
-    ----------
-    nodes : tuple of str
-        The file's nodes.
-    layers : tuple of str
-        Golden's layers.
-    engine : str
-    weights, map_encoding : str
-        Encodings of weights and of the map; ``map_encoding`` is empty for sums.
-    range : (int, int)
-        Smallest and largest sum.
-    levels : int
-        Levels of the quantiser, 0 for none.
-    falling : int
-        Channels whose level falls as the sum rises.
-    used : float
-        The share of weights that are not 0; convolutions of groups have zeros for the other groups' channels, which
-        hardware computes like other weights.
-    wrong : (int, int)
-        Sums, of all channels, that get another level than the file's, and by how many levels at most.
-    """
+    """The layers that a section became, for the explanation."""
 
     nodes: tuple[str, ...] = ()
+    """The file's nodes."""
     layers: tuple[str, ...] = ()
+    """Golden's layers."""
     engine: str = ""
     weights: str = ""
     map_encoding: str
+    """weights, map_encoding: encodings of weights and of the map; ``map_encoding`` is empty for sums."""
     range: tuple[int, int]
+    """Smallest and largest sum."""
     levels: int
+    """Levels of the quantiser, 0 for none."""
     falling: int = 0
+    """Channels whose level falls as the sum rises."""
     used: float = 1.0
+    """The share of weights that are not 0; convolutions of groups have zeros for the other groups' channels, which
+    hardware computes like other weights."""
     wrong: tuple[int, int] = (0, 0)
+    """Sums, of all channels, that get another level than the file's, and by how many levels at most."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Emitted:
-    """A model, and the real numbers that its integers stand for.
-
-    Attributes
-    ----------
-    model : Model
-    scores : tuple of Link
-        From the last layer's integers to the file's output, a channel of the last map.
-    built : tuple of Built
-        One a section.
-    real : dict of str to array
-        By layer, the real numbers of which the layer's weights of 1 bit are the signs, where the file has them.
-    """
+    """A model, and the real numbers that its integers stand for."""
 
     model: Model
     scores: tuple[Link, ...]
+    """From the last layer's integers to the file's output, a channel of the last map."""
     built: tuple[Built, ...]
+    """One a section."""
     real: Mapping[str, Array] = field(default_factory=dict)
+    """By layer, the real numbers of which the layer's weights of 1 bit are the signs, where the file has them."""
 
 
 def emit(graph: SectionGraph, choice: EngineChoice, name: str) -> Emitted:

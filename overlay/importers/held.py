@@ -24,20 +24,13 @@ from .sections import MADE_BITS, Quantised, Section, SectionGraph, WeightSection
 
 @dataclass(frozen=True, kw_only=True)
 class Held:
-    """How a map is held.
-
-    Attributes
-    ----------
-    encoding : Encoding
-    zero : int
-        z: the integer of level 0, for integers; for a thermometer of k bits -k.
-    clip : (int, int) or None
-        Smallest and largest integer, where these are not the encoding's.
-    """
+    """How a map is held."""
 
     encoding: Encoding
     zero: int
+    """z: the integer of level 0, for integers; for a thermometer of k bits -k."""
     clip: tuple[int, int] | None = None
+    """Smallest and largest integer, where these are not the encoding's."""
 
     @property
     def stride(self) -> int:

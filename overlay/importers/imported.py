@@ -34,17 +34,7 @@ from .tflite_file import is_tflite, read_tflite
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Imported:
-    """A network from outside, with what each pass made of it.
-
-    Attributes
-    ----------
-    source : SourceGraph
-    operations : OperationGraph
-    graph : SectionGraph
-    choice : EngineChoice
-    emitted : Emitted
-    host : Host
-    """
+    """A network from outside, with what each pass made of it."""
 
     source: SourceGraph
     operations: OperationGraph
@@ -73,19 +63,12 @@ class Imported:
 
 @dataclass(frozen=True, kw_only=True)
 class InputSpec:
-    """The input values of a network: real = scale * (value - zero).
-
-    Attributes
-    ----------
-    encoding : Encoding
-        Of the values.
-    scale : Fraction
-        > 0.
-    zero : Fraction
-    """
+    """The input values of a network: real = scale * (value - zero)."""
 
     encoding: Encoding
+    """Of the values."""
     scale: Fraction = Fraction(1)
+    """> 0."""
     zero: Fraction = Fraction(0)
 
     @property

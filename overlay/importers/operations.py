@@ -41,24 +41,16 @@ from .tflite_rules import KernelRule
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Operation(ABC):
-    """One operation of a graph.
-
-    Attributes
-    ----------
-    name : str
-        Of the node that it was made of.
-    op : str
-        That node's operator.
-    reads : tuple of str
-        The tensors that it reads: one, but for `Join`.
-    makes : str
-        The tensor that it makes.
-    """
+    """One operation of a graph."""
 
     name: str
+    """Of the node that it was made of."""
     op: str
+    """That node's operator."""
     reads: tuple[str, ...]
+    """The tensors that it reads: one, but for `Join`."""
     makes: str
+    """The tensor that it makes."""
 
     @property
     def rises(self) -> bool:
@@ -86,16 +78,11 @@ class Operation(ABC):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Scaling(Operation):
-    """x * multiply + add.
-
-    Attributes
-    ----------
-    multiply, add : array of Fraction
-        They spread over a tensor of one image as numpy has it.
-    """
+    """x * multiply + add."""
 
     multiply: Array
     add: Array
+    """multiply, add: they spread over a tensor of one image as numpy has it."""
 
     @property
     def rises(self) -> bool:
@@ -144,30 +131,20 @@ class Elementwise(Operation):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Levels(Operation):
-    """A quantiser: base + step * level, where level is the number of boundaries that x has reached.
-
-    Attributes
-    ----------
-    base : Fraction
-        The value of level 0.
-    step : Fraction
-        Distance of neighbouring values, > 0.
-    boundaries : (channels or 1, levels) array of Fraction
-        Rising.
-    reached : (levels,) bool
-        Whether a value that is equal to the boundary has reached it.
-    axis : int
-        The tensor's axis of the channels.
-    rule : KernelRule or None
-        The rule of TFLite that the boundaries were made of, for a sum and its bias.
-    """
+    """A quantiser: base + step * level, where level is the number of boundaries that x has reached."""
 
     base: Fraction
+    """The value of level 0."""
     step: Fraction
+    """Distance of neighbouring values, > 0."""
     boundaries: Array
+    """(channels or 1, levels) array of Fraction: rising."""
     reached: Array
+    """(levels,) bool: whether a value that is equal to the boundary has reached it."""
     axis: int = 1
+    """The tensor's axis of the channels."""
     rule: KernelRule | None = None
+    """The rule of TFLite that the boundaries were made of, for a sum and its bias."""
 
     @property
     def levels(self) -> int:
@@ -215,24 +192,17 @@ class Levels(Operation):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Linear(Operation):
-    """Sums of products over windows; a dense layer is the one window of a flat tensor.
-
-    Attributes
-    ----------
-    weight : (outputs, inputs, rows, columns) or (outputs, inputs) int64
-        In ONNX's order, one group: kernels of several groups have zeros for the others' channels.
-    scale : (outputs,) array of Fraction
-        What an integer weight is worth; of any sign.
-    window : Window or None
-        None for a dense layer.
-    real : array or None
-        Real numbers of which ``weight`` are the signs, in the same order.
-    """
+    """Sums of products over windows; a dense layer is the one window of a flat tensor."""
 
     weight: Array
+    """(outputs, inputs, rows, columns) or (outputs, inputs) int64: in ONNX's order, one group: kernels of several
+    groups have zeros for the others' channels."""
     scale: Array
+    """(outputs,) array of Fraction: what an integer weight is worth; of any sign."""
     window: Window | None
+    """None for a dense layer."""
     real: Array | None = None
+    """Real numbers of which ``weight`` are the signs, in the same order."""
 
     @property
     def monotone(self) -> bool:
@@ -275,17 +245,11 @@ class Linear(Operation):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Pooling(Operation):
-    """The maximum or the mean of each window of (1, channels, rows, columns).
-
-    Attributes
-    ----------
-    window : Window
-    average : bool
-        The mean of all taps, padded ones not counted; else the maximum.
-    """
+    """The maximum or the mean of each window of (1, channels, rows, columns)."""
 
     window: Window
     average: bool
+    """The mean of all taps, padded ones not counted; else the maximum."""
 
     def shape(self, *sources: Shape) -> Shape:
         (source,) = sources
@@ -309,18 +273,12 @@ class Pooling(Operation):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Padding(Operation):
-    """The same values with others around.
-
-    Attributes
-    ----------
-    widths : tuple of (int, int)
-        Of each axis, how many come before and behind.
-    value : Fraction
-        What they are.
-    """
+    """The same values with others around."""
 
     widths: tuple[tuple[int, int], ...]
+    """tuple of (int, int): of each axis, how many come before and behind."""
     value: Fraction
+    """What they are."""
 
     def shape(self, *sources: Shape) -> Shape:
         (source,) = sources
@@ -333,15 +291,10 @@ class Padding(Operation):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Layout(Operation):
-    """The same values in another order and shape.
-
-    Attributes
-    ----------
-    order : array of int
-        For each value of what is made, its place in what is read, both of one image with the 1 in front.
-    """
+    """The same values in another order and shape."""
 
     order: Array
+    """For each value of what is made, its place in what is read, both of one image with the 1 in front."""
 
     def shape(self, *sources: Shape) -> Shape:
         return check_shape(self.name, self.order.shape, MOST_MAP)
@@ -353,40 +306,27 @@ class Layout(Operation):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SumTable:
-    """The sum of two maps of integers by a rule of its own, as a table of all pairs.
-
-    Attributes
-    ----------
-    values : (m, n) int64
-        Of first + i and first + j.
-    first : int
-        The smallest integer of both maps.
-    slopes : (Fraction, Fraction)
-    offset : Fraction
-        Rounding and clips aside, values are slopes[0] * x + slopes[1] * y + offset.
-    low, high : int
-        What values are clipped to.
-    """
+    """The sum of two maps of integers by a rule of its own, as a table of all pairs."""
 
     values: Array
+    """(m, n) int64: of first + i and first + j."""
     first: int
+    """The smallest integer of both maps."""
     slopes: tuple[Fraction, Fraction]
+    """(Fraction, Fraction)."""
     offset: Fraction
+    """Rounding and clips aside, values are slopes[0] * x + slopes[1] * y + offset."""
     low: int
     high: int
+    """low, high: what values are clipped to."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Sum(Operation):
-    """The sum of two tensors of one shape.
-
-    Attributes
-    ----------
-    table : SumTable or None
-        None for x + y.
-    """
+    """The sum of two tensors of one shape."""
 
     table: SumTable | None = None
+    """None for x + y."""
 
     @property
     def unit(self) -> float:
@@ -408,15 +348,10 @@ class Sum(Operation):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Concatenation(Operation):
-    """Tensors behind one another along an axis.
-
-    Attributes
-    ----------
-    axis : int
-        Of the tensors with the image in front, >= 1.
-    """
+    """Tensors behind one another along an axis."""
 
     axis: int
+    """Of the tensors with the image in front, >= 1."""
 
     def shape(self, *sources: Shape) -> Shape:
         others = {(*shape[: self.axis], *shape[self.axis + 1 :]) for shape in sources}
@@ -453,26 +388,17 @@ class Closing(Operation):
 
 @dataclass(frozen=True, kw_only=True)
 class OperationGraph:
-    """A network as operations.
-
-    Attributes
-    ----------
-    name : str
-    source : str
-        The input tensor.
-    output : str
-        The output tensor.
-    operations : tuple of Operation
-        Each behind those whose tensors it reads.
-    shapes : dict of str to tuple of int
-        Of every tensor.
-    """
+    """A network as operations."""
 
     name: str
     source: str
+    """The input tensor."""
     output: str
+    """The output tensor."""
     operations: tuple[Operation, ...]
+    """Each behind those whose tensors it reads."""
     shapes: dict[str, Shape]
+    """Of every tensor."""
 
     def check(self) -> None:
         """Raise ValueError unless each tensor is made once, before it is read, in the shape that its operation says."""

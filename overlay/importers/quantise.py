@@ -103,15 +103,10 @@ def quantises_input(graph: OperationGraph) -> bool:
 
 @dataclass(frozen=True, kw_only=True)
 class Way:
-    """Operations each of which reads the tensor of the one before.
-
-    Attributes
-    ----------
-    operations : tuple of Operation
-        In their order; the first one may be a join, no other.
-    """
+    """Operations each of which reads the tensor of the one before."""
 
     operations: tuple[Operation, ...]
+    """In their order; the first one may be a join, no other."""
 
     @property
     def reads(self) -> tuple[str, ...]:

@@ -26,20 +26,14 @@ HALF = Fraction(1, 2)
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Grid:
-    """Values that are integers times a scale.
-
-    Attributes
-    ----------
-    integers : int64 array
-    scale : array of Fraction
-        It spreads over the integers.
-    real : array or None
-        Real numbers of which the integers are the signs, 1 where they are >= 0 and -1 elsewhere; None for others.
-    """
+    """Values that are integers times a scale."""
 
     integers: Array
+    """int64 array."""
     scale: Array
+    """It spreads over the integers."""
     real: Array | None = None
+    """Real numbers of which the integers are the signs, 1 where they are >= 0 and -1 elsewhere; None for others."""
 
     @property
     def values(self) -> Array:
@@ -49,27 +43,18 @@ class Grid:
 
 @dataclass(frozen=True, kw_only=True)
 class Rule:
-    """A quantiser of equal steps: clip(round(x / scale + zero), low, high), worth (that - zero) * scale.
-
-    Attributes
-    ----------
-    scale : array of Fraction
-        > 0; several for constants only.
-    zero : Fraction
-    low, high : int
-    rounding : str
-        One of ROUNDINGS.
-    zero_after : bool
-        Whether the zero point is added after rounding, as ONNX has it: round(x / scale) + zero. QONNX adds it before,
-        and halves that are rounded to even differ by that.
-    """
+    """A quantiser of equal steps: clip(round(x / scale + zero), low, high), worth (that - zero) * scale."""
 
     scale: Array
+    """> 0; several for constants only."""
     zero: Fraction
     low: int
     high: int
     rounding: str
+    """One of ROUNDINGS."""
     zero_after: bool = False
+    """Whether the zero point is added after rounding, as ONNX has it: round(x / scale) + zero. QONNX adds it before,
+    and halves that are rounded to even differ by that."""
 
     @property
     def levels(self) -> int:

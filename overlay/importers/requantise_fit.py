@@ -31,20 +31,14 @@ MOST_EXPONENT = MAX_SHIFT - MAX_FRACTION
 
 @dataclass(frozen=True)
 class Factors:
-    """Bias, multiplier and shift of a channel, whose layer has a fraction of f bits.
-
-    Attributes
-    ----------
-    bias, multiplier, shift : int
-        The level of x is ``round((x * 2^f + bias) * multiplier / 2^shift)``, then clipped.
-    exact : bool
-        Whether it equals the staircase for every sum.
-    """
+    """Bias, multiplier and shift of a channel, whose layer has a fraction of f bits."""
 
     bias: int
     multiplier: int
     shift: int
+    """bias, multiplier, shift: the level of x is ``round((x * 2^f + bias) * multiplier / 2^shift)``, then clipped."""
     exact: bool
+    """Whether it equals the staircase for every sum."""
 
 
 @dataclass(frozen=True)
@@ -67,21 +61,14 @@ class _Search:
 
 @dataclass(frozen=True)
 class Fitted:
-    """The factors of a layer.
-
-    Attributes
-    ----------
-    factors : tuple of Factors
-        One a channel.
-    fraction : int
-        Bits of their biases behind the point.
-    half_even : bool
-        Whether halves are rounded to the even neighbour, not away from zero.
-    """
+    """The factors of a layer."""
 
     factors: tuple[Factors, ...]
+    """One a channel."""
     fraction: int
+    """Bits of their biases behind the point."""
     half_even: bool
+    """Whether halves are rounded to the even neighbour, not away from zero."""
 
     @property
     def wrong(self) -> int:

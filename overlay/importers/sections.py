@@ -36,31 +36,25 @@ class Quantised:
 
     Attributes
     ----------
-    name : str
-        Of the node that made it.
-    base, step : Fraction
-        Step > 0.
     boundaries, reached :
         See `operations.Levels`; no boundaries where integers come in as they are.
-    levels : int
-        The highest level.
-    averaged : bool
-        Whether means of the map are taken, rounded to its own values, halves away from 0.
-    halves : bool
-        Whether such a mean may lie halfway between two values: its rounding depends on where the values' 0 is.
-    rule : KernelRule or None
-        See `operations.Levels`.
     """
 
     name: str
+    """Of the node that made it."""
     base: Fraction
     step: Fraction
+    """base, step: step > 0."""
     boundaries: Array | None = None
     reached: Array | None = None
     levels: int
+    """The highest level."""
     averaged: bool = False
+    """Whether means of the map are taken, rounded to its own values, halves away from 0."""
     halves: bool = False
+    """Whether such a mean may lie halfway between two values: its rounding depends on where the values' 0 is."""
     rule: KernelRule | None = None
+    """See `operations.Levels`."""
 
     @property
     def values(self) -> list[Fraction]:
@@ -70,51 +64,23 @@ class Quantised:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Reading:
-    """How a section reads a map.
-
-    Attributes
-    ----------
-    map : int
-        The map's number.
-    source : Quantised
-        The map's levels, and what they are worth to this reader.
-    tensor : str
-        The tensor of the file that is read.
-    order : int64 array
-        The place of each value of that tensor in golden's map.
-    worth : Line
-        What levels are worth in that tensor, a channel: real = multiply * (base + step * level) + add.
-    """
+    """How a section reads a map."""
 
     map: int
+    """The map's number."""
     source: Quantised
+    """The map's levels, and what they are worth to this reader."""
     tensor: str
+    """The tensor of the file that is read."""
     order: Array
+    """int64 array: the place of each value of that tensor in golden's map."""
     worth: Line
+    """What levels are worth in that tensor, a channel: real = multiply * (base + step * level) + add."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Section:
-    """The part of a network between two quantisers; its kinds are below.
-
-    Attributes
-    ----------
-    name, op : str
-        Of the node that it begins with, and that node's operator.
-    nodes : tuple of str
-        Names of all nodes that the section was made of.
-    reads : tuple of Reading
-        The maps that it reads.
-    size : (int, int, int)
-        Of what it makes in front of pools.
-    quantised : Quantised or None
-        What the quantiser makes; None where sums go to the output.
-    pools : tuple of Window
-        Pools behind the quantiser: of maxima, but for the last one where the map is averaged.
-    shifts : tuple of int
-        Where the integers of the maps that it reads stay as they are, for each of these maps: the level, of those of
-        what is made, that the map's level 0 has. Else empty.
-    """
+    """The part of a network between two quantisers; its kinds are below."""
 
     most_bits: ClassVar[int] = FEATURE_BITS
     """Bits in two's complement of the integers that it makes, at most."""
@@ -123,12 +89,20 @@ class Section:
 
     name: str
     op: str
+    """name, op: of the node that it begins with, and that node's operator."""
     nodes: tuple[str, ...] = ()
+    """Names of all nodes that the section was made of."""
     reads: tuple[Reading, ...]
+    """The maps that it reads."""
     size: Size
+    """Of what it makes in front of pools."""
     quantised: Quantised | None = None
+    """What the quantiser makes; None where sums go to the output."""
     pools: tuple[Window, ...] = ()
+    """Pools behind the quantiser: of maxima, but for the last one where the map is averaged."""
     shifts: tuple[int, ...] = ()
+    """Where the integers of the maps that it reads stay as they are, for each of these maps: the level, of those of
+    what is made, that the map's level 0 has. Else empty."""
 
     @property
     def map(self) -> Quantised:
@@ -139,41 +113,28 @@ class Section:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class WeightSection(Section):
-    """Sums of weights times values, and their quantiser.
-
-    Attributes
-    ----------
-    weight : (outputs, rows, columns, channels) int64
-        In golden's order.
-    scale : (outputs,) array of Fraction
-        What an integer weight is worth.
-    window : Window or None
-        None for a dense layer, whose window is the whole map.
-    lead : Line
-        What the map is worth that weights read: real = multiply * (base + step * level) + add, a channel.
-    chain : tuple of Link
-        From the sums to the quantiser, or to the output.
-    inner : tuple of Window
-        Max pools before the quantiser.
-    inner_at : int
-        How many links of the chain lie before these.
-    real : array or None
-        Real numbers of which ``weight`` are the signs, in the same order.
-    sums : tuple of Window
-        Of means that are taken of the sums, before all that the chain does.
-    """
+    """Sums of weights times values, and their quantiser."""
 
     most_bits: ClassVar[int] = MADE_BITS
 
     weight: Array
+    """(outputs, rows, columns, channels) int64: in golden's order."""
     scale: Array
+    """(outputs,) array of Fraction: what an integer weight is worth."""
     window: Window | None
+    """None for a dense layer, whose window is the whole map."""
     lead: Line
+    """What the map is worth that weights read: real = multiply * (base + step * level) + add, a channel."""
     chain: tuple[Link, ...] = ()
+    """From the sums to the quantiser, or to the output."""
     inner: tuple[Window, ...] = ()
+    """Max pools before the quantiser."""
     inner_at: int = 0
+    """How many links of the chain lie before these."""
     real: Array | None = None
+    """Real numbers of which ``weight`` are the signs, in the same order."""
     sums: tuple[Window, ...] = ()
+    """Of means that are taken of the sums, before all that the chain does."""
 
     @property
     def reading(self) -> Reading:
@@ -222,17 +183,12 @@ class WeightSection(Section):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SumSection(Section):
-    """The sum of two maps, and its quantiser.
-
-    Attributes
-    ----------
-    operations : tuple of Operation
-        The sum, what lies behind it, and its quantiser, if it isn't a table.
-    """
+    """The sum of two maps, and its quantiser."""
 
     joined: ClassVar[str] = "added"
 
     operations: tuple[Operation, ...]
+    """The sum, what lies behind it, and its quantiser, if it isn't a table."""
 
     @property
     def sum(self) -> Sum:
@@ -251,39 +207,26 @@ class PassSection(Section):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SectionGraph:
-    """A network as sections.
-
-    Attributes
-    ----------
-    operations : tuple of Operation
-        All operations that the output depends on.
-    front : tuple of Link
-        What the host does with an image, a channel, before it quantises it; nothing where integers come in.
-    source : Quantised
-        Map 0, which the accelerator reads.
-    size : (int, int, int)
-        Its rows, columns and channels.
-    order : int64 array
-        Of the input tensor's shape, with 1 in front: the place of each value in map 0.
-    sections : tuple of Section
-        Each behind those whose maps it reads.
-    final : tuple of Link
-        What the last map is worth, if it was quantised.
-    output_order : array of int
-        The place in the last map of each value of the output.
-    closing : tuple of str
-        Operators that the host computes at the end.
-    """
+    """A network as sections."""
 
     operations: tuple[Operation, ...]
+    """All operations that the output depends on."""
     front: tuple[Link, ...]
+    """What the host does with an image, a channel, before it quantises it; nothing where integers come in."""
     source: Quantised
+    """Map 0, which the accelerator reads."""
     size: Size
+    """Its rows, columns and channels."""
     order: Array
+    """int64 array: of the input tensor's shape, with 1 in front: the place of each value in map 0."""
     sections: tuple[Section, ...]
+    """Each behind those whose maps it reads."""
     final: tuple[Link, ...]
+    """What the last map is worth, if it was quantised."""
     output_order: Array
+    """The place in the last map of each value of the output."""
     closing: tuple[str, ...]
+    """Operators that the host computes at the end."""
 
     @cached_property
     def maps(self) -> tuple[Quantised, ...]:

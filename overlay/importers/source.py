@@ -36,50 +36,33 @@ TFLITE = "tflite"
 
 @dataclass(frozen=True, kw_only=True)
 class SourceNode:
-    """An operator of a file.
-
-    Attributes
-    ----------
-    name : str
-        The file's name of it, or its operator and number where it has none.
-    op : str
-        The operator, such as ``"Conv"``.
-    domain : str
-        Where the operator is defined; `STANDARD` for ONNX's own ones.
-    inputs, outputs : tuple of str
-        Names of tensors; an empty name is an input that is left out, or an output that nobody wants.
-    attributes : mapping of str to object
-        Integers, floats, strings, arrays, and tuples of these.
-    """
+    """An operator of a file."""
 
     name: str
+    """The file's name of it, or its operator and number where it has none."""
     op: str
+    """The operator, such as ``"Conv"``."""
     domain: str = STANDARD
+    """Where the operator is defined; `STANDARD` for ONNX's own ones."""
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
+    """inputs, outputs: names of tensors; an empty name is an input that is left out, or an output that nobody wants."""
     attributes: Mapping[str, Any] = field(default_factory=dict)
+    """Integers, floats, strings, arrays, and tuples of these."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SourceInput:
-    """The input of a file.
-
-    Attributes
-    ----------
-    name : str
-    shape : tuple of int
-        With the number of images, which is 1, in front.
-    dtype : numpy dtype
-    scale, zero : float, int
-        Of integers: what they stand for in the real numbers that the network was trained on, (integer - zero) * scale.
-        1 and 0 where the file doesn't say it.
-    """
+    """The input of a file."""
 
     name: str
     shape: tuple[int, ...]
+    """With the number of images, which is 1, in front."""
     dtype: "np.dtype[Any]"
     scale: float = 1.0
     zero: int = 0
+    """scale, zero: of integers: what they stand for in the real numbers that the network was trained on, (integer -
+    zero) * scale. 1 and 0 where the file doesn't say it."""
 
     def quantised(self, scale: Array, zero: Array) -> "SourceInput":
         """The same input, with the scale and the zero point of its integers where the file says one of each.
@@ -100,51 +83,33 @@ class SourceInput:
 
 @dataclass(frozen=True)
 class Labels:
-    """Names of classes in a file.
-
-    Attributes
-    ----------
-    where : str
-        The entry that they stand in.
-    names : tuple of str
-        In the order of the file's scores.
-    """
+    """Names of classes in a file."""
 
     where: str
+    """The entry that they stand in."""
     names: tuple[str, ...]
+    """In the order of the file's scores."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SourceGraph:
-    """A network as a file describes it.
-
-    Attributes
-    ----------
-    name : str
-    source : SourceInput
-        The one tensor that is no constant.
-    output : str
-        The one tensor that is asked for.
-    nodes : tuple of SourceNode
-        Each behind those whose outputs it reads.
-    constants : mapping of str to array
-        Tensors that the file holds.
-    opset : int
-        Version of ONNX's own operators.
-    shapes : mapping of str to tuple of int
-        Of tensors, where the file says them.
-    labels : tuple of Labels
-        Names of classes that the file brings along, unchecked.
-    """
+    """A network as a file describes it."""
 
     name: str
     source: SourceInput
+    """The one tensor that is no constant."""
     output: str
+    """The one tensor that is asked for."""
     nodes: tuple[SourceNode, ...]
+    """Each behind those whose outputs it reads."""
     constants: Mapping[str, Array]
+    """Tensors that the file holds."""
     opset: int
+    """Version of ONNX's own operators."""
     shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    """Of tensors, where the file says them."""
     labels: tuple[Labels, ...] = ()
+    """Names of classes that the file brings along, unchecked."""
 
     def needed(self) -> "SourceGraph":
         """The same without nodes that the output doesn't depend on, such as those that compute a shape nobody reads."""

@@ -32,28 +32,20 @@ FEW = (200, 4000)
 
 @dataclass(frozen=True, eq=False)
 class Pairs:
-    """The results of all pairs of two maps' values.
-
-    Attributes
-    ----------
-    x, y : (m,), (n,) int64
-        Values of the maps.
-    wanted : (m, n) int64
-        Results.
-    slopes : (Fraction, Fraction)
-    offset : Fraction
-        Rounding and clips aside, a result is slopes[0] * x + slopes[1] * y + offset.
-    low, high : int
-        What results are clipped to.
-    """
+    """The results of all pairs of two maps' values."""
 
     x: Array
     y: Array
+    """x, y: (m,), (n,) int64: values of the maps."""
     wanted: Array
+    """(m, n) int64: results."""
     slopes: tuple[Fraction, Fraction]
+    """(Fraction, Fraction)."""
     offset: Fraction
+    """Rounding and clips aside, a result is slopes[0] * x + slopes[1] * y + offset."""
     low: int
     high: int
+    """low, high: what results are clipped to."""
 
 
 def pairs_of(section: SumSection, held_sources: Sequence[Held], held: Held) -> Pairs:
@@ -127,20 +119,13 @@ def _levels(values: Array, limits: Array, reached: Array) -> Array:
 
 @dataclass(frozen=True)
 class SumFactors:
-    """What an `Add` layer multiplies by, adds and shifts.
-
-    Attributes
-    ----------
-    multipliers : (int, int)
-    bias, shift : int
-    wrong : (int, int)
-        Pairs that get another result, and by how much at most.
-    """
+    """What an `Add` layer multiplies by, adds and shifts."""
 
     multipliers: tuple[int, int]
     bias: int
     shift: int
     wrong: tuple[int, int] = (0, 0)
+    """Pairs that get another result, and by how much at most."""
 
     @property
     def arrays(self) -> dict[str, Array]:

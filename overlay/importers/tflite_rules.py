@@ -25,20 +25,14 @@ SHIFTS = range(-31, 31)
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class TensorScale:
-    """What the integers of a tensor are worth: (value - zero) * scale.
-
-    Attributes
-    ----------
-    kind : str
-        The schema's word for its type, such as ``"INT8"``.
-    scale : float32 array
-        One, or one a channel; empty for tensors that are not quantised.
-    zero : int64 array
-    """
+    """What the integers of a tensor are worth: (value - zero) * scale."""
 
     kind: str
+    """The schema's word for its type, such as ``"INT8"``."""
     scale: Array
+    """float32 array: one, or one a channel; empty for tensors that are not quantised."""
     zero: Array
+    """int64 array."""
 
     def per_tensor(self, what: str) -> tuple[float, int]:
         """The scale and the zero point of an int8 tensor; Unsupported if it has several, or another type."""
@@ -65,18 +59,12 @@ class TensorScale:
 
 @dataclass(frozen=True, kw_only=True)
 class Multiplier:
-    """A scale as kernels have it: multiplier * 2^shift / 2^31.
-
-    Attributes
-    ----------
-    multiplier : int
-        2^30 .. 2^31 - 1; 0 for a scale that is too small for any shift.
-    shift : int
-        Of SHIFTS.
-    """
+    """A scale as kernels have it: multiplier * 2^shift / 2^31."""
 
     multiplier: int
+    """2^30 .. 2^31 - 1; 0 for a scale that is too small for any shift."""
     shift: int
+    """Of SHIFTS."""
 
     def first_sums(self, values: range, roundings: int) -> list[int]:
         """The smallest sum of which the kernel makes at least each of ``values``, before the zero point is added.
@@ -104,24 +92,16 @@ class Multiplier:
 
 @dataclass(frozen=True, kw_only=True)
 class KernelRule:
-    """How a kernel makes values of sums, less their zero point.
-
-    Attributes
-    ----------
-    multipliers : tuple of Multiplier
-        One a channel.
-    low : int
-        The smallest value, before the zero point is added.
-    roundings : int
-        2 for the rule of convolutions, 1 for that of fully connected layers.
-    count : int
-        How many values each sum has, if what is rounded are means of these.
-    """
+    """How a kernel makes values of sums, less their zero point."""
 
     multipliers: tuple[Multiplier, ...]
+    """One a channel."""
     low: int
+    """The smallest value, before the zero point is added."""
     roundings: int
+    """2 for the rule of convolutions, 1 for that of fully connected layers."""
     count: int = 1
+    """How many values each sum has, if what is rounded are means of these."""
 
 
 def _ceil(numerator: int, denominator: int) -> int:

@@ -92,73 +92,47 @@ are some."""
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class TensorTable:
-    """A tensor of a file.
-
-    Attributes
-    ----------
-    name : str
-    shape : tuple of int
-    kind : str
-        The schema's word for its type, such as ``"INT8"``.
-    data : (bytes,) uint8
-        Empty unless it is a constant.
-    scale : float32 array
-        Empty unless it is quantised.
-    zero : int64 array
-    axis : int
-        Of the channels, where there is one scale for each.
-    """
+    """A tensor of a file."""
 
     name: str
     shape: tuple[int, ...]
     kind: str
+    """The schema's word for its type, such as ``"INT8"``."""
     data: Array
+    """(bytes,) uint8: empty unless it is a constant."""
     scale: Array
+    """float32 array: empty unless it is quantised."""
     zero: Array
+    """int64 array."""
     axis: int
+    """Of the channels, where there is one scale for each."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class OperatorTable:
-    """An operator of a file.
-
-    Attributes
-    ----------
-    kind : str
-        The schema's word, such as ``"CONV_2D"``.
-    inputs, outputs : tuple of int
-        Numbers of tensors; -1 is an input that is left out.
-    options : mapping of str to object
-        Attributes, those of OPTIONS.
-    """
+    """An operator of a file."""
 
     kind: str
+    """The schema's word, such as ``"CONV_2D"``."""
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
+    """inputs, outputs: numbers of tensors; -1 is an input that is left out."""
     options: Mapping[str, Any]
+    """Attributes, those of OPTIONS."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class FileTables:
-    """The first subgraph of a file.
-
-    Attributes
-    ----------
-    name : str
-    subgraphs : int
-        How many there are.
-    tensors : tuple of TensorTable
-    operators : tuple of OperatorTable
-    inputs, outputs : tuple of int
-        Numbers of tensors.
-    """
+    """The first subgraph of a file."""
 
     name: str
     subgraphs: int
+    """How many there are."""
     tensors: tuple[TensorTable, ...]
     operators: tuple[OperatorTable, ...]
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
+    """inputs, outputs: numbers of tensors."""
 
 
 def read_tables(data: bytes) -> FileTables:

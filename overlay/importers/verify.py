@@ -43,24 +43,16 @@ MOST_AT_ONCE = 1 << 21
 
 @dataclass(frozen=True, kw_only=True)
 class Checked:
-    """One rewriting that was verified.
-
-    Attributes
-    ----------
-    name : str
-        The node, or the map.
-    against : str
-        What it was compared with.
-    values : int
-        How many values were compared.
-    ties : int
-        How many of them lay on a boundary, or on a sum whose level is said to be off (`Built.wrong`).
-    """
+    """One rewriting that was verified."""
 
     name: str
+    """The node, or the map."""
     against: str
+    """What it was compared with."""
     values: int
+    """How many values were compared."""
     ties: int
+    """How many of them lay on a boundary, or on a sum whose level is said to be off (`Built.wrong`)."""
 
 
 def verify(

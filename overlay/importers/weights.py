@@ -17,23 +17,15 @@ MOST_WEIGHT = (1 << WEIGHT_BITS - 1) - 1
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Weights:
-    """A section's weights as they are built.
-
-    Attributes
-    ----------
-    values : (outputs, rows, columns, channels) int64
-        Divided by the greatest common divisor of each output.
-    scale : (outputs,) array of Fraction
-        What an integer weight is worth.
-    encoding : Encoding
-    real : array or None
-        Real numbers of which ``values`` are the signs, in the same order.
-    """
+    """A section's weights as they are built."""
 
     values: Array
+    """(outputs, rows, columns, channels) int64: divided by the greatest common divisor of each output."""
     scale: Array
+    """(outputs,) array of Fraction: what an integer weight is worth."""
     encoding: Encoding
     real: Array | None = None
+    """Real numbers of which ``values`` are the signs, in the same order."""
 
 
 def weights_of(section: WeightSection) -> Weights:

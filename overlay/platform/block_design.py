@@ -50,40 +50,26 @@ Pin = tuple[str, str]
 
 @dataclass(frozen=True)
 class Cell:
-    """An instance of an IP core.
-
-    Attributes
-    ----------
-    instance
-        Its name.
-    vlnv
-        Vendor, library, name and version of the core.
-    parameters
-        By Vivado's names without "CONFIG."; those that are not named keep their defaults.
-    """
+    """An instance of an IP core."""
 
     instance: str
+    """Its name."""
     vlnv: str
+    """Vendor, library, name and version of the core."""
     parameters: Mapping[str, object] = field(default_factory=dict)
+    """By Vivado's names without "CONFIG."; those that are not named keep their defaults."""
 
 
 @dataclass(frozen=True)
 class BusConnection:
-    """A bus between two interfaces.
-
-    Attributes
-    ----------
-    kind
-        "aximm" (memory-mapped) or "axis" (stream).
-    source
-        Interface of the master.
-    target
-        Interface of the slave.
-    """
+    """A bus between two interfaces."""
 
     kind: str
+    """"aximm" (memory-mapped) or "axis" (stream)."""
     source: Pin
+    """Interface of the master."""
     target: Pin
+    """Interface of the slave."""
 
     @property
     def name(self) -> str:
@@ -93,37 +79,19 @@ class BusConnection:
 
 @dataclass(frozen=True)
 class Net:
-    """A wire.
-
-    Attributes
-    ----------
-    kind
-        "clk", "rst" (active low), "rst_high" or "interrupt".
-    source
-        Pin that drives it.
-    sinks
-        Pins that it drives.
-    """
+    """A wire."""
 
     kind: str
+    """"clk", "rst" (active low), "rst_high" or "interrupt"."""
     source: Pin
+    """Pin that drives it."""
     sinks: tuple[Pin, ...]
+    """Pins that it drives."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class BlockDesign:
     """Everything that the hwh and the Vivado scripts say. Make it with ``from_manifest``.
-
-    Attributes
-    ----------
-    name, vlnv, digest, stream_bits, registers
-        Of the device, as in the manifest (docs/reference/device.md).
-    arch
-        "zynq" (Zynq-7000) or "zynqmp" (Zynq UltraScale+).
-    clock_mhz
-        Clock of the device in MHz.
-    board
-        The board; None for a simulated one of no special kind.
 
     Raises
     ------
@@ -136,9 +104,13 @@ class BlockDesign:
     digest: str
     stream_bits: int
     registers: Sequence[Mapping[str, Any]] = field(repr=False)
+    """name, vlnv, digest, stream_bits, registers: of the device, as in the manifest (docs/reference/device.md)."""
     arch: str = "zynqmp"
+    """"zynq" (Zynq-7000) or "zynqmp" (Zynq UltraScale+)."""
     clock_mhz: float = CLOCK_MHZ
+    """Clock of the device in MHz."""
     board: Board | None = None
+    """The board; None for a simulated one of no special kind."""
 
     def __post_init__(self) -> None:
         check_name("block design", self.name)

@@ -29,19 +29,6 @@ _SOURCE = re.compile(r"[ -~]{1,200}")
 class Board:
     """A board.
 
-    Attributes
-    ----------
-    name
-        As PYNQ writes it.
-    part
-        Its device, with package and speed grade, as Vivado writes it.
-    lut, ff, bram36, dsp
-        What the device has; block RAM in units of 36 Kbit.
-    board_part
-        Vivado's name of the board's files without their version, which differs between releases.
-    board_files
-        Where to get these files: some come from the boards' makers, not from Vivado's installer.
-
     Raises
     ------
     ValueError
@@ -49,13 +36,18 @@ class Board:
     """
 
     name: str
+    """As PYNQ writes it."""
     part: str
+    """Its device, with package and speed grade, as Vivado writes it."""
     lut: int
     ff: int
     bram36: float
     dsp: int
+    """lut, ff, bram36, dsp: what the device has; block RAM in units of 36 Kbit."""
     board_part: str
+    """Vivado's name of the board's files without their version, which differs between releases."""
     board_files: str
+    """Where to get these files: some come from the boards' makers, not from Vivado's installer."""
 
     def __post_init__(self) -> None:
         check_name("board", self.name)

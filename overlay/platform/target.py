@@ -7,18 +7,11 @@ from .boards import CLOCK_MHZ, Board
 
 @dataclass(frozen=True, kw_only=True)
 class BoardTarget:
-    """A board, or a family of boards, with the clock of the device on it.
-
-    Attributes
-    ----------
-    arch
-        "zynq" (Zynq-7000) or "zynqmp" (Zynq UltraScale+); None takes the board's, or zynqmp where there is no board.
-    board
-        The board; None for a simulated one of no special kind.
-    clock_mhz
-        Clock of the device in MHz.
-    """
+    """A board, or a family of boards, with the clock of the device on it."""
 
     arch: str | None = None
+    """"zynq" (Zynq-7000) or "zynqmp" (Zynq UltraScale+); None takes the board's, or zynqmp where there is no board."""
     board: Board | None = None
+    """The board; None for a simulated one of no special kind."""
     clock_mhz: float = CLOCK_MHZ
+    """Clock of the device in MHz."""

@@ -17,21 +17,14 @@ RUNS = 3
 
 @dataclass(frozen=True)
 class CpuTime:
-    """Seconds a frame, measured here and now.
-
-    Attributes
-    ----------
-    definition
-        ``Model.forward``: numpy, written to be read.
-    kernels
-        ``golden.kernels.packed.forward``.
-    kernels_by
-        What these are: "C++ and BLAS", or "BLAS" where no compiler is found.
-    """
+    """Seconds a frame, measured here and now."""
 
     definition: float
+    """``Model.forward``: numpy, written to be read."""
     kernels: float
+    """``golden.kernels.packed.forward``."""
     kernels_by: str
+    """What these are: "C++ and BLAS", or "BLAS" where no compiler is found."""
 
 
 def cpu_time(model: Model, images: np.ndarray) -> CpuTime:

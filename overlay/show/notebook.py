@@ -28,21 +28,14 @@ FOLDER = Path("build")
 
 @dataclass(frozen=True)
 class NotebookTarget:
-    """Where a notebook's design runs.
-
-    Attributes
-    ----------
-    design
-        The design's name.
-    bit
-        Path of the bitstream, or of the simulation overlay.
-    board
-        The board's name, or the virtual board.
-    """
+    """Where a notebook's design runs."""
 
     design: str
+    """The design's name."""
     bit: str
+    """Path of the bitstream, or of the simulation overlay."""
     board: "str | VirtualDevice"
+    """The board's name, or the virtual board."""
 
     @property
     def virtual(self) -> bool:

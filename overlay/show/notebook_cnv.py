@@ -19,28 +19,19 @@ FRAMES = 20
 
 @dataclass(frozen=True)
 class CnvExample:
-    """CNV with trained weights, and images that it knows.
-
-    Attributes
-    ----------
-    model
-        The network.
-    pixels
-        (N, 32, 32, 3) uint8.
-    labels
-        (N,) numbers of classes.
-    photographs
-        Whether the images are those of CIFAR-10, not digits.
-    recorded
-        (M, 10): for the first M images, how many of the 512 products are +1 by a board; None: no board has computed
-        them.
-    """
+    """CNV with trained weights, and images that it knows."""
 
     model: Model
+    """The network."""
     pixels: np.ndarray
+    """(N, 32, 32, 3) uint8."""
     labels: np.ndarray
+    """(N,) numbers of classes."""
     photographs: bool
+    """Whether the images are those of CIFAR-10, not digits."""
     recorded: np.ndarray | None
+    """(M, 10): for the first M images, how many of the 512 products are +1 by a board; None: no board has computed
+    them."""
 
     @property
     def images(self) -> np.ndarray:

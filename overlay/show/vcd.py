@@ -19,21 +19,14 @@ TICKS = 2
 
 @dataclass(frozen=True)
 class SignalTrace:
-    """The changes of a signal.
-
-    Attributes
-    ----------
-    name
-        Path of the signal without the root.
-    times
-        (n,) int64, ascending.
-    values
-        (n,) int64, each from its time on.
-    """
+    """The changes of a signal."""
 
     name: str
+    """Path of the signal without the root."""
     times: np.ndarray
+    """(n,) int64, ascending."""
     values: np.ndarray
+    """(n,) int64, each from its time on."""
 
     def at(self, times: np.ndarray) -> np.ndarray:
         """Values at these times; 0 before the first change."""

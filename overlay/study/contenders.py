@@ -33,25 +33,17 @@ VALUE_BYTES = 16
 
 @dataclass(frozen=True)
 class Shape:
-    """A convolution of stride 1 with a square kernel and the same padding on all sides, on a square map.
-
-    Attributes
-    ----------
-    channels, out_channels
-        Of the input and of the output.
-    kernel
-        Rows and columns of the kernel.
-    size
-        Rows and columns of the input.
-    padding
-        On each side.
-    """
+    """A convolution of stride 1 with a square kernel and the same padding on all sides, on a square map."""
 
     channels: int
     out_channels: int
+    """channels, out_channels: of the input and of the output."""
     kernel: int
+    """Rows and columns of the kernel."""
     size: int
+    """Rows and columns of the input."""
     padding: int
+    """On each side."""
 
     def __str__(self) -> str:
         padding = f" padding {self.padding}" if self.padding else ""
@@ -91,28 +83,19 @@ def shapes(texts: Sequence[str] = ()) -> list[Shape]:
 
 @dataclass
 class Contender:
-    """An implementation of a shape.
-
-    Attributes
-    ----------
-    implementation
-        Its name.
-    input_bytes, weight_bytes
-        Bytes of the input and of the weights, as the implementation is given them.
-    runs
-        Its ways to run, of which the fastest counts.
-    reason
-        Why there is no way; "" if there is one.
-    times
-        Milliseconds of each round, for each way.
-    """
+    """An implementation of a shape."""
 
     implementation: str
+    """Its name."""
     input_bytes: int | None = None
     weight_bytes: int | None = None
+    """input_bytes, weight_bytes: bytes of the input and of the weights, as the implementation is given them."""
     runs: Sequence[Callable[[], Any]] = ()
+    """Its ways to run, of which the fastest counts."""
     reason: str = ""
+    """Why there is no way; "" if there is one."""
     times: list[list[float]] = field(default_factory=list)
+    """Milliseconds of each round, for each way."""
 
     @property
     def ms(self) -> float | None:

@@ -22,21 +22,14 @@ from bitloom.overlay.picture import picture
 
 @dataclass(frozen=True)
 class LearningRow:
-    """What one setting reached.
-
-    Attributes
-    ----------
-    setting : str
-        Name.
-    curves : list of list of float
-        Share of right test images after each epoch, a list a seed.
-    losses : list of list of float
-        Mean loss of each epoch.
-    """
+    """What one setting reached."""
 
     setting: str
+    """Name."""
     curves: list[list[float]]
+    """Share of right test images after each epoch, a list a seed."""
     losses: list[list[float]]
+    """Mean loss of each epoch."""
 
     @property
     def final(self) -> list[float]:

@@ -53,35 +53,23 @@ MOST_SEED = (1 << STATE_BITS) // EPOCH_SEEDS - 2
 
 @dataclass(frozen=True, kw_only=True)
 class MachinePlan:
-    """What is trained, and on which machine.
-
-    Attributes
-    ----------
-    hidden : tuple of int
-        Neurons of each hidden layer.
-    epochs : int
-    seed : int
-        Of weights at the start, of the images' order and of the generator, 0 to MOST_SEED.
-    slaves : int
-    hardware : bool
-        In Verilator, not interpreted; the weights are the same.
-    setting : str
-        Which tensors are codes, a name of `MACHINE_SETTINGS`.
-    rate_places : int, optional
-        k of the learning rate 2^-k, by default that of the setting.
-    held_out : bool
-        Whether a fifth of the training images, at random by the seed, is held out and takes the place of the test
-        images, so that a rate can be chosen without them.
-    """
+    """What is trained, and on which machine."""
 
     hidden: tuple[int, ...] = (32,)
+    """Neurons of each hidden layer."""
     epochs: int = 5
     seed: int = 0
+    """Of weights at the start, of the images' order and of the generator, 0 to MOST_SEED."""
     slaves: int = 8
     hardware: bool = False
+    """In Verilator, not interpreted; the weights are the same."""
     setting: str = "words"
+    """Which tensors are codes, a name of `MACHINE_SETTINGS`."""
     rate_places: int | None = None
+    """k of the learning rate 2^-k, by default that of the setting."""
     held_out: bool = False
+    """Whether a fifth of the training images, at random by the seed, is held out and takes the place of the test
+    images, so that a rate can be chosen without them."""
 
     def __post_init__(self) -> None:
         check_hidden(self.hidden)
@@ -121,22 +109,14 @@ class MachinePlan:
 
 @dataclass(frozen=True)
 class MachineLearned:
-    """What learning on the machine gave.
-
-    Attributes
-    ----------
-    curve : list of float
-        Share of right test images after each epoch.
-    cycles : list of float
-        Cycles a sample of each epoch; the interpreter's are those of words alone.
-    ideal : float
-        Multiplications of a sample by slaves.
-    states : list of LayerState
-    """
+    """What learning on the machine gave."""
 
     curve: list[float]
+    """Share of right test images after each epoch."""
     cycles: list[float]
+    """Cycles a sample of each epoch; the interpreter's are those of words alone."""
     ideal: float
+    """Multiplications of a sample by slaves."""
     states: list[LayerState]
 
 

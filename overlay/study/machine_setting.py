@@ -15,31 +15,21 @@ and 3 bits have small values anyway."""
 
 @dataclass(frozen=True, kw_only=True)
 class MachineSetting:
-    """Which tensors are codes.
-
-    Attributes
-    ----------
-    about : str
-        A few words for tables.
-    bits : int
-        Bits of a weight, 0 for words.
-    chance : bool
-        Weights are converted by chance, not to the nearest.
-    master : bool
-        Codes of weights follow continuous weights.
-    others : int
-        Bits of inputs, results, errors and weight gradients, 0 for words; the last two are converted by chance. Hidden
-        layers have the hard tanh then, whose results lie in the tables' zone.
-    rate_places : int
-        k of the learning rate 2^-k.
-    """
+    """Which tensors are codes."""
 
     about: str
+    """A few words for tables."""
     bits: int = 0
+    """Bits of a weight, 0 for words."""
     chance: bool = False
+    """Weights are converted by chance, not to the nearest."""
     master: bool = True
+    """Codes of weights follow continuous weights."""
     others: int = 0
+    """Bits of inputs, results, errors and weight gradients, 0 for words; the last two are converted by chance. Hidden
+    layers have the hard tanh then, whose results lie in the tables' zone."""
     rate_places: int = 5
+    """k of the learning rate 2^-k."""
 
     @property
     def multiplier(self) -> bool:

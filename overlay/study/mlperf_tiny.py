@@ -52,24 +52,16 @@ Progress = Callable[[str, int, int], None]
 
 @dataclass(frozen=True, eq=False)
 class Entry:
-    """A network of the benchmark.
-
-    Attributes
-    ----------
-    name : str
-        As the benchmark has it: ic, kws, vww or ad.
-    model : Model
-        The network.
-    images : (N, H, W, C) integers or None
-        Recorded inputs; None: there are none.
-    weights : str
-        Where the weights are from.
-    """
+    """A network of the benchmark."""
 
     name: str
+    """As the benchmark has it: ic, kws, vww or ad."""
     model: Model
+    """The network."""
     images: np.ndarray | None
+    """(N, H, W, C) integers or None: recorded inputs; None: there are none."""
     weights: str
+    """Where the weights are from."""
 
 
 def entry(name: str) -> Entry:

@@ -21,35 +21,26 @@ MOST_CLASSES = 1 << 12
 
 @dataclass(frozen=True)
 class TrainingData:
-    """Images to learn from and others to test with.
-
-    Attributes
-    ----------
-    name
-        Where they come from.
-    source
-        One image.
-    images, test_images
-        (N, H, W, C) integers.
-    labels, test_labels
-        (N,) int64, from 0.
-    classes
-        Name of each class; () if they have no names.
-    tested
-        What the test images are, for people: ``to test`` or ``held out``.
-    kept
-        How many of the source's training images are not in ``images``, because they are kept for tests or held out.
-    """
+    """Images to learn from and others to test with."""
 
     name: str
+    """Where the images come from."""
     source: Map
+    """One image."""
     images: Array
+    """(N, H, W, C) integers, to learn from."""
     labels: Array
+    """(N,) int64, from 0: the classes of ``images``."""
     test_images: Array
+    """(N, H, W, C) integers, to test with."""
     test_labels: Array
+    """(N,) int64: the classes of ``test_images``."""
     classes: tuple[str, ...] = ()
+    """Name of each class; () if they have no names."""
     tested: str = "to test"
+    """What the test images are, for people: ``to test`` or ``held out``."""
     kept: int = 0
+    """How many of the source's training images are not in ``images``, because they are kept for tests or held out."""
 
     def check_batch(self, batch: int) -> None:
         """ValueError, with the numbers of images, if there are fewer training images than a batch has."""

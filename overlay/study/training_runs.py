@@ -37,31 +37,21 @@ class EpochPoint(NamedTuple):
 
 @dataclass(frozen=True)
 class TrainingRun:
-    """What one seed gave.
-
-    Attributes
-    ----------
-    seed
-        Of the run.
-    model
-        The network of integers.
-    accuracy
-        Share of the test images whose class the network of integers finds.
-    trained_accuracy
-        The same share for the network as trained, with batch normalisation in real numbers.
-    same_classes, same_outputs
-        Shares of test images, and of outputs, that are equal in both.
-    curve
-        A point an epoch, if points were asked for.
-    """
+    """What one seed gave."""
 
     seed: int
+    """Of the run."""
     model: Model
+    """The network of integers."""
     accuracy: float
+    """Share of the test images whose class the network of integers finds."""
     trained_accuracy: float
+    """The same share for the network as trained, with batch normalisation in real numbers."""
     same_classes: float
     same_outputs: float
+    """same_classes, same_outputs: shares of test images, and of outputs, that are equal in both."""
     curve: tuple[EpochPoint, ...]
+    """A point an epoch, if points were asked for."""
 
 
 def curve_file(checkpoint: Path) -> Path:

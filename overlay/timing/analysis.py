@@ -20,28 +20,19 @@ Cells = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class TimedPath:
-    """A path between two registers.
-
-    Attributes
-    ----------
-    ns
-        Its delay, with the clock-to-out of its beginning and the setup of its end.
-    cells_ns
-        The part of cells; the rest is wires.
-    start, end
-        Names of the registers.
-    fan_outs
-        Inputs of each net on the way that the wire model has a delay for.
-    through
-        Named nets on the way.
-    """
+    """A path between two registers."""
 
     ns: float
+    """Its delay, with the clock-to-out of its beginning and the setup of its end."""
     cells_ns: float
+    """The part of cells; the rest is wires."""
     start: str
     end: str
+    """start, end: names of the registers."""
     fan_outs: tuple[int, ...] = ()
+    """Inputs of each net on the way that the wire model has a delay for."""
     through: tuple[str, ...] = ()
+    """Named nets on the way."""
 
 
 @dataclass(frozen=True)

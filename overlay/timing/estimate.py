@@ -46,18 +46,12 @@ Artix-7's.
 
 @dataclass(frozen=True)
 class Estimate:
-    """How fast a design may be clocked.
-
-    Attributes
-    ----------
-    grade
-        One of GRADES.
-    paths
-        The longest paths between registers, the longest first, at that grade.
-    """
+    """How fast a design may be clocked."""
 
     grade: str
+    """One of GRADES."""
     paths: tuple[TimedPath, ...]
+    """The longest paths between registers, the longest first, at that grade."""
 
     @property
     def ns(self) -> float:

@@ -35,45 +35,30 @@ TARGET_MHZ = 100.0
 
 @dataclass(frozen=True)
 class RoutedPath:
-    """The longest path of a routed design.
-
-    Attributes
-    ----------
-    ns, cells_ns
-        Its delay, and the part of cells.
-    start, end
-        Names of the cells at its ends.
-    through
-        Named nets on the way.
-    """
+    """The longest path of a routed design."""
 
     ns: float
     cells_ns: float
+    """ns, cells_ns: its delay, and the part of cells."""
     start: str
     end: str
+    """start, end: names of the cells at its ends."""
     through: tuple[str, ...]
+    """Named nets on the way."""
 
 
 @dataclass(frozen=True)
 class Routed:
-    """What place and route gave.
-
-    Attributes
-    ----------
-    device
-        Device and speed grade.
-    mhz
-        Highest clock frequency.
-    path
-        The longest path.
-    used
-        Cells of the device by kind: used, and there are.
-    """
+    """What place and route gave."""
 
     device: str
+    """Device and speed grade."""
     mhz: float
+    """Highest clock frequency."""
     path: RoutedPath
+    """The longest path."""
     used: dict[str, tuple[int, int]]
+    """Cells of the device by kind: used, and there are."""
 
 
 def routed(verilog: str, top: str, *, seed: int = 1) -> Routed:

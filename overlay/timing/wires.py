@@ -19,18 +19,12 @@ GROWTH = 0.15
 
 @dataclass(frozen=True)
 class WireModel:
-    """Coefficients, in ns at Artix-7, speed grade -1, in a design of 1,000 LUTs.
-
-    Attributes
-    ----------
-    base
-        Of a net with one input.
-    fan_out
-        For each doubling of the inputs.
-    """
+    """Coefficients, in ns at Artix-7, speed grade -1, in a design of 1,000 LUTs."""
 
     base: float
+    """Of a net with one input."""
     fan_out: float
+    """For each doubling of the inputs."""
 
     def delay(self, inputs: int, luts: int) -> float:
         """Delay of a net with so many inputs in a design of so many LUTs; 0 for 0 inputs, a dedicated wire."""

@@ -140,18 +140,12 @@ def write_simulation_overlay(
 
 @dataclass(frozen=True)
 class SimulationOverlay:
-    """The files beside the .bit of a simulation overlay.
-
-    Attributes
-    ----------
-    manifest
-        The manifest's JSON data.
-    verilog
-        The whole design as text.
-    """
+    """The files beside the .bit of a simulation overlay."""
 
     manifest: Mapping[str, Any]
+    """The manifest's JSON data."""
     verilog: str
+    """The whole design as text."""
 
 
 def read_simulation_overlay(bit: Path | str) -> SimulationOverlay:

@@ -1,5 +1,6 @@
 """Docstrings have NumPy's form, and the stock parser of the documentation understands every one of them."""
 
+import ast
 import logging
 import re
 from collections.abc import Iterator
@@ -59,6 +60,35 @@ def run_on(text: str) -> bool:
 
 def test_parameters_stand_in_sections(package):
     assert [m.path for m in everything(package) if m.docstring and run_on(m.docstring.value)] == []
+
+
+SOURCES = [path for room in ("golden", "hls_gen", "driver", "overlay") for path in sorted((ROOT / room).rglob("*.py"))]
+
+
+def fields_in_sections(text: str) -> list[str]:
+    """Fields of classes that an ``Attributes`` section describes, though a text can stand below the field."""
+    twice = []
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.ClassDef):
+            _, _, section = (ast.get_docstring(node) or "").partition("\nAttributes\n")
+            entries = re.findall(r"^(\w[\w, ]*?)(?: : .*)?$", section, re.M)
+            described = {name for entry in entries for name in entry.split(", ")}
+            declared = {
+                field.target.id
+                for field in node.body
+                if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name)
+            }
+            twice += [f"{node.name}.{name}" for name in sorted(described & declared)]
+    return twice
+
+
+def test_a_field_is_described_below_it_alone():
+    assert {path: twice for path in SOURCES if (twice := fields_in_sections(path.read_text()))} == {}
+
+
+def test_a_field_in_a_section_is_found():
+    text = 'class A:\n    """A.\n\n    Attributes\n    ----------\n    b, c : int\n        D.\n    """\n\n    c: int\n'
+    assert fields_in_sections(text) == ["A.c"]
 
 
 @pytest.mark.parametrize(

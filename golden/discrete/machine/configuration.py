@@ -15,23 +15,15 @@ from bitloom.golden.encoding import Array
 
 @dataclass
 class Configuration:
-    """Tables and constants of a machine.
-
-    Attributes
-    ----------
-    form : WordFormat
-    tables : dict of int to CodeTable
-        Loaded tables, by number.
-    rate_places : int
-        k of the learning rate 2^-k.
-    mu_places : int or None
-        k of mu, None where mu is 0.
-    """
+    """Tables and constants of a machine."""
 
     form: WordFormat
     tables: dict[int, CodeTable] = field(default_factory=dict)
+    """Loaded tables, by number."""
     rate_places: int = 0
+    """k of the learning rate 2^-k."""
     mu_places: int | None = None
+    """k of mu, None where mu is 0."""
 
     def operand(self, kind: int, cells: Array) -> Operand:
         """What cells of the neuron cache hold: words, or codes of table ``kind``, of which the lowest bits count."""

@@ -8,22 +8,14 @@ from .units import Needs
 
 @dataclass(frozen=True)
 class Issued:
-    """An instruction that was issued.
-
-    Attributes
-    ----------
-    place : int
-        Address of the instruction.
-    instruction : Instruction
-    needs : Needs
-    end : int
-        Cycle in which it is finished.
-    """
+    """An instruction that was issued."""
 
     place: int
+    """Address of the instruction."""
     instruction: Instruction
     needs: Needs
     end: int
+    """Cycle in which it is finished."""
 
 
 def hazard(earlier: Needs, later: Needs) -> str | None:
@@ -50,15 +42,10 @@ def hazard(earlier: Needs, later: Needs) -> str | None:
 
 @dataclass
 class DependencyUnit:
-    """Knows the instructions that are not finished, one a unit at most.
-
-    Attributes
-    ----------
-    unfinished : list of Issued
-        In order of issue.
-    """
+    """Knows the instructions that are not finished, one a unit at most."""
 
     unfinished: list[Issued] = field(default_factory=list)
+    """In order of issue."""
 
     def add(self, issued: Issued) -> None:
         """An instruction begins."""

@@ -5,20 +5,13 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class FaultRule:
-    """A fault that the machine reports and stops at, until it is reset.
-
-    Attributes
-    ----------
-    code : int
-        1 to 15; 0 stands for none.
-    name : str
-    rule : str
-        The rule that was broken, as a sentence that should have been true.
-    """
+    """A fault that the machine reports and stops at, until it is reset."""
 
     code: int
+    """1 to 15; 0 stands for none."""
     name: str
     rule: str
+    """The rule that was broken, as a sentence that should have been true."""
 
 
 BAD_HEADER = FaultRule(1, "BAD_HEADER", "a packet begins with the magic number, and its check is right")

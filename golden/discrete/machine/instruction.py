@@ -143,14 +143,7 @@ the loop's body runs in all (0: always). RATE: a and b are k of the rate and of 
 
 @dataclass(frozen=True, kw_only=True)
 class Instruction:
-    """One instruction: its fields, as in the table above, which nobody has checked.
-
-    Attributes
-    ----------
-    operation, function, kind_a, kind_b, kind_w, kind_d, chance_d, chance_w, master, last, unused : int
-    a, b, d, w, columns, rows : int
-        Numbers of as many bits as `FIELDS` says.
-    """
+    """One instruction: its fields, as in the table above, which nobody has checked."""
 
     operation: int
     function: int = 0
@@ -169,6 +162,7 @@ class Instruction:
     w: int = 0
     columns: int = 0
     rows: int = 0
+    """a, b, d, w, columns, rows: numbers of as many bits as `FIELDS` says."""
 
     def __post_init__(self) -> None:
         for name, (_, width) in FIELDS.items():

@@ -28,24 +28,16 @@ from .units import needs
 
 @dataclass(frozen=True)
 class Work:
-    """When a unit worked on an instruction.
-
-    Attributes
-    ----------
-    place : int
-        Address of the instruction.
-    instruction : Instruction
-    units : tuple of str
-        Units that it occupied; none: the controller did it.
-    begin, end : int
-        First cycle, and the cycle after the last.
-    """
+    """When a unit worked on an instruction."""
 
     place: int
+    """Address of the instruction."""
     instruction: Instruction
     units: tuple[str, ...]
+    """Units that it occupied; none: the controller did it."""
     begin: int
     end: int
+    """begin, end: first cycle, and the cycle after the last."""
 
 
 class Interpreter:

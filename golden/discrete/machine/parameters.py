@@ -16,40 +16,27 @@ MOST_INSTRUCTIONS = 1 << ADDRESS_BITS
 
 @dataclass(frozen=True, kw_only=True)
 class MachineParameters:
-    """Parameters of a machine, of the interpreter and of the generated hardware alike.
-
-    Attributes
-    ----------
-    slaves : int
-        Slaves, a power of two from 1 to 64: the leaves of the tree.
-    form : WordFormat
-        Words of all caches; 1.0 and 2.0 are words.
-    code_bits : int
-        Bits of the widest code: 1, 2 or 3.
-    tables : int
-        Tables of codes, 1 to 7.
-    multiplier : bool
-        Whether two continuous operands can be multiplied. Without it each product has a discrete operand, and no
-        arithmetic unit has a multiplier.
-    instructions : int
-        Instructions of the instruction cache.
-    neuron_words : int
-        Words of the master's neuron cache.
-    weight_words : int
-        Rows of a slave's weight cache, each a word and a code, and of its weight-gradient cache.
-    column_words : int
-        Words of a slave's neuron cache: neurons of a layer whose weights are in one slave.
-    """
+    """Parameters of a machine, of the interpreter and of the generated hardware alike."""
 
     slaves: int = 8
+    """Slaves, a power of two from 1 to 64: the leaves of the tree."""
     form: WordFormat = field(default_factory=lambda: WordFormat(18, 12))
+    """Words of all caches; 1.0 and 2.0 are words."""
     code_bits: int = 3
+    """Bits of the widest code: 1, 2 or 3."""
     tables: int = 3
+    """Tables of codes, 1 to 7."""
     multiplier: bool = True
+    """Whether two continuous operands can be multiplied. Without it each product has a discrete operand, and no
+    arithmetic unit has a multiplier."""
     instructions: int = 128
+    """Instructions of the instruction cache."""
     neuron_words: int = 1024
+    """Words of the master's neuron cache."""
     weight_words: int = 1024
+    """Rows of a slave's weight cache, each a word and a code, and of its weight-gradient cache."""
     column_words: int = 32
+    """Words of a slave's neuron cache: neurons of a layer whose weights are in one slave."""
 
     def __post_init__(self) -> None:
         make_fields_plain(self)

@@ -14,18 +14,12 @@ ACTIVATIONS = {"none": None, "relu": (isa.RELU, isa.RELU_SLOPE), "clip": (isa.CL
 
 @dataclass(frozen=True)
 class Kind:
-    """How a tensor is kept: continuous, or as codes of a table.
-
-    Attributes
-    ----------
-    table : int
-        0: continuous words; else the number of the table.
-    chance : bool
-        It is converted by chance, not to the nearest.
-    """
+    """How a tensor is kept: continuous, or as codes of a table."""
 
     table: int = 0
+    """0: continuous words; else the number of the table."""
     chance: bool = False
+    """It is converted by chance, not to the nearest."""
 
     def __post_init__(self) -> None:
         make_fields_plain(self)
@@ -33,32 +27,21 @@ class Kind:
 
 @dataclass(frozen=True, kw_only=True)
 class DenseLayer:
-    """One layer of a perceptron as the machine trains it.
-
-    Attributes
-    ----------
-    inputs, outputs : int
-    activation : str
-        "relu", "clip" or "none".
-    weights : Kind
-    master : bool
-        Discrete weights have continuous master weights.
-    gradients : Kind
-        Of the weight gradients.
-    results : Kind
-        Of what leaves the activation: the inputs of the next layer.
-    errors : Kind
-        Of the input gradients.
-    """
+    """One layer of a perceptron as the machine trains it."""
 
     inputs: int
     outputs: int
     activation: str = "relu"
+    """"relu", "clip" or "none"."""
     weights: Kind = field(default_factory=Kind)
     master: bool = False
+    """Discrete weights have continuous master weights."""
     gradients: Kind = field(default_factory=Kind)
+    """Of the weight gradients."""
     results: Kind = field(default_factory=Kind)
+    """Of what leaves the activation: the inputs of the next layer."""
     errors: Kind = field(default_factory=Kind)
+    """Of the input gradients."""
 
     def __post_init__(self) -> None:
         make_fields_plain(self)
@@ -76,30 +59,20 @@ class DenseLayer:
 
 @dataclass(frozen=True, kw_only=True)
 class Training:
-    """The layers that are trained, and the constants of the training.
-
-    Attributes
-    ----------
-    layers : tuple of DenseLayer
-        The outputs of each are the inputs of the next.
-    rate_places : int
-        k of the learning rate 2^-k.
-    mu_places : int or None
-        k of mu = 2^-k, None for mu = 0.
-    tables : mapping of int to (CodeTable, int)
-        Table and zone by number.
-    inputs : Kind
-        Of the first layer's inputs; codes are sent as codes.
-    seed : int
-        State of the generator, 1 to 2^32 - 1.
-    """
+    """The layers that are trained, and the constants of the training."""
 
     layers: tuple[DenseLayer, ...]
+    """The outputs of each are the inputs of the next."""
     rate_places: int = 5
+    """k of the learning rate 2^-k."""
     mu_places: int | None = None
+    """k of mu = 2^-k, None for mu = 0."""
     tables: Mapping[int, tuple[CodeTable, int]] = field(default_factory=dict)
+    """mapping of int to (CodeTable, int): table and zone by number."""
     inputs: Kind = field(default_factory=Kind)
+    """Of the first layer's inputs; codes are sent as codes."""
     seed: int = 1
+    """State of the generator, 1 to 2^32 - 1."""
 
     def __post_init__(self) -> None:
         make_fields_plain(self)

@@ -43,30 +43,20 @@ class CacheSpan:
 
 @dataclass(frozen=True)
 class Needs:
-    """What an instruction needs of the machine.
-
-    Attributes
-    ----------
-    units : tuple of str
-        Units that it occupies, of `UNITS`; none: the controller itself does it.
-    reads : tuple of CacheSpan
-        What it reads of the master's neuron cache.
-    writes : CacheSpan or None
-        What it writes there.
-    weights : CacheSpan or None
-        Rows of the slaves' caches.
-    draws : bool
-        Whether it takes numbers from the generator.
-    cycles : int
-        Cycles at least: one for each word that the unit takes.
-    """
+    """What an instruction needs of the machine."""
 
     units: tuple[str, ...] = ()
+    """Units that it occupies, of `UNITS`; none: the controller itself does it."""
     reads: tuple[CacheSpan, ...] = ()
+    """What it reads of the master's neuron cache."""
     writes: CacheSpan | None = None
+    """What it writes there."""
     weights: CacheSpan | None = None
+    """Rows of the slaves' caches."""
     draws: bool = False
+    """Whether it takes numbers from the generator."""
     cycles: int = 1
+    """Cycles at least: one for each word that the unit takes."""
 
 
 def needs(instruction: Instruction, machine: MachineParameters) -> Needs:

@@ -14,24 +14,18 @@ from .training import Training
 @dataclass
 class LayerState:
     """Weights and biases of a layer. ``codes`` is None where weights are continuous, ``weights`` where they are codes
-    alone.
-
-    Attributes
-    ----------
-    weights : (outputs, inputs) words or None
-    codes : (outputs, inputs) int64 or None
-    biases : (outputs,) words
-    gradients : (outputs, inputs) words or None
-        The last weight gradients dw', 0 if None.
-    bias_gradients : (outputs,) words or None
-        The last gradients of the biases, 0 if None.
-    """
+    alone."""
 
     weights: Array | None
+    """(outputs, inputs) words or None."""
     codes: Array | None
+    """(outputs, inputs) int64 or None."""
     biases: Array
+    """(outputs,) words."""
     gradients: Array | None = field(default=None)
+    """(outputs, inputs) words or None: the last weight gradients dw', 0 if None."""
     bias_gradients: Array | None = field(default=None)
+    """(outputs,) words or None: the last gradients of the biases, 0 if None."""
 
 
 def first_words(training: Training, form: WordFormat, states: Sequence[LayerState]) -> Array:

@@ -31,31 +31,21 @@ PADS = ("valid", "-1", "+1", "exact")
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PackedConv:
-    """A binary convolution in layout N(C/B)HWB (golden/kernels/tiled/layout.py); B is the width of the weights' words.
-
-    Attributes
-    ----------
-    name : str
-        Of the layer, for messages.
-    channels, out_channels : int
-        C and O, each >= 1.
-    window : Window
-        Kernel, strides and padding.
-    pad : str
-        How taps outside the map count, one of `PADS`.
-    weight : (O, ceil(C/B), kernel rows, kernel columns) uint32 or uint64
-        Bits of missing channels are 0.
-    threshold : (O,) int32 or None
-        None: the output are the dots themselves. Spec E's default rule is 1 for every channel.
-    """
+    """A binary convolution in layout N(C/B)HWB (golden/kernels/tiled/layout.py); B is the width of the weight words."""
 
     name: str
+    """Of the layer, for messages."""
     channels: int
     out_channels: int
+    """channels, out_channels: C and O, each >= 1."""
     window: Window
+    """Kernel, strides and padding."""
     pad: str = "valid"
+    """How taps outside the map count, one of `PADS`."""
     weight: Array
+    """(O, ceil(C/B), kernel rows, kernel columns) uint32 or uint64: bits of missing channels are 0."""
     threshold: Array | None
+    """(O,) int32 or None: none: the output are the dots themselves. Spec E's default rule is 1 for every channel."""
 
     def __post_init__(self) -> None:
         make_fields_plain(self)

@@ -41,21 +41,14 @@ ALIGNMENT = 64
 
 @dataclass(frozen=True)
 class Instructions:
-    """What a path needs.
-
-    Attributes
-    ----------
-    features : frozenset of str
-        Instruction sets of the processor, by Linux' names.
-    flags : tuple of str
-        Of the compiler.
-    nibbles : bool
-        Whether the path counts nibbles, not words.
-    """
+    """What a path needs."""
 
     features: frozenset[str]
+    """Instruction sets of the processor, by Linux' names."""
     flags: tuple[str, ...]
+    """Of the compiler."""
     nibbles: bool = False
+    """Whether the path counts nibbles, not words."""
 
 
 PATHS = {

@@ -25,21 +25,14 @@ POOL_THREADS = 256
 
 @dataclass(frozen=True, kw_only=True)
 class PackedPool:
-    """A max pool of packed bits: the OR of the words in a window. Taps outside the map add nothing.
-
-    Attributes
-    ----------
-    name : str
-        Of the layer, for messages.
-    channels : int
-        C, >= 1.
-    window : Window
-        Kernel, strides and padding; no dilation.
-    """
+    """A max pool of packed bits: the OR of the words in a window. Taps outside the map add nothing."""
 
     name: str
+    """Of the layer, for messages."""
     channels: int
+    """C, >= 1."""
     window: Window
+    """Kernel, strides and padding; no dilation."""
 
     def __post_init__(self) -> None:
         make_fields_plain(self)
@@ -61,22 +54,15 @@ class PackedPool:
 
 @dataclass(frozen=True, kw_only=True)
 class PoolPlan:
-    """A pool for one size of map.
-
-    Attributes
-    ----------
-    layer : PackedPool
-    word_bits : int
-        B, 32 or 64.
-    images, height, width : int
-        Of the input.
-    """
+    """A pool for one size of map."""
 
     layer: PackedPool
     word_bits: int
+    """B, 32 or 64."""
     images: int
     height: int
     width: int
+    """images, height, width: of the input."""
 
     @property
     def groups(self) -> int:
@@ -117,15 +103,10 @@ class PoolPlan:
 
 @dataclass(frozen=True, eq=False)
 class PackedNetwork:
-    """Packed layers, one after another. A convolution without thresholds may only be the last one.
-
-    Attributes
-    ----------
-    layers : tuple of PackedConv or PackedPool
-        At least one; the first one is a convolution.
-    """
+    """Packed layers, one after another. A convolution without thresholds may only be the last one."""
 
     layers: tuple[PackedConv | PackedPool, ...]
+    """At least one; the first one is a convolution."""
 
     def __post_init__(self) -> None:
         if not self.layers or not isinstance(self.layers[0], PackedConv):

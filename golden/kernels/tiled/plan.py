@@ -37,24 +37,16 @@ SUM_REGISTERS, OTHER_REGISTERS = 2, 88
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """What a GPU grants a block. The defaults hold for every GPU since compute capability 7.5.
-
-    Attributes
-    ----------
-    shared_bytes : int
-        Bytes of shared memory.
-    threads : int
-        Threads of a block.
-    registers : int
-        Registers of all threads of a block together.
-    thread_registers : int
-        Registers of one thread.
-    """
+    """What a GPU grants a block. The defaults hold for every GPU since compute capability 7.5."""
 
     shared_bytes: int = 48 * 1024
+    """Bytes of shared memory."""
     threads: int = 1024
+    """Threads of a block."""
     registers: int = 65536
+    """Registers of all threads of a block together."""
     thread_registers: int = 255
+    """Registers of one thread."""
 
     def __post_init__(self) -> None:
         make_fields_plain(self)
@@ -77,23 +69,6 @@ class Place:
 class TilePlan:
     """The tiles of one layer for one size of map.
 
-    Attributes
-    ----------
-    layer : PackedConv
-    images, height, width : int
-        Of the input.
-    block : (int, int, int)
-        a, bh, bw: threads over output channel, row and column; a is a multiple of 32.
-    patch : (int, int)
-        th, tw: rows and columns of outputs of a thread.
-    stage_groups : int
-        Word groups in a buffer of shared memory, 1 .. ceil(C/B).
-    buffers : int
-        2 to copy the next word groups while these are worked on; 1 where all are in one buffer, or memory lacks.
-    kernel : str
-        One of `KERNELS`.
-    limits : Limits
-
     Raises
     ------
     ValueError
@@ -104,11 +79,17 @@ class TilePlan:
     images: int
     height: int
     width: int
+    """images, height, width: of the input."""
     block: tuple[int, int, int] = (32, 4, 4)
+    """a, bh, bw: threads over output channel, row and column; a is a multiple of 32."""
     patch: Pair = (4, 4)
+    """th, tw: rows and columns of outputs of a thread."""
     stage_groups: int = 1
+    """Word groups in a buffer of shared memory, 1 .. ceil(C/B)."""
     buffers: int = 1
+    """2 to copy the next word groups while these are worked on; 1 where all are in one buffer, or memory lacks."""
     kernel: str = "popc"
+    """One of `KERNELS`."""
     limits: Limits = field(default=Limits())
 
     def __post_init__(self) -> None:

@@ -23,18 +23,12 @@ ONES = np.unpackbits(np.arange(1 << 16, dtype=np.uint16).view(np.uint8).reshape(
 
 @dataclass(frozen=True)
 class Reads:
-    """How often each word of global memory was read.
-
-    Attributes
-    ----------
-    words : (N, ceil(C/B), H, W) integers
-        Of the input.
-    weight : (O, ceil(C/B), kernel rows, kernel columns) integers
-        Of the weights.
-    """
+    """How often each word of global memory was read."""
 
     words: Array
+    """(N, ceil(C/B), H, W) integers: of the input."""
     weight: Array
+    """(O, ceil(C/B), kernel rows, kernel columns) integers: of the weights."""
 
     @classmethod
     def none(cls, layer: PackedConv, words: Array) -> "Reads":
@@ -85,23 +79,16 @@ def run(
 
 @dataclass(frozen=True)
 class Shared:
-    """Shared memory of a block, and what its threads find by counting.
-
-    Attributes
-    ----------
-    features : (groups, rows, columns) words
-        The input tile.
-    weight : (groups, kernel rows, kernel columns, a) words
-    channels : (groups,) integers
-        Channels of each group.
-    counts : (rows, columns) bool
-        Where a tap counts.
-    """
+    """Shared memory of a block, and what its threads find by counting."""
 
     features: Array
+    """(groups, rows, columns) words: the input tile."""
     weight: Array
+    """(groups, kernel rows, kernel columns, a) words."""
     channels: Array
+    """(groups,) integers: channels of each group."""
     counts: Array
+    """(rows, columns) bool: where a tap counts."""
 
 
 def _block(how: TilePlan, place: Place, words: Array, halves: Array, dots: Array, reads: Reads) -> None:

@@ -48,24 +48,16 @@ Steps = Generator[tuple[Wait, ...], None, None]
 
 @dataclass(eq=False)
 class FlowProcess:
-    """A process: a generator and the stamps that it writes.
-
-    Attributes
-    ----------
-    name
-        What the process does, or the part of the NPU that it models.
-    npu
-        Number of the NPU that it is part of; None for what lies between NPUs.
-    steps
-        The generator.
-    writes
-        The stamps that it writes.
-    """
+    """A process: a generator and the stamps that it writes."""
 
     name: str
+    """What the process does, or the part of the NPU that it models."""
     npu: int | None
+    """Number of the NPU that it is part of; None for what lies between NPUs."""
     steps: Steps
+    """The generator."""
     writes: Sequence[Stamps]
+    """The stamps that it writes."""
     waits: tuple[Wait, ...] = field(default=(), init=False)
     """What it waits for; nothing when it is done."""
 
@@ -76,21 +68,14 @@ class FlowProcess:
 
 @dataclass(frozen=True)
 class Blocked:
-    """A process that can't go on.
-
-    Attributes
-    ----------
-    npu
-        Number of the NPU that it is part of; None for what lies between NPUs.
-    process
-        Its name.
-    waits_for
-        What it waits for, in words.
-    """
+    """A process that can't go on."""
 
     npu: int | None
+    """Number of the NPU that it is part of; None for what lies between NPUs."""
     process: str
+    """Its name."""
     waits_for: str
+    """What it waits for, in words."""
 
 
 class Deadlock(ValueError):

@@ -14,37 +14,25 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Reading:
-    """How a sequencer reads a map (hls_gen/compiler/schedule/tables.py, hls_gen/rtl/sequencer/tap_source.py).
-
-    Attributes
-    ----------
-    words
-        Words of a tuple, >= 1.
-    taps
-        (windows,) valid taps of each window, >= 1. A tap that is visited twice counts as two.
-    claiming
-        (claims,) numbers of the taps that claim tuples, counted through all windows, ascending.
-    claims
-        (claims,) tuples that each of these taps claims, >= 1.
-    hold_tuples
-        Tuples that are claimed before the first one is given back, 1..tuples.
-    skips
-        Whether each tuple that a tap claims beyond its own costs a cycle, in every pass over the window.
-    ends_old
-        Whether the last tap that claims tuples reads none of them: they are for another reader of the map, and the
-        tap reads an older tuple when all have arrived.
-    part_words
-        Words of a tuple that a pass reads, where it leaves some out; 0: it reads them all.
-    """
+    """How a sequencer reads a map (hls_gen/compiler/schedule/tables.py, hls_gen/rtl/sequencer/tap_source.py)."""
 
     words: int
+    """Words of a tuple, >= 1."""
     taps: Ints
+    """(windows,) valid taps of each window, >= 1. A tap that is visited twice counts as two."""
     claiming: Ints
+    """(claims,) numbers of the taps that claim tuples, counted through all windows, ascending."""
     claims: Ints
+    """(claims,) tuples that each of these taps claims, >= 1."""
     hold_tuples: int
+    """Tuples that are claimed before the first one is given back, 1..tuples."""
     skips: bool = False
+    """Whether each tuple that a tap claims beyond its own costs a cycle, in every pass over the window."""
     ends_old: bool = False
+    """Whether the last tap that claims tuples reads none of them: they are for another reader of the map, and the tap
+    reads an older tuple when all have arrived."""
     part_words: int = 0
+    """Words of a tuple that a pass reads, where it leaves some out; 0: it reads them all."""
 
     @classmethod
     def straight(cls, windows: int, words: int) -> "Reading":
@@ -70,57 +58,40 @@ class Reading:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class FlowLayer:
-    """A weighted layer with its activation and its pool.
-
-    Attributes
-    ----------
-    name
-        The layer's name.
-    reading
-        How the convolution's sequencer reads the layer's map.
-    groups
-        Kernel groups for each of which a window is passed anew.
-    inner
-        Kernel groups that use a word in turn, in one pass (dataflow input_stationary).
-    steps, last_steps
-        Cycles in which the results of a kernel group leave, and those of a window's last group; one for each level.
-    pool
-        How the pool unit reads the results; None where nothing is pooled.
-    raw
-        Whether the accumulators themselves go to the host: of the last layer only.
-    chunk_words
-        Words of a chunk of the map that the layer reads, where that comes through a ping-pong pair; None: as many as a
-        buffer holds.
-    reads
-        Name of the layer whose map it reads; None: of the one before, or the frame.
-    from_skip
-        Whether it reads that map from the skip store.
-    joins
-        Name of a second layer whose map it reads, from the skip store: in each tuple the words of the second map follow
-        those of the first one. None: it reads one map.
-    joined_words
-        Words of a tuple that are of the first map, and of the second one, where it reads two.
-    adds
-        Name of the layer whose map it adds to its results, from the skip store; None: of no layer.
-    streamed
-        Whether its weights come down the stream in every frame.
-    """
+    """A weighted layer with its activation and its pool."""
 
     name: str
+    """The layer's name."""
     reading: Reading
+    """How the convolution's sequencer reads the layer's map."""
     groups: int = 1
+    """Kernel groups for each of which a window is passed anew."""
     inner: int = 1
+    """Kernel groups that use a word in turn, in one pass (dataflow input_stationary)."""
     steps: int = 1
     last_steps: int = 1
+    """steps, last_steps: cycles in which the results of a kernel group leave, and those of a window's last group; one
+    for each level."""
     pool: Reading | None = None
+    """How the pool unit reads the results; None where nothing is pooled."""
     raw: bool = False
+    """Whether the accumulators themselves go to the host: of the last layer only."""
     chunk_words: int | None = None
+    """Words of a chunk of the map that the layer reads, where that comes through a ping-pong pair; None: as many as a
+    buffer holds."""
     reads: str | None = None
+    """Name of the layer whose map it reads; None: of the one before, or the frame."""
     from_skip: bool = False
+    """Whether it reads that map from the skip store."""
     joins: str | None = None
+    """Name of a second layer whose map it reads, from the skip store: in each tuple the words of the second map follow
+    those of the first one. None: it reads one map."""
     joined_words: tuple[int, int] = (0, 0)
+    """Words of a tuple that are of the first map, and of the second one, where it reads two."""
     adds: str | None = None
+    """Name of the layer whose map it adds to its results, from the skip store; None: of no layer."""
     streamed: bool = False
+    """Whether its weights come down the stream in every frame."""
 
     @property
     def results(self) -> int:

@@ -23,53 +23,36 @@ TO_MEMORY = 2
 
 @dataclass(frozen=True)
 class WeightPacket:
-    """A packet of weights that comes with every frame.
-
-    Attributes
-    ----------
-    layer
-        Number of its layer in the network.
-    ahead
-        Streamed layers of the same NPU that may be unfinished when it is written.
-    words
-        Stream words of its rows.
-    """
+    """A packet of weights that comes with every frame."""
 
     layer: int
+    """Number of its layer in the network."""
     ahead: int
+    """Streamed layers of the same NPU that may be unfinished when it is written."""
     words: int
+    """Stream words of its rows."""
 
 
 @dataclass(eq=False)
 class WeightLoader:
-    """The loader, as far as weights go.
-
-    Attributes
-    ----------
-    npus
-        The NPU of each packet.
-    packets
-        The packets of a frame, in the order of the stream.
-    before
-        How many of them come before the frame.
-    stream_bits
-        Width of a stream word.
-    there, done
-        By NPU: cycles from which on a streamed layer's first tap may be taken; cycles of streamed layers' last beats.
-    entered
-        Cycles in which the last stream words of frames were taken.
-    released
-        Cycles of the last words of the packets before each frame.
-    """
+    """The loader, as far as weights go."""
 
     npus: Sequence[int]
+    """The NPU of each packet."""
     packets: Sequence[WeightPacket]
+    """The packets of a frame, in the order of the stream."""
     before: int
+    """How many of them come before the frame."""
     stream_bits: int
+    """Width of a stream word."""
     there: dict[int, Stamps] = field(default_factory=dict)
     done: dict[int, Stamps] = field(default_factory=dict)
+    """there, done: by NPU: cycles from which on a streamed layer's first tap may be taken; cycles of streamed layers'
+    last beats."""
     entered: Stamps = field(default_factory=lambda: Stamps("a frame to come in"))
+    """Cycles in which the last stream words of frames were taken."""
     released: Stamps = field(default_factory=lambda: Stamps("the weights before a frame"))
+    """Cycles of the last words of the packets before each frame."""
 
     def __post_init__(self) -> None:
         for n in dict.fromkeys(self.npus):

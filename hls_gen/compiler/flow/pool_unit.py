@@ -20,27 +20,18 @@ from .system import Unit
 
 @dataclass(eq=False)
 class PoolIssuer:
-    """The pool's issuer of beats, and the stamps between it and what surrounds it.
-
-    Attributes
-    ----------
-    unit
-        The NPU.
-    written
-        Cycles in which words come into the pool's tuple memory.
-    given
-        Cycles in which the issuer gives words of that memory back.
-    emitted
-        Cycles of the beats of each window's last tap; each of these beats emits a word.
-    taken
-        Cycles in which the gearbox behind the output FIFO takes a word.
-    """
+    """The pool's issuer of beats, and the stamps between it and what surrounds it."""
 
     unit: Unit
+    """The NPU."""
     written: Stamps
+    """Cycles in which words come into the pool's tuple memory."""
     given: Stamps
+    """Cycles in which the issuer gives words of that memory back."""
     emitted: Stamps
+    """Cycles of the beats of each window's last tap; each of these beats emits a word."""
     taken: Stamps
+    """Cycles in which the gearbox behind the output FIFO takes a word."""
 
     def steps(self, readings: Sequence[Reading], frames: int) -> Steps:
         """The process: beats of all layers' pools, frame after frame."""
@@ -99,25 +90,17 @@ class PoolIssuer:
 
 @dataclass(eq=False)
 class Finish:
-    """What stands behind the FIFO of a pool unit with weights: sums are cut into steps, which are requantised.
-
-    Attributes
-    ----------
-    latency
-        Cycles from the pool's issuer to the FIFO.
-    pieces
-        Steps of a word.
-    emitted, taken
-        As of `PoolIssuer`.
-    activation
-        The requantisation, and the gearboxes of the outlets behind it.
-    """
+    """What stands behind the FIFO of a pool unit with weights: sums are cut into steps, which are requantised."""
 
     latency: int
+    """Cycles from the pool's issuer to the FIFO."""
     pieces: int
+    """Steps of a word."""
     emitted: Stamps
     taken: Stamps
+    """emitted, taken: as of `PoolIssuer`."""
     activation: Activation
+    """The requantisation, and the gearboxes of the outlets behind it."""
 
     def steps(self, readings: Sequence[Reading], frames: int) -> Steps:
         """The process: words of all layers, frame after frame."""

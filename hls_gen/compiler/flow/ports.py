@@ -25,14 +25,10 @@ class FrameSource:
         Whether a word takes a cycle more, through the binariser's register.
     done
         Cycles in which frames have left.
-
-    Attributes
-    ----------
-    weights
-        What brings weights between frames; None where all stay on the device.
     """
 
     weights: WeightLoader | None = None
+    """What brings weights between frames; None where all stay on the device."""
 
     def __init__(self, words: int, word_bits: int, stream_bits: int, binariser: bool, done: Stamps):
         self._words = words

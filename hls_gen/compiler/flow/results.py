@@ -126,28 +126,19 @@ class Activation:
 
 @dataclass(eq=False)
 class ResultsUnit:
-    """The results unit, and the stamps between it and what surrounds it.
-
-    Attributes
-    ----------
-    several
-        Whether a PE has several accumulators.
-    arrived
-        Cycles in which results of the array arrive.
-    credit
-        Cycles in which the place of a result is free again: with one accumulator a PE as the last step of the result
-        goes, with several as the result leaves its place.
-    features
-        Where steps of a layer with an activation go.
-    raw
-        Where steps of a raw layer go. The host takes them at once.
-    """
+    """The results unit, and the stamps between it and what surrounds it."""
 
     several: bool
+    """Whether a PE has several accumulators."""
     arrived: Stamps
+    """Cycles in which results of the array arrive."""
     credit: Stamps
+    """Cycles in which the place of a result is free again: with one accumulator a PE as the last step of the result
+    goes, with several as the result leaves its place."""
     features: Activation
+    """Where steps of a layer with an activation go."""
     raw: Activation
+    """Where steps of a raw layer go. The host takes them at once."""
 
     def steps(self, layers: Sequence[FlowLayer], frames: int) -> Steps:
         """The process: results of all layers, frame after frame."""

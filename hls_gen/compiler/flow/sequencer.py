@@ -23,60 +23,42 @@ Passing = Generator[tuple[Wait, ...], None, int]
 
 @dataclass(frozen=True)
 class Count:
-    """What an issuer had counted when it issued the last beat of a frame.
-
-    Attributes
-    ----------
-    at
-        Cycle of that beat.
-    beats
-        Beats up to then.
-    wait_input, wait_room, wait_table, wait_weights, wait_memory
-        Cycles up to then without a beat, because a word had not arrived, because there was no room for results,
-        because the sequencer had no tap ready, because a layer's weights were not there, or because the one memory was
-        read for a word.
-    """
+    """What an issuer had counted when it issued the last beat of a frame."""
 
     at: int
+    """Cycle of that beat."""
     beats: int
+    """Beats up to then."""
     wait_input: int
     wait_room: int
     wait_table: int
     wait_weights: int
     wait_memory: int
+    """wait_input, wait_room, wait_table, wait_weights, wait_memory: cycles up to then without a beat, because a word
+    had not arrived, because there was no room for results, because the sequencer had no tap ready, because a layer's
+    weights were not there, or because the one memory was read for a word."""
 
 
 @dataclass(eq=False)
 class Issuer:
-    """The convolution's issuer of beats, and the stamps between it and what surrounds it.
-
-    Attributes
-    ----------
-    unit
-        The NPU.
-    written
-        Cycles in which words come into the tuple memory.
-    given
-        Cycles in which the issuer gives words of that memory back.
-    arrived
-        Cycles in which results arrive at the results unit.
-    credit
-        Cycles in which the place of a result is free again.
-    there, done
-        Cycles from which on a streamed layer's first tap may be taken, and those of such layers' last beats; None
-        where no weights are streamed to the NPU.
-    counts
-        What was counted at the end of each frame.
-    """
+    """The convolution's issuer of beats, and the stamps between it and what surrounds it."""
 
     unit: Unit
+    """The NPU."""
     written: Stamps
+    """Cycles in which words come into the tuple memory."""
     given: Stamps
+    """Cycles in which the issuer gives words of that memory back."""
     arrived: Stamps
+    """Cycles in which results arrive at the results unit."""
     credit: Stamps
+    """Cycles in which the place of a result is free again."""
     there: Stamps | None = None
     done: Stamps | None = None
+    """there, done: cycles from which on a streamed layer's first tap may be taken, and those of such layers' last
+    beats; None where no weights are streamed to the NPU."""
     counts: list[Count] = field(default_factory=list)
+    """What was counted at the end of each frame."""
     _weights: int = 0
     _claimed: int = 0
     _input: int = 0

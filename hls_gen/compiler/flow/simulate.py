@@ -13,59 +13,39 @@ FRAMES = 8
 
 @dataclass(frozen=True)
 class Waits:
-    """Where the cycles of an NPU go in a frame of a steady stream. Together they are the cycles of a frame.
-
-    Attributes
-    ----------
-    beats
-        Cycles in which the array is fed.
-    wait_input
-        Cycles in which the next word had not arrived.
-    wait_room
-        Cycles without room for results.
-    wait_table
-        Cycles in which the sequencer had no tap ready.
-    wait_weights
-        Cycles in which a layer's weights had not arrived.
-    wait_memory
-        Cycles in which the one memory was read for features.
-    """
+    """Where the cycles of an NPU go in a frame of a steady stream. Together they are the cycles of a frame."""
 
     beats: float
+    """Cycles in which the array is fed."""
     wait_input: float
+    """Cycles in which the next word had not arrived."""
     wait_room: float
+    """Cycles without room for results."""
     wait_table: float
+    """Cycles in which the sequencer had no tap ready."""
     wait_weights: float = 0.0
+    """Cycles in which a layer's weights had not arrived."""
     wait_memory: float = 0.0
+    """Cycles in which the one memory was read for features."""
 
 
 @dataclass(frozen=True)
 class Result:
-    """What the flow model says of a system.
-
-    Attributes
-    ----------
-    cycles_per_frame
-        Cycles from frame to frame of a steady stream.
-    latency
-        Cycles of a frame alone, from the acceptance of its header to its last result word.
-    left
-        Cycle in which each frame has left.
-    accepted
-        Cycle in which each frame's header was accepted. Where no frame is in flight, since weights come first,
-        register CYCLES doesn't count.
-    npus
-        Number of each NPU that computes a layer -> where its cycles go.
-    stores
-        Name of each store -> most words that it held.
-    """
+    """What the flow model says of a system."""
 
     cycles_per_frame: float
+    """Cycles from frame to frame of a steady stream."""
     latency: int
+    """Cycles of a frame alone, from the acceptance of its header to its last result word."""
     left: tuple[int, ...]
+    """Cycle in which each frame has left."""
     accepted: tuple[int, ...]
+    """Cycle in which each frame's header was accepted. Where no frame is in flight, since weights come first, register
+    CYCLES doesn't count."""
     npus: dict[int, Waits]
+    """Number of each NPU that computes a layer -> where its cycles go."""
     stores: dict[str, int]
+    """Name of each store -> most words that it held."""
 
 
 def simulate(system: System, frames: int = FRAMES) -> Result:

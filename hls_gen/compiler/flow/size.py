@@ -13,18 +13,12 @@ from .system import System
 
 @dataclass(frozen=True)
 class Spill:
-    """How large the spill store on the closing edge of a ring must be.
-
-    Attributes
-    ----------
-    least
-        Words with which the ring finishes; with fewer it can't. 0: no store is needed.
-    smooth
-        Words with which nobody ever waits for room in the store. 0: no store is needed.
-    """
+    """How large the spill store on the closing edge of a ring must be."""
 
     least: int
+    """Words with which the ring finishes; with fewer it can't. 0: no store is needed."""
     smooth: int
+    """Words with which nobody ever waits for room in the store. 0: no store is needed."""
 
 
 def spill(system: System, frames: int = FRAMES) -> Spill:

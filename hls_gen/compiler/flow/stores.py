@@ -19,24 +19,16 @@ from .streams import Sink, Source, level, room_from
 
 @dataclass(eq=False)
 class Side:
-    """What one side does with its words.
-
-    Attributes
-    ----------
-    puts
-        Cycles in which words for it come into the store.
-    takes
-        Cycles in which it takes them; read by the process that fills the store.
-    seen
-        The same cycles; read by the other side.
-    numbers
-        Number of each of these words among all words of the store.
-    """
+    """What one side does with its words."""
 
     puts: Stamps = field(default_factory=lambda: Stamps("words in its skip store"))
+    """Cycles in which words for it come into the store."""
     takes: Stamps = field(default_factory=lambda: Stamps("room in its skip store"))
+    """Cycles in which it takes them; read by the process that fills the store."""
     seen: Stamps = field(default_factory=lambda: Stamps("the words before in its skip store"))
+    """The same cycles; read by the other side."""
     numbers: list[int] = field(default_factory=list)
+    """Number of each of these words among all words of the store."""
 
 
 class SkipFifo:

@@ -14,61 +14,43 @@ from .loader import WeightPacket
 
 @dataclass(frozen=True, kw_only=True)
 class Unit:
-    """Widths, capacities and latencies of an NPU.
-
-    Attributes
-    ----------
-    kfp, pfp, ol
-        Lanes of a word of its tuple memory, of its pool unit (0: it has none), and of a step of results.
-    word_bits, host_word_bits
-        Width of a word of its maps, and of a frame.
-    tuple_words, pool_words
-        Capacities of the two tuple memories, the convolution's and the pool's.
-    map_words
-        Capacity of the store from its output to its input.
-    buffer_words
-        Capacity of each of the two buffers between the NPU before and this one.
-    accumulators
-        Accumulators of each PE.
-    latencies
-        Cycles that its units take.
-    pool_room
-        Words in that FIFO from which on it takes no more.
-    binariser
-        Whether the words of a frame take a cycle more, through the binariser.
-    to_bits
-        Whether words for the NPU after have a gearbox of their own, in which a feature is a bit.
-    one_memory
-        Whether a word of features takes a read of the kernel memory, and so a cycle, before the beats that use it.
-    skip_words
-        Capacity of the skip store; 0: there is none, None: without limit.
-    keeps_steps
-        Whether words of the skip store are steps behind the addition, not words of maps.
-    skips_onward
-        Whether these steps go to the skip store of the NPU after.
-    depthwise
-        Whether the pool unit has weights, so that its words leave in steps through an activation.
-    """
+    """Widths, capacities and latencies of an NPU."""
 
     kfp: int
     pfp: int
     ol: int
+    """kfp, pfp, ol: lanes of a word of its tuple memory, of its pool unit (0: it has none), and of a step of
+    results."""
     word_bits: int
     host_word_bits: int
+    """word_bits, host_word_bits: width of a word of its maps, and of a frame."""
     tuple_words: int
     pool_words: int
+    """tuple_words, pool_words: capacities of the two tuple memories, the convolution's and the pool's."""
     map_words: int
+    """Capacity of the store from its output to its input."""
     buffer_words: int
+    """Capacity of each of the two buffers between the NPU before and this one."""
     accumulators: int
+    """Accumulators of each PE."""
     latencies: Latencies
+    """Cycles that its units take."""
     pool_room: int
+    """Words in that FIFO from which on it takes no more."""
     binariser: bool
+    """Whether the words of a frame take a cycle more, through the binariser."""
     to_bits: bool = False
+    """Whether words for the NPU after have a gearbox of their own, in which a feature is a bit."""
     one_memory: bool = False
+    """Whether a word of features takes a read of the kernel memory, and so a cycle, before the beats that use it."""
     skip_words: int | None = 0
+    """Capacity of the skip store; 0: there is none, None: without limit."""
     keeps_steps: bool = False
+    """Whether words of the skip store are steps behind the addition, not words of maps."""
     skips_onward: bool = False
+    """Whether these steps go to the skip store of the NPU after."""
     depthwise: bool = False
+    """Whether the pool unit has weights, so that its words leave in steps through an activation."""
 
     def pool_reading(self, layer: FlowLayer) -> Reading:
         """How the pool unit reads the results of ``layer``."""
@@ -89,27 +71,6 @@ class Unit:
 class System:
     """NPUs in a chain or a ring, and the layers that they compute. Checked when it is made.
 
-    Attributes
-    ----------
-    units
-        The NPUs, in their order.
-    layers
-        The layers, in the network's order.
-    mapping
-        NPU of each layer. The first layer is on NPU 0; each other one is on the NPU of the layer before or on the next
-        NPU, and after the last NPU comes NPU 0.
-    spill_words
-        Words of the spill store between the last NPU and NPU 0, in front of the pair of buffers; 0: there is none,
-        None: without limit.
-    stream_bits
-        Width of the host's streams.
-    weights
-        Packets of weights that come with every frame, in the order of the stream.
-    weights_before
-        How many of them come before the frame.
-    formed
-        What the window former of NPU 0 makes of a frame; None where words pass it by, or there is none.
-
     Raises
     ------
     ValueError
@@ -117,13 +78,23 @@ class System:
     """
 
     units: tuple[Unit, ...]
+    """The NPUs, in their order."""
     layers: tuple[FlowLayer, ...]
+    """The layers, in the network's order."""
     mapping: tuple[int, ...]
+    """NPU of each layer. The first layer is on NPU 0; each other one is on the NPU of the layer before or on the next
+    NPU, and after the last NPU comes NPU 0."""
     spill_words: int | None = 0
+    """Words of the spill store between the last NPU and NPU 0, in front of the pair of buffers; 0: there is none, None:
+    without limit."""
     stream_bits: int = 32
+    """Width of the host's streams."""
     weights: tuple[WeightPacket, ...] = ()
+    """Packets of weights that come with every frame, in the order of the stream."""
     weights_before: int = 0
+    """How many of them come before the frame."""
     formed: FormedWindows | None = None
+    """What the window former of NPU 0 makes of a frame; None where words pass it by, or there is none."""
 
     def __post_init__(self) -> None:
         count = len(self.units)

@@ -17,18 +17,12 @@ in as many bits as the others, the first one lowest."""
 
 @dataclass(frozen=True, eq=False)
 class LayerRows:
-    """Rows of a layer in each memory of its NPU, without those of other layers: at which row they begin is not said.
-
-    Attributes
-    ----------
-    name
-        The layer's name.
-    memories
-        Name of a memory -> its rows.
-    """
+    """Rows of a layer in each memory of its NPU, without those of other layers: at which row they begin is not said."""
 
     name: str
+    """The layer's name."""
     memories: Mapping[str, Columns]
+    """Name of a memory -> its rows."""
 
     def count(self, memory: str) -> int:
         """Rows in a memory; 0 where there are none."""

@@ -104,20 +104,14 @@ def held_scales(columns: Columns, npu: Npu, fraction: int) -> Columns:
 
 @dataclass(frozen=True, eq=False)
 class _Requantisation:
-    """How the sums of a layer are requantised.
-
-    Attributes
-    ----------
-    columns
-        Of memory ``scales``.
-    low, high, rounding
-        As of `bitloom.hls_gen.compiler.lowered_layers.Scale`.
-    """
+    """How the sums of a layer are requantised."""
 
     columns: Columns
+    """Of memory ``scales``."""
     low: int
     high: int
     rounding: str = "once"
+    """low, high, rounding: as of `bitloom.hls_gen.compiler.lowered_layers.Scale`."""
 
 
 def _requantisation(p: LoweredLayer, steps: Layout, npu: Npu) -> _Requantisation:

@@ -18,18 +18,12 @@ AUTOMATIC = ORDERS[:2]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Schedule:
-    """Orders and tables of stages.
-
-    Attributes
-    ----------
-    map_order : str
-        One of ORDERS.
-    tables : tuple of StageTables
-        Of each stage. The output order of a stage is the input order of the one that reads its map.
-    """
+    """Orders and tables of stages."""
 
     map_order: str
+    """One of ORDERS."""
     tables: tuple[StageTables, ...]
+    """Of each stage. The output order of a stage is the input order of the one that reads its map."""
 
     @property
     def input_order(self) -> Ints:

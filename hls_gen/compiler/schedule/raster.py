@@ -35,28 +35,19 @@ class RasterTap(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class RasterAxis:
-    """One direction of a stage, rows or columns.
-
-    Attributes
-    ----------
-    size : int
-        Positions kept.
-    kernel : int
-        Places of the kernel.
-    step : int
-        Positions kept from one window to the next, 1 to kernel: a larger stride leaves positions out, and these are
-        not kept.
-    lead : int
-        Places of the first window that lie before the map.
-    windows : int
-        Number of windows.
-    """
+    """One direction of a stage, rows or columns."""
 
     size: int
+    """Positions kept."""
     kernel: int
+    """Places of the kernel."""
     step: int
+    """Positions kept from one window to the next, 1 to kernel: a larger stride leaves positions out, and these are not
+    kept."""
     lead: int
+    """Places of the first window that lie before the map."""
     windows: int
+    """Number of windows."""
 
     @property
     def room(self) -> int:
@@ -115,16 +106,11 @@ class RasterAxis:
 
 @dataclass(frozen=True, kw_only=True)
 class Raster:
-    """All that hardware must know of a stage whose taps it counts.
-
-    Attributes
-    ----------
-    y, x : RasterAxis
-        Rows and columns.
-    """
+    """All that hardware must know of a stage whose taps it counts."""
 
     y: RasterAxis
     x: RasterAxis
+    """y, x: rows and columns."""
 
     @property
     def gap(self) -> int:

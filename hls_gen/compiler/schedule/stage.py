@@ -15,35 +15,24 @@ KINDS = ("conv", "pool")
 
 @dataclass(frozen=True, kw_only=True)
 class Stage:
-    """A window that slides over a map; a dense layer is a window of the whole map.
-
-    Attributes
-    ----------
-    name : str
-        Of the stage and of the map that the stage makes.
-    kind : str
-        "conv" (weights: taps have places in a kernel) or "pool".
-    height, width : int
-        Size of the map that the stage reads, each >= 1.
-    window : Taps
-    reads : str
-        Name of the stage that makes that map, or `bitloom.golden.graph.INPUT`. Where it is empty, the stage reads
-        the map of the stage listed before it, and the first one the input.
-    adds : str
-        Name of the stage whose map is added to the one that this stage makes, position by position; empty where none
-        is.
-    joins : str
-        Name of the stage whose map is read beside the other one, position by position; empty where none is.
-    """
+    """A window that slides over a map; a dense layer is a window of the whole map."""
 
     name: str
+    """Of the stage and of the map that the stage makes."""
     kind: str
+    """"conv" (weights: taps have places in a kernel) or "pool"."""
     height: int
     width: int
+    """height, width: size of the map that the stage reads, each >= 1."""
     window: Taps
     reads: str = ""
+    """Name of the stage that makes that map, or `bitloom.golden.graph.INPUT`. Where it is empty, the stage reads the
+    map of the stage listed before it, and the first one the input."""
     adds: str = ""
+    """Name of the stage whose map is added to the one that this stage makes, position by position; empty where none
+    is."""
     joins: str = ""
+    """Name of the stage whose map is read beside the other one, position by position; empty where none is."""
 
     def __post_init__(self) -> None:
         make_fields_plain(self)

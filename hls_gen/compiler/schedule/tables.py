@@ -52,31 +52,21 @@ class StageTables:
     at the end of a frame. Every tuple of ``input_order`` is read by some tap, unless the map has another reader, too:
     tuples that only the other reader needs arrive and are not read. Those behind the last tuple that is read arrive
     just before the last tap.
-
-    Attributes
-    ----------
-    stage : Stage
-    map_order : str
-        "pull", "raster" or "columns".
-    input_order : (tuples,) int64
-        Row-major positions of the map that is read, in the order wanted.
-    output_order : (windows,) int64
-        Row-major positions of the map that is made, in the order made.
-    window : (valid taps,) int64
-        Number of each tap's window, 0, 1, ...; the output position is ``output_order[window]``.
-    tap : (valid taps,) int64
-        Place of each tap in the kernel, 0 .. places - 1, row-major.
-    index : (valid taps,) int64
-        Which tuple each tap reads: an index of ``input_order``.
     """
 
     stage: Stage
     map_order: str
+    """"pull", "raster" or "columns"."""
     input_order: Ints
+    """(tuples,) int64: row-major positions of the map that is read, in the order wanted."""
     output_order: Ints
+    """(windows,) int64: row-major positions of the map that is made, in the order made."""
     window: Ints
+    """(valid taps,) int64: number of each tap's window, 0, 1, ...; the output position is ``output_order[window]``."""
     tap: Ints
+    """(valid taps,) int64: place of each tap in the kernel, 0 .. places - 1, row-major."""
     index: Ints
+    """(valid taps,) int64: which tuple each tap reads: an index of ``input_order``."""
 
     @cached_property
     def valid_taps(self) -> Ints:

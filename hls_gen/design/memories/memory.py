@@ -12,56 +12,39 @@ FieldWidths = list[tuple[str, int]]
 
 
 class Rows(NamedTuple):
-    """The rows of a memory.
-
-    Attributes
-    ----------
-    depth
-        How many there are, >= 1.
-    fields
-        Fields of each.
-    read_at_once
-        Whether a row is there in the cycle in which its number is, so that the memory can't be block RAM; else it comes
-        a cycle later.
-    counted_as
-        What `bitloom.hls_gen.compiler.needs.Needs` calls the rows that a layer has here; "" of memories with a row for
-        each layer, and of those that no layer fills.
-    based_by
-        Memory, and its field, in which a layer says at which row its own rows begin here; None where no field says so.
-    """
+    """The rows of a memory."""
 
     depth: int
+    """How many there are, >= 1."""
     fields: FieldWidths
+    """Fields of each."""
     read_at_once: bool = False
+    """Whether a row is there in the cycle in which its number is, so that the memory can't be block RAM; else it comes
+    a cycle later."""
     counted_as: str = ""
+    """What `bitloom.hls_gen.compiler.needs.Needs` calls the rows that a layer has here; "" of memories with a row for
+    each layer, and of those that no layer fills."""
     based_by: tuple[str, str] | None = None
+    """Memory, and its field, in which a layer says at which row its own rows begin here; None where no field says
+    so."""
 
 
 @dataclass(frozen=True)
 class Memory:
-    """A memory that LOAD packets fill.
-
-    Attributes
-    ----------
-    name
-        Name, used once in an NPU.
-    id
-        Number by which packets name it, 0..255.
-    depth
-        Rows, >= 1.
-    fields
-        Parts of a row, low bits first, without gaps.
-    read_at_once, counted_as, based_by
-        As of `Rows`.
-    """
+    """A memory that LOAD packets fill."""
 
     name: str
+    """Name, used once in an NPU."""
     id: int
+    """Number by which packets name it, 0..255."""
     depth: int
+    """Rows, >= 1."""
     fields: tuple[Field, ...]
+    """Parts of a row, low bits first, without gaps."""
     read_at_once: bool = False
     counted_as: str = ""
     based_by: tuple[str, str] | None = None
+    """read_at_once, counted_as, based_by: as of `Rows`."""
 
     @classmethod
     def of(

@@ -21,22 +21,15 @@ WEIGHTS = "weights of the beat, one a lane, lane 0 low"
 
 @dataclass(frozen=True)
 class WindowPorts:
-    """Ports that say where a beat stands in its window.
-
-    Attributes
-    ----------
-    valid : Signal
-        There is a beat; its term is merged.
-    first : Signal
-        The beat is the window's first: what was accumulated before counts as 0.
-    last : Signal or None
-        The beat is the window's last: its total is the result. None with several accumulators, where a total is read
-        in its place.
-    """
+    """Ports that say where a beat stands in its window."""
 
     valid: Signal
+    """There is a beat; its term is merged."""
     first: Signal
+    """The beat is the window's first: what was accumulated before counts as 0."""
     last: Signal | None
+    """The beat is the window's last: its total is the result. None with several accumulators, where a total is read in
+    its place."""
 
     @classmethod
     def ports(cls, b: Block, npu: Npu) -> "WindowPorts":

@@ -24,21 +24,14 @@ from .state import LoaderContext
 
 @dataclass(frozen=True)
 class FramesInFlight:
-    """Frames that have begun and whose results have not all left.
-
-    Attributes
-    ----------
-    none : Signal
-        There is none.
-    accept_load : Signal
-        Pulse: the packet at hand is a LOAD and begins.
-    accept_frame : Signal
-        Pulse: the packet at hand is a FRAME and begins.
-    """
+    """Frames that have begun and whose results have not all left."""
 
     none: Signal
+    """There is none."""
     accept_load: Signal
+    """Pulse: the packet at hand is a LOAD and begins."""
     accept_frame: Signal
+    """Pulse: the packet at hand is a FRAME and begins."""
 
 
 def frames_in_flight(

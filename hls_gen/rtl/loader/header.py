@@ -17,21 +17,14 @@ from .state import LoaderContext
 
 @dataclass(frozen=True)
 class HeaderWords:
-    """The header of the packet at hand.
-
-    Attributes
-    ----------
-    words : sequence of Signal
-        Registers: the four words. In state DRAIN they are those of the packet that was malformed.
-    fields : mapping of str to Signal
-        Wires: their fields (``hls_gen.design.headers.FIELDS``), by name.
-    complete : Signal
-        Pulse: the last of the words is taken in this cycle.
-    """
+    """The header of the packet at hand."""
 
     words: Sequence[Signal]
+    """Registers: the four words. In state DRAIN they are those of the packet that was malformed."""
     fields: Mapping[str, Signal]
+    """Wires: their fields (``hls_gen.design.headers.FIELDS``), by name."""
     complete: Signal
+    """Pulse: the last of the words is taken in this cycle."""
 
     @property
     def kind(self) -> Signal:

@@ -37,46 +37,30 @@ def error_code(b: Block, name: str) -> Signal:
 
 @dataclass(frozen=True)
 class Judgement:
-    """What was found of the header, a cycle after it is complete.
-
-    Attributes
-    ----------
-    is_load : Signal
-        Register: the packet is a LOAD.
-    is_frame : Signal
-        Register: it is a FRAME.
-    verdict : Signal
-        Code of the first rule that it breaks, 0 if none.
-    passed : Signal
-        It breaks none.
-    """
+    """What was found of the header, a cycle after it is complete."""
 
     is_load: Signal
+    """Register: the packet is a LOAD."""
     is_frame: Signal
+    """Register: it is a FRAME."""
     verdict: Signal
+    """Code of the first rule that it breaks, 0 if none."""
     passed: Signal
+    """It breaks none."""
 
 
 @dataclass(frozen=True)
 class Known:
-    """What a header is held to.
-
-    Attributes
-    ----------
-    target : AddressedMemory
-        The memory that it names.
-    network : NetworkRow
-        Network row of NPU 0, which gets the frames.
-    loaded : Signal
-        Every NPU has a network row.
-    order : Order
-        What came before.
-    """
+    """What a header is held to."""
 
     target: AddressedMemory
+    """The memory that it names."""
     network: NetworkRow
+    """Network row of NPU 0, which gets the frames."""
     loaded: Signal
+    """Every NPU has a network row."""
     order: Order
+    """What came before."""
 
 
 def judge(c: LoaderContext, header: HeaderWords, known: Known) -> Judgement:

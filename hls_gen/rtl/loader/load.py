@@ -22,24 +22,16 @@ from .state import LoaderContext
 
 @dataclass(frozen=True)
 class LoadPort:
-    """Widths of the load bus.
-
-    Attributes
-    ----------
-    bank_bits : int
-        Width of a bank's number in the loader.
-    bus_bank_bits : int
-        The same on the bus, 0 where no memory outside the loader has more than one bank.
-    row_bits : int
-        Width of a row's number.
-    data_bits : int
-        Width of a bank on the bus: a stream word, or less where every memory outside the loader is narrower.
-    """
+    """Widths of the load bus."""
 
     bank_bits: int
+    """Width of a bank's number in the loader."""
     bus_bank_bits: int
+    """The same on the bus, 0 where no memory outside the loader has more than one bank."""
     row_bits: int
+    """Width of a row's number."""
     data_bits: int
+    """Width of a bank on the bus: a stream word, or less where every memory outside the loader is narrower."""
 
     @classmethod
     def of(cls, design: Design) -> "LoadPort":
@@ -58,27 +50,18 @@ class LoadPort:
 
 @dataclass(frozen=True)
 class AddressedMemory:
-    """What the header at hand says of a memory.
-
-    Attributes
-    ----------
-    npu : Signal
-        Number of the NPU, 8 bits.
-    memory : Signal
-        Id of the memory, 8 bits.
-    is_weights : Signal or None
-        The packet is WEIGHTS, so that the memory is the kernel memory; None in designs without streamed weights.
-    depth : Signal
-        Register: rows of that memory, 0 if there is no such memory.
-    last_bank : Signal
-        Register: number of its rows' last bank.
-    """
+    """What the header at hand says of a memory."""
 
     npu: Signal
+    """Number of the NPU, 8 bits."""
     memory: Signal
+    """Id of the memory, 8 bits."""
     is_weights: Signal | None
+    """The packet is WEIGHTS, so that the memory is the kernel memory; None in designs without streamed weights."""
     depth: Signal
+    """Register: rows of that memory, 0 if there is no such memory."""
     last_bank: Signal
+    """Register: number of its rows' last bank."""
 
 
 def memory_id(b: Block, n: int, memory: Memory) -> Signal:
@@ -119,24 +102,16 @@ def addressed_memory(c: LoaderContext, header: HeaderWords, port: LoadPort) -> A
 
 @dataclass(frozen=True)
 class RowCursor:
-    """Where the next stream word of a packet's rows goes.
-
-    Attributes
-    ----------
-    bank : Signal
-        Bank of the row.
-    row : Signal
-        Row of the memory.
-    number : Signal
-        Place of the row in the packet, from 1 on.
-    is_last : Signal
-        Wire: it is the packet's last row.
-    """
+    """Where the next stream word of a packet's rows goes."""
 
     bank: Signal
+    """Bank of the row."""
     row: Signal
+    """Row of the memory."""
     number: Signal
+    """Place of the row in the packet, from 1 on."""
     is_last: Signal
+    """Wire: it is the packet's last row."""
 
     @classmethod
     def make(cls, b: Block, header: HeaderWords, port: LoadPort) -> "RowCursor":
@@ -154,18 +129,12 @@ class RowCursor:
 
 @dataclass(frozen=True)
 class LoadedWord:
-    """The word of a row that is taken in this cycle.
-
-    Attributes
-    ----------
-    taken : Signal
-        There is one.
-    row_ends : Signal
-        It would be its row's last.
-    """
+    """The word of a row that is taken in this cycle."""
 
     taken: Signal
+    """There is one."""
     row_ends: Signal
+    """It would be its row's last."""
 
 
 def load_rows(c: LoaderContext, target: AddressedMemory, cursor: RowCursor, port: LoadPort) -> LoadedWord:

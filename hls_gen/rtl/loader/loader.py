@@ -37,45 +37,31 @@ from .weights import accept_weights, last_row_of_layer
 
 @dataclass(frozen=True)
 class PacketProgress:
-    """What moves the loader from state to state, and where it stands.
-
-    Attributes
-    ----------
-    state : Signal
-        Register: number of the state.
-    taken : Signal
-        A stream word is taken in this cycle.
-    early_last : Signal
-        Register: tlast came before the end of a packet. It is seen a cycle late, in which nothing is taken.
-    payload_ends : Signal
-        Wire: the stream word at hand would be the packet's last.
-    frame_room : Signal
-        Wire: the gearbox of frames takes a stream word.
-    """
+    """What moves the loader from state to state, and where it stands."""
 
     state: Signal
+    """Register: number of the state."""
     taken: Signal
+    """A stream word is taken in this cycle."""
     early_last: Signal
+    """Register: tlast came before the end of a packet. It is seen a cycle late, in which nothing is taken."""
     payload_ends: Signal
+    """Wire: the stream word at hand would be the packet's last."""
     frame_room: Signal
+    """Wire: the gearbox of frames takes a stream word."""
 
 
 @dataclass(frozen=True)
 class Fault:
-    """A malformed packet.
-
-    Attributes
-    ----------
-    error, code : Signal
-        Registers, shown by STATUS and ERROR_CODE: there was a malformed packet, and which rule the packet broke.
-    now, code_now : Signal
-        Wires: a malformed packet is found in this cycle, and which rule the packet breaks.
-    """
+    """A malformed packet."""
 
     error: Signal
     code: Signal
+    """error, code: registers, shown by STATUS and ERROR_CODE: there was a malformed packet, and which rule the packet
+    broke."""
     now: Signal
     code_now: Signal
+    """now, code_now: wires: a malformed packet is found in this cycle, and which rule the packet breaks."""
 
     @classmethod
     def make(cls, b: Block) -> "Fault":

@@ -21,18 +21,12 @@ from .state import LoaderContext
 
 @dataclass(frozen=True)
 class NetworkRow:
-    """The network row of an NPU.
-
-    Attributes
-    ----------
-    fields : dict of str to Signal
-        Its fields, by name.
-    loaded : Signal
-        Register: the row was loaded since the last reset.
-    """
+    """The network row of an NPU."""
 
     fields: dict[str, Signal]
+    """Its fields, by name."""
     loaded: Signal
+    """Register: the row was loaded since the last reset."""
 
 
 def network_row(c: LoaderContext, n: int, target: AddressedMemory, cursor: RowCursor, word: LoadedWord) -> NetworkRow:

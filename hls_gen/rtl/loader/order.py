@@ -23,21 +23,14 @@ from .state import LoaderContext
 
 @dataclass(frozen=True)
 class Order:
-    """What the loader has seen of the stream.
-
-    Attributes
-    ----------
-    signature : Signal
-        Register: signature of the LOAD packets since the last reset.
-    number : Signal
-        Register: FRAME and WEIGHTS packets since the last LOAD.
-    layer : Signal or None
-        Register: number, among the streamed layers, of the one whose weights come next. None without such layers.
-    """
+    """What the loader has seen of the stream."""
 
     signature: Signal
+    """Register: signature of the LOAD packets since the last reset."""
     number: Signal
+    """Register: FRAME and WEIGHTS packets since the last LOAD."""
     layer: Signal | None
+    """Register: number, among the streamed layers, of the one whose weights come next. None without such layers."""
 
     @classmethod
     def make(cls, c: LoaderContext) -> "Order":

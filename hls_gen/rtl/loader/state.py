@@ -16,27 +16,17 @@ def state_number(b: Block, name: str) -> Signal:
 
 @dataclass(frozen=True)
 class LoaderContext:
-    """The loader's block under construction, and the signals that all of its parts need.
-
-    Attributes
-    ----------
-    b : Block
-        The loader's module.
-    library : Library
-        Where modules come from.
-    design : Design
-        The design whose NPUs it loads.
-    at : mapping of str to Signal
-        For each state, by name: 1 while the loader is in it.
-    given : Signal
-        A stream word is there. It is taken if the state takes words.
-    data : Signal
-        That word, ``Design.stream_bits`` wide.
-    """
+    """The loader's block under construction, and the signals that all of its parts need."""
 
     b: Block
+    """The loader's module."""
     library: Library
+    """Where modules come from."""
     design: Design
+    """The design whose NPUs it loads."""
     at: Mapping[str, Signal]
+    """For each state, by name: 1 while the loader is in it."""
     given: Signal
+    """A stream word is there. It is taken if the state takes words."""
     data: Signal
+    """That word, ``Design.stream_bits`` wide."""

@@ -21,35 +21,25 @@ from bitloom.hls_gen.rtl.sequencer.spec import SequencerSpec
 
 @dataclass(frozen=True)
 class PoolPorts:
-    """Ports of a pool unit, and registers of what comes with a beat.
-
-    Attributes
-    ----------
-    bus : LoadBus or None
-        What fills the unit's memory; None where it has none.
-    beat : Beat
-        What the sequencer tells with a beat.
-    word : Signal
-        The beat's word; comes a cycle after the beat.
-    room : Signal
-        Another beat may be issued.
-    out : Stream
-        What leaves: values, above them ``Npu.pool_side_bits`` side bits, and above these what the kind adds.
-    valid, first, last, index, side : Signal
-        Registers, in time with ``word``: there is a beat; the first, the last tap of its window; which word of the
-        tuple; side bits.
-    """
+    """Ports of a pool unit, and registers of what comes with a beat."""
 
     bus: LoadBus | None
+    """What fills the unit's memory; None where it has none."""
     beat: Beat
+    """What the sequencer tells with a beat."""
     word: Signal
+    """The beat's word; comes a cycle after the beat."""
     room: Signal
+    """Another beat may be issued."""
     out: Stream
+    """What leaves: values, above them ``Npu.pool_side_bits`` side bits, and above these what the kind adds."""
     valid: Signal
     first: Signal
     last: Signal
     index: Signal
     side: Signal
+    """valid, first, last, index, side: registers, in time with ``word``: there is a beat; the first, the last tap of
+    its window; which word of the tuple; side bits."""
 
     @classmethod
     def of(cls, b: Block, library: Library, npu: Npu, memory: str | None) -> "PoolPorts":
@@ -84,16 +74,6 @@ class Arithmetic(ABC):
 
     Attributes
     ----------
-    module : str
-        Name of the unit's module.
-    contract : str
-        What its header says.
-    sizes : tuple of str
-        Values of the NPU, by flat name, that the header names.
-    memory : str or None
-        Name of the memory that the unit reads.
-    cycles : int
-        From a row of the queue to what leaves.
     at : PoolPorts
         The registers of what comes with a beat, in time with the values that go into the queue.
     above : list of Signal
@@ -101,10 +81,15 @@ class Arithmetic(ABC):
     """
 
     module: ClassVar[str]
+    """Name of the unit's module."""
     contract: ClassVar[str]
+    """What its header says."""
     sizes: ClassVar[tuple[str, ...]]
+    """Values of the NPU, by flat name, that the header names."""
     memory: ClassVar[str | None] = None
+    """Name of the memory that the unit reads."""
     cycles: ClassVar[int] = 0
+    """From a row of the queue to what leaves."""
 
     def __init__(self, b: Block, library: Library, npu: Npu, ports: PoolPorts):
         self.b = b
@@ -125,15 +110,10 @@ class Arithmetic(ABC):
 
 
 class Lanes(Arithmetic):
-    """Arithmetic of integers, lane by lane: the larger one, or the sum.
-
-    Attributes
-    ----------
-    adds : Signal
-        Values are added, in time with ``at``; a kind sets it.
-    """
+    """Arithmetic of integers, lane by lane: the larger one, or the sum."""
 
     adds: Signal
+    """Values are added, in time with ``at``; a kind sets it."""
 
     def value(self, k: int) -> Signal:
         """The value of lane ``k``, in time with ``at``: by default that of the beat's word."""

@@ -24,24 +24,16 @@ from bitloom.hls_gen.rtl.primitives.text import Header
 
 @dataclass(frozen=True)
 class _Side:
-    """What one side does in this cycle: the producer puts words, the consumer gets them.
-
-    Attributes
-    ----------
-    moves : Signal
-        A word moves.
-    ends : Signal
-        It is the chunk's last one.
-    buffer : Signal
-        Register: number of the buffer that the side is at.
-    word : Signal
-        Register: place of the word in the buffer.
-    """
+    """What one side does in this cycle: the producer puts words, the consumer gets them."""
 
     moves: Signal
+    """A word moves."""
     ends: Signal
+    """It is the chunk's last one."""
     buffer: Signal
+    """Register: number of the buffer that the side is at."""
     word: Signal
+    """Register: place of the word in the buffer."""
 
     @classmethod
     def of(cls, b: Block, name: str, place: int, moves: Signal) -> "_Side":

@@ -368,18 +368,12 @@ def _range(w: Size | None) -> Size | None:
 
 @dataclass
 class _Update:
-    """What is assigned to registers at a clock edge.
-
-    Attributes
-    ----------
-    condition
-        When; None: always.
-    values
-        Register, or a part of it, and its next value.
-    """
+    """What is assigned to registers at a clock edge."""
 
     condition: Signal | None
+    """When; None: always."""
     values: list[tuple[Signal, Signal]]
+    """Register, or a part of it, and its next value."""
 
     @property
     def registers(self) -> set[str]:
@@ -389,18 +383,12 @@ class _Update:
 
 @dataclass
 class _Registers:
-    """The registers of one always block.
-
-    Attributes
-    ----------
-    title
-        The comment in front of the block.
-    updates
-        What is assigned, in order: later ones win.
-    """
+    """The registers of one always block."""
 
     title: str
+    """The comment in front of the block."""
     updates: list[_Update] = field(default_factory=list)
+    """What is assigned, in order: later ones win."""
 
     def update(self, condition: Signal | None, values: list[tuple[Signal, Signal]]) -> None:
         """Assign ``values`` where ``condition`` holds. They join an earlier update with the same condition, unless one

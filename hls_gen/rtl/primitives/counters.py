@@ -20,21 +20,14 @@ from .memory import Library, ram
 
 @dataclass(frozen=True)
 class _Turn:
-    """The small counter whose turn it was in the cycle before: registers.
-
-    Attributes
-    ----------
-    row : Signal
-        Number of the counter.
-    value : Signal
-        The pulses that the small counter had counted.
-    owner : Signal
-        Address of the register that shows the count.
-    """
+    """The small counter whose turn it was in the cycle before: registers."""
 
     row: Signal
+    """Number of the counter."""
     value: Signal
+    """The pulses that the small counter had counted."""
     owner: Signal
+    """Address of the register that shows the count."""
 
 
 def counters(

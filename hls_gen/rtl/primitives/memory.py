@@ -26,27 +26,18 @@ Target = Literal["simulation", "synthesis"]
 
 @dataclass(frozen=True)
 class LoadBus:
-    """The load bus as ports of a block, no wider than the block's memories need.
-
-    Attributes
-    ----------
-    valid : Signal
-        1 where ``data`` is to be written in this cycle.
-    memory : Signal
-        Id of the memory, MEMORY_BITS wide.
-    bank : Signal or None
-        Which stream word of the row; None where every row is one bank.
-    row : Signal
-        Number of the row.
-    data : Signal
-        Contents of the bank.
-    """
+    """The load bus as ports of a block, no wider than the block's memories need."""
 
     valid: Signal
+    """1 where ``data`` is to be written in this cycle."""
     memory: Signal
+    """Id of the memory, MEMORY_BITS wide."""
     bank: Signal | None
+    """Which stream word of the row; None where every row is one bank."""
     row: Signal
+    """Number of the row."""
     data: Signal
+    """Contents of the bank."""
 
     @classmethod
     def ports(cls, b: Block, stream_bits: int, memories: Sequence[Memory]) -> "LoadBus":

@@ -29,28 +29,19 @@ PARTS = ("valid", "ready", "data", "last", "side")
 
 @dataclass(frozen=True)
 class Stream:
-    """The signals of one ready/valid stream, as seen inside the block that they belong to.
-
-    Attributes
-    ----------
-    valid : Signal
-        1 bit, driven by the source: a word is offered.
-    ready : Signal
-        1 bit, driven by the sink: an offered word is taken in this cycle.
-    data : Signal
-        The word, driven by the source; any width.
-    last : Signal or None
-        1 bit, driven by the source: the word is the last of its packet, tuple or map. None where the stream doesn't
-        say.
-    side : Signal or None
-        Further bits that travel with the word, driven by the source. None where there are none.
-    """
+    """The signals of one ready/valid stream, as seen inside the block that they belong to."""
 
     valid: Signal
+    """1 bit, driven by the source: a word is offered."""
     ready: Signal
+    """1 bit, driven by the sink: an offered word is taken in this cycle."""
     data: Signal
+    """The word, driven by the source; any width."""
     last: Signal | None = None
+    """1 bit, driven by the source: the word is the last of its packet, tuple or map. None where the stream doesn't
+    say."""
     side: Signal | None = None
+    """Further bits that travel with the word, driven by the source. None where there are none."""
 
     @classmethod
     def input(cls, b: Block, name: str, data_bits: int, *, last: bool = False, side_bits: int = 0) -> "Stream":

@@ -20,25 +20,17 @@ _OPERATORS = ("|", "&", "^", "+", "-", "*", "?", ":", "==", "!=", "<", "<=", ">"
 
 @dataclass(frozen=True)
 class Header:
-    """What the comment at the beginning of a module says, apart from its ports.
-
-    Attributes
-    ----------
-    contract
-        Docstring of the file or function that makes the module. It is taken up to the first section that has its title
-        underlined (``Parameters``, ``Notes``, ...).
-    rate
-        How many words, beats or values the module takes in how many cycles.
-    latency
-        Cycles from which input to which output, in numbers of this very module.
-    parameters
-        What the module was generated for: name and value.
-    """
+    """What the comment at the beginning of a module says, apart from its ports."""
 
     contract: str
+    """Docstring of the file or function that makes the module. It is taken up to the first section that has its title
+    underlined (``Parameters``, ``Notes``, ...)."""
     rate: str
+    """How many words, beats or values the module takes in how many cycles."""
     latency: str
+    """Cycles from which input to which output, in numbers of this very module."""
     parameters: Mapping[str, object] = field(default_factory=dict)
+    """What the module was generated for: name and value."""
 
 
 def header_lines(

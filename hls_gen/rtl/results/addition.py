@@ -63,24 +63,16 @@ stands whether the layer's results are kept in the skip store.
 
 @dataclass(frozen=True)
 class _Shared:
-    """What all lanes share.
-
-    Attributes
-    ----------
-    pipe : Pipeline
-        The stages.
-    late : dict
-        Fields of the row of the step at hand, by name and stage: a register in time with that stage.
-    half_less_1 : Signal
-        Half of 2^shift, less 1, in time with the totals; 0 without a shift.
-    shifts : Signal
-        There is a shift, in time with the totals.
-    """
+    """What all lanes share."""
 
     pipe: Pipeline
+    """The stages."""
     late: dict[str, dict[str, Signal]]
+    """Fields of the row of the step at hand, by name and stage: a register in time with that stage."""
     half_less_1: Signal
+    """Half of 2^shift, less 1, in time with the totals; 0 without a shift."""
     shifts: Signal
+    """There is a shift, in time with the totals."""
 
 
 def addition(library: Library, npu: Npu) -> Block:

@@ -14,26 +14,18 @@ from bitloom.hls_gen.rtl.primitives.memory import Library, LoadBus
 
 @dataclass(frozen=True)
 class LayerAtWork:
-    """The layer at work. Layers follow one another without a gap, round and round.
-
-    Attributes
-    ----------
-    loaded : Signal
-        Register: there is one.
-    begin : Signal
-        The next layer is taken up at this clock edge.
-    upcoming : Signal
-        Register: the next layer's number.
-    now, next : dict
-        Fields of its row, as registers, and of the next layer's; ``windows_minus_1``, which is looked at as the layer
-        begins, has no register.
-    """
+    """The layer at work. Layers follow one another without a gap, round and round."""
 
     loaded: Signal
+    """Register: there is one."""
     begin: Signal
+    """The next layer is taken up at this clock edge."""
     upcoming: Signal
+    """Register: the next layer's number."""
     now: dict[str, Signal]
     next: dict[str, Signal]
+    """now, next: fields of its row, as registers, and of the next layer's; ``windows_minus_1``, which is looked at as
+    the layer begins, has no register."""
 
     @classmethod
     def of(

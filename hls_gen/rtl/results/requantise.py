@@ -50,28 +50,19 @@ STAGES = timing.REQUANTISE_STAGES
 
 @dataclass(frozen=True)
 class _Shared:
-    """What all lanes share.
-
-    Attributes
-    ----------
-    step : Step
-        The step that enters the first stage.
-    pipe : Pipeline
-        The stages from the product on.
-    low, high : Signal
-        Limits of the value in stage "shifted".
-    half_even : Signal or None
-        Whether halves of the value in stage "product" become even; None in an NPU where none do.
-    round_twice : Signal or None
-        Whether the value in stage "product" is rounded twice; None in an NPU where none is.
-    """
+    """What all lanes share."""
 
     step: Step
+    """The step that enters the first stage."""
     pipe: Pipeline
+    """The stages from the product on."""
     low: Signal
     high: Signal
+    """low, high: limits of the value in stage "shifted"."""
     half_even: Signal | None
+    """Whether halves of the value in stage "product" become even; None in an NPU where none do."""
     round_twice: Signal | None
+    """Whether the value in stage "product" is rounded twice; None in an NPU where none is."""
 
 
 def requantise(b: Block, npu: Npu, step: Step, ready: Signal) -> Stream:

@@ -47,25 +47,17 @@ MOST_ONES = 4
 
 @dataclass(frozen=True)
 class _Walk:
-    """Where the step at hand stands.
-
-    Attributes
-    ----------
-    go : Signal
-        The step leaves in this cycle; the activation says so.
-    level_last : Signal
-        It is the last one against the same OL results.
-    finish : Signal
-        It is the window's last one, and leaves.
-    tuple_last, map_last : Signal
-        The tuple, the map ends with it.
-    """
+    """Where the step at hand stands."""
 
     go: Signal
+    """The step leaves in this cycle; the activation says so."""
     level_last: Signal
+    """It is the last one against the same OL results."""
     finish: Signal
+    """It is the window's last one, and leaves."""
     tuple_last: Signal
     map_last: Signal
+    """tuple_last, map_last: the tuple, the map ends with it."""
 
 
 def results(library: Library, npu: Npu) -> Block:

@@ -13,60 +13,41 @@ from bitloom.hls_gen.rtl.primitives.stream import Stream
 
 @dataclass(frozen=True)
 class Step:
-    """The step at hand.
-
-    Attributes
-    ----------
-    go : Signal
-        The activation takes the step in this cycle; it assigns this wire, 1 at most while ``busy``.
-    busy : Signal
-        There is a step.
-    sums : list of Signal
-        OL accumulators.
-    row : dict
-        Fields of the row of thresholds or scales that belongs to them.
-    layer : dict
-        Fields of the layer's row of memory ``results``.
-    tuple_last, map_last : Signal
-        The tuple, the map ends with the step.
-    number : Signal or None
-        Number of the layer, for the addition; None where there is none behind it.
-    to_outlets : bool
-        Values go to the outlets, which look at the step's ``map_last`` and at where its map goes (fields of ``layer``).
-    """
+    """The step at hand."""
 
     go: Signal
+    """The activation takes the step in this cycle; it assigns this wire, 1 at most while ``busy``."""
     busy: Signal
+    """There is a step."""
     sums: list[Signal]
+    """OL accumulators."""
     row: dict[str, Signal]
+    """Fields of the row of thresholds or scales that belongs to them."""
     layer: dict[str, Signal]
+    """Fields of the layer's row of memory ``results``."""
     tuple_last: Signal
     map_last: Signal
+    """tuple_last, map_last: the tuple, the map ends with the step."""
     number: Signal | None = None
+    """Number of the layer, for the addition; None where there is none behind it."""
     to_outlets: bool = False
+    """Values go to the outlets, which look at the step's ``map_last`` and at where its map goes (fields of
+    ``layer``)."""
 
 
 @dataclass(frozen=True)
 class Values:
-    """What goes with the values of a step, a register each.
-
-    Attributes
-    ----------
-    tuple_last : Signal
-        The tuple ends with the step.
-    side : Signal or None
-        Where values go to the outlets, ``map_last`` and where the map goes; and above it the layer's number where there
-        is an addition. None where there is nothing to be said.
-    raw : Signal or None
-        The values leave as they are; None in an NPU without outlet "host".
-    map_last : Signal or None
-        The map ends with the raw values.
-    """
+    """What goes with the values of a step, a register each."""
 
     tuple_last: Signal
+    """The tuple ends with the step."""
     side: Signal | None
+    """Where values go to the outlets, ``map_last`` and where the map goes; and above it the layer's number where there
+    is an addition. None where there is nothing to be said."""
     raw: Signal | None
+    """The values leave as they are; None in an NPU without outlet "host"."""
     map_last: Signal | None
+    """The map ends with the raw values."""
 
     def leave(self, b: Block, npu: Npu, valid: Signal, values: list[Signal]) -> Signal | None:
         """Make the ports ``raw_*`` for the values where they may leave; the result is ``raw_ready``, None without."""

@@ -13,50 +13,36 @@ from .layer_row import AxisRow
 
 @dataclass(frozen=True)
 class Axis:
-    """One direction of the map: where the window at hand lies, and where the next one will.
-
-    Attributes
-    ----------
-    place : Signal
-        Place of the tap at hand in the kernel, 0 at the left or the top; PLACE_BITS.
-    lead : Signal
-        Places of the kernel before the map: the first place with a tap; PLACE_BITS.
-    led : Signal
-        There are such places. A register.
-    room : Signal
-        Place of the kernel that lies on the map's last column or row; SIDE_BITS.
-    at : Signal
-        Words from the map's beginning to the window's first position on the map, of y to the first of that line;
-        address bits.
-    final : Signal
-        ``place`` is the last one with a tap: at the kernel's or at the map's end. A register.
-    first_final : Signal
-        What ``final`` is at the window's first place. A register.
-    beyond : Signal
-        The next window begins before the map too. A register.
-    next_place : Signal
-        The place after this one; PLACE_BITS.
-    next_lead, next_room, next_at : Signal
-        lead, room and at of the next window in this direction.
-    place_final, lead_final, next_beyond : Signal
-        What ``final`` is at the next place, what first_final and beyond are of the next window.
-    """
+    """One direction of the map: where the window at hand lies, and where the next one will."""
 
     place: Signal
+    """Place of the tap at hand in the kernel, 0 at the left or the top; PLACE_BITS."""
     lead: Signal
+    """Places of the kernel before the map: the first place with a tap; PLACE_BITS."""
     led: Signal
+    """There are such places. A register."""
     room: Signal
+    """Place of the kernel that lies on the map's last column or row; SIDE_BITS."""
     at: Signal
+    """Words from the map's beginning to the window's first position on the map, of y to the first of that line; address
+    bits."""
     final: Signal
+    """``place`` is the last one with a tap: at the kernel's or at the map's end. A register."""
     first_final: Signal
+    """What ``final`` is at the window's first place. A register."""
     beyond: Signal
+    """The next window begins before the map too. A register."""
     next_place: Signal
+    """The place after this one; PLACE_BITS."""
     next_lead: Signal
     next_room: Signal
     next_at: Signal
+    """next_lead, next_room, next_at: lead, room and at of the next window in this direction."""
     place_final: Signal
     lead_final: Signal
     next_beyond: Signal
+    """place_final, lead_final, next_beyond: what ``final`` is at the next place, what first_final and beyond are of the
+    next window."""
 
 
 def axis_of(b: Block, name: str, row: AxisRow, origin: Signal) -> Axis:

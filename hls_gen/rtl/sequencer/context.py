@@ -13,24 +13,16 @@ from .spec import SequencerSpec
 
 @dataclass(frozen=True)
 class Context:
-    """A module under construction with its loadable memories.
-
-    Attributes
-    ----------
-    b : Block
-        The module.
-    library : Library
-        Where modules inside it come from.
-    spec : SequencerSpec
-        The sequencer that it is part of.
-    bus : LoadBus
-        The module's ports by which its memories are loaded.
-    """
+    """A module under construction with its loadable memories."""
 
     b: Block
+    """The module."""
     library: Library
+    """Where modules inside it come from."""
     spec: SequencerSpec
+    """The sequencer that it is part of."""
     bus: LoadBus
+    """The module's ports by which its memories are loaded."""
 
     @classmethod
     def module(

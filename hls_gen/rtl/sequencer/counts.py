@@ -15,21 +15,14 @@ from .spec import SequencerSpec
 
 @dataclass(frozen=True)
 class Counts:
-    """Registers of the issuer, in two's complement of ``SequencerSpec.count_bits``.
-
-    Attributes
-    ----------
-    arrived : Signal
-        Words written and not claimed. Below 0 while words are claimed that are not there yet.
-    arrived_minus_1 : Signal
-        One less: its sign says whether there is a word to claim, without a comparison on the longest path.
-    free_minus_1 : Signal
-        Words that may be overwritten, less 1: its sign says whether there is one.
-    """
+    """Registers of the issuer, in two's complement of ``SequencerSpec.count_bits``."""
 
     arrived: Signal
+    """Words written and not claimed. Below 0 while words are claimed that are not there yet."""
     arrived_minus_1: Signal
+    """One less: its sign says whether there is a word to claim, without a comparison on the longest path."""
     free_minus_1: Signal
+    """Words that may be overwritten, less 1: its sign says whether there is one."""
 
     @classmethod
     def registers(cls, b: Block, spec: SequencerSpec) -> "Counts":

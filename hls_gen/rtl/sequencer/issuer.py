@@ -35,44 +35,31 @@ from .tap import Tap
 
 @dataclass(frozen=True, kw_only=True)
 class TapAtWork:
-    """Registers with the tap that is being turned into beats.
-
-    Attributes
-    ----------
-    busy : Signal
-        There is such a tap; the others mean nothing without it.
-    skip, claim, last, layer_end, hold_words : Signal
-        As in tap.Tap.
-    address : Signal
-        Place of the word of the next beat.
-    left : Signal
-        Words of the tuple after that one.
-    word_last : Signal
-        ``left`` is 0: a register of its own, since the longest path begins here.
-    first : Signal
-        It is the first tap with beats of its pass; in front of the array, and the word of the next beat is its first:
-        a register of its own, too, where beats ask for room.
-    starting : Signal
-        The next tap with beats will be the first of its pass.
-    word_first : Signal or None
-        The word of the next beat is the first one of its tuple. None without offsets.
-    inner : InnerGroups or None
-        Groups that share a word. None with one accumulator a PE, and in the pool's sequencer.
-    """
+    """Registers with the tap that is being turned into beats."""
 
     busy: Signal
+    """There is such a tap; the others mean nothing without it."""
     skip: Signal
     claim: Signal
     last: Signal
     layer_end: Signal
     hold_words: Signal
+    """skip, claim, last, layer_end, hold_words: as in tap.Tap."""
     address: Signal
+    """Place of the word of the next beat."""
     left: Signal
+    """Words of the tuple after that one."""
     word_last: Signal
+    """``left`` is 0: a register of its own, since the longest path begins here."""
     first: Signal
+    """It is the first tap with beats of its pass; in front of the array, and the word of the next beat is its first: a
+    register of its own, too, where beats ask for room."""
     starting: Signal
+    """The next tap with beats will be the first of its pass."""
     word_first: Signal | None
+    """The word of the next beat is the first one of its tuple. None without offsets."""
     inner: InnerGroups | None
+    """Groups that share a word. None with one accumulator a PE, and in the pool's sequencer."""
 
     @classmethod
     def registers(cls, b: Block, spec: SequencerSpec, tap: Tap) -> "TapAtWork":
@@ -93,24 +80,16 @@ class TapAtWork:
 
 @dataclass(frozen=True)
 class Events:
-    """What happens in this cycle.
-
-    Attributes
-    ----------
-    taken : Signal
-        The tap at hand is taken to work.
-    beat : Signal
-        A word is read and used.
-    used : Signal
-        It is used for the last time by this tap.
-    done : Signal
-        The tap's last beat, or its only cycle if it is a skip.
-    """
+    """What happens in this cycle."""
 
     taken: Signal
+    """The tap at hand is taken to work."""
     beat: Signal
+    """A word is read and used."""
     used: Signal
+    """It is used for the last time by this tap."""
     done: Signal
+    """The tap's last beat, or its only cycle if it is a skip."""
 
 
 def issuer(library: Library, spec: SequencerSpec) -> Block:

@@ -7,34 +7,23 @@ from bitloom.hls_gen.rtl.primitives.block import Block, Signal, any_of, choose, 
 
 @dataclass(frozen=True)
 class Progress:
-    """Events of the present cycle, one bit each.
-
-    Attributes
-    ----------
-    begin : Signal
-        A layer begins: its row is taken into registers, and its first tap is at hand in the next cycle.
-    change : Signal
-        A layer begins with the next move; this doesn't depend on ``taken``, which is known last.
-    taken : Signal
-        The issuer takes the tap at hand. With a layer's last tap ``begin`` comes in the same cycle, and wins.
-    move : Signal
-        ``begin`` or ``taken``: another tap is at hand in the next cycle.
-    last : Signal
-        The tap at hand is the last one of a pass over its window. This and the following hold before ``taken`` too.
-    rewind : Signal or None
-        The tap at hand is the last one of a pass, and the same window comes again for the next kernel group. None in
-        the pool's sequencer, which passes each window once.
-    window_end : Signal
-        The tap at hand is the last one of the last pass over its window.
-    """
+    """Events of the present cycle, one bit each."""
 
     begin: Signal
+    """A layer begins: its row is taken into registers, and its first tap is at hand in the next cycle."""
     change: Signal
+    """A layer begins with the next move; this doesn't depend on ``taken``, which is known last."""
     taken: Signal
+    """The issuer takes the tap at hand. With a layer's last tap ``begin`` comes in the same cycle, and wins."""
     move: Signal
+    """``begin`` or ``taken``: another tap is at hand in the next cycle."""
     last: Signal
+    """The tap at hand is the last one of a pass over its window. This and the following hold before ``taken`` too."""
     rewind: Signal | None
+    """The tap at hand is the last one of a pass, and the same window comes again for the next kernel group. None in the
+    pool's sequencer, which passes each window once."""
     window_end: Signal
+    """The tap at hand is the last one of the last pass over its window."""
 
 
 class Pointer:

@@ -21,31 +21,21 @@ NEVER: Signal = const(0, 1)
 
 
 class TapSource(Protocol):
-    """What makes the taps of a layer; each attribute is a signal that says something of the tap at hand.
-
-    Attributes
-    ----------
-    serves : Signal
-        1 in layers whose taps this source makes. Exactly one source serves a layer.
-    last : Signal
-        The tap is the last one of its window.
-    new : Signal
-        The tap's tuple is read for the first time. It is claimed, but for later passes over the same window.
-    skip : Signal
-        The tap is no tap of a window: its tuple arrives now and is read later.
-    placed : Signal
-        The tuple lies at ``word``. Else it lies where the next new tuple does.
-    word : Signal or None
-        Address of the tuple's first word, counted from the layer's first word; address bits. None if ``placed`` is
-        NEVER.
-    """
+    """What makes the taps of a layer; each attribute is a signal that says something of the tap at hand."""
 
     serves: Signal
+    """1 in layers whose taps this source makes. Exactly one source serves a layer."""
     last: Signal
+    """The tap is the last one of its window."""
     new: Signal
+    """The tap's tuple is read for the first time. It is claimed, but for later passes over the same window."""
     skip: Signal
+    """The tap is no tap of a window: its tuple arrives now and is read later."""
     placed: Signal
+    """The tuple lies at ``word``. Else it lies where the next new tuple does."""
     word: Signal | None
+    """Address of the tuple's first word, counted from the layer's first word; address bits. None if ``placed`` is
+    NEVER."""
 
     def advance(self, progress: Progress) -> None:
         """Say what the source's registers do when the issuer takes the tap at hand, and when a layer begins."""

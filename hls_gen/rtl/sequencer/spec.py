@@ -11,19 +11,13 @@ from bitloom.hls_gen.design.widths import bits_for
 
 @dataclass(frozen=True)
 class SequencerSpec:
-    """One sequencer of an NPU, as its modules see it.
-
-    Attributes
-    ----------
-    npu : Npu
-        The NPU that the sequencer is part of.
-    sequencer : NpuSequencer
-        The NPU's ``array_sequencer`` or ``pool_sequencer``. The array's alone runs through kernel groups, and has a
-        choice of inlets.
-    """
+    """One sequencer of an NPU, as its modules see it."""
 
     npu: Npu
+    """The NPU that the sequencer is part of."""
     sequencer: NpuSequencer
+    """The NPU's ``array_sequencer`` or ``pool_sequencer``. The array's alone runs through kernel groups, and has a
+    choice of inlets."""
 
     @property
     def pool(self) -> bool:

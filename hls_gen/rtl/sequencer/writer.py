@@ -39,25 +39,18 @@ def inlet_means(npu: Npu) -> str:
 
 @dataclass(frozen=True)
 class InputRow:
-    """Row of the memory ``inputs`` or ``pool_inputs``: where a layer's map comes from.
-
-    Attributes
-    ----------
-    words : Signal
-        Words of the map.
-    source : Signal or None
-        Number of its inlet in ``Npu.sources``; ``source_bits``. None where there is one.
-    joins : Signal or None
-        Whether words of a second map follow in each tuple, from the skip store, 1 bit. None where no layer reads two.
-    first_words_minus_1, second_words_minus_1 : Signal or None
-        Words of a tuple, less 1, that are of either map, where the layer ``joins`` two.
-    """
+    """Row of the memory ``inputs`` or ``pool_inputs``: where a layer's map comes from."""
 
     words: Signal
+    """Words of the map."""
     source: Signal | None = None
+    """Number of its inlet in ``Npu.sources``; ``source_bits``. None where there is one."""
     joins: Signal | None = None
+    """Whether words of a second map follow in each tuple, from the skip store, 1 bit. None where no layer reads two."""
     first_words_minus_1: Signal | None = None
     second_words_minus_1: Signal | None = None
+    """first_words_minus_1, second_words_minus_1: words of a tuple, less 1, that are of either map, where the layer
+    ``joins`` two."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -24,34 +24,23 @@ ALL_BYTES = 0b1111
 
 @dataclass(frozen=True)
 class AxiLite:
-    """What the register block sees of its slave.
-
-    Attributes
-    ----------
-    write : Signal
-        Pulse: ``write_data`` is for the register at ``write_address``.
-    write_address, write_data : Signal
-        Registers, a byte address and 32 bits.
-    read_address : Signal
-        Register: byte address of the register that is read. It has stood for a cycle when ``reading`` rises.
-    read_aligned : Signal
-        That address is a multiple of 4.
-    reading : Signal
-        A read waits for its value.
-    can_show : Signal
-        Wire, to be assigned: ``shown`` is the value, and the read may end.
-    shown : Signal
-        Wire, to be assigned, 32 bits.
-    """
+    """What the register block sees of its slave."""
 
     write: Signal
+    """Pulse: ``write_data`` is for the register at ``write_address``."""
     write_address: Signal
     write_data: Signal
+    """write_address, write_data: registers, a byte address and 32 bits."""
     read_address: Signal
+    """Register: byte address of the register that is read. It has stood for a cycle when ``reading`` rises."""
     read_aligned: Signal
+    """That address is a multiple of 4."""
     reading: Signal
+    """A read waits for its value."""
     can_show: Signal
+    """Wire, to be assigned: ``shown`` is the value, and the read may end."""
     shown: Signal
+    """Wire, to be assigned, 32 bits."""
 
 
 def axi_lite(b: Block) -> AxiLite:

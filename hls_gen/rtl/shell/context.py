@@ -39,56 +39,37 @@ def place(b: Block, block: Block, name: str, prefix: str, **ports: Signal) -> di
 
 @dataclass(frozen=True)
 class RingWords:
-    """The words that an NPU and its neighbours in the ring exchange.
-
-    Attributes
-    ----------
-    out_bits : int
-        Width of a word of outlet "ring", which is that of the words of the NPU after.
-    from_bits : bool
-        The NPU is integer and the one before is binary: inlet "ring" has one bit a feature.
-    to_bits : bool
-        The NPU is integer and the one after is binary: outlet "ring" has one bit a feature.
-    skipped : bool
-        The NPU before keeps its integers in this one's skip store.
-    """
+    """The words that an NPU and its neighbours in the ring exchange."""
 
     out_bits: int
+    """Width of a word of outlet "ring", which is that of the words of the NPU after."""
     from_bits: bool = False
+    """The NPU is integer and the one before is binary: inlet "ring" has one bit a feature."""
     to_bits: bool = False
+    """The NPU is integer and the one after is binary: outlet "ring" has one bit a feature."""
     skipped: bool = False
+    """The NPU before keeps its integers in this one's skip store."""
 
 
 @dataclass(frozen=True)
 class NpuContext:
-    """An NPU's block under construction, and the signals that all of its parts need.
-
-    Attributes
-    ----------
-    b : Block
-        The NPU's module.
-    library : Library
-        Where modules come from.
-    npu : Npu
-        Parameters of the NPU.
-    ring : RingWords
-        What its neighbours in the ring give and take.
-    restart : Signal
-        Reset of all parts: the module's reset, or no network runs. A part's own ``rst`` is connected to it, so that
-        all begin with layer 0 when the next network has been loaded.
-    bus : LoadBus
-        The load bus, which writes all loadable memories.
-    settings : mapping of str to Signal
-        Fields of the network row that the NPU looks at (numbers of the last layers and rows), by name.
-    """
+    """An NPU's block under construction, and the signals that all of its parts need."""
 
     b: Block
+    """The NPU's module."""
     library: Library
+    """Where modules come from."""
     npu: Npu
+    """Parameters of the NPU."""
     ring: RingWords
+    """What its neighbours in the ring give and take."""
     restart: Signal
+    """Reset of all parts: the module's reset, or no network runs. A part's own ``rst`` is connected to it, so that all
+    begin with layer 0 when the next network has been loaded."""
     bus: LoadBus
+    """The load bus, which writes all loadable memories."""
     settings: Mapping[str, Signal]
+    """Fields of the network row that the NPU looks at (numbers of the last layers and rows), by name."""
 
     def place(self, block: Block, name: str, **ports: Signal) -> dict[str, Signal]:
         """Instance of a part, reset by ``restart`` and connected to the load bus if it has loadable memories.

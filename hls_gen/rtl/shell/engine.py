@@ -22,24 +22,16 @@ from .context import NpuContext
 
 @dataclass(frozen=True)
 class EngineOutputs:
-    """What the rest of the NPU sees of the engine.
-
-    Attributes
-    ----------
-    features : Stream
-        OL features a word. Without a pool unit its side bits are "last of its map" and where the map goes.
-    ports : dict of str to Signal
-        What is connected to the ports of the convolution's sequencer, for counters and register STATE.
-    waits_skipped : Signal or None
-        A step waits for a word of the skip store; None in an NPU without one.
-    kept : Stream or None
-        Steps of integers for the skip store of a binary NPU; None in any other.
-    """
+    """What the rest of the NPU sees of the engine."""
 
     features: Stream
+    """OL features a word. Without a pool unit its side bits are "last of its map" and where the map goes."""
     ports: dict[str, Signal]
+    """What is connected to the ports of the convolution's sequencer, for counters and register STATE."""
     waits_skipped: Signal | None
+    """A step waits for a word of the skip store; None in an NPU without one."""
     kept: Stream | None = None
+    """Steps of integers for the skip store of a binary NPU; None in any other."""
 
 
 def engine(c: NpuContext, words: dict[str, Stream], skipped: Stream | None) -> EngineOutputs:

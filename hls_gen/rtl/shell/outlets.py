@@ -25,21 +25,14 @@ from .context import NpuContext
 
 @dataclass(frozen=True)
 class Group:
-    """Outlets that share a gearbox.
-
-    Attributes
-    ----------
-    names : list of str
-        The outlets.
-    word_bits : int
-        Width of their words.
-    of_signs : bool
-        They get a bit for each feature, its sign.
-    """
+    """Outlets that share a gearbox."""
 
     names: list[str]
+    """The outlets."""
     word_bits: int
+    """Width of their words."""
     of_signs: bool
+    """They get a bit for each feature, its sign."""
 
     @property
     def marks_maps(self) -> bool:

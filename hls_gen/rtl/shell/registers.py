@@ -61,24 +61,16 @@ PULSES = ("frame_left", "word_taken", "word_given", "result_left", "load_begins"
 
 @dataclass(frozen=True)
 class RegisterContext:
-    """The register block under construction.
-
-    Attributes
-    ----------
-    b : Block
-        Its module.
-    bus : AxiLite
-        Its AXI4-Lite slave.
-    map : mapping of str to Register
-        All registers of the design, by name.
-    inputs : mapping of str to Signal
-        ``error``, `SHOWN` and `PULSES`.
-    """
+    """The register block under construction."""
 
     b: Block
+    """Its module."""
     bus: AxiLite
+    """Its AXI4-Lite slave."""
     map: Mapping[str, Register]
+    """All registers of the design, by name."""
     inputs: Mapping[str, Signal]
+    """``error``, `SHOWN` and `PULSES`."""
 
     def address(self, name: str) -> Signal:
         """The byte offset of a register, as a constant ``<name>_ADDRESS`` of the module."""

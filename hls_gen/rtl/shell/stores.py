@@ -21,20 +21,14 @@ from .context import NpuContext
 
 @dataclass(frozen=True)
 class SkipStore:
-    """The streams of the skip store.
-
-    Attributes
-    ----------
-    words : Stream
-        What goes into it; side: the word is for the addition. All but its ready is to be assigned.
-    to_addition, to_inlet : Stream
-        What comes out; their readys are to be assigned. In a binary NPU all words are for the addition: there is no
-        side, and ``to_inlet`` is None.
-    """
+    """The streams of the skip store."""
 
     words: Stream
+    """What goes into it; side: the word is for the addition. All but its ready is to be assigned."""
     to_addition: Stream
     to_inlet: Stream | None
+    """to_addition, to_inlet: what comes out; their readys are to be assigned. In a binary NPU all words are for the
+    addition: there is no side, and ``to_inlet`` is None."""
 
 
 def skip_store(c: NpuContext) -> SkipStore:

@@ -21,22 +21,15 @@ from bitloom.hls_gen.rtl.results.step import join
 
 @dataclass(frozen=True)
 class Marks:
-    """Fields of the side bits of a map's word; None where the word has no such field.
-
-    Attributes
-    ----------
-    map_last : Signal or None
-        The word is in the last tuple of its map, 1 bit.
-    target : Signal or None
-        Number of the map's outlet in ``Npu.targets``.
-    forks, for_addition : Signal or None
-        The map goes to the skip store as well; there it waits for the addition.
-    """
+    """Fields of the side bits of a map's word; None where the word has no such field."""
 
     map_last: Signal | None = None
+    """The word is in the last tuple of its map, 1 bit."""
     target: Signal | None = None
+    """Number of the map's outlet in ``Npu.targets``."""
     forks: Signal | None = None
     for_addition: Signal | None = None
+    """forks, for_addition: the map goes to the skip store as well; there it waits for the addition."""
 
     @classmethod
     def split(cls, side: Signal, parts: Sequence[tuple[str, int]]) -> "Marks":

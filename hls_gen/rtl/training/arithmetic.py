@@ -35,24 +35,16 @@ def parts(row: Signal, count: int) -> list[Signal]:
 
 @dataclass(frozen=True)
 class CodedOperand:
-    """An operand that may be a code.
-
-    Attributes
-    ----------
-    cell : Signal
-        Bits of a word, or a code in its low bits.
-    coded : Signal
-        It is a code.
-    entries : Signal
-        Entries of its table, code 0 low.
-    mask : Signal
-        Bits of the cell that are the code.
-    """
+    """An operand that may be a code."""
 
     cell: Signal
+    """Bits of a word, or a code in its low bits."""
     coded: Signal
+    """It is a code."""
     entries: Signal
+    """Entries of its table, code 0 low."""
     mask: Signal
+    """Bits of the cell that are the code."""
 
     @classmethod
     def ports(cls, b: Block, machine: MachineParameters, name: str, what: str) -> "CodedOperand":
@@ -68,18 +60,12 @@ class CodedOperand:
 
 @dataclass(frozen=True)
 class Value:
-    """An operand with its value.
-
-    Attributes
-    ----------
-    word : Signal
-        Register, OPERAND_LATENCY cycles late.
-    entry : Signal
-        Register, a cycle earlier: its entry in the table, if it is a code.
-    """
+    """An operand with its value."""
 
     word: Signal
+    """Register, OPERAND_LATENCY cycles late."""
     entry: Signal
+    """Register, a cycle earlier: its entry in the table, if it is a code."""
 
 
 def value_of(b: Block, machine: MachineParameters, name: str, operand: CodedOperand) -> Value:

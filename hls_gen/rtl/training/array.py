@@ -50,34 +50,28 @@ GIVEN = {
 
 @dataclass(frozen=True)
 class _Place:
-    """Where the beats stand: registers, and wires that compare them.
-
-    Attributes
-    ----------
-    held : dict of str to Signal
-        The instruction.
-    row, x_row : Signal
-        Row of the slaves' caches, and of the operand in the neuron cache.
-    column, slave, row_number : Signal
-        Numbers of the column in its slave, of the slave, and of the row in the instruction, from 0 on.
-    at : dict of str to Signal
-        Wires: the instruction's beats are of this kind.
-    step, end : Signal
-        Wires: there is a beat; it is the last one.
-    ends : dict of str to Signal
-        Wires: the last column, the last slave of a column.
-    """
+    """Where the beats stand: registers, and wires that compare them."""
 
     held: dict[str, Signal]
+    """The instruction."""
     row: Signal
+    """Row of the slaves' caches."""
     column: Signal
+    """Number of the column in its slave, from 0 on."""
     slave: Signal
+    """Number of the slave, from 0 on."""
     x_row: Signal
+    """Row of the operand in the neuron cache."""
     row_number: Signal
+    """Number of the row in the instruction, from 0 on."""
     at: dict[str, Signal]
+    """Wires: the instruction's beats are of this kind."""
     step: Signal
+    """Wire: there is a beat."""
     end: Signal
+    """Wire: the beat is the last one."""
     ends: dict[str, Signal]
+    """Wires: the last column, the last slave of a column."""
 
 
 def array(library: Library, machine: MachineParameters) -> Block:

@@ -46,19 +46,12 @@ STATES = ("IDLE", "FETCH", "DECODE", "ADD_UP", "MULTIPLY", "COMPARE", "JUDGE", "
 
 @dataclass(frozen=True)
 class _Controller:
-    """The controller under construction.
-
-    Attributes
-    ----------
-    b : Block
-    states : StateMachine
-    place : Signal
-        Register: address of the instruction at hand.
-    """
+    """The controller under construction."""
 
     b: Block
     states: StateMachine
     place: Signal
+    """Register: address of the instruction at hand."""
 
     @property
     def at(self) -> dict[str, Signal]:

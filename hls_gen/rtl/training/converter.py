@@ -40,27 +40,18 @@ from .word import twos
 
 @dataclass(frozen=True)
 class ConversionPorts:
-    """What a converter knows of its table; all signals stand while words are converted.
-
-    Attributes
-    ----------
-    thresholds : Signal
-        2^code_bits - 1 numbers of word_bits + 1 bits, two's complement; those of no code are the largest number.
-    ranked : Signal
-        Entries in rising order of their values, rank 0 low.
-    order : Signal
-        Codes in that order.
-    mask : Signal
-        The last rank: 2^m - 1.
-    chance : Signal
-        Convert by chance.
-    """
+    """What a converter knows of its table; all signals stand while words are converted."""
 
     thresholds: Signal
+    """2^code_bits - 1 numbers of word_bits + 1 bits, two's complement; those of no code are the largest number."""
     ranked: Signal
+    """Entries in rising order of their values, rank 0 low."""
     order: Signal
+    """Codes in that order."""
     mask: Signal
+    """The last rank: 2^m - 1."""
     chance: Signal
+    """Convert by chance."""
 
     @staticmethod
     def widths(machine: MachineParameters) -> dict[str, int]:

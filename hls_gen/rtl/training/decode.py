@@ -41,46 +41,31 @@ CODE_BITS = isa.FIELDS["operation"][1] + isa.FIELDS["function"][1]
 
 @dataclass(frozen=True)
 class Decoded:
-    """The instruction at hand, in registers that stand until the next one is decoded.
-
-    Attributes
-    ----------
-    fields : dict of str to Signal
-        Its fields (wires of the instruction cache).
-    classes : dict of str to Signal
-        What kind of instruction it is, by name: see `_classes`.
-    ends : dict of str to Signal
-        Behind operand a, operand b, the results d, the rows w.
-    each, last_slave : Signal
-        Columns of a slave; slave of the last column.
-    verdict : Signal
-        Wire: the rule that is broken, 0 for none.
-    """
+    """The instruction at hand, in registers that stand until the next one is decoded."""
 
     fields: dict[str, Signal]
+    """Its fields (wires of the instruction cache)."""
     classes: dict[str, Signal]
+    """What kind of instruction it is, by name: see `_classes`."""
     ends: dict[str, Signal]
+    """Behind operand a, operand b, the results d, the rows w."""
     each: Signal
     last_slave: Signal
+    """each, last_slave: columns of a slave; slave of the last column."""
     verdict: Signal
+    """Wire: the rule that is broken, 0 for none."""
 
 
 @dataclass(frozen=True)
 class DecodeSteps:
-    """Wires: the controller's state is one of these.
-
-    Attributes
-    ----------
-    decode, add_up, multiply, compare : Signal
-    multiplied : Signal
-        To be assigned: the last bit of the product is being added.
-    """
+    """Wires: the controller's state is one of these."""
 
     decode: Signal
     add_up: Signal
     multiply: Signal
     compare: Signal
     multiplied: Signal
+    """To be assigned: the last bit of the product is being added."""
 
 
 def fields_of(b: Block, row: Signal) -> dict[str, Signal]:

@@ -15,18 +15,12 @@ from .decode import END_BITS, Decoded
 
 @dataclass(frozen=True)
 class Dependency:
-    """What the unit says of the instruction at hand.
-
-    Attributes
-    ----------
-    blocked : Signal
-        Register: it must wait. It has looked at the instruction when that has been at hand for two cycles.
-    working : Signal
-        Wire: some unit is at work.
-    """
+    """What the unit says of the instruction at hand."""
 
     blocked: Signal
+    """Register: it must wait. It has looked at the instruction when that has been at hand for two cycles."""
     working: Signal
+    """Wire: some unit is at work."""
 
 
 def dependency(b: Block, i: Decoded, issue: Signal, done: dict[str, Signal]) -> Dependency:

@@ -60,24 +60,15 @@ TOLD = {
 
 @dataclass(frozen=True)
 class _Master:
-    """The master under construction.
-
-    Attributes
-    ----------
-    b : Block
-    library : Library
-    machine : MachineParameters
-    told : dict of str to Signal
-        What the controller says.
-    table : dict of str to Signal
-        Ports of the tables.
-    """
+    """The master under construction."""
 
     b: Block
     library: Library
     machine: MachineParameters
     told: dict[str, Signal]
+    """What the controller says."""
     table: dict[str, Signal]
+    """Ports of the tables."""
 
     def held(self, name: str, signal: Signal, start: Signal) -> Signal:
         """Register: what a signal is as an instruction begins."""

@@ -42,28 +42,18 @@ from .word import twos
 
 @dataclass(frozen=True)
 class SlaveContext:
-    """The slave under construction.
-
-    Attributes
-    ----------
-    b : Block
-    library : Library
-    machine : MachineParameters
-    number : Signal
-        Input: the slave's number.
-    settings, beat : dict of str to Signal
-        Inputs, by name.
-    kinds : dict of str to Signal
-        Wires: the beat is of this kind, and the slave takes part.
-    """
+    """The slave under construction."""
 
     b: Block
     library: Library
     machine: MachineParameters
     number: Signal
+    """Input: the slave's number."""
     settings: dict[str, Signal]
     beat: dict[str, Signal]
+    """settings, beat: inputs, by name."""
     kinds: dict[str, Signal]
+    """Wires: the beat is of this kind, and the slave takes part."""
 
     def late(self, name: str, signal: Signal, cycles: int, w: int = 1) -> Signal:
         """A data signal some cycles later."""

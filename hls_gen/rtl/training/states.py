@@ -9,22 +9,14 @@ from bitloom.hls_gen.rtl.primitives.block import Block, Signal, eq
 
 @dataclass(frozen=True)
 class StateMachine:
-    """A state machine inside a module.
-
-    Attributes
-    ----------
-    b : Block
-    states : sequence of str
-        Names; the first one is that after reset.
-    register : Signal
-    at : dict of str to Signal
-        Wires: it is in this state; of all states but the first where that one means rest.
-    """
+    """A state machine inside a module."""
 
     b: Block
     states: Sequence[str]
+    """Names; the first one is that after reset."""
     register: Signal
     at: dict[str, Signal]
+    """Wires: it is in this state; of all states but the first where that one means rest."""
 
     @classmethod
     def of(cls, b: Block, states: Sequence[str], *, rests: bool = False) -> "StateMachine":

@@ -49,38 +49,25 @@ def table_widths(machine: MachineParameters) -> dict[str, int]:
 
 @dataclass(frozen=True)
 class _TableWalk:
-    """Where loading stands.
-
-    Attributes
-    ----------
-    phase : dict of str to Signal
-        Wires: a table is loaded, and it is in this phase (`PHASES`).
-    rank : Signal
-        Register.
-    last : Signal
-        The rank is the last one.
-    """
+    """Where loading stands."""
 
     phase: dict[str, Signal]
+    """Wires: a table is loaded, and it is in this phase (`PHASES`)."""
     rank: Signal
+    """Register."""
     last: Signal
+    """The rank is the last one."""
 
 
 @dataclass(frozen=True)
 class _RankedValue:
-    """The value of the rank at hand: registers.
-
-    Attributes
-    ----------
-    entry : Signal
-        Its entry.
-    value, below : Signal
-        It and the value of the rank before, two's complement.
-    """
+    """The value of the rank at hand: registers."""
 
     entry: Signal
+    """Its entry."""
     value: Signal
     below: Signal
+    """value, below: it and the value of the rank before, two's complement."""
 
 
 def tables(library: Library, machine: MachineParameters) -> Block:

@@ -46,21 +46,14 @@ NUMBER = 1 << 20
 
 @dataclass
 class Packet:
-    """Stream words that belong together.
-
-    Attributes
-    ----------
-    words
-        (n, words of a stream word) uint32.
-    lasts
-        (n,) bool, tlast.
-    load
-        Whether it is a LOAD.
-    """
+    """Stream words that belong together."""
 
     words: np.ndarray
+    """(n, words of a stream word) uint32."""
     lasts: np.ndarray
+    """(n,) bool, tlast."""
     load: bool
+    """Whether it is a LOAD."""
 
 
 def packets_of(manifest: Manifest, program: Program, transfers: Sequence[np.ndarray]) -> list[Packet]:

@@ -39,19 +39,13 @@ GOOD = ("read", "refused")
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a reader did with a file.
-
-    Attributes
-    ----------
-    verdict
-        "read"; "refused", with one line that names the file; "unclear", refused with more than a line or without the
-        name; "hungry", when it took more memory than the limit; or "crashed", with any other exception.
-    message
-        Of the exception; "" for "read".
-    """
+    """What a reader did with a file."""
 
     verdict: str
+    """"read"; "refused", with one line that names the file; "unclear", refused with more than a line or without the
+    name; "hungry", when it took more memory than the limit; or "crashed", with any other exception."""
     message: str = ""
+    """Of the exception; "" for "read"."""
 
     @property
     def good(self) -> bool:

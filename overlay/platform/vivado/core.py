@@ -20,46 +20,30 @@ STREAM = (("tdata", None), ("tvalid", 1), ("tready", 1), ("tlast", 1))
 
 @dataclass(frozen=True)
 class Port:
-    """A port of the top module.
-
-    Attributes
-    ----------
-    name
-        Its name in the Verilog.
-    direction
-        "in" or "out".
-    width
-        Bits.
-    """
+    """A port of the top module."""
 
     name: str
+    """Its name in the Verilog."""
     direction: str
+    """"in" or "out"."""
     width: int = 1
+    """Bits."""
 
 
 @dataclass(frozen=True)
 class Interface:
-    """A bus interface.
-
-    Attributes
-    ----------
-    name
-        Its name.
-    kind
-        Vendor, library and name of its bus type, whose version is 1.0.
-    mode
-        "master" or "slave".
-    ports
-        Port of the top module by the signal's logical name.
-    parameters
-        Further parameters.
-    """
+    """A bus interface."""
 
     name: str
+    """Its name."""
     kind: str
+    """Vendor, library and name of its bus type, whose version is 1.0."""
     mode: str
+    """"master" or "slave"."""
     ports: Mapping[str, str]
+    """Port of the top module by the signal's logical name."""
     parameters: Mapping[str, str] = field(default_factory=dict)
+    """Further parameters."""
 
     @property
     def bus_type(self) -> str:
@@ -74,36 +58,26 @@ class Interface:
 
 @dataclass(frozen=True, kw_only=True)
 class IpCore:
-    """All that a packager must know of the device.
-
-    Attributes
-    ----------
-    vlnv
-        Vendor, library, name and version.
-    display_name, description
-        For people.
-    ports, interfaces, parameters, registers
-        What the core has; registers as in the manifest.
-    files
-        Verilog, relative to the folder of the sources.
-    top
-        Name of the top module.
-    memory_map, address_block, space_bytes
-        Names and size of the registers' address space.
-    """
+    """All that a packager must know of the device."""
 
     vlnv: str
+    """Vendor, library, name and version."""
     display_name: str
     description: str
+    """display_name, description: for people."""
     ports: Sequence[Port]
     interfaces: Sequence[Interface]
     parameters: Mapping[str, object]
     registers: Sequence[Mapping[str, Any]]
+    """ports, interfaces, parameters, registers: what the core has; registers as in the manifest."""
     files: Sequence[str]
+    """Verilog, relative to the folder of the sources."""
     top: str = TOP
+    """Name of the top module."""
     memory_map: str = REGISTERS[DEVICE]
     address_block: str = ADDRESS_BLOCK
     space_bytes: int = DEVICE_BYTES
+    """memory_map, address_block, space_bytes: names and size of the registers' address space."""
 
     @classmethod
     def of(cls, design: BlockDesign, files: Sequence[str], top: str = TOP) -> "IpCore":

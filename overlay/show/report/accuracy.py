@@ -16,19 +16,13 @@ from bitloom.overlay.evaluation.score import class_rule, classifier, evaluate
 
 @dataclass(frozen=True)
 class Accuracy:
-    """How often a network is right.
-
-    Attributes
-    ----------
-    data
-        What the images are, in words.
-    images, right
-        How many there are, and of how many golden finds the class.
-    """
+    """How often a network is right."""
 
     data: str
+    """What the images are, in words."""
     images: int
     right: int
+    """images, right: how many there are, and of how many golden finds the class."""
 
     @property
     def share(self) -> float:

@@ -11,27 +11,18 @@ from bitloom.overlay.build.build import Build
 
 @dataclass(frozen=True)
 class Compiled:
-    """A network of a build.
-
-    Attributes
-    ----------
-    build
-        The build.
-    model
-        The network, of which the build's program was compiled.
-    program
-        The compiled network.
-    manifest
-        What the hardware says of itself.
-    plan
-        The compiler's plan, of which the program was written.
-    """
+    """A network of a build."""
 
     build: Build
+    """The build."""
     model: Model
+    """The network, of which the build's program was compiled."""
     program: Program
+    """The compiled network."""
     manifest: Manifest
+    """What the hardware says of itself."""
     plan: Plan
+    """The compiler's plan, of which the program was written."""
 
 
 def compiled(build: Build, model: Model) -> Compiled:

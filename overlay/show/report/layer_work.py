@@ -17,41 +17,28 @@ from .compiled import Compiled
 
 @dataclass(frozen=True)
 class LayerWork:
-    """A weighted layer with its activation and its pool, a frame.
-
-    Attributes
-    ----------
-    name
-        The layer's name.
-    npu
-        Number of its NPU.
-    operations, beats
-        As above.
-    words, word_bytes
-        Words of KFP features of the map that it reads, and bytes of a word.
-    tuple_words
-        Words of a tuple.
-    groups
-        Kernel groups.
-    lanes_in
-        Part of the lanes of a word that carry a feature which a kernel reads.
-    lanes_out
-        Part of the PEs that have a kernel.
-    dataflow
-        Of the layer.
-    """
+    """A weighted layer with its activation and its pool, a frame."""
 
     name: str
+    """The layer's name."""
     npu: int
+    """Number of its NPU."""
     operations: int
     beats: int
+    """operations, beats: as above."""
     words: int
     word_bytes: float
+    """words, word_bytes: words of KFP features of the map that it reads, and bytes of a word."""
     tuple_words: int
+    """Words of a tuple."""
     groups: int
+    """Kernel groups."""
     lanes_in: float
+    """Part of the lanes of a word that carry a feature which a kernel reads."""
     lanes_out: float
+    """Part of the PEs that have a kernel."""
     dataflow: str
+    """Of the layer."""
 
     @property
     def busy(self) -> float:

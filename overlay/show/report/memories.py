@@ -29,31 +29,21 @@ LEVELS = {
 
 @dataclass(frozen=True)
 class MemoryUse:
-    """A memory, or equal ones side by side.
-
-    Attributes
-    ----------
-    npu
-        Number of the NPU; None for memories that belong to none.
-    name
-        What it holds.
-    depth
-        Rows.
-    width
-        Bits of a row.
-    used
-        Rows that are used; None where it is not known.
-    lutram, bram36
-        What it becomes: LUTs, and block RAM in units of 36 Kbit.
-    """
+    """A memory, or equal ones side by side."""
 
     npu: int | None
+    """Number of the NPU; None for memories that belong to none."""
     name: str
+    """What it holds."""
     depth: int
+    """Rows."""
     width: int
+    """Bits of a row."""
     used: int | None
+    """Rows that are used; None where it is not known."""
     lutram: int
     bram36: float
+    """lutram, bram36: what it becomes: LUTs, and block RAM in units of 36 Kbit."""
 
     @property
     def bits(self) -> int:

@@ -145,28 +145,19 @@ Draw = Callable[["Axes", Report], None]
 
 @dataclass(frozen=True)
 class Picture:
-    """A plot.
-
-    Attributes
-    ----------
-    name
-        For identifiers.
-    title
-        For people.
-    draw
-        Draws it on axes.
-    width, height
-        In inches.
-    bars
-        Horizontal bars with a legend above them; 0: it is another plot.
-    """
+    """A plot."""
 
     name: str
+    """For identifiers."""
     title: str
+    """For people."""
     draw: Draw
+    """Draws it on axes."""
     width: float
     height: float
+    """width, height: in inches."""
     bars: int = 0
+    """Horizontal bars with a legend above them; 0: it is another plot."""
 
 
 HALF, WHOLE = 7.2, 14.6

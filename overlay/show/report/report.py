@@ -20,63 +20,42 @@ from .units import UnitArea
 
 @dataclass(frozen=True)
 class LayerFacts:
-    """A layer of the network, as the report shows it.
-
-    Attributes
-    ----------
-    name, kind
-        Of the layer.
-    what
-        Its parameters in words.
-    source, output
-        (height, width, channels) of what it reads and gives.
-    encoding
-        Kind and bits of its output.
-    weights
-        Number of its weights; 0: it has none.
-    weight_encoding
-        Kind and bits of a weight, or "".
-    npu
-        NPU that computes the layer: for a threshold, a requantisation or a pool that of the weighted layer before.
-    """
+    """A layer of the network, as the report shows it."""
 
     name: str
     kind: str
+    """name, kind: of the layer."""
     what: str
+    """Its parameters in words."""
     source: tuple[int, int, int]
     output: tuple[int, int, int]
+    """source, output: (height, width, channels) of what it reads and gives."""
     encoding: str
+    """Kind and bits of its output."""
     weights: int
+    """Number of its weights; 0: it has none."""
     weight_encoding: str
+    """Kind and bits of a weight, or ""."""
     npu: int
+    """NPU that computes the layer: for a threshold, a requantisation or a pool that of the weighted layer before."""
 
 
 @dataclass(frozen=True)
 class NpuCycles:
-    """Where the cycles of an NPU go in a frame of a steady stream.
-
-    Attributes
-    ----------
-    npu
-        The NPU's number.
-    layers
-        Names of the layers that it computes.
-    lanes
-        Multiply-accumulates of its array in a cycle.
-    operations
-        Operations a frame.
-    ideal
-        Beats of its layers.
-    spent
-        Cycles by counter; they add up to the cycles of a frame.
-    """
+    """Where the cycles of an NPU go in a frame of a steady stream."""
 
     npu: int
+    """The NPU's number."""
     layers: tuple[str, ...]
+    """Names of the layers that it computes."""
     lanes: int
+    """Multiply-accumulates of its array in a cycle."""
     operations: int
+    """Operations a frame."""
     ideal: int
+    """Beats of its layers."""
     spent: dict[str, float]
+    """Cycles by counter; they add up to the cycles of a frame."""
 
     @property
     def cycles(self) -> float:
@@ -86,66 +65,37 @@ class NpuCycles:
 
 @dataclass(frozen=True)
 class AreaFacts:
-    """Area of the design.
-
-    Attributes
-    ----------
-    resources
-        The area.
-    source
-        Where it comes from: "model" or "yosys".
-    model_error
-        Median and worst error of the model, as shares of the LUTs.
-    units
-        Area by units, as far as ``source`` knows it.
-    """
+    """Area of the design."""
 
     resources: Resources
+    """The area."""
     source: str
+    """Where it comes from: "model" or "yosys"."""
     model_error: dict[str, Any]
+    """Median and worst error of the model, as shares of the LUTs."""
     units: tuple[UnitArea, ...] = ()
+    """Area by units, as far as ``source`` knows it."""
 
 
 @dataclass(frozen=True)
 class Report:
-    """A build, a network on it, and a run.
-
-    Attributes
-    ----------
-    network
-        The network's description.
-    weights
-        Where the weights come from, in words.
-    design, digest
-        The hardware and its digest.
-    mapping
-        NPU of each weighted layer.
-    crossings
-        Pairs of NPUs, the one that makes a map and the one that reads it: the edges that the network uses.
-    run
-        Counters of the batches.
-    clock_mhz
-        Clock that rates and times assume.
-    layers, work, npus, timeline, memories, area, points, commands
-        What the page's sections show.
-    clock
-        Estimated clock and frames a second at it (`bitloom.overlay.timing.design_clock`), or nothing.
-    weight_copies
-        NPUs that store weights once for each bit of a value, a line each.
-    accuracy
-        How often the network is right; None where that isn't known.
-    version
-        Version of bitloom that gathered it; "" where it isn't installed.
-    """
+    """A build, a network on it, and a run."""
 
     network: Network
+    """The network's description."""
     weights: str
+    """Where the weights come from, in words."""
     design: Design
     digest: str
+    """design, digest: the hardware and its digest."""
     mapping: tuple[int, ...]
+    """NPU of each weighted layer."""
     crossings: frozenset[tuple[int, int]]
+    """Pairs of NPUs, the one that makes a map and the one that reads it: the edges that the network uses."""
     run: Measured
+    """Counters of the batches."""
     clock_mhz: float
+    """Clock that rates and times assume."""
     layers: tuple[LayerFacts, ...]
     work: tuple[LayerWork, ...]
     npus: tuple[NpuCycles, ...]
@@ -154,10 +104,15 @@ class Report:
     area: AreaFacts
     points: tuple[Point, ...]
     commands: tuple[str, ...]
+    """layers, work, npus, timeline, memories, area, points, commands: what the page's sections show."""
     clock: Mapping[str, float] = field(default_factory=dict)
+    """Estimated clock and frames a second at it (`bitloom.overlay.timing.design_clock`), or nothing."""
     weight_copies: tuple[str, ...] = ()
+    """NPUs that store weights once for each bit of a value, a line each."""
     accuracy: Accuracy | None = None
+    """How often the network is right; None where that isn't known."""
     version: str = ""
+    """Version of bitloom that gathered it; "" where it isn't installed."""
 
     @property
     def figures(self) -> dict[str, float]:

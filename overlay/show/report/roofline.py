@@ -17,32 +17,22 @@ from .layer_work import LayerWork
 
 @dataclass(frozen=True)
 class Point:
-    """A point under the roofs.
-
-    Attributes
-    ----------
-    kind
-        "device", "npu" or "layer".
-    name
-        For people.
-    npu
-        Number of the NPU; None for the device.
-    operations, bytes, cycles
-        A frame. Cycles are measured, of a layer its beats.
-    lanes
-        Operations a cycle at most.
-    bytes_per_cycle
-        Bytes a cycle at most.
-    """
+    """A point under the roofs."""
 
     kind: str
+    """"device", "npu" or "layer"."""
     name: str
+    """For people."""
     npu: int | None
+    """Number of the NPU; None for the device."""
     operations: int
     bytes: float
     cycles: float
+    """operations, bytes, cycles: a frame. Cycles are measured, of a layer its beats."""
     lanes: int
+    """Operations a cycle at most."""
     bytes_per_cycle: float
+    """Bytes a cycle at most."""
 
     @property
     def intensity(self) -> float:

@@ -16,43 +16,30 @@ FRAMES = 4
 
 @dataclass(frozen=True)
 class Span:
-    """The array of an NPU at work for a layer of a frame.
-
-    Attributes
-    ----------
-    layer, npu, frame
-        Numbers from 0.
-    begin, end
-        First and last cycle, waits between windows included. ``begin`` is that of the layer's first pass over a window,
-        as if it were taken without a wait.
-    """
+    """The array of an NPU at work for a layer of a frame."""
 
     layer: int
     npu: int
     frame: int
+    """layer, npu, frame: numbers from 0."""
     begin: int
     end: int
+    """begin, end: first and last cycle, waits between windows included. ``begin`` is that of the layer's first pass
+    over a window, as if it were taken without a wait."""
 
 
 @dataclass(frozen=True)
 class Timeline:
-    """Frames back to back, from the cycle on in which the first header is accepted.
-
-    Attributes
-    ----------
-    spans
-        By frame and layer.
-    left
-        Cycles in which frames have left.
-    cycles_per_frame, latency, stores
-        As in ``hls_gen.compiler.flow.Result``.
-    """
+    """Frames back to back, from the cycle on in which the first header is accepted."""
 
     spans: tuple[Span, ...]
+    """By frame and layer."""
     left: tuple[int, ...]
+    """Cycles in which frames have left."""
     cycles_per_frame: float
     latency: int
     stores: dict[str, int]
+    """cycles_per_frame, latency, stores: as in ``hls_gen.compiler.flow.Result``."""
 
 
 def timeline(compiled: Compiled, frames: int) -> Timeline:

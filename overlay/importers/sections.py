@@ -84,8 +84,6 @@ class Section:
 
     most_bits: ClassVar[int] = FEATURE_BITS
     """Bits in two's complement of the integers that it makes, at most."""
-    joined: ClassVar[str] = ""
-    """What it does with the maps that it reads, if there are several, for messages."""
 
     name: str
     op: str
@@ -109,6 +107,12 @@ class Section:
         """The map that it makes, where that is quantised."""
         assert self.quantised is not None
         return self.quantised
+
+    @property
+    def integer_only(self) -> str:
+        """What it does with maps that needs the integer engine, for itself and all others, such as "added"; empty if
+        nothing does."""
+        return ""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -185,10 +189,12 @@ class WeightSection(Section):
 class SumSection(Section):
     """The sum of two maps, and its quantiser."""
 
-    joined: ClassVar[str] = "added"
-
     operations: tuple[Operation, ...]
     """The sum, what lies behind it, and its quantiser, if it isn't a table."""
+
+    @property
+    def integer_only(self) -> str:
+        return "added"
 
     @property
     def sum(self) -> Sum:
@@ -202,7 +208,9 @@ class SumSection(Section):
 class PassSection(Section):
     """Maps behind one another, or one map, whose integers stay as they are, and pools."""
 
-    joined: ClassVar[str] = "concatenated"
+    @property
+    def integer_only(self) -> str:
+        return "concatenated" if len(self.reads) > 1 else ""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -248,9 +256,15 @@ class SectionGraph:
         return tuple(map(tuple, readers))
 
     @property
-    def joins(self) -> str:
-        """How maps are joined, for messages: nothing for a chain of layers."""
-        return " and ".join(sorted({section.joined for section in self.sections if len(section.reads) > 1}))
+    def is_chain(self) -> bool:
+        """Whether each section reads one map. As all maps lead to the output, each map then has one reader."""
+        return all(len(section.reads) == 1 for section in self.sections)
+
+    @property
+    def integer_only(self) -> str:
+        """What its sections do with maps that needs the integer engine, such as "added and concatenated"; empty if
+        nothing does."""
+        return " and ".join(sorted({section.integer_only for section in self.sections if section.integer_only}))
 
 
 def golden_order(shape: tuple[int, ...]) -> tuple[Array, Size]:

@@ -135,7 +135,7 @@ class Walk:
         for operation in self.operations[self.place + 1 :]:
             if isinstance(operation, Scaling) and any(operation.add.ravel()):
                 return _pads(self.operations[self.place + 1 :])
-            if isinstance(operation, Levels | Linear):
+            if operation.makes_map:
                 break
         return False
 
@@ -143,7 +143,7 @@ class Walk:
     def pools_again(self) -> bool:
         """Whether a pool of the same map follows; a mean is the last one of a map."""
         for operation in self.operations[self.place + 1 :]:
-            if isinstance(operation, Levels | Linear | Pooling):
+            if operation.reads_map or operation.makes_map:
                 return isinstance(operation, Pooling)
         return False
 

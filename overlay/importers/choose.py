@@ -20,7 +20,7 @@ from bitloom.overlay.explore.lane_area import LUTS_OF_DSP, LaneArea, lane_area
 
 from .errors import ImportRefused, node_line, printable
 from .held import Held, bits_of, held_maps, natural_zero, thermometer, worth
-from .sections import MADE_BITS, MOST_THERMOMETER, PassSection, SectionGraph, WeightSection
+from .sections import MADE_BITS, MOST_THERMOMETER, SectionGraph, WeightSection
 from .weights import Weights, weight_limit, weights_of
 
 MOST_BITS_OF_VALUE = 62
@@ -213,8 +213,8 @@ class _Chooser:
         head = self._graph.sections[0]
         if section is self._sections[0] and source.levels > 1:
             refusal = self._reading_refusal(section, MADE_BITS)  # an integer input is read as bit planes
-            pools = f"{printable(head.name)}: a pool of integers comes before the first weights"
-            return refusal or (pools if isinstance(head, PassSection) else "")
+            before = f"{printable(head.name)}: integers are {head.verb} before the first weights"
+            return refusal or ("" if head is section else before)
         if source.levels > MOST_THERMOMETER:
             return f"{name}: its map has {source.levels + 1} values, more than {MOST_THERMOMETER + 1}"
         return _thermometer_refusal(section)

@@ -417,7 +417,7 @@ def _sum_levels(way: Way, sources: Sequence[Quantised]) -> tuple[Quantised, int]
         if place == len(way.operations):
             raise Unsupported("a sum of two maps must be quantised", "quantise before the next layer")
         if not all(isinstance(operation, Scaling | Elementwise) for operation in way.operations[1:place]):
-            raise Unsupported("between a sum and its quantiser only scales and clips may lie")
+            raise Unsupported("between a sum and its quantiser only scales and activations may lie")
         quantiser = way.operations[place]
         taken = place + 1
         assert isinstance(quantiser, Levels)

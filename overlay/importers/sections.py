@@ -109,10 +109,14 @@ class Section:
         return self.quantised
 
     @property
-    def integer_only(self) -> str:
-        """What it does with maps that needs the integer engine, for itself and all others, such as "added"; empty if
-        nothing does."""
-        return ""
+    def verb(self) -> str:
+        """What becomes of the maps that it reads, for messages: they are added, for example."""
+        return "multiplied"
+
+    @property
+    def integer_only(self) -> bool:
+        """Whether it needs the integer engine, for all sections of the network, as everything that joins maps does."""
+        return len(self.reads) > 1
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -193,7 +197,7 @@ class SumSection(Section):
     """The sum, what lies behind it, and its quantiser, if it isn't a table."""
 
     @property
-    def integer_only(self) -> str:
+    def verb(self) -> str:
         return "added"
 
     @property
@@ -209,8 +213,8 @@ class PassSection(Section):
     """Maps behind one another, or one map, whose integers stay as they are, and pools."""
 
     @property
-    def integer_only(self) -> str:
-        return "concatenated" if len(self.reads) > 1 else ""
+    def verb(self) -> str:
+        return "concatenated" if len(self.reads) > 1 else "pooled"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -264,7 +268,7 @@ class SectionGraph:
     def integer_only(self) -> str:
         """What its sections do with maps that needs the integer engine, such as "added and concatenated"; empty if
         nothing does."""
-        return " and ".join(sorted({section.integer_only for section in self.sections if section.integer_only}))
+        return " and ".join(sorted({section.verb for section in self.sections if section.integer_only}))
 
 
 def golden_order(shape: tuple[int, ...]) -> tuple[Array, Size]:

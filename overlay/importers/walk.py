@@ -332,7 +332,7 @@ class Walk:
             return
         first = self.input
         if first.boundaries is None:
-            raise Unsupported("what was added or concatenated must be quantised once, got a second time")
+            raise Unsupported(f"what was {self.done[-1].verb} must be quantised once, got a second time")
         assert first.reached is not None
         if len(operation.boundaries) > 1 or any(isinstance(link, Line) and not link.is_uniform for link in self.links):
             raise Unsupported("what lies between two quantisers must be the same in every channel")

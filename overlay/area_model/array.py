@@ -112,7 +112,7 @@ def pe_parts(npu: Npu, n: int) -> Iterator[AreaPart]:
 
 
 def _sharing(npu: Npu, n: int) -> Iterator[AreaPart]:
-    """Multipliers that PEs share, and these PEs; all by rule (packed_parts.py)."""
+    """Multipliers that PEs share, and these PEs; all by rule (`sum_bits`)."""
     adders, registers = sum_bits(npu)
     for kernels in sharing(npu):
         if kernels > 1:

@@ -1,7 +1,7 @@
 """A simulation overlay: files that ``pynq.Overlay`` loads and that a virtual board simulates.
 
     <stem>.bit             header of a bitstream that says "simulation only", without configuration data
-    <stem>.hwh             the block design (block_design.py, hwh.py)
+    <stem>.hwh             the block design (overlay/platform/block_design.py, hwh.py)
     <stem>.v               the Verilog to simulate
     <stem>.manifest.json   the manifest (docs/reference/device.md)
 

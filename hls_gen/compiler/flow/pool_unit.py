@@ -3,7 +3,8 @@
     Ring --written--> issuer --emitted--> output FIFO --> gearbox --> sink
       ^-----given-------'  ^---------------taken-'
 
-(hls_gen/rtl/sequencer/issuer.py, pool.py, pool_integer.py, npu.py.) A window's last tap emits the words of a tuple.
+(hls_gen/rtl/sequencer/issuer.py, hls_gen/rtl/pool_unit/pool_unit.py, hls_gen/rtl/shell/pool_unit.py.) A window's last
+tap emits the words of a tuple.
 """
 
 from collections.abc import Sequence

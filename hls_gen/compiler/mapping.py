@@ -307,7 +307,7 @@ def _cycles_on(part: Part, npu: Npu) -> float:
     pooled = 0
     if npu.pool_unit and not part.raw:  # maps without a pool pass the unit, too
         work = SequencerWork.of_map(part.pool, height, width) if part.pool else SequencerWork.straight(height * width)
-        pooled = work.cycles(npu.pool_words(steps))
+        pooled = work.cycles(npu.pool_tuple_words(steps))
     return max(_beats(part, npu), height * width * steps, pooled)
 
 

@@ -191,8 +191,10 @@ def planned_layer(
     if not p.raw:
         if sequencer := npu.pool_sequencer:
             output = pooled = regroup(steps, present(npu.pool_unit).pfp)
-            straight = SequencerTaps.straight(on_array.counts.windows, sequencer.kind)
-            taps = SequencerTaps(pool, sequencer.kind) if pool else straight
+            if pool:
+                taps = SequencerTaps(pool, sequencer.kind)
+            else:
+                taps = SequencerTaps.straight(on_array.counts.windows, sequencer.kind)
             words = len(pooled)
             on_pool_unit = OnSequencer(sequencer=sequencer, taps=taps, words=words, tap_rows=words)
         if npu.depthwise:

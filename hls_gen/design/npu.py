@@ -400,20 +400,20 @@ class Npu:
         binariser = self.ports.binariser
         return self.array.kfp * (binariser.bits if binariser else self.array.feature_bits)
 
-    def pool_words(self, steps: int) -> int:
+    def pool_tuple_words(self, steps: int) -> int:
         """Words of a tuple that the pool unit takes, where its results leave in so many steps; 0 without a pool unit.
 
         Example: with ol = 4 and pfp = 8, 5 steps make 3 words.
         """
         return geared(steps, self.results.ol, self.pool_unit.pfp) if self.pool_unit else 0
 
-    def outlet_words(self, steps: int) -> tuple[int, int]:
-        """(words, lanes of a word) of a tuple as it comes to the outlets, where its results leave in so many steps: of
-        the pool unit, or steps where there is none, or where its sums leave by an activation of their own."""
+    def outlet_tuple(self, steps: int) -> tuple[int, int]:
+        """(words, lanes of a word) of a tuple as it comes to the outlets, where its results leave in so many steps. A
+        word has the lanes of a pool unit without weights, else those of a step."""
         ol = self.results.ol
         if self.pool_unit is None:
             return steps, ol
-        words = self.pool_words(steps)
+        words = self.pool_tuple_words(steps)
         pfp = self.pool_unit.pfp
         return (geared(words, pfp, ol), ol) if self.depthwise else (words, pfp)
 

@@ -179,9 +179,10 @@ def planned_layer(
     if p.pool and not npu.pool_unit:
         raise ValueError(f"{p.name}: a pool needs an NPU with a pool unit, got one without")
     steps = result_layout(p.out_channels, p.levels, npu.array.kgp, npu.results.ol)
+    sequencer = npu.array_sequencer
     on_array = OnSequencer(
-        sequencer=npu.array_sequencer,
-        taps=SequencerTaps(conv, npu.sequencer.kind, visits=p.visits, reread=groups > inner),
+        sequencer=sequencer,
+        taps=SequencerTaps(conv, sequencer.kind, visits=p.visits, reread=groups > inner),
         words=len(read.layout),
         tap_rows=part.words * p.visits * inner,
     )
@@ -189,12 +190,12 @@ def planned_layer(
     pooled = steps[:0]
     output = steps
     if not p.raw:
-        if sequencer := npu.pool_sequencer:
+        if behind := npu.pool_sequencer:
             output = pooled = regroup(steps, present(npu.pool_unit).pfp)
-            straight = SequencerTaps.straight(on_array.counts.windows, sequencer.kind)
-            taps = SequencerTaps(pool, sequencer.kind) if pool else straight
+            straight = SequencerTaps.straight(on_array.counts.windows, behind.kind)
+            taps = SequencerTaps(pool, behind.kind) if pool else straight
             words = len(pooled)
-            on_pool_unit = OnSequencer(sequencer=sequencer, taps=taps, words=words, tap_rows=words)
+            on_pool_unit = OnSequencer(sequencer=behind, taps=taps, words=words, tap_rows=words)
         if npu.depthwise:
             output = regroup(pooled, npu.results.ol)
         output = regroup(output, reader_lanes)

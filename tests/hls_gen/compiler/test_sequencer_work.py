@@ -44,7 +44,7 @@ def test_tuples_that_a_tap_skips(aheads):
     tuples of the first row that it doesn't read."""
     window = Window(kernel=(2, 2))
     tables = schedule([Stage(name="conv", kind="conv", height=2, width=4, window=Taps(window))], "raster").tables[0]
-    work = SequencerTaps(tables, Npu.of(aheads=aheads).sequencer.kind).counts.work
+    work = SequencerTaps(tables, Npu.of(aheads=aheads).array_sequencer.kind).counts.work
     assert work == SequencerWork(((4, 0, 3),) if aheads else ((4, 0, 2), (4, 2, 1)))
     assert work.cycles(3) == (36 if aheads else 38)
     assert work.cycles(3, least=13) == (39 if aheads else 40)

@@ -94,7 +94,7 @@ class PlannedLayer:
     @property
     def kernel_rows(self) -> int:
         """Rows of the kernel memory."""
-        return self.groups * self.layer.weight.shape[1] * self.part.words
+        return self.passes * self.on_array.pass_rows
 
     @property
     def beats(self) -> int:

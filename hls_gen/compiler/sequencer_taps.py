@@ -22,6 +22,7 @@ from bitloom.golden.window import Window
 from bitloom.hls_gen.compiler.taps import Taps
 from bitloom.hls_gen.design.sequencer_kind import NpuSequencer, SequencerKind
 
+from .layout import Ints
 from .schedule import Raster, Stage, StageTables, schedule
 from .sequencer_work import SequencerWork
 
@@ -116,8 +117,13 @@ class SequencerTaps:
             jumps=len(tables.jump_target) if by_tables and self.weighted else 0,
             aheads=int((skips > 0).sum()) if by_tables and self.kind.claims_ahead else 0,
             counters=counters,
-            work=SequencerWork.counted(tables.valid_taps * self.visits, skipped),
+            work=SequencerWork.counted(self.window_taps, skipped),
         )
+
+    @property
+    def window_taps(self) -> Ints:
+        """(windows,) valid taps of each window; a tap that is visited twice counts as two."""
+        return self.tables.valid_taps * self.visits
 
     @property
     def weighted(self) -> bool:
@@ -142,6 +148,11 @@ class OnSequencer:
     def counts(self) -> TapCounts:
         """What the taps take."""
         return self.taps.counts
+
+    @property
+    def pass_rows(self) -> int:
+        """Rows of weights that all places of the kernel have in a pass over a window."""
+        return self.taps.tables.stage.places * self.tap_rows if self.taps.weighted else 0
 
 
 def _alike(last: Array) -> int:

@@ -146,7 +146,7 @@ def reading(on: OnSequencer, part: int = 0) -> Reading:
     claiming = np.flatnonzero(tables.advance)
     return Reading(
         words=on.words,
-        taps=tables.valid_taps * on.taps.visits,
+        taps=on.taps.window_taps,
         claiming=claiming * on.taps.visits,
         claims=tables.advance[claiming],
         hold_tuples=on.counts.hold,

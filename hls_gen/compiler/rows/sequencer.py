@@ -70,7 +70,7 @@ def array_sequencer_rows(planned: PlannedLayer) -> dict[str, Columns]:
     part = planned.part
     rows = sequencer_rows(planned.on_array)
     groups = {
-        "group_rows": planned.layer.weight.shape[1] * part.words if planned.passes > 1 else 0,
+        "group_rows": planned.on_array.pass_rows if planned.passes > 1 else 0,
         "groups_minus_1": planned.passes - 1,
     }
     if npu.sequencer.tuple_parts:

@@ -150,7 +150,7 @@ def reading(on: OnSequencer, part: int = 0) -> Reading:
         claiming=claiming * on.taps.visits,
         claims=tables.advance[claiming],
         hold_tuples=on.counts.hold,
-        skips=on.counts.skips > 0,
+        has_skips=on.counts.skips > 0,
         ends_old=not tables.new[claiming[-1]],
         part_words=part,
     )

@@ -84,6 +84,12 @@ REQUANTISE_STAGES = ("value", "product", "half", "rounded", "shifted", "feature"
 """Register stages of a requantisation, in order: one step each, so that none is deeper than 8 LUT levels."""
 
 
+def activation_stages(npu: Npu) -> tuple[str, ...]:
+    """Register stages of the results unit's activation, in order: a requantisation, or the values that are compared
+    with thresholds."""
+    return REQUANTISE_STAGES if npu.requantises else ("value",)
+
+
 # Addition
 
 ADD_STAGES = ("operand", "product", "partial", "total", "rounded", "shifted", "sum")
@@ -100,6 +106,11 @@ DIVIDE_LATENCY = 4
 DEPTHWISE_LATENCY = 2
 """Cycles from a word to its products with the weights of a depthwise convolution: sums of two bits' products each, and
 of these."""
+
+
+def pool_activation_stages(npu: Npu) -> tuple[str, ...]:
+    """Register stages of the activation of a pool unit with weights, in order; none where the unit has none."""
+    return REQUANTISE_STAGES if npu.depthwise else ()
 
 
 def pool_fifo_words(npu: Npu) -> int:
@@ -137,10 +148,10 @@ def latencies(npu: Npu) -> Latencies:
     divides = npu.engine == "integer" and not npu.depthwise
     return Latencies(
         array=array_latency(npu),
-        activation=len(REQUANTISE_STAGES) if npu.requantises else 1,
+        activation=len(activation_stages(npu)),
         addition=1 + len(ADD_STAGES) if npu.has_skip else 0,
         pool=POOL_ENTRY + DEPTHWISE_LATENCY * npu.depthwise + DIVIDE_LATENCY * divides,
-        pool_activation=len(REQUANTISE_STAGES) if npu.depthwise else 0,
+        pool_activation=len(pool_activation_stages(npu)),
     )
 
 

@@ -56,8 +56,7 @@ def loaded_stores(npu: Npu, stream_bits: int) -> Iterator[Store]:
         full, rest = divmod(operand_bits(npu) if memory.name == KERNELS else memory.width, stream_bits)
         latency = 0 if memory.read_at_once else 1
         style = npu.array.kernel_ram if memory.name == KERNELS else "auto"
-        registered = memory.name == "reciprocals" and not npu.depthwise  # the divider's first register
         if full:
-            yield Store(memory.name, stream_bits, memory.depth, latency, full, style, registered)
+            yield Store(memory.name, stream_bits, memory.depth, latency, full, style, memory.registered)
         if rest:
-            yield Store(memory.name, rest, memory.depth, latency, 1, style, registered)
+            yield Store(memory.name, rest, memory.depth, latency, 1, style, memory.registered)

@@ -34,7 +34,7 @@ ROOMY_INTEGER = ROOMY.changed(
 )
 WIDEST = {name: flat.NUMBERS[name].most for name in flat.NAMES["results"] if name in flat.CAPACITIES}
 WIDE = {"feature_bits": 9, **{name: most for name, most in WIDEST.items() if most is not None}}
-"""All that a requantisation may have."""
+"""The largest value of all that a requantisation may have. Rows have none; ROOMY says how many there are."""
 SINGLE = {
     "one_lane": Design(name="one_lane", npus=(ROOMY.changed(kfp=1, kgp=1, pfp=1, shift_bits=4),)),
     "k3_g5": Design(name="k3_g5", npus=(ROOMY.changed(kfp=3, kgp=5, pfp=4, ol=2),)),

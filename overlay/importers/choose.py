@@ -20,7 +20,7 @@ from bitloom.overlay.explore.lane_area import LUTS_OF_DSP, LaneArea, lane_area
 
 from .errors import ImportRefused, node_line, printable
 from .held import Held, bits_of, held_maps, natural_zero, thermometer, worth
-from .sections import MADE_BITS, MOST_THERMOMETER, PassSection, SectionGraph, WeightSection
+from .sections import MADE_BITS, MOST_THERMOMETER, SectionGraph, WeightSection
 from .weights import Weights, weight_limit, weights_of
 
 MOST_BITS_OF_VALUE = 62
@@ -84,9 +84,8 @@ def choices(graph: SectionGraph, engine: str = "auto") -> list[EngineChoice]:
     ImportRefused
         With a line for each section that no engine, or not the engine that was asked for, can compute.
     """
-    joins = graph.joins
-    if joins and engine == "binary":
-        raise ImportRefused([f"maps that are {joins} need the integer engine, got --engine binary"])
+    if graph.integer_only and engine == "binary":
+        raise ImportRefused([f"maps that are {graph.integer_only} need the integer engine, got --engine binary"])
     chooser = _Chooser(graph)
     costs = {name: chooser.cost_of_all(name) for name in chooser.refusals}
     if engine != "auto":
@@ -202,9 +201,8 @@ class _Chooser:
         """Why the binary engine can't compute a section; empty if it can."""
         source = self._graph.maps[section.reading.map]
         name = printable(section.name)
-        joins = self._graph.joins
-        if joins:
-            return f"maps are {joins}"
+        if self._graph.integer_only:
+            return f"maps are {self._graph.integer_only}"
         if source.averaged or (section.quantised is not None and section.quantised.averaged):
             return f"{name}: means are taken of its maps"
         if weights.encoding not in (BIPOLAR, TERNARY):
@@ -215,8 +213,8 @@ class _Chooser:
         head = self._graph.sections[0]
         if section is self._sections[0] and source.levels > 1:
             refusal = self._reading_refusal(section, MADE_BITS)  # an integer input is read as bit planes
-            pools = f"{printable(head.name)}: a pool of integers comes before the first weights"
-            return refusal or (pools if isinstance(head, PassSection) else "")
+            before = f"{printable(head.name)}: integers are {head.verb} before the first weights"
+            return refusal or ("" if head is section else before)
         if source.levels > MOST_THERMOMETER:
             return f"{name}: its map has {source.levels + 1} values, more than {MOST_THERMOMETER + 1}"
         return _thermometer_refusal(section)

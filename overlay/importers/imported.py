@@ -171,7 +171,7 @@ def import_graph(
         source = source.needed()
         operations = canonical(source)
         graph = quantise(operations, _levels_of_input(source, spec, operations))
-        if real_weights and graph.joins:
+        if real_weights and not graph.is_chain:
             raise ImportRefused(["real weights are kept in chains of layers, got maps that several layers read"])
         choice, emitted = _built(graph, choices(graph, engine), name)
         if real_weights:

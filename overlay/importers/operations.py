@@ -24,6 +24,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import reduce
+from typing import ClassVar
 
 import numpy as np
 
@@ -42,6 +43,11 @@ from .tflite_rules import KernelRule
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Operation(ABC):
     """One operation of a graph."""
+
+    reads_map: ClassVar[bool] = False
+    """Whether an engine computes it, of maps."""
+    makes_map: ClassVar[bool] = False
+    """Whether a map begins with what it makes: whatever changes the values of a tensor counts from there."""
 
     name: str
     """Of the node that it was made of."""
@@ -66,6 +72,11 @@ class Operation(ABC):
     def unit(self) -> float:
         """Distance of neighbouring values that it makes, where it quantises; else 0."""
         return 0.0
+
+    @property
+    def host_refusal(self) -> str:
+        """Why the host can't compute it at an end of the network; empty if it can."""
+        return ""
 
     @abstractmethod
     def shape(self, *sources: Shape) -> Shape:
@@ -120,6 +131,12 @@ class Elementwise(Operation):
     def rises(self) -> bool:
         return True
 
+    @property
+    def host_refusal(self) -> str:
+        if self.bend.host_link(1) is not None:
+            return ""
+        return "at a network's ends the host computes lines and clips alone; put a quantiser behind it"
+
     def shape(self, *sources: Shape) -> Shape:
         (source,) = sources
         return source
@@ -132,6 +149,8 @@ class Elementwise(Operation):
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Levels(Operation):
     """A quantiser: base + step * level, where level is the number of boundaries that x has reached."""
+
+    makes_map: ClassVar[bool] = True
 
     base: Fraction
     """The value of level 0."""
@@ -194,6 +213,9 @@ class Levels(Operation):
 class Linear(Operation):
     """Sums of products over windows; a dense layer is the one window of a flat tensor."""
 
+    reads_map: ClassVar[bool] = True
+    makes_map: ClassVar[bool] = True
+
     weight: Array
     """(outputs, inputs, rows, columns) or (outputs, inputs) int64: in ONNX's order, one group: kernels of several
     groups have zeros for the others' channels."""
@@ -246,6 +268,8 @@ class Linear(Operation):
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Pooling(Operation):
     """The maximum or the mean of each window of (1, channels, rows, columns)."""
+
+    reads_map: ClassVar[bool] = True
 
     window: Window
     average: bool
@@ -322,7 +346,15 @@ class SumTable:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Sum(Operation):
+class Join(Operation):
+    """An operation that reads several tensors."""
+
+    reads_map: ClassVar[bool] = True
+    makes_map: ClassVar[bool] = True
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Sum(Join):
     """The sum of two tensors of one shape."""
 
     table: SumTable | None = None
@@ -347,7 +379,7 @@ class Sum(Operation):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Concatenation(Operation):
+class Concatenation(Join):
     """Tensors behind one another along an axis."""
 
     axis: int
@@ -364,10 +396,6 @@ class Concatenation(Operation):
 
     def run(self, *tensors: Array) -> Array:
         return np.asarray(np.concatenate(tensors, axis=self.axis))
-
-
-Join = Sum | Concatenation
-"""An operation that reads several tensors."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -13,7 +13,6 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from types import UnionType
 
 import numpy as np
 
@@ -33,7 +32,6 @@ from .operations import (
     Linear,
     Operation,
     OperationGraph,
-    Pooling,
     Scaling,
     Sum,
 )
@@ -95,7 +93,7 @@ def quantises_input(graph: OperationGraph) -> bool:
     here = graph.source
     for operation in graph.operations:
         if operation.reads == (here,):
-            if isinstance(operation, Levels | Linear | Pooling | Join):
+            if operation.reads_map or operation.makes_map:
                 return isinstance(operation, Levels)
             here = operation.makes
     return False
@@ -220,7 +218,7 @@ class _Sections:
     def _walk_input(self, way: Way) -> Walk:
         """The way that begins at the input."""
         operations = way.operations
-        first = _first(operations, Linear | Pooling)
+        first = next((place for place, operation in enumerate(operations) if operation.reads_map), len(operations))
         last = max((place for place in range(first) if isinstance(operations[place], Levels)), default=-1)
         weighted = _first(self._graph.operations, Linear) < len(self._graph.operations)
         if first == len(operations) or not weighted:
@@ -314,8 +312,8 @@ class _Sections:
         """Take over the sections of a walk that has come to the end of a way."""
         walk.finish()
         if way.makes == self._graph.output:
-            behind = _first(way.operations[::-1], Levels | Linear | Join)
-            _check_host(way.operations[len(way.operations) - behind :])
+            last = max((place for place, operation in enumerate(way.operations) if operation.makes_map), default=-1)
+            _check_host(way.operations[last + 1 :])
         self._sections += walk.done
         source = walk.done[-1].quantised if walk.done else walk.source
         self._ends[way.makes] = _WayEnd(walk.map, source, tuple(walk.links), walk.index, walk.size)
@@ -378,17 +376,16 @@ class _Sections:
         return section, join.run(*places), taken
 
 
-def _first(operations: Sequence[Operation], kind: type[Operation] | UnionType) -> int:
+def _first(operations: Sequence[Operation], kind: type[Operation]) -> int:
     """The place of the first operation of a kind; how many operations there are, if none is."""
     return next((k for k, operation in enumerate(operations) if isinstance(operation, kind)), len(operations))
 
 
 def _check_host(operations: Sequence[Operation]) -> None:
-    """Refuse an activation at an end of the network that the host doesn't know."""
+    """Refuse an operation at an end of the network that the host can't compute."""
     for operation in operations:
-        if isinstance(operation, Elementwise) and operation.bend.host_link(1) is None:
-            why = "at a network's ends the host computes lines and clips alone"
-            raise ImportRefused([node_line(operation.name, operation.op, f"{why}; put a quantiser behind it")])
+        if operation.host_refusal:
+            raise ImportRefused([node_line(operation.name, operation.op, operation.host_refusal)])
 
 
 def _names(operations: Sequence[Operation]) -> tuple[str, ...]:
@@ -396,8 +393,8 @@ def _names(operations: Sequence[Operation]) -> tuple[str, ...]:
 
 
 def _check_begin(way: Way) -> None:
-    """Refuse a way from a fork that neither weights nor a pool begins."""
-    if _first(way.operations, Linear | Pooling) == len(way.operations):
+    """Refuse a way from a fork of which no operation reads the map."""
+    if not any(operation.reads_map for operation in way.operations):
         begin = way.operations[0]
         why = "weights or a pool must read a map with several readers, got a way without any"
         raise ImportRefused([node_line(begin.name, begin.op, why)])
@@ -420,7 +417,7 @@ def _sum_levels(way: Way, sources: Sequence[Quantised]) -> tuple[Quantised, int]
         if place == len(way.operations):
             raise Unsupported("a sum of two maps must be quantised", "quantise before the next layer")
         if not all(isinstance(operation, Scaling | Elementwise) for operation in way.operations[1:place]):
-            raise Unsupported("between a sum and its quantiser only scales and clips may lie")
+            raise Unsupported("between a sum and its quantiser only scales and activations may lie")
         quantiser = way.operations[place]
         taken = place + 1
         assert isinstance(quantiser, Levels)

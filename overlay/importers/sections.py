@@ -84,8 +84,6 @@ class Section:
 
     most_bits: ClassVar[int] = FEATURE_BITS
     """Bits in two's complement of the integers that it makes, at most."""
-    joined: ClassVar[str] = ""
-    """What it does with the maps that it reads, if there are several, for messages."""
 
     name: str
     op: str
@@ -109,6 +107,16 @@ class Section:
         """The map that it makes, where that is quantised."""
         assert self.quantised is not None
         return self.quantised
+
+    @property
+    def verb(self) -> str:
+        """What becomes of the maps that it reads, for messages: they are added, for example."""
+        return "multiplied"
+
+    @property
+    def integer_only(self) -> bool:
+        """Whether it needs the integer engine, for all sections of the network, as everything that joins maps does."""
+        return len(self.reads) > 1
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -185,10 +193,12 @@ class WeightSection(Section):
 class SumSection(Section):
     """The sum of two maps, and its quantiser."""
 
-    joined: ClassVar[str] = "added"
-
     operations: tuple[Operation, ...]
     """The sum, what lies behind it, and its quantiser, if it isn't a table."""
+
+    @property
+    def verb(self) -> str:
+        return "added"
 
     @property
     def sum(self) -> Sum:
@@ -202,7 +212,9 @@ class SumSection(Section):
 class PassSection(Section):
     """Maps behind one another, or one map, whose integers stay as they are, and pools."""
 
-    joined: ClassVar[str] = "concatenated"
+    @property
+    def verb(self) -> str:
+        return "concatenated" if len(self.reads) > 1 else "pooled"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -248,9 +260,15 @@ class SectionGraph:
         return tuple(map(tuple, readers))
 
     @property
-    def joins(self) -> str:
-        """How maps are joined, for messages: nothing for a chain of layers."""
-        return " and ".join(sorted({section.joined for section in self.sections if len(section.reads) > 1}))
+    def is_chain(self) -> bool:
+        """Whether each section reads one map. As all maps lead to the output, each map then has one reader."""
+        return all(len(section.reads) == 1 for section in self.sections)
+
+    @property
+    def integer_only(self) -> str:
+        """What its sections do with maps that needs the integer engine, such as "added and concatenated"; empty if
+        nothing does."""
+        return " and ".join(sorted({section.verb for section in self.sections if section.integer_only}))
 
 
 def golden_order(shape: tuple[int, ...]) -> tuple[Array, Size]:

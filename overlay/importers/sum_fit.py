@@ -79,7 +79,7 @@ def pairs_of(section: SumSection, held_sources: Sequence[Held], held: Held) -> P
     low = 0
     high = levels.levels
     if any(isinstance(operation, Elementwise) for operation in section.operations):
-        low, high = int(level.min()), int(level.max())  # a clip may end before the quantiser does
+        low, high = int(level.min()), int(level.max())  # a bend may end before the quantiser does
     return Pairs(x, y, held.zero + level, slopes, offset, held.zero + low, held.zero + high)
 
 
@@ -88,7 +88,7 @@ def _levels_of_sums(section: SumSection, sources: Sequence[Quantised]) -> tuple[
     totals = np.array([[a + b for b in sources[1].values] for a in sources[0].values], object)
     slope = Fraction(1)
     add = Fraction(0)
-    *between, quantiser = section.operations[1:]  # scales and clips: else the sum was refused where it was cut
+    *between, quantiser = section.operations[1:]  # scales and bends: else the sum was refused where it was cut
     assert isinstance(quantiser, Levels)
     for operation in between:
         if isinstance(operation, Scaling):

@@ -135,7 +135,7 @@ class Walk:
         for operation in self.operations[self.place + 1 :]:
             if isinstance(operation, Scaling) and any(operation.add.ravel()):
                 return _pads(self.operations[self.place + 1 :])
-            if isinstance(operation, Levels | Linear):
+            if operation.makes_map:
                 break
         return False
 
@@ -143,7 +143,7 @@ class Walk:
     def pools_again(self) -> bool:
         """Whether a pool of the same map follows; a mean is the last one of a map."""
         for operation in self.operations[self.place + 1 :]:
-            if isinstance(operation, Levels | Linear | Pooling):
+            if operation.reads_map or operation.makes_map:
                 return isinstance(operation, Pooling)
         return False
 
@@ -332,7 +332,7 @@ class Walk:
             return
         first = self.input
         if first.boundaries is None:
-            raise Unsupported("what was added or concatenated must be quantised once, got a second time")
+            raise Unsupported(f"what was {self.done[-1].verb} must be quantised once, got a second time")
         assert first.reached is not None
         if len(operation.boundaries) > 1 or any(isinstance(link, Line) and not link.is_uniform for link in self.links):
             raise Unsupported("what lies between two quantisers must be the same in every channel")

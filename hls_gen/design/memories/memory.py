@@ -1,6 +1,5 @@
 """A memory that LOAD packets fill: its rows, and the fields of a row."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -21,6 +20,9 @@ class Rows(NamedTuple):
     read_at_once: bool = False
     """Whether a row is there in the cycle in which its number is, so that the memory can't be block RAM; else it comes
     a cycle later."""
+    registered: bool = False
+    """Whether a row that is read at once goes into a register and nowhere else: synthesis makes block RAM of both if
+    that costs less."""
     counted_as: str = ""
     """What `bitloom.hls_gen.compiler.needs.Needs` calls the rows that a layer has here; "" of memories with a row for
     each layer, and of those that no layer fills."""
@@ -42,23 +44,15 @@ class Memory:
     fields: tuple[Field, ...]
     """Parts of a row, low bits first, without gaps."""
     read_at_once: bool = False
+    registered: bool = False
     counted_as: str = ""
     based_by: tuple[str, str] | None = None
-    """read_at_once, counted_as, based_by: as of `Rows`."""
+    """read_at_once, registered, counted_as, based_by: as of `Rows`."""
 
     @classmethod
-    def of(
-        cls,
-        name: str,
-        id: int,
-        depth: int,
-        fields: Sequence[tuple[str, int]],
-        read_at_once: bool = False,
-        counted_as: str = "",
-        based_by: tuple[str, str] | None = None,
-    ) -> "Memory":
-        """The memory whose rows have these fields, (name, width), low bits first."""
-        return cls(name, id, depth, _side_by_side(tuple(fields)), read_at_once, counted_as, based_by)
+    def of(cls, name: str, id: int, rows: Rows) -> "Memory":
+        """The memory that has these rows."""
+        return cls(name, id, rows.depth, _side_by_side(tuple(rows.fields)), *rows[2:])
 
     @property
     def width(self) -> int:

@@ -7,7 +7,7 @@ from bitloom.hls_gen.design.npu import Npu
 
 from .array import array_memories, stored_fields
 from .loader import loader_memories
-from .memory import Memory
+from .memory import Memory, Rows
 from .pool_unit import pool_unit_memories
 from .ports import ports_memories
 from .results import results_memories
@@ -54,7 +54,7 @@ def memory_map(npu: Npu) -> tuple[Memory, ...]:
         **ports_memories(npu),
     }
     names = [*(name for name in ORDER if name in rows), *(name for name in rows if name not in ORDER)]
-    return tuple(Memory.of(name, id, *rows[name]) for id, name in enumerate(names))
+    return tuple(Memory.of(name, id, rows[name]) for id, name in enumerate(names))
 
 
 def memory_of(npu: Npu, name: str) -> Memory:
@@ -90,7 +90,7 @@ def kernel_store(npu: Npu) -> Memory:
         Name, id and depth of the loadable memory, and the fields of what its RAM holds.
     """
     sent = memory_of(npu, "kernels")
-    return Memory.of(sent.name, sent.id, sent.depth, stored_fields(npu))
+    return Memory.of(sent.name, sent.id, Rows(sent.depth, stored_fields(npu)))
 
 
 def operand_bits(npu: Npu) -> int:

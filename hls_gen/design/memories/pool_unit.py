@@ -22,7 +22,8 @@ def pool_unit_memories(npu: Npu) -> dict[str, Rows]:
     words = ("words", bits_for(npu.sequencer.input_words))
     memories = reading_memories(npu, sequencer, [words], _layer_fields(npu, sequencer))
     if npu.engine == "integer":
-        memories["reciprocals"] = Rows(1 << COUNT_BITS, [("reciprocal", npu.reciprocal_bits)], read_at_once=True)
+        row = [("reciprocal", npu.reciprocal_bits)]
+        memories["reciprocals"] = Rows(1 << COUNT_BITS, row, read_at_once=True, registered=not weights)
     if weights:
         memories |= {
             "pool_kernels": Rows(

@@ -79,7 +79,7 @@ def pool_results(library: Library, npu: Npu) -> Block:
         map_last=marks["map_last"],
         to_outlets=True,
     )
-    give(b, requantise(b, wide, step, b.input("features_ready")))
+    give(b, requantise(b, wide, step, timing.pool_activation_stages(npu), b.input("features_ready")))
     source.ready.assign(go)
     return b
 

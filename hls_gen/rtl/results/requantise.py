@@ -5,19 +5,19 @@
 
 Rounds to nearest, halves away from zero; in an NPU with ``half_even``, to the even one in layers that ask for it; in
 one with ``round_twice``, where asked for, first after 31 bits (and those of the bias behind the point), halves upwards.
-One step a cycle, a cycle for each of STAGES. Operands and product are registers, as DSP blocks have them, and each
+One step a cycle, a cycle for each stage. Operands and product are registers, as DSP blocks have them, and each
 other step is a register stage, so that none is deeper than 8 LUT levels. All stages move together, when the last one
 is free. Without multipliers, where all are 1, the product is the value.
 A wide product is two of DSP blocks, added a stage later (hls_gen/design/split_product.py).
 Shifts are at most ``Npu.most_shift``, where every result is 0: half of 2^shift and the product then fit their register.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from veriloggen import Cat, Pointer, Repeat
 from veriloggen.core.vtypes import Srl
 
-from bitloom.hls_gen.design import timing
 from bitloom.hls_gen.design.memories.results import ROUNDING
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.split_product import SplitProduct, split_product
@@ -45,8 +45,6 @@ from bitloom.hls_gen.rtl.primitives.stream import Stream
 
 from .step import Step, join, values_of
 
-STAGES = timing.REQUANTISE_STAGES
-
 
 @dataclass(frozen=True)
 class _Shared:
@@ -65,7 +63,7 @@ class _Shared:
     """Whether the value in stage "product" is rounded twice; None in an NPU where none is."""
 
 
-def requantise(b: Block, npu: Npu, step: Step, ready: Signal) -> Stream:
+def requantise(b: Block, npu: Npu, step: Step, stages: Sequence[str], ready: Signal) -> Stream:
     """The activation of an NPU that requantises; makes the ports ``raw_*``.
 
     Parameters
@@ -76,6 +74,8 @@ def requantise(b: Block, npu: Npu, step: Step, ready: Signal) -> Stream:
         Its widths and lanes.
     step : Step
         The step at hand, whose ``go`` is assigned.
+    stages : sequence of str
+        The unit's register stages (hls_gen/design/timing.py).
     ready : Signal
         What stands behind takes the features.
 
@@ -86,7 +86,7 @@ def requantise(b: Block, npu: Npu, step: Step, ready: Signal) -> Stream:
     """
     b.comment("Requantisation, a register a stage: whether it has a step, and what goes with the step.")
     valid = b.reg("value_valid")
-    pipe = Pipeline(b, STAGES[1:], b.wire("move_on"))
+    pipe = Pipeline(b, stages[1:], b.wire("move_on"))
     pipe.control(ready)
     side = values_of(b, npu, step)
     value_ready = b.wire("value_ready")

@@ -153,7 +153,7 @@ def _activation(b: Block, npu: Npu, step: Step, load: Signal, sums_offset: Signa
         values = [matches_value(step, total, offset) for total in step.sums]
         sums = [b.wire(f"matches_value_{k}", npu.array.acc_bits, value) for k, value in enumerate(values)]
         step = replace(step, sums=sums)
-    give(b, requantise(b, npu, step, b.input("features_ready")))
+    give(b, requantise(b, npu, step, timing.activation_stages(npu), b.input("features_ready")))
 
 
 def _credits(b: Block, npu: Npu, taken: Signal, given_back: Signal) -> Signal:

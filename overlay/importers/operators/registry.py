@@ -21,10 +21,19 @@ TENSORFLOW = (TFLITE,)
 
 
 def operator(*names: str, domains: tuple[str, ...] = ONNX) -> Callable[[Operator], Operator]:
-    """Register a function for operators of these names and domains."""
+    """Register a function for operators of these names and domains.
+
+    Raises
+    ------
+    ValueError
+        If one of them has a function already, or is refused.
+    """
 
     def register(function: Operator) -> Operator:
-        OPERATORS.update({(domain, name): function for domain in domains for name in names})
+        for key in ((domain, name) for domain in domains for name in names):
+            if key in OPERATORS:
+                raise ValueError(f"{key[1]}: an operator must have one function, got a second one")
+            OPERATORS[key] = function
         _check_apart()
         return function
 

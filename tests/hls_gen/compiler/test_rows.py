@@ -10,7 +10,7 @@ from bitloom.hls_gen.compiler.plan import plan
 from bitloom.hls_gen.compiler.rows import memories
 from bitloom.hls_gen.compiler.rows.layer_rows import LayerRows, row
 from bitloom.hls_gen.compiler.rows.memories import kernels_in_turn, npu_columns, packed, rows_of
-from bitloom.hls_gen.design.memories.memory import Memory
+from bitloom.hls_gen.design.memories.memory import Memory, Rows
 from bitloom.hls_gen.design.npu import Npu
 from tests.networks import random_integer_model
 from tests.rows import npu_rows
@@ -37,7 +37,7 @@ def test_rows_of_a_layer_know_nothing_of_other_layers():
 
 def test_integers_lie_side_by_side_in_a_wide_field():
     """5 and -1 in 4 bits each, above 3 bits."""
-    memory = Memory.of("m", 0, 2, [("low", 3), ("wide", 8)])
+    memory = Memory.of("m", 0, Rows(2, [("low", 3), ("wide", 8)]))
     columns = {"low": np.array([[1, 0, 1]]), "wide": np.array([[5, -1]])}
     assert packed(memory, columns).tolist() == [[0b1111_0101_101]]
 

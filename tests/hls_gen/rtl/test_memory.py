@@ -4,15 +4,15 @@ import random
 
 import pytest
 
-from bitloom.hls_gen.design.memories.memory import Memory
+from bitloom.hls_gen.design.memories.memory import Memory, Rows
 from bitloom.hls_gen.rtl.primitives.block import Block
 from bitloom.hls_gen.rtl.primitives.memory import Library, LoadBus, ram
 from tests.errors import value_error
 
 from .bench import Bench, load, together
 
-WIDE = Memory.of("wide", 3, 5, [("low", 1), ("middle", 40), ("high", 29)])
-SMALL = Memory.of("chunks", 4, 9, [("a", 2), ("b", 4)], read_at_once=True)
+WIDE = Memory.of("wide", 3, Rows(5, [("low", 1), ("middle", 40), ("high", 29)]))
+SMALL = Memory.of("chunks", 4, Rows(9, [("a", 2), ("b", 4)], read_at_once=True))
 
 
 def holder(stream_bits: int) -> Block:
@@ -86,7 +86,7 @@ def test_loadable(held):
     rows = {m.name: [draw.getrandbits(m.width) for _ in range(m.depth)] for m in (WIDE, SMALL)}
     for memory in (WIDE, SMALL):
         load(bench, memory, 0, rows[memory.name], stream_bits)
-    other = Memory.of("other", 5, 9, [("all", 70)])
+    other = Memory.of("other", 5, Rows(9, [("all", 70)]))
     load(bench, other, 0, [draw.getrandbits(70) for _ in range(5)], stream_bits)  # not for these
     for k in range(SMALL.depth):
         bench.set(row_of_small=k, row_of_wide=k % WIDE.depth, read=1)

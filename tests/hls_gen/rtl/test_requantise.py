@@ -9,6 +9,7 @@ import pytest
 from bitloom.golden.encoding import signed, unsigned
 from bitloom.golden.layer import Map
 from bitloom.golden.layers.requantise import MAX_SHIFT, Requantise
+from bitloom.hls_gen.design import timing
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.rtl.primitives.block import Block
 from bitloom.hls_gen.rtl.results.requantise import requantise
@@ -56,7 +57,7 @@ def probe(one: Npu) -> Block:
     ends = {name: b.input(f"in_{name}") for name in ("tuple_last", "map_last")}
     go = b.output("in_ready")
     step = Step(go=go, busy=busy, sums=sums, row=row, layer=layer, **ends)
-    give(b, requantise(b, one, step, b.input("features_ready")))
+    give(b, requantise(b, one, step, timing.REQUANTISE_STAGES, b.input("features_ready")))
     return b
 
 

@@ -273,3 +273,10 @@ def test_no_operator_is_imported_and_refused(monkeypatch):
     monkeypatch.setattr("bitloom.overlay.importers.operators.registry.OPERATORS", dict(OPERATORS))
     with value_error("Relu: an operator must be imported or refused, got both"):
         refused("Relu", instead="use another one")
+
+
+def test_no_operator_has_two_functions(monkeypatch):
+    monkeypatch.setattr("bitloom.overlay.importers.operators.registry.OPERATORS", dict(OPERATORS))
+    with value_error("Relu: an operator must have one function, got a second one"):
+        operator("Relu")(lambda node: None)
+    operator("Relu", domains=("another",))(lambda node: None)

@@ -143,5 +143,5 @@ def test_what_is_refused():
         "Concat_13 (Concat): maps that are concatenated must have one scale and zero point, or be requantised to one",
     )
     assert refused(to_graph(onnx_ways(behind=(0.02, 7)).bytes())) == (
-        "QuantizeLinear_14 (QuantizeLinear): what was added or concatenated must be quantised once, got a second time",
+        "QuantizeLinear_14 (QuantizeLinear): what was concatenated must be quantised once, got a second time",
     )

@@ -592,4 +592,11 @@ def test_what_changes_the_size_of_a_sum_before_its_quantiser(op, inputs, attribu
     chain = dequantised(chain.node(op, *inputs, **attributes)).node("Flatten")
     size = {"Pad": 72}.get(op, 8)
     (line,) = lines(chain.node("Gemm", np.eye(size, 3, dtype=np.float32)))
-    assert line.endswith("(Add): between a sum and its quantiser only scales and clips may lie")
+    assert line.endswith("(Add): between a sum and its quantiser only scales and activations may lie")
+
+
+def test_an_input_that_is_pooled_and_then_quantised():
+    chain = Chain((2, 4, 4)).node("MaxPool", kernel_shape=[2, 2]).node("Neg").quant(1.0, 8)
+    assert lines(chain.node("Conv", np.ones((4, 2, 1, 1), np.float32)), "unsigned8") == [
+        "Quant_2 (Quant): what was pooled must be quantised once, got a second time"
+    ]

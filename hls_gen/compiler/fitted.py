@@ -130,7 +130,7 @@ def streamed(need: Needs, npu: Npu, frame_words: int) -> Needs:
 
 def memory_bits(npu: Npu) -> MemoryBits:
     """Bits of an NPU's tuple memories and of its sequencers' tables, as they are built."""
-    pooled = npu.pool_unit.words * npu.pool_word_bits if npu.pool_unit else 0
+    tuples = sum(sequencer.memory_bits for sequencer in npu.sequencers)
     names = {sequencer.prefix + table.name for sequencer in npu.sequencers for table in sequencer.kind.tables}
     tables = sum(memory.depth * memory.width for memory in memory_map(npu) if memory.name in names)
-    return MemoryBits(npu.sequencer.tuple_words * npu.array.word_bits + pooled, tables)
+    return MemoryBits(tuples, tables)

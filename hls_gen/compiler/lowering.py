@@ -29,7 +29,7 @@ from . import lowering_binary, lowering_integer
 from .engine_form import engine_form_of
 from .engine_rules import Engine, check_binary, check_integer, default_engine
 from .host_tail import on_device
-from .lowered_layers import Depthwise, LoweredLayer, Multiply
+from .lowered_layers import LoweredLayer, Multiply
 from .lowering_steps import lowered_layer
 from .mapping import Placed, placed
 from .parts import Cut, Part, Target, segmented
@@ -320,12 +320,11 @@ def _stages(layers: Sequence[LoweredLayer]) -> list[Stage]:
     has one."""
     out, last = [], {INPUT: INPUT}  # last: lowered layer -> its last stage
     for p in layers:
-        conv = _stage(p.name, "conv", (p.height, p.width), p.window, last[p.reads])
+        conv = _stage(p.name, True, (p.height, p.width), p.window, last[p.reads])
         adds = p.adds and (p.adds if p.binary else last[p.adds])  # bits: integers before a pool
         out.append(replace(conv, adds=adds or "", joins=last[p.joins] if p.joins else ""))
         if p.pool:
-            kind = "conv" if isinstance(p.pool, Depthwise) else "pool"
-            out.append(_stage(pool_name(p), kind, out[-1].output_size, Taps(p.pool.window), p.name))
+            out.append(_stage(pool_name(p), p.depthwise is not None, out[-1].output_size, Taps(p.pool.window), p.name))
         last[p.name] = out[-1].name
     return out
 
@@ -335,6 +334,6 @@ def pool_name(p: LoweredLayer) -> str:
     return f"{p.name}.pool"
 
 
-def _stage(name: str, kind: str, size: Pair, window: Taps, reads: str) -> Stage:
+def _stage(name: str, weighted: bool, size: Pair, window: Taps, reads: str) -> Stage:
     """A stage that reads a map of ``size``."""
-    return Stage(name=name, kind=kind, height=size[0], width=size[1], window=window, reads=reads)
+    return Stage(name=name, weighted=weighted, height=size[0], width=size[1], window=window, reads=reads)

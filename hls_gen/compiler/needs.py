@@ -108,8 +108,7 @@ def needs_of(planned: PlannedLayer) -> Needs:
     words = planned.words
     lanes = 0
     if npu.array.collect:
-        taps_of_window = (p.window.positions(p.height, p.width) >= 0).sum(axis=1)
-        lanes = int(taps_of_window.max()) * p.visits * planned.part.words * npu.array.kfp
+        lanes = int(planned.on_array.taps.window_taps.max()) * planned.part.words * npu.array.kfp
     from_ring = planned.read.inlet == "ring"
     return Needs.of(
         layers=1,
@@ -184,11 +183,10 @@ def _pool(planned: PlannedLayer) -> dict[str, int]:
         return {}
     counts = planned.on_pool_unit.counts
     words = planned.on_pool_unit.words
-    depthwise = planned.layer.depthwise
     needs = {
         "pool_words": max(2, counts.ring_words(words)) if planned.layer.pool else 2 * words,
         "pool_tuple_words": words,
     }
-    if depthwise is not None:
-        needs |= {"pool_kernel_rows": len(depthwise.weight) * words, "pool_scale_rows": len(planned.scale_steps)}
+    if planned.layer.depthwise:
+        needs |= {"pool_kernel_rows": planned.on_pool_unit.pass_rows, "pool_scale_rows": len(planned.scale_steps)}
     return needs

@@ -94,7 +94,7 @@ class PlannedLayer:
     @property
     def kernel_rows(self) -> int:
         """Rows of the kernel memory."""
-        return self.groups * self.layer.weight.shape[1] * self.part.words
+        return self.passes * self.on_array.pass_rows
 
     @property
     def beats(self) -> int:
@@ -179,9 +179,10 @@ def planned_layer(
     if p.pool and not npu.pool_unit:
         raise ValueError(f"{p.name}: a pool needs an NPU with a pool unit, got one without")
     steps = result_layout(p.out_channels, p.levels, npu.array.kgp, npu.results.ol)
+    sequencer = npu.array_sequencer
     on_array = OnSequencer(
-        sequencer=npu.array_sequencer,
-        taps=SequencerTaps(conv, npu.sequencer.kind, visits=p.visits, reread=groups > inner),
+        sequencer=sequencer,
+        taps=SequencerTaps(conv, sequencer.kind, visits=p.visits, reread=groups > inner),
         words=len(read.layout),
         tap_rows=part.words * p.visits * inner,
     )
@@ -189,14 +190,14 @@ def planned_layer(
     pooled = steps[:0]
     output = steps
     if not p.raw:
-        if sequencer := npu.pool_sequencer:
+        if behind := npu.pool_sequencer:
             output = pooled = regroup(steps, present(npu.pool_unit).pfp)
             if pool:
-                taps = SequencerTaps(pool, sequencer.kind)
+                taps = SequencerTaps(pool, behind.kind)
             else:
-                taps = SequencerTaps.straight(on_array.counts.windows, sequencer.kind)
+                taps = SequencerTaps.straight(on_array.counts.windows, behind.kind)
             words = len(pooled)
-            on_pool_unit = OnSequencer(sequencer=sequencer, taps=taps, words=words, tap_rows=words)
+            on_pool_unit = OnSequencer(sequencer=behind, taps=taps, words=words, tap_rows=words)
         if npu.depthwise:
             output = regroup(pooled, npu.results.ol)
         output = regroup(output, reader_lanes)

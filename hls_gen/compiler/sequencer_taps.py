@@ -22,6 +22,7 @@ from bitloom.golden.window import Window
 from bitloom.hls_gen.compiler.taps import Taps
 from bitloom.hls_gen.design.sequencer_kind import NpuSequencer, SequencerKind
 
+from .layout import Ints
 from .schedule import Raster, Stage, StageTables, schedule
 from .sequencer_work import SequencerWork
 
@@ -93,17 +94,17 @@ class SequencerTaps:
     def _counted(self) -> TapCounts:
         """What the taps take, counted anew."""
         tables = self.tables
-        skips = tables.skips
+        unread = tables.unread
         taps = len(tables.index) * self.visits
         windows = len(tables.output_order)
-        jumps = self.weighted and bool(tables.jump_mark.any())
-        direct = self.visits == 1 and tables.new.all() and not skips.any() and not jumps
+        jumps = tables.stage.weighted and bool(tables.jump_mark.any())
+        direct = self.visits == 1 and tables.new.all() and not unread.any() and not jumps
         window_taps = _alike(tables.last) if direct else 0
         countable = self.kind.counters and self.visits <= 2 and not window_taps  # hardware counts to two
         counters = Raster.of(tables) if countable else None
         by_tables = not (window_taps or counters)
         one_by_one = by_tables and not self.kind.claims_ahead
-        skipped = np.bincount(tables.window, skips * one_by_one, windows).astype(np.int64)
+        skipped = np.bincount(tables.window, unread * one_by_one, windows).astype(np.int64)
         return TapCounts(
             hold=min(tables.capacity(self.reread), len(tables.input_order)),
             tuples=len(tables.input_order),
@@ -113,16 +114,16 @@ class SequencerTaps:
             window_taps=window_taps,
             flags=taps + int(skipped.sum()) if by_tables else 0,
             olds=taps - int(tables.new.sum()) if by_tables else 0,
-            jumps=len(tables.jump_target) if by_tables and self.weighted else 0,
-            aheads=int((skips > 0).sum()) if by_tables and self.kind.claims_ahead else 0,
+            jumps=len(tables.jump_target) if by_tables and tables.stage.weighted else 0,
+            aheads=int((unread > 0).sum()) if by_tables and self.kind.claims_ahead else 0,
             counters=counters,
-            work=SequencerWork.counted(tables.valid_taps * self.visits, skipped),
+            work=SequencerWork.counted(self.window_taps, skipped),
         )
 
     @property
-    def weighted(self) -> bool:
-        """Whether each tap meets rows of weights, so that there are jumps."""
-        return self.tables.stage.kind == "conv"
+    def window_taps(self) -> Ints:
+        """(windows,) valid taps of each window; a tap that is visited twice counts as two."""
+        return self.tables.valid_taps * self.visits
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -143,6 +144,12 @@ class OnSequencer:
         """What the taps take."""
         return self.taps.counts
 
+    @property
+    def pass_rows(self) -> int:
+        """Rows of weights that all places of the kernel have in a pass over a window."""
+        stage = self.taps.tables.stage
+        return stage.places * self.tap_rows if stage.weighted else 0
+
 
 def _alike(last: Array) -> int:
     """Taps of a window where all windows have as many, else 0; ``last`` marks each window's last tap."""
@@ -153,7 +160,7 @@ def _alike(last: Array) -> int:
 @lru_cache(maxsize=32)
 def _straight(windows: int) -> StageTables:
     """The schedule of tuples that are handed on as they come."""
-    stage = Stage(name="straight", kind="pool", height=1, width=windows, window=Taps(Window(kernel=(1, 1))))
+    stage = Stage(name="straight", weighted=False, height=1, width=windows, window=Taps(Window(kernel=(1, 1))))
     return schedule([stage], "pull").tables[0]
 
 

@@ -28,7 +28,7 @@ from .reader import Reader
 from .results import Results
 from .rules import require
 from .sequencer import Sequencer
-from .sequencer_kind import NpuSequencer, SequencerKind, TapTable
+from .sequencer_kind import NpuSequencer
 from .stores import SkipStore, Stores
 from .widths import (
     ADD_FEATURE_BITS,
@@ -226,17 +226,13 @@ class Npu:
         sequencer = self.sequencer
         return NpuSequencer(
             unit="array",
-            kind=sequencer.kind,
+            counters=sequencer.raster,
+            table_rows=sequencer.table_rows,
             word_bits=self.array.word_bits,
             ring_words=sequencer.tuple_words,
             index_bits=bits_for(sequencer.tuple_words - 1),
             row_bits=self.array.row_bits,
         )
-
-    @property
-    def pool_kind(self) -> SequencerKind:
-        """How the pool unit's sequencer finds and claims taps."""
-        return SequencerKind(counters=self.sequencer.raster, kernel_rows=self.depthwise)
 
     @property
     def pool_sequencer(self) -> NpuSequencer | None:
@@ -247,16 +243,13 @@ class Npu:
         weights = pool_unit.weights
         return NpuSequencer(
             unit="pool_unit",
-            kind=self.pool_kind,
+            counters=self.sequencer.raster,
+            table_rows=pool_unit.table_rows,
             word_bits=self.pool_word_bits,
             ring_words=pool_unit.words,
             index_bits=pool_unit.index_bits,
             row_bits=weights.row_bits if weights else 0,
         )
-
-    def table_rows(self, sequencer: NpuSequencer, table: TapTable) -> int:
-        """Rows of a table of one of the sequencers."""
-        return int(self.value(sequencer.prefix + table.capacity))
 
     @property
     def sequencers(self) -> tuple[NpuSequencer, ...]:

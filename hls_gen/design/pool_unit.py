@@ -4,6 +4,7 @@ it."""
 from dataclasses import dataclass
 
 from .parts import Part, capacity, number
+from .sequencer_kind import FLAGS, JUMPS, OLDS, TapTable
 from .widths import bits_for
 
 
@@ -40,6 +41,12 @@ class PoolUnit(Part):
     taps: int = capacity(256, least=2, added=True, name="pool_taps")
     olds: int = capacity(256, least=2, added=True, name="pool_olds")
     """taps, olds: rows of its sequencer's tables, each >= 2."""
+
+    @property
+    def table_rows(self) -> dict[TapTable, int]:
+        """The tables that the pool unit's sequencer has, and the rows of each."""
+        rows = {FLAGS: self.taps, OLDS: self.olds}
+        return {**rows, JUMPS: self.weights.jumps} if self.weights else rows
 
     @property
     def index_bits(self) -> int:

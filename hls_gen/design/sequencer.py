@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from .parts import Part, capacity, value
 from .rules import require
-from .sequencer_kind import SequencerKind
+from .sequencer_kind import AHEADS, FLAGS, JUMPS, OLDS, TapTable
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,9 +33,10 @@ class Sequencer(Part):
     needs the table ``aheads``."""
 
     @property
-    def kind(self) -> SequencerKind:
-        """How the array's sequencer finds and claims taps."""
-        return SequencerKind(counters=self.raster, claims_ahead=self.aheads > 0)
+    def table_rows(self) -> dict[TapTable, int]:
+        """The tables that the array's sequencer has, and the rows of each."""
+        rows = {FLAGS: self.taps, OLDS: self.olds, JUMPS: self.jumps}
+        return {**rows, AHEADS: self.aheads} if self.aheads else rows
 
     def __post_init__(self) -> None:
         super().__post_init__()

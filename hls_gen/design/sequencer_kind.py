@@ -4,11 +4,15 @@
                   ^-- tables or counters say which tuple a tap reads
 
 Both are made by the same modules (hls_gen/rtl/sequencer), filled by the same rows (hls_gen/compiler/rows/sequencer.py)
-and counted by the same rules (hls_gen/compiler/sequencer_taps.py). What they differ in is said here, and nowhere else:
+and counted by the same rules (hls_gen/compiler/sequencer_taps.py). What they differ in are values of an `NpuSequencer`:
 `Npu.array_sequencer` and `Npu.pool_sequencer` are the two of an NPU, and `Npu.sequencers` lists those that it has.
+
+Which tables a sequencer has, the part says that declares their sizes: `Sequencer.table_rows`, `PoolUnit.table_rows`.
+Memories, fields of layer rows that say where a table's rows begin, needs of layers and area follow from that.
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 from .widths import bits_for
@@ -27,10 +31,14 @@ FLAGS = TapTable("flags", "taps", "flags_base")
 """A row for each tap."""
 OLDS = TapTable("olds", "olds", "old_base")
 """A row for each tap that reads an old tuple: which one."""
+ALWAYS = (FLAGS, OLDS)
+"""Tables that every sequencer has."""
 JUMPS = TapTable("jumps", "jumps", "jump_base")
 """A row for each run of places of the kernel that lie beside the map: the place behind it."""
 AHEADS = TapTable("aheads", "aheads", "ahead_base")
 """A row for each tap that claims tuples that it doesn't read: how many words these have."""
+SOMETIMES = (JUMPS, AHEADS)
+"""Tables that only some sequencers have."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,17 +47,20 @@ class SequencerKind:
 
     counters: bool = False
     """Whether counters run through the taps of layers in raster order, which then need no tables."""
-    kernel_rows: bool = True
-    """Whether each tap meets rows of weights, so that the sequencer counts kernel rows, and has a table of jumps: in
-    front of the array, and of a pool unit with weights."""
-    claims_ahead: bool = False
-    """Whether a tap claims tuples that it doesn't read by a table, any number at once. Without that table, each such
-    tuple is a skip in a layer that no counters run through."""
+    tables: tuple[TapTable, ...] = ALWAYS
+    """The tables that it has."""
 
     @property
-    def tables(self) -> tuple[TapTable, ...]:
-        """The tables that such a sequencer has."""
-        return (FLAGS, OLDS, *([JUMPS] if self.kernel_rows else []), *([AHEADS] if self.claims_ahead else []))
+    def kernel_rows(self) -> bool:
+        """Whether each tap meets rows of weights, so that the sequencer counts kernel rows, and has a table of jumps:
+        in front of the array, and of a pool unit with weights."""
+        return JUMPS in self.tables
+
+    @property
+    def claims_ahead(self) -> bool:
+        """Whether a tap claims tuples that it doesn't read by a table, any number at once. Without that table, each
+        such tuple is a skip in a layer that no counters run through."""
+        return AHEADS in self.tables
 
     @property
     def claims_one_by_one(self) -> bool:
@@ -59,12 +70,14 @@ class SequencerKind:
 
 @dataclass(frozen=True, kw_only=True)
 class NpuSequencer:
-    """A sequencer of an NPU: its kind and its sizes."""
+    """A sequencer of an NPU."""
 
     unit: Literal["array", "pool_unit"]
     """The unit that takes the windows."""
-    kind: SequencerKind
-    """How taps are found and claimed."""
+    counters: bool
+    """Whether counters run through the taps of layers in raster order."""
+    table_rows: Mapping[TapTable, int] = field(hash=False)
+    """The tables that it has, and the rows of each."""
     word_bits: int
     """Bits of a word of the tuple memory: KFP or PFP features."""
     ring_words: int
@@ -73,6 +86,11 @@ class NpuSequencer:
     """Width of the number of a word in its tuple."""
     row_bits: int
     """Width of the address of a row of weights; 0 without kernel rows."""
+
+    @property
+    def kind(self) -> SequencerKind:
+        """How taps are found and claimed."""
+        return SequencerKind(counters=self.counters, tables=tuple(self.table_rows))
 
     @property
     def prefix(self) -> str:
@@ -88,3 +106,8 @@ class NpuSequencer:
     def address_bits(self) -> int:
         """Width of a word's address in the tuple memory."""
         return bits_for(self.ring_words - 1)
+
+    @property
+    def memory_bits(self) -> int:
+        """Bits of the tuple memory."""
+        return self.ring_words * self.word_bits

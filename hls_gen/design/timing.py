@@ -120,7 +120,8 @@ def pool_fifo_words(npu: Npu) -> int:
 
 
 def pool_fifo_margin(npu: Npu) -> int:
-    """Words that may come after ``room`` of that FIFO has fallen: those inside the pool unit and the sequencer."""
+    """Words that may come after ``room`` of that FIFO has fallen: those inside the pool unit and the sequencer. A unit
+    with weights has fewer inside, as it divides behind the FIFO, and yet the same margin."""
     return DIVIDE_LATENCY + 6 if npu.engine == "integer" else FIFO_MARGIN
 
 

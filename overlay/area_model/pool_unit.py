@@ -6,7 +6,7 @@ from bitloom.hls_gen.design import timing
 from bitloom.hls_gen.design.memories.sequencer import bases
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.pool_unit import PoolUnit, PoolWeights
-from bitloom.hls_gen.design.sequencer_kind import FLAGS, JUMPS, OLDS, NpuSequencer
+from bitloom.hls_gen.design.sequencer_kind import JUMPS, NpuSequencer
 from bitloom.hls_gen.design.widths import COUNT_BITS, bits_for
 
 from .area_part import AreaPart, fifo, gear, sequencer_modules
@@ -43,11 +43,12 @@ def _sequencer(npu: Npu, sequencer: NpuSequencer, n: int) -> AreaPart:
     kind = sequencer.kind
     ring = sequencer.address_bits
     counts = (npu.sequencer.windows, npu.sequencer.window_taps, npu.sequencer.input_words)
+    tables = [table for table in kind.tables if table != JUMPS]  # jumps are counted with kernel rows
     sizes = {
         "one": 1,
         "ring": ring,
         "counts": sum(bits_for(count) for count in counts),
-        "tables": sum(bits for _, bits in bases(npu, sequencer, FLAGS, OLDS)),
+        "tables": sum(bits for _, bits in bases(sequencer, tables)),
         "average": npu.engine == "integer",
         "raster": kind.counters,
         "raster_ring": ring * kind.counters,
@@ -112,6 +113,6 @@ def _kernel_row_bits(npu: Npu, sequencer: NpuSequencer) -> tuple[int, int]:
     """LUTs and flip-flops by which the sequencer of a pool unit with weights counts rows of weights and jumps, by rule:
     four registers of a row's address, each a choice of sums, and a pointer into the table of jumps."""
     row = sequencer.row_bits
-    ((_, jump),) = bases(npu, sequencer, JUMPS)
+    ((_, jump),) = bases(sequencer, [JUMPS])
     moves = row * sequencer.kind.counters
     return 6 * row + 2 * jump + 4 * moves, 6 * row + 2 * jump + 6 * moves

@@ -25,7 +25,7 @@ def sequencer_parts(npu: Npu, n: int) -> Iterator[AreaPart]:
         "ring": ring,
         "counts": sum(bits_for(count) for count in counts),
         "row": row,
-        "tables": sum(bits for _, bits in bases(npu, sequencer, *sequencer.kind.tables)),
+        "tables": sum(bits for _, bits in bases(sequencer, sequencer.kind.tables)),
         "several": npu.array.accumulators > 1,
         "slot": slot_bits(npu),
         "acc": npu.array.acc_bits * (npu.engine == "binary"),

@@ -110,11 +110,14 @@ class LayerDemand:
 
     def work(self, npu: Npu) -> SequencerWork:
         """What the array's sequencer of that NPU does a frame."""
-        return SequencerTaps(self.conv, npu.sequencer.kind, self.lowered.visits).counts.work
+        return SequencerTaps(self.conv, npu.array_sequencer.kind, self.lowered.visits).counts.work
 
     def pool_work(self, npu: Npu) -> SequencerWork:
         """What the pool unit's sequencer of that NPU does a frame for the layer's pool; no window without one."""
-        return SequencerTaps(self.pool, npu.pool_kind).counts.work if self.pool else SequencerWork.straight(0)
+        sequencer = npu.pool_sequencer
+        if self.pool is None or sequencer is None:
+            return SequencerWork.straight(0)
+        return SequencerTaps(self.pool, sequencer.kind).counts.work
 
     @property
     def tuples(self) -> int:

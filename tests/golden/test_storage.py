@@ -141,7 +141,7 @@ def maps(draw):
 def test_tables_read_a_store_of_single_elements_in_the_order_of_the_expanded_store(drawn, order):
     """A5: the sequencer, fed each tuple once, makes the runs of the window-expanded store."""
     source, x, window = drawn
-    stage = Stage(name="conv_1", kind="conv", height=source.height, width=source.width, window=Taps(window))
+    stage = Stage(name="conv_1", weighted=True, height=source.height, width=source.width, window=Taps(window))
     tables = schedule([stage], order).tables[0]
     single = map_run(x).reshape(-1, source.channels)  # each position's tuple, once
     made: dict[int, list[int]] = {}

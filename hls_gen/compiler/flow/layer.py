@@ -26,7 +26,7 @@ class Reading:
     """(claims,) tuples that each of these taps claims, >= 1."""
     hold_tuples: int
     """Tuples that are claimed before the first one is given back, 1..tuples."""
-    skips: bool = False
+    has_skips: bool = False
     """Whether each tuple that a tap claims beyond its own costs a cycle, in every pass over the window."""
     ends_old: bool = False
     """Whether the last tap that claims tuples reads none of them: they are for another reader of the map, and the tap
@@ -162,11 +162,11 @@ def _claims(reading: Reading) -> Iterator[tuple[int, int, int, int]]:
     spare = -reading.hold_tuples * reading.words
     read_words = reading.read_words
     for number, (tap, count) in enumerate(zip(reading.claiming.tolist(), reading.claims.tolist()), 1):
-        parts = (
-            [(words, 0)] * (count - 1) + [(0, words)] if reading.skips else [(count * words - read_words, read_words)]
-        )
+        parts = [(count * words - read_words, read_words)]
+        if reading.has_skips:
+            parts = [(words, 0)] * (count - 1) + [(0, words)]
         if reading.ends_old and number == len(reading.claiming):
-            parts = [(words, 0)] * count + [(-1, 1)] if reading.skips else [(count * words - 1, 1)]
+            parts = [(words, 0)] * count + [(-1, 1)] if reading.has_skips else [(count * words - 1, 1)]
         for ahead, fresh in parts:
             before = max(spare, 0)
             spare += ahead + fresh

@@ -146,11 +146,11 @@ def reading(on: OnSequencer, part: int = 0) -> Reading:
     claiming = np.flatnonzero(tables.advance)
     return Reading(
         words=on.words,
-        taps=tables.valid_taps * on.taps.visits,
+        taps=on.taps.window_taps,
         claiming=claiming * on.taps.visits,
         claims=tables.advance[claiming],
         hold_tuples=on.counts.hold,
-        skips=on.counts.skips > 0,
+        has_skips=on.counts.skips > 0,
         ends_old=not tables.new[claiming[-1]],
         part_words=part,
     )

@@ -45,7 +45,7 @@ def offset_row(planned: PlannedLayer) -> Columns:
     if not isinstance(arithmetic, Xnor):
         return {}
     left_out = planned.left_out if arithmetic.double else planned.left_out // 2
-    twice = {"twice": planned.layer.visits - 1} if planned.npu.sequencer.kind.counters else {}
+    twice = {"twice": planned.layer.visits - 1} if planned.npu.sequencer.raster else {}
     return row({"tap_offset": arithmetic.tap_offset - left_out, **twice})
 
 

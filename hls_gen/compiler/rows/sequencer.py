@@ -70,7 +70,7 @@ def array_sequencer_rows(planned: PlannedLayer) -> dict[str, Columns]:
     part = planned.part
     rows = sequencer_rows(planned.on_array)
     groups = {
-        "group_rows": planned.layer.weight.shape[1] * part.words if planned.passes > 1 else 0,
+        "group_rows": planned.on_array.pass_rows if planned.passes > 1 else 0,
         "groups_minus_1": planned.passes - 1,
     }
     if npu.sequencer.tuple_parts:
@@ -96,7 +96,7 @@ def sequencer_rows(on: OnSequencer) -> dict[str, Columns]:
     kind = sequencer.kind
     counts = on.counts
     words = on.words
-    tap_rows = on.tap_rows if on.taps.weighted else 0
+    tap_rows = on.tap_rows if on.taps.tables.stage.weighted else 0
     layer = {
         "words_minus_1": words - 1,
         "hold_words": counts.hold * words,
@@ -130,12 +130,12 @@ def _tables(on: OnSequencer) -> dict[str, Columns]:
     visit = np.arange(len(tap)) % visits
     final = visit == visits - 1
     new = tables.new[tap] & (visit == 0)
-    skips = tables.skips[tap] * (visit == 0)
-    ahead = (skips > 0) & kind.claims_ahead
+    unread = tables.unread[tap] * (visit == 0)
+    ahead = (unread > 0) & kind.claims_ahead
     flags = {"last": tables.last[tap] & final, "new": new, "skip": ahead}
     if kind.kernel_rows:
-        flags["jump"] = tables.jump_mark[tap] & final if on.taps.weighted else np.zeros_like(new)
-    skipped = np.repeat(np.arange(len(tap)), skips if counts.skips else 0)
+        flags["jump"] = tables.jump_mark[tap] & final if tables.stage.weighted else np.zeros_like(new)
+    skipped = np.repeat(np.arange(len(tap)), unread if counts.skips else 0)
     rows: dict[str, Columns] = {
         "flags": {
             name: np.insert(column, skipped, name in ("new", "skip")).astype(np.int64) for name, column in flags.items()
@@ -145,5 +145,5 @@ def _tables(on: OnSequencer) -> dict[str, Columns]:
     if kind.kernel_rows:
         rows["jumps"] = {"row": tables.jump_target[: counts.jumps] * on.tap_rows}
     if kind.claims_ahead:
-        rows["aheads"] = {"words": skips[ahead] * on.words}
+        rows["aheads"] = {"words": unread[ahead] * on.words}
     return rows

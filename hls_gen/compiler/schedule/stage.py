@@ -10,8 +10,6 @@ from bitloom.golden.network import Network
 from bitloom.golden.window import Pair
 from bitloom.hls_gen.compiler.taps import Taps
 
-KINDS = ("conv", "pool")
-
 
 @dataclass(frozen=True, kw_only=True)
 class Stage:
@@ -19,8 +17,9 @@ class Stage:
 
     name: str
     """Of the stage and of the map that the stage makes."""
-    kind: str
-    """"conv" (weights: taps have places in a kernel) or "pool"."""
+    weighted: bool
+    """Whether its taps meet weights, so that they have places in a kernel: of a convolution, in the array or in the
+    pool unit; not of a pool."""
     height: int
     width: int
     """height, width: size of the map that the stage reads, each >= 1."""
@@ -36,8 +35,6 @@ class Stage:
 
     def __post_init__(self) -> None:
         make_fields_plain(self)
-        if self.kind not in KINDS:
-            raise ValueError(f"{self.name}: kind must be one of {', '.join(KINDS)}, got {self.kind!r}")
         for what in ("height", "width"):
             value = getattr(self, what)
             if not isinstance(value, int) or value < 1:
@@ -71,8 +68,8 @@ def stages(network: Network) -> tuple[Stage, ...]:
     Returns
     -------
     tuple of Stage
-        In the order of the layers: Conv and Dense as "conv", MaxPool and AvgPool as "pool". All other layers work on
-        each position for itself: their map counts as that of the stage before.
+        In the order of the layers. Layers without a window work on each position for itself: their map counts as that
+        of the stage before.
 
     Raises
     ------
@@ -94,7 +91,7 @@ def stages(network: Network) -> tuple[Stage, ...]:
         chain.append(
             Stage(
                 name=layer.name,
-                kind="conv" if isinstance(layer, Weighted) else "pool",
+                weighted=isinstance(layer, Weighted),
                 height=source.height,
                 width=source.width,
                 window=Taps(layer.window(source) if isinstance(layer, Weighted) else layer.window),

@@ -85,7 +85,7 @@ class StageTables:
         return frozen(advance)
 
     @cached_property
-    def skips(self) -> Ints:
+    def unread(self) -> Ints:
         """(valid taps,) int64: tuples that must have arrived before the tap's own, beyond those required so far."""
         return frozen(self.advance - self.new)
 
@@ -163,14 +163,14 @@ class StageTables:
         """Bits of the tables for a tuple memory of ``capacity`` tuples; widths are as narrow as the contents."""
         taps = len(self.index)
         olds = int((~self.new).sum())
-        conv = self.stage.kind == "conv"
+        weighted = self.stage.weighted
         return TableBits(
             flag=taps,
             early_end=taps,
             old_address=olds * (capacity - 1).bit_length(),
             advance=(taps - olds) * max(int(self.advance.max()) - 1, 0).bit_length(),
-            jump_mark=taps if conv else 0,
-            jump_target=int(self.jump_mark.sum()) * (self.stage.places - 1).bit_length() if conv else 0,
+            jump_mark=taps if weighted else 0,
+            jump_target=int(self.jump_mark.sum()) * (self.stage.places - 1).bit_length() if weighted else 0,
         )
 
 

@@ -2,7 +2,7 @@
 
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.pool_unit import PoolWeights
-from bitloom.hls_gen.design.sequencer_kind import JUMPS, NpuSequencer
+from bitloom.hls_gen.design.sequencer_kind import SOMETIMES, NpuSequencer
 from bitloom.hls_gen.design.widths import COUNT_BITS, bits_for
 
 from .memory import FieldWidths, Rows
@@ -44,21 +44,19 @@ def pool_unit_memories(npu: Npu) -> dict[str, Rows]:
 
 
 def _layer_fields(npu: Npu, sequencer: NpuSequencer) -> FieldWidths:
-    """A layer to the pool unit's sequencer, which also knows where the layer's map goes."""
+    """A layer to the pool unit's sequencer, which also knows where the layer's map goes, and with weights which of them
+    its taps meet."""
+    row = sequencer.row_bits
     return [
         *reading_fields(npu, sequencer),
         *way(npu),
         *([("average", 1)] if npu.engine == "integer" else []),
         *counter_fields(sequencer),
-        *(_kernel_fields(npu, sequencer) if sequencer.kind.kernel_rows else []),
+        *([("depthwise", 1)] if npu.depthwise else []),
+        *bases(sequencer, SOMETIMES),
+        *([("start_row", row), ("kernel_base", row)] if sequencer.kind.kernel_rows else []),
+        *kernel_moves(sequencer),
     ]
-
-
-def _kernel_fields(npu: Npu, sequencer: NpuSequencer) -> FieldWidths:
-    """Which weights a layer's taps meet."""
-    row = sequencer.row_bits
-    rows = [("start_row", row), ("kernel_base", row)]
-    return [("depthwise", 1), *bases(npu, sequencer, JUMPS), *rows, *kernel_moves(sequencer)]
 
 
 def _result_fields(npu: Npu, weights: PoolWeights) -> FieldWidths:

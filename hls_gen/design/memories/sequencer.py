@@ -1,8 +1,10 @@
 """Memories of the sequencer: what it reads of each layer, and its tables of taps; those of the pool unit's sequencer,
 too, but for the fields that it alone has."""
 
+from collections.abc import Iterable
+
 from bitloom.hls_gen.design.npu import Npu
-from bitloom.hls_gen.design.sequencer_kind import AHEADS, FLAGS, JUMPS, OLDS, NpuSequencer, TapTable
+from bitloom.hls_gen.design.sequencer_kind import AHEADS, ALWAYS, FLAGS, JUMPS, OLDS, SOMETIMES, NpuSequencer, TapTable
 from bitloom.hls_gen.design.widths import PLACE_BITS, SIDE_BITS, bits_for
 
 from .memory import FieldWidths, Rows
@@ -34,20 +36,20 @@ def reading_memories(
         f"{prefix}layers": Rows(npu.loader.layers, layer_fields, read_at_once=True),
         **{
             prefix + table.name: Rows(
-                npu.table_rows(sequencer, table),
+                rows,
                 fields[table],
                 counted_as=prefix + table.capacity,
                 based_by=(f"{prefix}layers", table.base),
             )
-            for table in sequencer.kind.tables
+            for table, rows in sequencer.table_rows.items()
         },
     }
 
 
-def bases(npu: Npu, sequencer: NpuSequencer, *tables: TapTable) -> FieldWidths:
+def bases(sequencer: NpuSequencer, tables: Iterable[TapTable]) -> FieldWidths:
     """Fields of a layer that say where its rows begin in those of the tables that the sequencer has."""
-    has = [table for table in tables if table in sequencer.kind.tables]
-    return [(table.base, bits_for(npu.table_rows(sequencer, table) - 1)) for table in has]
+    rows = sequencer.table_rows
+    return [(table.base, bits_for(rows[table] - 1)) for table in tables if table in rows]
 
 
 def reading_fields(npu: Npu, sequencer: NpuSequencer) -> FieldWidths:
@@ -60,7 +62,7 @@ def reading_fields(npu: Npu, sequencer: NpuSequencer) -> FieldWidths:
         ("direct", 1),
         ("window_taps_minus_1", bits_for(npu.sequencer.window_taps - 1)),
         ("windows_minus_1", bits_for(npu.sequencer.windows - 1)),
-        *bases(npu, sequencer, FLAGS, OLDS),
+        *bases(sequencer, ALWAYS),
     ]
 
 
@@ -101,7 +103,7 @@ def _layer_fields(npu: Npu, sequencer: NpuSequencer) -> FieldWidths:
     binary = npu.engine == "binary"
     fields = [
         *reading_fields(npu, sequencer),
-        *bases(npu, sequencer, JUMPS, AHEADS),
+        *bases(sequencer, SOMETIMES),
         *((name, row) for name in ("start_row", "kernel_base", "group_rows")),
         ("groups_minus_1", bits_for(npu.sequencer.groups - 1)),
         *_part_fields(npu),

@@ -38,23 +38,14 @@ from .writer import Written, inlet_means, writer
 __all__ = ["SequencerSpec", "sequencer"]
 
 
-POOL = """Sequencer of the pool unit: tuple memory and tables (spec B9, B10).  Golden twin: hls_gen/compiler/schedule.
-
-    words --> writer --write--> tuple memory (ring) --------> word, a cycle after its beat
-                 ^ has_free        ^ read_row
-                 +------------ issuer --> beat (first, last, index, ...)
-                                 ^ one tap a cycle
-    layer rows, tables --> tap source
-
-For each window, each valid tap, each word of its tuple. One beat a cycle; the next window, layer or frame starts in the
-cycle after the last beat of this one, if its words are there and there is room.
-
-The ring holds words of several layers at once: a layer's tuples follow those of the layer before, so that words for
-the next layer come in while this one is computed. Tables hold addresses relative to the first word of the layer.
-
-Parts: hls_gen/rtl/sequencer/writer.py, tap_source.py and issuer.py, each a module of its own.
-"""
-"""The header's text for the sequencer in front of a pool unit, which has no kernel groups."""
+OF_POOL_UNIT = (
+    ("Sequencer: tuple memory, tables and dataflows (spec B9, B10, B13)",
+     "Sequencer of the pool unit: tuple memory and tables (spec B9, B10)"),
+    ("kernel row, ...", "index, ..."),
+    ("Dataflow output_stationary (B9): for each window, each kernel group,", "For each window,"),
+)  # fmt: skip
+"""Phrases of the text above, and what the header of a pool unit's sequencer, which has no kernel groups, says in place
+of each."""
 
 
 def sequencer(library: Library, spec: SequencerSpec) -> Block:
@@ -75,8 +66,12 @@ def sequencer(library: Library, spec: SequencerSpec) -> Block:
         beats (beat.Beat), and ``word`` a cycle after each. Registers see ``layer`` (the layer that begins next),
         ``inlet`` (the one that is read) and what beat.WaitPulses says.
     """
+    contract = __doc__ or ""
+    for of_array, of_pool_unit in OF_POOL_UNIT if spec.pool else ():
+        assert of_array in contract, f"the text of this file must have: {of_array}"
+        contract = contract.replace(of_array, of_pool_unit)
     header = Header(
-        POOL if spec.pool else __doc__ or "",
+        contract,
         rate="one beat a cycle",
         latency="1 cycle from a word to its beat, 1 cycle from a beat to its word at the output",
         parameters={"word_bits": spec.sequencer.word_bits, "words": spec.sequencer.ring_words},

@@ -74,7 +74,7 @@ class SequencerSpec:
         Where a layer keeps all tuples that it claims, claims are ring_words at most. Of a map with another reader
         any number of tuples may pass unread, up to the whole map.
         """
-        alone = not (self.npu.has_skip or self.npu.sequencer.aheads)  # nobody else reads the maps
-        if alone or (self.pool and not self.npu.keeps_steps):
+        shared = self.npu.keeps_steps if self.pool else self.npu.has_skip
+        if not (shared or self.kind.claims_ahead):
             return self.sequencer.address_bits + 2
         return bits_for(self.sequencer.ring_words + self.npu.sequencer.input_words) + 1

@@ -28,7 +28,9 @@ def convolutions(count: int, *, side: int = SIDE, channels: int = 16, order: str
     """3 x 3 convolutions with padding, ``channels`` in and out, on NPUs of 8 x 8 lanes."""
     groups = words = channels // 8
     window = Window(kernel=(3, 3), padding=(1, 1, 1, 1))
-    stages = [Stage(name=f"conv_{i}", kind="conv", height=side, width=side, window=Taps(window)) for i in range(count)]
+    stages = [
+        Stage(name=f"conv_{i}", weighted=True, height=side, width=side, window=Taps(window)) for i in range(count)
+    ]
     return tuple(
         FlowLayer(name=t.stage.name, reading=reading(t, words, reread=groups > 1), groups=groups)
         for t in schedule(stages, order).tables

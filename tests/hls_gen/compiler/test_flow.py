@@ -165,19 +165,19 @@ def test_passes_of_a_window_with_skips() -> None:
         claiming=np.array([0, 1, 2]),
         claims=np.array([1, 2, 1]),
         hold_tuples=2,
-        skips=True,
+        has_skips=True,
     )
     assert made.tuples == 4
     assert passes(made) == [
         (5, 0, [(0, 0, 0, 2)], [(2, 0, 2, 0), (3, 2, 0, 2)]),
         (2, 0, [(0, 2, 0, 2)], []),
     ]
-    assert passes(replace(made, skips=False)) == [
+    assert passes(replace(made, has_skips=False)) == [
         (4, 0, [(0, 0, 0, 2)], [(2, 2, 2, 2)]),
         (2, 0, [(0, 2, 0, 2)], []),
     ]
     first = Reading(
-        words=1, taps=np.array([1]), claiming=np.array([0]), claims=np.array([3]), hold_tuples=3, skips=True
+        words=1, taps=np.array([1]), claiming=np.array([0]), claims=np.array([3]), hold_tuples=3, has_skips=True
     )
     assert passes(first, inner=4) == [(6, 2, [(0, 0, 1, 0), (1, 0, 1, 0), (2, 0, 0, 1)], [])]
 

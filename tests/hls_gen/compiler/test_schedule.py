@@ -41,7 +41,7 @@ B20 = Network(
 # 2 x 3 map, kernel 2 x 2, one column of padding on the left and one row below:
 #   window  0: . 0   1: 0 1   2: 1 2   3: . 3   4: 3 4   5: 4 5
 #              . 3      3 4      4 5      . .      . .      . .
-TINY = Stage(name="tiny", kind="conv", height=2, width=3, window=Taps(Window(kernel=(2, 2), padding=(0, 1, 1, 0))))
+TINY = Stage(name="tiny", weighted=True, height=2, width=3, window=Taps(Window(kernel=(2, 2), padding=(0, 1, 1, 0))))
 
 
 def bits(text: str) -> list[bool]:
@@ -95,8 +95,8 @@ def test_tiny_tables_in_column_order():
 
 
 def test_maps_between_are_made_column_after_column():
-    first = Stage(name="first", kind="conv", height=3, width=4, window=Taps(Window(kernel=(2, 2))))
-    last = Stage(name="last", kind="conv", height=2, width=3, window=Taps(Window(kernel=(1, 1))))
+    first = Stage(name="first", weighted=True, height=3, width=4, window=Taps(Window(kernel=(2, 2))))
+    last = Stage(name="last", weighted=True, height=2, width=3, window=Taps(Window(kernel=(1, 1))))
     one, other = schedule([first, last], "columns").tables
     assert one.output_order.tolist() == other.input_order.tolist() == [0, 3, 1, 4, 2, 5]
     assert one.input_order.tolist() == [0, 4, 8, 1, 5, 9, 2, 6, 10, 3, 7, 11]
@@ -113,7 +113,7 @@ def test_tiny_table_bits():
     assert size.advance == 4 * 2  # 0..2 stands for 1..3
     assert size.jump_target == 4 * 2
     assert size.total == 94
-    (t,) = schedule([Stage(name="p", kind="pool", height=2, width=3, window=TINY.window)], "pull").tables
+    (t,) = schedule([Stage(name="p", weighted=False, height=2, width=3, window=TINY.window)], "pull").tables
     assert (t.bits(5).jump_mark, t.bits(5).jump_target, t.bits(5).advance) == (0, 0, 0)
 
 
@@ -180,8 +180,8 @@ def chains(draw: st.DrawFn) -> list[Stage]:
         window = Window(kernel=(kh, kw), stride=(draw(st.integers(1, 4)), draw(st.integers(1, 4))), padding=padding)
         if min(window.output_size(height, width)) < 1:
             window = Window(kernel=(height, width))
-        kind = draw(st.sampled_from(["conv", "pool"]))
-        chain.append(Stage(name=f"stage_{i}", kind=kind, height=height, width=width, window=Taps(window)))
+        weighted = draw(st.booleans())
+        chain.append(Stage(name=f"stage_{i}", weighted=weighted, height=height, width=width, window=Taps(window)))
         height, width = chain[-1].output_size
     return chain
 
@@ -252,8 +252,8 @@ def test_both_orders_keep_the_same_rows_and_columns(chain):
 
 @pytest.mark.parametrize("map_order", ORDERS)
 def test_positions_that_nobody_reads_are_neither_sent_nor_computed(map_order):
-    conv = Stage(name="conv", kind="conv", height=5, width=7, window=Taps(Window(kernel=(2, 1))))
-    pool = Stage(name="pool", kind="pool", height=4, width=7, window=Taps(Window(kernel=(1, 1), stride=(2, 3))))
+    conv = Stage(name="conv", weighted=True, height=5, width=7, window=Taps(Window(kernel=(2, 1))))
+    pool = Stage(name="pool", weighted=False, height=4, width=7, window=Taps(Window(kernel=(1, 1), stride=(2, 3))))
     s = schedule([conv, pool], map_order)
     sent = s.tables[1].input_order.tolist()
     assert sorted(sent) == [0, 3, 6, 14, 17, 20]  # rows 0 and 2, columns 0, 3 and 6
@@ -275,9 +275,9 @@ def test_b20_valid_taps(map_order):
 def test_b20_capacities():
     pull, raster = schedule(B20, "pull").tables, schedule(B20, "raster").tables
     assert [t.capacity(reread=False) for t in pull] == [335, 312, 112, 100, 46, 22, 1, 1]
-    assert [t.capacity(reread=True) for t in pull if t.stage.kind == "conv"] == [336, 113, 47, 16, 1]
+    assert [t.capacity(reread=True) for t in pull if t.stage.weighted] == [336, 113, 47, 16, 1]
     assert [t.capacity(reread=False) for t in raster] == [132, 65, 68, 33, 36, 17, 1, 1]
-    assert [t.capacity(reread=True) for t in raster if t.stage.kind == "conv"] == [133, 69, 37, 16, 1]
+    assert [t.capacity(reread=True) for t in raster if t.stage.weighted] == [133, 69, 37, 16, 1]
 
 
 def test_the_190_tuples_of_b7_are_conv_1_alone_in_pull_order():
@@ -297,7 +297,7 @@ def test_b20_ideal_cycles():
 
 def test_large_maps_are_scheduled_quickly():
     window = Window(kernel=(3, 3), padding=(1, 1, 1, 1))
-    large = [Stage(name=f"conv_{i}", kind="conv", height=224, width=224, window=Taps(window)) for i in range(2)]
+    large = [Stage(name=f"conv_{i}", weighted=True, height=224, width=224, window=Taps(window)) for i in range(2)]
     start = time.process_time()
     pull, raster = (schedule(large, order) for order in ORDERS[:2])
     assert time.process_time() - start < 4  # about 0.7 s, whatever else the machine does
@@ -322,9 +322,9 @@ def test_stages_of_a_network():
     conv = Window(kernel=(3, 2), stride=(1, 2), padding=(1, 0, 1, 1))
     pool = Window(kernel=(2, 1), stride=(2, 1))
     assert stages(network) == (
-        Stage(name="conv", kind="conv", height=6, width=5, window=Taps(conv), reads=INPUT),
-        Stage(name="pool", kind="pool", height=6, width=3, window=Taps(pool), reads="conv"),
-        Stage(name="dense", kind="conv", height=3, width=3, window=Taps(Window(kernel=(3, 3))), reads="pool"),
+        Stage(name="conv", weighted=True, height=6, width=5, window=Taps(conv), reads=INPUT),
+        Stage(name="pool", weighted=False, height=6, width=3, window=Taps(pool), reads="conv"),
+        Stage(name="dense", weighted=True, height=3, width=3, window=Taps(Window(kernel=(3, 3))), reads="pool"),
     )
     assert schedule(network, "pull").input_order.tolist() == schedule(stages(network), "pull").input_order.tolist()
 
@@ -359,8 +359,10 @@ def test_errors_name_the_stage_the_rule_and_the_value():
     ):
         schedule([], "pull")
     with pytest.raises(ValueError, match=whole("next: must read the 2 x 3 map of tiny, got 3 x 3")):
-        schedule([TINY, Stage(name="next", kind="pool", height=3, width=3, window=Taps(Window(kernel=(1, 1))))], "pull")
-    last = Stage(name="last", kind="pool", height=2, width=3, window=Taps(Window(kernel=(1, 1))), reads="tiny")
+        schedule(
+            [TINY, Stage(name="next", weighted=False, height=3, width=3, window=Taps(Window(kernel=(1, 1))))], "pull"
+        )
+    last = Stage(name="last", weighted=False, height=2, width=3, window=Taps(Window(kernel=(1, 1))), reads="tiny")
     with pytest.raises(ValueError, match=whole("last: must read the map of a stage before it, got tiny")):
         schedule([last, TINY], "pull")
     with pytest.raises(ValueError, match=whole("next: a stage must read its map or add it, got none")):
@@ -370,14 +372,13 @@ def test_errors_name_the_stage_the_rule_and_the_value():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"kind": "dense"}, "x: kind must be one of conv, pool, got 'dense'"),
         ({"height": 0}, "x: height must be an integer >= 1, got 0"),
         ({"width": 1}, "x: the window must fit the padded map, got kernel (2, 2) on 3 x 1"),
         ({"window": Taps(Window(kernel=(2, 2), stride=(0, 1)))}, "x: stride must be >= 1, got (0, 1)"),
     ],
 )
 def test_stage_errors(change, message):
-    good = {"name": "x", "kind": "conv", "height": 3, "width": 4, "window": Taps(Window(kernel=(2, 2)))}
+    good = {"name": "x", "weighted": True, "height": 3, "width": 4, "window": Taps(Window(kernel=(2, 2)))}
     with pytest.raises(ValueError, match=whole(message)):
         Stage(**{**good, **change})
 

@@ -25,8 +25,8 @@ from bitloom.hls_gen.design.widths import PLACE_BITS, SIDE_BITS
 from bitloom.overlay.fuzz.random_models import random_model
 
 
-def stage(size: tuple[int, int], name: str = "stage", kind: str = "conv", **window: tuple) -> Stage:
-    return Stage(name=name, kind=kind, height=size[0], width=size[1], window=Taps(Window(**window)))
+def stage(size: tuple[int, int], name: str = "stage", weighted: bool = True, **window: tuple) -> Stage:
+    return Stage(name=name, weighted=weighted, height=size[0], width=size[1], window=Taps(Window(**window)))
 
 
 @st.composite
@@ -45,7 +45,7 @@ def chains(draw: st.DrawFn) -> list[Stage]:
     size, out = (draw(st.integers(1, 12)), draw(st.integers(1, 12))), []
     for number in range(draw(st.integers(1, 3))):
         (kh, sy, top, bottom), (kw, sx, left, right) = draw(spans(size[0])), draw(spans(size[1]))
-        out.append(stage(size, f"stage_{number}", draw(st.sampled_from(["conv", "pool"])), kernel=(kh, kw),
+        out.append(stage(size, f"stage_{number}", draw(st.booleans()), kernel=(kh, kw),
                          stride=(sy, sx), padding=(top, left, bottom, right)))  # fmt: skip
         size = out[-1].output_size
     return out
@@ -96,7 +96,7 @@ def test_counters_equal_tables(chain):
 def test_positions_left_out(second, counted):
     """The first of two stages makes only the positions that the second reads."""
     first = stage((9, 10), "first", kernel=(3, 3), padding=(1, 1, 1, 1))
-    tables = schedule([first, stage((9, 10), "second", kind="pool", **second)], "raster").tables[0]
+    tables = schedule([first, stage((9, 10), "second", weighted=False, **second)], "raster").tables[0]
     assert (Raster.of(tables) is not None) == counted
 
 

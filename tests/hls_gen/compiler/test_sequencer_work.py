@@ -19,7 +19,7 @@ KIND = SequencerKind()
 
 
 def test_of_a_schedule_and_of_a_map():
-    tables = schedule([Stage(name="pool", kind="pool", height=4, width=3, window=Taps(PADDED))], "pull").tables[0]
+    tables = schedule([Stage(name="pool", weighted=False, height=4, width=3, window=Taps(PADDED))], "pull").tables[0]
     assert SequencerTaps(tables, KIND).counts.work == VALID
     twice = ((4, 0, 1), (6, 0, 1), (8, 0, 2), (12, 0, 2))
     assert SequencerTaps(tables, KIND, visits=2).counts.work == SequencerWork(twice)
@@ -43,8 +43,8 @@ def test_tuples_that_a_tap_skips(aheads):
     """Windows of 2 x 2 on two rows of four positions: the first one's third tap, in the second row, waits for two
     tuples of the first row that it doesn't read."""
     window = Window(kernel=(2, 2))
-    tables = schedule([Stage(name="conv", kind="conv", height=2, width=4, window=Taps(window))], "raster").tables[0]
-    work = SequencerTaps(tables, Npu.of(aheads=aheads).sequencer.kind).counts.work
+    tables = schedule([Stage(name="conv", weighted=True, height=2, width=4, window=Taps(window))], "raster").tables[0]
+    work = SequencerTaps(tables, Npu.of(aheads=aheads).array_sequencer.kind).counts.work
     assert work == SequencerWork(((4, 0, 3),) if aheads else ((4, 0, 2), (4, 2, 1)))
     assert work.cycles(3) == (36 if aheads else 38)
     assert work.cycles(3, least=13) == (39 if aheads else 40)

@@ -157,7 +157,7 @@ def test_the_tables_read_what_is_added_up(kind, map_order: str) -> None:
         model = random_model(made, rng)
         pool = kind(name="pool_1", **of_pool)
         window = Taps.of(layer.window(made.input), (pool,), (6, 7))
-        (tables,) = schedule([Stage(name="conv_1", kind="conv", height=6, width=7, window=window)], map_order).tables
+        (tables,) = schedule([Stage(name="conv_1", weighted=True, height=6, width=7, window=window)], map_order).tables
         images = random_images(model, 3, rng)
         stream = images.reshape(3, 42, 3)[:, tables.input_order]
         weight, place, jumps = model.arrays["conv_1"]["weight"].reshape(4, -1, 3), tables.leading_jump or 0, 0

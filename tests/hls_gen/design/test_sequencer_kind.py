@@ -5,18 +5,20 @@ import pytest
 from bitloom.hls_gen.design.memories.memory_map import memory_map
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.parts import present
-from bitloom.hls_gen.design.sequencer_kind import AHEADS, SequencerKind
+from bitloom.hls_gen.design.sequencer_kind import AHEADS, FLAGS, JUMPS, OLDS, SequencerKind
 
 INTEGER = {"engine": "integer", "feature_bits": 4, "weight_bits": 4, "shift_bits": 0}
 WEIGHTED = {**INTEGER, "depthwise": True}
 
+ROWS = (FLAGS, OLDS, JUMPS)
+AHEAD = (FLAGS, OLDS, JUMPS, AHEADS)
 KINDS = [
-    ({}, SequencerKind(), SequencerKind(kernel_rows=False)),
-    ({"raster": True}, SequencerKind(counters=True), SequencerKind(counters=True, kernel_rows=False)),
-    ({"aheads": 4}, SequencerKind(claims_ahead=True), SequencerKind(kernel_rows=False)),
-    (WEIGHTED, SequencerKind(), SequencerKind()),
-    ({**WEIGHTED, "raster": True, "aheads": 4}, SequencerKind(counters=True, claims_ahead=True),
-     SequencerKind(counters=True)),
+    ({}, SequencerKind(tables=ROWS), SequencerKind()),
+    ({"raster": True}, SequencerKind(counters=True, tables=ROWS), SequencerKind(counters=True)),
+    ({"aheads": 4}, SequencerKind(tables=AHEAD), SequencerKind()),
+    (WEIGHTED, SequencerKind(tables=ROWS), SequencerKind(tables=ROWS)),
+    ({**WEIGHTED, "raster": True, "aheads": 4}, SequencerKind(counters=True, tables=AHEAD),
+     SequencerKind(counters=True, tables=ROWS)),
 ]  # fmt: skip
 """Values of an NPU; the kind of its array's sequencer, and of its pool unit's."""
 
@@ -56,7 +58,7 @@ def test_no_pool_unit_has_no_sequencer():
 @pytest.mark.parametrize(("kind", "expected"), [
     (SequencerKind(), True),
     (SequencerKind(counters=True), False),
-    (SequencerKind(claims_ahead=True), False),
+    (SequencerKind(tables=AHEAD), False),
 ])  # fmt: skip
 def test_tuples_are_claimed_one_by_one(kind, expected):
     assert kind.claims_one_by_one == expected

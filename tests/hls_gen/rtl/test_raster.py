@@ -48,18 +48,18 @@ def span(draw: random.Random, size: int) -> tuple[int, int, int, int]:
     return kernel, draw.randint(1, 6), before, after
 
 
-def geometry(draw: random.Random, kind: str, order: str = "raster") -> StageTables:
+def geometry(draw: random.Random, weighted: bool, order: str = "raster") -> StageTables:
     """Any window on a map up to 9 x 9; in raster order one that counters serve. Sometimes it only makes what a next
     window reads."""
     while True:
         size = draw.randint(1, 9), draw.randint(1, 9)
         (kh, sy, top, bottom), (kw, sx, left, right) = span(draw, size[0]), span(draw, size[1])
         window = Window(kernel=(kh, kw), stride=(sy, sx), padding=(top, left, bottom, right))
-        chain = [ScheduleStage(name="case", kind=kind, height=size[0], width=size[1], window=Taps(window))]
+        chain = [ScheduleStage(name="case", weighted=weighted, height=size[0], width=size[1], window=Taps(window))]
         rows, columns = chain[0].output_size
         if draw.random() < 0.3 and min(rows, columns) > 2:
             left_out = Window(kernel=(1, 2), stride=(2, 2))
-            chain.append(ScheduleStage(name="next", kind="pool", height=rows, width=columns, window=Taps(left_out)))
+            chain.append(ScheduleStage(name="next", weighted=False, height=rows, width=columns, window=Taps(left_out)))
         tables = schedule(chain, order).tables[0]
         if order == "pull" or Raster.of(tables) is not None:
             return tables
@@ -70,7 +70,7 @@ def made(seed: int, pool: bool, orders: tuple[str, ...] = ("raster",)) -> Plan:
     draw = random.Random(seed)
     parts, layers, row_base = [], [], 0
     for number in range(draw.randint(len(orders), 8)):
-        part = geometry(draw, "pool" if pool else "conv", orders[number % len(orders)])
+        part = geometry(draw, not pool, orders[number % len(orders)])
         words, groups = draw.randint(1, 3), 1 if pool else draw.randint(1, 3)
         visits = 1 if pool else draw.randint(1, 2)
         if pool:
@@ -174,9 +174,11 @@ def test_counters_and_tables_by_turns(pool):
 @pytest.mark.parametrize(("stall", "room"), [(0, 1), (0.4, 0.6)])
 def test_ring_of_hold_tuples(pool, stall, room):
     """2 x 2 windows of a map 7 wide: a row and one more, 8 tuples; 6 of them are claimed at once."""
-    npu, kind = NPU.changed(tuple_words=8, pool_words=8), "pool" if pool else "conv"
+    npu = NPU.changed(tuple_words=8, pool_words=8)
     window = Window(kernel=(2, 2))
-    (part,) = schedule([ScheduleStage(name="case", kind=kind, height=5, width=7, window=Taps(window))], "raster").tables
+    (part,) = schedule(
+        [ScheduleStage(name="case", weighted=not pool, height=5, width=7, window=Taps(window))], "raster"
+    ).tables
     fields = {"target": 0} if pool else {"kernel_base": 0, "group_rows": 0, "groups_minus_1": 0, "tap_offset": 3}
     plan = plan_of([layer_rows(part, 1, 1, pool, fields, npu=npu)], [(part, 1)], "pool_" if pool else "")
     assert (plan.stages[0].row["hold_words"], plan.stages[0].row["gap_words"]) == (8, 5)

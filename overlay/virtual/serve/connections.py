@@ -3,8 +3,9 @@
 gRPC's server takes every connection that comes, until the process has no descriptor left, and then answers nobody. Its
 own bound of idle time doesn't help: the client that has the board may be silent for hours, and a connection that is
 ended is another client when it comes back (holder.py). So this module counts connections, and ends those that matter
-least: first the ones over which no call ever came, then those whose last call is the longest ago; never one with a call
-under way, and never that of the client that has the board. Whoever loses a connection and calls again gets a new one.
+least: first the ones over which no call ever came, the oldest of them before those whose first call may be on its way;
+then those whose last call is the longest ago; never one with a call under way, and never that of the client that has
+the board. Whoever loses a connection and calls again gets a new one.
 """
 
 import os
@@ -57,6 +58,8 @@ class Connections:
         self._in_use = in_use
         self._lock = threading.Lock()
         self._called: dict[int, float] = {}  # the client's port -> when it called last; ports alone, as in holder.py
+        self._seen: dict[int, int] = {}  # the client's port -> number of the look that saw the connection first
+        self._looks = 0
         self._stopped = threading.Event()
         threading.Thread(target=self._watch, name="bitloom-serve-connections", daemon=True).start()
 
@@ -76,12 +79,14 @@ class Connections:
         with self._lock:
             self._called = {port: when for port, when in self._called.items() if port in ports}
             called = dict(self._called)
+        self._looks += 1
+        self._seen = {port: self._seen.get(port, self._looks) for port in ports}
         over = len(standing) - self._most
         if over <= 0:
             return 0
         needed = {_port_of(client) for client in self._in_use()}
         idle = [connection for connection in standing if connection.port not in needed]
-        idle.sort(key=lambda connection: called.get(connection.port, 0.0))
+        idle.sort(key=lambda connection: (called.get(connection.port, 0.0), self._seen[connection.port]))
         for connection in idle[:over]:
             _end(connection)
         LOG.warning(

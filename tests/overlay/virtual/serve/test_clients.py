@@ -1,6 +1,7 @@
 """Clients that come and go, some of them badly: the next one finds the server as it was."""
 
 import errno
+import functools
 import http.client
 import os
 import random
@@ -119,6 +120,27 @@ def test_without_a_descriptor_left_no_module_has_to_be_imported(monkeypatch):
     monkeypatch.setitem(sys.modules, "resource", None)
     most = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
     assert connections._handles() == range(most)
+
+
+@pytest.mark.parametrize("limits", [ServerLimits(connections=3)], ids=["3 connections"])
+def test_of_silent_connections_the_newest_is_ended_last(server, monkeypatch):
+    """Its first call may be on its way. It may have a low descriptor, which another one has left."""
+    monkeypatch.setattr(connections, "LOOK_SECONDS", 1e9)  # looks by hand
+    server.connections.stop()
+    standing = functools.partial(connections._connections, server.port)
+    wires = [socket.create_connection((server.host, server.port), 60) for _ in range(3)]
+    until(lambda: len(list(standing())) == 3)
+    assert server.connections.look() == 0
+    lowest = min(standing()).port
+    next(wire for wire in wires if wire.getsockname()[1] == lowest).close()
+    until(lambda: len(list(standing())) == 2)
+    wires += [socket.create_connection((server.host, server.port), 60) for _ in range(2)]
+    newest = {wire.getsockname()[1] for wire in wires[3:]}
+    until(lambda: len(list(standing())) == 4)
+    assert min(standing()).port in newest
+    assert server.connections.look() == 1
+    until(lambda: len(list(standing())) == 3)
+    assert newest < {connection.port for connection in standing()}
 
 
 @pytest.mark.parametrize("limits", [ServerLimits(connections=3)], ids=["3 connections"])

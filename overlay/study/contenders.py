@@ -14,7 +14,7 @@ from bitloom.golden.encoding import BIPOLAR
 from bitloom.golden.kernels.native import BuildError
 from bitloom.golden.kernels.tiled import cpu, gpu, layout
 from bitloom.golden.kernels.tiled.conv import PackedConv
-from bitloom.golden.kernels.tiled.plan import plan
+from bitloom.golden.kernels.tiled.plan import KERNELS
 from bitloom.golden.layers.conv import Weighted
 from bitloom.golden.limits import MB, RUN_MB
 from bitloom.golden.window import Window
@@ -176,13 +176,13 @@ def _of_cpu(layer: PackedConv, words: np.ndarray, x: np.ndarray, threads: int) -
 def _of_cuda(layer: PackedConv, words: np.ndarray) -> Iterator[Contender]:
     """The kernels of golden/kernels/tiled on the current GPU."""
     reason = gpu.missing()
-    for kernel in ("popc", "mma-xor", "mma-and"):
+    for kernel in KERNELS:
         name = f"bitloom {kernel}"
         if reason:
             yield Contender(name, reason=reason)
             continue
         try:
-            run = gpu.Prepared(plan(layer, words, kernel=kernel))
+            run = gpu.Prepared(gpu.best_plan(layer, (len(words), *words.shape[2:]), kernel))
         except ValueError as e:  # the GPU lacks this kernel
             yield Contender(name, reason=str(e))
             continue

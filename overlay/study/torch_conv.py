@@ -7,6 +7,7 @@ that order before. The int8 convolution is the quantized one of PyTorch's CPU en
 import importlib.util
 import warnings
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -49,6 +50,15 @@ def set_threads(count: int) -> None:
         import torch
 
         torch.set_num_threads(count)
+
+
+def in_stream(pointer: int) -> AbstractContextManager[Any]:
+    """In this context PyTorch works in the CUDA stream at that address; nothing happens where it is missing."""
+    if no_cuda():
+        return nullcontext()
+    import torch
+
+    return torch.cuda.stream(torch.cuda.ExternalStream(pointer))
 
 
 def convolutions(number: str, x: np.ndarray, weight: np.ndarray, padding: int, device: str) -> list[Run]:

@@ -1,6 +1,7 @@
 """The CUDA source on a GPU: compiled by NVRTC for the plan and the device, launched by CuPy (extra ``gpu``)."""
 
-from functools import lru_cache
+from functools import lru_cache, partial
+from math import prod
 from types import ModuleType
 from typing import Any
 
@@ -12,11 +13,13 @@ from bitloom.golden.encoding import Array
 from .conv import PackedConv
 from .kernel import SOURCE, instance, pool_instance, pool_problem, problem
 from .network import POOL_THREADS, PackedNetwork, PoolPlan
-from .plan import TilePlan, plan
+from .plan import TilePlan, plan_of_shape
 
 MMA_FIRST, XOR_LAST = 80, 89
 """Compute capabilities, times 10, since which there is the binary matrix product, and to which the one with XOR."""
 
+SMALL_BLOCK, SMALL_PATCH = (32, 2, 2), (2, 2)
+"""Threads of a block and outputs of a thread where large tiles would leave multiprocessors idle."""
 
 POOL_REGISTERS = 64
 """Registers that a thread of the pool's kernel may have."""
@@ -45,6 +48,34 @@ def best_kernel(device: int) -> str:
     if device < MMA_FIRST:
         return "popc"
     return "mma-xor" if device <= XOR_LAST else "mma-and"
+
+
+def best_plan(layer: PackedConv, shape: tuple[int, int, int], kernel: str | None = None) -> TilePlan:
+    """The plan that is the fastest on the current GPU, for an input of so many images, rows and columns, ``shape``.
+
+    Large tiles are, where there are outputs to fill one for each multiprocessor; else small ones, in which a thread's
+    few sums are ready sooner by XOR and popcount than what the tensor cores need besides.
+
+    Parameters
+    ----------
+    layer : PackedConv
+    shape
+        Images, rows and columns.
+    kernel : str, optional
+        One of `KERNELS`, for either size of tiles; by default the faster one.
+
+    Raises
+    ------
+    GpuError
+        If there is no GPU, CuPy or NVRTC.
+    ValueError
+        If no block fits.
+    """
+    multiprocessors = _cupy().cuda.Device().attributes["MultiProcessorCount"]
+    large = plan_of_shape(layer, shape, kernel=kernel or best_kernel(capability()))
+    if shape[0] * layer.out_channels * prod(large.output) >= multiprocessors * large.block[0] * prod(large.tile):
+        return large
+    return plan_of_shape(layer, shape, block=SMALL_BLOCK, patch=SMALL_PATCH, kernel=kernel or "popc")
 
 
 def check_kernel(name: str, kernel: str, device: int) -> None:
@@ -114,8 +145,8 @@ class PreparedPool:
 class PreparedNetwork:
     """A whole network on the GPU, for inputs of one size: weights, maps between layers and kernels are there.
 
-    A call uploads the input, starts one kernel a layer in a stream of its own, and downloads the last map. Nothing is
-    copied between layers, and the processor waits once, for the last map.
+    A call uploads the input, launches a graph with one kernel a layer, and downloads the last map. Nothing is copied
+    between layers, and the processor waits once, for the last map.
 
     Parameters
     ----------
@@ -123,7 +154,7 @@ class PreparedNetwork:
     shape : (N, ceil(C/B), H, W)
         Of the inputs.
     kernel : str, optional
-        Of the convolutions; by default the GPU's `best_kernel`.
+        Of the convolutions; by default as `best_plan` has it.
 
     Raises
     ------
@@ -135,7 +166,7 @@ class PreparedNetwork:
 
     def __init__(self, network: PackedNetwork, shape: tuple[int, ...], kernel: str | None = None) -> None:
         cupy = _cupy()
-        plans = network.plans(shape, kernel=kernel or best_kernel(capability()))
+        plans = network.plans(shape, partial(best_plan, kernel=kernel))
         self.network, self.shape = network, tuple(shape)
         self._stream = cupy.cuda.Stream(non_blocking=True)
         with self._stream:
@@ -143,6 +174,10 @@ class PreparedNetwork:
             self._input = cupy.empty(shape, network.dtype)
             self._maps = [cupy.empty(how.output_shape, how.output_dtype) for how in plans]
             self._stream.synchronize()
+            self._stream.begin_capture()
+            for step, source, output in zip(self._steps, [self._input, *self._maps], self._maps):
+                step(source, output)
+            self._launches = self._stream.end_capture()
 
     def __call__(self, words: Array) -> Array:
         """The network's words or dots for (N, ceil(C/B), H, W) words; ValueError if these have another shape."""
@@ -151,10 +186,8 @@ class PreparedNetwork:
             raise ValueError(f"network: prepared for an input of shape {self.shape}, got {words.shape}")
         with self._stream:
             self._input.set(np.ascontiguousarray(words))
-            at = self._input
-            for step, output in zip(self._steps, self._maps):
-                at = step(at, output)
-            result: Array = at.get()
+            self._launches.launch(self._stream)
+            result: Array = self._maps[-1].get()
         return result
 
 
@@ -170,7 +203,7 @@ def _struct(fields: dict[str, int]) -> Array:
 
 
 def run(layer: PackedConv, words: Array, how: TilePlan | None = None) -> Array:
-    """The same as `golden.kernels.tiled.reference.run`, on the current GPU; by default with the GPU's `best_kernel`.
+    """The same as `golden.kernels.tiled.reference.run`, on the current GPU; by default by its `best_plan`.
 
     Raises
     ------
@@ -179,7 +212,9 @@ def run(layer: PackedConv, words: Array, how: TilePlan | None = None) -> Array:
     ValueError
         If the GPU can't run the plan.
     """
-    how = how or plan(layer, words, kernel=best_kernel(capability()))
+    layer.check_input(words)
+    images, _, height, width = words.shape
+    how = how or best_plan(layer, (images, height, width))
     how.check(layer, words)
     cupy = _cupy()
     output: Array = cupy.asnumpy(Prepared(how)(cupy.asarray(np.ascontiguousarray(words))))

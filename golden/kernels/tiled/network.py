@@ -6,6 +6,7 @@ Each layer's output has the layout of the next one's input, so that nothing is r
 layers: one upload, one kernel a layer in one stream, one download (gpu.py).
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +19,8 @@ from bitloom.golden.window import Pair, Window
 from .conv import PackedConv
 from .layout import word_dtype
 from .plan import TilePlan, plan_of_shape
+
+PlanLayer = Callable[[PackedConv, tuple[int, int, int]], TilePlan]
 
 POOL_THREADS = 256
 """Threads of a block of the pool's kernel, one for each word of its output."""
@@ -132,15 +135,15 @@ class PackedNetwork:
         """Dtype of the words."""
         return word_dtype(self.word_bits)
 
-    def plans(self, shape: tuple[int, ...], *, kernel: str = "popc") -> list[TilePlan | PoolPlan]:
+    def plans(self, shape: tuple[int, ...], plan_layer: PlanLayer = plan_of_shape) -> list[TilePlan | PoolPlan]:
         """A plan for each layer.
 
         Parameters
         ----------
         shape : (N, ceil(C/B), H, W)
             Of the network's input.
-        kernel : str
-            See `bitloom.golden.kernels.tiled.plan.TilePlan`.
+        plan_layer
+            Plans a convolution for an input of so many images, rows and columns.
 
         Raises
         ------
@@ -154,7 +157,7 @@ class PackedNetwork:
             if isinstance(layer, PackedPool):
                 how = PoolPlan(layer=layer, word_bits=self.word_bits, images=images, height=height, width=width)
             else:
-                how = plan_of_shape(layer, (images, height, width), kernel=kernel)
+                how = plan_layer(layer, (images, height, width))
             plans.append(how)
             height, width = how.output
         return plans

@@ -6,7 +6,7 @@ memory; it says nothing about speed.
 
 import ctypes
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +16,7 @@ from bitloom.golden.kernels import native
 from bitloom.golden.kernels.tiled.conv import PackedConv
 from bitloom.golden.kernels.tiled.kernel import FIELDS, SOURCE, kernel_constant, pool_problem, problem
 from bitloom.golden.kernels.tiled.network import POOL_THREADS, PackedNetwork, PoolPlan
-from bitloom.golden.kernels.tiled.plan import TilePlan, plan
+from bitloom.golden.kernels.tiled.plan import TilePlan, plan, plan_of_shape
 from bitloom.golden.kernels.tiled.reference import Reads
 from bitloom.golden.window import Pair
 
@@ -117,7 +117,7 @@ def run_pool(words: Array, how: PoolPlan) -> Array:
 def run_network(network: PackedNetwork, words: Array, kernel: str = "popc") -> Array:
     """A whole network by the CUDA kernels: words, or the dots of the last layer. ``kernel`` is that of convolutions."""
     network.check_input(words)
-    for how in network.plans(words.shape, kernel=kernel):
+    for how in network.plans(words.shape, partial(plan_of_shape, kernel=kernel)):
         words = run_pool(words, how) if isinstance(how, PoolPlan) else run(how.layer, words, how)
     return words
 

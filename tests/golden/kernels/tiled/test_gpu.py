@@ -3,6 +3,7 @@
 import contextlib
 import ctypes
 import sys
+from functools import partial
 from types import SimpleNamespace
 from typing import ClassVar
 
@@ -46,7 +47,7 @@ def test_equals_golden(seed, name):
         {"block": (32, 3, 1), "patch": (3, 7)},
         {"block": (32, 2, 2), "patch": (8, 8)},
         {"limits": Limits(shared_bytes=9_000)},
-        {"block": (128, 2, 4), "patch": (4, 8), "limits": Limits(shared_bytes=96 * 1024)},
+        {"block": (128, 2, 1), "patch": (4, 8), "limits": Limits(shared_bytes=96 * 1024)},
     ],
     ids=str,
 )
@@ -64,15 +65,43 @@ class CudaError(Exception):
     pass
 
 
+class Graph:
+    """Launches that a stream captured."""
+
+    def __init__(self):
+        self.launches = []
+
+    def launch(self, stream):
+        assert stream.graph is None
+        for launch in self.launches:
+            launch()
+
+
 class Stream(contextlib.nullcontext):
-    """A stream in which everything is done at once."""
+    """A stream in which everything is done at once, but what is captured is only kept."""
+
+    current: ClassVar["Stream | None"] = None
 
     def __init__(self, *, non_blocking):
         super().__init__()
         assert non_blocking
+        self.graph = None
+
+    def __enter__(self):
+        Stream.current = self
+
+    def __exit__(self, *_):
+        Stream.current = None
 
     def synchronize(self):
-        pass
+        assert self.graph is None
+
+    def begin_capture(self):
+        self.graph = Graph()
+
+    def end_capture(self):
+        graph, self.graph = self.graph, None
+        return graph
 
 
 class DeviceArray(np.ndarray):
@@ -101,7 +130,7 @@ def pool(name, grid, block, arguments):
     assert message.value == b""
 
 
-def fake_cupy(capability="86", devices=1, launches=None):
+def fake_cupy(capability="86", devices=1, launches=None, multiprocessors=0):
     """What gpu.py uses of CuPy, on arrays of numpy and with fibers for threads."""
 
     class RawModule:
@@ -119,6 +148,10 @@ def fake_cupy(capability="86", devices=1, launches=None):
             self.name, self.options = name, options
 
         def __call__(self, grid, block, arguments, *, shared_mem):
+            if Stream.current and Stream.current.graph:
+                launch = partial(self, grid, block, arguments, shared_mem=shared_mem)
+                Stream.current.graph.launches.append(launch)
+                return
             allowed = getattr(self, "max_dynamic_shared_size_bytes", 48 * 1024)
             launches.append(
                 SimpleNamespace(name=self.name, options=self.options, grid=grid, shared_mem=shared_mem, allowed=allowed)
@@ -157,7 +190,8 @@ def fake_cupy(capability="86", devices=1, launches=None):
         cuda=SimpleNamespace(
             Stream=Stream,
             Device=lambda: SimpleNamespace(
-                compute_capability=capability, attributes={"MaxSharedMemoryPerBlockOptin": OPT_IN}
+                compute_capability=capability,
+                attributes={"MaxSharedMemoryPerBlockOptin": OPT_IN, "MultiProcessorCount": multiprocessors},
             ),
             runtime=SimpleNamespace(getDeviceCount=lambda: devices, CUDARuntimeError=CudaError),
             nvrtc=SimpleNamespace(getVersion=lambda: (12, 9)),
@@ -194,6 +228,18 @@ def test_launches_the_best_kernel_of_the_device(device, capability, name, seed):
     assert launch.options == ("-std=c++17", f"--maxrregcount={how.register_limit}")
     assert launch.grid == (how.blocks,)
     assert launch.shared_mem == how.shared_bytes <= launch.allowed
+
+
+def test_small_tiles_where_large_ones_would_leave_multiprocessors_idle(device):
+    """96 channels of 16 x 16 outputs fill three large tiles."""
+    made = case(size=(16, 16), channels=64, out_channels=96, padding=(1, 1, 1, 1), pad="exact")
+    for multiprocessors, name, block in ((3, "mma-and", (32, 4, 4)), (4, "popc", gpu.SMALL_BLOCK)):
+        launches = device(capability="90", multiprocessors=multiprocessors)
+        made.check(gpu.run(made.layer, made.words))
+        how = gpu.best_plan(made.layer, (1, 16, 16))
+        assert (how.kernel, how.block) == (name, block)
+        assert (launches[0].name, launches[0].grid) == (kernel.instance(how), (how.blocks,))
+    assert gpu.best_plan(made.layer, (1, 16, 16), "mma-and").kernel == "mma-and"
 
 
 def test_a_kernel_is_compiled_once_and_asks_for_shared_memory_above_the_default(device):

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from bitloom.golden.discrete.converter import Converter
 from bitloom.golden.discrete.lfsr import Lfsr
 from bitloom.golden.discrete.table import CodeTable
 from bitloom.golden.encoding import Array
@@ -183,7 +184,7 @@ class _Run:
             if isinstance(table, FaultRule):
                 raise MachineFault(table, place, str(i))
             assert isinstance(table, CodeTable)
-            configuration.tables[i.kind_a] = table
+            configuration.tables[i.kind_a] = Converter(table=table, zone=i.kind_w)
 
     def _end(self, place: int, i: Instruction) -> None:
         """END: all words were taken; those given after the last transfer are one of their own."""

@@ -4,6 +4,7 @@ from collections.abc import Collection
 
 from .faults import BAD_ADDRESS, BAD_CONSTANT, BAD_INSTRUCTION, BAD_TABLE, NO_MULTIPLIER, FaultRule
 from .instruction import (
+    ACCUMULATE,
     BACKWARD,
     COMPUTE,
     CONFIG,
@@ -26,9 +27,9 @@ from .units import needs
 
 MOST_PLACES = 31
 """Largest k of a rate 2^-k."""
-FACTORS = {FORWARD: ("kind_a", "kind_w"), BACKWARD: ("kind_b", "kind_w"), UPDATE: ("kind_a", "kind_b")}
+FACTORS = {FORWARD: ("kind_a", "kind_w"), BACKWARD: ("kind_b", "kind_w")}
 """Kinds of the two factors of a function's products."""
-FACTORS[MULTIPLY] = ("kind_a", "kind_b")
+FACTORS |= {function: ("kind_a", "kind_b") for function in (UPDATE, ACCUMULATE, MULTIPLY)}
 
 
 def broken_rule(instruction: Instruction, machine: MachineParameters, tables: Collection[int]) -> FaultRule | None:

@@ -25,7 +25,7 @@ def table(**fields: int) -> Instruction:
 BROKEN = {
     "no operation": (Instruction(operation=0), "BAD_INSTRUCTION"),
     "unknown operation": (Instruction(operation=7), "BAD_INSTRUCTION"),
-    "unknown function": (Instruction(operation=3, function=3), "BAD_INSTRUCTION"),
+    "unknown function": (Instruction(operation=3, function=5), "BAD_INSTRUCTION"),
     "unused bits": (Instruction(operation=1, unused=1), "BAD_INSTRUCTION"),
     "neurons": ("IO LOAD_NEURONS d=90 rows=11", "BAD_ADDRESS"),
     "no rows": ("IO LOAD_NEURONS d=90", "BAD_ADDRESS"),
@@ -35,6 +35,8 @@ BROKEN = {
     "no columns": ("IO LOAD_WEIGHTS w=1 rows=25", "BAD_ADDRESS"),
     "columns of a slave": ("IO LOAD_WEIGHTS rows=1 columns=13", "BAD_ADDRESS"),
     "columns of a slave, in vain": ("MOVE SCATTER columns=13", "BAD_ADDRESS"),
+    "inputs of gradients": ("COMPUTE ACCUMULATE a=99 rows=2 columns=2", "BAD_ADDRESS"),
+    "applied weights": ("COMPUTE APPLY w=49 rows=2 columns=2", "BAD_ADDRESS"),
     "half overlap": ("MOVE COPY a=10 d=11 rows=2", "BAD_ADDRESS"),
     "results over inputs": ("COMPUTE FORWARD a=10 d=10 rows=2 columns=2", "BAD_ADDRESS"),
     "target": ("JUMP LOOP d=20", "BAD_ADDRESS"),
@@ -56,6 +58,7 @@ KEPT = {
     "neurons": "IO LOAD_NEURONS d=90 rows=10",
     "weights": "IO LOAD_WEIGHTS w=2 rows=24 columns=5",
     "columns": "MOVE SCATTER columns=12",
+    "applied weights": "COMPUTE APPLY w=48 rows=2 columns=2",
     "in place": "MOVE COPY a=10 d=10 rows=2",
     "beside": "COMPUTE FORWARD a=10 d=12 rows=2 columns=2",
     "seed": "CONFIG SEED b=1",
@@ -96,6 +99,7 @@ def test_a_program_has_an_end():
         ("COMPUTE FORWARD a=0 d=10 rows=2 columns=2", "kind_w=1"),
         ("COMPUTE BACKWARD d=10 rows=2 columns=2", "kind_b=1"),
         ("COMPUTE UPDATE rows=2 columns=2", "kind_a=1"),
+        ("COMPUTE ACCUMULATE rows=2 columns=2", "kind_b=1"),
         ("COMPUTE MULTIPLY rows=2", "kind_b=1"),
     ],
 )

@@ -34,11 +34,10 @@ from bitloom.golden.network import Model
 from .depthwise import plain_of
 from .engine_rules import input_planes
 from .fixed_kernels import fixed_point, magnitudes
-from .lowered_layers import LoweredLayer, Scale, Sign, Step, Thresholds, Xnor
-from .lowering_steps import SHARED, lowered_layer, scale_of, steps_of
+from .lowered_layers import LoweredLayer, Scale, Step, Thresholds, Xnor
+from .lowering_steps import limits_of, lowered_layer, steps_of
 from .margins import Range
 from .parts import Part
-from .pools import thresholds_of
 from .segments import Segment
 
 
@@ -119,10 +118,12 @@ def binary_layer(model: Model, part: Part, inverted: Array) -> tuple[LoweredLaye
     lanes = _lanes(weight, source.encoding, planes, inverted)
     taps = layer.window(source).taps
     terms = layer.terms(source) // taps if layer.word_channels else lanes.shape[2]  # of a tap
-    halved = part.visits == 2 and not _doubled(part)
+    doubled = part.visits == 2 and (planes > 0 or part.lanes % 2 == 1)  # else the sum of both visits is halved, exactly
+    halved = part.visits == 2 and not doubled
     double = not (planes or any_match or halved)
     offset = 0 if planes or any_match else terms // 2 if halved else terms
-    steps = steps_of(model, part, segment.tail, LOWERED)
+    low, high = (0, 1) if any_match else segment.accumulator_range
+    steps = [_rewritten(step, falls, (low, high), doubled) for step in steps_of(model, part, segment.tail)]
     if any_match:
         steps.insert(0, Thresholds(np.ones((layer.out_channels, 1), np.int64)))
     arithmetic = Xnor(
@@ -135,7 +136,8 @@ def binary_layer(model: Model, part: Part, inverted: Array) -> tuple[LoweredLaye
         word_channels=layer.word_channels,
         magnitude=_magnitude(model, segment, planes) if layer.real_weights else None,
     )
-    return lowered_layer(part, arithmetic, steps, _sum_range(part, segment)), complement
+    sum_range = (2 * low, 2 * high) if doubled else (low, high)
+    return lowered_layer(part, arithmetic, steps, sum_range), complement
 
 
 def copy(part: Part) -> LoweredLayer:
@@ -157,16 +159,15 @@ def _magnitude(model: Model, segment: Segment, planes: int) -> Array:
     return np.repeat(plain, segment.source.encoding.bits, axis=2)[..., None]
 
 
-def _doubled(part: Part) -> bool:
-    """Whether sums are twice the accumulator: with ternary weights the visits' sum is, and is halved only where that is
-    exact."""
-    return part.visits == 2 and (part.planes > 0 or part.lanes % 2 == 1)
-
-
-def _sum_range(part: Part, segment: Segment) -> Range:
-    """Smallest and largest sum."""
-    low, high = (0, 1) if segment.layer.accumulate == "or" else segment.accumulator_range
-    return (2 * low, 2 * high) if _doubled(part) else (low, high)
+def _rewritten(step: Step, falls: Array, sum_range: Range, doubled: bool) -> Step:
+    """A step as the engine computes it: kernels change sign where ``falls`` is true, and the engine's sums may be twice
+    those of ``sum_range``."""
+    if isinstance(step, Thresholds):
+        limit = limits_of(step, falls, sum_range)
+        return Thresholds(np.minimum(2 * limit, 2 * sum_range[1] + 1) if doubled else limit)
+    if isinstance(step, Scale) and doubled:
+        return replace(step, bias=2 * step.bias, shift=step.shift + 1)
+    return step
 
 
 def _directions(model: Model, segment: Segment) -> tuple[Array, Array]:
@@ -188,30 +189,6 @@ def _directions(model: Model, segment: Segment) -> tuple[Array, Array]:
     if layer.word_channels and pool is not None:
         _check_words_pool(act, pool, segment.tail[0] is pool, falls)
     return falls, np.repeat(complement, act.levels)
-
-
-def _scale(model: Model, part: Part, act: Requantise) -> Scale:
-    """The scale of a requantisation."""
-    scale = scale_of(model, part, act)
-    return replace(scale, bias=2 * scale.bias, shift=scale.shift + 1) if _doubled(part) else scale
-
-
-def _bits(model: Model, part: Part, act: Threshold) -> Step:
-    """What makes bits: the sign of what was requantised, or thresholds of sums."""
-    segment = part.segment
-    assert segment is not None
-    if segment.behind_sums(Requantise) is not None:
-        return Sign()
-    threshold = thresholds_of(model, segment, act)
-    down = model.arrays[act.name]["direction"] < 0
-    falls, _ = _directions(model, segment)
-    least = threshold + (down & ~falls)[:, None]
-    most = threshold - (falls & ~down)[:, None]
-    low, high = segment.accumulator_range
-    limit = np.clip(np.where(falls[:, None], -most, least), low, high + 1)
-    if _doubled(part):
-        limit = np.minimum(2 * limit, 2 * high + 1)  # high + 1: out of reach
-    return Thresholds(limit)
 
 
 def _check_words_pool(act: Threshold, pool: Pool, pool_first: bool, falls: Array) -> None:
@@ -259,6 +236,3 @@ def _lanes(weight: Array, encoding: Encoding, planes: int, inverted: Array) -> A
     else:
         lanes = (np.repeat(bits, encoding.bits, axis=2) ^ inverted)[..., None]
     return lanes.astype(np.uint8)
-
-
-LOWERED = SHARED | {Requantise: _scale, Threshold: _bits}

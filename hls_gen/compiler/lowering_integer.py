@@ -16,16 +16,15 @@ from bitloom.golden.encoding import Array
 from bitloom.golden.layers.conv import product_range
 from bitloom.golden.layers.grouped import grouped_weights
 from bitloom.golden.layers.pool import MaxPool
-from bitloom.golden.layers.requantise import Requantise
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model
 
 from .depthwise import plain_of
-from .lowered_layers import Depthwise, LoweredLayer, Multiply, Scale, Sign
-from .lowering_steps import SHARED, lowered_layer, scale_of, steps_of
+from .lowered_layers import Depthwise, LoweredLayer, Multiply, Scale, Sign, Step, Thresholds
+from .lowering_steps import limits_of, lowered_layer, steps_of
 from .margins import Range
 from .parts import Part
-from .pools import canonical, thresholds_of
+from .pools import canonical
 from .segments import Segment
 
 SIGN_RANGE = (-1, 0)
@@ -63,20 +62,21 @@ def integer_layer(model: Model, part: Part, inverted: Array) -> tuple[LoweredLay
     if weight.max() >= 1 << (part.engine.weight_bits - 1):
         most = f"{part.engine.weight_bits} bits in two's complement"
         raise ValueError(f"{part.name}: weights that change sign must fit {most}, got {weight.max()}")
-    steps = steps_of(model, part, segment.tail, LOWERED)
+    sum_range = _sum_range(segment)
+    steps = steps_of(model, part, segment.tail)
     if segment.depthwise is not None:
         steps.append(_depthwise(model, part, canonical(segment.depthwise)))
     act = segment.behind_sums(Threshold)
     complement = np.zeros(0, bool)
     if act is not None:
-        steps.append(Sign(negative=True))
+        steps = _signs(steps, turned, sum_range)
         complement = np.repeat(turned | (model.arrays[act.name]["direction"] > 0), act.levels)
-    return lowered_layer(part, Multiply(weight=weight), steps, _sum_range(segment)), complement
+    return lowered_layer(part, Multiply(weight=weight), steps, sum_range), complement
 
 
 def _depthwise(model: Model, part: Part, segment: Segment) -> Depthwise:
     """What the pool unit computes where the depthwise convolution of ``segment`` joined the part."""
-    (scale,) = steps_of(model, part, segment.tail, {Requantise: scale_of})
+    (scale,) = steps_of(model, part, segment.tail)
     assert isinstance(scale, Scale)
     channels = segment.layer.out_channels
     weight = grouped_weights(plain_of(model, segment), channels).reshape(channels, -1).T  # (taps, channels)
@@ -123,17 +123,12 @@ def _sum_range(segment: Segment) -> Range:
     return low, high
 
 
-def _signs(model: Model, part: Part, act: Threshold) -> Scale:
-    """The scale whose results are below 0 where a sum is below its limit."""
-    segment = part.segment
-    assert segment is not None
-    threshold = thresholds_of(model, segment, act)
-    down = model.arrays[act.name]["direction"][:, None] < 0
-    limits = np.where(_turned(model, segment)[:, None], -threshold, threshold + down)
-    lowest, highest = _sum_range(segment)
-    limits = np.clip(limits, lowest, highest + 1)
+def _signs(steps: list[Step], turned: Array, sum_range: Range) -> list[Step]:
+    """The steps with the thresholds as signs: a scale whose results are below 0 where a sum is below its limit, and
+    behind the pool, if there is one, the sign."""
+    thresholds, *others = steps
+    assert isinstance(thresholds, Thresholds)
+    limits = limits_of(thresholds, turned, sum_range)
     low, high = SIGN_RANGE
-    return Scale(bias=-limits, multiplier=limits * 0 + 1, shift=limits * 0, low=low, high=high)
-
-
-LOWERED = SHARED | {Threshold: _signs}
+    scale = Scale(bias=-limits, multiplier=limits * 0 + 1, shift=limits * 0, low=low, high=high)
+    return [scale, *others, Sign(negative=True)]

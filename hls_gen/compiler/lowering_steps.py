@@ -1,7 +1,8 @@
 """The steps of a lowered layer (hls_gen/compiler/lowered_layers.py) from the layers behind the sums of a segment.
 
 Each layer becomes one step, by the function that a table has for its kind. A layer that the table lacks is refused, so
-that no layer is left out. What both engines have in common is here.
+that no layer is left out. Where an engine computes a step otherwise, the engine's file rewrites the step
+(lowering_binary.py, lowering_integer.py).
 """
 
 from collections.abc import Callable, Sequence
@@ -9,18 +10,18 @@ from typing import Any
 
 import numpy as np
 
+from bitloom.golden.encoding import Array
 from bitloom.golden.layer import Layer
 from bitloom.golden.layers.add import Add
 from bitloom.golden.layers.pool import AvgPool, MaxPool, MinPool, Pool
 from bitloom.golden.layers.requantise import Requantise
+from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model
 
-from .lowered_layers import Addition, LoweredLayer, Multiply, Pooling, Scale, Step, Xnor
+from .lowered_layers import Addition, LoweredLayer, Multiply, Pooling, Scale, Sign, Step, Thresholds, Xnor
 from .margins import Range
 from .parts import Part
-
-Functions = dict[type[Layer], Callable[[Model, Part, Any], Step]]
-"""By kind of layer, the function that makes its step."""
+from .pools import thresholds_of
 
 
 def lowered_layer(part: Part, arithmetic: Xnor | Multiply, steps: Sequence[Step], sum_range: Range) -> LoweredLayer:
@@ -39,18 +40,38 @@ def lowered_layer(part: Part, arithmetic: Xnor | Multiply, steps: Sequence[Step]
     )
 
 
-def steps_of(model: Model, part: Part, tail: tuple[Layer, ...], functions: Functions) -> list[Step]:
-    """The steps of the layers behind the sums of a part, by the functions of its engine. Where a pool is the first of
-    these layers, its step is the last: engines pool what thresholds make.
+def steps_of(model: Model, part: Part, tail: tuple[Layer, ...]) -> list[Step]:
+    """The steps of the layers behind the sums of a part. Where a pool is the first of these layers, its step is the
+    last: engines pool what thresholds make.
 
     ValueError if there is no function for a layer.
     """
     if tail and isinstance(tail[0], Pool):
         tail = (*tail[1:], tail[0])
     for layer in tail:
-        if type(layer) not in functions:
+        if type(layer) not in FUNCTIONS:
             raise ValueError(f"{layer.name}: nothing lowers a {layer.kind}")
-    return [functions[type(layer)](model, part, layer) for layer in tail]
+    return [FUNCTIONS[type(layer)](model, part, layer) for layer in tail]
+
+
+def bits_of(model: Model, part: Part, layer: Threshold) -> Thresholds | Sign:
+    """What makes bits: the sign of what was requantised, or thresholds of sums. Its bits are 1 where a sum is large:
+    of x <= T, the complement is computed, x >= T + 1."""
+    assert part.segment is not None
+    if part.segment.behind_sums(Requantise) is not None:
+        return Sign()
+    down = model.arrays[layer.name]["direction"][:, None] < 0
+    return Thresholds(thresholds_of(model, part.segment, layer) + down)
+
+
+def limits_of(thresholds: Thresholds, turned: Array, sums: Range) -> Array:
+    """(out_channels, levels) limits of thresholds for kernels of which those that are ``turned`` (out_channels) change
+    sign, so that their bits become complements: x <= L - 1 is -x >= 1 - L. A limit below all ``sums`` is the smallest
+    of these, one that no sum reaches is one more than the largest.
+    """
+    low, high = sums
+    limits = np.where(turned[:, None], 1 - thresholds.limit, thresholds.limit)
+    return np.clip(limits, low, high + 1)
 
 
 def scale_of(model: Model, part: Part, layer: Requantise) -> Scale:
@@ -83,11 +104,12 @@ def pooling_of(model: Model, part: Part, layer: Pool) -> Pooling:
     return Pooling(window=layer.window, average=isinstance(layer, AvgPool))
 
 
-SHARED: Functions = {
+FUNCTIONS: dict[type[Layer], Callable[[Model, Part, Any], Step]] = {
+    Threshold: bits_of,
     Requantise: scale_of,
     Add: addition_of,
     MaxPool: pooling_of,
     MinPool: pooling_of,
     AvgPool: pooling_of,
 }
-"""What both engines lower alike; engine_rules.py says what each of them takes."""
+"""By kind of layer, the function that makes its step; engine_rules.py says what each engine takes."""

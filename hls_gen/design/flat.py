@@ -8,7 +8,7 @@ Example: ``pool_words`` is ``npu.pool_unit.words``, and ``pool`` says whether th
 """
 
 from collections.abc import Mapping
-from dataclasses import MISSING, fields
+from dataclasses import MISSING, fields, replace
 from operator import attrgetter
 from typing import Any
 
@@ -264,15 +264,15 @@ def _made(place: str, values: Mapping[str, Any], given: frozenset[str]) -> Any:
     """The part of a place with the parts inside it; None where the switch is off."""
     switch = SWITCHES.get(place)
     on = switch is None or values.get(switch, DEFAULTS[switch])
-    if switch and OWNERS[switch][1] == "":
+    if switch and OWNERS[switch][1]:
+        replace(NUMBERS[switch], or_zero=True).check(switch, on)
+    elif switch:
         require(isinstance(on, bool), f"{switch} must be True or False", shown(on))
     names = [name for name in NAMES[place] if name != switch]
     if not on:
         for name in names:
             ok = name not in given or _same(values[name], ABSENT.get(name, DEFAULTS[name]))
             require(ok, f"{name} needs {MEANINGS[place]}", values.get(name))
-        if switch and OWNERS[switch][1] and switch in given:
-            require(on == 0 and type(on) is int, f"{switch} must be an integer >= 0", shown(on))
         return None
     inside = [inner for inner in CLASSES if inner.startswith(f"{place}.")]
     chosen = {inner.rsplit(".", 1)[1]: _made(inner, values, given) for inner in inside}

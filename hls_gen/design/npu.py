@@ -157,9 +157,8 @@ class Npu:
     def __post_init__(self) -> None:
         array = self.array
         require(self.results.ol <= array.kgp, f"ol must be <= kgp = {array.kgp}", self.results.ol)
-        binary = array.engine == "binary"
-        if self.ports.binariser:
-            require(binary, "binariser_bits must be 0, or 2..9 for engine binary", self.ports.binariser.bits)
+        if self.ports.binariser and array.engine != "binary":
+            raise ValueError(f"npu: binariser_bits must be 0 for engine integer, got {self.ports.binariser.bits}")
         ok = not (array.one_memory and self.loader.stream_weights)
         require(ok, "one_memory must be False for stream_weights", array.one_memory)
         rows = array.kernel_rows
@@ -171,8 +170,10 @@ class Npu:
             self._check_addition(self.stores.skip)
         if self.former:
             self._check_former(self.former)
-        for name in flat.stray(self):
-            require(False, f"{name} needs an NPU that {flat.WHERE[name].replace('_', ' ')}", self.value(name))
+        stray = flat.stray(self)
+        if stray:
+            needed = flat.WHERE[stray[0]].replace("_", " ")
+            raise ValueError(f"npu: {stray[0]} needs an NPU that {needed}, got {self.value(stray[0])}")
 
     def _check_depthwise(self, pool_unit: PoolUnit) -> None:
         """Raise ValueError unless the NPU can have a pool unit with weights."""

@@ -118,6 +118,11 @@ class Converter:
         """Convert words of a format; see `codes`."""
         return self.codes(form.values(words), generator)
 
+    def clipped(self, form: WordFormat, words: Array) -> Array:
+        """Words of a format, clipped to the zone."""
+        most = self.zone * form.one
+        return np.asarray(np.clip(words, -most, most))
+
     @staticmethod
     def _nearest_two(y: Array, values: Array) -> tuple[Array, Array]:
         """Indices of the closest value and of the second closest; of equally close ones the larger value first."""

@@ -11,7 +11,8 @@ and backwards, layer after layer, each with its parameters as they were in the f
     g becomes codes if gradients are discrete
     dx = g W  where f' of the layer before is not 0, else 0
     dW = x g, which becomes codes if weight gradients are discrete
-    W <- W - 2^-rate (dW + 2^-mu dW');  dW' <- dW;  W becomes codes if weights are discrete;  the same for the bias
+    W <- W - 2^-rate (dW + 2^-mu dW');  dW' <- dW;  the same for the bias
+    W is clipped to the zone of its converter and becomes codes, if weights are discrete
 
 A conversion takes its draws when it is made: vectors one an element; an update one an input, for dW first and then for
 W, as golden/discrete/draws.py has it. There is no normalisation: with preset mean 0 and variance 4^k it is a shift by
@@ -193,6 +194,7 @@ class FixedTrainer:
         words = word_of(form, layer.weights) if layer.words is None else layer.words
         words = self._descended(words, gradients, layer.last_gradients)
         if tensors.weights is not None:
+            words = tensors.weights.clipped(form, words)
             layer.codes = tensors.weights.word_codes(form, words, draws)
         layer.words = None if layer.words is None else words
         layer.last_gradients = gradients

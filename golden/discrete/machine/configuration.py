@@ -1,6 +1,6 @@
 """The machine's configuration, which CONFIG sets, and how units read operands and write results by it."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -8,7 +8,6 @@ from bitloom.golden.discrete.arithmetic import scale, word_of
 from bitloom.golden.discrete.converter import Converter
 from bitloom.golden.discrete.draws import Draws
 from bitloom.golden.discrete.operand import Continuous, Discrete, Operand
-from bitloom.golden.discrete.table import CodeTable
 from bitloom.golden.discrete.word import WordFormat
 from bitloom.golden.encoding import Array
 
@@ -18,8 +17,8 @@ class Configuration:
     """Tables and constants of a machine."""
 
     form: WordFormat
-    tables: dict[int, CodeTable] = field(default_factory=dict)
-    """Loaded tables, by number."""
+    tables: dict[int, Converter] = field(default_factory=dict)
+    """Loaded tables with their zones, by number: converters to the nearest code."""
     rate_places: int = 0
     """k of the learning rate 2^-k."""
     mu_places: int | None = None
@@ -33,16 +32,15 @@ class Configuration:
 
     def discrete(self, kind: int, codes: Array) -> Discrete:
         """Codes of table ``kind``."""
-        table = self.tables[kind]
+        table = self.tables[kind].table
         return Discrete(codes & ((1 << table.bits) - 1), table)
 
     def convert(self, kind: int, words: Array, draws: Draws | None) -> Discrete:
         """Words become codes of table ``kind``: by chance where there are draws, else the nearest ones."""
-        table = self.tables[kind]
-        rounding = "nearest" if draws is None else "stochastic"
-        # Beyond the table's ends both zones give the code of the end.
-        converter = Converter(table=table, zone=2, rounding=rounding)
-        return Discrete(converter.word_codes(self.form, words, draws), table)
+        converter = self.tables[kind]
+        if draws is not None:
+            converter = replace(converter, rounding="stochastic")
+        return Discrete(converter.word_codes(self.form, words, draws), converter.table)
 
     def product(self, left: Operand, right: Operand) -> Array:
         """Words of left * right; the product of two codes is that of the left one's value, shifted by the right one."""
@@ -57,6 +55,12 @@ class Configuration:
         if self.mu_places is None:
             return words
         return self.form.add(words, self.form.shift(before, self.mu_places))
+
+    def decayed(self, velocity: Array) -> Array:
+        """velocity - mu * velocity; 0 where mu is off."""
+        if self.mu_places is None:
+            return np.zeros_like(velocity)
+        return self.form.subtract(velocity, self.form.shift(velocity, self.mu_places))
 
     def descended(self, words: Array, slopes: Array) -> Array:
         """words - rate * slopes."""

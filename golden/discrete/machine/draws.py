@@ -4,6 +4,8 @@ from bitloom.golden.discrete.draws import MatrixDraws
 from bitloom.golden.discrete.lfsr import Lfsr
 from bitloom.golden.encoding import Array
 
+from .instruction import ACCUMULATE, APPLY, Instruction
+
 
 class GivenDraws:
     """Numbers that were drawn before, given as one draw.
@@ -24,8 +26,17 @@ class GivenDraws:
         return self._numbers.reshape(-1)
 
 
-def matrix_draws(generator: Lfsr, outputs: int, inputs: int, by_chance: tuple[bool, ...]) -> list[Array | None]:
-    """Numbers for matrices that are converted together, each (outputs, inputs); None for those to the nearest."""
-    count = sum(by_chance)
-    draws = MatrixDraws(generator, outputs, inputs, count) if count else None
-    return [draws.draw(outputs * inputs).reshape(outputs, inputs) if draws and c else None for c in by_chance]
+def by_chance(i: Instruction) -> tuple[bool, bool]:
+    """Whether UPDATE, ACCUMULATE or APPLY converts weight gradients, and weights, by chance."""
+    gradients = i.function != APPLY and i.kind_d and i.chance_d
+    weights = i.function != ACCUMULATE and i.kind_w and i.chance_w
+    return bool(gradients), bool(weights)
+
+
+def matrix_draws(generator: Lfsr, i: Instruction) -> list[Array | None]:
+    """Numbers for weight gradients and for weights, each (outputs, inputs); None for what isn't converted by chance."""
+    chances = by_chance(i)
+    count = sum(chances)
+    size = i.columns * i.rows
+    draws = MatrixDraws(generator, i.columns, i.rows, count) if count else None
+    return [draws.draw(size).reshape(i.columns, i.rows) if draws and chance else None for chance in chances]

@@ -6,16 +6,16 @@ An instruction has 128 bits, which travel as four 32-bit words. All instructions
 word  bits    field       meaning
 ====  ======  ==========  ===========================================================================
 0     3..0    operation   `OPERATIONS`; 0 is none, so that memory that was never written is a fault
-0     7..4    function    what the operation does, `FUNCTIONS`
-0     10..8   kind_a      operand a: 0 continuous, 1 to 7 codes of that table
-0     13..11  kind_b      operand b
-0     16..14  kind_w      weights
-0     19..17  kind_d      what is written: results, or weight gradients
-0     20      chance_d    results are converted by chance, not to the nearest
-0     21      chance_w    weights are converted by chance
-0     22      master      discrete weights have continuous master weights
-0     23      last        IO: the last word ends the transfer (tlast)
-0     31..24  unused      0
+0     8..4    function    what the operation does, `FUNCTIONS`
+0     11..9   kind_a      operand a: 0 continuous, 1 to 7 codes of that table
+0     14..12  kind_b      operand b
+0     17..15  kind_w      weights
+0     20..18  kind_d      what is written: results, or weight gradients
+0     21      chance_d    results are converted by chance, not to the nearest
+0     22      chance_w    weights are converted by chance
+0     23      master      discrete weights have continuous master weights
+0     24      last        IO: the last word ends the transfer (tlast)
+0     31..25  unused      0
 1     15..0   a           address of operand a in the master's neuron cache
 1     31..16  b           address of operand b there
 2     15..0   d           address there of what is written
@@ -39,16 +39,16 @@ WORDS = 4
 """32-bit words of an instruction."""
 FIELDS = {
     "operation": (0, 4),
-    "function": (4, 4),
-    "kind_a": (8, 3),
-    "kind_b": (11, 3),
-    "kind_w": (14, 3),
-    "kind_d": (17, 3),
-    "chance_d": (20, 1),
-    "chance_w": (21, 1),
-    "master": (22, 1),
-    "last": (23, 1),
-    "unused": (24, 8),
+    "function": (4, 5),
+    "kind_a": (9, 3),
+    "kind_b": (12, 3),
+    "kind_w": (15, 3),
+    "kind_d": (18, 3),
+    "chance_d": (21, 1),
+    "chance_w": (22, 1),
+    "master": (23, 1),
+    "last": (24, 1),
+    "unused": (25, 7),
     "a": (32, 16),
     "b": (48, 16),
     "d": (64, 16),
@@ -63,10 +63,12 @@ OPERATIONS = {"NOP": NOP, "CONFIG": CONFIG, "COMPUTE": COMPUTE, "IO": IO, "MOVE"
 
 WAIT, END = range(2)
 TABLE, RATE, SEED = range(3)
-FORWARD, BACKWARD, UPDATE = range(3)
-ADD, SUBTRACT, MULTIPLY, MOMENTUM, DESCEND, RELU, RELU_SLOPE, CLIP, CLIP_SLOPE, GATE, CONVERT = range(4, 15)
+FORWARD, BACKWARD, UPDATE, ACCUMULATE, APPLY = range(5)
+ADD, SUBTRACT, MULTIPLY = range(8, 11)
+MOMENTUM, DESCEND, RELU, RELU_SLOPE, CLIP, CLIP_SLOPE, GATE, CONVERT = range(12, 20)
 LOAD_NEURONS, LOAD_WEIGHTS, LOAD_CODES, LOAD_GRADIENTS = range(4)
 STORE_NEURONS, STORE_WEIGHTS, STORE_CODES, STORE_GRADIENTS = range(8, 12)
+LOAD_PROGRAM = 16
 CACHE_BITS, STORE_BIT = 2, 3
 """In a function of IO: the number of low bits that name the cache, and the bit that is 1 if words are stored."""
 COPY, SCATTER = range(2)
@@ -81,6 +83,8 @@ FUNCTIONS = {
         "FORWARD": FORWARD,
         "BACKWARD": BACKWARD,
         "UPDATE": UPDATE,
+        "ACCUMULATE": ACCUMULATE,
+        "APPLY": APPLY,
         "ADD": ADD,
         "SUBTRACT": SUBTRACT,
         "MULTIPLY": MULTIPLY,
@@ -102,13 +106,14 @@ FUNCTIONS = {
         "STORE_WEIGHTS": STORE_WEIGHTS,
         "STORE_CODES": STORE_CODES,
         "STORE_GRADIENTS": STORE_GRADIENTS,
+        "LOAD_PROGRAM": LOAD_PROGRAM,
     },
     MOVE: {"COPY": COPY, "SCATTER": SCATTER},
     JUMP: {"LOOP": 0},
 }
 """Functions of each operation, by name."""
 
-ON_SLAVES = (FORWARD, BACKWARD, UPDATE)
+ON_SLAVES = (FORWARD, BACKWARD, UPDATE, ACCUMULATE, APPLY)
 """Functions of COMPUTE for the slaves; the others are the master's, element by element."""
 TWO_OPERANDS = (ADD, SUBTRACT, MULTIPLY, MOMENTUM, DESCEND, GATE)
 """Functions of COMPUTE for the master that read operand b, too."""
@@ -126,11 +131,14 @@ USED = {
         *("kind_a", "kind_b", "kind_w", "kind_d", "chance_d", "chance_w", "master"),
         *("a", "w", "columns", "rows"),
     ),
+    (COMPUTE, ACCUMULATE): ("kind_a", "kind_b", "kind_d", "chance_d", "a", "w", "columns", "rows"),
+    (COMPUTE, APPLY): ("kind_w", "chance_w", "master", "w", "columns", "rows"),
     **{(COMPUTE, f): ("kind_a", "kind_b", "a", "b", "d", "rows") for f in TWO_OPERANDS},
     **{(COMPUTE, f): ("kind_a", *_CACHE) for f in (RELU, RELU_SLOPE, CLIP, CLIP_SLOPE)},
     (COMPUTE, CONVERT): ("kind_a", "kind_d", "chance_d", *_CACHE),
     (IO, LOAD_NEURONS): ("d", "rows"),
     (IO, STORE_NEURONS): ("last", "a", "rows"),
+    (IO, LOAD_PROGRAM): ("d", "rows"),
     **{(IO, f): ("w", "columns", "rows") for f in (LOAD_WEIGHTS, LOAD_CODES, LOAD_GRADIENTS)},
     **{(IO, f): ("last", "w", "columns", "rows") for f in (STORE_WEIGHTS, STORE_CODES, STORE_GRADIENTS)},
     (MOVE, COPY): _CACHE,
@@ -138,7 +146,8 @@ USED = {
     (JUMP, 0): ("a", "d", "rows"),
 }
 """Fields that each (operation, function) uses; the others are 0. JUMP: a is the counter, d the target, rows how often
-the loop's body runs in all (0: always). RATE: a and b are k of the rate and of mu, kind_b is 1 where mu isn't 0."""
+the loop's body runs in all (0: always). RATE: a and b are k of the rate and of mu, kind_b is 1 where mu isn't 0.
+LOAD_PROGRAM: ``rows`` instructions go to the instruction cache, from address d on."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -50,9 +50,12 @@ class Master:
 
     def compute(self, i: Instruction) -> None:
         """COMPUTE."""
-        on_slaves = {isa.FORWARD: self._forward, isa.BACKWARD: self._backward, isa.UPDATE: self._update}
-        if i.function in on_slaves:
-            on_slaves[i.function](i)
+        if i.function == isa.FORWARD:
+            self._forward(i)
+        elif i.function == isa.BACKWARD:
+            self._backward(i)
+        elif i.function in isa.ON_SLAVES:
+            self._learn(i)
         else:
             self.neurons[i.d : i.d + i.rows] = self._by_element(i)
 
@@ -75,12 +78,16 @@ class Master:
         total = form.saturate(tree_sum([slave.backward(i) for slave in self.slaves]))
         self.neurons[i.d : i.d + i.rows] = form.pack(total)
 
-    def _update(self, i: Instruction) -> None:
-        """All slaves update their columns, with the same draws."""
-        by_chance = bool(i.kind_d and i.chance_d), bool(i.kind_w and i.chance_w)
-        drawn_d, drawn_w = matrix_draws(self.generator, i.columns, i.rows, by_chance)
+    def _learn(self, i: Instruction) -> None:
+        """UPDATE, ACCUMULATE, APPLY: all slaves change their columns, with the same draws."""
+        drawn_d, drawn_w = matrix_draws(self.generator, i)
         for slave in self.slaves:
-            slave.update(i, self._x(i), drawn_d, drawn_w)
+            if i.function == isa.UPDATE:
+                slave.update(i, self._x(i), drawn_d, drawn_w)
+            elif i.function == isa.ACCUMULATE:
+                slave.accumulate(i, self._x(i), drawn_d)
+            else:
+                slave.apply(i, drawn_w)
 
     def _by_element(self, i: Instruction) -> Array:
         """Cells of the results of the other functions, (rows,)."""

@@ -4,6 +4,7 @@ from collections.abc import Collection
 
 from .faults import BAD_ADDRESS, BAD_CONSTANT, BAD_INSTRUCTION, BAD_TABLE, NO_MULTIPLIER, FaultRule
 from .instruction import (
+    ACCUMULATE,
     BACKWARD,
     COMPUTE,
     CONFIG,
@@ -11,7 +12,9 @@ from .instruction import (
     COUNTERS,
     FORWARD,
     FUNCTIONS,
+    IO,
     JUMP,
+    LOAD_PROGRAM,
     MOVE,
     MULTIPLY,
     RATE,
@@ -26,9 +29,9 @@ from .units import needs
 
 MOST_PLACES = 31
 """Largest k of a rate 2^-k."""
-FACTORS = {FORWARD: ("kind_a", "kind_w"), BACKWARD: ("kind_b", "kind_w"), UPDATE: ("kind_a", "kind_b")}
+FACTORS = {FORWARD: ("kind_a", "kind_w"), BACKWARD: ("kind_b", "kind_w")}
 """Kinds of the two factors of a function's products."""
-FACTORS[MULTIPLY] = ("kind_a", "kind_b")
+FACTORS |= {function: ("kind_a", "kind_b") for function in (UPDATE, ACCUMULATE, MULTIPLY)}
 
 
 def broken_rule(instruction: Instruction, machine: MachineParameters, tables: Collection[int]) -> FaultRule | None:
@@ -48,6 +51,8 @@ def broken_rule(instruction: Instruction, machine: MachineParameters, tables: Co
         return _constants(i, machine)
     if i.operation == JUMP:
         return None if i.a < COUNTERS and i.d < machine.instructions else BAD_ADDRESS
+    if i.key == (IO, LOAD_PROGRAM):
+        return None if i.rows and i.d + i.rows <= machine.instructions else BAD_ADDRESS
     if i.operation == COMPUTE:
         if not all(kind == 0 or kind in tables for kind in (i.kind_a, i.kind_b, i.kind_w, i.kind_d)):
             return BAD_TABLE

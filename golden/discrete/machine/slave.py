@@ -1,4 +1,4 @@
-"""A slave: the weights of its neurons with their last gradients, and an arithmetic unit (C15, C16, C21).
+"""A slave: the weights of its neurons with their gradients, and an arithmetic unit (C15, C16, C21).
 
 Column i of a layer, the weights of neuron i, is that of slave i mod slaves. Weight (input j, column i) stands in row
 w + j * each + i // slaves of the caches, where each = ceil(columns / slaves).
@@ -30,7 +30,7 @@ class Slave:
     Attributes
     ----------
     weights, gradients : (weight_words,) words
-        Weight cache, and the last weight gradients dw'.
+        Weight cache, and the gradient of each weight: the last one dw', or their sum, the velocity v.
     codes : (weight_words,) int64
         Codes of the weights, beside the words.
     neurons : (column_words,) int64
@@ -82,22 +82,42 @@ class Slave:
         drawn_d, drawn_w : (columns, rows) integers or None
             Numbers for the conversion of dw and of the weights of all slaves; None where it is to the nearest.
         """
+        dw = self._weight_gradients(i, x, drawn_d)
+        before = self.block(self.gradients, i)
+        self._descend(i, self._configuration.with_momentum(dw, before), drawn_w)
+        before[:] = dw
+
+    def accumulate(self, i: Instruction, x: Operand, drawn_d: Array | None) -> None:
+        """v <- v + dw, with dw as in `update`."""
+        velocity = self.block(self.gradients, i)
+        velocity[:] = self._configuration.form.add(velocity, self._weight_gradients(i, x, drawn_d))
+
+    def apply(self, i: Instruction, drawn_w: Array | None) -> None:
+        """w <- w - rate * v; v <- v - mu * v, or 0 where mu is off."""
+        velocity = self.block(self.gradients, i)
+        self._descend(i, velocity, drawn_w)
+        velocity[:] = self._configuration.decayed(velocity)
+
+    def _weight_gradients(self, i: Instruction, x: Operand, drawn: Array | None) -> Array:
+        """dw = x * input gradient (rows, the slave's columns); the value of its code where dw is discrete."""
         s = self._configuration
-        numbers = self.column_numbers(i.columns)
         dw = s.product(columns(x), self._gradients(i))
         if i.kind_d:
-            dw = word_of(s.form, self._converted(i.kind_d, dw, drawn_d, numbers))
-        before = self.block(self.gradients, i)
+            return word_of(s.form, self._converted(i.kind_d, dw, drawn, i.columns))
+        return dw
+
+    def _descend(self, i: Instruction, slopes: Array, drawn: Array | None) -> None:
+        """w <- w - rate * slopes. Discrete weights are clipped to the zone of their table, then converted (C18)."""
+        s = self._configuration
         codes = self.block(self.codes, i)
-        slopes = s.with_momentum(dw, before)
         continuous = i.kind_w == 0 or i.master
         words = self.block(self.weights, i) if continuous else word_of(s.form, s.discrete(i.kind_w, codes))
         new = s.descended(words, slopes)
-        before[:] = dw
+        if i.kind_w:
+            new = s.tables[i.kind_w].clipped(s.form, new)
+            codes[:] = self._converted(i.kind_w, new, drawn, i.columns).codes
         if continuous:
             words[:] = new
-        if i.kind_w:
-            codes[:] = self._converted(i.kind_w, new, drawn_w, numbers).codes
 
     def _weights(self, i: Instruction) -> Operand:
         """Weights (rows, the slave's columns) as the instruction reads them."""
@@ -109,8 +129,8 @@ class Slave:
         """Input gradients of its columns, (the slave's columns,)."""
         return self._configuration.operand(i.kind_b, self.neurons[: len(self.column_numbers(i.columns))])
 
-    def _converted(self, kind: int, words: Array, drawn: Array | None, numbers: Array) -> Discrete:
-        """Codes of words (rows, the slave's columns)."""
-        draws = None if drawn is None else GivenDraws(drawn[numbers])
+    def _converted(self, kind: int, words: Array, drawn: Array | None, count: int) -> Discrete:
+        """Codes of words (rows, the slave's columns), of a layer with ``count`` columns."""
+        draws = None if drawn is None else GivenDraws(drawn[self.column_numbers(count)])
         discrete = self._configuration.convert(kind, words.T, draws)
         return Discrete(discrete.codes.T, discrete.table)

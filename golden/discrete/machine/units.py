@@ -2,7 +2,9 @@
 
 from dataclasses import dataclass
 
+from .draws import by_chance
 from .instruction import (
+    APPLY,
     BACKWARD,
     COMPUTE,
     CONFIG,
@@ -11,6 +13,7 @@ from .instruction import (
     IO,
     JUMP,
     LOAD_NEURONS,
+    LOAD_PROGRAM,
     MOVE,
     NOP,
     ON_SLAVES,
@@ -18,6 +21,7 @@ from .instruction import (
     STORE_NEURONS,
     TABLE,
     TWO_OPERANDS,
+    WORDS,
     Instruction,
 )
 from .parameters import MachineParameters
@@ -67,6 +71,8 @@ def needs(instruction: Instruction, machine: MachineParameters) -> Needs:
         return Needs(cycles=1 << i.kind_b if i.function == TABLE else 1)
     if operation in (NOP, JUMP):
         return Needs()
+    if i.key == (IO, LOAD_PROGRAM):
+        return Needs(cycles=WORDS * i.rows)
     columns = machine.columns_each(i.columns)
     block = CacheSpan(i.w, i.rows * columns)
     if operation == MOVE and i.function == SCATTER:
@@ -87,12 +93,12 @@ def needs(instruction: Instruction, machine: MachineParameters) -> Needs:
 
 
 def _of_slaves(i: Instruction, machine: MachineParameters, block: CacheSpan) -> Needs:
-    """What FORWARD, BACKWARD and UPDATE need."""
+    """What COMPUTE on the slaves needs."""
     if i.function == FORWARD:
         # A pass gives a result of each slave, one a cycle, while the next pass runs.
         cycles = max(i.rows, machine.slaves) * machine.columns_each(i.columns)
         return Needs((ARRAY_UNIT,), (CacheSpan(i.a, i.rows),), CacheSpan(i.d, i.columns), block, cycles=cycles)
     if i.function == BACKWARD:
         return Needs((ARRAY_UNIT,), (), CacheSpan(i.d, i.rows), block, cycles=block.length)
-    draws = bool((i.kind_d and i.chance_d) or (i.kind_w and i.chance_w))
-    return Needs((ARRAY_UNIT,), (CacheSpan(i.a, i.rows),), None, block, draws, block.length)
+    reads = () if i.function == APPLY else (CacheSpan(i.a, i.rows),)
+    return Needs((ARRAY_UNIT,), reads, None, block, any(by_chance(i)), block.length)

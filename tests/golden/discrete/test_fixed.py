@@ -136,6 +136,9 @@ class Plain:
             dw, _ = self.convert_matrix(t.weight_gradients, dw, drawn_d)
             old = self.w[n] if self.master[n] is None else self.master[n]
             new = [[self.descend(*cell) for cell in zip(*rows)] for rows in zip(old, dw, self.dw[n])]
+            if t.weights is not None:
+                most = 4096 * t.weights.zone
+                new = [[max(-most, min(most, word)) for word in row] for row in new]
             self.master[n] = None if self.master[n] is None else new
             self.w[n], _ = self.convert_matrix(t.weights, new, drawn_w)
             self.b[n] = [self.descend(*cell) for cell in zip(self.b[n], g, self.db[n])]

@@ -39,10 +39,10 @@ class Reference:
     def convert(self, kind, words, numbers=None) -> Operand:
         if not kind.table:
             return Continuous(words)
-        table, _ = self.t.tables[kind.table]
+        table, zone = self.t.tables[kind.table]
         rounding = "stochastic" if kind.chance else "nearest"
         generator = Given(numbers) if numbers is not None else self.generator
-        codes = Converter(table=table, zone=2, rounding=rounding).word_codes(self.form, words, generator)
+        codes = Converter(table=table, zone=zone, rounding=rounding).word_codes(self.form, words, generator)
         return Discrete(codes, table)
 
     def weights(self, n) -> Operand:
@@ -79,6 +79,9 @@ class Reference:
         w = word_of(form, self.weights(n)) if not layer.continuous else state.weights
         w = self.descended(w, dw, state.gradients)
         state.gradients = dw
+        if layer.weights.table:
+            most = self.t.tables[layer.weights.table][1] * form.one
+            w = np.clip(w, -most, most)
         if layer.continuous:
             state.weights = w
         if layer.weights.table:

@@ -23,7 +23,8 @@ def converter(t: Training, kind: Kind) -> Converter | None:
     """Of a tensor of that kind."""
     if not kind.table:
         return None
-    return Converter(table=t.tables[kind.table][0], zone=2, rounding="stochastic" if kind.chance else "nearest")
+    table, zone = t.tables[kind.table]
+    return Converter(table=table, zone=zone, rounding="stochastic" if kind.chance else "nearest")
 
 
 def trainer(t: Training) -> FixedTrainer:

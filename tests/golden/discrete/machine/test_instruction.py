@@ -35,7 +35,7 @@ def test_a_word_by_hand():
         rows=64,
         master=1,
     )
-    assert encode([instruction]).tolist() == [1 << 22 | 1 << 14 | 2 << 11 | 1 << 4 | 3, 0, 0xFFFF0123, 64 << 16 | 10]
+    assert encode([instruction]).tolist() == [1 << 23 | 1 << 15 | 2 << 12 | 1 << 4 | 3, 0, 0xFFFF0123, 64 << 16 | 10]
 
 
 def test_fields_fill_the_words_without_overlap():

@@ -23,8 +23,10 @@ def trainer(t: Training) -> FixedTrainer:
     """The training that a program describes."""
 
     def converter(kind: Kind) -> Converter | None:
-        rounding = "stochastic" if kind.chance else "nearest"
-        return Converter(table=t.tables[kind.table][0], zone=2, rounding=rounding) if kind.table else None
+        if not kind.table:
+            return None
+        table, zone = t.tables[kind.table]
+        return Converter(table=table, zone=zone, rounding="stochastic" if kind.chance else "nearest")
 
     activations = {"clip": "hard_tanh"}
     specs = [

@@ -71,6 +71,7 @@ FORWARD, BACKWARD, UPDATE, ACCUMULATE, APPLY = range(5)
 ADD, SUBTRACT, MULTIPLY, DIVIDE, MOMENTUM, DESCEND, RELU, RELU_SLOPE, CLIP, CLIP_SLOPE, GATE, CONVERT = range(8, 20)
 LOAD_NEURONS, LOAD_WEIGHTS, LOAD_CODES, LOAD_GRADIENTS = range(4)
 STORE_NEURONS, STORE_WEIGHTS, STORE_CODES, STORE_GRADIENTS = range(8, 12)
+LOAD_PROGRAM = 16
 CACHE_BITS, STORE_BIT = 2, 3
 """In a function of IO: the number of low bits that name the cache, and the bit that is 1 if words are stored."""
 COPY, SCATTER = range(2)
@@ -109,6 +110,7 @@ FUNCTIONS = {
         "STORE_WEIGHTS": STORE_WEIGHTS,
         "STORE_CODES": STORE_CODES,
         "STORE_GRADIENTS": STORE_GRADIENTS,
+        "LOAD_PROGRAM": LOAD_PROGRAM,
     },
     MOVE: {"COPY": COPY, "SCATTER": SCATTER},
     JUMP: {"LOOP": 0},
@@ -140,6 +142,7 @@ USED = {
     (COMPUTE, CONVERT): ("kind_a", "kind_d", "chance_d", "pair_d", *_CACHE),
     (IO, LOAD_NEURONS): ("d", "rows"),
     (IO, STORE_NEURONS): ("last", "a", "rows"),
+    (IO, LOAD_PROGRAM): ("d", "rows"),
     **{(IO, f): ("w", "columns", "rows") for f in (LOAD_WEIGHTS, LOAD_CODES, LOAD_GRADIENTS)},
     **{(IO, f): ("last", "w", "columns", "rows") for f in (STORE_WEIGHTS, STORE_CODES, STORE_GRADIENTS)},
     (MOVE, COPY): _CACHE,
@@ -147,7 +150,8 @@ USED = {
     (JUMP, 0): ("a", "d", "rows"),
 }
 """Fields that each (operation, function) uses; the others are 0. JUMP: a is the counter, d the target, rows how often
-the loop's body runs in all (0: always). RATE: a and b are k of the rate and of mu, kind_b is 1 where mu isn't 0."""
+the loop's body runs in all (0: always). RATE: a and b are k of the rate and of mu, kind_b is 1 where mu isn't 0.
+LOAD_PROGRAM: ``rows`` instructions go to the instruction cache, from address d on."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,7 +13,9 @@ from .instruction import (
     DIVIDE,
     FORWARD,
     FUNCTIONS,
+    IO,
     JUMP,
+    LOAD_PROGRAM,
     MOVE,
     MULTIPLY,
     RATE,
@@ -50,6 +52,8 @@ def broken_rule(instruction: Instruction, machine: MachineParameters, tables: Co
         return _constants(i, machine)
     if i.operation == JUMP:
         return None if i.a < COUNTERS and i.d < machine.instructions else BAD_ADDRESS
+    if i.key == (IO, LOAD_PROGRAM):
+        return None if i.rows and i.d + i.rows <= machine.instructions else BAD_ADDRESS
     if i.operation == COMPUTE:
         if not all(kind == 0 or kind in tables for kind in (i.kind_a, i.kind_b, i.kind_w, i.kind_d)):
             return BAD_TABLE

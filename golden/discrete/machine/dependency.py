@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from .instruction import CONFIG, NOP, Instruction
+from .instruction import JUMP, Instruction
 from .units import Needs
 
 
@@ -54,7 +54,8 @@ class DependencyUnit:
     def conflict(self, instruction: Instruction, need: Needs) -> Issued | None:
         """An unfinished instruction for which ``instruction`` has to wait, None if it may begin.
 
-        NOP waits for all, and so does CONFIG, since what it sets is read as long as an instruction runs.
+        NOP waits for all, and so do CONFIG and LOAD_PROGRAM: what CONFIG sets is read as long as an instruction runs,
+        and words of a program come behind those of earlier instructions.
         """
-        waits_for_all = instruction.operation in (NOP, CONFIG)
+        waits_for_all = not need.units and instruction.operation != JUMP
         return next((e for e in self.unfinished if waits_for_all or hazard(e.needs, need)), None)

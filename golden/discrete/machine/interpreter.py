@@ -18,7 +18,7 @@ from bitloom.golden.encoding import Array
 from . import instruction as isa
 from .dependency import DependencyUnit, Issued
 from .faults import BAD_ADDRESS, DATA_LEFT, NO_DATA, FaultRule, MachineFault
-from .instruction import Instruction
+from .instruction import Instruction, decode
 from .master import Master
 from .parameters import MachineParameters
 from .rules import broken_rule
@@ -169,6 +169,8 @@ class _Run:
             return i.d if again else place + 1
         if i.operation == isa.CONFIG:
             self._configure(place, i)
+        elif i.operation == isa.IO:
+            self._load_program(place, i)
         return place + 1
 
     def _configure(self, place: int, i: Instruction) -> None:
@@ -193,13 +195,24 @@ class _Run:
         if self.given:
             self.transfers.append(np.array(self.given, np.uint32))
 
-    def _load(self, place: int, i: Instruction) -> None:
-        """IO from outside. Weights come input by input, each input's from column 0 on."""
-        count = i.rows if i.function == isa.LOAD_NEURONS else i.rows * i.columns
+    def _take(self, place: int, i: Instruction, count: int) -> Array:
+        """The next words from outside."""
         words = self.data[self.taken : self.taken + count]
         if len(words) < count:
             raise MachineFault(NO_DATA, place, f"{len(words)} words for {i}")
         self.taken += count
+        return words
+
+    def _load_program(self, place: int, i: Instruction) -> None:
+        """IO of instructions from outside; nothing else is at work. They stay there for later runs."""
+        instructions = decode(self._take(place, i, isa.WORDS * i.rows) & 0xFFFFFFFF)
+        missing = max(i.d - len(self.program), 0)
+        self.program += [Instruction(operation=0)] * missing
+        self.program[i.d : i.d + i.rows] = instructions
+
+    def _load(self, place: int, i: Instruction) -> None:
+        """IO from outside. Weights come input by input, each input's from column 0 on."""
+        words = self._take(place, i, i.rows if i.function == isa.LOAD_NEURONS else i.rows * i.columns)
         form = self.machine.form
         if i.function == isa.LOAD_CODES:
             cells = words & ((1 << self.machine.code_bits) - 1)

@@ -13,6 +13,7 @@ from .instruction import (
     IO,
     JUMP,
     LOAD_NEURONS,
+    LOAD_PROGRAM,
     MOVE,
     NOP,
     ON_SLAVES,
@@ -20,6 +21,7 @@ from .instruction import (
     STORE_NEURONS,
     TABLE,
     TWO_OPERANDS,
+    WORDS,
     Instruction,
 )
 from .parameters import MachineParameters
@@ -69,6 +71,8 @@ def needs(instruction: Instruction, machine: MachineParameters) -> Needs:
         return Needs(cycles=1 << i.kind_b if i.function == TABLE else 1)
     if operation in (NOP, JUMP):
         return Needs()
+    if i.key == (IO, LOAD_PROGRAM):
+        return Needs(cycles=WORDS * i.rows)
     columns = machine.columns_each(i.columns)
     block = CacheSpan(i.w, i.rows * columns)
     if operation == MOVE and i.function == SCATTER:

@@ -278,7 +278,7 @@ def _verdict(b: Block, c: dict[str, Signal], bad_address: Signal, outside: Signa
         (c["bad_table"], faults.BAD_TABLE),
         (c["bad_constant"], faults.BAD_CONSTANT),
         (c["bad_jump"], faults.BAD_ADDRESS),
-        (c["no_multiplier"], faults.NO_MULTIPLIER),
+        (c["no_multiplier"], faults.NO_UNIT),
         (bad_address, faults.BAD_ADDRESS),
     ]
     return first_broken(b, rules)

@@ -40,6 +40,9 @@ BROKEN = {
     "half overlap": ("MOVE COPY a=10 d=11 rows=2", "BAD_ADDRESS"),
     "results over inputs": ("COMPUTE FORWARD a=10 d=10 rows=2 columns=2", "BAD_ADDRESS"),
     "target": ("JUMP LOOP d=20", "BAD_ADDRESS"),
+    "loaded instructions": ("IO LOAD_PROGRAM d=19 rows=2", "BAD_ADDRESS"),
+    "no instructions": ("IO LOAD_PROGRAM d=19", "BAD_ADDRESS"),
+    "far instructions": ("IO LOAD_PROGRAM d=65535 rows=65535", "BAD_ADDRESS"),
     "counter": ("JUMP LOOP a=4", "BAD_ADDRESS"),
     "table that isn't loaded": ("COMPUTE FORWARD a=0 d=10 rows=2 columns=2 kind_w=2", "BAD_TABLE"),
     "conversion to words": ("COMPUTE CONVERT a=0 d=10 rows=2", "BAD_TABLE"),
@@ -104,7 +107,7 @@ def test_a_program_has_an_end():
     ],
 )
 def test_without_multiplier(text, kept):
-    with pytest.raises(MachineFault, match=r"^instruction 3: NO_MULTIPLIER: "):
+    with pytest.raises(MachineFault, match=r"^instruction 3: NO_UNIT: "):
         Interpreter(WITHOUT, program(text)).run()
     Interpreter(WITHOUT, program(f"{text} {kept}")).run()
     Interpreter(MACHINE, program(text)).run()

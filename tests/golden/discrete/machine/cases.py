@@ -14,6 +14,8 @@ TABLES = {
     3: (CodeTable((2, -1 / 2, -2, 1 / 4, -1 / 16, 1 / 16, 1 / 2, -1)), 2),
 }
 """Of 1, 2 and 3 bits; the codes of the last are in no order."""
+CONVERTERS = {number: Converter(table=table, zone=zone) for number, (table, zone) in TABLES.items()}
+"""As a machine keeps them."""
 
 
 def training(*, sizes=(5, 7, 3), activation="relu", **kinds) -> Training:

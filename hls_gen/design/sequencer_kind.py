@@ -98,11 +98,6 @@ class NpuSequencer:
         return "pool_" if self.unit == "pool_unit" else ""
 
     @property
-    def beat_bits(self) -> int:
-        """Bits that the unit takes with a beat: a word."""
-        return self.word_bits
-
-    @property
     def address_bits(self) -> int:
         """Width of a word's address in the tuple memory."""
         return bits_for(self.ring_words - 1)

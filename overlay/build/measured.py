@@ -73,7 +73,7 @@ class Measured:
         run = Reader(data, f"{name}: run")
         run.format(FORMAT, VERSION)
         frames = run.number("frames", 2)
-        check_even("report", frames)
+        check_even(f"{name}: run", frames)
         lengths = lengths_of(frames)
         batches = run.inner("counters")
         if sorted(batches.data) != sorted(map(str, lengths)):
@@ -148,8 +148,8 @@ def lengths_of(frames: int) -> list[int]:
     return sorted({1, frames // 2, frames})
 
 
-def check_even(command: str, frames: int) -> None:
-    """ValueError, which begins with the command's name, unless ``frames`` is an even number, 2 at the least."""
+def check_even(name: str, frames: int) -> None:
+    """ValueError, which begins with ``name``, unless ``frames`` is an even number, 2 at the least."""
     frames = plain(frames)
     if not isinstance(frames, int) or frames < 2 or frames % 2:
-        raise ValueError(f"{command}: frames must be an even number >= 2, got {frames!r}")
+        raise ValueError(f"{name}: frames must be an even number >= 2, got {frames!r}")

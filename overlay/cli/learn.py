@@ -218,7 +218,7 @@ def _on_machine(data: str, plan: MachinePlan, timeline: Path | None, out: Path, 
         [str(n), f"{100 * right:.2f}", f"{cycles:,.0f}", f"{learned.ideal:,.0f}"]
         for n, (right, cycles) in enumerate(zip(learned.curve, learned.cycles), 1)
     ]
-    about = f"{plan.slaves} slaves, {plan.kinds.about}, rate 2^-{plan.kinds.rate_places}"
+    about = f"{plan.slaves} slaves, {plan.kinds.about}, rate 2^-{plan.kinds.rule.rate_places}"
     title = f"{data} on the training machine, {about}{', held-out images' if plan.held_out else ''}"
     grid(title, ["epoch", "right %", "cycles a sample", "ideal"], rows)
 

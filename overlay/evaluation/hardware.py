@@ -65,21 +65,8 @@ def cycles_by_simulation(
 ) -> FrameCycles:
     """Run images on the simulated board, compare every output with golden's and count cycles.
 
-    Batches and figures are those of overlay/build/measured.py.
-
-    Parameters
-    ----------
-    build, model
-        The build, and the model that its network was compiled from.
-    images
-        (N, H, W, C) values of the network's input, N >= 2.
-    progress
-        Called with (frames done, frames in all) after each batch.
-
-    Raises
-    ------
-    ValueError
-        If there are fewer images than 2, or `overlay.build.run.run` refuses the model.
+    Batches, figures and parameters are those of `bitloom.overlay.build.measured.measure`, and so are errors; ValueError
+    also if there are fewer images than 2.
     """
     # The driver needs pynq, which those who ask for the flow model may not have.
     from bitloom.overlay.build.measured import measure

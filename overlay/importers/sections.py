@@ -6,6 +6,7 @@
 Map 0 is the input, map k what section k - 1 makes. A chain of layers is a graph in which each map has one reader.
 """
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -79,7 +80,7 @@ class Reading:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Section:
+class Section(ABC):
     """The part of a network between two quantisers; its kinds are below."""
 
     most_bits: ClassVar[int] = FEATURE_BITS
@@ -109,9 +110,9 @@ class Section:
         return self.quantised
 
     @property
+    @abstractmethod
     def verb(self) -> str:
         """What becomes of the maps that it reads, for messages: they are added, for example."""
-        return "multiplied"
 
     @property
     def integer_only(self) -> bool:
@@ -143,6 +144,10 @@ class WeightSection(Section):
     """Real numbers of which ``weight`` are the signs, in the same order."""
     sums: tuple[Window, ...] = ()
     """Of means that are taken of the sums, before all that the chain does."""
+
+    @property
+    def verb(self) -> str:
+        return "multiplied"
 
     @property
     def reading(self) -> Reading:

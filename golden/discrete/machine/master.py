@@ -94,7 +94,7 @@ class Master:
         s, form, x = self.configuration, self.machine.form, self._x(i)
         a = word_of(form, x)
         if i.function == isa.CONVERT:
-            return s.convert(i.kind_d, a, self.generator if i.chance_d else None).codes
+            return s.convert(i.kind_d, a, self.generator if i.chance_d else None, i.pair_d).codes
         if i.function not in isa.TWO_OPERANDS:
             return form.pack(self._activation(i.function, a))
         y = s.operand(i.kind_b, self.neurons[i.b : i.b + i.rows])
@@ -103,6 +103,7 @@ class Master:
             isa.ADD: lambda: form.add(a, b),
             isa.SUBTRACT: lambda: form.subtract(a, b),
             isa.MULTIPLY: lambda: s.product(x, y),
+            isa.DIVIDE: lambda: s.quotient(x, y),
             isa.MOMENTUM: lambda: s.with_momentum(a, b),
             isa.DESCEND: lambda: s.descended(a, b),
             isa.GATE: lambda: np.where(b != 0, a, 0),

@@ -103,7 +103,7 @@ class Slave:
         s = self._configuration
         dw = s.product(columns(x), self._gradients(i))
         if i.kind_d:
-            return word_of(s.form, self._converted(i.kind_d, dw, drawn, i.columns))
+            return word_of(s.form, self._converted(i, "d", dw, drawn))
         return dw
 
     def _descend(self, i: Instruction, slopes: Array, drawn: Array | None) -> None:
@@ -115,7 +115,7 @@ class Slave:
         new = s.descended(words, slopes)
         if i.kind_w:
             new = s.tables[i.kind_w].clipped(s.form, new)
-            codes[:] = self._converted(i.kind_w, new, drawn, i.columns).codes
+            codes[:] = self._converted(i, "w", new, drawn).codes
         if continuous:
             words[:] = new
 
@@ -129,8 +129,9 @@ class Slave:
         """Input gradients of its columns, (the slave's columns,)."""
         return self._configuration.operand(i.kind_b, self.neurons[: len(self.column_numbers(i.columns))])
 
-    def _converted(self, kind: int, words: Array, drawn: Array | None, count: int) -> Discrete:
-        """Codes of words (rows, the slave's columns), of a layer with ``count`` columns."""
-        draws = None if drawn is None else GivenDraws(drawn[self.column_numbers(count)])
-        discrete = self._configuration.convert(kind, words.T, draws)
+    def _converted(self, i: Instruction, tensor: str, words: Array, drawn: Array | None) -> Discrete:
+        """Codes of words (rows, the slave's columns), of the weight gradients ("d") or the weights ("w")."""
+        draws = None if drawn is None else GivenDraws(drawn[self.column_numbers(i.columns)])
+        kind, pair = (i.kind_d, i.pair_d) if tensor == "d" else (i.kind_w, i.pair_w)
+        discrete = self._configuration.convert(kind, words.T, draws, pair)
         return Discrete(discrete.codes.T, discrete.table)

@@ -52,7 +52,7 @@ class Memory:
     @classmethod
     def of(cls, name: str, id: int, rows: Rows) -> "Memory":
         """The memory that has these rows."""
-        return cls(name, id, rows.depth, _side_by_side(tuple(rows.fields)), *rows[2:])
+        return cls(name=name, id=id, **rows._asdict() | {"fields": _side_by_side(tuple(rows.fields))})
 
     @property
     def width(self) -> int:

@@ -48,7 +48,7 @@ class PoolPorts:
         spec = SequencerSpec(npu, present(npu.pool_sequencer))
         beat = Beat.input(b, spec)
         flags = [beat.tuple_last, beat.map_last, *(getattr(beat.marks, name) for name, _ in way(npu))]
-        word = b.input("word", spec.sequencer.beat_bits, means="word of the beat of the cycle before, lane 0 low")
+        word = b.input("word", spec.sequencer.word_bits, means="word of the beat of the cycle before, lane 0 low")
         room = b.output("room", means="another beat may be issued")
         out = Stream.output(b, "out", npu.pool_out_bits)
         valid = b.reg("valid")

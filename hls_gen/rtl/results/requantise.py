@@ -94,7 +94,7 @@ def requantise(b: Block, npu: Npu, step: Step, stages: Sequence[str], ready: Sig
     b.on(value_ready, (valid, 0))
     b.on(step.go, (valid, 1))
     pipe.enter(valid if side.raw is None else valid & ~side.raw)  # a raw value has left already
-    goes = pipe.late("side", join([side.tuple_last] + ([] if side.side is None else [side.side])))["feature"]
+    goes = pipe.late("side", join([side.tuple_last] + ([] if side.side is None else [side.side])))[stages[-1]]
 
     def field(name: str, until: str) -> Signal:
         """A field of the layer, as late as the stage ``until``."""
@@ -111,7 +111,7 @@ def requantise(b: Block, npu: Npu, step: Step, stages: Sequence[str], ready: Sig
     raw_ready = side.leave(b, npu, valid, values)
     value_ready.assign(pipe.move if side.raw is None else choose(side.raw, raw_ready, pipe.move, 1))
     return Stream(
-        valid=pipe.valid["feature"],
+        valid=pipe.valid[stages[-1]],
         ready=ready,
         data=join(features),
         last=bits(goes, 0, 1),

@@ -89,7 +89,7 @@ def sequencer(library: Library, spec: SequencerSpec) -> Block:
     beat = Beat.output(b, spec)
     waits = WaitPulses.output(b, spec)
     weights = WeightsBegun.output(b, spec)
-    word = None if spec.one_memory else b.output("word", spec.sequencer.beat_bits, means="word of the beat a cycle ago")
+    word = None if spec.one_memory else b.output("word", spec.sequencer.word_bits, means="word of the beat a cycle ago")
     layer = b.output("layer", LAYER_BITS, means="number of the layer that begins next")
     inlet = {} if spec.pool else {"inlet": b.output("inlet", INLET_BITS, means=inlet_means(spec.npu))}
 

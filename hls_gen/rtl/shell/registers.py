@@ -7,7 +7,7 @@ A write takes 2 cycles at least; a read takes 3, of a counter a round of counter
 (hls_gen/rtl/primitives/counters.py). Reads of unused addresses give 0; writes to them and to read-only registers do
 nothing; a write with a partial strobe is refused with SLVERR, and so is an address that is no multiple of 4.
 
-Parts: axi_lite.py, register_word.py in hls_gen/rtl/shell.
+Parts: axi_lite.py in hls_gen/rtl/shell; register_word.py in hls_gen/rtl/primitives.
 """
 
 from collections.abc import Mapping

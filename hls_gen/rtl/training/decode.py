@@ -180,6 +180,10 @@ def _classes(b: Block, machine: MachineParameters, f: dict[str, Signal], loaded:
         all_of(backward, uncoded["kind_b"], uncoded["kind_w"]),
         all_of(any_of(multiplies, one_of(isa.COMPUTE, isa.MULTIPLY)), uncoded["kind_a"], uncoded["kind_b"]),
     )
+    divide = one_of(isa.COMPUTE, isa.DIVIDE)
+    missing = [] if machine.multiplier else [products]
+    missing += {"none": [divide], "codes": [all_of(divide, uncoded["kind_b"])], "words": []}[machine.divider]
+    missing += [all_of(compute, any_of(f["pair_d"], f["pair_w"]))] if machine.converter == "shifting" else []
     convert = one_of(isa.COMPUTE, isa.CONVERT)
     draws_d, draws_w = (
         all_of(converts, ~uncoded[f"kind_{n}"], f[f"chance_{n}"]) for n, converts in (("d", multiplies), ("w", moves))
@@ -205,7 +209,7 @@ def _classes(b: Block, machine: MachineParameters, f: dict[str, Signal], loaded:
             all_of(convert, uncoded["kind_d"]),
             all_of(one_of(isa.CONFIG, isa.TABLE), any_of(uncoded["kind_a"], *too_many)),
         ),
-        "no_multiplier": const(0, 1) if machine.multiplier else products,
+        "no_unit": any_of(const(0, 1), *missing),
         **_numbers(b, machine, f),
     }
 
@@ -285,7 +289,7 @@ def _verdict(b: Block, c: dict[str, Signal], bad_address: Signal, outside: Signa
         (c["bad_table"], faults.BAD_TABLE),
         (c["bad_constant"], faults.BAD_CONSTANT),
         (c["bad_jump"], faults.BAD_ADDRESS),
-        (c["no_multiplier"], faults.NO_MULTIPLIER),
+        (c["no_unit"], faults.NO_UNIT),
         (bad_address, faults.BAD_ADDRESS),
     ]
     return first_broken(b, rules)

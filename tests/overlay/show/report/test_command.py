@@ -112,6 +112,10 @@ def test_what_is_refused(folder: Path, run_file: Path, tmp_path: Path) -> None:
         ("{}", "run: must be a JSON object, got None"),
         ('{"run": {"format": "x", "version": 1}}', "run: format must be bitloom-run, got 'x'"),
         ('{"run": {"format": "bitloom-run", "version": 1}}', "run: frames must be an integer >= 2, got None"),
+        (
+            '{"run": {"format": "bitloom-run", "version": 1, "frames": 3}}',
+            "run: frames must be an even number >= 2, got 3",
+        ),
     ],
 )
 def test_files_that_are_no_run(text: str, message: str, folder: Path, tmp_path: Path) -> None:

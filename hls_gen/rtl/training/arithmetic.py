@@ -1,5 +1,6 @@
 """Pieces of the arithmetic units: operands with their tables, shifts, sums of words (C8 to C10)."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from veriloggen import Cat
@@ -104,8 +105,16 @@ def shifted(b: Block, name: str, word: Signal, places: Signal) -> Signal:
     return joined(b, f"{name}_shifted", sign_late, fine)
 
 
-def word_sum(b: Block, name: str, left: Signal, right: Signal, minus: Signal | None = None) -> Signal:
-    """Register, SUM_LATENCY cycles late: the saturated sum of two words; left - right where ``minus`` is 1."""
+def word_sum(
+    b: Block,
+    name: str,
+    left: Signal,
+    right: Signal,
+    minus: Signal | None = None,
+    zones: Sequence[tuple[Signal, int]] = (),
+) -> Signal:
+    """Register, SUM_LATENCY cycles late: the saturated sum of two words; left - right where ``minus`` is 1; clipped to
+    a zone of ``zones`` (see `saturated`)."""
     w = width(left)
     left_twos = b.reg(f"{name}_left", w, init=None)
     right_twos = b.reg(f"{name}_right", w, init=None)
@@ -114,7 +123,7 @@ def word_sum(b: Block, name: str, left: Signal, right: Signal, minus: Signal | N
     b.on(None, (left_twos, twos(left, w)), (right_twos, twos(right, w, minus)))
     wide = [Cat(bits(side, w - 1, 1), side) for side in (left_twos, right_twos)]
     b.on(None, (total, wide[0] + wide[1]))
-    b.on(None, (word, saturated(b, f"{name}_word", total, w)))
+    b.on(None, (word, saturated(b, f"{name}_word", total, w, zones)))
     return word
 
 

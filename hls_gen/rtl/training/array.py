@@ -135,7 +135,7 @@ def _counters(b: Block, machine: MachineParameters, start: Signal, given: dict[s
     again = b.reg("first_x", ADDRESS_BITS, init=None)  # where each pass of FORWARD begins
     b.on(start, (again, given["a"]))
     at = {}
-    for name in ("SCATTER", "FORWARD", "BACKWARD", "UPDATE", "LOAD", "STORE"):
+    for name in ("SCATTER", "FORWARD", "BACKWARD", "LEARN", "LOAD", "STORE"):
         number = b.localparam(name, getattr(facts, name), facts.BEAT_BITS)
         at[name] = b.wire(f"at_{name.lower()}", 1, eq(held["kind"], number))
     running = b.reg("running")
@@ -147,7 +147,9 @@ def _counters(b: Block, machine: MachineParameters, start: Signal, given: dict[s
     one_by_one = b.wire("one_by_one", 1, any_of(at["SCATTER"], at["LOAD"], at["STORE"]))
     j, c = (b.reg(name, ADDRESS_BITS, init=None) for name in ("row_number", "column"))
     k = b.reg("slave", slave_w, init=None)
-    last_c = b.wire("last_column", 1, eq(c, b.wire("each_less", ADDRESS_BITS, sub(held["each"], 1, ADDRESS_BITS))))
+    final_c = b.reg("final_column", ADDRESS_BITS, init=None)  # of a slave
+    b.on(start, (final_c, sub(given["each"], 1, ADDRESS_BITS)))
+    last_c = b.wire("last_column", 1, eq(c, final_c))
     last = b.localparam("LAST_SLAVE", s - 1, slave_w)
     last_here = b.wire("last_here", slave_w, choose(last_c, held["last_slave"], last, slave_w))
     end_k = b.wire("end_of_slaves", 1, any_of(~one_by_one, eq(k, last_here)))
@@ -211,7 +213,7 @@ def _beats(b: Block, machine: MachineParameters, p: _Place) -> None:
     b.on(None, (loaded, load), (loads, p.at["LOAD"]))
     b.output("down_data", widths["data"], choose(loads, loaded, x_data, widths["data"]), means=BEAT["data"])
     b.comment("Numbers of the generator: new ones for each row.")
-    fresh = b.wire("fresh", 1, all_of(p.step, p.at["UPDATE"], eq(p.column, 0)))
+    fresh = b.wire("fresh", 1, all_of(p.step, p.at["LEARN"], eq(p.column, 0)))
     both = b.wire("both", 1, all_of(p.held["draws_d"], p.held["draws_w"]))
     b.output("take_two", 1, all_of(fresh, both), means="two numbers are taken")
     b.output("take_one", 1, all_of(fresh, p.held["draws_d"] ^ p.held["draws_w"]), means="a number is taken")

@@ -217,11 +217,13 @@ def _outputs(b: Block, machine: MachineParameters, i: Decoded, issue: Signal, pa
     scatter = all_of(~io, ~operation_is(b, f, isa.COMPUTE))
     kinds = {
         name: b.localparam(f"BEAT_{name}", getattr(facts, name), BEAT_BITS)
-        for name in ("SCATTER", "FORWARD", "LOAD", "STORE")
+        for name in ("SCATTER", "FORWARD", "BACKWARD", "LEARN", "LOAD", "STORE")
     }
     stores = bits(f["function"], isa.STORE_BIT, 1)
     for_slaves = choose(stores, kinds["STORE"], kinds["LOAD"], BEAT_BITS)
-    computed = add(bits(f["function"], 0, BEAT_BITS), kinds["FORWARD"], BEAT_BITS)
+    computed = kinds["FORWARD"]
+    for name, function in (("BACKWARD", function_is(b, f, isa.COMPUTE, isa.BACKWARD)), ("LEARN", c["learns"])):
+        computed = choose(function, kinds[name], computed, BEAT_BITS)
     beat = choose(scatter, kinds["SCATTER"], computed, BEAT_BITS)
     b.output("beat_kind", BEAT_BITS, choose(io, for_slaves, beat, BEAT_BITS), means="kind of the array's beats")
     b.output("stores", 1, stores, means="IO: it gives words")

@@ -130,7 +130,8 @@ def empty(hardware) -> None:
 def damaged(draw: random.Random) -> list[Instruction]:
     """A program of which a bit is wrong; no jump is, since it may then run for ever."""
     lines = ["IO LOAD_NEURONS d=0 rows=3", "COMPUTE ADD a=0 b=0 d=64 rows=3", "MOVE SCATTER a=0 columns=3",
-             "COMPUTE UPDATE a=0 w=0 rows=3 columns=3", "CONFIG RATE a=2", "MOVE COPY a=64 d=0 rows=3",
+             "COMPUTE UPDATE a=0 w=0 rows=3 columns=3", "COMPUTE ACCUMULATE a=0 w=0 rows=3 columns=3",
+             "CONFIG RATE a=2", "COMPUTE APPLY w=0 rows=3 columns=3", "MOVE COPY a=64 d=0 rows=3",
              "COMPUTE FORWARD a=0 w=0 d=32 rows=3 columns=3"]  # fmt: skip
     words = encode(assemble("\n".join(lines) + "\nIO STORE_NEURONS a=0 rows=3 last=1\nNOP END"))
     place = draw.randrange(isa.WORDS * len(lines))
@@ -182,6 +183,7 @@ def meeting(draw: random.Random, count: int) -> tuple[list[Instruction], int]:
             (f"MOVE COPY a={a} d={d} rows={n}", 0), (f"COMPUTE FORWARD a={a} w=0 d={d} rows={n} columns=6", 0),
             ("MOVE SCATTER a=0 columns=6", 0), (f"COMPUTE BACKWARD w=0 d={d} rows={n} columns=6", 0),
             (f"COMPUTE UPDATE a={a} w=0 rows={n} columns=6", 0),
+            (f"COMPUTE ACCUMULATE a={a} w=0 rows={n} columns=6", 0), (f"COMPUTE APPLY w=0 rows={n} columns=6", 0),
         ])  # fmt: skip
         (i,) = assemble(line)
         reads = [(i.a, n)] * ("a" in isa.USED[i.key]) + [(i.b, n)] * ("b" in isa.USED[i.key])

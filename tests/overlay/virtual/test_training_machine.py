@@ -18,6 +18,7 @@ from tests.golden.discrete.machine import test_faults as rules
 from tests.golden.discrete.machine import test_hazards as hazards
 from tests.golden.discrete.machine.cases import CASES, samples, start
 from tests.golden.discrete.machine.layer_program import KINDS, layer_program
+from tests.golden.discrete.machine.learning_program import learning_program
 
 SMALL = MachineParameters(slaves=2)
 """The machine of the default tier: one build for all tests."""
@@ -66,12 +67,26 @@ def test_the_program_of_a_layer(name):
         assert [words.tolist() for words in hardware.run(case.data)] == case.expected
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_learning(seed):
+    """UPDATE, ACCUMULATE and APPLY with random fields."""
+    case = learning_program(FORM, seed)
+    with SimulatedMachine(SMALL, case.program) as hardware:
+        hardware.simulation.stall(source=0.3, sink=0.3, seed=seed)
+        (words,) = hardware.run(case.data)
+    assert words.tolist() == case.expected
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", OTHERS)
 def test_machines_of_other_parameters(name):
     machine = OTHERS[name]
     for case in CASES if machine.multiplier else ("all", "inputs and gradients"):
         compare(machine, case, 3, source=0.2, sink=0.2)
+    for seed in range(6) if machine.multiplier else ():
+        learning = learning_program(machine.form, seed)
+        with SimulatedMachine(machine, learning.program) as hardware:
+            assert [words.tolist() for words in hardware.run(learning.data)] == [learning.expected]
 
 
 @pytest.mark.parametrize("name", hazards.HAZARDS)

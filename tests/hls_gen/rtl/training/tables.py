@@ -23,7 +23,7 @@ def coded_as(machine: MachineParameters, configuration: Configuration, name: str
     """Inputs of an operand of that kind."""
     if not kind:
         return {f"{name}_coded": 0, f"{name}_entries": 0, f"{name}_mask": 0}
-    table = configuration.tables[kind]
+    table = configuration.tables[kind].table
     return {f"{name}_coded": 1, f"{name}_entries": entries(table), f"{name}_mask": len(table.values) - 1}
 
 

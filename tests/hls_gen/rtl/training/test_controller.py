@@ -28,6 +28,8 @@ SHAPES = (
     "COMPUTE BACKWARD d={d} rows={rows} columns=4",
     "COMPUTE UPDATE a={a} rows={rows} columns=4",
     "COMPUTE UPDATE a={a} rows={rows} columns=4 kind_d=1 chance_d=1",
+    "COMPUTE ACCUMULATE a={a} rows={rows} columns=4 kind_d=1 chance_d=1",
+    "COMPUTE APPLY rows={rows} columns=4",
     "COMPUTE CONVERT a={a} d={a} rows={rows} kind_d=1 chance_d=1",
     "NOP WAIT",
     "CONFIG RATE a=1",
@@ -37,11 +39,10 @@ SHAPES = (
 def random_program(draw: random.Random, count: int) -> list[Instruction]:
     """Instructions that often meet, with addresses of a few places; each keeps the rules."""
     places, made = [0, 4, 8, 12, 16], []
-    tables = {k: table for k, (table, _) in TABLES.items()}
     while len(made) < count:
         a, b, d = draw.choice(places), draw.choice(places), draw.choice(places)
         (i,) = assemble(draw.choice(SHAPES).format(a=a, b=b, d=d, rows=draw.randint(1, 8)))
-        if broken_rule(i, MACHINE, tables) is None:
+        if broken_rule(i, MACHINE, TABLES) is None:
             made.append(i)
     return [*made, *assemble("NOP END")]
 

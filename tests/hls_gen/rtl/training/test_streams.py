@@ -15,7 +15,7 @@ from bitloom.hls_gen.rtl.primitives.memory import Library
 from bitloom.hls_gen.rtl.training.access import access
 from bitloom.hls_gen.rtl.training.loader import loader
 from bitloom.hls_gen.rtl.training.vector import COPY, vector
-from tests.golden.discrete.machine.cases import TABLES
+from tests.golden.discrete.machine.cases import CONVERTERS, TABLES
 from tests.hls_gen.rtl.bench import Agent, Bench, Each, Sink, Source, run
 
 from .tables import coded_as, conversion
@@ -127,7 +127,7 @@ FUNCTIONS = {name: k for name, k in isa.FUNCTIONS[isa.COMPUTE].items() if k not 
 def test_elements_with_pauses_of_the_cache(unit, name, stall):
     """As the interpreter's master, with numbers of the generator in order."""
     golden = Master(MACHINE)
-    golden.configuration.tables.update({k: table for k, (table, _) in TABLES.items()})
+    golden.configuration.tables.update(CONVERTERS)
     golden.configuration.rate_places, golden.configuration.mu_places = 3, 1
     rng = np.random.default_rng(3)
     golden.neurons[:] = FORM.pack(rng.integers(-3 * FORM.one, 3 * FORM.one, 1024) * (rng.random(1024) < 0.9))

@@ -103,7 +103,7 @@ def learn(
     plan: LearnPlan,
     data: LearnData,
     *,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Callable[[Sequence[CurvePoint]], None] | None = None,
     checkpoint: Path | None = None,
 ) -> Learned:
     """Train a perceptron.
@@ -114,7 +114,7 @@ def learn(
     plan : LearnPlan
     data : LearnData
     progress : callable, optional
-        Called with epochs done and epochs in all, after each.
+        Called after each epoch with the curve so far.
     checkpoint : Path, optional
         A file, written after each epoch, from which an interrupted run goes on; the same arguments with the same file
         give the same result as a run that was never interrupted.
@@ -157,7 +157,7 @@ def learn(
         if store:
             store.write({**mlp.arrays(), CURVE: np.array(curve)})
         if progress:
-            progress(len(curve), plan.epochs)
+            progress(curve)
     return Learned(mlp, curve)
 
 

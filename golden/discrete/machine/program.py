@@ -6,7 +6,8 @@ reads those that it gives.
 Where things stand in the master's neuron cache is decided by `NeuronMap`, in the slaves' caches layer after layer.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
 from . import instruction as isa
 from .instruction import Instruction
@@ -19,9 +20,40 @@ TURNS, SAMPLES, ROUNDS, FREE = range(isa.COUNTERS)
 """Counters: turns in which a next sample is loaded; samples of a batch; rounds of the loop; one that stays 0."""
 
 
-def _jump(address: int, rows: int = isa.ALWAYS, counter: int = FREE) -> Instruction:
-    """A jump to ``address``, taken each time but the ``rows``-th; by default it is always taken."""
-    return Instruction(operation=isa.JUMP, a=counter, d=address, rows=rows)
+class Label:
+    """A place in a program, between instructions."""
+
+
+@dataclass(frozen=True)
+class Jump:
+    """A jump to a label, taken each time but the ``rows``-th; by default it is always taken."""
+
+    label: Label
+    rows: int = isa.ALWAYS
+    counter: int = FREE
+
+
+Line = Instruction | Label | Jump
+
+
+def _placed(lines: Iterable[Line], start: int) -> list[Instruction]:
+    """The instructions of lines that begin at address ``start``."""
+    lines = list(lines)
+    addresses: dict[Label, int] = {}
+    count = 0
+    for line in lines:
+        if isinstance(line, Label):
+            addresses[line] = start + count
+        else:
+            count += 1
+    instructions = []
+    for line in lines:
+        if isinstance(line, Jump):
+            target = addresses[line.label]
+            instructions.append(Instruction(operation=isa.JUMP, a=line.counter, d=target, rows=line.rows))
+        elif isinstance(line, Instruction):
+            instructions.append(line)
+    return instructions
 
 
 class NeuronMap:
@@ -88,7 +120,8 @@ class ProgramWriter:
     """Writes the instructions of a training.
 
     Where caches have room for it, samples stand in turn in two places: while one is trained with, the next one is
-    loaded.
+    loaded. Within a batch weights stay, and so the first layer accumulates the gradients of a sample while the master
+    works on the results of the next one.
 
     Parameters
     ----------
@@ -114,10 +147,10 @@ class ProgramWriter:
         last = [*self._states(isa.STORE_NEURONS), Instruction(operation=isa.NOP, function=isa.END)]
         most = self.machine.instructions
         if self.map.ahead is not None:
-            loop = self._loop(samples, len(first), [self.map.inputs[0], self.map.ahead])
+            loop = _placed(self._in_turn(samples, (self.map.inputs[0], self.map.ahead)), len(first))
             if len(first) + len(loop) + len(last) <= most:
                 return [*first, *loop, *last]
-        instructions = [*first, *self._loop(samples, len(first), [self.map.inputs[0]]), *last]
+        instructions = [*first, *_placed(self._one_by_one(samples), len(first)), *last]
         if len(instructions) > most:
             raise ValueError(
                 f"training: the machine must have instructions >= {len(instructions)}, what the program needs, "
@@ -125,49 +158,76 @@ class ProgramWriter:
             )
         return instructions
 
-    def _loop(self, samples: int, start: int, places: list[int]) -> list[Instruction]:
-        """All samples, from address ``start`` on, in turn in one or two places.
+    def _one_by_one(self, samples: int) -> Iterator[Line]:
+        """All samples, one after another in the same place."""
+        x = self.map.inputs[0]
+        begin = Label()
+        after = Label()
+        yield begin
+        yield self._load(x, self.training.layers[0].inputs)
+        yield from self._head(x)
+        yield from self._rest(x, [])
+        yield from self._accumulate_first(x)
+        if self.training.batch > 1:
+            yield Jump(after, self.training.batch, SAMPLES)
+        yield from self._batch_end()
+        yield after
+        yield Jump(begin, samples, ROUNDS)
 
-        For each place there is a copy of a sample's instructions. With two places a copy loads the next sample into the
-        other place, but for the last sample, which the second copy has: an odd number of samples begins with it.
+    def _in_turn(self, samples: int, places: tuple[int, int]) -> Iterator[Line]:
+        """All samples, those of even numbers in one place, the others in the other one.
+
+        For each place there is a copy of a sample's instructions, which loads the next sample into the other place, but
+        for the last sample: that is in the second copy, with which an odd number of samples begins.
         """
-        inputs = self.training.layers[0].inputs
-        turns = -(-samples // len(places))
-        begin = start + len(places) - 1 + samples % len(places)
-        copies: list[Instruction] = []
-        entry = begin
-        for number, place in enumerate(places):
-            at = begin + len(copies)
-            loads = [self._load_target()]
-            if len(places) == 1:
-                copies.append(self._load(place, inputs))
-            else:
-                if number:
-                    entry = at
-                    # FORWARD is at ``at``, and the load of the target after it
-                    loads += [_jump(at + 4, turns, TURNS), _jump(at + 5)]
-                loads.append(self._load(places[1 - number], inputs))
-            copies += self._sample(place, loads)
-            copies += self._after_sample(begin + len(copies), len(places), number)
-        copies.append(_jump(begin, turns, ROUNDS))
-        if len(places) == 1:
-            return copies
+        batch = self.training.batch
+        learns_late = batch > 1  # the next sample's instructions accumulate
+        even = batch % 2 == 0
+        ends = (not even, True)  # whether a batch can end in a copy
+        passes = batch // 2 if even else batch
+        rounds = -(-samples // batch // (1 if even else 2))
+        begins = [Label(), Label()]
+        goes_on = [Label(), Label()]
         odd = samples % 2
-        return [self._load(places[odd], inputs), *[_jump(entry)] * odd, *copies]
+        yield self._load(places[odd], self.training.layers[0].inputs)
+        if odd:
+            yield Jump(begins[1])
+        for number, (x, other) in enumerate(zip(places, places[::-1])):
+            rest = Label()
+            if ends[1 - number]:
+                yield begins[number]
+                yield from self._head(x)
+                if learns_late:
+                    yield Jump(rest)
+            if learns_late:
+                yield goes_on[number]
+                yield from self._head(x)
+                yield from self._accumulate_first(other)
+                yield rest
+            yield from self._rest(x, [*self._load_next(other, -(-samples // 2) if number else None)])
+            if learns_late and ends[number]:
+                yield Jump(goes_on[1 - number], passes, SAMPLES)
+            if ends[number]:
+                yield from self._accumulate_first(x)
+                yield from self._batch_end()
+        yield Jump(begins[0], rounds, ROUNDS)
 
-    def _after_sample(self, start: int, copies: int, number: int) -> list[Instruction]:
-        """What follows copy ``number`` of a sample's instructions, from address ``start`` on: the end of a batch, which
-        is left out until the batch is whole."""
-        rule = self.training.rule
-        if isinstance(rule, SourceRule):
-            return []
-        passes = rule.batch
-        if copies == 2 and rule.batch % 2 == 0:  # a batch ends with the second copy
-            if number == 0:
-                return []
-            passes //= 2
-        end = [*self._batch_end()]
-        return [_jump(start + 1 + len(end), passes, SAMPLES), *end]
+    def _load_next(self, place: int, turns: int | None) -> Iterator[Line]:
+        """IO of the inputs of the next sample, but for the ``turns``-th time."""
+        load = Label()
+        after = Label()
+        if turns is not None:
+            yield Jump(load, turns, TURNS)
+            yield Jump(after)
+        yield load
+        yield self._load(place, self.training.layers[0].inputs)
+        yield after
+
+    def _accumulate_first(self, x: int) -> Iterator[Instruction]:
+        """What is left of the backward pass of the first layer, whose input gradients are in the slaves: velocities of
+        its weights with inputs at ``x``, by the rule that has them."""
+        if not isinstance(self.training.rule, SourceRule):
+            yield self._learn(0, x)
 
     @staticmethod
     def _load(address: int, rows: int) -> Instruction:
@@ -226,17 +286,23 @@ class ProgramWriter:
         layer = self.training.layers[n]
         return {"w": self.map.weights[n], "rows": layer.inputs, "columns": layer.outputs}
 
-    def _sample(self, x: int, loads: list[Instruction]) -> Iterator[Instruction]:
-        """One sample, whose inputs are at ``x``: forward, backward and update; ``loads`` come after the first
-        instruction."""
+    def _head(self, x: int) -> list[Instruction]:
+        """The beginning of a sample, whose inputs are at ``x``."""
+        return [self._forward(0, x), self._load_target()]
+
+    def _rest(self, x: int, load: list[Line]) -> Iterator[Line]:
+        """A sample after `_head`: forward and backward, but for `_accumulate_first`; ``load`` gets the next sample."""
         t = self.training
         m = self.map
         last = len(t.layers) - 1
-        beside = loads
         for n in range(last + 1):
-            yield from self._forward(n, m.inputs[n] if n else x, beside)
-            beside = [*self._after_results(n), *self._slopes(n)]
+            if n:
+                yield self._forward(n, m.inputs[n])
+                yield from self._after_results(n - 1)
+                yield from self._slopes(n - 1)
+            yield from self._results(n)
         yield from self._after_results(last)
+        yield from load
         size = t.layers[last].outputs
         yield self._compute(
             isa.SUBTRACT,
@@ -259,22 +325,23 @@ class ProgramWriter:
         """COMPUTE."""
         return Instruction(operation=isa.COMPUTE, function=function, **fields)
 
-    def _forward(self, n: int, x: int, beside: list[Instruction]) -> Iterator[Instruction]:
-        """Layer ``n`` forward, up to its results; instructions ``beside`` are for other units while the slaves are
-        at work. What goes into the activation is kept where its slopes will be."""
-        t = self.training
-        m = self.map
-        layer = t.layers[n]
-        size = layer.outputs
-        yield self._compute(
+    def _forward(self, n: int, x: int) -> Instruction:
+        """Sums of layer ``n``."""
+        layer = self.training.layers[n]
+        return self._compute(
             isa.FORWARD,
             a=x,
-            kind_a=t.kind_of_inputs(n),
+            kind_a=self.training.kind_of_inputs(n),
             kind_w=layer.forward_table or layer.weights.table,
-            d=m.sums,
+            d=self.map.sums,
             **self._block(n),
         )
-        yield from beside
+
+    def _results(self, n: int) -> Iterator[Instruction]:
+        """From sums to results of layer ``n``. What goes into the activation is kept where its slopes will be."""
+        m = self.map
+        layer = self.training.layers[n]
+        size = layer.outputs
         functions = ACTIVATIONS[layer.activation]
         words = self._result_words(n)
         y = m.slopes[n] if functions else words
@@ -328,21 +395,26 @@ class ProgramWriter:
         if n:
             kind_w = layer.backward_table or layer.weights.table
             yield self._compute(isa.BACKWARD, kind_b=g_kind, kind_w=kind_w, d=m.sums, **self._block(n))
+        if n or isinstance(t.rule, SourceRule):
+            yield self._learn(n, x)
+        if n:
+            yield self._gate(n - 1)
+        yield from self._bias(n, g, g_kind)
+
+    def _learn(self, n: int, x: int) -> Instruction:
+        """Weights of layer ``n``, or their velocities: its inputs at ``x``, its input gradients in the slaves."""
+        layer = self.training.layers[n]
         fields = {
             "a": x,
-            "kind_a": t.kind_of_inputs(n),
-            "kind_b": g_kind,
+            "kind_a": self.training.kind_of_inputs(n),
+            "kind_b": layer.errors.table,
             "kind_d": layer.gradients.table,
             "chance_d": int(layer.gradients.chance),
             **self._block(n),
         }
-        if isinstance(t.rule, SourceRule):
-            yield self._compute(isa.UPDATE, **fields, **self._kinds_of_weights(n))
-        else:
-            yield self._compute(isa.ACCUMULATE, **fields)
-        if n:
-            yield self._gate(n - 1)
-        yield from self._bias(n, g, g_kind)
+        if isinstance(self.training.rule, SourceRule):
+            return self._compute(isa.UPDATE, **fields, **self._kinds_of_weights(n))
+        return self._compute(isa.ACCUMULATE, **fields)
 
     def _kinds_of_weights(self, n: int) -> dict[str, int]:
         """How weights of layer ``n`` are kept."""
@@ -383,9 +455,10 @@ class ProgramWriter:
         yield self._compute(isa.GATE, a=g, kind_a=g_kind, b=g, kind_b=g_kind, d=before, rows=size)
 
     def _batch_end(self) -> Iterator[Instruction]:
-        """Biases move by their sums of gradients, weights by their velocities."""
+        """Biases move by their sums of gradients, weights by their velocities; nothing by the source's rule."""
         rule = self.training.rule
-        assert not isinstance(rule, SourceRule)
+        if isinstance(rule, SourceRule):
+            return
         m = self.map
         for n, layer in enumerate(self.training.layers):
             sums = m.bias_gradients[n]

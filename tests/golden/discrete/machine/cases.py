@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from bitloom.golden.discrete.converter import Converter
 from bitloom.golden.discrete.fixed import first_state
 from bitloom.golden.discrete.machine.training import DenseLayer, Kind, SourceRule, Training, VelocityRule
 from bitloom.golden.discrete.machine.words import LayerState
@@ -14,6 +15,8 @@ TABLES = {
     3: (CodeTable((2, -1 / 2, -2, 1 / 4, -1 / 16, 1 / 16, 1 / 2, -1)), 2),
 }
 """Of 1, 2 and 3 bits; the codes of the last are in no order."""
+CONVERTERS = {number: Converter(table=table, zone=zone) for number, (table, zone) in TABLES.items()}
+"""As a machine keeps them."""
 SCALED = {
     4: (CodeTable((-1 / 4, -1 / 32, 1 / 32, 1 / 4)), 1),
     5: (CodeTable((1, -1)), 1),

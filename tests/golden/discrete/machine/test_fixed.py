@@ -4,11 +4,13 @@ import numpy as np
 import pytest
 
 from bitloom.golden.discrete.fixed import FixedTrainer
+from bitloom.golden.discrete.machine import instruction as isa
 from bitloom.golden.discrete.machine.instruction import decode, encode
 from bitloom.golden.discrete.machine.interpreter import Interpreter
 from bitloom.golden.discrete.machine.parameters import MachineParameters
 from bitloom.golden.discrete.machine.program import ProgramWriter
 from bitloom.golden.discrete.machine.training import Training
+from bitloom.golden.discrete.machine.tree import tree_sum
 from bitloom.golden.discrete.machine.words import first_words, kept, read_states, sample_words
 from bitloom.golden.discrete.word import WordFormat
 
@@ -70,3 +72,22 @@ def test_samples_in_turn_or_one_after_another(case, count):
         assert interpreter.cycles > in_turn.cycles or count == 1
     assert len(lengths) == 2
     assert words == 1024
+
+
+def test_slaves_side_by_side_are_each_slave_by_itself():
+    """Sums of columns, one slave after the other; partial vectors, added up the tree; what each keeps."""
+    t = ALL["three layers"]
+    _, interpreter = interpreted(t, FORM, COUNT, slaves=4)
+    master = interpreter.master
+    forward, backward = (
+        next(i for i in interpreter.program if i.key == (isa.COMPUTE, function) and i.columns == 4)
+        for function in (isa.FORWARD, isa.BACKWARD)
+    )
+    x = master.configuration.operand(forward.kind_a, master.neurons[forward.a : forward.a + forward.rows])
+    sums = np.zeros(4, np.int64)
+    for slave in master.slaves:
+        sums[slave.column_numbers(4)] = slave.forward(forward, x)
+        assert slave.weights.any()
+    assert sums.tolist() == master.array.forward(forward, x).tolist()
+    partial = [slave.backward(backward) for slave in master.slaves]
+    assert tree_sum(partial).tolist() == master.array.backward(backward).tolist()

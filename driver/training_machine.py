@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bitloom.golden.discrete.machine.instruction import Instruction
+from bitloom.golden.discrete.machine.instruction import Instruction, shown
 from bitloom.golden.discrete.machine.program import ProgramWriter
 from bitloom.golden.discrete.machine.training import Training
 from bitloom.golden.discrete.machine.words import LayerState, first_words, read_states, result_words, sample_words
@@ -129,8 +129,7 @@ class TrainingMachine(Device[TrainingManifest]):
         """MachineStopped if STATUS.ERROR is set."""
         if self.registers.field("STATUS", "ERROR"):
             error, place = (self.registers.read(name) for name in ("ERROR_CODE", "ERROR_PLACE"))
-            shown = str(self._program[place]) if place < len(self._program) else "none of the program"
-            raise MachineStopped(self.name, self.manifest.error(error), place, shown)
+            raise MachineStopped(self.name, self.manifest.error(error), place, shown(self._program, place))
 
     def _check_owner(self) -> None:
         """DeviceTaken where another design has been loaded since."""

@@ -136,7 +136,7 @@ def learn(
     if len(data.train) < setting.batch:
         raise ValueError(f"learning: images must be at least a batch, {setting.batch}, got {len(data.train)}")
     plan.check_work(data.train.shape[1], len(data.train))
-    specs = setting.specs(plan.hidden, int(data.train_labels.max()) + 1)
+    specs = setting.specs(data.train.shape[1], plan.hidden, int(data.train_labels.max()) + 1)
     mlp = MlpTrainer(data.train.shape[1], specs, plan.seed, PRECISION)
     curve = []
     images, tested = (data.real(part).astype(PRECISION) for part in (data.train, data.test))

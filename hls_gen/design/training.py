@@ -35,8 +35,22 @@ SUM_LATENCY = 3
 """Cycles of a sum of two words: two's complement, sum, saturation."""
 CONVERTER_LATENCY = 7
 """Cycles of a conversion of a word into a code."""
+PAIR_CONVERTER_LATENCY = 9
+"""Cycles of a conversion by a converter with a multiplier."""
+SERIAL_DOT_LATENCY = 4
+"""Cycles of a plane of a bit-serial sum: bits of products, their count in two cycles, the sum of the pass."""
 LIMB_BITS = 17
 """Bits of a magnitude that one DSP block multiplies without sign."""
+
+
+def divider_cycles(machine: MachineParameters) -> int:
+    """Cycles from a division of words to the next one: the operands are taken, then a cycle for each bit."""
+    return machine.form.bits
+
+
+def divider_latency(machine: MachineParameters) -> int:
+    """Cycles from the operands of a division to the quotient: they are taken, a cycle a bit, the quotient saturated."""
+    return machine.form.bits + 1
 
 
 def sum_bits(machine: MachineParameters) -> int:

@@ -36,7 +36,7 @@ class Configuration:
         return Discrete(codes & ((1 << table.bits) - 1), table)
 
     def convert(self, kind: int, words: Array, draws: Draws | None, pair: int = 0) -> Discrete:
-        """Words become codes of table ``kind``: the nearest, or where there are draws by chance, between that of `PAIRS`."""
+        """Words become codes of table ``kind``: by chance, of that pair, where there are draws; else to the nearest."""
         converter = self.tables[kind]
         if draws is not None:
             converter = replace(converter, rounding="stochastic", pair=PAIRS[pair])

@@ -202,6 +202,13 @@ class Instruction:
 _ARGUMENTS = tuple(FIELDS)[2:]
 
 
+def shown(program: Sequence[Instruction], place: int) -> str:
+    """The instruction at an address of a program that a machine ran, for a message."""
+    text = str(program[place]) if place < len(program) else "none of the program"
+    loads = any(i.key == (IO, LOAD_PROGRAM) for i in program)
+    return f"{text}, unless LOAD_PROGRAM put another one there" if loads else text
+
+
 def encode(program: Sequence[Instruction]) -> Array:
     """The words of instructions, (4 * len(program),) uint32."""
     words = []

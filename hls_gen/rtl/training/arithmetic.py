@@ -86,9 +86,18 @@ def value_of(b: Block, machine: MachineParameters, name: str, operand: CodedOper
 def constant(b: Block, machine: MachineParameters, name: str, entry: Signal) -> Signal:
     """Wire: the word of a table's entry."""
     form = machine.form
-    two = b.localparam("TWO", 2 * form.one, form.bits - 1)
-    magnitude = b.wire(f"{name}_power", form.bits - 1, Srl(two, bits(entry, 0, PLACES_BITS)))
+    magnitude = power(b, machine, name, entry, form.bits - 1)
     return b.wire(f"{name}_constant", form.bits, Cat(bits(entry, PLACES_BITS, 1), magnitude))
+
+
+def power(b: Block, machine: MachineParameters, name: str, entry: Signal, w: int) -> Signal:
+    """The magnitude of a table's entry, ``w`` bits: more than the fraction has."""
+    wide = max(w, PLACES_BITS)  # the shift is as wide as its places at least
+    two = b.localparam("TWO", 2 * machine.form.one, wide)
+    magnitude = b.wire(f"{name}_power", wide, Srl(two, bits(entry, 0, PLACES_BITS)))
+    if wide > w:
+        leave(b, f"{name}_power_high", bits(magnitude, w, wide - w))
+    return bits(magnitude, 0, w)
 
 
 def shifted(b: Block, name: str, word: Signal, places: Signal) -> Signal:

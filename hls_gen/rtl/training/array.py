@@ -153,12 +153,14 @@ def _counters(b: Block, machine: MachineParameters, start: Signal, given: dict[s
     last = b.localparam("LAST_SLAVE", s - 1, slave_w)
     last_here = b.wire("last_here", slave_w, choose(last_c, held["last_slave"], last, slave_w))
     end_k = b.wire("end_of_slaves", 1, any_of(~one_by_one, eq(k, last_here)))
-    pass_rows = b.reg("pass_rows", ADDRESS_BITS, init=None)  # of FORWARD, as many as there are slaves at least
+    final_j = b.reg(
+        "final_row_number", ADDRESS_BITS, init=None
+    )  # a pass of FORWARD has as many rows as slaves at least
     kind = b.localparam("FORWARD", facts.FORWARD, facts.BEAT_BITS)
     slaves = b.localparam("SLAVES", s, ADDRESS_BITS)
     short = all_of(eq(given["kind"], kind), given["rows"] < slaves)
-    b.on(start, (pass_rows, choose(short, slaves, given["rows"], ADDRESS_BITS)))
-    last_j = b.wire("last_row", 1, eq(j, b.wire("rows_less", ADDRESS_BITS, sub(pass_rows, 1, ADDRESS_BITS))))
+    b.on(start, (final_j, choose(short, s - 1, sub(given["rows"], 1, ADDRESS_BITS), ADDRESS_BITS)))
+    last_j = b.wire("last_row", 1, eq(j, final_j))
     after_c = b.wire("after_column", 1, all_of(end_k, last_c))
     end = b.wire("final_beat", 1, all_of(step, choose(forward, last_c, after_c, 1), last_j))
     b.on(end, (running, 0))

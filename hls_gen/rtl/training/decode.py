@@ -163,17 +163,18 @@ def _classes(b: Block, machine: MachineParameters, f: dict[str, Signal], loaded:
     moves = b.wire("is_step", 1, any_of(update, apply))
     learn = any_of(multiplies, apply)
     vector_compute = [k for k in isa.FUNCTIONS[isa.COMPUTE].values() if k not in isa.ON_SLAVES]
-    scatter, load, store = (
+    scatter, load, store, program = (
         b.wire(n, 1, _is(b, f, op, k))
         for n, op, k in (
             ("is_scatter", isa.MOVE, isa.SCATTER),
             ("is_load", isa.IO, isa.LOAD_NEURONS),
             ("is_store", isa.IO, isa.STORE_NEURONS),
+            ("is_load_program", isa.IO, isa.LOAD_PROGRAM),
         )
     )
     vector = b.wire("is_vector", 1, any_of(one_of(isa.COMPUTE, *vector_compute), _is(b, f, isa.MOVE, isa.COPY)))
     compute, io = (operation_is(b, f, operation) for operation in (isa.COMPUTE, isa.IO))
-    io_slaves = b.wire("is_io_slaves", 1, all_of(io, ~load, ~store))
+    io_slaves = b.wire("is_io_slaves", 1, all_of(io, ~load, ~store, ~program))
     uncoded = {k: b.wire(f"{k}_is_0", 1, eq(f[k], 0)) for k in ("kind_a", "kind_b", "kind_w", "kind_d")}
     products = any_of(
         all_of(forward, uncoded["kind_a"], uncoded["kind_w"]),
@@ -193,12 +194,13 @@ def _classes(b: Block, machine: MachineParameters, f: dict[str, Signal], loaded:
     return {
         "exists": all_of(any_of(*every), eq(f["unused"], 0)),
         "is_config": operation_is(b, f, isa.CONFIG),
-        "on_io": io,
+        "loads_program": program,
+        "on_io": all_of(io, ~program),
         "on_array": any_of(forward, backward, learn, scatter, io_slaves),
         "on_vector": vector,
         "reads_a": any_of(forward, multiplies, scatter, vector, store),
         "reads_b": one_of(isa.COMPUTE, *isa.TWO_OPERANDS),
-        "writes_d": any_of(forward, backward, vector, load),
+        "writes_d": any_of(forward, backward, vector, load, program),
         "learns": learn,
         "uses_w": any_of(forward, backward, learn, io_slaves),
         "in_slaves": any_of(forward, backward, learn, io_slaves, scatter),
@@ -267,8 +269,10 @@ def _compared(
         wrong.append(register)
 
     words = b.localparam("NEURON_WORDS", machine.neuron_words, END_BITS)
-    for name, used in (("a", c["reads_a"]), ("b", c["reads_b"]), ("d", c["writes_d"])):
-        keep(name, all_of(used, any_of(eq(lengths[name], 0), ends[name] > words)))
+    instructions = b.localparam("INSTRUCTIONS", machine.instructions, END_BITS)
+    depth = choose(c["loads_program"], instructions, words, END_BITS)
+    for name, used, most in (("a", c["reads_a"], words), ("b", c["reads_b"], words), ("d", c["writes_d"], depth)):
+        keep(name, all_of(used, any_of(eq(lengths[name], 0), ends[name] > most)))
     for name, used in (("a", c["reads_a"]), ("b", c["reads_b"])):
         same = all_of(eq(f[name], f["d"]), ~c["whole_vectors"])
         meets = all_of(resize(f["d"], END_BITS) < ends[name], resize(f[name], END_BITS) < ends["d"])

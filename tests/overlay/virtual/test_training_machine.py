@@ -5,7 +5,7 @@ import pytest
 
 from bitloom.golden.discrete.machine.assembler import assemble
 from bitloom.golden.discrete.machine.faults import FAULTS, MachineFault
-from bitloom.golden.discrete.machine.instruction import Instruction
+from bitloom.golden.discrete.machine.instruction import Instruction, encode
 from bitloom.golden.discrete.machine.interpreter import Interpreter
 from bitloom.golden.discrete.machine.parameters import MachineParameters
 from bitloom.golden.discrete.machine.program import ProgramWriter
@@ -16,6 +16,7 @@ from bitloom.hls_gen.design.training_registers import IDENT
 from bitloom.overlay.virtual.training_machine import SimulatedMachine
 from tests.golden.discrete.machine import test_faults as rules
 from tests.golden.discrete.machine import test_hazards as hazards
+from tests.golden.discrete.machine import test_interpreter as loads
 from tests.golden.discrete.machine.cases import CASES, samples, start
 from tests.golden.discrete.machine.layer_program import KINDS, layer_program
 from tests.golden.discrete.machine.learning_program import learning_program
@@ -75,6 +76,27 @@ def test_learning(seed):
         hardware.simulation.stall(source=0.3, sink=0.3, seed=seed)
         (words,) = hardware.run(case.data)
     assert words.tolist() == case.expected
+
+
+@pytest.mark.parametrize("stalls", [{}, {"source": 0.8}, {"sink": 0.9}], ids=str)
+def test_a_program_that_loads_instructions(stalls):
+    """The next instruction is one that was loaded; words of data come before and after the instructions."""
+    program = assemble(loads.LONG)
+    interpreter = Interpreter(SMALL, program)
+    with SimulatedMachine(SMALL, program) as hardware:
+        hardware.simulation.stall(**stalls, seed=3)
+        hardware.simulation.check(probe_ready=bool(stalls))
+        for text, more in (("COMPUTE ADD a=0 b=1 d=0 rows=1\nIO STORE_NEURONS a=0 rows=1", []),
+                           ("IO LOAD_NEURONS d=0 rows=2\nIO STORE_NEURONS a=0 rows=2", [8, 9]),
+                           ("NOP WAIT\nNOP END", [])):  # fmt: skip
+            data = [5, 7, *encode(assemble(text)).tolist(), *more]
+            results = [words.tolist() for words in interpreter.run(data)]
+            assert [words.tolist() for words in hardware.run(data)] == results
+        for count in range(2, 10):
+            with pytest.raises(MachineFault) as error:
+                hardware.run(data[:count])
+            assert (error.value.fault.name, error.value.place) == ("NO_DATA", 2)
+        assert [words.tolist() for words in hardware.run(data)] == results
 
 
 @pytest.mark.slow

@@ -31,6 +31,7 @@ SHAPES = (
     "COMPUTE ACCUMULATE a={a} rows={rows} columns=4 kind_d=1 chance_d=1",
     "COMPUTE APPLY rows={rows} columns=4",
     "COMPUTE CONVERT a={a} d={a} rows={rows} kind_d=1 chance_d=1",
+    "IO LOAD_PROGRAM d=100 rows={rows}",
     "NOP WAIT",
     "CONFIG RATE a=1",
 )
@@ -55,6 +56,7 @@ class Units:
         self.unfinished: dict[tuple[str, ...], list] = {}
         self.issued: list[int] = []
         self.overlapped = 0
+        self.loading = 0
 
     def cycle(self) -> None:
         """Look at the outputs, then drive what ends in the next cycle, and the clock."""
@@ -75,6 +77,11 @@ class Units:
             if entry[1] == 0:
                 ends.append(units)
         done = {f"{unit}_done": 0 for unit in UNITS}
+        if bench["program_start"]:
+            assert not self.unfinished, "the words of a program come behind those of earlier instructions"
+            self.loading = self.random.randint(2, 60)
+        self.loading -= self.loading > 0
+        done["program_done"] = int(self.loading == 1)
         for units in ends:
             del self.unfinished[units]
             done[f"{ARRAY_UNIT if ARRAY_UNIT in units else units[0]}_done"] = 1  # IO of the slaves ends with the array

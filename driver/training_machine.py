@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bitloom.golden.discrete.machine.instruction import Instruction
+from bitloom.golden.discrete.machine.instruction import Instruction, shown
 from bitloom.golden.discrete.machine.program import ProgramWriter
 from bitloom.golden.discrete.machine.training import Training
-from bitloom.golden.discrete.machine.words import LayerState, first_words, read_weights, result_words, sample_words
+from bitloom.golden.discrete.machine.words import LayerState, first_words, read_states, result_words, sample_words
 from bitloom.hls_gen.design.training_manifest import VLNV, TrainingManifest
 from bitloom.hls_gen.design.training_packets import program_packet, run_packet
 
@@ -102,25 +102,26 @@ class TrainingMachine(Device[TrainingManifest]):
         ----------
         training : Training
         states : sequence of LayerState
-            Weights and biases before.
+            Before the training.
         inputs : (N, inputs) words, or codes if the inputs are discrete
         targets : (N, outputs) words
-            N is 1 to 65,535.
+            N is 1 to 65,535, a multiple of the batch.
 
         Returns
         -------
         list of LayerState
-            Weights and biases after the training, equal to the interpreter's bit for bit.
+            After the training, equal to the interpreter's bit for bit.
 
         Raises
         ------
         ValueError
-            The machine's caches are too small for the training, or as of `run`; else errors as of `run`.
+            The machine's caches are too small for the training, the last batch is not whole, or as of `run`; else
+            errors as of `run`.
         """
         form = self.manifest.machine.form
         program = ProgramWriter(self.manifest.machine, training).program(len(inputs))
         data = np.concatenate([first_words(training, form, states), sample_words(training, form, inputs, targets)])
-        return read_weights(training, form, self.run(program, data, result_words(training)))
+        return read_states(training, form, self.run(program, data, result_words(training)))
 
     # What differs between devices
 
@@ -128,8 +129,7 @@ class TrainingMachine(Device[TrainingManifest]):
         """MachineStopped if STATUS.ERROR is set."""
         if self.registers.field("STATUS", "ERROR"):
             error, place = (self.registers.read(name) for name in ("ERROR_CODE", "ERROR_PLACE"))
-            shown = str(self._program[place]) if place < len(self._program) else "none of the program"
-            raise MachineStopped(self.name, self.manifest.error(error), place, shown)
+            raise MachineStopped(self.name, self.manifest.error(error), place, shown(self._program, place))
 
     def _check_owner(self) -> None:
         """DeviceTaken where another design has been loaded since."""

@@ -1,86 +1,81 @@
-"""Training in words, as the training machine does it: sample by sample, each step an instruction (C13 to C18).
+"""Training in words, as the training machine does it: each step an instruction (C13 to C18).
 
 For a sample x with target t, layer after layer forwards:
 
-    z = W x                                   products truncated, sum exact, saturated once
-    v = z + bias;  y, f' = activation(v)      y becomes codes if the next layer's inputs are discrete
+    z = W x                                   products truncated, sum exact, saturated once; W by the forward table
+    v = z + bias;  y, f' = activation(v)      f' becomes codes if slopes are discrete
+    y <- y - n;  n <- n + 2^-8 y              where results are centred
+    y becomes codes if results are discrete
     g = y - t                                 in the last layer: the derivative of half the squared error
 
 and backwards, layer after layer, each with its parameters as they were in the forward pass:
 
-    g becomes codes if gradients are discrete
-    dx = g W  where f' of the layer before is not 0, else 0
-    dW = x g, which becomes codes if weight gradients are discrete
-    W <- W - 2^-rate (dW + 2^-mu dW');  dW' <- dW;  the same for the bias
-    W is clipped to the zone of its converter and becomes codes, if weights are discrete
+    g becomes codes if errors are discrete
+    dx = (g W) f' of the layer before         W by the backward table
+    dW = x g, which becomes codes if gradients are discrete
 
-A conversion takes its draws when it is made: vectors one an element; an update one an input, for dW first and then for
-W, as golden/discrete/draws.py has it. There is no normalisation: with preset mean 0 and variance 4^k it is a shift by
-k places, which the code table of the weights takes in (`CodeTable.scaled`).
+Parameters then move by the rule (golden/discrete/machine/training.py), after each sample by `SourceRule`, after each
+batch by `VelocityRule`. Discrete weights are clipped to their zone and become codes; without a master copy the values
+of codes are what the next update begins with.
+
+A conversion takes its draws when it is made: vectors one an element; weight gradients and weights one an input, for dW
+first and then for W, as golden/discrete/draws.py has it. There is no normalisation: with preset mean 0 and variance 4^k
+it is a shift by k places, which the tables of the weights take in (`CodeTable.scaled`).
+
+Within a batch the parameters stay, so all of its samples are computed side by side: arrays have them as their first
+axis, and the generator's numbers are shared out as if one sample came after the other.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 
 import numpy as np
 
 from bitloom.golden.encoding import Array
-from bitloom.golden.integers import make_fields_plain
 
 from .activation import activate
-from .arithmetic import operate, word_of
+from .arithmetic import operate, scale, word_of
 from .converter import Converter
-from .dense import DenseSpec
 from .dot import dot
-from .draws import Draws, MatrixDraws
+from .draws import reversed_bits
 from .lfsr import Lfsr
+from .machine.draws import GivenDraws
+from .machine.training import MEAN_PLACES, DenseLayer, Kind, SourceRule, Training
+from .machine.words import LayerState
 from .operand import Continuous, Discrete, Operand
 from .word import WordFormat
 
-
-@dataclass(frozen=True, kw_only=True)
-class FixedRule:
-    """The source's update rule (C17) with constants that are powers of two."""
-
-    rate_places: int
-    """k of the learning rate 2^-k, 0 to 31."""
-    mu_places: int | None = None
-    """k of mu = 2^-k, 0 to 31; None for mu = 0."""
-
-    def __post_init__(self) -> None:
-        make_fields_plain(self)
-        for name in ("rate_places", "mu_places"):
-            value = getattr(self, name)
-            if (value is not None or name == "rate_places") and not (type(value) is int and 0 <= value <= 31):
-                raise ValueError(f"update rule: {name} must be 0..31, got {value!r}")
+ACTIVATIONS = {"clip": "hard_tanh", "relu": "relu", "none": "none"}
+"""Names of the machine's activations in activation.py."""
 
 
-@dataclass
-class FixedDense:
-    """A layer in words."""
+class SampleDraws:
+    """Numbers of a generator for samples that are computed side by side.
 
-    spec: DenseSpec
-    """With a bias, without normalisation, and with continuous derivatives."""
-    words: Array | None
-    """(outputs, inputs) words or None: weights; None where codes are all that is kept."""
-    codes: Array | None
-    """(outputs, inputs) int64 or None: none where weights are continuous."""
-    bias: Array
-    """(outputs,) words."""
-    last_gradients: Array
-    """(outputs, inputs) words: dW' of the last update."""
-    last_bias_gradients: Array
-    """(outputs,) words."""
+    Parameters
+    ----------
+    generator : Lfsr
+    samples : int
+    each : int
+        Numbers that a sample takes in all; the first sample has the first ones.
+    """
 
-    @property
-    def weights(self) -> Operand:
-        """The weights that are multiplied with."""
-        converter = self.spec.tensors.weights
-        if converter is not None:
-            assert self.codes is not None
-            return Discrete(self.codes, converter.table)
-        assert self.words is not None
-        return Continuous(self.words)
+    def __init__(self, generator: Lfsr, samples: int, each: int) -> None:
+        self._numbers = generator.draw(samples * each).reshape(samples, each)
+
+    def take(self, count: int) -> Array:
+        """The next ``count`` numbers of each sample, (samples, count)."""
+        taken, self._numbers = np.split(self._numbers, [count], axis=1)
+        return taken
+
+    def matrices(self, outputs: int, inputs: int, by_chance: Sequence[bool]) -> list[Array | None]:
+        """Numbers for matrices that are converted together, each (samples, outputs, inputs); None for those to the
+        nearest. See `MatrixDraws`."""
+        count = sum(by_chance)
+        taken = self.take(inputs * count)
+        rows = reversed_bits(np.arange(outputs))[:, None]
+        places = np.cumsum(by_chance) - 1
+        return [taken[:, None, place::count] ^ rows if given else None for place, given in zip(places, by_chance)]
 
 
 class FixedTrainer:
@@ -89,133 +84,240 @@ class FixedTrainer:
     Parameters
     ----------
     form : WordFormat
-    specs : sequence of DenseSpec
-    weights : sequence of (outputs, inputs) float64
-        At the start; discrete ones are converted, in order, with draws of the generator where that is by chance.
-    rule : FixedRule
-    generator : Lfsr
+    training : Training
+    states : sequence of LayerState
+        At the start, one a layer.
 
     Attributes
     ----------
-    layers : list of FixedDense
-
-    Raises
-    ------
-    ValueError
-        If a layer is normalised, lacks a bias or has discrete derivatives, if layers don't fit each other, or if there
-        are not as many weights as layers.
+    states : list of LayerState
+        As they are now, with everything that is kept of a layer.
+    generator : Lfsr
     """
 
-    def __init__(
-        self, form: WordFormat, specs: Sequence[DenseSpec], weights: Sequence[Array], rule: FixedRule, generator: Lfsr
-    ) -> None:
+    def __init__(self, form: WordFormat, training: Training, states: Sequence[LayerState]) -> None:
         self.form = form
-        self.rule = rule
-        self.generator = generator
-        self.layers: list[FixedDense] = []
-        if not specs or len(weights) != len(specs):
-            raise ValueError(f"layers: must be one or more, each with weights, got {len(specs)} and {len(weights)}")
-        inputs = weights[0].shape[-1]
-        for number, (spec, weight) in enumerate(zip(specs, weights)):
-            if spec.norm or not spec.bias or spec.tensors.derivatives is not None:
-                raise ValueError(f"layer {number}: words know layers with a bias and continuous derivatives alone")
-            if weight.shape != (spec.outputs, inputs):
-                raise ValueError(f"layer {number}: weights must be (outputs, inputs) of the layer, got {weight.shape}")
-            self.layers.append(self._first(spec, form.words(weight)))
-            inputs = spec.outputs
+        self.training = training
+        self.states = [state.whole(training, layer) for layer, state in zip(training.layers, states)]
+        self.generator = Lfsr(training.seed)
 
-    def _first(self, spec: DenseSpec, words: Array) -> FixedDense:
-        """A layer before its first sample."""
-        converter = spec.tensors.weights
-        zeros = np.zeros(spec.outputs, np.int64)
-        codes = None
-        if converter is not None:
-            draws = MatrixDraws(self.generator, *words.shape) if converter.draws else None
-            codes = converter.word_codes(self.form, words, draws)
-        kept = words if converter is None or spec.tensors.master else None
-        return FixedDense(spec, kept, codes, zeros, np.zeros_like(words), zeros)
-
-    def learn(self, x: Array, target: Array) -> Array:
-        """Forward, backward and update for one sample.
+    def learn(self, inputs: Array, targets: Array) -> Array:
+        """Learn from samples, whole batches of them.
 
         Parameters
         ----------
-        x : (inputs,) words
-        target : (outputs of the last layer,) words
+        inputs : (N, inputs) words, or codes if the inputs are discrete
+        targets : (N, outputs of the last layer) words
 
         Returns
         -------
-        (outputs of the last layer,) words
-            Before the update.
+        (N, outputs of the last layer) words
+            Of each sample, before the update that follows it.
+
+        Raises
+        ------
+        ValueError
+            If N is no multiple of the batch.
         """
-        inputs = [self._converted(self.layers[0].spec.tensors.inputs, x)]
+        batches = self.training.batches(len(inputs))
+        pairs = zip(np.split(inputs, batches), np.split(targets, batches))
+        return np.concatenate([self._batch(x, target) for x, target in pairs])
+
+    def scores(self, inputs: Array) -> Array:
+        """What goes into the activation of the last layer, (N, outputs) words, without learning: conversions are to the
+        nearest, means stay."""
+        x = self._inputs(inputs)
+        *hidden, last = range(len(self.states))
+        for n in hidden:
+            x, _ = self._forward(n, x, None)
+        return self._sums(last, x)
+
+    def _batch(self, inputs: Array, target: Array) -> Array:
+        """Forward and backward for samples side by side, and an update."""
+        layers = self.training.layers
+        draws = SampleDraws(self.generator, len(inputs), self._draws_a_sample)
+        xs = [self._inputs(inputs)]
         slopes = []
-        for layer, after in zip(self.layers, [*self.layers[1:], None]):
-            y, slope = self._forward(layer, inputs[-1])
-            inputs.append(self._converted(after.spec.tensors.inputs if after else None, y))
+        for n in range(len(layers)):
+            x, slope = self._forward(n, xs[-1], draws)
+            xs.append(x)
             slopes.append(slope)
-        gradient = self.form.subtract(y, target)
-        for number in range(len(self.layers) - 1, -1, -1):
-            layer = self.layers[number]
-            g = self._converted(layer.spec.tensors.gradients, gradient)
-            if number:
-                gradient = np.where(slopes[number - 1] != 0, dot(self.form, transposed(layer.weights), g), 0)
-            self._update(layer, inputs[number], g)
-        return y
+        outputs = word_of(self.form, xs[-1])
+        gradient = self.form.subtract(outputs, target)
+        for n in range(len(layers) - 1, -1, -1):
+            g = self._converted(layers[n].errors, gradient, draws)
+            if n:
+                weights = self._weights(n, layers[n].backward_table)
+                gradient = self._gated(dot(self.form, transposed(weights), g), slopes[n - 1])
+            self._learned(n, xs[n], g, draws)
+        if not isinstance(self.training.rule, SourceRule):
+            for n in range(len(layers)):
+                self._applied(n)
+        return outputs
 
-    def outputs(self, x: Array) -> Array:
-        """The network's outputs without learning: (N, inputs) words -> (N, outputs) words. Conversions round to the
-        nearest."""
-        for layer in self.layers:
-            converter = layer.spec.tensors.inputs
-            operand: Operand = Continuous(x)
-            if converter is not None:
-                nearest = Converter(table=converter.table, zone=converter.zone)
-                operand = Discrete(nearest.word_codes(self.form, x), converter.table)
-            x, _ = self._forward(layer, operand)
-        return x
+    @property
+    def _draws_a_sample(self) -> int:
+        """Numbers of the generator that a sample takes; the last layer's slopes are not asked for."""
+        layers = self.training.layers
+        updates = isinstance(self.training.rule, SourceRule)
+        vectors = sum(layer.outputs * (chance(layer.results) + chance(layer.errors)) for layer in layers)
+        slopes = sum(layer.outputs * chance(layer.slopes) for layer in layers[:-1])
+        matrices = sum(layer.inputs * (chance(layer.gradients) + updates * chance(layer.weights)) for layer in layers)
+        return vectors + slopes + matrices
 
-    def _forward(self, layer: FixedDense, x: Operand) -> tuple[Array, Array]:
-        """Results of a layer and the derivative of its activation, words of 1.0 or 0."""
-        sums = self.form.add(dot(self.form, layer.weights, x), layer.bias)
-        return activate(layer.spec.activation, sums, self.form.one)
+    def _inputs(self, inputs: Array) -> Operand:
+        """Inputs of the first layer as they come from outside."""
+        kind = self.training.inputs
+        return Discrete(inputs, self.training.tables[kind.table][0]) if kind.table else Continuous(inputs)
 
-    def _update(self, layer: FixedDense, x: Operand, g: Operand) -> None:
-        """Move a layer's parameters."""
-        tensors = layer.spec.tensors
+    def _forward(self, n: int, x: Operand, draws: SampleDraws | None) -> tuple[Operand, Operand]:
+        """Results of layer ``n`` and the derivative of its activation; without draws it isn't learning."""
+        layer = self.training.layers[n]
+        y, slope = activate(ACTIVATIONS[layer.activation], self._sums(n, x), self.form.one)
+        if layer.centred:
+            y = self._centred(n, y, learning=draws is not None)
+        results = self._converted(layer.results, y, draws)
+        last = layer is self.training.layers[-1]
+        return results, Continuous(slope) if last else self._converted(layer.slopes, slope, draws)
+
+    def _sums(self, n: int, x: Operand) -> Array:
+        """What goes into the activation of layer ``n``."""
+        products = dot(self.form, self._weights(n, self.training.layers[n].forward_table), x)
+        return self.form.add(products, self.states[n].biases)
+
+    def _centred(self, n: int, y: Array, *, learning: bool) -> Array:
+        """Results less their running mean, which each sample moves while the layer learns."""
         form = self.form
-        gradients = operate(form, "*", column(g), x)
-        stochastic = [c for c in (tensors.weight_gradients, tensors.weights) if c is not None and c.draws]
-        outputs, inputs = gradients.shape
-        draws = MatrixDraws(self.generator, outputs, inputs, len(stochastic)) if stochastic else None
-        if tensors.weight_gradients is not None:
-            converter = tensors.weight_gradients
-            gradients = word_of(form, Discrete(converter.word_codes(form, gradients, draws), converter.table))
-        words = word_of(form, layer.weights) if layer.words is None else layer.words
-        words = self._descended(words, gradients, layer.last_gradients)
-        if tensors.weights is not None:
-            words = tensors.weights.clipped(form, words)
-            layer.codes = tensors.weights.word_codes(form, words, draws)
-        layer.words = None if layer.words is None else words
-        layer.last_gradients = gradients
-        by_bias = word_of(form, g)
-        layer.bias = self._descended(layer.bias, by_bias, layer.last_bias_gradients)
-        layer.last_bias_gradients = by_bias
+        state = self.states[n]
+        assert state.means is not None
+        if not learning:
+            return form.subtract(y, state.means)
+        rows = []
+        for row in y:
+            rows.append(form.subtract(row, state.means))
+            state.means = form.add(state.means, form.shift(rows[-1], MEAN_PLACES))
+        return np.array(rows)
 
-    def _descended(self, words: Array, gradients: Array, last: Array) -> Array:
-        """Parameters after an update."""
+    def _weights(self, n: int, table: int) -> Operand:
+        """Weights of layer ``n`` as they are multiplied with: by the table of that number, 0 for the layer's own."""
+        layer = self.training.layers[n]
+        state = self.states[n]
+        if not layer.weights.table:
+            assert state.weights is not None
+            return Continuous(state.weights)
+        assert state.codes is not None
+        return Discrete(state.codes, self.training.tables[table or layer.weights.table][0])
+
+    def _gated(self, gradient: Array, slope: Operand) -> Array:
+        """Gradients times the derivative of an activation."""
+        if isinstance(slope, Discrete):
+            return scale(self.form, gradient, slope)
+        return np.where(slope.words != 0, gradient, 0)
+
+    def _learned(self, n: int, x: Operand, g: Operand, draws: SampleDraws) -> None:
+        """What layer ``n`` remembers of each sample; by the source's rule its parameters move."""
         form = self.form
-        rule = self.rule
+        layer = self.training.layers[n]
+        state = self.states[n]
+        rule = self.training.rule
+        at_once = isinstance(rule, SourceRule)
+        dw = operate(form, "*", columns(g), rows(x))
+        by_chance = [chance(layer.gradients), at_once and chance(layer.weights)]
+        for_gradients, for_weights = draws.matrices(layer.outputs, layer.inputs, by_chance)
+        dw = word_of(form, self._coded(layer.gradients, dw, for_gradients))
+        db = word_of(form, g)
+        if not isinstance(rule, SourceRule):
+            assert state.gradients is not None
+            assert state.bias_gradients is not None
+            state.gradients = accumulated(form, state.gradients, dw)
+            state.bias_gradients = accumulated(form, state.bias_gradients, db)
+            return
+        weight_step = dw[0]
+        bias_step = db[0]
         if rule.mu_places is not None:
-            gradients = form.add(gradients, form.shift(last, rule.mu_places))
-        return form.subtract(words, form.shift(gradients, rule.rate_places))
+            assert state.gradients is not None
+            assert state.bias_gradients is not None
+            weight_step = form.add(dw[0], form.shift(state.gradients, rule.mu_places))
+            bias_step = form.add(db[0], form.shift(state.bias_gradients, rule.mu_places))
+            state.gradients, state.bias_gradients = dw[0], db[0]
+        self._moved(n, weight_step, for_weights)
+        state.biases = form.subtract(state.biases, form.shift(bias_step, rule.rate_places))
 
-    def _converted(self, converter: Converter | None, words: Array) -> Operand:
-        """A vector as codes, or as it is without a converter."""
-        if converter is None:
+    def _applied(self, n: int) -> None:
+        """The end of a batch in layer ``n``."""
+        form = self.form
+        layer = self.training.layers[n]
+        state = self.states[n]
+        rule = self.training.rule
+        assert not isinstance(rule, SourceRule)
+        assert state.gradients is not None
+        assert state.bias_gradients is not None
+        draws = SampleDraws(self.generator, 1, layer.inputs * chance(layer.weights))
+        self._moved(n, state.gradients, *draws.matrices(layer.outputs, layer.inputs, [chance(layer.weights)]))
+        taken = state.gradients if rule.decay_places is None else form.shift(state.gradients, rule.decay_places)
+        state.gradients = form.subtract(state.gradients, taken)
+        state.biases = form.subtract(state.biases, form.shift(state.bias_gradients, rule.bias_places))
+        state.bias_gradients = np.zeros_like(state.bias_gradients)
+
+    def _moved(self, n: int, step: Array, numbers: Array | None) -> None:
+        """w <- w - rate * step in layer ``n``, within the zone where weights are discrete."""
+        form = self.form
+        layer = self.training.layers[n]
+        state = self.states[n]
+        words = state.weights if layer.continuous else word_of(form, self._weights(n, layer.weights.table))
+        assert words is not None
+        words = form.subtract(words, form.shift(step, self.training.rule.rate_places))
+        if layer.weights.table:
+            words = self._converter(layer.weights).clipped(form, words)
+            coded = self._coded(layer.weights, words, numbers)
+            assert isinstance(coded, Discrete)
+            state.codes = coded.codes
+        if layer.continuous:
+            state.weights = words
+
+    def _converted(self, kind: Kind, words: Array, draws: SampleDraws | None) -> Operand:
+        """Vectors as codes, or as they are where they are continuous; without draws to the nearest."""
+        by_chance = draws is not None and chance(kind)
+        return self._coded(kind, words, draws.take(words.shape[1]) if draws is not None and by_chance else None)
+
+    def _coded(self, kind: Kind, words: Array, numbers: Array | None) -> Operand:
+        """Words as codes, by numbers of the generator for each or to the nearest; or as they are."""
+        if not kind.table:
             return Continuous(words)
-        generator: Draws | None = self.generator if converter.draws else None
-        return Discrete(converter.word_codes(self.form, words, generator), converter.table)
+        converter = self._converter(kind)
+        if numbers is None:
+            return Discrete(converter.word_codes(self.form, words), converter.table)
+        by_chance = replace(converter, rounding="stochastic")
+        return Discrete(by_chance.word_codes(self.form, words, GivenDraws(numbers)), converter.table)
+
+    def _converter(self, kind: Kind) -> Converter:
+        """Converter of a discrete tensor, to the nearest."""
+        table, zone = self.training.tables[kind.table]
+        return Converter(table=table, zone=zone)
+
+
+def chance(kind: Kind) -> bool:
+    """Whether a tensor's conversion takes numbers of the generator."""
+    return kind.table != 0 and kind.chance
+
+
+def first_state(form: WordFormat, training: Training, layer: DenseLayer, weights: Array) -> LayerState:
+    """A layer before its first sample, from real weights (outputs, inputs): words, their nearest codes, or both."""
+    words = form.words(weights)
+    codes = None
+    if layer.weights.table:
+        table, zone = training.tables[layer.weights.table]
+        codes = Converter(table=table, zone=zone).word_codes(form, words)
+    return LayerState(words if layer.continuous else None, codes, np.zeros(layer.outputs, np.int64))
+
+
+def accumulated(form: WordFormat, words: Array, changes: Array) -> Array:
+    """Words (...) after changes (N, ...), one added after the other, each sum saturated."""
+    if (np.abs(words) + np.abs(changes).sum(axis=0)).max() <= form.largest:  # no sum on the way saturates
+        return np.asarray(words + changes.sum(axis=0))
+    for change in changes:
+        words = form.add(words, change)
+    return words
 
 
 def transposed(operand: Operand) -> Operand:
@@ -223,8 +325,15 @@ def transposed(operand: Operand) -> Operand:
     return Discrete(operand.codes.T, operand.table) if isinstance(operand, Discrete) else Continuous(operand.words.T)
 
 
-def column(operand: Operand) -> Operand:
-    """A vector (N,) as a column (N, 1)."""
+def columns(operand: Operand) -> Operand:
+    """Vectors (N, size) as columns (N, size, 1)."""
     if isinstance(operand, Discrete):
-        return Discrete(operand.codes[:, None], operand.table)
-    return Continuous(operand.words[:, None])
+        return Discrete(operand.codes[:, :, None], operand.table)
+    return Continuous(operand.words[:, :, None])
+
+
+def rows(operand: Operand) -> Operand:
+    """Vectors (N, size) as rows (N, 1, size)."""
+    if isinstance(operand, Discrete):
+        return Discrete(operand.codes[:, None, :], operand.table)
+    return Continuous(operand.words[:, None, :])

@@ -21,6 +21,8 @@ KIND_BITS = isa.FIELDS["kind_a"][1]
 """Bits of an operand's kind: the number of its table, 0 for a continuous one."""
 CACHES = {"weights": isa.LOAD_WEIGHTS, "codes": isa.LOAD_CODES, "gradients": isa.LOAD_GRADIENTS}
 """Caches of a slave that IO loads and stores, by their number in the function of IO."""
+ZONE_BITS = 2
+"""Bits of a zone, 1 or 2."""
 ENTRY_BITS = 6
 """Bits of a table's entry in a unit: five for the places, one for the sign."""
 OPERAND_LATENCY = 2
@@ -33,8 +35,22 @@ SUM_LATENCY = 3
 """Cycles of a sum of two words: two's complement, sum, saturation."""
 CONVERTER_LATENCY = 7
 """Cycles of a conversion of a word into a code."""
+PAIR_CONVERTER_LATENCY = 9
+"""Cycles of a conversion by a converter with a multiplier."""
+SERIAL_DOT_LATENCY = 4
+"""Cycles of a plane of a bit-serial sum: bits of products, their count in two cycles, the sum of the pass."""
 LIMB_BITS = 17
 """Bits of a magnitude that one DSP block multiplies without sign."""
+
+
+def divider_cycles(machine: MachineParameters) -> int:
+    """Cycles from a division of words to the next one: the operands are taken, then a cycle for each bit."""
+    return machine.form.bits
+
+
+def divider_latency(machine: MachineParameters) -> int:
+    """Cycles from the operands of a division to the quotient: they are taken, a cycle a bit, the quotient saturated."""
+    return machine.form.bits + 1
 
 
 def sum_bits(machine: MachineParameters) -> int:
@@ -61,8 +77,11 @@ PRODUCT_AT = READ + PRODUCT_LATENCY
 """The product of the beat's factors."""
 GRADIENT_AT = PRODUCT_AT + CONVERTER_LATENCY + OPERAND_LATENCY + 1
 """The weight gradient dw: the product converted, the code's value, and the choice between it and the product."""
-STEP_AT = GRADIENT_AT + SUM_LATENCY + SHIFT_LATENCY
-"""What the weight falls by: rate * (dw + mu * dw'), dw' being the gradient before."""
+SLOPE_AT = GRADIENT_AT + SUM_LATENCY
+"""Slope of the weight: dw + mu * dw' (UPDATE; dw' is the gradient before) or the velocity v (APPLY); and what the cache
+of gradients keeps."""
+STEP_AT = SLOPE_AT + SHIFT_LATENCY
+"""What the weight falls by: rate * slope."""
 WEIGHT_AT = STEP_AT + SUM_LATENCY
 """The new weight."""
 CODE_AT = WEIGHT_AT + CONVERTER_LATENCY
@@ -70,8 +89,8 @@ CODE_AT = WEIGHT_AT + CONVERTER_LATENCY
 RESULT_AT = PRODUCT_AT + 3
 """A sum that leaves: the product in two's complement, the sum, the output."""
 
-NONE, SCATTER, FORWARD, BACKWARD, UPDATE, LOAD, STORE = range(7)
-"""Kinds of beats, which go down the tree."""
+NONE, SCATTER, FORWARD, BACKWARD, LEARN, LOAD, STORE = range(7)
+"""Kinds of beats, which go down the tree. LEARN is UPDATE, ACCUMULATE or APPLY: the settings say which."""
 BEAT_BITS = 3
 """Bits of a beat's kind."""
 
@@ -100,7 +119,8 @@ def setting_widths(machine: MachineParameters) -> dict[str, int]:
     """What stands while the slaves work on an instruction, and its bits.
 
     left and right: kinds of the factors of products. w: of weights, d: of weight gradients, with all that their
-    converters need. cache: which one is loaded or stored, a number of `CACHES`.
+    converters need. w_zone: to which zone new weights are clipped, 0 for none. accumulates, applies: LEARN is this
+    instruction; else it is UPDATE. cache: which one is loaded or stored, a number of `CACHES`.
     """
     codes = machine.code_bits
     ranks = 1 << machine.code_bits
@@ -114,7 +134,8 @@ def setting_widths(machine: MachineParameters) -> dict[str, int]:
             f"{name}_order": ranks * codes,
             f"{name}_chance": 1,
         }
-    return widths | {"master": 1, "rate": PLACES_BITS, "mu": PLACES_BITS, "mu_on": 1, "cache": isa.CACHE_BITS}
+    widths |= {"w_zone": ZONE_BITS, "master": 1, "accumulates": 1, "applies": 1}
+    return widths | {"rate": PLACES_BITS, "mu": PLACES_BITS, "mu_on": 1, "cache": isa.CACHE_BITS}
 
 
 # The array, the master's unit and the data access unit
@@ -128,7 +149,7 @@ def array_drain(machine: MachineParameters) -> dict[int, int]:
         SCATTER: levels + 3,
         FORWARD: results + machine.slaves - 1,  # slaves give their sums one after the other
         BACKWARD: results,
-        UPDATE: levels + CODE_AT + 3,
+        LEARN: levels + CODE_AT + 3,
         LOAD: levels + 3,
         STORE: 2 * levels + 8,
     }

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from bitloom.golden.discrete.machine.faults import FAULTS
-from bitloom.golden.discrete.machine.parameters import MachineParameters
+from bitloom.golden.discrete.machine.parameters import CONVERTERS, DIVIDERS, MachineParameters
 from bitloom.golden.discrete.word import WordFormat
 from bitloom.golden.names import check_name
 from bitloom.golden.reading.file import naming
@@ -27,7 +27,7 @@ FORMAT = "bitloom-training-manifest"
 FORMAT_VERSION = 1
 VLNV = f"bitloom:bitloom:training:{VERSION['MAJOR']}.{VERSION['MINOR']}"
 """Vendor, library, name and version of the core, by which it is found in an overlay."""
-SIZES = tuple(f.name for f in fields(MachineParameters) if f.name not in ("form", "multiplier"))
+SIZES = tuple(f.name for f in fields(MachineParameters) if f.type in (int, "int"))
 """Parameters that are one number."""
 
 
@@ -140,11 +140,13 @@ def _machine(reader: Reader) -> MachineParameters:
     form = reader.inner("form")
     multiplier = reader.data.get("multiplier")
     reader.require(isinstance(multiplier, bool), "multiplier must be true or false", multiplier)
+    divider = reader.one_of("divider", DIVIDERS)
+    converter = reader.one_of("converter", CONVERTERS)
     sizes = {name: reader.number(name) for name in SIZES}
     bits = form.number("bits")
     fraction = form.number("fraction")
     try:
         words = WordFormat(bits, fraction)
-        return MachineParameters(form=words, multiplier=bool(multiplier), **sizes)
+        return MachineParameters(form=words, multiplier=bool(multiplier), divider=divider, converter=converter, **sizes)
     except ValueError as e:  # which says what it is of
         raise ValueError(f"{reader.where.removesuffix(': machine')}: {e}") from None

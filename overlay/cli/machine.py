@@ -1,10 +1,11 @@
 """The command machine: a training machine for the virtual board, for Vivado, and what it takes of an FPGA."""
 
 from pathlib import Path
+from typing import Any
 
 import click
 
-from bitloom.golden.discrete.machine.parameters import MachineParameters
+from bitloom.golden.discrete.machine.parameters import CONVERTERS, DIVIDERS, MachineParameters
 from bitloom.golden.discrete.word import WordFormat
 from bitloom.hls_gen.design.training import TOP
 from bitloom.hls_gen.rtl.training.generate import training_verilog
@@ -31,6 +32,13 @@ DEFAULT = MachineParameters()
 @click.option("--code-bits", type=int, default=DEFAULT.code_bits, help="Bits of the widest code, 1 to 3.")
 @click.option("--tables", type=int, default=DEFAULT.tables, help="Tables of codes, 1 to 7.")
 @click.option("--multiplier/--no-multiplier", default=True, help="Whether two words can be multiplied.")
+@click.option("--divider", type=click.Choice(DIVIDERS), default=DEFAULT.divider, help="What COMPUTE DIVIDE divides by.")
+@click.option(
+    "--converter",
+    type=click.Choice(CONVERTERS),
+    default=DEFAULT.converter,
+    help="Multiplying: converts by chance between the two nearest codes, too.",
+)
 @click.option("--instructions", type=int, default=DEFAULT.instructions, help="Instructions of the instruction cache.")
 @click.option("--neuron-words", type=int, default=DEFAULT.neuron_words, help="Words of the master's neuron cache.")
 @click.option("--weight-words", type=int, default=DEFAULT.weight_words, help="Rows of a slave's weight cache.")
@@ -51,14 +59,14 @@ def machine_command(
     with_area: bool,
     out: Path,
     as_json: bool,
-    **sizes: int,
+    **others: Any,
 ) -> None:
     """Generate a training machine: Verilog, manifest, and an overlay for the virtual board.
 
     With --board also the sources for that board's bitstream, for a computer with Vivado. TrainingMachine of
     bitloom.driver.training_machine drives either.
     """
-    machine = MachineParameters(form=WordFormat(word_bits, fraction), multiplier=multiplier, **sizes)
+    machine = MachineParameters(form=WordFormat(word_bits, fraction), multiplier=multiplier, **others)
     target = BoardTarget(board=find_board(board_name) if board_name else None, clock_mhz=clock_mhz)
     with working("generating Verilog"):
         build = build_training_machine(out, name, machine, target)

@@ -1,46 +1,48 @@
 """A perceptron that learns on the training machine, interpreted or in Verilator, an epoch a run of its program.
 
-Weights and biases go in before an epoch and come out after it, so that a run can be interrupted and go on. The last
-gradients dw' begin each epoch at 0, which matters only with momentum.
+The states of all layers go in before an epoch and come out after it, so that a run can be interrupted and go on.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
+from math import log2
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from bitloom.golden.discrete.activation import activate
 from bitloom.golden.discrete.converter import Converter
 from bitloom.golden.discrete.data import LearnData
-from bitloom.golden.discrete.dot import dot
+from bitloom.golden.discrete.fixed import FixedTrainer, first_state
 from bitloom.golden.discrete.learn import CURVE, check_hidden, saved_curve
-from bitloom.golden.discrete.lfsr import STATE_BITS
+from bitloom.golden.discrete.lfsr import STATE_BITS, Lfsr
 from bitloom.golden.discrete.machine.instruction import COMPUTE, FORWARD
 from bitloom.golden.discrete.machine.interpreter import Interpreter, Work
 from bitloom.golden.discrete.machine.parameters import MOST_INSTRUCTIONS, MachineParameters
 from bitloom.golden.discrete.machine.program import ProgramWriter
-from bitloom.golden.discrete.machine.training import Kind, Training
+from bitloom.golden.discrete.machine.training import SourceRule, Training
 from bitloom.golden.discrete.machine.units import UNITS
-from bitloom.golden.discrete.machine.words import LayerState, first_words, read_weights, sample_words
-from bitloom.golden.discrete.operand import Continuous, Discrete, Operand
+from bitloom.golden.discrete.machine.words import LayerState, first_words, read_states, sample_words
 from bitloom.golden.discrete.word import WordFormat
 from bitloom.golden.encoding import Array
+from bitloom.golden.integers import make_fields_plain
 from bitloom.golden.names import shown
 from bitloom.golden.reading.archive import listed
 from bitloom.golden.training.checkpoint import LARGEST, Checkpoint
-from bitloom.golden.training.reproducible import random_order
+from bitloom.golden.training.reproducible import random_order, random_signs
 from bitloom.overlay.picture import picture
 from bitloom.overlay.virtual.training_machine import SimulatedMachine
 
-from .machine_setting import MACHINE_SETTINGS, MachineSetting
+from .learning import Seen
+from .machine_setting import MACHINE_SETTINGS, MachineSetting, fall, fallen
 
 ORDER = 2_000_000
 """Purpose in the keys of random streams that order the images."""
-WORDS = "words"
-"""Name of the parameters in a checkpoint."""
+STATES = "words"
+"""Name of the states in a checkpoint."""
+DEVICES = (WORDS, INTERPRETER, VERILATOR) = ("words", "interpreter", "verilator")
+"""What trains: golden/discrete/fixed.py, a batch at a time and without a clock; the interpreter; the hardware."""
 EPOCH_SEEDS = 1 << 16
 """From one seed's first state of the generator to that of the next seed."""
 TIMELINE_SAMPLES = 4
@@ -55,37 +57,70 @@ MOST_SEED = (1 << STATE_BITS) // EPOCH_SEEDS - 2
 class MachinePlan:
     """What is trained, and on which machine."""
 
-    hidden: tuple[int, ...] = (32,)
+    hidden: tuple[int, ...] = (128,)
     """Neurons of each hidden layer."""
-    epochs: int = 5
+    epochs: int = 20
     seed: int = 0
     """Of weights at the start, of the images' order and of the generator, 0 to MOST_SEED."""
     slaves: int = 8
-    hardware: bool = False
-    """In Verilator, not interpreted; the weights are the same."""
+    device: str = "interpreter"
+    """One of `DEVICES`; the weights are the same."""
     setting: str = "words"
     """Which tensors are codes, a name of `MACHINE_SETTINGS`."""
     rate_places: int | None = None
-    """k of the learning rate 2^-k, by default that of the setting."""
+    """k of the learning rate 2^-k of weights at the start; that of biases moves with it. By default the setting's."""
+    mu_places: int | None = None
+    """k of mu 2^-k of the source's rule, or of the share by which velocities decay; by default the setting's."""
+    batch: int | None = None
+    """Samples of a batch, by default those of the setting; a velocity remembers as many samples as with those."""
     held_out: bool = False
     """Whether a fifth of the training images, at random by the seed, is held out and takes the place of the test
     images, so that a rate can be chosen without them."""
 
+    figure = "cycles"
+
     def __post_init__(self) -> None:
+        make_fields_plain(self)
         check_hidden(self.hidden)
         if not 0 <= self.seed <= MOST_SEED:
             raise ValueError(f"learning on the machine: seed must be 0..{MOST_SEED}, got {shown(self.seed)}")
+        if self.batch is not None and isinstance(MACHINE_SETTINGS[self.setting].rule, SourceRule):
+            raise ValueError(
+                f"learning on the machine: batch must be left out by the source's rule, got {self.batch} for "
+                f"{self.setting}"
+            )
 
     @property
     def kinds(self) -> MachineSetting:
-        """The setting of that name, with the plan's rate."""
+        """The setting of that name, with the plan's constants."""
         setting = MACHINE_SETTINGS[self.setting]
-        return setting if self.rate_places is None else replace(setting, rate_places=self.rate_places)
+        rule = setting.rule
+        if self.rate_places is not None:
+            rule = fallen(rule, self.rate_places - rule.rate_places)
+        if isinstance(rule, SourceRule):
+            return replace(setting, rule=rule if self.mu_places is None else replace(rule, mu_places=self.mu_places))
+        if self.batch is not None:
+            decay = rule.decay_places
+            if decay is not None:
+                decay = max(0, decay + round(log2(rule.batch / self.batch)))
+            rule = replace(rule, batch=self.batch, decay_places=decay)
+        if self.mu_places is not None:
+            rule = replace(rule, decay_places=self.mu_places)
+        return replace(setting, rule=rule)
+
+    def facts(self) -> dict[str, Any]:
+        """Plan and setting."""
+        return {"plan": asdict(self), "setting": asdict(self.kinds)}
+
+    def learn(self, data: LearnData, seen: Seen, checkpoint: Path) -> None:
+        """Learn on the machine."""
+        seen(learn_on_machine(self, data, checkpoint, seen).points)
 
     def training(self, data: LearnData, epoch: int = 0) -> Training:
-        """The training with these images; each epoch has random numbers of its own."""
+        """The training in an epoch with these images: rates fall, and each epoch has random numbers of its own."""
         sizes = (data.train.shape[1], *self.hidden, int(data.train_labels.max()) + 1)
-        return self.kinds.training(sizes, seed=1 + EPOCH_SEEDS * self.seed + epoch)
+        state = Lfsr.seeded(EPOCH_SEEDS * self.seed + epoch).state
+        return self.kinds.training(sizes, state, fall(epoch, self.epochs))
 
     def machine(self, training: Training, samples: int) -> MachineParameters:
         """A machine with caches and tables that hold the training and its program for so many samples; without a
@@ -111,13 +146,63 @@ class MachinePlan:
 class MachineLearned:
     """What learning on the machine gave."""
 
-    curve: list[float]
-    """Share of right test images after each epoch."""
-    cycles: list[float]
-    """Cycles a sample of each epoch; the interpreter's are those of words alone."""
-    ideal: float
-    """Multiplications of a sample by slaves."""
+    points: list[tuple[float, float]]
+    """Share of right test images after each epoch, and cycles a sample; the interpreter's are those of words alone, and
+    arithmetic without a machine has 0."""
     states: list[LayerState]
+
+    @property
+    def curve(self) -> list[float]:
+        """Share of right test images after each epoch."""
+        return [right for right, _ in self.points]
+
+    @property
+    def cycles(self) -> list[float]:
+        """Cycles a sample of each epoch."""
+        return [cycles for _, cycles in self.points]
+
+
+class Device:
+    """What trains: the machine in Verilator, its interpreter, or its arithmetic alone; a context.
+
+    Parameters
+    ----------
+    name : str
+        One of `DEVICES`.
+    machine : MachineParameters
+    """
+
+    def __init__(self, name: str, machine: MachineParameters) -> None:
+        self._name = name
+        self._machine = machine
+        self._open = ExitStack()
+        self._runner: Any = None
+
+    def __enter__(self) -> "Device":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._open.close()
+
+    def train(
+        self, training: Training, states: Sequence[LayerState], inputs: Array, targets: Array
+    ) -> tuple[list[LayerState], float]:
+        """States after training with samples, as golden/discrete/machine/words.py has them, and cycles a sample."""
+        form = self._machine.form
+        if self._name == WORDS:
+            trainer = FixedTrainer(form, training, states)
+            trainer.learn(inputs, targets)
+            return trainer.states, 0.0
+        program = ProgramWriter(self._machine, training).program(len(inputs))
+        if self._runner is not None:
+            self._runner.load(program)
+        elif self._name == VERILATOR:
+            self._runner = self._open.enter_context(SimulatedMachine(self._machine, program))
+        else:
+            self._runner = Interpreter(self._machine, program)
+        samples = sample_words(training, form, inputs, targets)
+        (words,) = self._runner.run(np.concatenate([first_words(training, form, states), samples]))
+        return read_states(training, form, words), self._runner.cycles / len(inputs)
 
 
 def _power(count: int) -> int:
@@ -126,55 +211,50 @@ def _power(count: int) -> int:
 
 
 def first_states(plan: MachinePlan, training: Training, form: WordFormat) -> list[LayerState]:
-    """Random weights, their nearest codes where they are discrete, and biases of 0."""
-    rng = np.random.default_rng(plan.seed)
+    """Weights spread over the whole zone, words less by He's rule; their codes where they are discrete; all else 0."""
     states = []
-    for layer in training.layers:
-        words = form.words(rng.normal(0, (2 / layer.inputs) ** 0.5, (layer.outputs, layer.inputs)))
-        coded = _nearest(training, form, layer.weights, words)
-        codes = coded.codes if isinstance(coded, Discrete) else None
-        states.append(LayerState(words if layer.continuous else None, codes, np.zeros(layer.outputs, np.int64)))
+    for n, layer in enumerate(training.layers):
+        weights = random_signs((layer.outputs, layer.inputs), plan.seed, n)
+        if not layer.weights.table:
+            weights *= (6 / layer.inputs) ** 0.5  # keeps the variance of sums after ReLU
+        states.append(first_state(form, training, layer, weights))
     return states
 
 
-def _nearest(training: Training, form: WordFormat, kind: Kind, words: Array) -> Operand:
-    """Words, or their nearest codes where that kind of tensor is discrete."""
-    if not kind.table:
-        return Continuous(words)
-    table, zone = training.tables[kind.table]
-    return Discrete(Converter(table=table, zone=zone).word_codes(form, words), table)
+@dataclass(frozen=True)
+class MachineData:
+    """Images as the machine learns from them: less the mean of the training images."""
 
+    train: Array
+    test: Array
+    """train, test: (N, inputs) words, or codes if the inputs are discrete."""
+    targets: Array
+    """(N, outputs) words: 1 for the class of a training image, else -1."""
+    test_labels: Array
 
-def share_right(training: Training, form: WordFormat, states: list[LayerState], data: LearnData) -> float:
-    """Share of the test images that the states classify rightly, in the machine's words and codes."""
-    x = form.words(data.real(data.test))
-    kind = training.inputs
-    for layer, state in zip(training.layers, states):
-        if layer.weights.table:
-            assert state.codes is not None
-            rows: Operand = Discrete(state.codes, training.tables[layer.weights.table][0])
-        else:
-            assert state.weights is not None
-            rows = Continuous(state.weights)
-        x = form.add(dot(form, rows, _nearest(training, form, kind, x)), state.biases)
-        if layer.activation != "none":
-            x, _ = activate({"clip": "hard_tanh"}.get(layer.activation, layer.activation), x, form.one)
-        kind = layer.results
-    return float((x.argmax(axis=1) == data.test_labels).mean())
+    @classmethod
+    def of(cls, training: Training, form: WordFormat, data: LearnData) -> "MachineData":
+        """Images and labels for a training."""
+        mean = data.real(data.train).mean(axis=0)
+        train, test = (form.words(data.real(images) - mean) for images in (data.train, data.test))
+        if training.inputs.table:
+            table, zone = training.tables[training.inputs.table]
+            converter = Converter(table=table, zone=zone)
+            train, test = (converter.word_codes(form, words) for words in (train, test))
+        of_class = data.train_labels[:, None] == np.arange(training.layers[-1].outputs)
+        return cls(train, test, np.where(of_class, form.one, -form.one), data.test_labels)
 
-
-def _samples(training: Training, form: WordFormat, data: LearnData) -> tuple[Array, Array]:
-    """Inputs, as words or codes, and wanted outputs."""
-    x = _nearest(training, form, training.inputs, form.words(data.real(data.train)))
-    wanted = form.words(np.eye(training.layers[-1].outputs)[data.train_labels])
-    return (x.codes if isinstance(x, Discrete) else x.words), wanted
+    def share_right(self, training: Training, form: WordFormat, states: list[LayerState]) -> float:
+        """Share of the test images that the states classify rightly, in the machine's words and codes."""
+        scores = FixedTrainer(form, training, states).scores(self.test)
+        return float((scores.argmax(axis=1) == self.test_labels).mean())
 
 
 def learn_on_machine(
     plan: MachinePlan,
     data: LearnData,
     checkpoint: Path | None = None,
-    progress: Callable[[int, int], None] | None = None,
+    seen: Seen | None = None,
 ) -> MachineLearned:
     """Train a perceptron.
 
@@ -184,73 +264,69 @@ def learn_on_machine(
     data : LearnData
     checkpoint : Path, optional
         Written after each epoch; an interrupted run goes on from it.
-    progress : callable, optional
-        Called with epochs done and epochs in all.
+    seen : callable, optional
+        Called after each epoch with the curve so far.
 
     Raises
     ------
+    ValueError
+        If there are fewer images than a batch has.
     CheckpointError
         If the file is no checkpoint of this run.
     """
     data = data.held_out(plan.seed) if plan.held_out else data
     training = plan.training(data)
-    machine = plan.machine(training, len(data.train))
+    samples = len(data.train) - len(data.train) % training.batch
+    if not samples:
+        raise ValueError(f"learning: images must be at least a batch, {training.batch}, got {len(data.train)}")
+    machine = plan.machine(training, samples)
     form = machine.form
     states = first_states(plan, training, form)
-    curve: list[tuple[float, float]] = []
+    points: list[tuple[float, float]] = []
     store = None
     if checkpoint is not None:
-        store = Checkpoint(checkpoint, [asdict(plan)], data.train, data.train_labels)
+        store = Checkpoint(checkpoint, [plan.facts()], data.train, data.train_labels)
         if saved := store.read():
             with store.checking():
-                curve = [(right, cycles) for right, cycles in saved_curve(saved, plan.epochs, (1, LARGEST))]
+                points = [(right, cycles) for right, cycles in saved_curve(saved, plan.epochs, (1, LARGEST))]
                 states = _saved_states(training, form, saved)
-    x, targets = _samples(training, form, data)
-    with ExitStack() as open_machines:
-        runner: Any = None
-        while len(curve) < plan.epochs:
-            program = ProgramWriter(machine, plan.training(data, len(curve))).program(len(x))
-            if runner is not None:
-                runner.load(program)
-            else:
-                runner = SimulatedMachine(machine, program) if plan.hardware else Interpreter(machine, program)
-                if plan.hardware:
-                    open_machines.enter_context(runner)
-            order = random_order(len(x), ORDER, plan.seed, len(curve))
-            parts = [first_words(training, form, states), sample_words(training, form, x[order], targets[order])]
-            (words,) = runner.run(np.concatenate(parts))
-            states = read_weights(training, form, words)
-            curve.append((share_right(training, form, states, data), runner.cycles / len(x)))
+    images = MachineData.of(training, form, data)
+    with Device(plan.device, machine) as device:
+        while len(points) < plan.epochs:
+            training = plan.training(data, len(points))
+            order = random_order(len(data.train), ORDER, plan.seed, len(points))[:samples]
+            states, cycles = device.train(training, states, images.train[order], images.targets[order])
+            points.append((images.share_right(training, form, states), cycles))
             if store:
-                store.write({CURVE: np.array(curve), WORDS: words})
-            if progress:
-                progress(len(curve), plan.epochs)
-    ideal = training.multiplications / plan.slaves
-    return MachineLearned([right for right, _ in curve], [cycles for _, cycles in curve], ideal, states)
+                store.write({CURVE: np.array(points), STATES: first_words(training, form, states)})
+            if seen:
+                seen(points)
+    return MachineLearned(points, states)
 
 
 def _saved_states(training: Training, form: WordFormat, saved: Mapping[str, Array]) -> list[LayerState]:
-    """Weights and biases of a checkpoint; ValueError if it has none, or others."""
-    if more := [name for name in saved if name not in (CURVE, WORDS)]:
+    """States of a checkpoint; ValueError if it has none, or others."""
+    if more := [name for name in saved if name not in (CURVE, STATES)]:
         raise ValueError(f"state: names must be those of the run, got also {listed(more)}")
-    words = saved.get(WORDS, np.zeros(0))
+    words = saved.get(STATES, np.zeros(0))
     if words.dtype != np.uint32 or words.ndim != 1:
-        got = f"{words.dtype} of shape {words.shape}" if WORDS in saved else "none"
-        raise ValueError(f"state: {WORDS} must be uint32 in one row, got {got}")
-    return read_weights(training, form, words)
+        got = f"{words.dtype} of shape {words.shape}" if STATES in saved else "none"
+        raise ValueError(f"state: {STATES} must be uint32 in one row, got {got}")
+    return read_states(training, form, words)
 
 
 def work_of_a_sample(plan: MachinePlan, data: LearnData) -> list[Work]:
     """What the units of the interpreter do for a sample among others, up to the first instruction of the next one."""
     training = plan.training(data)
-    machine = plan.machine(training, TIMELINE_SAMPLES)
+    samples = max(TIMELINE_SAMPLES, training.batch)
+    machine = plan.machine(training, samples)
     form = machine.form
-    x, targets = _samples(training, form, data)
+    images = MachineData.of(training, form, data)
     parts = [
         first_words(training, form, first_states(plan, training, form)),
-        sample_words(training, form, x[:TIMELINE_SAMPLES], targets[:TIMELINE_SAMPLES]),
+        sample_words(training, form, images.train[:samples], images.targets[:samples]),
     ]
-    interpreter = Interpreter(machine, ProgramWriter(machine, training).program(TIMELINE_SAMPLES))
+    interpreter = Interpreter(machine, ProgramWriter(machine, training).program(samples))
     interpreter.run(np.concatenate(parts))
     first = [
         n

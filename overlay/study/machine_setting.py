@@ -1,16 +1,24 @@
-"""Settings of a training on the training machine: which tensors are codes, and of how many bits (C1, C18)."""
+"""Settings of a training on the training machine: which tensors are codes, and constants (C1, C18)."""
 
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import log2
+from typing import Any
 
-from bitloom.golden.discrete.machine.training import DenseLayer, Kind, Training
+from bitloom.golden.discrete.machine.training import (
+    MOST_PLACES,
+    DenseLayer,
+    Kind,
+    SourceRule,
+    Training,
+    VelocityRule,
+)
 from bitloom.golden.discrete.table import TABLES, CodeTable
 
-LAST_PLACES = 2
-"""Binary places by which codes of one bit are smaller in the last layer, so that its sums can come near 0 and 1, which
-they are to be: with larger codes most of their error is that of the codes, and weights change at random. Tables of 2
-and 3 bits have small values anyway."""
+CONSTANT_SHARE = 0.3
+"""Share of the epochs in which the rate stays as it is."""
+FALLS = 6
+"""Binary places by which the rate falls in the rest, in equal parts."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,88 +36,109 @@ class MachineSetting:
     others: int = 0
     """Bits of inputs, results, errors and weight gradients, 0 for words; the last two are converted by chance. Hidden
     layers have the hard tanh then, whose results lie in the tables' zone."""
-    rate_places: int = 5
-    """k of the learning rate 2^-k."""
+    rule: SourceRule | VelocityRule
+    """At the start; the rate falls."""
+    larger: int = 0
+    """Binary places by which sums are larger than those of codes that are divided by the root of their number."""
+    backward_places: int | None = None
+    """Binary places by which codes are smaller backwards; None is as forwards."""
 
     @property
     def multiplier(self) -> bool:
         """Whether a product of two words is needed: weight gradients are those of inputs and errors."""
         return self.others == 0
 
-    def training(self, sizes: tuple[int, ...], seed: int) -> Training:
-        """The perceptron with so many inputs, hidden neurons and outputs.
+    def training(self, sizes: tuple[int, ...], seed: int, fall: int = 0) -> Training:
+        """The perceptron with so many inputs, hidden neurons and outputs, with rates that have fallen by 2^-fall.
 
-        Each layer's weights have a table of their own, of which the values are divided by about the root of the
-        layer's inputs, those of one bit in the last layer by `LAST_PLACES` more. Tables are numbered: those of the
-        layers, then the one of all other codes.
+        Weights are converted by a table whose values span the zone, as master weights do. Forwards and backwards each
+        layer multiplies by one with the same codes, whose values are divided by about the root of the layer's inputs.
         """
-        tables: dict[int, tuple[CodeTable, int]] = {}
-        if self.bits:
-            places = [round(log2(before) / 2) for before in sizes[:-1]]
-            places[-1] += LAST_PLACES * (self.bits == 1)
-            tables |= {n + 1: (TABLES[self.bits].scaled(k), 1) for n, k in enumerate(places)}
-        kinds: dict[str, Kind] = {}
+        tables: list[CodeTable] = []
+
+        def number(table: CodeTable) -> int:
+            if table not in tables:
+                tables.append(table)
+            return tables.index(table) + 1
+
+        weights: dict[str, Any] = {}
+        others: dict[str, Any] = {}
         inputs = Kind()
+        if self.bits:
+            weights = {"weights": Kind(number(TABLES[self.bits]), self.chance), "master": self.master}
         if self.others:
-            number = len(tables) + 1
-            tables[number] = (TABLES[self.others], 1)
-            inputs = Kind(number)
-            kinds = {"results": inputs, "errors": Kind(number, True), "gradients": Kind(number, True)}
-        dense_layers = []
-        for n, (before, after) in enumerate(pairwise(sizes)):
-            weights = Kind(n + 1, self.chance) if self.bits else Kind()
-            dense_layers.append(
-                DenseLayer(
-                    inputs=before,
-                    outputs=after,
-                    activation="clip" if self.others else "relu",
-                    weights=weights,
-                    master=bool(self.bits) and self.master,
-                    **kinds,
-                )
-            )
-        dense_layers[-1] = replace(dense_layers[-1], activation="none", results=Kind())
-        return Training(
-            layers=tuple(dense_layers), rate_places=self.rate_places, tables=tables, inputs=inputs, seed=seed
-        )
+            inputs = Kind(number(TABLES[self.others]))
+            by_chance = Kind(inputs.table, True)
+            others = {"results": inputs, "errors": by_chance, "gradients": by_chance}
+        layers = []
+        for before, after in pairwise(sizes):
+            scaled: dict[str, Any] = {}
+            if self.bits:
+                forward = max(0, int(log2(before) / 2) - self.larger)
+                backward = forward if self.backward_places is None else self.backward_places
+                scaled = {
+                    "forward_table": number(TABLES[self.bits].scaled(forward)),
+                    "backward_table": number(TABLES[self.bits].scaled(backward)),
+                }
+            activation = "clip" if self.others else "relu"
+            fields = {**weights, **scaled, **others}
+            layers.append(DenseLayer(inputs=before, outputs=after, activation=activation, centred=True, **fields))
+        layers[-1] = replace(layers[-1], activation="clip", centred=False, results=Kind())
+        numbered = {n: (table, 1) for n, table in enumerate(tables, 1)}
+        return Training(layers=tuple(layers), rule=fallen(self.rule, fall), tables=numbered, inputs=inputs, seed=seed)
 
 
-_RATES = {
-    "words": 7,
-    "nearest-1": 5,
-    "nearest-2": 6,
-    "nearest-3": 6,
-    "stochastic-1": 4,
-    "stochastic-2": 5,
-    "stochastic-3": 5,
-    "codes-1": 8,
-    "codes-2": 6,
-    "codes-3": 7,
-    "discrete-1": 7,
-    "discrete-2": 7,
-    "discrete-3": 7,
-}
-"""k of the rate 2^-k by setting: the best of several on held-out images of digits, which
-docs/explanation/training-machine.md tells."""
+def fall(epoch: int, epochs: int) -> int:
+    """Binary places by which the rate has fallen in an epoch, 0 to epochs - 1."""
+    rest = epoch / epochs - CONSTANT_SHARE
+    return 0 if rest < 0 else 1 + int(rest / (1 - CONSTANT_SHARE) * FALLS)
+
+
+def fallen(rule: SourceRule | VelocityRule, places: int) -> SourceRule | VelocityRule:
+    """A rule whose rates have fallen by 2^-places, or risen where places < 0."""
+    names = ("rate_places",) if isinstance(rule, SourceRule) else ("rate_places", "bias_places")
+    changed = {name: min(MOST_PLACES, max(0, getattr(rule, name) + places)) for name in names}
+    return replace(rule, **changed)
 
 
 def _settings() -> dict[str, MachineSetting]:
     """All settings, by name."""
-    settings = {"words": MachineSetting(about="words")}
+    settings = {"words": MachineSetting(about="words", rule=VelocityRule(rate_places=7, bias_places=7))}
+    step = VelocityRule(rate_places=4, bias_places=4)
+    memory = VelocityRule(rate_places=0, bias_places=5, decay_places=5)
     for bits in TABLES:
         about = f"{bits}-bit weights, "
         settings |= {
-            f"nearest-{bits}": MachineSetting(about=about + "continuous master, nearest", bits=bits),
-            f"stochastic-{bits}": MachineSetting(about=about + "continuous master, stochastic", bits=bits, chance=True),
+            f"nearest-{bits}": MachineSetting(about=about + "continuous master, nearest", bits=bits, rule=step),
+            f"stochastic-{bits}": MachineSetting(
+                about=about + "continuous master, stochastic", bits=bits, chance=True, rule=step
+            ),
             f"codes-{bits}": MachineSetting(
-                about=about + "codes only, stochastic", bits=bits, chance=True, master=False
+                about=about + "codes only, nearest to a velocity's sum", bits=bits, master=False, rule=memory
             ),
             f"discrete-{bits}": MachineSetting(
-                about=about + "continuous master, nearest; all else 3 bits; no multiplier", bits=bits, others=3
+                about=about + "continuous master, nearest; all else 3 bits; no multiplier",
+                bits=bits,
+                others=3,
+                rule=step,
+                larger=1,
+                backward_places=0,
             ),
         }
-    return {name: replace(settings[name], rate_places=places) for name, places in _RATES.items()}
+    settings["source-nearest"] = MachineSetting(
+        about="source's rule: 1-bit weights, continuous master, nearest", bits=1, rule=SourceRule(rate_places=5)
+    )
+    settings["source-codes"] = MachineSetting(
+        about="source's rule: 1-bit weights, codes only, stochastic",
+        bits=1,
+        chance=True,
+        master=False,
+        rule=SourceRule(rate_places=5),
+    )
+    return dict(sorted(settings.items(), key=lambda item: KINDS.index(item[0].split("-")[0])))
 
 
+KINDS = ("words", "nearest", "stochastic", "codes", "discrete", "source")
+"""Kinds of settings, in the order of tables."""
 MACHINE_SETTINGS = _settings()
-"""By name."""
+"""By name. How constants were chosen, and by which images, is told in docs/explanation/training-machine.md."""

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from bitloom.golden.discrete.machine.faults import FAULTS, MachineFault
-from bitloom.golden.discrete.machine.instruction import Instruction
+from bitloom.golden.discrete.machine.instruction import Instruction, shown
 from bitloom.golden.discrete.machine.parameters import MachineParameters
 from bitloom.golden.encoding import Array
 from bitloom.hls_gen.design.training import TOP
@@ -116,5 +116,4 @@ class SimulatedMachine:
         place = self.read("ERROR_PLACE")
         self.reset()
         fault = next(rule for rule in FAULTS if rule.code == code)
-        shown = str(self.program[place]) if place < len(self.program) else "no instruction"
-        return MachineFault(fault, place, shown)
+        return MachineFault(fault, place, shown(self.program, place))

@@ -14,7 +14,7 @@ from bitloom.golden.discrete.machine.assembler import assemble
 from bitloom.golden.discrete.machine.interpreter import Interpreter
 from bitloom.golden.discrete.machine.parameters import MachineParameters
 from bitloom.golden.discrete.machine.program import ProgramWriter
-from bitloom.golden.discrete.machine.words import first_words, read_weights, sample_words
+from bitloom.golden.discrete.machine.words import first_words, read_states, sample_words
 from bitloom.hls_gen.design.training_manifest import TrainingManifest
 from bitloom.overlay.build.training import build_training_machine
 from bitloom.overlay.virtual.board import activate
@@ -59,7 +59,7 @@ def test_trains_as_the_interpreter(machine, board, case):
     states = machine.train(t, start(t, form), x, y)
     data = np.concatenate([first_words(t, form, start(t, form)), sample_words(t, form, x, y)])
     interpreter = Interpreter(SMALL, ProgramWriter(SMALL, t).program(4))
-    for got, expected in zip(states, read_weights(t, form, interpreter.run(data)[0])):
+    for got, expected in zip(states, read_states(t, form, interpreter.run(data)[0])):
         for key in ("weights", "codes", "biases"):
             np.testing.assert_array_equal(getattr(got, key), getattr(expected, key))
     assert machine.cycles > interpreter.cycles
@@ -188,6 +188,7 @@ BROKEN = {
     "slaves": ("machine.slaves", 3, "m.json: machine: slaves must be a power of two, got 3"),
     "tables": ("machine.tables", "many", "m.json: machine: tables must be an integer >= 0, got 'many'"),
     "multiplier": ("machine.multiplier", 1, "m.json: machine: multiplier must be true or false, got 1"),
+    "divider": ("machine.divider", "fast", "m.json: machine: divider must be none or codes or words, got 'fast'"),
     "form": ("machine.form", {"bits": 2, "fraction": 0}, "m.json: word: bits must be 4..32, got 2"),
 }  # fmt: skip
 

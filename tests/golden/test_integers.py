@@ -9,11 +9,10 @@ import pytest
 
 from bitloom.golden.discrete.converter import Converter
 from bitloom.golden.discrete.dense import DenseSpec
-from bitloom.golden.discrete.fixed import FixedRule
 from bitloom.golden.discrete.learn import LearnPlan
 from bitloom.golden.discrete.lfsr import Lfsr
 from bitloom.golden.discrete.machine.parameters import MachineParameters
-from bitloom.golden.discrete.machine.training import DenseLayer, Kind, Training
+from bitloom.golden.discrete.machine.training import DenseLayer, Kind, SourceRule, Training, VelocityRule
 from bitloom.golden.discrete.table import CodeTable
 from bitloom.golden.discrete.word import WordFormat
 from bitloom.golden.encoding import Encoding, signed
@@ -48,10 +47,11 @@ MADE = {
     "word": lambda n, b: WordFormat(n(16), n(8)),
     "machine": lambda n, b: MachineParameters(slaves=n(2), multiplier=b(False), neuron_words=n(64)),
     "machine's layer": lambda n, b: DenseLayer(**{key: n(value) for key, value in LAYER.items()}, master=b(True)),
-    "machine's training": lambda n, b: Training(layers=(DenseLayer(**LAYER),), rate_places=n(4), seed=n(7)),
+    "machine's training": lambda n, b: Training(layers=(DenseLayer(**LAYER),), seed=n(7)),
     "kind": lambda n, b: Kind(n(1), b(True)),
     "discrete layer": lambda n, b: DenseSpec(outputs=n(4), norm=b(False)),
-    "rule": lambda n, b: FixedRule(rate_places=n(3), mu_places=n(1)),
+    "rule": lambda n, b: SourceRule(rate_places=n(3), mu_places=n(1)),
+    "rule of velocities": lambda n, b: VelocityRule(rate_places=n(3), decay_places=n(1), batch=n(4)),
     "learning": lambda n, b: LearnPlan(hidden=(n(4), n(5)), epochs=n(3), seed=n(200), held_out=b(True)),
     "converter": lambda n, b: Converter(table=CodeTable((-1.0, 1.0)), zone=n(2)),
     "draws": lambda n, b: (Lfsr(n(200)).draw(9).tolist(), Lfsr.seeded(n(255)).draw(9).tolist()),

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from bitloom.golden.discrete.arithmetic import scale, word_of
-from bitloom.golden.discrete.converter import Converter
+from bitloom.golden.discrete.converter import PAIRS, Converter
 from bitloom.golden.discrete.draws import Draws
 from bitloom.golden.discrete.operand import Continuous, Discrete, Operand
 from bitloom.golden.discrete.word import WordFormat
@@ -35,11 +35,11 @@ class Configuration:
         table = self.tables[kind].table
         return Discrete(codes & ((1 << table.bits) - 1), table)
 
-    def convert(self, kind: int, words: Array, draws: Draws | None) -> Discrete:
-        """Words become codes of table ``kind``: by chance where there are draws, else the nearest ones."""
+    def convert(self, kind: int, words: Array, draws: Draws | None, pair: int = 0) -> Discrete:
+        """Words become codes of table ``kind``: by chance, of that pair, where there are draws; else to the nearest."""
         converter = self.tables[kind]
         if draws is not None:
-            converter = replace(converter, rounding="stochastic")
+            converter = replace(converter, rounding="stochastic", pair=PAIRS[pair])
         return Discrete(converter.word_codes(self.form, words, draws), converter.table)
 
     def product(self, left: Operand, right: Operand) -> Array:
@@ -49,6 +49,12 @@ class Configuration:
         if isinstance(left, Discrete):
             return scale(self.form, right.words, left)
         return self.form.multiply(left.words, right.words)
+
+    def quotient(self, left: Operand, right: Operand) -> Array:
+        """Words of left / right; that of two codes is the left one's value, shifted by the right one."""
+        if isinstance(right, Discrete):
+            return scale(self.form, word_of(self.form, left), right, -1)
+        return self.form.divide(word_of(self.form, left), right.words)
 
     def with_momentum(self, words: Array, before: Array) -> Array:
         """words + mu * before."""

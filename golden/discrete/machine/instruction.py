@@ -15,7 +15,9 @@ word  bits    field       meaning
 0     22      chance_w    weights are converted by chance
 0     23      master      discrete weights have continuous master weights
 0     24      last        IO: the last word ends the transfer (tlast)
-0     31..25  unused      0
+0     25      pair_d      results converted by chance become one of the two nearest codes, not of those around them
+0     26      pair_w      the same of weights
+0     31..27  unused      0
 1     15..0   a           address of operand a in the master's neuron cache
 1     31..16  b           address of operand b there
 2     15..0   d           address there of what is written
@@ -48,7 +50,9 @@ FIELDS = {
     "chance_w": (22, 1),
     "master": (23, 1),
     "last": (24, 1),
-    "unused": (25, 7),
+    "pair_d": (25, 1),
+    "pair_w": (26, 1),
+    "unused": (27, 5),
     "a": (32, 16),
     "b": (48, 16),
     "d": (64, 16),
@@ -64,8 +68,7 @@ OPERATIONS = {"NOP": NOP, "CONFIG": CONFIG, "COMPUTE": COMPUTE, "IO": IO, "MOVE"
 WAIT, END = range(2)
 TABLE, RATE, SEED = range(3)
 FORWARD, BACKWARD, UPDATE, ACCUMULATE, APPLY = range(5)
-ADD, SUBTRACT, MULTIPLY = range(8, 11)
-MOMENTUM, DESCEND, RELU, RELU_SLOPE, CLIP, CLIP_SLOPE, GATE, CONVERT = range(12, 20)
+ADD, SUBTRACT, MULTIPLY, DIVIDE, MOMENTUM, DESCEND, RELU, RELU_SLOPE, CLIP, CLIP_SLOPE, GATE, CONVERT = range(8, 20)
 LOAD_NEURONS, LOAD_WEIGHTS, LOAD_CODES, LOAD_GRADIENTS = range(4)
 STORE_NEURONS, STORE_WEIGHTS, STORE_CODES, STORE_GRADIENTS = range(8, 12)
 LOAD_PROGRAM = 16
@@ -88,6 +91,7 @@ FUNCTIONS = {
         "ADD": ADD,
         "SUBTRACT": SUBTRACT,
         "MULTIPLY": MULTIPLY,
+        "DIVIDE": DIVIDE,
         "MOMENTUM": MOMENTUM,
         "DESCEND": DESCEND,
         "RELU": RELU,
@@ -115,7 +119,7 @@ FUNCTIONS = {
 
 ON_SLAVES = (FORWARD, BACKWARD, UPDATE, ACCUMULATE, APPLY)
 """Functions of COMPUTE for the slaves; the others are the master's, element by element."""
-TWO_OPERANDS = (ADD, SUBTRACT, MULTIPLY, MOMENTUM, DESCEND, GATE)
+TWO_OPERANDS = (ADD, SUBTRACT, MULTIPLY, DIVIDE, MOMENTUM, DESCEND, GATE)
 """Functions of COMPUTE for the master that read operand b, too."""
 
 _CACHE = ("a", "d", "rows")
@@ -128,14 +132,14 @@ USED = {
     (COMPUTE, FORWARD): ("kind_a", "kind_w", "a", "d", "w", "columns", "rows"),
     (COMPUTE, BACKWARD): ("kind_b", "kind_w", "d", "w", "columns", "rows"),
     (COMPUTE, UPDATE): (
-        *("kind_a", "kind_b", "kind_w", "kind_d", "chance_d", "chance_w", "master"),
+        *("kind_a", "kind_b", "kind_w", "kind_d", "chance_d", "chance_w", "master", "pair_d", "pair_w"),
         *("a", "w", "columns", "rows"),
     ),
-    (COMPUTE, ACCUMULATE): ("kind_a", "kind_b", "kind_d", "chance_d", "a", "w", "columns", "rows"),
-    (COMPUTE, APPLY): ("kind_w", "chance_w", "master", "w", "columns", "rows"),
+    (COMPUTE, ACCUMULATE): ("kind_a", "kind_b", "kind_d", "chance_d", "pair_d", "a", "w", "columns", "rows"),
+    (COMPUTE, APPLY): ("kind_w", "chance_w", "master", "pair_w", "w", "columns", "rows"),
     **{(COMPUTE, f): ("kind_a", "kind_b", "a", "b", "d", "rows") for f in TWO_OPERANDS},
     **{(COMPUTE, f): ("kind_a", *_CACHE) for f in (RELU, RELU_SLOPE, CLIP, CLIP_SLOPE)},
-    (COMPUTE, CONVERT): ("kind_a", "kind_d", "chance_d", *_CACHE),
+    (COMPUTE, CONVERT): ("kind_a", "kind_d", "chance_d", "pair_d", *_CACHE),
     (IO, LOAD_NEURONS): ("d", "rows"),
     (IO, STORE_NEURONS): ("last", "a", "rows"),
     (IO, LOAD_PROGRAM): ("d", "rows"),
@@ -164,6 +168,8 @@ class Instruction:
     chance_w: int = 0
     master: int = 0
     last: int = 0
+    pair_d: int = 0
+    pair_w: int = 0
     unused: int = 0
     a: int = 0
     b: int = 0
@@ -194,6 +200,13 @@ class Instruction:
 
 
 _ARGUMENTS = tuple(FIELDS)[2:]
+
+
+def shown(program: Sequence[Instruction], place: int) -> str:
+    """The instruction at an address of a program that a machine ran, for a message."""
+    text = str(program[place]) if place < len(program) else "none of the program"
+    loads = any(i.key == (IO, LOAD_PROGRAM) for i in program)
+    return f"{text}, unless LOAD_PROGRAM put another one there" if loads else text
 
 
 def encode(program: Sequence[Instruction]) -> Array:

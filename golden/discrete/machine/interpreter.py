@@ -22,7 +22,6 @@ from .instruction import Instruction, decode
 from .master import Master
 from .parameters import MachineParameters
 from .rules import broken_rule
-from .slave import Slave
 from .table_words import table_of
 from .units import needs
 
@@ -221,9 +220,7 @@ class _Run:
         if i.function == isa.LOAD_NEURONS:
             self.master.neurons[i.d : i.d + i.rows] = form.pack(cells)
             return
-        for slave in self.master.slaves:
-            block = slave.block(self._cache(slave, i.function - isa.LOAD_NEURONS), i)
-            block[:] = cells.reshape(i.rows, i.columns)[:, slave.column_numbers(i.columns)]
+        self._block(i, i.function - isa.LOAD_NEURONS)[:] = cells.reshape(i.rows, i.columns)
 
     def _store(self, i: Instruction) -> None:
         """IO to outside, in the same order."""
@@ -231,17 +228,14 @@ class _Run:
         if i.function == isa.STORE_NEURONS:
             words = self.master.neurons[i.a : i.a + i.rows]
         else:
-            cells = np.zeros((i.rows, i.columns), np.int64)
-            for slave in self.master.slaves:
-                cache = self._cache(slave, i.function - isa.STORE_NEURONS)
-                cells[:, slave.column_numbers(i.columns)] = slave.block(cache, i)
+            cells = self._block(i, i.function - isa.STORE_NEURONS)
             words = (cells if i.function == isa.STORE_CODES else form.pack(cells)).reshape(-1)
         self.given += words.tolist()
         if i.last:
             self.transfers.append(np.array(self.given, np.uint32))
             self.given = []
 
-    @staticmethod
-    def _cache(slave: Slave, number: int) -> Array:
-        """A cache of a slave: 1 weights, 2 codes, 3 gradients."""
-        return {1: slave.weights, 2: slave.codes, 3: slave.gradients}[number]
+    def _block(self, i: Instruction, number: int) -> Array:
+        """What an instruction means of the slaves' caches, (rows, columns): 1 weights, 2 codes, 3 gradients."""
+        array = self.master.array
+        return array.block({1: array.weights, 2: array.codes, 3: array.gradients}[number], i)

@@ -14,8 +14,7 @@ from .configuration import Configuration
 from .draws import matrix_draws
 from .instruction import Instruction
 from .parameters import MachineParameters
-from .slave import Slave
-from .tree import tree_sum
+from .slave import Slave, SlaveCaches
 
 
 class Master:
@@ -32,21 +31,25 @@ class Master:
         Its state is 1 until CONFIG SEED.
     neurons : (neuron_words,) int64
         Neuron cache. A cell is the bits of a word, or a code.
+    array : Slave
+        All slaves at once.
     slaves : list of Slave
+        Each by itself, to be looked at.
     """
 
     def __init__(self, machine: MachineParameters) -> None:
         self.machine, self.configuration, self.generator = machine, Configuration(machine.form), Lfsr(1)
         self.neurons = np.zeros(machine.neuron_words, np.int64)
-        self.slaves = [Slave(machine, number, self.configuration) for number in range(machine.slaves)]
+        caches = SlaveCaches.of(machine)
+        self.array = Slave(machine, caches, self.configuration)
+        self.slaves = [Slave(machine, caches, self.configuration, number) for number in range(machine.slaves)]
 
     def move(self, i: Instruction) -> None:
         """MOVE: neurons to neurons, or to the slaves."""
         if i.function == isa.COPY:
             self.neurons[i.d : i.d + i.rows] = self.neurons[i.a : i.a + i.rows].copy()
             return
-        for slave in self.slaves:
-            slave.scatter(self.neurons[i.a : i.a + i.columns])
+        self.array.scatter(self.neurons[i.a : i.a + i.columns])
 
     def compute(self, i: Instruction) -> None:
         """COMPUTE."""
@@ -64,37 +67,31 @@ class Master:
         return self.configuration.operand(i.kind_a, self.neurons[i.a : i.a + i.rows])
 
     def _forward(self, i: Instruction) -> None:
-        """Each slave gives the sums of its columns in turn; the others give 0 meanwhile."""
-        x = self._x(i)
+        """Each slave gives the sums of its columns in turn, saturated at the root of the tree."""
         form = self.machine.form
-        results = np.zeros(i.columns, np.int64)
-        for slave in self.slaves:
-            results[slave.column_numbers(i.columns)] = slave.forward(i, x)
-        self.neurons[i.d : i.d + i.columns] = form.pack(form.saturate(results))
+        self.neurons[i.d : i.d + i.columns] = form.pack(form.saturate(self.array.forward(i, self._x(i))))
 
     def _backward(self, i: Instruction) -> None:
-        """All slaves' partial vectors are added up the tree, and saturated at its root."""
+        """All slaves' partial vectors are added up the tree, exactly and so in any order, and saturated at its root."""
         form = self.machine.form
-        total = form.saturate(tree_sum([slave.backward(i) for slave in self.slaves]))
-        self.neurons[i.d : i.d + i.rows] = form.pack(total)
+        self.neurons[i.d : i.d + i.rows] = form.pack(form.saturate(self.array.backward(i)))
 
     def _learn(self, i: Instruction) -> None:
         """UPDATE, ACCUMULATE, APPLY: all slaves change their columns, with the same draws."""
         drawn_d, drawn_w = matrix_draws(self.generator, i)
-        for slave in self.slaves:
-            if i.function == isa.UPDATE:
-                slave.update(i, self._x(i), drawn_d, drawn_w)
-            elif i.function == isa.ACCUMULATE:
-                slave.accumulate(i, self._x(i), drawn_d)
-            else:
-                slave.apply(i, drawn_w)
+        if i.function == isa.UPDATE:
+            self.array.update(i, self._x(i), drawn_d, drawn_w)
+        elif i.function == isa.ACCUMULATE:
+            self.array.accumulate(i, self._x(i), drawn_d)
+        else:
+            self.array.apply(i, drawn_w)
 
     def _by_element(self, i: Instruction) -> Array:
         """Cells of the results of the other functions, (rows,)."""
         s, form, x = self.configuration, self.machine.form, self._x(i)
         a = word_of(form, x)
         if i.function == isa.CONVERT:
-            return s.convert(i.kind_d, a, self.generator if i.chance_d else None).codes
+            return s.convert(i.kind_d, a, self.generator if i.chance_d else None, i.pair_d).codes
         if i.function not in isa.TWO_OPERANDS:
             return form.pack(self._activation(i.function, a))
         y = s.operand(i.kind_b, self.neurons[i.b : i.b + i.rows])
@@ -103,6 +100,7 @@ class Master:
             isa.ADD: lambda: form.add(a, b),
             isa.SUBTRACT: lambda: form.subtract(a, b),
             isa.MULTIPLY: lambda: s.product(x, y),
+            isa.DIVIDE: lambda: s.quotient(x, y),
             isa.MOMENTUM: lambda: s.with_momentum(a, b),
             isa.DESCEND: lambda: s.descended(a, b),
             isa.GATE: lambda: np.where(b != 0, a, 0),

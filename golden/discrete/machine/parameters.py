@@ -10,6 +10,8 @@ ADDRESS_BITS = 16
 MOST_TABLES = 7
 """Tables that the three bits of a kind can name."""
 MOST_SLAVES = 64
+DIVIDERS = ("none", "codes", "words")
+CONVERTERS = ("shifting", "multiplying")
 MOST_INSTRUCTIONS = 1 << ADDRESS_BITS
 """Instructions of an instruction cache at most: a jump's target is an address."""
 
@@ -29,6 +31,11 @@ class MachineParameters:
     multiplier: bool = True
     """Whether two continuous operands can be multiplied. Without it each product has a discrete operand, and no
     arithmetic unit has a multiplier."""
+    divider: str = "none"
+    """What COMPUTE DIVIDE divides by: "none", nothing; "codes", codes, by shifts; "words", words, too, a bit a cycle."""
+    converter: str = "shifting"
+    """How words become codes by chance: "shifting", one of the two codes around the word, by shifts; "multiplying", one
+    of the two nearest codes, too, by a multiplier in each converter."""
     instructions: int = 128
     """Instructions of the instruction cache."""
     neuron_words: int = 1024
@@ -53,6 +60,9 @@ class MachineParameters:
             value = getattr(self, name)
             if type(value) is not int or not low <= value <= high:
                 raise ValueError(f"machine: {name} must be {low}..{high}, got {value!r}")
+        for name, known in (("divider", DIVIDERS), ("converter", CONVERTERS)):
+            if getattr(self, name) not in known:
+                raise ValueError(f"machine: {name} must be one of {', '.join(known)}, got {getattr(self, name)!r}")
         if self.slaves & (self.slaves - 1):
             raise ValueError(f"machine: slaves must be a power of two, got {self.slaves}")
         if self.form.fraction > self.form.bits - 3:

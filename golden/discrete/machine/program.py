@@ -1,23 +1,59 @@
-"""Programs that train a multi-layer perceptron, sample by sample (C25): backwards layer by layer, update after use.
+"""Programs that train a multi-layer perceptron (C25): samples one after another, each backwards layer by layer.
 
-golden/discrete/machine/words.py makes the words that IO takes, and reads those that it gives.
+golden/discrete/fixed.py says what is computed; golden/discrete/machine/words.py makes the words that IO takes, and
+reads those that it gives.
 
 Where things stand in the master's neuron cache is decided by `NeuronMap`, in the slaves' caches layer after layer.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
 from . import instruction as isa
 from .instruction import Instruction
 from .parameters import MachineParameters
 from .table_words import config_table
-from .training import ACTIVATIONS, DenseLayer, Kind, Training
+from .training import ACTIVATIONS, MEAN_PLACES, Kind, SourceRule, Training
+from .words import MATRICES, kept
+
+TURNS, SAMPLES, ROUNDS, FREE = range(isa.COUNTERS)
+"""Counters: turns in which a next sample is loaded; samples of a batch; rounds of the loop; one that stays 0."""
 
 
-def _jump(address: int, rows: int = isa.ALWAYS, counter: int = isa.COUNTERS - 1) -> Instruction:
-    """A jump to ``address``, taken each time but the ``rows``-th; by default it is always taken, and sets its counter
-    to 0."""
-    return Instruction(operation=isa.JUMP, a=counter, d=address, rows=rows)
+class Label:
+    """A place in a program, between instructions."""
+
+
+@dataclass(frozen=True)
+class Jump:
+    """A jump to a label, taken each time but the ``rows``-th; by default it is always taken."""
+
+    label: Label
+    rows: int = isa.ALWAYS
+    counter: int = FREE
+
+
+Line = Instruction | Label | Jump
+
+
+def _placed(lines: Iterable[Line], start: int) -> list[Instruction]:
+    """The instructions of lines that begin at address ``start``."""
+    lines = list(lines)
+    addresses: dict[Label, int] = {}
+    count = 0
+    for line in lines:
+        if isinstance(line, Label):
+            addresses[line] = start + count
+        else:
+            count += 1
+    instructions = []
+    for line in lines:
+        if isinstance(line, Jump):
+            target = addresses[line.label]
+            instructions.append(Instruction(operation=isa.JUMP, a=line.counter, d=target, rows=line.rows))
+        elif isinstance(line, Instruction):
+            instructions.append(line)
+    return instructions
 
 
 class NeuronMap:
@@ -32,8 +68,9 @@ class NeuronMap:
     ----------
     inputs : list of int
         Address of each layer's inputs, and then of the last layer's results.
-    biases, last_biases, slopes, errors : list of int
-        Of each layer: biases, the last gradients of the biases, slopes of the activation, input gradients.
+    biases, bias_gradients, means, slopes, errors : list of int
+        Of each layer: biases; their last gradients, or sums of gradients; means of the results, which only centred
+        layers use; slopes of the activation; input gradients.
     target, sums : int
         Of the wanted outputs, and of sums on their way to the activation.
     ahead : int or None
@@ -51,7 +88,10 @@ class NeuronMap:
         outputs = [layer.outputs for layer in layers]
         self.inputs = [self._place(layers[0].inputs), *(self._place(n) for n in outputs)]
         self.target = self._place(outputs[-1])
-        self.biases, self.last_biases, self.slopes, self.errors = ([self._place(n) for n in outputs] for _ in range(4))
+        self.biases, self.bias_gradients, self.slopes, self.errors = (
+            [self._place(n) for n in outputs] for _ in range(4)
+        )
+        self.means = [self._place(layer.outputs * layer.centred) for layer in layers]
         self.sums = self._place(max(outputs + [layer.inputs for layer in layers]))
         if self._next > machine.neuron_words:
             raise ValueError(f"training: needs a neuron cache of {self._next} words, got {machine.neuron_words}")
@@ -80,7 +120,8 @@ class ProgramWriter:
     """Writes the instructions of a training.
 
     Where caches have room for it, samples stand in turn in two places: while one is trained with, the next one is
-    loaded.
+    loaded. Within a batch weights stay, and so the first layer accumulates the gradients of a sample while the master
+    works on the results of the next one.
 
     Parameters
     ----------
@@ -92,25 +133,24 @@ class ProgramWriter:
         self.machine, self.training, self.map = machine, training, NeuronMap(machine, training)
 
     def program(self, samples: int) -> list[Instruction]:
-        """Load everything, train with so many samples (1 to 65,535), and give weights and biases.
+        """Load the states of all layers, train with so many samples (1 to 65,535), and give the states.
 
         Raises
         ------
         ValueError
-            If there are too many samples, or the instruction cache is too small.
+            If there are too many samples, if the last batch is not whole, or if the instruction cache is too small.
         """
         if not 1 <= samples < 1 << 16:
             raise ValueError(f"training: samples must be 1..65535, got {samples}")
+        self.training.batches(samples)
         first = [*self._first()]
-        last = [*self._results(), Instruction(operation=isa.NOP, function=isa.END)]
+        last = [*self._states(isa.STORE_NEURONS), Instruction(operation=isa.NOP, function=isa.END)]
         most = self.machine.instructions
         if self.map.ahead is not None:
-            instructions = [*first, *self._in_turn(samples, len(first), (self.map.inputs[0], self.map.ahead)), *last]
-            if len(instructions) <= most:
-                return instructions
-        x = self.map.inputs[0]
-        body = [self._load(x, self.training.layers[0].inputs), *self._sample(x, [self._load_target()])]
-        instructions = [*first, *body, _jump(len(first), samples, counter=0), *last]
+            loop = _placed(self._in_turn(samples, (self.map.inputs[0], self.map.ahead)), len(first))
+            if len(first) + len(loop) + len(last) <= most:
+                return [*first, *loop, *last]
+        instructions = [*first, *_placed(self._one_by_one(samples), len(first)), *last]
         if len(instructions) > most:
             raise ValueError(
                 f"training: the machine must have instructions >= {len(instructions)}, what the program needs, "
@@ -118,30 +158,76 @@ class ProgramWriter:
             )
         return instructions
 
-    def _in_turn(self, samples: int, start: int, places: tuple[int, int]) -> list[Instruction]:
-        """All samples, from address ``start`` on: those of even numbers in one place, the others in the other one.
+    def _one_by_one(self, samples: int) -> Iterator[Line]:
+        """All samples, one after another in the same place."""
+        x = self.map.inputs[0]
+        begin = Label()
+        after = Label()
+        yield begin
+        yield self._load(x, self.training.layers[0].inputs)
+        yield from self._head(x)
+        yield from self._rest(x, [])
+        yield from self._accumulate_first(x)
+        if self.training.batch > 1:
+            yield Jump(after, self.training.batch, SAMPLES)
+        yield from self._batch_end()
+        yield after
+        yield Jump(begin, samples, ROUNDS)
 
-        Two copies of a sample's instructions follow each other. The one that has the last sample runs ``turns`` times;
-        it loads no sample in its last turn, and leaves the loop.
+    def _in_turn(self, samples: int, places: tuple[int, int]) -> Iterator[Line]:
+        """All samples, those of even numbers in one place, the others in the other one.
+
+        For each place there is a copy of a sample's instructions, which loads the next sample into the other place, but
+        for the last sample: that is in the second copy, with which an odd number of samples begins.
         """
+        batch = self.training.batch
+        learns_late = batch > 1  # the next sample's instructions accumulate
+        even = batch % 2 == 0
+        ends = (not even, True)  # whether a batch can end in a copy
+        passes = batch // 2 if even else batch
+        rounds = -(-samples // batch // (1 if even else 2))
+        begins = [Label(), Label()]
+        goes_on = [Label(), Label()]
         odd = samples % 2
-        turns = (samples + 1) // 2
-        begin = start + 1
-        inputs = self.training.layers[0].inputs
-
-        def copy(number: int, at: int) -> list[Instruction]:
-            load = self._load(places[1 - number], inputs)
-            # FORWARD is at ``at``, and the load of the target after it
-            skip = [_jump(at + 4, turns, counter=0), _jump(at + 5)] if odd != number else []
-            return [*self._sample(places[number], [self._load_target(), *skip, load])]
-
-        even = copy(0, begin)
-        second = begin + len(even) + 2 * odd
-        other = copy(1, second)
+        yield self._load(places[odd], self.training.layers[0].inputs)
         if odd:
-            even += [_jump(second, turns, counter=1), _jump(second + len(other) + 1)]
-        other.append(_jump(begin) if odd else _jump(begin, turns, counter=1))
-        return [self._load(places[0], inputs), *even, *other]
+            yield Jump(begins[1])
+        for number, (x, other) in enumerate(zip(places, places[::-1])):
+            rest = Label()
+            if ends[1 - number]:
+                yield begins[number]
+                yield from self._head(x)
+                if learns_late:
+                    yield Jump(rest)
+            if learns_late:
+                yield goes_on[number]
+                yield from self._head(x)
+                yield from self._accumulate_first(other)
+                yield rest
+            yield from self._rest(x, [*self._load_next(other, -(-samples // 2) if number else None)])
+            if learns_late and ends[number]:
+                yield Jump(goes_on[1 - number], passes, SAMPLES)
+            if ends[number]:
+                yield from self._accumulate_first(x)
+                yield from self._batch_end()
+        yield Jump(begins[0], rounds, ROUNDS)
+
+    def _load_next(self, place: int, turns: int | None) -> Iterator[Line]:
+        """IO of the inputs of the next sample, but for the ``turns``-th time."""
+        load = Label()
+        after = Label()
+        if turns is not None:
+            yield Jump(load, turns, TURNS)
+            yield Jump(after)
+        yield load
+        yield self._load(place, self.training.layers[0].inputs)
+        yield after
+
+    def _accumulate_first(self, x: int) -> Iterator[Instruction]:
+        """What is left of the backward pass of the first layer, whose input gradients are in the slaves: velocities of
+        its weights with inputs at ``x``, by the rule that has them."""
+        if not isinstance(self.training.rule, SourceRule):
+            yield self._learn(0, x)
 
     @staticmethod
     def _load(address: int, rows: int) -> Instruction:
@@ -153,46 +239,72 @@ class ProgramWriter:
         return self._load(self.map.target, self.training.layers[-1].outputs)
 
     def _first(self) -> Iterator[Instruction]:
-        """Tables, constants, weights and biases."""
+        """Tables, constants, states of the layers."""
         t = self.training
         for number, (table, zone) in t.tables.items():
             yield config_table(number, table, zone)
-        mu = {} if t.mu_places is None else {"kind_b": 1, "b": t.mu_places}
-        yield Instruction(operation=isa.CONFIG, function=isa.RATE, a=t.rate_places, **mu)
+        yield self._before_sample()
         yield Instruction(operation=isa.CONFIG, function=isa.SEED, a=t.seed & 0xFFFF, b=t.seed >> 16)
-        for n, layer in enumerate(t.layers):
-            for function in self._caches(layer):
-                yield self._io(isa.LOAD_NEURONS + function, n)
-            yield Instruction(operation=isa.IO, function=isa.LOAD_GRADIENTS, **self._block(n))
-            for address in (self.map.biases[n], self.map.last_biases[n]):
-                yield self._load(address, layer.outputs)
+        yield from self._states(isa.LOAD_NEURONS)
 
     @staticmethod
-    def _caches(layer: DenseLayer) -> list[int]:
-        """What a layer keeps of its weights: 1 words, 2 codes."""
-        return [1] * layer.continuous + [2] * (layer.weights.table != 0)
+    def _rate(rate_places: int, mu_places: int | None) -> Instruction:
+        """CONFIG of the constants."""
+        mu = {} if mu_places is None else {"kind_b": 1, "b": mu_places}
+        return Instruction(operation=isa.CONFIG, function=isa.RATE, a=rate_places, **mu)
+
+    def _before_sample(self) -> Instruction:
+        """CONFIG of the constants with which samples go forward, mu that of means, and biases move at a batch's end."""
+        rule = self.training.rule
+        if isinstance(rule, SourceRule):
+            return self._rate(rule.rate_places, MEAN_PLACES if self._centred else rule.mu_places)
+        return self._rate(rule.bias_places, MEAN_PLACES)
+
+    @property
+    def _centred(self) -> bool:
+        """Whether there are running means."""
+        return any(layer.centred for layer in self.training.layers)
+
+    def _states(self, direction: int) -> Iterator[Instruction]:
+        """IO of the states of all layers: LOAD_NEURONS or STORE_NEURONS says in which direction."""
+        layers = self.training.layers
+        vectors = {"biases": self.map.biases, "bias_gradients": self.map.bias_gradients, "means": self.map.means}
+        for n, layer in enumerate(layers):
+            names = kept(self.training, layer)
+            for name in names:
+                if name in MATRICES:
+                    function = direction + 1 + MATRICES.index(name)
+                    fields = self._block(n)
+                else:
+                    function = direction
+                    fields = {"d" if direction == isa.LOAD_NEURONS else "a": vectors[name][n], "rows": layer.outputs}
+                last = direction == isa.STORE_NEURONS and n == len(layers) - 1 and name == names[-1]
+                yield Instruction(operation=isa.IO, function=function, last=int(last), **fields)
 
     def _block(self, n: int) -> dict[str, int]:
         """Where the weights of layer ``n`` are."""
         layer = self.training.layers[n]
         return {"w": self.map.weights[n], "rows": layer.inputs, "columns": layer.outputs}
 
-    def _io(self, function: int, n: int) -> Instruction:
-        """IO of a layer's weights."""
-        return Instruction(operation=isa.IO, function=function, **self._block(n))
+    def _head(self, x: int) -> list[Instruction]:
+        """The beginning of a sample, whose inputs are at ``x``."""
+        return [self._forward(0, x), self._load_target()]
 
-    def _sample(self, x: int, loads: list[Instruction]) -> Iterator[Instruction]:
-        """One sample, whose inputs are at ``x``: forward, backward and update; ``loads`` come after the first
-        instruction."""
+    def _rest(self, x: int, load: list[Line]) -> Iterator[Line]:
+        """A sample after `_head`: forward and backward, but for `_accumulate_first`; ``load`` gets the next sample."""
         t = self.training
         m = self.map
         last = len(t.layers) - 1
-        beside = loads
         for n in range(last + 1):
-            yield from self._forward(n, m.inputs[n] if n else x, beside)
-            beside = self._slopes(n)
+            if n:
+                yield self._forward(n, m.inputs[n])
+                yield from self._after_results(n - 1)
+                yield from self._slopes(n - 1)
+            yield from self._results(n)
+        yield from self._after_results(last)
+        yield from load
         size = t.layers[last].outputs
-        yield self._vector(
+        yield self._compute(
             isa.SUBTRACT,
             a=m.inputs[last + 1],
             kind_a=t.layers[last].results.table,
@@ -200,114 +312,159 @@ class ProgramWriter:
             d=m.errors[last],
             rows=size,
         )
+        constants = []
+        if isinstance(t.rule, SourceRule) and self._centred:  # the update's mu is not that of the running means
+            constants = [self._rate(t.rule.rate_places, t.rule.mu_places)]
+        yield from constants
         for n in range(last, -1, -1):
             yield from self._backward(n, m.inputs[n] if n else x)
+        yield from [self._before_sample()] * len(constants)
 
     @staticmethod
-    def _vector(function: int, **fields: int) -> Instruction:
-        """COMPUTE of the master."""
+    def _compute(function: int, **fields: int) -> Instruction:
+        """COMPUTE."""
         return Instruction(operation=isa.COMPUTE, function=function, **fields)
 
-    def _forward(self, n: int, x: int, beside: list[Instruction]) -> Iterator[Instruction]:
-        """Layer ``n`` forward, up to its activation; instructions ``beside`` are for other units while the slaves are
-        at work. What goes into the activation is kept where its slopes will be."""
-        t = self.training
+    def _forward(self, n: int, x: int) -> Instruction:
+        """Sums of layer ``n``."""
+        layer = self.training.layers[n]
+        return self._compute(
+            isa.FORWARD,
+            a=x,
+            kind_a=self.training.kind_of_inputs(n),
+            kind_w=layer.forward_table or layer.weights.table,
+            d=self.map.sums,
+            **self._block(n),
+        )
+
+    def _results(self, n: int) -> Iterator[Instruction]:
+        """From sums to results of layer ``n``. What goes into the activation is kept where its slopes will be."""
         m = self.map
         layer = self.training.layers[n]
         size = layer.outputs
-        a = m.inputs[n + 1]
-        yield Instruction(
-            operation=isa.COMPUTE,
-            function=isa.FORWARD,
-            a=x,
-            kind_a=t.kind_of_inputs(n),
-            kind_w=layer.weights.table,
-            d=m.sums,
-            **self._block(n),
-        )
-        yield from beside
         functions = ACTIVATIONS[layer.activation]
-        y = m.slopes[n] if functions else a
-        yield self._vector(isa.ADD, a=m.sums, b=m.biases[n], d=y, rows=size)
+        words = self._result_words(n)
+        y = m.slopes[n] if functions else words
+        yield self._compute(isa.ADD, a=m.sums, b=m.biases[n], d=y, rows=size)
         if functions:
-            yield self._vector(functions[0], a=y, d=a, rows=size)
+            yield self._compute(functions[0], a=y, d=words, rows=size)
+        if layer.centred:
+            yield self._compute(isa.SUBTRACT, a=words, b=m.means[n], d=words, rows=size)
         if layer.results.table:
-            yield self._convert(layer.results, a, size)
+            yield self._convert(layer.results, words, m.inputs[n + 1], size)
+
+    def _result_words(self, n: int) -> int:
+        """Where results of layer ``n`` are words: where means still need them after they have become codes, that is the
+        place of errors, which come later."""
+        layer = self.training.layers[n]
+        return self.map.errors[n] if layer.centred and layer.results.table else self.map.inputs[n + 1]
+
+    def _after_results(self, n: int) -> list[Instruction]:
+        """The running means of layer ``n``, which nothing waits for in this sample."""
+        layer = self.training.layers[n]
+        means = self.map.means[n]
+        update = self._compute(isa.MOMENTUM, a=means, b=self._result_words(n), d=means, rows=layer.outputs)
+        return [update] if layer.centred else []
 
     def _slopes(self, n: int) -> list[Instruction]:
         """Slopes of the activation of layer ``n``, in the place of what went into it."""
         layer = self.training.layers[n]
         y = self.map.slopes[n]
         functions = ACTIVATIONS[layer.activation]
-        return [self._vector(functions[1], a=y, d=y, rows=layer.outputs)] if functions else []
+        if functions is None:
+            return []
+        slopes = [self._compute(functions[1], a=y, d=y, rows=layer.outputs)]
+        return [*slopes, self._convert(layer.slopes, y, y, layer.outputs)] if layer.slopes.table else slopes
 
-    def _convert(self, kind: Kind, address: int, size: int) -> Instruction:
-        """Conversion in place."""
-        return self._vector(isa.CONVERT, a=address, d=address, rows=size, kind_d=kind.table, chance_d=int(kind.chance))
+    def _convert(self, kind: Kind, a: int, d: int, size: int) -> Instruction:
+        """Conversion."""
+        return self._compute(isa.CONVERT, a=a, d=d, rows=size, kind_d=kind.table, chance_d=int(kind.chance))
 
     def _backward(self, n: int, x: int) -> Iterator[Instruction]:
         """Layer ``n`` backward: its output gradients, its update, and beside it the input gradients of the layer
         before."""
         t = self.training
         m = self.map
-        layer = self.training.layers[n]
+        layer = t.layers[n]
         size = layer.outputs
         g = m.errors[n]
         if layer.errors.table:
-            yield self._convert(layer.errors, g, size)
+            yield self._convert(layer.errors, g, g, size)
         g_kind = layer.errors.table
         yield Instruction(operation=isa.MOVE, function=isa.SCATTER, a=g, columns=size)
         if n:
-            yield Instruction(
-                operation=isa.COMPUTE,
-                function=isa.BACKWARD,
-                kind_b=g_kind,
-                kind_w=layer.weights.table,
-                d=m.sums,
-                **self._block(n),
-            )
-        yield Instruction(
-            operation=isa.COMPUTE,
-            function=isa.UPDATE,
-            a=x,
-            kind_a=t.kind_of_inputs(n),
-            kind_b=g_kind,
-            kind_w=layer.weights.table,
-            kind_d=layer.gradients.table,
-            chance_d=int(layer.gradients.chance),
-            chance_w=int(layer.weights.chance),
-            master=int(layer.master),
-            **self._block(n),
-        )
+            kind_w = layer.backward_table or layer.weights.table
+            yield self._compute(isa.BACKWARD, kind_b=g_kind, kind_w=kind_w, d=m.sums, **self._block(n))
+        if n or isinstance(t.rule, SourceRule):
+            yield self._learn(n, x)
         if n:
-            before = t.layers[n - 1]
-            if ACTIVATIONS[before.activation]:
-                yield self._vector(isa.GATE, a=m.sums, b=m.slopes[n - 1], d=m.errors[n - 1], rows=layer.inputs)
-            else:
-                yield Instruction(operation=isa.MOVE, function=isa.COPY, a=m.sums, d=m.errors[n - 1], rows=layer.inputs)
+            yield self._gate(n - 1)
         yield from self._bias(n, g, g_kind)
 
+    def _learn(self, n: int, x: int) -> Instruction:
+        """Weights of layer ``n``, or their velocities: its inputs at ``x``, its input gradients in the slaves."""
+        layer = self.training.layers[n]
+        fields = {
+            "a": x,
+            "kind_a": self.training.kind_of_inputs(n),
+            "kind_b": layer.errors.table,
+            "kind_d": layer.gradients.table,
+            "chance_d": int(layer.gradients.chance),
+            **self._block(n),
+        }
+        if isinstance(self.training.rule, SourceRule):
+            return self._compute(isa.UPDATE, **fields, **self._kinds_of_weights(n))
+        return self._compute(isa.ACCUMULATE, **fields)
+
+    def _kinds_of_weights(self, n: int) -> dict[str, int]:
+        """How weights of layer ``n`` are kept."""
+        layer = self.training.layers[n]
+        return {
+            "kind_w": layer.weights.table,
+            "chance_w": int(layer.weights.chance),
+            "master": int(layer.master),
+        }
+
+    def _gate(self, n: int) -> Instruction:
+        """Input gradients of layer ``n``: its output gradients times the slopes of its activation."""
+        m = self.map
+        layer = self.training.layers[n]
+        size = layer.outputs
+        g = m.errors[n]
+        if ACTIVATIONS[layer.activation] is None:
+            return Instruction(operation=isa.MOVE, function=isa.COPY, a=m.sums, d=g, rows=size)
+        kind = layer.slopes.table
+        return self._compute(isa.MULTIPLY if kind else isa.GATE, a=m.sums, b=m.slopes[n], kind_b=kind, d=g, rows=size)
+
     def _bias(self, n: int, g: int, g_kind: int) -> Iterator[Instruction]:
-        """Update of the biases, by the rule of the weights."""
+        """What follows for the biases, by the rule of the weights."""
         m = self.map
         size = self.training.layers[n].outputs
         b = m.biases[n]
-        before = m.last_biases[n]
-        if self.training.mu_places is None:
-            yield self._vector(isa.DESCEND, a=b, b=g, kind_b=g_kind, d=b, rows=size)
+        before = m.bias_gradients[n]
+        rule = self.training.rule
+        if not isinstance(rule, SourceRule):
+            yield self._compute(isa.ADD, a=before, b=g, kind_b=g_kind, d=before, rows=size)
             return
-        yield self._vector(isa.MOMENTUM, a=g, kind_a=g_kind, b=before, d=m.sums, rows=size)
-        yield self._vector(isa.DESCEND, a=b, b=m.sums, d=b, rows=size)
+        if rule.mu_places is None:
+            yield self._compute(isa.DESCEND, a=b, b=g, kind_b=g_kind, d=b, rows=size)
+            return
+        yield self._compute(isa.MOMENTUM, a=g, kind_a=g_kind, b=before, d=m.sums, rows=size)
+        yield self._compute(isa.DESCEND, a=b, b=m.sums, d=b, rows=size)
         # dw' <- dw, as words: what is let pass by itself is unchanged
-        yield self._vector(isa.GATE, a=g, kind_a=g_kind, b=g, kind_b=g_kind, d=before, rows=size)
+        yield self._compute(isa.GATE, a=g, kind_a=g_kind, b=g, kind_b=g_kind, d=before, rows=size)
 
-    def _results(self) -> Iterator[Instruction]:
-        """Weights and biases, to outside."""
-        layers = self.training.layers
-        for n, layer in enumerate(layers):
-            for function in self._caches(layer):
-                yield self._io(isa.STORE_NEURONS + function, n)
-            last = n == len(layers) - 1
-            yield Instruction(
-                operation=isa.IO, function=isa.STORE_NEURONS, a=self.map.biases[n], rows=layer.outputs, last=int(last)
-            )
+    def _batch_end(self) -> Iterator[Instruction]:
+        """Biases move by their sums of gradients, weights by their velocities; nothing by the source's rule."""
+        rule = self.training.rule
+        if isinstance(rule, SourceRule):
+            return
+        m = self.map
+        for n, layer in enumerate(self.training.layers):
+            sums = m.bias_gradients[n]
+            yield self._compute(isa.DESCEND, a=m.biases[n], b=sums, d=m.biases[n], rows=layer.outputs)
+            yield self._compute(isa.SUBTRACT, a=sums, b=sums, d=sums, rows=layer.outputs)
+        yield self._rate(rule.rate_places, rule.decay_places)
+        for n in range(len(self.training.layers)):
+            yield self._compute(isa.APPLY, **self._kinds_of_weights(n), **self._block(n))
+        yield self._before_sample()

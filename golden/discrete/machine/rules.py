@@ -2,7 +2,7 @@
 
 from collections.abc import Collection
 
-from .faults import BAD_ADDRESS, BAD_CONSTANT, BAD_INSTRUCTION, BAD_TABLE, NO_MULTIPLIER, FaultRule
+from .faults import BAD_ADDRESS, BAD_CONSTANT, BAD_INSTRUCTION, BAD_TABLE, NO_UNIT, FaultRule
 from .instruction import (
     ACCUMULATE,
     BACKWARD,
@@ -10,6 +10,7 @@ from .instruction import (
     CONFIG,
     CONVERT,
     COUNTERS,
+    DIVIDE,
     FORWARD,
     FUNCTIONS,
     IO,
@@ -58,10 +59,22 @@ def broken_rule(instruction: Instruction, machine: MachineParameters, tables: Co
             return BAD_TABLE
         if i.function == CONVERT and i.kind_d == 0:
             return BAD_TABLE
-        factors = FACTORS.get(i.function, ())
-        if factors and not machine.multiplier and not any(getattr(i, name) for name in factors):
-            return NO_MULTIPLIER
+        if not _has_units(i, machine):
+            return NO_UNIT
     return None if _addresses(i, machine) else BAD_ADDRESS
+
+
+def _has_units(i: Instruction, machine: MachineParameters) -> bool:
+    """Whether the machine has the units that a COMPUTE needs."""
+    factors = FACTORS.get(i.function, ())
+    multiplied = factors and not any(getattr(i, name) for name in factors)
+    divider = {"none": False, "codes": i.kind_b != 0, "words": True}[machine.divider]
+    pair = i.pair_d or i.pair_w
+    return (
+        (machine.multiplier or not multiplied)
+        and (divider or i.function != DIVIDE)
+        and (machine.converter == "multiplying" or not pair)
+    )
 
 
 def _constants(i: Instruction, machine: MachineParameters) -> FaultRule | None:

@@ -4,6 +4,8 @@ Column i of a layer, the weights of neuron i, is that of slave i mod slaves. Wei
 w + j * each + i // slaves of the caches, where each = ceil(columns / slaves).
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from bitloom.golden.discrete.arithmetic import word_of
@@ -16,49 +18,73 @@ from .instruction import Instruction
 from .parameters import MachineParameters
 
 
+@dataclass
+class SlaveCaches:
+    """Caches of all slaves: a row of each array is that of all slaves' caches, a column is a slave's cache."""
+
+    weights: Array
+    gradients: Array
+    codes: Array
+    """weights, gradients, codes: (weight_words, slaves)."""
+    neurons: Array
+    """(column_words, slaves)."""
+
+    @classmethod
+    def of(cls, machine: MachineParameters) -> "SlaveCaches":
+        """Empty ones."""
+        rows = [machine.weight_words] * 3 + [machine.column_words]
+        return cls(*(np.zeros((count, machine.slaves), np.int64) for count in rows))
+
+
 class Slave:
-    """One slave of a machine.
+    """One slave of a machine, or all of its slaves at once, which have all columns of a layer side by side.
 
     Parameters
     ----------
     machine : MachineParameters
-    number : int
-        0 to slaves - 1.
+    caches : SlaveCaches
+        Those of all slaves.
     configuration : Configuration
-        Those of the machine, which may change.
+        That of the machine, which may change.
+    number : int, optional
+        0 to slaves - 1; by default all.
 
     Attributes
     ----------
-    weights, gradients : (weight_words,) words
+    weights, gradients : (weight_words,) words, for all slaves (weight_words, slaves)
         Weight cache, and the gradient of each weight: the last one dw', or their sum, the velocity v.
-    codes : (weight_words,) int64
+    codes : the same of int64
         Codes of the weights, beside the words.
-    neurons : (column_words,) int64
+    neurons : (column_words,) int64, for all slaves (column_words, slaves)
         Neuron cache: the input gradients of its columns, as cells of the master's cache.
     """
 
-    def __init__(self, machine: MachineParameters, number: int, configuration: Configuration) -> None:
-        self._machine = machine
-        self._number = number
+    def __init__(
+        self, machine: MachineParameters, caches: SlaveCaches, configuration: Configuration, number: int | None = None
+    ) -> None:
         self._configuration = configuration
-        self.weights = np.zeros(machine.weight_words, np.int64)
-        self.gradients = np.zeros(machine.weight_words, np.int64)
-        self.codes = np.zeros(machine.weight_words, np.int64)
-        self.neurons = np.zeros(machine.column_words, np.int64)
+        self._machine = machine
+        self._first = number or 0
+        self._step = 1 if number is None else machine.slaves
+        part = slice(None) if number is None else number
+        self.weights = caches.weights[:, part]
+        self.gradients = caches.gradients[:, part]
+        self.codes = caches.codes[:, part]
+        self.neurons = caches.neurons[:, part]
 
     def column_numbers(self, count: int) -> Array:
         """The numbers, of ``count`` columns of a layer, that are this slave's."""
-        return np.arange(self._number, count, self._machine.slaves)
+        return np.arange(self._first, count, self._step)
 
     def block(self, cache: Array, i: Instruction) -> Array:
         """The part of a cache that an instruction means: a view, (rows, the slave's columns)."""
         each = self._machine.columns_each(i.columns)
-        return cache[i.w : i.w + i.rows * each].reshape(i.rows, each)[:, : len(self.column_numbers(i.columns))]
+        return cache[i.w : i.w + i.rows * each].reshape(i.rows, -1)[:, : len(self.column_numbers(i.columns))]
 
     def scatter(self, cells: Array) -> None:
         """Take the elements of a broadcast vector that belong to the slave's columns."""
         taken = cells[self.column_numbers(len(cells))]
-        self.neurons[: len(taken)] = taken
+        self.neurons.reshape(-1)[: len(taken)] = taken
 
     def forward(self, i: Instruction, x: Operand) -> Array:
         """Exact sums of weights times inputs, (the slave's columns,)."""
@@ -103,7 +129,7 @@ class Slave:
         s = self._configuration
         dw = s.product(columns(x), self._gradients(i))
         if i.kind_d:
-            return word_of(s.form, self._converted(i.kind_d, dw, drawn, i.columns))
+            return word_of(s.form, self._converted(i, "d", dw, drawn))
         return dw
 
     def _descend(self, i: Instruction, slopes: Array, drawn: Array | None) -> None:
@@ -115,7 +141,7 @@ class Slave:
         new = s.descended(words, slopes)
         if i.kind_w:
             new = s.tables[i.kind_w].clipped(s.form, new)
-            codes[:] = self._converted(i.kind_w, new, drawn, i.columns).codes
+            codes[:] = self._converted(i, "w", new, drawn).codes
         if continuous:
             words[:] = new
 
@@ -127,10 +153,11 @@ class Slave:
 
     def _gradients(self, i: Instruction) -> Operand:
         """Input gradients of its columns, (the slave's columns,)."""
-        return self._configuration.operand(i.kind_b, self.neurons[: len(self.column_numbers(i.columns))])
+        return self._configuration.operand(i.kind_b, self.neurons.reshape(-1)[: len(self.column_numbers(i.columns))])
 
-    def _converted(self, kind: int, words: Array, drawn: Array | None, count: int) -> Discrete:
-        """Codes of words (rows, the slave's columns), of a layer with ``count`` columns."""
-        draws = None if drawn is None else GivenDraws(drawn[self.column_numbers(count)])
-        discrete = self._configuration.convert(kind, words.T, draws)
+    def _converted(self, i: Instruction, tensor: str, words: Array, drawn: Array | None) -> Discrete:
+        """Codes of words (rows, the slave's columns), of the weight gradients ("d") or the weights ("w")."""
+        draws = None if drawn is None else GivenDraws(drawn[self.column_numbers(i.columns)])
+        kind, pair = (i.kind_d, i.pair_d) if tensor == "d" else (i.kind_w, i.pair_w)
+        discrete = self._configuration.convert(kind, words.T, draws, pair)
         return Discrete(discrete.codes.T, discrete.table)

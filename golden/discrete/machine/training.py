@@ -1,7 +1,7 @@
-"""A training: layers of a perceptron, which of their tensors are discrete, and constants (C1, C13 to C18)."""
+"""A training: layers of a perceptron, which of their tensors are discrete, and the rule of updates (C1, C13 to C18)."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 
 from bitloom.golden.discrete.table import CodeTable
 from bitloom.golden.integers import make_fields_plain
@@ -10,6 +10,10 @@ from . import instruction as isa
 
 ACTIVATIONS = {"none": None, "relu": (isa.RELU, isa.RELU_SLOPE), "clip": (isa.CLIP, isa.CLIP_SLOPE)}
 """Activation and slope of each name; clip is the hard tanh, which clips to [-1, 1]."""
+MOST_PLACES = 31
+"""Largest k of a constant 2^-k."""
+MEAN_PLACES = 8
+"""k of the share 2^-k by which a running mean moves with each sample."""
 
 
 @dataclass(frozen=True)
@@ -36,10 +40,18 @@ class DenseLayer:
     weights: Kind = field(default_factory=Kind)
     master: bool = False
     """Discrete weights have continuous master weights."""
+    forward_table: int = 0
+    backward_table: int = 0
+    """forward_table, backward_table: numbers of the tables by which codes of weights are multiplied forwards and
+    backwards, with as many bits as that of ``weights``, by which weights are converted; 0 is the same table."""
     gradients: Kind = field(default_factory=Kind)
-    """Of the weight gradients."""
+    """Of the weight gradients of each sample."""
+    slopes: Kind = field(default_factory=Kind)
+    """Of the activation's derivative f', which is 1 or 0 before it is converted."""
+    centred: bool = False
+    """Results are less their running mean, which follows them while the layer learns."""
     results: Kind = field(default_factory=Kind)
-    """Of what leaves the activation: the inputs of the next layer."""
+    """Of what leaves the activation, centred or not: the inputs of the next layer."""
     errors: Kind = field(default_factory=Kind)
     """Of the input gradients."""
 
@@ -50,6 +62,8 @@ class DenseLayer:
         for name in ("inputs", "outputs"):
             if getattr(self, name) < 1:
                 raise ValueError(f"layer: {name} must be 1 or more, got {getattr(self, name)}")
+        if self.slopes.table and self.activation == "none":
+            raise ValueError(f"layer: slopes must be continuous without an activation, got table {self.slopes.table}")
 
     @property
     def continuous(self) -> bool:
@@ -58,15 +72,67 @@ class DenseLayer:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Rule:
+    """How parameters move; each kind of rule says which constants it has."""
+
+    rate_places: int = 5
+    """k of the learning rate 2^-k of the weights."""
+
+    def __post_init__(self) -> None:
+        make_fields_plain(self)
+        for constant in fields(self):
+            value = getattr(self, constant.name)
+            if not constant.name.endswith("_places") or value is constant.default is None:
+                continue
+            if type(value) is not int or not 0 <= value <= MOST_PLACES:
+                raise ValueError(f"update rule: {constant.name} must be 0..{MOST_PLACES}, got {value!r}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class SourceRule(Rule):
+    """After each sample w <- w - 2^-rate (dw + 2^-mu dw'), then dw' <- dw; biases alike (C17)."""
+
+    mu_places: int | None = None
+    """k of mu = 2^-k, None for mu = 0."""
+
+    @property
+    def remembers(self) -> bool:
+        """Whether the gradients of a sample are needed after it."""
+        return self.mu_places is not None
+
+
+@dataclass(frozen=True, kw_only=True)
+class VelocityRule(Rule):
+    """With each sample v <- v + dw; after each batch w <- w - 2^-rate v, then v <- v - 2^-decay v, or 0 without decay.
+
+    Biases have a rate of their own, and sums of gradients that begin each batch at 0.
+    """
+
+    bias_places: int = 5
+    """k of the learning rate 2^-k of the biases."""
+    decay_places: int | None = None
+    """k of the share 2^-k of a velocity that a batch's end takes away; None takes all of it."""
+    batch: int = 32
+    """Samples of a batch, 1 or more."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if type(self.batch) is not int or self.batch < 1:
+            raise ValueError(f"update rule: batch must be 1 or more, got {self.batch!r}")
+
+    @property
+    def remembers(self) -> bool:
+        """Whether the gradients of a sample are needed after it."""
+        return True
+
+
+@dataclass(frozen=True, kw_only=True)
 class Training:
-    """The layers that are trained, and the constants of the training."""
+    """The layers that are trained, and the rule by which they are."""
 
     layers: tuple[DenseLayer, ...]
     """The outputs of each are the inputs of the next."""
-    rate_places: int = 5
-    """k of the learning rate 2^-k."""
-    mu_places: int | None = None
-    """k of mu = 2^-k, None for mu = 0."""
+    rule: SourceRule | VelocityRule = field(default_factory=SourceRule)
     tables: Mapping[int, tuple[CodeTable, int]] = field(default_factory=dict)
     """mapping of int to (CodeTable, int): table and zone by number."""
     inputs: Kind = field(default_factory=Kind)
@@ -88,6 +154,17 @@ class Training:
     def kind_of_inputs(self, number: int) -> int:
         """Kind of the inputs of layer ``number``, as an instruction says it."""
         return self.layers[number - 1].results.table if number else self.inputs.table
+
+    @property
+    def batch(self) -> int:
+        """Samples after which parameters move."""
+        return 1 if isinstance(self.rule, SourceRule) else self.rule.batch
+
+    def batches(self, samples: int) -> int:
+        """How many batches ``samples`` are; ValueError if the last one is not whole."""
+        if samples % self.batch:
+            raise ValueError(f"training: samples must be a multiple of the batch, {self.batch}, got {samples}")
+        return samples // self.batch
 
     @property
     def multiplications(self) -> int:

@@ -1,6 +1,7 @@
 """What an instruction needs: which units, which words of the master's neuron cache, and for how long."""
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 from .draws import by_chance
 from .instruction import (
@@ -63,6 +64,7 @@ class Needs:
     """Cycles at least: one for each word that the unit takes."""
 
 
+@lru_cache(1 << 12)
 def needs(instruction: Instruction, machine: MachineParameters) -> Needs:
     """What ``instruction`` needs; it must be one that exists."""
     i = instruction

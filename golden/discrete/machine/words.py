@@ -1,19 +1,23 @@
-"""The 32-bit words of a training (golden/discrete/machine/program.py): parameters and samples in, parameters out."""
+"""The 32-bit words of a training (golden/discrete/machine/program.py): states of layers and samples in, states out."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
+from math import prod
 
 import numpy as np
 
 from bitloom.golden.discrete.word import WordFormat
 from bitloom.golden.encoding import Array
 
-from .training import Training
+from .training import DenseLayer, Training
+
+MATRICES = ("weights", "codes", "gradients")
+"""Fields of a layer's state that lie in the slaves; the others are vectors in the master."""
 
 
 @dataclass
 class LayerState:
-    """Weights and biases of a layer. ``codes`` is None where weights are continuous, ``weights`` where they are codes
+    """What is kept of a layer. ``codes`` is None where weights are continuous, ``weights`` where they are codes
     alone."""
 
     weights: Array | None
@@ -22,27 +26,49 @@ class LayerState:
     """(outputs, inputs) int64 or None."""
     biases: Array
     """(outputs,) words."""
-    gradients: Array | None = field(default=None)
-    """(outputs, inputs) words or None: the last weight gradients dw', 0 if None."""
-    bias_gradients: Array | None = field(default=None)
-    """(outputs,) words or None: the last gradients of the biases, 0 if None."""
+    gradients: Array | None = None
+    """(outputs, inputs) words or None for 0: the last weight gradients dw', or the velocities of the weights."""
+    bias_gradients: Array | None = None
+    """(outputs,) words or None for 0: the last gradients of the biases, or their sums since the batch began."""
+    means: Array | None = None
+    """(outputs,) words or None for 0: running means of centred results."""
+
+    def whole(self, training: Training, layer: DenseLayer) -> "LayerState":
+        """A copy that has all that is kept of ``layer``, zeros for None."""
+        zeros = {name: np.zeros(shape_of(layer, name), np.int64) for name in kept(training, layer)}
+        given = {name: getattr(self, name) for name in zeros}
+        arrays = {name: zeros[name] if given[name] is None else np.array(given[name]) for name in zeros}
+        return replace(LayerState(None, None, np.zeros(0, np.int64)), **arrays)
+
+
+def kept(training: Training, layer: DenseLayer) -> list[str]:
+    """Fields of the state that are kept of a layer, in the order in which IO takes and gives them: gradients only where
+    the rule remembers them."""
+    there = {
+        "weights": layer.continuous,
+        "codes": layer.weights.table != 0,
+        "gradients": training.rule.remembers,
+        "biases": True,
+        "bias_gradients": training.rule.remembers,
+        "means": layer.centred,
+    }
+    return [name for name in there if there[name]]
+
+
+def shape_of(layer: DenseLayer, name: str) -> tuple[int, ...]:
+    """The shape of a field of a layer's state."""
+    return (layer.outputs, layer.inputs) if name in MATRICES else (layer.outputs,)
 
 
 def first_words(training: Training, form: WordFormat, states: Sequence[LayerState]) -> Array:
     """The words that the program takes before the first sample, (n,) uint32."""
-    parts: list[Array] = []
+    parts = []
     for layer, state in zip(training.layers, states):
-        shape = (layer.outputs, layer.inputs)
-        if layer.continuous:
-            assert state.weights is not None
-            parts.append(form.pack(state.weights).T)
-        if layer.weights.table:
-            assert state.codes is not None
-            parts.append(state.codes.T)
-        parts.append(form.pack(np.zeros(shape, np.int64) if state.gradients is None else state.gradients).T)
-        before = np.zeros(layer.outputs, np.int64) if state.bias_gradients is None else state.bias_gradients
-        parts += [form.pack(state.biases), form.pack(before)]
-    words: Array = np.concatenate([part.reshape(-1) for part in parts]).astype(np.uint32)
+        whole = state.whole(training, layer)
+        for name in kept(training, layer):
+            cells = getattr(whole, name)
+            parts.append((cells if name == "codes" else form.pack(cells)).T.reshape(-1))
+    words: Array = np.concatenate(parts).astype(np.uint32)
     return words
 
 
@@ -67,27 +93,22 @@ def sample_words(training: Training, form: WordFormat, inputs: Array, targets: A
 
 def result_words(training: Training) -> int:
     """How many words the program gives at its end."""
-    return sum(
-        (layer.continuous + (layer.weights.table != 0)) * layer.inputs * layer.outputs + layer.outputs
-        for layer in training.layers
-    )
+    return sum(prod(shape_of(layer, name)) for layer in training.layers for name in kept(training, layer))
 
 
-def read_weights(training: Training, form: WordFormat, words: Array) -> list[LayerState]:
-    """Weights and biases from the words that the program gives at its end; ValueError if they are too few or many."""
-    place = 0
-    states = []
+def read_states(training: Training, form: WordFormat, words: Array) -> list[LayerState]:
+    """The states from the words that the program gives at its end; ValueError if they are too few or many."""
     expected = result_words(training)
     if len(words) != expected:
         raise ValueError(f"training: results must be {expected} words, got {len(words)}")
+    place = 0
+    states = []
     for layer in training.layers:
-        size = layer.inputs * layer.outputs
-        blocks: list[Array | None] = []
-        for kept in (layer.continuous, layer.weights.table != 0):
-            blocks.append(words[place : place + size].reshape(layer.inputs, layer.outputs).T if kept else None)
-            place += size * kept
-        weights = None if blocks[0] is None else form.unpack(blocks[0])
-        codes = None if blocks[1] is None else blocks[1].astype(np.int64)
-        states.append(LayerState(weights, codes, form.unpack(words[place : place + layer.outputs])))
-        place += layer.outputs
+        arrays = {}
+        for name in kept(training, layer):
+            shape = shape_of(layer, name)
+            cells = words[place : place + prod(shape)].reshape(shape[::-1]).T
+            arrays[name] = cells.astype(np.int64) if name == "codes" else form.unpack(cells)
+            place += prod(shape)
+        states.append(replace(LayerState(None, None, arrays["biases"]), **arrays))
     return states

@@ -1,5 +1,6 @@
 """Pieces of the arithmetic units: operands with their tables, shifts, sums of words (C8 to C10)."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from veriloggen import Cat
@@ -85,9 +86,18 @@ def value_of(b: Block, machine: MachineParameters, name: str, operand: CodedOper
 def constant(b: Block, machine: MachineParameters, name: str, entry: Signal) -> Signal:
     """Wire: the word of a table's entry."""
     form = machine.form
-    two = b.localparam("TWO", 2 * form.one, form.bits - 1)
-    magnitude = b.wire(f"{name}_power", form.bits - 1, Srl(two, bits(entry, 0, PLACES_BITS)))
+    magnitude = power(b, machine, name, entry, form.bits - 1)
     return b.wire(f"{name}_constant", form.bits, Cat(bits(entry, PLACES_BITS, 1), magnitude))
+
+
+def power(b: Block, machine: MachineParameters, name: str, entry: Signal, w: int) -> Signal:
+    """The magnitude of a table's entry, ``w`` bits: more than the fraction has."""
+    wide = max(w, PLACES_BITS)  # the shift is as wide as its places at least
+    two = b.localparam("TWO", 2 * machine.form.one, wide)
+    magnitude = b.wire(f"{name}_power", wide, Srl(two, bits(entry, 0, PLACES_BITS)))
+    if wide > w:
+        leave(b, f"{name}_power_high", bits(magnitude, w, wide - w))
+    return bits(magnitude, 0, w)
 
 
 def shifted(b: Block, name: str, word: Signal, places: Signal) -> Signal:
@@ -104,8 +114,16 @@ def shifted(b: Block, name: str, word: Signal, places: Signal) -> Signal:
     return joined(b, f"{name}_shifted", sign_late, fine)
 
 
-def word_sum(b: Block, name: str, left: Signal, right: Signal, minus: Signal | None = None) -> Signal:
-    """Register, SUM_LATENCY cycles late: the saturated sum of two words; left - right where ``minus`` is 1."""
+def word_sum(
+    b: Block,
+    name: str,
+    left: Signal,
+    right: Signal,
+    minus: Signal | None = None,
+    zones: Sequence[tuple[Signal, int]] = (),
+) -> Signal:
+    """Register, SUM_LATENCY cycles late: the saturated sum of two words; left - right where ``minus`` is 1; clipped to
+    a zone of ``zones`` (see `saturated`)."""
     w = width(left)
     left_twos = b.reg(f"{name}_left", w, init=None)
     right_twos = b.reg(f"{name}_right", w, init=None)
@@ -114,7 +132,7 @@ def word_sum(b: Block, name: str, left: Signal, right: Signal, minus: Signal | N
     b.on(None, (left_twos, twos(left, w)), (right_twos, twos(right, w, minus)))
     wide = [Cat(bits(side, w - 1, 1), side) for side in (left_twos, right_twos)]
     b.on(None, (total, wide[0] + wide[1]))
-    b.on(None, (word, saturated(b, f"{name}_word", total, w)))
+    b.on(None, (word, saturated(b, f"{name}_word", total, w, zones)))
     return word
 
 

@@ -135,7 +135,7 @@ def _counters(b: Block, machine: MachineParameters, start: Signal, given: dict[s
     again = b.reg("first_x", ADDRESS_BITS, init=None)  # where each pass of FORWARD begins
     b.on(start, (again, given["a"]))
     at = {}
-    for name in ("SCATTER", "FORWARD", "BACKWARD", "UPDATE", "LOAD", "STORE"):
+    for name in ("SCATTER", "FORWARD", "BACKWARD", "LEARN", "LOAD", "STORE"):
         number = b.localparam(name, getattr(facts, name), facts.BEAT_BITS)
         at[name] = b.wire(f"at_{name.lower()}", 1, eq(held["kind"], number))
     running = b.reg("running")
@@ -147,16 +147,20 @@ def _counters(b: Block, machine: MachineParameters, start: Signal, given: dict[s
     one_by_one = b.wire("one_by_one", 1, any_of(at["SCATTER"], at["LOAD"], at["STORE"]))
     j, c = (b.reg(name, ADDRESS_BITS, init=None) for name in ("row_number", "column"))
     k = b.reg("slave", slave_w, init=None)
-    last_c = b.wire("last_column", 1, eq(c, b.wire("each_less", ADDRESS_BITS, sub(held["each"], 1, ADDRESS_BITS))))
+    final_c = b.reg("final_column", ADDRESS_BITS, init=None)  # of a slave
+    b.on(start, (final_c, sub(given["each"], 1, ADDRESS_BITS)))
+    last_c = b.wire("last_column", 1, eq(c, final_c))
     last = b.localparam("LAST_SLAVE", s - 1, slave_w)
     last_here = b.wire("last_here", slave_w, choose(last_c, held["last_slave"], last, slave_w))
     end_k = b.wire("end_of_slaves", 1, any_of(~one_by_one, eq(k, last_here)))
-    pass_rows = b.reg("pass_rows", ADDRESS_BITS, init=None)  # of FORWARD, as many as there are slaves at least
+    final_j = b.reg(
+        "final_row_number", ADDRESS_BITS, init=None
+    )  # a pass of FORWARD has as many rows as slaves at least
     kind = b.localparam("FORWARD", facts.FORWARD, facts.BEAT_BITS)
     slaves = b.localparam("SLAVES", s, ADDRESS_BITS)
     short = all_of(eq(given["kind"], kind), given["rows"] < slaves)
-    b.on(start, (pass_rows, choose(short, slaves, given["rows"], ADDRESS_BITS)))
-    last_j = b.wire("last_row", 1, eq(j, b.wire("rows_less", ADDRESS_BITS, sub(pass_rows, 1, ADDRESS_BITS))))
+    b.on(start, (final_j, choose(short, s - 1, sub(given["rows"], 1, ADDRESS_BITS), ADDRESS_BITS)))
+    last_j = b.wire("last_row", 1, eq(j, final_j))
     after_c = b.wire("after_column", 1, all_of(end_k, last_c))
     end = b.wire("final_beat", 1, all_of(step, choose(forward, last_c, after_c, 1), last_j))
     b.on(end, (running, 0))
@@ -211,7 +215,7 @@ def _beats(b: Block, machine: MachineParameters, p: _Place) -> None:
     b.on(None, (loaded, load), (loads, p.at["LOAD"]))
     b.output("down_data", widths["data"], choose(loads, loaded, x_data, widths["data"]), means=BEAT["data"])
     b.comment("Numbers of the generator: new ones for each row.")
-    fresh = b.wire("fresh", 1, all_of(p.step, p.at["UPDATE"], eq(p.column, 0)))
+    fresh = b.wire("fresh", 1, all_of(p.step, p.at["LEARN"], eq(p.column, 0)))
     both = b.wire("both", 1, all_of(p.held["draws_d"], p.held["draws_w"]))
     b.output("take_two", 1, all_of(fresh, both), means="two numbers are taken")
     b.output("take_one", 1, all_of(fresh, p.held["draws_d"] ^ p.held["draws_w"]), means="a number is taken")

@@ -1,7 +1,7 @@
 """The controller: fetches instructions, holds them to the rules, issues them to the units (C21, C23, C24).
 
-    instruction cache --> decode --> rules --> dependency unit --> array, vector, access, tables
-          ^-- words of a PROGRAM packet   `--> NOP, JUMP and CONFIG, which the controller does itself
+    instruction cache --> decode --> rules --> dependency unit --> array, vector, access, tables, loader
+          ^-- words from the loader       `--> NOP, JUMP and CONFIG, which the controller does itself
 
 Golden twin: golden/discrete/machine/interpreter.py. One instruction is at hand at a time; while it waits for its unit
 or for what it reads, the units work on those before. After a fault the controller stands still until a reset.
@@ -41,7 +41,7 @@ from .port_means import PASSED_ON
 from .states import StateMachine
 from .vector import COPY, FUNCTION_BITS
 
-STATES = ("IDLE", "FETCH", "DECODE", "ADD_UP", "MULTIPLY", "COMPARE", "JUDGE", "ISSUE", "TABLE", "FAULTED")
+STATES = ("IDLE", "FETCH", "DECODE", "ADD_UP", "MULTIPLY", "COMPARE", "JUDGE", "ISSUE", "TABLE", "PROGRAM", "FAULTED")
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ def controller(library: Library, machine: MachineParameters) -> Block:
         Where the instruction cache comes from.
     machine : MachineParameters
     """
-    cycles = len(STATES) - 2 + bits_for(machine.column_words)
+    cycles = STATES.index("ISSUE") - 1 + bits_for(machine.column_words)
     header = Header(
         __doc__ or "",
         rate=f"an instruction in {cycles} cycles at most, without waits",
@@ -154,19 +154,24 @@ def _issue(k: _Controller, i: Decoded, waits: Dependency, issue: Signal, data_le
     idle = b.wire("idle_issue", 1, all_of(may, ~units, ~waits.working))
     nop = b.wire("nops", 1, all_of(idle, operation_is(b, f, isa.NOP)))
     config = b.wire("configures", 1, all_of(idle, c["is_config"]))
+    program = b.wire("program_begins", 1, all_of(idle, c["loads_program"]))
     table = b.wire("loads_table", 1, all_of(config, function_is(b, f, isa.CONFIG, isa.TABLE)))
     end = b.wire("ends", 1, all_of(nop, function_is(b, f, isa.NOP, isa.END)))
     again = _loop(k, f, jump)
     following = b.wire("following", INSTRUCTION_PLACE_BITS, add(k.place, 1, INSTRUCTION_PLACE_BITS))
     table_done = b.input("table_done", means="pulse: the table is loaded, or not")
-    goes_on = any_of(issue, jump, nop, all_of(config, ~table), all_of(k.at["TABLE"], table_done))
+    program_done = b.input("program_done", means="pulse: the instructions of LOAD_PROGRAM are in the cache")
+    loaded = any_of(all_of(k.at["TABLE"], table_done), all_of(k.at["PROGRAM"], program_done))
+    goes_on = any_of(issue, jump, nop, all_of(config, ~table), loaded)
     b.on(goes_on, (k.place, choose(all_of(jump, again), f["d"], following, INSTRUCTION_PLACE_BITS)))
     k.states.go(goes_on, "FETCH")
     k.states.go(table, "TABLE")
+    k.states.go(program, "PROGRAM")
     k.states.go(end, "IDLE")
     finished = b.output_reg("finished", means="pulse: the program has ended")
     b.on(None, (finished, all_of(end, ~data_left)))
     b.output("table_start", 1, table, means="a table is to be loaded")
+    b.output("program_start", 1, program, means="field_rows instructions are to be loaded, from address field_d on")
     b.comment("Constants.")
     rate = b.output_reg("rate", PLACES_BITS, init=0, means="places of the learning rate")
     mu = b.output_reg("mu", PLACES_BITS, init=0, means="places of mu")
@@ -217,11 +222,13 @@ def _outputs(b: Block, machine: MachineParameters, i: Decoded, issue: Signal, pa
     scatter = all_of(~io, ~operation_is(b, f, isa.COMPUTE))
     kinds = {
         name: b.localparam(f"BEAT_{name}", getattr(facts, name), BEAT_BITS)
-        for name in ("SCATTER", "FORWARD", "LOAD", "STORE")
+        for name in ("SCATTER", "FORWARD", "BACKWARD", "LEARN", "LOAD", "STORE")
     }
     stores = bits(f["function"], isa.STORE_BIT, 1)
     for_slaves = choose(stores, kinds["STORE"], kinds["LOAD"], BEAT_BITS)
-    computed = add(bits(f["function"], 0, BEAT_BITS), kinds["FORWARD"], BEAT_BITS)
+    computed = kinds["FORWARD"]
+    for name, function in (("BACKWARD", function_is(b, f, isa.COMPUTE, isa.BACKWARD)), ("LEARN", c["learns"])):
+        computed = choose(function, kinds[name], computed, BEAT_BITS)
     beat = choose(scatter, kinds["SCATTER"], computed, BEAT_BITS)
     b.output("beat_kind", BEAT_BITS, choose(io, for_slaves, beat, BEAT_BITS), means="kind of the array's beats")
     b.output("stores", 1, stores, means="IO: it gives words")
@@ -254,6 +261,7 @@ def _faults(k: _Controller, i: Decoded, issue: Signal, no_data: Signal, left_ove
     ):
         b.on(condition, (code, value), (where, k.place))
         k.states.go(condition, "FAULTED")
+    asks = choose(at["PROGRAM"], k.place, io_place, INSTRUCTION_PLACE_BITS)
     missing = b.localparam("NO_DATA", faults.NO_DATA.code, FAULT_BITS)
-    b.on(all_of(no_data, ~at["FAULTED"]), (code, missing), (where, io_place))
+    b.on(all_of(no_data, ~at["FAULTED"]), (code, missing), (where, asks))
     k.states.go(no_data, "FAULTED")

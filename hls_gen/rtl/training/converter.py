@@ -8,7 +8,7 @@ chance: the rank is then that of the largest value that is not above the word). 
 shifted, since the table's values are powers of two: there is no multiplier.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 from veriloggen import Cat, Repeat
 from veriloggen.core.vtypes import Srl
@@ -52,6 +52,10 @@ class ConversionPorts:
     """The last rank: 2^m - 1."""
     chance: Signal
     """Convert by chance."""
+    pair: Signal | None = None
+    """By chance: one of the two nearest codes, not of those around the word."""
+    wide: Signal | None = None
+    """The zone is 2. pair, wide: of converters with a multiplier."""
 
     @staticmethod
     def widths(machine: MachineParameters) -> dict[str, int]:
@@ -63,6 +67,7 @@ class ConversionPorts:
             "order": ranks * machine.code_bits,
             "mask": machine.code_bits,
             "chance": 1,
+            **({"pair": 1, "wide": 1} if machine.converter == "multiplying" else {}),
         }
 
     @classmethod
@@ -74,12 +79,16 @@ class ConversionPorts:
             "order": "codes in rising order of their values",
             "mask": "the last rank",
             "chance": "convert by chance, not to the nearest",
+            "pair": "by chance: one of the two nearest codes",
+            "wide": "the zone is 2",
         }
         return cls(**{n: b.input(prefix + n, w, means=means[n]) for n, w in cls.widths(machine).items()})
 
     def to(self) -> dict[str, Signal]:
         """Port map of a converter."""
-        return {name: getattr(self, name) for name in ("thresholds", "ranked", "order", "mask", "chance")}
+        return {
+            field.name: getattr(self, field.name) for field in fields(self) if getattr(self, field.name) is not None
+        }
 
 
 def converter(library: Library, machine: MachineParameters) -> Block:

@@ -155,42 +155,55 @@ def _classes(b: Block, machine: MachineParameters, f: dict[str, Signal], loaded:
         hits = [all_of(eq(f[kind], k + 1), bits(loaded, k, 1)) for k in range(machine.tables)]
         return any_of(uncoded[kind], *hits)
 
-    forward, backward, update = (
-        b.wire(f"is_{n}", 1, _is(b, f, isa.COMPUTE, k)) for k, n in enumerate(("forward", "backward", "update"))
+    forward, backward, update, accumulate, apply = (
+        b.wire(f"is_{n}", 1, _is(b, f, isa.COMPUTE, k))
+        for k, n in enumerate(("forward", "backward", "update", "accumulate", "apply"))
     )
+    multiplies = b.wire("is_dw", 1, any_of(update, accumulate))
+    moves = b.wire("is_step", 1, any_of(update, apply))
+    learn = any_of(multiplies, apply)
     vector_compute = [k for k in isa.FUNCTIONS[isa.COMPUTE].values() if k not in isa.ON_SLAVES]
-    scatter, load, store = (
+    scatter, load, store, program = (
         b.wire(n, 1, _is(b, f, op, k))
         for n, op, k in (
             ("is_scatter", isa.MOVE, isa.SCATTER),
             ("is_load", isa.IO, isa.LOAD_NEURONS),
             ("is_store", isa.IO, isa.STORE_NEURONS),
+            ("is_load_program", isa.IO, isa.LOAD_PROGRAM),
         )
     )
     vector = b.wire("is_vector", 1, any_of(one_of(isa.COMPUTE, *vector_compute), _is(b, f, isa.MOVE, isa.COPY)))
     compute, io = (operation_is(b, f, operation) for operation in (isa.COMPUTE, isa.IO))
-    io_slaves = b.wire("is_io_slaves", 1, all_of(io, ~load, ~store))
+    io_slaves = b.wire("is_io_slaves", 1, all_of(io, ~load, ~store, ~program))
     uncoded = {k: b.wire(f"{k}_is_0", 1, eq(f[k], 0)) for k in ("kind_a", "kind_b", "kind_w", "kind_d")}
     products = any_of(
         all_of(forward, uncoded["kind_a"], uncoded["kind_w"]),
         all_of(backward, uncoded["kind_b"], uncoded["kind_w"]),
-        all_of(any_of(update, one_of(isa.COMPUTE, isa.MULTIPLY)), uncoded["kind_a"], uncoded["kind_b"]),
+        all_of(any_of(multiplies, one_of(isa.COMPUTE, isa.MULTIPLY)), uncoded["kind_a"], uncoded["kind_b"]),
     )
+    divide = one_of(isa.COMPUTE, isa.DIVIDE)
+    missing = [] if machine.multiplier else [products]
+    missing += {"none": [divide], "codes": [all_of(divide, uncoded["kind_b"])], "words": []}[machine.divider]
+    missing += [all_of(compute, any_of(f["pair_d"], f["pair_w"]))] if machine.converter == "shifting" else []
     convert = one_of(isa.COMPUTE, isa.CONVERT)
-    draws_d, draws_w = (all_of(update, ~uncoded[f"kind_{n}"], f[f"chance_{n}"]) for n in "dw")
+    draws_d, draws_w = (
+        all_of(converts, ~uncoded[f"kind_{n}"], f[f"chance_{n}"]) for n, converts in (("d", multiplies), ("w", moves))
+    )
     every = [one_of(op, *functions.values()) for op, functions in isa.FUNCTIONS.items()]
     too_many = [] if machine.tables == MOST_TABLES else [f["kind_a"] > const(machine.tables, facts.KIND_BITS)]
     return {
         "exists": all_of(any_of(*every), eq(f["unused"], 0)),
         "is_config": operation_is(b, f, isa.CONFIG),
-        "on_io": io,
-        "on_array": any_of(forward, backward, update, scatter, io_slaves),
+        "loads_program": program,
+        "on_io": all_of(io, ~program),
+        "on_array": any_of(forward, backward, learn, scatter, io_slaves),
         "on_vector": vector,
-        "reads_a": any_of(forward, update, scatter, vector, store),
+        "reads_a": any_of(forward, multiplies, scatter, vector, store),
         "reads_b": one_of(isa.COMPUTE, *isa.TWO_OPERANDS),
-        "writes_d": any_of(forward, backward, vector, load),
-        "uses_w": any_of(forward, backward, update, io_slaves),
-        "in_slaves": any_of(forward, backward, update, io_slaves, scatter),
+        "writes_d": any_of(forward, backward, vector, load, program),
+        "learns": learn,
+        "uses_w": any_of(forward, backward, learn, io_slaves),
+        "in_slaves": any_of(forward, backward, learn, io_slaves, scatter),
         "whole_vectors": forward,
         "draws": any_of(draws_d, draws_w, all_of(convert, f["chance_d"])),
         "bad_table": any_of(
@@ -198,7 +211,7 @@ def _classes(b: Block, machine: MachineParameters, f: dict[str, Signal], loaded:
             all_of(convert, uncoded["kind_d"]),
             all_of(one_of(isa.CONFIG, isa.TABLE), any_of(uncoded["kind_a"], *too_many)),
         ),
-        "no_multiplier": const(0, 1) if machine.multiplier else products,
+        "no_unit": any_of(const(0, 1), *missing),
         **_numbers(b, machine, f),
     }
 
@@ -256,8 +269,10 @@ def _compared(
         wrong.append(register)
 
     words = b.localparam("NEURON_WORDS", machine.neuron_words, END_BITS)
-    for name, used in (("a", c["reads_a"]), ("b", c["reads_b"]), ("d", c["writes_d"])):
-        keep(name, all_of(used, any_of(eq(lengths[name], 0), ends[name] > words)))
+    instructions = b.localparam("INSTRUCTIONS", machine.instructions, END_BITS)
+    depth = choose(c["loads_program"], instructions, words, END_BITS)
+    for name, used, most in (("a", c["reads_a"], words), ("b", c["reads_b"], words), ("d", c["writes_d"], depth)):
+        keep(name, all_of(used, any_of(eq(lengths[name], 0), ends[name] > most)))
     for name, used in (("a", c["reads_a"]), ("b", c["reads_b"])):
         same = all_of(eq(f[name], f["d"]), ~c["whole_vectors"])
         meets = all_of(resize(f["d"], END_BITS) < ends[name], resize(f[name], END_BITS) < ends["d"])
@@ -278,7 +293,7 @@ def _verdict(b: Block, c: dict[str, Signal], bad_address: Signal, outside: Signa
         (c["bad_table"], faults.BAD_TABLE),
         (c["bad_constant"], faults.BAD_CONSTANT),
         (c["bad_jump"], faults.BAD_ADDRESS),
-        (c["no_multiplier"], faults.NO_MULTIPLIER),
+        (c["no_unit"], faults.NO_UNIT),
         (bad_address, faults.BAD_ADDRESS),
     ]
     return first_broken(b, rules)

@@ -2,6 +2,7 @@
 
     s_axis --> header, judged --> PROGRAM: instruction cache
                              `--> RUN: starts the controller; words of data, until the program has ended
+                                       `--> LOAD_PROGRAM of the controller: instruction cache
 
 After a fault, its own or the controller's, every word is taken and dropped until a reset.
 """
@@ -74,8 +75,10 @@ def loader(library: Library, machine: MachineParameters) -> Block:
     left = b.reg("left", LEFT_BITS, init=None)  # words of the payload
     some = b.wire("some_left", 1, nonzero(left))
     verdict, is_program = _judged(b, machine, words, ended)
-    _program(b, machine, at["PROGRAM"] & taken, at["JUDGE"], words[1], data)
-    ready.assign(any_of(at["HEADER"], at["PROGRAM"], at["FAULTED"], _data(b, at["RUN"], some, valid, data)))
+    loading = b.reg("loading")  # LOAD_PROGRAM takes words of the run
+    instruction_word = b.wire("instruction_word", 1, taken & any_of(at["PROGRAM"], all_of(at["RUN"], loading)))
+    _program(b, machine, instruction_word, data, (at["JUDGE"], words[1]), loading)
+    ready.assign(any_of(at["HEADER"], at["PROGRAM"], at["FAULTED"], _data(b, at["RUN"], some, valid, data, loading)))
     payload = b.wire("payload_taken", 1, all_of(taken, any_of(at["PROGRAM"], at["RUN"])))
     b.on(payload, (left, sub(left, 1, LEFT_BITS)))
     b.on(at["JUDGE"], (left, choose(is_program, _times_words(words[2]), words[2], LEFT_BITS)))
@@ -101,15 +104,16 @@ def loader(library: Library, machine: MachineParameters) -> Block:
     return b
 
 
-def _data(b: Block, running: Signal, some: Signal, valid: Signal, data: Signal) -> Signal:
-    """Words of a RUN on their way to IO; expression: the one that is there is taken."""
+def _data(b: Block, running: Signal, some: Signal, valid: Signal, data: Signal, loading: Signal) -> Signal:
+    """Words of a RUN on their way to IO; expression: the one that is there is taken, by a unit or by LOAD_PROGRAM."""
     asked = b.input("data_ready")
-    b.output("data_valid", 1, all_of(running, valid, some))
+    b.output("data_valid", 1, all_of(running, valid, some, ~loading))
     b.output("data_data", STREAM_BITS, data)
     b.output("data_left", 1, some, means="the packet has words that were not taken")
     b.output("running", 1, running, means="a program runs")
     b.output("dry", 1, all_of(running, ~some), means="the packet has no more words")
-    return all_of(running, some, asked)
+    b.output("wants_program", 1, loading, means="LOAD_PROGRAM wants a word")
+    return all_of(running, some, any_of(asked, loading))
 
 
 def _times_words(length: Signal) -> Signal:
@@ -165,16 +169,30 @@ def _judged(b: Block, machine: MachineParameters, words: list[Signal], ended: Si
     return first_broken(b, rules), is_program
 
 
-def _program(b: Block, machine: MachineParameters, take: Signal, begin: Signal, address: Signal, data: Signal) -> None:
-    """Instructions on their way to the cache."""
+def _program(
+    b: Block, machine: MachineParameters, take: Signal, data: Signal, packet: tuple[Signal, Signal], loading: Signal
+) -> None:
+    """Instructions on their way to the cache: those of a packet (it begins; its address), and those of LOAD_PROGRAM,
+    while which the register ``loading`` is 1."""
     b.comment("Instructions.")
+    begin, address = packet
     bank_bits = bits_for(WORDS - 1)
     row_bits = bits_for(machine.instructions - 1)
+    start = b.input("program_start", means="LOAD_PROGRAM begins")
+    first = b.input("program_first", row_bits, means="address of its first instruction")
+    count = b.input("program_rows", ADDRESS_BITS, means="its instructions")
+    done = b.output_reg("program_done", means="pulse: its instructions are in the cache")
     bank = b.reg("bank", bank_bits, init=None)
     row = b.reg("row", row_bits, init=None)
+    rows_left = b.reg("rows_left", ADDRESS_BITS, init=None)  # of LOAD_PROGRAM
+    whole = b.wire("whole_instruction", 1, take & eq(bank, WORDS - 1))
     b.on(take, (bank, add(bank, 1, bank_bits)))
-    b.on(take & eq(bank, WORDS - 1), (row, add(row, 1, row_bits)))
+    b.on(whole, (row, add(row, 1, row_bits)), (rows_left, sub(rows_left, 1, ADDRESS_BITS)))
     b.on(begin, (bank, 0), (row, bits(address, 0, row_bits)))
+    b.on(start, (loading, 1), (bank, 0), (row, first), (rows_left, count))
+    over = b.wire("program_over", 1, all_of(loading, whole, eq(rows_left, 1)))
+    b.on(over, (loading, 0))
+    b.on(None, (done, over))
     b.output("write", 1, take, means="a word of an instruction is there")
     b.output("write_bank", bank_bits, bank, means="which word of it")
     b.output("write_row", row_bits, row, means="address of the instruction")

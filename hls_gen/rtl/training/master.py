@@ -225,20 +225,22 @@ def _array(
     }
     beat = m.held("array_beat", told["beat_kind"], start)
     settings: dict[str, Signal] = {}
-    backward, update = (
-        eq(beat, b.localparam(f"BEAT_{name}", getattr(facts, name), facts.BEAT_BITS)) for name in ("BACKWARD", "UPDATE")
+    backward, learn = (
+        eq(beat, b.localparam(f"BEAT_{name}", getattr(facts, name), facts.BEAT_BITS)) for name in ("BACKWARD", "LEARN")
     )
     left = b.wire("left_kind", facts.KIND_BITS, choose(backward, kinds["kind_b"], kinds["kind_a"], facts.KIND_BITS))
-    right = b.wire("right_kind", facts.KIND_BITS, choose(update, kinds["kind_b"], kinds["kind_w"], facts.KIND_BITS))
+    right = b.wire("right_kind", facts.KIND_BITS, choose(learn, kinds["kind_b"], kinds["kind_w"], facts.KIND_BITS))
     for prefix, kind in (("left", left), ("right", right), ("w", kinds["kind_w"]), ("d", kinds["kind_d"])):
         m.operand(prefix, kind, settings)
     for prefix in ("w", "d"):
         m.conversion(prefix, kinds[f"kind_{prefix}"], kinds[f"chance_{prefix}"], settings)
-    cache = m.held("array_cache", told["cache"], start)
-    settings |= {"master": kinds["master"], "cache": cache, **{n: told[n] for n in ("rate", "mu", "mu_on")}}
+    settings |= {"master": kinds["master"], "cache": m.held("array_cache", told["cache"], start)}
+    accumulates, applies = _learning(m, start, kinds["kind_w"], settings)
     draws = {
-        f"draws_{n}": b.wire(f"draws_{n}", 1, all_of(nonzero(told[f"field_kind_{n}"]), told[f"field_chance_{n}"]))
-        for n in "dw"
+        f"draws_{n}": b.wire(
+            f"draws_{n}", 1, all_of(converts, nonzero(told[f"field_kind_{n}"]), told[f"field_chance_{n}"])
+        )
+        for n, converts in (("d", ~applies), ("w", ~accumulates))
     }
     given = {
         "kind": told["beat_kind"],
@@ -284,6 +286,32 @@ def _array(
         up_data=lead["up_data"],
     )
     return lead
+
+
+def _learning(m: _Master, start: Signal, kind_w: Signal, settings: dict[str, Signal]) -> tuple[Signal, Signal]:
+    """Settings of UPDATE, ACCUMULATE and APPLY; wires: the instruction that begins is ACCUMULATE, APPLY."""
+    b = m.b
+    told = m.told
+    function = told["field_function"]
+    begins = {}
+    for name, number in (("accumulates", isa.ACCUMULATE), ("applies", isa.APPLY)):
+        begins[name] = b.wire(
+            f"begins_{name}", 1, eq(function, b.localparam(f"FUNCTION_{name.upper()}", number, width(function)))
+        )
+        settings[name] = m.held(f"array_{name}", begins[name], start)
+    accumulates, applies = settings["accumulates"], settings["applies"]
+    # ACCUMULATE adds all of the velocity; APPLY subtracts all of it where mu is off
+    whole = any_of(accumulates, ~told["mu_on"])
+    values = {
+        "mu": choose(whole, 0, told["mu"], PLACES_BITS),
+        "mu_on": any_of(told["mu_on"], accumulates, applies),
+        "w_zone": choose(nonzero(kind_w), m.part_of("zone", kind_w), 0, facts.ZONE_BITS),
+    }
+    for name, value in values.items():
+        settings[name] = b.reg(f"slaves_{name}", width(value), init=None)
+        b.on(None, (settings[name], value))
+    settings["rate"] = told["rate"]
+    return begins["accumulates"], begins["applies"]
 
 
 def _vector(

@@ -5,7 +5,7 @@ The controller passes fields of the instruction on to the master; the master giv
 
 PASSED_ON = (
     *("kind_a", "kind_b", "kind_w", "kind_d", "chance_d", "chance_w", "master", "last"),
-    *("a", "b", "d", "w", "rows"),
+    *("function", "a", "b", "d", "w", "rows"),
 )
 """Fields of an instruction that units look at themselves."""
 SETTINGS = {
@@ -29,10 +29,13 @@ SETTINGS = {
     "d_ranked": "entries of the weight gradients' table in rising order",
     "d_order": "codes of the weight gradients in rising order",
     "d_chance": "weight gradients are converted by chance",
+    "w_zone": "zone that new weights are clipped to, 0 for none",
     "master": "codes of weights have master weights",
+    "accumulates": "LEARN is ACCUMULATE: dw is added to the velocity, weights stay",
+    "applies": "LEARN is APPLY: weights move by the velocity; neither: it is UPDATE",
     "rate": "places of the learning rate",
-    "mu": "places of mu",
-    "mu_on": "mu is not 0",
+    "mu": "places by which a word of the cache of gradients is shifted",
+    "mu_on": "that word is added, or for APPLY subtracted",
     "cache": "what is loaded or stored: 1 words, 2 codes, 3 gradients",
 }
 """Meaning of each setting."""

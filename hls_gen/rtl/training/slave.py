@@ -1,8 +1,11 @@
 """A slave: caches of its columns and an arithmetic unit.  Golden twin: golden/discrete/machine/slave.py.
 
     beat --> caches --> product --+--> sum of products --> up
-                ^                 `--> dw --> + mu dw' --> x rate --> weight - --> converter --.
-                `-----------------------------------------------------------------------------'
+                ^                 `--> dw --> +- mu dw' or v --> x rate --> weight - --> converter --.
+                `------------------------------------'-----------------------------------------------'
+
+UPDATE, ACCUMULATE and APPLY are beats of one kind, LEARN, and go one way: its first adder adds dw and what the cache
+of gradients holds, its second one the weight and the step.
 
 Nothing stalls: a beat a cycle, and what it makes of the caches is written a fixed number of cycles later. FORWARD
 gives a sum of each slave in turn, slave 0 first; BACKWARD gives those of all slaves at once. The beats of a sum come
@@ -13,6 +16,7 @@ from dataclasses import dataclass
 
 from veriloggen import Cat
 
+from bitloom.golden.discrete.converter import ZONES
 from bitloom.golden.discrete.lfsr import DRAW_BITS
 from bitloom.golden.discrete.machine.parameters import MachineParameters
 from bitloom.hls_gen.design import training as facts
@@ -83,7 +87,7 @@ def slave(library: Library, machine: MachineParameters) -> Block:
         __doc__ or "",
         rate="a beat a cycle; FORWARD needs as many cycles a sum as there are slaves",
         latency=f"{facts.RESULT_AT} cycles from a sum's last beat to up (FORWARD: and the slave's number), "
-        f"{facts.CODE_AT} from UPDATE to the caches",
+        f"{facts.CODE_AT} from LEARN to the caches",
         parameters={"slaves": machine.slaves, "word_bits": machine.form.bits, "weight_words": machine.weight_words},
     )
     b = Block("slave", header)
@@ -101,7 +105,7 @@ def slave(library: Library, machine: MachineParameters) -> Block:
     caches = _Caches(context)
     product = _product(context, caches)
     _results(context, caches, product, up)
-    _update(context, caches, product)
+    _learn(context, caches, product)
     return b
 
 
@@ -110,23 +114,23 @@ def _kinds(b: Block, number: Signal, beat: dict[str, Signal]) -> dict[str, Signa
     has_turn = b.wire("mine", 1, eq(number, beat["slave"]))
     active = b.wire("active", 1, number <= beat["slave"])
     kinds = {}
-    for name in ("SCATTER", "FORWARD", "BACKWARD", "UPDATE", "LOAD", "STORE"):
+    for name in ("SCATTER", "FORWARD", "BACKWARD", "LEARN", "LOAD", "STORE"):
         kind_number = b.localparam(name, getattr(facts, name), facts.BEAT_BITS)
-        part = active if name == "UPDATE" else has_turn
+        part = active if name == "LEARN" else has_turn
         here = eq(beat["kind"], kind_number)
         kinds[name] = b.wire(f"is_{name.lower()}", 1, here if name in ("FORWARD", "BACKWARD") else here & part)
     return {**kinds, "active": active}
 
 
 class _Caches:
-    """Weights, codes, gradients: read at once, or later by UPDATE; written by LOAD and UPDATE.
+    """Weights, codes, gradients: read at once, or later by LEARN; written by LOAD and LEARN.
 
     Attributes
     ----------
     words, codes, gradients : Signal
         Wires: the row that was read.
-    updates : list of Signal
-        updates[n]: the beat of n cycles ago was one of UPDATE.
+    learns : list of Signal
+        learns[n]: the beat of n cycles ago was one of LEARN.
     rows : list of Signal
         rows[n]: the row that the beat of n cycles ago named.
     """
@@ -136,14 +140,14 @@ class _Caches:
         machine = c.machine
         self.c = c
         b.comment("Caches.")
-        self.updates = delayed(b, c.kinds["UPDATE"], "update", facts.CODE_AT, init=0)
+        self.learns = delayed(b, c.kinds["LEARN"], "learn", facts.CODE_AT, init=0)
         self.rows = delayed(b, c.beat["row"], "row", facts.CODE_AT, facts.beat_widths(machine)["row"])
         self.words = b.wire("weight_word", machine.form.bits)
         self.codes = b.wire("weight_code", machine.code_bits)
         self.gradients = b.wire("last_gradient", machine.form.bits)
 
     def place(self, name: str, out: Signal, read_at: int, write: tuple[int, Signal, Signal]) -> None:
-        """One cache: UPDATE reads it ``read_at`` cycles after its beat, and writes (when, whether, what)."""
+        """One cache: LEARN reads it ``read_at`` cycles after its beat, and writes (when, whether, what)."""
         c = self.c
         b = self.c.b
         at, allowed, data = write
@@ -151,15 +155,15 @@ class _Caches:
         w = out.width or 1
         depth = c.machine.weight_words
         row_bits = facts.beat_widths(c.machine)["row"]
-        update = self.updates[read_at]
+        learn = self.learns[read_at]
         b.instance(
             ram(c.library, w, depth, latency=1),
             name,
-            write=b.wire(f"write_{name}", 1, any_of(load, all_of(self.updates[at], allowed))),
+            write=b.wire(f"write_{name}", 1, any_of(load, all_of(self.learns[at], allowed))),
             write_row=b.wire(f"write_row_{name}", row_bits, choose(load, self.rows[0], self.rows[at], row_bits)),
             write_data=b.wire(f"write_data_{name}", w, choose(load, bits(c.beat["data"], 0, w), data, w)),
             read=const(1, 1),
-            read_row=b.wire(f"read_row_{name}", row_bits, choose(update, self.rows[read_at], self.rows[0], row_bits)),
+            read_row=b.wire(f"read_row_{name}", row_bits, choose(learn, self.rows[read_at], self.rows[0], row_bits)),
             read_data=out,
         )
 
@@ -183,7 +187,7 @@ def _product(c: SlaveContext, caches: _Caches) -> Signal:
     gradient = b.reg("input_gradient", form.bits, init=None)
     x = b.reg("x", form.bits, init=None)
     backward = c.late("backward", c.kinds["BACKWARD"], facts.READ)
-    update = caches.updates[facts.READ]
+    learn = caches.learns[facts.READ]
     b.on(None, (gradient, neuron), (x, c.beat["data"]))
     code = Cat(const(0, form.bits - machine.code_bits), caches.codes)
     weight = choose(c.settings["right_coded"], code, caches.words, form.bits)
@@ -197,7 +201,7 @@ def _product(c: SlaveContext, caches: _Caches) -> Signal:
         c.library.get(product_unit, c.library, machine),
         "arithmetic",
         left=b.wire("left_factor", form.bits, choose(backward, gradient, x, form.bits)),
-        right=b.wire("right_factor", form.bits, choose(update, gradient, weight, form.bits)),
+        right=b.wire("right_factor", form.bits, choose(learn, gradient, weight, form.bits)),
         **factors["left"],
         **factors["right"],
         product=product,
@@ -269,8 +273,18 @@ def _neuron_bits(c: SlaveContext) -> Signal:
     return Cat(*places, *([const(0, rest)] if rest else []))
 
 
-def _update(c: SlaveContext, caches: _Caches, product: Signal) -> None:
-    """What UPDATE computes: the gradient dw, the new weight, its code. Each is written as soon as it is known."""
+def _learn(c: SlaveContext, caches: _Caches, product: Signal) -> None:
+    """What LEARN computes: the word of the cache of gradients, the new weight, its code. Each is written as soon as it
+    is known.
+
+    ==========  =====  =============================  ================  ==========
+    function    start  slope = start +- share         gradients keep    weight
+    ==========  =====  =============================  ================  ==========
+    UPDATE      dw     dw + mu dw'                    start             - slope
+    ACCUMULATE  dw     dw + v                         slope             stays
+    APPLY       v      v - mu v; v - v where mu is 0  slope             - start
+    ==========  =====  =============================  ================  ==========
+    """
     b = c.b
     machine = c.machine
     form = c.machine.form
@@ -282,22 +296,31 @@ def _update(c: SlaveContext, caches: _Caches, product: Signal) -> None:
     cell = b.wire("gradient_code", form.bits, Cat(const(0, form.bits - machine.code_bits), code))
     coded_value = value_of(b, machine, "coded", CodedOperand(cell, const(1, 1), s["d_entries"], s["d_mask"]))
     plain = c.late("plain_dw", product, facts.GRADIENT_AT - 1 - facts.PRODUCT_AT, form.bits)
-    gradient = b.reg("gradient", form.bits, init=None)
-    b.on(None, (gradient, choose(s["d_coded"], coded_value.word, plain, form.bits)))
-    b.comment("rate * (dw + mu * dw'), and the new weight.")
+    velocity = c.late("velocity", caches.gradients, facts.SHIFT_LATENCY - 1, form.bits)
+    dw = choose(s["d_coded"], coded_value.word, plain, form.bits)
+    start = b.reg("start", form.bits, init=None)
+    b.on(None, (start, choose(s["applies"], velocity, dw, form.bits)))
+    b.comment("The new word of the cache of gradients, and the slope that the weight falls by.")
     with_mu = shifted(b, "mu_last", caches.gradients, s["mu"])
-    momentum = b.wire("momentum", form.bits, choose(s["mu_on"], with_mu, 0, form.bits))
-    slope = word_sum(b, "slope", gradient, momentum)
-    step = shifted(b, "step", slope, s["rate"])
+    share = b.wire("share", form.bits, choose(s["mu_on"], with_mu, 0, form.bits))
+    total = word_sum(b, "slope", start, share, s["applies"])
+    start_late = c.late("start", start, facts.SUM_LATENCY, form.bits)
+    keeps_total = b.wire("keeps_total", 1, any_of(s["accumulates"], s["applies"]))
+    gradient = choose(keeps_total, total, start_late, form.bits)
+    fall = b.wire("fall", form.bits, choose(s["applies"], start_late, total, form.bits))
+    step = shifted(b, "step", fall, s["rate"])
+    b.comment("The new weight, and its code.")
     codes_alone = b.wire("codes_alone", 1, s["w_coded"] & ~s["master"])
     old_code = Cat(const(0, form.bits - machine.code_bits), caches.codes)
     cell = b.wire("weight_before", form.bits, choose(codes_alone, old_code, caches.words, form.bits))
     old = value_of(b, machine, "old", CodedOperand(cell, codes_alone, s["w_entries"], s["w_mask"]))
-    new = word_sum(b, "new_weight", old.word, step, const(1, 1))
+    zones = [(eq(s["w_zone"], zone), form.fraction + zone - 1) for zone in ZONES]
+    new = word_sum(b, "new_weight", old.word, step, const(1, 1), zones)
     draw_w = c.late("draw_w", c.beat["draw_w"] ^ turned, facts.WEIGHT_AT, DRAW_BITS)
     new_code = _converted(c, "w", new, draw_w)
+    moves = ~s["accumulates"]
     read_weight = facts.STEP_AT - facts.OPERAND_LATENCY - facts.READ
-    caches.place("weights", caches.words, read_weight, (facts.WEIGHT_AT, ~codes_alone, new))
-    caches.place("codes", caches.codes, read_weight, (facts.CODE_AT, s["w_coded"], new_code))
+    caches.place("weights", caches.words, read_weight, (facts.WEIGHT_AT, all_of(moves, ~codes_alone), new))
+    caches.place("codes", caches.codes, read_weight, (facts.CODE_AT, all_of(moves, s["w_coded"]), new_code))
     read_gradient = facts.GRADIENT_AT - facts.SHIFT_LATENCY - facts.READ
-    caches.place("gradients", caches.gradients, read_gradient, (facts.GRADIENT_AT, const(1, 1), gradient))
+    caches.place("gradients", caches.gradients, read_gradient, (facts.SLOPE_AT, const(1, 1), gradient))

@@ -44,6 +44,7 @@ def table_widths(machine: MachineParameters) -> dict[str, int]:
     """Parts of a table as units use them, and their bits."""
     settings = facts.setting_widths(machine)
     widths = {name: settings[f"w_{name}"] for name in ("entries", "mask", "ranked", "order")}
+    widths["zone"] = facts.ZONE_BITS
     return {**widths, "near": settings["w_thresholds"], "chance": settings["w_thresholds"]}
 
 
@@ -118,6 +119,7 @@ def tables(library: Library, machine: MachineParameters) -> Block:
     parts["entries"].assign(_joined([bits(payload, CODE_PART_BITS * k, ENTRY_BITS) for k in range(ranks)]))
     parts["order"].assign(_joined([bits(payload, CODE_PART_BITS * k + RANK_BIT, codes) for k in range(ranks)]))
     parts["mask"].assign(mask)
+    parts["zone"].assign(bits(zone, 0, facts.ZONE_BITS))
     over = b.wire("over", 1, all_of(walk.phase["OUTCOME"], any_of(nonzero(wrong), walk.last)))
     b.on(None, (done, over), (fault, wrong))
     b.on(over, (busy, 0))

@@ -7,7 +7,7 @@ s_axi  --> registers
 
 from bitloom.golden.discrete.machine.parameters import MachineParameters
 from bitloom.hls_gen.design.training import FAULT_BITS, STREAM_BITS, TOP
-from bitloom.hls_gen.rtl.primitives.block import Block, all_of, any_of, choose, nonzero
+from bitloom.hls_gen.rtl.primitives.block import Block, all_of, any_of, bits, choose, nonzero, width
 from bitloom.hls_gen.rtl.primitives.memory import Library
 from bitloom.hls_gen.rtl.primitives.text import Header
 from bitloom.hls_gen.rtl.shell.context import place
@@ -80,7 +80,11 @@ def top(machine: MachineParameters, digest: str) -> Block:
     data = {f"data_{part}": load[f"data_{part}"] for part in ("valid", "data", "ready")}
     results = {"results_data": m_data, "results_valid": m_valid, "results_ready": m_ready, "results_last": m_last}
     master_ports = place(b, block, "master", "master_", rst=reset, **common, **data, **results)
-    told["no_data"].assign(all_of(load["dry"], master_ports["wanted"]))
+    told["no_data"].assign(all_of(load["dry"], any_of(master_ports["wanted"], load["wants_program"])))
+    told["program_done"].assign(load["program_done"])
+    load["program_start"].assign(told["program_start"])
+    load["program_first"].assign(bits(told["field_d"], 0, width(load["program_first"])))
+    load["program_rows"].assign(told["field_rows"])
     load["stopped"].assign(nonzero(told["fault"]))
     b.comment("What the registers show and count; of two faults the packet's is shown.")
     # after a packet's fault the program may still come to one of its own, which follows from it; never the other way

@@ -5,9 +5,22 @@
 A word that is made here has no minus zero.
 """
 
+from collections.abc import Sequence
+
 from veriloggen import Cat, Repeat
 
-from bitloom.hls_gen.rtl.primitives.block import Block, Signal, all_of, bits, choose, nonzero, resize, width
+from bitloom.hls_gen.rtl.primitives.block import (
+    Block,
+    Signal,
+    all_of,
+    any_of,
+    bits,
+    choose,
+    const,
+    nonzero,
+    resize,
+    width,
+)
 
 
 def sign_of(word: Signal) -> Signal:
@@ -31,12 +44,18 @@ def twos(word: Signal, w: int, flip: Signal | None = None) -> Signal:
     return (resize(magnitude_of(word), w) ^ Repeat(sign, w)) + resize(sign, w)
 
 
-def saturated(b: Block, name: str, total: Signal, w: int) -> Signal:
-    """Wire: the word of ``w`` bits nearest to a two's complement variable."""
+def saturated(b: Block, name: str, total: Signal, w: int, zones: Sequence[tuple[Signal, int]] = ()) -> Signal:
+    """Wire: the word of ``w`` bits nearest to a two's complement variable.
+
+    ``zones``, at most one of which holds, are (condition, k): the word is clipped to [-2^k, 2^k], too.
+    """
     wide = width(total)
     sign = bits(total, wide - 1, 1)
     size = b.wire(f"{name}_size", wide, (total ^ Repeat(sign, wide)) + resize(sign, wide))
     over = nonzero(bits(size, w - 1, wide - w + 1))
     most = b.localparam("LARGEST", (1 << (w - 1)) - 1, w - 1)
+    for condition, k in zones:
+        over = any_of(over, all_of(condition, nonzero(bits(size, k, w - 1 - k))))
+        most = choose(condition, const(1 << k, w - 1), most, w - 1)
     magnitude = b.wire(f"{name}_magnitude", w - 1, choose(over, most, bits(size, 0, w - 1), w - 1))
     return joined(b, name, sign, magnitude)

@@ -3,59 +3,35 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bitloom.golden.discrete.converter import Converter
-from bitloom.golden.discrete.dense import DenseSpec, Tensors
-from bitloom.golden.discrete.fixed import FixedRule, FixedTrainer
-from bitloom.golden.discrete.lfsr import Lfsr
+from bitloom.golden.discrete.dense import DenseSpec
+from bitloom.golden.discrete.fixed import FixedTrainer, first_state
+from bitloom.golden.discrete.machine.training import (
+    DenseLayer,
+    Kind,
+    SourceRule,
+    Training,
+    VelocityRule,
+)
+from bitloom.golden.discrete.machine.words import LayerState, kept
 from bitloom.golden.discrete.mlp import MlpTrainer
 from bitloom.golden.discrete.rule import UpdateRule
-from bitloom.golden.discrete.table import ONE_BIT, THREE_BITS, TWO_BITS
 from bitloom.golden.discrete.word import WordFormat
 from tests.errors import value_error
 
+from .machine.cases import BATCH_CASES, CASES, samples, start
+
 FORM = WordFormat(18, 12)
-
-
-def chance(table) -> Converter:
-    return Converter(table=table, rounding="stochastic")
-
-
-TENSORS = {
-    "continuous": Tensors(),
-    "master": Tensors(weights=chance(TWO_BITS)),
-    "codes": Tensors(weights=chance(ONE_BIT.scaled(1)), master=False),
-    "nearest": Tensors(weights=Converter(table=ONE_BIT.scaled(1)), inputs=Converter(table=TWO_BITS)),
-    "all": Tensors(
-        weights=chance(TWO_BITS), inputs=chance(THREE_BITS), gradients=chance(THREE_BITS.scaled(1)),
-        weight_gradients=chance(THREE_BITS.scaled(2)), master=False,
-    ),
-}  # fmt: skip
-
-
-def specs(tensors: Tensors, activation: str) -> list[DenseSpec]:
-    hidden = DenseSpec(outputs=5, activation=activation, norm=False, tensors=tensors)
-    return [hidden, replace(hidden, outputs=4), replace(hidden, outputs=3, activation="none")]
-
-
-def weights(seed: int = 0) -> list[np.ndarray]:
-    rng = np.random.default_rng(seed)
-    return [rng.uniform(-1, 1, shape) for shape in ((5, 6), (4, 5), (3, 4))]
+SAMPLES = 12
 
 
 class Plain:
     """The same training in lists of Python's integers, written after the text of fixed.py alone."""
 
-    def __init__(self, layers: list[DenseSpec], start: list[np.ndarray], rule: FixedRule, state: int) -> None:
-        self.layers, self.rule, self.state = layers, rule, state
-        self.w, self.master = [], []
-        for spec, matrix in zip(layers, start):
-            words = [[int(v * 4096) for v in row] for row in matrix.tolist()]
-            used, _ = self.convert_matrix(spec.tensors.weights, words, self.draws_of([spec.tensors.weights], words)[0])
-            self.master.append(words if spec.tensors.weights is None or spec.tensors.master else None)
-            self.w.append(used)
-        self.dw = [[[0] * len(row) for row in matrix] for matrix in self.w]
-        self.b = [[0] * len(matrix) for matrix in self.w]
-        self.db = [[0] * len(matrix) for matrix in self.w]
+    def __init__(self, t: Training, states: list[LayerState]) -> None:
+        self.t, self.state, self.layers = t, t.seed, t.layers
+        for name in ("weights", "codes", "gradients", "biases", "bias_gradients", "means"):
+            arrays = [getattr(state, name) for state in states]
+            setattr(self, name, [None if array is None else array.tolist() for array in arrays])
 
     def draw(self) -> int:
         for _ in range(16):
@@ -75,157 +51,255 @@ class Plain:
     def halved(a: int, places: int) -> int:
         return abs(a) >> places if a >= 0 else -(abs(a) >> places)
 
-    @staticmethod
-    def convert(converter: Converter | None, word: int, number: int | None) -> int:
-        """The word of the value that a word becomes."""
-        if converter is None:
+    def values(self, table: int) -> list[int]:
+        """Words of the codes of a table."""
+        return [int(value * 4096) for value in self.t.tables[table][0].values]
+
+    def convert(self, kind: Kind, word: int, number: int | None) -> int:
+        """The code that a word becomes, or the word."""
+        if not kind.table:
             return word
-        values = sorted(int(v * 4096) for v in converter.table.values)
-        y = max(-4096 * converter.zone, min(4096 * converter.zone, word))
+        known = self.values(kind.table)
+        values = sorted(known)
+        zone = 4096 * self.t.tables[kind.table][1]
+        y = max(-zone, min(zone, word))
         if number is None:
-            return min(values, key=lambda v: (abs(v - y), -v))
+            return known.index(min(values, key=lambda v: (abs(v - y), -v)))
         low = max((v for v in values if v <= y), default=values[0])
         high = min((v for v in values if v >= y), default=values[-1])
-        return high if (y - low) * 2**17 > (2 * number + 1) * (high - low) else low
+        return known.index(high if (y - low) * 2**17 > (2 * number + 1) * (high - low) else low)
 
-    def convert_vector(self, converter: Converter | None, words: list[int]) -> list[int]:
-        stochastic = converter is not None and converter.draws
-        return [self.convert(converter, word, self.draw() if stochastic else None) for word in words]
+    def word(self, kind: Kind, cell: int) -> int:
+        return self.values(kind.table)[cell] if kind.table else cell
 
-    def draws_of(self, converters: list[Converter | None], words: list[list[int]]) -> list[list[int] | None]:
-        """For each converter a number for each input, drawn input by input."""
-        wanted = [c is not None and c.draws for c in converters]
-        rows = [[self.draw() if want else None for want in wanted] for _ in words[0]]
+    def vector(self, kind: Kind, words: list[int]) -> list[int]:
+        """Words after a conversion: those of the codes' values."""
+        by_chance = kind.table and kind.chance
+        return [self.word(kind, self.convert(kind, word, self.draw() if by_chance else None)) for word in words]
+
+    def draws_of(self, kinds: list[Kind], inputs: int) -> list[list[int] | None]:
+        """For each kind a number for each input, drawn input by input."""
+        wanted = [kind.table and kind.chance for kind in kinds]
+        rows = [[self.draw() if want else None for want in wanted] for _ in range(inputs)]
         return [[row[k] for row in rows] if want else None for k, want in enumerate(wanted)]
 
-    def convert_matrix(self, converter, words, numbers):
+    def matrix(self, kind: Kind, words: list[list[int]], numbers: list[int] | None) -> list[list[int]]:
+        """Cells of a matrix after a conversion."""
+
         def number(i: int, j: int) -> int | None:
             return None if numbers is None else numbers[j] ^ int(f"{i:016b}"[::-1], 2)
 
-        made = [[self.convert(converter, word, number(i, j)) for j, word in enumerate(row)]
-                for i, row in enumerate(words)]  # fmt: skip
-        return made, words
+        return [[self.convert(kind, word, number(i, j)) for j, word in enumerate(row)] for i, row in enumerate(words)]
 
-    def descend(self, w: int, dw: int, last: int) -> int:
-        slope = dw if self.rule.mu_places is None else self.clip(dw + self.halved(last, self.rule.mu_places))
-        return self.clip(w - self.halved(slope, self.rule.rate_places))
+    def multiplied(self, n: int, table: int) -> list[list[int]]:
+        """Weights as words, by a table or by the layer's own."""
+        layer = self.layers[n]
+        if not layer.weights.table:
+            return self.weights[n]
+        values = self.values(table or layer.weights.table)
+        return [[values[code] for code in row] for row in self.codes[n]]
 
     def learn(self, x: list[int], target: list[int]) -> list[int]:
-        inputs, slopes = [], []
-        for n, spec in enumerate(self.layers):
-            x = self.convert_vector(spec.tensors.inputs, x)
-            inputs.append(x)
-            v = [self.clip(self.clip(sum(self.times(w, a) for w, a in zip(row, x))) + b)
-                 for row, b in zip(self.w[n], self.b[n])]  # fmt: skip
-            slopes.append({
-                "relu": [a > 0 for a in v], "hard_tanh": [abs(a) <= 4096 for a in v], "none": [True for a in v],
-            }[spec.activation])  # fmt: skip
+        if self.t.inputs.table:
+            x = [self.values(self.t.inputs.table)[code] for code in x]
+        inputs, slopes = [x], []
+        for n, layer in enumerate(self.layers):
+            v = [self.clip(self.clip(sum(self.times(w, a) for w, a in zip(row, inputs[-1]))) + b)
+                 for row, b in zip(self.multiplied(n, layer.forward_table), self.biases[n])]  # fmt: skip
+            slope = {
+                "relu": [a > 0 for a in v], "clip": [abs(a) <= 4096 for a in v], "none": [True for a in v],
+            }[layer.activation]  # fmt: skip
             x = {
-                "relu": [max(a, 0) for a in v], "hard_tanh": [max(-4096, min(4096, a)) for a in v], "none": v,
-            }[spec.activation]  # fmt: skip
-        gradient = [self.clip(y - t) for y, t in zip(x, target)]
+                "relu": [max(a, 0) for a in v], "clip": [max(-4096, min(4096, a)) for a in v], "none": v,
+            }[layer.activation]  # fmt: skip
+            if layer.centred:
+                x = [self.clip(a - mean) for a, mean in zip(x, self.means[n])]
+                self.means[n] = [self.clip(mean + self.halved(a, 8)) for a, mean in zip(x, self.means[n])]
+            inputs.append(self.vector(layer.results, x))
+            if n < len(self.layers) - 1:
+                slopes.append(self.vector(layer.slopes, [4096 * one for one in slope]))
+        gradient = [self.clip(y - t) for y, t in zip(inputs[-1], target)]
         for n in range(len(self.layers) - 1, -1, -1):
-            t = self.layers[n].tensors
-            g = self.convert_vector(t.gradients, gradient)
+            layer = self.layers[n]
+            g = self.vector(layer.errors, gradient)
             if n:
-                sums = [self.clip(sum(self.times(row[j], a) for row, a in zip(self.w[n], g)))
-                        for j in range(len(self.w[n][0]))]  # fmt: skip
-                gradient = [total if slope else 0 for total, slope in zip(sums, slopes[n - 1])]
-            dw = [[self.times(a, b) for b in inputs[n]] for a in g]
-            drawn_d, drawn_w = self.draws_of([t.weight_gradients, t.weights], dw)
-            dw, _ = self.convert_matrix(t.weight_gradients, dw, drawn_d)
-            old = self.w[n] if self.master[n] is None else self.master[n]
-            new = [[self.descend(*cell) for cell in zip(*rows)] for rows in zip(old, dw, self.dw[n])]
-            if t.weights is not None:
-                most = 4096 * t.weights.zone
-                new = [[max(-most, min(most, word)) for word in row] for row in new]
-            self.master[n] = None if self.master[n] is None else new
-            self.w[n], _ = self.convert_matrix(t.weights, new, drawn_w)
-            self.b[n] = [self.descend(*cell) for cell in zip(self.b[n], g, self.db[n])]
-            self.dw[n], self.db[n] = dw, g
-        return x
+                w = self.multiplied(n, layer.backward_table)
+                sums = [self.clip(sum(self.times(row[j], a) for row, a in zip(w, g))) for j in range(layer.inputs)]
+                gradient = [self.times(total, slope) for total, slope in zip(sums, slopes[n - 1])]
+            self.learned(n, inputs[n], g)
+        return inputs[-1]
+
+    def learned(self, n: int, x: list[int], g: list[int]) -> None:
+        layer = self.layers[n]
+        source = isinstance(self.t.rule, SourceRule)
+        dw = [[self.times(a, b) for b in x] for a in g]
+        drawn_d, drawn_w = self.draws_of([layer.gradients, layer.weights if source else Kind()], layer.inputs)
+        dw = [[self.word(layer.gradients, cell) for cell in row] for row in self.matrix(layer.gradients, dw, drawn_d)]
+        if source:
+            step, steps = dw, g
+            if (mu := self.t.rule.mu_places) is not None:
+                step = [self.with_momentum(*rows, mu) for rows in zip(dw, self.gradients[n])]
+                steps = self.with_momentum(g, self.bias_gradients[n], mu)
+                self.gradients[n], self.bias_gradients[n] = dw, g
+            self.moved(n, step, drawn_w)
+            self.biases[n] = self.descended(self.biases[n], steps, self.t.rule.rate_places)
+        else:
+            self.gradients[n] = [[self.clip(a + b) for a, b in zip(*rows)] for rows in zip(self.gradients[n], dw)]
+            self.bias_gradients[n] = [self.clip(a + b) for a, b in zip(self.bias_gradients[n], g)]
+
+    def applied(self) -> None:
+        """The end of a batch."""
+        rule = self.t.rule
+        for n, layer in enumerate(self.layers):
+            (drawn,) = self.draws_of([layer.weights], layer.inputs)
+            self.moved(n, self.gradients[n], drawn)
+            self.gradients[n] = [[0 if rule.decay_places is None else self.clip(v - self.halved(v, rule.decay_places))
+                                  for v in row] for row in self.gradients[n]]  # fmt: skip
+            self.biases[n] = self.descended(self.biases[n], self.bias_gradients[n], rule.bias_places)
+            self.bias_gradients[n] = [0] * layer.outputs
+
+    def with_momentum(self, gradients: list[int], last: list[int], places: int) -> list[int]:
+        return [self.clip(d + self.halved(before, places)) for d, before in zip(gradients, last)]
+
+    def descended(self, words: list[int], steps: list[int], places: int) -> list[int]:
+        return [self.clip(word - self.halved(step, places)) for word, step in zip(words, steps)]
+
+    def moved(self, n: int, step: list[list[int]], drawn: list[int] | None) -> None:
+        layer = self.layers[n]
+        old = self.multiplied(n, 0) if self.weights[n] is None else self.weights[n]
+        new = [self.descended(*rows, self.t.rule.rate_places) for rows in zip(old, step)]
+        if layer.weights.table:
+            zone = 4096 * self.t.tables[layer.weights.table][1]
+            new = [[max(-zone, min(zone, word)) for word in row] for row in new]
+            self.codes[n] = self.matrix(layer.weights, new, drawn)
+        self.weights[n] = None if self.weights[n] is None else new
 
 
-@pytest.mark.parametrize("rule", [FixedRule(rate_places=3), FixedRule(rate_places=2, mu_places=1)], ids=["plain", "mu"])
-@pytest.mark.parametrize("activation", ["relu", "hard_tanh"])
-@pytest.mark.parametrize("name", TENSORS)
-def test_learning_equals_plain_integers(name, activation, rule):
-    """Twelve samples: outputs, weights, codes, biases, what is remembered, and the generator's state."""
-    layers = specs(TENSORS[name], activation)
-    ours, plain = FixedTrainer(FORM, layers, weights(), rule, Lfsr(77)), Plain(layers, weights(), rule, 77)
-    rng = np.random.default_rng(5)
-    for _ in range(12):
-        x, target = rng.integers(-6000, 6001, 6), rng.choice([-4096, 4096], 3)
-        assert ours.learn(x, target).tolist() == plain.learn(x.tolist(), target.tolist())
-        for n, layer in enumerate(ours.layers):
-            converter = layer.spec.tensors.weights
-            if converter is not None:
-                assert (converter.table.real[layer.codes] * 4096).tolist() == plain.w[n]
-            if layer.words is None:
-                assert plain.master[n] is None
-            else:
-                assert layer.words.tolist() == plain.master[n]
-            assert layer.bias.tolist() == plain.b[n]
-            assert layer.last_gradients.tolist() == plain.dw[n]
-            assert layer.last_bias_gradients.tolist() == plain.db[n]
+@pytest.mark.parametrize("case", {**CASES, **BATCH_CASES})
+def test_learning_equals_plain_integers(case):
+    """Outputs, all that is kept, and the generator's state, after each batch."""
+    t = {**CASES, **BATCH_CASES}[case]
+    ours, plain = FixedTrainer(FORM, t, start(t, FORM)), Plain(t, start(t, FORM))
+    batches = t.batches(SAMPLES)
+    inputs, targets = samples(t, FORM, SAMPLES)
+    for xs, wanted in zip(np.split(inputs, batches), np.split(targets, batches)):
+        assert ours.learn(xs, wanted).tolist() == [
+            plain.learn(x.tolist(), target.tolist()) for x, target in zip(xs, wanted)
+        ]
+        if isinstance(t.rule, VelocityRule):
+            plain.applied()
+        for n, (layer, state) in enumerate(zip(t.layers, ours.states)):
+            for name in kept(t, layer):
+                assert getattr(state, name).tolist() == getattr(plain, name)[n], name
         assert ours.generator.state == plain.state
 
 
-def test_long_words_come_near_to_floating_point():
-    """32 bits, 24 of them fraction, against the training that PyTorch confirms, with batches of one sample."""
-    form, layers = WordFormat(32, 24), specs(Tensors(), "relu")
-    ours = FixedTrainer(form, layers, weights(), FixedRule(rate_places=4, mu_places=1), Lfsr(1))
-    real = MlpTrainer(6, layers, seed=0)
-    for layer, weight in zip(real.layers, weights()):
-        layer.params["weight"] = weight.copy()
-    rng = np.random.default_rng(1)
-    for _ in range(20):
-        x, label = rng.uniform(-1, 1, 6), rng.integers(0, 3)
-        target = np.where(np.arange(3) == label, 1.0, -1.0)
-        y = ours.learn(form.words(x), form.words(target))
-        _, expected = real.learn(x[None], np.array([label]), "squared_error", UpdateRule("source", 2**-4, 0.5))
-        np.testing.assert_allclose(form.values(y), expected[0], atol=1e-4)
-    for layer, other in zip(ours.layers, real.layers):
-        np.testing.assert_allclose(form.values(layer.words), other.params["weight"], atol=1e-4)
-        np.testing.assert_allclose(form.values(layer.bias), other.params["bias"], atol=1e-4)
+@pytest.mark.parametrize("case", BATCH_CASES)
+def test_velocities_saturate(case):
+    """Gradients so large that sums on the way to the end of a batch saturate."""
+    t = BATCH_CASES[case]
+    states = start(t, FORM)
+    for state in states:
+        state.gradients = np.where(np.arange(state.gradients.size) % 3, -131000, 131000).reshape(state.gradients.shape)
+        state.bias_gradients = np.full_like(state.biases, 131000)
+    ours, plain = FixedTrainer(FORM, t, states), Plain(t, states)
+    inputs, targets = samples(t, FORM, t.rule.batch)
+    ours.learn(inputs, targets)
+    for x, target in zip(inputs, targets):
+        plain.learn(x.tolist(), target.tolist())
+    plain.applied()
+    for n, state in enumerate(ours.states):
+        assert state.gradients.tolist() == plain.gradients[n]
+        assert state.biases.tolist() == plain.biases[n]
 
 
-def test_outputs_are_those_of_learning_before_it():
-    layers = specs(TENSORS["nearest"], "relu")
-    trainer = FixedTrainer(FORM, layers, weights(), FixedRule(rate_places=3), Lfsr(1))
-    x = np.random.default_rng(0).integers(-5000, 5000, (9, 6))
-    before = trainer.outputs(x)
-    assert before[4].tolist() == trainer.learn(x[4], np.zeros(3, np.int64)).tolist()
-    assert (trainer.outputs(x) != before).any()
+def real_layers(sizes: tuple[int, ...]) -> tuple[tuple[DenseLayer, ...], list[DenseSpec]]:
+    """A perceptron with ReLU in words, and in floating point."""
+    last = len(sizes) - 2
+    activations = ["relu"] * last + ["none"]
+    layers = [DenseLayer(inputs=a, outputs=b, activation=name) for a, b, name in zip(sizes, sizes[1:], activations)]
+    return tuple(layers), [DenseSpec(outputs=b, activation=name, norm=False) for b, name in zip(sizes[1:], activations)]
 
 
 @pytest.mark.parametrize(
-    ("change", "message"),
+    ("rule", "batch", "real_rule"),
     [
-        ({"norm": True}, "layer 1: words know layers with a bias and continuous derivatives alone"),
-        ({"bias": False}, "layer 1: words know layers with a bias and continuous derivatives alone"),
-        ({"tensors": Tensors(derivatives=chance(ONE_BIT))},
-         "layer 1: words know layers with a bias and continuous derivatives alone"),
-        ({"outputs": 5}, "layer 1: weights must be (outputs, inputs) of the layer, got (4, 5)"),
+        (SourceRule(rate_places=4, mu_places=1), 1, UpdateRule("source", 2**-4, 0.5)),
+        (VelocityRule(rate_places=6, bias_places=6, batch=4), 4, UpdateRule("velocity", 2**-4, 0)),
+        # the velocity of floating point is of means over the batch
+        (VelocityRule(rate_places=5, bias_places=5, decay_places=1, batch=2), 2, UpdateRule("velocity", 2**-4, 0.5)),
     ],
-)  # fmt: skip
-def test_wrong_layers(change, message):
-    layers = specs(Tensors(), "relu")
-    layers[1] = replace(layers[1], **change)
-    with value_error(message):
-        FixedTrainer(FORM, layers, weights(), FixedRule(rate_places=3), Lfsr(1))
+)
+def test_long_words_come_near_to_floating_point(rule, batch, real_rule):
+    """32 bits, 24 of them fraction, against the training that PyTorch confirms; biases have no velocity in words."""
+    form = WordFormat(32, 24)
+    layers, specs = real_layers((6, 5, 4, 3))
+    rng = np.random.default_rng(1)
+    t = Training(layers=layers, rule=rule)
+    weights = [rng.uniform(-1, 1, (layer.outputs, layer.inputs)) for layer in layers]
+    ours = FixedTrainer(form, t, [first_state(form, t, layer, weight) for layer, weight in zip(layers, weights)])
+    real = MlpTrainer(6, specs, seed=0)
+    for layer, weight in zip(real.layers, weights):
+        layer.params["weight"] = weight.copy()
+    for _ in range(20):
+        x, labels = rng.uniform(-1, 1, (batch, 6)), rng.integers(0, 3, batch)
+        target = np.where(np.arange(3) == labels[:, None], 1.0, -1.0)
+        y = ours.learn(form.words(x), form.words(target))
+        _, expected = real.learn(x, labels, "squared_error", real_rule)
+        np.testing.assert_allclose(form.values(y), expected, atol=1e-4)
+        if isinstance(rule, VelocityRule) and rule.decay_places is not None:
+            for layer in real.layers:
+                layer.memory["bias"] *= 0
+    for state, layer in zip(ours.states, real.layers):
+        np.testing.assert_allclose(form.values(state.weights), layer.params["weight"], atol=1e-4)
+        np.testing.assert_allclose(form.values(state.biases), layer.params["bias"], atol=1e-4)
 
 
-def test_layers_without_weights():
-    for layers, start in ((3, 2), (2, 3), (0, 0)):
-        with value_error(f"layers: must be one or more, each with weights, got {layers} and {start}"):
-            FixedTrainer(FORM, specs(Tensors(), "relu")[:layers], weights()[:start], FixedRule(rate_places=3), Lfsr(1))
+@pytest.mark.parametrize("case", ["inputs and results", "batch, master"])
+def test_scores_are_those_of_learning_before_it(case):
+    """The outputs of "batch, master" are the scores, clipped."""
+    t = {**CASES, **BATCH_CASES}[case]
+    trainer = FixedTrainer(FORM, t, start(t, FORM))
+    x, target = samples(t, FORM, 12)
+    before = trainer.scores(x)
+    clip = FORM.one if t.layers[-1].activation == "clip" else FORM.largest
+    assert np.clip(before[0], -clip, clip).tolist() == trainer.learn(x, target)[0].tolist()
+    assert (trainer.scores(x) != before).any()
+
+
+def test_evaluation_leaves_all_as_it_is():
+    """Means are frozen, and conversions take no numbers."""
+    t = BATCH_CASES["batch, all"]
+    trainer = FixedTrainer(FORM, t, start(t, FORM))
+    trainer.scores(samples(t, FORM, 3)[0])
+    assert trainer.generator.state == t.seed
+    for state, before in zip(trainer.states, start(t, FORM)):
+        assert (state.means is None) == (before.means is None)
+        assert state.means is None or state.means.tolist() == before.means.tolist()
+
+
+def test_a_batch_that_is_not_whole():
+    t = BATCH_CASES["batch, by chance"]
+    with value_error("training: samples must be a multiple of the batch, 4, got 6"):
+        FixedTrainer(FORM, t, start(t, FORM)).learn(*samples(t, FORM, 6))
+
+
+def test_slopes_without_an_activation():
+    with value_error("layer: slopes must be continuous without an activation, got table 2"):
+        DenseLayer(inputs=2, outputs=3, activation="none", slopes=Kind(2))
 
 
 def test_wrong_rules():
-    with value_error("update rule: rate_places must be 0..31, got -1"):
-        FixedRule(rate_places=-1)
-    with value_error("update rule: rate_places must be 0..31, got None"):
-        FixedRule(rate_places=None)
+    for rule in (SourceRule, VelocityRule):
+        with value_error("update rule: rate_places must be 0..31, got -1"):
+            rule(rate_places=-1)
+        with value_error("update rule: rate_places must be 0..31, got None"):
+            rule(rate_places=None)
     with value_error("update rule: mu_places must be 0..31, got 32"):
-        FixedRule(rate_places=1, mu_places=32)
+        SourceRule(mu_places=32)
+    with value_error("update rule: decay_places must be 0..31, got 99"):
+        VelocityRule(decay_places=99)
+    with value_error("update rule: bias_places must be 0..31, got 40"):
+        VelocityRule(bias_places=40)
+    with value_error("update rule: batch must be 1 or more, got 0"):
+        replace(VelocityRule(), batch=0)

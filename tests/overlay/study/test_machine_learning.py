@@ -6,12 +6,14 @@ import pytest
 from bitloom.golden.discrete.data import LearnData
 from bitloom.golden.discrete.machine.parameters import MOST_INSTRUCTIONS, MachineParameters
 from bitloom.golden.discrete.machine.program import ProgramWriter
-from bitloom.overlay.study.machine_learning import MachinePlan, learn_on_machine, work_of_a_sample
-from bitloom.overlay.study.machine_setting import MACHINE_SETTINGS
+from bitloom.golden.discrete.machine.training import SourceRule, VelocityRule
+from bitloom.overlay.study.machine_learning import MachineData, MachinePlan, learn_on_machine, work_of_a_sample
+from bitloom.overlay.study.machine_setting import MACHINE_SETTINGS, fall, fallen
 from tests.errors import value_error
 
-PLAN = MachinePlan(hidden=(3,), epochs=3, slaves=2)
-PARAMETERS = 4 * 3 + 3 + 3 * 2 + 2
+PLAN = MachinePlan(hidden=(3,), epochs=3, slaves=2, batch=4)
+WORDS = 2 * (4 * 3 + 3) + 3 + 2 * (3 * 2 + 2)
+"""Weights and biases with their gradients, and means of the hidden layer."""
 
 
 @pytest.fixture(scope="module")
@@ -25,17 +27,16 @@ def tiny() -> LearnData:
 def test_an_interrupted_run_goes_on_as_if_it_had_not_been(tiny, tmp_path):
     whole, path = learn_on_machine(PLAN, tiny), tmp_path / "run.npz"
 
-    def interrupt(done: int, epochs: int) -> None:
-        assert epochs == 3
-        if done == 2:
+    def interrupt(points: list) -> None:
+        if len(points) == 2:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         learn_on_machine(PLAN, tiny, path, interrupt)
     seen: list[int] = []
-    again = learn_on_machine(PLAN, tiny, path, lambda done, _: seen.append(done))
+    again = learn_on_machine(PLAN, tiny, path, lambda points: seen.append(len(points)))
     assert seen == [3]
-    assert (again.curve, again.cycles) == (whole.curve, whole.cycles)
+    assert again.points == whole.points
     for got, expected in zip(again.states, whole.states):
         np.testing.assert_array_equal(got.weights, expected.weights)
         np.testing.assert_array_equal(got.biases, expected.biases)
@@ -49,11 +50,17 @@ QUICK = ("words", "nearest-1", "stochastic-2", "codes-3", "discrete-2")
                                                for name in MACHINE_SETTINGS if name not in QUICK)])  # fmt: skip
 def test_settings(tiny, tmp_path, setting):
     """Each trains on a machine with what it needs alone, and is there again from its checkpoint."""
-    plan = replace(PLAN, setting=setting, epochs=2)
+    batch = None if setting.startswith("source") else 4
+    plan = replace(PLAN, setting=setting, epochs=2, batch=batch)
     path = tmp_path / "run.npz"
     whole = learn_on_machine(plan, tiny, path)
     again = learn_on_machine(plan, tiny, path)
-    assert (again.curve, again.cycles) == (whole.curve, whole.cycles)
+    assert again.points == whole.points
+    words = learn_on_machine(replace(plan, device="words"), tiny)
+    assert words.curve == whole.curve
+    for state, expected in zip(words.states, whole.states):
+        for name, array in vars(state).items():
+            np.testing.assert_array_equal(array, getattr(expected, name))
     kinds, training = MACHINE_SETTINGS[setting], plan.training(tiny)
     assert plan.machine(training, len(tiny.train)).multiplier == (not setting.startswith("discrete"))
     for layer, state in zip(training.layers, whole.states):
@@ -66,7 +73,7 @@ def test_settings(tiny, tmp_path, setting):
 def test_a_rate_of_its_own_and_held_out_images(tiny):
     """As if the images had been split before, and the setting had the rate."""
     plan = replace(PLAN, epochs=2, seed=3, rate_places=2, held_out=True)
-    assert plan.training(tiny).rate_places == plan.kinds.rate_places == 2 != PLAN.kinds.rate_places
+    assert plan.training(tiny).rule.rate_places == plan.kinds.rule.rate_places == 2 != PLAN.kinds.rule.rate_places
     learned = learn_on_machine(plan, tiny)
     split = learn_on_machine(replace(plan, held_out=False), tiny.held_out(3))
     assert learned.curve == split.curve
@@ -75,11 +82,57 @@ def test_a_rate_of_its_own_and_held_out_images(tiny):
     assert not np.array_equal(learned.states[0].weights, other.states[0].weights)
 
 
-def test_codes_of_the_last_layer_are_smaller():
-    """About the root of 64 and of 16 inputs, and four times as small in the last layer, whose sums are to be 0 or 1."""
-    training = MACHINE_SETTINGS["codes-1"].training((64, 16, 10), seed=1)
-    assert [training.tables[layer.weights.table][0].values for layer in training.layers] == [
-        (1 / 8, -1 / 8), (1 / 16, -1 / 16)]  # fmt: skip
+def test_tables():
+    """Codes span the zone where weights are converted; where they are multiplied with, about the root of 64 and of 16
+    inputs divides them. All tables that are equal are one."""
+    training = MACHINE_SETTINGS["codes-1"].training((64, 64, 16, 10), seed=1)
+    assert [table.values for table, zone in training.tables.values() if zone == 1] == [
+        (1, -1), (1 / 8, -1 / 8), (1 / 4, -1 / 4)]  # fmt: skip
+    assert [(layer.weights.table, layer.forward_table, layer.backward_table) for layer in training.layers] == [
+        (1, 2, 2), (1, 2, 2), (1, 3, 3)]  # fmt: skip
+    discrete = MACHINE_SETTINGS["discrete-2"].training((64, 16, 10), seed=1)
+    assert [table.span for table, _ in discrete.tables.values()] == [1, 1, 1 / 4, 1 / 2]
+    assert [(layer.forward_table, layer.backward_table) for layer in discrete.layers] == [(3, 1), (4, 1)]
+
+
+def test_rates_fall():
+    """They stay for three epochs of ten, and then fall six times."""
+    assert [fall(epoch, 10) for epoch in range(10)] == [0, 0, 0, 1, 1, 2, 3, 4, 5, 6]
+    assert fall(0, 1) == 0
+    assert fallen(VelocityRule(rate_places=30, bias_places=2), 3) == VelocityRule(rate_places=31, bias_places=5)
+    assert fallen(SourceRule(rate_places=2, mu_places=1), -3) == SourceRule(rate_places=0, mu_places=1)
+
+
+def test_constants_of_the_plan():
+    """A velocity remembers as many samples with other batches; the biases' rate moves with that of the weights."""
+
+    def rule(**changes) -> VelocityRule | SourceRule:
+        return replace(PLAN, batch=None, **changes).kinds.rule
+
+    assert rule(setting="codes-1") == VelocityRule(rate_places=0, bias_places=5, decay_places=5, batch=32)
+    (changed,) = [replace(PLAN, setting="codes-1", batch=4, rate_places=2).kinds.rule]
+    assert changed == VelocityRule(rate_places=2, bias_places=7, decay_places=8, batch=4)
+    assert rule(setting="codes-1", mu_places=3).decay_places == 3
+    assert rule(setting="source-codes", mu_places=3) == SourceRule(rate_places=5, mu_places=3)
+    with value_error("learning on the machine: batch must be left out by the source's rule, got 4 for source-codes"):
+        replace(PLAN, setting="source-codes")
+
+
+def test_images_are_centred(tiny):
+    """Less the training images' mean, as words or codes; wanted is 1 or -1."""
+    form = MachineParameters().form
+    images = MachineData.of(PLAN.training(tiny), form, tiny)
+    mean = tiny.train.mean(axis=0) / 8 - 1
+    np.testing.assert_array_equal(images.test, form.words(tiny.test / 8 - 1 - mean))
+    np.testing.assert_array_equal(images.targets[:, 1], np.where(tiny.train_labels, form.one, -form.one))
+    codes = MachineData.of(replace(PLAN, setting="discrete-1").training(tiny), form, tiny)
+    assert codes.train.max() <= 7
+    assert codes.train.min() >= 0
+
+
+def test_images_that_are_no_batch(tiny):
+    with value_error("learning: images must be at least a batch, 32, got 16"):
+        learn_on_machine(replace(PLAN, batch=None), tiny)
 
 
 def test_each_epoch_has_random_numbers_of_its_own(tiny):
@@ -87,15 +140,15 @@ def test_each_epoch_has_random_numbers_of_its_own(tiny):
     assert len({plan.training(tiny, epoch).seed for epoch in range(3)}) == 3
 
 
-@pytest.mark.parametrize("hardware", [False, pytest.param(True, marks=pytest.mark.slow)])
-@pytest.mark.parametrize("count", [15, 16])
-def test_the_instruction_cache_holds_the_program_of_many_layers(tiny, hardware, count):
+@pytest.mark.parametrize("device", ["interpreter", pytest.param("verilator", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(("count", "batch"), [(15, 5), (16, 4)])
+def test_the_instruction_cache_holds_the_program_of_many_layers(tiny, device, count, batch):
     """Samples are in turn there, as in a network of one hidden layer: an even and an odd number of them."""
-    plan = replace(PLAN, hidden=(2,) * 16, epochs=1, hardware=hardware)
+    plan = replace(PLAN, hidden=(2,) * 16, epochs=1, device=device, batch=batch)
     data = tiny._replace(train=tiny.train[:count], train_labels=tiny.train_labels[:count])
     training = plan.training(data)
     machine = plan.machine(training, count)
-    assert machine.instructions == 512
+    assert machine.instructions == 1024
     roomy = replace(machine, instructions=MOST_INSTRUCTIONS)
     assert ProgramWriter(machine, training).program(count) == ProgramWriter(roomy, training).program(count)
     learned = learn_on_machine(plan, data)
@@ -108,14 +161,14 @@ def test_few_layers_have_the_default_instruction_cache(tiny):
 
 def test_a_program_that_the_instruction_cache_does_not_hold(tiny):
     training = replace(PLAN, hidden=(2,) * 16).training(tiny)
-    with value_error("training: the machine must have instructions >= 258, what the program needs, got 128"):
+    with value_error("training: the machine must have instructions >= 411, what the program needs, got 128"):
         ProgramWriter(MachineParameters(slaves=2), training).program(16)
 
 
 def test_a_timeline_is_that_of_one_sample(tiny):
     work = work_of_a_sample(PLAN, tiny)
     names = [str(item.instruction).split()[1] for item in work if item.units]
-    assert names.count("FORWARD") == names.count("UPDATE") == 2
+    assert names.count("FORWARD") == names.count("ACCUMULATE") == 2
     assert names.count("LOAD_NEURONS") == 2
     assert all(item.begin <= item.end for item in work)
 
@@ -126,9 +179,9 @@ def test_a_timeline_is_that_of_one_sample(tiny):
         ("curve", None, "state: curve must be float64 of shape (1..3, 2), got none"),
         ("curve", np.array([[1.5, 1.0]]), "state: curve must be 0..1, got 1.5"),
         ("words", None, "state: words must be uint32 in one row, got none"),
-        ("words", np.zeros(PARAMETERS), "state: words must be uint32 in one row, got float64 of shape (23,)"),
-        ("words", np.zeros((1, 23), "u4"), "state: words must be uint32 in one row, got uint32 of shape (1, 23)"),
-        ("words", np.zeros(22, "u4"), "training: results must be 23 words, got 22"),
+        ("words", np.zeros(WORDS), "state: words must be uint32 in one row, got float64 of shape (49,)"),
+        ("words", np.zeros((1, 49), "u4"), "state: words must be uint32 in one row, got uint32 of shape (1, 49)"),
+        ("words", np.zeros(48, "u4"), "training: results must be 49 words, got 48"),
         ("more", np.zeros(1), "state: names must be those of the run, got also more"),
     ],
 )

@@ -130,8 +130,9 @@ def empty(hardware) -> None:
 def damaged(draw: random.Random) -> list[Instruction]:
     """A program of which a bit is wrong; no jump is, since it may then run for ever."""
     lines = ["IO LOAD_NEURONS d=0 rows=3", "COMPUTE ADD a=0 b=0 d=64 rows=3", "MOVE SCATTER a=0 columns=3",
-             "COMPUTE UPDATE a=0 w=0 rows=3 columns=3", "CONFIG RATE a=2", "MOVE COPY a=64 d=0 rows=3",
-             "COMPUTE FORWARD a=0 w=0 d=32 rows=3 columns=3"]  # fmt: skip
+             "COMPUTE UPDATE a=0 w=0 rows=3 columns=3", "COMPUTE ACCUMULATE a=0 w=0 rows=3 columns=3",
+             "CONFIG RATE a=2", "COMPUTE APPLY w=0 rows=3 columns=3", "MOVE COPY a=64 d=0 rows=3",
+             "COMPUTE FORWARD a=0 w=0 d=32 rows=3 columns=3", "IO LOAD_PROGRAM d=40 rows=1"]  # fmt: skip
     words = encode(assemble("\n".join(lines) + "\nIO STORE_NEURONS a=0 rows=3 last=1\nNOP END"))
     place = draw.randrange(isa.WORDS * len(lines))
     words[place] ^= np.uint32(1 << draw.randrange(32))
@@ -150,6 +151,7 @@ def outcome(run, program: list[Instruction]):
 def test_damaged_programs(hardware, seed):
     """The interpreter's results, or its fault at its place; caches keep what they have, so both begin with the same."""
     draw, kinds = random.Random(seed), set()
+    data = [5, 6, 7, *encode(assemble("NOP WAIT")).tolist()]
     for _ in range(40):
         program = damaged(draw)
         if any(i.operation == isa.JUMP for i in program):
@@ -158,9 +160,9 @@ def test_damaged_programs(hardware, seed):
 
         def on_hardware(program):
             hardware.load(program)
-            return hardware.run([5, 6, 7])
+            return hardware.run(data)
 
-        expected = outcome(lambda program: Interpreter(SMALL, program).run([5, 6, 7]), program)
+        expected = outcome(lambda program: Interpreter(SMALL, program).run(data), program)
         assert outcome(on_hardware, program) == expected, [str(i) for i in program]
         kinds.add(expected[0] if isinstance(expected, tuple) else "results")
     assert {"results", "BAD_INSTRUCTION", "BAD_ADDRESS"} <= kinds
@@ -182,6 +184,8 @@ def meeting(draw: random.Random, count: int) -> tuple[list[Instruction], int]:
             (f"MOVE COPY a={a} d={d} rows={n}", 0), (f"COMPUTE FORWARD a={a} w=0 d={d} rows={n} columns=6", 0),
             ("MOVE SCATTER a=0 columns=6", 0), (f"COMPUTE BACKWARD w=0 d={d} rows={n} columns=6", 0),
             (f"COMPUTE UPDATE a={a} w=0 rows={n} columns=6", 0),
+            (f"IO LOAD_PROGRAM d={100 + d % 8} rows={n}", 4 * n),
+            (f"COMPUTE ACCUMULATE a={a} w=0 rows={n} columns=6", 0), (f"COMPUTE APPLY w=0 rows={n} columns=6", 0),
         ])  # fmt: skip
         (i,) = assemble(line)
         reads = [(i.a, n)] * ("a" in isa.USED[i.key]) + [(i.b, n)] * ("b" in isa.USED[i.key])

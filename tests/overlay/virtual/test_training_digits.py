@@ -8,12 +8,13 @@ from sklearn.model_selection import train_test_split
 from bitloom.golden.discrete.machine.interpreter import Interpreter
 from bitloom.golden.discrete.machine.parameters import MachineParameters
 from bitloom.golden.discrete.machine.program import ProgramWriter
-from bitloom.golden.discrete.machine.training import DenseLayer, Training
-from bitloom.golden.discrete.machine.words import LayerState, first_words, read_weights, sample_words
+from bitloom.golden.discrete.machine.training import DenseLayer, SourceRule, Training
+from bitloom.golden.discrete.machine.words import LayerState, first_words, read_states, sample_words
 from bitloom.overlay.virtual.training_machine import SimulatedMachine
 
 TRAINING = Training(
-    layers=(DenseLayer(inputs=64, outputs=32), DenseLayer(inputs=32, outputs=10, activation="none")), rate_places=4
+    layers=(DenseLayer(inputs=64, outputs=32), DenseLayer(inputs=32, outputs=10, activation="none")),
+    rule=SourceRule(rate_places=4),
 )
 
 
@@ -44,7 +45,7 @@ def test_an_epoch_of_digits(slaves):
         (got,) = hardware.run(words)
         cycles = hardware.cycles / len(x)
     np.testing.assert_array_equal(got, expected)
-    first, last = read_weights(TRAINING, form, got)
+    first, last = read_states(TRAINING, form, got)
     hidden = np.maximum(x_test @ form.values(first.weights).T + form.values(first.biases), 0)
     outputs = hidden @ form.values(last.weights).T + form.values(last.biases)
     assert (outputs.argmax(axis=1) == y_test).mean() > 0.85

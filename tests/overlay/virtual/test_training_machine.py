@@ -5,7 +5,7 @@ import pytest
 
 from bitloom.golden.discrete.machine.assembler import assemble
 from bitloom.golden.discrete.machine.faults import FAULTS, MachineFault
-from bitloom.golden.discrete.machine.instruction import Instruction
+from bitloom.golden.discrete.machine.instruction import Instruction, encode
 from bitloom.golden.discrete.machine.interpreter import Interpreter
 from bitloom.golden.discrete.machine.parameters import MachineParameters
 from bitloom.golden.discrete.machine.program import ProgramWriter
@@ -16,8 +16,10 @@ from bitloom.hls_gen.design.training_registers import IDENT
 from bitloom.overlay.virtual.training_machine import SimulatedMachine
 from tests.golden.discrete.machine import test_faults as rules
 from tests.golden.discrete.machine import test_hazards as hazards
+from tests.golden.discrete.machine import test_interpreter as loads
 from tests.golden.discrete.machine.cases import CASES, samples, start
 from tests.golden.discrete.machine.layer_program import KINDS, layer_program
+from tests.golden.discrete.machine.learning_program import learning_program
 
 SMALL = MachineParameters(slaves=2)
 """The machine of the default tier: one build for all tests."""
@@ -66,12 +68,47 @@ def test_the_program_of_a_layer(name):
         assert [words.tolist() for words in hardware.run(case.data)] == case.expected
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_learning(seed):
+    """UPDATE, ACCUMULATE and APPLY with random fields."""
+    case = learning_program(FORM, seed)
+    with SimulatedMachine(SMALL, case.program) as hardware:
+        hardware.simulation.stall(source=0.3, sink=0.3, seed=seed)
+        (words,) = hardware.run(case.data)
+    assert words.tolist() == case.expected
+
+
+@pytest.mark.parametrize("stalls", [{}, {"source": 0.8}, {"sink": 0.9}], ids=str)
+def test_a_program_that_loads_instructions(stalls):
+    """The next instruction is one that was loaded; words of data come before and after the instructions."""
+    program = assemble(loads.LONG)
+    interpreter = Interpreter(SMALL, program)
+    with SimulatedMachine(SMALL, program) as hardware:
+        hardware.simulation.stall(**stalls, seed=3)
+        hardware.simulation.check(probe_ready=bool(stalls))
+        for text, more in (("COMPUTE ADD a=0 b=1 d=0 rows=1\nIO STORE_NEURONS a=0 rows=1", []),
+                           ("IO LOAD_NEURONS d=0 rows=2\nIO STORE_NEURONS a=0 rows=2", [8, 9]),
+                           ("NOP WAIT\nNOP END", [])):  # fmt: skip
+            data = [5, 7, *encode(assemble(text)).tolist(), *more]
+            results = [words.tolist() for words in interpreter.run(data)]
+            assert [words.tolist() for words in hardware.run(data)] == results
+        for count in range(2, 10):
+            with pytest.raises(MachineFault) as error:
+                hardware.run(data[:count])
+            assert (error.value.fault.name, error.value.place) == ("NO_DATA", 2)
+        assert [words.tolist() for words in hardware.run(data)] == results
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", OTHERS)
 def test_machines_of_other_parameters(name):
     machine = OTHERS[name]
     for case in CASES if machine.multiplier else ("all", "inputs and gradients"):
         compare(machine, case, 3, source=0.2, sink=0.2)
+    for seed in range(6) if machine.multiplier else ():
+        learning = learning_program(machine.form, seed)
+        with SimulatedMachine(machine, learning.program) as hardware:
+            assert [words.tolist() for words in hardware.run(learning.data)] == [learning.expected]
 
 
 @pytest.mark.parametrize("name", hazards.HAZARDS)

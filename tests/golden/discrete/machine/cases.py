@@ -3,7 +3,8 @@
 import numpy as np
 
 from bitloom.golden.discrete.converter import Converter
-from bitloom.golden.discrete.machine.training import DenseLayer, Kind, Training
+from bitloom.golden.discrete.fixed import first_state
+from bitloom.golden.discrete.machine.training import DenseLayer, Kind, SourceRule, Training, VelocityRule
 from bitloom.golden.discrete.machine.words import LayerState
 from bitloom.golden.discrete.table import CodeTable
 from bitloom.golden.discrete.word import WordFormat
@@ -14,55 +15,101 @@ TABLES = {
     3: (CodeTable((2, -1 / 2, -2, 1 / 4, -1 / 16, 1 / 16, 1 / 2, -1)), 2),
 }
 """Of 1, 2 and 3 bits; the codes of the last are in no order."""
+CONVERTERS = {number: Converter(table=table, zone=zone) for number, (table, zone) in TABLES.items()}
+"""As a machine keeps them."""
+SCALED = {
+    4: (CodeTable((-1 / 4, -1 / 32, 1 / 32, 1 / 4)), 1),
+    5: (CodeTable((1, -1)), 1),
+}
+"""Other values of the codes of tables 2 and 1."""
 
 
-def training(*, sizes=(5, 7, 3), activation="relu", **kinds) -> Training:
-    """A perceptron whose layers have all the same ``kinds``; the inputs are of kind ``inputs``."""
-    inputs = kinds.pop("inputs", Kind())
-    mu, rate = kinds.pop("mu_places", None), kinds.pop("rate_places", 3)
+def training(*, sizes=(5, 7, 3), activation="relu", last="none", rule=None, inputs=None, **fields) -> Training:
+    """A perceptron whose layers have all the same ``fields``, but for the last layer, whose results are words."""
     count = len(sizes) - 1
-    layers = tuple(
-        DenseLayer(
-            inputs=sizes[n],
-            outputs=sizes[n + 1],
-            activation=activation if n < count - 1 else "none",
-            **{name: kind for name, kind in kinds.items() if name != "results" or n < count - 1},
+    layers = []
+    for n in range(count):
+        hidden = n < count - 1
+        kept = {name: value for name, value in fields.items() if hidden or name not in ("results", "centred", "slopes")}
+        layers.append(
+            DenseLayer(inputs=sizes[n], outputs=sizes[n + 1], activation=activation if hidden else last, **kept)
         )
-        for n in range(count)
-    )
-    return Training(layers=layers, rate_places=rate, mu_places=mu, tables=TABLES, inputs=inputs, seed=0x1234567)
+    tables = {**TABLES, **SCALED} if "forward_table" in fields else TABLES
+    rule = rule or SourceRule(rate_places=3)
+    return Training(layers=tuple(layers), rule=rule, tables=tables, inputs=inputs or Kind(), seed=0x1234567)
+
+
+def momentum(places: int) -> SourceRule:
+    return SourceRule(rate_places=3, mu_places=places)
 
 
 CASES = {
     "continuous": training(),
-    "continuous, momentum": training(mu_places=1, activation="clip"),
+    "continuous, momentum": training(rule=momentum(1), activation="clip"),
     "weights of 1 bit, master": training(weights=Kind(1), master=True),
-    "weights of 2 bits by chance, master": training(weights=Kind(2, True), master=True, mu_places=0),
+    "weights of 2 bits by chance, master": training(weights=Kind(2, True), master=True, rule=momentum(0)),
     "weights of 3 bits, codes alone": training(weights=Kind(3, True)),
     "inputs and results": training(inputs=Kind(2), results=Kind(3)),
     "gradients": training(gradients=Kind(2, True), errors=Kind(3, True)),
     "inputs and gradients": training(inputs=Kind(2), results=Kind(1), weights=Kind(3), errors=Kind(2), master=True),
     "weights and their gradients by chance": training(weights=Kind(2, True), gradients=Kind(3, True), master=True),
     "all": training(
-        inputs=Kind(2), results=Kind(3, True), weights=Kind(2, True), gradients=Kind(3), errors=Kind(2), mu_places=2
+        inputs=Kind(2),
+        results=Kind(3, True),
+        weights=Kind(2, True),
+        gradients=Kind(3),
+        errors=Kind(2),
+        rule=momentum(2),
     ),
     "one layer": training(sizes=(4, 9), weights=Kind(2), master=True),
     "three layers": training(sizes=(3, 6, 4, 2), results=Kind(2), activation="clip"),
+    "slopes": training(sizes=(3, 6, 4, 2), slopes=Kind(2), activation="clip", centred=True),
+    "slopes by chance": training(sizes=(3, 6, 4, 2), slopes=Kind(3, True), results=Kind(2, True), errors=Kind(2, True)),
 }
 
 
+def batch(size: int, decay: int | None = None) -> VelocityRule:
+    return VelocityRule(rate_places=2, bias_places=3, decay_places=decay, batch=size)
+
+
+BATCH_CASES = {
+    "batch, continuous": training(rule=batch(3), last="clip", centred=True),
+    "batch, master": training(rule=batch(2), weights=Kind(2), master=True, forward_table=4, centred=True, last="clip"),
+    "batch, codes alone": training(
+        rule=batch(1, 2), weights=Kind(1), forward_table=5, backward_table=5, centred=True, last="clip"
+    ),
+    "batch, by chance": training(
+        rule=batch(4, 1), weights=Kind(3, True), gradients=Kind(2, True), master=True, sizes=(4, 6, 5, 3)
+    ),
+    "batch, all": training(
+        rule=batch(6),
+        sizes=(4, 6, 5, 3),
+        inputs=Kind(2),
+        results=Kind(3, True),
+        weights=Kind(2),
+        master=True,
+        forward_table=4,
+        gradients=Kind(3, True),
+        errors=Kind(2, True),
+        slopes=Kind(3),
+        activation="clip",
+        last="clip",
+        centred=True,
+    ),
+}
+"""By the rule of velocities; 12 samples are whole batches of each."""
+
+
 def start(t: Training, form: WordFormat, seed: int = 0) -> list[LayerState]:
-    """Random weights and biases."""
+    """Random states, all that is kept."""
     rng = np.random.default_rng(seed)
     states = []
     for layer in t.layers:
-        words = form.words(rng.normal(0, 0.5, (layer.outputs, layer.inputs)))
-        codes = None
-        if layer.weights.table:
-            codes = Converter(table=t.tables[layer.weights.table][0], zone=2).word_codes(form, words)
-        states.append(
-            LayerState(words if layer.continuous else None, codes, form.words(rng.normal(0, 0.2, layer.outputs)))
-        )
+        state = first_state(form, t, layer, rng.normal(0, 0.5, (layer.outputs, layer.inputs))).whole(t, layer)
+        state.biases = form.words(rng.normal(0, 0.2, layer.outputs))
+        if layer.centred:
+            state.means = form.words(rng.normal(0, 0.2, layer.outputs))
+        states.append(state)
     return states
 
 

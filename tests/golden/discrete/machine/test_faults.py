@@ -107,7 +107,7 @@ def test_a_program_has_an_end():
     ],
 )
 def test_without_multiplier(text, kept):
-    with pytest.raises(MachineFault, match=r"^instruction 3: NO_MULTIPLIER: "):
+    with pytest.raises(MachineFault, match=r"^instruction 3: NO_UNIT: "):
         Interpreter(WITHOUT, program(text)).run()
     Interpreter(WITHOUT, program(f"{text} {kept}")).run()
     Interpreter(MACHINE, program(text)).run()

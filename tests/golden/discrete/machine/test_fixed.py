@@ -1,67 +1,93 @@
-"""The machine and training in words are one thing: the same bits for 1, 2, 4 and 8 slaves."""
+"""The machine and training in words are one thing: the same bits for all numbers of slaves."""
 
 import numpy as np
 import pytest
 
-from bitloom.golden.discrete.converter import Converter
-from bitloom.golden.discrete.dense import DenseSpec, Tensors
-from bitloom.golden.discrete.fixed import FixedRule, FixedTrainer
-from bitloom.golden.discrete.lfsr import Lfsr
+from bitloom.golden.discrete.fixed import FixedTrainer
+from bitloom.golden.discrete.machine import instruction as isa
+from bitloom.golden.discrete.machine.instruction import decode, encode
 from bitloom.golden.discrete.machine.interpreter import Interpreter
 from bitloom.golden.discrete.machine.parameters import MachineParameters
 from bitloom.golden.discrete.machine.program import ProgramWriter
-from bitloom.golden.discrete.machine.training import Kind, Training
-from bitloom.golden.discrete.machine.words import LayerState, first_words, read_weights, sample_words
+from bitloom.golden.discrete.machine.training import Training
+from bitloom.golden.discrete.machine.tree import tree_sum
+from bitloom.golden.discrete.machine.words import first_words, kept, read_states, sample_words
 from bitloom.golden.discrete.word import WordFormat
 
-from .cases import CASES, samples
+from .cases import BATCH_CASES, CASES, samples, start
 
 FORM = WordFormat(18, 12)
+WIDE, NARROW = WordFormat(32, 20), WordFormat(12, 7)
+ALL = {**CASES, **BATCH_CASES}
+COUNT = 12
 
 
-def converter(t: Training, kind: Kind) -> Converter | None:
-    """Of a tensor of that kind."""
-    if not kind.table:
-        return None
-    table, zone = t.tables[kind.table]
-    return Converter(table=table, zone=zone, rounding="stochastic" if kind.chance else "nearest")
+def interpreted(t: Training, form: WordFormat, count: int, **sizes: int) -> tuple[list, Interpreter]:
+    """States after a training on the machine, and the machine."""
+    machine = MachineParameters(form=form, tables=max(3, len(t.tables)), **sizes)
+    program = ProgramWriter(machine, t).program(count)
+    interpreter = Interpreter(machine, decode(encode(program)))
+    data = [first_words(t, form, start(t, form)), sample_words(t, form, *samples(t, form, count))]
+    (words,) = interpreter.run(np.concatenate(data))
+    return read_states(t, form, words), interpreter
 
 
-def trainer(t: Training) -> FixedTrainer:
-    """The same perceptron in words, with random weights."""
-    rng, specs, inputs = np.random.default_rng(7), [], t.inputs
-    names = {"clip": "hard_tanh"}
-    for layer in t.layers:
-        tensors = Tensors(
-            inputs=converter(t, inputs),
-            weights=converter(t, layer.weights),
-            gradients=converter(t, layer.errors),
-            weight_gradients=converter(t, layer.gradients),
-            master=layer.master,
-        )
-        activation = names.get(layer.activation, layer.activation)
-        specs.append(DenseSpec(outputs=layer.outputs, activation=activation, norm=False, tensors=tensors))
-        inputs = layer.results
-    weights = [rng.normal(0, 0.5, (layer.outputs, layer.inputs)) for layer in t.layers]
-    return FixedTrainer(FORM, specs, weights, FixedRule(rate_places=t.rate_places, mu_places=t.mu_places), Lfsr(99))
-
-
-@pytest.mark.parametrize("case", [name for name, t in CASES.items() if not t.inputs.table])
-def test_equals_training_in_words(case):
-    t, count = CASES[case], 5
-    fixed = trainer(t)
-    start = [LayerState(layer.words, layer.codes, layer.bias) for layer in fixed.layers]
-    inputs, targets = samples(t, FORM, count)
-    fixed.generator = Lfsr(t.seed)
-    for x, target in zip(inputs, targets):
-        fixed.learn(x, target)
+@pytest.mark.parametrize(
+    ("case", "form"), [*((case, FORM) for case in ALL), ("all", WIDE), ("continuous", NARROW), ("batch, all", WIDE)]
+)
+def test_the_machine_equals_training_in_words(case, form):
+    t = ALL[case]
+    trainer = FixedTrainer(form, t, start(t, form))
+    trainer.learn(*samples(t, form, COUNT))
     for slaves in (1, 2, 4, 8):
-        machine = MachineParameters(slaves=slaves, form=FORM)
-        data = np.concatenate([first_words(t, FORM, start), sample_words(t, FORM, inputs, targets)])
-        (words,) = Interpreter(machine, ProgramWriter(machine, t).program(count)).run(data)
-        for made, layer in zip(read_weights(t, FORM, words), fixed.layers):
-            np.testing.assert_array_equal(made.biases, layer.bias)
-            for got, expected in ((made.weights, layer.words), (made.codes, layer.codes)):
-                assert (got is None) == (expected is None)
-                if got is not None:
-                    np.testing.assert_array_equal(got, expected)
+        states, interpreter = interpreted(t, form, COUNT, slaves=slaves)
+        assert interpreter.master.generator.state == trainer.generator.state
+        for layer, state, expected, before in zip(t.layers, states, trainer.states, start(t, form)):
+            for name in ("weights", "codes", "gradients", "biases", "bias_gradients", "means"):
+                assert (getattr(state, name) is None) == (name not in kept(t, layer))
+                if name in kept(t, layer):
+                    np.testing.assert_array_equal(getattr(state, name), getattr(expected, name))
+            assert np.any(state.biases != before.biases)
+
+
+@pytest.mark.parametrize("case", ["gradients", "batch, by chance", "batch, continuous", "batch, codes alone"])
+@pytest.mark.parametrize("count", [1, 2, 3, 5, 6, 12])
+def test_samples_in_turn_or_one_after_another(case, count):
+    """Caches without room for the next sample's inputs or instructions give the same results, later."""
+    t = ALL[case]
+    if count % getattr(t.rule, "batch", 1):
+        pytest.skip("no whole batches")
+    roomy, in_turn = interpreted(t, FORM, count, slaves=2)
+    words = in_turn.machine.neuron_words
+    lengths = {len(in_turn.program)}
+    for sizes in (
+        {"instructions": len(in_turn.program) - 1},
+        {"neuron_words": ProgramWriter(in_turn.machine, t).map.ahead},
+    ):
+        states, interpreter = interpreted(t, FORM, count, slaves=2, **sizes)
+        for state, expected in zip(states, roomy):
+            for name, array in vars(state).items():
+                np.testing.assert_array_equal(array, getattr(expected, name))
+        lengths.add(len(interpreter.program))
+        assert interpreter.cycles > in_turn.cycles or count == 1
+    assert len(lengths) == 2
+    assert words == 1024
+
+
+def test_slaves_side_by_side_are_each_slave_by_itself():
+    """Sums of columns, one slave after the other; partial vectors, added up the tree; what each keeps."""
+    t = ALL["three layers"]
+    _, interpreter = interpreted(t, FORM, COUNT, slaves=4)
+    master = interpreter.master
+    forward, backward = (
+        next(i for i in interpreter.program if i.key == (isa.COMPUTE, function) and i.columns == 4)
+        for function in (isa.FORWARD, isa.BACKWARD)
+    )
+    x = master.configuration.operand(forward.kind_a, master.neurons[forward.a : forward.a + forward.rows])
+    sums = np.zeros(4, np.int64)
+    for slave in master.slaves:
+        sums[slave.column_numbers(4)] = slave.forward(forward, x)
+        assert slave.weights.any()
+    assert sums.tolist() == master.array.forward(forward, x).tolist()
+    partial = [slave.backward(backward) for slave in master.slaves]
+    assert tree_sum(partial).tolist() == master.array.backward(backward).tolist()

@@ -17,7 +17,7 @@ from bitloom.golden.discrete.machine.master import Master
 from bitloom.golden.discrete.machine.parameters import MachineParameters
 from bitloom.golden.discrete.machine.tree import tree_sum
 from bitloom.hls_gen.design import training as facts
-from tests.golden.discrete.machine.cases import TABLES
+from tests.golden.discrete.machine.cases import CONVERTERS
 
 from .tables import coded_as, conversion
 
@@ -35,11 +35,11 @@ READS = {
     facts.SCATTER: ("column", "slave", "data"),
     facts.FORWARD: ("row", "slave", "first", "last", "data"),
     facts.BACKWARD: ("row", "column", "slave", "first", "last"),
-    facts.UPDATE: ("row", "column", "slave", "data"),
+    facts.LEARN: ("row", "column", "slave", "data"),
     facts.LOAD: ("row", "slave", "data"),
     facts.STORE: ("row", "slave"),
 }
-"""Parts of a beat that a slave looks at, by kind; UPDATE besides those draws that its conversions need."""
+"""Parts of a beat that a slave looks at, by kind; LEARN besides those draws that its conversions need."""
 
 
 @dataclass
@@ -75,7 +75,7 @@ def beat_kind(i: Instruction) -> int:
         return facts.SCATTER
     if i.operation == isa.IO:
         return facts.STORE if i.function >= isa.STORE_NEURONS else facts.LOAD
-    return {isa.FORWARD: facts.FORWARD, isa.BACKWARD: facts.BACKWARD, isa.UPDATE: facts.UPDATE}[i.function]
+    return {isa.FORWARD: facts.FORWARD, isa.BACKWARD: facts.BACKWARD}.get(i.function, facts.LEARN)
 
 
 def layout(machine: MachineParameters, i: Instruction) -> tuple[int, int]:
@@ -88,8 +88,8 @@ def groups_of(
 ) -> list[list[dict[str, int]]]:
     """Beats of an instruction.
 
-    data : what goes with each row (FORWARD, UPDATE), or with each beat (SCATTER, LOAD).
-    draws : numbers of the generator for each row of UPDATE.
+    data : what goes with each row (FORWARD, LEARN), or with each beat (SCATTER, LOAD).
+    draws : numbers of the generator for each row of LEARN.
     """
     kind, (each, last_slave) = beat_kind(i), layout(machine, i)
     rows = 1 if kind == facts.SCATTER else i.rows
@@ -104,7 +104,7 @@ def groups_of(
         return [beats + pauses for beats in sums]
     if kind == facts.BACKWARD:
         return [[beat(j, c, first=c == 0, last=c == each - 1) for c in range(each)] for j in range(rows)]
-    if kind == facts.UPDATE:
+    if kind == facts.LEARN:
         return [[beat(j, c, data=data[j], **draws[j])] for j in range(rows) for c in range(each)]
     given = iter(data)
     owners = [(j, c, k) for j in range(rows) for c in range(each) for k in range(beat(j, c)["slave"] + 1)]
@@ -113,16 +113,26 @@ def groups_of(
 
 def settings_of(machine: MachineParameters, master: Master, i: Instruction) -> dict[str, int]:
     """Settings of the slaves while they work on an instruction."""
-    backward, update = (beat_kind(i) == kind for kind in (facts.BACKWARD, facts.UPDATE))
+    backward, learn = (beat_kind(i) == kind for kind in (facts.BACKWARD, facts.LEARN))
     s = master.configuration
     made = coded_as(machine, s, "left", i.kind_b if backward else i.kind_a)
-    made |= coded_as(machine, s, "right", i.kind_b if update else i.kind_w)
+    made |= coded_as(machine, s, "right", i.kind_b if learn else i.kind_w)
     for name, kind, chance in (("w", i.kind_w, i.chance_w), ("d", i.kind_d, i.chance_d)):
         made |= coded_as(machine, s, name, kind)
-        made |= conversion(machine, s.tables[kind], bool(chance), f"{name}_") if kind else {}
+        made |= conversion(machine, s.tables[kind].table, bool(chance), f"{name}_") if kind else {}
+    accumulates, applies = (i.key == (isa.COMPUTE, function) for function in (isa.ACCUMULATE, isa.APPLY))
     mu = s.mu_places
-    return {**made, "master": i.master, "rate": s.rate_places, "mu": mu or 0, "mu_on": int(mu is not None),
-            "cache": i.function & 3 if i.operation == isa.IO else 0}  # fmt: skip
+    return {
+        **made,
+        "w_zone": s.tables[i.kind_w].zone if i.kind_w else 0,
+        "master": i.master,
+        "accumulates": int(accumulates),
+        "applies": int(applies),
+        "rate": s.rate_places,
+        "mu": 0 if accumulates or mu is None else mu,
+        "mu_on": int(mu is not None or accumulates or applies),
+        "cache": i.function & 3 if i.operation == isa.IO else 0,
+    }
 
 
 def execute(master: Master, i: Instruction, rng: random.Random) -> Step:
@@ -139,10 +149,9 @@ def execute(master: Master, i: Instruction, rng: random.Random) -> Step:
     data = master.neurons[i.a : i.a + i.rows].tolist()
     up: list[list[int]] = [[] for _ in master.slaves]
     results: list[int] = []
-    if kind == facts.UPDATE:
-        chances = bool(i.kind_d and i.chance_d), bool(i.kind_w and i.chance_w)
+    if kind == facts.LEARN:
         state = master.generator.state
-        for name, drawn in zip(("draw_d", "draw_w"), matrix_draws(master.generator, i.columns, i.rows, chances)):
+        for name, drawn in zip(("draw_d", "draw_w"), matrix_draws(master.generator, i)):
             for j in range(i.rows) if drawn is not None else ():
                 draws[j][name] = int(drawn[0, j])  # neuron 0 takes the number as it is
         master.generator.state = state
@@ -193,7 +202,7 @@ def steps(
 ) -> tuple[Master, list[Step]]:
     """Random weights, forward, backward, update and all caches at the end, for layers of ``shapes``."""
     rng, master = random.Random(seed), Master(machine)
-    usable = {k: table for k, (table, _) in TABLES.items() if table.bits <= machine.code_bits}
+    usable = {k: converter for k, converter in CONVERTERS.items() if converter.table.bits <= machine.code_bits}
     master.configuration.tables.update(usable)
     master.configuration.rate_places, master.configuration.mu_places = 2, 1
     numbers = np.random.default_rng(seed)
@@ -212,7 +221,10 @@ def _program(kinds: dict[str, int], w: int, rows: int, columns: int) -> list[Ins
         Instruction(operation=isa.MOVE, function=isa.SCATTER, a=700, columns=columns),
         Instruction(operation=isa.COMPUTE, function=isa.FORWARD, a=10, d=400, **at, **forward),
         Instruction(operation=isa.COMPUTE, function=isa.BACKWARD, d=500, **at, **backward),
-        Instruction(operation=isa.COMPUTE, function=isa.UPDATE, a=30, **at, **kinds),
+        *[
+            Instruction(operation=isa.COMPUTE, function=function, a=30, **at, **kinds)
+            for function in (isa.UPDATE, isa.ACCUMULATE, isa.APPLY)
+        ],
         Instruction(operation=isa.COMPUTE, function=isa.FORWARD, a=60, d=600, **at, **forward),
         *[Instruction(operation=isa.IO, function=isa.STORE_WEIGHTS + k, last=1, **at) for k in range(3)],
     ]

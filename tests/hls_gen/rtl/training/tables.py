@@ -23,16 +23,24 @@ def coded_as(machine: MachineParameters, configuration: Configuration, name: str
     """Inputs of an operand of that kind."""
     if not kind:
         return {f"{name}_coded": 0, f"{name}_entries": 0, f"{name}_mask": 0}
-    table = configuration.tables[kind]
+    table = configuration.tables[kind].table
     return {f"{name}_coded": 1, f"{name}_entries": entries(table), f"{name}_mask": len(table.values) - 1}
 
 
-def conversion(machine: MachineParameters, table: CodeTable, chance: bool, prefix: str = "") -> dict[str, int]:
-    """Inputs of a converter for that table."""
+def conversion(
+    machine: MachineParameters,
+    table: CodeTable,
+    chance: bool,
+    prefix: str = "",
+    *,
+    pair: str = "bracket",
+    zone: int = 2,
+) -> dict[str, int]:
+    """Inputs of a converter for that table; pair and zone are for one with a multiplier."""
     form, ranks = machine.form, 1 << machine.code_bits
     order = np.argsort(table.real)
     values = form.words(table.real)[order]
-    thresholds = (2 * values[1:] if chance else values[1:] + values[:-1]).tolist()
+    thresholds = (2 * values[1:] if chance and pair == "bracket" else values[1:] + values[:-1]).tolist()
     thresholds += [(1 << form.bits) - 1] * (ranks - 1 - len(thresholds))
     made = {
         "thresholds": together(thresholds, form.bits + 1),
@@ -41,4 +49,6 @@ def conversion(machine: MachineParameters, table: CodeTable, chance: bool, prefi
         "mask": len(values) - 1,
         "chance": int(chance),
     }
+    if machine.converter == "multiplying":
+        made |= {"pair": int(pair == "nearest"), "wide": int(zone == 2)}
     return {prefix + name: value for name, value in made.items()}

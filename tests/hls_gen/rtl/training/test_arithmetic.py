@@ -13,7 +13,7 @@ from bitloom.hls_gen.design.training import CONVERTER_LATENCY, OPERAND_LATENCY, 
 from bitloom.hls_gen.rtl.primitives.memory import Library
 from bitloom.hls_gen.rtl.training.converter import converter
 from bitloom.hls_gen.rtl.training.product import product_unit
-from tests.golden.discrete.machine.cases import TABLES
+from tests.golden.discrete.machine.cases import CONVERTERS, TABLES
 from tests.hls_gen.rtl.bench import Bench
 
 from .tables import coded_as, conversion
@@ -41,7 +41,7 @@ def machine(request):
 
 def test_product(machine):
     form, count = machine.form, 300
-    tables = {k: table for k, (table, _) in TABLES.items() if table.bits <= machine.code_bits}
+    tables = {k: converter for k, converter in CONVERTERS.items() if converter.table.bits <= machine.code_bits}
     configuration = Configuration(form, tables)
     kinds = [(left, right) for left in (0, *configuration.tables) for right in (0, *configuration.tables)]
     with Bench(product_unit(Library(32), machine)) as bench:
@@ -63,7 +63,7 @@ def test_product(machine):
                 bench.tick()
             assert got == expected, (left, right)
             if left:
-                shown = configuration.tables[left].real[x.codes] * form.one
+                shown = configuration.tables[left].table.real[x.codes] * form.one
                 assert values[:count] == form.pack(shown.astype(np.int64)).tolist()
 
 

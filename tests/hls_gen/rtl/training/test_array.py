@@ -4,6 +4,7 @@ import random
 
 import pytest
 
+from bitloom.golden.discrete.machine.draws import by_chance
 from bitloom.golden.discrete.machine.parameters import MachineParameters
 from bitloom.hls_gen.design import training as facts
 from bitloom.hls_gen.rtl.primitives.memory import Library
@@ -31,7 +32,7 @@ class Surroundings(Agent):
         self.coming: dict[int, int] = {}  # cycle -> value at the root of the tree
         self.beats, self.written, self.stored = [], [], []
         self.row, self.took, self.ends, self.room = 0, 0, 0, 0
-        self.numbers = [beats[0] for beats in step.groups if beats[0]["column"] == 0]  # of each row of UPDATE
+        self.numbers = [beats[0] for beats in step.groups if beats[0]["column"] == 0]  # of each row of LEARN
         self.sums, self.given = iter(total(step)), iter(step.results)
 
     def drive(self) -> None:
@@ -89,7 +90,7 @@ def beats_are(step: Step, beats: list[tuple[int, dict[str, int]]]) -> None:
     for (_, got), wanted in zip(beats, expected):
         read = ["kind", *READS[step.kind], *[name for name in ("draw_d", "draw_w") if name in wanted]]
         assert [got[name] for name in read] == [wanted[name] for name in read], step.instruction
-    if step.kind in (facts.FORWARD, facts.BACKWARD, facts.UPDATE):  # nothing of them can wait
+    if step.kind in (facts.FORWARD, facts.BACKWARD, facts.LEARN):  # nothing of them can wait
         length = len(step.groups[0])
         due = [length * k + n for k, group in enumerate(step.groups) for n, beat in enumerate(group) if beat["kind"]]
         assert [cycle - beats[0][0] for cycle, _ in beats] == due
@@ -105,7 +106,7 @@ def performed(bench: Bench, machine: MachineParameters, cells: list[int], step: 
     """The array does a step as golden."""
     i, (each, last_slave) = step.instruction, layout(machine, step.instruction)
     rows = 1 if step.kind == facts.SCATTER else i.rows
-    chances = {f"draws_{n}": int(bool(getattr(i, f"kind_{n}") and getattr(i, f"chance_{n}"))) for n in "dw"}
+    chances = {f"draws_{n}": int(chance) for n, chance in zip("dw", by_chance(i))}
     bench.set(start=1, kind=step.kind, a=i.a, d=i.d, w=i.w, rows=rows, each=each, last_slave=last_slave, **chances)
     bench.set(load_valid=0, store_room=0, up_valid=0)
     bench.tick()

@@ -1,6 +1,7 @@
 """The generated text: clean, and without multipliers where operands are discrete."""
 
 import re
+from functools import partial
 
 import pytest
 from veriloggen.core import vtypes as vt
@@ -13,8 +14,14 @@ from bitloom.hls_gen.rtl.primitives.block import Block, const, width
 from bitloom.hls_gen.rtl.primitives.memory import Library
 from bitloom.hls_gen.rtl.training import generate as generation
 from bitloom.hls_gen.rtl.training.converter import converter
+from bitloom.hls_gen.rtl.training.corner_turn import corner_turn
+from bitloom.hls_gen.rtl.training.divider import divider
 from bitloom.hls_gen.rtl.training.generate import training_manifest, training_verilog
+from bitloom.hls_gen.rtl.training.pair_converter import pair_converter
 from bitloom.hls_gen.rtl.training.product import product_unit
+from bitloom.hls_gen.rtl.training.product_table import product_table
+from bitloom.hls_gen.rtl.training.quotient import quotient_unit
+from bitloom.hls_gen.rtl.training.serial_dot import serial_dot
 from bitloom.hls_gen.rtl.training.slave import slave
 from bitloom.hls_gen.rtl.training.top import top
 from bitloom.overlay.area.yosys import run_yosys
@@ -31,6 +38,30 @@ MACHINES = {
 def test_lint_is_silent(name):
     text = "\n".join(training_verilog(MACHINES[name], checked=False).values())
     assert lint(text, top=TOP) == []
+
+
+UNITS = {
+    "pair_converter": pair_converter,
+    "divider": divider,
+    "quotient_unit": quotient_unit,
+    "product_table": product_table,
+    "serial_dot": partial(serial_dot, lanes=5),
+    "corner_turn": corner_turn,
+}
+"""Units that a machine may lack."""
+UNIT_MACHINES = (
+    MachineParameters(divider="words", converter="multiplying"),
+    MachineParameters(divider="words", converter="multiplying", form=WordFormat(9, 6), code_bits=1),
+    MachineParameters(divider="words", converter="multiplying", form=WordFormat(32, 0), code_bits=2),
+)
+
+
+@pytest.mark.parametrize("name", UNITS)
+@pytest.mark.parametrize("machine", UNIT_MACHINES, ids=lambda machine: str(machine.form))
+def test_units_alone(name, machine):
+    text = "\n".join(UNITS[name](Library(32, "synthesis"), machine).modules().values())
+    assert lint(text, top=name) == []
+    check(text, name)
 
 
 def test_keeps_the_rules_of_the_check():

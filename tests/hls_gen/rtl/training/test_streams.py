@@ -15,7 +15,7 @@ from bitloom.hls_gen.rtl.primitives.memory import Library
 from bitloom.hls_gen.rtl.training.access import access
 from bitloom.hls_gen.rtl.training.loader import loader
 from bitloom.hls_gen.rtl.training.vector import COPY, vector
-from tests.golden.discrete.machine.cases import TABLES
+from tests.golden.discrete.machine.cases import CONVERTERS, TABLES
 from tests.hls_gen.rtl.bench import Agent, Bench, Each, Sink, Source, run
 
 from .tables import coded_as, conversion
@@ -127,7 +127,7 @@ FUNCTIONS = {name: k for name, k in isa.FUNCTIONS[isa.COMPUTE].items() if k not 
 def test_elements_with_pauses_of_the_cache(unit, name, stall):
     """As the interpreter's master, with numbers of the generator in order."""
     golden = Master(MACHINE)
-    golden.configuration.tables.update({k: table for k, (table, _) in TABLES.items()})
+    golden.configuration.tables.update(CONVERTERS)
     golden.configuration.rate_places, golden.configuration.mu_places = 3, 1
     rng = np.random.default_rng(3)
     golden.neurons[:] = FORM.pack(rng.integers(-3 * FORM.one, 3 * FORM.one, 1024) * (rng.random(1024) < 0.9))
@@ -195,3 +195,49 @@ def test_packets_are_taken_apart(stall):
     assert writes == [(5 + k // 4, k % 4, word) for k, word in enumerate(words)]
     assert sink.values == data
     assert starts == [6, 5]
+
+
+@pytest.mark.parametrize("stall", STALLS)
+def test_words_of_a_run_become_instructions(stall):
+    """LOAD_PROGRAM takes some words of a run, and units take those before and behind; nobody else is offered them."""
+    draw = random.Random(6)
+    words = draw.choices(range(1 << 32), k=5 + 12 + 7)
+    packet = run_packet(np.array(words))
+    items = [{"data": int(word), "last": int(k == len(packet) - 1)} for k, word in enumerate(packet)]
+    writes: list[tuple[int, int, int]] = []
+    data: list[int] = []
+    ends: list[int] = []
+    with Bench(loader(Library(32), MACHINE)) as bench:
+
+        class Units(Agent):
+            """Take five words, load three instructions, take the other words."""
+
+            late = True
+            pause = 0
+            loads = False
+
+            def drive(self) -> None:
+                begins = len(data) == 5 and not self.loads and bool(bench["running"]) and self.pause > 8
+                self.pause = self.pause + 1 if len(data) == 5 else 0
+                bench.set(program_start=int(begins), program_first=9, program_rows=3)
+                self.loads = self.loads or begins
+                asks = len(data) < 5 or (bool(ends) and draw.random() >= stall)
+                bench["data_ready"] = int(asks)
+
+            def look(self) -> None:
+                if bench["data_valid"]:
+                    assert not bench["wants_program"]
+                    data.extend([bench["data_data"]] * bench["data_ready"])
+                if bench["write"]:
+                    writes.append((bench["write_row"], bench["write_bank"], bench["write_data"]))
+                ends.extend([bench.cycle] * bench["program_done"])
+
+            @property
+            def done(self) -> bool:
+                return len(data) == 12
+
+        run(bench, Source(bench, "s_axis_t", items, stall), Units())
+        assert (bench["fault"], bench["dry"], bench["wants_program"]) == (0, 1, 0)
+    assert data == words[:5] + words[17:]
+    assert writes == [(9 + k // 4, k % 4, word) for k, word in enumerate(words[5:17])]
+    assert len(ends) == 1

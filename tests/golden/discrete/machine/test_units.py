@@ -1,0 +1,123 @@
+"""Units that a machine may have or lack: the divider, and the converter of the two nearest codes."""
+
+import numpy as np
+import pytest
+
+from bitloom.golden.discrete.arithmetic import operate
+from bitloom.golden.discrete.converter import Converter
+from bitloom.golden.discrete.lfsr import Lfsr
+from bitloom.golden.discrete.machine.assembler import assemble
+from bitloom.golden.discrete.machine.draws import GivenDraws
+from bitloom.golden.discrete.machine.faults import MachineFault
+from bitloom.golden.discrete.machine.interpreter import Interpreter
+from bitloom.golden.discrete.machine.parameters import MachineParameters
+from bitloom.golden.discrete.machine.table_words import config_table
+from bitloom.golden.discrete.operand import Continuous, Discrete
+from bitloom.golden.discrete.word import WordFormat
+from tests.errors import value_error
+
+from .cases import TABLES
+
+FORM = WordFormat(18, 12)
+ALL = MachineParameters(slaves=2, divider="words", converter="multiplying", neuron_words=512)
+CONFIG = [config_table(number, table, zone) for number, (table, zone) in TABLES.items()]
+
+
+def run(text: str, data=(), machine: MachineParameters = ALL) -> Interpreter:
+    interpreter = Interpreter(machine, [*CONFIG, *assemble(f"{text}\nNOP END")])
+    interpreter.results = interpreter.run(np.asarray(data, np.int64))
+    return interpreter
+
+
+def words(count: int, seed: int) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    numbers = rng.integers(-FORM.largest, FORM.largest + 1, count) >> rng.integers(0, FORM.bits, count)
+    numbers[:6] = 0, FORM.largest, -FORM.largest, 1, -1, FORM.one
+    return numbers
+
+
+@pytest.mark.parametrize("kind_a", [0, *TABLES])
+@pytest.mark.parametrize("kind_b", [0, *TABLES])
+def test_divide(kind_a, kind_b):
+    """Word or code by word or code: the quotients of golden's arithmetic."""
+    cells = [FORM.pack(words(200, 3)), FORM.pack(np.random.default_rng(5).permutation(words(200, 4)))]
+
+    def operand(kind, cell):
+        return Discrete(cell % len(TABLES[kind][0].values), TABLES[kind][0]) if kind else Continuous(FORM.unpack(cell))
+
+    x, y = (operand(kind, cell) for kind, cell in zip((kind_a, kind_b), cells))
+    text = f"COMPUTE DIVIDE a=0 b=200 d=0 rows=200 kind_a={kind_a} kind_b={kind_b}"
+    program = f"IO LOAD_NEURONS d=0 rows=400\n{text}\nIO STORE_NEURONS a=0 rows=200 last=1"
+    (results,) = run(program, np.concatenate(cells)).results
+    if kind_a and kind_b:  # where all are words, this is golden's look-up table, which refuses others
+        expected = FORM.words(x.table.real[x.codes] / y.table.real[y.codes])
+    else:
+        expected = operate(FORM, "/", x, y)
+    assert results.tolist() == FORM.pack(expected).tolist()
+
+
+@pytest.mark.parametrize("pair", ["bracket", "nearest"])
+@pytest.mark.parametrize("kind", TABLES)
+def test_convert_by_either_pair(kind, pair):
+    table, zone = TABLES[kind]
+    x = words(400, 7)
+    text = f"COMPUTE CONVERT a=0 d=0 rows=400 kind_d={kind} chance_d=1 pair_d={int(pair == 'nearest')}"
+    program = f"CONFIG SEED a=77\nIO LOAD_NEURONS d=0 rows=400\n{text}\nIO STORE_NEURONS a=0 rows=400 last=1"
+    (codes,) = run(program, FORM.pack(x)).results
+    golden = Converter(table=table, zone=zone, rounding="stochastic", pair=pair)
+    assert codes.tolist() == golden.word_codes(FORM, x, Lfsr(77)).tolist()
+
+
+def test_slaves_convert_by_either_pair():
+    """Of weights and of their gradients, each by its own bit: what the slaves keep is what golden's converter gives."""
+    rng = np.random.default_rng(2)
+    x, g, w = (FORM.words(rng.uniform(-1.2, 1.2, size)) for size in (5, 4, (5, 4)))
+    load = "IO LOAD_NEURONS d=0 rows=9\nMOVE SCATTER a=5 columns=4\nIO LOAD_WEIGHTS rows=5 columns=4\nCONFIG SEED a=9"
+    data = np.concatenate([FORM.pack(part).reshape(-1) for part in (x, g, w)])
+    update = "COMPUTE UPDATE rows=5 columns=4 kind_w=3 kind_d=2 chance_w=1 chance_d=1 master=1"
+    codes = {}
+    for pairs in ("", " pair_d=1", " pair_w=1", " pair_d=1 pair_w=1"):
+        master = run(f"{load}\n{update}{pairs}", data).master
+        drawn = Lfsr(9).draw(10).reshape(5, 2)
+        turned = np.array([int(f"{i:016b}"[::-1], 2) for i in range(4)])
+        dw = FORM.multiply(x[:, None], g[None, :])
+        pair = {n: "nearest" if f"pair_{n}" in pairs else "bracket" for n in "dw"}
+        golden = {
+            n: Converter(table=TABLES[k][0], zone=TABLES[k][1], rounding="stochastic", pair=pair[n])
+            for n, k in (("d", 2), ("w", 3))
+        }
+        code = golden["d"].word_codes(FORM, dw, GivenDraws(drawn[:, :1] ^ turned))
+        new = np.clip(FORM.subtract(w, FORM.words(TABLES[2][0].real)[code]), -2 * FORM.one, 2 * FORM.one)
+        expected = golden["w"].word_codes(FORM, new, GivenDraws(drawn[:, 1:] ^ turned))
+        kept = np.stack([master.slaves[i % 2].codes[: 5 * 2].reshape(5, 2)[:, i // 2] for i in range(4)], axis=1)
+        assert kept.tolist() == expected.tolist(), pairs
+        codes[pairs] = expected.tolist()
+    assert len({str(code) for code in codes.values()}) == 4
+
+
+@pytest.mark.parametrize(
+    ("fields", "text"),
+    [
+        ({"divider": "none"}, "COMPUTE DIVIDE rows=2 kind_b=1"),
+        ({"divider": "codes"}, "COMPUTE DIVIDE rows=2 kind_a=1"),
+        ({"converter": "shifting"}, "COMPUTE CONVERT rows=2 kind_d=1 chance_d=1 pair_d=1"),
+        ({"converter": "shifting"}, "COMPUTE APPLY rows=2 columns=2 kind_w=1 chance_w=1 pair_w=1"),
+    ],
+)
+def test_a_unit_that_a_machine_lacks(fields, text):
+    lacking = MachineParameters(**{"slaves": 2, "divider": "words", "converter": "multiplying", **fields})
+    with pytest.raises(MachineFault, match=r"^instruction 3: NO_UNIT: "):
+        run(text, machine=lacking)
+    run(text)
+
+
+def test_codes_divide_by_shifts():
+    lacking = MachineParameters(slaves=2, divider="codes")
+    run("COMPUTE DIVIDE rows=2 kind_b=1", machine=lacking)
+
+
+def test_names_of_units():
+    with value_error("machine: divider must be one of none, codes, words, got 'fast'"):
+        MachineParameters(divider="fast")
+    with value_error("machine: converter must be one of shifting, multiplying, got True"):
+        MachineParameters(converter=True)

@@ -155,6 +155,11 @@ def array_drain(machine: MachineParameters) -> dict[int, int]:
     }
 
 
+def accumulate_drain(machine: MachineParameters) -> int:
+    """`array_drain` of a LEARN that is ACCUMULATE, which ends with the cache of gradients."""
+    return array_drain(machine)[LEARN] - (CODE_AT - SLOPE_AT)
+
+
 def store_latency(machine: MachineParameters) -> int:
     """Cycles from a beat of STORE, before its register, to the word that leaves the array."""
     return 2 * tree_levels(machine) + 4

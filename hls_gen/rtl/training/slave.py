@@ -130,7 +130,8 @@ class _Caches:
     words, codes, gradients : Signal
         Wires: the row that was read.
     learns : list of Signal
-        learns[n]: the beat of n cycles ago was one of LEARN.
+        learns[n]: the beat of n cycles ago was one of LEARN; behind SLOPE_AT only if the weights move, since the array
+        waits no longer for ACCUMULATE.
     rows : list of Signal
         rows[n]: the row that the beat of n cycles ago named.
     """
@@ -140,7 +141,9 @@ class _Caches:
         machine = c.machine
         self.c = c
         b.comment("Caches.")
-        self.learns = delayed(b, c.kinds["LEARN"], "learn", facts.CODE_AT, init=0)
+        self.learns = delayed(b, c.kinds["LEARN"], "learn", facts.SLOPE_AT, init=0)
+        moves = b.wire("moves", 1, all_of(self.learns[-1], ~c.settings["accumulates"]))
+        self.learns += delayed(b, moves, "moves", facts.CODE_AT - facts.SLOPE_AT, init=0)[1:]
         self.rows = delayed(b, c.beat["row"], "row", facts.CODE_AT, facts.beat_widths(machine)["row"])
         self.words = b.wire("weight_word", machine.form.bits)
         self.codes = b.wire("weight_code", machine.code_bits)
@@ -318,9 +321,8 @@ def _learn(c: SlaveContext, caches: _Caches, product: Signal) -> None:
     new = word_sum(b, "new_weight", old.word, step, const(1, 1), zones)
     draw_w = c.late("draw_w", c.beat["draw_w"] ^ turned, facts.WEIGHT_AT, DRAW_BITS)
     new_code = _converted(c, "w", new, draw_w)
-    moves = ~s["accumulates"]
     read_weight = facts.STEP_AT - facts.OPERAND_LATENCY - facts.READ
-    caches.place("weights", caches.words, read_weight, (facts.WEIGHT_AT, all_of(moves, ~codes_alone), new))
-    caches.place("codes", caches.codes, read_weight, (facts.CODE_AT, all_of(moves, s["w_coded"]), new_code))
+    caches.place("weights", caches.words, read_weight, (facts.WEIGHT_AT, ~codes_alone, new))
+    caches.place("codes", caches.codes, read_weight, (facts.CODE_AT, s["w_coded"], new_code))
     read_gradient = facts.GRADIENT_AT - facts.SHIFT_LATENCY - facts.READ
     caches.place("gradients", caches.gradients, read_gradient, (facts.SLOPE_AT, const(1, 1), gradient))

@@ -181,6 +181,12 @@ def array_drain(machine: MachineParameters) -> dict[int, int]:
     }
 
 
+def accumulate_drain(machine: MachineParameters) -> int:
+    """`array_drain` of a LEARN that is ACCUMULATE, which ends with the cache of gradients."""
+    at = learn_times(machine)
+    return array_drain(machine)[LEARN] - (at.code - at.slope)
+
+
 def store_latency(machine: MachineParameters) -> int:
     """Cycles from a beat of STORE, before its register, to the word that leaves the array."""
     return 2 * tree_levels(machine) + 4

@@ -260,6 +260,7 @@ def _array(
         "rows": told["array_rows"],
         "each": told["each"],
         "last_slave": told["last_slave"],
+        "accumulates": accumulates,
         **draws,
     }
     lead = place(

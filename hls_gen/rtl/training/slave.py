@@ -131,7 +131,8 @@ class _Caches:
     words, codes, gradients : Signal
         Wires: the row that was read.
     learns : list of Signal
-        learns[n]: the beat of n cycles ago was one of LEARN.
+        learns[n]: the beat of n cycles ago was one of LEARN; behind the slope only if the weights move, since the array
+        waits no longer for ACCUMULATE.
     rows : list of Signal
         rows[n]: the row that the beat of n cycles ago named.
     """
@@ -141,9 +142,11 @@ class _Caches:
         machine = c.machine
         self.c = c
         b.comment("Caches.")
-        end = facts.learn_times(machine).code
-        self.learns = delayed(b, c.kinds["LEARN"], "learn", end, init=0)
-        self.rows = delayed(b, c.beat["row"], "row", end, facts.beat_widths(machine)["row"])
+        at = facts.learn_times(machine)
+        self.learns = delayed(b, c.kinds["LEARN"], "learn", at.slope, init=0)
+        moves = b.wire("moves", 1, all_of(self.learns[-1], ~c.settings["accumulates"]))
+        self.learns += delayed(b, moves, "moves", at.code - at.slope, init=0)[1:]
+        self.rows = delayed(b, c.beat["row"], "row", at.code, facts.beat_widths(machine)["row"])
         self.words = b.wire("weight_word", machine.form.bits)
         self.codes = b.wire("weight_code", machine.code_bits)
         self.gradients = b.wire("last_gradient", machine.form.bits)
@@ -320,9 +323,8 @@ def _learn(c: SlaveContext, caches: _Caches, product: Signal) -> None:
     new = word_sum(b, "new_weight", old.word, step, const(1, 1), zones)
     draw_w = c.late("draw_w", c.beat["draw_w"] ^ turned, at.weight, DRAW_BITS)
     new_code = _converted(c, "w", new, draw_w)
-    moves = ~s["accumulates"]
     read_weight = at.step - facts.OPERAND_LATENCY - facts.READ
-    caches.place("weights", caches.words, read_weight, (at.weight, all_of(moves, ~codes_alone), new))
-    caches.place("codes", caches.codes, read_weight, (at.code, all_of(moves, s["w_coded"]), new_code))
+    caches.place("weights", caches.words, read_weight, (at.weight, ~codes_alone, new))
+    caches.place("codes", caches.codes, read_weight, (at.code, s["w_coded"], new_code))
     read_gradient = at.gradient - facts.SHIFT_LATENCY - facts.READ
     caches.place("gradients", caches.gradients, read_gradient, (at.slope, const(1, 1), gradient))

@@ -42,6 +42,7 @@ GIVEN = {
     "rows": (ADDRESS_BITS, "rows; 1 for SCATTER"),
     "each": (ADDRESS_BITS, "columns of a slave"),
     "last_slave": (None, "slave of the last column"),
+    "accumulates": (1, "LEARN is ACCUMULATE"),
     "draws_d": (1, "weight gradients need numbers of the generator"),
     "draws_w": (1, "weights need numbers of the generator"),
 }
@@ -113,6 +114,8 @@ def array(library: Library, machine: MachineParameters) -> Block:
     count: Signal = const(0, left_bits)
     for name, at in place.at.items():
         count = choose(at, b.localparam(f"DRAIN_{name}", drain[getattr(facts, name)], left_bits), count, left_bits)
+    accumulate = b.localparam("DRAIN_ACCUMULATE", facts.accumulate_drain(machine), left_bits)
+    count = choose(all_of(place.at["LEARN"], place.held["accumulates"]), accumulate, count, left_bits)
     over = b.wire("over", 1, all_of(draining, eq(left, 0)))
     b.on(draining, (left, sub(left, 1, left_bits)))
     b.on(over, (draining, 0))

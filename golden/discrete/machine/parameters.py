@@ -32,7 +32,7 @@ class MachineParameters:
     """Whether two continuous operands can be multiplied. Without it each product has a discrete operand, and no
     arithmetic unit has a multiplier."""
     divider: str = "none"
-    """What COMPUTE DIVIDE divides by: "none", nothing; "codes", codes, by shifts; "words", words, too, a bit a cycle."""
+    """What COMPUTE DIVIDE divides by: "none", nothing; "codes", codes, by shifts; "words", also words, bit by bit."""
     converter: str = "shifting"
     """How words become codes by chance: "shifting", one of the two codes around the word, by shifts; "multiplying", one
     of the two nearest codes, too, by a multiplier in each converter."""

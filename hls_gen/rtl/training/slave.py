@@ -38,7 +38,8 @@ from bitloom.hls_gen.rtl.primitives.memory import Library, ram
 from bitloom.hls_gen.rtl.primitives.text import Header
 
 from .arithmetic import CodedOperand, shifted, value_of, word_sum
-from .converter import ConversionPorts, converter
+from .converter import ConversionPorts
+from .converters import converter_of
 from .port_means import BEAT, SETTINGS
 from .product import product_unit
 from .word import twos
@@ -87,7 +88,7 @@ def slave(library: Library, machine: MachineParameters) -> Block:
         __doc__ or "",
         rate="a beat a cycle; FORWARD needs as many cycles a sum as there are slaves",
         latency=f"{facts.RESULT_AT} cycles from a sum's last beat to up (FORWARD: and the slave's number), "
-        f"{facts.CODE_AT} from LEARN to the caches",
+        f"{facts.learn_times(machine).code} from LEARN to the caches",
         parameters={"slaves": machine.slaves, "word_bits": machine.form.bits, "weight_words": machine.weight_words},
     )
     b = Block("slave", header)
@@ -130,7 +131,7 @@ class _Caches:
     words, codes, gradients : Signal
         Wires: the row that was read.
     learns : list of Signal
-        learns[n]: the beat of n cycles ago was one of LEARN; behind SLOPE_AT only if the weights move, since the array
+        learns[n]: the beat of n cycles ago was one of LEARN; behind the slope only if the weights move, since the array
         waits no longer for ACCUMULATE.
     rows : list of Signal
         rows[n]: the row that the beat of n cycles ago named.
@@ -141,10 +142,11 @@ class _Caches:
         machine = c.machine
         self.c = c
         b.comment("Caches.")
-        self.learns = delayed(b, c.kinds["LEARN"], "learn", facts.SLOPE_AT, init=0)
+        at = facts.learn_times(machine)
+        self.learns = delayed(b, c.kinds["LEARN"], "learn", at.slope, init=0)
         moves = b.wire("moves", 1, all_of(self.learns[-1], ~c.settings["accumulates"]))
-        self.learns += delayed(b, moves, "moves", facts.CODE_AT - facts.SLOPE_AT, init=0)[1:]
-        self.rows = delayed(b, c.beat["row"], "row", facts.CODE_AT, facts.beat_widths(machine)["row"])
+        self.learns += delayed(b, moves, "moves", at.code - at.slope, init=0)[1:]
+        self.rows = delayed(b, c.beat["row"], "row", at.code, facts.beat_widths(machine)["row"])
         self.words = b.wire("weight_word", machine.form.bits)
         self.codes = b.wire("weight_code", machine.code_bits)
         self.gradients = b.wire("last_gradient", machine.form.bits)
@@ -260,9 +262,8 @@ def _converted(c: SlaveContext, name: str, word: Signal, draw: Signal) -> Signal
     machine = c.machine
     code = b.wire(f"{name}_made", machine.code_bits)
     table = ConversionPorts(**{part: c.settings[f"{name}_{part}"] for part in ConversionPorts.widths(machine)})
-    b.instance(
-        c.library.get(converter, c.library, machine), f"converter_{name}", word=word, draw=draw, code=code, **table.to()
-    )
+    unit = c.library.get(converter_of(machine), c.library, machine)
+    b.instance(unit, f"converter_{name}", word=word, draw=draw, code=code, **table.to())
     return code
 
 
@@ -292,13 +293,14 @@ def _learn(c: SlaveContext, caches: _Caches, product: Signal) -> None:
     machine = c.machine
     form = c.machine.form
     s = c.settings
+    at = facts.learn_times(machine)
     b.comment("dw, with its value as a code.")
     turned = b.wire("neuron_reversed", DRAW_BITS, _neuron_bits(c))
     draw_d = c.late("draw_d", c.beat["draw_d"] ^ turned, facts.PRODUCT_AT, DRAW_BITS)
     code = _converted(c, "d", product, draw_d)
     cell = b.wire("gradient_code", form.bits, Cat(const(0, form.bits - machine.code_bits), code))
     coded_value = value_of(b, machine, "coded", CodedOperand(cell, const(1, 1), s["d_entries"], s["d_mask"]))
-    plain = c.late("plain_dw", product, facts.GRADIENT_AT - 1 - facts.PRODUCT_AT, form.bits)
+    plain = c.late("plain_dw", product, at.gradient - 1 - facts.PRODUCT_AT, form.bits)
     velocity = c.late("velocity", caches.gradients, facts.SHIFT_LATENCY - 1, form.bits)
     dw = choose(s["d_coded"], coded_value.word, plain, form.bits)
     start = b.reg("start", form.bits, init=None)
@@ -319,10 +321,10 @@ def _learn(c: SlaveContext, caches: _Caches, product: Signal) -> None:
     old = value_of(b, machine, "old", CodedOperand(cell, codes_alone, s["w_entries"], s["w_mask"]))
     zones = [(eq(s["w_zone"], zone), form.fraction + zone - 1) for zone in ZONES]
     new = word_sum(b, "new_weight", old.word, step, const(1, 1), zones)
-    draw_w = c.late("draw_w", c.beat["draw_w"] ^ turned, facts.WEIGHT_AT, DRAW_BITS)
+    draw_w = c.late("draw_w", c.beat["draw_w"] ^ turned, at.weight, DRAW_BITS)
     new_code = _converted(c, "w", new, draw_w)
-    read_weight = facts.STEP_AT - facts.OPERAND_LATENCY - facts.READ
-    caches.place("weights", caches.words, read_weight, (facts.WEIGHT_AT, ~codes_alone, new))
-    caches.place("codes", caches.codes, read_weight, (facts.CODE_AT, s["w_coded"], new_code))
-    read_gradient = facts.GRADIENT_AT - facts.SHIFT_LATENCY - facts.READ
-    caches.place("gradients", caches.gradients, read_gradient, (facts.SLOPE_AT, const(1, 1), gradient))
+    read_weight = at.step - facts.OPERAND_LATENCY - facts.READ
+    caches.place("weights", caches.words, read_weight, (at.weight, ~codes_alone, new))
+    caches.place("codes", caches.codes, read_weight, (at.code, s["w_coded"], new_code))
+    read_gradient = at.gradient - facts.SHIFT_LATENCY - facts.READ
+    caches.place("gradients", caches.gradients, read_gradient, (at.slope, const(1, 1), gradient))

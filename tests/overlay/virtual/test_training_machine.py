@@ -1,5 +1,7 @@
 """The generated training machine in Verilator against the interpreter: whole programs, hazards, faults."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 
@@ -9,6 +11,7 @@ from bitloom.golden.discrete.machine.instruction import Instruction, encode
 from bitloom.golden.discrete.machine.interpreter import Interpreter
 from bitloom.golden.discrete.machine.parameters import MachineParameters
 from bitloom.golden.discrete.machine.program import ProgramWriter
+from bitloom.golden.discrete.machine.table_words import config_table
 from bitloom.golden.discrete.machine.words import first_words, sample_words
 from bitloom.golden.discrete.word import WordFormat
 from bitloom.hls_gen.design.headers import PROGRAM, RUN, PacketHeader
@@ -17,18 +20,21 @@ from bitloom.overlay.virtual.training_machine import SimulatedMachine
 from tests.golden.discrete.machine import test_faults as rules
 from tests.golden.discrete.machine import test_hazards as hazards
 from tests.golden.discrete.machine import test_interpreter as loads
-from tests.golden.discrete.machine.cases import CASES, samples, start
+from tests.golden.discrete.machine.cases import CASES, TABLES, samples, start
 from tests.golden.discrete.machine.layer_program import KINDS, layer_program
 from tests.golden.discrete.machine.learning_program import learning_program
 
 SMALL = MachineParameters(slaves=2)
 """The machine of the default tier: one build for all tests."""
+EQUIPPED = MachineParameters(slaves=2, divider="words", converter="multiplying")
+"""One with all units that a machine may lack."""
 FORM = SMALL.form
 OTHERS = {
     "1 slave": MachineParameters(slaves=1),
     "4 slaves, 32 bits": MachineParameters(slaves=4, form=WordFormat(32, 20), tables=4),
     "8 slaves": MachineParameters(slaves=8),
     "no multiplier": MachineParameters(slaves=2, multiplier=False, form=WordFormat(12, 7)),
+    "all units": EQUIPPED,
 }
 
 
@@ -97,6 +103,34 @@ def test_a_program_that_loads_instructions(stalls):
                 hardware.run(data[:count])
             assert (error.value.fault.name, error.value.place) == ("NO_DATA", 2)
         assert [words.tolist() for words in hardware.run(data)] == results
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_learning_by_either_pair(seed):
+    """The same with conversions between the two nearest codes."""
+    case = learning_program(FORM, seed, pairs=True)
+    with SimulatedMachine(EQUIPPED, case.program) as hardware:
+        hardware.simulation.stall(source=0.3, sink=0.3, seed=seed)
+        (words,) = hardware.run(case.data)
+    assert words.tolist() == case.expected
+
+
+@pytest.mark.parametrize("stalls", [{}, {"source": 0.7}, {"sink": 0.7}], ids=str)
+def test_divisions(stalls):
+    """Of words and codes by words and codes, beside IO; a division that an instruction waits for."""
+    rng = np.random.default_rng(1)
+    words = rng.integers(-FORM.largest, FORM.largest + 1, 120) >> rng.integers(0, FORM.bits, 120)
+    words[60::7] = 0
+    lines = ["IO LOAD_NEURONS d=0 rows=120"]
+    for place, (a, b) in enumerate(product(range(4), repeat=2)):
+        lines.append(f"COMPUTE DIVIDE a=0 b=60 d={120 + 40 * place} rows=40 kind_a={a} kind_b={b}")
+        lines.append(f"IO STORE_NEURONS a={120 + 40 * place} rows=40")
+    lines += ["COMPUTE ADD a=760 b=0 d=0 rows=40", "IO STORE_NEURONS a=0 rows=40 last=1", "NOP END"]
+    program = [config_table(number, *table) for number, table in TABLES.items()] + assemble("\n".join(lines))
+    expected = Interpreter(EQUIPPED, program).run(FORM.pack(words))
+    with SimulatedMachine(EQUIPPED, program) as hardware:
+        hardware.simulation.stall(**stalls, seed=3)
+        assert [w.tolist() for w in hardware.run(FORM.pack(words))] == [w.tolist() for w in expected]
 
 
 @pytest.mark.slow

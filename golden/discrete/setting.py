@@ -1,6 +1,6 @@
 """Named settings: which tensors are discrete, and how the perceptron learns (C17, C18)."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from itertools import pairwise
 from math import log2
 
@@ -53,6 +53,31 @@ class Setting:
                 )
             )
         return layers
+
+    def kinds(self) -> dict[str, str]:
+        """What each tensor of a layer is, in a few words, by its name in `Tensors`; ``norm`` is the normalisation."""
+        first = self.first or self.rest
+        kinds = _kinds(self.rest, self.rule)
+        for name, kind in _kinds(first, self.rule).items():
+            if kind != kinds[name]:
+                kinds[name] += f"; first layer {kind}"
+        norm = "continuous" if self.norm else "none"
+        return {**kinds, "norm": f"{norm}; last layer none" if self.norm and self.last_raw else norm}
+
+
+def _kinds(tensors: Tensors, rule: UpdateRule) -> dict[str, str]:
+    """What the tensors of a layer are."""
+    kinds = {}
+    for name in (tensor.name for tensor in fields(tensors) if tensor.name != "master"):
+        converter = getattr(tensors, name)
+        kinds[name] = "continuous" if converter is None else converter.about
+    if tensors.weights is not None and tensors.master:
+        kinds["weights"] += ", continuous master copy"
+    if not rule.remembers:
+        kinds["memory"] = "none"
+    elif tensors.memory is None and rule.name == "source":
+        kinds["memory"] = kinds["weight_gradients"]
+    return kinds
 
 
 def _weights(bits: int, rounding: str, master: bool = True) -> Tensors:
@@ -125,7 +150,7 @@ SETTINGS = {
     },
     **{
         f"discrete-{bits}": Setting(
-            about=f"{bits}-bit weights, continuous master, nearest; all else 3 bits; no multiplier",
+            about=f"{bits}-bit weights, continuous master, nearest; all else 3 bits, f' 1",
             rest=_all_discrete(_weights(bits, "nearest")),
             activation="hard_tanh",
             norm=False,
@@ -135,7 +160,7 @@ SETTINGS = {
     },
     **{
         f"discrete-codes-{bits}": Setting(
-            about=f"{bits}-bit weights, codes only, stochastic; all else 3 bits; no multiplier",
+            about=f"{bits}-bit weights, codes only, stochastic; all else 3 bits, f' 1",
             rest=replace(_all_discrete(_weights(bits, "stochastic", master=False)), memory=_by_chance(WIDE.scaled(3))),
             activation="hard_tanh",
             norm=False,

@@ -37,7 +37,7 @@ MACHINE_HIDDEN = "128"
 """The same with --machine."""
 EPOCHS = {"digits": 100, "mnist": 20}
 """Default epochs by data: enough for the curve to become flat."""
-MACHINE_EPOCHS = 20
+MACHINE_EPOCHS = 30
 """Default epochs with --machine."""
 NAMES = list(dict.fromkeys([*SETTINGS, *MACHINE_SETTINGS]))
 """Names of all settings, without and with --machine."""
@@ -73,7 +73,7 @@ DRAWN_EVERY = 5.0
     click.option(
         "--epochs",
         type=click.IntRange(1),
-        help="Passes over the images.  [default: digits 100, mnist 20, with --machine 20]",
+        help="Passes over the images.  [default: digits 100, mnist 20, with --machine 30]",
     ),
     held_out_option,
     click.option("--rate-times", type=float, default=1.0, help="Multiplies the rates of each setting."),

@@ -113,8 +113,9 @@ def learn_times(machine: MachineParameters) -> LearnTimes:
     return LearnTimes(gradient, slope, step, weight, weight + converter_latency(machine))
 
 
-NONE, SCATTER, FORWARD, BACKWARD, LEARN, LOAD, STORE = range(7)
-"""Kinds of beats, which go down the tree. LEARN is UPDATE, ACCUMULATE or APPLY: the settings say which."""
+NONE, SCATTER, FORWARD, BACKWARD, LEARN, LOAD, STORE, FILL = range(8)
+"""Kinds of beats, which go down the tree. LEARN is UPDATE, ACCUMULATE or APPLY: the settings say which. FILL brings a
+row of the table of products."""
 BEAT_BITS = 3
 """Bits of a beat's kind."""
 
@@ -139,18 +140,24 @@ def beat_widths(machine: MachineParameters) -> dict[str, int]:
     }
 
 
+def operand_widths(machine: MachineParameters) -> dict[str, int]:
+    """What a unit knows of the kind of an operand, and its bits: it is a code; entries of its table; bits of a code."""
+    return {"coded": 1, "entries": ENTRY_BITS << machine.code_bits, "mask": machine.code_bits}
+
+
 def setting_widths(machine: MachineParameters) -> dict[str, int]:
     """What stands while the slaves work on an instruction, and its bits.
 
-    left and right: kinds of the factors of products. w: of weights, d: of weight gradients, with all that their
-    converters need. w_zone: to which zone new weights are clipped, 0 for none. accumulates, applies: LEARN is this
-    instruction; else it is UPDATE. cache: which one is loaded or stored, a number of `CACHES`.
+    left and right: kinds of the factors of products, where no table holds these. w: of weights, d: of weight gradients,
+    with all that their converters need. w_zone: to which zone new weights are clipped, 0 for none. accumulates,
+    applies: LEARN is this instruction; else it is UPDATE. cache: which one is loaded or stored, a number of `CACHES`.
     """
     codes = machine.code_bits
     ranks = 1 << machine.code_bits
     widths: dict[str, int] = {}
-    for name in ("left", "right", "w", "d"):
-        widths |= {f"{name}_coded": 1, f"{name}_entries": ranks * ENTRY_BITS, f"{name}_mask": codes}
+    factors = () if machine.table_rows else ("left", "right")
+    for name in (*factors, "w", "d"):
+        widths |= {f"{name}_{part}": w for part, w in operand_widths(machine).items()}
     for name in ("w", "d"):
         widths |= {
             f"{name}_thresholds": (ranks - 1) * (machine.form.bits + 1),

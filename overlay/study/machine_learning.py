@@ -136,7 +136,7 @@ class MachinePlan:
             weight_words=_power(rows),
             column_words=_power(max(columns)),
             tables=max(3, len(training.tables)),
-            multiplier=self.kinds.multiplier,
+            products="multiplier" if self.kinds.multiplier else "shifter",
         )
         program = ProgramWriter(roomy, training).program(samples)
         return replace(roomy, instructions=max(MachineParameters.instructions, _power(len(program))))

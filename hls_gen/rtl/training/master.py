@@ -239,8 +239,14 @@ def _array(
     )
     left = b.wire("left_kind", facts.KIND_BITS, choose(backward, kinds["kind_b"], kinds["kind_a"], facts.KIND_BITS))
     right = b.wire("right_kind", facts.KIND_BITS, choose(learn, kinds["kind_b"], kinds["kind_w"], facts.KIND_BITS))
-    for prefix, kind in (("left", left), ("right", right), ("w", kinds["kind_w"]), ("d", kinds["kind_d"])):
-        m.operand(prefix, kind, settings)
+    factors: dict[str, Signal] = {}
+    for prefix, kind, out in (
+        ("left", left, factors),
+        ("right", right, factors),
+        ("w", kinds["kind_w"], settings),
+        ("d", kinds["kind_d"], settings),
+    ):
+        m.operand(prefix, kind, out)
     for prefix in ("w", "d"):
         by = [kinds[name] for name in BY_CHANCE[machine.converter] if name.endswith(prefix)]
         m.conversion(prefix, kinds[f"kind_{prefix}"], by, settings)
@@ -263,6 +269,11 @@ def _array(
         "accumulates": accumulates,
         **draws,
     }
+    if machine.table_rows:  # the array fills tables, which know nothing of kinds
+        products = [eq(told["beat_kind"], getattr(facts, name)) for name in ("FORWARD", "BACKWARD", "LEARN")]
+        given |= {"fills": b.wire("array_fills", 1, all_of(any_of(*products), ~applies)), **factors}
+    else:
+        settings |= factors
     lead = place(
         b,
         m.library.get(array, m.library, machine),

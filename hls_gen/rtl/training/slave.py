@@ -42,6 +42,7 @@ from .converter import ConversionPorts
 from .converters import converter_of
 from .port_means import BEAT, SETTINGS
 from .product import product_unit
+from .product_table import product_table
 from .word import twos
 
 
@@ -102,7 +103,7 @@ def slave(library: Library, machine: MachineParameters) -> Block:
 
     # # #
 
-    context = SlaveContext(b, library, machine, number, settings, beat, _kinds(b, number, beat))
+    context = SlaveContext(b, library, machine, number, settings, beat, _kinds(b, machine, number, beat))
     caches = _Caches(context)
     product = _product(context, caches)
     _results(context, caches, product, up)
@@ -110,16 +111,17 @@ def slave(library: Library, machine: MachineParameters) -> Block:
     return b
 
 
-def _kinds(b: Block, number: Signal, beat: dict[str, Signal]) -> dict[str, Signal]:
+def _kinds(b: Block, machine: MachineParameters, number: Signal, beat: dict[str, Signal]) -> dict[str, Signal]:
     """Kinds of beats that this slave takes part in."""
     has_turn = b.wire("mine", 1, eq(number, beat["slave"]))
     active = b.wire("active", 1, number <= beat["slave"])
     kinds = {}
-    for name in ("SCATTER", "FORWARD", "BACKWARD", "LEARN", "LOAD", "STORE"):
+    names = ["SCATTER", "FORWARD", "BACKWARD", "LEARN", "LOAD", "STORE"]
+    for name in [*names, "FILL"] if machine.table_rows else names:
         kind_number = b.localparam(name, getattr(facts, name), facts.BEAT_BITS)
         part = active if name == "LEARN" else has_turn
         here = eq(beat["kind"], kind_number)
-        kinds[name] = b.wire(f"is_{name.lower()}", 1, here if name in ("FORWARD", "BACKWARD") else here & part)
+        kinds[name] = b.wire(f"is_{name.lower()}", 1, here if name in ("FORWARD", "BACKWARD", "FILL") else here & part)
     return {**kinds, "active": active}
 
 
@@ -178,40 +180,50 @@ def _product(c: SlaveContext, caches: _Caches) -> Signal:
     b = c.b
     machine = c.machine
     form = c.machine.form
+    w = machine.code_bits if machine.table_rows else form.bits
     b.comment("Input gradients of its columns, and products.")
-    neuron = b.wire("neuron_found", form.bits)
+    data = bits(c.beat["data"], 0, w)
+    neuron = b.wire("neuron_found", w)
     b.instance(
-        ram(c.library, form.bits, machine.column_words, latency=0),
+        ram(c.library, w, machine.column_words, latency=0),
         "neurons",
         write=c.kinds["SCATTER"],
         write_row=c.beat["column"],
-        write_data=c.beat["data"],
+        write_data=data,
         read_row=c.beat["column"],
         read_data=neuron,
     )
-    gradient = b.reg("input_gradient", form.bits, init=None)
-    x = b.reg("x", form.bits, init=None)
+    gradient = b.reg("input_gradient", w, init=None)
+    x = b.reg("x", w, init=None)
     backward = c.late("backward", c.kinds["BACKWARD"], facts.READ)
     learn = caches.learns[facts.READ]
-    b.on(None, (gradient, neuron), (x, c.beat["data"]))
-    code = Cat(const(0, form.bits - machine.code_bits), caches.codes)
-    weight = choose(c.settings["right_coded"], code, caches.words, form.bits)
-    product = b.wire("product", form.bits)
-    unused = {name: b.wire(f"{name}_unused", form.bits) for name in ("left_value", "right_value")}
+    b.on(None, (gradient, neuron), (x, data))
+    weight = caches.codes
+    if not machine.table_rows:
+        code = Cat(const(0, form.bits - machine.code_bits), caches.codes)
+        weight = choose(c.settings["right_coded"], code, caches.words, form.bits)
     factors = {
-        side: {f"{side}_{part}": c.settings[f"{side}_{part}"] for part in ("coded", "entries", "mask")}
-        for side in ("left", "right")
+        "left": b.wire("left_factor", w, choose(backward, gradient, x, w)),
+        "right": b.wire("right_factor", w, choose(learn, gradient, weight, w)),
     }
-    b.instance(
-        c.library.get(product_unit, c.library, machine),
-        "arithmetic",
-        left=b.wire("left_factor", form.bits, choose(backward, gradient, x, form.bits)),
-        right=b.wire("right_factor", form.bits, choose(learn, gradient, weight, form.bits)),
-        **factors["left"],
-        **factors["right"],
-        product=product,
-        **unused,
-    )
+    product = b.wire("product", form.bits)
+    if machine.table_rows:
+        b.instance(
+            c.library.get(product_table, c.library, machine),
+            "products",
+            **factors,
+            write=c.kinds["FILL"],
+            write_row=bits(c.beat["row"], 0, 2 * machine.code_bits),
+            write_data=c.beat["data"],
+            product=product,
+        )
+        return product
+    unused = {name: b.wire(f"{name}_unused", form.bits) for name in ("left_value", "right_value")}
+    kinds = {
+        f"{side}_{part}": c.settings[f"{side}_{part}"] for side in factors for part in facts.operand_widths(machine)
+    }
+    unit = c.library.get(product_unit, c.library, machine)
+    b.instance(unit, "arithmetic", **factors, **kinds, product=product, **unused)
     return product
 
 

@@ -180,10 +180,9 @@ def _results(
     operands = {}
     for side, name in (("left", "a"), ("right", "b")):
         cell = b.input(f"{name}_data", form.bits, means=f"what the row of operand {name} holds, a cycle later")
-        widths = facts.setting_widths(machine)
         parts = {
-            part: b.input(f"{name}_{part}", widths[f"left_{part}"], means=f"operand {name}: {part} of its table")
-            for part in ("coded", "entries", "mask")
+            part: b.input(f"{name}_{part}", w, means=f"operand {name}: {part} of its table")
+            for part, w in facts.operand_widths(machine).items()
         }
         operands |= {side: cell, **{f"{side}_{part}": signal for part, signal in parts.items()}}
     x, y, product = (b.wire(name, form.bits) for name in ("x", "y", "product"))

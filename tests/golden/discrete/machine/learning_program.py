@@ -148,23 +148,28 @@ def shifted(word: int, places: int) -> int:
     return (abs(word) >> places) * (1 if word > 0 else -1)
 
 
-def learning_program(form: WordFormat, seed: int, count: int = 12, *, pairs: bool = False) -> LearningProgram:
-    """So many instructions with random kinds, and constants that change; ``pairs``: conversions of either pair."""
+def learning_program(
+    form: WordFormat, seed: int, count: int = 12, *, pairs: bool = False, words: bool = True
+) -> LearningProgram:
+    """So many instructions with random kinds, and constants that change.
+
+    ``pairs``: with conversions of either pair. ``words``: factors may be words.
+    """
     rng = random.Random(seed)
 
-    def words(number: int) -> list[int]:
+    def cells(number: int) -> list[int]:
         most = 3 * form.one
         return form.pack(np.array([rng.randint(-most, most) for _ in range(number)])).tolist()
 
     size = ROWS * COLUMNS
-    x, g, weights, gradients = words(ROWS), words(COLUMNS), words(size), words(size)
+    x, g, weights, gradients = cells(ROWS), cells(COLUMNS), cells(size), cells(size)
     codes = [rng.randrange(8) for _ in range(size)]
 
     def matrix(values: list[int]) -> list[list[int]]:
         return [values[COLUMNS * j : COLUMNS * (j + 1)] for j in range(ROWS)]
 
-    def plain(cells: list[int]) -> list[list[int]]:
-        return matrix(form.unpack(np.array(cells)).tolist())
+    def plain(given: list[int]) -> list[list[int]]:
+        return matrix(form.unpack(np.array(given)).tolist())
 
     layer = PlainLayer(form, x, g, plain(weights), matrix(codes), plain(gradients))
     program = [config_table(number, *table) for number, table in TABLES.items()] + assemble(FIRST)
@@ -175,6 +180,8 @@ def learning_program(form: WordFormat, seed: int, count: int = 12, *, pairs: boo
         function = rng.choice(["UPDATE", "ACCUMULATE", "APPLY"])
         kinds = {name: rng.choice([0, rng.randrange(1, 4)]) for name in ("kind_a", "kind_b", "kind_w", "kind_d")}
         kinds |= {name: rng.randrange(2) for name in ("chance_d", "chance_w", "master")}
+        if not words:
+            kinds |= {name: rng.randrange(1, 4) for name in ("kind_a", "kind_b")}
         if pairs:
             kinds |= {name: rng.randrange(2) for name in ("pair_d", "pair_w")}
         # fields that a function doesn't use are without effect, too

@@ -125,5 +125,5 @@ def test_the_tree_copies_down_and_adds_up(slaves):
 @pytest.mark.slow
 def test_a_slave_of_other_widths():
     """Its latencies are those of any width; without a multiplier each product has a discrete operand."""
-    machine = MachineParameters(slaves=2, form=WordFormat(12, 7), multiplier=False, column_words=8)
+    machine = MachineParameters(slaves=2, form=WordFormat(12, 7), products="shifter", column_words=8)
     tree_equals(machine, ["words and codes", "codes alone, by chance"])

@@ -119,7 +119,7 @@ def test_words_are_stored(io, stall, last):
 FUNCTIONS = {name: k for name, k in isa.FUNCTIONS[isa.COMPUTE].items() if k not in isa.ON_SLAVES}
 UNITS = {
     "least": MachineParameters(slaves=2),
-    "codes": MachineParameters(slaves=2, divider="codes", multiplier=False, form=WordFormat(12, 7)),
+    "codes": MachineParameters(slaves=2, divider="codes", products="shifter", form=WordFormat(12, 7)),
     "all": MachineParameters(slaves=2, divider="words", converter="multiplying"),
     "short words": MachineParameters(slaves=2, divider="words", form=WordFormat(7, 4)),
 }

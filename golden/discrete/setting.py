@@ -1,6 +1,6 @@
 """Named settings: which tensors are discrete, and how the perceptron learns (C17, C18)."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from itertools import pairwise
 from math import log2
 
@@ -54,6 +54,31 @@ class Setting:
             )
         return layers
 
+    def kinds(self) -> dict[str, str]:
+        """What each tensor of a layer is, in a few words, by its name in `Tensors`; ``norm`` is the normalisation."""
+        first = self.first or self.rest
+        kinds = _kinds(self.rest, self.rule)
+        for name, kind in _kinds(first, self.rule).items():
+            if kind != kinds[name]:
+                kinds[name] += f"; first layer {kind}"
+        norm = "continuous" if self.norm else "none"
+        return {**kinds, "norm": f"{norm}; last layer none" if self.norm and self.last_raw else norm}
+
+
+def _kinds(tensors: Tensors, rule: UpdateRule) -> dict[str, str]:
+    """What the tensors of a layer are."""
+    kinds = {}
+    for name in (tensor.name for tensor in fields(tensors) if tensor.name != "master"):
+        converter = getattr(tensors, name)
+        kinds[name] = "continuous" if converter is None else converter.about
+    if tensors.weights is not None and tensors.master:
+        kinds["weights"] += ", continuous master copy"
+    if not rule.remembers:
+        kinds["memory"] = "none"
+    elif tensors.memory is None and rule.name == "source":
+        kinds["memory"] = kinds["weight_gradients"]
+    return kinds
+
 
 def _weights(bits: int, rounding: str, master: bool = True) -> Tensors:
     """Discrete weights."""
@@ -65,14 +90,14 @@ def _by_chance(table: CodeTable) -> Converter:
     return Converter(table=table, rounding="stochastic")
 
 
-def _all_discrete(weights: Tensors) -> Tensors:
-    """Everything else is discrete, too: 3 bits, and 1 bit of f'."""
+def _all_discrete(weights: Tensors, dw_places: int) -> Tensors:
+    """Everything else is discrete, too: 3 bits, and 1 bit of f'; weight gradients are at most 2^-dw_places."""
     return replace(
         weights,
         inputs=Converter(table=TABLES[3]),
         derivatives=Converter(table=GATE),
         gradients=_by_chance(WIDE.scaled(1)),
-        weight_gradients=_by_chance(WIDE.scaled(6)),
+        weight_gradients=_by_chance(WIDE.scaled(dw_places)),
     )
 
 
@@ -92,8 +117,8 @@ _CODES = {
     2: UpdateRule("velocity", rate=0.5, mu=0.98, neuron_rate=0.05),
     3: UpdateRule("velocity", rate=0.5, mu=0.98, neuron_rate=0.05),
 }
-_DISCRETE_RULE = UpdateRule("velocity", rate=10.0, neuron_rate=1.0)
-_DISCRETE_CODES_RULE = UpdateRule("velocity", rate=5.0, mu=0.9, neuron_rate=0.1)
+_DISCRETE_RULE = UpdateRule("velocity", rate=20.0, neuron_rate=1.0)
+_DISCRETE_CODES_RULE = UpdateRule("velocity", rate=2.0, mu=0.9, neuron_rate=0.1)
 _BINARY = replace(_weights(1, "nearest"), inputs=Converter(table=ONE_BIT))
 _BLACK_OR_WHITE = replace(_BINARY, inputs=Converter(table=ONE_BIT, rounding="stochastic"))
 """Grey is black or white by chance while the perceptron learns, so that it sees many pictures of each image, and the
@@ -125,8 +150,8 @@ SETTINGS = {
     },
     **{
         f"discrete-{bits}": Setting(
-            about=f"{bits}-bit weights, continuous master, nearest; all else 3 bits; no multiplier",
-            rest=_all_discrete(_weights(bits, "nearest")),
+            about=f"{bits}-bit weights, continuous master, nearest; all else 3 bits, f' 1",
+            rest=_all_discrete(_weights(bits, "nearest"), 7),
             activation="hard_tanh",
             norm=False,
             rule=_DISCRETE_RULE,
@@ -135,8 +160,10 @@ SETTINGS = {
     },
     **{
         f"discrete-codes-{bits}": Setting(
-            about=f"{bits}-bit weights, codes only, stochastic; all else 3 bits; no multiplier",
-            rest=replace(_all_discrete(_weights(bits, "stochastic", master=False)), memory=_by_chance(WIDE.scaled(3))),
+            about=f"{bits}-bit weights, codes only, stochastic; all else 3 bits, f' 1",
+            rest=replace(
+                _all_discrete(_weights(bits, "stochastic", master=False), 6), memory=_by_chance(WIDE.scaled(3))
+            ),
             activation="hard_tanh",
             norm=False,
             rule=_DISCRETE_CODES_RULE,

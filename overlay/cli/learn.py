@@ -2,8 +2,10 @@
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import click
 import numpy as np
@@ -35,7 +37,7 @@ MACHINE_HIDDEN = "128"
 """The same with --machine."""
 EPOCHS = {"digits": 100, "mnist": 20}
 """Default epochs by data: enough for the curve to become flat."""
-MACHINE_EPOCHS = 20
+MACHINE_EPOCHS = 30
 """Default epochs with --machine."""
 NAMES = list(dict.fromkeys([*SETTINGS, *MACHINE_SETTINGS]))
 """Names of all settings, without and with --machine."""
@@ -71,7 +73,7 @@ DRAWN_EVERY = 5.0
     click.option(
         "--epochs",
         type=click.IntRange(1),
-        help="Passes over the images.  [default: digits 100, mnist 20, with --machine 20]",
+        help="Passes over the images.  [default: digits 100, mnist 20, with --machine 30]",
     ),
     held_out_option,
     click.option("--rate-times", type=float, default=1.0, help="Multiplies the rates of each setting."),
@@ -135,7 +137,8 @@ def learn_command(
     DATA is digits, scikit-learn's, or mnist: MNIST's 10,000 test images, 8,000 of them to learn from, where
     BITLOOM_DATA names their folder. Accuracy is that with the nearest codes of the weights.
 
-    Without --machine perceptrons have batch normalisation and compute in floating point. With --machine they learn by
+    Without --machine perceptrons compute in floating point, and a second table says what their training takes: memory,
+    and products by the number of codes among their factors. With --machine they learn by
     programs of the training machine, in fixed-point words and codes.
     """
     if option := given(WITH_MACHINE if machine is None else WITHOUT_MACHINE):
@@ -197,10 +200,15 @@ def learn_command(
     if timeline is not None:
         assert isinstance(runs[0], MachinePlan)
         plot_timeline(timeline, f"a sample of {data}, {slaves} slaves", work_of_a_sample(runs[0], images))
+    float_runs = {run.setting: run for run in runs if isinstance(run, FloatRun)}
+    costs = {name: {"discrete": SETTINGS[name].kinds(), **asdict(run.cost(images))} for name, run in float_runs.items()}
     if as_json:
-        dump({"data": data, "seeds": seeds, "epochs": runs[0].epochs, "settings": [row.to_dict() for row in rows]})
+        dicts = [{**row.to_dict(), **costs.get(row.setting, {})} for row in rows]
+        dump({"data": data, "seeds": seeds, "epochs": runs[0].epochs, "settings": dicts})
         return
     _show(title, rows, {name: setting.about for name, setting in known.items()})
+    if costs:
+        _show_costs(costs)
 
 
 def _drawing(picture: Path | None, title: str) -> Callable[[list[LearningRow]], None] | None:
@@ -235,6 +243,16 @@ def _show(title: str, rows: Sequence[LearningRow], about: Mapping[str, str]) -> 
         cells.append([row.setting, *figures, *cycles, about[row.setting]])
     columns = ["setting", "mean %", "lowest", "highest", *["cycles"] * clock, "what is discrete"]
     grid(title, columns, cells)
+
+
+def _show_costs(costs: Mapping[str, Mapping[str, Any]]) -> None:
+    """Print what training takes with each setting."""
+    cells = []
+    for name, cost in costs.items():
+        products = [f"{cost[key]:,.0f}" for key in ("multiplications", "shifts", "look_ups")]
+        cells.append([name, f"{cost['parameter_bits']:.1f}", f"{cost['batch_bits'] / 8 / 1024:,.0f}", *products])
+    columns = ["setting", "bits a parameter", "KiB a batch", "multiplications", "shifts", "look-ups"]
+    grid("What training takes, and products of a sample", columns, cells)
 
 
 def _save(path: Path, images: LearnData, plan: LearnPlan, folder: Path) -> None:

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from bitloom.golden import atomic
+from bitloom.golden.discrete.cost import Cost, training_cost
 from bitloom.golden.discrete.data import LearnData
 from bitloom.golden.discrete.learn import CurvePoint, LearnPlan, learn
 from bitloom.golden.discrete.setting import SETTINGS
@@ -80,6 +81,13 @@ class FloatRun:
     def facts(self) -> dict[str, Any]:
         """Setting and plan."""
         return {"setting": asdict(SETTINGS[self.setting]), "plan": asdict(self.plan)}
+
+    def cost(self, data: LearnData) -> Cost:
+        """What training takes."""
+        setting = SETTINGS[self.setting]
+        inputs = data.train.shape[1]
+        specs = setting.specs(inputs, self.plan.hidden, int(data.train_labels.max()) + 1)
+        return training_cost(inputs, specs, setting.rule, setting.batch)
 
     def learn(self, data: LearnData, seen: Seen, checkpoint: Path) -> None:
         """Learn."""

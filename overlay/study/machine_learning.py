@@ -23,7 +23,7 @@ from bitloom.golden.discrete.machine.parameters import MOST_INSTRUCTIONS, Machin
 from bitloom.golden.discrete.machine.program import ProgramWriter
 from bitloom.golden.discrete.machine.training import SourceRule, Training
 from bitloom.golden.discrete.machine.units import UNITS
-from bitloom.golden.discrete.machine.words import LayerState, first_words, read_states, sample_words
+from bitloom.golden.discrete.machine.words import LayerState, first_words, read_states
 from bitloom.golden.discrete.word import WordFormat
 from bitloom.golden.encoding import Array
 from bitloom.golden.integers import make_fields_plain
@@ -59,7 +59,7 @@ class MachinePlan:
 
     hidden: tuple[int, ...] = (128,)
     """Neurons of each hidden layer."""
-    epochs: int = 20
+    epochs: int = 30
     seed: int = 0
     """Of weights at the start, of the images' order and of the generator, 0 to MOST_SEED."""
     slaves: int = 8
@@ -136,7 +136,7 @@ class MachinePlan:
             weight_words=_power(rows),
             column_words=_power(max(columns)),
             tables=max(3, len(training.tables)),
-            multiplier=self.kinds.multiplier,
+            products="multiplier" if self.kinds.multiplier else "shifter",
         )
         program = ProgramWriter(roomy, training).program(samples)
         return replace(roomy, instructions=max(MachineParameters.instructions, _power(len(program))))
@@ -193,15 +193,14 @@ class Device:
             trainer = FixedTrainer(form, training, states)
             trainer.learn(inputs, targets)
             return trainer.states, 0.0
-        program = ProgramWriter(self._machine, training).program(len(inputs))
+        program, data = ProgramWriter(self._machine, training).run(states, inputs, targets)
         if self._runner is not None:
             self._runner.load(program)
         elif self._name == VERILATOR:
             self._runner = self._open.enter_context(SimulatedMachine(self._machine, program))
         else:
             self._runner = Interpreter(self._machine, program)
-        samples = sample_words(training, form, inputs, targets)
-        (words,) = self._runner.run(np.concatenate([first_words(training, form, states), samples]))
+        (words,) = self._runner.run(data)
         return read_states(training, form, words), self._runner.cycles / len(inputs)
 
 
@@ -322,12 +321,10 @@ def work_of_a_sample(plan: MachinePlan, data: LearnData) -> list[Work]:
     machine = plan.machine(training, samples)
     form = machine.form
     images = MachineData.of(training, form, data)
-    parts = [
-        first_words(training, form, first_states(plan, training, form)),
-        sample_words(training, form, images.train[:samples], images.targets[:samples]),
-    ]
-    interpreter = Interpreter(machine, ProgramWriter(machine, training).program(samples))
-    interpreter.run(np.concatenate(parts))
+    states = first_states(plan, training, form)
+    program, words = ProgramWriter(machine, training).run(states, images.train[:samples], images.targets[:samples])
+    interpreter = Interpreter(machine, program)
+    interpreter.run(words)
     first = [
         n
         for n, work in enumerate(interpreter.work)

@@ -322,8 +322,16 @@ def test_learn(tmp_path: Path) -> None:
     assert (report["data"], report["seeds"], report["epochs"]) == ("digits", 2, 2)
     assert [row["setting"] for row in report["settings"]] == ["float", "codes-2"]
     assert all(len(curve) == 2 for row in report["settings"] for curve in row["curves"])
+    weights = 64 * 8 + 8 * 10
+    row = report["settings"][1]
+    assert row["parameter_bits"] == ((2 + 32) * weights + 64 * 36) / (weights + 36)
+    assert row["batch_bits"] == 64 * 32 * (64 + 8 + 8 + 8 + 10)
+    assert row["shifts"] == 64 * 8 + 2 * 8 * 10
+    assert row["look_ups"] == 0
+    assert row["discrete"]["weights"] == "2 bits by chance"
     assert picture.read_text().startswith("<?xml")
     again = call("learn", "digits", *names, "--seeds", "2", *out)  # what is there is shown
+    assert f"{row['multiplications']:,.0f}" in again.stdout
     assert again.exit_code == 0
     for setting in report["settings"]:
         assert f"{100 * setting['mean']:.2f}" in again.stdout

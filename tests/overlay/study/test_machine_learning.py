@@ -7,7 +7,16 @@ from bitloom.golden.discrete.data import LearnData
 from bitloom.golden.discrete.machine.parameters import MOST_INSTRUCTIONS, MachineParameters
 from bitloom.golden.discrete.machine.program import ProgramWriter
 from bitloom.golden.discrete.machine.training import SourceRule, VelocityRule
-from bitloom.overlay.study.machine_learning import MachineData, MachinePlan, learn_on_machine, work_of_a_sample
+from bitloom.golden.training.reproducible import random_order
+from bitloom.overlay.study.machine_learning import (
+    ORDER,
+    Device,
+    MachineData,
+    MachinePlan,
+    first_states,
+    learn_on_machine,
+    work_of_a_sample,
+)
 from bitloom.overlay.study.machine_setting import MACHINE_SETTINGS, fall, fallen
 from tests.errors import value_error
 
@@ -143,7 +152,8 @@ def test_each_epoch_has_random_numbers_of_its_own(tiny):
 @pytest.mark.parametrize("device", ["interpreter", pytest.param("verilator", marks=pytest.mark.slow)])
 @pytest.mark.parametrize(("count", "batch"), [(15, 5), (16, 4)])
 def test_the_instruction_cache_holds_the_program_of_many_layers(tiny, device, count, batch):
-    """Samples are in turn there, as in a network of one hidden layer: an even and an odd number of them."""
+    """Samples are in turn there, as in a network of one hidden layer: an even and an odd number of them. A cache of 128
+    instructions gets the program in pages."""
     plan = replace(PLAN, hidden=(2,) * 16, epochs=1, device=device, batch=batch)
     data = tiny._replace(train=tiny.train[:count], train_labels=tiny.train_labels[:count])
     training = plan.training(data)
@@ -153,6 +163,16 @@ def test_the_instruction_cache_holds_the_program_of_many_layers(tiny, device, co
     assert ProgramWriter(machine, training).program(count) == ProgramWriter(roomy, training).program(count)
     learned = learn_on_machine(plan, data)
     assert len(learned.states) == 17
+    small = replace(machine, instructions=128)
+    images = MachineData.of(training, small.form, data)
+    order = random_order(count, ORDER, plan.seed, 0)
+    with Device(plan.device, small) as paged:
+        states, cycles = paged.train(
+            training, first_states(plan, training, small.form), images.train[order], images.targets[order]
+        )
+    assert cycles > learned.cycles[0]
+    for state, expected in zip(states, learned.states):
+        np.testing.assert_array_equal(state.weights, expected.weights)
 
 
 def test_few_layers_have_the_default_instruction_cache(tiny):

@@ -36,7 +36,7 @@ from bitloom.golden.encoding import Array
 
 from .activation import activate
 from .arithmetic import operate, scale, word_of
-from .converter import Converter
+from .converter import PAIRS, Converter
 from .dot import dot
 from .draws import reversed_bits
 from .lfsr import Lfsr
@@ -103,7 +103,11 @@ class FixedTrainer:
         self.generator = Lfsr(training.seed)
         tables = training.tables.items()
         self._converters = {number: Converter(table=table, zone=zone) for number, (table, zone) in tables}
-        self._by_chance = {n: replace(nearest, rounding="stochastic") for n, nearest in self._converters.items()}
+        self._by_chance = {
+            (number, pair): replace(nearest, rounding="stochastic", pair=pair)
+            for number, nearest in self._converters.items()
+            for pair in PAIRS
+        }
 
     def learn(self, inputs: Array, targets: Array) -> Array:
         """Learn from samples, whole batches of them.
@@ -291,7 +295,7 @@ class FixedTrainer:
         converter = self._converters[kind.table]
         if numbers is None:
             return Discrete(converter.word_codes(self.form, words), converter.table)
-        by_chance = self._by_chance[kind.table]
+        by_chance = self._by_chance[kind.table, kind.pair]
         return Discrete(by_chance.word_codes(self.form, words, GivenDraws(numbers)), converter.table)
 
 

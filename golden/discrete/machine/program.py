@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from bitloom.golden.discrete.converter import PAIRS
 from bitloom.golden.encoding import Array
 
 from . import instruction as isa
@@ -491,7 +492,7 @@ class ProgramWriter:
 
     def _convert(self, kind: Kind, a: int, d: int, size: int) -> Instruction:
         """Conversion."""
-        return self._compute(isa.CONVERT, a=a, d=d, rows=size, kind_d=kind.table, chance_d=int(kind.chance))
+        return self._compute(isa.CONVERT, a=a, d=d, rows=size, **_fields_of("d", kind))
 
     def _backward(self, n: int, x: int) -> Iterator[Instruction]:
         """Layer ``n`` backward: its output gradients, its update, and beside it the input gradients of the layer
@@ -521,8 +522,7 @@ class ProgramWriter:
             "a": x,
             "kind_a": self.training.kind_of_inputs(n),
             "kind_b": layer.errors.table,
-            "kind_d": layer.gradients.table,
-            "chance_d": int(layer.gradients.chance),
+            **_fields_of("d", layer.gradients),
             **self._block(n),
         }
         if isinstance(self.training.rule, SourceRule):
@@ -532,11 +532,7 @@ class ProgramWriter:
     def _kinds_of_weights(self, n: int) -> dict[str, int]:
         """How weights of layer ``n`` are kept."""
         layer = self.training.layers[n]
-        return {
-            "kind_w": layer.weights.table,
-            "chance_w": int(layer.weights.chance),
-            "master": int(layer.master),
-        }
+        return {**_fields_of("w", layer.weights), "master": int(layer.master)}
 
     def _gate(self, n: int) -> Instruction:
         """Input gradients of layer ``n``: its output gradients times the slopes of its activation."""
@@ -581,3 +577,9 @@ class ProgramWriter:
         for n in range(len(self.training.layers)):
             yield self._compute(isa.APPLY, **self._kinds_of_weights(n), **self._block(n))
         yield self._before_sample()
+
+
+def _fields_of(tensor: str, kind: Kind) -> dict[str, int]:
+    """Fields of an instruction that say how it converts: ``tensor`` is "w", weights, or "d", results."""
+    values = {"kind": kind.table, "chance": int(kind.chance), "pair": PAIRS.index(kind.pair)}
+    return {f"{name}_{tensor}": value for name, value in values.items()}

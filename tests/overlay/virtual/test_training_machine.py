@@ -29,7 +29,7 @@ from bitloom.overlay.virtual.training_machine import SimulatedMachine
 from tests.golden.discrete.machine import test_faults as rules
 from tests.golden.discrete.machine import test_hazards as hazards
 from tests.golden.discrete.machine import test_interpreter as loads
-from tests.golden.discrete.machine.cases import CASES, TABLES, samples, start
+from tests.golden.discrete.machine.cases import CASES, PAIR_CASES, TABLES, samples, start
 from tests.golden.discrete.machine.layer_program import KINDS, layer_program
 from tests.golden.discrete.machine.learning_program import learning_program
 
@@ -50,7 +50,7 @@ OTHERS = {
 
 def training_data(machine: MachineParameters, case: str, count: int) -> tuple[list[Instruction], np.ndarray]:
     """Program and words of a training."""
-    t, form = CASES[case], machine.form
+    t, form = {**CASES, **PAIR_CASES}[case], machine.form
     data = [first_words(t, form, start(t, form)), sample_words(t, form, *samples(t, form, count))]
     return ProgramWriter(machine, t).program(count), np.concatenate(data)
 
@@ -123,6 +123,11 @@ def test_learning_by_either_pair(seed):
         hardware.simulation.stall(source=0.3, sink=0.3, seed=seed)
         (words,) = hardware.run(case.data)
     assert words.tolist() == case.expected
+
+
+@pytest.mark.parametrize("case", PAIR_CASES)
+def test_programs_by_either_pair(case):
+    compare(EQUIPPED, case, 3, source=0.3, sink=0.3)
 
 
 @pytest.mark.parametrize("seed", range(6))

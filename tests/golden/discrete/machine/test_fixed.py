@@ -15,17 +15,17 @@ from bitloom.golden.discrete.machine.words import kept, read_states
 from bitloom.golden.discrete.word import WordFormat
 from tests.errors import value_error
 
-from .cases import BATCH_CASES, CASES, samples, start
+from .cases import BATCH_CASES, CASES, PAIR_CASES, samples, start
 
 FORM = WordFormat(18, 12)
 WIDE, NARROW = WordFormat(32, 20), WordFormat(12, 7)
-ALL = {**CASES, **BATCH_CASES}
+ALL = {**CASES, **BATCH_CASES, **PAIR_CASES}
 COUNT = 12
 
 
 def interpreted(t: Training, form: WordFormat, count: int, **sizes: int) -> tuple[list, Interpreter]:
     """States after a training on the machine, and the machine."""
-    machine = MachineParameters(form=form, tables=max(3, len(t.tables)), **sizes)
+    machine = MachineParameters(form=form, tables=max(3, len(t.tables)), converter="multiplying", **sizes)
     program, data = ProgramWriter(machine, t).run(start(t, form), *samples(t, form, count))
     interpreter = Interpreter(machine, decode(encode(program)))
     (words,) = interpreter.run(data)

@@ -1,5 +1,6 @@
 """The generated training machine in Verilator against the interpreter: whole programs, hazards, faults."""
 
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -30,7 +31,7 @@ from bitloom.overlay.virtual.training_machine import SimulatedMachine
 from tests.golden.discrete.machine import test_faults as rules
 from tests.golden.discrete.machine import test_hazards as hazards
 from tests.golden.discrete.machine import test_interpreter as loads
-from tests.golden.discrete.machine.cases import CASES, PAIR_CASES, TABLES, samples, start
+from tests.golden.discrete.machine.cases import BATCH_CASES, CASES, PAIR_CASES, TABLES, samples, start
 from tests.golden.discrete.machine.layer_program import KINDS, layer_program
 from tests.golden.discrete.machine.learning_program import learning_program
 
@@ -38,6 +39,7 @@ SMALL = MachineParameters(slaves=2)
 """The machine of the default tier: one build for all tests."""
 EQUIPPED = MachineParameters(slaves=2, divider="words", converter="multiplying")
 """One with all units that a machine may lack."""
+MORE_TABLES = MachineParameters(slaves=2, tables=5)
 TABLED = MachineParameters(slaves=2, products="table")
 FORM = SMALL.form
 OTHERS = {
@@ -74,6 +76,22 @@ def test_programs_equal_the_interpreter(case):
 @pytest.mark.parametrize("stalls", [{"source": 0.8}, {"sink": 0.9}, {"source": 0.3, "sink": 0.3}], ids=str)
 def test_programs_with_stalls(stalls):
     compare(SMALL, "all", 2, **stalls)
+
+
+@pytest.mark.parametrize("instructions", [128, 16], ids=["whole", "in pages"])
+@pytest.mark.parametrize("case", BATCH_CASES)
+def test_batches(case, instructions):
+    """Two batches, whose program the instruction cache holds, or which comes with the data."""
+    t = BATCH_CASES[case]
+    inputs, targets = samples(t, FORM, 2 * t.batch)
+    program, data = ProgramWriter(replace(MORE_TABLES, instructions=instructions), t).run(
+        start(t, FORM), inputs, targets
+    )
+    (expected,) = Interpreter(MORE_TABLES, program).run(data)
+    with SimulatedMachine(MORE_TABLES, program) as hardware:
+        hardware.simulation.stall(source=0.3, sink=0.3, seed=1)
+        (words,) = hardware.run(data)
+    assert words.tolist() == expected.tolist()
 
 
 @pytest.mark.parametrize("name", KINDS)

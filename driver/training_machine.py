@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from bitloom.golden.discrete.machine.instruction import Instruction, shown
 from bitloom.golden.discrete.machine.program import ProgramWriter
 from bitloom.golden.discrete.machine.training import Training
-from bitloom.golden.discrete.machine.words import LayerState, first_words, read_states, result_words, sample_words
+from bitloom.golden.discrete.machine.words import LayerState, read_states, result_words
 from bitloom.hls_gen.design.training_manifest import VLNV, TrainingManifest
 from bitloom.hls_gen.design.training_packets import program_packet, run_packet
 
@@ -118,10 +118,9 @@ class TrainingMachine(Device[TrainingManifest]):
             The machine's caches are too small for the training, the last batch is not whole, or as of `run`; else
             errors as of `run`.
         """
-        form = self.manifest.machine.form
-        program = ProgramWriter(self.manifest.machine, training).program(len(inputs))
-        data = np.concatenate([first_words(training, form, states), sample_words(training, form, inputs, targets)])
-        return read_states(training, form, self.run(program, data, result_words(training)))
+        machine = self.manifest.machine
+        program, data = ProgramWriter(machine, training).run(states, inputs, targets)
+        return read_states(training, machine.form, self.run(program, data, result_words(training)))
 
     # What differs between devices
 

@@ -62,6 +62,12 @@ class Converter:
         """Whether the generator is needed."""
         return self.rounding == "stochastic"
 
+    @property
+    def about(self) -> str:
+        """Bits, and whether they are by chance, in words."""
+        bits = self.table.bits
+        return f"{bits} bit{'s' * (bits > 1)}{' by chance' * self.draws}"
+
     def codes(self, x: Array, generator: Draws | None = None) -> Array:
         """Convert real numbers.
 

@@ -2,6 +2,7 @@
 
     x -> [inputs] -> z = W x -> normalise, or add a bias -> activation -> y            W from [weights]
     dy -> times f', from [derivatives] -> back through normalise -> g, [gradients] -> dx = g W and dW = x g
+    dW, [weight gradients] -> update rule, which remembers [memory]
 
 Names in brackets are tensors that may be discrete (`Tensors`): a converter makes codes of them, and the codes' values
 go on. The derivative of a conversion counts as 1 (straight through), so the derivative by a code's value is also that
@@ -9,6 +10,7 @@ by what was converted.
 """
 
 from dataclasses import dataclass, field
+from functools import partial
 from math import sqrt
 from typing import NamedTuple
 
@@ -35,10 +37,12 @@ class Tensors:
     derivatives: Converter | None = None
     gradients: Converter | None = None
     weight_gradients: Converter | None = None
-    """inputs, weights, derivatives, gradients, weight_gradients: x; W; f'; the input gradient of the layer; dW."""
+    memory: Converter | None = None
+    """inputs, weights, derivatives, gradients, weight_gradients, memory: x; W; f'; the input gradient of the layer; dW;
+    what the update rule remembers of each weight."""
     master: bool = True
     """Whether discrete weights have a continuous master copy, which is updated and converted anew for each batch.
-    Without it codes are all that is kept: the updated value of each code is converted at once (C18)."""
+    Without it codes are all that is kept of weights: the updated value of each code is converted at once (C18)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,6 +57,9 @@ class DenseSpec:
     """Whether sums are normalised over the batch."""
     bias: bool = True
     """Whether sums that are not normalised get a bias."""
+    places: int = 0
+    """Products are those with weights times 2^-places, forwards and backwards, so that sums of large codes are not too
+    large without normalisation. The derivative by a weight counts as that by the weight times 2^-places."""
     tensors: Tensors = field(default_factory=Tensors)
 
     def __post_init__(self) -> None:
@@ -99,9 +106,11 @@ class DenseTrainer:
         self.generator = generator
         weight = random_signs((spec.outputs, inputs), *key)
         converter = spec.tensors.weights
-        if converter is None or (spec.tensors.master and not converter.draws and converter.table.bits > 1):
+        grows = spec.norm and spec.tensors.master
+        if converter is None or (grows and not converter.draws and converter.table.bits > 1):
             # He: keeps the variance of sums after ReLU. Where the nearest of several magnitudes is taken, most weights
-            # then begin with the smallest and grow as they learn; where only signs are taken, the zone is as good.
+            # then begin with the smallest and grow as they learn; where only signs are taken, the zone is as good, and
+            # without normalisation the sums of the smallest are too small to learn from.
             weight *= sqrt(6 / inputs)
         else:
             weight *= converter.zone  # spread over the whole zone (C18)
@@ -112,14 +121,15 @@ class DenseTrainer:
         if spec.norm:
             self.params["gamma"] += 1
         self.memory = {name: np.zeros_like(value) for name, value in self.params.items()}
+        self.memory["weight"] = self._converted(spec.tensors.memory, self.memory["weight"])  # there may be no code of 0
 
     def weights(self, nearest: bool = False) -> Array:
-        """The weights that are multiplied with, (outputs, inputs): of a master copy, its codes' values.
+        """The weights of all products, (outputs, inputs): of a master copy, its codes' values; times 2^-places.
 
         With ``nearest`` the master copy is rounded to the nearest codes, as for use after training.
         """
         converter = self.spec.tensors.weights if self.spec.tensors.master else None
-        return self._converted(converter, self.params["weight"], nearest)
+        return self._converted(converter, self.params["weight"], nearest) * 2.0**-self.spec.places
 
     def forward(self, x: Array, preset: Moments | None = None, nearest: bool = False) -> tuple[Array, DenseTape]:
         """The layer's output.
@@ -178,24 +188,29 @@ class DenseTrainer:
 
     def update(self, slopes: dict[str, Array], rule: UpdateRule, share: float = 1.0) -> None:
         """Move each parameter by its derivative; ``share`` is that of the rule's rate (C17, C18)."""
+        memory = self.spec.tensors.memory
         for name, slope in slopes.items():
-            of_norm = name in ("gamma", "beta")
-            change, self.memory[name] = rule.change(slope, self.memory[name], share, of_norm=of_norm)
+            of_weights = name == "weight"
+            convert = partial(self._converted, memory) if of_weights and memory is not None else None
+            change, self.memory[name] = rule.change(
+                slope, self.memory[name], share, of_neuron=not of_weights, convert=convert
+            )
             self.params[name] = self.params[name] - change
         converter = self.spec.tensors.weights
         if converter is not None:
             weight = np.clip(self.params["weight"], -converter.zone, converter.zone)
             self.params["weight"] = weight if self.spec.tensors.master else self._converted(converter, weight)
 
-    def check_weights(self, name: str, weight: Array) -> None:
-        """Refuse saved weights that `update` can't make: ValueError unless in the zone or values of codes."""
-        converter = self.spec.tensors.weights
-        if converter is None:
-            return
-        check_range(name, weight, -converter.zone, converter.zone)
-        if not self.spec.tensors.master and not np.isin(weight, converter.table.real).all():
-            values = ", ".join(f"{value:g}" for value in converter.table.values)
-            raise ValueError(f"state: {name} must be values of codes, {values}, got others")
+    def check_weights(self, name: str, weight: Array, memory: Array) -> None:
+        """Refuse saved weights, and a memory of them, that `update` can't make: ValueError unless they lie in the zone
+        or are values of codes."""
+        tensors = self.spec.tensors
+        if tensors.weights is not None:
+            check_range(name, weight, -tensors.weights.zone, tensors.weights.zone)
+            if not tensors.master:
+                _check_values(name, weight, tensors.weights)
+        if tensors.memory is not None:
+            _check_values(f"{name}.memory", memory, tensors.memory)
 
     def _converted(self, converter: Converter | None, x: Array, nearest: bool = False) -> Array:
         """The values of a matrix's codes, a draw an element where they are by chance; without a converter itself."""
@@ -204,3 +219,10 @@ class DenseTrainer:
         if nearest:
             return Converter(table=converter.table, zone=converter.zone).values(x)
         return converter.values(x, self.generator)
+
+
+def _check_values(name: str, array: Array, converter: Converter) -> None:
+    """Refuse saved numbers that are no values of codes."""
+    if not np.isin(array, converter.table.real).all():
+        values = ", ".join(f"{value:g}" for value in converter.table.values)
+        raise ValueError(f"state: {name} must be values of codes, {values}, got others")

@@ -22,12 +22,13 @@ A conversion takes its draws when it is made: vectors one an element; weight gra
 first and then for W, as golden/discrete/draws.py has it. There is no normalisation: with preset mean 0 and variance 4^k
 it is a shift by k places, which the tables of the weights take in (`CodeTable.scaled`).
 
-Within a batch the parameters stay, so all of its samples are computed side by side: arrays have them as their first
-axis, and the generator's numbers are shared out as if one sample came after the other.
+Within a batch the parameters stay, so all of its samples go forward and backward side by side: arrays have them as
+their first axis, and the generator's numbers are shared out as if one sample came after the other.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -35,7 +36,7 @@ from bitloom.golden.encoding import Array
 
 from .activation import activate
 from .arithmetic import operate, scale, word_of
-from .converter import Converter
+from .converter import PAIRS, Converter
 from .dot import dot
 from .draws import reversed_bits
 from .lfsr import Lfsr
@@ -68,14 +69,14 @@ class SampleDraws:
         taken, self._numbers = np.split(self._numbers, [count], axis=1)
         return taken
 
-    def matrices(self, outputs: int, inputs: int, by_chance: Sequence[bool]) -> list[Array | None]:
-        """Numbers for matrices that are converted together, each (samples, outputs, inputs); None for those to the
-        nearest. See `MatrixDraws`."""
+    def matrices(self, outputs: int, inputs: int, by_chance: Sequence[bool]) -> Iterator[list[Array | None]]:
+        """For each sample the numbers for matrices that are converted together, each (outputs, inputs); None for those
+        to the nearest. See `MatrixDraws`."""
         count = sum(by_chance)
-        taken = self.take(inputs * count)
         rows = reversed_bits(np.arange(outputs))[:, None]
         places = np.cumsum(by_chance) - 1
-        return [taken[:, None, place::count] ^ rows if given else None for place, given in zip(places, by_chance)]
+        for taken in self.take(inputs * count):
+            yield [taken[place::count] ^ rows if given else None for place, given in zip(places, by_chance)]
 
 
 class FixedTrainer:
@@ -100,6 +101,13 @@ class FixedTrainer:
         self.training = training
         self.states = [state.whole(training, layer) for layer, state in zip(training.layers, states)]
         self.generator = Lfsr(training.seed)
+        tables = training.tables.items()
+        self._converters = {number: Converter(table=table, zone=zone) for number, (table, zone) in tables}
+        self._by_chance = {
+            (number, pair): replace(nearest, rounding="stochastic", pair=pair)
+            for number, nearest in self._converters.items()
+            for pair in PAIRS
+        }
 
     def learn(self, inputs: Array, targets: Array) -> Array:
         """Learn from samples, whole batches of them.
@@ -220,28 +228,27 @@ class FixedTrainer:
         layer = self.training.layers[n]
         state = self.states[n]
         rule = self.training.rule
-        at_once = isinstance(rule, SourceRule)
-        dw = operate(form, "*", columns(g), rows(x))
-        by_chance = [chance(layer.gradients), at_once and chance(layer.weights)]
-        for_gradients, for_weights = draws.matrices(layer.outputs, layer.inputs, by_chance)
-        dw = word_of(form, self._coded(layer.gradients, dw, for_gradients))
-        db = word_of(form, g)
-        if not isinstance(rule, SourceRule):
-            assert state.gradients is not None
-            assert state.bias_gradients is not None
-            state.gradients = accumulated(form, state.gradients, dw)
-            state.bias_gradients = accumulated(form, state.bias_gradients, db)
-            return
-        weight_step = dw[0]
-        bias_step = db[0]
-        if rule.mu_places is not None:
-            assert state.gradients is not None
-            assert state.bias_gradients is not None
-            weight_step = form.add(dw[0], form.shift(state.gradients, rule.mu_places))
-            bias_step = form.add(db[0], form.shift(state.bias_gradients, rule.mu_places))
-            state.gradients, state.bias_gradients = dw[0], db[0]
-        self._moved(n, weight_step, for_weights)
-        state.biases = form.subtract(state.biases, form.shift(bias_step, rule.rate_places))
+        by_chance = [chance(layer.gradients), isinstance(rule, SourceRule) and chance(layer.weights)]
+        for sample, (drawn_d, drawn_w) in enumerate(draws.matrices(layer.outputs, layer.inputs, by_chance)):
+            dw = operate(form, "*", part(g, (sample, slice(None), None)), part(x, sample))
+            dw = word_of(form, self._coded(layer.gradients, dw, drawn_d))
+            db = word_of(form, part(g, sample))
+            if not isinstance(rule, SourceRule):
+                assert state.gradients is not None
+                assert state.bias_gradients is not None
+                state.gradients = form.add(state.gradients, dw)
+                state.bias_gradients = form.add(state.bias_gradients, db)
+                continue
+            weight_step = dw
+            bias_step = db
+            if rule.mu_places is not None:
+                assert state.gradients is not None
+                assert state.bias_gradients is not None
+                weight_step = form.add(dw, form.shift(state.gradients, rule.mu_places))
+                bias_step = form.add(db, form.shift(state.bias_gradients, rule.mu_places))
+                state.gradients, state.bias_gradients = dw, db
+            self._moved(n, weight_step, drawn_w)
+            state.biases = form.subtract(state.biases, form.shift(bias_step, rule.rate_places))
 
     def _applied(self, n: int) -> None:
         """The end of a batch in layer ``n``."""
@@ -253,7 +260,8 @@ class FixedTrainer:
         assert state.gradients is not None
         assert state.bias_gradients is not None
         draws = SampleDraws(self.generator, 1, layer.inputs * chance(layer.weights))
-        self._moved(n, state.gradients, *draws.matrices(layer.outputs, layer.inputs, [chance(layer.weights)]))
+        ((numbers,),) = draws.matrices(layer.outputs, layer.inputs, [chance(layer.weights)])
+        self._moved(n, state.gradients, numbers)
         taken = state.gradients if rule.decay_places is None else form.shift(state.gradients, rule.decay_places)
         state.gradients = form.subtract(state.gradients, taken)
         state.biases = form.subtract(state.biases, form.shift(state.bias_gradients, rule.bias_places))
@@ -268,7 +276,7 @@ class FixedTrainer:
         assert words is not None
         words = form.subtract(words, form.shift(step, self.training.rule.rate_places))
         if layer.weights.table:
-            words = self._converter(layer.weights).clipped(form, words)
+            words = self._converters[layer.weights.table].clipped(form, words)
             coded = self._coded(layer.weights, words, numbers)
             assert isinstance(coded, Discrete)
             state.codes = coded.codes
@@ -284,16 +292,11 @@ class FixedTrainer:
         """Words as codes, by numbers of the generator for each or to the nearest; or as they are."""
         if not kind.table:
             return Continuous(words)
-        converter = self._converter(kind)
+        converter = self._converters[kind.table]
         if numbers is None:
             return Discrete(converter.word_codes(self.form, words), converter.table)
-        by_chance = replace(converter, rounding="stochastic")
+        by_chance = self._by_chance[kind.table, kind.pair]
         return Discrete(by_chance.word_codes(self.form, words, GivenDraws(numbers)), converter.table)
-
-    def _converter(self, kind: Kind) -> Converter:
-        """Converter of a discrete tensor, to the nearest."""
-        table, zone = self.training.tables[kind.table]
-        return Converter(table=table, zone=zone)
 
 
 def chance(kind: Kind) -> bool:
@@ -311,29 +314,13 @@ def first_state(form: WordFormat, training: Training, layer: DenseLayer, weights
     return LayerState(words if layer.continuous else None, codes, np.zeros(layer.outputs, np.int64))
 
 
-def accumulated(form: WordFormat, words: Array, changes: Array) -> Array:
-    """Words (...) after changes (N, ...), one added after the other, each sum saturated."""
-    if (np.abs(words) + np.abs(changes).sum(axis=0)).max() <= form.largest:  # no sum on the way saturates
-        return np.asarray(words + changes.sum(axis=0))
-    for change in changes:
-        words = form.add(words, change)
-    return words
-
-
 def transposed(operand: Operand) -> Operand:
     """A matrix with rows and columns exchanged."""
     return Discrete(operand.codes.T, operand.table) if isinstance(operand, Discrete) else Continuous(operand.words.T)
 
 
-def columns(operand: Operand) -> Operand:
-    """Vectors (N, size) as columns (N, size, 1)."""
+def part(operand: Operand, index: Any) -> Operand:
+    """A part of an operand, by numpy's index."""
     if isinstance(operand, Discrete):
-        return Discrete(operand.codes[:, :, None], operand.table)
-    return Continuous(operand.words[:, :, None])
-
-
-def rows(operand: Operand) -> Operand:
-    """Vectors (N, size) as rows (N, 1, size)."""
-    if isinstance(operand, Discrete):
-        return Discrete(operand.codes[:, None, :], operand.table)
-    return Continuous(operand.words[:, None, :])
+        return Discrete(operand.codes[index], operand.table)
+    return Continuous(operand.words[index])

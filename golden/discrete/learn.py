@@ -103,7 +103,7 @@ def learn(
     plan: LearnPlan,
     data: LearnData,
     *,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Callable[[Sequence[CurvePoint]], None] | None = None,
     checkpoint: Path | None = None,
 ) -> Learned:
     """Train a perceptron.
@@ -114,7 +114,7 @@ def learn(
     plan : LearnPlan
     data : LearnData
     progress : callable, optional
-        Called with epochs done and epochs in all, after each.
+        Called after each epoch with the curve so far.
     checkpoint : Path, optional
         A file, written after each epoch, from which an interrupted run goes on; the same arguments with the same file
         give the same result as a run that was never interrupted.
@@ -136,7 +136,7 @@ def learn(
     if len(data.train) < setting.batch:
         raise ValueError(f"learning: images must be at least a batch, {setting.batch}, got {len(data.train)}")
     plan.check_work(data.train.shape[1], len(data.train))
-    specs = setting.specs(plan.hidden, int(data.train_labels.max()) + 1)
+    specs = setting.specs(data.train.shape[1], plan.hidden, int(data.train_labels.max()) + 1)
     mlp = MlpTrainer(data.train.shape[1], specs, plan.seed, PRECISION)
     curve = []
     images, tested = (data.real(part).astype(PRECISION) for part in (data.train, data.test))
@@ -157,7 +157,7 @@ def learn(
         if store:
             store.write({**mlp.arrays(), CURVE: np.array(curve)})
         if progress:
-            progress(len(curve), plan.epochs)
+            progress(curve)
     return Learned(mlp, curve)
 
 

@@ -44,7 +44,7 @@ class MlpTrainer:
             inputs = spec.outputs
         for layer in self.layers:
             layer.params = {name: value.astype(precision) for name, value in layer.params.items()}
-            layer.memory = {name: np.zeros_like(value) for name, value in layer.params.items()}
+            layer.memory = {name: value.astype(precision) for name, value in layer.memory.items()}
 
     def learn(
         self, x: Array, labels: Array, criterion: str, rule: UpdateRule, share: float = 1.0
@@ -112,7 +112,8 @@ class MlpTrainer:
         check_saved(self.arrays(), arrays)
         check_range("generator", arrays["generator"], 1, (1 << STATE_BITS) - 1)
         for number, layer in enumerate(self.layers):
-            layer.check_weights(f"{number}.weight", arrays[f"{number}.weight"])
+            name = f"{number}.weight"
+            layer.check_weights(name, arrays[name], arrays[f"{name}.memory"])
         self.generator.state = int(arrays["generator"])
         for number, layer in enumerate(self.layers):
             for name in layer.params:

@@ -8,6 +8,7 @@ velocity   rate * v                              v <- mu * v + dw
 =========  ====================================  ===================
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from bitloom.golden.encoding import Array
@@ -25,22 +26,34 @@ class UpdateRule:
     """> 0."""
     mu: float = 0.0
     """0 to 1, 1 excluded; 0 is plain gradient descent."""
-    norm_rate: float | None = None
-    """Rate of gamma and beta, > 0; by default as of all parameters. Discrete weights need a large rate to change codes
-    at all, which makes gamma grow, and the loss small, before the weights have learned."""
+    neuron_rate: float | None = None
+    """Rate of gamma, beta and biases, of which each neuron has one, > 0; by default as of weights. Discrete weights
+    need a large rate to change codes at all, which makes gamma grow, and the loss small, before the weights have
+    learned."""
 
     def __post_init__(self) -> None:
         if self.name not in RULES:
             raise ValueError(f"update rule: name must be one of {', '.join(RULES)}, got {self.name!r}")
-        for name in ("rate", "norm_rate"):
+        for name in ("rate", "neuron_rate"):
             value = getattr(self, name)
             if (value is not None or name == "rate") and not 0 < value < float("inf"):
                 raise ValueError(f"update rule: {name} must be > 0 and finite, got {value!r}")
         if not 0 <= self.mu < 1:
             raise ValueError(f"update rule: mu must be >= 0 and < 1, got {self.mu!r}")
 
+    @property
+    def remembers(self) -> bool:
+        """Whether anything of an update is needed at the next one."""
+        return self.mu > 0
+
     def change(
-        self, gradient: Array, memory: Array, share: float = 1.0, *, of_norm: bool = False
+        self,
+        gradient: Array,
+        memory: Array,
+        share: float = 1.0,
+        *,
+        of_neuron: bool = False,
+        convert: Callable[[Array], Array] | None = None,
     ) -> tuple[Array, Array]:
         """What to subtract from a parameter, and what to remember.
 
@@ -52,13 +65,18 @@ class UpdateRule:
             What the call before gave; zeros at first.
         share : float
             Of the rate, for rates that fall during training.
-        of_norm : bool
-            Whether the parameter is gamma or beta.
+        of_neuron : bool
+            Whether the parameter is gamma, beta or a bias.
+        convert : callable, optional
+            Makes discrete values of what is remembered.
 
         Returns
         -------
         (...) and (...) float64
         """
         moved = gradient + self.mu * memory
-        rate = self.norm_rate if of_norm and self.norm_rate is not None else self.rate
-        return rate * share * moved, moved if self.name == "velocity" else gradient
+        remembered = moved if self.name == "velocity" else gradient
+        if convert is not None:
+            remembered = convert(remembered)
+        rate = self.neuron_rate if of_neuron and self.neuron_rate is not None else self.rate
+        return rate * share * (remembered if self.name == "velocity" else moved), remembered

@@ -81,5 +81,10 @@ def _is_power(value: float) -> bool:
 ONE_BIT = CodeTable((1, -1))
 TWO_BITS = CodeTable((-1, -1 / 8, 1 / 8, 1))
 THREE_BITS = CodeTable((-1, -1 / 2, -1 / 4, -1 / 8, 1 / 8, 1 / 4, 1 / 2, 1))
+WIDE = CodeTable((-1, -1 / 4, -1 / 16, -1 / 64, 1 / 64, 1 / 16, 1 / 4, 1))
+"""Of 3 bits, for gradients: most of them are much smaller than the largest."""
+GATE = CodeTable((2.0**-MOST_EXPONENT, 1))
+"""Of 1 bit, for derivatives of activations, which are 0 or 1: as there is no code of 0, the smallest value stands for
+it."""
 TABLES = {1: ONE_BIT, 2: TWO_BITS, 3: THREE_BITS}
 """Tables by bits of a code: those of 1 and 2 bits are the source's; the one of 3 bits has the same ends."""

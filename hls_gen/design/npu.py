@@ -407,15 +407,18 @@ class Npu:
         """
         return geared(steps, self.results.ol, self.pool_unit.pfp) if self.pool_unit else 0
 
+    @property
+    def outlet_lanes(self) -> int:
+        """Lanes of a word that comes to the outlets: of a pool unit without weights, else of a step of results."""
+        pool_unit = self.pool_unit
+        return self.results.ol if pool_unit is None or pool_unit.weights else pool_unit.pfp
+
     def outlet_tuple(self, steps: int) -> tuple[int, int]:
-        """(words, lanes of a word) of a tuple as it comes to the outlets, where its results leave in so many steps. A
-        word has the lanes of a pool unit without weights, else those of a step."""
-        ol = self.results.ol
+        """(words, lanes of a word) of a tuple as it comes to the outlets, where its results leave in so many steps."""
+        lanes = self.outlet_lanes
         if self.pool_unit is None:
-            return steps, ol
-        words = self.pool_tuple_words(steps)
-        pfp = self.pool_unit.pfp
-        return (geared(words, pfp, ol), ol) if self.depthwise else (words, pfp)
+            return steps, lanes
+        return geared(self.pool_tuple_words(steps), self.pool_unit.pfp, lanes), lanes
 
     @property
     def pool_word_bits(self) -> int:

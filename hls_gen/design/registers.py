@@ -46,23 +46,7 @@ class Register:
     """Its parts, low bits first; () where the register is one number."""
 
     def field(self, name: str) -> Field:
-        """Look up a field.
-
-        Parameters
-        ----------
-        name
-            The field's name.
-
-        Returns
-        -------
-        Field
-            The field of that name.
-
-        Raises
-        ------
-        KeyError
-            There is none; the message lists those that there are.
-        """
+        """The field of that name; KeyError, which lists the fields that there are, if there is none."""
         return named(self.fields, name, f"register {self.name}: field")
 
     def to_dict(self) -> dict[str, Any]:

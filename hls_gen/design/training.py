@@ -4,6 +4,8 @@ Names that end in LATENCY count cycles from a unit's inputs to the register that
 the unit's register stages. Names that end in AT count cycles from a beat at a slave's input to a register in it.
 """
 
+from dataclasses import dataclass
+
 from bitloom.golden.discrete.lfsr import DRAW_BITS
 from bitloom.golden.discrete.machine import instruction as isa
 from bitloom.golden.discrete.machine.parameters import ADDRESS_BITS, MachineParameters
@@ -34,13 +36,19 @@ SHIFT_LATENCY = 2
 SUM_LATENCY = 3
 """Cycles of a sum of two words: two's complement, sum, saturation."""
 CONVERTER_LATENCY = 7
-"""Cycles of a conversion of a word into a code."""
+"""Cycles of a conversion of a word into a code: two's complement, comparisons, rank, shifts of z, two sums, code."""
 PAIR_CONVERTER_LATENCY = 9
-"""Cycles of a conversion by a converter with a multiplier."""
+"""Cycles of a conversion by a converter with a multiplier: the zone, comparisons, rank, offsets, distances, their sum,
+product, comparison, code."""
 SERIAL_DOT_LATENCY = 4
 """Cycles of a plane of a bit-serial sum: bits of products, their count in two cycles, the sum of the pass."""
 LIMB_BITS = 17
 """Bits of a magnitude that one DSP block multiplies without sign."""
+
+
+def converter_latency(machine: MachineParameters) -> int:
+    """Cycles of a conversion in a machine."""
+    return {"shifting": CONVERTER_LATENCY, "multiplying": PAIR_CONVERTER_LATENCY}[machine.converter]
 
 
 def divider_cycles(machine: MachineParameters) -> int:
@@ -75,22 +83,39 @@ READ = 1
 """Cycles from a row's number to what the cache holds there."""
 PRODUCT_AT = READ + PRODUCT_LATENCY
 """The product of the beat's factors."""
-GRADIENT_AT = PRODUCT_AT + CONVERTER_LATENCY + OPERAND_LATENCY + 1
-"""The weight gradient dw: the product converted, the code's value, and the choice between it and the product."""
-SLOPE_AT = GRADIENT_AT + SUM_LATENCY
-"""Slope of the weight: dw + mu * dw' (UPDATE; dw' is the gradient before) or the velocity v (APPLY); and what the cache
-of gradients keeps."""
-STEP_AT = SLOPE_AT + SHIFT_LATENCY
-"""What the weight falls by: rate * slope."""
-WEIGHT_AT = STEP_AT + SUM_LATENCY
-"""The new weight."""
-CODE_AT = WEIGHT_AT + CONVERTER_LATENCY
-"""The code of the new weight."""
 RESULT_AT = PRODUCT_AT + 3
 """A sum that leaves: the product in two's complement, the sum, the output."""
 
-NONE, SCATTER, FORWARD, BACKWARD, LEARN, LOAD, STORE = range(7)
-"""Kinds of beats, which go down the tree. LEARN is UPDATE, ACCUMULATE or APPLY: the settings say which."""
+
+@dataclass(frozen=True)
+class LearnTimes:
+    """When a slave knows what LEARN computes of a beat: cycles from the beat."""
+
+    gradient: int
+    """The weight gradient dw: the product converted, the code's value, and the choice between it and the product."""
+    slope: int
+    """Slope of the weight: dw + mu * dw' (UPDATE; dw' is the gradient before) or the velocity v (APPLY); and what the
+    cache of gradients keeps."""
+    step: int
+    """What the weight falls by: rate * slope."""
+    weight: int
+    """The new weight."""
+    code: int
+    """The code of the new weight."""
+
+
+def learn_times(machine: MachineParameters) -> LearnTimes:
+    """The times of a machine: they depend on its converters."""
+    gradient = PRODUCT_AT + converter_latency(machine) + OPERAND_LATENCY + 1
+    slope = gradient + SUM_LATENCY
+    step = slope + SHIFT_LATENCY
+    weight = step + SUM_LATENCY
+    return LearnTimes(gradient, slope, step, weight, weight + converter_latency(machine))
+
+
+NONE, SCATTER, FORWARD, BACKWARD, LEARN, LOAD, STORE, FILL = range(8)
+"""Kinds of beats, which go down the tree. LEARN is UPDATE, ACCUMULATE or APPLY: the settings say which. FILL brings a
+row of the table of products."""
 BEAT_BITS = 3
 """Bits of a beat's kind."""
 
@@ -115,18 +140,24 @@ def beat_widths(machine: MachineParameters) -> dict[str, int]:
     }
 
 
+def operand_widths(machine: MachineParameters) -> dict[str, int]:
+    """What a unit knows of the kind of an operand, and its bits: it is a code; entries of its table; bits of a code."""
+    return {"coded": 1, "entries": ENTRY_BITS << machine.code_bits, "mask": machine.code_bits}
+
+
 def setting_widths(machine: MachineParameters) -> dict[str, int]:
     """What stands while the slaves work on an instruction, and its bits.
 
-    left and right: kinds of the factors of products. w: of weights, d: of weight gradients, with all that their
-    converters need. w_zone: to which zone new weights are clipped, 0 for none. accumulates, applies: LEARN is this
-    instruction; else it is UPDATE. cache: which one is loaded or stored, a number of `CACHES`.
+    left and right: kinds of the factors of products, where no table holds these. w: of weights, d: of weight gradients,
+    with all that their converters need. w_zone: to which zone new weights are clipped, 0 for none. accumulates,
+    applies: LEARN is this instruction; else it is UPDATE. cache: which one is loaded or stored, a number of `CACHES`.
     """
     codes = machine.code_bits
     ranks = 1 << machine.code_bits
     widths: dict[str, int] = {}
-    for name in ("left", "right", "w", "d"):
-        widths |= {f"{name}_coded": 1, f"{name}_entries": ranks * ENTRY_BITS, f"{name}_mask": codes}
+    factors = () if machine.table_rows else ("left", "right")
+    for name in (*factors, "w", "d"):
+        widths |= {f"{name}_{part}": w for part, w in operand_widths(machine).items()}
     for name in ("w", "d"):
         widths |= {
             f"{name}_thresholds": (ranks - 1) * (machine.form.bits + 1),
@@ -134,6 +165,8 @@ def setting_widths(machine: MachineParameters) -> dict[str, int]:
             f"{name}_order": ranks * codes,
             f"{name}_chance": 1,
         }
+        if machine.converter == "multiplying":
+            widths |= {f"{name}_pair": 1, f"{name}_wide": 1}
     widths |= {"w_zone": ZONE_BITS, "master": 1, "accumulates": 1, "applies": 1}
     return widths | {"rate": PLACES_BITS, "mu": PLACES_BITS, "mu_on": 1, "cache": isa.CACHE_BITS}
 
@@ -149,10 +182,16 @@ def array_drain(machine: MachineParameters) -> dict[int, int]:
         SCATTER: levels + 3,
         FORWARD: results + machine.slaves - 1,  # slaves give their sums one after the other
         BACKWARD: results,
-        LEARN: levels + CODE_AT + 3,
+        LEARN: levels + learn_times(machine).code + 3,
         LOAD: levels + 3,
         STORE: 2 * levels + 8,
     }
+
+
+def accumulate_drain(machine: MachineParameters) -> int:
+    """`array_drain` of a LEARN that is ACCUMULATE, which ends with the cache of gradients."""
+    at = learn_times(machine)
+    return array_drain(machine)[LEARN] - (at.code - at.slope)
 
 
 def store_latency(machine: MachineParameters) -> int:
@@ -162,10 +201,13 @@ def store_latency(machine: MachineParameters) -> int:
 
 VECTOR_SUM_AT = READ + OPERAND_LATENCY + SHIFT_LATENCY + SUM_LATENCY
 """Cycles from an element of the master's own arithmetic to its sum, which must come no earlier than the product."""
-VECTOR_AT = READ + OPERAND_LATENCY + CONVERTER_LATENCY + 1
-"""Cycles from that element to its result."""
 VECTOR_FIFO = 32
 """Results of the master's unit that wait for the neuron cache."""
+
+
+def vector_at(machine: MachineParameters) -> int:
+    """Cycles from an element of the master's own arithmetic to its result."""
+    return READ + OPERAND_LATENCY + converter_latency(machine) + 1
 
 
 def output_margin(machine: MachineParameters) -> int:

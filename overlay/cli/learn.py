@@ -1,21 +1,30 @@
 """The command learn: perceptrons that learn on discrete data."""
 
-from collections.abc import Collection, Sequence
-from dataclasses import replace
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
+from itertools import product
 from pathlib import Path
+from typing import Any
 
 import click
+import numpy as np
 
 from bitloom.golden import file
 from bitloom.golden.discrete.data import DATA, SOURCES, LearnData
 from bitloom.golden.discrete.export import to_model
 from bitloom.golden.discrete.learn import LearnPlan, learn
-from bitloom.golden.discrete.setting import SETTINGS
+from bitloom.golden.discrete.setting import SETTINGS, Setting
 from bitloom.golden.names import shown
 from bitloom.overlay.picture import check_plot
-from bitloom.overlay.study.learning import LearningRow, compare, plot_curves
-from bitloom.overlay.study.machine_learning import MachinePlan, learn_on_machine, plot_timeline, work_of_a_sample
-from bitloom.overlay.study.machine_setting import MACHINE_SETTINGS
+from bitloom.overlay.study.learning import FloatRun, LearningRow, Run, compare, plot_curves
+from bitloom.overlay.study.machine_learning import (
+    DEVICES,
+    MachinePlan,
+    plot_timeline,
+    work_of_a_sample,
+)
+from bitloom.overlay.study.machine_setting import MACHINE_SETTINGS, MachineSetting
 
 from .option_groups import GroupedCommand, option_group
 from .options import FILE, given, held_out_option, out_option
@@ -24,14 +33,20 @@ from .show import dump, grid, json_option, one_line_errors
 
 HIDDEN = "256,256"
 """Neurons of the hidden layers by default."""
+MACHINE_HIDDEN = "128"
+"""The same with --machine."""
 EPOCHS = {"digits": 100, "mnist": 20}
 """Default epochs by data: enough for the curve to become flat."""
+MACHINE_EPOCHS = 30
+"""Default epochs with --machine."""
 NAMES = list(dict.fromkeys([*SETTINGS, *MACHINE_SETTINGS]))
 """Names of all settings, without and with --machine."""
 MOST_SEEDS = 1000
-WITHOUT_MACHINE = ("all_settings", "seeds", "rate_times", "picture", "save")
-WITH_MACHINE = ("slaves", "rate_places", "timeline")
+WITHOUT_MACHINE = ("rate_times", "save")
+WITH_MACHINE = ("slaves", "rate_places", "mu_places", "batch", "timeline")
 """Parameters that only learning without --machine looks at, and those that only learning with it looks at."""
+DRAWN_EVERY = 5.0
+"""Seconds between two pictures of curves that are still growing, at least."""
 
 
 @click.command("learn", cls=GroupedCommand)
@@ -44,7 +59,7 @@ WITH_MACHINE = ("slaves", "rate_places", "timeline")
         type=click.Choice(NAMES),
         metavar="NAME",
         multiple=True,
-        help="What is discrete, and the update rule; may be given several times, once with --machine.  "
+        help="What is discrete, and the update rule; may be given several times.  "
         f"[{', '.join(NAMES)}; default: codes-1, with --machine words]",
     ),
     click.option("--all-settings", is_flag=True, help="All settings."),
@@ -55,29 +70,42 @@ WITH_MACHINE = ("slaves", "rate_places", "timeline")
         help="Runs of each setting, each with a seed of its own.",
     ),
     click.option("--first-seed", type=click.IntRange(0), default=0, help="Seed of the first run; the others count on."),
-    click.option("--epochs", type=click.IntRange(1), help="Passes over the images.  [default: digits 100, mnist 20]"),
+    click.option(
+        "--epochs",
+        type=click.IntRange(1),
+        help="Passes over the images.  [default: digits 100, mnist 20, with --machine 30]",
+    ),
     held_out_option,
     click.option("--rate-times", type=float, default=1.0, help="Multiplies the rates of each setting."),
-    click.option("--hidden", default=HIDDEN, help="Neurons of each hidden layer."),
+    click.option(
+        "--hidden", help=f"Neurons of each hidden layer.  [default: {HIDDEN}, with --machine {MACHINE_HIDDEN}]"
+    ),
 )
 @option_group(
     "Results",
-    click.option("--plot", "picture", type=FILE, help="Write a picture of the learning curves, .png or .svg."),
+    click.option("--plot", "picture", type=FILE, help="Draw the learning curves as they come, .png or .svg."),
     click.option("--save", type=FILE, help="Write what setting hardware learned with its first seed, .npz."),
 )
 @option_group(
     "Training machine",
     click.option(
         "--machine",
-        type=click.Choice(["interpreter", "verilator"]),
-        help="Learn on the training machine: its interpreter, or its hardware in Verilator.",
+        type=click.Choice(DEVICES),
+        help="Learn on the training machine: verilator is its hardware, interpreter its interpreter, words its "
+        "arithmetic alone, which is the fastest and has no cycles. What is learned is the same.",
     ),
     click.option("--slaves", type=click.Choice(["1", "2", "4", "8", "16"]), default="8", help="Slaves of the machine."),
     click.option(
         "--rate-places",
         type=click.IntRange(0, 31),
-        help="k of the machine's learning rate 2^-k.  [default: that of the setting]",
+        help="k of the machine's learning rate 2^-k at the start.  [default: that of the setting]",
     ),
+    click.option(
+        "--mu-places",
+        type=click.IntRange(0, 31),
+        help="k of the source rule's mu 2^-k, or of the share 2^-k that velocities lose.  [default: the setting's]",
+    ),
+    click.option("--batch", type=click.IntRange(1, 4096), help="Images of a batch.  [default: that of the setting]"),
     click.option("--timeline", type=FILE, help="Write a picture of what its units do for a sample, .png or .svg."),
 )
 @out_option(Path("build/learn"), "Folder for results; an interrupted command goes on from what is there.")
@@ -92,83 +120,139 @@ def learn_command(
     epochs: int | None,
     held_out: bool,
     rate_times: float,
-    hidden: str,
+    hidden: str | None,
     picture: Path | None,
     save: Path | None,
     machine: str | None,
     slaves: str,
     rate_places: int | None,
+    mu_places: int | None,
+    batch: int | None,
     timeline: Path | None,
     out: Path,
     as_json: bool,
 ) -> None:
-    """Train perceptrons with batch normalisation on discrete data, and show their accuracy on test images.
+    """Train perceptrons on discrete data, and show their accuracy on test images.
 
     DATA is digits, scikit-learn's, or mnist: MNIST's 10,000 test images, 8,000 of them to learn from, where
     BITLOOM_DATA names their folder. Accuracy is that with the nearest codes of the weights.
 
-    With --machine a perceptron without normalisation learns sample by sample, with weights that are words, or codes as
-    --setting says; hidden layers are 32 then, unless --hidden says something else.
+    Without --machine perceptrons compute in floating point, and a second table says what their training takes: memory,
+    and products by the number of codes among their factors. With --machine they learn by
+    programs of the training machine, in fixed-point words and codes.
     """
-    if machine is None and (option := given(WITH_MACHINE)):
-        raise ValueError(f"learn: {option} needs --machine")
-    if machine is not None:
-        if option := given(WITHOUT_MACHINE):
-            raise ValueError(f"learn: {option} must be left out with --machine, which has one run of its own")
-        plan = MachinePlan(
-            hidden=(32,) if hidden == HIDDEN else _sizes(hidden),
-            epochs=epochs or 5,
-            seed=first_seed,
-            slaves=int(slaves),
-            hardware=machine == "verilator",
-            setting=_machine_setting(settings),
-            rate_places=rate_places,
-            held_out=held_out,
-        )
-        _on_machine(data, plan, timeline, out, as_json)
-        return
+    if option := given(WITH_MACHINE if machine is None else WITHOUT_MACHINE):
+        raise ValueError(f"learn: {option} {'needs' if machine is None else 'must be left out with'} --machine")
     if all_settings and settings:
         raise ValueError("learn: give --setting or --all-settings, not both")
-    if picture is not None:
-        check_plot(picture)
-    names = list(SETTINGS) if all_settings else list(dict.fromkeys(settings or ["codes-1"]))
-    _check_settings("without --machine", names, SETTINGS)
+    for drawn in (picture, timeline):
+        if drawn is not None:
+            check_plot(drawn)
+    known: Mapping[str, Setting | MachineSetting] = SETTINGS if machine is None else MACHINE_SETTINGS
+    names = list(dict.fromkeys(settings or ["codes-1" if machine is None else "words"]))
+    names = list(known) if all_settings else names
+    for name in names:
+        if name not in known:
+            when = "without" if machine is None else "with"
+            raise ValueError(f"learn: {when} --machine --setting must be one of {', '.join(known)}, got {name}")
     if save is not None and names != ["hardware"]:
         raise ValueError(f"learn: --save needs --setting hardware alone, got {', '.join(names)}")
     if save is not None and held_out:
         raise ValueError("learn: --save needs all training images, so not --held-out")
-    common = LearnPlan(
-        hidden=_sizes(hidden), epochs=epochs or EPOCHS[data], seed=first_seed, rate_times=rate_times, held_out=held_out
-    )
-    plans = [replace(common, seed=first_seed + number) for number in range(seeds)]
+    if timeline is not None and len(names) > 1:
+        raise ValueError(f"learn: --timeline needs a single setting, got {', '.join(names)}")
+    runs: list[Run] = []
+    for name, number in product(names, range(seeds)):
+        seed = first_seed + number
+        if machine is None:
+            float_plan = LearnPlan(
+                hidden=_sizes(hidden or HIDDEN),
+                epochs=epochs or EPOCHS[data],
+                seed=seed,
+                rate_times=rate_times,
+                held_out=held_out,
+            )
+            runs.append(FloatRun(setting=name, plan=float_plan))
+            continue
+        runs.append(
+            MachinePlan(
+                hidden=_sizes(hidden or MACHINE_HIDDEN),
+                epochs=epochs or MACHINE_EPOCHS,
+                seed=seed,
+                slaves=int(slaves),
+                device=machine,
+                setting=name,
+                rate_places=rate_places,
+                mu_places=mu_places,
+                batch=batch,
+                held_out=held_out,
+            )
+        )
     images = DATA[data]()
+    title = f"{_about(images, first_seed, held_out)}, {seeds} seeds"
     with bar(f"learning {data}", "epochs") as update:
-        rows = compare(names, plans, images, out, update, keep=save is not None)
-    title = f"{_about(images, common)}, {seeds} seeds"
+        rows = compare(runs, images, out, update, watch=_drawing(picture, title), keep=save is not None)
     if picture is not None:
         plot_curves(picture, title, rows)
     if save is not None:
-        _save(save, images, plans[0], out)
+        assert isinstance(runs[0], FloatRun)
+        _save(save, images, runs[0].plan, out)
+    if timeline is not None:
+        assert isinstance(runs[0], MachinePlan)
+        plot_timeline(timeline, f"a sample of {data}, {slaves} slaves", work_of_a_sample(runs[0], images))
+    float_runs = {run.setting: run for run in runs if isinstance(run, FloatRun)}
+    costs = {name: {"discrete": SETTINGS[name].kinds(), **asdict(run.cost(images))} for name, run in float_runs.items()}
     if as_json:
-        dump({"data": data, "seeds": seeds, "epochs": plans[0].epochs, "settings": [row.to_dict() for row in rows]})
+        dicts = [{**row.to_dict(), **costs.get(row.setting, {})} for row in rows]
+        dump({"data": data, "seeds": seeds, "epochs": runs[0].epochs, "settings": dicts})
         return
-    _show(title, rows)
+    _show(title, rows, {name: setting.about for name, setting in known.items()})
+    if costs:
+        _show_costs(costs)
 
 
-def _about(images: LearnData, plan: LearnPlan) -> str:
+def _drawing(picture: Path | None, title: str) -> Callable[[list[LearningRow]], None] | None:
+    """Draws curves as they come, now and then."""
+    if picture is None:
+        return None
+    drawn = time.monotonic()
+
+    def draw(rows: list[LearningRow]) -> None:
+        nonlocal drawn
+        if time.monotonic() - drawn >= DRAWN_EVERY:
+            plot_curves(picture, title, rows)
+            drawn = time.monotonic()
+
+    return draw
+
+
+def _about(images: LearnData, seed: int, held_out: bool) -> str:
     """Which images are learned from and tested with, in words."""
-    used = images.held_out(plan.seed) if plan.held_out else images
-    tested = "held out" if plan.held_out else "to test"
+    used = images.held_out(seed) if held_out else images
+    tested = "held out" if held_out else "to test"
     return f"{images.name}: {len(used.train):,} images to learn from, {len(used.test):,} {tested}"
 
 
-def _show(title: str, rows: Sequence[LearningRow]) -> None:
-    """Print a row for each setting."""
+def _show(title: str, rows: Sequence[LearningRow], about: Mapping[str, str]) -> None:
+    """Print a row for each setting, with cycles a sample where there is a clock."""
+    clock = any(row.figure == "cycles" and row.figures[0][-1] for row in rows)
     cells = []
     for row in rows:
-        figures = (row.mean, min(row.final), max(row.final))
-        cells.append([row.setting, *(f"{100 * value:.2f}" for value in figures), SETTINGS[row.setting].about])
-    grid(title, ["setting", "mean %", "lowest", "highest", "what is discrete"], cells)
+        figures = [f"{100 * value:.2f}" for value in (row.mean, min(row.final), max(row.final))]
+        cycles = [f"{np.mean([epochs[-1] for epochs in row.figures]):,.0f}"] if clock else []
+        cells.append([row.setting, *figures, *cycles, about[row.setting]])
+    columns = ["setting", "mean %", "lowest", "highest", *["cycles"] * clock, "what is discrete"]
+    grid(title, columns, cells)
+
+
+def _show_costs(costs: Mapping[str, Mapping[str, Any]]) -> None:
+    """Print what training takes with each setting."""
+    cells = []
+    for name, cost in costs.items():
+        products = [f"{cost[key]:,.0f}" for key in ("multiplications", "shifts", "look_ups")]
+        cells.append([name, f"{cost['parameter_bits']:.1f}", f"{cost['batch_bits'] / 8 / 1024:,.0f}", *products])
+    columns = ["setting", "bits a parameter", "KiB a batch", "multiplications", "shifts", "look-ups"]
+    grid("What training takes, and products of a sample", columns, cells)
 
 
 def _save(path: Path, images: LearnData, plan: LearnPlan, folder: Path) -> None:
@@ -178,49 +262,6 @@ def _save(path: Path, images: LearnData, plan: LearnPlan, folder: Path) -> None:
     preset = mlp.preset(images.real(images.train))
     path.parent.mkdir(parents=True, exist_ok=True)
     file.save(to_model(f"{images.name}-learned", mlp, preset, SOURCES[images.name], images.half), path)
-
-
-def _check_settings(when: str, names: Sequence[str], known: Collection[str]) -> None:
-    """ValueError if a setting is none of those that are known."""
-    for name in names:
-        if name not in known:
-            raise ValueError(f"learn: {when} --setting must be one of {', '.join(known)}, got {name}")
-
-
-def _machine_setting(settings: Sequence[str]) -> str:
-    """The setting of a training on the machine."""
-    names = list(dict.fromkeys(settings or ["words"]))
-    _check_settings("with --machine", names, MACHINE_SETTINGS)
-    if len(names) > 1:
-        raise ValueError(f"learn: with --machine --setting must be given once, got {', '.join(names)}")
-    return names[0]
-
-
-def _on_machine(data: str, plan: MachinePlan, timeline: Path | None, out: Path, as_json: bool) -> None:
-    """Learn on the training machine, and show accuracy and cycles of each epoch."""
-    if timeline is not None:
-        check_plot(timeline)
-    images = DATA[data]()
-    name = "verilator" if plan.hardware else "interpreter"
-    out.mkdir(parents=True, exist_ok=True)
-    given = {"seed": plan.seed or None, "rate": plan.rate_places, "held": "out" if plan.held_out else None}
-    parts = [data, name, plan.setting, plan.slaves, *plan.hidden]
-    parts += [f"{what}-{value}" for what, value in given.items() if value is not None]
-    checkpoint = out / f"{'-'.join(map(str, parts))}.npz"
-    with bar(f"learning {data} on the machine", "epochs") as update:
-        learned = learn_on_machine(plan, images, checkpoint, update)
-    if timeline is not None:
-        plot_timeline(timeline, f"a sample of {data}, {plan.slaves} slaves", work_of_a_sample(plan, images))
-    if as_json:
-        dump({"data": data, "accuracy": learned.curve, "cycles": learned.cycles, "ideal": learned.ideal})
-        return
-    rows = [
-        [str(n), f"{100 * right:.2f}", f"{cycles:,.0f}", f"{learned.ideal:,.0f}"]
-        for n, (right, cycles) in enumerate(zip(learned.curve, learned.cycles), 1)
-    ]
-    about = f"{plan.slaves} slaves, {plan.kinds.about}, rate 2^-{plan.kinds.rule.rate_places}"
-    title = f"{data} on the training machine, {about}{', held-out images' if plan.held_out else ''}"
-    grid(title, ["epoch", "right %", "cycles a sample", "ideal"], rows)
 
 
 def _sizes(text: str) -> tuple[int, ...]:

@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from bitloom.golden.discrete.machine.parameters import CONVERTERS, DIVIDERS, MachineParameters
+from bitloom.golden.discrete.machine.parameters import CONVERTERS, DIVIDERS, PRODUCTS, MachineParameters
 from bitloom.golden.discrete.word import WordFormat
 from bitloom.hls_gen.design.training import TOP
 from bitloom.hls_gen.rtl.training.generate import training_verilog
@@ -31,7 +31,12 @@ DEFAULT = MachineParameters()
 @click.option("--fraction", type=int, default=DEFAULT.form.fraction, help="Bits of its fraction.")
 @click.option("--code-bits", type=int, default=DEFAULT.code_bits, help="Bits of the widest code, 1 to 3.")
 @click.option("--tables", type=int, default=DEFAULT.tables, help="Tables of codes, 1 to 7.")
-@click.option("--multiplier/--no-multiplier", default=True, help="Whether two words can be multiplied.")
+@click.option(
+    "--products",
+    type=click.Choice(PRODUCTS),
+    default=DEFAULT.products,
+    help="Multiplier: of two words, too. Shifter: one is a code. Table: both are codes, in slaves.",
+)
 @click.option("--divider", type=click.Choice(DIVIDERS), default=DEFAULT.divider, help="What COMPUTE DIVIDE divides by.")
 @click.option(
     "--converter",
@@ -53,7 +58,6 @@ def machine_command(
     name: str,
     word_bits: int,
     fraction: int,
-    multiplier: bool,
     board_name: str | None,
     clock_mhz: float,
     with_area: bool,
@@ -66,7 +70,7 @@ def machine_command(
     With --board also the sources for that board's bitstream, for a computer with Vivado. TrainingMachine of
     bitloom.driver.training_machine drives either.
     """
-    machine = MachineParameters(form=WordFormat(word_bits, fraction), multiplier=multiplier, **others)
+    machine = MachineParameters(form=WordFormat(word_bits, fraction), **others)
     target = BoardTarget(board=find_board(board_name) if board_name else None, clock_mhz=clock_mhz)
     with working("generating Verilog"):
         build = build_training_machine(out, name, machine, target)

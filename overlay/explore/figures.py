@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from bitloom.golden.network import Model
 from bitloom.hls_gen.design.design import Design
@@ -11,7 +10,7 @@ from bitloom.overlay.area.netlist import Resources
 from bitloom.overlay.area_model.estimate import estimate
 
 from .candidate import Candidate
-from .stores_in_use import FRAMES, ROOM_FOR_ALL, has_stores, run_flow, with_stores
+from .stores_in_use import ROOM_FOR_ALL, has_stores, run_flow, with_stores
 
 
 @dataclass(frozen=True)
@@ -37,29 +36,6 @@ class Figures:
         return self.area.lut + self.area.lutram
 
 
-def flow(model: Model, candidate: Candidate, design: Design, frames: int = FRAMES) -> Any:
-    """Run the flow model on the design that a candidate makes.
-
-    Parameters
-    ----------
-    model, candidate, design
-        What belongs together.
-    frames
-        Frames to run.
-
-    Returns
-    -------
-    bitloom.hls_gen.compiler.flow.Result
-        Cycles, latency, waits and fill levels.
-
-    Raises
-    ------
-    Deadlock
-        If the design can't finish a frame.
-    """
-    return run_flow(model, candidate.choices, design, frames)
-
-
 def figures(
     model: Model, candidate: Candidate, design: Design | None = None, also: Sequence[Model] = ()
 ) -> Figures | None:
@@ -83,7 +59,7 @@ def figures(
     sized = design is not None
     try:
         design = design or candidate.design(model, also=also, room=ROOM_FOR_ALL)
-        results = [flow(model, candidate, design) for model in models]
+        results = [run_flow(model, candidate.choices, design) for model in models]
         if has_stores(design) and not sized:  # one run of the flow model is enough
             design = with_stores(design, results)
     except ValueError:

@@ -9,7 +9,7 @@ from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from itertools import accumulate, islice
+from itertools import accumulate, islice, product
 from typing import Any
 
 from bitloom.hls_gen.compiler.layout import UNUSED, regroup, result_layout
@@ -39,13 +39,19 @@ BETWEEN = 40
 """Cycles from one layer to the next on the same NPU, at most: the first one's last results are still on their way."""
 MOST_LUT_ROWS, MOST_LUT_ROWS_FOR_BLOCKS = 128, 1024
 """Rows of kernels that are also tried in RAM that Yosys would not take; the second where block RAM is limited."""
-SHORT_WINDOWS = 4
-"""Accumulators of a PE with which results of short windows need not wait for each other."""
+TRIED: dict[str, dict[str, tuple[int, ...]]] = {
+    "binary": {},
+    "integer": {"accumulators": (1, 4)},  # with 4, results of short windows need not wait for each other
+}
+"""By engine and name of a value: the numbers that are tried with each folding, one after the other until one is fast
+enough; the fastest is the last."""
+FASTEST = {name: numbers[-1] for values in TRIED.values() for name, numbers in values.items()}
+"""The last of these numbers by name."""
 WIDE = (1, 2, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256)
 """KFPs that are tried for NPUs of several layers."""
 PFPS = (1, 2, 4, 8, 16)
 """How often a pool unit's channels are as many as results leave in a cycle; the last one with weights alone."""
-VARIED = ("kgp", "ol", "pfp", "accumulators")
+VARIED = ("kgp", "ol", "pfp", *FASTEST)
 """What `NpuChoices` varies of a folding beside its KFP. A search keeps so many of these values that whole NPUs would
 take gigabytes."""
 
@@ -369,7 +375,7 @@ class NpuChoices:
         """Foldings with the first power of two above the KGP of ``npu`` that keeps to the interval: where results or a
         pool unit take longer than beats. None where the widest array is too slow."""
         most = max(self.layers[i].kernels for i in indices)
-        widest = npu.unchecked(kgp=most, ol=most, pfp=most * PFPS[-1], accumulators=SHORT_WINDOWS)
+        widest = npu.unchecked(kgp=most, ol=most, pfp=most * PFPS[-1], **FASTEST)
         while self.cycles(indices, widest) <= interval and (kgp := 1 << npu.array.kgp.bit_length()) <= most:
             npu = npu.unchecked(kgp=kgp)
             foldings = [chosen_of(folding) for folding in self._results(indices, npu, interval, None)]
@@ -400,8 +406,9 @@ class NpuChoices:
                 return
 
     def _fast(self, indices: Indices, npu: Npu, interval: int) -> Iterator[Npu]:
-        """The NPU with each PFP that keeps to the interval, and with several accumulators a PE where it needs them."""
-        tried = [npu, npu.unchecked(accumulators=SHORT_WINDOWS)] if npu.engine == "integer" else [npu]
+        """The NPU with each PFP that keeps to the interval, and with the numbers of TRIED that it needs."""
+        values = TRIED[npu.engine]
+        tried = [npu.unchecked(**dict(zip(values, each))) for each in product(*values.values())]
         tried = [folding for folding in tried if sum(map(self._arrays(folding).__getitem__, indices)) <= interval]
         for times in PFPS if npu.depthwise else PFPS[:4] if npu.pool_unit else (1,):
             each = (folding.unchecked(pfp=npu.results.ol * times) for folding in tried)

@@ -48,7 +48,7 @@ from bitloom.overlay.platform.block_design import BlockDesign
 from bitloom.overlay.platform.board_file import load_board
 from bitloom.overlay.platform.target import BoardTarget
 from bitloom.overlay.show import vcd
-from bitloom.overlay.study.learning import compare, read_result
+from bitloom.overlay.study.learning import FloatRun, compare, read_result
 from bitloom.overlay.study.machine_learning import MachinePlan, learn_on_machine
 from bitloom.overlay.virtual.board.board import hwh_arch
 from bitloom.overlay.virtual.simulation_overlay import (
@@ -185,7 +185,7 @@ def _train(path: Path) -> object:
 
 PLAN = LearnPlan(hidden=(4,), epochs=1)
 """How the perceptrons below are trained; from a whole checkpoint there is nothing left to learn."""
-MACHINE_PLAN = MachinePlan(hidden=(4,), epochs=1, slaves=2)
+MACHINE_PLAN = MachinePlan(hidden=(4,), epochs=1, slaves=2, batch=4)
 
 
 def _learn_data() -> LearnData:
@@ -320,7 +320,7 @@ _ALL = (
     FileKind(
         "learning result",
         "tiny-float-0.json",
-        lambda folder: compare(["float"], [PLAN], _learn_data(), folder),
+        lambda folder: compare([FloatRun(setting="float", plan=PLAN)], _learn_data(), folder),
         read_result,
     ),
     FileKind(

@@ -33,6 +33,8 @@ class Activation:
     the node's attributes."""
     over_classes: bool = False
     """Whether it is a function of all classes together, for which no activation of each value can stand."""
+    product: str = ""
+    """The activation that exporters write with it, as several nodes: a product with its input."""
 
     @property
     def at_the_end(self) -> bool:
@@ -51,18 +53,18 @@ ACTIVATIONS = (
     Activation(onnx="Hardtanh", bend=_hard_tanh),
     Activation(onnx="Softmax", tflite="SOFTMAX", over_classes=True),
     Activation(onnx="LogSoftmax", tflite="LOG_SOFTMAX", over_classes=True),
-    Activation(onnx="Sigmoid", tflite="LOGISTIC"),
+    Activation(onnx="Sigmoid", tflite="LOGISTIC", product="SiLU"),
     Activation(onnx="Elu", tflite="ELU"),
-    Activation(onnx="Erf"),
+    Activation(onnx="Erf", product="GELU"),
     Activation(onnx="Gelu", tflite="GELU"),
-    Activation(onnx="HardSigmoid"),
+    Activation(onnx="HardSigmoid", product="HardSwish"),
     Activation(onnx="HardSwish", tflite="HARD_SWISH"),
     Activation(onnx="LeakyRelu", tflite="LEAKY_RELU"),
     Activation(onnx="Mish"),
     Activation(onnx="PRelu", tflite="PRELU"),
     Activation(onnx="Selu"),
-    Activation(onnx="Softplus"),
-    Activation(onnx="Tanh", tflite="TANH"),
+    Activation(onnx="Softplus", product="Mish"),
+    Activation(onnx="Tanh", tflite="TANH", product="GELU"),
 )
 """All activations that the import knows by name."""
 
@@ -72,14 +74,5 @@ AT_THE_END = {activation.tflite: activation.onnx for activation in ACTIVATIONS i
 OF_EACH_VALUE = {name for a in ACTIVATIONS if not a.over_classes for name in (a.onnx, a.tflite) if name}
 """Operators of activations that are functions of each value for itself."""
 
-PRODUCTS = {
-    "Sigmoid": "SiLU",
-    "HardSigmoid": "HardSwish",
-    "Erf": "GELU",
-    "Pow": "GELU",
-    "Tanh": "GELU",
-    "Softplus": "Mish",
-    "LOGISTIC": "SiLU",
-    "TANH": "GELU",
-}
-"""Operator -> the activation that exporters write with it, as several nodes: a product with the activation's input."""
+PRODUCTS = {name: a.product for a in ACTIVATIONS if a.product for name in (a.onnx, a.tflite) if name} | {"Pow": "GELU"}
+"""Operator -> the activation that exporters write with it, as several nodes (`Activation.product`)."""

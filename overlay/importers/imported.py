@@ -14,6 +14,7 @@ from bitloom.golden.file import model_digest
 from bitloom.golden.host.host import Host
 from bitloom.golden.names import NAME_LENGTH, shown
 from bitloom.golden.network import Model
+from bitloom.golden.reading.file import naming, read_file
 from bitloom.hls_gen.compiler.lowering import check_engines
 from bitloom.hls_gen.design.widths import FEATURE_BITS
 from bitloom.overlay.build.buildable import check_buildable
@@ -24,12 +25,12 @@ from .choose import EngineChoice, choices
 from .emit import Emitted, emit
 from .errors import ImportRefused, printable
 from .host import host_of
-from .onnx_file import read_onnx
+from .onnx_file import to_graph
 from .operations import OperationGraph
 from .quantise import quantise, quantises_input
 from .sections import Quantised, SectionGraph
 from .source import SourceGraph
-from .tflite_file import is_tflite, read_tflite
+from .tflite_file import is_tflite, to_tflite_graph
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -158,9 +159,16 @@ def import_file(
     ImportRefused
         If something in it can't be imported: a line for each such thing.
     """
-    source = read_tflite(path) if is_tflite(path) else read_onnx(path)
     name = name or network_name(path)
-    return import_graph(source, spec=spec, engine=engine, name=name, real_weights=real_weights)
+    return import_graph(read_graph(path), spec=spec, engine=engine, name=name, real_weights=real_weights)
+
+
+def read_graph(path: str | os.PathLike[str]) -> SourceGraph:
+    """Read a TFLite file, or an ONNX file and the files with external data that it names; errors are those of
+    `import_file`, in one line with the path in front."""
+    data = read_file(path)
+    with naming(os.fspath(path)):
+        return to_tflite_graph(data) if is_tflite(path, data) else to_graph(data, Path(path).parent)
 
 
 def import_graph(

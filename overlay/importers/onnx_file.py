@@ -1,7 +1,6 @@
 """ONNX files: protocol buffers, read into a source graph. Nothing in a file is executed."""
 
 import math
-import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
@@ -13,7 +12,7 @@ import numpy as np
 
 from bitloom.golden.distribution import pip_install
 from bitloom.golden.encoding import Array
-from bitloom.golden.reading.file import foreign_reason, naming, read_file
+from bitloom.golden.reading.file import foreign_reason, naming
 
 from .class_names import labels_of_metadata
 from .errors import printable
@@ -29,29 +28,6 @@ from .source import (
     SourceNode,
     check_shape,
 )
-
-
-def read_onnx(path: str | os.PathLike[str]) -> SourceGraph:
-    """Read an ONNX file, and the files with external data that it names.
-
-    Parameters
-    ----------
-    path : path
-
-    Returns
-    -------
-    SourceGraph
-
-    Raises
-    ------
-    OSError
-        If there is no file.
-    ValueError
-        If it is no ONNX file, or has what no network here can have. One line, with the path in front.
-    """
-    data = read_file(path)
-    with naming(os.fspath(path)):
-        return to_graph(data, Path(path).parent)
 
 
 def to_graph(data: bytes, folder: Path | None = None) -> SourceGraph:
@@ -70,7 +46,7 @@ def to_graph(data: bytes, folder: Path | None = None) -> SourceGraph:
     Raises
     ------
     ValueError
-        As `read_onnx`.
+        If it is no ONNX file, or has what no network here can have. One line.
     """
     try:
         import onnx  # slow to import, and not installed everywhere

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from bitloom.golden.encoding import Array
-from bitloom.golden.reading.file import naming, read_file
+from bitloom.golden.reading.file import naming
 
 from .activations import AT_THE_END
 from .class_names import labels_of_texts
@@ -43,35 +43,9 @@ MOST_READS = 4
 """How often operators may read each byte of constants, on average."""
 
 
-def is_tflite(path: str | os.PathLike[str]) -> bool:
+def is_tflite(path: str | os.PathLike[str], data: bytes) -> bool:
     """Whether a file is TFLite's, as its name or its first bytes say."""
-    if Path(path).suffix == ".tflite" or not Path(path).is_file():
-        return Path(path).suffix == ".tflite"
-    with Path(path).open("rb") as file:
-        return file.read(8)[4:] == MARK
-
-
-def read_tflite(path: str | os.PathLike[str]) -> SourceGraph:
-    """Read a TFLite file.
-
-    Parameters
-    ----------
-    path : path
-
-    Returns
-    -------
-    SourceGraph
-
-    Raises
-    ------
-    OSError
-        If there is no file.
-    ValueError
-        If it is no TFLite file, or has what no network here can have. One line, with the path in front.
-    """
-    data = read_file(path)
-    with naming(os.fspath(path)):
-        return to_tflite_graph(data)
+    return Path(path).suffix == ".tflite" or data[4:8] == MARK
 
 
 def to_tflite_graph(data: bytes) -> SourceGraph:
@@ -88,7 +62,7 @@ def to_tflite_graph(data: bytes) -> SourceGraph:
     Raises
     ------
     ValueError
-        As `read_tflite`.
+        If it is no TFLite file, or has what no network here can have. One line.
     """
     tables = read_tables(data)
     if tables.subgraphs != 1:

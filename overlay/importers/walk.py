@@ -7,11 +7,11 @@ A padded tensor has OUTSIDE at the places that golden's map doesn't have. What s
 operation on the way changes as it changes all others; a convolution can take it where it is 0 in the end.
 """
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import singledispatchmethod
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 
@@ -80,16 +80,6 @@ class Walk:
 
     def __post_init__(self) -> None:
         self._begin_with = self.source, self.index, self.size
-        self._kinds: dict[type[Operation], Callable[[Any], None]] = {
-            Scaling: self._scaling,
-            Elementwise: self._elementwise,
-            Layout: self._layout,
-            Closing: self._closing,
-            Pooling: self._pooling,
-            Levels: self._levels,
-            Padding: self._padding,
-            Linear: self._linear,
-        }
 
     def take(self, place: int) -> None:
         """One operation further.
@@ -105,7 +95,7 @@ class Walk:
         if operation.name not in before[-1:]:
             self.nodes.append(operation.name)
         try:
-            self._kinds[type(operation)](operation)
+            self._take(operation)
         except ValueError as e:
             raise ImportRefused([node_line(operation.name, operation.op, e)]) from None
 
@@ -166,6 +156,11 @@ class Walk:
                 differs = differs or None in (same(operation.multiply), same(operation.add))
         return False
 
+    @singledispatchmethod
+    def _take(self, operation: Operation) -> None:
+        """Take an operation of a kind."""
+        raise NotImplementedError(type(operation).__name__)
+
     def _follow(self, link: Link) -> None:
         """Another link of the chain; lines that follow each other become one."""
         apart = max(self.inner_at if self.inner else 0, self.average_links if self.average is not None else 0)
@@ -178,6 +173,7 @@ class Walk:
             rule = f"at most {MOST_LINKS} {bend_name(self.links)}s and scales may lie between two quantisers"
             raise Unsupported(f"{rule}, got more")
 
+    @_take.register
     def _scaling(self, operation: Scaling) -> None:
         multiply = self._channel_values(operation.multiply, "what is multiplied with")
         line = Line(multiply=multiply, add=self._channel_values(operation.add, "what is added"))
@@ -185,22 +181,27 @@ class Walk:
         if is_padded(self.index):
             self.padded_with = _same_value(self.padded_with * line.multiply + line.add)
 
+    @_take.register
     def _elementwise(self, operation: Elementwise) -> None:
         self._follow(operation.bend)
         self.padded_with = operation.bend.of(self.padded_with)
 
+    @_take.register
     def _padding(self, operation: Padding) -> None:
         if is_padded(self.index) and self.padded_with != operation.value:
             raise Unsupported("a map must be padded with one number, got two")
         self.index = np.pad(self.index, operation.widths, constant_values=OUTSIDE)
         self.padded_with = operation.value
 
+    @_take.register
     def _layout(self, operation: Layout) -> None:
         self.index = self.index.ravel()[operation.order.ravel()].reshape(operation.order.shape)
 
+    @_take.register
     def _closing(self, operation: Closing) -> None:
         self.closing.append(operation.op)
 
+    @_take.register
     def _pooling(self, operation: Pooling) -> None:
         self._check_order()
         rows, columns = operation.window.output_size(self.size[0], self.size[1])
@@ -266,6 +267,7 @@ class Walk:
         if not np.array_equal(self.index, golden_order((1, self.size[2], *self.size[:2]))[0]):
             raise Unsupported("the map must have its channels, rows and columns in ONNX's order, got a reshaped one")
 
+    @_take.register
     def _levels(self, operation: Levels) -> None:
         self._quantise(operation)
         self._copy_channels()
@@ -407,6 +409,7 @@ class Walk:
         away = [value > 0 for value in values]
         return list(operation.boundaries[0][below:above]) == middles and operation.reached.tolist()[below:above] == away
 
+    @_take.register
     def _linear(self, operation: Linear) -> None:
         if self.open is not None:
             raise Unsupported("its input must be quantised, got sums of other weights", "quantise before it")

@@ -3,7 +3,7 @@
 The states of all layers go in before an epoch and come out after it, so that a run can be interrupted and go on.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
 from math import log2
@@ -23,9 +23,10 @@ from bitloom.golden.discrete.machine.parameters import MOST_INSTRUCTIONS, Machin
 from bitloom.golden.discrete.machine.program import ProgramWriter
 from bitloom.golden.discrete.machine.training import SourceRule, Training
 from bitloom.golden.discrete.machine.units import UNITS
-from bitloom.golden.discrete.machine.words import LayerState, first_words, read_states, sample_words
+from bitloom.golden.discrete.machine.words import LayerState, first_words, read_states
 from bitloom.golden.discrete.word import WordFormat
 from bitloom.golden.encoding import Array
+from bitloom.golden.integers import make_fields_plain
 from bitloom.golden.names import shown
 from bitloom.golden.reading.archive import listed
 from bitloom.golden.training.checkpoint import LARGEST, Checkpoint
@@ -33,12 +34,15 @@ from bitloom.golden.training.reproducible import random_order, random_signs
 from bitloom.overlay.picture import picture
 from bitloom.overlay.virtual.training_machine import SimulatedMachine
 
+from .learning import Seen
 from .machine_setting import MACHINE_SETTINGS, MachineSetting, fall, fallen
 
 ORDER = 2_000_000
 """Purpose in the keys of random streams that order the images."""
-WORDS = "words"
-"""Name of the parameters in a checkpoint."""
+STATES = "words"
+"""Name of the states in a checkpoint."""
+DEVICES = (WORDS, INTERPRETER, VERILATOR) = ("words", "interpreter", "verilator")
+"""What trains: golden/discrete/fixed.py, a batch at a time and without a clock; the interpreter; the hardware."""
 EPOCH_SEEDS = 1 << 16
 """From one seed's first state of the generator to that of the next seed."""
 TIMELINE_SAMPLES = 4
@@ -53,14 +57,14 @@ MOST_SEED = (1 << STATE_BITS) // EPOCH_SEEDS - 2
 class MachinePlan:
     """What is trained, and on which machine."""
 
-    hidden: tuple[int, ...] = (32,)
+    hidden: tuple[int, ...] = (128,)
     """Neurons of each hidden layer."""
-    epochs: int = 5
+    epochs: int = 30
     seed: int = 0
     """Of weights at the start, of the images' order and of the generator, 0 to MOST_SEED."""
     slaves: int = 8
-    hardware: bool = False
-    """In Verilator, not interpreted; the weights are the same."""
+    device: str = "interpreter"
+    """One of `DEVICES`; the weights are the same."""
     setting: str = "words"
     """Which tensors are codes, a name of `MACHINE_SETTINGS`."""
     rate_places: int | None = None
@@ -73,7 +77,10 @@ class MachinePlan:
     """Whether a fifth of the training images, at random by the seed, is held out and takes the place of the test
     images, so that a rate can be chosen without them."""
 
+    figure = "cycles"
+
     def __post_init__(self) -> None:
+        make_fields_plain(self)
         check_hidden(self.hidden)
         if not 0 <= self.seed <= MOST_SEED:
             raise ValueError(f"learning on the machine: seed must be 0..{MOST_SEED}, got {shown(self.seed)}")
@@ -101,6 +108,14 @@ class MachinePlan:
             rule = replace(rule, decay_places=self.mu_places)
         return replace(setting, rule=rule)
 
+    def facts(self) -> dict[str, Any]:
+        """Plan and setting."""
+        return {"plan": asdict(self), "setting": asdict(self.kinds)}
+
+    def learn(self, data: LearnData, seen: Seen, checkpoint: Path) -> None:
+        """Learn on the machine."""
+        seen(learn_on_machine(self, data, checkpoint, seen).points)
+
     def training(self, data: LearnData, epoch: int = 0) -> Training:
         """The training in an epoch with these images: rates fall, and each epoch has random numbers of its own."""
         sizes = (data.train.shape[1], *self.hidden, int(data.train_labels.max()) + 1)
@@ -121,7 +136,7 @@ class MachinePlan:
             weight_words=_power(rows),
             column_words=_power(max(columns)),
             tables=max(3, len(training.tables)),
-            multiplier=self.kinds.multiplier,
+            products="multiplier" if self.kinds.multiplier else "shifter",
         )
         program = ProgramWriter(roomy, training).program(samples)
         return replace(roomy, instructions=max(MachineParameters.instructions, _power(len(program))))
@@ -131,13 +146,62 @@ class MachinePlan:
 class MachineLearned:
     """What learning on the machine gave."""
 
-    curve: list[float]
-    """Share of right test images after each epoch."""
-    cycles: list[float]
-    """Cycles a sample of each epoch; the interpreter's are those of words alone."""
-    ideal: float
-    """Multiplications of a sample by slaves."""
+    points: list[tuple[float, float]]
+    """Share of right test images after each epoch, and cycles a sample; the interpreter's are those of words alone, and
+    arithmetic without a machine has 0."""
     states: list[LayerState]
+
+    @property
+    def curve(self) -> list[float]:
+        """Share of right test images after each epoch."""
+        return [right for right, _ in self.points]
+
+    @property
+    def cycles(self) -> list[float]:
+        """Cycles a sample of each epoch."""
+        return [cycles for _, cycles in self.points]
+
+
+class Device:
+    """What trains: the machine in Verilator, its interpreter, or its arithmetic alone; a context.
+
+    Parameters
+    ----------
+    name : str
+        One of `DEVICES`.
+    machine : MachineParameters
+    """
+
+    def __init__(self, name: str, machine: MachineParameters) -> None:
+        self._name = name
+        self._machine = machine
+        self._open = ExitStack()
+        self._runner: Any = None
+
+    def __enter__(self) -> "Device":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._open.close()
+
+    def train(
+        self, training: Training, states: Sequence[LayerState], inputs: Array, targets: Array
+    ) -> tuple[list[LayerState], float]:
+        """States after training with samples, as golden/discrete/machine/words.py has them, and cycles a sample."""
+        form = self._machine.form
+        if self._name == WORDS:
+            trainer = FixedTrainer(form, training, states)
+            trainer.learn(inputs, targets)
+            return trainer.states, 0.0
+        program, data = ProgramWriter(self._machine, training).run(states, inputs, targets)
+        if self._runner is not None:
+            self._runner.load(program)
+        elif self._name == VERILATOR:
+            self._runner = self._open.enter_context(SimulatedMachine(self._machine, program))
+        else:
+            self._runner = Interpreter(self._machine, program)
+        (words,) = self._runner.run(data)
+        return read_states(training, form, words), self._runner.cycles / len(inputs)
 
 
 def _power(count: int) -> int:
@@ -189,7 +253,7 @@ def learn_on_machine(
     plan: MachinePlan,
     data: LearnData,
     checkpoint: Path | None = None,
-    progress: Callable[[int, int], None] | None = None,
+    seen: Seen | None = None,
 ) -> MachineLearned:
     """Train a perceptron.
 
@@ -199,11 +263,13 @@ def learn_on_machine(
     data : LearnData
     checkpoint : Path, optional
         Written after each epoch; an interrupted run goes on from it.
-    progress : callable, optional
-        Called with epochs done and epochs in all.
+    seen : callable, optional
+        Called after each epoch with the curve so far.
 
     Raises
     ------
+    ValueError
+        If there are fewer images than a batch has.
     CheckpointError
         If the file is no checkpoint of this run.
     """
@@ -215,47 +281,36 @@ def learn_on_machine(
     machine = plan.machine(training, samples)
     form = machine.form
     states = first_states(plan, training, form)
-    curve: list[tuple[float, float]] = []
+    points: list[tuple[float, float]] = []
     store = None
     if checkpoint is not None:
-        store = Checkpoint(checkpoint, [asdict(plan), asdict(plan.kinds)], data.train, data.train_labels)
+        store = Checkpoint(checkpoint, [plan.facts()], data.train, data.train_labels)
         if saved := store.read():
             with store.checking():
-                curve = [(right, cycles) for right, cycles in saved_curve(saved, plan.epochs, (1, LARGEST))]
+                points = [(right, cycles) for right, cycles in saved_curve(saved, plan.epochs, (1, LARGEST))]
                 states = _saved_states(training, form, saved)
     images = MachineData.of(training, form, data)
-    with ExitStack() as open_machines:
-        runner: Any = None
-        while len(curve) < plan.epochs:
-            training = plan.training(data, len(curve))
-            program = ProgramWriter(machine, training).program(samples)
-            if runner is not None:
-                runner.load(program)
-            else:
-                runner = SimulatedMachine(machine, program) if plan.hardware else Interpreter(machine, program)
-                if plan.hardware:
-                    open_machines.enter_context(runner)
-            order = random_order(len(data.train), ORDER, plan.seed, len(curve))[:samples]
-            chosen = sample_words(training, form, images.train[order], images.targets[order])
-            (words,) = runner.run(np.concatenate([first_words(training, form, states), chosen]))
-            states = read_states(training, form, words)
-            curve.append((images.share_right(training, form, states), runner.cycles / samples))
+    with Device(plan.device, machine) as device:
+        while len(points) < plan.epochs:
+            training = plan.training(data, len(points))
+            order = random_order(len(data.train), ORDER, plan.seed, len(points))[:samples]
+            states, cycles = device.train(training, states, images.train[order], images.targets[order])
+            points.append((images.share_right(training, form, states), cycles))
             if store:
-                store.write({CURVE: np.array(curve), WORDS: words})
-            if progress:
-                progress(len(curve), plan.epochs)
-    ideal = training.multiplications / plan.slaves
-    return MachineLearned([right for right, _ in curve], [cycles for _, cycles in curve], ideal, states)
+                store.write({CURVE: np.array(points), STATES: first_words(training, form, states)})
+            if seen:
+                seen(points)
+    return MachineLearned(points, states)
 
 
 def _saved_states(training: Training, form: WordFormat, saved: Mapping[str, Array]) -> list[LayerState]:
     """States of a checkpoint; ValueError if it has none, or others."""
-    if more := [name for name in saved if name not in (CURVE, WORDS)]:
+    if more := [name for name in saved if name not in (CURVE, STATES)]:
         raise ValueError(f"state: names must be those of the run, got also {listed(more)}")
-    words = saved.get(WORDS, np.zeros(0))
+    words = saved.get(STATES, np.zeros(0))
     if words.dtype != np.uint32 or words.ndim != 1:
-        got = f"{words.dtype} of shape {words.shape}" if WORDS in saved else "none"
-        raise ValueError(f"state: {WORDS} must be uint32 in one row, got {got}")
+        got = f"{words.dtype} of shape {words.shape}" if STATES in saved else "none"
+        raise ValueError(f"state: {STATES} must be uint32 in one row, got {got}")
     return read_states(training, form, words)
 
 
@@ -266,12 +321,10 @@ def work_of_a_sample(plan: MachinePlan, data: LearnData) -> list[Work]:
     machine = plan.machine(training, samples)
     form = machine.form
     images = MachineData.of(training, form, data)
-    parts = [
-        first_words(training, form, first_states(plan, training, form)),
-        sample_words(training, form, images.train[:samples], images.targets[:samples]),
-    ]
-    interpreter = Interpreter(machine, ProgramWriter(machine, training).program(samples))
-    interpreter.run(np.concatenate(parts))
+    states = first_states(plan, training, form)
+    program, words = ProgramWriter(machine, training).run(states, images.train[:samples], images.targets[:samples])
+    interpreter = Interpreter(machine, program)
+    interpreter.run(words)
     first = [
         n
         for n, work in enumerate(interpreter.work)

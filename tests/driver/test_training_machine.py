@@ -187,7 +187,7 @@ BROKEN = {
     "access": ("registers.0.access", "RW", "m.json: register IDENT: access must be RO, got 'RW'"),
     "slaves": ("machine.slaves", 3, "m.json: machine: slaves must be a power of two, got 3"),
     "tables": ("machine.tables", "many", "m.json: machine: tables must be an integer >= 0, got 'many'"),
-    "multiplier": ("machine.multiplier", 1, "m.json: machine: multiplier must be true or false, got 1"),
+    "products": ("machine.products", 1, "m.json: machine: products must be multiplier or shifter or table, got 1"),
     "divider": ("machine.divider", "fast", "m.json: machine: divider must be none or codes or words, got 'fast'"),
     "form": ("machine.form", {"bits": 2, "fraction": 0}, "m.json: word: bits must be 4..32, got 2"),
 }  # fmt: skip

@@ -45,7 +45,7 @@ MADE = {
     "choices": lambda n, b: CompileChoices(mapping=[n(0), n(1)]),
     "training": lambda n, b: Recipe(epochs=n(2), batch=n(16), seed=n(200)),
     "word": lambda n, b: WordFormat(n(16), n(8)),
-    "machine": lambda n, b: MachineParameters(slaves=n(2), multiplier=b(False), neuron_words=n(64)),
+    "machine": lambda n, b: MachineParameters(slaves=n(2), neuron_words=n(64)),
     "machine's layer": lambda n, b: DenseLayer(**{key: n(value) for key, value in LAYER.items()}, master=b(True)),
     "machine's training": lambda n, b: Training(layers=(DenseLayer(**LAYER),), seed=n(7)),
     "kind": lambda n, b: Kind(n(1), b(True)),

@@ -10,6 +10,7 @@ ADDRESS_BITS = 16
 MOST_TABLES = 7
 """Tables that the three bits of a kind can name."""
 MOST_SLAVES = 64
+PRODUCTS = ("multiplier", "shifter", "table")
 DIVIDERS = ("none", "codes", "words")
 CONVERTERS = ("shifting", "multiplying")
 MOST_INSTRUCTIONS = 1 << ADDRESS_BITS
@@ -28,11 +29,11 @@ class MachineParameters:
     """Bits of the widest code: 1, 2 or 3."""
     tables: int = 3
     """Tables of codes, 1 to 7."""
-    multiplier: bool = True
-    """Whether two continuous operands can be multiplied. Without it each product has a discrete operand, and no
-    arithmetic unit has a multiplier."""
+    products: str = "multiplier"
+    """How products are made: "multiplier", of two words, too; "shifter", each has a discrete operand, and no arithmetic
+    unit has a multiplier; "table", those of slaves are of two codes, by a table that is filled for each instruction."""
     divider: str = "none"
-    """What COMPUTE DIVIDE divides by: "none", nothing; "codes", codes, by shifts; "words", words, too, a bit a cycle."""
+    """What COMPUTE DIVIDE divides by: "none", nothing; "codes", codes, by shifts; "words", also words, bit by bit."""
     converter: str = "shifting"
     """How words become codes by chance: "shifting", one of the two codes around the word, by shifts; "multiplying", one
     of the two nearest codes, too, by a multiplier in each converter."""
@@ -60,16 +61,31 @@ class MachineParameters:
             value = getattr(self, name)
             if type(value) is not int or not low <= value <= high:
                 raise ValueError(f"machine: {name} must be {low}..{high}, got {value!r}")
-        for name, known in (("divider", DIVIDERS), ("converter", CONVERTERS)):
+        for name, known in (("products", PRODUCTS), ("divider", DIVIDERS), ("converter", CONVERTERS)):
             if getattr(self, name) not in known:
                 raise ValueError(f"machine: {name} must be one of {', '.join(known)}, got {getattr(self, name)!r}")
         if self.slaves & (self.slaves - 1):
             raise ValueError(f"machine: slaves must be a power of two, got {self.slaves}")
+        if self.weight_words < self.table_rows:
+            raise ValueError(
+                f"machine: weight_words must be >= {self.table_rows} for a table of products of {self.code_bits} bits, "
+                f"got {self.weight_words}"
+            )
         if self.form.fraction > self.form.bits - 3:
             raise ValueError(
                 f"machine: fraction must be 0..{self.form.bits - 3} for {self.form.bits} bits, so that 2.0 is a word, "
                 f"got {self.form.fraction}"
             )
+
+    @property
+    def multiplier(self) -> bool:
+        """Whether two words can be multiplied."""
+        return self.products == "multiplier"
+
+    @property
+    def table_rows(self) -> int:
+        """Rows of the table of products in a slave, 0 where there is none."""
+        return 1 << 2 * self.code_bits if self.products == "table" else 0
 
     def columns_each(self, columns: int) -> int:
         """Columns that a slave keeps of so many: column i is that of slave i mod slaves, there number i // slaves."""

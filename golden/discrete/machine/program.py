@@ -6,18 +6,26 @@ reads those that it gives.
 Where things stand in the master's neuron cache is decided by `NeuronMap`, in the slaves' caches layer after layer.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
+from bitloom.golden.discrete.converter import PAIRS
+from bitloom.golden.encoding import Array
+
 from . import instruction as isa
-from .instruction import Instruction
+from .instruction import Instruction, encode
 from .parameters import MachineParameters
 from .table_words import config_table
 from .training import ACTIVATIONS, MEAN_PLACES, Kind, SourceRule, Training
-from .words import MATRICES, kept
+from .words import MATRICES, LayerState, first_words, kept, sample_words
 
 TURNS, SAMPLES, ROUNDS, FREE = range(isa.COUNTERS)
 """Counters: turns in which a next sample is loaded; samples of a batch; rounds of the loop; one that stays 0."""
+
+LEAST_PAGED = 3
+"""Instructions of a cache for pages at least: one that loads a page, a page of one, and the jump back."""
 
 
 class Label:
@@ -54,6 +62,14 @@ def _placed(lines: Iterable[Line], start: int) -> list[Instruction]:
         elif isinstance(line, Instruction):
             instructions.append(line)
     return instructions
+
+
+def _taken(instruction: Instruction) -> int:
+    """Words from outside that an instruction takes."""
+    i = instruction
+    if i.operation != isa.IO or i.function >= isa.STORE_NEURONS:
+        return 0
+    return i.rows if i.function == isa.LOAD_NEURONS else i.rows * i.columns
 
 
 class NeuronMap:
@@ -132,6 +148,77 @@ class ProgramWriter:
     def __init__(self, machine: MachineParameters, training: Training) -> None:
         self.machine, self.training, self.map = machine, training, NeuronMap(machine, training)
 
+    def run(self, states: Sequence[LayerState], inputs: Array, targets: Array) -> tuple[list[Instruction], Array]:
+        """A program that trains, and all words that it takes.
+
+        Where the instruction cache doesn't hold the program, the words bring it along, a page at a time: the cache has
+        an instruction that loads a page behind it, and a page ends with a jump back to this instruction.
+
+        Parameters
+        ----------
+        states : sequence of LayerState
+            Before the training.
+        inputs : (N, inputs) words, or codes if the inputs are discrete
+        targets : (N, outputs) words
+            N is 1 to 65,535, a multiple of the batch.
+
+        Returns
+        -------
+        list of Instruction
+        (n,) uint32
+
+        Raises
+        ------
+        ValueError
+            If N is wrong, or if the machine has fewer than 3 instructions.
+        """
+        form = self.machine.form
+        before = first_words(self.training, form, states)
+        samples = sample_words(self.training, form, inputs, targets)
+        program = self._whole(len(inputs))
+        if program is not None:
+            return program, np.concatenate([before, samples])
+        if self.machine.instructions < LEAST_PAGED:
+            raise ValueError(
+                f"training: the machine must have instructions >= {LEAST_PAGED}, got {self.machine.instructions}"
+            )
+        batches = self.training.batches(len(inputs))
+        of_samples = self._paged([*self._sample()], samples.reshape(len(inputs), -1)).reshape(batches, -1)
+        of_ends = self._paged([*self._batch_end()], np.zeros((batches, 0), np.uint32))
+        parts = [
+            self._paged([*self._first()], before[None]),
+            np.concatenate([of_samples, of_ends], axis=1),
+            self._paged(self._last(), np.zeros((1, 0), np.uint32)),
+        ]
+        page = self.machine.instructions - 1
+        load = Instruction(operation=isa.IO, function=isa.LOAD_PROGRAM, d=1, rows=page)
+        return [load], np.concatenate([part.reshape(-1) for part in parts])
+
+    def _paged(self, instructions: list[Instruction], data: Array) -> Array:
+        """Pages of straight instructions, each page followed by the words that its instructions take.
+
+        Parameters
+        ----------
+        instructions : list of Instruction
+        data : (N, words) uint32
+            What the instructions take, each of N times.
+
+        Returns
+        -------
+        (N, words) uint32
+        """
+        room = self.machine.instructions - 2  # besides the instruction that loads the page, and the jump to it
+        back = Instruction(operation=isa.JUMP, a=FREE)
+        parts = [data[:, :0]]
+        taken = 0
+        for begin in range(0, len(instructions), room):
+            page = instructions[begin : begin + room]
+            count = sum(_taken(instruction) for instruction in page)
+            words = encode([*page, back, *[Instruction(operation=isa.NOP)] * (room - len(page))])
+            parts += [np.broadcast_to(words, (len(data), len(words))), data[:, taken : taken + count]]
+            taken += count
+        return np.concatenate(parts, axis=1)
+
     def program(self, samples: int) -> list[Instruction]:
         """Load the states of all layers, train with so many samples (1 to 65,535), and give the states.
 
@@ -140,39 +227,55 @@ class ProgramWriter:
         ValueError
             If there are too many samples, if the last batch is not whole, or if the instruction cache is too small.
         """
+        instructions = self._whole(samples)
+        if instructions is None:
+            need = len(self._one_after_another(samples))
+            raise ValueError(
+                f"training: the machine must have instructions >= {need}, what the program needs, "
+                f"got {self.machine.instructions}"
+            )
+        return instructions
+
+    def _whole(self, samples: int) -> list[Instruction] | None:
+        """The fastest program that the instruction cache holds, None if there is none."""
         if not 1 <= samples < 1 << 16:
             raise ValueError(f"training: samples must be 1..65535, got {samples}")
         self.training.batches(samples)
         first = [*self._first()]
-        last = [*self._states(isa.STORE_NEURONS), Instruction(operation=isa.NOP, function=isa.END)]
         most = self.machine.instructions
         if self.map.ahead is not None:
             loop = _placed(self._in_turn(samples, (self.map.inputs[0], self.map.ahead)), len(first))
-            if len(first) + len(loop) + len(last) <= most:
-                return [*first, *loop, *last]
-        instructions = [*first, *_placed(self._one_by_one(samples), len(first)), *last]
-        if len(instructions) > most:
-            raise ValueError(
-                f"training: the machine must have instructions >= {len(instructions)}, what the program needs, "
-                f"got {most}"
-            )
-        return instructions
+            instructions = [*first, *loop, *self._last()]
+            if len(instructions) <= most:
+                return instructions
+        instructions = self._one_after_another(samples)
+        return instructions if len(instructions) <= most else None
+
+    def _one_after_another(self, samples: int) -> list[Instruction]:
+        """A program in which all samples stand in the same place."""
+        first = [*self._first()]
+        return [*first, *_placed(self._one_by_one(samples), len(first)), *self._last()]
 
     def _one_by_one(self, samples: int) -> Iterator[Line]:
         """All samples, one after another in the same place."""
-        x = self.map.inputs[0]
         begin = Label()
         after = Label()
         yield begin
-        yield self._load(x, self.training.layers[0].inputs)
-        yield from self._head(x)
-        yield from self._rest(x, [])
-        yield from self._accumulate_first(x)
+        yield from self._sample()
         if self.training.batch > 1:
             yield Jump(after, self.training.batch, SAMPLES)
         yield from self._batch_end()
         yield after
         yield Jump(begin, samples, ROUNDS)
+
+    def _sample(self) -> Iterator[Instruction]:
+        """A sample that stands where the first layer's inputs are."""
+        x = self.map.inputs[0]
+        yield self._load(x, self.training.layers[0].inputs)
+        yield from self._head(x)
+        yield from self._forwards()
+        yield from self._backwards(x)
+        yield from self._accumulate_first(x)
 
     def _in_turn(self, samples: int, places: tuple[int, int]) -> Iterator[Line]:
         """All samples, those of even numbers in one place, the others in the other one.
@@ -204,7 +307,9 @@ class ProgramWriter:
                 yield from self._head(x)
                 yield from self._accumulate_first(other)
                 yield rest
-            yield from self._rest(x, [*self._load_next(other, -(-samples // 2) if number else None)])
+            yield from self._forwards()
+            yield from self._load_next(other, -(-samples // 2) if number else None)
+            yield from self._backwards(x)
             if learns_late and ends[number]:
                 yield Jump(goes_on[1 - number], passes, SAMPLES)
             if ends[number]:
@@ -265,6 +370,10 @@ class ProgramWriter:
         """Whether there are running means."""
         return any(layer.centred for layer in self.training.layers)
 
+    def _last(self) -> list[Instruction]:
+        """The states, to outside, and the end."""
+        return [*self._states(isa.STORE_NEURONS), Instruction(operation=isa.NOP, function=isa.END)]
+
     def _states(self, direction: int) -> Iterator[Instruction]:
         """IO of the states of all layers: LOAD_NEURONS or STORE_NEURONS says in which direction."""
         layers = self.training.layers
@@ -290,11 +399,10 @@ class ProgramWriter:
         """The beginning of a sample, whose inputs are at ``x``."""
         return [self._forward(0, x), self._load_target()]
 
-    def _rest(self, x: int, load: list[Line]) -> Iterator[Line]:
-        """A sample after `_head`: forward and backward, but for `_accumulate_first`; ``load`` gets the next sample."""
-        t = self.training
+    def _forwards(self) -> Iterator[Instruction]:
+        """A sample after `_head`, up to the last layer's results."""
         m = self.map
-        last = len(t.layers) - 1
+        last = len(self.training.layers) - 1
         for n in range(last + 1):
             if n:
                 yield self._forward(n, m.inputs[n])
@@ -302,7 +410,12 @@ class ProgramWriter:
                 yield from self._slopes(n - 1)
             yield from self._results(n)
         yield from self._after_results(last)
-        yield from load
+
+    def _backwards(self, x: int) -> Iterator[Instruction]:
+        """The rest of a sample whose inputs are at ``x``, but for `_accumulate_first`."""
+        t = self.training
+        m = self.map
+        last = len(t.layers) - 1
         size = t.layers[last].outputs
         yield self._compute(
             isa.SUBTRACT,
@@ -378,7 +491,7 @@ class ProgramWriter:
 
     def _convert(self, kind: Kind, a: int, d: int, size: int) -> Instruction:
         """Conversion."""
-        return self._compute(isa.CONVERT, a=a, d=d, rows=size, kind_d=kind.table, chance_d=int(kind.chance))
+        return self._compute(isa.CONVERT, a=a, d=d, rows=size, **_fields_of("d", kind))
 
     def _backward(self, n: int, x: int) -> Iterator[Instruction]:
         """Layer ``n`` backward: its output gradients, its update, and beside it the input gradients of the layer
@@ -408,8 +521,7 @@ class ProgramWriter:
             "a": x,
             "kind_a": self.training.kind_of_inputs(n),
             "kind_b": layer.errors.table,
-            "kind_d": layer.gradients.table,
-            "chance_d": int(layer.gradients.chance),
+            **_fields_of("d", layer.gradients),
             **self._block(n),
         }
         if isinstance(self.training.rule, SourceRule):
@@ -419,11 +531,7 @@ class ProgramWriter:
     def _kinds_of_weights(self, n: int) -> dict[str, int]:
         """How weights of layer ``n`` are kept."""
         layer = self.training.layers[n]
-        return {
-            "kind_w": layer.weights.table,
-            "chance_w": int(layer.weights.chance),
-            "master": int(layer.master),
-        }
+        return {**_fields_of("w", layer.weights), "master": int(layer.master)}
 
     def _gate(self, n: int) -> Instruction:
         """Input gradients of layer ``n``: its output gradients times the slopes of its activation."""
@@ -468,3 +576,9 @@ class ProgramWriter:
         for n in range(len(self.training.layers)):
             yield self._compute(isa.APPLY, **self._kinds_of_weights(n), **self._block(n))
         yield self._before_sample()
+
+
+def _fields_of(tensor: str, kind: Kind) -> dict[str, int]:
+    """Fields of an instruction that say how it converts: ``tensor`` is "w", weights, or "d", results."""
+    values = {"kind": kind.table, "chance": int(kind.chance), "pair": PAIRS.index(kind.pair)}
+    return {f"{name}_{tensor}": value for name, value in values.items()}

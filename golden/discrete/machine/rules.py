@@ -18,6 +18,7 @@ from .instruction import (
     LOAD_PROGRAM,
     MOVE,
     MULTIPLY,
+    ON_SLAVES,
     RATE,
     SCATTER,
     SEED,
@@ -67,14 +68,12 @@ def broken_rule(instruction: Instruction, machine: MachineParameters, tables: Co
 def _has_units(i: Instruction, machine: MachineParameters) -> bool:
     """Whether the machine has the units that a COMPUTE needs."""
     factors = FACTORS.get(i.function, ())
-    multiplied = factors and not any(getattr(i, name) for name in factors)
+    coded = sum(getattr(i, name) != 0 for name in factors)
+    by_table = machine.products == "table" and i.function in ON_SLAVES
+    least = len(factors) if by_table else min(len(factors), int(not machine.multiplier))
     divider = {"none": False, "codes": i.kind_b != 0, "words": True}[machine.divider]
     pair = i.pair_d or i.pair_w
-    return (
-        (machine.multiplier or not multiplied)
-        and (divider or i.function != DIVIDE)
-        and (machine.converter == "multiplying" or not pair)
-    )
+    return coded >= least and (divider or i.function != DIVIDE) and (machine.converter == "multiplying" or not pair)
 
 
 def _constants(i: Instruction, machine: MachineParameters) -> FaultRule | None:

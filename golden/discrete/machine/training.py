@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 
+from bitloom.golden.discrete.converter import PAIRS
 from bitloom.golden.discrete.table import CodeTable
 from bitloom.golden.integers import make_fields_plain
 
@@ -24,9 +25,13 @@ class Kind:
     """0: continuous words; else the number of the table."""
     chance: bool = False
     """It is converted by chance, not to the nearest."""
+    pair: str = "bracket"
+    """By chance: "bracket", between the codes around the word; "nearest", between the two nearest."""
 
     def __post_init__(self) -> None:
         make_fields_plain(self)
+        if self.pair not in PAIRS:
+            raise ValueError(f"kind: pair must be one of {', '.join(PAIRS)}, got {self.pair!r}")
 
 
 @dataclass(frozen=True, kw_only=True)

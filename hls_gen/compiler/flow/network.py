@@ -1,7 +1,5 @@
 """The processes of a system and the stores between them (Kahn's process network; hls_gen/compiler/flow/kahn.py)."""
 
-import numpy as np
-
 from bitloom.hls_gen.design.gearbox import gear
 
 from .addition import AddedSteps, AdditionUnit, CollectedSteps, KeptSteps
@@ -75,18 +73,19 @@ class ProcessNetwork:
         """Make the source of frames and the sink of results."""
         system = self.system
         final = len(self.system.layers) - 1
-        first = system.units[0]
-        unit = system.units[system.mapping[-1]]
+        first = system.units[0].npu
+        npu = system.units[system.mapping[-1]].npu
         layer = system.layers[-1]
         if layer.raw:
-            values = layer.reading.windows * layer.tuple_steps * unit.ol
+            values = layer.reading.windows * layer.tuple_steps * npu.results.ol
             self._sinks[final] = RawResults(values, self.done)
         else:
             words = system.output_words(final)
-            self._sinks[final] = MapResults(words, unit.word_bits, system.stream_bits, self.done)
+            self._sinks[final] = MapResults(words, npu.array.word_bits, system.stream_bits, self.done)
         self._puts[system.mapping[-1]].append(self.done)
         words = system.layers[0].coming_words
-        frames = FrameSource(words, first.host_word_bits, system.stream_bits, first.binariser, self.done)
+        binariser = first.ports.binariser is not None
+        frames = FrameSource(words, first.host_word_bits, system.stream_bits, binariser, self.done)
         frames.weights = self.loader
         self._sources[0] = self._formed(0, frames)
         return frames
@@ -104,7 +103,7 @@ class ProcessNetwork:
             return
         puts = Stamps("words in its map store")
         takes = Stamps("room in its map store")
-        fifo = self._fifos[f"npu{n}.map_words"] = Fifo(self.system.units[n].map_words, puts, takes)
+        fifo = self._fifos[f"npu{n}.map_words"] = Fifo(self.system.units[n].npu.stores.map_words, puts, takes)
         self._puts[n].append(puts)
         self._takes[n].append(takes)
         for maker, i in edges:
@@ -118,7 +117,7 @@ class ProcessNetwork:
         makers = [i for k in keepers for i in system.of(k) if system.skips(i)[0]]
         if not makers:
             return
-        if system.units[n].keeps_steps:  # no map's words go there: `_addition` puts steps
+        if system.units[n].npu.keeps_steps:  # no map's words go there: `_addition` puts steps
             self._skips[n] = SkipFifo(system.units[n].skip_words, [(1, True)])
             return
         maps = [(system.output_words(i), system.skips(i)[1]) for i in makers]
@@ -168,6 +167,7 @@ class ProcessNetwork:
         system = self.system
         frames = self.frames
         unit = self.system.units[n]
+        npu = unit.npu
         numbers = self.system.of(n)
         layers = [system.layers[i] for i in numbers]
 
@@ -176,7 +176,7 @@ class ProcessNetwork:
 
         written = Stamps("words in its tuple memory")
         given = Stamps("room in its tuple memory")
-        ring = self._rings[f"npu{n}.tuple_words"] = Ring(unit.tuple_words, written, given)
+        ring = self._rings[f"npu{n}.tuple_words"] = Ring(npu.sequencer.tuple_words, written, given)
         maps = [(layer.input_words, self._sources[i]) for i, layer in zip(numbers, layers)]
         add("writer", writer(maps, ring, frames), written, *self._takes[n])
 
@@ -195,16 +195,16 @@ class ProcessNetwork:
             for i, layer in zip(numbers, layers)
             if layer.raw
         ]
-        raw = Activation(0, Gears([(steps, Gearbox(unit.ol, 1, sink)) for steps, sink in raws]))
+        raw = Activation(0, Gears([(steps, Gearbox(npu.results.ol, 1, sink)) for steps, sink in raws]))
         outlets = self._outlets(n)
-        several = unit.accumulators > 1
+        several = npu.array.accumulators > 1
         latencies = unit.latencies
         depth = latencies.activation - 1
         puts = self._puts[n]
         added, addition_writes = self._added_steps(n)
         store = self._skips.get(system.store(n))
-        addition_writes += [store.addition.puts] if store is not None and unit.keeps_steps else []
-        if not unit.pfp:
+        addition_writes += [store.addition.puts] if store is not None and npu.keeps_steps else []
+        if npu.pool_unit is None:
             results = ResultsUnit(several, arrived, credit, Activation(depth, self._addition(n, outlets, added)), raw)
             add("results unit", results.steps(layers, frames), credit, *puts, *addition_writes)
             return
@@ -213,16 +213,16 @@ class ProcessNetwork:
         given = Stamps("room in its pool memory")
         emitted = Stamps("words of its pool unit")
         taken = Stamps("room behind its pool unit")
-        ring = self._rings[f"npu{n}.pool_words"] = Ring(unit.pool_words, written, given)
-        to_pool = Gears([(1, Gearbox(unit.ol, unit.pfp, ring))])
+        ring = self._rings[f"npu{n}.pool_words"] = Ring(npu.pool_unit.words, written, given)
+        to_pool = Gears([(1, Gearbox(npu.results.ol, npu.pool_unit.pfp, ring))])
         results = ResultsUnit(several, arrived, credit, Activation(depth, self._addition(n, to_pool, added)), raw)
         result = [self.done] if layers[-1].raw else []
         add("results unit", results.steps(layers, frames), credit, written, *result, *addition_writes)
         pool = PoolIssuer(unit, written, given, emitted, taken)
         add("pool issuer", pool.steps(readings, frames), given, emitted)
-        if unit.depthwise:
+        if npu.depthwise:
             activation = Activation(latencies.pool_activation - 1, outlets)
-            finish = Finish(latencies.pool, unit.pfp // unit.ol, emitted, taken, activation)
+            finish = Finish(latencies.pool, npu.pool_unit.pfp // npu.results.ol, emitted, taken, activation)
             steps = finish.steps(readings, frames)
         else:
             steps = outlet(latencies.pool, readings, frames, emitted, taken, outlets)
@@ -231,12 +231,12 @@ class ProcessNetwork:
     def _added_steps(self, n: int) -> tuple[AddedSteps, list[Stamps]]:
         """What the addition of NPU ``n`` takes from the skip store, and what is stamped as it does. Where a step takes
         several words, a process of its own collects them."""
-        unit = self.system.units[n]
+        npu = self.system.units[n].npu
         layers = [self.system.layers[i] for i in self.system.of(n)]
         store = self._skips.get(n) or SkipFifo(None, [])
         words = SkipSource(store, store.addition)
         takes = [store.addition.takes, store.addition.seen]
-        together, pieces = gear(unit.ol if unit.keeps_steps else unit.kfp, unit.ol)
+        together, pieces = gear(npu.skip_lanes, npu.results.ol)
         if together == 1:
             return AddedSteps(words, pieces), takes
         collected = CollectedSteps(words, together)
@@ -255,7 +255,7 @@ class ProcessNetwork:
             return gears
         steps = [layer.reading.windows * layer.tuple_steps for layer in activated]
         behind: Taker = gears
-        if unit.keeps_steps:
+        if unit.npu.keeps_steps:
             kept = {layer.adds for layer in self.system.layers}
             to = self._skips.get(self.system.store(n)) or SkipFifo(None, [])
             behind = KeptSteps([(count, layer.name in kept) for count, layer in zip(steps, activated)], to, gears)
@@ -266,12 +266,13 @@ class ProcessNetwork:
         """The gearboxes at the outlets of NPU ``n``: one for each width of words."""
         system = self.system
         unit = self.system.units[n]
+        lanes = unit.npu.outlet_lanes
         layers = [i for i in system.of(n) if not system.layers[i].raw]
         boxes: dict[tuple[int, bool], Gearbox] = {}
         for box in dict.fromkeys(system.gearbox(i) for i in layers):
             maps = [(system.output_words(i), self._sinks[i]) for i in layers if system.gearbox(i) == box]
-            boxes[box] = Gearbox(unit.lanes, box[0], Router(maps))
-        words = [int(np.prod(unit.outlet_words(system.layers[i]))) for i in layers]
+            boxes[box] = Gearbox(lanes, box[0], Router(maps))
+        words = [unit.outlet_words(system.layers[i]) for i in layers]
         return Gears([(count, boxes[system.gearbox(i)]) for i, count in zip(layers, words)])
 
     def stores(self) -> dict[str, int]:

@@ -9,7 +9,6 @@ from bitloom.golden.graph import INPUT
 from bitloom.hls_gen.compiler.plan import Plan
 from bitloom.hls_gen.compiler.planned_layer import PlannedLayer
 from bitloom.hls_gen.compiler.sequencer_taps import OnSequencer
-from bitloom.hls_gen.design import timing
 from bitloom.hls_gen.design.npu import Npu
 
 from .layer import FlowLayer, Reading
@@ -50,7 +49,7 @@ def system(
     flow_layers = tuple(replace(layer, streamed=i in streamed) for i, layer in enumerate(layers(plan)))
     engines = [npu.engine for npu in npus]
     to_bits = [pair == ("integer", "binary") for pair in zip(engines, (*engines[1:], engines[0]))]
-    units = tuple(replace(unit(npu), to_bits=bits) for npu, bits in zip(npus, to_bits))
+    units = tuple(Unit(npu=npu, skip_words=npu.value("skip_words"), to_bits=bits) for npu, bits in zip(npus, to_bits))
     return System(
         units=units,
         layers=flow_layers,
@@ -59,30 +58,6 @@ def system(
         stream_bits=stream_bits,
         weights=tuple(weights),
         weights_before=weights_before,
-    )
-
-
-def unit(npu: Npu) -> Unit:
-    """Widths, capacities and latencies of an NPU by itself."""
-    return Unit(
-        kfp=npu.array.kfp,
-        pfp=npu.pool_unit.pfp if npu.pool_unit else 0,
-        ol=npu.results.ol,
-        word_bits=npu.array.word_bits,
-        host_word_bits=npu.host_word_bits,
-        tuple_words=npu.sequencer.tuple_words,
-        pool_words=npu.pool_unit.words if npu.pool_unit else 0,
-        map_words=npu.stores.map_words,
-        buffer_words=npu.ports.buffer_words if "ring" in npu.ports.inlets else 0,
-        accumulators=npu.array.accumulators,
-        latencies=timing.latencies(npu),
-        pool_room=timing.pool_room(npu),
-        binariser=npu.ports.binariser is not None,
-        one_memory=npu.array.one_memory,
-        skip_words=npu.stores.skip.words if npu.stores.skip else 0,
-        keeps_steps=npu.keeps_steps,
-        skips_onward=bool(npu.skips_onward),
-        depthwise=npu.depthwise,
     )
 
 

@@ -41,7 +41,7 @@ class PoolIssuer:
         emitted = self.emitted
         taken = self.taken
         latency = self.unit.latencies.pool
-        limit = self.unit.pool_room
+        limit = timing.pool_room(self.unit.npu)
         t = timing.FIRST_STEP
         claimed = 0
         known = 0

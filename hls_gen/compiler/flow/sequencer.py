@@ -68,11 +68,11 @@ class Issuer:
     @property
     def _fetch(self) -> int:
         """Cycles in which a word is read before the beats that use it."""
-        return int(self.unit.one_memory)
+        return int(self.unit.npu.array.one_memory)
 
     def steps(self, layers: Sequence[FlowLayer], frames: int) -> Steps:
         """The process: beats of all layers, frame after frame."""
-        several = self.unit.accumulators > 1
+        several = self.unit.npu.array.accumulators > 1
         t = timing.FIRST_STEP
         beats = 0
         fetched = 0
@@ -136,7 +136,7 @@ class Issuer:
         cycles, lead, head, rest = window
         shift = start
         latency = self.unit.latencies.array
-        first = len(self.arrived) - self.unit.accumulators
+        first = len(self.arrived) - self.unit.npu.array.accumulators
         single = cycles == lead + inner  # every beat is a kernel group's first and last one
         if claims:
             shift = yield from self._claim(head, shift, inner + self._fetch)

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from bitloom.hls_gen.design.gearbox import geared
-from bitloom.hls_gen.design.timing import Latencies
+from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.design.timing import Latencies, latencies
 
 from .layer import FlowLayer, Reading
 from .loader import WeightPacket
@@ -13,57 +14,32 @@ from .loader import WeightPacket
 
 @dataclass(frozen=True, kw_only=True)
 class Unit:
-    """Widths, capacities and latencies of an NPU."""
+    """An NPU in a system."""
 
-    kfp: int
-    pfp: int
-    ol: int
-    """kfp, pfp, ol: lanes of a word of its tuple memory, of its pool unit (0: it has none), and of a step of
-    results."""
-    word_bits: int
-    host_word_bits: int
-    """word_bits, host_word_bits: width of a word of its maps, and of a frame."""
-    tuple_words: int
-    pool_words: int
-    """tuple_words, pool_words: capacities of the two tuple memories, the convolution's and the pool's."""
-    map_words: int
-    """Capacity of the store from its output to its input."""
-    buffer_words: int
-    """Capacity of each of the two buffers between the NPU before and this one."""
-    accumulators: int
-    """Accumulators of each PE."""
-    latencies: Latencies
-    """Cycles that its units take."""
-    pool_room: int
-    """Words in that FIFO from which on it takes no more."""
-    binariser: bool
-    """Whether the words of a frame take a cycle more, through the binariser."""
+    npu: Npu
+    """Its widths, capacities and latencies."""
+    skip_words: int | None = 0
+    """Capacity of the skip store, in place of the NPU's; 0: there is none, None: without limit."""
     to_bits: bool = False
     """Whether words for the NPU after have a gearbox of their own, in which a feature is a bit."""
-    one_memory: bool = False
-    """Whether a word of features takes a read of the kernel memory, and so a cycle, before the beats that use it."""
-    skip_words: int | None = 0
-    """Capacity of the skip store; 0: there is none, None: without limit."""
-    keeps_steps: bool = False
-    """Whether words of the skip store are steps behind the addition, not words of maps."""
-    skips_onward: bool = False
-    """Whether these steps go to the skip store of the NPU after."""
-    depthwise: bool = False
-    """Whether the pool unit has weights, so that its words leave in steps through an activation."""
+
+    @cached_property
+    def latencies(self) -> Latencies:
+        """Cycles that its parts take."""
+        return latencies(self.npu)
+
+    @property
+    def buffer_words(self) -> int:
+        """Capacity of each of the two buffers between the NPU before and this one; 0: there are none."""
+        return self.npu.ports.buffer_words if "ring" in self.npu.ports.inlets else 0
 
     def pool_reading(self, layer: FlowLayer) -> Reading:
         """How the pool unit reads the results of ``layer``."""
-        return layer.pool or Reading.straight(layer.reading.windows, geared(layer.tuple_steps, self.ol, self.pfp))
+        return layer.pool or Reading.straight(layer.reading.windows, self.npu.pool_tuple_words(layer.tuple_steps))
 
-    @property
-    def lanes(self) -> int:
-        """Lanes of a word that comes to its outlets: of the pool unit, or of a step of results."""
-        return self.ol if self.depthwise else self.pfp or self.ol
-
-    def outlet_words(self, layer: FlowLayer) -> tuple[int, int]:
-        """(tuples, words of a tuple) of the map that ``layer`` makes, as they come to the outlets."""
-        words = self.pool_reading(layer).words if self.pfp else layer.tuple_steps
-        return layer.output_windows, geared(words, self.pfp, self.ol) if self.depthwise else words
+    def outlet_words(self, layer: FlowLayer) -> int:
+        """Words of the map that ``layer`` makes, as they come to the outlets."""
+        return layer.output_windows * self.npu.outlet_tuple(layer.tuple_steps)[0]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -146,7 +122,7 @@ class System:
 
     def store(self, n: int) -> int:
         """Number of the NPU in whose skip store maps of NPU ``n`` wait."""
-        return (n + 1) % len(self.units) if self.units[n].skips_onward else n
+        return (n + 1) % len(self.units) if self.units[n].npu.skips_onward else n
 
     def _check_layer(self, i: int) -> None:
         """Raise ValueError unless the layer's map is what the layer before makes, and the NPU can take it."""
@@ -154,7 +130,7 @@ class System:
         npu = self.mapping[i]
         if layer.raw and (self.readers(i) or self.skips(i)[0]):
             raise ValueError(f"flow: {layer.name} must be the last layer to be raw, got layer {i}")
-        if layer.pool is not None and not self.units[npu].pfp:
+        if layer.pool is not None and not self.units[npu].npu.pool_unit:
             raise ValueError(f"flow: {layer.name} needs an NPU with a pool unit, NPU {npu} has none")
         maker = self.maker(i)
         joined = self.joined(i)
@@ -180,7 +156,7 @@ class System:
     def target_lanes(self, layer: int) -> int:
         """Lanes of the words in which the map that ``layer`` makes leaves its NPU: those of the layer's reader."""
         reader = self.reader(layer)
-        return self.units[self.mapping[layer if reader is None else reader]].kfp
+        return self.units[self.mapping[layer if reader is None else reader]].npu.array.kfp
 
     def gearbox(self, layer: int) -> tuple[int, bool]:
         """Which gearbox at the outlets of its NPU the map that ``layer`` makes takes.
@@ -198,9 +174,9 @@ class System:
 
     def output_words(self, layer: int) -> int:
         """Words of the map that ``layer`` makes."""
-        unit = self.units[self.mapping[layer]]
-        tuples, words = unit.outlet_words(self.layers[layer])
-        return tuples * geared(words, unit.lanes, self.target_lanes(layer))
+        flow_layer = self.layers[layer]
+        words, lanes = self.units[self.mapping[layer]].npu.outlet_tuple(flow_layer.tuple_steps)
+        return flow_layer.output_windows * geared(words, lanes, self.target_lanes(layer))
 
     def of(self, npu: int) -> Sequence[int]:
         """Numbers of the layers of an NPU, in their order."""

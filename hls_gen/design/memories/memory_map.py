@@ -58,25 +58,7 @@ def memory_map(npu: Npu) -> tuple[Memory, ...]:
 
 
 def memory_of(npu: Npu, name: str) -> Memory:
-    """Look up a memory of an NPU.
-
-    Parameters
-    ----------
-    npu
-        The NPU.
-    name
-        The memory's name.
-
-    Returns
-    -------
-    Memory
-        The memory of that name.
-
-    Raises
-    ------
-    KeyError
-        There is none; the message lists those that there are.
-    """
+    """The memory of an NPU that has this name; KeyError, which lists its memories, if there is none."""
     return named(memory_map(npu), name, "memory")
 
 

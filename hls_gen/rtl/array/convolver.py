@@ -84,20 +84,7 @@ def delayed(b: Block, signal: Signal, name: str, cycles: int, w: int = 1, init: 
 
 
 def convolver(library: Library, npu: Npu) -> Block:
-    """The array of processing elements with its kernel memory.
-
-    Parameters
-    ----------
-    library : Library
-        Where further modules come from.
-    npu : Npu
-        The NPU whose array it is.
-
-    Returns
-    -------
-    Block
-        Module ``convolver``.
-    """
+    """The array of processing elements with its kernel memory: module ``convolver``."""
     _, latency, begins = processing_element(npu)
     at_total = timing.ARRAY_READ + latency - 1  # cycles from a beat to the edge at which its total becomes the result
     b = Block(library.name("convolver", npu), _header(npu))

@@ -20,20 +20,10 @@ PLACE_BITS = bits_for(KERNEL_BITS - 1)
 
 
 def kernel_binariser(library: Library, npu: Npu) -> Block:
-    """The binariser of an NPU's kernels.
+    """The binariser of the kernels of an NPU with ``kernel_binariser``.
 
-    Parameters
-    ----------
-    library : Library
-        Says how wide the stream is.
-    npu : Npu
-        An NPU with ``kernel_binariser``.
-
-    Returns
-    -------
-    Block
-        Module ``kernel_binariser``. It takes the load bus ``load_*`` and gives another, ``bits_*``, for the kernel
-        memory alone.
+    Module ``kernel_binariser``. It takes the load bus ``load_*`` and gives another, ``bits_*``, for the kernel memory
+    alone.
     """
     sent = memory_of(npu, "kernels")
     stored = kernel_store(npu)

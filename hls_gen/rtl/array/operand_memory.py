@@ -36,20 +36,10 @@ def word_ports(npu: Npu) -> dict[str, tuple[int, str]]:
 
 
 def operand_memory(library: Library, npu: Npu) -> Block:
-    """The memory of an NPU's kernels and features.
+    """The memory of kernels and features of an NPU with ``one_memory``.
 
-    Parameters
-    ----------
-    library : Library
-        Where the RAM comes from.
-    npu : Npu
-        An NPU with ``one_memory``.
-
-    Returns
-    -------
-    Block
-        Module ``operand_memory``: the load bus ``load_*``, PORTS, ``beat`` with ``kernel_row``; outputs ``row_data``
-        (weights and code, a cycle after the beat) and ``features`` (the word at work).
+    Module ``operand_memory``: the load bus ``load_*``, PORTS, ``beat`` with ``kernel_row``; outputs ``row_data``
+    (weights and code, a cycle after the beat) and ``features`` (the word at work).
     """
     memory = kernel_store(npu)
     sizes = {

@@ -74,17 +74,7 @@ Words of {lanes} lanes are counted that have a match (words.py){when}.
 def pe(library: Library, npu: Npu) -> Block:
     """Processing element of a binary NPU.
 
-    Parameters
-    ----------
-    library : Library
-        Where further modules come from.
-    npu : Npu
-        The NPU whose array it is part of.
-
-    Returns
-    -------
-    Block
-        Module ``pe_<kfp>``, with ``both``, ``or_words`` or ``words`` before the number where it can do so.
+    Module ``pe_<kfp>``, with ``both``, ``or_words`` or ``words`` before the number where it can do so.
     """
     both = npu.array.accumulate == "both"
     by_words = npu.array.accumulate == "or_words"

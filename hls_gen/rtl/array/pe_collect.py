@@ -33,20 +33,7 @@ With word_lanes words of so many products are counted that have a 1 (words.py): 
 
 
 def pe_collect(library: Library, npu: Npu) -> Block:
-    """Processing element that collects.
-
-    Parameters
-    ----------
-    library : Library
-        Where further modules come from.
-    npu : Npu
-        The NPU whose array it is part of; its ``collect`` is the most products that a window may have.
-
-    Returns
-    -------
-    Block
-        Module ``pe_collect_<collect>_<kfp>``.
-    """
+    """Processing element that collects at most ``collect`` products: module ``pe_collect_<collect>_<kfp>``."""
     acc = npu.array.acc_bits
     kind = {"popcount": "", "or": "or_", "both": "both_", "or_words": "or_words_"}[npu.array.accumulate]
     kind += "words_" * npu.array.chooses_words

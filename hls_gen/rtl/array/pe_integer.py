@@ -21,20 +21,7 @@ from .accumulator import FEATURES, WEIGHTS, WindowPorts, accumulator
 
 
 def pe_integer(library: Library, npu: Npu) -> Block:
-    """Integer processing element.
-
-    Parameters
-    ----------
-    library : Library
-        Where further modules come from.
-    npu : Npu
-        The NPU whose array it is part of.
-
-    Returns
-    -------
-    Block
-        Module ``pe_integer_<kfp>``.
-    """
+    """Integer processing element: module ``pe_integer_<kfp>``."""
     sizes = ("kfp", "feature_bits", "weight_bits", "acc_bits", "accumulators")
     header = Header(
         __doc__,

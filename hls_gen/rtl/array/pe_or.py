@@ -23,20 +23,7 @@ LANES = 3
 
 
 def pe_or(library: Library, npu: Npu) -> Block:
-    """Processing element that ORs the products of a window.
-
-    Parameters
-    ----------
-    library : Library
-        Where further modules come from.
-    npu : Npu
-        The NPU whose array it is part of.
-
-    Returns
-    -------
-    Block
-        Module ``pe_or_<kfp>``.
-    """
+    """Processing element that ORs the products of a window: module ``pe_or_<kfp>``."""
     header = Header(
         __doc__,
         rate="one beat a cycle",

@@ -90,17 +90,7 @@ class _Position:
 def window_former(library: Library, npu: Npu) -> Block:
     """The window former of an NPU.
 
-    Parameters
-    ----------
-    library : Library
-        Where the line memory comes from.
-    npu : Npu
-        The NPU, with the former's capacities.
-
-    Returns
-    -------
-    Block
-        Module ``window_former``. Streams ``in`` and ``out``; the fields of the network's row by their names.
+    Module ``window_former``. Streams ``in`` and ``out``; the fields of the network's row by their names.
     """
     sizes = npu.values("former_channels", "former_column", "former_columns", "former_line")
     latency = "1 cycle from a word in to its first position, 1 from a window's last position to its first word"

@@ -74,18 +74,8 @@ class Fault:
 def loader(library: Library, design: Design) -> Block:
     """The loader of a design.
 
-    Parameters
-    ----------
-    library : Library
-        Where its FIFO and gearbox come from.
-    design : Design
-        Its NPUs' memories are what a header may name.
-
-    Returns
-    -------
-    Block
-        Module ``loader``. Streams: ``s_axis`` in, ``words`` (input words of frames) and ``flag`` (one a frame, whether
-        it ends a transfer) out. Beside them: load bus, settings of the NPUs, ``run``, and what the registers show.
+    Module ``loader``. Streams: ``s_axis`` in, ``words`` (input words of frames) and ``flag`` (one a frame, whether it
+    ends a transfer) out. Beside them: load bus, settings of the NPUs, ``run``, and what the registers show.
     """
     b = Block("loader", _module_header(design))
     port = LoadPort.of(design)

@@ -18,20 +18,7 @@ from bitloom.hls_gen.rtl.primitives.text import Header
 
 
 def divide(library: Library, npu: Npu) -> Block:
-    """Divider of one lane.
-
-    Parameters
-    ----------
-    library : Library
-        Gives the module its name.
-    npu : Npu
-        The NPU whose pool unit it is part of.
-
-    Returns
-    -------
-    Block
-        Module ``divide``.
-    """
+    """Divider of one lane: module ``divide``."""
     w = npu.pool_sum_bits
     out = npu.array.feature_bits
     power = npu.reciprocal_bits

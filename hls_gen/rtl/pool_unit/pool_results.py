@@ -26,21 +26,11 @@ from bitloom.hls_gen.rtl.results.step import Step, give
 
 
 def pool_results(library: Library, npu: Npu) -> Block:
-    """The module.
+    """What makes features of the sums of a pool unit with weights.
 
-    Parameters
-    ----------
-    library : Library
-        Where further modules come from.
-    npu : Npu
-        The NPU that it is part of, which has ``depthwise``.
-
-    Returns
-    -------
-    Block
-        Module ``pool_results``. Stream ``in`` of steps: OL sums of ``acc_bits``; ``last`` at the end of a tuple; side:
-        last of its map, where the map goes, and above that the number of features. Stream ``features``, whose side bits
-        are those without that number.
+    Module ``pool_results``. Stream ``in`` of steps: OL sums of ``acc_bits``; ``last`` at the end of a tuple; side: last
+    of its map, where the map goes, and above that the number of features. Stream ``features``, whose side bits are
+    those without that number.
     """
     header = Header(
         __doc__,

@@ -24,20 +24,7 @@ from .pool_integer import IntegerPool
 
 
 def pool_unit(library: Library, npu: Npu) -> Block:
-    """The pool unit of an NPU.
-
-    Parameters
-    ----------
-    library : Library
-        Where further modules come from.
-    npu : Npu
-        The NPU that it is part of.
-
-    Returns
-    -------
-    Block
-        Module ``pool_unit``, ``pool_unit_integer`` or ``pool_unit_depthwise``.
-    """
+    """The pool unit of an NPU: module ``pool_unit``, ``pool_unit_integer`` or ``pool_unit_depthwise``."""
     kind = _kind(npu)
     latency = timing.latencies(npu).pool
     header = Header(

@@ -32,17 +32,7 @@ from bitloom.hls_gen.rtl.results.step import join
 def binariser(library: Library, npu: Npu) -> Block:
     """The binariser of an NPU.
 
-    Parameters
-    ----------
-    library : Library
-        Where the memory of thresholds comes from.
-    npu : Npu
-        The NPU: ``kfp`` features a word, of ``binariser_bits`` each, and ``binariser_rows`` rows of thresholds.
-
-    Returns
-    -------
-    Block
-        Module ``binariser``. Streams ``in`` and ``out``; ``last_row`` is the number of words of a tuple, less 1.
+    Module ``binariser``. Streams ``in`` and ``out``; ``last_row`` is the number of words of a tuple, less 1.
     """
     sizes = {"kfp": npu.array.kfp, "binariser_bits": present(npu.ports.binariser).bits}
     header = Header(__doc__, rate="one word a cycle", latency="1 cycle from in to out", parameters=sizes)

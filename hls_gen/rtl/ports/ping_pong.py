@@ -70,7 +70,7 @@ def ping_pong(library: Library, npu: Npu, word_bits: int) -> Block:
     )
     b = Block(name if word_bits == npu.array.word_bits else f"{name}_of_{word_bits}", header)
     bus = LoadBus.ports(b, library.stream_bits, [memory_of(npu, "chunks")])
-    last_layer = b.input("last_chunk", LAYER_BITS, means="number of the last row of memory chunks in use")
+    last_layer = b.input("last_chunk", LAYER_BITS)
     source = Stream.input(b, "in", word_bits, last=True)
     out = Stream(b.output_reg("out_valid"), b.input("out_ready"), b.output("out_data", word_bits))
 

@@ -46,13 +46,11 @@ class LoadBus:
         row_bits = max(bits_for(m.depth - 1) for m in memories)
         data_bits = max(m.width for m in memories)
         return cls(
-            b.input("load_valid", means="load bus: load_data is to be written in this cycle"),
-            b.input("load_memory", MEMORY_BITS, means="load bus: id of the memory"),
-            b.input("load_bank", bits_for(banks - 1), means="load bus: which stream word of the row")
-            if banks > 1
-            else None,
-            b.input("load_row", row_bits, means="load bus: number of the row"),
-            b.input("load_data", min(stream_bits, data_bits), means="load bus: contents of the bank"),
+            b.input("load_valid"),
+            b.input("load_memory", MEMORY_BITS),
+            b.input("load_bank", bits_for(banks - 1)) if banks > 1 else None,
+            b.input("load_row", row_bits),
+            b.input("load_data", min(stream_bits, data_bits)),
         )
 
     def to(self, block: Block) -> dict[str, Signal]:

@@ -78,18 +78,8 @@ class _Shared:
 def addition(library: Library, npu: Npu) -> Block:
     """The addition of an NPU with a skip store.
 
-    Parameters
-    ----------
-    library : Library
-        Where further modules come from.
-    npu : Npu
-        The NPU: ``ol`` lanes; widths of factors, bias and features.
-
-    Returns
-    -------
-    Block
-        Module ``addition``. Streams ``in`` and ``out`` of steps, whose side bits at ``in`` have the layer's number
-        above those that go on; stream ``skip`` of words of the skip store.
+    Module ``addition``. Streams ``in`` and ``out`` of steps, whose side bits at ``in`` have the layer's number above
+    those that go on; stream ``skip`` of words of the skip store.
     """
     steps = npu.keeps_steps
     together = npu.results.ol // npu.skip_lanes

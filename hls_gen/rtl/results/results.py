@@ -61,20 +61,7 @@ class _Walk:
 
 
 def results(library: Library, npu: Npu) -> Block:
-    """The results unit of an NPU, with its activation.
-
-    Parameters
-    ----------
-    library : Library
-        Where further modules come from.
-    npu : Npu
-        The NPU that it is part of; its engine chooses thresholds or requantisation.
-
-    Returns
-    -------
-    Block
-        Module ``results_unit``.
-    """
+    """The results unit of an NPU, with its activation: module ``results_unit``."""
     b = Block(library.name("results_unit", npu), _header(npu))
     binary = npu.engine == "binary"
     acc = npu.array.acc_bits

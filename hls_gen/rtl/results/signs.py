@@ -20,18 +20,8 @@ from .step import join, result_side_bits
 def signs(library: Library, npu: Npu) -> Block:
     """What stands behind the addition of a binary NPU.
 
-    Parameters
-    ----------
-    library : Library
-        Which names modules.
-    npu : Npu
-        The NPU, which has a skip store.
-
-    Returns
-    -------
-    Block
-        Module ``signs``. Streams ``in`` and ``out`` of steps, at ``in`` with one side bit more, above the others:
-        whether the step is kept; stream ``skip`` of words of the skip store.
+    Module ``signs``. Streams ``in`` and ``out`` of steps, at ``in`` with one side bit more, above the others: whether
+    the step is kept; stream ``skip`` of words of the skip store.
     """
     sizes = {"ol": npu.results.ol, "value_bits": npu.value_bits}
     latency = "0 cycles from in to out and skip"

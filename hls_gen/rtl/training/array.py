@@ -30,11 +30,13 @@ from bitloom.hls_gen.rtl.primitives.block import (
 )
 from bitloom.hls_gen.rtl.primitives.memory import Library
 from bitloom.hls_gen.rtl.primitives.text import Header
+from bitloom.hls_gen.rtl.shell.context import place
 
 from .port_means import BEAT
+from .table_filler import table_filler
 from .word import saturated
 
-GIVEN = {
+_GIVEN = {
     "kind": (facts.BEAT_BITS, "kind of the instruction's beats"),
     "a": (ADDRESS_BITS, "address of the operand in the neuron cache"),
     "d": (ADDRESS_BITS, "address of the results there"),
@@ -42,10 +44,16 @@ GIVEN = {
     "rows": (ADDRESS_BITS, "rows; 1 for SCATTER"),
     "each": (ADDRESS_BITS, "columns of a slave"),
     "last_slave": (None, "slave of the last column"),
+    "accumulates": (1, "LEARN is ACCUMULATE"),
     "draws_d": (1, "weight gradients need numbers of the generator"),
     "draws_w": (1, "weights need numbers of the generator"),
 }
-"""What an instruction is to the array: name -> bits (None: those of a slave's number) and meaning."""
+
+
+def given_ports(machine: MachineParameters) -> dict[str, tuple[int, str]]:
+    """What an instruction is to the array: name -> bits and meaning."""
+    fills = {"fills": (1, "the slaves' tables of products are filled first")} if machine.table_rows else {}
+    return {name: (w or facts.slave_bits(machine), text) for name, (w, text) in {**_GIVEN, **fills}.items()}
 
 
 @dataclass(frozen=True)
@@ -80,7 +88,7 @@ def array(library: Library, machine: MachineParameters) -> Block:
     Parameters
     ----------
     library : Library
-        Not used: there is one module of this name.
+        Where the filler comes from.
     machine : MachineParameters
 
     Returns
@@ -97,31 +105,53 @@ def array(library: Library, machine: MachineParameters) -> Block:
     )
     b = Block("array", header)
     start = b.input("start", means="an instruction begins")
-    given = {name: b.input(name, w or facts.slave_bits(machine), means=text) for name, (w, text) in GIVEN.items()}
+    given = {name: b.input(name, w, means=text) for name, (w, text) in given_ports(machine).items()}
     done = b.output_reg("done", means="pulse: the instruction is done")
 
     # # #
 
-    place = _counters(b, machine, start, given)
-    _beats(b, machine, place)
-    _up(b, machine, place, start)
+    fill = _filler(b, library, machine, start, given) if machine.table_rows else None
+    at_hand = _counters(b, machine, start, given, fill)
+    _beats(b, machine, at_hand, fill)
+    _up(b, machine, at_hand, start)
     b.comment("Done: so many cycles after the last beat that nothing is under way.")
     drain = facts.array_drain(machine)
     left_bits = bits_for(max(drain.values()))
     left = b.reg("left", left_bits, init=None)
     draining = b.reg("draining")
     count: Signal = const(0, left_bits)
-    for name, at in place.at.items():
+    for name, at in at_hand.at.items():
         count = choose(at, b.localparam(f"DRAIN_{name}", drain[getattr(facts, name)], left_bits), count, left_bits)
+    accumulate = b.localparam("DRAIN_ACCUMULATE", facts.accumulate_drain(machine), left_bits)
+    count = choose(all_of(at_hand.at["LEARN"], at_hand.held["accumulates"]), accumulate, count, left_bits)
     over = b.wire("over", 1, all_of(draining, eq(left, 0)))
     b.on(draining, (left, sub(left, 1, left_bits)))
     b.on(over, (draining, 0))
-    b.on(place.end, (draining, 1), (left, b.wire("drain", left_bits, count)))
+    b.on(at_hand.end, (draining, 1), (left, b.wire("drain", left_bits, count)))
     b.on(None, (done, over))
     return b
 
 
-def _counters(b: Block, machine: MachineParameters, start: Signal, given: dict[str, Signal]) -> _Place:
+def _filler(
+    b: Block, library: Library, machine: MachineParameters, start: Signal, given: dict[str, Signal]
+) -> dict[str, Signal]:
+    """What is connected to the filler of the slaves' tables of products."""
+    factors = {
+        f"{side}_{part}": b.input(f"{side}_{part}", w, means=f"{side} factor: {part} of its table")
+        for side in ("left", "right")
+        for part, w in facts.operand_widths(machine).items()
+    }
+    begins = b.wire("fill_begins", 1, all_of(start, given["fills"]))
+    return place(b, library.get(table_filler, library, machine), "filler", "fill_", start=begins, **factors)
+
+
+def _counters(
+    b: Block,
+    machine: MachineParameters,
+    start: Signal,
+    given: dict[str, Signal],
+    fill: dict[str, Signal] | None,
+) -> _Place:
     """Rows, columns and slaves of the beats."""
     b.comment("Counters.")
     slave_w = facts.slave_bits(machine)
@@ -129,7 +159,7 @@ def _counters(b: Block, machine: MachineParameters, start: Signal, given: dict[s
     held = {
         name: b.reg(f"held_{name}", width(signal), init=None)
         for name, signal in given.items()
-        if name not in ("a", "d", "w")
+        if name not in ("a", "d", "w", "fills")
     }
     b.on(start, *[(register, given[name]) for name, register in held.items()])
     again = b.reg("first_x", ADDRESS_BITS, init=None)  # where each pass of FORWARD begins
@@ -164,7 +194,10 @@ def _counters(b: Block, machine: MachineParameters, start: Signal, given: dict[s
     after_c = b.wire("after_column", 1, all_of(end_k, last_c))
     end = b.wire("final_beat", 1, all_of(step, choose(forward, last_c, after_c, 1), last_j))
     b.on(end, (running, 0))
-    b.on(start, (running, 1), (j, 0), (c, 0), (k, 0))
+    b.on(start if fill is None else all_of(start, ~given["fills"]), (running, 1))
+    if fill is not None:
+        b.on(fill["done"], (running, 1))
+    b.on(start, (j, 0), (c, 0), (k, 0))
     row, base, x_row = (b.reg(n, ADDRESS_BITS, init=None) for n in ("row", "column_base", "x_place"))
     b.on(start, (row, given["w"]), (base, given["w"]), (x_row, given["a"]))
 
@@ -186,7 +219,7 @@ def _counters(b: Block, machine: MachineParameters, start: Signal, given: dict[s
     return _Place(held, row, c, k, x_row, j, at, step, end, ends)
 
 
-def _beats(b: Block, machine: MachineParameters, p: _Place) -> None:
+def _beats(b: Block, machine: MachineParameters, p: _Place, fill: dict[str, Signal] | None) -> None:
     """The beat, a cycle after the counters: the neuron cache is read meanwhile."""
     b.comment("Beats.")
     widths = facts.beat_widths(machine)
@@ -207,13 +240,21 @@ def _beats(b: Block, machine: MachineParameters, p: _Place) -> None:
         "first": choose(p.at["FORWARD"], eq(p.row_number, 0), eq(p.column, 0), 1),
         "last": choose(p.at["FORWARD"], final_row, last_c, 1),
     }
+    if fill is not None:
+        values["kind"] = choose(fill["fills"], facts.FILL, values["kind"], facts.BEAT_BITS)
+        values["row"] = choose(fill["fills"], fill["row"], values["row"], widths["row"])
     for name, value in values.items():
         out = b.output_reg(f"down_{name}", widths[name], init=0 if name == "kind" else None, means=BEAT[name])
         b.on(None, (out, value))
     loaded = b.reg("loaded_word", machine.form.bits, init=None)
     loads = b.reg("loads", init=None)
     b.on(None, (loaded, load), (loads, p.at["LOAD"]))
-    b.output("down_data", widths["data"], choose(loads, loaded, x_data, widths["data"]), means=BEAT["data"])
+    data = choose(loads, loaded, x_data, widths["data"])
+    if fill is not None:
+        filled = b.reg("filled", init=None)
+        b.on(None, (filled, fill["fills"]))
+        data = choose(filled, fill["data"], data, widths["data"])
+    b.output("down_data", widths["data"], data, means=BEAT["data"])
     b.comment("Numbers of the generator: new ones for each row.")
     fresh = b.wire("fresh", 1, all_of(p.step, p.at["LEARN"], eq(p.column, 0)))
     both = b.wire("both", 1, all_of(p.held["draws_d"], p.held["draws_w"]))

@@ -37,7 +37,7 @@ from bitloom.hls_gen.rtl.primitives.text import Header
 
 from .decode import Decoded, DecodeSteps, decode, function_is, operation_is
 from .dependency import Dependency, dependency
-from .port_means import PASSED_ON
+from .port_means import passed_on
 from .states import StateMachine
 from .vector import COPY, FUNCTION_BITS
 
@@ -213,7 +213,7 @@ def _outputs(b: Block, machine: MachineParameters, i: Decoded, issue: Signal, pa
     b.comment("What the units are told.")
     for unit in UNITS:
         b.output(f"start_{unit}", 1, all_of(issue, c[f"on_{unit}"]), means=f"an instruction for {unit} begins")
-    for name in PASSED_ON:
+    for name in passed_on(machine):
         b.output(f"field_{name}", isa.FIELDS[name][1], f[name], means=f"field {name} of the instruction")
     b.output("payload", PAYLOAD_BITS, payload, means="words 1 to 3 of the instruction")
     b.output("each", ADDRESS_BITS, i.each, means="columns of a slave")

@@ -176,12 +176,14 @@ def _classes(b: Block, machine: MachineParameters, f: dict[str, Signal], loaded:
     compute, io = (operation_is(b, f, operation) for operation in (isa.COMPUTE, isa.IO))
     io_slaves = b.wire("is_io_slaves", 1, all_of(io, ~load, ~store, ~program))
     uncoded = {k: b.wire(f"{k}_is_0", 1, eq(f[k], 0)) for k in ("kind_a", "kind_b", "kind_w", "kind_d")}
-    products = any_of(
-        all_of(forward, uncoded["kind_a"], uncoded["kind_w"]),
-        all_of(backward, uncoded["kind_b"], uncoded["kind_w"]),
-        all_of(any_of(multiplies, one_of(isa.COMPUTE, isa.MULTIPLY)), uncoded["kind_a"], uncoded["kind_b"]),
-    )
     divide = one_of(isa.COMPUTE, isa.DIVIDE)
+    of_words = any_of if machine.table_rows else all_of  # a slave's factors that it can't multiply
+    products = any_of(
+        all_of(forward, of_words(uncoded["kind_a"], uncoded["kind_w"])),
+        all_of(backward, of_words(uncoded["kind_b"], uncoded["kind_w"])),
+        all_of(multiplies, of_words(uncoded["kind_a"], uncoded["kind_b"])),
+        all_of(one_of(isa.COMPUTE, isa.MULTIPLY), uncoded["kind_a"], uncoded["kind_b"]),
+    )
     missing = [] if machine.multiplier else [products]
     missing += {"none": [divide], "codes": [all_of(divide, uncoded["kind_b"])], "words": []}[machine.divider]
     missing += [all_of(compute, any_of(f["pair_d"], f["pair_w"]))] if machine.converter == "shifting" else []

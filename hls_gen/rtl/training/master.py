@@ -6,6 +6,7 @@
 Golden twin: golden/discrete/machine/master.py.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bitloom.golden.discrete.lfsr import STATE_BITS
@@ -33,29 +34,31 @@ from .access import access
 from .array import array
 from .generator import generator
 from .neuron_cache import neuron_cache
-from .port_means import PASSED_ON
+from .port_means import BY_CHANCE, passed_on
 from .tables import tables
 from .tree import branch
 from .vector import FUNCTION_BITS, vector
 
-TOLD = {
-    **{f"start_{unit}": 1 for unit in UNITS},
-    **{f"field_{name}": isa.FIELDS[name][1] for name in PASSED_ON},
-    "each": ADDRESS_BITS,
-    "array_rows": ADDRESS_BITS,
-    "beat_kind": facts.BEAT_BITS,
-    "vector_function": FUNCTION_BITS,
-    "on_slaves": 1,
-    "stores": 1,
-    "cache": isa.CACHE_BITS,
-    "rate": PLACES_BITS,
-    "mu": PLACES_BITS,
-    "mu_on": 1,
-    "seed_set": 1,
-    "seed": STATE_BITS,
-    "table_start": 1,
-}
-"""What the controller says: outputs of it, inputs here, and their bits; ``last_slave`` besides."""
+
+def told_widths(machine: MachineParameters) -> dict[str, int]:
+    """What the controller says: outputs of it, inputs here, and their bits; ``last_slave`` besides."""
+    return {
+        **{f"start_{unit}": 1 for unit in UNITS},
+        **{f"field_{name}": isa.FIELDS[name][1] for name in passed_on(machine)},
+        "each": ADDRESS_BITS,
+        "array_rows": ADDRESS_BITS,
+        "beat_kind": facts.BEAT_BITS,
+        "vector_function": FUNCTION_BITS,
+        "on_slaves": 1,
+        "stores": 1,
+        "cache": isa.CACHE_BITS,
+        "rate": PLACES_BITS,
+        "mu": PLACES_BITS,
+        "mu_on": 1,
+        "seed_set": 1,
+        "seed": STATE_BITS,
+        "table_start": 1,
+    }
 
 
 @dataclass(frozen=True)
@@ -92,15 +95,21 @@ class _Master:
             self.b.on(None, (register, value))
             out[f"{prefix}_{name}"] = register
 
-    def conversion(self, prefix: str, kind: Signal, chance: Signal, out: dict[str, Signal]) -> None:
-        """Registers for a converter: ``<prefix>_thresholds``, ``_ranked``, ``_order``, ``_chance``."""
+    def conversion(self, prefix: str, kind: Signal, by: Sequence[Signal], out: dict[str, Signal]) -> None:
+        """Registers for a converter: ``<prefix>_thresholds``, ``_ranked``, ``_order``, ``_chance`` and, of one with a
+        multiplier, ``_pair``, ``_wide``. ``by``: by chance; with a multiplier also: of
+        the two nearest."""
         near = self.part_of("near", kind)
         far = self.part_of("chance", kind)
+        chance, *pair = by
+        around = all_of(chance, *(~nearest for nearest in pair))
+        more = {"pair": pair[0], "wide": eq(self.part_of("zone", kind), 2)} if pair else {}
         values = {
-            "thresholds": choose(chance, far, near, width(near)),
+            "thresholds": choose(around, far, near, width(near)),
             "chance": chance,
             "ranked": self.part_of("ranked", kind),
             "order": self.part_of("order", kind),
+            **more,
         }
         for name, value in values.items():
             register = self.b.reg(f"{prefix}_{name}", width(value), init=None)
@@ -124,7 +133,7 @@ def master(library: Library, machine: MachineParameters) -> Block:
         parameters={"slaves": machine.slaves, "word_bits": machine.form.bits, "code_bits": machine.code_bits},
     )
     b = Block("master", header)
-    told = {name: b.input(name, w, means=f"controller: {name}") for name, w in TOLD.items()}
+    told = {name: b.input(name, w, means=f"controller: {name}") for name, w in told_widths(machine).items()}
     told["last_slave"] = b.input("last_slave", facts.slave_bits(machine), means="controller: slave of the last column")
     streams = {
         f"{s}_{part}": (b.input if (part == "ready") == (s == "results") else b.output)(f"{s}_{part}", w)
@@ -221,7 +230,7 @@ def _array(
     b.comment("Settings of the slaves.")
     kinds = {
         name: m.held(f"array_{name}", told[f"field_{name}"], start)
-        for name in ("kind_a", "kind_b", "kind_w", "kind_d", "chance_d", "chance_w", "master")
+        for name in ("kind_a", "kind_b", "kind_w", "kind_d", "master", *BY_CHANCE[machine.converter])
     }
     beat = m.held("array_beat", told["beat_kind"], start)
     settings: dict[str, Signal] = {}
@@ -230,10 +239,17 @@ def _array(
     )
     left = b.wire("left_kind", facts.KIND_BITS, choose(backward, kinds["kind_b"], kinds["kind_a"], facts.KIND_BITS))
     right = b.wire("right_kind", facts.KIND_BITS, choose(learn, kinds["kind_b"], kinds["kind_w"], facts.KIND_BITS))
-    for prefix, kind in (("left", left), ("right", right), ("w", kinds["kind_w"]), ("d", kinds["kind_d"])):
-        m.operand(prefix, kind, settings)
+    factors: dict[str, Signal] = {}
+    for prefix, kind, out in (
+        ("left", left, factors),
+        ("right", right, factors),
+        ("w", kinds["kind_w"], settings),
+        ("d", kinds["kind_d"], settings),
+    ):
+        m.operand(prefix, kind, out)
     for prefix in ("w", "d"):
-        m.conversion(prefix, kinds[f"kind_{prefix}"], kinds[f"chance_{prefix}"], settings)
+        by = [kinds[name] for name in BY_CHANCE[machine.converter] if name.endswith(prefix)]
+        m.conversion(prefix, kinds[f"kind_{prefix}"], by, settings)
     settings |= {"master": kinds["master"], "cache": m.held("array_cache", told["cache"], start)}
     accumulates, applies = _learning(m, start, kinds["kind_w"], settings)
     draws = {
@@ -250,8 +266,14 @@ def _array(
         "rows": told["array_rows"],
         "each": told["each"],
         "last_slave": told["last_slave"],
+        "accumulates": accumulates,
         **draws,
     }
+    if machine.table_rows:  # the array fills tables, which know nothing of kinds
+        products = [eq(told["beat_kind"], getattr(facts, name)) for name in ("FORWARD", "BACKWARD", "LEARN")]
+        given |= {"fills": b.wire("array_fills", 1, all_of(any_of(*products), ~applies)), **factors}
+    else:
+        settings |= factors
     lead = place(
         b,
         m.library.get(array, m.library, machine),
@@ -327,11 +349,15 @@ def _vector(
     for side in ("a", "b"):
         m.operand(f"vector_{side}", m.held(f"vector_kind_{side}", told[f"field_kind_{side}"], start), settings)
     kind = m.held("vector_kind_d", told["field_kind_d"], start)
-    chance = m.held("vector_by_chance", told["field_chance_d"], start)
-    m.conversion("vector_d", kind, chance, settings)
+    names = [name for name in BY_CHANCE[machine.converter] if name.endswith("d")]
+    by = [m.held(f"vector_{name}", told[f"field_{name}"], start) for name in names]
+    m.conversion("vector_d", kind, by, settings)
     mask = b.reg("vector_d_mask", machine.code_bits, init=None)
     b.on(None, (mask, m.part_of("mask", kind)))
     settings["vector_d_mask"] = mask
+    if machine.divider == "words":
+        divides = eq(told["vector_function"], b.localparam("DIVIDE", isa.DIVIDE, FUNCTION_BITS))
+        settings["vector_by_words"] = b.wire("vector_by_words", 1, all_of(divides, eq(told["field_kind_b"], 0)))
     converts = eq(told["vector_function"], b.localparam("CONVERT", isa.CONVERT, FUNCTION_BITS))
     return place(
         b,

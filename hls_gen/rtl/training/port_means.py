@@ -3,11 +3,18 @@
 The controller passes fields of the instruction on to the master; the master gives the slaves settings and beats.
 """
 
-PASSED_ON = (
-    *("kind_a", "kind_b", "kind_w", "kind_d", "chance_d", "chance_w", "master", "last"),
-    *("function", "a", "b", "d", "w", "rows"),
-)
-"""Fields of an instruction that units look at themselves."""
+from bitloom.golden.discrete.machine.parameters import MachineParameters
+
+BY_CHANCE = {"shifting": ("chance_d", "chance_w"), "multiplying": ("chance_d", "chance_w", "pair_d", "pair_w")}
+"""Fields of an instruction that say how the converters of a machine go by chance."""
+
+
+def passed_on(machine: MachineParameters) -> tuple[str, ...]:
+    """Fields of an instruction that units look at themselves."""
+    kinds = ("kind_a", "kind_b", "kind_w", "kind_d")
+    return (*kinds, *BY_CHANCE[machine.converter], "master", "last", "function", "a", "b", "d", "w", "rows")
+
+
 SETTINGS = {
     "left_coded": "the left factor of products is a code",
     "left_entries": "entries of the left factor's table",
@@ -22,6 +29,8 @@ SETTINGS = {
     "w_ranked": "entries of the weights' table in rising order",
     "w_order": "codes of the weights in rising order",
     "w_chance": "weights are converted by chance",
+    "w_pair": "by chance, of the two nearest codes",
+    "w_wide": "zone of the weights' table is 2",
     "d_coded": "weight gradients are converted",
     "d_entries": "entries of the weight gradients' table",
     "d_mask": "bits of a weight gradient's code, and the last rank",
@@ -29,6 +38,8 @@ SETTINGS = {
     "d_ranked": "entries of the weight gradients' table in rising order",
     "d_order": "codes of the weight gradients in rising order",
     "d_chance": "weight gradients are converted by chance",
+    "d_pair": "by chance, of the two nearest codes",
+    "d_wide": "zone of the weight gradients' table is 2",
     "w_zone": "zone that new weights are clipped to, 0 for none",
     "master": "codes of weights have master weights",
     "accumulates": "LEARN is ACCUMULATE: dw is added to the velocity, weights stay",

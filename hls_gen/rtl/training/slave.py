@@ -38,9 +38,11 @@ from bitloom.hls_gen.rtl.primitives.memory import Library, ram
 from bitloom.hls_gen.rtl.primitives.text import Header
 
 from .arithmetic import CodedOperand, shifted, value_of, word_sum
-from .converter import ConversionPorts, converter
+from .converter import ConversionPorts
+from .converters import converter_of
 from .port_means import BEAT, SETTINGS
 from .product import product_unit
+from .product_table import product_table
 from .word import twos
 
 
@@ -87,7 +89,7 @@ def slave(library: Library, machine: MachineParameters) -> Block:
         __doc__ or "",
         rate="a beat a cycle; FORWARD needs as many cycles a sum as there are slaves",
         latency=f"{facts.RESULT_AT} cycles from a sum's last beat to up (FORWARD: and the slave's number), "
-        f"{facts.CODE_AT} from LEARN to the caches",
+        f"{facts.learn_times(machine).code} from LEARN to the caches",
         parameters={"slaves": machine.slaves, "word_bits": machine.form.bits, "weight_words": machine.weight_words},
     )
     b = Block("slave", header)
@@ -101,7 +103,7 @@ def slave(library: Library, machine: MachineParameters) -> Block:
 
     # # #
 
-    context = SlaveContext(b, library, machine, number, settings, beat, _kinds(b, number, beat))
+    context = SlaveContext(b, library, machine, number, settings, beat, _kinds(b, machine, number, beat))
     caches = _Caches(context)
     product = _product(context, caches)
     _results(context, caches, product, up)
@@ -109,16 +111,17 @@ def slave(library: Library, machine: MachineParameters) -> Block:
     return b
 
 
-def _kinds(b: Block, number: Signal, beat: dict[str, Signal]) -> dict[str, Signal]:
+def _kinds(b: Block, machine: MachineParameters, number: Signal, beat: dict[str, Signal]) -> dict[str, Signal]:
     """Kinds of beats that this slave takes part in."""
     has_turn = b.wire("mine", 1, eq(number, beat["slave"]))
     active = b.wire("active", 1, number <= beat["slave"])
     kinds = {}
-    for name in ("SCATTER", "FORWARD", "BACKWARD", "LEARN", "LOAD", "STORE"):
+    names = ["SCATTER", "FORWARD", "BACKWARD", "LEARN", "LOAD", "STORE"]
+    for name in [*names, "FILL"] if machine.table_rows else names:
         kind_number = b.localparam(name, getattr(facts, name), facts.BEAT_BITS)
         part = active if name == "LEARN" else has_turn
         here = eq(beat["kind"], kind_number)
-        kinds[name] = b.wire(f"is_{name.lower()}", 1, here if name in ("FORWARD", "BACKWARD") else here & part)
+        kinds[name] = b.wire(f"is_{name.lower()}", 1, here if name in ("FORWARD", "BACKWARD", "FILL") else here & part)
     return {**kinds, "active": active}
 
 
@@ -130,7 +133,8 @@ class _Caches:
     words, codes, gradients : Signal
         Wires: the row that was read.
     learns : list of Signal
-        learns[n]: the beat of n cycles ago was one of LEARN.
+        learns[n]: the beat of n cycles ago was one of LEARN; behind the slope only if the weights move, since the array
+        waits no longer for ACCUMULATE.
     rows : list of Signal
         rows[n]: the row that the beat of n cycles ago named.
     """
@@ -140,8 +144,11 @@ class _Caches:
         machine = c.machine
         self.c = c
         b.comment("Caches.")
-        self.learns = delayed(b, c.kinds["LEARN"], "learn", facts.CODE_AT, init=0)
-        self.rows = delayed(b, c.beat["row"], "row", facts.CODE_AT, facts.beat_widths(machine)["row"])
+        at = facts.learn_times(machine)
+        self.learns = delayed(b, c.kinds["LEARN"], "learn", at.slope, init=0)
+        moves = b.wire("moves", 1, all_of(self.learns[-1], ~c.settings["accumulates"]))
+        self.learns += delayed(b, moves, "moves", at.code - at.slope, init=0)[1:]
+        self.rows = delayed(b, c.beat["row"], "row", at.code, facts.beat_widths(machine)["row"])
         self.words = b.wire("weight_word", machine.form.bits)
         self.codes = b.wire("weight_code", machine.code_bits)
         self.gradients = b.wire("last_gradient", machine.form.bits)
@@ -173,40 +180,50 @@ def _product(c: SlaveContext, caches: _Caches) -> Signal:
     b = c.b
     machine = c.machine
     form = c.machine.form
+    w = machine.code_bits if machine.table_rows else form.bits
     b.comment("Input gradients of its columns, and products.")
-    neuron = b.wire("neuron_found", form.bits)
+    data = bits(c.beat["data"], 0, w)
+    neuron = b.wire("neuron_found", w)
     b.instance(
-        ram(c.library, form.bits, machine.column_words, latency=0),
+        ram(c.library, w, machine.column_words, latency=0),
         "neurons",
         write=c.kinds["SCATTER"],
         write_row=c.beat["column"],
-        write_data=c.beat["data"],
+        write_data=data,
         read_row=c.beat["column"],
         read_data=neuron,
     )
-    gradient = b.reg("input_gradient", form.bits, init=None)
-    x = b.reg("x", form.bits, init=None)
+    gradient = b.reg("input_gradient", w, init=None)
+    x = b.reg("x", w, init=None)
     backward = c.late("backward", c.kinds["BACKWARD"], facts.READ)
     learn = caches.learns[facts.READ]
-    b.on(None, (gradient, neuron), (x, c.beat["data"]))
-    code = Cat(const(0, form.bits - machine.code_bits), caches.codes)
-    weight = choose(c.settings["right_coded"], code, caches.words, form.bits)
-    product = b.wire("product", form.bits)
-    unused = {name: b.wire(f"{name}_unused", form.bits) for name in ("left_value", "right_value")}
+    b.on(None, (gradient, neuron), (x, data))
+    weight = caches.codes
+    if not machine.table_rows:
+        code = Cat(const(0, form.bits - machine.code_bits), caches.codes)
+        weight = choose(c.settings["right_coded"], code, caches.words, form.bits)
     factors = {
-        side: {f"{side}_{part}": c.settings[f"{side}_{part}"] for part in ("coded", "entries", "mask")}
-        for side in ("left", "right")
+        "left": b.wire("left_factor", w, choose(backward, gradient, x, w)),
+        "right": b.wire("right_factor", w, choose(learn, gradient, weight, w)),
     }
-    b.instance(
-        c.library.get(product_unit, c.library, machine),
-        "arithmetic",
-        left=b.wire("left_factor", form.bits, choose(backward, gradient, x, form.bits)),
-        right=b.wire("right_factor", form.bits, choose(learn, gradient, weight, form.bits)),
-        **factors["left"],
-        **factors["right"],
-        product=product,
-        **unused,
-    )
+    product = b.wire("product", form.bits)
+    if machine.table_rows:
+        b.instance(
+            c.library.get(product_table, c.library, machine),
+            "products",
+            **factors,
+            write=c.kinds["FILL"],
+            write_row=bits(c.beat["row"], 0, 2 * machine.code_bits),
+            write_data=c.beat["data"],
+            product=product,
+        )
+        return product
+    unused = {name: b.wire(f"{name}_unused", form.bits) for name in ("left_value", "right_value")}
+    kinds = {
+        f"{side}_{part}": c.settings[f"{side}_{part}"] for side in factors for part in facts.operand_widths(machine)
+    }
+    unit = c.library.get(product_unit, c.library, machine)
+    b.instance(unit, "arithmetic", **factors, **kinds, product=product, **unused)
     return product
 
 
@@ -257,9 +274,8 @@ def _converted(c: SlaveContext, name: str, word: Signal, draw: Signal) -> Signal
     machine = c.machine
     code = b.wire(f"{name}_made", machine.code_bits)
     table = ConversionPorts(**{part: c.settings[f"{name}_{part}"] for part in ConversionPorts.widths(machine)})
-    b.instance(
-        c.library.get(converter, c.library, machine), f"converter_{name}", word=word, draw=draw, code=code, **table.to()
-    )
+    unit = c.library.get(converter_of(machine), c.library, machine)
+    b.instance(unit, f"converter_{name}", word=word, draw=draw, code=code, **table.to())
     return code
 
 
@@ -289,13 +305,14 @@ def _learn(c: SlaveContext, caches: _Caches, product: Signal) -> None:
     machine = c.machine
     form = c.machine.form
     s = c.settings
+    at = facts.learn_times(machine)
     b.comment("dw, with its value as a code.")
     turned = b.wire("neuron_reversed", DRAW_BITS, _neuron_bits(c))
     draw_d = c.late("draw_d", c.beat["draw_d"] ^ turned, facts.PRODUCT_AT, DRAW_BITS)
     code = _converted(c, "d", product, draw_d)
     cell = b.wire("gradient_code", form.bits, Cat(const(0, form.bits - machine.code_bits), code))
     coded_value = value_of(b, machine, "coded", CodedOperand(cell, const(1, 1), s["d_entries"], s["d_mask"]))
-    plain = c.late("plain_dw", product, facts.GRADIENT_AT - 1 - facts.PRODUCT_AT, form.bits)
+    plain = c.late("plain_dw", product, at.gradient - 1 - facts.PRODUCT_AT, form.bits)
     velocity = c.late("velocity", caches.gradients, facts.SHIFT_LATENCY - 1, form.bits)
     dw = choose(s["d_coded"], coded_value.word, plain, form.bits)
     start = b.reg("start", form.bits, init=None)
@@ -316,11 +333,10 @@ def _learn(c: SlaveContext, caches: _Caches, product: Signal) -> None:
     old = value_of(b, machine, "old", CodedOperand(cell, codes_alone, s["w_entries"], s["w_mask"]))
     zones = [(eq(s["w_zone"], zone), form.fraction + zone - 1) for zone in ZONES]
     new = word_sum(b, "new_weight", old.word, step, const(1, 1), zones)
-    draw_w = c.late("draw_w", c.beat["draw_w"] ^ turned, facts.WEIGHT_AT, DRAW_BITS)
+    draw_w = c.late("draw_w", c.beat["draw_w"] ^ turned, at.weight, DRAW_BITS)
     new_code = _converted(c, "w", new, draw_w)
-    moves = ~s["accumulates"]
-    read_weight = facts.STEP_AT - facts.OPERAND_LATENCY - facts.READ
-    caches.place("weights", caches.words, read_weight, (facts.WEIGHT_AT, all_of(moves, ~codes_alone), new))
-    caches.place("codes", caches.codes, read_weight, (facts.CODE_AT, all_of(moves, s["w_coded"]), new_code))
-    read_gradient = facts.GRADIENT_AT - facts.SHIFT_LATENCY - facts.READ
-    caches.place("gradients", caches.gradients, read_gradient, (facts.SLOPE_AT, const(1, 1), gradient))
+    read_weight = at.step - facts.OPERAND_LATENCY - facts.READ
+    caches.place("weights", caches.words, read_weight, (at.weight, ~codes_alone, new))
+    caches.place("codes", caches.codes, read_weight, (at.code, s["w_coded"], new_code))
+    read_gradient = at.gradient - facts.SHIFT_LATENCY - facts.READ
+    caches.place("gradients", caches.gradients, read_gradient, (at.slope, const(1, 1), gradient))

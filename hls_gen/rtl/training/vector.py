@@ -3,7 +3,7 @@
     neuron cache a, b --> values --+--> sum, product or activation --+--> FIFO --> neuron cache
                                    '--> converter -------------------'
 
-An element a cycle enters as long as the FIFO has room for its result.
+An element a cycle enters as long as the FIFO has room for its result. A division by a word takes a cycle a bit.
 """
 
 from veriloggen import Cat
@@ -27,20 +27,32 @@ from bitloom.hls_gen.rtl.primitives.block import (
     eq,
     nonzero,
     sub,
+    width,
 )
 from bitloom.hls_gen.rtl.primitives.fifo import fifo
 from bitloom.hls_gen.rtl.primitives.memory import Library
 from bitloom.hls_gen.rtl.primitives.text import Header
 
 from .arithmetic import shifted, word_sum
-from .converter import ConversionPorts, converter
+from .converter import ConversionPorts
+from .converters import converter_of
+from .divider import divider
 from .product import product_unit
+from .quotient import quotient_unit
 from .word import magnitude_of, sign_of
 
 COPY = 1 << isa.FIELDS["function"][1]
 """Number of MOVE COPY here: the one behind the functions of COMPUTE."""
 FUNCTION_BITS = bits_for(COPY)
-GIVEN = {
+
+
+def given_ports(machine: MachineParameters) -> dict[str, tuple[int, str]]:
+    """What an instruction is to the unit: name -> bits and meaning."""
+    by_words = {"by_words": (1, "DIVIDE divides by words")} if machine.divider == "words" else {}
+    return {**_GIVEN, **by_words}
+
+
+_GIVEN = {
     "operation": (FUNCTION_BITS, f"function of COMPUTE, {COPY} for COPY"),
     "address_a": (ADDRESS_BITS, "address of operand a"),
     "address_b": (ADDRESS_BITS, "address of operand b"),
@@ -48,7 +60,6 @@ GIVEN = {
     "rows": (ADDRESS_BITS, "elements"),
     "draws": (1, "elements are converted by chance"),
 }
-"""What an instruction is to the unit: name -> bits and meaning."""
 
 
 def vector(library: Library, machine: MachineParameters) -> Block:
@@ -68,21 +79,24 @@ def vector(library: Library, machine: MachineParameters) -> Block:
     header = Header(
         __doc__ or "",
         rate="an element a cycle",
-        latency=f"{facts.VECTOR_AT} cycles from an element to the FIFO",
+        latency=f"{facts.vector_at(machine)} cycles from an element to the FIFO",
         parameters={"word_bits": machine.form.bits, "neuron_words": machine.neuron_words},
     )
     b = Block("vector", header)
     start = b.input("start", means="an instruction begins")
-    given = {name: b.input(name, w, means=text) for name, (w, text) in GIVEN.items()}
+    given = {name: b.input(name, w, means=text) for name, (w, text) in given_ports(machine).items()}
     done = b.output_reg("done", means="pulse: the last result is in the neuron cache")
     rate = b.input("rate", PLACES_BITS, means="places of the learning rate")
     mu = b.input("mu", PLACES_BITS, means="places of mu"), b.input("mu_on", means="mu is not 0")
 
     # # #
 
-    held = {name: b.reg(f"held_{name}", GIVEN[name][0], init=None) for name in ("operation", "draws")}
+    kept = [name for name in given if name in ("operation", "draws", "by_words")]
+    held = {name: b.reg(f"held_{name}", width(given[name]), init=None) for name in kept}
     b.on(start, *[(register, given[name]) for name, register in held.items()])
-    names = ("ADD", "SUBTRACT", "MULTIPLY", "MOMENTUM", "DESCEND", "RELU", "RELU_SLOPE", "CLIP", "GATE", "CONVERT")
+    names = ["ADD", "SUBTRACT", "MULTIPLY", "MOMENTUM", "DESCEND", "RELU", "RELU_SLOPE", "CLIP", "GATE", "CONVERT"]
+    if machine.divider != "none":
+        names.append("DIVIDE")
     at = {}
     for name, function in (*((name, getattr(isa, name)) for name in names), ("COPY", COPY)):
         number = b.localparam(name, function, FUNCTION_BITS)
@@ -90,8 +104,11 @@ def vector(library: Library, machine: MachineParameters) -> Block:
     room = b.wire("room")
     step = b.wire("step")
     _elements(b, machine, held, (start, room, step))
-    result = _results(b, library, machine, at, (rate, *mu))
-    _written(b, library, machine, (start, room, step, result, done))
+    result, operands = _results(b, library, machine, at, (rate, *mu))
+    valid = _valid(b, machine, held, step)
+    if machine.divider == "words":
+        valid, result = _divided(b, library, machine, held["by_words"], (step, operands), (valid, result))
+    _written(b, library, machine, (start, room, valid, result, done))
     return b
 
 
@@ -102,7 +119,7 @@ def _elements(b: Block, machine: MachineParameters, held: dict[str, Signal], go:
     x_bits = bits_for(machine.neuron_words - 1)
     running = b.reg("running")
     left = b.reg("left", ADDRESS_BITS, init=None)
-    step.assign(all_of(running, room))
+    step.assign(all_of(running, room, *_divider_is_free(b, machine, held, step)))
     b.on(step, (left, sub(left, 1, ADDRESS_BITS)))
     b.on(all_of(step, eq(left, 1)), (running, 0))
     b.on(start, (running, 1), (left, b.m.io_variable["rows"]))
@@ -114,19 +131,58 @@ def _elements(b: Block, machine: MachineParameters, held: dict[str, Signal], go:
     b.output("take_one", 1, all_of(step, held["draws"]), means="a number of the generator is taken")
 
 
+def _divider_is_free(b: Block, machine: MachineParameters, held: dict[str, Signal], step: Signal) -> list[Signal]:
+    """What an element waits for besides: the division of words before it."""
+    if machine.divider != "words":
+        return []
+    most = facts.divider_cycles(machine) - 1
+    w = bits_for(most)
+    pause = b.reg("pause", w)
+    free = b.wire("divider_free", 1, eq(pause, 0))
+    b.on(~free, (pause, sub(pause, 1, w)))
+    b.on(all_of(step, held["by_words"]), (pause, most))
+    return [free]
+
+
+def _valid(b: Block, machine: MachineParameters, held: dict[str, Signal], step: Signal) -> Signal:
+    """The result of `_results` is there; those of divisions by words are not among them."""
+    element = all_of(step, ~held["by_words"]) if machine.divider == "words" else step
+    return delayed(b, element, "element", facts.vector_at(machine) - 1, init=0)[-1]
+
+
+def _divided(
+    b: Block,
+    library: Library,
+    machine: MachineParameters,
+    by_words: Signal,
+    element: tuple[Signal, tuple[Signal, Signal]],
+    other: tuple[Signal, Signal],
+) -> tuple[Signal, Signal]:
+    """(a result is there, the result), quotients of words among them."""
+    b.comment("Division of words.")
+    form = machine.form
+    step, (left, right) = element
+    late = facts.READ + facts.OPERAND_LATENCY
+    start = delayed(b, b.wire("divides", 1, all_of(step, by_words)), "divides", late, init=0)[-1]
+    done, quotient = b.wire("divided"), b.wire("word_quotient", form.bits)
+    unit = library.get(divider, library, machine)
+    b.instance(unit, "divider", start=start, left=left, right=right, done=done, quotient=quotient)
+    valid, result = other
+    return any_of(valid, done), b.wire("final_result", form.bits, choose(by_words, quotient, result, form.bits))
+
+
 def _results(
     b: Block, library: Library, machine: MachineParameters, at: dict[str, Signal], places: tuple[Signal, Signal, Signal]
-) -> Signal:
-    """Wire: the result, VECTOR_AT - 1 cycles after its element's addresses."""
+) -> tuple[Signal, tuple[Signal, Signal]]:
+    """Wires: the result, vector_at - 1 cycles after its element's addresses; the operands' words, earlier."""
     form = machine.form
     b.comment("Values, and what becomes of them.")
     operands = {}
     for side, name in (("left", "a"), ("right", "b")):
         cell = b.input(f"{name}_data", form.bits, means=f"what the row of operand {name} holds, a cycle later")
-        widths = facts.setting_widths(machine)
         parts = {
-            part: b.input(f"{name}_{part}", widths[f"left_{part}"], means=f"operand {name}: {part} of its table")
-            for part in ("coded", "entries", "mask")
+            part: b.input(f"{name}_{part}", w, means=f"operand {name}: {part} of its table")
+            for part, w in facts.operand_widths(machine).items()
         }
         operands |= {side: cell, **{f"{side}_{part}": signal for part, signal in parts.items()}}
     x, y, product = (b.wire(name, form.bits) for name in ("x", "y", "product"))
@@ -143,21 +199,29 @@ def _results(
     value = b.wire("activated", form.bits, _activation(b, machine, at, x, y))
     sum_late = facts.VECTOR_SUM_AT - facts.READ - facts.OPERAND_LATENCY
     active = delayed(b, value, "activated", sum_late, form.bits)[-1]
+    multiplies = at["MULTIPLY"]
+    if machine.divider != "none":
+        quotient = b.wire("quotient", form.bits)
+        b.instance(library.get(quotient_unit, library, machine), "quotients", **operands, quotient=quotient)
+        product = b.wire("scaled", form.bits, choose(at["DIVIDE"], quotient, product, form.bits))
+        multiplies = any_of(multiplies, at["DIVIDE"])
     product_late = delayed(b, product, "product", facts.VECTOR_SUM_AT - facts.PRODUCT_AT, form.bits)[-1]
     summed = any_of(at["ADD"], at["SUBTRACT"], scaled)
-    computed = choose(at["MULTIPLY"], product_late, choose(summed, total, active, form.bits), form.bits)
+    computed = choose(multiplies, product_late, choose(summed, total, active, form.bits), form.bits)
     computed = b.wire("computed", form.bits, computed)
-    computed = delayed(b, computed, "computed", facts.VECTOR_AT - 1 - facts.VECTOR_SUM_AT, form.bits)[-1]
+    computed = delayed(b, computed, "computed", facts.vector_at(machine) - 1 - facts.VECTOR_SUM_AT, form.bits)[-1]
     number = b.input("first", DRAW_BITS, means="the next number of the generator")
     draw = delayed(b, number, "draw", facts.READ + facts.OPERAND_LATENCY, DRAW_BITS)[-1]
     code = b.wire("code", machine.code_bits)
     table = ConversionPorts.ports(b, machine, "d_")
-    b.instance(library.get(converter, library, machine), "converter", word=x, draw=draw, code=code, **table.to())
+    b.instance(
+        library.get(converter_of(machine), library, machine), "converter", word=x, draw=draw, code=code, **table.to()
+    )
     wide = Cat(const(0, form.bits - machine.code_bits), code)
     copied = b.wire("left_cell", form.bits, operands["left"])
-    copy = delayed(b, copied, "copied", facts.VECTOR_AT - 1 - facts.READ, form.bits)[-1]
+    copy = delayed(b, copied, "copied", facts.vector_at(machine) - 1 - facts.READ, form.bits)[-1]
     computed = choose(at["CONVERT"], wide, choose(at["COPY"], copy, computed, form.bits), form.bits)
-    return b.wire("result", form.bits, computed)
+    return b.wire("result", form.bits, computed), (x, y)
 
 
 def _activation(b: Block, machine: MachineParameters, at: dict[str, Signal], x: Signal, y: Signal) -> Signal:
@@ -178,14 +242,13 @@ def _activation(b: Block, machine: MachineParameters, at: dict[str, Signal], x: 
 def _written(b: Block, library: Library, machine: MachineParameters, go: tuple[Signal, ...]) -> None:
     """The FIFO, and the results' way to the neuron cache."""
     b.comment("Results wait for their turn at the neuron cache.")
-    start, room, step, result, done = go
+    start, room, valid, result, done = go
     form = machine.form
-    valid = delayed(b, step, "element", facts.VECTOR_AT - 1, init=0)[-1]
     taken = b.input("write_ready", means="the neuron cache takes a result")
     wait = b.wire("write_valid_now")
     data = b.wire("write_data_now", form.bits)
     unused = b.wire("fifo_ready_unused")
-    block = fifo(library, form.bits, facts.VECTOR_FIFO, facts.VECTOR_AT + 2)
+    block = fifo(library, form.bits, facts.VECTOR_FIFO, facts.vector_at(machine) + 2)
     b.instance(
         block,
         "results",

@@ -11,18 +11,21 @@ from bitloom.overlay.importers.errors import Unsupported
 from bitloom.overlay.importers.integer_types import integer_ends
 from bitloom.overlay.importers.node_view import NodeView
 from bitloom.overlay.importers.rationals import fractions, root
-from bitloom.overlay.importers.source import STANDARD
+from bitloom.overlay.importers.source import STANDARD, TFLITE
 
 from .registry import operator, refused
 
 
 def _register(activation: Activation) -> None:
-    """Register the operator of an activation that is a bend; refuse the operators of others."""
+    """Register the operator of an activation that is a bend; refuse the operators of others. TFLite's are refused even
+    of bends: there an activation is the end of a layer."""
     bend = activation.bend
     if bend is not None:
         operator(activation.onnx)(lambda node: node.bend(bend(node.attribute)))
     elif not activation.at_the_end:
         refused(activation.onnx, instead=ADVICE[STANDARD])
+    if activation.tflite and not activation.at_the_end:
+        refused(activation.tflite, instead=ADVICE[TFLITE])
 
 
 for _activation in ACTIVATIONS:

@@ -12,12 +12,10 @@ import numpy as np
 
 from bitloom.golden.encoding import Array
 from bitloom.golden.window import Window
-from bitloom.overlay.importers.activations import ACTIVATIONS, ADVICE
 from bitloom.overlay.importers.errors import LARGER, RECURRENT, TAKEN_APART, Unsupported
 from bitloom.overlay.importers.node_view import NodeView
 from bitloom.overlay.importers.operations import Levels, Linear, Padding, Pooling, SumTable
 from bitloom.overlay.importers.quantisers import Grid, Rule
-from bitloom.overlay.importers.source import TFLITE
 from bitloom.overlay.importers.tflite_rules import (
     HIGH,
     LOW,
@@ -33,7 +31,6 @@ from bitloom.overlay.importers.tflite_rules import (
 from .linear import convolve, sliding
 from .registry import TENSORFLOW, operator, refused
 
-refused(*(a.tflite for a in ACTIVATIONS if a.tflite and not a.at_the_end), instead=ADVICE[TFLITE])
 refused("TRANSPOSE_CONV", "RESIZE_BILINEAR", "RESIZE_NEAREST_NEIGHBOR", instead=LARGER)
 refused("UNIDIRECTIONAL_SEQUENCE_LSTM", "UNIDIRECTIONAL_SEQUENCE_RNN", "SVDF", instead=RECURRENT)
 refused("SPLIT", "SPLIT_V", "SLICE", "STRIDED_SLICE", "GATHER", "UNPACK", instead=TAKEN_APART)

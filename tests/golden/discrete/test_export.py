@@ -16,7 +16,7 @@ from bitloom.golden.layer import Map
 from tests.errors import value_error
 
 SOURCE = Map(height=3, width=2, channels=2, encoding=unsigned(5))
-SPECS = SETTINGS["hardware"].specs((9, 7), 4)
+SPECS = SETTINGS["hardware"].specs(12, (9, 7), 4)
 
 
 def data() -> LearnData:
@@ -40,7 +40,7 @@ def test_the_network_computes_what_the_perceptron_does():
     preset = mlp.preset(of.real(of.train))
     model = to_model("learned", mlp, preset, SOURCE, of.half)
     sums = model.forward(of.test.reshape(-1, 3, 2, 2)).reshape(200, 4)
-    magnitude = SPECS[-1].tensors.weights.table.span
+    magnitude = 2.0 ** -SPECS[-1].places
     np.testing.assert_array_equal(sums * magnitude, mlp.outputs(of.real(of.test), preset))
     assert len(np.unique(sums)) > 3
     assert [layer.name for layer in model.network.layers] == [
@@ -85,4 +85,4 @@ def test_codes_without_a_master_copy_do_as_well():
     mlp, of = trained(specs), data()
     preset = mlp.preset(of.real(of.train))
     sums = to_model("learned", mlp, preset, SOURCE, of.half).forward(of.test.reshape(-1, 3, 2, 2)).reshape(200, 4)
-    np.testing.assert_array_equal(sums, mlp.outputs(of.real(of.test), preset))
+    np.testing.assert_array_equal(sums * 2.0 ** -specs[-1].places, mlp.outputs(of.real(of.test), preset))

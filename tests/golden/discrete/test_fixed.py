@@ -18,7 +18,7 @@ from bitloom.golden.discrete.rule import UpdateRule
 from bitloom.golden.discrete.word import WordFormat
 from tests.errors import value_error
 
-from .machine.cases import BATCH_CASES, CASES, samples, start
+from .machine.cases import BATCH_CASES, CASES, PAIR_CASES, samples, start
 
 FORM = WordFormat(18, 12)
 SAMPLES = 12
@@ -65,6 +65,9 @@ class Plain:
         y = max(-zone, min(zone, word))
         if number is None:
             return known.index(min(values, key=lambda v: (abs(v - y), -v)))
+        if kind.pair == "nearest":
+            a, b = sorted(values, key=lambda v: (abs(v - y), -v))[:2]
+            return known.index(a if (2 * number + 1) * (abs(a - y) + abs(b - y)) < abs(b - y) * 2**17 else b)
         low = max((v for v in values if v <= y), default=values[0])
         high = min((v for v in values if v >= y), default=values[-1])
         return known.index(high if (y - low) * 2**17 > (2 * number + 1) * (high - low) else low)
@@ -175,10 +178,10 @@ class Plain:
         self.weights[n] = None if self.weights[n] is None else new
 
 
-@pytest.mark.parametrize("case", {**CASES, **BATCH_CASES})
+@pytest.mark.parametrize("case", {**CASES, **BATCH_CASES, **PAIR_CASES})
 def test_learning_equals_plain_integers(case):
     """Outputs, all that is kept, and the generator's state, after each batch."""
-    t = {**CASES, **BATCH_CASES}[case]
+    t = {**CASES, **BATCH_CASES, **PAIR_CASES}[case]
     ours, plain = FixedTrainer(FORM, t, start(t, FORM)), Plain(t, start(t, FORM))
     batches = t.batches(SAMPLES)
     inputs, targets = samples(t, FORM, SAMPLES)

@@ -34,16 +34,15 @@ def test_an_interrupted_run_goes_on_as_if_it_had_not_been(small, tmp_path):
     class Interrupt(Exception):
         pass
 
-    def interrupt(done: int, epochs: int) -> None:
-        assert epochs == 3
-        if done == 2:
+    def interrupt(curve: list) -> None:
+        if len(curve) == 2:
             raise Interrupt
 
     path = tmp_path / "run.npz"
     with pytest.raises(Interrupt):
         learn(SETTINGS["codes-2"], PLAN, small, progress=interrupt, checkpoint=path)
     seen: list[int] = []
-    again = learn(SETTINGS["codes-2"], PLAN, small, progress=lambda done, _: seen.append(done), checkpoint=path)
+    again = learn(SETTINGS["codes-2"], PLAN, small, progress=lambda curve: seen.append(len(curve)), checkpoint=path)
     assert seen == [3]
     assert again.curve == whole.curve
     for key, value in whole.mlp.arrays().items():
@@ -82,7 +81,7 @@ def test_with_held_out_images_no_test_image_is_looked_at(small):
 
 def test_rates_can_be_multiplied(small):
     setting = SETTINGS["codes-2"]
-    rule = replace(setting.rule, rate=setting.rule.rate / 2, norm_rate=setting.rule.norm_rate / 2)
+    rule = replace(setting.rule, rate=setting.rule.rate / 2, neuron_rate=setting.rule.neuron_rate / 2)
     halved = learn(setting, replace(PLAN, rate_times=0.5), small).curve
     assert halved == learn(replace(setting, rule=rule), PLAN, small).curve
     assert halved != learn(setting, PLAN, small).curve
@@ -104,6 +103,9 @@ def test_rates_can_be_multiplied(small):
         ("nearest-2", "0.weight", np.full((12, 64), 1.25, "f4"), "0.weight must be -1..1, got 1.25"),
         ("codes-2", "0.weight", np.full((12, 64), 0.5, "f4"),
          "0.weight must be values of codes, -1, -0.125, 0.125, 1, got others"),
+        ("discrete-codes-1", "1.weight.memory", np.zeros((8, 12), "f4"),
+         "1.weight.memory must be values of codes, -0.125, -0.03125, -0.0078125, -0.00195312, 0.00195312, 0.0078125, "
+         "0.03125, 0.125, got others"),
         ("float", "curve", None, "curve must be float64 of shape (1..3, 2), got none"),
         ("float", "curve", np.zeros((0, 2)), "curve must be float64 of shape (1..3, 2), got float64 of shape (0, 2)"),
         ("float", "curve", np.zeros((4, 2)), "curve must be float64 of shape (1..3, 2), got float64 of shape (4, 2)"),

@@ -68,24 +68,75 @@ def test_rules():
         assert found == changes
 
 
+def test_what_is_remembered_may_be_discrete():
+    """A velocity moves the parameter as it is remembered; the source's rule moves it by dw itself."""
+    halves = Converter(table=CodeTable((-1, -1 / 2, 1 / 2, 1)))
+    changes = {}
+    for name in ("velocity", "source"):
+        rule = UpdateRule(name, rate=1.0, mu=0.5)
+        memory = np.array([0.5])
+        changes[name] = []
+        for gradient in (0.375, 0.125):
+            change, memory = rule.change(np.array([gradient]), memory, convert=halves.values)
+            changes[name].append((change[0], memory[0]))
+    assert changes == {"velocity": [(0.5, 0.5), (0.5, 0.5)], "source": [(0.625, 0.5), (0.375, 0.5)]}
+
+
+def test_memory_of_codes_begins_and_stays_with_codes():
+    converter = Converter(table=TWO_BITS.scaled(3), rounding="stochastic")
+    spec = DenseSpec(outputs=6, norm=False, tensors=Tensors(memory=converter))
+    layer = DenseTrainer(spec, 8, Lfsr.seeded(0), 0)
+    rule = UpdateRule("velocity", rate=1.0, mu=0.5)
+    for _ in range(3):
+        assert set(layer.memory["weight"].flat) <= set(converter.table.values)
+        layer.update({"weight": np.full((6, 8), 0.01), "bias": np.full(6, 0.01)}, rule)
+    np.testing.assert_allclose(layer.memory["bias"], 0.0175)
+
+
+@pytest.mark.parametrize("places", [0, 3])
+def test_weights_are_multiplied_with_as_parts_of_their_size(places):
+    """Forwards and backwards; the derivative by a weight is that by what is multiplied with."""
+    rng = np.random.default_rng(0)
+    tensors = Tensors(weights=Converter(table=TWO_BITS))
+    layer = DenseTrainer(DenseSpec(outputs=4, norm=False, places=places, tensors=tensors), 5, Lfsr(1), 0)
+    x, gradient = rng.uniform(-1, 1, (6, 5)), rng.uniform(-1, 1, (6, 4))
+    weights = Converter(table=TWO_BITS).values(layer.params["weight"]) / 2**places
+    y, tape = layer.forward(x)
+    np.testing.assert_allclose(y, np.maximum(x @ weights.T, 0))
+    by_input, slopes = layer.backward(tape, gradient)
+    np.testing.assert_allclose(by_input, (gradient * (y > 0)) @ weights)
+    np.testing.assert_allclose(slopes["weight"], (gradient * (y > 0)).T @ x / 6)
+
+
+def test_biases_may_have_a_rate_of_their_own():
+    layer = DenseTrainer(DenseSpec(outputs=3, norm=False), 2, Lfsr(1), 0)
+    before = {name: value.copy() for name, value in layer.params.items()}
+    rule = UpdateRule(rate=0.5, neuron_rate=0.125)
+    layer.update({name: np.ones_like(value) for name, value in before.items()}, rule)
+    moved = {name: (before[name] - layer.params[name]).round(12).tolist() for name in before}
+    assert moved == {"weight": [[0.5] * 2] * 3, "bias": [0.125] * 3}
+
+
 def test_gamma_and_beta_may_have_a_rate_of_their_own():
     layer = DenseTrainer(DenseSpec(outputs=3), 2, Lfsr(1), 0)
     before = {name: value.copy() for name, value in layer.params.items()}
-    layer.update({name: np.ones_like(value) for name, value in before.items()}, UpdateRule(rate=0.5, norm_rate=0.125))
+    layer.update({name: np.ones_like(value) for name, value in before.items()}, UpdateRule(rate=0.5, neuron_rate=0.125))
     moved = {name: (before[name] - layer.params[name]).round(12).tolist() for name in before}
     assert moved == {"weight": [[0.5] * 2] * 3, "gamma": [0.125] * 3, "beta": [0.125] * 3}
 
 
 def test_masters_of_several_magnitudes_start_small_where_the_nearest_is_taken():
-    """As continuous weights do; others are spread over the zone."""
+    """As continuous weights do, if sums are normalised; others are spread over the zone."""
 
-    def largest(table: CodeTable, rounding: str) -> float:
+    def largest(table: CodeTable, rounding: str, *, norm: bool = True) -> float:
         tensors = Tensors(weights=Converter(table=table, rounding=rounding))
-        return float(np.abs(DenseTrainer(DenseSpec(outputs=9, tensors=tensors), 96, Lfsr(1), 0).params["weight"]).max())
+        spec = DenseSpec(outputs=9, norm=norm, tensors=tensors)
+        return float(np.abs(DenseTrainer(spec, 96, Lfsr(1), 0).params["weight"]).max())
 
     assert 0.24 < largest(TWO_BITS, "nearest") < 0.25  # the root of 6 / 96
     assert 0.99 < largest(TWO_BITS, "stochastic") < 1
     assert 0.99 < largest(ONE_BIT, "nearest") < 1
+    assert 0.99 < largest(TWO_BITS, "nearest", norm=False) < 1
 
 
 def test_codes_without_a_master_copy_are_all_that_is_kept():
@@ -184,7 +235,7 @@ def test_the_same_seed_gives_the_same_training():
          "layer: activation must be one of relu, hard_tanh, none, got 'tanh'"),
         (lambda: UpdateRule("adam"), "update rule: name must be one of source, velocity, got 'adam'"),
         (lambda: UpdateRule(rate=0), "update rule: rate must be > 0 and finite, got 0"),
-        (lambda: UpdateRule(norm_rate=-1.0), "update rule: norm_rate must be > 0 and finite, got -1.0"),
+        (lambda: UpdateRule(neuron_rate=-1.0), "update rule: neuron_rate must be > 0 and finite, got -1.0"),
         (lambda: MlpTrainer(2, [], 0, "float16"), "training: precision must be one of float64, float32, got 'float16'"),
         (lambda: UpdateRule(mu=1), "update rule: mu must be >= 0 and < 1, got 1"),
     ],

@@ -15,7 +15,7 @@ from bitloom.golden.discrete.converter import Converter
 from bitloom.golden.discrete.dense import DenseSpec, Tensors
 from bitloom.golden.discrete.norm import EPSILON
 from bitloom.golden.discrete.rule import UpdateRule
-from bitloom.golden.discrete.table import ONE_BIT, THREE_BITS, TWO_BITS
+from bitloom.golden.discrete.table import GATE, ONE_BIT, THREE_BITS, TWO_BITS, WIDE
 
 FILE = Path(__file__).with_name("torch_steps.npz")
 STEPS, BATCH = 4, 8
@@ -31,6 +31,7 @@ class Case:
     rule: UpdateRule
     activation: str = "relu"
     norm: bool = True
+    places: int = 0
     tensors: Tensors = field(default_factory=Tensors)
 
     @property
@@ -38,7 +39,7 @@ class Case:
         last = len(self.sizes) - 2
         return [
             DenseSpec(outputs=size, activation="none" if n == last else self.activation, norm=self.norm,
-                      tensors=self.tensors)
+                      places=self.places, tensors=self.tensors)
             for n, size in enumerate(self.sizes[1:])
         ]  # fmt: skip
 
@@ -68,6 +69,26 @@ CASES = {
     "codes": Case(
         (7, 6, 3), "squared_error", UpdateRule("source", 0.9, 0.5), norm=False,
         tensors=Tensors(weights=nearest(THREE_BITS), master=False),
+    ),
+    "discrete": Case(
+        (7, 6, 5, 3), "cross_entropy", UpdateRule("velocity", 3.0, neuron_rate=0.5), "hard_tanh", norm=False, places=1,
+        tensors=Tensors(
+            inputs=nearest(THREE_BITS), weights=nearest(TWO_BITS), derivatives=nearest(GATE),
+            gradients=nearest(WIDE.scaled(1)), weight_gradients=nearest(WIDE.scaled(3)),
+        ),
+    ),
+    "discrete_codes": Case(
+        (7, 6, 5, 3), "cross_entropy", UpdateRule("velocity", 2.0, 0.75, neuron_rate=0.5), "hard_tanh", norm=False,
+        places=2,
+        tensors=Tensors(
+            inputs=nearest(THREE_BITS), weights=nearest(THREE_BITS), derivatives=nearest(GATE),
+            gradients=nearest(WIDE.scaled(1)), weight_gradients=nearest(WIDE.scaled(3)), memory=nearest(WIDE),
+            master=False,
+        ),
+    ),
+    "source_memory": Case(
+        (5, 6, 3), "squared_error", UpdateRule("source", 0.3, 0.5), places=1,
+        tensors=Tensors(weights=nearest(TWO_BITS), memory=nearest(WIDE)),
     ),
 }  # fmt: skip
 
@@ -121,16 +142,18 @@ def forward(torch: Any, case: Case, params: dict[str, Any], x: Any) -> Any:
         t = spec.tensors
         weight = params[f"{n}.weight"]
         weight = straight_through(torch, t.weights, weight) if t.master else weight
+        # By a weight the derivative is that by what is multiplied with, which is 2^-places times it.
+        weight = weight + (weight.detach() * (2.0**-spec.places - 1))
         z = straight_through(torch, t.inputs, x) @ weight.T
+        if not spec.norm:
+            z = z + params[f"{n}.bias"]
         # Gradients here are those of the mean loss of the batch; ours are of each image's.
         z.register_hook(lambda g, c=t.gradients: g if c is None else quantised(torch, c, g * BATCH) / BATCH)
         if spec.norm:
             z = torch.nn.functional.batch_norm(
                 z, None, None, params[f"{n}.gamma"], params[f"{n}.beta"], training=True, eps=EPSILON
             )
-        else:
-            z = z + params[f"{n}.bias"]
-        x = activation(torch, spec, z)
+        x = activation(torch, spec, z.clone())  # the slope is asked of a tensor without the hook
     return x
 
 
@@ -147,9 +170,19 @@ def record(torch: Any, name: str) -> dict[str, np.ndarray]:
     params = {
         key: torch.tensor(value, requires_grad=True) for key, value in arrays.items() if key not in ("x", "labels")
     }
+    memory = case.tensors.memory
     if case.rule.name == "velocity":
-        optimiser = torch.optim.SGD(params.values(), lr=case.rule.rate, momentum=case.rule.mu)
+        weights = [value for key, value in params.items() if key.endswith("weight")]
+        others = [value for key, value in params.items() if not key.endswith("weight")]
+        groups = [{"params": weights}, {"params": others, "lr": case.rule.neuron_rate or case.rule.rate}]
+        optimiser = torch.optim.SGD(groups, lr=case.rule.rate, momentum=case.rule.mu)
+        if memory is not None:  # the optimiser takes a velocity for a gradient, as what it remembers can't be converted
+            optimiser.param_groups[0]["momentum"] = 0
     last = {key: torch.zeros_like(value) for key, value in params.items()}
+    if memory is not None:
+        last = {
+            key: quantised(torch, memory, value) if key.endswith("weight") else value for key, value in last.items()
+        }
     found: dict[str, list[np.ndarray]] = {}
     for x, labels in zip(torch.tensor(arrays["x"]), torch.tensor(arrays["labels"])):
         outputs = forward(torch, case, params, x)
@@ -163,8 +196,12 @@ def record(torch: Any, name: str) -> dict[str, np.ndarray]:
             for key, value in params.items():
                 if key.endswith("weight"):
                     value.grad = quantised(torch, case.tensors.weight_gradients, value.grad)
+                convert = memory if key.endswith("weight") else None
                 if case.rule.name == "source":
                     value -= case.rule.rate * (value.grad + case.rule.mu * last[key])
+                    last[key] = quantised(torch, convert, value.grad).clone()
+                elif convert is not None:
+                    value.grad = quantised(torch, convert, case.rule.mu * last[key] + value.grad)
                     last[key] = value.grad.clone()
             if case.rule.name == "velocity":
                 optimiser.step()

@@ -1,19 +1,17 @@
 """Layers and systems for tests of the flow model, without networks: windows alone matter."""
 
-from dataclasses import replace
-
 from bitloom.golden.window import Window
 from bitloom.hls_gen.compiler.flow import FlowLayer, Reading, System, Unit, of_plan
 from bitloom.hls_gen.compiler.schedule import Stage, StageTables, schedule
 from bitloom.hls_gen.compiler.sequencer_taps import OnSequencer, SequencerTaps
 from bitloom.hls_gen.compiler.taps import Taps
 from bitloom.hls_gen.design.npu import Npu
-from bitloom.hls_gen.design.timing import Latencies
 
-UNIT = Unit(
-    kfp=8, pfp=8, ol=8, word_bits=8, host_word_bits=8, tuple_words=64, pool_words=16, map_words=1024, buffer_words=8,
-    accumulators=1, latencies=Latencies(array=4, activation=1, pool=1), pool_room=11, binariser=False,
+NPU = Npu.of(
+    kfp=8, kgp=8, pfp=8, ol=8, tuple_words=64, pool_words=16, map_words=1024, buffer_words=8,
+    inlets=("host", "ring", "loop"), outlets=("ring", "loop", "host"),
 )  # fmt: skip
+UNIT = Unit(npu=NPU)
 SIDE = 10
 """Rows and columns of a map."""
 
@@ -40,5 +38,5 @@ def convolutions(count: int, *, side: int = SIDE, channels: int = 16, order: str
 def ring(npus: int, layers: tuple[FlowLayer, ...], *, spill_words: int | None = 0, **unit: int) -> System:
     """Layer i on NPU i mod ``npus``."""
     mapping = tuple(i % npus for i in range(len(layers)))
-    units = (replace(UNIT, **unit),) * npus
+    units = (Unit(npu=NPU.unchecked(**unit)),) * npus
     return System(units=units, layers=layers, mapping=mapping, spill_words=spill_words)

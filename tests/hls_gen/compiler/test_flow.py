@@ -6,13 +6,13 @@ from dataclasses import fields, replace
 import numpy as np
 import pytest
 
-from bitloom.hls_gen.compiler.flow import Deadlock, FlowLayer, Reading, System, simulate
+from bitloom.hls_gen.compiler.flow import Deadlock, FlowLayer, Reading, System, Unit, simulate
 from bitloom.hls_gen.compiler.flow.kahn import run
 from bitloom.hls_gen.compiler.flow.layer import passes
 from bitloom.hls_gen.compiler.flow.network import ProcessNetwork
 from tests.errors import value_error
 
-from .flows import UNIT, convolutions, ring
+from .flows import NPU, UNIT, convolutions, ring
 
 FOUR = convolutions(4)
 IDEAL = sum(layer.beats for layer in FOUR) // 4
@@ -37,7 +37,7 @@ def test_a_single_npu_is_as_fast_as_its_beats() -> None:
     System(units=(UNIT,) * 3, layers=FOUR, mapping=(0, 1, 1, 2)),
     ring(2, FOUR, spill_words=None),
     ring(4, FOUR),
-    ring(3, FOUR, spill_words=None, pfp=0),
+    ring(3, FOUR, spill_words=None, pool=False),
 ], ids=["single", "chain of 3", "ring of 2", "pipeline", "ring of 3 without pool units"])  # fmt: skip
 class TestEverySystem:
     def test_cycles_add_up(self, system: System) -> None:
@@ -62,7 +62,7 @@ class TestEverySystem:
         stores = simulate(system).stores
         for n, unit in enumerate(system.units):
             for name in ("tuple_words", "pool_words", "map_words", "buffer_words"):
-                assert stores.get(f"npu{n}.{name}", 0) <= getattr(unit, name)
+                assert stores.get(f"npu{n}.{name}", 0) <= unit.npu.value(name)
         assert stores["npu0.tuple_words"] > 0
 
     def test_the_order_of_evaluation_does_not_matter(self, system: System) -> None:
@@ -88,7 +88,7 @@ def test_a_larger_store_is_never_slower(name: str, sizes: tuple[int, ...], level
     layers = tuple(replace(layer, steps=2, last_steps=2) for layer in FOUR)
     found = []
     for size in sizes:
-        unit = replace(UNIT, ol=4, pfp=2, **{name: size})
+        unit = Unit(npu=NPU.unchecked(ol=4, pfp=2, **{name: size}))
         try:
             result = simulate(System(units=(unit,) * 2, layers=layers, mapping=(0, 0, 1, 1)), 4)
         except Deadlock:
@@ -145,7 +145,7 @@ def test_deadlock_of_three() -> None:
 
 def test_deadlock_of_a_map_store_that_is_too_small() -> None:
     with pytest.raises(Deadlock) as caught:
-        simulate(System(units=(replace(UNIT, map_words=4),), layers=FOUR, mapping=(0,) * 4))
+        simulate(System(units=(Unit(npu=NPU.changed(map_words=4)),), layers=FOUR, mapping=(0,) * 4))
     assert caught.value.npus == (0,)
     assert "of NPU 0 for room in its map store" in str(caught.value).replace("waits for", "for")
 
@@ -153,7 +153,7 @@ def test_deadlock_of_a_map_store_that_is_too_small() -> None:
 def test_tuple_memory_too_small_for_a_window() -> None:
     """A window of tuples that do not fit at the same time."""
     with pytest.raises(Deadlock) as caught:
-        simulate(System(units=(replace(UNIT, tuple_words=8),), layers=FOUR[:1], mapping=(0,)))
+        simulate(System(units=(Unit(npu=NPU.changed(tuple_words=8)),), layers=FOUR[:1], mapping=(0,)))
     assert "words in its tuple memory" in str(caught.value)
 
 
@@ -190,12 +190,14 @@ BAD: list[tuple[str, System | dict[str, object]]] = [
     ("flow: conv_1 must be the last layer to be raw, got layer 1",
      {"layers": (FOUR[0], replace(FOUR[1], raw=True), *FOUR[2:])}),
     ("flow: conv_0 needs an NPU with a pool unit, NPU 0 has none",
-     {"units": (replace(UNIT, pfp=0),) * 3, "layers": (replace(FOUR[0], pool=Reading.straight(100, 2)), *FOUR[1:])}),
+     {"units": (Unit(npu=NPU.changed(pool=False)),) * 3,
+      "layers": (replace(FOUR[0], pool=Reading.straight(100, 2)), *FOUR[1:])}),
     ("flow: conv_1 reads 200 words, conv_0 makes 300",
      {"layers": (replace(FOUR[0], steps=2), *FOUR[1:])}),
     ("flow: conv_2: a chunk must be 1..8 words, got 9",
      {"layers": (*FOUR[:2], replace(FOUR[2], chunk_words=9), FOUR[3])}),
-    ("flow: conv_2: a chunk must be 1..0 words, got 0", {"units": (replace(UNIT, buffer_words=0),) * 3}),
+    ("flow: conv_2: a chunk must be 1..0 words, got 0",
+     {"units": (Unit(npu=NPU.changed(inlets=("host", "loop"))),) * 3}),
 ]  # fmt: skip
 
 
@@ -216,7 +218,7 @@ def test_frames_must_be_even(frames: int) -> None:
 def test_raw_results_wait_for_no_pool() -> None:
     layers = (FOUR[0], replace(FOUR[1], raw=True))
     found = simulate(System(units=(UNIT,), layers=layers, mapping=(0, 0)))
-    values = layers[1].reading.windows * layers[1].tuple_steps * UNIT.ol
+    values = layers[1].reading.windows * layers[1].tuple_steps * NPU.results.ol
     assert values == 1600
     assert found.cycles_per_frame >= max(2 * IDEAL, values)
 

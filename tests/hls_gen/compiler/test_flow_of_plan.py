@@ -6,11 +6,11 @@ import pytest
 
 from bitloom.golden import zoo as networks
 from bitloom.hls_gen.compiler.choices import CompileChoices
-from bitloom.hls_gen.compiler.flow import Result, System, simulate
-from bitloom.hls_gen.compiler.flow.of_plan import system, unit
+from bitloom.hls_gen.compiler.flow import Result, System, Unit, simulate
+from bitloom.hls_gen.compiler.flow.of_plan import system
 from bitloom.hls_gen.compiler.plan import plan
 from bitloom.hls_gen.compiler.sizing import size_memories
-from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.design.parts import present
 from bitloom.overlay.build.reference_designs import DIGITS
 from bitloom.overlay.build.small_npu import INTEGER
 
@@ -51,14 +51,12 @@ def test_waits_of_the_reference_design() -> None:
 def test_stores_are_as_full_as_the_compiler_says() -> None:
     """The map store never holds more than the largest map; a tuple memory is filled to the last word."""
     made, stores = of_reference("cifar-quick-int8", "pull"), figures("cifar-quick-int8", "pull").stores
-    assert stores["npu0.tuple_words"] == made.units[0].tuple_words == 512
-    assert 0 < stores["npu0.map_words"] <= made.units[0].map_words == 1024
-    assert 0 < stores["npu0.pool_words"] <= made.units[0].pool_words
+    assert stores["npu0.tuple_words"] == made.units[0].npu.sequencer.tuple_words == 512
+    assert 0 < stores["npu0.map_words"] <= made.units[0].npu.stores.map_words == 1024
+    assert 0 < stores["npu0.pool_words"] <= present(made.units[0].npu.pool_unit).words
 
 
-def test_stores_of_an_npu_without_pool_and_ring() -> None:
-    assert unit(INTEGER.changed(pool=False)).pfp == 0
-    assert unit(INTEGER).buffer_words == 0
+def test_buffers_of_an_npu_without_ring() -> None:
+    assert Unit(npu=INTEGER).buffer_words == 0
     ringed = INTEGER.changed(inlets=("host", "ring"), outlets=("ring", "host"), buffer_words=32)
-    assert unit(ringed).buffer_words == 32
-    assert unit(Npu.of().changed(binariser_bits=5)).host_word_bits == 5 * Npu.of().array.kfp
+    assert Unit(npu=ringed).buffer_words == 32

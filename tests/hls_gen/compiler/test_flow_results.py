@@ -1,8 +1,6 @@
 """The stages of an activation against a clocked model of their registers (hls_gen/rtl/results/results.py,
 requantise.py)."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -12,9 +10,10 @@ from bitloom.hls_gen.compiler.flow.layer import FlowLayer, Reading
 from bitloom.hls_gen.compiler.flow.results import Activation, ResultsUnit
 from bitloom.hls_gen.compiler.flow.sequencer import Issuer
 from bitloom.hls_gen.compiler.flow.streams import Ring
+from bitloom.hls_gen.compiler.flow.system import Unit
 from bitloom.hls_gen.design.timing import GIVE_BACK
 
-from .flows import UNIT
+from .flows import NPU
 
 WINDOWS, STEPS = 60, 3
 
@@ -111,7 +110,7 @@ def test_credits() -> None:
     for accumulators in (1, 2, 8):
         written, given, arrived, credit = (Stamps(name) for name in ("words", "room", "sums", "credit"))
         written.extend(range(40))
-        unit = replace(UNIT, accumulators=accumulators)
+        unit = Unit(npu=NPU.changed(accumulators=accumulators))
         issuer = Issuer(unit, written, given, arrived, credit)
         layer = FlowLayer(name="l", reading=Reading.straight(40, 1), steps=4, last_steps=4)
         sink, free = Stamps("out"), Stamps("free")

@@ -503,3 +503,11 @@ def test_a_topology_keeps_window_formers_behind_an_inlet_alone():
         first, second = join([npu] * 2)
         assert first.former == npu.former
         assert second.former == (None if join is cascade else npu.former)
+
+
+def test_words_of_frames_and_at_outlets():
+    npu = Npu.of(kfp=4, kgp=4, ol=2, pfp=8, binariser_bits=5)
+    assert npu.host_word_bits == 20
+    assert npu.outlet_tuple(5) == (2, 8)
+    assert npu.changed(pool=False).outlet_tuple(5) == (5, 2)
+    assert Npu.of(**{**DEPTHWISE, "pfp": 8, "ol": 2}).outlet_tuple(5) == (8, 2)  # 2 words of 8 sums, each in 4 steps

@@ -32,7 +32,7 @@ CASES: tuple[tuple[str, Target], ...] = (
     ("bnn-int8-ends", "synthesis"),
 )
 """Between them all modules but processing elements that collect or know only OR."""
-MACHINES = {"training": MachineParameters(slaves=2), "discrete": MachineParameters(slaves=1, multiplier=False)}
+MACHINES = {"training": MachineParameters(slaves=2), "discrete": MachineParameters(slaves=1, products="shifter")}
 """Training machines, without a multiplier where all operands are discrete."""
 FIRST_LINE = re.compile(r"// (\w+)\n//\n")
 PORT = re.compile(r"^  (?:input|output)(?: reg)?(?: \[[\w*-]+:0\])? (\w+),?$", re.M)

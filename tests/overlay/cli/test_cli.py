@@ -322,8 +322,16 @@ def test_learn(tmp_path: Path) -> None:
     assert (report["data"], report["seeds"], report["epochs"]) == ("digits", 2, 2)
     assert [row["setting"] for row in report["settings"]] == ["float", "codes-2"]
     assert all(len(curve) == 2 for row in report["settings"] for curve in row["curves"])
+    weights = 64 * 8 + 8 * 10
+    row = report["settings"][1]
+    assert row["parameter_bits"] == ((2 + 32) * weights + 64 * 36) / (weights + 36)
+    assert row["batch_bits"] == 64 * 32 * (64 + 8 + 8 + 8 + 10)
+    assert row["shifts"] == 64 * 8 + 2 * 8 * 10
+    assert row["look_ups"] == 0
+    assert row["discrete"]["weights"] == "2 bits by chance"
     assert picture.read_text().startswith("<?xml")
     again = call("learn", "digits", *names, "--seeds", "2", *out)  # what is there is shown
+    assert f"{row['multiplications']:,.0f}" in again.stdout
     assert again.exit_code == 0
     for setting in report["settings"]:
         assert f"{100 * setting['mean']:.2f}" in again.stdout
@@ -343,16 +351,23 @@ def test_learn_with_held_out_images(tmp_path: Path) -> None:
 
 
 def test_learn_on_the_machine(tmp_path: Path) -> None:
-    small = ["--hidden", "16", "--slaves", "1", "--out", str(tmp_path / "learn")]
+    """Several settings and seeds, as without it; with a clock the table has cycles."""
+    small = ["--hidden", "16", "--slaves", "1", "--epochs", "1", "--out", str(tmp_path / "learn")]
     picture = tmp_path / "timeline.svg"
-    result = call("learn", "digits", "--machine", "interpreter", "--epochs", "1", *small, "--json")
+    curves = tmp_path / "curves.svg"
+    several = ["--setting", "words", "--setting", "codes-1", "--seeds", "2", "--plot", str(curves)]
+    result = call("learn", "digits", "--machine", "words", *several, *small, "--json")
     assert result.exit_code == 0, result.output
-    report = json.loads(result.stdout)
-    assert 0.2 < report["accuracy"][0] < 1
-    assert report["cycles"][0] > report["ideal"] == 2 * 64 * 16 + 3 * 16 * 10
-    again = call("learn", "digits", "--machine", "interpreter", "--epochs", "1", *small, "--timeline", str(picture))
-    assert again.exit_code == 0, again.output  # what is there is shown
-    assert f"{100 * report['accuracy'][0]:.2f}" in again.stdout
+    words, codes = json.loads(result.stdout)["settings"]
+    assert (words["setting"], codes["setting"]) == ("words", "codes-1")
+    assert len(words["final"]) == len(codes["final"]) == 2
+    assert min(words["final"]) > 0.5
+    assert curves.read_text().startswith("<?xml")
+    one = ["--machine", "interpreter", "--setting", "codes-1", "--timeline", str(picture)]
+    interpreted = call("learn", "digits", *one, *small)
+    assert interpreted.exit_code == 0, interpreted.output
+    assert f"{100 * codes['final'][0]:.2f}" in interpreted.stdout
+    assert "cycles" in interpreted.stdout
     assert "own arithmetic" in picture.read_text()
 
 
@@ -363,9 +378,9 @@ def test_learn_on_the_machine_in_verilator(tmp_path: Path, setting: str) -> None
     found = []
     for machine in ("interpreter", "verilator"):
         result = call("learn", "digits", "--machine", machine, "--epochs", "2", "--hidden", "4", "--slaves", "2",
-                      "--setting", setting, "--out", str(tmp_path), "--json")  # fmt: skip
+                      "--setting", setting, "--batch", "8", "--out", str(tmp_path), "--json")  # fmt: skip
         assert result.exit_code == 0, result.output
-        found.append(json.loads(result.stdout)["accuracy"])
+        found.append(json.loads(result.stdout)["settings"][0]["curves"])
     assert found[0] == found[1]
 
 
@@ -391,27 +406,23 @@ def test_what_learned_is_a_network_for_hardware(tmp_path: Path) -> None:
         (["--all-settings", "--setting", "codes-1"], "learn: give --setting or --all-settings, not both"),
         (["--slaves", "8"], "learn: --slaves needs --machine"),
         (["--rate-places", "5"], "learn: --rate-places needs --machine"),
-        *(
-            (
-                ["--machine", "interpreter", *option],
-                f"learn: {option[0]} must be left out with --machine, which has one run of its own",
-            )
-            for option in (
-                ["--seeds", "1"],
-                ["--rate-times", "1"],
-                ["--all-settings"],
-                ["--plot", "x.svg"],
-                ["--save", "x.npz"],
-            )
+        (["--batch", "5"], "learn: --batch needs --machine"),
+        (["--mu-places", "5"], "learn: --mu-places needs --machine"),
+        (["--machine", "words", "--rate-times", "1"], "learn: --rate-times must be left out with --machine"),
+        (["--machine", "words", "--save", "x.npz"], "learn: --save must be left out with --machine"),
+        (
+            ["--machine", "interpreter", "--setting", "words", "--setting", "codes-1", "--timeline", "x.svg"],
+            "learn: --timeline needs a single setting, got words, codes-1",
         ),
         (
-            ["--machine", "interpreter", "--setting", "words", "--setting", "codes-1"],
-            "learn: with --machine --setting must be given once, got words, codes-1",
+            ["--machine", "words", "--setting", "source-codes", "--batch", "4"],
+            "learning on the machine: batch must be left out by the source's rule, got 4 for source-codes",
         ),
         (
             ["--machine", "interpreter", "--setting", "binary"],
             "learn: with --machine --setting must be one of words, nearest-1, nearest-2, nearest-3, stochastic-1, "
-            "stochastic-2, stochastic-3, codes-1, codes-2, codes-3, discrete-1, discrete-2, discrete-3, got binary",
+            "stochastic-2, stochastic-3, codes-1, codes-2, codes-3, discrete-1, discrete-2, discrete-3, "
+            "source-nearest, source-codes, got binary",
         ),
         (["--save", "x.npz"], "learn: --save needs --setting hardware alone, got codes-1"),
         (

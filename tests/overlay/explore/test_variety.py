@@ -26,11 +26,12 @@ from bitloom.overlay.explore.candidate import Candidate
 from bitloom.overlay.explore.chain import Chain
 from bitloom.overlay.explore.demands import engine_choices, layers, possible_engines
 from bitloom.overlay.explore.engines import Engines
-from bitloom.overlay.explore.figures import figures, flow
+from bitloom.overlay.explore.figures import figures
 from bitloom.overlay.explore.one_npu import NpuChoices, Segment
 from bitloom.overlay.explore.price import Price
 from bitloom.overlay.explore.ring import cheapest_ring, rings
 from bitloom.overlay.explore.search import Effort, explore
+from bitloom.overlay.explore.stores_in_use import run_flow
 from bitloom.overlay.explore.task import candidate_of
 from bitloom.overlay.explore.tries import Tries
 from bitloom.overlay.explore.variations import SETTINGS, MapSetting, dataflows, in_settings, setting_of, streamed
@@ -218,7 +219,7 @@ def simulated(folder: Path, model: Model, candidate: Candidate, frames: int = 4)
     candidate = Candidate.from_dict(json.loads(json.dumps(candidate.to_dict())))
     design = candidate.design(model)
     made = builds.build(folder, design, [model], choices=candidate.choices)
-    left = flow(model, candidate, design, frames).left
+    left = run_flow(model, candidate.choices, design, frames).left
     images = random_images(model.network, frames, 1)
     several, alone = run(made, model, images), run(made, model, images[:1])
     assert several.bit_exact_frames == frames

@@ -8,8 +8,8 @@ import pytest
 
 from bitloom.overlay.importers import verify as verify_module
 from bitloom.overlay.importers.errors import ImportRefused
-from bitloom.overlay.importers.imported import import_graph
-from bitloom.overlay.importers.onnx_file import read_onnx, to_graph
+from bitloom.overlay.importers.imported import import_graph, read_graph
+from bitloom.overlay.importers.onnx_file import to_graph
 from bitloom.overlay.importers.verify import verify
 from tests.errors import value_error
 from tests.paths import ROOT
@@ -180,7 +180,7 @@ def external(tmp_path, *, location, offset=0, length=None, content=bytes(range(3
 
 
 def test_external_data(tmp_path):
-    graph = read_onnx(external(tmp_path, location="weights.bin"))
+    graph = read_graph(external(tmp_path, location="weights.bin"))
     assert graph.constants["w"].tobytes() == bytes(range(32))
 
 
@@ -206,7 +206,7 @@ def test_external_data(tmp_path):
 def test_external_data_that_is_refused(tmp_path, changes, reason):
     path = external(tmp_path, **changes)
     with pytest.raises(ValueError, match="constant w") as refused:
-        read_onnx(path)
+        read_graph(path)
     text = str(refused.value)
     assert text.startswith(f"{path}: constant w: must be a whole tensor of shape (4, 2), got: ")
     assert reason is None or text.endswith(f"got: {reason}")

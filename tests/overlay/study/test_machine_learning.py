@@ -7,7 +7,16 @@ from bitloom.golden.discrete.data import LearnData
 from bitloom.golden.discrete.machine.parameters import MOST_INSTRUCTIONS, MachineParameters
 from bitloom.golden.discrete.machine.program import ProgramWriter
 from bitloom.golden.discrete.machine.training import SourceRule, VelocityRule
-from bitloom.overlay.study.machine_learning import MachineData, MachinePlan, learn_on_machine, work_of_a_sample
+from bitloom.golden.training.reproducible import random_order
+from bitloom.overlay.study.machine_learning import (
+    ORDER,
+    Device,
+    MachineData,
+    MachinePlan,
+    first_states,
+    learn_on_machine,
+    work_of_a_sample,
+)
 from bitloom.overlay.study.machine_setting import MACHINE_SETTINGS, fall, fallen
 from tests.errors import value_error
 
@@ -27,17 +36,16 @@ def tiny() -> LearnData:
 def test_an_interrupted_run_goes_on_as_if_it_had_not_been(tiny, tmp_path):
     whole, path = learn_on_machine(PLAN, tiny), tmp_path / "run.npz"
 
-    def interrupt(done: int, epochs: int) -> None:
-        assert epochs == 3
-        if done == 2:
+    def interrupt(points: list) -> None:
+        if len(points) == 2:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         learn_on_machine(PLAN, tiny, path, interrupt)
     seen: list[int] = []
-    again = learn_on_machine(PLAN, tiny, path, lambda done, _: seen.append(done))
+    again = learn_on_machine(PLAN, tiny, path, lambda points: seen.append(len(points)))
     assert seen == [3]
-    assert (again.curve, again.cycles) == (whole.curve, whole.cycles)
+    assert again.points == whole.points
     for got, expected in zip(again.states, whole.states):
         np.testing.assert_array_equal(got.weights, expected.weights)
         np.testing.assert_array_equal(got.biases, expected.biases)
@@ -56,7 +64,12 @@ def test_settings(tiny, tmp_path, setting):
     path = tmp_path / "run.npz"
     whole = learn_on_machine(plan, tiny, path)
     again = learn_on_machine(plan, tiny, path)
-    assert (again.curve, again.cycles) == (whole.curve, whole.cycles)
+    assert again.points == whole.points
+    words = learn_on_machine(replace(plan, device="words"), tiny)
+    assert words.curve == whole.curve
+    for state, expected in zip(words.states, whole.states):
+        for name, array in vars(state).items():
+            np.testing.assert_array_equal(array, getattr(expected, name))
     kinds, training = MACHINE_SETTINGS[setting], plan.training(tiny)
     assert plan.machine(training, len(tiny.train)).multiplier == (not setting.startswith("discrete"))
     for layer, state in zip(training.layers, whole.states):
@@ -136,11 +149,12 @@ def test_each_epoch_has_random_numbers_of_its_own(tiny):
     assert len({plan.training(tiny, epoch).seed for epoch in range(3)}) == 3
 
 
-@pytest.mark.parametrize("hardware", [False, pytest.param(True, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("device", ["interpreter", pytest.param("verilator", marks=pytest.mark.slow)])
 @pytest.mark.parametrize(("count", "batch"), [(15, 5), (16, 4)])
-def test_the_instruction_cache_holds_the_program_of_many_layers(tiny, hardware, count, batch):
-    """Samples are in turn there, as in a network of one hidden layer: an even and an odd number of them."""
-    plan = replace(PLAN, hidden=(2,) * 16, epochs=1, hardware=hardware, batch=batch)
+def test_the_instruction_cache_holds_the_program_of_many_layers(tiny, device, count, batch):
+    """Samples are in turn there, as in a network of one hidden layer: an even and an odd number of them. A cache of 128
+    instructions gets the program in pages."""
+    plan = replace(PLAN, hidden=(2,) * 16, epochs=1, device=device, batch=batch)
     data = tiny._replace(train=tiny.train[:count], train_labels=tiny.train_labels[:count])
     training = plan.training(data)
     machine = plan.machine(training, count)
@@ -149,6 +163,16 @@ def test_the_instruction_cache_holds_the_program_of_many_layers(tiny, hardware, 
     assert ProgramWriter(machine, training).program(count) == ProgramWriter(roomy, training).program(count)
     learned = learn_on_machine(plan, data)
     assert len(learned.states) == 17
+    small = replace(machine, instructions=128)
+    images = MachineData.of(training, small.form, data)
+    order = random_order(count, ORDER, plan.seed, 0)
+    with Device(plan.device, small) as paged:
+        states, cycles = paged.train(
+            training, first_states(plan, training, small.form), images.train[order], images.targets[order]
+        )
+    assert cycles > learned.cycles[0]
+    for state, expected in zip(states, learned.states):
+        np.testing.assert_array_equal(state.weights, expected.weights)
 
 
 def test_few_layers_have_the_default_instruction_cache(tiny):

@@ -1,40 +1,56 @@
 """The generated training machine in Verilator against the interpreter: whole programs, hazards, faults."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 
 from bitloom.golden.discrete.machine.assembler import assemble
 from bitloom.golden.discrete.machine.faults import FAULTS, MachineFault
-from bitloom.golden.discrete.machine.instruction import Instruction, encode
+from bitloom.golden.discrete.machine.instruction import (
+    ACCUMULATE,
+    BACKWARD,
+    COMPUTE,
+    FORWARD,
+    UPDATE,
+    Instruction,
+    encode,
+)
 from bitloom.golden.discrete.machine.interpreter import Interpreter
 from bitloom.golden.discrete.machine.parameters import MachineParameters
 from bitloom.golden.discrete.machine.program import ProgramWriter
+from bitloom.golden.discrete.machine.table_words import config_table
 from bitloom.golden.discrete.machine.words import first_words, sample_words
 from bitloom.golden.discrete.word import WordFormat
+from bitloom.hls_gen.design import training as facts
 from bitloom.hls_gen.design.headers import PROGRAM, RUN, PacketHeader
 from bitloom.hls_gen.design.training_registers import IDENT
 from bitloom.overlay.virtual.training_machine import SimulatedMachine
 from tests.golden.discrete.machine import test_faults as rules
 from tests.golden.discrete.machine import test_hazards as hazards
 from tests.golden.discrete.machine import test_interpreter as loads
-from tests.golden.discrete.machine.cases import CASES, samples, start
+from tests.golden.discrete.machine.cases import CASES, PAIR_CASES, TABLES, samples, start
 from tests.golden.discrete.machine.layer_program import KINDS, layer_program
 from tests.golden.discrete.machine.learning_program import learning_program
 
 SMALL = MachineParameters(slaves=2)
 """The machine of the default tier: one build for all tests."""
+EQUIPPED = MachineParameters(slaves=2, divider="words", converter="multiplying")
+"""One with all units that a machine may lack."""
+TABLED = MachineParameters(slaves=2, products="table")
 FORM = SMALL.form
 OTHERS = {
     "1 slave": MachineParameters(slaves=1),
     "4 slaves, 32 bits": MachineParameters(slaves=4, form=WordFormat(32, 20), tables=4),
     "8 slaves": MachineParameters(slaves=8),
-    "no multiplier": MachineParameters(slaves=2, multiplier=False, form=WordFormat(12, 7)),
+    "no multiplier": MachineParameters(slaves=2, products="shifter", form=WordFormat(12, 7)),
+    "all units": EQUIPPED,
 }
 
 
 def training_data(machine: MachineParameters, case: str, count: int) -> tuple[list[Instruction], np.ndarray]:
     """Program and words of a training."""
-    t, form = CASES[case], machine.form
+    t, form = {**CASES, **PAIR_CASES}[case], machine.form
     data = [first_words(t, form, start(t, form)), sample_words(t, form, *samples(t, form, count))]
     return ProgramWriter(machine, t).program(count), np.concatenate(data)
 
@@ -97,6 +113,91 @@ def test_a_program_that_loads_instructions(stalls):
                 hardware.run(data[:count])
             assert (error.value.fault.name, error.value.place) == ("NO_DATA", 2)
         assert [words.tolist() for words in hardware.run(data)] == results
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_learning_by_either_pair(seed):
+    """The same with conversions between the two nearest codes."""
+    case = learning_program(FORM, seed, pairs=True)
+    with SimulatedMachine(EQUIPPED, case.program) as hardware:
+        hardware.simulation.stall(source=0.3, sink=0.3, seed=seed)
+        (words,) = hardware.run(case.data)
+    assert words.tolist() == case.expected
+
+
+@pytest.mark.parametrize("case", PAIR_CASES)
+def test_programs_by_either_pair(case):
+    compare(EQUIPPED, case, 3, source=0.3, sink=0.3)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_learning_by_tables(seed):
+    """The same where the factors of all products are codes, whose products are in tables."""
+    case = learning_program(FORM, seed, words=False)
+    with SimulatedMachine(TABLED, case.program) as hardware:
+        hardware.simulation.stall(source=0.3, sink=0.3, seed=seed)
+        (words,) = hardware.run(case.data)
+    assert words.tolist() == case.expected
+
+
+def test_programs_by_tables():
+    """Tables are filled anew for each instruction, which takes some cycles more than their rows."""
+    compare(TABLED, "all", 3, source=0.3, sink=0.3)
+    _, data = training_data(SMALL, "all", 3)
+    cycles = {}
+    for machine in (SMALL, TABLED):
+        interpreter = Interpreter(machine, training_data(SMALL, "all", 3)[0])
+        interpreter.run(data)
+        with SimulatedMachine(machine, interpreter.program) as hardware:
+            hardware.run(data)
+            cycles[machine.products] = hardware.cycles
+    functions = [(COMPUTE, function) for function in (FORWARD, BACKWARD, UPDATE, ACCUMULATE)]
+    fills = sum(work.instruction.key in functions for work in interpreter.work)
+    more = cycles["table"] - cycles["multiplier"]
+    assert fills > 0
+    assert more <= fills * (TABLED.table_rows + facts.PRODUCT_LATENCY + 1)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "COMPUTE FORWARD d=10 rows=2 columns=2 kind_a=1",
+        "COMPUTE FORWARD d=10 rows=2 columns=2 kind_w=1",
+        "COMPUTE BACKWARD d=10 rows=2 columns=2 kind_b=1",
+        "COMPUTE UPDATE rows=2 columns=2 kind_b=1",
+        "COMPUTE ACCUMULATE rows=2 columns=2 kind_a=1",
+        "COMPUTE MULTIPLY rows=2",
+        "COMPUTE MULTIPLY rows=2 kind_b=1",
+        "COMPUTE APPLY rows=2 columns=2",
+    ],
+)
+def test_tables_have_no_products_of_words(text):
+    program = rules.program(text)
+    good = "APPLY" in text or "MULTIPLY rows=2 kind_b" in text
+    for run in (Interpreter(TABLED, program).run, lambda: once(program, [], TABLED)):
+        if good:
+            run()
+        else:
+            with pytest.raises(MachineFault, match=r"^instruction 3: NO_UNIT: "):
+                run()
+
+
+@pytest.mark.parametrize("stalls", [{}, {"source": 0.7}, {"sink": 0.7}], ids=str)
+def test_divisions(stalls):
+    """Of words and codes by words and codes, beside IO; a division that an instruction waits for."""
+    rng = np.random.default_rng(1)
+    words = rng.integers(-FORM.largest, FORM.largest + 1, 120) >> rng.integers(0, FORM.bits, 120)
+    words[60::7] = 0
+    lines = ["IO LOAD_NEURONS d=0 rows=120"]
+    for place, (a, b) in enumerate(product(range(4), repeat=2)):
+        lines.append(f"COMPUTE DIVIDE a=0 b=60 d={120 + 40 * place} rows=40 kind_a={a} kind_b={b}")
+        lines.append(f"IO STORE_NEURONS a={120 + 40 * place} rows=40")
+    lines += ["COMPUTE ADD a=760 b=0 d=0 rows=40", "IO STORE_NEURONS a=0 rows=40 last=1", "NOP END"]
+    program = [config_table(number, *table) for number, table in TABLES.items()] + assemble("\n".join(lines))
+    expected = Interpreter(EQUIPPED, program).run(FORM.pack(words))
+    with SimulatedMachine(EQUIPPED, program) as hardware:
+        hardware.simulation.stall(**stalls, seed=3)
+        assert [w.tolist() for w in hardware.run(FORM.pack(words))] == [w.tolist() for w in expected]
 
 
 @pytest.mark.slow
@@ -162,8 +263,8 @@ def test_addresses_at_the_bounds(name):
         assert outcomes == ([""] * 2 if good else ["BAD_ADDRESS"] * 2)
 
 
-def once(program: list[Instruction], data: np.ndarray) -> list[np.ndarray]:
-    with SimulatedMachine(SMALL, program) as hardware:
+def once(program: list[Instruction], data: np.ndarray, machine: MachineParameters = SMALL) -> list[np.ndarray]:
+    with SimulatedMachine(machine, program) as hardware:
         return hardware.run(data)
 
 

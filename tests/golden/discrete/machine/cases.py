@@ -98,6 +98,19 @@ BATCH_CASES = {
     ),
 }
 """By the rule of velocities; 12 samples are whole batches of each."""
+PAIR_CASES = {
+    "pairs of weights": training(
+        weights=Kind(3, True, "nearest"), gradients=Kind(2, True), errors=Kind(2, True, "nearest"), master=True
+    ),
+    "pairs, all": training(
+        inputs=Kind(2),
+        results=Kind(3, True, "nearest"),
+        weights=Kind(3, True),
+        gradients=Kind(2, True, "nearest"),
+        errors=Kind(2, True, "nearest"),
+    ),
+}
+"""Conversions between the two nearest codes, for machines whose converters have a multiplier."""
 
 
 def start(t: Training, form: WordFormat, seed: int = 0) -> list[LayerState]:

@@ -79,12 +79,17 @@ class PlainLayer:
             self.state = (self.state << 1 | bit) & 0xFFFFFFFF
         return self.state & 0xFFFF
 
-    def code(self, kind: int, word: int, number: int | None) -> int:
+    def code(self, kind: int, word: int, number: int | None, pair: int = 0) -> int:
         """The code of table ``kind`` that a word becomes, by chance with a number of the generator."""
         words = {int(value * self.form.one): code for code, value in enumerate(TABLES[kind][0].values)}
         y = max(min(words), min(max(words), word))
         if number is None:
             return words[min(words, key=lambda value: (abs(value - y), -value))]
+        if pair:
+            zone = TABLES[kind][1] * self.form.one
+            y = max(-zone, min(zone, word))
+            a, b = sorted(words, key=lambda value: (abs(value - y), -value))[:2]
+            return words[a if (2 * number + 1) * (abs(a - y) + abs(b - y)) < abs(b - y) * 2**17 else b]
         low = max(value for value in words if value <= y)
         high = min(value for value in words if value >= y)
         return words[high if (y - low) * 2**17 > (2 * number + 1) * (high - low) else low]
@@ -120,7 +125,9 @@ class PlainLayer:
         """dw."""
         product = self.word(kinds["kind_a"], self.x[j]) * self.word(kinds["kind_b"], self.g[i])
         dw = self.saturated(shifted(product, self.form.fraction))
-        return self.word(kinds["kind_d"], self.code(kinds["kind_d"], dw, number)) if kinds["kind_d"] else dw
+        if not kinds["kind_d"]:
+            return dw
+        return self.word(kinds["kind_d"], self.code(kinds["kind_d"], dw, number, kinds.get("pair_d", 0)))
 
     def descend(self, kinds: dict[str, int], j: int, i: int, slope: int, number: int | None) -> None:
         """A new weight."""
@@ -131,7 +138,7 @@ class PlainLayer:
         if kind:
             zone = TABLES[kind][1] * self.form.one
             new = max(-zone, min(zone, new))
-            self.codes[j][i] = self.code(kind, new, number)
+            self.codes[j][i] = self.code(kind, new, number, kinds.get("pair_w", 0))
         if not alone:
             self.weights[j][i] = new
 
@@ -141,23 +148,28 @@ def shifted(word: int, places: int) -> int:
     return (abs(word) >> places) * (1 if word > 0 else -1)
 
 
-def learning_program(form: WordFormat, seed: int, count: int = 12) -> LearningProgram:
-    """So many instructions with random kinds, and constants that change."""
+def learning_program(
+    form: WordFormat, seed: int, count: int = 12, *, pairs: bool = False, words: bool = True
+) -> LearningProgram:
+    """So many instructions with random kinds, and constants that change.
+
+    ``pairs``: with conversions of either pair. ``words``: factors may be words.
+    """
     rng = random.Random(seed)
 
-    def words(number: int) -> list[int]:
+    def cells(number: int) -> list[int]:
         most = 3 * form.one
         return form.pack(np.array([rng.randint(-most, most) for _ in range(number)])).tolist()
 
     size = ROWS * COLUMNS
-    x, g, weights, gradients = words(ROWS), words(COLUMNS), words(size), words(size)
+    x, g, weights, gradients = cells(ROWS), cells(COLUMNS), cells(size), cells(size)
     codes = [rng.randrange(8) for _ in range(size)]
 
     def matrix(values: list[int]) -> list[list[int]]:
         return [values[COLUMNS * j : COLUMNS * (j + 1)] for j in range(ROWS)]
 
-    def plain(cells: list[int]) -> list[list[int]]:
-        return matrix(form.unpack(np.array(cells)).tolist())
+    def plain(given: list[int]) -> list[list[int]]:
+        return matrix(form.unpack(np.array(given)).tolist())
 
     layer = PlainLayer(form, x, g, plain(weights), matrix(codes), plain(gradients))
     program = [config_table(number, *table) for number, table in TABLES.items()] + assemble(FIRST)
@@ -168,6 +180,10 @@ def learning_program(form: WordFormat, seed: int, count: int = 12) -> LearningPr
         function = rng.choice(["UPDATE", "ACCUMULATE", "APPLY"])
         kinds = {name: rng.choice([0, rng.randrange(1, 4)]) for name in ("kind_a", "kind_b", "kind_w", "kind_d")}
         kinds |= {name: rng.randrange(2) for name in ("chance_d", "chance_w", "master")}
+        if not words:
+            kinds |= {name: rng.randrange(1, 4) for name in ("kind_a", "kind_b")}
+        if pairs:
+            kinds |= {name: rng.randrange(2) for name in ("pair_d", "pair_w")}
         # fields that a function doesn't use are without effect, too
         (instruction,) = assemble(f"COMPUTE {function} w=3 rows=5 columns=7")
         program.append(replace(instruction, **kinds))

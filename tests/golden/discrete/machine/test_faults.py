@@ -14,7 +14,7 @@ from bitloom.golden.discrete.word import WordFormat
 from tests.errors import value_error
 
 MACHINE = MachineParameters(slaves=4, neuron_words=100, weight_words=50, column_words=3, instructions=20, code_bits=2)
-WITHOUT = MachineParameters(slaves=4, neuron_words=100, weight_words=50, column_words=3, multiplier=False)
+WITHOUT = MachineParameters(slaves=4, neuron_words=100, weight_words=50, column_words=3, products="shifter")
 TABLE = config_table(1, CodeTable((1, -0.5, 0.5, -1)), 1)
 
 
@@ -51,6 +51,9 @@ BROKEN = {
     "no bits": (table(kind_b=0), "BAD_TABLE"),
     "another order": (table(a=TABLE.a ^ 0x40), "BAD_TABLE"),
     "a value too small": (config_table(1, CodeTable((1, 2.0**-13)), 1), "BAD_TABLE"),
+    "no divider": ("COMPUTE DIVIDE rows=2 kind_b=1", "NO_UNIT"),
+    "no converter of results": ("COMPUTE CONVERT rows=2 kind_d=1 chance_d=1 pair_d=1", "NO_UNIT"),
+    "no converter of weights": ("COMPUTE APPLY rows=2 columns=2 kind_w=1 chance_w=1 pair_w=1", "NO_UNIT"),
     "zone": (table(kind_w=3), "BAD_ZONE"),
     "zone that doesn't cover the table": (table(a=TABLE.a & ~31), "BAD_ZONE"),
     "rate": ("CONFIG RATE a=32", "BAD_CONSTANT"),
@@ -94,6 +97,30 @@ def test_a_rule_that_is_just_kept(case):
 def test_a_program_has_an_end():
     with pytest.raises(MachineFault, match=r"^instruction 20: BAD_ADDRESS: "):
         Interpreter(MACHINE, [TABLE] * 20).run()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "COMPUTE FORWARD d=10 rows=2 columns=2 {a} {w}",
+        "COMPUTE BACKWARD d=10 rows=2 columns=2 {b} {w}",
+        "COMPUTE UPDATE rows=2 columns=2 {a} {b}",
+        "COMPUTE ACCUMULATE rows=2 columns=2 {a} {b}",
+    ],
+)
+def test_by_tables(text):
+    """Both factors of slaves are codes; those of the master's products need not be."""
+    machine = MachineParameters(slaves=4, neuron_words=100, weight_words=64, column_words=3, products="table")
+    names = {name: f"kind_{name}=1" for name in "abw" if f"{{{name}}}" in text}
+    for lacking in names:
+        with pytest.raises(MachineFault, match=r"^instruction 3: NO_UNIT: "):
+            Interpreter(machine, program(text.format(**{**names, lacking: ""}))).run()
+    Interpreter(machine, program(text.format(**names))).run()
+    Interpreter(machine, program("COMPUTE MULTIPLY rows=2 kind_b=1")).run()
+    with pytest.raises(MachineFault, match=r"^instruction 3: NO_UNIT: "):
+        Interpreter(machine, program("COMPUTE MULTIPLY rows=2")).run()
+    with value_error("machine: weight_words must be >= 64 for a table of products of 3 bits, got 63"):
+        MachineParameters(weight_words=63, products="table")
 
 
 @pytest.mark.parametrize(

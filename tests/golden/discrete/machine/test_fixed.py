@@ -11,24 +11,24 @@ from bitloom.golden.discrete.machine.parameters import MachineParameters
 from bitloom.golden.discrete.machine.program import ProgramWriter
 from bitloom.golden.discrete.machine.training import Training
 from bitloom.golden.discrete.machine.tree import tree_sum
-from bitloom.golden.discrete.machine.words import first_words, kept, read_states, sample_words
+from bitloom.golden.discrete.machine.words import kept, read_states
 from bitloom.golden.discrete.word import WordFormat
+from tests.errors import value_error
 
-from .cases import BATCH_CASES, CASES, samples, start
+from .cases import BATCH_CASES, CASES, PAIR_CASES, samples, start
 
 FORM = WordFormat(18, 12)
 WIDE, NARROW = WordFormat(32, 20), WordFormat(12, 7)
-ALL = {**CASES, **BATCH_CASES}
+ALL = {**CASES, **BATCH_CASES, **PAIR_CASES}
 COUNT = 12
 
 
 def interpreted(t: Training, form: WordFormat, count: int, **sizes: int) -> tuple[list, Interpreter]:
     """States after a training on the machine, and the machine."""
-    machine = MachineParameters(form=form, tables=max(3, len(t.tables)), **sizes)
-    program = ProgramWriter(machine, t).program(count)
+    machine = MachineParameters(form=form, tables=max(3, len(t.tables)), converter="multiplying", **sizes)
+    program, data = ProgramWriter(machine, t).run(start(t, form), *samples(t, form, count))
     interpreter = Interpreter(machine, decode(encode(program)))
-    data = [first_words(t, form, start(t, form)), sample_words(t, form, *samples(t, form, count))]
-    (words,) = interpreter.run(np.concatenate(data))
+    (words,) = interpreter.run(data)
     return read_states(t, form, words), interpreter
 
 
@@ -72,6 +72,24 @@ def test_samples_in_turn_or_one_after_another(case, count):
         assert interpreter.cycles > in_turn.cycles or count == 1
     assert len(lengths) == 2
     assert words == 1024
+
+
+@pytest.mark.parametrize("case", ALL)
+@pytest.mark.parametrize("instructions", [3, 16])
+def test_programs_in_pages(case, instructions):
+    """Caches that don't hold the program get it page by page, of one instruction or some, with the same results."""
+    whole, _ = interpreted(ALL[case], FORM, COUNT, slaves=2)
+    states, interpreter = interpreted(ALL[case], FORM, COUNT, slaves=2, instructions=instructions)
+    assert len(interpreter.program) == instructions
+    for state, expected in zip(states, whole):
+        for name, array in vars(state).items():
+            np.testing.assert_array_equal(array, getattr(expected, name))
+
+
+def test_a_cache_without_room_for_pages():
+    t = CASES["one layer"]
+    with value_error("training: the machine must have instructions >= 3, got 2"):
+        ProgramWriter(MachineParameters(instructions=2), t).run(start(t, FORM), *samples(t, FORM, 3))
 
 
 def test_slaves_side_by_side_are_each_slave_by_itself():

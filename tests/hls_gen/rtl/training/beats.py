@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from bitloom.golden.discrete.converter import PAIRS
 from bitloom.golden.discrete.machine import instruction as isa
 from bitloom.golden.discrete.machine.draws import matrix_draws
 from bitloom.golden.discrete.machine.instruction import Instruction
@@ -117,9 +118,11 @@ def settings_of(machine: MachineParameters, master: Master, i: Instruction) -> d
     s = master.configuration
     made = coded_as(machine, s, "left", i.kind_b if backward else i.kind_a)
     made |= coded_as(machine, s, "right", i.kind_b if learn else i.kind_w)
-    for name, kind, chance in (("w", i.kind_w, i.chance_w), ("d", i.kind_d, i.chance_d)):
+    for name, kind, chance, pair in (("w", i.kind_w, i.chance_w, i.pair_w), ("d", i.kind_d, i.chance_d, i.pair_d)):
         made |= coded_as(machine, s, name, kind)
-        made |= conversion(machine, s.tables[kind].table, bool(chance), f"{name}_") if kind else {}
+        if kind:
+            table = s.tables[kind]
+            made |= conversion(machine, table.table, bool(chance), f"{name}_", pair=PAIRS[pair], zone=table.zone)
     accumulates, applies = (i.key == (isa.COMPUTE, function) for function in (isa.ACCUMULATE, isa.APPLY))
     mu = s.mu_places
     return {

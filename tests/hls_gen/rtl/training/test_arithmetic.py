@@ -21,7 +21,7 @@ from .tables import coded_as, conversion
 MACHINES = {
     "18.12": MachineParameters(form=WordFormat(18, 12)),
     "32.20": MachineParameters(form=WordFormat(32, 20)),
-    "no multiplier": MachineParameters(form=WordFormat(16, 10), multiplier=False),
+    "no multiplier": MachineParameters(form=WordFormat(16, 10), products="shifter"),
     "1 bit": MachineParameters(form=WordFormat(9, 5), code_bits=1),
 }
 

@@ -4,6 +4,7 @@ import random
 
 import pytest
 
+from bitloom.golden.discrete.machine import instruction as isa
 from bitloom.golden.discrete.machine.draws import by_chance
 from bitloom.golden.discrete.machine.parameters import MachineParameters
 from bitloom.hls_gen.design import training as facts
@@ -108,6 +109,7 @@ def performed(bench: Bench, machine: MachineParameters, cells: list[int], step: 
     rows = 1 if step.kind == facts.SCATTER else i.rows
     chances = {f"draws_{n}": int(chance) for n, chance in zip("dw", by_chance(i))}
     bench.set(start=1, kind=step.kind, a=i.a, d=i.d, w=i.w, rows=rows, each=each, last_slave=last_slave, **chances)
+    bench.set(accumulates=int(i.key == (isa.COMPUTE, isa.ACCUMULATE)))
     bench.set(load_valid=0, store_room=0, up_valid=0)
     bench.tick()
     bench["start"] = 0

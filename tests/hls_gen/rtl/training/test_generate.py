@@ -29,7 +29,9 @@ from bitloom.overlay.virtual.sim import lint
 
 MACHINES = {
     "2 slaves": MachineParameters(slaves=2),
-    "1 slave, 1 bit, no multiplier": MachineParameters(slaves=1, code_bits=1, multiplier=False),
+    "1 slave, 1 bit, no multiplier": MachineParameters(slaves=1, code_bits=1, products="shifter"),
+    "2 slaves, all units": MachineParameters(slaves=2, divider="words", converter="multiplying"),
+    "2 slaves, tables": MachineParameters(slaves=2, code_bits=2, products="table", divider="codes"),
     "4 slaves, 32 bits, all tables": MachineParameters(slaves=4, form=WordFormat(32, 20), tables=7, column_words=1),
 }
 
@@ -128,7 +130,7 @@ def test_the_converter_needs_no_multiplier(tmp_path):
 @pytest.mark.parametrize("code_bits", BITS)
 def test_discrete_operands_need_no_multiplier(code_bits, tmp_path):
     """A slave whose products all have a discrete operand; the same slave for continuous ones has a DSP block."""
-    without = slave(Library(32), MachineParameters(multiplier=False, code_bits=code_bits, **SIZES))
+    without = slave(Library(32), MachineParameters(products="shifter", code_bits=code_bits, **SIZES))
     assert multipliers(without, tmp_path) == 0
     assert multipliers(slave(Library(32), MachineParameters(code_bits=code_bits, **SIZES)), tmp_path) >= 2
 
@@ -148,6 +150,6 @@ def test_the_way_of_a_code_passes_no_multiplier(operand, code_bits, tmp_path):
 def test_a_machine_for_codes_has_no_multiplier(code_bits, tmp_path):
     """With master, controller and tables."""
     machine = MachineParameters(
-        multiplier=False, code_bits=code_bits, neuron_words=64, instructions=16, tables=1, **SIZES
+        products="shifter", code_bits=code_bits, neuron_words=64, instructions=16, tables=1, **SIZES
     )
     assert multipliers(top(machine, "0" * 64), tmp_path) == 0

@@ -11,7 +11,7 @@ from bitloom.golden.discrete.machine.parameters import MachineParameters
 from bitloom.golden.discrete.machine.program import ProgramWriter
 from bitloom.golden.discrete.machine.words import first_words, sample_words
 from bitloom.hls_gen.rtl.primitives.memory import Library
-from bitloom.hls_gen.rtl.training.master import TOLD, master
+from bitloom.hls_gen.rtl.training.master import master, told_widths
 from bitloom.hls_gen.rtl.training.vector import COPY
 from tests.golden.discrete.machine.cases import CASES, samples, start
 from tests.hls_gen.rtl.bench import Agent, Bench, Sink, Source, run
@@ -39,7 +39,7 @@ class Told(Agent):
 
     def tell(self, i: Instruction) -> None:
         """Outputs of the controller for an instruction; what of the master must end before the next one."""
-        fields = {f"field_{name}": getattr(i, name) for name in isa.FIELDS if f"field_{name}" in TOLD}
+        fields = {f"field_{name}": getattr(i, name) for name in isa.FIELDS if f"field_{name}" in told_widths(TWO)}
         self.bench.set(**fields, payload=sum(int(word) << 32 * k for k, word in enumerate(encode([i])[1:])))
         if i.operation == isa.JUMP:
             self.runs[i.a] += 1

@@ -4,6 +4,7 @@ import random
 
 import pytest
 
+from bitloom.golden.discrete.machine import instruction as isa
 from bitloom.golden.discrete.machine.master import Master
 from bitloom.golden.discrete.machine.parameters import MachineParameters
 from bitloom.golden.discrete.word import WordFormat
@@ -46,7 +47,9 @@ class Lead(Agent):
         if not self.queue and not self.rest and self.left:
             step = self.left.pop(0)
             self.queue = [(k > 0, beat) for group in step.groups for k, beat in enumerate(group)]
-            self.rest = facts.array_drain(self.master.machine)[step.kind]
+            accumulates = step.instruction.key == (isa.COMPUTE, isa.ACCUMULATE)
+            drain = facts.array_drain(self.master.machine)[step.kind]
+            self.rest = facts.accumulate_drain(self.master.machine) if accumulates else drain
             self.bench.set(**settings_of(self.master.machine, self.master, step.instruction))
             self.up.append([])
             self.ends.append([])
@@ -122,5 +125,5 @@ def test_the_tree_copies_down_and_adds_up(slaves):
 @pytest.mark.slow
 def test_a_slave_of_other_widths():
     """Its latencies are those of any width; without a multiplier each product has a discrete operand."""
-    machine = MachineParameters(slaves=2, form=WordFormat(12, 7), multiplier=False, column_words=8)
+    machine = MachineParameters(slaves=2, form=WordFormat(12, 7), products="shifter", column_words=8)
     tree_equals(machine, ["words and codes", "codes alone, by chance"])

@@ -5,17 +5,20 @@ import random
 import numpy as np
 import pytest
 
+from bitloom.golden.discrete.converter import PAIRS
 from bitloom.golden.discrete.lfsr import Lfsr
 from bitloom.golden.discrete.machine import instruction as isa
 from bitloom.golden.discrete.machine.instruction import Instruction
 from bitloom.golden.discrete.machine.master import Master
 from bitloom.golden.discrete.machine.parameters import MachineParameters
+from bitloom.golden.discrete.machine.rules import broken_rule
+from bitloom.golden.discrete.word import WordFormat
 from bitloom.hls_gen.design.training_packets import program_packet, run_packet
 from bitloom.hls_gen.rtl.primitives.memory import Library
 from bitloom.hls_gen.rtl.training.access import access
 from bitloom.hls_gen.rtl.training.loader import loader
 from bitloom.hls_gen.rtl.training.vector import COPY, vector
-from tests.golden.discrete.machine.cases import CONVERTERS, TABLES
+from tests.golden.discrete.machine.cases import CONVERTERS
 from tests.hls_gen.rtl.bench import Agent, Bench, Each, Sink, Source, run
 
 from .tables import coded_as, conversion
@@ -113,46 +116,64 @@ def test_words_are_stored(io, stall, last):
     assert cache.writes == []
 
 
-@pytest.fixture(scope="module")
-def unit():
-    with Bench(vector(Library(32), MACHINE)) as bench:
-        yield bench
-
-
 FUNCTIONS = {name: k for name, k in isa.FUNCTIONS[isa.COMPUTE].items() if k not in isa.ON_SLAVES}
+UNITS = {
+    "least": MachineParameters(slaves=2),
+    "codes": MachineParameters(slaves=2, divider="codes", products="shifter", form=WordFormat(12, 7)),
+    "all": MachineParameters(slaves=2, divider="words", converter="multiplying"),
+    "short words": MachineParameters(slaves=2, divider="words", form=WordFormat(7, 4)),
+}
+"""Machines by their units: a division of short words takes less time than other elements."""
+
+
+@pytest.fixture(scope="module", params=UNITS)
+def unit(request):
+    machine = UNITS[request.param]
+    with Bench(vector(Library(32), machine)) as bench:
+        yield bench, machine
 
 
 @pytest.mark.parametrize("stall", [0, 0.7])
+@pytest.mark.parametrize("kind_b", [0, 2])
 @pytest.mark.parametrize("name", [*FUNCTIONS, "COPY"])
-def test_elements_with_pauses_of_the_cache(unit, name, stall):
+def test_elements_with_pauses_of_the_cache(unit, name, kind_b, stall):
     """As the interpreter's master, with numbers of the generator in order."""
-    golden = Master(MACHINE)
+    bench, machine = unit
+    form = machine.form
+    operation = FUNCTIONS.get(name, COPY)
+    fields = {"a": 10, "b": 200, "d": 400, "rows": 70}
+    fields |= {"kind_b": kind_b} if operation in isa.TWO_OPERANDS else {}
+    pair = int(machine.converter == "multiplying" and kind_b == 0)
+    fields |= {"kind_d": 3, "chance_d": 1, "pair_d": pair} if name == "CONVERT" else {}
+    i = Instruction(operation=isa.COMPUTE, function=FUNCTIONS.get(name, isa.RELU), **fields)
+    if broken_rule(i, machine, CONVERTERS):
+        return
+    golden = Master(machine)
     golden.configuration.tables.update(CONVERTERS)
     golden.configuration.rate_places, golden.configuration.mu_places = 3, 1
     rng = np.random.default_rng(3)
-    golden.neurons[:] = FORM.pack(rng.integers(-3 * FORM.one, 3 * FORM.one, 1024) * (rng.random(1024) < 0.9))
+    words = rng.integers(-3 * form.one, 3 * form.one, 1024) >> rng.integers(0, form.bits, 1024)
+    golden.neurons[:] = form.pack(words * (rng.random(1024) < 0.9))
     cells, number = golden.neurons.copy(), Lfsr(1)
-    operation = FUNCTIONS.get(name, COPY)
-    fields = {"a": 10, "b": 200, "d": 400, "rows": 70}
-    fields |= {"kind_b": 2} if operation in isa.TWO_OPERANDS else {}
-    fields |= {"kind_d": 3, "chance_d": 1} if name == "CONVERT" else {}
-    i = Instruction(operation=isa.COMPUTE, function=FUNCTIONS.get(name, 0), **fields)
     golden.move(Instruction(operation=isa.MOVE, a=10, d=400, rows=70)) if name == "COPY" else golden.compute(i)
-    unit.reset()
-    unit.set(rate=3, mu=1, mu_on=1, **coded_as(MACHINE, golden.configuration, "a", 0))
-    unit.set(**coded_as(MACHINE, golden.configuration, "b", i.kind_b), **conversion(MACHINE, TABLES[3][0], True, "d_"))
-    begin(unit, operation=operation, address_a=10, address_b=200, address_d=400, rows=70, draws=i.chance_d)
-    cache = Cache(unit, cells, {"a_row": "a_data", "b_row": "b_data"}, "write", stall)
+    bench.reset()
+    bench.set(rate=3, mu=1, mu_on=1, **coded_as(machine, golden.configuration, "a", 0))
+    table = CONVERTERS[3]
+    bench.set(**coded_as(machine, golden.configuration, "b", i.kind_b))
+    bench.set(**conversion(machine, table.table, True, "d_", pair=PAIRS[pair], zone=table.zone))
+    divides = {"by_words": int(name == "DIVIDE" and not kind_b)} if machine.divider == "words" else {}
+    begin(bench, operation=operation, address_a=10, address_b=200, address_d=400, rows=70, draws=i.chance_d, **divides)
+    cache = Cache(bench, cells, {"a_row": "a_data", "b_row": "b_data"}, "write", stall)
 
     def draws() -> None:
-        if unit["take_one"]:
+        if bench["take_one"]:
             number.draw(1)
 
     class Numbers(Agent):
         def drive(self) -> None:
-            unit["first"] = int(Lfsr(number.state).draw(1)[0])
+            bench["first"] = int(Lfsr(number.state).draw(1)[0])
 
-    until(unit, [], Clocked(cache), Numbers(), Each(draws), cache)
+    until(bench, [], Clocked(cache), Numbers(), Each(draws), cache)
     assert cache.writes == [(400 + k, int(golden.neurons[400 + k])) for k in range(70)]
     assert number.state == golden.generator.state
 

@@ -1,4 +1,4 @@
-"""Real networks with a window former: B20's first layer and three of CNV fill the lanes, bit for bit and cycle for cycle."""
+"""Real networks with window formers: B20's first layer and three of CNV fill the lanes, cycle for cycle."""
 
 import pytest
 
@@ -12,6 +12,7 @@ from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.overlay.build.reference_designs import reference_design
 from tests.simulated import compare
+
 
 def quick_npus() -> tuple[Npu, ...]:
     """64 lanes, as spec B20 has them; the pool unit keeps up with the first layer."""
@@ -39,7 +40,7 @@ def test_the_8_bit_network_of_b20_on_64_lanes() -> None:
 
 @pytest.mark.slow
 def test_cnv_below_a_tap_a_beat() -> None:
-    """900 windows of 27 channels, 6 a word; 784 of 576 bits, 116 a word; 144 of 576 bits, 72 a word, for 128 kernels."""
+    """900 windows of 27 channels, 6 a word; 784 of 576 bits, 116 a word; 144 of 576 bits, 72 a word, 128 kernels."""
     reference = reference_design("cnv-w1a1-z020")
     model = zoo.load("cnv-w1a1")
     design = reference.design("cnv-w1a1-z020", [model])

@@ -71,16 +71,7 @@ def save(model: Model, path: str | os.PathLike[str]) -> None:
 
 
 def to_bytes(model: Model) -> bytes:
-    """Content of the file that `save` writes: the same model gives the same bytes.
-
-    Parameters
-    ----------
-    model : Model
-
-    Returns
-    -------
-    bytes
-    """
+    """Content of the file that `save` writes: the same model gives the same bytes."""
     header = {"format": FORMAT, "version": VERSION, "digest": model_digest(model), "network": model.network.to_dict()}
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_STORED) as archive:
@@ -97,10 +88,6 @@ def load(path: str | os.PathLike[str]) -> Model:
     ----------
     path : path
         The file.
-
-    Returns
-    -------
-    Model
 
     Raises
     ------

@@ -87,10 +87,6 @@ class Layer(ABC):
         sources : sequence of Map
             The maps that the layer reads.
 
-        Returns
-        -------
-        Map
-
         Raises
         ------
         ValueError

@@ -83,15 +83,6 @@ def _plain(chain: Links) -> list[list[Any]]:
 def load(path: str | os.PathLike[str], model: Model) -> Host:
     """Read the file beside a model.
 
-    Parameters
-    ----------
-    path : path
-    model : Model
-
-    Returns
-    -------
-    Host
-
     Raises
     ------
     OSError
@@ -114,10 +105,6 @@ def from_bytes(text: bytes, digest: str, source: Map, output: Map) -> Host:
         Of the model that it must belong to.
     source, output : Map
         That model's input and output.
-
-    Returns
-    -------
-    Host
 
     Raises
     ------

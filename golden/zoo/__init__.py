@@ -63,10 +63,6 @@ def load(name: str) -> Model:
     name : str
         One of `names`.
 
-    Returns
-    -------
-    Model
-
     Raises
     ------
     ValueError

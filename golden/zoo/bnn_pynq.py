@@ -114,10 +114,6 @@ def trained(network: Network, path: str | os.PathLike[str]) -> Model:
     path : path
         The file.
 
-    Returns
-    -------
-    Model
-
     Raises
     ------
     OSError
@@ -154,10 +150,6 @@ def seeded(network: Network, images: Array | None = None) -> Model:
     network : Network
     images : (N, H, W, C) integers, optional
         From which the thresholds come, by default `calibration_images`.
-
-    Returns
-    -------
-    Model
     """
     key = KEYS[network.name]
     weights = {}

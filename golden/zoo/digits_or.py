@@ -65,10 +65,6 @@ def with_or(model: Model) -> Model:
     model : Model
         A chain of layers.
 
-    Returns
-    -------
-    Model
-
     Raises
     ------
     ValueError

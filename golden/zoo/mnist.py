@@ -19,10 +19,6 @@ SIDE = 28
 def load_mnist(folder: Path) -> tuple[Array, Array]:
     """Read the images.
 
-    Parameters
-    ----------
-    folder : Path
-
     Returns
     -------
     (10000, 28, 28, 1) uint8

@@ -14,10 +14,6 @@ from .layer_graph import Arrays, LayerGraph, check_same
 def engine_form(model: Model) -> Model:
     """Rewrite a model so that an engine finds a part for each layer, if it can.
 
-    Parameters
-    ----------
-    model : Model
-
     Returns
     -------
     Model

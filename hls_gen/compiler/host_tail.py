@@ -29,10 +29,6 @@ def on_device(network: Network) -> Network:
 def split(model: Model) -> tuple[Model, Model | None]:
     """Cut a model in front of what the host computes.
 
-    Parameters
-    ----------
-    model : Model
-
     Returns
     -------
     Model

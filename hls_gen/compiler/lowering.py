@@ -137,14 +137,6 @@ class Lowered:
 def lower(routed: Placed) -> Lowered:
     """Lower the parts of a network, each for the engine of its NPU.
 
-    Parameters
-    ----------
-    routed : Placed
-
-    Returns
-    -------
-    Lowered
-
     Raises
     ------
     ValueError

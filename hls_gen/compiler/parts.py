@@ -192,10 +192,6 @@ def segmented(model: Model, target: Target) -> SegmentedModel:
         The layers with their arrays; what the host computes behind them (`split`) is left out.
     target : Target
 
-    Returns
-    -------
-    SegmentedModel
-
     Raises
     ------
     ValueError

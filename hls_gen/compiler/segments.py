@@ -49,10 +49,6 @@ def kept_maps(network: Network) -> Mapping[str, Kept]:
     """Choose for each addition the map that it follows: of two that are possible the one with more weighted layers
     before it, so that the shorter way's map is the one that waits.
 
-    Parameters
-    ----------
-    network : Network
-
     Returns
     -------
     mapping of str to Kept

@@ -67,10 +67,6 @@ def size_memories(
     sizing
         By which rules memories get their sizes; by default those of ``Sizing()``.
 
-    Returns
-    -------
-    Design
-
     Raises
     ------
     ValueError

@@ -49,10 +49,6 @@ def weight_order(plan: Plan, design: Design) -> WeightOrder:
     design
         A design with ``stream_weights``.
 
-    Returns
-    -------
-    WeightOrder
-
     Raises
     ------
     ValueError

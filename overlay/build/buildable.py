@@ -20,10 +20,6 @@ def check_buildable(model: Model) -> None:
     The network is lowered, scheduled and planned for one small NPU; a network that needs both engines for a pipeline of
     small NPUs.
 
-    Parameters
-    ----------
-    model : Model
-
     Raises
     ------
     ValueError

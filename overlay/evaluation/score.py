@@ -200,10 +200,6 @@ def evaluate(
     progress
         Called with (images done, images) now and then.
 
-    Returns
-    -------
-    Score
-
     Raises
     ------
     OSError, ValueError

@@ -44,10 +44,6 @@ def lane_area(engine: str, feature_bits: int, weight_bits: int, acc_bits: int, s
         Width of its accumulators; more where so many lanes need it.
     shift_bits
         Of a binary engine that reads integers plane by plane.
-
-    Returns
-    -------
-    LaneArea
     """
     folding: dict[str, Any] = dict(
         engine=engine,

@@ -49,10 +49,6 @@ def to_qonnx(model: Model) -> bytes:
     model : Model
         Of any layers but additions.
 
-    Returns
-    -------
-    bytes
-
     Raises
     ------
     ValueError

@@ -233,10 +233,6 @@ class Steps:
         reached : (levels,) bool
             Whether a value that equals a boundary has reached it.
         channels : int
-
-        Returns
-        -------
-        Steps
         """
         line, links = first_line(chain, channels)
         hits = reached.tolist()

@@ -29,14 +29,6 @@ MOST_STEPS = 24
 def canonical(graph: SourceGraph) -> OperationGraph:
     """Rewrite a source graph into operations.
 
-    Parameters
-    ----------
-    graph : SourceGraph
-
-    Returns
-    -------
-    OperationGraph
-
     Raises
     ------
     ImportRefused

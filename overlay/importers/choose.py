@@ -286,10 +286,6 @@ def cost_of(
         How the map is held that each section reads.
     engines : sequence of str
         Of each section.
-
-    Returns
-    -------
-    EngineCost
     """
     lanes = {
         engine: _lane(engine, [k for k, e in enumerate(engines) if e == engine], weights, held)

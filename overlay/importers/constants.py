@@ -192,10 +192,6 @@ def grid_of(values: Array) -> Grid | None:
     Parameters
     ----------
     values : (outputs, ...) array of numbers
-
-    Returns
-    -------
-    Grid or None
     """
     if not values.ndim or not values.size or not np.isfinite(values).all():
         return None

@@ -82,10 +82,6 @@ def emit(graph: SectionGraph, choice: EngineChoice, name: str) -> Emitted:
     name : str
         Of the network.
 
-    Returns
-    -------
-    Emitted
-
     Raises
     ------
     ImportRefused

@@ -29,10 +29,6 @@ LETTERS = 44
 def rows(imported: Imported) -> list[list[str]]:
     """One row a node: its name, its operator, what it became, and how.
 
-    Parameters
-    ----------
-    imported : Imported
-
     Returns
     -------
     list of list of str

@@ -91,14 +91,6 @@ _SPEC = re.compile(rf"(bipolar|signed|unsigned)(\d{{0,2}})(?::({_NUMBER}))?(?::(
 def parse_input(text: str) -> InputSpec:
     """Read ``KIND[BITS][:SCALE[:ZERO]]``, such as ``unsigned8:1/255`` or ``bipolar``.
 
-    Parameters
-    ----------
-    text : str
-
-    Returns
-    -------
-    InputSpec
-
     Raises
     ------
     ValueError
@@ -145,10 +137,6 @@ def import_file(
         Of the network; by default made of the file's name.
     real_weights : bool
         Whether weights stay the file's real numbers, of which the layers take the signs, where the file does so too.
-
-    Returns
-    -------
-    Imported
 
     Raises
     ------

@@ -39,10 +39,6 @@ def to_graph(data: bytes, folder: Path | None = None) -> SourceGraph:
     folder : path, optional
         Where external data may lie; without it there is none.
 
-    Returns
-    -------
-    SourceGraph
-
     Raises
     ------
     ValueError

@@ -62,10 +62,6 @@ def quantise(graph: OperationGraph, source: Quantised | None = None) -> SectionG
     source : Quantised, optional
         What the input is, where nothing in front of the first weights quantises it.
 
-    Returns
-    -------
-    SectionGraph
-
     Raises
     ------
     ImportRefused

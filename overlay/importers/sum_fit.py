@@ -142,10 +142,6 @@ class SumFactors:
 def fit_sum(pairs: Pairs) -> SumFactors:
     """Find factors, the smallest shift with which all pairs are right first.
 
-    Parameters
-    ----------
-    pairs : Pairs
-
     Returns
     -------
     SumFactors

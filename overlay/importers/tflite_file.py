@@ -51,14 +51,6 @@ def is_tflite(path: str | os.PathLike[str], data: bytes) -> bool:
 def to_tflite_graph(data: bytes) -> SourceGraph:
     """The source graph in the bytes of a TFLite file.
 
-    Parameters
-    ----------
-    data : bytes
-
-    Returns
-    -------
-    SourceGraph
-
     Raises
     ------
     ValueError

@@ -116,10 +116,6 @@ def multiplier_of(scale: float) -> Multiplier:
     scale : float
         Finite and >= 0.
 
-    Returns
-    -------
-    Multiplier
-
     Raises
     ------
     Unsupported

@@ -138,10 +138,6 @@ class FileTables:
 def read_tables(data: bytes) -> FileTables:
     """The tables in the bytes of a TFLite file.
 
-    Parameters
-    ----------
-    data : bytes
-
     Returns
     -------
     FileTables

@@ -264,10 +264,6 @@ def plan(
     block, patch, kernel, limits
         See `TilePlan`.
 
-    Returns
-    -------
-    TilePlan
-
     Raises
     ------
     ValueError

@@ -35,10 +35,6 @@ def rows_of(planned: PlannedLayer) -> LayerRows:
     planned
         The layer, planned for the NPU that has it.
 
-    Returns
-    -------
-    LayerRows
-
     Raises
     ------
     ValueError

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 
 from veriloggen import Cat
 
-from bitloom.hls_gen.rtl.primitives.block import Block, Signal, bits, const
+from bitloom.hls_gen.rtl.primitives.block import Block, Signal, bits, const, side_by_side
 
 Bit = tuple[int, Signal]
 """A wire and the level of logic at which it arrives."""
@@ -104,11 +104,11 @@ def add(b: Block, columns: Columns, tag: str = "") -> Signal:
     rows = [[column[r][1] if r < len(column) else const(0, 1) for column in columns] for r in range(3)]
     low = next((k for k, column in enumerate(columns) if len(column) > 1), len(columns))
     if low == len(columns):
-        return _join(rows[0])
+        return side_by_side(rows[0])
     carry = [rows[2][low]] * (len(columns[low]) == 3)  # a bit below both rows: the carry into the lowest column
     w = len(columns) - low
     high = len(columns) - low + len(carry)
-    row_a, row_b = (b.wire(f"{tag}row_{name}", high, _join(carry + row[low:])) for name, row in zip("ab", rows))
+    row_a, row_b = (b.wire(f"{tag}row_{name}", high, side_by_side(carry + row[low:])) for name, row in zip("ab", rows))
     name = f"{tag}row_sum" + "_and_unused_bit" * len(carry)
     total = bits(b.wire(name, high, row_a + row_b), len(carry), w)
     return Cat(total, *reversed(rows[0][:low])) if low else total
@@ -130,8 +130,3 @@ def _compress(b: Block, ones: list[Signal], tag: str) -> list[Signal]:
 def _full_add(x: Signal, y: Signal, z: Signal) -> Signal:
     """{carry, sum} of three bits."""
     return Cat((x & y) | (x & z) | (y & z), x ^ y ^ z)
-
-
-def _join(wires: list[Signal]) -> Signal:
-    """Wires side by side, low bit first."""
-    return Cat(*reversed(wires)) if len(wires) > 1 else wires[0]

@@ -14,7 +14,7 @@ from veriloggen import Cat
 from bitloom.hls_gen.design import timing
 from bitloom.hls_gen.design.memories.memory_map import kernel_store, memory_of
 from bitloom.hls_gen.design.npu import Npu
-from bitloom.hls_gen.rtl.primitives.block import Block, Signal, bits, width
+from bitloom.hls_gen.rtl.primitives.block import Block, Signal, bits, side_by_side, width
 from bitloom.hls_gen.rtl.primitives.memory import Library, LoadBus, ram, split
 from bitloom.hls_gen.rtl.primitives.text import Header
 
@@ -181,7 +181,7 @@ def _elements(b: Block, library: Library, npu: Npu, weights: Signal, shared: dic
         if npu.array.lanes_per_weight > 1:
             pe_weights = b.wire(f"weights_{k}", npu.array.kfp, _shared(pe_weights, npu))
         b.instance(block, f"pe_{k}", weights=pe_weights, result=out, **shared)
-    return Cat(*reversed(outputs)) if npu.array.kgp > 1 else outputs[0]
+    return side_by_side(outputs)
 
 
 def _sharing_elements(b: Block, library: Library, npu: Npu, weights: Signal, window: dict[str, Signal]) -> Signal:

@@ -10,10 +10,9 @@ the cycle in which its last stream word is there. Golden twin: golden/training/t
 from bitloom.hls_gen.design.memories.memory_map import kernel_store, memory_of
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.widths import KERNEL_BITS, MEMORY_BITS, bits_for
-from bitloom.hls_gen.rtl.primitives.block import Block, Signal, all_of, any_of, bits, choose, eq, width
+from bitloom.hls_gen.rtl.primitives.block import Block, Signal, all_of, any_of, bits, choose, eq, side_by_side, width
 from bitloom.hls_gen.rtl.primitives.memory import Library, LoadBus
 from bitloom.hls_gen.rtl.primitives.text import Header
-from bitloom.hls_gen.rtl.results.step import join
 
 PLACE_BITS = bits_for(KERNEL_BITS - 1)
 """Width of the place of a stream word of integers among those of a bank."""
@@ -66,9 +65,9 @@ def kernel_binariser(library: Library, npu: Npu) -> Block:
 def _signs(b: Block, data: Signal) -> Signal:
     """A bit for each integer of a stream word: 1 where it is at least 0."""
     integers = [bits(data, low, KERNEL_BITS) for low in range(0, width(data), KERNEL_BITS)]
-    rest = join([bits(i, 0, KERNEL_BITS - 1) for i in integers])
+    rest = side_by_side([bits(i, 0, KERNEL_BITS - 1) for i in integers])
     b.wire("magnitudes_unused", width(rest), rest)
-    return b.wire("signs", len(integers), ~join([bits(i, KERNEL_BITS - 1, 1) for i in integers]))
+    return b.wire("signs", len(integers), ~side_by_side([bits(i, KERNEL_BITS - 1, 1) for i in integers]))
 
 
 def _collected(b: Block, here: Signal, place: Signal, signs: Signal, last: int, w: int) -> Signal:
@@ -82,5 +81,5 @@ def _collected(b: Block, here: Signal, place: Signal, signs: Signal, last: int, 
         parts.append(choose(hit, signs, kept, width(signs)))
     parts.append(signs)
     total = len(parts) * width(signs)
-    collected = b.wire("collected" + "_and_unused_bits" * (total > w), total, join(parts))
+    collected = b.wire("collected" + "_and_unused_bits" * (total > w), total, side_by_side(parts))
     return bits(collected, 0, w)

@@ -15,7 +15,7 @@ from veriloggen import Cat
 
 from bitloom.hls_gen.design import packed_products
 from bitloom.hls_gen.design.npu import Npu
-from bitloom.hls_gen.rtl.primitives.block import Block, Signal, bits, const, eq, product, sign_extend
+from bitloom.hls_gen.rtl.primitives.block import Block, Signal, bits, const, eq, product, side_by_side, sign_extend
 from bitloom.hls_gen.rtl.primitives.memory import Library
 from bitloom.hls_gen.rtl.primitives.text import Header
 
@@ -62,11 +62,14 @@ def multipliers(library: Library, npu: Npu, kernels: int) -> Block:
     w = features_of + weights_of
     for j in range(kernels):
         b.output(
-            f"products_{j}", npu.array.kfp * w, _joined([products[j] for products, _ in lanes]), f"products of PE {j}"
+            f"products_{j}",
+            npu.array.kfp * w,
+            side_by_side([products[j] for products, _ in lanes]),
+            f"products of PE {j}",
         )
     for j in range(1, kernels):
         means = f"what PE {j} adds to each of its products"
-        b.output(f"carries_{j}", npu.array.kfp, _joined([carries[j - 1] for _, carries in lanes]), means)
+        b.output(f"carries_{j}", npu.array.kfp, side_by_side([carries[j - 1] for _, carries in lanes]), means)
     return b
 
 
@@ -97,8 +100,3 @@ def _lane(
     b.on(None, (smallest, eq(feature, 1 << f - 1) & eq(lane_weights[0], 1 << w - 1)))
     carry = b.wire(f"carry_{k}", 1, carries[0] & ~smallest)
     return [Cat(carry, bits(packed, 0, spacing)), bits(packed, spacing, f + w)], [carry]
-
-
-def _joined(lanes: list[Signal]) -> Signal:
-    """What the lanes have, side by side, lane 0 low."""
-    return Cat(*reversed(lanes)) if len(lanes) > 1 else lanes[0]

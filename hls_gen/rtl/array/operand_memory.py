@@ -9,12 +9,21 @@ all beats that use it; it must have been read when its first beat comes. Weights
 so the write port never has two to serve.
 """
 
-from veriloggen import Cat
-
 from bitloom.hls_gen.design.memories.memory_map import kernel_store, operand_bits
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.widths import MEMORY_BITS, bits_for
-from bitloom.hls_gen.rtl.primitives.block import Block, Signal, all_of, any_of, bits, choose, eq, resize, width
+from bitloom.hls_gen.rtl.primitives.block import (
+    Block,
+    Signal,
+    all_of,
+    any_of,
+    bits,
+    choose,
+    eq,
+    resize,
+    side_by_side,
+    width,
+)
 from bitloom.hls_gen.rtl.primitives.memory import Library, LoadBus, ram
 from bitloom.hls_gen.rtl.primitives.text import Header
 
@@ -78,7 +87,7 @@ def operand_memory(library: Library, npu: Npu) -> Block:
         ports = {"write": write, "write_row": to_row, "write_data": content}
         b.instance(block, f"bank_{i}_ram", **ports, read=read, read_row=read_row, read_data=out)
         parts.append(out)
-    whole = b.wire("whole_row", operand_bits(npu), Cat(*reversed(parts)) if len(parts) > 1 else parts[0])
+    whole = b.wire("whole_row", operand_bits(npu), side_by_side(parts))
     data.assign(bits(whole, 0, memory.width))
     b.comment("The word that was fetched, kept for its beats.")
     fetched = b.reg("fetched", init=None)

@@ -8,12 +8,10 @@ over words").
 Wires alone; what counts the words (popcount.py) has the register. A collecting PE has the products already.
 """
 
-from veriloggen import Cat
-
 from bitloom.hls_gen.design import timing
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.widths import bits_for
-from bitloom.hls_gen.rtl.primitives.block import Block, Signal, bits, const, nonzero
+from bitloom.hls_gen.rtl.primitives.block import Block, Signal, bits, const, nonzero, side_by_side
 from bitloom.hls_gen.rtl.primitives.memory import Library
 
 from .popcount import popcount
@@ -23,7 +21,7 @@ def words_with_a_match(b: Block, npu: Npu, match: Signal, lanes: int) -> Signal:
     """Whether there is a match in each word of ``match``, which has ``lanes`` lanes: a wire, word 0 low."""
     step = npu.array.word_lanes
     hits = [b.wire(f"word_{k}", 1, nonzero(bits(match, k * step, step))) for k in range(lanes // step)]
-    return b.wire("found", len(hits), Cat(*reversed(hits)) if len(hits) > 1 else hits[0])
+    return b.wire("found", len(hits), side_by_side(hits))
 
 
 def count_ones(b: Block, library: Library, flags: Signal, n: int, name: str) -> list[Signal]:

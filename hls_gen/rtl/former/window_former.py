@@ -33,6 +33,7 @@ from bitloom.hls_gen.rtl.primitives.block import (
     const,
     eq,
     resize,
+    side_by_side,
     sub,
     width,
 )
@@ -40,7 +41,6 @@ from bitloom.hls_gen.rtl.primitives.fifo import registered_read
 from bitloom.hls_gen.rtl.primitives.memory import Library
 from bitloom.hls_gen.rtl.primitives.stream import Stream
 from bitloom.hls_gen.rtl.primitives.text import Header
-from bitloom.hls_gen.rtl.results.step import join
 
 MEANS = {
     "on": "windows are formed; 0: words pass as they are",
@@ -271,7 +271,7 @@ def _column(b: Block, npu: Npu, f: Fields, at: _Position, before: Signal | None)
         if npu.engine == "binary":  # a lane without a tap is 0, which adds nothing
             value = b.wire(f"lane_{k}", lane, value) & _all(_used(f, "lanes", k), lane)
         taps.append(b.wire(f"tap_{k}", lane, value))
-    return b.wire("column", lanes * lane, join(taps))
+    return b.wire("column", lanes * lane, side_by_side(taps))
 
 
 def _used(f: Fields, what: str, k: int) -> Signal:
@@ -301,7 +301,7 @@ def _words(b: Block, npu: Npu, f: Fields, columns: list[Signal]) -> list[Signal]
                 marks.append(b.wire(f"used_{k}_{i}", 1, used & _used(f, "lanes", i)))
     if not npu.array.planes:
         w = len(taps) * lane
-        window = b.wire("window", w, join(taps))
+        window = b.wire("window", w, side_by_side(taps))
         size = npu.array.word_bits
         parts = [bits(window, m * size, min(size, w - m * size)) for m in range(npu.former_words)]
         return [b.wire(f"word_{m}", size, resize(part, size)) for m, part in enumerate(parts)]
@@ -311,7 +311,7 @@ def _words(b: Block, npu: Npu, f: Fields, columns: list[Signal]) -> list[Signal]
         padded += [const(0, lane)] * (each - len(padded))
         has_tap = marks[m * each : (m + 1) * each]
         lanes = [_plane(padded, has_tap, j, plane, npu) for plane in plane_order(npu.array.planes) for j in range(each)]
-        words.append(b.wire(f"word_{m}", npu.array.word_bits, resize(join(lanes), npu.array.word_bits)))
+        words.append(b.wire(f"word_{m}", npu.array.word_bits, resize(side_by_side(lanes), npu.array.word_bits)))
     return words
 
 

@@ -11,10 +11,18 @@ from bitloom.hls_gen.design.memories.ports import way
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.parts import present
 from bitloom.hls_gen.rtl.array.convolver import delayed
-from bitloom.hls_gen.rtl.primitives.block import Block, Signal, bits, choose, sign_extend, signed_at_least, width
+from bitloom.hls_gen.rtl.primitives.block import (
+    Block,
+    Signal,
+    bits,
+    choose,
+    side_by_side,
+    sign_extend,
+    signed_at_least,
+    width,
+)
 from bitloom.hls_gen.rtl.primitives.memory import Library, LoadBus
 from bitloom.hls_gen.rtl.primitives.stream import Stream
-from bitloom.hls_gen.rtl.results.step import join
 from bitloom.hls_gen.rtl.sequencer.beat import Beat
 from bitloom.hls_gen.rtl.sequencer.spec import SequencerSpec
 
@@ -138,4 +146,4 @@ class Lanes(Arithmetic):
             old = b.wire(f"old_{k}", w, bits(so_far, k * w, w))
             merged.append(b.wire(f"merged_{k}", w, choose(self.at.first, new, self.joined(new, old), w)))
             leaving.append(self.leaving(k, merged[-1]))
-        return b.wire("merged", width(so_far), join(merged)), join(leaving)
+        return b.wire("merged", width(so_far), side_by_side(merged)), side_by_side(leaving)

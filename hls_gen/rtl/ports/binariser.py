@@ -20,13 +20,13 @@ from bitloom.hls_gen.rtl.primitives.block import (
     choose,
     eq,
     resize,
+    side_by_side,
     sign_extend,
     signed_at_least,
 )
 from bitloom.hls_gen.rtl.primitives.memory import Library, LoadBus
 from bitloom.hls_gen.rtl.primitives.stream import Stream
 from bitloom.hls_gen.rtl.primitives.text import Header
-from bitloom.hls_gen.rtl.results.step import join
 
 
 def binariser(library: Library, npu: Npu) -> Block:
@@ -53,7 +53,7 @@ def binariser(library: Library, npu: Npu) -> Block:
     b.on(out.ready, (out.valid, 0))
     b.on(take, (out.valid, 1), (row, choose(eq(row, last), 0, add(row, 1, address), address)))
     lanes = [_lane(b, npu, k, source.data, limits) for k in range(npu.array.kfp)]
-    b.on(take, (out.data, resize(join(lanes), npu.array.kfp)))
+    b.on(take, (out.data, resize(side_by_side(lanes), npu.array.kfp)))
     return b
 
 

@@ -8,7 +8,7 @@ parameter says, expressions stay as they are written, with plain numbers (``leve
 """
 
 import operator
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from functools import reduce
@@ -98,6 +98,11 @@ def bits(v: Signal, low: int, count: int) -> Signal:
     if isinstance(v, vt.Slice):
         return bits(v.var, int(v.lsb) + low, count)
     return v[low] if count == 1 else v[low : low + count]
+
+
+def side_by_side(parts: Sequence[Signal]) -> Signal:
+    """Signals in one, the first one low; at least one."""
+    return Cat(*reversed(parts)) if len(parts) > 1 else parts[0]
 
 
 def sign_extend(v: Signal, w: int) -> Signal:

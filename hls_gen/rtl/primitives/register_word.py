@@ -2,10 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
-from veriloggen import Cat
-
 from bitloom.hls_gen.design.fields import Field
-from bitloom.hls_gen.rtl.primitives.block import Signal, bits, const
+from bitloom.hls_gen.rtl.primitives.block import Signal, bits, const, side_by_side
 
 
 def field_of(word: Signal, field: Field) -> Signal:
@@ -38,4 +36,4 @@ def word_of(fields: Sequence[Field], values: Mapping[str, Signal]) -> Signal:
             parts.append(const(0, field.lsb - used))
         parts.append(values[field.name])
         used = field.lsb + field.width
-    return Cat(*reversed(parts)) if len(parts) > 1 else parts[0]
+    return side_by_side(parts)

@@ -19,9 +19,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from veriloggen import Cat
-
-from .block import Block, Signal, all_of, any_of, width
+from .block import Block, Signal, all_of, any_of, side_by_side, width
 
 PARTS = ("valid", "ready", "data", "last", "side")
 """Parts of a stream, in the order in which ports are made; a port is called ``<stream>_<part>``."""
@@ -287,4 +285,4 @@ def _check(what: str, source: Stream, sink: Stream) -> None:
 
 def _side_by_side(parts: Sequence[Signal]) -> Signal:
     """The first part in the low bits."""
-    return parts[0] if len(parts) == 1 else Cat(*reversed(parts))
+    return side_by_side(parts)

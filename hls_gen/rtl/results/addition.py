@@ -39,6 +39,7 @@ from bitloom.hls_gen.rtl.primitives.block import (
     eq,
     nonzero,
     product,
+    side_by_side,
     sign_extend,
     signed_at_least,
     sub,
@@ -51,7 +52,7 @@ from bitloom.hls_gen.rtl.primitives.rows import product_in_luts
 from bitloom.hls_gen.rtl.primitives.stream import Stream
 from bitloom.hls_gen.rtl.primitives.text import Header
 
-from .step import join, number_bits, result_side_bits
+from .step import number_bits, result_side_bits
 
 STAGES = timing.ADD_STAGES
 OF_STEPS = """
@@ -112,7 +113,9 @@ def addition(library: Library, npu: Npu) -> Block:
     take = b.wire("take", 1, source.taken)
     row = {name: b.reg(f"row_{name}", w, init=None) for name, w in memory.widths.items() if name != "keeps"}
     kept = b.reg("row_data", source.data_bits, init=None)
-    goes = join([source.last] + ([bits(source.side, 0, side)] if side else []) + ([fields["keeps"]] if steps else []))
+    goes = side_by_side(
+        [source.last] + ([bits(source.side, 0, side)] if side else []) + ([fields["keeps"]] if steps else [])
+    )
     ends = b.reg("row_side", width(goes), init=None)
     b.on(take, *[(row[name], fields[name]) for name in row], (kept, source.data), (ends, goes))
     step = _step(b, library, npu, skip, bits(ends, 0, 1))
@@ -129,7 +132,7 @@ def addition(library: Library, npu: Npu) -> Block:
     shared = _shared(b, npu, pipe, row)
     w = npu.value_bits
     parts = [[bits(data, k * w, w) for data in (kept, step.data)] for k in range(npu.results.ol)]
-    out.data.assign(join([_lane(b, npu, shared, k, *two) for k, two in enumerate(parts)]))
+    out.data.assign(side_by_side([_lane(b, npu, shared, k, *two) for k, two in enumerate(parts)]))
     b.comment("Whether a stage has a step, and what goes with the step.")
     pipe.control(out.ready)
     pipe.enter(valid & there)

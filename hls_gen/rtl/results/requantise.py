@@ -34,6 +34,7 @@ from bitloom.hls_gen.rtl.primitives.block import (
     nonzero,
     product,
     resize,
+    side_by_side,
     sign_extend,
     signed_at_least,
     sub,
@@ -43,7 +44,7 @@ from bitloom.hls_gen.rtl.primitives.pipeline import Pipeline
 from bitloom.hls_gen.rtl.primitives.rows import sum_of_rows
 from bitloom.hls_gen.rtl.primitives.stream import Stream
 
-from .step import Step, join, values_of
+from .step import Step, values_of
 
 
 @dataclass(frozen=True)
@@ -94,7 +95,7 @@ def requantise(b: Block, npu: Npu, step: Step, stages: Sequence[str], ready: Sig
     b.on(value_ready, (valid, 0))
     b.on(step.go, (valid, 1))
     pipe.enter(valid if side.raw is None else valid & ~side.raw)  # a raw value has left already
-    goes = pipe.late("side", join([side.tuple_last] + ([] if side.side is None else [side.side])))[stages[-1]]
+    goes = pipe.late("side", side_by_side([side.tuple_last] + ([] if side.side is None else [side.side])))[stages[-1]]
 
     def field(name: str, until: str) -> Signal:
         """A field of the layer, as late as the stage ``until``."""
@@ -113,7 +114,7 @@ def requantise(b: Block, npu: Npu, step: Step, stages: Sequence[str], ready: Sig
     return Stream(
         valid=pipe.valid[stages[-1]],
         ready=ready,
-        data=join(features),
+        data=side_by_side(features),
         last=bits(goes, 0, 1),
         side=None if side.side is None else bits(goes, 1, width(side.side)),
     )

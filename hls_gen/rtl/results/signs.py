@@ -9,12 +9,12 @@ Each side gets its step when it is ready, whatever the other one does, and has a
 """
 
 from bitloom.hls_gen.design.npu import Npu
-from bitloom.hls_gen.rtl.primitives.block import Block, any_of, bits
+from bitloom.hls_gen.rtl.primitives.block import Block, any_of, bits, side_by_side
 from bitloom.hls_gen.rtl.primitives.memory import Library
 from bitloom.hls_gen.rtl.primitives.stream import Stream, fork
 from bitloom.hls_gen.rtl.primitives.text import Header
 
-from .step import join, result_side_bits
+from .step import result_side_bits
 
 
 def signs(library: Library, npu: Npu) -> Block:
@@ -42,7 +42,9 @@ def signs(library: Library, npu: Npu) -> Block:
     goes_on = Stream(b.wire("for_out"), out.ready, b.wire("out_data_unused", npu.results.ol * w))
     fork(b, "sides", source, [goes_on, Stream(kept, served, skip.data)])
     out.valid.assign(goes_on.valid)
-    out.data.assign(join([b.wire(f"sign_{k}", 1, ~bits(source.data, k * w + w - 1, 1)) for k in range(npu.results.ol)]))
+    out.data.assign(
+        side_by_side([b.wire(f"sign_{k}", 1, ~bits(source.data, k * w + w - 1, 1)) for k in range(npu.results.ol)])
+    )
     out.last.assign(source.last)
     if out.side is not None:
         out.side.assign(bits(source.side, 0, side))

@@ -2,12 +2,10 @@
 
 from dataclasses import dataclass
 
-from veriloggen import Cat
-
 from bitloom.hls_gen.design.memories.ports import way
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.widths import bits_for
-from bitloom.hls_gen.rtl.primitives.block import Block, Signal, width
+from bitloom.hls_gen.rtl.primitives.block import Block, Signal, side_by_side, width
 from bitloom.hls_gen.rtl.primitives.stream import Stream
 
 
@@ -54,7 +52,7 @@ class Values:
         if self.raw is None:
             return None
         b.output("raw_valid", 1, valid & self.raw)
-        b.output("raw_data", npu.results.ol * npu.array.acc_bits, join(values))
+        b.output("raw_data", npu.results.ol * npu.array.acc_bits, side_by_side(values))
         b.output("raw_last", 1, self.map_last)
         return b.input("raw_ready")
 
@@ -74,7 +72,7 @@ def values_of(b: Block, npu: Npu, step: Step) -> Values:
         sides = [map_last, *[held(name, step.layer[name], w) for name, w in way(npu)]]
     if step.number is not None:
         sides.append(held("number", step.number, number_bits(npu)))
-    side = join(sides) if sides else None
+    side = side_by_side(sides) if sides else None
     return Values(
         held("tuple_last", step.tuple_last),
         side,
@@ -98,8 +96,3 @@ def result_side_bits(npu: Npu) -> int:
 def number_bits(npu: Npu) -> int:
     """Width of a layer's number, which steps have with them where there is an addition."""
     return bits_for(npu.loader.layers - 1)
-
-
-def join(parts: list[Signal]) -> Signal:
-    """Lanes side by side, lane 0 low."""
-    return Cat(*reversed(parts)) if len(parts) > 1 else parts[0]

@@ -18,12 +18,13 @@ from bitloom.hls_gen.rtl.primitives.block import (
     bits,
     choose,
     const,
+    side_by_side,
     signed_at_least,
     width,
 )
 from bitloom.hls_gen.rtl.primitives.stream import Stream
 
-from .step import Step, give, join, values_of
+from .step import Step, give, values_of
 
 
 def threshold(b: Block, npu: Npu, step: Step, offset: Signal) -> None:
@@ -60,7 +61,7 @@ def threshold(b: Block, npu: Npu, step: Step, offset: Signal) -> None:
     raw_ready = side.leave(b, npu, valid, values)
     features_ready = b.input("features_ready")
     leaves = valid if side.raw is None else valid & ~side.raw
-    give(b, Stream(leaves, features_ready, join(verdicts), side.tuple_last, side.side))
+    give(b, Stream(leaves, features_ready, side_by_side(verdicts), side.tuple_last, side.side))
     ready.assign(features_ready if side.raw is None else choose(side.raw, raw_ready, features_ready, 1))
 
 

@@ -16,9 +16,8 @@ from bitloom.hls_gen.design.memories.former import former_fields
 from bitloom.hls_gen.rtl.former.window_former import window_former
 from bitloom.hls_gen.rtl.ports.binariser import binariser
 from bitloom.hls_gen.rtl.ports.ping_pong import ping_pong
-from bitloom.hls_gen.rtl.primitives.block import Signal, bits, const
+from bitloom.hls_gen.rtl.primitives.block import Signal, bits, const, side_by_side
 from bitloom.hls_gen.rtl.primitives.stream import Stream
-from bitloom.hls_gen.rtl.results.step import join
 
 from .context import NpuContext
 
@@ -91,4 +90,4 @@ def _features(c: NpuContext, word: Signal) -> Signal:
     for k in range(c.npu.array.kfp):
         minus = c.b.wire(f"minus_{k}", 1, ~bits(word, k, 1))
         lanes.append(Cat(Repeat(minus, high) if high > 1 else minus, const(1, 1)))
-    return c.b.wire("features", c.npu.array.word_bits, join(lanes))
+    return c.b.wire("features", c.npu.array.word_bits, side_by_side(lanes))

@@ -13,11 +13,10 @@ from dataclasses import dataclass, replace
 
 from bitloom.hls_gen.design.memories.ports import way
 from bitloom.hls_gen.design.ports import OUTLETS
-from bitloom.hls_gen.rtl.primitives.block import Signal, any_of, bits, const, width
+from bitloom.hls_gen.rtl.primitives.block import Signal, any_of, bits, const, side_by_side, width
 from bitloom.hls_gen.rtl.primitives.fifo import fifo
 from bitloom.hls_gen.rtl.primitives.gearbox import gearbox
 from bitloom.hls_gen.rtl.primitives.stream import Stream, connect
-from bitloom.hls_gen.rtl.results.step import join
 from bitloom.hls_gen.rtl.stores.map_fork import Marks, goes_to, map_fork
 
 from .context import NpuContext
@@ -189,5 +188,5 @@ def _signs(c: NpuContext, word: Signal) -> Signal:
     w = c.npu.array.feature_bits
     lanes = [bits(word, low, w) for low in range(0, width(word), w)]
     if c.npu.targets == ("ring",):  # nobody takes whole features: say so to lint
-        c.b.wire("magnitudes_unused", len(lanes) * (w - 1), join([bits(lane, 0, w - 1) for lane in lanes]))
-    return c.b.wire("signs", len(lanes), join([bits(lane, w - 1, 1) for lane in lanes]))
+        c.b.wire("magnitudes_unused", len(lanes) * (w - 1), side_by_side([bits(lane, 0, w - 1) for lane in lanes]))
+    return c.b.wire("signs", len(lanes), side_by_side([bits(lane, w - 1, 1) for lane in lanes]))

@@ -12,11 +12,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bitloom.hls_gen.design.npu import Npu
-from bitloom.hls_gen.rtl.primitives.block import Block, Signal, any_of, bits, eq
+from bitloom.hls_gen.rtl.primitives.block import Block, Signal, any_of, bits, eq, side_by_side
 from bitloom.hls_gen.rtl.primitives.memory import Library
 from bitloom.hls_gen.rtl.primitives.stream import Stream, fork
 from bitloom.hls_gen.rtl.primitives.text import Header
-from bitloom.hls_gen.rtl.results.step import join
 
 
 @dataclass(frozen=True)
@@ -43,7 +42,7 @@ class Marks:
 
     def joined(self, parts: Sequence[tuple[str, int]]) -> Signal | None:
         """Some of the marks as side bits; None for none."""
-        return join([getattr(self, name) for name, _ in parts]) if parts else None
+        return side_by_side([getattr(self, name) for name, _ in parts]) if parts else None
 
 
 def goes_to(b: Block, npu: Npu, target: Signal, name: str) -> Signal:

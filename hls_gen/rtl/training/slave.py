@@ -331,7 +331,7 @@ def _learn(c: SlaveContext, caches: _Caches, product: Signal) -> None:
     old_code = Cat(const(0, form.bits - machine.code_bits), caches.codes)
     cell = b.wire("weight_before", form.bits, choose(codes_alone, old_code, caches.words, form.bits))
     old = value_of(b, machine, "old", CodedOperand(cell, codes_alone, s["w_entries"], s["w_mask"]))
-    zones = [(eq(s["w_zone"], zone), form.fraction + zone - 1) for zone in ZONES]
+    zones = [(b.wire(f"has_zone_{k}", 1, eq(s["w_zone"], k)), form.fraction + k - 1) for k in ZONES]
     new = word_sum(b, "new_weight", old.word, step, const(1, 1), zones)
     draw_w = c.late("draw_w", c.beat["draw_w"] ^ turned, at.weight, DRAW_BITS)
     new_code = _converted(c, "w", new, draw_w)

@@ -57,5 +57,8 @@ def saturated(b: Block, name: str, total: Signal, w: int, zones: Sequence[tuple[
     for condition, k in zones:
         over = any_of(over, all_of(condition, nonzero(bits(size, k, w - 1 - k))))
         most = choose(condition, const(1 << k, w - 1), most, w - 1)
+    if zones:
+        over = b.wire(f"{name}_over", 1, over)
+        most = b.wire(f"{name}_bound", w - 1, most)
     magnitude = b.wire(f"{name}_magnitude", w - 1, choose(over, most, bits(size, 0, w - 1), w - 1))
     return joined(b, name, sign, magnitude)

@@ -19,14 +19,17 @@ from bitloom.hls_gen.design.training_packets import program_packet, run_packet
 from bitloom.overlay.virtual.training_machine import SimulatedMachine
 
 SMALL = MachineParameters(slaves=2)
-"""As in test_training_machine.py, so that its model is compiled once."""
+EQUIPPED = MachineParameters(slaves=2, divider="words", converter="multiplying")
+"""SMALL, EQUIPPED: as in test_training_machine.py, so that their models are compiled once."""
 ECHO = assemble("IO LOAD_NEURONS d=0 rows=3\nIO STORE_NEURONS a=0 rows=3 last=1\nNOP END")
 CODES = {rule.name: rule.code for rule in FAULTS}
 
 
-@pytest.fixture(scope="module")
-def hardware():
-    with SimulatedMachine(SMALL, ECHO) as made:
+@pytest.fixture(
+    scope="module", params=[SMALL, pytest.param(EQUIPPED, marks=pytest.mark.slow)], ids=["small", "equipped"]
+)
+def hardware(request):
+    with SimulatedMachine(request.param, ECHO) as made:
         made.simulation.check(probe_ready=True)
         yield made
 
@@ -127,12 +130,14 @@ def empty(hardware) -> None:
     hardware.run(np.zeros(1024 + 3 * 2048, np.int64))
 
 
-def damaged(draw: random.Random) -> list[Instruction]:
+def damaged(draw: random.Random, machine: MachineParameters) -> list[Instruction]:
     """A program of which a bit is wrong; no jump is, since it may then run for ever."""
     lines = ["IO LOAD_NEURONS d=0 rows=3", "COMPUTE ADD a=0 b=0 d=64 rows=3", "MOVE SCATTER a=0 columns=3",
              "COMPUTE UPDATE a=0 w=0 rows=3 columns=3", "COMPUTE ACCUMULATE a=0 w=0 rows=3 columns=3",
              "CONFIG RATE a=2", "COMPUTE APPLY w=0 rows=3 columns=3", "MOVE COPY a=64 d=0 rows=3",
              "COMPUTE FORWARD a=0 w=0 d=32 rows=3 columns=3", "IO LOAD_PROGRAM d=40 rows=1"]  # fmt: skip
+    if machine.divider == "words":
+        lines[-1:-1] = ["COMPUTE DIVIDE a=32 b=64 d=64 rows=3"]
     words = encode(assemble("\n".join(lines) + "\nIO STORE_NEURONS a=0 rows=3 last=1\nNOP END"))
     place = draw.randrange(isa.WORDS * len(lines))
     words[place] ^= np.uint32(1 << draw.randrange(32))
@@ -153,7 +158,7 @@ def test_damaged_programs(hardware, seed):
     draw, kinds = random.Random(seed), set()
     data = [5, 6, 7, *encode(assemble("NOP WAIT")).tolist()]
     for _ in range(40):
-        program = damaged(draw)
+        program = damaged(draw, hardware.machine)
         if any(i.operation == isa.JUMP for i in program):
             continue
         empty(hardware)
@@ -162,7 +167,7 @@ def test_damaged_programs(hardware, seed):
             hardware.load(program)
             return hardware.run(data)
 
-        expected = outcome(lambda program: Interpreter(SMALL, program).run(data), program)
+        expected = outcome(lambda program: Interpreter(hardware.machine, program).run(data), program)
         assert outcome(on_hardware, program) == expected, [str(i) for i in program]
         kinds.add(expected[0] if isinstance(expected, tuple) else "results")
     assert {"results", "BAD_INSTRUCTION", "BAD_ADDRESS"} <= kinds
@@ -172,13 +177,15 @@ PLACES = (0, 4, 8, 12, 40)
 """Addresses that are so near each other that spans of 1 to 20 words often meet."""
 
 
-def meeting(draw: random.Random, count: int) -> tuple[list[Instruction], int]:
+def meeting(draw: random.Random, count: int, machine: MachineParameters) -> tuple[list[Instruction], int]:
     """Instructions that read and write a few places of the neuron cache, and how many words they take."""
     lines, words = ["IO LOAD_NEURONS d=0 rows=64", "IO LOAD_WEIGHTS w=0 rows=20 columns=6"], 64 + 120
     while len(lines) < count:
         a, b, d = (draw.choice(PLACES) for _ in range(3))
         n = draw.randint(1, 20)
+        slow = [(f"COMPUTE DIVIDE a={a} b={b} d={d} rows={n}", 0)] if machine.divider == "words" else []
         line, needed = draw.choice([
+            *slow,
             (f"IO LOAD_NEURONS d={d} rows={n}", n), (f"IO STORE_NEURONS a={a} rows={n}", 0),
             (f"COMPUTE ADD a={a} b={b} d={d} rows={n}", 0), (f"COMPUTE RELU a={a} d={d} rows={n}", 0),
             (f"MOVE COPY a={a} d={d} rows={n}", 0), (f"COMPUTE FORWARD a={a} w=0 d={d} rows={n} columns=6", 0),
@@ -204,9 +211,9 @@ def meeting(draw: random.Random, count: int) -> tuple[list[Instruction], int]:
 def test_programs_that_meet_in_the_neuron_cache(hardware, seed):
     """Reads after writes, writes after writes, writes after reads, of all units: as one instruction after the other."""
     draw = random.Random(seed)
-    program, count = meeting(draw, 60)
+    program, count = meeting(draw, 60, hardware.machine)
     data = np.random.default_rng(seed).integers(0, 1 << 18, count)
-    expected = Interpreter(SMALL, program).run(data)
+    expected = Interpreter(hardware.machine, program).run(data)
     empty(hardware)
     hardware.simulation.stall(source=draw.choice([0, 0.5]), sink=draw.choice([0, 0.5]), seed=seed)
     hardware.load(program)

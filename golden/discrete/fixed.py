@@ -230,13 +230,16 @@ class FixedTrainer:
         rule = self.training.rule
         by_chance = [chance(layer.gradients), isinstance(rule, SourceRule) and chance(layer.weights)]
         for sample, (drawn_d, drawn_w) in enumerate(draws.matrices(layer.outputs, layer.inputs, by_chance)):
-            dw = operate(form, "*", part(g, (sample, slice(None), None)), part(x, sample))
-            dw = word_of(form, self._coded(layer.gradients, dw, drawn_d))
             db = word_of(form, part(g, sample))
+            neurons: Any = slice(None)
+            if not isinstance(rule, SourceRule) and not layer.gradients.table:
+                neurons = np.flatnonzero(db)  # velocities of other neurons stay as they are
+            dw = operate(form, "*", part(g, (sample, neurons, None)), part(x, sample))
+            dw = word_of(form, self._coded(layer.gradients, dw, drawn_d))
             if not isinstance(rule, SourceRule):
                 assert state.gradients is not None
                 assert state.bias_gradients is not None
-                state.gradients = form.add(state.gradients, dw)
+                state.gradients[neurons] = form.add(state.gradients[neurons], dw)
                 state.bias_gradients = form.add(state.bias_gradients, db)
                 continue
             weight_step = dw

@@ -121,7 +121,9 @@ class WordFormat:
         -------
         (outputs,) or (N, outputs) words
         """
-        return self.saturate(self.multiply(rows, x[..., None, :]).sum(axis=-1))
+        if x.ndim > 1:  # one vector's products stay in a CPU's cache
+            return np.array([self.dot(rows, vector) for vector in x], np.int64).reshape(len(x), len(rows))
+        return self.saturate(self.multiply(rows, x).sum(axis=-1))
 
 
 Operation = Callable[[Array, Array], Array]

@@ -1,4 +1,4 @@
-"""Joined taps: the first layer as the array sees it behind a window former (hls_gen/design/formed_windows.py).
+"""Joined taps: a layer as the array sees it behind a window former (hls_gen/design/formed_windows.py).
 
     kernel K x L over C channels  -->  kernel 1 x 1 over K * L * C channels, of a map with a position for each window
 
@@ -7,82 +7,148 @@ on the binary one where the input are integers, whose planes of 0 add nothing. A
 layers of bits are rewritten only where all taps lie on the map.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 
+from bitloom.golden.graph import INPUT
 from bitloom.hls_gen.design.formed_windows import FormedWindows
 from bitloom.hls_gen.design.npu import Npu
 
-from .layout import Ints
-from .lowering import Lowered
-from .schedule import Schedule
+from .layout import UNUSED, Ints
+from .lowered_layers import LoweredLayer
+from .lowering import Lowered, former_name
+from .planned_layer import map_layout
+from .schedule import Schedule, StageTables
+
+Formed = Mapping[str, FormedWindows]
+"""What window formers make, by the name of the layer behind each."""
 
 
-def joined_taps(lowered: Lowered, npu: Npu) -> Lowered | None:
-    """The lowered layers as they are behind a window former.
+def joined_taps(lowered: Lowered, npus: Sequence[Npu], map_order: str) -> tuple[Lowered, Formed]:
+    """Join the taps of the layers that a window former can feed.
 
     Parameters
     ----------
     lowered
         The network's lowered layers.
-    npu
-        The NPU that frames enter.
+    npus
+        The NPUs, whose formers' capacities count where they are not 0.
+    map_order
+        Order of the maps.
 
     Returns
     -------
-    Lowered or None
-        With the taps of the first layer joined; None where the NPU has no former, or can't feed the layer by it.
+    Lowered and dict
+        The layers, and what formers make. Layers that a former can't feed are as they were.
     """
-    return lowered.behind_former if lowered.parts[0].behind_former(npu) else None
+    names = frozenset(_candidates(lowered, npus))
+    while True:
+        joined = lowered.with_joined_taps(names)
+        tables = tables_of(joined.schedule(map_order))
+        made = {name: formed_windows(joined, name, tables, npus) for name in sorted(names)}
+        formed = {name: windows for name, windows in made.items() if windows is not None}
+        if formed.keys() == names:
+            return joined, formed
+        names = frozenset(formed)
 
 
-def formed_windows(lowered: Lowered, orders: Schedule, npu: Npu) -> FormedWindows | None:
-    """The windows that a former makes of a frame.
+def tables_of(orders: Schedule) -> dict[str, StageTables]:
+    """The tables of a schedule, by the name of their stage."""
+    return {table.stage.name: table for table in orders.tables}
+
+
+def _candidates(lowered: Lowered, npus: Sequence[Npu]) -> list[str]:
+    """Names of the layers in front of which a window former stands: the first one, and each one that its NPU computes
+    alone of a map that comes from the NPU before."""
+    names = []
+    for part, n in zip(lowered.parts, lowered.mapping, strict=True):
+        inlets = npus[n].ports.inlets
+        alone = inlets == ("ring",) and lowered.mapping.count(n) == 1
+        here = "host" in inlets if part.reads == INPUT else alone
+        if here and part.behind_former(npus[n]) is not None:
+            names.append(part.name)
+    return names
+
+
+def formed_windows(
+    lowered: Lowered, name: str, tables: Mapping[str, StageTables], npus: Sequence[Npu]
+) -> FormedWindows | None:
+    """The windows that a former makes in front of a layer.
 
     Parameters
     ----------
     lowered
         With joined taps.
-    orders
-        Their schedule.
-    npu
-        The NPU, whose former's capacities count where they are not 0.
+    name
+        The layer's.
+    tables
+        Of their schedule, by stage.
+    npus
+        The NPUs, whose formers' capacities count where they are not 0.
 
     Returns
     -------
     FormedWindows or None
-        None where windows are wanted in another order than row after row, or the former can't make them.
+        None where windows or positions are wanted in another order than row after row, or the former can't make them.
     """
-    size = orders.tables[0].stage
-    source = lowered.source
-    window = lowered.joined
-    assert window is not None
-    wanted = _prefix(orders.input_order, size.width)
+    layers = {layer.name: layer for layer in lowered.layers}
+    on = dict(zip(layers, lowered.mapping))
+    layer = layers[name]
+    npu = npus[on[name]]
+    former = layer.joined
+    assert former is not None
+    wanted = _prefix(tables[name].input_order, tables[name].stage.width)
     if wanted is None:
         return None
-    first = lowered.layers[0]
-    channels = first.weight.shape[2] // window.taps if first.binary else source.channels
+    channels = layer.weight.shape[2] // former.window.taps
     formed = FormedWindows(
-        height=source.height,
-        width=source.width,
+        height=former.height,
+        width=former.width,
         channels=channels,
-        window=window,
+        window=former.window,
         rows=wanted[0],
         columns=wanted[1],
         column_lanes=npu.former_sizes.column if npu.former_sizes else 0,
         word_lanes=npu.array.plane_lanes,
-    ).upright
+        packed=layer.reads == INPUT,
+    )
+    if not _comes(formed, lowered, layer, tables, npus):
+        return None
+    formed = formed.upright
     if not npu.former_sizes:
         formed = replace(formed, column_lanes=formed.window.kernel[0] * channels)
     if not formed.countable or channels > npu.array.plane_lanes or _column(formed) > formed.column_lanes:
         return None
-    if npu.former_sizes and any(need > npu.value(name) for name, need in formed.needs().items()):
+    sizes = npu.former_sizes
+    if sizes and (channels % sizes.granule or any(need > npu.value(key) for key, need in formed.needs().items())):
         return None
-    if formed.pads and first.binary and not lowered.input_bits:
+    if formed.pads and layer.binary and not (layer.reads == INPUT and lowered.input_bits):
         return None
     return formed
+
+
+def _comes(
+    formed: FormedWindows,
+    lowered: Lowered,
+    layer: LoweredLayer,
+    tables: Mapping[str, StageTables],
+    npus: Sequence[Npu],
+) -> bool:
+    """Whether a map comes as the former needs it: row after row, a position a word, whose lanes are the first ones.
+
+    The host sends frames as the former wants them.
+    """
+    if layer.reads == INPUT:
+        return True
+    rows, columns = formed.sent
+    order = np.arange(rows)[:, None] * formed.width + np.arange(columns)
+    if not np.array_equal(tables[former_name(layer)].input_order, order.ravel()):
+        return False
+    maker, n = next((m, n) for m, n in zip(lowered.layers, lowered.mapping) if m.name == layer.reads)
+    words = map_layout(maker, npus[n], npus[(n + 1) % len(npus)].array.kfp)
+    return len(words) == 1 and not (words[0, : formed.channels] == UNUSED).any()
 
 
 def _column(formed: FormedWindows) -> int:

@@ -347,6 +347,27 @@ class Depthwise(WindowStep):
         return self.scale.forward((taps * self.weight).sum(axis=2))
 
 
+@dataclass(frozen=True)
+class JoinedTaps:
+    """What a window former reads in front of a layer, whose kernel is 1 x 1 then (joined_taps.py)."""
+
+    height: int
+    width: int
+    """height, width: size of the map."""
+    window: Window
+    """Whose taps it puts side by side."""
+
+    def joined(self, features: Array, beside: Array) -> Array:
+        """(N, H, W, C, ...) features -> (N, H', W', taps * C, ...); ``beside`` (C, ...) are those beside the map."""
+        flat_map = features.reshape(len(features), -1, *features.shape[3:])
+        outside = np.broadcast_to(beside, (len(features), 1, *features.shape[3:])).astype(features.dtype)
+        padded = np.concatenate([flat_map, outside], axis=1)  # position -1: beside the map
+        taps = padded[:, self.window.positions(self.height, self.width)]  # (N, windows, taps, C, ...)
+        size = self.window.output_size(self.height, self.width)
+        windows: Array = taps.reshape(len(features), *size, -1, *features.shape[4:])
+        return windows
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LoweredLayer(MapReader):
     """One trip through an engine; the rule is in the module's text."""
@@ -356,6 +377,8 @@ class LoweredLayer(MapReader):
     """Behind the sums, in the order in which they are computed; none where sums are the result."""
     sum_range: Range
     """Smallest and largest sum, for any features."""
+    joined: JoinedTaps | None = None
+    """What a window former reads in front of the layer; None where the layer reads the map itself."""
 
     @property
     def weight(self) -> Array:

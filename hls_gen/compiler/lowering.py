@@ -9,7 +9,6 @@ memories, the lowered layers are the same.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import NoReturn
 
 import numpy as np
@@ -21,7 +20,7 @@ from bitloom.golden.layers.pool import MaxPool, MinPool
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model, Network
 from bitloom.golden.packing import to_bits
-from bitloom.golden.window import Pair, Window
+from bitloom.golden.window import Pair
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.widths import FEATURE_BITS, WEIGHT_BITS
 
@@ -29,7 +28,7 @@ from . import lowering_binary, lowering_integer
 from .engine_form import engine_form_of
 from .engine_rules import Engine, check_binary, check_integer, default_engine
 from .host_tail import on_device
-from .lowered_layers import LoweredLayer, Multiply
+from .lowered_layers import JoinedTaps, LoweredLayer, Multiply
 from .lowering_steps import lowered_layer
 from .mapping import Placed, placed
 from .parts import Cut, Part, Target, segmented
@@ -56,18 +55,14 @@ class Lowered:
     thermometer bits, and for an input that is made binary."""
     binariser: Array | None = None
     """(channels,) int64 or None: thresholds that make the input binary before the first lowered layer (spec A9)."""
-    joined: Window | None = None
-    """The window of the first layer, where a window former joins its taps (hls_gen/compiler/joined_taps.py): the
-    lowered layer then reads a map of windows, whose channels are taps times channels."""
     parts: tuple[Part, ...] = ()
     """What the layers were lowered from, one for one."""
     mapping: tuple[int, ...] = ()
     """NPU of each layer."""
     ways: Mapping[str, MapWay] = field(default_factory=dict)
     """How each layer's map gets to who needs it, by the layer's name."""
-    formed_layer: LoweredLayer | None = None
-    """The first layer with its taps joined; None where a window former can't feed it."""
     _schedules: dict[str, Schedule] = field(default_factory=dict, init=False)
+    _joined: dict[frozenset[str], "Lowered"] = field(default_factory=dict, init=False)
 
     def schedule(self, map_order: str) -> Schedule:
         """Orders of all maps and tables of all layers in a map order (hls_gen/compiler/schedule)."""
@@ -75,16 +70,19 @@ class Lowered:
             self._schedules[map_order] = schedule(_stages(self.layers), map_order)
         return self._schedules[map_order]
 
-    @cached_property
-    def behind_former(self) -> "Lowered | None":
-        """The lowered layers behind a window former; None where it can't feed the first one."""
-        window = self.layers[0].window.alone
-        if self.formed_layer is None or window is None:
-            return None
-        return replace(self, layers=(self.formed_layer, *self.layers[1:]), joined=window)
+    def with_joined_taps(self, names: frozenset[str]) -> "Lowered":
+        """The lowered layers, those of these names behind window formers (hls_gen/compiler/joined_taps.py): each then
+        reads a map of windows, whose channels are taps times channels. Their parts must have joined taps."""
+        if not names:
+            return self
+        if names not in self._joined:
+            pairs = zip(self.layers, self.parts, strict=True)
+            layers = tuple(_with_joined_taps(layer, part) if layer.name in names else layer for layer, part in pairs)
+            self._joined[names] = replace(self, layers=layers)
+        return self._joined[names]
 
     def input_features(self, images: Array) -> Array:
-        """What the first lowered layer reads.
+        """What the first lowered layer reads, where its taps are not joined.
 
         Parameters
         ----------
@@ -96,21 +94,6 @@ class Lowered:
         (N, H, W, channels, planes) uint8 or (N, H, W, C) integers
             Bits for the binary engine, integers for the integer engine.
         """
-        features = self._features(images)
-        if self.joined is None:
-            return features
-        size = self.joined.output_size(*features.shape[1:3])
-        beside = np.zeros((len(features), 1, *features.shape[3:]), features.dtype)
-        if self.input_bits:
-            beside[..., -1] = 1  # the constant plane: the value is 0
-        flat_map = features.reshape(len(features), -1, *features.shape[3:])
-        padded = np.concatenate([flat_map, beside], axis=1)  # position -1: beside the map
-        taps = padded[:, self.joined.positions(*features.shape[1:3])]  # (N, windows, taps, C, ...)
-        joined: Array = taps.reshape(len(features), *size, -1, *features.shape[4:])
-        return joined
-
-    def _features(self, images: Array) -> Array:
-        """What a first layer reads whose taps are not joined."""
         images = images.reshape(len(images), *self.source.shape)
         if not self.layers[0].binary:
             return images
@@ -140,6 +123,11 @@ class Lowered:
                 features = features[..., None]
             elif maker is not None and maker.makes_bits:
                 features = 2 * features.astype(np.int64) - 1
+            if layer.joined is not None:
+                beside = np.zeros(features.shape[3:], np.int64)
+                if maker is None and self.input_bits:
+                    beside[..., -1] = 1  # the constant plane: the value is 0
+                features = layer.joined.joined(features, beside)
             of_steps = layer.results(features, kept[layer.adds] if layer.adds else None)
             kept[layer.name] = of_steps[layer.kept]
             results[layer.name] = of_steps[-1]
@@ -179,7 +167,6 @@ def lower(routed: Placed) -> Lowered:
         parts=tuple(routed.parts),
         mapping=tuple(routed.mapping),
         ways=routed.ways,
-        formed_layer=None if first.joined is None else _with_joined_taps(layers[0], first.joined),
     )
 
 
@@ -211,8 +198,11 @@ def _lowered(cut: Cut, part: Part, inverted: Array) -> tuple[LoweredLayer, Array
 
 
 def _with_joined_taps(layer: LoweredLayer, part: Part) -> LoweredLayer:
-    """The first lowered layer, of part ``part`` where its taps are joined."""
+    """The lowered layer of a part with its taps joined."""
     arithmetic = layer.arithmetic
+    window = layer.window.alone
+    assert part.joined is not None
+    assert window is not None
     if isinstance(arithmetic, Multiply):
         arithmetic = Multiply(weight=arithmetic.weight.reshape(layer.out_channels, 1, -1))
     else:
@@ -223,7 +213,8 @@ def _with_joined_taps(layer: LoweredLayer, part: Part) -> LoweredLayer:
             magnitude=None if arithmetic.magnitude is None else _by_visit(arithmetic.magnitude, visits),
             tap_offset=arithmetic.tap_offset * layer.window.taps,
         )
-    return lowered_layer(part, arithmetic, layer.steps, layer.sum_range)
+    behind = lowered_layer(part.joined, arithmetic, layer.steps, layer.sum_range)
+    return replace(behind, joined=JoinedTaps(layer.height, layer.width, window))
 
 
 def _by_visit(weight: Array, visits: int) -> Array:
@@ -312,7 +303,12 @@ def _stages(layers: Sequence[LoweredLayer]) -> list[Stage]:
     has one."""
     out, last = [], {INPUT: INPUT}  # last: lowered layer -> its last stage
     for p in layers:
-        conv = _stage(p.name, True, (p.height, p.width), p.window, last[p.reads])
+        reads = last[p.reads]
+        if p.joined:
+            former = p.joined
+            out.append(_stage(former_name(p), False, (former.height, former.width), Taps(former.window), reads))
+            reads = former_name(p)
+        conv = _stage(p.name, True, (p.height, p.width), p.window, reads)
         adds = p.adds and (p.adds if p.binary else last[p.adds])  # bits: integers before a pool
         out.append(replace(conv, adds=adds or "", joins=last[p.joins] if p.joins else ""))
         if p.pool:
@@ -324,6 +320,11 @@ def _stages(layers: Sequence[LoweredLayer]) -> list[Stage]:
 def pool_name(p: LoweredLayer) -> str:
     """Name of the stage of a lowered layer's pool; no layer has it."""
     return f"{p.name}.pool"
+
+
+def former_name(p: LoweredLayer) -> str:
+    """Name of the stage of the window former in front of a lowered layer; no layer has it."""
+    return f"{p.name}.former"
 
 
 def _stage(name: str, weighted: bool, size: Pair, window: Taps, reads: str) -> Stage:

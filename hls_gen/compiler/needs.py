@@ -17,8 +17,8 @@ from .lowered_layers import Addition, FeatureStep, LoweredLayer
 from .margins import held_bits, signed_bits
 from .planned_layer import PlannedLayer
 
-OF_ALL_LAYERS = ("lanes_per_weight", "lane_step")
-"""Capacities that no layer needs by itself: they follow from the values that all layers read (sharing.py)."""
+OF_ALL_LAYERS = ("lanes_per_weight", "lane_step", "former_granule")
+"""Capacities that no layer needs by itself: they follow from what all layers read (sharing.py, sizing.py)."""
 SIZES = tuple(name for name in ("buffer_words", *flat.CAPACITIES) if name not in OF_ALL_LAYERS)
 """What layers need of an NPU by name, in the order in which refusals list it."""
 
@@ -127,7 +127,7 @@ def needs_of(planned: PlannedLayer) -> Needs:
         threshold_rows=0 if p.raw else len(planned.steps),
         joined_words=max(2, *planned.read.parts) if planned.read.parts else 0,
         buffer_words=planned.chunk_words or 0 if planned.sizes_buffers else 0,
-        ring_words=p.height * p.width * words if from_ring else 0,
+        ring_words=planned.input_words if from_ring else 0,
         **accumulator_widths(p, keeps_steps=npu.keeps_steps),
         **(scale_widths(p) if npu.requantises else {}),
         **{
@@ -136,6 +136,7 @@ def needs_of(planned: PlannedLayer) -> Needs:
             for table in on.sequencer.kind.tables
         },
         **_pool(planned),
+        **(planned.formed.needs() if planned.formed else {}),
     )
 
 

@@ -87,9 +87,9 @@ class Part(MapReader):
 
     @property
     def joins_taps(self) -> bool:
-        """Whether it reads windows of the input that a window former could make."""
+        """Whether it reads windows that a window former could make."""
         window = self.window.alone
-        return self.reads == INPUT and window is not None and window.taps > 1 and not window.dilated
+        return self.joins is None and window is not None and window.taps > 1 and not window.dilated
 
     def behind_former(self, npu: Npu) -> "Part | None":
         """The part as an NPU's window former lets the array see it; None where the NPU has no former, or the former
@@ -270,7 +270,7 @@ def _pattern(part: Part, weighted: Array) -> WeightedLanes | None:
 
 
 def _with_joined_taps(part: Part, weighted: Array | None) -> Part:
-    """The first part as a window former lets the array see it (hls_gen/compiler/joined_taps.py)."""
+    """A part as a window former lets the array see it (hls_gen/compiler/joined_taps.py)."""
     height, width = part.window.output_size(part.height, part.width)
     taps = part.window.taps
     pattern = None if weighted is None else _pattern(part, weighted.reshape(len(weighted), -1))

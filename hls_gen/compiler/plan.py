@@ -23,11 +23,12 @@ from bitloom.hls_gen.design.widths import SKIP_BITS
 from .choices import Chunk, CompileChoices, dataflow_of, inner_groups
 from .fitted import MemoryBits, fitted, memory_bits, unsized
 from .frame_words import FrameWords, frame_words, input_layout
-from .joined_taps import formed_windows, joined_taps, pays
+from .joined_taps import Formed, joined_taps, pays, tables_of
 from .layout import Layout
-from .lowering import Lowered, lowered_for, pool_name
+from .lowered_layers import LoweredLayer
+from .lowering import Lowered, former_name, lowered_for, pool_name
 from .needs import Needs, NpuNeeds, merged, most_waiting, needs_of
-from .planned_layer import MapWords, PlannedLayer, check_added, planned_layer, words_read
+from .planned_layer import MapWords, PlannedLayer, check_added, planned_layer, windows_read, words_read
 from .schedule import AUTOMATIC, ORDERS, Schedule
 from .ways import MapWay, onward
 
@@ -37,7 +38,7 @@ class Plan:
     """What a network needs of a chain of NPUs."""
 
     lowered: Lowered
-    """The network's lowered layers, the first one with its taps joined where a window former does so."""
+    """The network's lowered layers, with their taps joined where a window former does so."""
     schedule: Schedule
     """Orders of their maps."""
     frame: FrameWords
@@ -46,8 +47,6 @@ class Plan:
     """Of the NPUs, with skip stores where maps wait."""
     layers: tuple[PlannedLayer, ...]
     """The layers on their NPUs."""
-    formed: FormedWindows | None = None
-    """What the window former of NPU 0 makes of a frame; None where it lets words pass, or there is none."""
 
     @property
     def input_words(self) -> Layout:
@@ -58,6 +57,10 @@ class Plan:
     def output(self) -> Layout:
         """(words of a tuple, lanes): output lane in each place of what leaves for one window, or UNUSED."""
         return self.layers[-1].output
+
+    def formed(self, n: int) -> FormedWindows | None:
+        """What the window former of NPU ``n`` makes; None where it lets words pass, or there is none."""
+        return next((planned.formed for planned in self.on(n) if planned.formed), None)
 
     @property
     def mapping(self) -> list[int]:
@@ -90,9 +93,8 @@ class Plan:
 
     def _needs(self, n: int) -> Needs:
         """What the network needs of NPU ``n``: what each of its layers needs, and what all of them need together."""
-        formed = self.formed.needs() if n == 0 and self.formed else {}
         limits = len(self.frame.limits) if n == 0 else 0
-        together = Needs.of(map_words=self._map_words(n), binariser_rows=limits, **formed)
+        together = Needs.of(map_words=self._map_words(n), binariser_rows=limits)
         return merged([*map(needs_of, self.on(n)), together])
 
     def _map_words(self, n: int) -> int:
@@ -169,7 +171,7 @@ def plan_lowered(
     if choices.map_order != "auto":
         return _plan_in_order(lowered, chain, choices, chunks)
     plans = {order: _plan_in_order(lowered, chain, replace(choices, map_order=order), chunks) for order in AUTOMATIC}
-    formed = [order for order in AUTOMATIC if plans[order].formed]  # a window former makes windows in one order alone
+    formed = [order for order in AUTOMATIC if any(planned.formed for planned in plans[order].layers)]  # one alone
     best = min(
         formed or AUTOMATIC, key=lambda order: plans[order].memory_bits().total
     )  # the first one if they are equal
@@ -190,20 +192,25 @@ def _plan_in_order(lowered: Lowered, npus: Sequence[Npu], choices: CompileChoice
     """The plan in the map order that ``choices`` name."""
     on = dict(zip((p.name for p in lowered.layers), lowered.mapping))  # lowered layer -> its NPU
     npus = _with_skip_stores(lowered.model.network.name, npus, lowered, lowered.ways, on)
-    lowered, orders, formed = _ordered(lowered, npus[0], choices.map_order)
-    frame = frame_words(lowered, npus[0], orders.input_order, formed)
+    lowered, formed = _formed(lowered, npus, choices.map_order)
+    orders = lowered.schedule(choices.map_order)
+    frame = frame_words(lowered, npus[0], orders.input_order, formed.get(lowered.layers[0].name))
     maps = {INPUT: MapWords(frame.layout, frame.codes, "host")}
-    tables = {t.stage.name: t for t in orders.tables}
+    tables = tables_of(orders)
     layers = list[PlannedLayer]()
     for p in lowered.layers:
         npu = npus[on[p.name]]
         way = lowered.ways[p.name]
+        windows = formed.get(p.name)
         read = words_read(p, maps, lowered.ways)
+        read = read if windows is None or p.reads == INPUT else windows_read(read, windows)
         planned = planned_layer(
             p,
             on[p.name],
             npu,
             read=read,
+            formed=windows,
+            comes=tables[former_name(p)] if windows else tables[p.name],
             inner=inner_groups(p, npu, dataflow_of(p, choices.dataflow)),
             conv=tables[p.name],
             pool=tables.get(pool_name(p)),
@@ -211,32 +218,40 @@ def _plan_in_order(lowered: Lowered, npus: Sequence[Npu], choices: CompileChoice
             reader_lanes=npus[on[way.reader or p.name]].array.kfp,
         )
         if read.inlet == "ring":
-            words = chunk.words(tables[p.name], planned.words, npu.ports.buffer_words)
+            words = chunk.words(planned.comes, planned.incoming_words, npu.ports.buffer_words)
             planned = replace(planned, chunk_words=words, sizes_buffers=chunk.sizes_buffers)
         layers.append(planned)
         maps[p.name] = MapWords(planned.output, np.zeros(len(planned.output), np.int64), way.target)
         check_added(planned, maps)
-    return Plan(
-        lowered=lowered, schedule=orders, frame=frame, foldings=tuple(npus), layers=tuple(layers), formed=formed
-    )
+    return Plan(lowered=lowered, schedule=orders, frame=frame, foldings=tuple(npus), layers=tuple(layers))
 
 
-def _ordered(lowered: Lowered, npu: Npu, map_order: str) -> tuple[Lowered, Schedule, FormedWindows | None]:
-    """The lowered layers, with joined taps where the window former of NPU 0 makes the first one faster, their schedule,
-    and what the former makes."""
-    orders = lowered.schedule(map_order)
-    joined = joined_taps(lowered, npu)
-    if joined is None:
-        return lowered, orders, None
-    other = joined.schedule(map_order)
-    formed = formed_windows(joined, other, npu)
-    if formed is None:
-        return lowered, orders, None
-    words = formed.words, len(input_layout(lowered, npu)[0])
-    first = lowered.layers[0]
-    groups = -(-first.out_channels // npu.array.kgp)
-    beats = [len(order.tables[0].index) * first.visits * count * groups for order, count in zip((other, orders), words)]
-    return (joined, other, formed) if pays(formed, beats) else (lowered, orders, None)
+def _formed(lowered: Lowered, npus: Sequence[Npu], map_order: str) -> tuple[Lowered, Formed]:
+    """The lowered layers, with joined taps where a window former makes them faster, and what the formers make."""
+    joined, formed = joined_taps(lowered, npus, map_order)
+    if not formed:
+        return lowered, formed
+    plain = tables_of(lowered.schedule(map_order))
+    behind = tables_of(joined.schedule(map_order))
+    paying = {}
+    for layer, n in zip(lowered.layers, lowered.mapping):
+        if layer.name not in formed:
+            continue
+        windows = formed[layer.name]
+        npu = npus[n]
+        words = windows.words, _tuple_words(lowered, layer, npu)
+        groups = -(-layer.out_channels // npu.array.kgp)
+        taps = [len(tables[layer.name].index) * layer.visits for tables in (behind, plain)]
+        if pays(windows, [count * each * groups for count, each in zip(taps, words)]):
+            paying[layer.name] = windows
+    return lowered.with_joined_taps(frozenset(paying)), paying
+
+
+def _tuple_words(lowered: Lowered, layer: LoweredLayer, npu: Npu) -> int:
+    """Words of a tuple that a layer reads whose taps are not joined."""
+    if layer.reads == INPUT:
+        return len(input_layout(lowered, npu)[0])
+    return -(-layer.weight.shape[2] // npu.array.kfp)
 
 
 def _with_skip_stores(

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from bitloom.hls_gen.design.formed_windows import FormedWindows
 from bitloom.hls_gen.design.npu import Npu
-from bitloom.hls_gen.design.parts import present
 
 from .layout import UNUSED, Ints, Layout, regroup, result_layout
 from .lowered_layers import LoweredLayer
@@ -46,7 +46,11 @@ class PlannedLayer:
     way: MapWay
     """The way of the layer's map."""
     read: MapWords
-    """The words that it reads."""
+    """The words that it reads; those that a window former makes, if one stands in front."""
+    formed: FormedWindows | None = None
+    """What that window former makes; None where there is none, or words pass it."""
+    comes: StageTables
+    """The schedule by which its map is read: the former's, or that of the convolution."""
     inner: int
     """Kernel groups that use a word in turn (hls_gen/compiler/choices.py)."""
     part: TuplePart
@@ -75,6 +79,16 @@ class PlannedLayer:
     def words(self) -> int:
         """Words of a tuple that it reads."""
         return self.on_array.words
+
+    @property
+    def incoming_words(self) -> int:
+        """Words of a tuple that come from another NPU."""
+        return 1 if self.formed else self.words
+
+    @property
+    def input_words(self) -> int:
+        """Words of the map that come."""
+        return self.formed.frame_words if self.formed else self.layer.height * self.layer.width * self.words
 
     @property
     def sequencers(self) -> tuple[OnSequencer, ...]:
@@ -149,6 +163,35 @@ def words_read(p: LoweredLayer, maps: Mapping[str, MapWords], ways: Mapping[str,
     return MapWords(layout, codes, first.inlet, (len(first.layout), len(second.layout)))
 
 
+def windows_read(read: MapWords, formed: FormedWindows) -> MapWords:
+    """The words that a window former makes of a map whose positions come in a word each."""
+    lanes = read.layout[0, : formed.channels]
+    layout = formed.layout()
+    tap, lane = np.divmod(layout, formed.channels)
+    layout = np.where(layout == UNUSED, UNUSED, tap * formed.channels + lanes[lane])
+    return MapWords(layout, np.zeros(len(layout), np.int64), read.inlet)
+
+
+def map_layout(p: LoweredLayer, npu: Npu, reader_lanes: int) -> Layout:
+    """(words, reader_lanes): what leaves for a window of a layer, in words of its reader; parameters as of
+    `planned_layer`."""
+    return _layouts(p, npu, reader_lanes)[-1]
+
+
+def _layouts(p: LoweredLayer, npu: Npu, reader_lanes: int) -> tuple[Layout, Layout, Layout]:
+    """The steps in which results leave, words for the pool unit (none without one), and words for the reader."""
+    steps = result_layout(p.out_channels, p.levels, npu.array.kgp, npu.results.ol)
+    pooled = steps[:0]
+    output = steps
+    if not p.raw:
+        if npu.pool_unit:
+            output = pooled = regroup(steps, npu.pool_unit.pfp)
+        if npu.depthwise:
+            output = regroup(pooled, npu.results.ol)
+        output = regroup(output, reader_lanes)
+    return steps, pooled, output
+
+
 def planned_layer(
     p: LoweredLayer,
     number: int,
@@ -160,6 +203,8 @@ def planned_layer(
     pool: StageTables | None,
     way: MapWay,
     reader_lanes: int,
+    formed: FormedWindows | None = None,
+    comes: StageTables | None = None,
 ) -> PlannedLayer:
     """Plan a lowered layer; parameters as of the attributes of `PlannedLayer`.
 
@@ -178,7 +223,7 @@ def planned_layer(
     part, left_out = shortest if npu.sequencer.tuple_parts else whole
     if p.pool and not npu.pool_unit:
         raise ValueError(f"{p.name}: a pool needs an NPU with a pool unit, got one without")
-    steps = result_layout(p.out_channels, p.levels, npu.array.kgp, npu.results.ol)
+    steps, pooled, output = _layouts(p, npu, reader_lanes)
     sequencer = npu.array_sequencer
     on_array = OnSequencer(
         sequencer=sequencer,
@@ -187,26 +232,21 @@ def planned_layer(
         tap_rows=part.words * p.visits * inner,
     )
     on_pool_unit = None
-    pooled = steps[:0]
-    output = steps
-    if not p.raw:
-        if behind := npu.pool_sequencer:
-            output = pooled = regroup(steps, present(npu.pool_unit).pfp)
-            if pool:
-                taps = SequencerTaps(pool, behind.kind)
-            else:
-                taps = SequencerTaps.straight(on_array.counts.windows, behind.kind)
-            words = len(pooled)
-            on_pool_unit = OnSequencer(sequencer=behind, taps=taps, words=words, tap_rows=words)
-        if npu.depthwise:
-            output = regroup(pooled, npu.results.ol)
-        output = regroup(output, reader_lanes)
+    if not p.raw and (behind := npu.pool_sequencer):
+        if pool:
+            taps = SequencerTaps(pool, behind.kind)
+        else:
+            taps = SequencerTaps.straight(on_array.counts.windows, behind.kind)
+        words = len(pooled)
+        on_pool_unit = OnSequencer(sequencer=behind, taps=taps, words=words, tap_rows=words)
     return PlannedLayer(
         layer=p,
         number=number,
         npu=npu,
         way=way,
         read=read,
+        formed=formed,
+        comes=comes or conv,
         inner=inner,
         part=part,
         left_out=left_out,

@@ -2,12 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from math import gcd
 
 from bitloom.golden.layers.conv import Weighted
 from bitloom.golden.network import Model
 from bitloom.hls_gen.compiler.flow.of_plan import system
 from bitloom.hls_gen.design.design import Design
+from bitloom.hls_gen.design.formed_windows import FormedWindows
 from bitloom.hls_gen.design.npu import Npu
 
 from .choices import CompileChoices
@@ -111,10 +112,9 @@ def _planned(
     weights where they can and no frame takes longer by it. ``equal`` is as of `Sizing`."""
     networks = [lowered_for(model, npus, choices.mapping) for model in models]
     plans = [plan_lowered(m, npus, choices) for m in networks]
-    formed = [plan.formed.needs() for plan in plans if plan.formed]
-    if formed:  # all networks share one former, whose columns are as long as the longest
-        sizes: dict[str, Any] = {name: max(former[name] for former in formed) for name in formed[0]}
-        npus = (npus[0].changed(**sizes), *npus[1:])
+    with_formers = tuple(_with_former(npu, [plan.formed(n) for plan in plans]) for n, npu in enumerate(npus))
+    if with_formers != npus:
+        npus = with_formers
         plans = [plan_lowered(m, npus, choices) for m in networks]
     keeping = tuple(_keeping(n, npu, plans) for n, npu in enumerate(npus))
     planned_npus = [npu for plan in plans for npu in plan.foldings]
@@ -140,6 +140,17 @@ def _planned(
     if any(new.ideal != old.ideal for new, old in zip(again, plans)):
         return npus, plans
     return shared, again
+
+
+def _with_former(npu: Npu, formed: Sequence[FormedWindows | None]) -> Npu:
+    """The NPU with a window former for all that networks form. They share one, whose columns are as long as the
+    longest, and in which as many lanes stay together as in all of them."""
+    needs = [windows.needs() for windows in formed if windows]
+    if not needs:
+        return npu
+    granule = 1 if npu.array.planes else gcd(*(need["former_channels"] for need in needs))
+    sizes = {name: max(need[name] for need in needs) for name in needs[0]}
+    return npu.changed(**sizes, former_granule=granule)
 
 
 def _kept(npu: Npu) -> tuple[bool, int]:

@@ -110,6 +110,7 @@ ORDER = (
     "former_column",
     "former_columns",
     "former_line",
+    "former_granule",
 )
 """Names in the order of files, what is chosen first. Names that are not here follow, in the order of the parts."""
 SWITCHES = {
@@ -169,7 +170,7 @@ MEANS = {name: item.metadata["means"] for name, (_, item) in _DECLARED.items() i
     "engine": "binary: XNOR and popcount. integer: multiply and requantise.",
     "pool": "Whether there is a pool unit.",
     "depthwise": "Weights in the pool unit of an integer NPU, for depthwise convolutions.",
-    "window_former": "First layers of few channels get the taps of a window side by side.",
+    "window_former": "Layers of few channels get the taps of a window side by side.",
 }
 """What is chosen by each value of the folding, in a sentence."""
 OPTIONS = {name: item.metadata["option"] for name, (_, item) in _DECLARED.items() if item.metadata.get("option")}

@@ -1,7 +1,7 @@
 """Window former: taps of a window side by side in words, so that a layer of few channels fills the lanes
 (hls_gen/rtl/former/window_former.py).
 
-    frame words: positions side by side, row after row --> windows: tuples of columns x former_column lanes
+    words: positions side by side, row after row --> windows: tuples of columns x former_column lanes
 
 A window's lanes are its columns, the newest (rightmost) first, each in ``former_column`` lanes; a column's lanes are
 its rows, the newest (lowest) first, each with the channels of a position. Positions beside the map are put in as 0.
@@ -38,6 +38,9 @@ class FormedWindows:
     """Lanes of a column, at least those of the kernel's rows."""
     word_lanes: int
     """Channels of a word, at least those of a position."""
+    packed: bool = True
+    """Whether words that come have as many positions side by side as there is room for, as those of frames; else
+    one."""
 
     @property
     def upright(self) -> "FormedWindows":
@@ -56,6 +59,7 @@ class FormedWindows:
             columns=self.rows,
             column_lanes=self.column_lanes,
             word_lanes=self.word_lanes,
+            packed=self.packed,
         )
 
     @property
@@ -82,12 +86,12 @@ class FormedWindows:
 
     @property
     def word_positions(self) -> int:
-        """Positions side by side in a frame word."""
-        return self.word_lanes // self.channels
+        """Positions side by side in a word that comes."""
+        return self.word_lanes // self.channels if self.packed else 1
 
     @property
     def frame_words(self) -> int:
-        """Words of a frame."""
+        """Words of the map, as they come."""
         return -(-self.sent[0] * self.sent[1] // self.word_positions)
 
     @property

@@ -1,5 +1,5 @@
-"""Former: the block behind inlet "host" that puts the taps of a window side by side, for first layers of few channels
-(formed_windows.py). An NPU may lack it."""
+"""Former: the block behind an inlet that puts the taps of a window side by side, for layers of fewer channels than a
+word has lanes (formed_windows.py). An NPU may lack it."""
 
 from dataclasses import dataclass
 
@@ -19,16 +19,21 @@ class FormerSizes(Part):
     """Columns of a window, >= 1."""
     line: int = capacity(least=2, name="former_line", where="former")
     """Positions of a row, those beside the map included, >= 2."""
+    granule: int = capacity(1, name="former_granule", where="former")
+    """Lanes that stay together: channels of every map are a multiple of it. It divides ``channels`` and ``column``."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
         most = self.column
         require(self.channels <= most, f"former_channels must be <= {most}", self.channels)
+        for name in ("channels", "column"):
+            lanes = getattr(self, name)
+            require(lanes % self.granule == 0, f"former_{name} must be a multiple of {self.granule}", lanes)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Former(Part):
-    """The window former of an NPU that reads frames."""
+    """The window former of an NPU: behind inlet "host" where there is one, else behind inlet "ring"."""
 
     sizes: FormerSizes | None = None
     """What it can form; None before sizing, and where no network has a use for it: then none is built. Sized."""

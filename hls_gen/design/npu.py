@@ -205,7 +205,8 @@ class Npu:
 
     def _check_former(self, former: Former) -> None:
         """Raise ValueError unless the NPU can have such a window former."""
-        require("host" in self.ports.inlets, "a window former needs inlet host", self.ports.inlets)
+        inlets = self.ports.inlets
+        require("host" in inlets or inlets == ("ring",), "a window former needs inlet host, or ring alone", inlets)
         binariser = self.ports.binariser
         require(not binariser, "binariser_bits must be 0 with a window former", binariser and binariser.bits)
         if former.sizes is None:
@@ -375,6 +376,11 @@ class Npu:
         """Bits of a value in a frame word for the window former: the planes of an integer where they are side by side,
         else a feature."""
         return self.array.planes or self.array.feature_bits
+
+    @property
+    def former_granule_bits(self) -> int:
+        """Bits of the lanes that stay together in the window former."""
+        return self.former_lane_bits * (self.former_sizes.granule if self.former_sizes else 1)
 
     @property
     def former_words(self) -> int:

@@ -1,5 +1,5 @@
-"""Topologies: how NPUs are joined to a chain, by their inlets and outlets. Frames come to the first NPU alone: a window
-former stands there, and no other NPU keeps one."""
+"""Topologies: how NPUs are joined to a chain, by their inlets and outlets. Frames come to the first NPU alone. An NPU
+that has further inlets beside that of the NPU before keeps no window former."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -40,7 +40,7 @@ def ring(npus: Sequence[Npu]) -> tuple[Npu, ...]:
 
 def _joined(npu: Npu, inlets: tuple[str, ...], outlets: tuple[str, ...]) -> Npu:
     """The NPU with these inlets and outlets."""
-    lost: dict[str, Any] = {} if "host" in inlets else {"window_former": False}
+    lost: dict[str, Any] = {} if "host" in inlets or inlets == ("ring",) else {"window_former": False}
     if "ring" not in outlets:
         lost["skips_onward"] = 0
     return npu.changed(inlets=inlets, outlets=outlets, **lost)

@@ -19,16 +19,18 @@ def former_parts(npu: Npu, n: int) -> Iterator[AreaPart]:
 def former_stores(npu: Npu) -> Iterator[Store]:
     """The line memory, which keeps the columns of the rows above."""
     sizes = npu.former_sizes
-    if sizes and sizes.column > 1:
-        width = (sizes.column - 1) * npu.former_lane_bits
+    if sizes and sizes.column > sizes.granule:
+        width = (sizes.column - sizes.granule) * npu.former_lane_bits
         yield Store.of_fifo("line_memory", width, sizes.line)
 
 
 def _former(npu: Npu, sizes: FormerSizes) -> dict[str, int]:
-    """Of seven formers by Yosys; LUTs are off by 8 % at most where a position may have several channels."""
+    """Of twelve formers by Yosys; LUTs are off by 8 % at most where a position may have three numbers of granules or
+    more, else by 22 %."""
     column = sizes.column * npu.former_lane_bits
     registered = sizes.line <= LUT_RAM_WORDS  # a register behind LUT RAM
-    kept = (column - npu.former_lane_bits) * registered
+    kept = (column - npu.former_granule_bits) * registered
     choice = npu.array.word_bits * (npu.former_words - 1)
-    lut = 139 + 2.04 * npu.array.word_bits + 0.425 * choice + 2.2 * column
+    lane = (1.3 if npu.engine == "binary" else 0.4) if sizes.channels <= 2 * sizes.granule else 2.2
+    lut = 139 + 2.04 * npu.array.word_bits + 0.425 * choice + lane * column
     return {"lut": round(lut), "ff": npu.array.word_bits + sizes.columns * column + kept + 38}

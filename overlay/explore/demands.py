@@ -14,7 +14,7 @@ from bitloom.golden.limits import WIDTH
 from bitloom.golden.network import Model
 from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.compiler.engine_rules import Engine
-from bitloom.hls_gen.compiler.joined_taps import formed_windows, joined_taps
+from bitloom.hls_gen.compiler.joined_taps import joined_taps, tables_of
 from bitloom.hls_gen.compiler.lowered_layers import LoweredLayer
 from bitloom.hls_gen.compiler.lowering import Lowered, engines_of, lower_alone, lowered_for, pool_name
 from bitloom.hls_gen.compiler.parts import Target, segmented
@@ -109,7 +109,7 @@ def layers(
     first = demands[0]
     if first.places > 1 and not first.word_channels and (first.engine == "integer" or first.planes):
         former = _with_former(npus[0], first.planes, first.places * first.channels)
-        behind = replace(first, joined=_joined_taps(first, map_order, former))
+        behind = replace(first, joined=_joined_taps(first, map_order, [former, *npus[1:]]))
         demands[0] = behind if behind.gains_by_former(former) else first
     return demands
 
@@ -117,8 +117,7 @@ def layers(
 def _without_weights(lowered: Lowered) -> Lowered:
     """The lowered layers with weights of 0 that take no memory: a search has layers for each way to join NPUs, and asks
     for the shape of their weights alone."""
-    formed = lowered.formed_layer
-    return replace(lowered, layers=tuple(map(_weightless, lowered.layers)), formed_layer=formed and _weightless(formed))
+    return replace(lowered, layers=tuple(map(_weightless, lowered.layers)))
 
 
 def _weightless(layer: LoweredLayer) -> LoweredLayer:
@@ -135,19 +134,16 @@ def _with_former(npu: Npu, planes: int, channels: int) -> Npu:
     return npu.changed(kfp=lanes, window_former=True, **side)
 
 
-def _joined_taps(first: LayerDemand, map_order: str, npu: Npu) -> LayerDemand | None:
-    """The first layer as it is behind the window former of that NPU; None where it can't be."""
-    behind = joined_taps(first.network, npu)
-    if behind is None:
+def _joined_taps(first: LayerDemand, map_order: str, npus: Sequence[Npu]) -> LayerDemand | None:
+    """The first layer as it is behind the window former of NPU 0; None where it can't be."""
+    others = [npu.changed(window_former=False) for npu in npus[1:]]
+    behind, formed = joined_taps(first.network, [npus[0], *others], map_order)
+    if first.name not in formed:
         return None
-    orders = behind.schedule(map_order)
-    formed = formed_windows(behind, orders, npu)
-    if formed is None:
-        return None
-    tables = {table.stage.name: table for table in orders.tables}
+    tables = tables_of(behind.schedule(map_order))
     layer = behind.layers[0]
     conv, pool = tables[layer.name], tables.get(pool_name(layer))
-    return replace(first, network=behind, lowered=layer, conv=conv, pool=pool, formed=formed)
+    return replace(first, network=behind, lowered=layer, conv=conv, pool=pool, formed=formed[first.name])
 
 
 def _demands(plan: Plan) -> list[LayerDemand]:

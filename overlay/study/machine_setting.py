@@ -105,11 +105,14 @@ def _settings() -> dict[str, MachineSetting]:
     """All settings, by name."""
     settings = {"words": MachineSetting(about="words", rule=VelocityRule(rate_places=7, bias_places=7))}
     step = VelocityRule(rate_places=4, bias_places=4)
+    larger_step = VelocityRule(rate_places=3, bias_places=3)
     memory = VelocityRule(rate_places=0, bias_places=5, decay_places=5)
     for bits in TABLES:
         about = f"{bits}-bit weights, "
         settings |= {
-            f"nearest-{bits}": MachineSetting(about=about + "continuous master, nearest", bits=bits, rule=step),
+            f"nearest-{bits}": MachineSetting(
+                about=about + "continuous master, nearest", bits=bits, rule=larger_step if bits == 1 else step
+            ),
             f"stochastic-{bits}": MachineSetting(
                 about=about + "continuous master, stochastic", bits=bits, chance=True, rule=step
             ),

@@ -15,7 +15,9 @@ TEXT = (ROOT / "docs" / "explanation" / "training-machine.md").read_text(encodin
 def table(title: str) -> list[list[str]]:
     """Cells of the first table of a section, its headings left out."""
     section = TEXT.partition(f"\n## {title}\n")[2].partition("\n## ")[0]
-    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in section.splitlines() if line[:1] == "|"]
+    first = re.search(r"(^\|.*\n)+", section, re.MULTILINE)
+    assert first is not None
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in first[0].splitlines()]
     return rows[2:]
 
 

@@ -31,7 +31,7 @@ class MachineParameters:
     """Tables of codes, 1 to 7."""
     products: str = "multiplier"
     """How products are made: "multiplier", of two words, too; "shifter", each has a discrete operand, and no arithmetic
-    unit has a multiplier; "table", those of slaves are of two codes, by a table that is filled for each instruction."""
+    unit has a multiplier; "table", those of slaves are of two codes, by a table in LUT RAM."""
     divider: str = "none"
     """What COMPUTE DIVIDE divides by: "none", nothing; "codes", codes, by shifts; "words", also words, bit by bit."""
     converter: str = "shifting"

@@ -183,7 +183,7 @@ class ProgramWriter:
                 f"training: the machine must have instructions >= {LEAST_PAGED}, got {self.machine.instructions}"
             )
         batches = self.training.batches(len(inputs))
-        of_samples = self._paged([*self._sample()], samples.reshape(len(inputs), -1)).reshape(batches, -1)
+        of_samples = self._paged(_placed(self._sample(), 0), samples.reshape(len(inputs), -1)).reshape(batches, -1)
         of_ends = self._paged([*self._batch_end()], np.zeros((batches, 0), np.uint32))
         parts = [
             self._paged([*self._first()], before[None]),
@@ -268,7 +268,7 @@ class ProgramWriter:
         yield after
         yield Jump(begin, samples, ROUNDS)
 
-    def _sample(self) -> Iterator[Instruction]:
+    def _sample(self) -> Iterator[Line]:
         """A sample that stands where the first layer's inputs are."""
         x = self.map.inputs[0]
         yield self._load(x, self.training.layers[0].inputs)
@@ -307,8 +307,7 @@ class ProgramWriter:
                 yield from self._head(x)
                 yield from self._accumulate_first(other)
                 yield rest
-            yield from self._forwards()
-            yield from self._load_next(other, -(-samples // 2) if number else None)
+            yield from self._forwards(self._load_next(other, -(-samples // 2) if number else None))
             yield from self._backwards(x)
             if learns_late and ends[number]:
                 yield Jump(goes_on[1 - number], passes, SAMPLES)
@@ -399,8 +398,8 @@ class ProgramWriter:
         """The beginning of a sample, whose inputs are at ``x``."""
         return [self._forward(0, x), self._load_target()]
 
-    def _forwards(self) -> Iterator[Instruction]:
-        """A sample after `_head`, up to the last layer's results."""
+    def _forwards(self, beside: Iterable[Line] = ()) -> Iterator[Line]:
+        """A sample after `_head`, up to the last layer's results; ``beside`` comes while its slaves are at work."""
         m = self.map
         last = len(self.training.layers) - 1
         for n in range(last + 1):
@@ -408,6 +407,8 @@ class ProgramWriter:
                 yield self._forward(n, m.inputs[n])
                 yield from self._after_results(n - 1)
                 yield from self._slopes(n - 1)
+            if n == last:
+                yield from beside
             yield from self._results(n)
         yield from self._after_results(last)
 

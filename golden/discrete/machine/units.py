@@ -99,12 +99,8 @@ def _of_slaves(i: Instruction, machine: MachineParameters, block: CacheSpan) -> 
     if i.function == FORWARD:
         # A pass gives a result of each slave, one a cycle, while the next pass runs.
         cycles = max(i.rows, machine.slaves) * machine.columns_each(i.columns)
-        cycles += machine.table_rows
         return Needs((ARRAY_UNIT,), (CacheSpan(i.a, i.rows),), CacheSpan(i.d, i.columns), block, cycles=cycles)
     if i.function == BACKWARD:
-        cycles = machine.table_rows + block.length
-        return Needs((ARRAY_UNIT,), (), CacheSpan(i.d, i.rows), block, cycles=cycles)
-    if i.function == APPLY:
-        return Needs((ARRAY_UNIT,), (), None, block, any(by_chance(i)), block.length)
-    cycles = machine.table_rows + block.length
-    return Needs((ARRAY_UNIT,), (CacheSpan(i.a, i.rows),), None, block, any(by_chance(i)), cycles)
+        return Needs((ARRAY_UNIT,), (), CacheSpan(i.d, i.rows), block, cycles=block.length)
+    reads = () if i.function == APPLY else (CacheSpan(i.a, i.rows),)
+    return Needs((ARRAY_UNIT,), reads, None, block, any(by_chance(i)), block.length)

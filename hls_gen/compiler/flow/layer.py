@@ -9,6 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from bitloom.hls_gen.design.formed_windows import FormedWindows
+
 Ints = NDArray[np.int64]
 
 
@@ -92,6 +94,8 @@ class FlowLayer:
     """Name of the layer whose map it adds to its results, from the skip store; None: of no layer."""
     streamed: bool = False
     """Whether its weights come down the stream in every frame."""
+    formed: FormedWindows | None = None
+    """What a window former makes of the map that it reads; None where words pass it by, or there is none."""
 
     @property
     def results(self) -> int:
@@ -105,8 +109,13 @@ class FlowLayer:
 
     @property
     def input_words(self) -> int:
-        """Words of the map that it reads."""
+        """Words of the map that it reads, behind a window former where there is one."""
         return self.reading.tuples * self.reading.words
+
+    @property
+    def coming_words(self) -> int:
+        """Words of the map as they come to its NPU."""
+        return self.formed.frame_words if self.formed else self.input_words
 
     @property
     def output_windows(self) -> int:

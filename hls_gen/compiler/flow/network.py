@@ -83,12 +83,17 @@ class ProcessNetwork:
             words = system.output_words(final)
             self._sinks[final] = MapResults(words, npu.array.word_bits, system.stream_bits, self.done)
         self._puts[system.mapping[-1]].append(self.done)
-        words = system.formed.frame_words if system.formed else system.layers[0].input_words
+        words = system.layers[0].coming_words
         binariser = first.ports.binariser is not None
         frames = FrameSource(words, first.host_word_bits, system.stream_bits, binariser, self.done)
         frames.weights = self.loader
-        self._sources[0] = Former(frames, system.formed, self.frames) if system.formed else frames
+        self._sources[0] = self._formed(0, frames)
         return frames
+
+    def _formed(self, layer: int, source: Source) -> Source:
+        """The words of ``source``, or windows of them, where a former stands in front of the layer."""
+        formed = self.system.layers[layer].formed
+        return Former(source, formed, self.frames) if formed else source
 
     def _loop(self, n: int) -> None:
         """The map store of NPU ``n``, if it has work for one."""
@@ -141,7 +146,7 @@ class ProcessNetwork:
         room = f"room towards NPU {n}"
         full = Stamps(words)
         cleared = Stamps(room)
-        maps = [(system.layers[i].input_words, system.chunk_words(i)) for _, i in edges]
+        maps = [(system.layers[i].coming_words, system.chunk_words(i)) for _, i in edges]
         pair = self._pairs[n] = Pair(maps, full, cleared)
         entry: Sink = pair
         self._takes[n].append(cleared)
@@ -155,7 +160,7 @@ class ProcessNetwork:
             steps = writer([(count, fifo) for count, _ in maps], pair, self.frames)
             self.processes.append(FlowProcess("spill store", None, steps, (takes, full)))
         for maker, i in edges:
-            self._sinks[maker], self._sources[i] = entry, pair
+            self._sinks[maker], self._sources[i] = entry, self._formed(i, pair)
 
     def _npu(self, n: int) -> None:
         """The processes of NPU ``n``."""

@@ -58,7 +58,6 @@ def system(
         stream_bits=stream_bits,
         weights=tuple(weights),
         weights_before=weights_before,
-        formed=plan.formed,
     )
 
 
@@ -99,6 +98,7 @@ def _layer(planned: PlannedLayer, on: Mapping[str, int], skipped: str | None) ->
         joins=skipped if p.joins else None,
         joined_words=planned.read.parts or (0, 0),
         adds=p.adds,
+        formed=planned.formed,
     )
 
 

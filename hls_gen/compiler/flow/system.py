@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from bitloom.hls_gen.design.formed_windows import FormedWindows
 from bitloom.hls_gen.design.gearbox import geared
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.timing import Latencies, latencies
@@ -69,8 +68,6 @@ class System:
     """Packets of weights that come with every frame, in the order of the stream."""
     weights_before: int = 0
     """How many of them come before the frame."""
-    formed: FormedWindows | None = None
-    """What the window former of NPU 0 makes of a frame; None where words pass it by, or there is none."""
 
     def __post_init__(self) -> None:
         count = len(self.units)
@@ -138,10 +135,10 @@ class System:
         maker = self.maker(i)
         joined = self.joined(i)
         beside = 0 if joined is None else self.output_words(joined)
-        if maker is not None and self.output_words(maker) + beside != layer.input_words:
+        if maker is not None and self.output_words(maker) + beside != layer.coming_words:
             before = self.layers[maker].name
             words = self.output_words(maker) + beside
-            raise ValueError(f"flow: {layer.name} reads {layer.input_words} words, {before} makes {words}")
+            raise ValueError(f"flow: {layer.name} reads {layer.coming_words} words, {before} makes {words}")
         if self.crosses(i) and not 1 <= self.chunk_words(i) <= self.units[npu].buffer_words:
             buffer = self.units[npu].buffer_words
             raise ValueError(f"flow: {layer.name}: a chunk must be 1..{buffer} words, got {self.chunk_words(i)}")

@@ -3,6 +3,7 @@
 from bitloom.hls_gen.design.formed_windows import FormedWindows
 from bitloom.hls_gen.design.memories.former import former_fields
 from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.design.parts import present
 
 
 def former_values(formed: FormedWindows | None, npu: Npu) -> dict[str, int]:
@@ -12,12 +13,13 @@ def former_values(formed: FormedWindows | None, npu: Npu) -> dict[str, int]:
     if formed is None or not widths:
         return dict.fromkeys(widths, 0)
     (kh, kw), stride = formed.window.kernel, formed.window.stride
+    channels = formed.channels // present(npu.former_sizes).granule
     values = {
         "former_on": 1,
-        "former_channels_minus_1": formed.channels - 1,
+        "former_channels_minus_1": channels - 1,
         "former_positions_minus_1": formed.word_positions - 1,
         "former_words_minus_1": formed.words - 1,
-        "former_lanes_used": kh * formed.channels,
+        "former_lanes_used": kh * channels,
         "former_columns_used": kw,
     }
     for k, axis in enumerate("yx"):

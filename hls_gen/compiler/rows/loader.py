@@ -48,7 +48,7 @@ def network_row(plan: Plan, n: int, rows: Sequence[LayerRows], stream_bits: int,
         fields |= {"frame_words": words, "frame_beats": frame_beats, "frame_tail": (words - 1) % together}
         if len(plan.frame.limits):
             fields["binariser_last"] = len(plan.frame.limits) - 1
-    fields |= former_values(plan.formed if n == 0 else None, npu)
+    fields |= former_values(plan.formed(n), npu)
     if "ring" in npu.ports.inlets:
         fields["last_chunk"] = _last(rows, "chunks")
     return fields

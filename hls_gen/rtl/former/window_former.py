@@ -1,14 +1,15 @@
-"""Window former: the taps of a window side by side, so that a first layer of few channels fills the lanes.
+"""Window former: the taps of a window side by side, so that a layer of few channels fills the lanes.
 
-    in[frame words: positions side by side] --> word register --+--> column of taps --> columns of the window --> out
+    in[words: positions side by side] --> word register --+--> column of taps --> columns of the window --> out
                          0 for positions beside the map --------'      ^  |
                                                               line memory, a column for each position of a row
 
 A position goes into the window in a cycle: its column, the one that was there a row ago moved on by a position, takes
 the place of the newest column, and of its own in the line memory. So all taps of a window are of this frame: rows and
-columns beside the map come as 0, which adds nothing to a sum. A window that is complete leaves word by word; the
-next position comes with its last word. While ``former_on`` is 0, words pass as they are. Golden twin:
-Window.positions (golden/window.py); lanes: hls_gen/design/formed_windows.py.
+columns beside the map come as 0, which adds nothing to a sum. A window that is complete leaves word by word; the next
+position comes with its last word. While ``former_on`` is 0, words pass as they are. Lanes are counted in granules: as
+many as stay together in every map. Golden twin: Window.positions (golden/window.py); lanes:
+hls_gen/design/formed_windows.py.
 """
 
 from collections.abc import Callable
@@ -43,10 +44,10 @@ from bitloom.hls_gen.rtl.primitives.text import Header
 
 MEANS = {
     "on": "windows are formed; 0: words pass as they are",
-    "channels_minus_1": "channels of a position, less 1",
+    "channels_minus_1": "granules of a position, less 1",
     "positions_minus_1": "positions in a word of stream in, less 1",
     "words_minus_1": "words of a window, less 1",
-    "lanes_used": "lanes of a column that have a tap",
+    "lanes_used": "granules of a column that have taps",
     "columns_used": "columns of a window",
 }
 """What fields of the network's row tell the former, by the ends of the ports' names; others are of an axis."""
@@ -147,7 +148,7 @@ def _columns(b: Block, library: Library, npu: Npu, f: Fields, x: _Axis, at: _Pos
     """The columns of the window, the newest first."""
     sizes = present(npu.former_sizes)
     b.comment("Columns: that of the position at hand has the taps of the rows before from the line memory.")
-    kept = (sizes.column - 1) * npu.former_lane_bits  # the oldest lane has nowhere to go
+    kept = (sizes.column - sizes.granule) * npu.former_lane_bits  # the oldest lanes have nowhere to go
     before = b.wire("row_before", kept) if kept else None
     column = _column(b, npu, f, at, before)
     if before is not None:
@@ -239,17 +240,18 @@ def _word_register(
 
 
 def _by_channels(npu: Npu, f: Fields, make: Callable[[int], Signal]) -> Signal:
-    """What ``make`` gives for the number of channels of a position."""
+    """What ``make`` gives for the number of granules of a position."""
     sizes = present(npu.former_sizes)
-    chosen = make(sizes.channels)
-    for channels in range(sizes.channels - 1, 0, -1):
+    granules = sizes.channels // sizes.granule
+    chosen = make(granules)
+    for channels in range(granules - 1, 0, -1):
         chosen = Mux(eq(f["channels_minus_1"], channels - 1), make(channels), chosen)
     return chosen
 
 
 def _less_a_position(word: Signal, channels: int, npu: Npu) -> Signal:
     """``word`` without its lowest position."""
-    by = channels * npu.former_lane_bits
+    by = channels * npu.former_granule_bits
     w = width(word)
     return const(0, w) if by >= w else Cat(const(0, by), bits(word, by, w - by))
 
@@ -257,11 +259,11 @@ def _less_a_position(word: Signal, channels: int, npu: Npu) -> Signal:
 def _column(b: Block, npu: Npu, f: Fields, at: _Position, before: Signal | None) -> Signal:
     """The column of the position at hand: its channels, 0 beside the map, and above them those of the rows before."""
     sizes = present(npu.former_sizes)
-    lane = npu.former_lane_bits
-    lanes = sizes.column
+    lane = npu.former_granule_bits
+    lanes = sizes.column // sizes.granule
     channels = [
         b.wire(f"channel_{k}", lane, bits(at.channels, k * lane, lane) & _all(at.inside, lane))
-        for k in range(sizes.channels)
+        for k in range(sizes.channels // sizes.granule)
     ]
     taps = []
     for k in range(lanes):
@@ -285,26 +287,30 @@ def _all(flag: Signal, w: int) -> Signal:
 def _words(b: Block, npu: Npu, f: Fields, columns: list[Signal]) -> list[Signal]:
     """The words of a window."""
     b.comment("Words of the window.")
-    lane = npu.former_lane_bits
+    sizes = present(npu.former_sizes)
+    lane = npu.former_granule_bits
     each = npu.array.plane_lanes
     taps = list[Signal]()
     marks = list[Signal]()
     for k, column in enumerate(columns):
         used = b.wire(f"column_{k}_used", 1, _used(f, "columns", k)) if npu.engine == "binary" else None
-        for i in range(present(npu.former_sizes).column):
+        for i in range(sizes.column // sizes.granule):
             value = bits(column, i * lane, lane)
             taps.append(value if used is None else b.wire(f"value_{k}_{i}", lane, value & _all(used, lane)))
             if npu.array.planes:
                 marks.append(b.wire(f"used_{k}_{i}", 1, used & _used(f, "lanes", i)))
+    if not npu.array.planes:
+        w = len(taps) * lane
+        window = b.wire("window", w, side_by_side(taps))
+        size = npu.array.word_bits
+        parts = [bits(window, m * size, min(size, w - m * size)) for m in range(npu.former_words)]
+        return [b.wire(f"word_{m}", size, resize(part, size)) for m, part in enumerate(parts)]
     words = []
     for m in range(npu.former_words):
-        lanes = taps[m * each : (m + 1) * each]
-        if npu.array.planes:
-            padded = lanes + [const(0, lane)] * (each - len(lanes))
-            has_tap = marks[m * each : (m + 1) * each]
-            lanes = [
-                _plane(padded, has_tap, j, plane, npu) for plane in plane_order(npu.array.planes) for j in range(each)
-            ]
+        padded = taps[m * each : (m + 1) * each]
+        padded += [const(0, lane)] * (each - len(padded))
+        has_tap = marks[m * each : (m + 1) * each]
+        lanes = [_plane(padded, has_tap, j, plane, npu) for plane in plane_order(npu.array.planes) for j in range(each)]
         words.append(b.wire(f"word_{m}", npu.array.word_bits, resize(side_by_side(lanes), npu.array.word_bits)))
     return words
 

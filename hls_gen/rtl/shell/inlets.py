@@ -1,10 +1,11 @@
 """Inlets of an NPU: where the words come from that its convolution takes (part of hls_gen/rtl/shell/npu.py).
 
-    host words --(binariser or former)-------> convolution
-    ring words --> ping-pong pair --(to +-1)-> convolution
-    words of the map store and skip store ---> convolution
+    host words --(binariser)------------------(former)-> convolution
+    ring words --> ping-pong pair --(to +-1)--(former)-> convolution
+    words of the map store and skip store -------------> convolution
 
-Each layer's row of memory ``inputs`` says which inlet is read (hls_gen/rtl/sequencer/writer.py).
+A window former stands behind inlet "host", or behind inlet "ring" of an NPU that frames don't enter. Each layer's row
+of memory ``inputs`` says which inlet is read (hls_gen/rtl/sequencer/writer.py).
 """
 
 from collections.abc import Mapping
@@ -51,28 +52,35 @@ def inlets(c: NpuContext, stores: Mapping[str, Stream]) -> dict[str, Stream]:
 def _host(c: NpuContext) -> Stream:
     """Words of frames: windows of them where a window former makes these, bits where the NPU has a binariser."""
     frame = Stream.input(c.b, "host", c.npu.host_word_bits)
-    if c.npu.former_sizes:
-        windows = Stream.wires(c.b, "windows", c.npu.array.word_bits)
-        fields = {name: c.settings[name] for name, _ in former_fields(c.npu)}
-        unit = c.library.get(window_former, c.library, c.npu)
-        c.place(unit, "window_former", **frame.ports("in"), **windows.ports("out"), **fields)
-        return windows
     if not c.npu.ports.binariser:
-        return frame
+        return _formed(c, frame)
     binary = Stream.wires(c.b, "binary", c.npu.array.word_bits)
     unit = c.library.get(binariser, c.library, c.npu)
     c.place(unit, "binariser", **frame.ports("in"), **binary.ports("out"), last_row=c.settings["binariser_last"])
     return binary
 
 
+def _formed(c: NpuContext, words: Stream) -> Stream:
+    """The words, or windows of them where the NPU has a window former."""
+    if not c.npu.former_sizes:
+        return words
+    windows = Stream.wires(c.b, "windows", c.npu.array.word_bits)
+    fields = {name: c.settings[name] for name, _ in former_fields(c.npu)}
+    unit = c.library.get(window_former, c.library, c.npu)
+    c.place(unit, "window_former", **words.ports("in"), **windows.ports("out"), **fields)
+    return windows
+
+
 def _ring(c: NpuContext) -> Stream:
-    """Words of the NPU before, through the ping-pong pair, and as features where that NPU sends bits."""
+    """Words of the NPU before, through the ping-pong pair, as features where that NPU sends bits; windows of them where
+    no frames enter the NPU and it has a window former."""
     word_bits = c.npu.array.kfp if c.ring.from_bits else c.npu.array.word_bits
     before = Stream.input(c.b, "ring", word_bits, last=True)
     unit = c.library.get(ping_pong, c.library, c.npu, word_bits)
     chunked = Stream.wires(c.b, "chunked", word_bits)
     c.place(unit, "ping_pong", **before.ports("in"), **chunked.ports("out"), last_chunk=c.settings["last_chunk"])
-    return chunked.replace(data=_features(c, chunked.data)) if c.ring.from_bits else chunked
+    words = chunked.replace(data=_features(c, chunked.data)) if c.ring.from_bits else chunked
+    return words if "host" in c.npu.ports.inlets else _formed(c, words)
 
 
 def _features(c: NpuContext, word: Signal) -> Signal:

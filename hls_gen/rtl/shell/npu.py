@@ -47,8 +47,10 @@ OUTLETS = {
     "skip": "words of maps to the skip store",
 }
 """What goes by each outlet."""
-FORMER, BINARISER = "windows of frames, by the window former", "words of frames, by the binariser"
-"""What comes by inlet host where an NPU has a window former, where it has a binariser."""
+FORMER = "; windows of them, by the window former"
+"""What is added to the meaning of the inlet behind which an NPU has a window former."""
+BINARISER = "words of frames, by the binariser"
+"""What comes by inlet host where an NPU has a binariser."""
 BITS_IN = "words of the NPU before, whose bits become +1 and -1 behind two buffers that take turns"
 BITS_OUT = "signs of the features, to the NPU after"
 """What comes and goes by the ring between NPUs of different engines."""
@@ -148,12 +150,12 @@ def _contract(params: Npu, ring: RingWords) -> str:
     units = ["sequencer", "convolver", "results", *(name for name, has in rare.items() if has)]
     sources = {name: INLETS[name] for name in params.sources}
     targets = {name: OUTLETS[name] for name in params.targets}
-    if params.former_sizes:
-        sources["host"] = FORMER
     if params.ports.binariser:
         sources["host"] = BINARISER
     if ring.from_bits:
         sources["ring"] = BITS_IN
+    if params.former_sizes:
+        sources["host" if "host" in sources else "ring"] += FORMER
     if ring.to_bits:
         targets["ring"] = BITS_OUT
     paragraphs = [

@@ -243,6 +243,7 @@ def _beats(b: Block, machine: MachineParameters, p: _Place, fill: dict[str, Sign
     if fill is not None:
         values["kind"] = choose(fill["fills"], facts.FILL, values["kind"], facts.BEAT_BITS)
         values["row"] = choose(fill["fills"], fill["row"], values["row"], widths["row"])
+        values["first"] = choose(fill["fills"], p.at["LEARN"], values["first"], 1)  # part of the table
     for name, value in values.items():
         out = b.output_reg(f"down_{name}", widths[name], init=0 if name == "kind" else None, means=BEAT[name])
         b.on(None, (out, value))

@@ -270,8 +270,7 @@ def _array(
         **draws,
     }
     if machine.table_rows:  # the array fills tables, which know nothing of kinds
-        products = [eq(told["beat_kind"], getattr(facts, name)) for name in ("FORWARD", "BACKWARD", "LEARN")]
-        given |= {"fills": b.wire("array_fills", 1, all_of(any_of(*products), ~applies)), **factors}
+        given |= {"fills": _fills(m, start, applies), **factors}
     else:
         settings |= factors
     lead = place(
@@ -308,6 +307,33 @@ def _array(
         up_data=lead["up_data"],
     )
     return lead
+
+
+def _fills(m: _Master, start: Signal, applies: Signal) -> Signal:
+    """Wire: the instruction that begins has other kinds of factors than the last one, of those for sums or of those for
+    weight gradients, so that the slaves' tables of products are filled first."""
+    b = m.b
+    told = m.told
+    at = {
+        name: b.wire(f"begins_{name.lower()}", 1, eq(told["beat_kind"], getattr(facts, name)))
+        for name in ("FORWARD", "BACKWARD", "LEARN")
+    }
+    kinds = {
+        "left": choose(at["BACKWARD"], told["field_kind_b"], told["field_kind_a"], facts.KIND_BITS),
+        "right": choose(at["LEARN"], told["field_kind_b"], told["field_kind_w"], facts.KIND_BITS),
+    }
+    known = []
+    parts = {"sums": ~at["LEARN"], "gradients": at["LEARN"]}
+    for part, here in parts.items():
+        valid = b.reg(f"{part}_valid")
+        filled = {side: b.reg(f"{part}_{side}", facts.KIND_BITS, init=None) for side in kinds}
+        known.append(all_of(here, valid, *[eq(filled[side], kind) for side, kind in kinds.items()]))
+        parts[part] = here, [(valid, 1), *[(filled[side], kind) for side, kind in kinds.items()]]
+        b.on(told["table_start"], (valid, 0))
+    fills = b.wire("array_fills", 1, all_of(any_of(*at.values()), ~applies, ~any_of(*known)))
+    for here, values in parts.values():
+        b.on(all_of(start, fills, here), *values)
+    return fills
 
 
 def _learning(m: _Master, start: Signal, kind_w: Signal, settings: dict[str, Signal]) -> tuple[Signal, Signal]:

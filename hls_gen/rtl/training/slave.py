@@ -211,9 +211,10 @@ def _product(c: SlaveContext, caches: _Caches) -> Signal:
         b.instance(
             c.library.get(product_table, c.library, machine),
             "products",
+            part=learn,
             **factors,
             write=c.kinds["FILL"],
-            write_row=bits(c.beat["row"], 0, 2 * machine.code_bits),
+            write_row=Cat(c.beat["first"], bits(c.beat["row"], 0, 2 * machine.code_bits)),
             write_data=c.beat["data"],
             product=product,
         )

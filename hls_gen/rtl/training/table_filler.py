@@ -2,7 +2,8 @@
 
     pair after pair of codes --> shifting product --> beats that all slaves write into their tables
 
-The master has this one shifter for all slaves. Codes are those of the two tables that the instruction names.
+The master has this one shifter for all slaves. Codes are those of the two tables of the factors. Where the instruction
+before of the same kind, for sums or for weight gradients, had the same ones, nothing is filled.
 """
 
 from veriloggen import Cat

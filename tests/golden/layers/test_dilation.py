@@ -75,7 +75,7 @@ def test_a_plan_has_no_rows_of_zeros():
     assert network_plan.ideal == [("conv_1", valid)]
     (rows,) = npu_rows(network_plan)
     assert rows.count("kernels") == 9
-    assert network_plan.formed is None
+    assert network_plan.formed(0) is None
     assert rows.row("layers")["by_counters"] == 0
 
 

@@ -139,7 +139,7 @@ def test_every_parameter_has_a_bad_value():
     ({"one_memory": True, "kernel_rows": 256}, "npu: kernel_rows must be > tuple_words = 256 for one_memory, got 256"),
     ({**INTEGER, "kernel_binariser": True}, "npu: kernel_binariser must be False for engine integer, got True"),
     ({"window_former": True, "inlets": ("ring", "loop")},
-     "npu: a window former needs inlet host, got ('ring', 'loop')"),
+     "npu: a window former needs inlet host, or ring alone, got ('ring', 'loop')"),
     ({**INTEGER, "binariser_bits": 8}, "npu: binariser_bits must be 0 for engine integer, got 8"),
     ({"binariser_bits": False}, "npu: binariser_bits must be 0 or 2..9, got False"),
     ({"window_former": True, "binariser_bits": 8}, "npu: binariser_bits must be 0 with a window former, got 8"),
@@ -156,6 +156,7 @@ def test_every_parameter_has_a_bad_value():
     ({"window_former": True, **SIZES, "former_channels": 9, "kfp": 8}, "npu: former_channels must be <= 8, got 9"),
     ({"window_former": True, **SIZES, "former_channels": 4, "kfp": 9, "planes": 2},
      "npu: former_channels must be <= 3, got 4"),
+    ({"window_former": True, **SIZES, "former_granule": 2}, "npu: former_channels must be a multiple of 2, got 3"),
     ({"window_former": True, **SIZES, "former_line": 1}, "npu: former_line must be an integer >= 2, got 1"),
     ({"window_former": True, **SIZES, "lanes_per_weight": 2},
      "npu: lanes_per_weight must be 1 with a window former, got 2"),
@@ -495,13 +496,13 @@ def test_memories_of_the_integer_engine(pool):
     assert "scales" in names
 
 
-def test_a_topology_keeps_the_first_window_former_alone():
-    """With its sizes, which no other NPU may have."""
+def test_a_topology_keeps_window_formers_behind_an_inlet_alone():
+    """With their sizes; beside another inlet there is none but for frames."""
     npu = Npu.of(**INTEGER, **SIZES, window_former=True)
     for join in (pipeline, cascade, ring):
         first, second = join([npu] * 2)
         assert first.former == npu.former
-        assert second.former is None
+        assert second.former == (None if join is cascade else npu.former)
 
 
 def test_words_of_frames_and_at_outlets():

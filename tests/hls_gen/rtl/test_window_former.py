@@ -28,14 +28,19 @@ NPUS = {
     "integer": INTEGER,
     "planes": Npu.of(kfp=23, kgp=2, planes=4, **{**FORMER, "former_column": 12, "former_columns": 5}),
     "bits": Npu.of(kfp=9, kgp=2, **{**FORMER, "former_line": 80}),
+    "granules": INTEGER.changed(former_channels=6, former_column=18, former_granule=2),
+    "granules_of_bits": Npu.of(
+        kfp=9, kgp=2, **{**FORMER, "former_channels": 8, "former_column": 24, "former_granule": 4}
+    ),
     "least": Npu.of(kfp=1, kgp=1, **{**FORMER, "former_channels": 1, "former_column": 1, "former_columns": 1}),
 }
-QUICK = ("integer", "planes")
+QUICK = ("integer", "planes", "granules")
 
 
 def shape(npu: Npu, rng: random.Random) -> FormedWindows:
     """Windows that the former can make, of any kernel, stride, padding and size, some at the far ends not wanted."""
-    channels = rng.randint(1, present(npu.former_sizes).channels)
+    sizes = present(npu.former_sizes)
+    channels = sizes.granule * rng.randint(1, sizes.channels // sizes.granule)
     kernel = (
         rng.randint(1, min(10, present(npu.former_sizes).column // channels)),
         rng.randint(1, present(npu.former_sizes).columns),
@@ -47,7 +52,7 @@ def shape(npu: Npu, rng: random.Random) -> FormedWindows:
     rows, columns = (rng.randint(max(1, most - 1), most) for most in window.output_size(height, width))
     return FormedWindows(
         height=height, width=width, channels=channels, window=window, rows=rows, columns=columns,
-        column_lanes=present(npu.former_sizes).column, word_lanes=npu.array.plane_lanes,
+        column_lanes=present(npu.former_sizes).column, word_lanes=npu.array.plane_lanes, packed=rng.random() < 0.7,
     )  # fmt: skip
 
 

@@ -1,5 +1,6 @@
 """The generated training machine in Verilator against the interpreter: whole programs, hazards, faults."""
 
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -21,6 +22,7 @@ from bitloom.golden.discrete.machine.parameters import MachineParameters
 from bitloom.golden.discrete.machine.program import ProgramWriter
 from bitloom.golden.discrete.machine.table_words import config_table
 from bitloom.golden.discrete.machine.words import first_words, sample_words
+from bitloom.golden.discrete.table import CodeTable
 from bitloom.golden.discrete.word import WordFormat
 from bitloom.hls_gen.design import training as facts
 from bitloom.hls_gen.design.headers import PROGRAM, RUN, PacketHeader
@@ -29,7 +31,7 @@ from bitloom.overlay.virtual.training_machine import SimulatedMachine
 from tests.golden.discrete.machine import test_faults as rules
 from tests.golden.discrete.machine import test_hazards as hazards
 from tests.golden.discrete.machine import test_interpreter as loads
-from tests.golden.discrete.machine.cases import CASES, PAIR_CASES, TABLES, samples, start
+from tests.golden.discrete.machine.cases import BATCH_CASES, CASES, PAIR_CASES, TABLES, samples, start
 from tests.golden.discrete.machine.layer_program import KINDS, layer_program
 from tests.golden.discrete.machine.learning_program import learning_program
 
@@ -37,6 +39,7 @@ SMALL = MachineParameters(slaves=2)
 """The machine of the default tier: one build for all tests."""
 EQUIPPED = MachineParameters(slaves=2, divider="words", converter="multiplying")
 """One with all units that a machine may lack."""
+MORE_TABLES = MachineParameters(slaves=2, tables=5)
 TABLED = MachineParameters(slaves=2, products="table")
 FORM = SMALL.form
 OTHERS = {
@@ -73,6 +76,22 @@ def test_programs_equal_the_interpreter(case):
 @pytest.mark.parametrize("stalls", [{"source": 0.8}, {"sink": 0.9}, {"source": 0.3, "sink": 0.3}], ids=str)
 def test_programs_with_stalls(stalls):
     compare(SMALL, "all", 2, **stalls)
+
+
+@pytest.mark.parametrize("instructions", [128, 16], ids=["whole", "in pages"])
+@pytest.mark.parametrize("case", BATCH_CASES)
+def test_batches(case, instructions):
+    """Two batches, whose program the instruction cache holds, or which comes with the data."""
+    t = BATCH_CASES[case]
+    inputs, targets = samples(t, FORM, 2 * t.batch)
+    program, data = ProgramWriter(replace(MORE_TABLES, instructions=instructions), t).run(
+        start(t, FORM), inputs, targets
+    )
+    (expected,) = Interpreter(MORE_TABLES, program).run(data)
+    with SimulatedMachine(MORE_TABLES, program) as hardware:
+        hardware.simulation.stall(source=0.3, sink=0.3, seed=1)
+        (words,) = hardware.run(data)
+    assert words.tolist() == expected.tolist()
 
 
 @pytest.mark.parametrize("name", KINDS)
@@ -141,7 +160,7 @@ def test_learning_by_tables(seed):
 
 
 def test_programs_by_tables():
-    """Tables are filled anew for each instruction, which takes some cycles more than their rows."""
+    """Tables are filled where an instruction has other kinds than the one before: some cycles more than their rows."""
     compare(TABLED, "all", 3, source=0.3, sink=0.3)
     _, data = training_data(SMALL, "all", 3)
     cycles = {}
@@ -154,8 +173,20 @@ def test_programs_by_tables():
     functions = [(COMPUTE, function) for function in (FORWARD, BACKWARD, UPDATE, ACCUMULATE)]
     fills = sum(work.instruction.key in functions for work in interpreter.work)
     more = cycles["table"] - cycles["multiplier"]
-    assert fills > 0
-    assert more <= fills * (TABLED.table_rows + facts.PRODUCT_LATENCY + 1)
+    assert fills > 6
+    assert more <= (fills - 1) * (TABLED.table_rows + facts.PRODUCT_LATENCY + 1)
+
+
+def test_a_table_that_changes():
+    """Its products are filled anew, though kinds are the same as before."""
+    forward = "COMPUTE FORWARD a=0 d=20 rows=4 columns=3 kind_a=1 kind_w=1\nIO STORE_NEURONS a=20 rows=3"
+    tables = [config_table(1, table, 1) for table in (CodeTable((1, -0.5)), CodeTable((-0.25, 0.125)))]
+    first = assemble("IO LOAD_NEURONS d=0 rows=4\nIO LOAD_CODES rows=4 columns=3")
+    program = [tables[0], *first, *assemble(forward), tables[1], *assemble(f"{forward} last=1\nNOP END")]
+    data = np.array([0, 1, 1, 0, *[0, 1] * 6])
+    (expected,) = Interpreter(TABLED, program).run(data)
+    assert len({tuple(part) for part in np.split(expected, 2)}) == 2
+    assert once(program, data, TABLED)[0].tolist() == expected.tolist()
 
 
 @pytest.mark.parametrize(

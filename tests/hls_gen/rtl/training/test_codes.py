@@ -28,20 +28,21 @@ CODES = {1: CodeTable((0.25, -0.25)), 2: TWO_BITS, 3: THREE_BITS}
 def test_table(code_bits):
     """All pairs of codes of all tables and operations, while the rows of the table before are still being read."""
     machine = MachineParameters(form=FORM, code_bits=code_bits)
-    rows = np.arange(1 << 2 * code_bits)
+    rows = np.arange(2 << 2 * code_bits)
     tables = list(CODES.values())[:code_bits]
     latency = facts.PRODUCT_LATENCY
     rng = np.random.default_rng(0)
     contents = [None] * len(rows)
     with Bench(product_table(Library(32), machine)) as bench:
         for name, a, b in product("+-*/", tables, tables):
-            left, right = (rows >> code_bits) % len(a.values), (rows % (1 << code_bits)) % len(b.values)
+            left, right = (rows >> code_bits) % len(a.values), rows % len(b.values)
             new = FORM.pack(look_up_table(name, a, b, FORM)[left, right]).tolist()
             order = rng.permutation(len(rows)).tolist()
             reads = [*rng.integers(0, len(rows), len(rows)).tolist(), *range(len(rows)), *[0] * latency]
             for k, row in enumerate(reads):
                 expected = contents[reads[k - latency + 1]] if k >= latency - 1 else None
-                bench.set(left=row >> code_bits, right=row % (1 << code_bits), write=int(k < len(rows)))
+                bench.set(part=row >> 2 * code_bits, left=(row >> code_bits) % (1 << code_bits))
+                bench.set(right=row % (1 << code_bits), write=int(k < len(rows)))
                 if k < len(rows):
                     bench.set(write_row=order[k], write_data=new[order[k]])
                     contents[order[k]] = new[order[k]]

@@ -11,9 +11,10 @@ import pytest
 from bitloom.golden import zoo as networks
 from bitloom.hls_gen.compiler.flow import simulate
 from bitloom.hls_gen.compiler.flow.kahn import Stamps
-from bitloom.hls_gen.compiler.flow.of_plan import system, unit
+from bitloom.hls_gen.compiler.flow.of_plan import system
 from bitloom.hls_gen.compiler.flow.ports import FrameSource, MapResults
 from bitloom.hls_gen.compiler.flow.streams import Fifo
+from bitloom.hls_gen.compiler.flow.system import Unit
 from bitloom.hls_gen.compiler.plan import plan
 from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.hls_gen.design import gearbox, timing
@@ -40,18 +41,23 @@ BINARY = Npu.of().changed(shift_bits=0, acc_bits=24)
 ])  # fmt: skip
 def test_latency_of_a_pe(npu: Npu, cycles: int) -> None:
     assert timing.pe_latency(npu) == cycles
-    assert unit(npu).latencies.array == timing.array_latency(npu) == 1 + cycles
+    assert Unit(npu=npu).latencies.array == timing.array_latency(npu) == 1 + cycles
 
 
 def test_latencies_and_depths_of_the_units() -> None:
     """The numbers that hardware was measured to have, in tests of the modules."""
-    binary, integer = unit(Npu.of()), unit(INTEGER)
+    binary, integer = (Unit(npu=npu) for npu in (Npu.of(), INTEGER))
     assert binary.latencies == timing.Latencies(array=4, activation=1, pool=1)
     assert integer.latencies == timing.Latencies(array=6, activation=6, pool=5)
     weighted = timing.latencies(INTEGER.changed(depthwise=True, skip_words=2))
     assert weighted == timing.Latencies(array=6, activation=6, addition=8, pool=3, pool_activation=6)
-    assert (binary.pool_room, integer.pool_room) == (11, 13)
+    assert (timing.pool_room(binary.npu), timing.pool_room(integer.npu)) == (11, 13)
     assert (timing.room_words(4, 4), timing.room_words(16, 4)) == (1, 11)
+
+
+def asked(npu: Npu) -> tuple[timing.Latencies, int]:
+    """What the flow model asks of an NPU's times."""
+    return Unit(npu=npu).latencies, timing.pool_room(npu)
 
 
 def digits() -> list[int]:
@@ -79,10 +85,10 @@ def accepted() -> int:
 NPU = BINARY.changed(kfp=40, map_words=9, pool_words=64)
 FLOW: dict[str, tuple[int, Callable[[], object]]] = {
     "CREDITS": (1, digits),
-    "ARRAY_READ": (2, lambda: unit(NPU)),
-    "POPCOUNT_LANES": (32, lambda: unit(NPU)),
-    "SUM_TERMS": (2, lambda: unit(INTEGER.changed(kfp=40))),
-    "FIFO_MARGIN": (7, lambda: unit(NPU)),
+    "ARRAY_READ": (2, lambda: asked(NPU)),
+    "POPCOUNT_LANES": (32, lambda: asked(NPU)),
+    "SUM_TERMS": (2, lambda: asked(INTEGER.changed(kfp=40))),
+    "FIFO_MARGIN": (7, lambda: asked(NPU)),
     "LUT_RAM_WORDS": (8, lambda: put(Fifo(NPU.stores.map_words, Stamps("words"), Stamps("room")))),
     "FRAMES_IN_FLIGHT": (9, accepted),
     "MAP_HELD": (2, lambda: put(MapResults(1 << 20, 64, 32, Stamps("a frame to leave")))),

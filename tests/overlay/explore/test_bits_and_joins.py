@@ -22,9 +22,10 @@ from bitloom.overlay.explore import ring
 from bitloom.overlay.explore.budget import Budget
 from bitloom.overlay.explore.demands import possible_engines
 from bitloom.overlay.explore.engines import Engines
-from bitloom.overlay.explore.figures import figures, flow
+from bitloom.overlay.explore.figures import figures
 from bitloom.overlay.explore.price import Price
 from bitloom.overlay.explore.search import Effort, explore
+from bitloom.overlay.explore.stores_in_use import run_flow
 from bitloom.overlay.explore.task import FEW_NPUS, Joining, Task
 from bitloom.overlay.explore.tries import Tries
 from bitloom.overlay.explore.variations import SETTINGS, MapSetting
@@ -89,7 +90,7 @@ def test_what_the_search_knows_of_an_npu(name: str, setting: MapSetting) -> None
     assert npu.keeps_steps == (name != "fire")
     assert bool(npu.joined_words) == (name == "fire")
     busiest = tries.choices[tries.engines[0], setting].cycles(candidate.indices_on(0), given)
-    assert abs(flow(tries.model, candidate, made).cycles_per_frame - busiest) < 60 * len(tries.layers)
+    assert abs(run_flow(tries.model, candidate.choices, made).cycles_per_frame - busiest) < 60 * len(tries.layers)
 
 
 def test_integers_that_are_added_stay_on_a_binary_npu() -> None:

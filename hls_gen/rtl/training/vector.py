@@ -36,10 +36,10 @@ from bitloom.hls_gen.rtl.primitives.text import Header
 from .arithmetic import shifted, word_sum
 from .converter import ConversionPorts
 from .converters import converter_of
-from .divider import divider
 from .product import product_unit
 from .quotient import quotient_unit
 from .word import magnitude_of, sign_of
+from .word_divider import word_divider
 
 COPY = 1 << isa.FIELDS["function"][1]
 """Number of MOVE COPY here: the one behind the functions of COMPUTE."""
@@ -165,7 +165,7 @@ def _divided(
     late = facts.READ + facts.OPERAND_LATENCY
     start = delayed(b, b.wire("divides", 1, all_of(step, by_words)), "divides", late, init=0)[-1]
     done, quotient = b.wire("divided"), b.wire("word_quotient", form.bits)
-    unit = library.get(divider, library, machine)
+    unit = library.get(word_divider, library, machine)
     b.instance(unit, "divider", start=start, left=left, right=right, done=done, quotient=quotient)
     valid, result = other
     return any_of(valid, done), b.wire("final_result", form.bits, choose(by_words, quotient, result, form.bits))

@@ -1,16 +1,20 @@
 """An epoch of digits on the generated hardware: weights as in the interpreter, and what it learned."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 
+from bitloom.golden.discrete.converter import Converter
 from bitloom.golden.discrete.fixed import FixedTrainer, first_state
 from bitloom.golden.discrete.machine.interpreter import Interpreter
 from bitloom.golden.discrete.machine.parameters import MachineParameters
 from bitloom.golden.discrete.machine.program import ProgramWriter
-from bitloom.golden.discrete.machine.training import DenseLayer, Rule, SourceRule, Training, VelocityRule
+from bitloom.golden.discrete.machine.training import DenseLayer, Kind, Rule, SourceRule, Training, VelocityRule
 from bitloom.golden.discrete.machine.words import first_words, read_states, sample_words
+from bitloom.golden.discrete.table import THREE_BITS, TWO_BITS
 from bitloom.overlay.virtual.training_machine import SimulatedMachine
 
 RULES = {
@@ -59,3 +63,43 @@ def test_an_epoch_of_digits(name, slaves):
     least = interpreter.cycles / len(x)
     assert ideal < least < cycles
     print(f"{name}, {slaves} slaves: {cycles:.0f} cycles a sample, interpreter {least:.0f}, ideal {ideal:.0f}")
+
+
+CODES = {"weights": Kind(1), "master": True, "gradients": Kind(2, True), "errors": Kind(2, True)}
+UNITS = {
+    "shifters": {"products": "shifter"},
+    "tables": {"products": "table"},
+    "shifters, converters with multipliers": {"products": "shifter", "converter": "multiplying"},
+    "words": {},
+    "words, converters with multipliers": {"converter": "multiplying"},
+}
+"""Choices of units; all factors are codes but for those of words."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", UNITS)
+def test_cycles_by_units(name):
+    """The first 160 images with 8 slaves. Tables take no more than a hundredth longer, once they are filled."""
+    t = training(VelocityRule(rate_places=7, bias_places=7, batch=16))
+    if not name.startswith("words"):
+        first, last = (replace(layer, **CODES) for layer in t.layers)
+        layers = replace(first, results=Kind(2)), last
+        t = replace(t, layers=layers, tables={1: (TWO_BITS, 1), 2: (THREE_BITS, 1)}, inputs=Kind(2), seed=5)
+    machine = MachineParameters(slaves=8, weight_words=4096, **UNITS[name])
+    form, rng = machine.form, np.random.default_rng(0)
+    images, labels = load_digits(return_X_y=True)
+    x, y = form.words(images[:160] / 8 - 1), labels[:160]
+    if t.inputs.table:
+        x = Converter(table=THREE_BITS).word_codes(form, x)
+    weights = [rng.normal(0, (2 / layer.inputs) ** 0.5, (layer.outputs, layer.inputs)) for layer in t.layers]
+    start = [first_state(form, t, layer, weight).whole(t, layer) for layer, weight in zip(t.layers, weights)]
+    words = np.concatenate([first_words(t, form, start), sample_words(t, form, x, form.words(2 * np.eye(10)[y] - 1))])
+    program = ProgramWriter(machine, t).program(len(x))
+    (expected,) = Interpreter(machine, program).run(words)
+    with SimulatedMachine(machine, program) as hardware:
+        (got,) = hardware.run(words)
+        cycles = hardware.cycles / len(x)
+    np.testing.assert_array_equal(got, expected)
+    most = {"shifters": 1210, "tables": 1222, "words": 1110}.get(name, 1230)
+    assert cycles < most
+    print(f"{name}: {cycles:.0f} cycles a sample")

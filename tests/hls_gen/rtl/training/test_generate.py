@@ -15,7 +15,6 @@ from bitloom.hls_gen.rtl.primitives.memory import Library
 from bitloom.hls_gen.rtl.training import generate as generation
 from bitloom.hls_gen.rtl.training.converter import converter
 from bitloom.hls_gen.rtl.training.corner_turn import corner_turn
-from bitloom.hls_gen.rtl.training.divider import divider
 from bitloom.hls_gen.rtl.training.generate import training_manifest, training_verilog
 from bitloom.hls_gen.rtl.training.pair_converter import pair_converter
 from bitloom.hls_gen.rtl.training.product import product_unit
@@ -24,6 +23,7 @@ from bitloom.hls_gen.rtl.training.quotient import quotient_unit
 from bitloom.hls_gen.rtl.training.serial_dot import serial_dot
 from bitloom.hls_gen.rtl.training.slave import slave
 from bitloom.hls_gen.rtl.training.top import top
+from bitloom.hls_gen.rtl.training.word_divider import word_divider
 from bitloom.overlay.area.yosys import run_yosys
 from bitloom.overlay.virtual.sim import lint
 
@@ -44,7 +44,7 @@ def test_lint_is_silent(name):
 
 UNITS = {
     "pair_converter": pair_converter,
-    "divider": divider,
+    "word_divider": word_divider,
     "quotient_unit": quotient_unit,
     "product_table": product_table,
     "serial_dot": partial(serial_dot, lanes=5),

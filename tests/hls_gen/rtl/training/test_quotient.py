@@ -12,8 +12,8 @@ from bitloom.golden.discrete.machine.parameters import MachineParameters
 from bitloom.golden.discrete.word import WordFormat
 from bitloom.hls_gen.design import training as facts
 from bitloom.hls_gen.rtl.primitives.memory import Library
-from bitloom.hls_gen.rtl.training.divider import divider
 from bitloom.hls_gen.rtl.training.quotient import quotient_unit
+from bitloom.hls_gen.rtl.training.word_divider import word_divider
 from tests.golden.discrete.machine.cases import TABLES
 from tests.hls_gen.rtl.bench import Bench
 
@@ -41,7 +41,7 @@ def test_words_by_words(form):
     left, right = cases(form)
     rng = np.random.default_rng(3)
     quotients, cycles = [], []
-    with Bench(divider(Library(32), machine)) as bench:
+    with Bench(word_divider(Library(32), machine)) as bench:
         bench.reset()
         begins = []
         due = [(int(x), int(y)) for x, y in zip(form.pack(left), form.pack(right))][::-1]

@@ -30,7 +30,7 @@ from bitloom.hls_gen.rtl.primitives.text import Header
 from .word import joined, magnitude_of, sign_of
 
 
-def divider(library: Library, machine: MachineParameters) -> Block:
+def word_divider(library: Library, machine: MachineParameters) -> Block:
     """The module that divides words.
 
     Parameters
@@ -42,7 +42,7 @@ def divider(library: Library, machine: MachineParameters) -> Block:
     Returns
     -------
     Block
-        Module ``divider``.
+        Module ``word_divider``.
     """
     form = machine.form
     header = Header(
@@ -51,7 +51,7 @@ def divider(library: Library, machine: MachineParameters) -> Block:
         latency=f"{facts.divider_latency(machine)} cycles from start to done",
         parameters={"word_bits": form.bits, "fraction": form.fraction},
     )
-    b = Block("divider", header)
+    b = Block("word_divider", header)
     start = b.input("start", means="left and right are to be divided")
     left = b.input("left", form.bits, means="the dividend, a word")
     right = b.input("right", form.bits, means="the divisor, a word")

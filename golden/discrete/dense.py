@@ -26,6 +26,7 @@ from .converter import Converter
 from .lfsr import Lfsr
 from .norm import Moments, NormTape, normalise, normalise_backward
 from .rule import UpdateRule
+from .table import MOST_EXPONENT
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,14 +59,16 @@ class DenseSpec:
     bias: bool = True
     """Whether sums that are not normalised get a bias."""
     places: int = 0
-    """Products are those with weights times 2^-places, forwards and backwards, so that sums of large codes are not too
-    large without normalisation. The derivative by a weight counts as that by the weight times 2^-places."""
+    """0 to 31. Products are those with weights times 2^-places, forwards and backwards, so that sums of large codes are
+    not too large without normalisation. The derivative by a weight counts as that by the weight times 2^-places."""
     tensors: Tensors = field(default_factory=Tensors)
 
     def __post_init__(self) -> None:
         make_fields_plain(self)
         if type(self.outputs) is not int or self.outputs < 1:
             raise ValueError(f"layer: outputs must be an integer >= 1, got {self.outputs!r}")
+        if type(self.places) is not int or not 0 <= self.places <= MOST_EXPONENT:
+            raise ValueError(f"layer: places must be an integer, 0..{MOST_EXPONENT}, got {self.places!r}")
         if self.activation not in ACTIVATIONS:
             raise ValueError(f"layer: activation must be one of {', '.join(ACTIVATIONS)}, got {self.activation!r}")
 

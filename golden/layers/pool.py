@@ -6,13 +6,15 @@ what follows it, a threshold or a requantisation, takes up the division, exactly
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import ClassVar, TypeVar
 
 import numpy as np
 
 from bitloom.golden.encoding import Array, signed, signed_bits
 from bitloom.golden.layer import Map, OneInput
 from bitloom.golden.window import Pair, Sides, Window
+
+PoolKind = TypeVar("PoolKind", bound="Pool")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,6 +31,11 @@ class Pool(OneInput):
     def __post_init__(self) -> None:
         super().__post_init__()
         self.window.check(self.name)
+
+    @classmethod
+    def of(cls: type[PoolKind], name: str, window: Window) -> PoolKind:
+        """The pool with this window, which is not dilated."""
+        return cls(name=name, kernel=window.kernel, stride=window.stride, padding=window.padding)
 
     @property
     def window(self) -> Window:

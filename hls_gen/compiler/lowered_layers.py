@@ -46,8 +46,7 @@ from bitloom.golden.layers.requantise import rounded, rounded_shift
 from bitloom.golden.window import Window
 
 from .margins import Range, with_any_biases, with_any_thresholds, with_biases
-from .taps import Taps
-from .tuple_parts import WeightedLanes
+from .parts import MapReader
 
 StepKind = TypeVar("StepKind", bound="Step")
 
@@ -370,29 +369,14 @@ class JoinedTaps:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class LoweredLayer:
+class LoweredLayer(MapReader):
     """One trip through an engine; the rule is in the module's text."""
 
-    name: str
-    """The weighted layer's, or the copy's."""
-    reads: str
-    """Name of the lowered layer whose result this one reads, or `bitloom.golden.graph.INPUT`."""
-    joins: str | None = None
-    """Name of a second lowered layer whose result it reads, whose channels follow at each position; None: there is
-    none."""
-    height: int
-    width: int
-    """height, width: size of the map that the lowered layer reads."""
-    window: Taps
-    """Of the convolution, or of those whose sums are added up: their taps go through the places of the kernel again and
-    again."""
     arithmetic: Xnor | Multiply
     steps: tuple[Step, ...] = ()
     """Behind the sums, in the order in which they are computed; none where sums are the result."""
     sum_range: Range
     """Smallest and largest sum, for any features."""
-    weighted: WeightedLanes | None = None
-    """The lanes for which kernels have weights; None where kernels have weights for all lanes."""
     joined: JoinedTaps | None = None
     """What a window former reads in front of the layer; None where the layer reads the map itself."""
 

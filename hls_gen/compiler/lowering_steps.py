@@ -6,6 +6,7 @@ that no layer is left out. Where an engine computes a step otherwise, the engine
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -20,24 +21,14 @@ from bitloom.golden.network import Model
 
 from .lowered_layers import Addition, LoweredLayer, Multiply, Pooling, Scale, Sign, Step, Thresholds, Xnor
 from .margins import Range
-from .parts import Part
+from .parts import MapReader, Part
 from .pools import thresholds_of
 
 
 def lowered_layer(part: Part, arithmetic: Xnor | Multiply, steps: Sequence[Step], sum_range: Range) -> LoweredLayer:
     """The lowered layer of a part."""
-    return LoweredLayer(
-        name=part.name,
-        reads=part.reads,
-        joins=part.joins,
-        height=part.height,
-        width=part.width,
-        window=part.window,
-        weighted=part.weighted,
-        arithmetic=arithmetic,
-        steps=tuple(steps),
-        sum_range=sum_range,
-    )
+    reader = {item.name: getattr(part, item.name) for item in fields(MapReader)}
+    return LoweredLayer(**reader, arithmetic=arithmetic, steps=tuple(steps), sum_range=sum_range)
 
 
 def steps_of(model: Model, part: Part, tail: tuple[Layer, ...]) -> list[Step]:

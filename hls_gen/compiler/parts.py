@@ -33,23 +33,32 @@ from .tuple_parts import WeightedLanes
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Part:
-    """What an engine computes at once, or a copy of a map (hls_gen/compiler/copies.py)."""
+class MapReader:
+    """What reads a map and makes one: a part, and the lowered layer that becomes of it."""
 
     name: str
-    """The weighted layer's, or the copy's. The part's map and its lowered layer have the same name."""
-    engine: Engine
+    """The weighted layer's, or the copy's. The map that it makes has the same name."""
     reads: str
-    """Name of the part whose map this one reads, or `bitloom.golden.graph.INPUT`."""
+    """Name of what makes the map that it reads, or `bitloom.golden.graph.INPUT`."""
     joins: str | None = None
-    """Name of a second part whose map it reads, whose channels follow at each position; None: it reads one map."""
-    adds: str | None = None
-    """Name of the part whose map it adds to its results; None where it adds none."""
+    """Name of what makes a second map that it reads, whose channels follow at each position; None: it reads one map."""
     height: int
     width: int
     """height, width: size of the map that it reads."""
     window: Taps
-    """Of the convolution, or of those whose sums are added up."""
+    """Of the convolution, or of those whose sums are added up: their taps go through the places of the kernel again and
+    again."""
+    weighted: WeightedLanes | None = None
+    """Pattern of zeros: the lanes for which kernels have weights; None where kernels have weights for all lanes."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Part(MapReader):
+    """What an engine computes at once, or a copy of a map (hls_gen/compiler/copies.py)."""
+
+    engine: Engine
+    adds: str | None = None
+    """Name of the part whose map it adds to its results; None where it adds none."""
     lanes: int
     """Lanes of a tap: channels times bits of a value, or times bit planes, the constant one included."""
     planes: int = 0
@@ -66,8 +75,6 @@ class Part:
     """Whether sums are the result."""
     values: Range | None = None
     """Smallest and largest integer of the map that it makes; None where that map has bits."""
-    weighted: WeightedLanes | None = None
-    """Pattern of zeros: the lanes for which kernels have weights; None where kernels have weights for all lanes."""
     segment: Segment | None = None
     """The golden layers that it computes, with their names in the network; None of a copy."""
     joined: "Part | None" = None

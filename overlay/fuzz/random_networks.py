@@ -4,7 +4,7 @@ A ``Pick`` makes the choices: one of its own for a campaign, Hypothesis for a te
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 
 import numpy as np
 
@@ -108,8 +108,7 @@ def binary_network(pick: Pick, input_bits: int = 8) -> Network:
         if dense:
             layer: Weighted = Dense(name=f"layer_{i}", out_channels=channels, weight=weight)
         else:
-            shape = {"kernel": window.kernel, "stride": window.stride, "padding": window.padding}
-            layer = Conv(name=f"layer_{i}", out_channels=channels, weight=weight, **shape)
+            layer = Conv(name=f"layer_{i}", out_channels=channels, weight=weight, **asdict(window))
         out = layer.output(at)
         macs += out.size * layer.fan_in(at)
         if macs > MAX_MACS and len(layers) > first:
@@ -124,9 +123,7 @@ def binary_network(pick: Pick, input_bits: int = 8) -> Network:
         pooled = pick.integer(0, 2) == 0
         if pooled:
             w = windows(pick, at, 3)
-            tail.insert(
-                pick.integer(0, 1), MaxPool(name=f"pool_{i}", kernel=w.kernel, stride=w.stride, padding=w.padding)
-            )
+            tail.insert(pick.integer(0, 1), MaxPool.of(f"pool_{i}", w))
         at = map_behind(tail, at)
         layers += tail
     return Network(name="random", input=source, layers=tuple(layers))
@@ -145,7 +142,7 @@ def adding_up(pick: Pick, layer: Weighted, source: Map, name: str, kinds: Sequen
     have more products than MAX_MACS for it."""
     sums = layer.output(source)
     w = windows(pick, sums, 3)
-    pool = pick.of(kinds)(name=name, kernel=w.kernel, stride=w.stride, padding=w.padding)
+    pool = pick.of(kinds).of(name, w)
     count = Taps.of(layer.window(source), (pool,), (source.height, source.width)).sums
     products = pool.output(sums).size * count * layer.fan_in(source)
     return [pool] if products <= MAX_MACS else []
@@ -158,8 +155,7 @@ def weighted(pick: Pick, at: Map, name: str, weight: Encoding) -> Weighted:
     channels = min(pick.integer(1, MAX_CHANNELS), max(1, MAX_WEIGHTS // (window.taps * at.channels)))
     if dense:
         return Dense(name=name, out_channels=channels, weight=weight)
-    shape = {"kernel": window.kernel, "stride": window.stride, "padding": window.padding}
-    return Conv(name=name, out_channels=channels, weight=weight, **shape)
+    return Conv(name=name, out_channels=channels, weight=weight, **asdict(window))
 
 
 STORED = ("signed", "signed", "unsigned")
@@ -230,7 +226,7 @@ def pools(pick: Pick, at: Map, name: str, kinds: Sequence[type[Pool]]) -> Pool:
     w = windows(pick, at, 9)
     if int(np.prod(w.output_size(at.height, at.width))) * w.taps > MAX_POOL_TAPS:
         w = windows(pick, at, 3)
-    return pick.of(kinds)(name=name, kernel=w.kernel, stride=w.stride, padding=w.padding)
+    return pick.of(kinds).of(name, w)
 
 
 def integer_network(pick: Pick, choices: IntegerChoices) -> Network:
@@ -324,11 +320,8 @@ def depthwise_network(pick: Pick, choices: IntegerChoices, channels: int = DEPTH
         layer = kind(
             name=f"conv_{i}",
             out_channels=at.channels if kind is DepthwiseConv else pick.integer(1, DEPTHWISE_CHANNELS),
-            kernel=window.kernel,
-            stride=window.stride,
-            padding=window.padding,
-            dilation=window.dilation,
             weight=encodings(pick, choices.weight_bits),
+            **asdict(window),
         )
         act = activation(pick, f"act_{i}", choices)
         layers += [layer, *act]
@@ -365,14 +358,7 @@ def grouped_network(pick: Pick, choices: IntegerChoices | None = None) -> Networ
         groups = pick.of([n for n in range(1, at.channels + 1) if at.channels % n == 0])
         kernels = groups * pick.integer(1, max(1, GROUPED_CHANNELS // groups))
         weight = encodings(pick, choices.weight_bits) if choices else pick.of([BIPOLAR, TERNARY])
-        shape = {
-            "kernel": window.kernel,
-            "stride": window.stride,
-            "padding": window.padding,
-            "dilation": window.dilation,
-            "weight": weight,
-            "out_channels": kernels,
-        }
+        shape = {**asdict(window), "weight": weight, "out_channels": kernels}
         name = f"conv_{i}"
         layers.append(GroupedConv(name=name, groups=groups, **shape) if groups > 1 else Conv(name=name, **shape))
         out = layers[-1].output_of([at])

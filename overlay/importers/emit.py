@@ -1,7 +1,7 @@
 """The pass from sections to a model of golden: integers in, integers out, proved equal level by level."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from fractions import Fraction
 from functools import singledispatchmethod
 from itertools import count
@@ -258,17 +258,14 @@ class _Emitter:
             self._pool(window, SumPool)
 
     def _weighted(self, number: int, section: WeightSection, weights: Weights) -> Weighted:
-        outputs, rows, columns, _ = weights.values.shape
+        outputs = len(weights.values)
         if section.window is None:
             return Dense(name=f"dense_{number}", out_channels=outputs, weight=weights.encoding)
         return Conv(
             name=f"conv_{number}",
             out_channels=outputs,
             weight=weights.encoding,
-            kernel=(rows, columns),
-            stride=section.window.stride,
-            padding=section.window.padding,
-            dilation=section.window.dilation,
+            **asdict(section.window),
         )
 
     def _thresholds(self, number: int, section: WeightSection, sums: Line, reach: tuple[int, int]) -> int:
@@ -350,8 +347,7 @@ class _Emitter:
             self._pool(window, AvgPool if quantised.averaged else MaxPool)
 
     def _pool(self, window: Window, kind: type[Pool] = MaxPool) -> None:
-        name = next(self._pool_names)
-        self._append(kind(name=name, kernel=window.kernel, stride=window.stride, padding=window.padding), {})
+        self._append(kind.of(next(self._pool_names), window), {})
 
 
 def _pool_names(number: int, *, plain: bool) -> Iterator[str]:

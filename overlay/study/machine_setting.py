@@ -40,6 +40,8 @@ class MachineSetting:
     """At the start; the rate falls."""
     larger: int = 0
     """Binary places by which sums are larger than those of codes that are divided by the root of their number."""
+    last_larger: int = 0
+    """The same of the last layer, besides ``larger``."""
     backward_places: int | None = None
     """Binary places by which codes are smaller backwards; None is as forwards."""
 
@@ -71,10 +73,11 @@ class MachineSetting:
             by_chance = Kind(inputs.table, True)
             others = {"results": inputs, "errors": by_chance, "gradients": by_chance}
         layers = []
-        for before, after in pairwise(sizes):
+        for n, (before, after) in enumerate(pairwise(sizes), 1):
             scaled: dict[str, Any] = {}
             if self.bits:
-                forward = max(0, int(log2(before) / 2) - self.larger)
+                larger = self.larger + self.last_larger * (n == len(sizes) - 1)
+                forward = max(0, int(log2(before) / 2) - larger)
                 backward = forward if self.backward_places is None else self.backward_places
                 scaled = {
                     "forward_table": number(TABLES[self.bits].scaled(forward)),
@@ -111,7 +114,10 @@ def _settings() -> dict[str, MachineSetting]:
         about = f"{bits}-bit weights, "
         settings |= {
             f"nearest-{bits}": MachineSetting(
-                about=about + "continuous master, nearest", bits=bits, rule=larger_step if bits == 1 else step
+                about=about + "continuous master, nearest",
+                bits=bits,
+                rule=larger_step if bits == 1 else step,
+                last_larger=int(bits == 3),
             ),
             f"stochastic-{bits}": MachineSetting(
                 about=about + "continuous master, stochastic", bits=bits, chance=True, rule=step

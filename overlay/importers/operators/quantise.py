@@ -85,8 +85,6 @@ def trunc(node: NodeView) -> None:
         out_bits = _number(node, 4)
         out_scale = scale
         shift = int(bits - out_bits)
-        is_signed = True
-        narrow = False
         # The first version doesn't clip, because no value is beyond what its bits hold, signed or not.
         low = -(1 << int(out_bits))
         high = (1 << int(out_bits)) - 1

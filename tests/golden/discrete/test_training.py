@@ -231,6 +231,8 @@ def test_the_same_seed_gives_the_same_training():
     [
         (lambda: DenseSpec(outputs=0), "layer: outputs must be an integer >= 1, got 0"),
         (lambda: DenseSpec(outputs=2.0), "layer: outputs must be an integer >= 1, got 2.0"),
+        (lambda: DenseSpec(outputs=1, places=-1), "layer: places must be an integer, 0..31, got -1"),
+        (lambda: DenseSpec(outputs=1, places=0.5), "layer: places must be an integer, 0..31, got 0.5"),
         (lambda: DenseSpec(outputs=1, activation="tanh"),
          "layer: activation must be one of relu, hard_tanh, none, got 'tanh'"),
         (lambda: UpdateRule("adam"), "update rule: name must be one of source, velocity, got 'adam'"),

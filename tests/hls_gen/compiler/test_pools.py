@@ -109,7 +109,7 @@ def test_windows_together_read_what_both_read():
 
 
 def largest(window: Window, x: np.ndarray) -> np.ndarray:
-    layer = MaxPool(name="pool", kernel=window.kernel, stride=window.stride, padding=window.padding)
+    layer = MaxPool.of("pool", window)
     return layer.forward(x, {}, case_map(*x.shape[1:], INT8))
 
 

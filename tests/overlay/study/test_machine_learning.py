@@ -99,6 +99,8 @@ def test_tables():
         (1, -1), (1 / 8, -1 / 8), (1 / 4, -1 / 4)]  # fmt: skip
     assert [(layer.weights.table, layer.forward_table, layer.backward_table) for layer in training.layers] == [
         (1, 2, 2), (1, 2, 2), (1, 3, 3)]  # fmt: skip
+    last = MACHINE_SETTINGS["nearest-3"].training((64, 64, 10), seed=1).layers
+    assert [training.tables[2][0].span, *(layer.forward_table for layer in last)] == [1 / 8, 2, 3]
     discrete = MACHINE_SETTINGS["discrete-2"].training((64, 16, 10), seed=1)
     assert [table.span for table, _ in discrete.tables.values()] == [1, 1, 1 / 4, 1 / 2]
     assert [(layer.forward_table, layer.backward_table) for layer in discrete.layers] == [(3, 1), (4, 1)]

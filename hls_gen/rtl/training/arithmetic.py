@@ -9,7 +9,7 @@ from veriloggen.core.vtypes import Srl
 from bitloom.golden.discrete.machine.parameters import MachineParameters
 from bitloom.golden.discrete.machine.table_words import PLACES_BITS
 from bitloom.hls_gen.design.training import ENTRY_BITS
-from bitloom.hls_gen.rtl.primitives.block import Block, Signal, bits, choose, const, width
+from bitloom.hls_gen.rtl.primitives.block import Block, Signal, bits, choose, const, resize, width
 
 from .word import joined, magnitude_of, saturated, sign_of, twos
 
@@ -92,7 +92,7 @@ def constant(b: Block, machine: MachineParameters, name: str, entry: Signal) -> 
 
 def power(b: Block, machine: MachineParameters, name: str, entry: Signal, w: int) -> Signal:
     """The magnitude of a table's entry, ``w`` bits: more than the fraction has."""
-    wide = max(w, PLACES_BITS)  # the shift is as wide as its places at least
+    wide = max(w, PLACES_BITS)  # a shift is as wide as its places at least
     two = b.localparam("TWO", 2 * machine.form.one, wide)
     magnitude = b.wire(f"{name}_power", wide, Srl(two, bits(entry, 0, PLACES_BITS)))
     if wide > w:
@@ -102,16 +102,24 @@ def power(b: Block, machine: MachineParameters, name: str, entry: Signal, w: int
 
 def shifted(b: Block, name: str, word: Signal, places: Signal) -> Signal:
     """Register, SHIFT_LATENCY cycles late: a word shifted to the right by 0 to 31 places, towards zero."""
-    w = width(word)
-    coarse = b.reg(f"{name}_coarse", w - 1, init=None)
-    fine = b.reg(f"{name}_fine", w - 1, init=None)
+    w = width(word) - 1
+    wide = max(w, PLACES_BITS)  # a shift is as wide as its places at least
+    coarse = b.reg(f"{name}_coarse", wide, init=None)
+    fine = b.reg(f"{name}_fine", wide, init=None)
     sign = b.reg(f"{name}_sign", init=None)
     sign_late = b.reg(f"{name}_sign_late", init=None)
     rest = b.reg(f"{name}_rest", FINE_BITS, init=None)
     far = Cat(bits(places, FINE_BITS, PLACES_BITS - FINE_BITS), const(0, FINE_BITS))
-    b.on(None, (coarse, Srl(magnitude_of(word), far)), (sign, sign_of(word)), (rest, bits(places, 0, FINE_BITS)))
+    b.on(
+        None,
+        (coarse, Srl(resize(magnitude_of(word), wide), far)),
+        (sign, sign_of(word)),
+        (rest, bits(places, 0, FINE_BITS)),
+    )
     b.on(None, (fine, Srl(coarse, rest)), (sign_late, sign))
-    return joined(b, f"{name}_shifted", sign_late, fine)
+    if wide > w:
+        leave(b, f"{name}_fine_high", bits(fine, w, wide - w))
+    return joined(b, f"{name}_shifted", sign_late, bits(fine, 0, w))
 
 
 def word_sum(

@@ -54,7 +54,8 @@ def quotient_unit(library: Library, machine: MachineParameters) -> Block:
     entry = b.reg("late_entry", ENTRY_BITS, init=None)
     b.on(None, (entry, y.entry))
     b.comment("The magnitude times 2^places, then halved: an entry has the places of twice the code's value.")
-    coarse = b.reg("coarse", w, init=None)
+    least = max(w, PLACES_BITS)  # a shift is as wide as its places at least
+    coarse = b.reg("coarse", least, init=None)
     far = bits(entry, FINE_BITS, PLACES_BITS - FINE_BITS)
     size = magnitude_of(x.word)
     steps = 1 << (PLACES_BITS - FINE_BITS)
@@ -65,11 +66,13 @@ def quotient_unit(library: Library, machine: MachineParameters) -> Block:
     over = b.reg("over", init=None)
     rest = b.reg("rest", FINE_BITS, init=None)
     amount = Cat(far, const(0, FINE_BITS))
-    b.on(None, (coarse, Sll(resize(size, w), amount)), (over, any_of(*lost)), (rest, bits(entry, 0, FINE_BITS)))
+    b.on(None, (coarse, Sll(resize(size, least), amount)), (over, any_of(*lost)), (rest, bits(entry, 0, FINE_BITS)))
     wide = w + (1 << FINE_BITS) - 1
     fine = b.reg("fine", wide, init=None)
     late_over = b.reg("late_over", init=None)
-    b.on(None, (fine, Sll(resize(coarse, wide), rest)), (late_over, over))
+    if least > w:
+        leave(b, "coarse_high", bits(coarse, w, least - w))
+    b.on(None, (fine, Sll(resize(bits(coarse, 0, w), wide), rest)), (late_over, over))
     leave(b, "half", bits(fine, 0, 1))
     most = b.localparam("LARGEST", (1 << (w - 1)) - 1, w - 1)
     above = any_of(late_over, nonzero(bits(fine, w, wide - w)))

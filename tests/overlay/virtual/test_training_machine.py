@@ -51,9 +51,12 @@ OTHERS = {
 }
 
 
+ALL_CASES = {**CASES, **PAIR_CASES, "no tables": replace(CASES["continuous"], tables={})}
+
+
 def training_data(machine: MachineParameters, case: str, count: int) -> tuple[list[Instruction], np.ndarray]:
     """Program and words of a training."""
-    t, form = {**CASES, **PAIR_CASES}[case], machine.form
+    t, form = ALL_CASES[case], machine.form
     data = [first_words(t, form, start(t, form)), sample_words(t, form, *samples(t, form, count))]
     return ProgramWriter(machine, t).program(count), np.concatenate(data)
 
@@ -229,6 +232,12 @@ def test_divisions(stalls):
     with SimulatedMachine(EQUIPPED, program) as hardware:
         hardware.simulation.stall(**stalls, seed=3)
         assert [w.tolist() for w in hardware.run(FORM.pack(words))] == [w.tolist() for w in expected]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("form", [WordFormat(4, 1), WordFormat(5, 2)], ids=str)
+def test_the_shortest_words(form):
+    compare(MachineParameters(slaves=2, form=form), "no tables", 5)
 
 
 @pytest.mark.slow

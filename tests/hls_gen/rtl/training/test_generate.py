@@ -32,6 +32,7 @@ MACHINES = {
     "1 slave, 1 bit, no multiplier": MachineParameters(slaves=1, code_bits=1, products="shifter"),
     "2 slaves, all units": MachineParameters(slaves=2, divider="words", converter="multiplying"),
     "2 slaves, tables": MachineParameters(slaves=2, code_bits=2, products="table", divider="codes"),
+    "1 slave, 4 bits": MachineParameters(slaves=1, form=WordFormat(4, 1), divider="words", converter="multiplying"),
     "4 slaves, 32 bits, all tables": MachineParameters(slaves=4, form=WordFormat(32, 20), tables=7, column_words=1),
 }
 

@@ -17,9 +17,9 @@ from bitloom.golden.discrete.learn import LearnPlan, learn
 from bitloom.golden.discrete.setting import SETTINGS, Setting
 from bitloom.golden.names import shown
 from bitloom.overlay.picture import check_plot
-from bitloom.overlay.study.learning import FloatRun, LearningRow, Run, compare, plot_curves
+from bitloom.overlay.study.learning import FloatRun, LearningRow, LearningRun, compare, plot_curves
 from bitloom.overlay.study.machine_learning import (
-    DEVICES,
+    RUNNERS,
     MachinePlan,
     plot_timeline,
     work_of_a_sample,
@@ -90,7 +90,7 @@ DRAWN_EVERY = 5.0
     "Training machine",
     click.option(
         "--machine",
-        type=click.Choice(DEVICES),
+        type=click.Choice(RUNNERS),
         help="Learn on the training machine: verilator is its hardware, interpreter its interpreter, words its "
         "arithmetic alone, which is the fastest and has no cycles. What is learned is the same.",
     ),
@@ -161,7 +161,7 @@ def learn_command(
         raise ValueError("learn: --save needs all training images, so not --held-out")
     if timeline is not None and len(names) > 1:
         raise ValueError(f"learn: --timeline needs a single setting, got {', '.join(names)}")
-    runs: list[Run] = []
+    runs: list[LearningRun] = []
     for name, number in product(names, range(seeds)):
         seed = first_seed + number
         if machine is None:
@@ -180,7 +180,7 @@ def learn_command(
                 epochs=epochs or MACHINE_EPOCHS,
                 seed=seed,
                 slaves=int(slaves),
-                device=machine,
+                runner=machine,
                 setting=name,
                 rate_places=rate_places,
                 mu_places=mu_places,

@@ -22,7 +22,7 @@ from bitloom.golden.training.checkpoint import LARGEST, CheckpointError
 from bitloom.overlay.picture import picture
 
 
-class Run(Protocol):
+class LearningRun(Protocol):
     """A perceptron that learns once, by a setting."""
 
     @property
@@ -42,7 +42,7 @@ class Run(Protocol):
         """What is known of each epoch besides accuracy, one of `FIGURES`."""
 
     @property
-    def device(self) -> str:
+    def runner(self) -> str:
         """In names of files, what learns; nothing for floating point."""
 
     def facts(self) -> dict[str, Any]:
@@ -66,7 +66,7 @@ class FloatRun:
     """A name of `SETTINGS`."""
     plan: LearnPlan
     figure = "loss"
-    device = ""
+    runner = ""
 
     @property
     def seed(self) -> int:
@@ -141,7 +141,7 @@ class LearningRow:
 
 
 def compare(
-    runs: Sequence[Run],
+    runs: Sequence[LearningRun],
     data: LearnData,
     folder: Path,
     progress: Callable[[int, int], None] | None = None,
@@ -153,11 +153,11 @@ def compare(
 
     Parameters
     ----------
-    runs : sequence of Run
+    runs : sequence of LearningRun
         One or more a setting.
     data : LearnData
     folder : Path
-        Gets a file ``<data>-<setting>-<seed>.json`` for each run, with its device behind the data if it has one, and
+        Gets a file ``<data>-<setting>-<seed>.json`` for each run, with its runner behind the data if it has one, and
         while it runs a checkpoint from which an interrupted run goes on. Files of other runs are replaced.
     progress : callable, optional
         Called with epochs done and epochs in all.
@@ -186,7 +186,7 @@ def compare(
             if watch:
                 watch(list(rows.values()))
 
-        name = "-".join(str(part) for part in (data.name, run.device, run.setting, run.seed) if part != "")
+        name = "-".join(str(part) for part in (data.name, run.runner, run.setting, run.seed) if part != "")
         path = atomic.inside(folder, f"{name}.json")
         checkpoint = atomic.inside(folder, f"{name}.npz")
         seen(_run(run, data, path, checkpoint, seen))
@@ -196,7 +196,7 @@ def compare(
     return list(rows.values())
 
 
-def _run(run: Run, data: LearnData, path: Path, checkpoint: Path, seen: Seen) -> list[tuple[float, float]]:
+def _run(run: LearningRun, data: LearnData, path: Path, checkpoint: Path, seen: Seen) -> list[tuple[float, float]]:
     """The curve of one run, read from its file if the file is of the same run and data."""
     facts = {**run.facts(), "images": [len(data.train), len(data.test)]}
     facts = json.loads(json.dumps(facts))  # tuples become lists, as in the file

@@ -41,7 +41,7 @@ ORDER = 2_000_000
 """Purpose in the keys of random streams that order the images."""
 STATES = "words"
 """Name of the states in a checkpoint."""
-DEVICES = (WORDS, INTERPRETER, VERILATOR) = ("words", "interpreter", "verilator")
+RUNNERS = (WORDS, INTERPRETER, VERILATOR) = ("words", "interpreter", "verilator")
 """What trains: golden/discrete/fixed.py, a batch at a time and without a clock; the interpreter; the hardware."""
 EPOCH_SEEDS = 1 << 16
 """From one seed's first state of the generator to that of the next seed."""
@@ -63,8 +63,8 @@ class MachinePlan:
     seed: int = 0
     """Of weights at the start, of the images' order and of the generator, 0 to MOST_SEED."""
     slaves: int = 8
-    device: str = "interpreter"
-    """One of `DEVICES`; the weights are the same."""
+    runner: str = "interpreter"
+    """One of `RUNNERS`; the weights are the same."""
     setting: str = "words"
     """Which tensors are codes, a name of `MACHINE_SETTINGS`."""
     rate_places: int | None = None
@@ -162,13 +162,13 @@ class MachineLearned:
         return [cycles for _, cycles in self.points]
 
 
-class Device:
+class MachineRunner:
     """What trains: the machine in Verilator, its interpreter, or its arithmetic alone; a context.
 
     Parameters
     ----------
     name : str
-        One of `DEVICES`.
+        One of `RUNNERS`.
     machine : MachineParameters
     """
 
@@ -178,7 +178,7 @@ class Device:
         self._open = ExitStack()
         self._runner: Any = None
 
-    def __enter__(self) -> "Device":
+    def __enter__(self) -> "MachineRunner":
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -290,11 +290,11 @@ def learn_on_machine(
                 points = [(right, cycles) for right, cycles in saved_curve(saved, plan.epochs, (1, LARGEST))]
                 states = _saved_states(training, form, saved)
     images = MachineData.of(training, form, data)
-    with Device(plan.device, machine) as device:
+    with MachineRunner(plan.runner, machine) as runner:
         while len(points) < plan.epochs:
             training = plan.training(data, len(points))
             order = random_order(len(data.train), ORDER, plan.seed, len(points))[:samples]
-            states, cycles = device.train(training, states, images.train[order], images.targets[order])
+            states, cycles = runner.train(training, states, images.train[order], images.targets[order])
             points.append((images.share_right(training, form, states), cycles))
             if store:
                 store.write({CURVE: np.array(points), STATES: first_words(training, form, states)})

@@ -41,10 +41,10 @@ class Jump:
     counter: int = FREE
 
 
-Line = Instruction | Label | Jump
+ProgramLine = Instruction | Label | Jump
 
 
-def _placed(lines: Iterable[Line], start: int) -> list[Instruction]:
+def _placed(lines: Iterable[ProgramLine], start: int) -> list[Instruction]:
     """The instructions of lines that begin at address ``start``."""
     lines = list(lines)
     addresses: dict[Label, int] = {}
@@ -256,7 +256,7 @@ class ProgramWriter:
         first = [*self._first()]
         return [*first, *_placed(self._one_by_one(samples), len(first)), *self._last()]
 
-    def _one_by_one(self, samples: int) -> Iterator[Line]:
+    def _one_by_one(self, samples: int) -> Iterator[ProgramLine]:
         """All samples, one after another in the same place."""
         begin = Label()
         after = Label()
@@ -268,7 +268,7 @@ class ProgramWriter:
         yield after
         yield Jump(begin, samples, ROUNDS)
 
-    def _sample(self) -> Iterator[Line]:
+    def _sample(self) -> Iterator[ProgramLine]:
         """A sample that stands where the first layer's inputs are."""
         x = self.map.inputs[0]
         yield self._load(x, self.training.layers[0].inputs)
@@ -277,7 +277,7 @@ class ProgramWriter:
         yield from self._backwards(x)
         yield from self._accumulate_first(x)
 
-    def _in_turn(self, samples: int, places: tuple[int, int]) -> Iterator[Line]:
+    def _in_turn(self, samples: int, places: tuple[int, int]) -> Iterator[ProgramLine]:
         """All samples, those of even numbers in one place, the others in the other one.
 
         For each place there is a copy of a sample's instructions, which loads the next sample into the other place, but
@@ -316,7 +316,7 @@ class ProgramWriter:
                 yield from self._batch_end()
         yield Jump(begins[0], rounds, ROUNDS)
 
-    def _load_next(self, place: int, turns: int | None) -> Iterator[Line]:
+    def _load_next(self, place: int, turns: int | None) -> Iterator[ProgramLine]:
         """IO of the inputs of the next sample, but for the ``turns``-th time."""
         load = Label()
         after = Label()
@@ -398,7 +398,7 @@ class ProgramWriter:
         """The beginning of a sample, whose inputs are at ``x``."""
         return [self._forward(0, x), self._load_target()]
 
-    def _forwards(self, beside: Iterable[Line] = ()) -> Iterator[Line]:
+    def _forwards(self, beside: Iterable[ProgramLine] = ()) -> Iterator[ProgramLine]:
         """A sample after `_head`, up to the last layer's results; ``beside`` comes while its slaves are at work."""
         m = self.map
         last = len(self.training.layers) - 1

@@ -77,7 +77,7 @@ class DenseLayer:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Rule:
+class MovingRule:
     """How parameters move; each kind of rule says which constants it has."""
 
     rate_places: int = 5
@@ -94,7 +94,7 @@ class Rule:
 
 
 @dataclass(frozen=True, kw_only=True)
-class SourceRule(Rule):
+class SourceRule(MovingRule):
     """After each sample w <- w - 2^-rate (dw + 2^-mu dw'), then dw' <- dw; biases alike (C17)."""
 
     mu_places: int | None = None
@@ -107,7 +107,7 @@ class SourceRule(Rule):
 
 
 @dataclass(frozen=True, kw_only=True)
-class VelocityRule(Rule):
+class VelocityRule(MovingRule):
     """With each sample v <- v + dw; after each batch w <- w - 2^-rate v, then v <- v - 2^-decay v, or 0 without decay.
 
     Biases have a rate of their own, and sums of gradients that begin each batch at 0.

@@ -106,15 +106,15 @@ def test_curves_are_seen_as_they_come(small, tmp_path):
 
 
 def test_the_machine_learns_as_a_run(small, tmp_path):
-    """Its results and checkpoints are kept as those of floating point, beside them; devices give the same curves."""
-    plan = MachinePlan(hidden=(4,), epochs=2, setting="codes-1", device="words", seed=3)
+    """Its results and checkpoints are kept as those of floating point, beside them; runners give the same curves."""
+    plan = MachinePlan(hidden=(4,), epochs=2, setting="codes-1", runner="words", seed=3)
     (row,) = compare([plan], small, tmp_path)
     files = [path.name for path in tmp_path.iterdir()]
     assert files == ["digits-words-codes-1-3.json"]
     assert row.to_dict().keys() == {"setting", "mean", "final", "curves", "cycles"}
     (again,) = compare([plan], small, tmp_path)
     assert again.to_dict() == row.to_dict()
-    (interpreted,) = compare([replace(plan, device="interpreter")], small, tmp_path)
+    (interpreted,) = compare([replace(plan, runner="interpreter")], small, tmp_path)
     assert interpreted.curves == row.curves
     assert np.min(interpreted.figures) > 0 == np.max(row.figures)
 

@@ -10,9 +10,9 @@ from bitloom.golden.discrete.machine.training import SourceRule, VelocityRule
 from bitloom.golden.training.reproducible import random_order
 from bitloom.overlay.study.machine_learning import (
     ORDER,
-    Device,
     MachineData,
     MachinePlan,
+    MachineRunner,
     first_states,
     learn_on_machine,
     work_of_a_sample,
@@ -65,7 +65,7 @@ def test_settings(tiny, tmp_path, setting):
     whole = learn_on_machine(plan, tiny, path)
     again = learn_on_machine(plan, tiny, path)
     assert again.points == whole.points
-    words = learn_on_machine(replace(plan, device="words"), tiny)
+    words = learn_on_machine(replace(plan, runner="words"), tiny)
     assert words.curve == whole.curve
     for state, expected in zip(words.states, whole.states):
         for name, array in vars(state).items():
@@ -151,12 +151,12 @@ def test_each_epoch_has_random_numbers_of_its_own(tiny):
     assert len({plan.training(tiny, epoch).seed for epoch in range(3)}) == 3
 
 
-@pytest.mark.parametrize("device", ["interpreter", pytest.param("verilator", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("runner", ["interpreter", pytest.param("verilator", marks=pytest.mark.slow)])
 @pytest.mark.parametrize(("count", "batch"), [(15, 5), (16, 4)])
-def test_the_instruction_cache_holds_the_program_of_many_layers(tiny, device, count, batch):
+def test_the_instruction_cache_holds_the_program_of_many_layers(tiny, runner, count, batch):
     """Samples are in turn there, as in a network of one hidden layer: an even and an odd number of them. A cache of 128
     instructions gets the program in pages."""
-    plan = replace(PLAN, hidden=(2,) * 16, epochs=1, device=device, batch=batch)
+    plan = replace(PLAN, hidden=(2,) * 16, epochs=1, runner=runner, batch=batch)
     data = tiny._replace(train=tiny.train[:count], train_labels=tiny.train_labels[:count])
     training = plan.training(data)
     machine = plan.machine(training, count)
@@ -168,7 +168,7 @@ def test_the_instruction_cache_holds_the_program_of_many_layers(tiny, device, co
     small = replace(machine, instructions=128)
     images = MachineData.of(training, small.form, data)
     order = random_order(count, ORDER, plan.seed, 0)
-    with Device(plan.device, small) as paged:
+    with MachineRunner(plan.runner, small) as paged:
         states, cycles = paged.train(
             training, first_states(plan, training, small.form), images.train[order], images.targets[order]
         )

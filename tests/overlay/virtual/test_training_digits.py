@@ -12,7 +12,7 @@ from bitloom.golden.discrete.fixed import FixedTrainer, first_state
 from bitloom.golden.discrete.machine.interpreter import Interpreter
 from bitloom.golden.discrete.machine.parameters import MachineParameters
 from bitloom.golden.discrete.machine.program import ProgramWriter
-from bitloom.golden.discrete.machine.training import DenseLayer, Kind, Rule, SourceRule, Training, VelocityRule
+from bitloom.golden.discrete.machine.training import DenseLayer, Kind, MovingRule, SourceRule, Training, VelocityRule
 from bitloom.golden.discrete.machine.words import first_words, read_states, sample_words
 from bitloom.golden.discrete.table import THREE_BITS, TWO_BITS
 from bitloom.overlay.virtual.training_machine import SimulatedMachine
@@ -24,7 +24,7 @@ RULES = {
 """Rule, and the share of test images that one epoch gets right at least."""
 
 
-def training(rule: Rule) -> Training:
+def training(rule: MovingRule) -> Training:
     """Two layers; those of a training by batches are centred."""
     centred = isinstance(rule, VelocityRule)
     layers = (

@@ -40,7 +40,7 @@ def test_the_8_bit_network_of_b20_on_64_lanes() -> None:
 
 @pytest.mark.slow
 def test_cnv_below_a_tap_a_beat() -> None:
-    """900 windows of 27 channels, 5 a word; 784 of 576 bits, 96 a word; 144 of 576 bits, 72 a word, 28 of 128 kernels."""
+    """900 windows of 27 channels, 5 a word; 784 of 576 bits, 96 a word; 144 of 576 bits, 72 a word, 128 kernels."""
     reference = reference_design("cnv-w1a1-z020")
     model = zoo.load("cnv-w1a1")
     design = reference.design("cnv-w1a1-z020", [model])

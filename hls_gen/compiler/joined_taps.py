@@ -47,8 +47,8 @@ def joined_taps(lowered: Lowered, npus: Sequence[Npu], map_order: str) -> tuple[
     while True:
         joined = lowered.with_joined_taps(names)
         tables = tables_of(joined.schedule(map_order))
-        made = {name: formed_windows(joined, name, tables, npus) for name in sorted(names)}
-        formed = {name: windows for name, windows in made.items() if windows is not None}
+        each = {name: windows_of(joined, name, tables, npus) for name in sorted(names)}
+        formed = {name: windows for name, windows in each.items() if windows is not None}
         if formed.keys() == names:
             return joined, formed
         names = frozenset(formed)
@@ -72,7 +72,7 @@ def _candidates(lowered: Lowered, npus: Sequence[Npu]) -> list[str]:
     return names
 
 
-def formed_windows(
+def windows_of(
     lowered: Lowered, name: str, tables: Mapping[str, StageTables], npus: Sequence[Npu]
 ) -> FormedWindows | None:
     """The windows that a former makes in front of a layer.
@@ -97,29 +97,29 @@ def formed_windows(
     on = dict(zip(layers, lowered.mapping))
     layer = layers[name]
     npu = npus[on[name]]
-    former = layer.joined
-    assert former is not None
-    wanted = _prefix(tables[name].input_order, tables[name].stage.width)
+    taps = layer.joined
+    assert taps is not None
+    wanted = _first_rows(tables[name].input_order, tables[name].stage.width)
     if wanted is None:
         return None
-    channels = layer.weight.shape[2] // former.window.taps
+    channels = layer.weight.shape[2] // taps.window.taps
     formed = FormedWindows(
-        height=former.height,
-        width=former.width,
+        height=taps.height,
+        width=taps.width,
         channels=channels,
-        window=former.window,
+        window=taps.window,
         rows=wanted[0],
         columns=wanted[1],
         column_lanes=npu.former_sizes.column if npu.former_sizes else 0,
         word_lanes=npu.array.plane_lanes,
         packed=layer.reads == INPUT,
     )
-    if not _comes(formed, lowered, layer, tables, npus):
+    if not _comes_in_order(formed, lowered, layer, tables, npus):
         return None
     formed = formed.upright
     if not npu.former_sizes:
-        formed = replace(formed, column_lanes=formed.window.kernel[0] * channels)
-    if not formed.countable or channels > npu.array.plane_lanes or _column(formed) > formed.column_lanes:
+        formed = replace(formed, column_lanes=formed.tap_lanes)
+    if not formed.countable or channels > npu.array.plane_lanes or formed.tap_lanes > formed.column_lanes:
         return None
     sizes = npu.former_sizes
     if sizes and (channels % sizes.granule or any(need > npu.value(key) for key, need in formed.needs().items())):
@@ -129,7 +129,7 @@ def formed_windows(
     return formed
 
 
-def _comes(
+def _comes_in_order(
     formed: FormedWindows,
     lowered: Lowered,
     layer: LoweredLayer,
@@ -151,12 +151,7 @@ def _comes(
     return len(words) == 1 and not (words[0, : formed.channels] == UNUSED).any()
 
 
-def _column(formed: FormedWindows) -> int:
-    """Lanes that a column of taps has."""
-    return formed.window.kernel[0] * formed.channels
-
-
-def _prefix(order: Ints, width: int) -> tuple[int, int] | None:
+def _first_rows(order: Ints, width: int) -> tuple[int, int] | None:
     """(rows, columns) where an order of positions of a map ``width`` wide is its first ones, row after row."""
     columns = int((order < width).sum())
     rows = len(order) // max(columns, 1)

@@ -171,7 +171,8 @@ def plan_lowered(
     if choices.map_order != "auto":
         return _plan_in_order(lowered, chain, choices, chunks)
     plans = {order: _plan_in_order(lowered, chain, replace(choices, map_order=order), chunks) for order in AUTOMATIC}
-    formed = [order for order in AUTOMATIC if any(planned.formed for planned in plans[order].layers)]  # one alone
+    # a window former makes windows row after row alone
+    formed = [order for order in AUTOMATIC if any(planned.formed for planned in plans[order].layers)]
     best = min(
         formed or AUTOMATIC, key=lambda order: plans[order].memory_bits().total
     )  # the first one if they are equal

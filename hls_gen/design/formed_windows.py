@@ -7,7 +7,7 @@ A window's lanes are its columns, the newest (rightmost) first, each in ``former
 its rows, the newest (lowest) first, each with the channels of a position. Positions beside the map are put in as 0.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,23 +44,19 @@ class FormedWindows:
 
     @property
     def upright(self) -> "FormedWindows":
-        """The same windows; of a map of one column, which is a row then: a column waits for that of the position before
-        to be written."""
+        """The same windows; a map one position wide is turned, its column becomes a row: a position waits until the one
+        before is in the line memory."""
         if self.padded[1] > 1 or self.width > 1:
             return self
         (kh, kw), (sy, sx), (top, left, bottom, right) = self.window.kernel, self.window.stride, self.window.padding
         window = Window(kernel=(kw, kh), stride=(sx, sy), padding=(left, top, right, bottom))
-        return FormedWindows(
-            height=self.width,
-            width=self.height,
-            channels=self.channels,
-            window=window,
-            rows=self.columns,
-            columns=self.rows,
-            column_lanes=self.column_lanes,
-            word_lanes=self.word_lanes,
-            packed=self.packed,
-        )
+        height, width, rows, columns = self.width, self.height, self.columns, self.rows
+        return replace(self, window=window, height=height, width=width, rows=rows, columns=columns)
+
+    @property
+    def tap_lanes(self) -> int:
+        """Lanes of a column that have taps."""
+        return self.window.kernel[0] * self.channels
 
     @property
     def padded(self) -> tuple[int, int]:

@@ -15,6 +15,7 @@ from typing import Any
 from bitloom.golden.host.host import CLOSINGS
 
 from .bends import Bend, clip
+from .errors import Unsupported
 from .source import STANDARD, TFLITE
 
 ADVICE = {STANDARD: "use Relu, or a quantiser", TFLITE: "use RELU, RELU6 or RELU_N1_TO_1"}
@@ -47,6 +48,14 @@ def _hard_tanh(attribute: Callable[[str, Any], Any]) -> Bend:
     return clip(Fraction(float(attribute("min_val", -1.0))), Fraction(float(attribute("max_val", 1.0))))
 
 
+def _leaky_relu(attribute: Callable[[str, Any], Any]) -> Bend:
+    """x, or alpha x below 0."""
+    alpha = float(attribute("alpha", 0.01))
+    if not alpha >= 0:
+        raise Unsupported(f"alpha must be >= 0, got {alpha:g}", ADVICE[STANDARD])
+    return Bend(name="LeakyRelu", corners=((Fraction(0), Fraction(0)),), slopes=(Fraction(alpha), Fraction(1)))
+
+
 ACTIVATIONS = (
     Activation(onnx="Relu", bend=lambda attribute: clip(Fraction(0), None)),
     Activation(onnx="HardTanh", bend=_hard_tanh),
@@ -59,7 +68,7 @@ ACTIVATIONS = (
     Activation(onnx="Gelu", tflite="GELU"),
     Activation(onnx="HardSigmoid", product="HardSwish"),
     Activation(onnx="HardSwish", tflite="HARD_SWISH"),
-    Activation(onnx="LeakyRelu", tflite="LEAKY_RELU"),
+    Activation(onnx="LeakyRelu", tflite="LEAKY_RELU", bend=_leaky_relu),
     Activation(onnx="Mish"),
     Activation(onnx="PRelu", tflite="PRELU"),
     Activation(onnx="Selu"),

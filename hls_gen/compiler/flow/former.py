@@ -1,6 +1,6 @@
-"""The window former between the host's words and the tuple memory (hls_gen/rtl/former/window_former.py).
+"""The window former between words that come and the tuple memory (hls_gen/rtl/former/window_former.py).
 
-    frame words --> word register --a position a cycle--> window --a word a cycle--> writer
+    words --> word register --a position a cycle--> window --a word a cycle--> writer
 
 A position beside the map needs no word, but for the first one of a frame, which waits for the frame's. No position goes
 into the window while it has words to give, but in the cycle in which the last of these is taken.
@@ -18,9 +18,9 @@ class Former:
     Parameters
     ----------
     source
-        Words of frames.
+        Words of maps.
     formed
-        What is made of a frame.
+        What is made of a map.
     frames
         How many come.
     """

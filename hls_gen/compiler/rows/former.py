@@ -7,7 +7,7 @@ from bitloom.hls_gen.design.parts import present
 
 
 def former_values(formed: FormedWindows | None, npu: Npu) -> dict[str, int]:
-    """Values of the fields by which an NPU's former makes windows of a frame; all are 0 where it makes none, so that
+    """Values of the fields by which an NPU's former makes windows of a map; all are 0 where it makes none, so that
     words pass. No fields where the NPU has no former."""
     widths = dict(former_fields(npu))
     if formed is None or not widths:

@@ -1,4 +1,4 @@
-"""Fields of the network's row that tell the window former what to form of a frame."""
+"""Fields of the network's row that tell the window former what to form of a map."""
 
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.widths import PLACE_BITS, SIDE_BITS, bits_for

@@ -10,7 +10,6 @@ from bitloom.golden.host.links import through
 from bitloom.overlay.importers.bends import Bend, Condition, clip
 from bitloom.overlay.importers.boundaries import Line, Steps, joined, rises, staircases, threshold_arrays
 from bitloom.overlay.importers.errors import ImportRefused
-from bitloom.overlay.importers.node_view import NodeView
 from bitloom.overlay.importers.operators.registry import INSTEAD, OPERATORS, operator, refused
 from tests.errors import value_error
 
@@ -174,17 +173,6 @@ def test_chains():
     assert not rises([ones, line((1, 0), (-1, 0))])
 
 
-@pytest.fixture
-def leaky_relu(monkeypatch):
-    """The operator that docs give as an example: a bend with one corner."""
-
-    def leaky(node: NodeView) -> None:
-        alpha = Fraction(float(node.attribute("alpha", 0.01)))
-        node.bend(Bend(name="LeakyRelu", corners=corners((0, 0)), slopes=(alpha, Fraction(1))))
-
-    monkeypatch.setitem(OPERATORS, ("", "LeakyRelu"), leaky)
-
-
 def network(chain, weight_bits=1, signed=1):
     """A convolution, what ``chain`` appends, a quantiser of 3 bits and a dense layer."""
     rng = np.random.default_rng(4)
@@ -207,7 +195,7 @@ REASON = (
 
 
 @pytest.mark.parametrize("weight_bits", [1, 4])
-def test_an_activation_that_bends_becomes_thresholds(leaky_relu, weight_bits):
+def test_an_activation_that_bends_becomes_thresholds(weight_bits):
     """Also where weights of several bits behind it need the other engine."""
     made = check(network(leaky(), weight_bits), by_qonnx, near=0)
     assert made.choice.engines == ("binary", "binary" if weight_bits == 1 else "integer")
@@ -215,13 +203,18 @@ def test_an_activation_that_bends_becomes_thresholds(leaky_relu, weight_bits):
     assert made.emitted.built[0].levels == 7
 
 
-def test_the_integer_engine_refuses_it_before_anything_is_built(leaky_relu):
+def test_the_integer_engine_refuses_it_before_anything_is_built():
     with pytest.raises(ImportRefused) as refusal:
         imported(network(leaky()), engine="integer")
     assert str(refusal.value) == REASON
 
 
-def test_a_bend_below_all_levels_is_for_both_engines(leaky_relu):
+def test_a_leaky_relu_that_falls_is_refused():
+    with pytest.raises(ImportRefused, match=r"alpha must be >= 0, got -0\.5"):
+        imported(network(leaky(-0.5)))
+
+
+def test_a_bend_below_all_levels_is_for_both_engines():
     """What is below 0 has level 0 behind a quantiser without a sign: one line, as behind a ReLU."""
     for engine in ("binary", "integer"):
         made = check(network(leaky(), signed=0), by_qonnx, engine=engine, near=0)
@@ -249,7 +242,7 @@ def test_channels_that_are_clipped_apart_take_both_engines():
         Chain((2, 5, 6)).quant(0.25, 3).node("Conv", np.ones((4, 2, 3, 3), np.float32)).node("LeakyRelu", alpha=0.5),
     ],
 )
-def test_the_host_refuses_what_it_can_not_compute(leaky_relu, chain):
+def test_the_host_refuses_what_it_can_not_compute(chain):
     name = next(node.name for node in chain.nodes if node.op_type == "LeakyRelu")
     with pytest.raises(ImportRefused) as refusal:
         imported(chain)
@@ -257,7 +250,7 @@ def test_the_host_refuses_what_it_can_not_compute(leaky_relu, chain):
     assert str(refusal.value) == f"{name} (LeakyRelu): {why}"
 
 
-def test_a_message_has_the_name_of_the_bend(leaky_relu):
+def test_a_message_has_the_name_of_the_bend():
     chain = Chain((2, 5, 6)).quant(0.25, 3).node("LeakyRelu", alpha=0.5)
     with pytest.raises(ImportRefused) as refusal:
         imported(chain.node("Conv", np.ones((4, 2, 3, 3), np.float32)))

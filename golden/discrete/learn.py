@@ -139,7 +139,8 @@ def learn(
     specs = setting.specs(data.train.shape[1], plan.hidden, int(data.train_labels.max()) + 1)
     mlp = MlpTrainer(data.train.shape[1], specs, plan.seed, PRECISION)
     curve = []
-    images, tested = (data.real(part).astype(PRECISION) for part in (data.train, data.test))
+    mean = data.real(data.train).mean(axis=0) if setting.centred else 0
+    images, tested = ((data.real(part) - mean).astype(PRECISION) for part in (data.train, data.test))
     store = None
     if checkpoint is not None:
         store = Checkpoint(checkpoint, [asdict(setting), asdict(plan)], data.train, data.train_labels)

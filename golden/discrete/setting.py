@@ -24,6 +24,8 @@ class Setting:
     """Of hidden layers."""
     norm: bool = True
     """Whether layers are normalised over the batch; without they have biases."""
+    centred: bool = False
+    """Whether images are less the mean of the training images, which without normalisation would be most of a sum."""
     last_raw: bool = False
     """Whether the last layer's sums are the outputs as they are, as hardware gives them: without normalisation and
     bias."""
@@ -154,6 +156,7 @@ SETTINGS = {
             rest=_all_discrete(_weights(bits, "nearest"), 7),
             activation="hard_tanh",
             norm=False,
+            centred=True,
             rule=_DISCRETE_RULE,
         )
         for bits in TABLES
@@ -166,6 +169,7 @@ SETTINGS = {
             ),
             activation="hard_tanh",
             norm=False,
+            centred=True,
             rule=_DISCRETE_CODES_RULE,
         )
         for bits in TABLES

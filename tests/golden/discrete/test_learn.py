@@ -79,6 +79,15 @@ def test_with_held_out_images_no_test_image_is_looked_at(small):
     assert curve == learn(SETTINGS["float"], PLAN, small.held_out(PLAN.seed)).curve
 
 
+@pytest.mark.parametrize("centred", [False, True])
+def test_how_bright_images_are_does_not_matter_where_they_are_centred(small, centred):
+    """With 256 images the mean is exact."""
+    setting = replace(SETTINGS["discrete-1"], centred=centred)
+    images = small._replace(train=small.train[:256], train_labels=small.train_labels[:256])
+    brighter = images._replace(train=images.train + 3, test=images.test + 3)
+    assert (learn(setting, PLAN, images).curve == learn(setting, PLAN, brighter).curve) == centred
+
+
 def test_rates_can_be_multiplied(small):
     setting = SETTINGS["codes-2"]
     rule = replace(setting.rule, rate=setting.rule.rate / 2, neuron_rate=setting.rule.neuron_rate / 2)

@@ -1,16 +1,24 @@
 """Real networks with window formers: B20's first layer and three of CNV fill the lanes, cycle for cycle."""
 
+import numpy as np
 import pytest
 
 from bitloom.golden import zoo
-from bitloom.golden.network import Model
+from bitloom.golden.encoding import BIPOLAR
+from bitloom.golden.layer import Map
+from bitloom.golden.layers.conv import Conv
+from bitloom.golden.layers.dense import Dense
+from bitloom.golden.layers.threshold import Threshold
+from bitloom.golden.network import Model, Network
 from bitloom.hls_gen.compiler.flow import Result, simulate
 from bitloom.hls_gen.compiler.plan import Plan, plan
 from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.hls_gen.compiler.weight_streams import whole_system
 from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.design.topology import pipeline
 from bitloom.overlay.build.reference_designs import reference_design
+from tests.cases import random_model
 from tests.simulated import compare
 
 
@@ -29,6 +37,25 @@ def planned(network: str, npus: tuple[Npu, ...]) -> tuple[Plan, Result]:
     design, model = sized(network, npus)
     network_plan = plan(model, design.npus)
     return network_plan, simulate(whole_system(network_plan, design), 2)
+
+
+def test_maps_of_several_bits_a_channel_come_level_after_level() -> None:
+    """A position's lanes are then in another order than its channels, and so are the lanes of a window."""
+    layers = (
+        Conv(name="conv_1", out_channels=4, kernel=(3, 3)),
+        Threshold(name="act_1", levels=2),
+        Conv(name="conv_2", out_channels=9, kernel=(3, 3)),
+        Threshold(name="act_2"),
+        Dense(name="dense", out_channels=5),
+    )
+    source = Map(height=9, width=8, channels=3, encoding=BIPOLAR)
+    model = random_model(Network(name="levels", input=source, layers=layers), np.random.default_rng(3))
+    folding = Npu.of(kfp=24, kgp=4, ol=2, pool=False, pfp=1, window_former=True)
+    design = size_memories("levels", [model], pipeline([folding] * 3))
+    formed = plan(model, design.npus).formed(1)
+    assert formed is not None
+    assert formed.words == 3
+    compare(design, model, batches=(2,))
 
 
 @pytest.mark.slow

@@ -112,8 +112,13 @@ def test_a_unit_that_a_machine_lacks(fields, text):
 
 
 def test_codes_divide_by_shifts():
-    lacking = MachineParameters(slaves=2, divider="codes")
-    run("COMPUTE DIVIDE rows=2 kind_b=1", machine=lacking)
+    """Words by codes, as well in a machine whose divider knows codes alone."""
+    table = TABLES[3][0]
+    cells = np.concatenate([FORM.pack(words(8, 3)), np.arange(8) % len(table.values)])
+    text = "IO LOAD_NEURONS d=0 rows=16\nCOMPUTE DIVIDE a=0 b=8 d=0 rows=8 kind_b=3\nIO STORE_NEURONS a=0 rows=8 last=1"
+    (results,) = run(text, cells, MachineParameters(slaves=2, divider="codes")).results
+    expected = operate(FORM, "/", Continuous(words(8, 3)), Discrete(cells[8:], table))
+    assert results.tolist() == FORM.pack(expected).tolist()
 
 
 def test_names_of_units():

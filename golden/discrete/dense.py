@@ -98,7 +98,7 @@ class DenseTrainer:
     ----------
     spec : DenseSpec
     params : dict of str to array
-        ``weight`` (outputs, inputs) float64: the master copy, or the values of the codes; ``gamma`` and ``beta``, or
+        ``weight`` (outputs, inputs) floats: the master copy, or the values of the codes; ``gamma`` and ``beta``, or
         ``bias`` if there is one, (outputs,).
     memory : dict of str to array
         What the update rule remembers of each.
@@ -139,7 +139,7 @@ class DenseTrainer:
 
         Parameters
         ----------
-        x : (N, inputs) float64
+        x : (N, inputs) floats
         preset : Moments, optional
             Mean and variance to normalise with, by default those of the batch.
         nearest : bool
@@ -147,7 +147,7 @@ class DenseTrainer:
 
         Returns
         -------
-        (N, outputs) float64
+        (N, outputs) floats
         DenseTape
             For `backward`.
         """
@@ -168,12 +168,12 @@ class DenseTrainer:
         Parameters
         ----------
         tape : DenseTape
-        gradient : (N, outputs) float64
+        gradient : (N, outputs) floats
             Derivative of each image's loss by the layer's output.
 
         Returns
         -------
-        (N, inputs) float64
+        (N, inputs) floats
             By the layer's input.
         dict of str to array
             By each parameter: means over the batch.

@@ -26,7 +26,7 @@ class MlpTrainer:
     seed : int
         Of the weights at the start and of the generator.
     precision : str
-        Of all real numbers: "float64", or "float32", which takes about half the time.
+        Of all floats, also of what methods take and give: "float64", or "float32", which takes about half the time.
 
     Attributes
     ----------
@@ -63,9 +63,9 @@ class MlpTrainer:
 
         Returns
         -------
-        (N,) float64
+        (N,) floats
             Losses.
-        (N, classes) float64
+        (N, classes) floats
             Outputs, before the update.
         """
         tapes = []
@@ -88,7 +88,7 @@ class MlpTrainer:
         return moments
 
     def outputs(self, x: Array, preset: Sequence[Moments | None]) -> Array:
-        """The network's output after training: (N, inputs) -> (N, classes) float64."""
+        """The network's output after training: (N, inputs) -> (N, classes) floats."""
         for layer, of in zip(self.layers, preset):
             x, _ = layer.forward(x, of, nearest=True)
         return x

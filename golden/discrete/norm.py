@@ -13,7 +13,7 @@ EPSILON = 1e-5
 
 
 class Moments(NamedTuple):
-    """Mean and variance of each neuron's sums, (outputs,) float64."""
+    """Mean and variance of each neuron's sums, (outputs,) floats."""
 
     mean: Array
     variance: Array
@@ -33,7 +33,7 @@ class NormTape(NamedTuple):
 
 
 def moments(z: Array) -> Moments:
-    """Mean and variance over a batch, (N, outputs) float64."""
+    """Mean and variance over a batch, (N, outputs) floats."""
     return Moments(z.mean(axis=0), z.var(axis=0))
 
 
@@ -42,14 +42,14 @@ def normalise(z: Array, gamma: Array, beta: Array, preset: Moments | None = None
 
     Parameters
     ----------
-    z : (N, outputs) float64
-    gamma, beta : (outputs,) float64
+    z : (N, outputs) floats
+    gamma, beta : (outputs,) floats
     preset : Moments, optional
         By default those of the batch.
 
     Returns
     -------
-    (N, outputs) float64
+    (N, outputs) floats
     NormTape
         For `normalise_backward`.
     """
@@ -65,13 +65,13 @@ def normalise_backward(tape: NormTape, gamma: Array, gradient: Array) -> tuple[A
     Parameters
     ----------
     tape : NormTape
-    gamma : (outputs,) float64
-    gradient : (N, outputs) float64
+    gamma : (outputs,) floats
+    gradient : (N, outputs) floats
         Derivatives of the loss by the result.
 
     Returns
     -------
-    (N, outputs), (outputs,) and (outputs,) float64
+    (N, outputs), (outputs,) and (outputs,) floats
         Derivatives by z, by gamma and by beta; those by gamma and beta are summed over the batch.
     """
     by_gamma = (gradient * tape.hat).sum(axis=0)

@@ -59,9 +59,9 @@ class UpdateRule:
 
         Parameters
         ----------
-        gradient : (...) float64
+        gradient : (...) floats
             dw, the derivative of the loss by the parameter.
-        memory : (...) float64
+        memory : (...) floats
             What the call before gave; zeros at first.
         share : float
             Of the rate, for rates that fall during training.
@@ -72,7 +72,7 @@ class UpdateRule:
 
         Returns
         -------
-        (...) and (...) float64
+        (...) and (...) floats
         """
         moved = gradient + self.mu * memory
         remembered = moved if self.name == "velocity" else gradient

@@ -27,10 +27,9 @@ from .instruction import (
     Instruction,
 )
 from .parameters import MachineParameters
+from .training import MOST_PLACES
 from .units import needs
 
-MOST_PLACES = 31
-"""Largest k of a rate 2^-k."""
 FACTORS = {FORWARD: ("kind_a", "kind_w"), BACKWARD: ("kind_b", "kind_w")}
 """Kinds of the two factors of a function's products."""
 FACTORS |= {function: ("kind_a", "kind_b") for function in (UPDATE, ACCUMULATE, MULTIPLY)}
@@ -92,7 +91,7 @@ def _addresses(i: Instruction, machine: MachineParameters) -> bool:
     An element may be written where it was read; else the operands and the results have no word in common.
     """
     need = needs(i, machine)
-    result = needs(i, machine).writes
+    result = need.writes
     spans = [*need.reads, *([] if result is None else [result])]
     if any(span.length == 0 or span.first + span.length > machine.neuron_words for span in spans):
         return False

@@ -30,7 +30,7 @@ from .context import NpuContext, RingWords
 from .engine import EngineOutputs, engine
 from .inlets import inlets
 from .outlets import outlets
-from .pool_unit import pooling
+from .pool import pooling
 from .stores import SkipStore, skip_store
 
 INLETS = {

@@ -107,7 +107,7 @@ def test_finds_the_coefficients_of_a_linear_world() -> None:
 
     measured = [(design, area(design)) for design in DESIGNS]
     made = fitted(measured)
-    for kind in ("pe_popcount", "conv_sequencer", "results_binary"):
+    for kind in ("pe_popcount", "array_sequencer", "results_binary"):
         for design, found in measured:
             for part, figures in matched(design, found):
                 if part.kind == kind:
@@ -145,7 +145,7 @@ def test_words_of_two_maps_in_turn_cost_what_yosys_makes_of_them(words: int, lut
     lanes = {"kfp": 4, "kgp": 4, "pfp": 4, "ol": 2}
     npu = Npu.of(engine="integer", feature_bits=8, weight_bits=8, shift_bits=0, acc_bits=32, skip_words=64, **lanes)
     found, without = (
-        next(part for part in parts(Design(name="one", npus=(one,))) if part.kind == "conv_sequencer")
+        next(part for part in parts(Design(name="one", npus=(one,))) if part.kind == "array_sequencer")
         for one in (npu.changed(joined_words=words), npu)
     )
     assert (without.lut, without.ff) == (0, 0)

@@ -306,8 +306,7 @@ def _cycles_on(part: Part, npu: Npu) -> float:
     steps = result_steps(part.out_channels, part.levels, npu.array.kgp, npu.results.ol)
     pooled = 0
     if npu.pool_unit and not part.raw:  # maps without a pool pass the unit, too
-        work = SequencerWork.of_map(part.pool, height, width) if part.pool else SequencerWork.straight(height * width)
-        pooled = work.cycles(npu.pool_tuple_words(steps))
+        pooled = SequencerWork.of_map(part.pool, height, width).cycles(npu.pool_tuple_words(steps))
     return max(_beats(part, npu), height * width * steps, pooled)
 
 

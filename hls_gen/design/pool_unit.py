@@ -38,14 +38,14 @@ class PoolUnit(Part):
     )
     tuple_words: int = capacity(256, name="pool_tuple_words")
     """Words of pfp features of the longest tuple that it takes, >= 1: rows of its queue. Never more than ``words``."""
-    taps: int = capacity(256, least=2, added=True, name="pool_taps")
+    flags: int = capacity(256, least=2, added=True, name="pool_taps")
     olds: int = capacity(256, least=2, added=True, name="pool_olds")
-    """taps, olds: rows of its sequencer's tables, each >= 2."""
+    """flags, olds: rows of its sequencer's tables, each >= 2."""
 
     @property
     def table_rows(self) -> dict[TapTable, int]:
         """The tables that the pool unit's sequencer has, and the rows of each."""
-        rows = {FLAGS: self.taps, OLDS: self.olds}
+        rows = {FLAGS: self.flags, OLDS: self.olds}
         return {**rows, JUMPS: self.weights.jumps} if self.weights else rows
 
     @property

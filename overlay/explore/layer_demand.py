@@ -116,7 +116,7 @@ class LayerDemand:
         """What the pool unit's sequencer of that NPU does a frame for the layer's pool; no window without one."""
         sequencer = npu.pool_sequencer
         if self.pool is None or sequencer is None:
-            return SequencerWork.straight(0)
+            return SequencerWork(())
         return SequencerTaps(self.pool, sequencer.kind).counts.work
 
     @property

@@ -7,7 +7,7 @@ from .former import Former
 from .gearbox import Gearbox, Gears
 from .kahn import FlowProcess, Stamps, Steps
 from .loader import WeightLoader
-from .pool_unit import Finish, PoolIssuer, outlet
+from .pool_unit import PoolIssuer, PoolResults, outlet
 from .ports import FrameSource, MapResults, RawResults
 from .results import Activation, ResultsUnit, Taker
 from .sequencer import Issuer, writer
@@ -222,8 +222,8 @@ class ProcessNetwork:
         add("pool issuer", pool.steps(readings, frames), given, emitted)
         if npu.depthwise:
             activation = Activation(latencies.pool_activation - 1, outlets)
-            finish = Finish(latencies.pool, npu.pool_unit.pfp // npu.results.ol, emitted, taken, activation)
-            steps = finish.steps(readings, frames)
+            pieces = npu.pool_unit.pfp // npu.results.ol
+            steps = PoolResults(latencies.pool, pieces, emitted, taken, activation).steps(readings, frames)
         else:
             steps = outlet(latencies.pool, readings, frames, emitted, taken, outlets)
         add("outlet", steps, taken, *(stamps for stamps in puts if not (layers[-1].raw and stamps is self.done)))

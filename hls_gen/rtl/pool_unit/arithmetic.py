@@ -106,44 +106,46 @@ class Arithmetic(ABC):
         self.at = ports
         self.above: list[Signal] = []
 
-    @abstractmethod
-    def row(self, so_far: Signal) -> tuple[Signal, Signal]:
-        """The queue's row with the values of the beat at hand: these alone at a window's first tap, else joined to
-        ``so_far``. And what leaves with the last tap, `cycles` later."""
-
-    @abstractmethod
-    def joined(self, left: Signal, right: Signal) -> Signal:
-        """What two taps give together: the values of a tap, and what the taps before it gave. If a beat had several
-        taps, their values would be joined so before."""
-
-
-class Lanes(Arithmetic):
-    """Arithmetic of integers, lane by lane: the larger one, or the sum."""
-
-    adds: Signal
-    """Values are added, in time with ``at``; a kind sets it."""
+    @property
+    def lanes(self) -> int:
+        """Lanes of a word, each of which is merged by itself: by default one for each channel."""
+        return present(self.npu.pool_unit).pfp
 
     def value(self, k: int) -> Signal:
         """The value of lane ``k``, in time with ``at``: by default that of the beat's word."""
-        w = self.npu.array.feature_bits
+        w = width(self.at.word) // self.lanes
         return self.b.wire(f"feature_{k}", w, bits(self.at.word, k * w, w))
+
+    @abstractmethod
+    def merged(self, left: Signal, right: Signal) -> Signal:
+        """What two taps give together in a lane: the value of a tap, and what the taps before it gave. If a beat had
+        several taps, their values would be merged so before."""
 
     def leaving(self, _k: int, merged: Signal) -> Signal:
         """What leaves of lane ``k``, `cycles` later: by default what the queue has."""
         return merged
 
-    def joined(self, left: Signal, right: Signal) -> Signal:
-        w = self.npu.pool_lane_bits
-        return choose(self.adds, right + left, choose(signed_at_least(left, right), left, right, w), w)
-
     def row(self, so_far: Signal) -> tuple[Signal, Signal]:
+        """The queue's row with the values of the beat at hand: these alone at a window's first tap, else merged with
+        ``so_far``. And what leaves with the last tap, `cycles` later."""
         b = self.b
-        w = self.npu.pool_lane_bits
+        w = width(so_far) // self.lanes
         merged = []
         leaving = []
-        for k in range(present(self.npu.pool_unit).pfp):
+        for k in range(self.lanes):
             new = b.wire(f"new_{k}", w, sign_extend(self.value(k), w))
             old = b.wire(f"old_{k}", w, bits(so_far, k * w, w))
-            merged.append(b.wire(f"merged_{k}", w, choose(self.at.first, new, self.joined(new, old), w)))
+            merged.append(b.wire(f"merged_{k}", w, choose(self.at.first, new, self.merged(new, old), w)))
             leaving.append(self.leaving(k, merged[-1]))
         return b.wire("merged", width(so_far), side_by_side(merged)), side_by_side(leaving)
+
+
+class IntegerArithmetic(Arithmetic):
+    """Arithmetic of integers: the larger one, or the sum."""
+
+    adds: Signal
+    """Values are added, in time with ``at``; a kind sets it."""
+
+    def merged(self, left: Signal, right: Signal) -> Signal:
+        w = self.npu.pool_lane_bits
+        return choose(self.adds, right + left, choose(signed_at_least(left, right), left, right, w), w)

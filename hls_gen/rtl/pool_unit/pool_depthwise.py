@@ -24,12 +24,12 @@ from bitloom.hls_gen.rtl.array.convolver import delayed
 from bitloom.hls_gen.rtl.primitives.block import Block, Signal, any_of, bits, choose, const, sign_extend, width
 from bitloom.hls_gen.rtl.primitives.memory import Library
 
-from .arithmetic import Lanes, PoolPorts
+from .arithmetic import IntegerArithmetic, PoolPorts
 
 CONTRACT = str(__doc__)
 
 
-class DepthwisePool(Lanes):
+class DepthwisePool(IntegerArithmetic):
     """The pool unit of an integer NPU with ``depthwise``: a word that leaves has PFP sums of ``acc_bits``, above them
     the side bits, and above those the number of features."""
 

@@ -14,13 +14,13 @@ from bitloom.hls_gen.design.widths import COUNT_BITS
 from bitloom.hls_gen.rtl.primitives.block import Block, Signal
 from bitloom.hls_gen.rtl.primitives.memory import Library
 
-from .arithmetic import Lanes, PoolPorts
+from .arithmetic import IntegerArithmetic, PoolPorts
 from .divide import divide
 
 CONTRACT = str(__doc__)
 
 
-class IntegerPool(Lanes):
+class IntegerPool(IntegerArithmetic):
     """The pool unit of an integer NPU without weights."""
 
     module = "pool_unit_integer"

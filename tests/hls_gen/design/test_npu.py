@@ -467,12 +467,12 @@ def test_memories(npu):
     assert [m.id for m in made] == list(range(len(made)))
     assert len({m.name for m in made}) == len(made)
     assert all(m.width == sum(m.widths.values()) and len(m.widths) == len(m.fields) for m in made)
-    depths = {"network": 1, "inputs": npu.loader.layers, "layers": npu.loader.layers, "flags": npu.sequencer.taps,
+    depths = {"network": 1, "inputs": npu.loader.layers, "layers": npu.loader.layers, "flags": npu.sequencer.flags,
               "olds": npu.sequencer.olds, "jumps": npu.sequencer.jumps, "kernels": npu.array.kernel_rows,
               "results": npu.loader.layers, "thresholds": npu.results.threshold_rows}  # fmt: skip
     if npu.value("pool"):
         depths |= {"pool_inputs": npu.loader.layers, "pool_layers": npu.loader.layers,
-                   "pool_flags": npu.pool_unit.taps, "pool_olds": npu.pool_unit.olds}  # fmt: skip
+                   "pool_flags": npu.pool_unit.flags, "pool_olds": npu.pool_unit.olds}  # fmt: skip
     if "ring" in npu.ports.inlets:
         depths["chunks"] = npu.loader.layers
         assert memory_of(npu, "chunks").width == npu.ports.buffer_words.bit_length() - 1

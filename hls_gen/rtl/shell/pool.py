@@ -60,10 +60,10 @@ def pooling(c: NpuContext, features: Stream) -> tuple[Stream, Signal]:
     w = npu.pool_values_bits
     flags = {"last": bits(out.data, w, 1), "side": bits(out.data, w + 1, npu.pool_out_bits - w - 1)}
     values = out.replace(data=bits(out.data, 0, w), **flags)
-    return _finished(c, values) if npu.depthwise else values, beats["layer"]
+    return _features(c, values) if npu.depthwise else values, beats["layer"]
 
 
-def _finished(c: NpuContext, sums: Stream) -> Stream:
+def _features(c: NpuContext, sums: Stream) -> Stream:
     """Features of what leaves a pool unit with weights, OL at a time; ``last`` and side as of other pools."""
     npu = c.npu
     cut = gearbox(c.b, c.library, "pool_steps", sums, npu.results.ol * npu.array.acc_bits, rst=c.restart)

@@ -12,11 +12,12 @@ from dataclasses import replace
 
 import numpy as np
 
+from bitloom.golden.encoding import Ints
 from bitloom.golden.graph import INPUT
 from bitloom.hls_gen.design.formed_windows import FormedWindows
+from bitloom.hls_gen.design.lanes import UNUSED
 from bitloom.hls_gen.design.npu import Npu
 
-from .layout import UNUSED, Ints
 from .lowered_layers import LoweredLayer
 from .lowering import Lowered, former_name
 from .planned_layer import map_layout

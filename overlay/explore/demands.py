@@ -22,7 +22,6 @@ from bitloom.hls_gen.compiler.plan import Plan, plan_lowered
 from bitloom.hls_gen.design.copies import is_copy
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.widths import FEATURE_BITS, PLANES, WEIGHT_BITS, bits_for
-from bitloom.overlay.build.small_npu import needs_integer
 
 from .engines import Engines
 from .layer_demand import LayerDemand
@@ -41,7 +40,7 @@ def engine_choices(model: Model) -> list[Engines]:
     """
     chosen = tuple(engines_of(model.network))
     count = len(chosen)
-    if not needs_integer(model) and "integer" not in chosen:
+    if "integer" not in chosen:
         binary = ("binary",) * count
         added = any(isinstance(layer, Add) for layer in model.network.layers)  # integers, which NPUs don't exchange
         integers = model.network.input.encoding.kind != "bipolar" and not added

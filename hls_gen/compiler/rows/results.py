@@ -8,9 +8,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bitloom.hls_gen.compiler.layout import UNUSED, Ints, Layout
+from bitloom.golden.encoding import Ints
+from bitloom.hls_gen.compiler.layout import Layout
 from bitloom.hls_gen.compiler.lowered_layers import Addition, LoweredLayer, Scale, Thresholds, Xnor
 from bitloom.hls_gen.compiler.planned_layer import PlannedLayer
+from bitloom.hls_gen.design.lanes import UNUSED
 from bitloom.hls_gen.design.memories.results import ROUNDING, passing
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.widths import SHIFT_BITS

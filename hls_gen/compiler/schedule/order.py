@@ -5,11 +5,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from bitloom.golden.encoding import Ints
 from bitloom.golden.graph import INPUT
 from bitloom.golden.network import Network
 
 from .stage import Stage, stages
-from .tables import Ints, StageTables, frozen
+from .tables import StageTables, frozen
 
 ORDERS = ("pull", "raster", "columns")
 AUTOMATIC = ORDERS[:2]

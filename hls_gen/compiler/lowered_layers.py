@@ -348,8 +348,8 @@ class Depthwise(WindowStep):
 
 
 @dataclass(frozen=True)
-class JoinedTaps:
-    """What a window former reads in front of a layer, whose kernel is 1 x 1 then (joined_taps.py)."""
+class FormedTaps:
+    """What a window former reads in front of a layer, whose kernel is 1 x 1 then (formed_taps.py)."""
 
     height: int
     width: int
@@ -357,7 +357,7 @@ class JoinedTaps:
     window: Window
     """Whose taps it puts side by side."""
 
-    def joined(self, features: Array, beside: Array) -> Array:
+    def windows(self, features: Array, beside: Array) -> Array:
         """(N, H, W, C, ...) features -> (N, H', W', taps * C, ...); ``beside`` (C, ...) are those beside the map."""
         flat_map = features.reshape(len(features), -1, *features.shape[3:])
         outside = np.broadcast_to(beside, (len(features), 1, *features.shape[3:])).astype(features.dtype)
@@ -377,7 +377,7 @@ class LoweredLayer(MapReader):
     """Behind the sums, in the order in which they are computed; none where sums are the result."""
     sum_range: Range
     """Smallest and largest sum, for any features."""
-    joined: JoinedTaps | None = None
+    formed_taps: FormedTaps | None = None
     """What a window former reads in front of the layer; None where the layer reads the map itself."""
 
     @property

@@ -75,7 +75,7 @@ def integer_layer(model: Model, part: Part, inverted: Array) -> tuple[LoweredLay
 
 
 def _depthwise(model: Model, part: Part, segment: Segment) -> Depthwise:
-    """What the pool unit computes where the depthwise convolution of ``segment`` joined the part."""
+    """What the pool unit computes where the depthwise convolution of ``segment`` is fused with the part."""
     (scale,) = steps_of(model, part, segment.tail)
     assert isinstance(scale, Scale)
     channels = segment.layer.out_channels

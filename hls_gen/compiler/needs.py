@@ -84,7 +84,7 @@ class NpuNeeds:
 def merged(needs: Sequence[Needs]) -> Needs:
     """What layers need together; at least one of them."""
     names = dict.fromkeys(name for need in needs for name in need.sizes)
-    sizes = {name: flat.NUMBERS[name].joined([need.sizes.get(name, 0) for need in needs]) for name in names}
+    sizes = {name: flat.NUMBERS[name].of_all([need.sizes.get(name, 0) for need in needs]) for name in names}
     return Needs(sizes=sizes, **{name: max(getattr(need, name) for need in needs) for name in OTHERS})
 
 

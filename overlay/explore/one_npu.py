@@ -202,7 +202,9 @@ class NpuChoices:
                 base = self._base(indices)
                 npus = self._wide(layers, base)
                 if "host" in base.ports.inlets:
-                    formed = self._wide([layer.joined or layer for layer in layers], base.unchecked(window_former=True))
+                    formed = self._wide(
+                        [layer.with_former or layer for layer in layers], base.unchecked(window_former=True)
+                    )
                     npus += [npu for npu in formed if any(layer.gains_by_former(npu) for layer in layers)]
             self._known.bare[indices] = npus
         return self._known.bare[indices]

@@ -29,7 +29,7 @@ from .engine_form import engine_form_of
 from .engine_rules import Engine, check_binary, check_integer, default_engine
 from .host_tail import on_device
 from .lowered_layers import FormedTaps, LoweredLayer, Multiply
-from .lowering_steps import lowered_layer
+from .lowering_actions import lowered_layer
 from .mapping import Placed, placed
 from .parts import Cut, Part, Target, segmented
 from .pools import canonical
@@ -213,7 +213,7 @@ def _with_formed_taps(layer: LoweredLayer, part: Part) -> LoweredLayer:
             magnitude=None if arithmetic.magnitude is None else _by_visit(arithmetic.magnitude, visits),
             tap_offset=arithmetic.tap_offset * layer.window.taps,
         )
-    behind = lowered_layer(part.with_former, arithmetic, layer.steps, layer.sum_range)
+    behind = lowered_layer(part.with_former, arithmetic, layer.actions, layer.sum_range)
     return replace(behind, formed_taps=FormedTaps(layer.height, layer.width, window))
 
 

@@ -47,7 +47,7 @@ def result_rows(planned: PlannedLayer) -> dict[str, Columns]:
     fields |= {"low": scaling.low, "high": scaling.high, **rounding_fields(scaling.rounding, npu)}
     rows: dict[str, Columns] = {"results": row(fields), "scales": scaling.columns}
     if npu.has_skip:
-        rows["additions"] = row(_addition_fields(p.step(Addition), npu) | kept_fields(planned))
+        rows["additions"] = row(_addition_fields(p.action(Addition), npu) | kept_fields(planned))
     return rows
 
 

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from bitloom.hls_gen.compiler.layout import Ints, Layout
+from bitloom.golden.encoding import Ints
+from bitloom.hls_gen.compiler.layout import Layout
 from bitloom.hls_gen.compiler.lowered_layers import Depthwise, Pooling
 from bitloom.hls_gen.compiler.planned_layer import PlannedLayer
 from bitloom.hls_gen.design.widths import COUNT_BITS

@@ -14,7 +14,7 @@ and backwards, layer after layer, each with its parameters as they were in the f
     g = gain / deviation (g - mean(g) - h mean(g h))   where the layer is normalised: h is z before the gain
     g becomes codes if errors are discrete
     dx = (g W) f' of the layer before         W by the backward table
-    dW = x g, which becomes codes if gradients are discrete
+    dW = x g, which becomes codes if weight gradients are discrete
 
 Parameters then move by the rule (golden/discrete/machine/training.py), after each sample by `SourceRule`, after each
 batch by `VelocityRule`. Discrete weights are clipped to their zone and become codes; without a master copy the values
@@ -41,9 +41,8 @@ from .activation import activate
 from .arithmetic import operate, scale, word_of
 from .converter import PAIRS, Converter
 from .dot import dot
-from .draws import reversed_bits
+from .draws import GivenDraws, matrix_numbers
 from .lfsr import Lfsr
-from .machine.draws import GivenDraws
 from .machine.training import MEAN_PLACES, MOMENT_PLACES, DenseLayer, Kind, SourceRule, Training
 from .machine.words import LayerState
 from .operand import Continuous, Discrete, Operand
@@ -78,13 +77,9 @@ class SampleDraws:
         return taken
 
     def matrices(self, outputs: int, inputs: int, by_chance: Sequence[bool]) -> Iterator[list[Array | None]]:
-        """For each sample the numbers for matrices that are converted together, each (outputs, inputs); None for those
-        to the nearest. See `MatrixDraws`."""
-        count = sum(by_chance)
-        rows = reversed_bits(np.arange(outputs))[:, None]
-        places = np.cumsum(by_chance) - 1
-        for taken in self.take(inputs * count):
-            yield [taken[place::count] ^ rows if given else None for place, given in zip(places, by_chance)]
+        """For each sample the numbers of matrices that are converted together (`matrix_numbers`)."""
+        for drawn in self.take(inputs * sum(by_chance)):
+            yield matrix_numbers(drawn, outputs, by_chance)
 
 
 @dataclass
@@ -191,9 +186,11 @@ class FixedTrainer:
         """Numbers of the generator that a sample takes; the last layer's slopes are not asked for."""
         layers = self.training.layers
         updates = isinstance(self.training.rule, SourceRule)
-        vectors = sum(layer.outputs * (chance(layer.results) + chance(layer.errors)) for layer in layers)
-        slopes = sum(layer.outputs * chance(layer.slopes) for layer in layers[:-1])
-        matrices = sum(layer.inputs * (chance(layer.gradients) + updates * chance(layer.weights)) for layer in layers)
+        vectors = sum(layer.outputs * (layer.results.chance + layer.errors.chance) for layer in layers)
+        slopes = sum(layer.outputs * layer.slopes.chance for layer in layers[:-1])
+        matrices = sum(
+            layer.inputs * (layer.weight_gradients.chance + updates * layer.weights.chance) for layer in layers
+        )
         return vectors + slopes + matrices
 
     def _inputs(self, inputs: Array) -> Operand:
@@ -307,17 +304,17 @@ class FixedTrainer:
         layer = self.training.layers[n]
         state = self.states[n]
         rule = self.training.rule
-        by_chance = [chance(layer.gradients), isinstance(rule, SourceRule) and chance(layer.weights)]
+        by_chance = [layer.weight_gradients.chance, isinstance(rule, SourceRule) and layer.weights.chance]
         for sample, (drawn_d, drawn_w) in enumerate(draws.matrices(layer.outputs, layer.inputs, by_chance)):
             db = word_of(form, part(g, sample))
             neurons: Any = slice(None)
-            if not isinstance(rule, SourceRule) and not layer.gradients.table:
+            if not isinstance(rule, SourceRule) and not layer.weight_gradients.table:
                 neurons = np.flatnonzero(db)  # velocities of other neurons stay as they are
             dw = operate(form, "*", part(g, (sample, neurons, None)), part(x, sample))
-            dw = word_of(form, self._coded(layer.gradients, dw, drawn_d))
+            dw = word_of(form, self._coded(layer.weight_gradients, dw, drawn_d))
             if not isinstance(rule, SourceRule):
-                assert state.gradients is not None
-                state.gradients[neurons] = form.add(state.gradients[neurons], dw)
+                assert state.weight_gradients is not None
+                state.weight_gradients[neurons] = form.add(state.weight_gradients[neurons], dw)
                 if not layer.normalised:
                     assert state.bias_gradients is not None
                     state.bias_gradients = form.add(state.bias_gradients, db)
@@ -325,11 +322,11 @@ class FixedTrainer:
             weight_step = dw
             bias_step = db
             if rule.mu_places is not None:
-                assert state.gradients is not None
+                assert state.weight_gradients is not None
                 assert state.bias_gradients is not None
-                weight_step = form.add(dw, form.shift(state.gradients, rule.mu_places))
+                weight_step = form.add(dw, form.shift(state.weight_gradients, rule.mu_places))
                 bias_step = form.add(db, form.shift(state.bias_gradients, rule.mu_places))
-                state.gradients, state.bias_gradients = dw, db
+                state.weight_gradients, state.bias_gradients = dw, db
             self._moved(n, weight_step, drawn_w)
             state.biases = form.subtract(state.biases, form.shift(bias_step, rule.rate_places))
 
@@ -340,13 +337,14 @@ class FixedTrainer:
         state = self.states[n]
         rule = self.training.rule
         assert not isinstance(rule, SourceRule)
-        assert state.gradients is not None
+        assert state.weight_gradients is not None
         assert state.bias_gradients is not None
-        draws = SampleDraws(self.generator, 1, layer.inputs * chance(layer.weights))
-        ((numbers,),) = draws.matrices(layer.outputs, layer.inputs, [chance(layer.weights)])
-        self._moved(n, state.gradients, numbers)
-        taken = state.gradients if rule.decay_places is None else form.shift(state.gradients, rule.decay_places)
-        state.gradients = form.subtract(state.gradients, taken)
+        drawn = self.generator.draw(layer.inputs * layer.weights.chance)
+        (numbers,) = matrix_numbers(drawn, layer.outputs, [layer.weights.chance])
+        self._moved(n, state.weight_gradients, numbers)
+        velocities = state.weight_gradients
+        taken = velocities if rule.decay_places is None else form.shift(velocities, rule.decay_places)
+        state.weight_gradients = form.subtract(velocities, taken)
         state.biases = form.subtract(state.biases, form.shift(state.bias_gradients, rule.bias_places))
         state.bias_gradients = np.zeros_like(state.bias_gradients)
         if layer.normalised:
@@ -371,7 +369,7 @@ class FixedTrainer:
 
     def _converted(self, kind: Kind, words: Array, draws: SampleDraws | None) -> Operand:
         """Vectors as codes, or as they are where they are continuous; without draws to the nearest."""
-        by_chance = draws is not None and chance(kind)
+        by_chance = draws is not None and kind.chance
         return self._coded(kind, words, draws.take(words.shape[1]) if draws is not None and by_chance else None)
 
     def _coded(self, kind: Kind, words: Array, numbers: Array | None) -> Operand:
@@ -383,11 +381,6 @@ class FixedTrainer:
             return Discrete(converter.word_codes(self.form, words), converter.table)
         by_chance = self._by_chance[kind.table, kind.pair]
         return Discrete(by_chance.word_codes(self.form, words, GivenDraws(numbers)), converter.table)
-
-
-def chance(kind: Kind) -> bool:
-    """Whether a tensor's conversion takes numbers of the generator."""
-    return kind.table != 0 and kind.chance
 
 
 def first_state(form: WordFormat, training: Training, layer: DenseLayer, weights: Array) -> LayerState:

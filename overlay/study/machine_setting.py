@@ -56,7 +56,8 @@ class MachineSetting:
         """The perceptron with so many inputs, hidden neurons and outputs, with rates that have fallen by 2^-fall.
 
         Weights are converted by a table whose values span the zone, as master weights do. Forwards and backwards each
-        layer multiplies by one with the same codes, whose values are divided by about the root of the layer's inputs.
+        layer multiplies by one with the same codes, whose values are divided by about the root of the layer's inputs:
+        by the power of two that is not above it, where `Setting.specs` of floating point takes the nearest one.
         """
         tables: list[CodeTable] = []
 
@@ -73,7 +74,7 @@ class MachineSetting:
         if self.others:
             inputs = Kind(number(TABLES[self.others]))
             by_chance = Kind(inputs.table, True)
-            others = {"results": inputs, "errors": by_chance, "gradients": by_chance}
+            others = {"results": inputs, "errors": by_chance, "weight_gradients": by_chance}
         layers = []
         for n, (before, after) in enumerate(pairwise(sizes), 1):
             scaled: dict[str, Any] = {}

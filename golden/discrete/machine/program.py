@@ -677,7 +677,7 @@ class ProgramWriter:
             "a": x,
             "kind_a": self.training.kind_of_inputs(n),
             "kind_b": layer.errors.table,
-            **_fields_of("d", layer.gradients),
+            **_fields_of("d", layer.weight_gradients),
             **self._block(n),
         }
         if isinstance(self.training.rule, SourceRule):

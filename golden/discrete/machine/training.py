@@ -34,6 +34,8 @@ class Kind:
         make_fields_plain(self)
         if self.pair not in PAIRS:
             raise ValueError(f"kind: pair must be one of {', '.join(PAIRS)}, got {self.pair!r}")
+        if self.chance and not self.table:
+            raise ValueError("kind: chance must be False for continuous words, table 0, got True")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,8 +55,8 @@ class DenseLayer:
     backwards, with as many bits as that of ``weights``, by which weights are converted; 0 is the same table."""
     normalised: bool = False
     """Sums are normalised over the batch, and times a gain; then the biases are added (C20)."""
-    gradients: Kind = field(default_factory=Kind)
-    """Of the weight gradients of each sample."""
+    weight_gradients: Kind = field(default_factory=Kind)
+    """Of dW of each sample."""
     slopes: Kind = field(default_factory=Kind)
     """Of the activation's derivative f', which is 1 or 0 before it is converted."""
     centred: bool = False
@@ -62,7 +64,7 @@ class DenseLayer:
     results: Kind = field(default_factory=Kind)
     """Of what leaves the activation, centred or not: the inputs of the next layer."""
     errors: Kind = field(default_factory=Kind)
-    """Of the input gradients."""
+    """Of g, the derivatives by the sums."""
 
     def __post_init__(self) -> None:
         make_fields_plain(self)

@@ -30,7 +30,7 @@ class Plain:
 
     def __init__(self, t: Training, states: list[LayerState]) -> None:
         self.t, self.state, self.layers = t, t.seed, t.layers
-        for name in ("weights", "codes", "gradients", "biases", "bias_gradients", "means"):
+        for name in ("weights", "codes", "weight_gradients", "biases", "bias_gradients", "means"):
             arrays = [getattr(state, name) for state in states]
             setattr(self, name, [None if array is None else array.tolist() for array in arrays])
 
@@ -137,18 +137,23 @@ class Plain:
         layer = self.layers[n]
         source = isinstance(self.t.rule, SourceRule)
         dw = [[self.times(a, b) for b in x] for a in g]
-        drawn_d, drawn_w = self.draws_of([layer.gradients, layer.weights if source else Kind()], layer.inputs)
-        dw = [[self.word(layer.gradients, cell) for cell in row] for row in self.matrix(layer.gradients, dw, drawn_d)]
+        drawn_d, drawn_w = self.draws_of([layer.weight_gradients, layer.weights if source else Kind()], layer.inputs)
+        dw = [
+            [self.word(layer.weight_gradients, cell) for cell in row]
+            for row in self.matrix(layer.weight_gradients, dw, drawn_d)
+        ]
         if source:
             step, steps = dw, g
             if (mu := self.t.rule.mu_places) is not None:
-                step = [self.with_momentum(*rows, mu) for rows in zip(dw, self.gradients[n])]
+                step = [self.with_momentum(*rows, mu) for rows in zip(dw, self.weight_gradients[n])]
                 steps = self.with_momentum(g, self.bias_gradients[n], mu)
-                self.gradients[n], self.bias_gradients[n] = dw, g
+                self.weight_gradients[n], self.bias_gradients[n] = dw, g
             self.moved(n, step, drawn_w)
             self.biases[n] = self.descended(self.biases[n], steps, self.t.rule.rate_places)
         else:
-            self.gradients[n] = [[self.clip(a + b) for a, b in zip(*rows)] for rows in zip(self.gradients[n], dw)]
+            self.weight_gradients[n] = [
+                [self.clip(a + b) for a, b in zip(*rows)] for rows in zip(self.weight_gradients[n], dw)
+            ]
             self.bias_gradients[n] = [self.clip(a + b) for a, b in zip(self.bias_gradients[n], g)]
 
     def applied(self) -> None:
@@ -156,9 +161,11 @@ class Plain:
         rule = self.t.rule
         for n, layer in enumerate(self.layers):
             (drawn,) = self.draws_of([layer.weights], layer.inputs)
-            self.moved(n, self.gradients[n], drawn)
-            self.gradients[n] = [[0 if rule.decay_places is None else self.clip(v - self.halved(v, rule.decay_places))
-                                  for v in row] for row in self.gradients[n]]  # fmt: skip
+            self.moved(n, self.weight_gradients[n], drawn)
+            self.weight_gradients[n] = [
+                [0 if rule.decay_places is None else self.clip(v - self.halved(v, rule.decay_places)) for v in row]
+                for row in self.weight_gradients[n]
+            ]
             self.biases[n] = self.descended(self.biases[n], self.bias_gradients[n], rule.bias_places)
             self.bias_gradients[n] = [0] * layer.outputs
 
@@ -204,7 +211,8 @@ def test_velocities_saturate(case):
     t = BATCH_CASES[case]
     states = start(t, FORM)
     for state in states:
-        state.gradients = np.where(np.arange(state.gradients.size) % 3, -131000, 131000).reshape(state.gradients.shape)
+        shape = state.weight_gradients.shape
+        state.weight_gradients = np.where(np.arange(np.prod(shape)) % 3, -131000, 131000).reshape(shape)
         state.bias_gradients = np.full_like(state.biases, 131000)
     ours, plain = FixedTrainer(FORM, t, states), Plain(t, states)
     inputs, targets = samples(t, FORM, t.rule.batch)
@@ -213,7 +221,7 @@ def test_velocities_saturate(case):
         plain.learn(x.tolist(), target.tolist())
     plain.applied()
     for n, state in enumerate(ours.states):
-        assert state.gradients.tolist() == plain.gradients[n]
+        assert state.weight_gradients.tolist() == plain.weight_gradients[n]
         assert state.biases.tolist() == plain.biases[n]
 
 

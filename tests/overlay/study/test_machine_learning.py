@@ -76,7 +76,7 @@ def test_settings(tiny, tmp_path, setting):
         assert (state.codes is None) == (kinds.bits == 0)
         assert (state.weights is None) == (kinds.bits > 0 and not kinds.master)
         assert kinds.bits == 0 or state.codes.max() < 1 << kinds.bits
-        assert layer.gradients.chance == (kinds.others > 0)
+        assert layer.weight_gradients.chance == (kinds.others > 0)
 
 
 def test_normalised(tiny, tmp_path):
@@ -145,10 +145,14 @@ def test_constants_of_the_plan():
     assert rule(setting="codes-1") == VelocityRule(rate_places=0, bias_places=5, decay_places=5, batch=32)
     (changed,) = [replace(PLAN, setting="codes-1", batch=4, rate_places=2).kinds.rule]
     assert changed == VelocityRule(rate_places=2, bias_places=7, decay_places=8, batch=4)
-    assert rule(setting="codes-1", mu_places=3).decay_places == 3
+    assert rule(setting="codes-1", decay_places=3).decay_places == 3
+    assert rule(setting="codes-1", decay_places=3, batch=4).decay_places == 3
+    assert rule(setting="nearest-1", batch=4) == VelocityRule(rate_places=3, bias_places=3, batch=4)
     assert rule(setting="source-codes", mu_places=3) == SourceRule(rate_places=5, mu_places=3)
-    with value_error("learning on the machine: batch must be left out by the source's rule, got 4 for source-codes"):
-        replace(PLAN, setting="source-codes")
+    left_out = "learning on the machine: {} must be left out where the rule has none, got 4 for {}"
+    for name, setting in (("batch", "source-codes"), ("decay_places", "source-nearest"), ("mu_places", "codes-1")):
+        with value_error(left_out.format(name, setting)):
+            replace(PLAN, setting=setting, **{"batch": None, name: 4})
 
 
 def test_images_are_centred(tiny):

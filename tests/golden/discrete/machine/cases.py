@@ -52,14 +52,16 @@ CASES = {
     "weights of 2 bits by chance, master": training(weights=Kind(2, True), master=True, rule=momentum(0)),
     "weights of 3 bits, codes alone": training(weights=Kind(3, True)),
     "inputs and results": training(inputs=Kind(2), results=Kind(3)),
-    "gradients": training(gradients=Kind(2, True), errors=Kind(3, True)),
+    "gradients": training(weight_gradients=Kind(2, True), errors=Kind(3, True)),
     "inputs and gradients": training(inputs=Kind(2), results=Kind(1), weights=Kind(3), errors=Kind(2), master=True),
-    "weights and their gradients by chance": training(weights=Kind(2, True), gradients=Kind(3, True), master=True),
+    "weights and their gradients by chance": training(
+        weights=Kind(2, True), weight_gradients=Kind(3, True), master=True
+    ),
     "all": training(
         inputs=Kind(2),
         results=Kind(3, True),
         weights=Kind(2, True),
-        gradients=Kind(3),
+        weight_gradients=Kind(3),
         errors=Kind(2),
         rule=momentum(2),
     ),
@@ -81,7 +83,7 @@ BATCH_CASES = {
         rule=batch(1, 2), weights=Kind(1), forward_table=5, backward_table=5, centred=True, last="clip"
     ),
     "batch, by chance": training(
-        rule=batch(4, 1), weights=Kind(3, True), gradients=Kind(2, True), master=True, sizes=(4, 6, 5, 3)
+        rule=batch(4, 1), weights=Kind(3, True), weight_gradients=Kind(2, True), master=True, sizes=(4, 6, 5, 3)
     ),
     "batch, all": training(
         rule=batch(6),
@@ -91,7 +93,7 @@ BATCH_CASES = {
         weights=Kind(2),
         master=True,
         forward_table=4,
-        gradients=Kind(3, True),
+        weight_gradients=Kind(3, True),
         errors=Kind(2, True),
         slopes=Kind(3),
         activation="clip",
@@ -115,13 +117,13 @@ NORMAL_CASES["normalised, all"] = replace(
 """Over batches of 2 and 4 samples; of three layers all but the second one, which is centred, too."""
 PAIR_CASES = {
     "pairs of weights": training(
-        weights=Kind(3, True, "nearest"), gradients=Kind(2, True), errors=Kind(2, True, "nearest"), master=True
+        weights=Kind(3, True, "nearest"), weight_gradients=Kind(2, True), errors=Kind(2, True, "nearest"), master=True
     ),
     "pairs, all": training(
         inputs=Kind(2),
         results=Kind(3, True, "nearest"),
         weights=Kind(3, True),
-        gradients=Kind(2, True, "nearest"),
+        weight_gradients=Kind(2, True, "nearest"),
         errors=Kind(2, True, "nearest"),
     ),
 }

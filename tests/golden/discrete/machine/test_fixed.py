@@ -46,7 +46,7 @@ def test_the_machine_equals_training_in_words(case, form):
         states, interpreter = interpreted(t, form, COUNT, slaves=slaves)
         assert interpreter.master.generator.state == trainer.generator.state
         for layer, state, expected, before in zip(t.layers, states, trainer.states, start(t, form)):
-            for name in ("weights", "codes", "gradients", *VECTORS):
+            for name in ("weights", "codes", "weight_gradients", *VECTORS):
                 assert (getattr(state, name) is None) == (name not in kept(t, layer))
                 if name in kept(t, layer):
                     np.testing.assert_array_equal(getattr(state, name), getattr(expected, name))

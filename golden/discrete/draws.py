@@ -61,7 +61,9 @@ def matrix_numbers(drawn: Array, outputs: int, by_chance: Sequence[bool]) -> lis
     """
     if outputs > 1 << DRAW_BITS:
         raise ValueError(f"draws: outputs must be <= {1 << DRAW_BITS}, got {outputs}")
-    shared = drawn.reshape(-1, max(1, sum(by_chance))).T  # u_j of each matrix
+    if not any(by_chance):
+        return [None] * len(by_chance)
+    shared = drawn.reshape(-1, sum(by_chance)).T  # u_j of each matrix
     numbers = iter(shared[:, None, :] ^ reversed_bits(np.arange(outputs))[:, None])
     return [next(numbers) if chance else None for chance in by_chance]
 

@@ -114,6 +114,12 @@ DRAWN_EVERY = 5.0
         help="k of the share 2^-k that a velocity loses with each batch.  [default: that of the setting]",
     ),
     click.option("--batch", type=click.IntRange(1, 4096), help="Images of a batch.  [default: that of the setting]"),
+    click.option(
+        "--windows",
+        type=(click.IntRange(1), click.IntRange(1)),
+        metavar="SIZE STRIDE",
+        help="The first hidden layer is a convolution: its neurons see square windows of this size and stride.",
+    ),
     click.option("--normalised", is_flag=True, help="Sums of hidden layers are normalised over the batch."),
     click.option("--timeline", type=FILE, help="Write a picture of what its units do for a sample, .png or .svg."),
 )
@@ -138,6 +144,7 @@ def learn_command(
     mu_places: int | None,
     decay_places: int | None,
     batch: int | None,
+    windows: tuple[int, int] | None,
     normalised: bool,
     timeline: Path | None,
     out: Path,
@@ -197,6 +204,7 @@ def learn_command(
                 mu_places=mu_places,
                 decay_places=decay_places,
                 batch=batch,
+                windows=windows,
                 normalised=normalised,
                 held_out=held_out,
             )

@@ -6,7 +6,7 @@ The states of all layers go in before an epoch and come out after it, so that a 
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
-from math import log2
+from math import isqrt, log2
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ from bitloom.golden.discrete.machine.instruction import COMPUTE, FORWARD, Instru
 from bitloom.golden.discrete.machine.interpreter import Interpreter, Work
 from bitloom.golden.discrete.machine.parameters import ADDRESS_BITS, MOST_INSTRUCTIONS, MachineParameters
 from bitloom.golden.discrete.machine.program import ProgramWriter
-from bitloom.golden.discrete.machine.training import Training, VelocityRule
+from bitloom.golden.discrete.machine.training import Training, VelocityRule, Windows
 from bitloom.golden.discrete.machine.units import UNITS
 from bitloom.golden.discrete.machine.words import LayerState, first_words, read_states
 from bitloom.golden.discrete.word import WordFormat
@@ -77,6 +77,8 @@ class MachinePlan:
     """Samples of a batch, by default those of the setting; a velocity remembers as many samples as with those.
 
     mu_places, decay_places, batch: only where the setting's rule has this constant."""
+    windows: tuple[int, int] | None = None
+    """Rows, and so columns, of windows, and from one to the next: the first hidden layer is a convolution then."""
     normalised: bool = False
     """Whether sums of hidden layers are normalised over the batch."""
     held_out: bool = False
@@ -129,7 +131,12 @@ class MachinePlan:
         """The training in an epoch with these images: rates fall, and each epoch has random numbers of its own."""
         sizes = (data.train.shape[1], *self.hidden, int(data.train_labels.max()) + 1)
         state = Lfsr.seeded(EPOCH_SEEDS * self.seed + epoch).state
-        return self.kinds.training(sizes, state, fall(epoch, self.epochs))
+        windows = None
+        if self.windows is not None:
+            rows = isqrt(sizes[0])  # images are squares
+            size, stride = self.windows
+            windows = Windows(height=rows, width=rows, size=size, stride=stride)
+        return self.kinds.training(sizes, state, fall(epoch, self.epochs), windows)
 
     def machine(self, training: Training, samples: int) -> MachineParameters:
         """A machine with caches and tables that hold the training and its program for so many samples; without a

@@ -2,6 +2,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.signal import correlate
 
 from bitloom.golden.discrete.dense import DenseSpec
 from bitloom.golden.discrete.fixed import FixedTrainer, first_state
@@ -11,6 +12,7 @@ from bitloom.golden.discrete.machine.training import (
     SourceRule,
     Training,
     VelocityRule,
+    Windows,
 )
 from bitloom.golden.discrete.machine.words import LayerState, kept
 from bitloom.golden.discrete.mlp import MlpTrainer
@@ -409,3 +411,84 @@ def test_batches_of_a_normalised_layer(batch):
     rule = f"training: batch must be a power of two from 2 on where layers are normalised, got {batch}"
     with value_error(rule):
         Training(layers=layers, rule=VelocityRule(batch=batch))
+
+
+IMAGES = Windows(height=6, width=7, channels=2, size=2)
+MAPS = Windows(height=5, width=6, channels=3, size=3, stride=2)
+"""Windows of images, and of what three neurons make of them."""
+
+
+def convolved(images: np.ndarray, kernels: np.ndarray, windows: Windows) -> np.ndarray:
+    """Correlations by scipy, (N, rows, columns, neurons)."""
+    shape = (windows.size, windows.size, windows.channels)
+    maps = [
+        [correlate(image, kernel.reshape(shape), mode="valid")[:: windows.stride, :: windows.stride, 0]
+         for kernel in kernels]
+        for image in images.reshape(-1, windows.height, windows.width, windows.channels)
+    ]  # fmt: skip
+    return np.moveaxis(np.array(maps), 1, -1)
+
+
+def test_convolutions_come_near_to_floating_point():
+    """Two of them and a layer behind: outputs as by scipy's correlate, steps as by differences of the loss."""
+    form = WordFormat(32, 24)
+    layers = (
+        DenseLayer(inputs=8, outputs=3, windows=IMAGES),
+        DenseLayer(inputs=27, outputs=2, windows=MAPS),
+        DenseLayer(inputs=8, outputs=3, activation="none"),
+    )
+    rng = np.random.default_rng(4)
+    t = Training(layers=layers, rule=VelocityRule(rate_places=6, bias_places=6, batch=4))
+    states = [first_state(form, t, layer, rng.normal(0, 0.4, (layer.outputs, layer.inputs))) for layer in layers]
+    for state in states:
+        state.biases = form.words(rng.normal(0, 0.2, len(state.biases)))
+    x, target = rng.uniform(-1, 1, (4, IMAGES.pixels)), rng.uniform(-1, 1, (4, 3))
+    x, target = (form.values(form.words(values)) for values in (x, target))
+
+    def outputs(params: list[np.ndarray]) -> np.ndarray:
+        first = np.maximum(convolved(x, params[0], IMAGES) + params[1], 0)
+        second = np.maximum(convolved(first, params[2], MAPS) + params[3], 0)
+        return second.reshape(4, -1) @ params[4].T + params[5]
+
+    params = [form.values(part) for state in states for part in (state.weights, state.biases)]
+    trainer = FixedTrainer(form, t, states)
+    np.testing.assert_allclose(form.values(trainer.scores(form.words(x))), outputs(params), atol=1e-5)
+    trainer.learn(form.words(x), form.words(target))
+    after = [form.values(part) for state in trainer.states for part in (state.weights, state.biases)]
+    for number, param in enumerate(params):
+        for place in np.ndindex(param.shape):
+            losses = []
+            for step in (1e-6, -1e-6):
+                moved = [np.array(values) for values in params]
+                moved[number][place] += step
+                losses.append(0.5 * ((outputs(moved) - target) ** 2).sum())
+            slope = (losses[0] - losses[1]) / 2e-6
+            assert abs(after[number][place] - (param[place] - 2**-6 * slope)) < 1e-5, (number, place)
+
+
+@pytest.mark.parametrize(
+    ("fields", "rule"),
+    [
+        ({"size": 0}, "windows: size must be 1 or more, got 0"),
+        ({"size": 7}, "windows: size must be 1..6, got 7"),
+        ({"stride": 2.0}, "windows: stride must be 1 or more, got 2.0"),
+    ],
+)
+def test_windows_that_are_wrong(fields, rule):
+    with value_error(rule):
+        replace(IMAGES, **fields)
+
+
+def test_layers_with_windows():
+    first = DenseLayer(inputs=8, outputs=3, windows=IMAGES)
+    assert (first.views, first.vector_inputs, first.vector_outputs) == (30, 84, 90)
+    assert MAPS.runs == ((0, 18, 36), (6, 24, 42), (36, 54, 72), (42, 60, 78))
+    with value_error("layer: inputs must be those of a window, 8, got 9"):
+        replace(first, inputs=9)
+    with value_error("training: a layer must have as many inputs as the one before has outputs, 90, got 89"):
+        Training(layers=(first, DenseLayer(inputs=89, outputs=2)))
+    rule = "training: layers with windows need a rule of velocities, and that no layer is normalised"
+    with value_error(rule):
+        Training(layers=(first,))
+    with value_error(rule):
+        Training(layers=(first, DenseLayer(inputs=90, outputs=2, normalised=True)), rule=VelocityRule())

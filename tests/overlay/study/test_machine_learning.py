@@ -101,6 +101,25 @@ def test_normalised(tiny, tmp_path):
         replace(plan, setting="discrete-1")
 
 
+def test_a_convolution(tiny, tmp_path):
+    """The first hidden layer sees windows of 1 of the 2 x 2 pixels; in words and by the interpreter."""
+    plan = replace(PLAN, setting="nearest-1", hidden=(3, 4), epochs=2, windows=(1, 1))
+    training = plan.training(tiny)
+    assert [(layer.inputs, layer.views, layer.outputs) for layer in training.layers] == [
+        (1, 4, 3),
+        (12, 1, 4),
+        (4, 1, 2),
+    ]
+    path = tmp_path / "run.npz"
+    whole = learn_on_machine(plan, tiny, path)
+    assert learn_on_machine(plan, tiny, path).points == whole.points
+    words = learn_on_machine(replace(plan, runner="words"), tiny)
+    assert words.curve == whole.curve
+    for state, expected in zip(words.states, whole.states):
+        for name, array in vars(state).items():
+            np.testing.assert_array_equal(array, getattr(expected, name))
+
+
 def test_a_rate_of_its_own_and_held_out_images(tiny):
     """As if the images had been split before, and the setting had the rate."""
     plan = replace(PLAN, epochs=2, seed=3, rate_places=2, held_out=True)
@@ -140,7 +159,7 @@ def test_constants_of_the_plan():
     """A velocity remembers as many samples with other batches; the biases' rate moves with that of the weights."""
 
     def rule(**changes) -> VelocityRule | SourceRule:
-        return replace(PLAN, batch=None, **changes).kinds.rule
+        return replace(PLAN, **{"batch": None, **changes}).kinds.rule
 
     assert rule(setting="codes-1") == VelocityRule(rate_places=0, bias_places=5, decay_places=5, batch=32)
     (changed,) = [replace(PLAN, setting="codes-1", batch=4, rate_places=2).kinds.rule]

@@ -6,7 +6,7 @@ import numpy as np
 
 from bitloom.golden.discrete.converter import Converter
 from bitloom.golden.discrete.fixed import first_state
-from bitloom.golden.discrete.machine.training import DenseLayer, Kind, SourceRule, Training, VelocityRule
+from bitloom.golden.discrete.machine.training import DenseLayer, Kind, SourceRule, Training, VelocityRule, Windows
 from bitloom.golden.discrete.machine.words import LayerState
 from bitloom.golden.discrete.table import CodeTable
 from bitloom.golden.discrete.word import WordFormat
@@ -115,6 +115,33 @@ NORMAL_CASES["normalised, all"] = replace(
     ),
 )
 """Over batches of 2 and 4 samples; of three layers all but the second one, which is centred, too."""
+WINDOWS = Windows(height=4, width=5, channels=2, size=2)
+"""12 windows of 8 elements each."""
+MORE_WINDOWS = Windows(height=3, width=4, channels=3, size=2, stride=2)
+"""2 windows of 12 elements each, of the results of three neurons that see `WINDOWS`."""
+
+
+def windowed(rule: VelocityRule, **fields) -> Training:
+    """Two convolutions and a layer behind them; the first one has all the ``fields``, but is alone centred."""
+    last = DenseLayer(inputs=8, outputs=3, activation="clip")
+    between = DenseLayer(inputs=12, outputs=4, windows=MORE_WINDOWS, weights=Kind(2), master=True)
+    first = DenseLayer(inputs=8, outputs=3, windows=WINDOWS, centred=True, **fields)
+    return Training(layers=(first, between, last), rule=rule, tables=TABLES, seed=0x1234567)
+
+
+WINDOW_CASES = {
+    "windows": windowed(batch(3)),
+    "windows, all": windowed(
+        batch(2, 1),
+        weights=Kind(2, True),
+        weight_gradients=Kind(3, True),
+        results=Kind(2, True),
+        errors=Kind(2, True),
+        slopes=Kind(3, True),
+        activation="clip",
+    ),
+}
+"""Convolutions, whose windows the program copies out of images."""
 PAIR_CASES = {
     "pairs of weights": training(
         weights=Kind(3, True, "nearest"), weight_gradients=Kind(2, True), errors=Kind(2, True, "nearest"), master=True
@@ -150,9 +177,9 @@ def start(t: Training, form: WordFormat, seed: int = 0) -> list[LayerState]:
 def samples(t: Training, form: WordFormat, count: int, seed: int = 1) -> tuple[np.ndarray, np.ndarray]:
     """Random inputs (words or codes) and targets."""
     rng = np.random.default_rng(seed)
-    size = (count, t.layers[0].inputs)
+    size = (count, t.layers[0].vector_inputs)
     if t.inputs.table:
         inputs = rng.integers(0, 1 << t.tables[t.inputs.table][0].bits, size)
     else:
         inputs = form.words(rng.uniform(-1, 1, size))
-    return inputs, form.words(rng.integers(0, 2, (count, t.layers[-1].outputs)))
+    return inputs, form.words(rng.integers(0, 2, (count, t.layers[-1].vector_outputs)))

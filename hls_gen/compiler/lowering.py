@@ -20,7 +20,8 @@ from bitloom.golden.layers.pool import MaxPool, MinPool
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model, Network
 from bitloom.golden.packing import to_bits
-from bitloom.golden.window import Pair, Window
+from bitloom.golden.window import Pair
+from bitloom.hls_gen.design.formed_lines import column_of, line_of
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.widths import FEATURE_BITS, WEIGHT_BITS
 
@@ -324,12 +325,9 @@ def _stages(layers: Sequence[LoweredLayer]) -> list[Stage]:
             window = p.pool.window
             reads = p.name
             if p.pool_lines:
-                (kh, kw), (sy, sx), (top, left, bottom, right) = window.kernel, window.stride, window.padding
-                line = Window(kernel=(1, kw), stride=(1, sx), padding=(0, left, 0, right))
-                out.append(_stage(line_name(p), False, out[-1].output_size, Taps(line), reads))
+                out.append(_stage(line_name(p), False, out[-1].output_size, Taps(line_of(window)), reads))
                 reads = line_name(p)
-                rows = window.dilation[0]
-                window = Window(kernel=(kh, 1), stride=(sy, 1), padding=(top, 0, bottom, 0), dilation=(rows, 1))
+                window = column_of(window)
             out.append(_stage(pool_name(p), p.depthwise is not None, out[-1].output_size, Taps(window), reads))
         last[p.name] = out[-1].name
     return out

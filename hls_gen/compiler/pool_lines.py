@@ -12,10 +12,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from bitloom.golden.window import Window
-from bitloom.hls_gen.design.formed_lines import FormedLines
+from bitloom.hls_gen.design.formed_lines import FormedLines, fits_line
 from bitloom.hls_gen.design.npu import Npu
-from bitloom.hls_gen.design.parts import present
 
 from .joined_taps import tables_of
 from .layout import Ints
@@ -25,12 +23,6 @@ from .schedule import StageTables
 
 Lines = Mapping[str, FormedLines]
 """What line formers make, by the name of the layer."""
-
-
-def fits_line(window: Window, npu: Npu) -> bool:
-    """Whether the pool unit of an NPU takes a line of a kernel in a cycle, where it has several taps."""
-    taps = window.kernel[1]
-    return npu.forms_lines and 1 < taps <= present(npu.pool_unit).line_taps and window.dilation[1] == 1
 
 
 def pool_lines(lowered: Lowered, npus: Sequence[Npu], map_order: str) -> tuple[Lowered, Lines]:
@@ -67,7 +59,9 @@ def pool_lines(lowered: Lowered, npus: Sequence[Npu], map_order: str) -> tuple[L
 def _may_form(layer: LoweredLayer, npu: Npu) -> bool:
     """Whether a layer has a pool whose lines may be formed."""
     average = isinstance(layer.pool, Pooling) and layer.pool.average
-    return layer.pool is not None and not average and fits_line(layer.pool.window, npu)
+    if layer.pool is None or average:
+        return False
+    return npu.pool_unit is not None and fits_line(layer.pool.window, npu.pool_unit.line_taps)
 
 
 def _formed(layer: LoweredLayer, tables: StageTables) -> FormedLines | None:

@@ -13,7 +13,27 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from bitloom.golden.window import Window
+
 from .widths import PLACE_BITS, SIDE_BITS
+
+
+def fits_line(window: Window, line_taps: int) -> bool:
+    """Whether a pool unit that takes so many taps in a cycle takes a line of the window's kernel at once, which has
+    several taps."""
+    return 1 < window.kernel[1] <= line_taps and window.dilation[1] == 1
+
+
+def line_of(window: Window) -> Window:
+    """The window that a line former makes: a line of the kernel."""
+    (_, columns), (_, stride), (_, left, _, right) = window.kernel, window.stride, window.padding
+    return Window(kernel=(1, columns), stride=(1, stride), padding=(0, left, 0, right))
+
+
+def column_of(window: Window) -> Window:
+    """The window that is left to the sequencer behind a line former."""
+    (rows, _), (stride, _), (top, _, bottom, _) = window.kernel, window.stride, window.padding
+    return Window(kernel=(rows, 1), stride=(stride, 1), padding=(top, 0, bottom, 0), dilation=(window.dilation[0], 1))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -27,7 +27,7 @@ from bitloom.overlay.study.machine_learning import (
 from bitloom.overlay.study.machine_setting import MACHINE_SETTINGS, MachineSetting
 
 from .option_groups import GroupedCommand, option_group
-from .options import FILE, given, held_out_option, out_option
+from .options import FILE, MACHINE_SLAVES, given, held_out_option, out_option
 from .progress import bar
 from .show import dump, grid, json_option, one_line_errors
 
@@ -94,7 +94,7 @@ DRAWN_EVERY = 5.0
         help="Learn on the training machine: verilator is its hardware, interpreter its interpreter, words its "
         "arithmetic alone, which is the fastest and has no cycles. What is learned is the same.",
     ),
-    click.option("--slaves", type=click.Choice(["1", "2", "4", "8", "16"]), default="8", help="Slaves of the machine."),
+    click.option("--slaves", type=click.Choice(MACHINE_SLAVES), default="8", help="Slaves of the machine."),
     click.option(
         "--rate-places",
         type=click.IntRange(0, 31),

@@ -13,6 +13,7 @@ from bitloom.hls_gen.rtl.generate import generate
 from bitloom.hls_gen.rtl.primitives.memory import RAMS
 from bitloom.overlay.area.netlist import Resources
 from bitloom.overlay.area.synthesis import Area, BlockArea, area
+from bitloom.overlay.area_model.area_part import sequencer_modules
 from bitloom.overlay.area_model.estimate import (
     coefficients,
     error,
@@ -58,7 +59,7 @@ DESIGNS += [
     Design(name="addition_wide", npus=(Npu.of(**ADDING, kfp=2, kgp=4, ol=4, skip_words=9, pool=False),)),
 ]
 INSIDE = ("popcount", "lut_ram", "block_ram",
-          *(f"{unit}_{name}" for unit in ("conv", "pool") for name in ("writer", "tap_source", "issuer")))  # fmt: skip
+          *sequencer_modules("array"), *sequencer_modules("pool"))  # fmt: skip
 """Modules that are counted with the one around them, or by rule."""
 
 

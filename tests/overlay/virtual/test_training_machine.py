@@ -37,7 +37,7 @@ from tests.golden.discrete.machine.learning_program import learning_program
 
 SMALL = MachineParameters(slaves=2)
 """The machine of the default tier: one build for all tests."""
-EQUIPPED = MachineParameters(slaves=2, divider="words", converter="multiplying")
+EQUIPPED = MachineParameters(slaves=2, divider="words", converter="multiplying", root="table")
 """One with all units that a machine may lack."""
 MORE_TABLES = MachineParameters(slaves=2, tables=5)
 TABLED = MachineParameters(slaves=2, products="table")

@@ -76,7 +76,7 @@ def placed(model: Model, npus: Sequence[Npu], mapping: Sequence[int] | None = No
         Foldings of the NPUs, in their order.
     mapping
         NPU of each weighted layer in the order in which they are computed (hls_gen/compiler/segments.py), but not of
-        depthwise convolutions that join the layer before (hls_gen/compiler/depthwise.py); by default that of
+        depthwise convolutions that are fused with the layer before (hls_gen/compiler/depthwise.py); by default that of
         ``assign``, each layer on the engine that it is for (``engine_rules.default_engine``) where the NPUs' engines
         differ.
 
@@ -98,8 +98,8 @@ def placed(model: Model, npus: Sequence[Npu], mapping: Sequence[int] | None = No
 
 
 def target_of(npus: Sequence[Npu]) -> Target:
-    """What NPUs take, whatever the network. Depthwise convolutions join the layer before if all NPUs of the integer
-    engine have pool units with weights."""
+    """What NPUs take, whatever the network. Depthwise convolutions are fused with the layer before if all NPUs of
+    the integer engine have pool units with weights."""
     first = npus[0]
     integer = [npu for npu in npus if npu.engine == "integer"]
     return Target(
@@ -301,7 +301,7 @@ def layer_cycles(parts: Sequence[Part], npu: Npu) -> list[float]:
 
 
 def _cycles_on(part: Part, npu: Npu) -> float:
-    """Cycles of a part whose taps are not joined. Array, results unit and pool unit work on it at the same time, and
+    """Cycles of a part whose taps are not formed. Array, results unit and pool unit work on it at the same time, and
     the next layer reads what they make: the slowest of them counts."""
     height, width = part.window.output_size(part.height, part.width)
     steps = result_steps(part.out_channels, part.levels, npu.array.kgp, npu.results.ol)

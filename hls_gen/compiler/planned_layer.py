@@ -7,11 +7,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from bitloom.golden.encoding import Ints
 from bitloom.hls_gen.design.formed_lines import FormedLines
 from bitloom.hls_gen.design.formed_windows import FormedWindows
+from bitloom.hls_gen.design.lanes import UNUSED
 from bitloom.hls_gen.design.npu import Npu
 
-from .layout import UNUSED, Ints, Layout, regroup, result_layout
+from .layout import Layout, regroup, result_layout
 from .lowered_layers import LoweredLayer
 from .schedule import StageTables
 from .sequencer_taps import OnSequencer, SequencerTaps

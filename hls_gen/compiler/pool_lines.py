@@ -12,11 +12,11 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from bitloom.golden.encoding import Ints
 from bitloom.hls_gen.design.formed_lines import FormedLines, fits_line
 from bitloom.hls_gen.design.npu import Npu
 
-from .joined_taps import tables_of
-from .layout import Ints
+from .formed_taps import tables_of
 from .lowered_layers import LoweredLayer, Pooling
 from .lowering import Lowered, line_name
 from .schedule import StageTables

@@ -471,6 +471,11 @@ class Npu:
         return RECIPROCAL_BITS + max(0, self.array.feature_bits - 8) + self.depthwise
 
     @property
+    def of_pool_results(self) -> "Npu":
+        """The NPU with multipliers as wide as those of its pool results: wide enough for a reciprocal, too."""
+        return self.unchecked(multiplier_bits=max(self.results.multiplier_bits, self.reciprocal_bits))
+
+    @property
     def units(self) -> int:
         """Steps in which the results of kgp PEs leave, ol at a time."""
         return -(-self.array.kgp // self.results.ol)

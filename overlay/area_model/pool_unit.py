@@ -82,7 +82,7 @@ def _depthwise(npu: Npu, pool_unit: PoolUnit, weights: PoolWeights, n: int) -> I
     yield _fifo(npu, n)
     sums = npu.pool_values_bits
     yield from gear(sums, ol * npu.array.acc_bits, npu.pool_out_bits - sums - 1, n)
-    wide = npu.unchecked(multiplier_bits=max(npu.results.multiplier_bits, npu.reciprocal_bits))
+    wide = npu.of_pool_results
     sizes = {
         "one": 1,
         "pointer": bits_for(weights.scale_rows - 1),

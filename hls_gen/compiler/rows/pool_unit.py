@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from bitloom.hls_gen.compiler.layout import Ints
+from bitloom.golden.encoding import Ints
 from bitloom.hls_gen.compiler.lowered_layers import Depthwise, Pooling
 from bitloom.hls_gen.compiler.planned_layer import PlannedLayer
 from bitloom.hls_gen.design.formed_lines import FormedLines

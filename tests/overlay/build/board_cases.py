@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from bitloom.golden.network import Model, Network
 from bitloom.hls_gen.compiler import plan as plans
 from bitloom.hls_gen.compiler import weight_streams
-from bitloom.hls_gen.compiler.depthwise import joined
+from bitloom.hls_gen.compiler.depthwise import fused
 from bitloom.hls_gen.compiler.engine_form import engine_form_of
 from bitloom.hls_gen.compiler.segments import segments
 from bitloom.hls_gen.compiler.streamed_weights import Placement, WeightLayer, WeightStream
@@ -177,7 +177,7 @@ def graphs_on_chains(data: st.DataObject, design: Design) -> Drawn:
     model = model_of(network, seeds(data), npu)
     parts = segments(engine_form_of(network))
     if npu.depthwise:
-        parts = joined(parts, model)
+        parts = fused(parts, model)
     if "loop" not in npu.ports.outlets or data.draw(st.booleans()):
         return model, None
     steps = data.draw(st.lists(st.integers(0, 1), min_size=len(parts) - 1, max_size=len(parts) - 1))

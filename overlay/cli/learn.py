@@ -43,7 +43,7 @@ NAMES = list(dict.fromkeys([*SETTINGS, *MACHINE_SETTINGS]))
 """Names of all settings, without and with --machine."""
 MOST_SEEDS = 1000
 WITHOUT_MACHINE = ("rate_times", "save")
-WITH_MACHINE = ("slaves", "rate_places", "mu_places", "batch", "timeline")
+WITH_MACHINE = ("slaves", "rate_places", "mu_places", "batch", "normalised", "timeline")
 """Parameters that only learning without --machine looks at, and those that only learning with it looks at."""
 DRAWN_EVERY = 5.0
 """Seconds between two pictures of curves that are still growing, at least."""
@@ -106,6 +106,7 @@ DRAWN_EVERY = 5.0
         help="k of the source rule's mu 2^-k, or of the share 2^-k that velocities lose.  [default: the setting's]",
     ),
     click.option("--batch", type=click.IntRange(1, 4096), help="Images of a batch.  [default: that of the setting]"),
+    click.option("--normalised", is_flag=True, help="Sums of hidden layers are normalised over the batch."),
     click.option("--timeline", type=FILE, help="Write a picture of what its units do for a sample, .png or .svg."),
 )
 @out_option(Path("build/learn"), "Folder for results; an interrupted command goes on from what is there.")
@@ -128,6 +129,7 @@ def learn_command(
     rate_places: int | None,
     mu_places: int | None,
     batch: int | None,
+    normalised: bool,
     timeline: Path | None,
     out: Path,
     as_json: bool,
@@ -185,6 +187,7 @@ def learn_command(
                 rate_places=rate_places,
                 mu_places=mu_places,
                 batch=batch,
+                normalised=normalised,
                 held_out=held_out,
             )
         )

@@ -19,7 +19,7 @@ from bitloom.golden.discrete.learn import CURVE, check_hidden, saved_curve
 from bitloom.golden.discrete.lfsr import STATE_BITS, Lfsr
 from bitloom.golden.discrete.machine.instruction import COMPUTE, FORWARD, Instruction
 from bitloom.golden.discrete.machine.interpreter import Interpreter, Work
-from bitloom.golden.discrete.machine.parameters import MOST_INSTRUCTIONS, MachineParameters
+from bitloom.golden.discrete.machine.parameters import ADDRESS_BITS, MOST_INSTRUCTIONS, MachineParameters
 from bitloom.golden.discrete.machine.program import ProgramWriter
 from bitloom.golden.discrete.machine.training import SourceRule, Training
 from bitloom.golden.discrete.machine.units import UNITS
@@ -73,6 +73,8 @@ class MachinePlan:
     """k of mu 2^-k of the source's rule, or of the share by which velocities decay; by default the setting's."""
     batch: int | None = None
     """Samples of a batch, by default those of the setting; a velocity remembers as many samples as with those."""
+    normalised: bool = False
+    """Whether sums of hidden layers are normalised over the batch."""
     held_out: bool = False
     """Whether a fifth of the training images, at random by the seed, is held out and takes the place of the test
     images, so that a rate can be chosen without them."""
@@ -89,11 +91,16 @@ class MachinePlan:
                 f"learning on the machine: batch must be left out by the source's rule, got {self.batch} for "
                 f"{self.setting}"
             )
+        if self.normalised and not MACHINE_SETTINGS[self.setting].multiplier:
+            raise ValueError(
+                f"learning on the machine: normalised must be left out where words are not multiplied, as with "
+                f"{self.setting}"
+            )
 
     @property
     def kinds(self) -> MachineSetting:
         """The setting of that name, with the plan's constants."""
-        setting = MACHINE_SETTINGS[self.setting]
+        setting = replace(MACHINE_SETTINGS[self.setting], normalised=self.normalised)
         rule = setting.rule
         if self.rate_places is not None:
             rule = fallen(rule, self.rate_places - rule.rate_places)
@@ -126,20 +133,21 @@ class MachinePlan:
         """A machine with caches and tables that hold the training and its program for so many samples; without a
         multiplier where codes need none."""
         layers = training.layers
-        neurons = 8 * sum(layer.inputs + layer.outputs for layer in layers)
         columns = [-(-layer.outputs // self.slaves) for layer in layers]
         rows = sum(layer.inputs * each for layer, each in zip(layers, columns))
         roomy = MachineParameters(
             slaves=self.slaves,
             instructions=MOST_INSTRUCTIONS,
-            neuron_words=_power(neurons),
+            neuron_words=1 << ADDRESS_BITS,
             weight_words=_power(rows),
             column_words=_power(max(columns)),
             tables=max(3, len(training.tables)),
             products="multiplier" if self.kinds.multiplier else "shifter",
+            root="table" if training.normalised else "none",
         )
-        program = ProgramWriter(roomy, training).program(samples)
-        return replace(roomy, instructions=max(MachineParameters.instructions, _power(len(program))))
+        writer = ProgramWriter(roomy, training)
+        instructions = max(MachineParameters.instructions, _power(len(writer.program(samples))))
+        return replace(roomy, instructions=instructions, neuron_words=_power(writer.map.words))
 
 
 @dataclass(frozen=True)

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from bitloom.golden.encoding import Ints
 from bitloom.golden.window import Window
 
-from .layout import Ints
 from .taps import Taps
 
 
@@ -28,15 +28,13 @@ class SequencerWork:
     two. A skip is a tuple that arrives, that no tap of the window reads, and that costs the sequencer a cycle."""
 
     @classmethod
-    def of_map(cls, window: Taps | Window, height: int, width: int) -> "SequencerWork":
-        """Of the windows on a map, for which there is no schedule yet, so that no skips are known."""
+    def of_map(cls, window: Taps | Window | None, height: int, width: int) -> "SequencerWork":
+        """Of the windows on a map, for which there is no schedule yet, so that no skips are known. None: the pool unit
+        hands tuples on as they come, so that each is a window of one tap."""
+        if window is None:
+            return cls(((1, 0, height * width),))
         taps: Ints = (window.positions(height, width) >= 0).sum(axis=1)
         return cls.counted(taps, np.zeros_like(taps))
-
-    @classmethod
-    def straight(cls, windows: int) -> "SequencerWork":
-        """Of tuples that a pool unit hands on as they come: each is a window of one tap."""
-        return cls(((1, 0, windows),))
 
     @classmethod
     def counted(cls, taps: Ints, skips: Ints) -> "SequencerWork":

@@ -137,7 +137,7 @@ DESIGN_COUNTERS = ("CYCLES", "FRAMES", "WORDS_IN", "WORDS_OUT")
 """Registers of COMMON that count."""
 
 STATE = (
-    Field("CONV_LAYER", 0, LAYER_BITS, "layer after the one being sequenced"),
+    Field("ARRAY_LAYER", 0, LAYER_BITS, "layer after the one being sequenced"),
     Field("POOL_LAYER", 8, LAYER_BITS, "the same in the pool sequencer"),
     Field("RUN", 16, 1, "the NPU is out of reset"),
     Field("WAITS_INPUT", 17, 1),

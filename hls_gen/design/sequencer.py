@@ -21,10 +21,10 @@ class Sequencer(Part):
     input_words: int = capacity((1 << 24) - 1, least=2)
     """Words of a map, >= 2."""
     tuple_words: int = capacity(256, power=True, means="Capacity of the tuple memory, in words of kfp features.")
-    taps: int = capacity(1024, least=2, added=True)
+    flags: int = capacity(1024, least=2, added=True, name="taps")
     olds: int = capacity(1024, least=2, added=True)
     jumps: int = capacity(256, least=2, added=True)
-    """taps, olds, jumps: rows of the sequencer's tables, each >= 2."""
+    """flags, olds, jumps: rows of the sequencer's tables, each >= 2."""
     aheads: int = capacity(0, least=2, or_zero=True, added=True, rare=True, where="sequencer.aheads")
     """Rows of the table by which taps claim tuples that they don't read, any number at once, >= 2; 0: there is no such
     table, and each of these tuples costs a cycle in every pass."""
@@ -35,7 +35,7 @@ class Sequencer(Part):
     @property
     def table_rows(self) -> dict[TapTable, int]:
         """The tables that the array's sequencer has, and the rows of each."""
-        rows = {FLAGS: self.taps, OLDS: self.olds, JUMPS: self.jumps}
+        rows = {FLAGS: self.flags, OLDS: self.olds, JUMPS: self.jumps}
         return {**rows, AHEADS: self.aheads} if self.aheads else rows
 
     def __post_init__(self) -> None:

@@ -35,8 +35,8 @@ def sequencer_parts(npu: Npu, n: int) -> Iterator[AreaPart]:
         "raster_ring": ring * counters,
         "raster_row": row * counters,
     }
-    modules = sequencer_modules("conv")
-    yield AreaPart("conv_sequencer", "conv_sequencer", sizes, n, modules=modules, **two_maps_in_turn(npu))
+    modules = sequencer_modules("array")
+    yield AreaPart("array_sequencer", "array_sequencer", sizes, n, modules=modules, **two_maps_in_turn(npu))
 
 
 def sequencer_stores(npu: Npu) -> Iterator[Store]:

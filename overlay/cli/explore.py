@@ -104,7 +104,7 @@ def explore_command(
 ) -> None:
     """Search foldings for NETWORK: NPUs, their layers, lanes and memories, within a budget or for a rate.
 
-    NPUs are joined to pipelines, cascades and rings; they have tables or counters, either dataflow, and where a network
+    NPUs make pipelines, cascades and rings; they have tables or counters, either dataflow, and where a network
     needs or allows it both engines, window formers, pool units with weights, and multipliers that PEs share. Several
     NETWORKs get one design that computes them in turn: cycles are then those of a round, a frame of each.
 

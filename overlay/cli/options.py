@@ -43,6 +43,8 @@ def given(parameters: Collection[str]) -> str | None:
 
 FOLDER = _GivenPath(file_okay=False, path_type=Path)
 FILE = _GivenPath(dir_okay=False, path_type=Path)
+MACHINE_SLAVES = ("1", "2", "4", "8", "16")
+"""Slaves of a training machine, for a choice."""
 
 
 class _Positive(click.ParamType):

@@ -39,7 +39,7 @@ def test_by_name(core, registers):
     assert len(dump) == len(manifest().registers)
     assert dump["STATUS"] == 5
     assert registers.state(dump) == {
-        **dict.fromkeys(STATE_NAMES, 0), "npu0.CONV_LAYER": 2, "npu0.POOL_LAYER": 3, "npu0.RUN": 1,
+        **dict.fromkeys(STATE_NAMES, 0), "npu0.ARRAY_LAYER": 2, "npu0.POOL_LAYER": 3, "npu0.RUN": 1,
         "npu0.WAITS_ROOM": 1, "npu0.HOST_BLOCKED": 1,
     }  # fmt: skip
     with pytest.raises(KeyError, match="register must be one of IDENT, "):

@@ -3,7 +3,7 @@
     Ring --written--> issuer --emitted--> output FIFO --> gearbox --> sink
       ^-----given-------'  ^---------------taken-'
 
-(hls_gen/rtl/sequencer/issuer.py, hls_gen/rtl/pool_unit/pool_unit.py, hls_gen/rtl/shell/pool_unit.py.) A window's last
+(hls_gen/rtl/sequencer/issuer.py, hls_gen/rtl/pool_unit/pool_unit.py, hls_gen/rtl/shell/pool.py.) A window's last
 tap emits the words of a tuple.
 """
 
@@ -90,8 +90,9 @@ class PoolIssuer:
 
 
 @dataclass(eq=False)
-class Finish:
-    """What stands behind the FIFO of a pool unit with weights: sums are cut into steps, which are requantised."""
+class PoolResults:
+    """The pool results, behind the FIFO of a pool unit with weights: sums are cut into steps, which are requantised
+    (hls_gen/rtl/pool_unit/pool_results.py)."""
 
     latency: int
     """Cycles from the pool's issuer to the FIFO."""

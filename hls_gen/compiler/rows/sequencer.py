@@ -131,8 +131,9 @@ def _tables(on: OnSequencer) -> dict[str, Columns]:
     final = visit == visits - 1
     new = tables.new[tap] & (visit == 0)
     unread = tables.unread[tap] * (visit == 0)
-    ahead = (unread > 0) & kind.claims_ahead
-    flags = {"last": tables.last[tap] & final, "new": new, "skip": ahead}
+    ahead = unread > 0
+    flags = {"last": tables.last[tap] & final, "new": new}
+    flags |= {"ahead": ahead} if kind.claims_ahead else {"skip": np.zeros_like(new)}
     if kind.kernel_rows:
         flags["jump"] = tables.jump_mark[tap] & final if tables.stage.weighted else np.zeros_like(new)
     skipped = np.repeat(np.arange(len(tap)), unread if counts.skips else 0)

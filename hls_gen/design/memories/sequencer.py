@@ -4,14 +4,20 @@ too, but for the fields that it alone has."""
 from collections.abc import Iterable
 
 from bitloom.hls_gen.design.npu import Npu
-from bitloom.hls_gen.design.sequencer_kind import AHEADS, ALWAYS, FLAGS, JUMPS, OLDS, SOMETIMES, NpuSequencer, TapTable
+from bitloom.hls_gen.design.sequencer_kind import (
+    AHEADS,
+    ALWAYS,
+    FLAGS,
+    JUMPS,
+    OLDS,
+    SOMETIMES,
+    NpuSequencer,
+    SequencerKind,
+    TapTable,
+)
 from bitloom.hls_gen.design.widths import PLACE_BITS, SIDE_BITS, bits_for
 
 from .memory import FieldWidths, Rows
-
-TAP_FLAGS: FieldWidths = [("last", 1), ("new", 1), ("skip", 1)]
-"""Row of a tap in a sequencer's table: last of its window; reads a tuple that arrives; only lets one come by. With a
-table ``aheads`` the third one says that the tap claims what the table's next row has, beside its own tuple."""
 
 
 def sequencer_memories(npu: Npu) -> dict[str, Rows]:
@@ -26,7 +32,7 @@ def reading_memories(
     """Memories of a sequencer of an NPU: two with a row for each layer, which has these fields, and the tables."""
     prefix = sequencer.prefix
     fields: dict[TapTable, FieldWidths] = {
-        FLAGS: [*TAP_FLAGS, *([("jump", 1)] if sequencer.kind.kernel_rows else [])],
+        FLAGS: _flags(sequencer.kind),
         OLDS: [("word", sequencer.address_bits)],
         JUMPS: [("row", sequencer.row_bits)],
         AHEADS: [("words", bits_for(npu.sequencer.input_words))],
@@ -44,6 +50,14 @@ def reading_memories(
             for table, rows in sequencer.table_rows.items()
         },
     }
+
+
+def _flags(kind: SequencerKind) -> FieldWidths:
+    """A tap to a sequencer: it is the last one of its window; it reads a tuple that arrives; it is a skip, or, with a
+    table ``aheads``, it claims what the next row of that table has, beside its own tuple; the next row of ``jumps``
+    says which kernel row follows."""
+    unread = "ahead" if kind.claims_ahead else "skip"
+    return [("last", 1), ("new", 1), (unread, 1), *([("jump", 1)] if kind.kernel_rows else [])]
 
 
 def bases(sequencer: NpuSequencer, tables: Iterable[TapTable]) -> FieldWidths:

@@ -1,1 +1,1 @@
-"""The pool unit: maximum or average over a window."""
+"""The pool unit: maximum, average or depthwise convolution over a window; and the pool results behind it."""

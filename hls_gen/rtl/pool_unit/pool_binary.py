@@ -6,7 +6,7 @@ Golden twin: golden/layers/pool.py. The sequencer gives words tap after tap, all
 queue holds what the taps of this window gave so far. Nothing stalls inside: ``room`` tells the sequencer in time.
 """
 
-from bitloom.hls_gen.rtl.primitives.block import Signal, choose, width
+from bitloom.hls_gen.rtl.primitives.block import Signal
 
 from .arithmetic import Arithmetic
 
@@ -20,10 +20,10 @@ class BinaryPool(Arithmetic):
     contract = CONTRACT
     sizes = ("pfp",)
 
-    def joined(self, left: Signal, right: Signal) -> Signal:
-        return left | right
+    @property
+    def lanes(self) -> int:
+        """One for all bits of a word."""
+        return 1
 
-    def row(self, so_far: Signal) -> tuple[Signal, Signal]:
-        w = width(so_far)
-        merged = self.b.wire("merged", w, self.joined(self.at.word, choose(self.at.first, 0, so_far, w)))
-        return merged, merged
+    def merged(self, left: Signal, right: Signal, *, early: bool = False) -> Signal:
+        return left | right

@@ -1,6 +1,6 @@
-"""Pool unit of an NPU: what the taps of a window give is joined, word by word of their tuples.
+"""Pool unit of an NPU: what the taps of a window give is merged, word by word of their tuples.
 
-    beat, word --> values --> joined <-> queue (a word of the tuple each) --last tap--> output FIFO --> out
+    beat, word --> values --> merged <-> queue (a word of the tuple each) --last tap--> output FIFO --> out
 
 The frame of every kind of pool unit; what a kind computes is its `Arithmetic`: pool_binary.py, pool_integer.py, and
 with weights pool_depthwise.py.

@@ -51,7 +51,7 @@ of each."""
 def sequencer(library: Library, spec: SequencerSpec) -> Block:
     """The module of one sequencer.
 
-    Module ``conv_sequencer`` or ``pool_sequencer``. It takes words by a stream for each inlet (``host_*``, ...; in the
+    Module ``array_sequencer`` or ``pool_sequencer``. It takes words by a stream for each inlet (``host_*``, ...; in the
     pool's ``in_*``) and is told by ``room`` whether the unit behind it has room for another result. It gives beats
     (beat.Beat), and ``word`` a cycle after each. Registers see ``layer`` (the layer that begins next), ``inlet`` (the
     one that is read) and what beat.WaitPulses says.

@@ -31,7 +31,7 @@ class SequencerSpec:
 
     def module(self, name: str) -> str:
         """Name of the sequencer's module ``name``, before it is numbered where NPUs differ."""
-        return f"pool_{name}" if self.pool else f"conv_{name}"
+        return f"pool_{name}" if self.pool else f"array_{name}"
 
     @property
     def inlets(self) -> tuple[str, ...]:

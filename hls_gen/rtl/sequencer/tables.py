@@ -1,9 +1,9 @@
 """Taps from tables: any order of windows, and any order of the map's tuples (spec B3, B4, B10).
 
-    flags row --> last, new, skip, jump      one row a tap
+    flags row --> last, new, skip, jump      one row a tap; ``ahead`` in place of ``skip`` with a table ``aheads``
     olds row  --> address of an old tuple    one row a tap that is not new
     jumps row --> kernel row after a jump    one row a jump; where taps have kernel rows
-    aheads row --> words claimed ahead       one row a tap with flag ``skip``; in NPUs alone that have this table
+    aheads row --> words claimed ahead       one row a tap with flag ``ahead``; in NPUs alone that have this table
 
 Each table holds the rows of all layers, one layer after another. It is read with the next value of its pointer, so that
 its row is at hand together with the tap. At the end of a pass over a window pointers go back to the window's first row,
@@ -50,7 +50,7 @@ class TableTaps:
         self.last = flags["last"]
         self.new = flags["new"]
         self.word = olds["word"]
-        self.skip: Signal = flags["skip"]
+        self.skip: Signal = flags.get("skip", NEVER)
         self.ahead_words: Signal | None = None
         self.claims_ahead: Signal | None = None
         self.ahead_row: Signal | None = None
@@ -58,9 +58,9 @@ class TableTaps:
             self.serves = b.reg("by_tables", init=None)  # what taps claim ahead is on a long path
             b.on(layers.begin, (self.serves, _by_tables(layers.upcoming)))
             self._ahead = Pointer(b, "ahead_pointer", width(self._start.ahead_base))
-            self.claims_ahead = b.wire("claims_ahead", 1, all_of(self.serves, flags["skip"]))
+            self.claims_ahead = b.wire("claims_ahead", 1, all_of(self.serves, flags["ahead"]))
             self.ahead_row = context.memory("aheads", self._ahead.upcoming, read=layers.move)["words"]
-            self.skip, self.ahead_words = NEVER, choose(self.claims_ahead, self.ahead_row, 0, width(self.ahead_row))
+            self.ahead_words = choose(self.claims_ahead, self.ahead_row, 0, width(self.ahead_row))
         self.placed = b.wire("reads_old", 1, ~self.new)
         self.jump: Signal | None = None
         if now.kernel is not None:

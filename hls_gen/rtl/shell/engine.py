@@ -26,8 +26,8 @@ class EngineOutputs:
 
     features: Stream
     """OL features a word. Without a pool unit its side bits are "last of its map" and where the map goes."""
-    ports: dict[str, Signal]
-    """What is connected to the ports of the convolution's sequencer, for counters and register STATE."""
+    sequencer: dict[str, Signal]
+    """What is connected to the ports of the array's sequencer, for counters and register STATE."""
     waits_skipped: Signal | None
     """A step waits for a word of the skip store; None in an NPU without one."""
     kept: Stream | None = None
@@ -56,22 +56,22 @@ def engine(c: NpuContext, words: dict[str, Stream], skipped: Stream | None) -> E
     b.comment("Engine: from words to features and raw values.")
     # with several accumulators in a PE, the results unit says which of them it reads
     drain_slot = b.wire("drain_slot", npu.array.slot_bits) if npu.array.accumulators > 1 else None
-    room = b.wire("conv_room")  # the results unit can take the results of another window
-    conv = c.place(
+    room = b.wire("array_room")  # the results unit can take the results of another window
+    beats = c.place(
         c.library.get(sequencer, c.library, SequencerSpec(npu, npu.array_sequencer)),
-        "conv_sequencer",
+        "array_sequencer",
         last_layer=c.settings["last_layer"],
         room=room,
         **({"weights_there": b.input("weights_there")} if npu.loader.stream_weights else {}),
         **{port: signal for name, stream in words.items() for port, signal in stream.ports(name).items()},
     )
-    array = _array(c, conv, drain_slot)
+    array = _array(c, beats, drain_slot)
     raw = (
         Stream.output(b, "raw", npu.results.ol * npu.array.acc_bits, last=True) if "host" in npu.ports.outlets else None
     )
     # One accumulator: a window needs a place when its results leave the array. Several: the window takes its place with
     # its first beat, since all kernel groups are at work at a time.
-    taken = conv["beat"] & conv["last" if drain_slot is None else "first"]
+    taken = beats["beat"] & beats["last" if drain_slot is None else "first"]
     out = c.place(
         c.library.get(results, c.library, npu),
         "results_unit",
@@ -86,25 +86,25 @@ def engine(c: NpuContext, words: dict[str, Stream], skipped: Stream | None) -> E
     room.assign(out["room"])
     features = Stream.of(out, "features")
     if skipped is None:
-        return EngineOutputs(features, conv, None)
+        return EngineOutputs(features, beats, None)
     unit = c.library.get(addition, c.library, npu)
     added = c.place(unit, "addition", **features.ports("in"), **skipped.ports("skip"))
     if not npu.keeps_steps:
-        return EngineOutputs(Stream.of(added, "out"), conv, added["waits"])
+        return EngineOutputs(Stream.of(added, "out"), beats, added["waits"])
     both = c.place(c.library.get(signs, c.library, npu), "signs", **Stream.of(added, "out").ports("in"))
-    return EngineOutputs(Stream.of(both, "out"), conv, added["waits"], Stream.of(both, "skip"))
+    return EngineOutputs(Stream.of(both, "out"), beats, added["waits"], Stream.of(both, "skip"))
 
 
-def _array(c: NpuContext, conv: dict[str, Signal], drain_slot: Signal | None) -> dict[str, Signal]:
+def _array(c: NpuContext, beats: dict[str, Signal], drain_slot: Signal | None) -> dict[str, Signal]:
     """The convolver, driven by the sequencer; what is connected to its ports."""
     return c.place(
         c.library.get(convolver, c.library, c.npu),
         "convolver",
-        beat=conv["beat"],
-        first=conv["first"],
-        last=conv["last"],
-        kernel_row=conv["kernel_row"],
-        **({name: conv[name] for name in PORTS} if c.npu.array.one_memory else {"features": conv["word"]}),
-        **({} if drain_slot is None else {"slot": conv["slot"], "drain_slot": drain_slot}),
-        **({"offset": conv["offset"]} if c.npu.engine == "binary" else {}),
+        beat=beats["beat"],
+        first=beats["first"],
+        last=beats["last"],
+        kernel_row=beats["kernel_row"],
+        **({name: beats[name] for name in PORTS} if c.npu.array.one_memory else {"features": beats["word"]}),
+        **({} if drain_slot is None else {"slot": beats["slot"], "drain_slot": drain_slot}),
+        **({"offset": beats["offset"]} if c.npu.engine == "binary" else {}),
     )

@@ -23,7 +23,7 @@ from .context import NpuContext
 
 
 def inlets(c: NpuContext, stores: Mapping[str, Stream]) -> dict[str, Stream]:
-    """The streams of words that the convolution's sequencer takes.
+    """The streams of words that the array's sequencer takes.
 
     Parameters
     ----------

@@ -30,7 +30,7 @@ from .context import NpuContext, RingWords
 from .engine import EngineOutputs, engine
 from .inlets import inlets
 from .outlets import outlets
-from .pool_unit import pooling
+from .pool import pooling
 from .stores import SkipStore, skip_store
 
 INLETS = {
@@ -101,22 +101,21 @@ def npu(library: Library, params: Npu, ring: RingWords) -> Block:
     maps, pool_layer = pooling(c, outputs.features) if params.pool_unit else (outputs.features, const(0, LAYER_BITS))
     waiting = outlets(c, maps, loop, skip.words if skip is not None and params.forks_maps else None)
     waiting |= _keep(c, outputs, skip)
-    conv = outputs.ports
     b.comment("What the registers show and count.")
     for name in (*params.pulses, *(("weights_begun", "weights_done") if params.loader.stream_weights else ())):
-        b.output(name, 1, conv[name])
+        b.output(name, 1, outputs.sequencer[name])
     shown: dict[str, Signal] = {
-        "CONV_LAYER": conv["layer"],
+        "ARRAY_LAYER": outputs.sequencer["layer"],
         "POOL_LAYER": pool_layer,
         "RUN": run,
-        "INLET": conv["inlet"],
-        **{f"WAITS_{what.upper()}": conv[f"wait_{what}"] for what in ("input", "room")},
+        "INLET": outputs.sequencer["inlet"],
+        **{f"WAITS_{what.upper()}": outputs.sequencer[f"wait_{what}"] for what in ("input", "room")},
         **{f"{name.upper()}_VALID": words[name].valid if name in words else const(0, 1) for name in SOURCES},
         "WAITS_SKIPPED": outputs.waits_skipped,
         **{f"{name.upper()}_BLOCKED": signal for name, signal in waiting.items()},
     }
     if params.loader.stream_weights:
-        shown["WAITS_WEIGHTS"] = conv["wait_weights"]
+        shown["WAITS_WEIGHTS"] = outputs.sequencer["wait_weights"]
     b.output("state", state_bits(params), word_of(state_fields(params), shown))
     return b
 

@@ -144,12 +144,11 @@ class Sequencer:
                     first_word = group // (row.get("part_groups_minus_1", 0) + 1) * row.get("part_step", 0)
                     while not last:
                         if row["direct"]:
-                            flags = {"new": 1, "last": int(count == row["window_taps_minus_1"]), "skip": 0}
+                            flags = {"new": 1, "last": int(count == row["window_taps_minus_1"])}
                         else:
                             flags, flag = self.row("flags", flag), flag + 1
                         last, count = bool(flags["last"]), count + 1
-                        skip = flags["skip"] and ahead is None
-                        if flags["skip"] and ahead is not None:
+                        if flags.get("ahead"):
                             more, ahead = self.row("aheads", ahead)["words"], ahead + 1
                             new_word += more
                             self.claim(more * (group == 0))
@@ -160,7 +159,7 @@ class Sequencer:
                             address, old = layer_word + self.row("olds", old)["word"], old + 1
                         while self.fill() < self.claimed:
                             yield None
-                        if skip:
+                        if flags.get("skip"):
                             continue
                         address += first_word
                         data = [self.memory[(address + k) % len(self.memory)] for k in range(part)]

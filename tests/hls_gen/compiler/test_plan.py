@@ -9,10 +9,11 @@ from bitloom.golden.layers.pool import MaxPool
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model, Network
 from bitloom.hls_gen.compiler.choices import CompileChoices
-from bitloom.hls_gen.compiler.layout import UNUSED, chunks, plane_layout, regroup, result_layout
+from bitloom.hls_gen.compiler.layout import chunks, plane_layout, regroup, result_layout
 from bitloom.hls_gen.compiler.needs import OF_ALL_LAYERS
 from bitloom.hls_gen.compiler.plan import Plan, plan
 from bitloom.hls_gen.design.flat import CAPACITIES
+from bitloom.hls_gen.design.lanes import UNUSED
 from bitloom.hls_gen.design.parts import present
 from tests.cases import case_map, random_model
 from tests.errors import value_error
@@ -89,12 +90,12 @@ def test_counts_agree(name, map_order):
             if rows.count(f"{prefix}flags"):
                 row = bases[f"{prefix}layers"][number]
                 flags = rows.memories[f"{prefix}flags"]
-                last, new, skip = (flags[name] for name in ("last", "new", "skip"))
+                last, new = flags["last"], flags["new"]
                 assert row["flags_base"] == sum(before.count(f"{prefix}flags") for before in layers[:number])
                 assert last.sum() == row["windows_minus_1"] + 1
                 assert rows.count(f"{prefix}olds") == (new == 0).sum()
                 assert rows.count(f"{prefix}jumps") == flags.get("jump", new * 0).sum()
-                assert not (skip & ~new & 1).any()
+                assert not (flags.get("skip", new * 0) & ~new & 1).any()
                 words = rows.row(f"{prefix}inputs")["words"]
                 assert new.sum() * (row["words_minus_1"] + 1) == words
                 assert (rows.memories[f"{prefix}olds"]["word"] < words).all()

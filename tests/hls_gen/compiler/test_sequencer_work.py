@@ -24,13 +24,13 @@ def test_of_a_schedule_and_of_a_map():
     twice = ((4, 0, 1), (6, 0, 1), (8, 0, 2), (12, 0, 2))
     assert SequencerTaps(tables, KIND, visits=2).counts.work == SequencerWork(twice)
     assert SequencerWork.of_map(PADDED, 4, 3) == VALID
-    assert SequencerWork.straight(3) == SequencerWork(((1, 0, 3),))
+    assert SequencerWork.of_map(None, 1, 3) == SequencerWork(((1, 0, 3),))
 
 
 def test_a_cycle_for_each_word_of_each_tap():
     assert VALID.cycles(words=1) == 25
     assert VALID.cycles(words=5) == 5 * 25
-    assert SequencerWork.straight(0).cycles(words=7) == 0
+    assert SequencerWork(()).cycles(words=7) == 0
 
 
 def test_a_window_takes_as_long_as_its_results():

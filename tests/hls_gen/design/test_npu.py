@@ -22,6 +22,7 @@ BAD = {
     "kfp": (0, "npu: kfp must be an integer >= 1, got 0"),
     "kgp": (-3, "npu: kgp must be an integer >= 1, got -3"),
     "pfp": ("8", "npu: pfp must be an integer >= 1, got '8'"),
+    "pool_line_taps": (17, "npu: pool_line_taps must be 1..16, got 17"),
     "ol": (9, "npu: ol must be <= kgp = 8, got 9"),
     "accumulate": ("and", "npu: accumulate must be one of popcount, or, both, or_words, got 'and'"),
     "collect": (-8, "npu: collect must be an integer >= 0, got -8"),
@@ -467,12 +468,12 @@ def test_memories(npu):
     assert [m.id for m in made] == list(range(len(made)))
     assert len({m.name for m in made}) == len(made)
     assert all(m.width == sum(m.widths.values()) and len(m.widths) == len(m.fields) for m in made)
-    depths = {"network": 1, "inputs": npu.loader.layers, "layers": npu.loader.layers, "flags": npu.sequencer.taps,
+    depths = {"network": 1, "inputs": npu.loader.layers, "layers": npu.loader.layers, "flags": npu.sequencer.flags,
               "olds": npu.sequencer.olds, "jumps": npu.sequencer.jumps, "kernels": npu.array.kernel_rows,
               "results": npu.loader.layers, "thresholds": npu.results.threshold_rows}  # fmt: skip
     if npu.value("pool"):
         depths |= {"pool_inputs": npu.loader.layers, "pool_layers": npu.loader.layers,
-                   "pool_flags": npu.pool_unit.taps, "pool_olds": npu.pool_unit.olds}  # fmt: skip
+                   "pool_flags": npu.pool_unit.flags, "pool_olds": npu.pool_unit.olds}  # fmt: skip
     if "ring" in npu.ports.inlets:
         depths["chunks"] = npu.loader.layers
         assert memory_of(npu, "chunks").width == npu.ports.buffer_words.bit_length() - 1

@@ -75,10 +75,10 @@ def test_headers_tell_of_what_a_module_has(name):
     said = {module: text.partition("\nmodule ")[0] for module, text in generated(name).modules.items()}
     for module in ("pool_sequencer", "pool_writer", "pool_tap_source", "pool_issuer"):
         assert "kernel" not in said[module]
-    for module in ("conv_tap_source", "pool_tap_source"):
+    for module in ("array_tap_source", "pool_tap_source"):
         assert "counters" not in said[module]
-    assert "kernel row" in said["conv_tap_source"]
-    assert "accumulators" not in said["conv_issuer"]
+    assert "kernel row" in said["array_tap_source"]
+    assert "accumulators" not in said["array_issuer"]
 
 
 def test_passes_the_check(made):

@@ -13,6 +13,7 @@ from bitloom.hls_gen.rtl.generate import generate
 from bitloom.hls_gen.rtl.primitives.memory import RAMS
 from bitloom.overlay.area.netlist import Resources
 from bitloom.overlay.area.synthesis import Area, BlockArea, area
+from bitloom.overlay.area_model.area_part import sequencer_modules
 from bitloom.overlay.area_model.estimate import (
     coefficients,
     error,
@@ -58,7 +59,7 @@ DESIGNS += [
     Design(name="addition_wide", npus=(Npu.of(**ADDING, kfp=2, kgp=4, ol=4, skip_words=9, pool=False),)),
 ]
 INSIDE = ("popcount", "lut_ram", "block_ram",
-          *(f"{unit}_{name}" for unit in ("conv", "pool") for name in ("writer", "tap_source", "issuer")))  # fmt: skip
+          *sequencer_modules("array"), *sequencer_modules("pool"))  # fmt: skip
 """Modules that are counted with the one around them, or by rule."""
 
 
@@ -107,7 +108,7 @@ def test_finds_the_coefficients_of_a_linear_world() -> None:
 
     measured = [(design, area(design)) for design in DESIGNS]
     made = fitted(measured)
-    for kind in ("pe_popcount", "conv_sequencer", "results_binary"):
+    for kind in ("pe_popcount", "array_sequencer", "results_binary"):
         for design, found in measured:
             for part, figures in matched(design, found):
                 if part.kind == kind:
@@ -145,7 +146,7 @@ def test_words_of_two_maps_in_turn_cost_what_yosys_makes_of_them(words: int, lut
     lanes = {"kfp": 4, "kgp": 4, "pfp": 4, "ol": 2}
     npu = Npu.of(engine="integer", feature_bits=8, weight_bits=8, shift_bits=0, acc_bits=32, skip_words=64, **lanes)
     found, without = (
-        next(part for part in parts(Design(name="one", npus=(one,))) if part.kind == "conv_sequencer")
+        next(part for part in parts(Design(name="one", npus=(one,))) if part.kind == "array_sequencer")
         for one in (npu.changed(joined_words=words), npu)
     )
     assert (without.lut, without.ff) == (0, 0)

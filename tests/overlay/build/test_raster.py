@@ -53,10 +53,10 @@ def test_a_large_layer_without_a_table(encoding, side, tuples, tmp_path):
     design = size_memories("large", [large], folding)  # auto: raster, since it needs no tables
     (npu,) = design.npus
     assert (
-        npu.sequencer.taps,
+        npu.sequencer.flags,
         npu.sequencer.olds,
         npu.sequencer.jumps,
-        present(npu.pool_unit).taps,
+        present(npu.pool_unit).flags,
         present(npu.pool_unit).olds,
     ) == (2, 2, 2, 2, 2)
     assert npu.sequencer.tuple_words == tuples  # 2 rows and 3 tuples behind the newest, a row and 2 before it

@@ -174,7 +174,7 @@ def test_settings_are_varied() -> None:
     raster, counters = in_settings(candidate, choices)
     assert [setting_of(c) for c in (candidate, raster, counters)] == list(SETTINGS)
     assert [setting_of(c) for c in in_settings(counters, choices)] == [*SETTINGS[:2]]
-    tables = [sum(npu.sequencer.taps for npu in c.design(model).npus) for c in (raster, counters)]
+    tables = [sum(npu.sequencer.flags for npu in c.design(model).npus) for c in (raster, counters)]
     assert tables[0] > 4 * tables[1], "counters take the place of tables"
     assert [c.design(model).npus[0].sequencer.raster for c in (raster, counters)] == [False, True]
 

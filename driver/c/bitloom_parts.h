@@ -1,0 +1,181 @@
+/* What the files of libbitloom share, and nobody else needs: errors, JSON, archives, programs. */
+#ifndef BITLOOM_PARTS_H
+#define BITLOOM_PARTS_H
+
+#include <stdbool.h>
+
+#include "bitloom.h"
+
+#if defined(__GNUC__)
+#define BITLOOM_PRINTF(text, first) __attribute__((format(printf, text, first)))
+#else
+#define BITLOOM_PRINTF(text, first)
+#endif
+
+/* Write an error, one printable line, and return its status. The name that messages begin with stands in front. */
+bitloom_status bitloom_fail(bitloom_error *error, bitloom_status status, const char *name, const char *format, ...)
+    BITLOOM_PRINTF(4, 5);
+
+/* Memory for `count` things of `size` bytes, all 0; NULL where there is none, or the number doesn't fit. */
+void *bitloom_allocate(const bitloom_heap *heap, size_t count, size_t size);
+void bitloom_release(const bitloom_heap *heap, void *memory);
+
+/* Little-endian numbers at any address. */
+uint32_t bitloom_u16(const uint8_t *bytes);
+uint32_t bitloom_u32(const uint8_t *bytes);
+uint64_t bitloom_u64(const uint8_t *bytes);
+
+/* A piece of a file. */
+typedef struct bitloom_bytes {
+    const uint8_t *data;
+    size_t size;
+} bitloom_bytes;
+
+/* Names of networks and designs: 1 to 64 of A-Z a-z 0-9 _ - . that don't begin with - or . (golden/names.py). */
+#define BITLOOM_NAME_LENGTH 64
+bool bitloom_is_name(const char *text, size_t length);
+/* SHA-256 as 64 lower-case hexadecimal digits. */
+#define BITLOOM_DIGEST_LENGTH 64
+bool bitloom_is_digest(const char *text, size_t length);
+
+/* JSON (bitloom_json.c): a value is a node in an array; the nodes of what it holds follow it. */
+
+typedef enum bitloom_json_kind {
+    BITLOOM_JSON_NULL, BITLOOM_JSON_FALSE, BITLOOM_JSON_TRUE, BITLOOM_JSON_INTEGER, BITLOOM_JSON_REAL,
+    BITLOOM_JSON_STRING, BITLOOM_JSON_LIST, BITLOOM_JSON_OBJECT
+} bitloom_json_kind;
+
+typedef struct bitloom_node {
+    uint32_t kind, begin, end; /* bytes of the text; of a string what is between the quotation marks */
+    uint32_t count;            /* entries of a list or an object, whose keys are nodes of their own */
+    uint32_t after;            /* number of the node behind this one and all that it holds */
+} bitloom_node;
+
+typedef struct bitloom_json {
+    const bitloom_heap *heap;
+    const uint8_t *text;
+    bitloom_node *nodes; /* nodes[0] is the whole */
+} bitloom_json;
+
+/* What is told of a wrong value: the error, the file's name, and what the text is, such as "header". */
+typedef struct bitloom_place {
+    bitloom_error *error;
+    const char *name, *what;
+} bitloom_place;
+
+bitloom_status bitloom_json_read(const bitloom_heap *heap, bitloom_bytes text, bitloom_place place,
+                                 bitloom_json *json);
+void bitloom_json_free(bitloom_json *json);
+/* The value of a key; NULL where there is none, or `object` is none or NULL. */
+const bitloom_node *bitloom_json_get(const bitloom_json *json, const bitloom_node *object, const char *key);
+/* The first entry of a list or an object, and the one behind an entry: to be called count - 1 times. */
+const bitloom_node *bitloom_json_next(const bitloom_json *json, const bitloom_node *entry);
+bool bitloom_json_is(const bitloom_json *json, const bitloom_node *node, const char *text); /* this very string */
+bool bitloom_json_integer(const bitloom_json *json, const bitloom_node *node, int64_t *value);
+bool bitloom_json_number(const bitloom_json *json, const bitloom_node *node, double *value); /* an integer, too */
+/* A string's text in UTF-8 with a 0 behind it. False where it isn't one, has control characters or more than `length`
+   characters, or where the room of `bytes` bytes is too small. */
+bool bitloom_json_text(const bitloom_json *json, const bitloom_node *node, size_t length, char *out, size_t bytes);
+/* A value for messages. */
+typedef struct bitloom_shown {
+    char text[64];
+} bitloom_shown;
+bitloom_shown bitloom_show(const bitloom_json *json, const bitloom_node *node);
+bitloom_shown bitloom_show_bytes(const uint8_t *bytes, size_t size);
+
+/* Archives (bitloom_archive.c): a program's file and its arrays, which stay where they are. */
+
+enum {
+    BITLOOM_HEADER, BITLOOM_PARAMETERS, BITLOOM_FRAME_SOURCE, BITLOOM_RESULT_INDEX, BITLOOM_FRAME_WORDS,
+    BITLOOM_RESULT_WORDS, BITLOOM_DIGEST, BITLOOM_WEIGHTS_ARRAY, BITLOOM_WEIGHTS_BEFORE, BITLOOM_HOST, BITLOOM_TAIL,
+    BITLOOM_ARRAYS
+};
+
+typedef struct bitloom_array {
+    const uint8_t *data; /* NULL: the file has no such array */
+    char dtype[4];       /* "<u4" */
+    unsigned axes;
+    size_t shape[2], count; /* count: values */
+} bitloom_array;
+
+/* Read and check all of a program's arrays, their checksums and the digest. */
+bitloom_status bitloom_archive_read(bitloom_bytes file, const char *name, bitloom_array arrays[BITLOOM_ARRAYS],
+                                    bitloom_error *error);
+const char *bitloom_array_name(unsigned number);
+
+/* What the host computes around an imported network (bitloom_host.c) */
+
+/* Steps of a chain, each with two numbers a channel: x * first + second, or clipped to first..second. */
+typedef struct bitloom_links {
+    size_t count, channels;
+    uint8_t *clips;  /* (count,) 1: a clip, 0: a line */
+    double *numbers; /* (count, 2, channels) */
+} bitloom_links;
+
+typedef struct bitloom_host {
+    size_t values, channels; /* numbers of an image, channels of the input */
+    uint32_t *order;         /* (values,) the place of each number in the input map */
+    bool takes_integers;
+    bitloom_links front;
+    size_t rows, levels; /* rows 0: images are integers already */
+    double *boundaries;  /* (rows, levels) */
+    uint32_t *equal;     /* (levels + 1,) of the first boundaries, those that equality reaches */
+    int64_t first, stride;
+    bitloom_links back;
+    size_t scores, output_channels;
+    uint32_t *output_order; /* (scores,) the place of each score in the output map */
+    size_t closings;
+    uint8_t closing[64]; /* which operators end the file, in order */
+    bool one_position;   /* of the output: only then closings are computed */
+} bitloom_host;
+
+bitloom_status bitloom_host_read(const bitloom_heap *heap, bitloom_bytes text, const bitloom_program *program,
+                                 bitloom_host *host, bitloom_error *error);
+void bitloom_host_free(const bitloom_heap *heap, bitloom_host *host);
+/* Numbers of an image, in the order of the input map -> values of the input, in place. False where one isn't finite or
+   not of the encoding: then numbers[0] is the one. */
+bool bitloom_host_input(const bitloom_program *program, double *numbers, const char **rule);
+/* Outputs -> scores; `closed`: behind what ends the file. False where one isn't finite. */
+bool bitloom_host_scores(const bitloom_host *host, const int64_t *outputs, bool closed, double *scores);
+
+/* Programs (bitloom_program.c) */
+
+typedef enum bitloom_encoding { BITLOOM_BIPOLAR, BITLOOM_TERNARY, BITLOOM_SIGNED, BITLOOM_UNSIGNED } bitloom_encoding;
+typedef enum bitloom_output { BITLOOM_RAW, BITLOOM_BITS, BITLOOM_SIGNED_BITS } bitloom_output;
+
+struct bitloom_program {
+    bitloom_heap heap;
+    bitloom_program_facts facts;
+    char name[BITLOOM_NAME_LENGTH + 1], design[BITLOOM_DIGEST_LENGTH + 1], model[BITLOOM_DIGEST_LENGTH + 1];
+    bitloom_array arrays[BITLOOM_ARRAYS];
+    bitloom_encoding encoding;
+    unsigned bits; /* of a value of the input */
+    bitloom_output output;
+    size_t payload_words, result_words, weights, weights_before; /* in 32-bit words */
+    uint32_t frame_words;
+    char *class_names; /* one behind the other, each with a 0 */
+    bool has_host;
+    bitloom_host host;
+};
+
+/* Scratch memory of whoever packs and unpacks frames: of one device. */
+typedef struct bitloom_scratch {
+    uint8_t *pool;    /* (image bits + 2,) a byte each: the image's bits, 0, 1 */
+    double *numbers;  /* (image values,) of an imported network */
+    int64_t *outputs; /* (outputs,) */
+    double *scores;
+} bitloom_scratch;
+
+bitloom_status bitloom_scratch_allocate(const bitloom_heap *heap, const bitloom_program *program,
+                                        bitloom_scratch *scratch, bitloom_error *error);
+void bitloom_scratch_free(const bitloom_heap *heap, bitloom_scratch *scratch);
+/* Payload of the frame of image `number`. `as_file`: images are as an imported network's file takes them. */
+bitloom_status bitloom_pack(const bitloom_program *program, bitloom_scratch *scratch, const void *images,
+                            bitloom_type type, size_t number, bool as_file, volatile uint32_t *payload,
+                            bitloom_error *error);
+/* Output values of a frame's result words. */
+void bitloom_unpack(const bitloom_program *program, const volatile uint32_t *words, int64_t *outputs);
+/* The class of a frame, of its outputs. False where a score isn't finite. */
+bool bitloom_class_of(const bitloom_program *program, const int64_t *outputs, double *scores, int32_t *number);
+
+#endif

@@ -1,0 +1,89 @@
+"""bitloom_hardware.h: registers, packets and error codes for C, written from hls_gen.design.
+
+    python -m bitloom.driver.c.hardware_header
+
+writes it anew; a test compares. What differs from design to design, the C side reads from the manifest, as the driver
+in Python does: so do the texts of errors, which stand here as comments.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from bitloom.golden.atomic import write_bytes
+from bitloom.hls_gen.design import headers
+from bitloom.hls_gen.design.fields import Field
+from bitloom.hls_gen.design.manifest import VLNV
+from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.design.registers import (
+    ADDRESS_BITS,
+    COMMON,
+    IDENT,
+    NPU_BASE,
+    NPU_STRIDE,
+    OWNER_BITS,
+    VERSION,
+    npu_registers,
+)
+from bitloom.hls_gen.design.signature import START, TAPS
+
+from . import FOLDER
+
+FILE = FOLDER / "bitloom_hardware.h"
+"""The header."""
+PLAIN_NPU = Npu.of(kfp=8, kgp=1, pfp=1, ol=1)
+"""An NPU with the registers that all NPUs have, and no others."""
+
+
+def text() -> str:
+    """The whole header."""
+    return "\n".join(["/* Written by bitloom.driver.c.hardware_header: don't edit. */", *_lines(), ""])
+
+
+def _lines() -> Iterator[str]:
+    yield from ("#ifndef BITLOOM_HARDWARE_H", "#define BITLOOM_HARDWARE_H", "")
+    yield "/* The interface between driver and hardware, and register IDENT. */"
+    yield f'#define BITLOOM_VLNV "{VLNV}"'
+    yield from (f"#define BITLOOM_INTERFACE_{part} {VERSION[part]}u" for part in ("MAJOR", "MINOR"))
+    yield f"#define BITLOOM_IDENT 0x{IDENT:08X}u"
+    yield from ("", "/* Registers of the core: byte offsets, and fields as masks. */")
+    for register in COMMON:
+        yield _define(f"REG_{register.name}", f"0x{register.offset:03X}u", f"{register.access}: {register.description}")
+        for field in register.fields:
+            yield _define(f"{register.name}_{field.name}", f"0x{field.at(-1):08X}u", field.description)
+    yield f"#define BITLOOM_OWNER_BITS {OWNER_BITS}"
+    yield from ("", "/* Registers of NPU n. */")
+    for register in npu_registers(PLAIN_NPU, 0):
+        name = register.name.removeprefix("NPU0_")
+        yield f"#define BITLOOM_REG_NPU_{name}(n) (0x{register.offset:03X}u + 0x{NPU_STRIDE:02X}u * (n))"
+    yield f"#define BITLOOM_MOST_NPUS {((1 << ADDRESS_BITS) - NPU_BASE) // NPU_STRIDE}"
+    yield from ("", "/* Headers of packets: fields of words 0 to 2. Word 3 is NOT (word 0 XOR word 1 XOR word 2). */")
+    yield f"#define BITLOOM_HEADER_WORDS {headers.HEADER_WORDS}u"
+    for number, fields in enumerate(headers.FIELDS[:3]):
+        yield from _of_header(number, fields)
+    yield f"#define BITLOOM_MAGIC 0x{headers.MAGIC:02X}u"
+    for kind in ("LOAD", "FRAME", "WEIGHTS"):
+        yield f"#define BITLOOM_{kind} {getattr(headers, kind)}u"
+    yield from (
+        "",
+        "/* Signature of parameters: x * signature + word, over the polynomial x^32 + these powers of x. */",
+    )
+    yield f"#define BITLOOM_SIGNATURE_START 0x{START:08X}u"
+    yield f"#define BITLOOM_SIGNATURE_POLYNOMIAL 0x{sum(1 << tap for tap in TAPS):08X}u"
+    yield from ("", "/* Register ERROR_CODE: the rule that a packet broke. */", "typedef enum bitloom_error_code {")
+    for error in headers.ERRORS:
+        comma = "," if error is not headers.ERRORS[-1] else ""
+        yield f"    BITLOOM_{error.name} = {error.code}{comma} /* {error.rule} */"
+    yield from ("} bitloom_error_code;", "", "#endif")
+
+
+def _define(name: str, value: str, meaning: str) -> str:
+    return f"#define BITLOOM_{name} {value}" + (f" /* {meaning} */" if meaning else "")
+
+
+def _of_header(number: int, fields: Sequence[Field]) -> Iterator[str]:
+    for field in fields:
+        yield _define(f"HEADER_{field.name}_LSB", str(field.lsb), f"word {number}: {field.description}")
+        yield f"#define BITLOOM_HEADER_{field.name}_BITS {field.width}"
+
+
+if __name__ == "__main__":
+    write_bytes(FILE, text().encode())

@@ -1,0 +1,40 @@
+"""The files of the C side: the header that is written from hls_gen.design, and the list that a deploy folder copies."""
+
+import re
+
+from bitloom.driver.c import FOLDER, files
+from bitloom.driver.c.hardware_header import FILE, text
+from bitloom.hls_gen.design.headers import ERRORS
+from bitloom.hls_gen.design.registers import COMMON
+from bitloom.overlay.platform.block_design import DMA_LENGTH_BITS
+
+from .compiled import C99, build
+
+
+def test_the_header_is_what_the_design_says():
+    assert FILE.read_text() == text(), "python -m bitloom.driver.c.hardware_header writes it anew"
+
+
+def test_no_name_is_defined_twice():
+    names = re.findall(r"#define (\w+)", text())
+    assert len(names) == len(set(names))
+    assert {f"BITLOOM_REG_{register.name}" for register in COMMON} <= set(names)
+    assert [f"BITLOOM_{error.name} = {error.code}" for error in ERRORS] == re.findall(r"BITLOOM_\w+ = \d+", text())
+
+
+def test_bits_of_a_length_are_those_of_the_block_design():
+    assert f"#define BITLOOM_DMA_LENGTH_BITS {DMA_LENGTH_BITS}\n" in (FOLDER / "bitloom.h").read_text()
+
+
+def test_all_files_are_listed():
+    listed = {path.name for path in files()}
+    assert {"bitloom.h", "bitloom_hardware.h", "bitloom_program.c"} <= listed
+    assert listed == {path.name for path in FOLDER.iterdir() if path.suffix not in (".py", "")}
+
+
+def test_headers_stand_alone(tmp_path):
+    """Each header brings what it needs."""
+    for path in FOLDER.glob("*.h"):
+        source = tmp_path / "alone.c"
+        source.write_text(f'#include "{path.name}"\nint main(void) {{ return 0; }}\n')
+        build("alone", [source], *C99)

@@ -1,0 +1,186 @@
+"""The C side reads the programs that Python reads, and refuses what Python refuses: damaged files by the thousand, with
+AddressSanitizer and UndefinedBehaviorSanitizer."""
+
+import json
+import subprocess
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bitloom.hls_gen.design.array_file import array_bytes, array_digest, read_arrays
+from bitloom.hls_gen.design.program import ARRAYS, SCALARS, TOGETHER, Program
+from bitloom.overlay.fuzz.campaigns.files import damaged_file, valid_file
+from bitloom.overlay.fuzz.damage import damaged
+
+from .. import design
+from .compiled import C99, CORE, SANITIZERS, build
+
+HERE = Path(__file__).parent
+FILES = 300
+"""Damaged files of each sort in the default tier; the slow one reads MANY."""
+MANY = 5_000
+UNREAD = ("layers", "mapping", "ideal_cycles")
+"""Keys of the header that are for reports: the C side doesn't look at them."""
+STRICTER = (
+    "that bitloom writes", "as bitloom writes it", "must be a '<i8'", "must be 1..16777215", "must be 1..67108863",
+    "must be finite, got true", "must be true or false", "order must have each place once",
+    "keys in one object", "a key with an escape",
+)  # fmt: skip
+"""Rules by which the C side refuses what Python reads, though bitloom writes none of it: deflated members, other types
+and shapes of the same values, numbers that no device has room for, JSON that says the same in another way."""
+FOLDER = tempfile.TemporaryDirectory(prefix="bitloom-tests-")
+"""Where a valid file lies."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What bitloom_program_read did with a file: ``heap`` bytes at most, and facts or a message."""
+
+    read: bool
+    heap: int
+    text: str
+
+
+def outcomes(paths: Sequence[Path]) -> list[Outcome]:
+    program = build("read_programs", [HERE / "read_programs.c", *CORE], *C99, *SANITIZERS, "-O1")
+    lines = "".join(f"{path}\n" for path in paths)
+    done = subprocess.run([program], input=lines, capture_output=True, text=True, check=False, errors="replace")
+    assert done.returncode == 0, done.stderr[:3000]
+    results = []
+    for line in done.stdout.splitlines():
+        verdict, heap, text = line.split(" ", 2)
+        results.append(Outcome(verdict == "read", int(heap), text))
+    assert len(results) == len(paths)
+    return results
+
+
+def facts(program: Program) -> str:
+    """What read_programs.c prints of a program."""
+    source = program.input
+    scores = int(np.prod(program.network_shape)) if program.host else 0
+    parts = (program.name, *source.shape, source.encoding.low, source.encoding.high)
+    return " ".join(map(str, (*parts, len(program.result_index), scores, len(program.classes))))
+
+
+def python_reads(path: Path) -> Program | None:
+    try:
+        return Program.load(path)
+    except ValueError:
+        return None
+
+
+def judge(folder: Path, file_of: Callable[[int], bytes], count: int) -> Counter[str]:
+    """Damage ``count`` files and compare what both readers do."""
+    tally: Counter[str] = Counter()
+    for begin in range(0, count, 200):
+        paths = []
+        for seed in range(begin, min(count, begin + 200)):
+            paths.append(folder / f"{seed}.npz")
+            paths[-1].write_bytes(file_of(seed))
+        for path, result in zip(paths, outcomes(paths)):
+            where = f"{path.name}: {result.text}"
+            size = path.stat().st_size
+            program = python_reads(path)
+            assert result.heap <= 40 * size + (1 << 16), where
+            assert result.text.isprintable() and len(result.text) < 400, where
+            if result.read:
+                assert program is not None and result.text == facts(program), where
+            else:
+                assert result.text.startswith(("file: ", "digits-cnn: host: ", "digits-cnn: the host's part ")), where
+                assert program is None or any(rule in result.text for rule in STRICTER), where
+            tally["read" if result.read else "stricter" if program else "refused"] += 1
+            path.unlink()
+    return tally
+
+
+def signed(change: Callable[[dict[str, np.ndarray], np.random.Generator], None], seed: int) -> bytes:
+    """A program's file with changed arrays, and the digest that belongs to them."""
+    path = Path(FOLDER.name, "valid.npz")
+    path.write_bytes(valid_file("program"))
+    arrays = read_arrays(path, ("header", *ARRAYS, *SCALARS, "digest"), *TOGETHER)
+    del arrays["digest"]
+    change(arrays, np.random.default_rng(seed))
+    return array_bytes({**arrays, "digest": np.frombuffer(bytes.fromhex(array_digest(arrays)), np.uint8)})
+
+
+def damage_text(arrays: dict[str, np.ndarray], rng: np.random.Generator) -> None:
+    """Another header or host, but for what the C side doesn't look at."""
+    key = ("header", "host")[int(rng.integers(2))]
+    data = arrays[key].tobytes()
+    for _ in range(100):
+        text = damaged(data, rng)
+        if key == "host" or not any(_other(data, text, name) for name in UNREAD):
+            break
+    else:
+        text = data
+    arrays[key] = np.frombuffer(text, np.uint8)
+
+
+def _other(data: bytes, text: bytes, name: str) -> bool:
+    """Whether a key of the header has another value, as far as the text can be read."""
+    try:
+        return json.loads(text).get(name) != json.loads(data)[name]
+    except (ValueError, AttributeError, RecursionError):
+        return False
+
+
+def damage_array(arrays: dict[str, np.ndarray], rng: np.random.Generator) -> None:
+    """Other values, types or shapes of an array."""
+    key = (*ARRAYS, *SCALARS)[int(rng.integers(5))]
+    array = arrays[key].copy()
+    what = int(rng.integers(5))
+    if what == 0 and array.size:
+        array.flat[int(rng.integers(array.size))] = (0, -1, -2, -3, 2**31 - 1, 62, 1)[int(rng.integers(7))] % 2**31
+    elif what == 1:
+        array = array.astype((np.int16, np.uint64, np.int8, bool)[int(rng.integers(4))])
+    elif what == 2:
+        array = array.reshape(-1)[: int(rng.integers(array.size + 1))]
+    elif what == 3:
+        array = np.asarray([array])
+    else:
+        array = np.concatenate([array.reshape(-1)] * 2)
+    arrays[key] = array
+
+
+def test_valid_programs_are_read(tmp_path):
+    """Of every kind of output, input and host that the tests have at hand."""
+    manifest = design.manifest()
+    programs = [design.program(design.model(thresholds=on), manifest) for on in (False, True)]
+    programs.append(replace(programs[0], classes=tuple("ä b" if i else "x" * 100 for i in range(7))))
+    paths = []
+    for i, program in enumerate(programs):
+        paths.append(tmp_path / f"{i}.npz")
+        program.save(paths[-1])
+    paths.append(tmp_path / "digits.npz")
+    paths[-1].write_bytes(valid_file("program"))
+    for path, result in zip(paths, outcomes(paths)):
+        assert result.text == facts(Program.load(path))
+
+
+def test_damaged_files(tmp_path):
+    """Damage as the fuzzer of Python's reader has it."""
+    assert judge(tmp_path, lambda seed: damaged_file("program", seed), FILES)["refused"] > FILES // 2
+
+
+def test_damaged_text_behind_right_checksums(tmp_path):
+    tally = judge(tmp_path, lambda seed: signed(damage_text, seed), FILES)
+    assert tally["refused"] > FILES // 2
+    assert tally["read"]
+
+
+def test_damaged_arrays_behind_right_checksums(tmp_path):
+    tally = judge(tmp_path, lambda seed: signed(damage_array, seed), FILES)
+    assert tally["refused"] > FILES // 2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sort", ["file", "text", "array"])
+def test_many_damaged_files(tmp_path, sort):
+    change = {"text": damage_text, "array": damage_array}
+    make = (lambda seed: damaged_file("program", seed)) if sort == "file" else lambda seed: signed(change[sort], seed)
+    assert judge(tmp_path, lambda seed: make(seed + FILES), MANY)["refused"] > MANY // 2

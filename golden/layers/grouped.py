@@ -147,8 +147,12 @@ def by_groups(layer: Conv, weight: Array) -> tuple[Conv, Array]:
     groups = groups_of(weight) if layer.accumulate == "popcount" else 1
     if groups == 1:
         return layer, weight
-    split = as_depthwise(layer) if is_depthwise(weight) else as_grouped(layer, groups)
-    return split, grouped_weights(weight, groups)
+    return by_so_many(layer, groups, weight.shape[3]), grouped_weights(weight, groups)
+
+
+def by_so_many(layer: Conv, groups: int, channels: int) -> Conv:
+    """A plain convolution of a map of ``channels`` as a depthwise or a grouped one of so many groups, more than 1."""
+    return as_depthwise(layer) if groups == channels == layer.out_channels else as_grouped(layer, groups)
 
 
 def grouped_weights(weight: Array, groups: int) -> Array:

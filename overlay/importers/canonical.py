@@ -14,7 +14,8 @@ from .errors import ImportRefused, Unsupported, merged_lines, printable
 from .node_view import NodeView
 from .operations import Closing, Operation, OperationGraph
 from .operators import OPERATORS, closing, layout
-from .source import TFLITE, SourceGraph, SourceNode
+from .source import MOST_AXES, TFLITE, SourceGraph, SourceNode
+from .tflite_shapes import OF_SHAPES
 
 BETWEEN = (
     *("Add", "Sub", "Mul", "Div", "Neg", "Clip", "Cast", "Identity", "QuantizeLinear", "DequantizeLinear"),
@@ -47,7 +48,11 @@ def canonical(graph: SourceGraph) -> OperationGraph:
         unknown = [name for name in node.inputs if name and name not in constants.values and name not in shapes]
         if not lost.isdisjoint(unknown):
             lost.update(node.outputs)
-            known = (node.domain, node.op) in OPERATORS or node.op in (*FOLDED, "Shape")  # these may be of shapes
+            known = (node.domain, node.op) in OPERATORS or node.op in (
+                *FOLDED,
+                *OF_SHAPES,
+                "Shape",
+            )  # these may be of shapes
             if not known and node.name not in inner:
                 refusals.append((node.name, node.op, _not_imported(node)))
             continue
@@ -87,7 +92,8 @@ def _operations_of(
 ) -> list[Operation]:
     """The operations of a node, with its constants and shapes noted; none if the node is a constant itself."""
     if node.op == "Shape" and node.inputs and node.inputs[0] in shapes:
-        constants.values[node.outputs[0]] = np.array(shapes[node.inputs[0]], np.int64)
+        ends = (node.attributes.get(key, default) for key, default in (("start", 0), ("end", MOST_AXES)))
+        constants.values[node.outputs[0]] = np.array(shapes[node.inputs[0]], np.int64)[slice(*ends)]
         return []
     if constants.can_fold(node):
         constants.fold(node)

@@ -293,7 +293,8 @@ def cost_of(
     }
     lut = dsp = products = 0.0
     for section, section_weights, encoding, engine in zip(sections, weights, held, engines):
-        count = section.size[0] * section.size[1] * section_weights.values.size // groups_of(section_weights.values)
+        groups = groups_of(section_weights.values) if section_weights.groups == 1 else 1
+        count = section.size[0] * section.size[1] * section_weights.values.size // groups
         cycles = count * _visits(engine, section_weights.encoding, encoding)
         products += count
         lut = lut + cycles * lanes[engine].lut

@@ -18,7 +18,8 @@ from .errors import Unsupported
 from .integer_types import is_number
 from .quantisers import QUANTISERS, Grid
 from .rationals import fractions
-from .source import MOST_VALUES, STANDARD, SourceNode
+from .source import MOST_VALUES, STANDARD, TFLITE, SourceNode
+from .tflite_shapes import OF_SHAPES, run_shape
 
 ARITHMETIC = ("Add", "Sub", "Mul", "Div", "Pow")
 UNARY = ("Neg", "Sqrt", "Reciprocal", "Floor", "Ceil", "Round", "Abs", "Sign", "Exp", "Log", "Cast", "Clip")
@@ -52,7 +53,8 @@ class Constants:
         Raises
         ------
         Unsupported
-            If the operator is none of FOLDED or of the quantisers, or what it makes is too large.
+            If the operator is none of FOLDED, of TFLite's ones of shapes or of the quantisers, or what it makes is too
+            large.
         """
         inputs = [self.values[name] if name else None for name in node.inputs]
         take(steps=FOLD_STEPS * sum(x.size for x in inputs if x is not None))
@@ -62,6 +64,9 @@ class Constants:
             standard = node.domain == STANDARD
             values = run_node(node, inputs, self.opset)[0] if standard else grid.values.astype(np.float32)
             self._keep(node, values, grid)
+            return
+        if node.domain == TFLITE and node.op in OF_SHAPES:
+            self._keep(node, run_shape(node, inputs), None)
             return
         if node.domain != STANDARD or node.op not in FOLDED:
             raise Unsupported("must be one of the operators that constants can be made with")

@@ -16,7 +16,7 @@ from bitloom.golden.layers.add import Add
 from bitloom.golden.layers.concat import Concat
 from bitloom.golden.layers.conv import Conv, Weighted
 from bitloom.golden.layers.dense import Dense
-from bitloom.golden.layers.grouped import by_groups
+from bitloom.golden.layers.grouped import by_groups, by_so_many
 from bitloom.golden.layers.pool import AvgPool, MaxPool, Pool, SumPool
 from bitloom.golden.layers.requantise import Requantise
 from bitloom.golden.layers.threshold import Threshold
@@ -192,7 +192,7 @@ class _Emitter:
             range=(low, high),
             levels=levels,
             falling=falling,
-            used=float((weights.values != 0).mean()),
+            used=float((weights.values != 0).mean()) / weights.groups,
             wrong=wrong,
         )
 
@@ -232,7 +232,9 @@ class _Emitter:
         # With one denominator for all channels, so that the products of each output are those of integers.
         divisor = lcm(*(add.denominator for add in line.add))
         adds = np.array([int(add * divisor) for add in line.add], object)
-        totals = weights.values.sum(axis=(1, 2)).astype(object) @ adds  # (outputs,); 0 where there is padding
+        # (groups, outputs of a group, channels of a group) times (groups, channels of a group, 1)
+        each = weights.values.sum(axis=(1, 2)).astype(object).reshape(weights.groups, -1, weights.values.shape[3])
+        totals = np.matmul(each, adds.reshape(weights.groups, -1, 1)).ravel()  # (outputs,); 0 where there is padding
         constant = np.array([Fraction(total, divisor) for total in totals], object) * section.count
         return Line(multiply=weights.scale * line.multiply[0], add=weights.scale * constant)
 
@@ -248,7 +250,9 @@ class _Emitter:
         weight = weights.values
         if layer.weight == BIPOLAR and weights.real is not None:
             self.real[layer.name] = with_signs(weights.real, weight)
-        if isinstance(layer, Conv):
+        if isinstance(layer, Conv) and weights.groups > 1:
+            layer = by_so_many(layer, weights.groups, self._map.channels)
+        elif isinstance(layer, Conv):
             layer, weight = by_groups(layer, weight)
         self._append(layer, {"weight": weight})
 
@@ -303,7 +307,7 @@ class _Emitter:
         still = [all(limit is None for limit in stair.limits) for stair in inside]
         if any(still):  # a channel of one level: its weights are 0, so that its sum is
             values = weights.values * ~np.array(still)[:, None, None, None]
-            weights = replace(weights, values=values, encoding=weight_encoding(values))
+            weights = replace(weights, values=values, encoding=weight_encoding(values, weights.groups))
             layer = replace(layer, weight=weights.encoding)
         self._append_weighted(layer, weights)
         self._append_sums(section)
@@ -384,7 +388,7 @@ def _turned(weights: Weights, sums: Line, turned: Array) -> tuple[Weights, Line]
         rule = f"weights that change sign, as a scale behind them is negative, must be {ends}"
         raise Unsupported(f"{rule}, got {-values.max()}", f"quantise weights to {ends}")
     flipped = Line(multiply=sums.multiply * turned, add=sums.add)
-    return replace(weights, values=values, encoding=weight_encoding(values)), flipped
+    return replace(weights, values=values, encoding=weight_encoding(values, weights.groups)), flipped
 
 
 def _slopes(section: WeightSection, sums: Line) -> list[Fraction]:

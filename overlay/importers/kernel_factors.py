@@ -77,6 +77,7 @@ def undivided(weights: Weights, sums: Line, rule: KernelRule) -> tuple[Weights, 
     times = np.array([int(scale) if scale.denominator == 1 else 1 for scale in weights.scale], np.int64)
     values = weights.values * times.reshape(-1, 1, 1, 1)
     line = Line(multiply=sums.multiply / np.array([Fraction(int(t)) for t in times], object), add=sums.add)
-    divided = replace(weights, values=values, scale=weights.scale / times, encoding=weight_encoding(values))
+    encoding = weight_encoding(values, weights.groups)
+    divided = replace(weights, values=values, scale=weights.scale / times, encoding=encoding)
     lineless = rule.roundings == 2 and rule.low < 0
     return (divided, line) if lineless or divided.encoding == weights.encoding else (weights, sums)

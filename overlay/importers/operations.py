@@ -217,8 +217,9 @@ class Linear(Operation):
     makes_map: ClassVar[bool] = True
 
     weight: Array
-    """(outputs, inputs, rows, columns) or (outputs, inputs) int64: in ONNX's order, one group: kernels of several
-    groups have zeros for the others' channels."""
+    """(outputs, inputs / groups, rows, columns) or (outputs, inputs) int64: in ONNX's order."""
+    groups: int = 1
+    """Groups that inputs and outputs are cut into; outputs read the inputs of their own group alone."""
     scale: Array
     """(outputs,) array of Fraction: what an integer weight is worth; of any sign."""
     window: Window | None
@@ -233,7 +234,8 @@ class Linear(Operation):
 
     def shape(self, *sources: Shape) -> Shape:
         (source,) = sources
-        outputs, inputs = self.weight.shape[:2]
+        outputs = len(self.weight)
+        inputs = self.weight.shape[1] * self.groups
         check_weights(self.weight.size)
         if outputs > MOST_CHANNELS:
             raise Unsupported(f"a map must have at most {MOST_CHANNELS:,} channels, got {outputs:,}")
@@ -249,15 +251,17 @@ class Linear(Operation):
         """The sums of integer weights: (N, ...) float64 -> float64, exact while they are below 2^53."""
         if self.window is None:
             return x @ self.weight.T.astype(np.float64)
+        outputs, inputs = self.weight.shape[:2]
         total: Array | None = None
         for row, column, taken in taps_of(x, self.window, 0.0):
             weight = self.weight[:, :, row, column].astype(np.float64)
             if weight.any():
-                part = np.tensordot(taken, weight, axes=(1, 1))  # (N, rows, columns, outputs)
+                grouped = taken.reshape(len(x), self.groups, inputs, -1)
+                each = weight.reshape(self.groups, outputs // self.groups, inputs)
+                part = np.matmul(each, grouped)  # (N, groups, outputs of a group, positions)
                 total = part if total is None else total + part
-        if total is None:
-            return np.zeros((len(x), len(self.weight), *output_size(self.window, x.shape)))
-        return np.moveaxis(total, -1, 1)
+        shape = (len(x), outputs, *output_size(self.window, x.shape))
+        return np.zeros(shape) if total is None else total.reshape(shape)
 
     def run(self, *tensors: Array) -> Array:
         (x,) = tensors

@@ -127,7 +127,9 @@ class WeightSection(Section):
     most_bits: ClassVar[int] = MADE_BITS
 
     weight: Array
-    """(outputs, rows, columns, channels) int64: in golden's order."""
+    """(outputs, rows, columns, channels / groups) int64: in golden's order."""
+    groups: int = 1
+    """Groups that channels and outputs are cut into, as `operations.Linear` has them."""
     scale: Array
     """(outputs,) array of Fraction: what an integer weight is worth."""
     window: Window | None

@@ -1,8 +1,8 @@
 """TFLite files: their tables as a source graph. Operators keep TFLite's names, in a domain of their own.
 
-Tensors keep TFLite's order, (1, rows, columns, channels). What ONNX has a word for, a reshape and what the host does at
-the end, becomes ONNX's operator. Quantisation belongs to tensors here; each node is given that of what it reads and
-makes: attributes ``scales``, one a tensor that it reads, and ``result_scale``.
+Tensors keep TFLite's order, (1, rows, columns, channels). What ONNX has a word for, shapes, reshapes and what the host
+does at the end, becomes ONNX's operator. Quantisation belongs to tensors here; each node is given that of what it reads
+and makes: attributes ``scales``, one a tensor that it reads, and ``result_scale``.
 """
 
 import os
@@ -24,6 +24,7 @@ from .errors import printable
 from .operators import OPERATORS
 from .source import MOST_NODES, TFLITE, SourceGraph, SourceInput, SourceNode, check_shape
 from .tflite_rules import TensorScale
+from .tflite_shapes import OF_SHAPES
 from .tflite_tables import MARK, MOST_INPUTS, FileTables, OperatorTable, TensorTable, read_tables
 
 DTYPES: Mapping[str, type] = {
@@ -37,6 +38,8 @@ DTYPES: Mapping[str, type] = {
 """Types of constants."""
 INPUTS = ("INT8", "UINT8", "FLOAT32")
 """Types of the input."""
+RESHAPES = ("RESHAPE", "SQUEEZE", "EXPAND_DIMS")
+"""Operators that leave the order of the values: the file says the shape of what they make."""
 CONVERSIONS = ("QUANTIZE", "DEQUANTIZE")
 """Operators that behind a closing change only how its results are written."""
 MOST_READS = 4
@@ -120,7 +123,8 @@ class _Graph:
     def _nodes(self, place: int, operator: OperatorTable) -> Iterator[SourceNode]:
         """The nodes of an operator."""
         name = f"{operator.kind}_{place}"
-        is_imported = operator.kind == "RESHAPE" or (TFLITE, operator.kind) in OPERATORS
+        known = operator.kind in (*RESHAPES, "SHAPE", *OF_SHAPES)
+        is_imported = known or (TFLITE, operator.kind) in OPERATORS
         most_outputs = 1 if is_imported else MOST_INPUTS  # what is refused later may have several
         if not operator.inputs or not operator.outputs or len(operator.outputs) > most_outputs:
             count = f"{len(operator.inputs)} inputs and {len(operator.outputs)} outputs"
@@ -146,8 +150,10 @@ class _Graph:
             )
             if operator.kind in AT_THE_END and place in self._end:
                 yield from _closing(node, _free_name(f"{node.outputs[0]}/real", self._names))
-            elif operator.kind == "RESHAPE":
-                yield self._reshape(node, self._tables.tensors[result])
+            elif operator.kind in RESHAPES:
+                yield self._reshape(node, self._tables.tensors[first], self._tables.tensors[result])
+            elif operator.kind == "SHAPE":
+                yield SourceNode(name=name, op="Shape", inputs=inputs[:1], outputs=node.outputs)
             else:
                 yield node
 
@@ -173,8 +179,11 @@ class _Graph:
             raise ValueError(f"must read constants at most {MOST_READS} times, got {self._reads:,} bytes")
         return name
 
-    def _reshape(self, node: SourceNode, result: TensorTable) -> SourceNode:
-        """ONNX's Reshape to the shape that the file states of the result."""
+    def _reshape(self, node: SourceNode, source: TensorTable, result: TensorTable) -> SourceNode:
+        """ONNX's Reshape to the shape that the file states of the result. Where the file states a shape of another size
+        than the input's, as Keras does for any number of images, the shape is the one that RESHAPE reads."""
+        if node.op == "RESHAPE" and len(node.inputs) > 1 and prod(result.shape) != prod(source.shape):
+            return SourceNode(name=node.name, op="Reshape", inputs=node.inputs[:2], outputs=node.outputs)
         name = _free_name(f"{node.outputs[0]}/shape", self._names)
         self._constants[name] = np.array(check_shape("the result", result.shape), np.int64)
         return SourceNode(name=node.name, op="Reshape", inputs=(node.inputs[0], name), outputs=node.outputs)
@@ -200,7 +209,7 @@ def _end(tables: FileTables) -> set[int]:
         places.add(makers[number])
         if operator.kind in AT_THE_END:
             return places
-        if operator.kind not in (*CONVERSIONS, "RESHAPE") or not operator.inputs:
+        if operator.kind not in (*CONVERSIONS, *RESHAPES) or not operator.inputs:
             break
         number = operator.inputs[0]
     return set()

@@ -14,6 +14,7 @@ from bitloom.golden.encoding import Array
 from .errors import Unsupported
 from .source import SourceNode
 from .tflite_rules import HIGH, LOW, Multiplier, activation_ends, mean_multiplier, multiplier_of
+from .tflite_shapes import OF_SHAPES, run_shape
 
 Inputs = Sequence[Array | None]
 
@@ -29,13 +30,15 @@ def run_kernel(node: SourceNode, inputs: Inputs) -> Array:
     Returns
     -------
     array
-        int8 values, or float32 ones of DEQUANTIZE.
+        int8 values, float32 ones of DEQUANTIZE, or integers of shapes.
 
     Raises
     ------
     Unsupported
         If there is no kernel.
     """
+    if node.op in OF_SHAPES and node.op not in KERNELS:
+        return run_shape(node, inputs)
     if node.op not in KERNELS:
         raise Unsupported(f"{node.op} has no reference")
     return KERNELS[node.op](node, inputs)
@@ -102,9 +105,12 @@ def _windows(node: SourceNode, x: Array, kernel: tuple[int, int], filler: int) -
 
 
 def _conv(node: SourceNode, inputs: Inputs) -> Array:
-    def sums(x: Array, weight: Array) -> Array:  # weights (outputs, rows, columns, channels)
+    def sums(x: Array, weight: Array) -> Array:  # weights (outputs, rows, columns, channels of a group)
         taps = _windows(node, x, weight.shape[1:3], 0).transpose(0, 1, 2, 4, 5, 3)
-        return taps.reshape(*taps.shape[:3], -1) @ weight.reshape(len(weight), -1).T
+        groups = x.shape[3] // weight.shape[3]
+        parts = zip(np.split(taps, groups, axis=5), np.split(weight, groups))
+        of_groups = [part.reshape(*part.shape[:3], -1) @ each.reshape(len(each), -1).T for part, each in parts]
+        return np.concatenate(of_groups, axis=3)
 
     return _layer(node, inputs, sums, rounded_twice)
 
@@ -178,6 +184,10 @@ def _pad(node: SourceNode, inputs: Inputs) -> Array:
     )
 
 
+def _transpose(node: SourceNode, inputs: Inputs) -> Array:
+    return np.asarray(inputs[0]).transpose(np.asarray(inputs[1]))
+
+
 def _quantize(node: SourceNode, inputs: Inputs) -> Array:
     x = np.asarray(inputs[0])
     result = node.attributes["result_scale"]
@@ -207,6 +217,7 @@ KERNELS: dict[str, Callable[[SourceNode, Inputs], Array]] = {
     "SUB": _add,
     "CONCATENATION": _concatenation,
     "PAD": _pad,
+    "TRANSPOSE": _transpose,
     "QUANTIZE": _quantize,
     "DEQUANTIZE": _dequantize,
 }

@@ -50,6 +50,11 @@ def _number(field: str, default: bool | int | float) -> Option:
     return lambda options: default if options is None else type(default)(getattr(options, field)())
 
 
+def _either(*fields: str) -> Option:
+    """Whether any of some numbers is not 0."""
+    return lambda options: options is not None and any(getattr(options, field)() for field in fields)
+
+
 def _pair(rows: str, columns: str, default: tuple[int, ...] = (1, 1)) -> Option:
     """Two numbers, for rows and columns."""
     return lambda options: default if options is None else (getattr(options, rows)(), getattr(options, columns)())
@@ -71,6 +76,7 @@ FUSED = {
 WINDOW = {"strides": _pair("StrideH", "StrideW"), "auto_pad": _word("Padding", "SAME_UPPER", "VALID"), **FUSED}
 CONV = {**WINDOW, "dilations": _pair("DilationHFactor", "DilationWFactor")}
 POOL = {**WINDOW, "kernel_shape": _pair("FilterHeight", "FilterWidth", ())}
+REDUCER = {"keep": _number("KeepDims", False)}
 OPTIONS: dict[str, tuple[str, dict[str, Option]]] = {
     "CONV_2D": ("Conv2DOptions", CONV),
     "DEPTHWISE_CONV_2D": ("DepthwiseConv2DOptions", CONV),
@@ -83,7 +89,18 @@ OPTIONS: dict[str, tuple[str, dict[str, Option]]] = {
     "ADD": ("AddOptions", FUSED),
     "SUB": ("SubOptions", FUSED),
     "CONCATENATION": ("ConcatenationOptions", {"axis": _number("Axis", 0), **FUSED}),
-    "MEAN": ("ReducerOptions", {"keep": _number("KeepDims", False)}),
+    "MEAN": ("ReducerOptions", REDUCER),
+    "REDUCE_MAX": ("ReducerOptions", REDUCER),
+    "STRIDED_SLICE": (
+        "StridedSliceOptions",
+        {
+            "begin": _number("BeginMask", 0),
+            "end": _number("EndMask", 0),
+            "shrink": _number("ShrinkAxisMask", 0),
+            "others": _either("EllipsisMask", "NewAxisMask", "Offset"),
+        },
+    ),
+    "PACK": ("PackOptions", {"axis": _number("Axis", 0)}),
     "SOFTMAX": ("SoftmaxOptions", {"beta": _number("Beta", 1.0)}),
 }
 """Operator -> the schema's table of its options, and the attributes that are made of it, in ONNX's words where there

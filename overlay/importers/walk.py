@@ -441,6 +441,7 @@ class Walk:
                 op=operation.op,
                 reads=(self._reading(operation.reads[0], index, lead),),
                 weight=weight,
+                groups=operation.groups,
                 scale=operation.scale,
                 window=window,
                 size=size,
@@ -514,9 +515,7 @@ class Walk:
         if any(mean.window.padding):
             raise Unsupported("a mean that is quantised must have no padding", "pad with zeros in a convolution")
         channels, (rows, columns) = self.size[2], mean.window.kernel
-        check_weights(channels * channels * rows * columns)
-        weight = np.zeros((channels, rows, columns, channels), np.int64)
-        weight[np.arange(channels), :, :, np.arange(channels)] = 1
+        check_weights(channels * rows * columns)
         before = self.links[: self.average_links]
         after = self.links[self.average_links :]
         index = self.index
@@ -526,7 +525,8 @@ class Walk:
                 name=mean.name,
                 op=mean.op,
                 reads=(self._reading(mean.reads[0], self.average_index, lead),),
-                weight=weight,
+                weight=np.ones((channels, rows, columns, 1), np.int64),
+                groups=channels,
                 scale=np.full(channels, Fraction(1, rows * columns), object),
                 window=mean.window,
                 size=self.size,
@@ -541,7 +541,6 @@ class Walk:
         """Begin a section whose weights copy every channel, for what may follow only weights; ``following`` is
         next."""
         channels = self.size[2]
-        check_weights(channels * channels)
         index = self.index
         lead = self._lead(self.links)
         self._begin(
@@ -549,7 +548,8 @@ class Walk:
                 name=following.name,
                 op=following.op,
                 reads=(self._reading(following.reads[0], index, lead),),
-                weight=np.eye(channels, dtype=np.int64).reshape(channels, 1, 1, channels),
+                weight=np.ones((channels, 1, 1, 1), np.int64),
+                groups=channels,
                 scale=np.full(channels, Fraction(1), object),
                 window=Window(kernel=(1, 1)),
                 size=self.size,

@@ -20,7 +20,9 @@ class Weights:
     """A section's weights as they are built."""
 
     values: Array
-    """(outputs, rows, columns, channels) int64: divided by the greatest common divisor of each output."""
+    """(outputs, rows, columns, channels / groups) int64: divided by the greatest common divisor of each output."""
+    groups: int
+    """Groups that channels and outputs are cut into."""
     scale: Array
     """(outputs,) array of Fraction: what an integer weight is worth."""
     encoding: Encoding
@@ -34,7 +36,8 @@ def weights_of(section: WeightSection) -> Weights:
     divisor = np.maximum(np.gcd.reduce(flat, axis=1), 1)
     values = section.weight // divisor.reshape(-1, 1, 1, 1)
     scale = section.scale * np.array([Fraction(int(d)) for d in divisor], object)
-    return Weights(values=values, scale=scale, encoding=weight_encoding(values), real=section.real)
+    encoding = weight_encoding(values, section.groups)
+    return Weights(values=values, groups=section.groups, scale=scale, encoding=encoding, real=section.real)
 
 
 def with_signs(real: Array, signs: Array) -> Array:
@@ -57,10 +60,11 @@ def weight_limit(values: Array) -> str:
     return f"{WEIGHT_BITS} bits, {-MOST_WEIGHT - 1}..{MOST_WEIGHT}, got {values.min()}..{values.max()}"
 
 
-def weight_encoding(values: Array) -> Encoding:
-    """The narrowest encoding of weights: bipolar, ternary, or signed."""
+def weight_encoding(values: Array, groups: int = 1) -> Encoding:
+    """The narrowest encoding of weights: bipolar, ternary, or signed. By groups, a kernel is 0 in the channels of
+    other groups than its own."""
     low = int(values.min())
     high = int(values.max())
     if low >= -1 and high <= 1:
-        return BIPOLAR if (values != 0).all() else TERNARY
+        return BIPOLAR if groups == 1 and (values != 0).all() else TERNARY
     return signed(max(2, signed_bits(low, high)))

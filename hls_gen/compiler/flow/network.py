@@ -1,11 +1,16 @@
 """The processes of a system and the stores between them (Kahn's process network; hls_gen/compiler/flow/kahn.py)."""
 
+from collections.abc import Sequence
+
 from bitloom.hls_gen.design.gearbox import gear
+from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.design.parts import present
 
 from .addition import AddedSteps, AdditionUnit, CollectedSteps, KeptSteps
-from .former import Former
-from .gearbox import Gearbox, Gears
+from .former import Former, LineFormer
+from .gearbox import Gearbox, Gears, LineGearbox
 from .kahn import FlowProcess, Stamps, Steps
+from .layer import FlowLayer, Reading
 from .loader import WeightLoader
 from .pool_unit import PoolIssuer, PoolResults, outlet
 from .ports import FrameSource, MapResults, RawResults
@@ -214,7 +219,7 @@ class ProcessNetwork:
         emitted = Stamps("words of its pool unit")
         taken = Stamps("room behind its pool unit")
         ring = self._rings[f"npu{n}.pool_words"] = Ring(npu.pool_unit.words, written, given)
-        to_pool = Gears([(1, Gearbox(npu.results.ol, npu.pool_unit.pfp, ring))])
+        to_pool = Gears([(1, self._to_pool(npu, readings, layers, ring))])
         results = ResultsUnit(several, arrived, credit, Activation(depth, self._addition(n, to_pool, added)), raw)
         result = [self.done] if layers[-1].raw else []
         add("results unit", results.steps(layers, frames), credit, written, *result, *addition_writes)
@@ -227,6 +232,15 @@ class ProcessNetwork:
         else:
             steps = outlet(latencies.pool, readings, frames, emitted, taken, outlets)
         add("outlet", steps, taken, *(stamps for stamps in puts if not (layers[-1].raw and stamps is self.done)))
+
+    def _to_pool(self, npu: Npu, readings: Sequence[Reading], layers: Sequence[FlowLayer], ring: Ring) -> Gearbox:
+        """The gearbox in front of the pool unit of an NPU, with the line former behind it where there is one; ``ring``
+        is the unit's tuple memory."""
+        lanes = npu.results.ol, present(npu.pool_unit).pfp
+        lines = [layer.lines for layer in layers if layer.lines]
+        if not lines:
+            return Gearbox(*lanes, ring)
+        return LineGearbox(*lanes, LineFormer(ring, list(zip((reading.words for reading in readings), lines))))
 
     def _added_steps(self, n: int) -> tuple[AddedSteps, list[Stamps]]:
         """What the addition of NPU ``n`` takes from the skip store, and what is stamped as it does. Where a step takes

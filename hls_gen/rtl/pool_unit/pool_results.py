@@ -57,7 +57,7 @@ def pool_results(library: Library, npu: Npu) -> Block:
     marks = split(b, source.side, [("map_last", 1), *way(npu), ("count", COUNT_BITS)], "at_")
     layer_end.assign(all_of(go, source.last, marks["map_last"]))
     reciprocal = library.loadable(b, reciprocals, bus, marks["count"])["reciprocal"]
-    wide = with_reciprocals(npu)
+    wide = npu.of_pool_results
     acc = npu.array.acc_bits
     step = Step(
         go=go,
@@ -72,11 +72,6 @@ def pool_results(library: Library, npu: Npu) -> Block:
     give(b, requantise(b, wide, step, timing.pool_activation_stages(npu), b.input("features_ready")))
     source.ready.assign(go)
     return b
-
-
-def with_reciprocals(npu: Npu) -> Npu:
-    """The NPU with multipliers as wide as this unit's: wide enough for a reciprocal, too."""
-    return npu.changed(multiplier_bits=max(npu.results.multiplier_bits, npu.reciprocal_bits))
 
 
 def _row(b: Block, wide: Npu, depthwise: Signal, scale: dict[str, Signal], reciprocal: Signal) -> dict[str, Signal]:

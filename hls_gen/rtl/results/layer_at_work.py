@@ -11,6 +11,9 @@ from bitloom.hls_gen.rtl.primitives.block import Block, Signal, add, any_of, cho
 from bitloom.hls_gen.rtl.primitives.layer_counter import layer_counter
 from bitloom.hls_gen.rtl.primitives.memory import Library, LoadBus
 
+START_ONLY = ("windows_minus_1", "lines_minus_1")
+"""Fields that are looked at as the layer begins."""
+
 
 @dataclass(frozen=True)
 class LayerAtWork:
@@ -24,8 +27,8 @@ class LayerAtWork:
     """Register: the next layer's number."""
     now: dict[str, Signal]
     next: dict[str, Signal]
-    """now, next: fields of its row, as registers, and of the next layer's; ``windows_minus_1``, which is looked at as
-    the layer begins, has no register."""
+    """now, next: fields of its row, as registers, and of the next layer's; those that are looked at as the layer begins
+    have no register."""
 
     @classmethod
     def of(
@@ -36,7 +39,7 @@ class LayerAtWork:
         begin = b.wire("begin_layer", 1, any_of(~loaded, layer_end))
         upcoming = layer_counter(b, "layer_upcoming", last_layer, begin)
         following = library.loadable(b, rows, bus, resize(upcoming, bits_for(rows.depth - 1)))
-        kept = {name: w for name, w in rows.widths.items() if name != "windows_minus_1"}
+        kept = {name: w for name, w in rows.widths.items() if name not in START_ONLY}
         now = {name: b.reg(f"layer_{name}", w, init=None) for name, w in kept.items()}
         b.on(begin, (loaded, 1), *[(now[name], following[name]) for name in now])
         return cls(loaded, begin, upcoming, now, following)

@@ -31,8 +31,7 @@ def conv(node: NodeView) -> None:
 def convolve(node: NodeView, grid: Grid, bias: Array | None, groups: int = 1) -> None:
     """Append a convolution and its bias.
 
-    Kernels of several groups become plain kernels with zeros, and so do dilated ones of which a window has no tap on
-    the map.
+    Dilated kernels of which a window has no tap on the map become plain kernels with zeros.
     """
     weight = grid.integers
     real = grid.real
@@ -41,14 +40,14 @@ def convolve(node: NodeView, grid: Grid, bias: Array | None, groups: int = 1) ->
     if "kernel_shape" in node.node.attributes and tuple(node.attribute("kernel_shape", ())) != weight.shape[2:]:
         raise Unsupported(f"kernel_shape must be that of the weights, {weight.shape[2:]}")
     dilations = pair(node, "dilations")
-    weight = _ungrouped(weight, groups, node.shape)
+    _check_groups(weight, groups, node.shape)
     window = sliding(node, (weight.shape[2], weight.shape[3]), dilations)
     rows, columns = node.shape[2:]
     if min(window.output_size(rows, columns)) > 0 and not window.reaches(rows, columns):
         weight = _dilated(weight, dilations)
         window = sliding(node, (weight.shape[2], weight.shape[3]))
-    real = real if weight is grid.integers else None  # zeros between kernels are the sign of no number
-    node.append(Linear, weight=weight, scale=output_scales(grid), window=window, real=real)
+    real = real if weight is grid.integers and groups == 1 else None  # zeros are the sign of no number
+    node.append(Linear, weight=weight, groups=groups, scale=output_scales(grid), window=window, real=real)
     if bias is not None:
         node.affine(add=node.per_channel(bias))
 
@@ -156,8 +155,8 @@ def _to_the_end(shape: Shape, kernel: Sequence[int], stride: Sequence[int], padd
     return sides[0], sides[1], sides[2], sides[3]
 
 
-def _ungrouped(weight: Array, groups: int, source: Shape) -> Array:
-    """Kernels of groups as kernels of all channels: zeros for the other groups' ones."""
+def _check_groups(weight: Array, groups: int, source: Shape) -> None:
+    """Refuse kernels that don't read the channels of a map by so many groups."""
     outputs, inputs = weight.shape[:2]
     if groups < 1 or outputs % groups:
         raise Unsupported(f"group must be >= 1 and divide {outputs} outputs, got {groups}")
@@ -165,15 +164,6 @@ def _ungrouped(weight: Array, groups: int, source: Shape) -> Array:
         last = source[3] == inputs * groups
         hint = "ONNX has the channels in front of rows and columns: is the map in the order NHWC?" if last else ""
         raise Unsupported(f"weights must read all {source[1]} channels of a map {source}, got {inputs * groups}", hint)
-    if groups == 1:
-        return weight
-    check_weights(weight.size * groups)
-    whole = np.zeros((outputs, source[1], *weight.shape[2:]), weight.dtype)
-    each = outputs // groups
-    for group in range(groups):
-        rows = slice(group * each, (group + 1) * each)
-        whole[rows, group * inputs : (group + 1) * inputs] = weight[rows]
-    return whole
 
 
 def _dilated(weight: Array, dilations: tuple[int, int]) -> Array:

@@ -33,11 +33,9 @@ from .registry import TENSORFLOW, operator, refused
 
 refused("TRANSPOSE_CONV", "RESIZE_BILINEAR", "RESIZE_NEAREST_NEIGHBOR", instead=LARGER)
 refused("UNIDIRECTIONAL_SEQUENCE_LSTM", "UNIDIRECTIONAL_SEQUENCE_RNN", "SVDF", instead=RECURRENT)
-refused("SPLIT", "SPLIT_V", "SLICE", "STRIDED_SLICE", "GATHER", "UNPACK", instead=TAKEN_APART)
+refused("SPLIT", "SPLIT_V", "SLICE", "STRIDED_SLICE", "GATHER", "UNPACK", "PACK", instead=TAKEN_APART)
 refused("MUL", instead="the scale of a channel belongs into the weights of the layer before or behind")
 refused("REDUCE_MAX", instead="use MAX_POOL_2D over the whole map")
-refused("TRANSPOSE", instead="convert a network whose maps have their channels last")
-refused("SHAPE", "PACK", instead="convert the network with a fixed number of images, 1")
 
 MOST_BOUNDARIES = 1 << 21
 """Boundaries of all channels of a layer at most: 8,192 channels of 8 bits."""
@@ -45,12 +43,13 @@ MOST_BOUNDARIES = 1 << 21
 
 @operator("CONV_2D", "DEPTHWISE_CONV_2D", domains=TENSORFLOW)
 def conv_2d(node: NodeView) -> None:
-    """A convolution; weights are (outputs, rows, columns, inputs), or (1, rows, columns, channels * multiplier) of a
-    convolution of each channel for itself."""
+    """A convolution; weights are (outputs, rows, columns, inputs of a group), or (1, rows, columns, channels *
+    multiplier) of a convolution of each channel for itself."""
     node.only_map(0)
     node.check_rows()
-    axes, groups = ((0, 3, 1, 2), 1) if node.node.op == "CONV_2D" else ((3, 0, 1, 2), node.shape[3])
+    axes = (0, 3, 1, 2) if node.node.op == "CONV_2D" else (3, 0, 1, 2)
     zero, weight, bias, multipliers = _layer(node, _weights(node, 4).transpose(axes))
+    groups = max(1, node.shape[3] // weight.shape[1])
     _channels_first(node)
     node.affine(add=-zero)
     scale = np.array(Fraction(1), object)
@@ -165,6 +164,16 @@ def pad(node: NodeView) -> None:
     _channels_first(node)
     node.append(Padding, widths=(sides[0], sides[3], *sides[1:3]), value=Fraction(result[1]))
     _channels_last(node)
+
+
+@operator("TRANSPOSE", domains=TENSORFLOW)
+def transpose(node: NodeView) -> None:
+    """The same values, their axes in another order."""
+    node.only_map(0)
+    order = [int(axis) for axis in node.constant(1, "the order of the axes").ravel()[:9]]
+    if sorted(order) != list(range(len(node.shape))) or order[0] != 0:
+        raise Unsupported(f"the axes of {node.shape} must change places behind the number of images, got {order}")
+    node.layout(node.places().transpose(order))
 
 
 @operator("QUANTIZE", domains=TENSORFLOW)

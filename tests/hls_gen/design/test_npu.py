@@ -22,6 +22,7 @@ BAD = {
     "kfp": (0, "npu: kfp must be an integer >= 1, got 0"),
     "kgp": (-3, "npu: kgp must be an integer >= 1, got -3"),
     "pfp": ("8", "npu: pfp must be an integer >= 1, got '8'"),
+    "pool_line_taps": (17, "npu: pool_line_taps must be 1..16, got 17"),
     "ol": (9, "npu: ol must be <= kgp = 8, got 9"),
     "accumulate": ("and", "npu: accumulate must be one of popcount, or, both, or_words, got 'and'"),
     "collect": (-8, "npu: collect must be an integer >= 0, got -8"),

@@ -408,6 +408,7 @@ def test_what_learned_is_a_network_for_hardware(tmp_path: Path) -> None:
         (["--rate-places", "5"], "learn: --rate-places needs --machine"),
         (["--batch", "5"], "learn: --batch needs --machine"),
         (["--mu-places", "5"], "learn: --mu-places needs --machine"),
+        (["--normalised"], "learn: --normalised needs --machine"),
         (["--machine", "words", "--rate-times", "1"], "learn: --rate-times must be left out with --machine"),
         (["--machine", "words", "--save", "x.npz"], "learn: --save must be left out with --machine"),
         (

@@ -48,6 +48,7 @@ OTHERS: dict[str, tuple[Npu, Any]] = {
     "depthwise": (INTEGER.changed(multiplier_bits=31), True),
     "window_former": (BINARY, True),
     "lut_products": (INTEGER, ("addition",)),
+    "pool_line_taps": (BINARY, 3),
 }
 """An NPU and another value for it, by name: a new value of a folding needs one, too."""
 KEYS = {

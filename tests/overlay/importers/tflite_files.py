@@ -41,6 +41,7 @@ class Chain:
     tensors: list = field(default_factory=list)
     operators: list = field(default_factory=list)
     here: int = 0
+    file_shapes: dict = field(default_factory=dict)  # of tensors whose shape the file states otherwise
 
     def __post_init__(self):
         quantised = ((), ()) if self.kind == "FLOAT32" else ((self.scale,), (self.zero,))
@@ -51,7 +52,7 @@ class Chain:
         return self.tensors[self.here]
 
     def constant(self, values, scale=()):
-        values = np.ascontiguousarray(values)
+        values = np.asarray(values, order="C")
         name = f"c{len(self.tensors)}"
         tensor = Tensor(name, values.shape, KINDS[str(values.dtype)], tuple(np.ravel(scale)), (0,) * np.size(scale))
         tensor.axis, tensor.data = (3 if values.ndim == 4 and values.shape[0] == 1 else 0), values.tobytes()
@@ -76,10 +77,13 @@ class Chain:
             out.append(-(-size // stride) if same else (size - (k - 1) * d - 1) // stride + 1)
         return tuple(out)
 
-    def conv(self, rng, outputs, kernel, made, strides=(1, 1), same=True, activation="NONE", dilations=(1, 1), depth=0):
-        """A convolution with random weights; ``depth`` outputs a channel if it is a depthwise one."""
+    def conv(
+        self, rng, outputs, kernel, made, strides=(1, 1), same=True, activation="NONE", dilations=(1, 1), depth=0,
+        groups=1,
+    ):  # fmt: skip
+        """A convolution with random weights, by groups; ``depth`` outputs a channel if it is a depthwise one."""
         channels = self.now.shape[3]
-        shape = (1, *kernel, channels * depth) if depth else (outputs, *kernel, channels)
+        shape = (1, *kernel, channels * depth) if depth else (outputs, *kernel, channels // groups)
         count = channels * depth if depth else outputs
         weight = self.constant(rng.integers(-127, 128, shape).astype(np.int8), rng.uniform(0.002, 0.006, count))
         bias = self.constant(rng.integers(-2000, 2000, count).astype(np.int32), (0.001,))
@@ -123,6 +127,27 @@ class Chain:
 
     def reshape(self, *shape):
         return self.operator("RESHAPE", shape, None, (self.constant(np.array(shape, np.int32)),))
+
+    def flatten(self):
+        """Keras' Flatten for any number of images: the file states a shape of one value, and computes the right one."""
+        here = self.here
+        begin, end, stride = (self.constant(np.array([number], np.int32)) for number in (0, 1, 1))
+        self.operator("SHAPE", (len(self.now.shape),), kept="INT32")
+        self.operator(
+            "STRIDED_SLICE", (), None, (begin, end, stride), "StridedSliceOptions", kept="INT32", ShrinkAxisMask=1
+        )
+        rest = self.constant(np.array(-1, np.int32))
+        self.operator("PACK", (2,), None, (rest,), "PackOptions", kept="INT32", ValuesCount=2)
+        shape, self.here = self.here, here
+        size = int(np.prod(self.now.shape))
+        self.operator("RESHAPE", (1, 1), None, (shape,))
+        self.file_shapes = {**self.file_shapes, self.here: (1, 1)}
+        self.now.shape = (1, size)
+        return self
+
+    def transpose(self, *axes):
+        shape = tuple(self.now.shape[axis] for axis in axes)
+        return self.operator("TRANSPOSE", shape, None, (self.constant(np.array(axes, np.int32)),))
 
     def softmax(self):
         return self.operator("SOFTMAX", self.now.shape, (1 / 256, -128), (), "SoftmaxOptions", Beta=1.0)
@@ -179,7 +204,8 @@ class _File:
         for tensor in chain.tensors:
             data = self.b.CreateByteVector(tensor.data) if tensor.data else None
             buffers.append(self.table("Buffer", Data=data))
-            tensors.append(self.tensor(tensor, len(buffers) - 1))
+            shape = chain.file_shapes.get(len(tensors), tensor.shape)
+            tensors.append(self.tensor(tensor, shape, len(buffers) - 1))
         kinds = sorted({operator[0] for operator in chain.operators})
         operators = [self.operator(kinds, *operator) for operator in chain.operators]
         codes = []
@@ -195,8 +221,8 @@ class _File:
         self.b.Finish(model, file_identifier=b"TFL3")
         return bytes(self.b.Output())
 
-    def tensor(self, tensor, buffer):
-        shape, name = self.numbers(tensor.shape, np.int32), self.b.CreateString(tensor.name)
+    def tensor(self, tensor, shape, buffer):
+        shape, name = self.numbers(shape, np.int32), self.b.CreateString(tensor.name)
         scale, zero = self.numbers(tensor.scale, np.float32), self.numbers(tensor.zero, np.int64)
         quantisation = None
         if tensor.scale:

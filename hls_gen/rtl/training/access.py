@@ -28,16 +28,7 @@ FIFO_WORDS = 16
 def access(library: Library, machine: MachineParameters) -> Block:
     """The module ``access``.
 
-    Parameters
-    ----------
-    library : Library
-        Where the FIFO comes from.
-    machine : MachineParameters
-
-    Returns
-    -------
-    Block
-        Streams ``data`` in and ``results`` out, 32 bits.
+    Streams ``data`` in and ``results`` out, 32 bits.
     """
     form = machine.form
     x_bits = bits_for(machine.neuron_words - 1)

@@ -60,14 +60,7 @@ class _Controller:
 
 
 def controller(library: Library, machine: MachineParameters) -> Block:
-    """The module ``controller``.
-
-    Parameters
-    ----------
-    library : Library
-        Where the instruction cache comes from.
-    machine : MachineParameters
-    """
+    """The module ``controller``."""
     cycles = STATES.index("ISSUE") - 1 + bits_for(machine.column_words)
     header = Header(
         __doc__ or "",

@@ -24,19 +24,7 @@ from .word import joined, magnitude_of, sign_of
 
 
 def product_unit(library: Library, machine: MachineParameters) -> Block:
-    """The module that multiplies.
-
-    Parameters
-    ----------
-    library : Library
-        Not used: all modules are made alike.
-    machine : MachineParameters
-
-    Returns
-    -------
-    Block
-        Module ``product_unit``.
-    """
+    """The module that multiplies: module ``product_unit``."""
     form = machine.form
     header = Header(
         __doc__ or "",

@@ -20,19 +20,7 @@ from .word import joined, magnitude_of, sign_of
 
 
 def quotient_unit(library: Library, machine: MachineParameters) -> Block:
-    """The module that divides by codes.
-
-    Parameters
-    ----------
-    library : Library
-        Not used: all modules are made alike.
-    machine : MachineParameters
-
-    Returns
-    -------
-    Block
-        Module ``quotient_unit``.
-    """
+    """The module that divides by codes: module ``quotient_unit``."""
     form = machine.form
     header = Header(
         __doc__ or "",

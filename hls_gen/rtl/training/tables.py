@@ -74,16 +74,7 @@ class _RankedValue:
 def tables(library: Library, machine: MachineParameters) -> Block:
     """The module that holds the tables.
 
-    Parameters
-    ----------
-    library : Library
-        Not used: there is one module of this name.
-    machine : MachineParameters
-
-    Returns
-    -------
-    Block
-        Module ``tables``; outputs ``<part>_<number>`` for each table, see `table_widths`.
+    Module ``tables``; outputs ``<part>_<number>`` for each table, see `table_widths`.
     """
     header = Header(
         __doc__ or "",

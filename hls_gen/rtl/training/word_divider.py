@@ -31,19 +31,7 @@ from .word import joined, magnitude_of, sign_of
 
 
 def word_divider(library: Library, machine: MachineParameters) -> Block:
-    """The module that divides words.
-
-    Parameters
-    ----------
-    library : Library
-        Not used: all modules are made alike.
-    machine : MachineParameters
-
-    Returns
-    -------
-    Block
-        Module ``word_divider``.
-    """
+    """The module that divides words: module ``word_divider``."""
     form = machine.form
     header = Header(
         __doc__ or "",

@@ -11,7 +11,7 @@ from bitloom.golden.discrete.machine.table_words import PLACES_BITS
 from bitloom.hls_gen.design.training import ENTRY_BITS
 from bitloom.hls_gen.rtl.primitives.block import Block, Signal, bits, choose, const, resize, width
 
-from .word import joined, magnitude_of, saturated, sign_of, twos
+from .word import magnitude_of, saturated, sign_of, twos, word_of
 
 FINE_BITS = 3
 """Low bits of a shift's places, which the second stage shifts by."""
@@ -119,7 +119,7 @@ def shifted(b: Block, name: str, word: Signal, places: Signal) -> Signal:
     b.on(None, (fine, Srl(coarse, rest)), (sign_late, sign))
     if wide > w:
         leave(b, f"{name}_fine_high", bits(fine, w, wide - w))
-    return joined(b, f"{name}_shifted", sign_late, bits(fine, 0, w))
+    return word_of(b, f"{name}_shifted", sign_late, bits(fine, 0, w))
 
 
 def word_sum(

@@ -20,7 +20,7 @@ from bitloom.hls_gen.rtl.primitives.memory import Library
 from bitloom.hls_gen.rtl.primitives.text import Header
 
 from .arithmetic import FINE_BITS, CodedOperand, Value, leave, value_of
-from .word import joined, magnitude_of, sign_of
+from .word import magnitude_of, sign_of, word_of
 
 
 def product_unit(library: Library, machine: MachineParameters) -> Block:
@@ -54,7 +54,7 @@ def product_unit(library: Library, machine: MachineParameters) -> Block:
         magnitude = choose(coded, shifted, multiplied, form.bits - 1)
         sign = choose(coded, shift_sign, multiply_sign, 1)
     magnitude = b.wire("magnitude", form.bits - 1, magnitude)
-    b.on(None, (out, joined(b, "signed_product", b.wire("sign", 1, sign), magnitude)))
+    b.on(None, (out, word_of(b, "signed_product", b.wire("sign", 1, sign), magnitude)))
     return b
 
 

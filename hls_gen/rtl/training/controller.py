@@ -31,6 +31,7 @@ from bitloom.hls_gen.rtl.primitives.block import (
     eq,
     nonzero,
     resize,
+    side_by_side,
 )
 from bitloom.hls_gen.rtl.primitives.memory import Library, ram
 from bitloom.hls_gen.rtl.primitives.text import Header
@@ -131,7 +132,7 @@ def _cache(library: Library, machine: MachineParameters, k: _Controller) -> Sign
             read_data=word,
         )
         words.append(word)
-    return b.wire("instruction", 32 * isa.WORDS, Cat(*reversed(words)))
+    return b.wire("instruction", 32 * isa.WORDS, side_by_side(words))
 
 
 def _issue(k: _Controller, i: Decoded, waits: Dependency, issue: Signal, data_left: Signal) -> Signal:

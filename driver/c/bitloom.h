@@ -84,7 +84,9 @@ typedef enum bitloom_unit { BITLOOM_CORE = 0, BITLOOM_DMA = 1 } bitloom_unit;
 /* Bits of c_sg_length_width in the block designs that bitloom makes. */
 #define BITLOOM_DMA_LENGTH_BITS 26
 
-/* What a board offers. Functions return 0, or below 0 where they fail: then the call ends with BITLOOM_BUS. */
+/* What a board offers. Functions return 0, or below 0 where they fail: then the call ends with BITLOOM_BUS. The order of
+   accesses must be that of the calls for the DMA, too: where the processor may change it, `write` begins and `read` ends
+   with a barrier, such as dsb. */
 typedef struct bitloom_platform {
     void *context;    /* what the functions get */
     const char *name; /* what messages begin with; it must stay */

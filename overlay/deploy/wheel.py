@@ -20,8 +20,8 @@ EPOCH = (1980, 1, 1, 0, 0, 0)
 """Date of every file in the archive, the first one that a zip archive can say."""
 SKIPPED = {"__pycache__", ".ipynb_checkpoints"}
 """Folders that Python and Jupyter make."""
-RESULTS = ("notebooks/build", "boards/build")
-"""Folders below the package, in a clone, where notebooks write."""
+WRITTEN = ("notebooks", "boards")
+"""Rooms in which a folder ``build`` is what notebooks and makefiles wrote there."""
 WHEEL = "Wheel-Version: 1.0\nGenerator: bitloom\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
 
 
@@ -64,7 +64,8 @@ def _files(package: Path) -> Iterator[tuple[str, bytes]]:
     """Path below the package, and content, of each of its files; in a clone rooms are reached by links."""
     for folder, folders, names in os.walk(package, followlinks=True):
         here = Path(folder).relative_to(package)
-        folders[:] = sorted(name for name in folders if name not in SKIPPED and str(here / name) not in RESULTS)
+        results = {"build"} if here.parts[:1] and here.parts[0] in WRITTEN else set()
+        folders[:] = sorted(set(folders) - SKIPPED - results)
         for name in sorted(names):
             yield (here / name).as_posix(), (Path(folder) / name).read_bytes()
 

@@ -3,16 +3,22 @@ it."""
 
 from dataclasses import dataclass
 
-from .parts import Part, capacity, number
+from .parts import RAM_STYLES, Part, capacity, choice, number
 from .sequencer_kind import FLAGS, JUMPS, OLDS, TapTable
 from .widths import bits_for
 
 
 @dataclass(frozen=True, kw_only=True)
 class PoolWeights(Part):
-    """What a pool unit that computes depthwise convolutions has besides (hls_gen/rtl/pool_unit/pool_depthwise.py). All
-    three are sized."""
+    """What a pool unit that computes depthwise convolutions has besides (hls_gen/rtl/pool_unit/pool_depthwise.py)."""
 
+    scale_ram: str = choice(
+        "auto",
+        RAM_STYLES,
+        name="pool_scale_ram",
+        rare=True,
+        means="What synthesis makes of the memory of scales of a pool unit with weights.",
+    )
     jumps: int = capacity(256, least=2, added=True, name="pool_jumps")
     """Rows of its sequencer's table of jumps, >= 2."""
     rows: int = capacity(256, least=2, added=True, name="pool_kernel_rows")

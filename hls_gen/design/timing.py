@@ -167,6 +167,8 @@ def latencies(npu: Npu) -> Latencies:
 LUT_RAM_WORDS = 64
 """Words up to which a FIFO or a pair of buffers is LUT RAM, which is read at once: a LUT holds 64 bits. Larger ones are
 block RAM, and their ``ready`` is a register that keeps a word free."""
+BLOCK_WORDS = 512
+"""Words that a block of RAM has room for where words are as wide as its rows can be."""
 FIFO_MARGIN = 4
 """Words that a FIFO can still take when its ``room`` falls, where nothing else is said."""
 

@@ -7,9 +7,11 @@ from bitloom.hls_gen.design.memories.sequencer import bases
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.pool_unit import PoolUnit, PoolWeights
 from bitloom.hls_gen.design.sequencer_kind import JUMPS, NpuSequencer
+from bitloom.hls_gen.design.split_product import split_product
 from bitloom.hls_gen.design.widths import COUNT_BITS, PLACE_BITS, SIDE_BITS, bits_for
 
 from .area_part import AreaPart, fifo, gear, sequencer_modules
+from .products import PRODUCT_LUTS
 from .results import multiplier_dsps, requantise_sizes
 from .store import Store
 
@@ -91,7 +93,13 @@ def _depthwise(npu: Npu, pool_unit: PoolUnit, weights: PoolWeights, n: int) -> I
     }
     row_or_average = ol * (wide.biased_bits + wide.results.multiplier_bits + wide.scale_shift_bits)
     dsp = ol * multiplier_dsps(wide)
-    yield AreaPart("results_integer", "pool_results", sizes, n, dsp=dsp, lut=row_or_average)
+    lut = row_or_average
+    split = split_product(wide)
+    if split and "pool" in npu.results.lut_products:
+        dsp -= ol
+        upper = wide.results.multiplier_bits + 1 - split.cut
+        lut += round(ol * PRODUCT_LUTS * upper * (wide.biased_bits - split.apart))
+    yield AreaPart("results_integer", "pool_results", sizes, n, dsp=dsp, lut=lut)
 
 
 def _line_former(npu: Npu, pool_unit: PoolUnit, n: int) -> AreaPart:

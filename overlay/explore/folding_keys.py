@@ -30,6 +30,7 @@ BESIDE = {
     "kernel_ram": _AREA,
     "kernels_per_multiplier": _AREA,
     "lut_products": _AREA,
+    "pool_scale_ram": _AREA,
 }
 """Values on which neither cycles nor needs of a layer depend, and why."""
 BESIDE_ARRAY = {**BESIDE, **{name: _POOL for name in flat.CHOSEN if name in flat.NAMES["pool_unit"]}}

@@ -45,14 +45,23 @@ class LayerAtWork:
         return cls(loaded, begin, upcoming, now, following)
 
     def factors(
-        self, b: Block, library: Library, bus: LoadBus, memory: Memory, base: str, go: Signal, tuple_last: Signal
+        self,
+        b: Block,
+        library: Library,
+        bus: LoadBus,
+        memory: Memory,
+        base: str,
+        go: Signal,
+        tuple_last: Signal,
+        style: str = "auto",
     ) -> dict[str, Signal]:
         """The row of ``memory`` for the step at hand: for each tuple a row a step, from the row in the layer's field
-        ``base`` on. The step leaves with ``go``, and ends its tuple with ``tuple_last``."""
+        ``base`` on. The step leaves with ``go``, and ends its tuple with ``tuple_last``. ``style``: what synthesis
+        makes of the memory."""
         w = bits_for(memory.depth - 1)
         pointer = b.reg("pointer", w)
         onward = choose(tuple_last, self.now[base], add(pointer, 1, w), w)
         pointer_next = b.wire("pointer_next", w, choose(self.begin, self.next[base], onward, w))
         move = b.wire("move", 1, self.begin | go)
         b.on(move, (pointer, pointer_next))
-        return library.loadable(b, memory, bus, pointer_next, read=move)
+        return library.loadable(b, memory, bus, pointer_next, read=move, style=style)

@@ -389,7 +389,8 @@ DEPTHWISE_DESIGNS = {
 }  # fmt: skip
 """Tables and counters, one and several accumulators, words of the pool unit that are several steps or one."""
 LINE_DESIGNS = {
-    "k4": Design(name="lines_k4", npus=(GRAPH_K4.npus[0].changed(pool_line_taps=3),)),
+    "k4": Design(name="lines_k4", npus=(
+        GRAPH_K4.npus[0].changed(pool_line_taps=3, lut_products=("pool",), pool_scale_ram="distributed"),)),
     "raster": Design(name="lines_raster", npus=(
         WEIGHTED_POOL.changed(kfp=3, kgp=4, pfp=4, ol=4, raster=True, pool_line_taps=2),)),
     "wide": Design(name="lines_wide", stream_bits=64, npus=(
@@ -398,7 +399,8 @@ LINE_DESIGNS = {
     "binary": Design(name="lines_binary", npus=(SMALL_BINARY.changed(
         kfp=5, kgp=6, pfp=3, ol=2, raster=True, tuple_words=1024, pool_line_taps=3),)),
 }  # fmt: skip
-"""Several taps a cycle: pool units with weights, of integers and of bits without; tables and counters."""
+"""Several taps a cycle: pool units with weights, of integers and of bits without; tables and counters; products of pool
+results in LUTs."""
 
 # --- graphs on chains and rings (docs/decisions/0024) -----------------------------------------------------------------
 
@@ -557,7 +559,7 @@ CASES: dict[str, BoardCase] = {
     **cases("lines", DEPTHWISE, these(LINE_DESIGNS, "k4", "raster", "wide"), 60, {"lines": 1, "depthwise": 1},
             {"k4": (6, {"lines": 1, "depthwise": 1}), "raster": (6, {"lines": 1})}),
     **cases("lines_of_pools", UNEVEN, these(LINE_DESIGNS, "integer", "binary"), 40, {"exact": 5, "lines": 1},
-            {"integer": (6, {"lines": 1}), "binary": (6, {"lines": 1})}),
+            {"integer": (12, exact(4))}),
     **cases("graph_chain", CHAINED_GRAPHS, GRAPH_CHAINS, 50, exact(5), {"looped_ring": (6, {"plain": 1, "copies": 1})},
             depthwise=(50, {"exact": 5, "copies": 1, "depthwise": 1}),
             **{f"depthwise_{name}": (50, {"exact": 5, "depthwise": 1}) for name in ("ring", "chain", "cascade")}),

@@ -22,6 +22,8 @@ from .integers import make_fields_plain
 
 Array = NDArray[Any]
 """A numpy array; contracts say which shape and values."""
+Ints = NDArray[np.int64]
+"""An array of integers."""
 
 KINDS = ("bipolar", "ternary", "signed", "unsigned")
 

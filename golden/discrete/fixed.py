@@ -3,6 +3,7 @@
 For a sample x with target t, layer after layer forwards:
 
     z = W x                                   products truncated, sum exact, saturated once; W by the forward table
+    z = gain (z - mean) / deviation           where the layer is normalised: by the moments of the batch (C20)
     v = z + bias;  y, f' = activation(v)      f' becomes codes if slopes are discrete
     y <- y - n;  n <- n + 2^-8 y              where results are centred
     y becomes codes if results are discrete
@@ -10,6 +11,7 @@ For a sample x with target t, layer after layer forwards:
 
 and backwards, layer after layer, each with its parameters as they were in the forward pass:
 
+    g = gain / deviation (g - mean(g) - h mean(g h))   where the layer is normalised: h is z before the gain
     g becomes codes if errors are discrete
     dx = (g W) f' of the layer before         W by the backward table
     dW = x g, which becomes codes if gradients are discrete
@@ -19,15 +21,16 @@ batch by `VelocityRule`. Discrete weights are clipped to their zone and become c
 of codes are what the next update begins with.
 
 A conversion takes its draws when it is made: vectors one an element; weight gradients and weights one an input, for dW
-first and then for W, as golden/discrete/draws.py has it. There is no normalisation: with preset mean 0 and variance 4^k
-it is a shift by k places, which the tables of the weights take in (`CodeTable.scaled`).
+first and then for W, as golden/discrete/draws.py has it. Without normalisation sums are as if mean were preset to 0 and
+variance to 4^k: that is a shift by k places, which the tables of the weights take in (`CodeTable.scaled`).
 
 Within a batch the parameters stay, so all of its samples go forward and backward side by side: arrays have them as
-their first axis, and the generator's numbers are shared out as if one sample came after the other.
+their first axis, and the generator's numbers are shared out as if one sample came after the other; where a layer is
+normalised, as if each step were made for all samples.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -41,7 +44,7 @@ from .dot import dot
 from .draws import reversed_bits
 from .lfsr import Lfsr
 from .machine.draws import GivenDraws
-from .machine.training import MEAN_PLACES, DenseLayer, Kind, SourceRule, Training
+from .machine.training import MEAN_PLACES, MOMENT_PLACES, DenseLayer, Kind, SourceRule, Training
 from .machine.words import LayerState
 from .operand import Continuous, Discrete, Operand
 from .word import WordFormat
@@ -57,15 +60,20 @@ class SampleDraws:
     ----------
     generator : Lfsr
     samples : int
-    each : int
-        Numbers that a sample takes in all; the first sample has the first ones.
+    each : int or None
+        Numbers that a sample takes in all; the first sample has the first ones. None: each step takes the next ones
+        for all samples.
     """
 
-    def __init__(self, generator: Lfsr, samples: int, each: int) -> None:
-        self._numbers = generator.draw(samples * each).reshape(samples, each)
+    def __init__(self, generator: Lfsr, samples: int, each: int | None) -> None:
+        self._generator = generator
+        self._samples = samples
+        self._numbers = None if each is None else generator.draw(samples * each).reshape(samples, each)
 
     def take(self, count: int) -> Array:
         """The next ``count`` numbers of each sample, (samples, count)."""
+        if self._numbers is None:
+            return self._generator.draw(self._samples * count).reshape(self._samples, count)
         taken, self._numbers = np.split(self._numbers, [count], axis=1)
         return taken
 
@@ -77,6 +85,18 @@ class SampleDraws:
         places = np.cumsum(by_chance) - 1
         for taken in self.take(inputs * count):
             yield [taken[place::count] ^ rows if given else None for place, given in zip(places, by_chance)]
+
+
+@dataclass
+class Norm:
+    """What a normalised layer keeps of a batch from the forward to the backward pass."""
+
+    hats: Array
+    """(samples, outputs) words: sums less their mean, over their deviation."""
+    root: Array
+    """(outputs,) words: 1 / deviation."""
+    gain_gradients: Array = field(default_factory=lambda: np.zeros(0, np.int64))
+    """(outputs,) words: sums over the batch."""
 
 
 class FixedTrainer:
@@ -99,8 +119,9 @@ class FixedTrainer:
     def __init__(self, form: WordFormat, training: Training, states: Sequence[LayerState]) -> None:
         self.form = form
         self.training = training
-        self.states = [state.whole(training, layer) for layer, state in zip(training.layers, states)]
+        self.states = [state.whole(form, training, layer) for layer, state in zip(training.layers, states)]
         self.generator = Lfsr(training.seed)
+        self._norms: dict[int, Norm] = {}
         tables = training.tables.items()
         self._converters = {number: Converter(table=table, zone=zone) for number, (table, zone) in tables}
         self._by_chance = {
@@ -138,12 +159,12 @@ class FixedTrainer:
         *hidden, last = range(len(self.states))
         for n in hidden:
             x, _ = self._forward(n, x, None)
-        return self._sums(last, x)
+        return self._before_activation(last, x, learning=False)
 
     def _batch(self, inputs: Array, target: Array) -> Array:
         """Forward and backward for samples side by side, and an update."""
         layers = self.training.layers
-        draws = SampleDraws(self.generator, len(inputs), self._draws_a_sample)
+        draws = SampleDraws(self.generator, len(inputs), None if self.training.normalised else self._draws_a_sample)
         xs = [self._inputs(inputs)]
         slopes = []
         for n in range(len(layers)):
@@ -153,6 +174,8 @@ class FixedTrainer:
         outputs = word_of(self.form, xs[-1])
         gradient = self.form.subtract(outputs, target)
         for n in range(len(layers) - 1, -1, -1):
+            if layers[n].normalised:
+                gradient = self._errors_of_sums(n, gradient)
             g = self._converted(layers[n].errors, gradient, draws)
             if n:
                 weights = self._weights(n, layers[n].backward_table)
@@ -180,18 +203,74 @@ class FixedTrainer:
 
     def _forward(self, n: int, x: Operand, draws: SampleDraws | None) -> tuple[Operand, Operand]:
         """Results of layer ``n`` and the derivative of its activation; without draws it isn't learning."""
+        learning = draws is not None
         layer = self.training.layers[n]
-        y, slope = activate(ACTIVATIONS[layer.activation], self._sums(n, x), self.form.one)
+        y, slope = activate(ACTIVATIONS[layer.activation], self._before_activation(n, x, learning), self.form.one)
         if layer.centred:
-            y = self._centred(n, y, learning=draws is not None)
+            y = self._centred(n, y, learning=learning)
         results = self._converted(layer.results, y, draws)
         last = layer is self.training.layers[-1]
         return results, Continuous(slope) if last else self._converted(layer.slopes, slope, draws)
 
-    def _sums(self, n: int, x: Operand) -> Array:
+    def _before_activation(self, n: int, x: Operand, learning: bool) -> Array:
         """What goes into the activation of layer ``n``."""
-        products = dot(self.form, self._weights(n, self.training.layers[n].forward_table), x)
-        return self.form.add(products, self.states[n].biases)
+        form = self.form
+        layer = self.training.layers[n]
+        state = self.states[n]
+        sums = dot(form, self._weights(n, layer.forward_table), x)
+        if layer.normalised:
+            assert state.gains is not None
+            sums = form.multiply(self._normalised(n, sums, learning), state.gains)
+        return form.add(sums, state.biases)
+
+    def _normalised(self, n: int, sums: Array, learning: bool) -> Array:
+        """Sums of layer ``n`` less their mean, over their deviation: those of the batch, which the running ones follow,
+        while the layer learns; else the running ones."""
+        form = self.form
+        state = self.states[n]
+        assert state.sum_means is not None
+        assert state.sum_variances is not None
+        if not learning:
+            return form.multiply(form.subtract(sums, state.sum_means), form.inverse_root(state.sum_variances))
+        mean = self._mean(sums)
+        centred = form.subtract(sums, mean)
+        variance = self._mean(form.multiply(centred, centred))
+        root = form.inverse_root(variance)
+        hats = form.multiply(centred, root)
+        self._norms[n] = Norm(hats, root)
+        for name, moment in (("sum_means", mean), ("sum_variances", variance)):
+            running = getattr(state, name)
+            setattr(state, name, form.add(running, form.shift(form.subtract(moment, running), MOMENT_PLACES)))
+        return hats
+
+    @property
+    def _batch_places(self) -> int:
+        """k of a batch of 2^k samples."""
+        return self.training.batch.bit_length() - 1
+
+    def _mean(self, rows: Array) -> Array:
+        """The mean of a batch, each sample divided before it is added, so that no sum saturates."""
+        form = self.form
+        mean = np.zeros_like(rows[0])
+        for row in rows:
+            mean = form.add(mean, form.shift(row, self._batch_places))
+        return mean
+
+    def _errors_of_sums(self, n: int, errors: Array) -> Array:
+        """Errors of the sums of normalised layer ``n`` from those of what goes into its activation; gradients of its
+        biases and gains."""
+        form = self.form
+        state = self.states[n]
+        norm = self._norms[n]
+        assert state.gains is not None
+        assert state.bias_gradients is not None
+        norm.gain_gradients = np.zeros_like(state.gains)
+        for row, product in zip(errors, form.multiply(errors, norm.hats)):
+            state.bias_gradients = form.add(state.bias_gradients, row)
+            norm.gain_gradients = form.add(norm.gain_gradients, product)
+        errors = form.subtract(errors, form.shift(state.bias_gradients, self._batch_places))
+        along = form.multiply(norm.hats, form.shift(norm.gain_gradients, self._batch_places))
+        return form.multiply(form.subtract(errors, along), form.multiply(norm.root, state.gains))
 
     def _centred(self, n: int, y: Array, *, learning: bool) -> Array:
         """Results less their running mean, which each sample moves while the layer learns."""
@@ -238,9 +317,10 @@ class FixedTrainer:
             dw = word_of(form, self._coded(layer.gradients, dw, drawn_d))
             if not isinstance(rule, SourceRule):
                 assert state.gradients is not None
-                assert state.bias_gradients is not None
                 state.gradients[neurons] = form.add(state.gradients[neurons], dw)
-                state.bias_gradients = form.add(state.bias_gradients, db)
+                if not layer.normalised:
+                    assert state.bias_gradients is not None
+                    state.bias_gradients = form.add(state.bias_gradients, db)
                 continue
             weight_step = dw
             bias_step = db
@@ -269,6 +349,9 @@ class FixedTrainer:
         state.gradients = form.subtract(state.gradients, taken)
         state.biases = form.subtract(state.biases, form.shift(state.bias_gradients, rule.bias_places))
         state.bias_gradients = np.zeros_like(state.bias_gradients)
+        if layer.normalised:
+            assert state.gains is not None
+            state.gains = form.subtract(state.gains, form.shift(self._norms[n].gain_gradients, rule.bias_places))
 
     def _moved(self, n: int, step: Array, numbers: Array | None) -> None:
         """w <- w - rate * step in layer ``n``, within the zone where weights are discrete."""

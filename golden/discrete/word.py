@@ -12,11 +12,25 @@ and how many units share them, can't be seen in the result. Adders on the way ar
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
 from bitloom.golden.encoding import Array
 from bitloom.golden.integers import make_fields_plain
+
+ROOT_BITS = 3
+"""Bits behind the first one of a number to which `WordFormat.inverse_root` looks."""
+ROOT_FRACTION = 6
+"""Bits behind the binary point of roots in its table."""
+
+
+@lru_cache(1)
+def inverse_roots() -> Array:
+    """(2, 8) int64 in units of 2^-6: 1 / root of the middle of m / 8 and (m + 1) / 8 over 1; in row 1 times root 2."""
+    middle = 1 + (np.arange(1 << ROOT_BITS) + 0.5) / (1 << ROOT_BITS)
+    roots = np.array([[1.0], [2.0]]) ** 0.5 * middle**-0.5
+    return np.rint(roots * 2.0**ROOT_FRACTION).astype(np.int64)
 
 
 @dataclass(frozen=True)
@@ -99,6 +113,18 @@ class WordFormat:
         magnitude = (np.abs(a) << self.fraction) // np.maximum(divisor, 1)
         magnitude = np.where(divisor == 0, self.largest, np.minimum(magnitude, self.largest))
         return np.asarray(np.sign(a) * np.where(b < 0, -1, 1) * magnitude)
+
+    def inverse_root(self, a: Array) -> Array:
+        """The words of about 1 / root of ``|a|``, which is taken as 2^-fraction at least: within 4 %.
+
+        ``|a|`` in units of 2^-fraction is 2^e (1 + m / 8 + less than 1 / 8), and `inverse_roots` has a root for m
+        and whether fraction - e is odd.
+        """
+        size = np.maximum(np.abs(a), 1)
+        e = np.frexp(size.astype(np.float64))[1] - 1  # exact: size is below 2^31
+        places = self.fraction - e
+        root = inverse_roots()[places & 1, (size << ROOT_BITS >> e) & (1 << ROOT_BITS) - 1]
+        return self.shift(root, ROOT_FRACTION - self.fraction - (places >> 1))
 
     def shift(self, a: Array, places: Array | int) -> Array:
         """The words of a * 2^-places: the magnitude moves to the right, or to the left where places < 0.

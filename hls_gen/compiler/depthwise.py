@@ -29,7 +29,7 @@ def plain_of(model: Model, segment: Segment) -> Array:
     return ungrouped_weights(weight, segment.source.channels) if weight.shape[3] < segment.source.channels else weight
 
 
-def joined(cut: Sequence[Segment], model: Model) -> list[Segment]:
+def fused(cut: Sequence[Segment], model: Model) -> list[Segment]:
     """Parts, each with the depthwise convolution that a pool unit with weights can compute behind it.
 
     Parameters
@@ -45,7 +45,7 @@ def joined(cut: Sequence[Segment], model: Model) -> list[Segment]:
         The parts that are left. What they read and add are names of parts that are left, too.
     """
     by_name = {segment.name: segment for segment in cut}
-    taken: dict[str, str] = {}  # depthwise convolution -> the segment that it joins
+    taken: dict[str, str] = {}  # depthwise convolution -> the segment that it is fused with
     for segment in map(canonical, cut):
         before = by_name.get(segment.reads)
         if before is not None and before.name not in taken and _follows(canonical(before), segment, model):
@@ -80,7 +80,7 @@ def _follows(before: Segment, segment: Segment, model: Model) -> bool:
 
 
 def window_of(segment: Segment) -> Window | None:
-    """The window that the pool unit reads for a segment: of its pool, or of the depthwise convolution that joined."""
+    """The window that the pool unit reads for a segment: of its pool, or of the depthwise convolution fused with it."""
     if segment.depthwise is not None:
         return segment.depthwise.layer.window(segment.depthwise.source)
     pool = segment.behind_sums(Pool)

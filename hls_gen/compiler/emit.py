@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from bitloom.golden.encoding import Ints
 from bitloom.golden.file import model_digest
 from bitloom.golden.host.host import Host
 from bitloom.golden.network import Model
@@ -17,6 +18,7 @@ from bitloom.hls_gen.compiler.rows.layer_rows import LayerRows, row
 from bitloom.hls_gen.compiler.rows.loader import network_row
 from bitloom.hls_gen.compiler.rows.memories import kernels_in_turn, memory_words, rows_of
 from bitloom.hls_gen.design.headers import Words
+from bitloom.hls_gen.design.lanes import UNUSED
 from bitloom.hls_gen.design.manifest import Manifest
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.packets import load_packet, weights_packet
@@ -25,7 +27,7 @@ from bitloom.hls_gen.design.rows import pack_fields
 
 from .choices import CompileChoices
 from .host_tail import split
-from .layout import UNUSED, Ints, lane_bits, to_stream
+from .layout import lane_bits, to_stream
 from .lowered_layers import LoweredLayer
 from .plan import Plan, plan
 from .shortages import check_capacities

@@ -4,12 +4,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from bitloom.golden.encoding import Ints
 from bitloom.golden.layer import Map
 from bitloom.hls_gen.design.formed_windows import FormedWindows
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.program import ONE, ZERO
 
-from .layout import Ints, Layout, chunks, lane_bits, plane_layout, plane_words, shared_words, side_by_side
+from .layout import Layout, chunks, lane_bits, plane_layout, plane_words, shared_words, side_by_side
 from .lowering import Lowered
 
 

@@ -8,16 +8,12 @@ nothing.
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
-from bitloom.golden.encoding import Array
+from bitloom.golden.encoding import Array, Ints
 from bitloom.hls_gen.design.gearbox import gear
-from bitloom.hls_gen.design.lanes import plane_lanes, plane_order, weight_of_lanes
+from bitloom.hls_gen.design.lanes import UNUSED, plane_lanes, plane_order, weight_of_lanes
 
-Ints = NDArray[np.int64]
 Layout = Ints
-
-UNUSED = -1
 
 
 def chunks(lanes: Array, width: int) -> Layout:

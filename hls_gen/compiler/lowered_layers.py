@@ -1,7 +1,7 @@
 """Lowered layers: what one trip through an engine computes, by the engine's own rule. hls_gen/compiler/lowering.py
 makes them.
 
-    features --arithmetic--> sums --step--> ... --step--> map
+    features --arithmetic--> sums --action--> ... --action--> map
 
 The arithmetic is that of an engine. The binary one knows bits alone:
 
@@ -15,14 +15,14 @@ The integer engine multiplies:
 
     sum   = over valid taps and channels of feature[c] * weight[o, tap, c]
 
-The steps behind the sums stand in a list, in the order in which they are computed:
+The actions behind the sums stand in a list, in the order in which they are computed:
 
     thresholds, pool                               bits of sums
     scale, addition, sign, pool                    signs of integers, which the binary engine hands on
     scale, addition, pool                          integers
     scale, pool, sign                              bits of the integer engine, where a binary engine reads them
 
-Each but the first may be missing, and without any step the sums are the map. Thresholds make bits of sums: bit t of
+Each but the first may be missing, and without any action the sums are the map. Thresholds make bits of sums: bit t of
 channel o is sum >= limit[o, t]. A scale makes integers of them, as golden/layers/requantise.py does; to these another
 map may be added (golden/layers/add.py). The binary engine hands on which integers are at least 0, as bits
 (docs/decisions/0022); the integer engine hands on bits that are 1 where an integer is below 0, and reads a bit as +1
@@ -48,7 +48,7 @@ from bitloom.golden.window import Window
 from .margins import Range, with_any_biases, with_any_thresholds, with_biases
 from .parts import MapReader
 
-StepKind = TypeVar("StepKind", bound="Step")
+ActionKind = TypeVar("ActionKind", bound="Action")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -126,23 +126,23 @@ class Multiply:
         return signed_sum(padded, positions, np.tile(self.weight, (1, repeated, 1)))
 
 
-class Step(ABC):
-    """What a lowered layer computes behind its sums, one step of several."""
+class Action(ABC):
+    """What a lowered layer computes behind its sums, one action of several."""
 
     @abstractmethod
     def forward(self, values: Array, added: Array | None = None) -> Array:
-        """What the step makes of (N, H, W, channels) values; ``added`` is the map that an addition adds to them."""
+        """What the action makes of (N, H, W, channels) values; ``added`` is the map that an addition adds to them."""
 
 
-class FeatureStep(Step):
-    """A step that makes integers, which it clips: ``low`` and ``high`` are the smallest and the largest."""
+class FeatureAction(Action):
+    """An action that makes integers, which it clips: ``low`` and ``high`` are the smallest and the largest."""
 
     low: int
     high: int
 
 
 @dataclass(frozen=True, eq=False)
-class Thresholds(Step):
+class Thresholds(Action):
     """Bits of sums."""
 
     limit: Array
@@ -169,7 +169,7 @@ class Thresholds(Step):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Scale(FeatureStep):
+class Scale(FeatureAction):
     """Requantisation of sums."""
 
     bias: Array
@@ -247,7 +247,7 @@ def lowest_terms(multiplier: Array, shift: Array) -> tuple[Array, Array]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Addition(FeatureStep):
+class Addition(FeatureAction):
     """The addition of a map to what a lowered layer has requantised:
 
     t = kept * factor_kept + added * factor_added + bias
@@ -273,7 +273,7 @@ class Addition(FeatureStep):
 
 
 @dataclass(frozen=True)
-class Sign(Step):
+class Sign(Action):
     """Bits of integers."""
 
     negative: bool = False
@@ -285,8 +285,8 @@ class Sign(Step):
 
 
 @dataclass(frozen=True, kw_only=True)
-class WindowStep(Step):
-    """A step that the pool unit computes: a value of each channel for each window."""
+class WindowAction(Action):
+    """An action that the pool unit computes: a value of each channel for each window."""
 
     window: Window
 
@@ -304,7 +304,7 @@ class WindowStep(Step):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Pooling(WindowStep):
+class Pooling(WindowAction):
     """A pool over results."""
 
     average: bool = False
@@ -318,7 +318,7 @@ class Pooling(WindowStep):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Depthwise(WindowStep):
+class Depthwise(WindowAction):
     """A depthwise convolution behind a lowered layer of the integer engine, computed by a pool unit with weights:
 
     sum    = over valid taps of feature[c] * weight[tap, c], for each channel c
@@ -348,8 +348,8 @@ class Depthwise(WindowStep):
 
 
 @dataclass(frozen=True)
-class JoinedTaps:
-    """What a window former reads in front of a layer, whose kernel is 1 x 1 then (joined_taps.py)."""
+class FormedTaps:
+    """What a window former reads in front of a layer, whose kernel is 1 x 1 then (formed_taps.py)."""
 
     height: int
     width: int
@@ -357,7 +357,7 @@ class JoinedTaps:
     window: Window
     """Whose taps it puts side by side."""
 
-    def joined(self, features: Array, beside: Array) -> Array:
+    def windows(self, features: Array, beside: Array) -> Array:
         """(N, H, W, C, ...) features -> (N, H', W', taps * C, ...); ``beside`` (C, ...) are those beside the map."""
         flat_map = features.reshape(len(features), -1, *features.shape[3:])
         outside = np.broadcast_to(beside, (len(features), 1, *features.shape[3:])).astype(features.dtype)
@@ -373,12 +373,14 @@ class LoweredLayer(MapReader):
     """One trip through an engine; the rule is in the module's text."""
 
     arithmetic: Xnor | Multiply
-    steps: tuple[Step, ...] = ()
+    actions: tuple[Action, ...] = ()
     """Behind the sums, in the order in which they are computed; none where sums are the result."""
     sum_range: Range
     """Smallest and largest sum, for any features."""
-    joined: JoinedTaps | None = None
+    formed_taps: FormedTaps | None = None
     """What a window former reads in front of the layer; None where the layer reads the map itself."""
+    pool_lines: bool = False
+    """Whether the taps of a line of the pool's kernel come side by side, from a line former (pool_lines.py)."""
 
     @property
     def weight(self) -> Array:
@@ -400,40 +402,45 @@ class LoweredLayer(MapReader):
         """Times that each valid tap is visited."""
         return self.arithmetic.visits
 
-    def step(self, kind: type[StepKind]) -> StepKind | None:
-        """The step of a class; None where there is none."""
-        return next((step for step in self.steps if isinstance(step, kind)), None)
+    def action(self, kind: type[ActionKind]) -> ActionKind | None:
+        """The action of a class; None where there is none."""
+        return next((action for action in self.actions if isinstance(action, kind)), None)
 
     @property
     def activation(self) -> Thresholds | Scale | None:
         """What makes results of sums; None where sums are the result."""
-        return self.step(Thresholds) or self.scale
+        return self.action(Thresholds) or self.scale
 
     @property
     def adds(self) -> str | None:
         """Name of the lowered layer whose result this one adds to its own; None where it adds none."""
-        addition = self.step(Addition)
+        addition = self.action(Addition)
         return addition.adds if addition else None
 
     @property
-    def pool(self) -> WindowStep | None:
+    def pool(self) -> WindowAction | None:
         """What the pool unit computes; None where it hands results on."""
-        return self.step(WindowStep)
+        return self.action(WindowAction)
 
     @property
     def depthwise(self) -> Depthwise | None:
         """What the pool unit computes where it has weights."""
-        return self.step(Depthwise)
+        return self.action(Depthwise)
+
+    @property
+    def adds_in_pool(self) -> bool:
+        """Whether the pool unit adds the values of a window, and doesn't take the largest of them."""
+        return self.depthwise is not None or (isinstance(self.pool, Pooling) and self.pool.average)
 
     @property
     def scale(self) -> Scale | None:
         """The activation where it requantises."""
-        return self.step(Scale)
+        return self.action(Scale)
 
     @property
     def raw(self) -> bool:
         """Whether sums are the result."""
-        return not self.steps
+        return not self.actions
 
     @property
     def levels(self) -> int:
@@ -443,7 +450,7 @@ class LoweredLayer(MapReader):
     @property
     def makes_bits(self) -> bool:
         """Whether the results are bits."""
-        return self.step(Thresholds) is not None or self.step(Sign) is not None
+        return self.action(Thresholds) is not None or self.action(Sign) is not None
 
     @cached_property
     def biased_range(self) -> Range:
@@ -465,7 +472,7 @@ class LoweredLayer(MapReader):
         return (self,) if self.depthwise is None else (self, self.depthwise)
 
     def results(self, features: Array, added: Array | None = None) -> list[Array]:
-        """Compute the sums, and what each step makes of them, one behind the other.
+        """Compute the sums, and what each action makes of them, one behind the other.
 
         Parameters
         ----------
@@ -484,14 +491,14 @@ class LoweredLayer(MapReader):
         flat = features.reshape(n, self.height * self.width, *features.shape[3:])
         sums = self.arithmetic.values(flat, self.window.positions(self.height, self.width))
         results = [sums.reshape(n, *self.window.output_size(self.height, self.width), -1)]
-        for step in self.steps:
-            results.append(step.forward(results[-1], added))
+        for action in self.actions:
+            results.append(action.forward(results[-1], added))
         return results
 
     @property
     def kept(self) -> int:
         """Which of ``results`` an addition adds: the integers in front of a sign, else the last result."""
-        return next((place for place, step in enumerate(self.steps) if isinstance(step, Sign)), len(self.steps))
+        return next((place for place, action in enumerate(self.actions) if isinstance(action, Sign)), len(self.actions))
 
     def forward(self, features: Array, added: Array | None = None) -> Array:
         """The map for features; parameters as of `results`."""

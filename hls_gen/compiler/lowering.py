@@ -21,6 +21,7 @@ from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model, Network
 from bitloom.golden.packing import to_bits
 from bitloom.golden.window import Pair
+from bitloom.hls_gen.design.formed_lines import column_of, line_of
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.widths import FEATURE_BITS, WEIGHT_BITS
 
@@ -28,8 +29,8 @@ from . import lowering_binary, lowering_integer
 from .engine_form import engine_form_of
 from .engine_rules import Engine, check_binary, check_integer, default_engine
 from .host_tail import on_device
-from .lowered_layers import JoinedTaps, LoweredLayer, Multiply
-from .lowering_steps import lowered_layer
+from .lowered_layers import FormedTaps, LoweredLayer, Multiply
+from .lowering_actions import lowered_layer
 from .mapping import Placed, placed
 from .parts import Cut, Part, Target, segmented
 from .pools import canonical
@@ -62,7 +63,8 @@ class Lowered:
     ways: Mapping[str, MapWay] = field(default_factory=dict)
     """How each layer's map gets to who needs it, by the layer's name."""
     _schedules: dict[str, Schedule] = field(default_factory=dict, init=False)
-    _joined: dict[frozenset[str], "Lowered"] = field(default_factory=dict, init=False)
+    _formed: dict[frozenset[str], "Lowered"] = field(default_factory=dict, init=False)
+    _lined: dict[frozenset[str], "Lowered"] = field(default_factory=dict, init=False)
 
     def schedule(self, map_order: str) -> Schedule:
         """Orders of all maps and tables of all layers in a map order (hls_gen/compiler/schedule)."""
@@ -70,19 +72,27 @@ class Lowered:
             self._schedules[map_order] = schedule(_stages(self.layers), map_order)
         return self._schedules[map_order]
 
-    def with_joined_taps(self, names: frozenset[str]) -> "Lowered":
-        """The lowered layers, those of these names behind window formers (hls_gen/compiler/joined_taps.py): each then
-        reads a map of windows, whose channels are taps times channels. Their parts must have joined taps."""
+    def with_formed_taps(self, names: frozenset[str]) -> "Lowered":
+        """The lowered layers, those of these names behind window formers (hls_gen/compiler/formed_taps.py): each then
+        reads a map of windows, whose channels are taps times channels. Their parts must have formed taps."""
         if not names:
             return self
-        if names not in self._joined:
+        if names not in self._formed:
             pairs = zip(self.layers, self.parts, strict=True)
-            layers = tuple(_with_joined_taps(layer, part) if layer.name in names else layer for layer, part in pairs)
-            self._joined[names] = replace(self, layers=layers)
-        return self._joined[names]
+            layers = tuple(_with_formed_taps(layer, part) if layer.name in names else layer for layer, part in pairs)
+            self._formed[names] = replace(self, layers=layers)
+        return self._formed[names]
+
+    def with_pool_lines(self, names: frozenset[str]) -> "Lowered":
+        """The lowered layers, those of these names with line formers in front of their pools
+        (hls_gen/compiler/pool_lines.py)."""
+        if names not in self._lined:
+            layers = tuple(replace(layer, pool_lines=layer.name in names) for layer in self.layers)
+            self._lined[names] = replace(self, layers=layers)
+        return self._lined[names]
 
     def input_features(self, images: Array) -> Array:
-        """What the first lowered layer reads, where its taps are not joined.
+        """What the first lowered layer reads, where its taps are not formed.
 
         Parameters
         ----------
@@ -123,11 +133,11 @@ class Lowered:
                 features = features[..., None]
             elif maker is not None and maker.makes_bits:
                 features = 2 * features.astype(np.int64) - 1
-            if layer.joined is not None:
+            if layer.formed_taps is not None:
                 beside = np.zeros(features.shape[3:], np.int64)
                 if maker is None and self.input_bits:
                     beside[..., -1] = 1  # the constant plane: the value is 0
-                features = layer.joined.joined(features, beside)
+                features = layer.formed_taps.windows(features, beside)
             of_steps = layer.results(features, kept[layer.adds] if layer.adds else None)
             kept[layer.name] = of_steps[layer.kept]
             results[layer.name] = of_steps[-1]
@@ -197,11 +207,11 @@ def _lowered(cut: Cut, part: Part, inverted: Array) -> tuple[LoweredLayer, Array
     return lowering_integer.integer_layer(cut.segmented_model.model, part, inverted)
 
 
-def _with_joined_taps(layer: LoweredLayer, part: Part) -> LoweredLayer:
-    """The lowered layer of a part with its taps joined."""
+def _with_formed_taps(layer: LoweredLayer, part: Part) -> LoweredLayer:
+    """The lowered layer of a part with its taps formed."""
     arithmetic = layer.arithmetic
     window = layer.window.alone
-    assert part.joined is not None
+    assert part.with_former is not None
     assert window is not None
     if isinstance(arithmetic, Multiply):
         arithmetic = Multiply(weight=arithmetic.weight.reshape(layer.out_channels, 1, -1))
@@ -213,8 +223,8 @@ def _with_joined_taps(layer: LoweredLayer, part: Part) -> LoweredLayer:
             magnitude=None if arithmetic.magnitude is None else _by_visit(arithmetic.magnitude, visits),
             tap_offset=arithmetic.tap_offset * layer.window.taps,
         )
-    behind = lowered_layer(part.joined, arithmetic, layer.steps, layer.sum_range)
-    return replace(behind, joined=JoinedTaps(layer.height, layer.width, window))
+    behind = lowered_layer(part.with_former, arithmetic, layer.actions, layer.sum_range)
+    return replace(behind, formed_taps=FormedTaps(layer.height, layer.width, window))
 
 
 def _by_visit(weight: Array, visits: int) -> Array:
@@ -241,7 +251,7 @@ def lower_alone(
         As of `Target`.
     engines : sequence of Engine, optional
         The engine of each weighted layer in the order in which they are computed; by default all are binary. Where one
-        takes depthwise convolutions, of each part that is left then (`bitloom.hls_gen.compiler.depthwise.joined`).
+        takes depthwise convolutions, of each part that is left then (`bitloom.hls_gen.compiler.depthwise.fused`).
 
     Raises
     ------
@@ -304,15 +314,21 @@ def _stages(layers: Sequence[LoweredLayer]) -> list[Stage]:
     out, last = [], {INPUT: INPUT}  # last: lowered layer -> its last stage
     for p in layers:
         reads = last[p.reads]
-        if p.joined:
-            former = p.joined
+        if p.formed_taps:
+            former = p.formed_taps
             out.append(_stage(former_name(p), False, (former.height, former.width), Taps(former.window), reads))
             reads = former_name(p)
         conv = _stage(p.name, True, (p.height, p.width), p.window, reads)
         adds = p.adds and (p.adds if p.binary else last[p.adds])  # bits: integers before a pool
         out.append(replace(conv, adds=adds or "", joins=last[p.joins] if p.joins else ""))
         if p.pool:
-            out.append(_stage(pool_name(p), p.depthwise is not None, out[-1].output_size, Taps(p.pool.window), p.name))
+            window = p.pool.window
+            reads = p.name
+            if p.pool_lines:
+                out.append(_stage(line_name(p), False, out[-1].output_size, Taps(line_of(window)), reads))
+                reads = line_name(p)
+                window = column_of(window)
+            out.append(_stage(pool_name(p), p.depthwise is not None, out[-1].output_size, Taps(window), reads))
         last[p.name] = out[-1].name
     return out
 
@@ -320,6 +336,11 @@ def _stages(layers: Sequence[LoweredLayer]) -> list[Stage]:
 def pool_name(p: LoweredLayer) -> str:
     """Name of the stage of a lowered layer's pool; no layer has it."""
     return f"{p.name}.pool"
+
+
+def line_name(p: LoweredLayer) -> str:
+    """Name of the stage of the line former in front of a lowered layer's pool; no layer has it."""
+    return f"{p.name}.line"
 
 
 def former_name(p: LoweredLayer) -> str:

@@ -34,8 +34,8 @@ from bitloom.golden.network import Model
 from .depthwise import plain_of
 from .engine_rules import input_planes
 from .fixed_kernels import fixed_point, magnitudes
-from .lowered_layers import LoweredLayer, Scale, Step, Thresholds, Xnor
-from .lowering_steps import limits_of, lowered_layer, steps_of
+from .lowered_layers import Action, LoweredLayer, Scale, Thresholds, Xnor
+from .lowering_actions import actions_of, limits_of, lowered_layer
 from .margins import Range
 from .parts import Part
 from .segments import Segment
@@ -123,9 +123,9 @@ def binary_layer(model: Model, part: Part, inverted: Array) -> tuple[LoweredLaye
     double = not (planes or any_match or halved)
     offset = 0 if planes or any_match else terms // 2 if halved else terms
     low, high = (0, 1) if any_match else segment.accumulator_range
-    steps = [_rewritten(step, falls, (low, high), doubled) for step in steps_of(model, part, segment.tail)]
+    actions = [_rewritten(action, falls, (low, high), doubled) for action in actions_of(model, part, segment.tail)]
     if any_match:
-        steps.insert(0, Thresholds(np.ones((layer.out_channels, 1), np.int64)))
+        actions.insert(0, Thresholds(np.ones((layer.out_channels, 1), np.int64)))
     arithmetic = Xnor(
         weight=lanes,
         coefficient=plane_coefficients(planes) if planes else np.ones(1, np.int64),
@@ -137,7 +137,7 @@ def binary_layer(model: Model, part: Part, inverted: Array) -> tuple[LoweredLaye
         magnitude=_magnitude(model, segment, planes) if layer.real_weights else None,
     )
     sum_range = (2 * low, 2 * high) if doubled else (low, high)
-    return lowered_layer(part, arithmetic, steps, sum_range), complement
+    return lowered_layer(part, arithmetic, actions, sum_range), complement
 
 
 def copy(part: Part) -> LoweredLayer:
@@ -159,15 +159,15 @@ def _magnitude(model: Model, segment: Segment, planes: int) -> Array:
     return np.repeat(plain, segment.source.encoding.bits, axis=2)[..., None]
 
 
-def _rewritten(step: Step, falls: Array, sum_range: Range, doubled: bool) -> Step:
-    """A step as the engine computes it: kernels change sign where ``falls`` is true, and the engine's sums may be twice
-    those of ``sum_range``."""
-    if isinstance(step, Thresholds):
-        limit = limits_of(step, falls, sum_range)
+def _rewritten(action: Action, falls: Array, sum_range: Range, doubled: bool) -> Action:
+    """An action as the engine computes it: kernels change sign where ``falls`` is true, and the engine's sums may be
+    twice those of ``sum_range``."""
+    if isinstance(action, Thresholds):
+        limit = limits_of(action, falls, sum_range)
         return Thresholds(np.minimum(2 * limit, 2 * sum_range[1] + 1) if doubled else limit)
-    if isinstance(step, Scale) and doubled:
-        return replace(step, bias=2 * step.bias, shift=step.shift + 1)
-    return step
+    if isinstance(action, Scale) and doubled:
+        return replace(action, bias=2 * action.bias, shift=action.shift + 1)
+    return action
 
 
 def _directions(model: Model, segment: Segment) -> tuple[Array, Array]:

@@ -20,8 +20,8 @@ from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model
 
 from .depthwise import plain_of
-from .lowered_layers import Depthwise, LoweredLayer, Multiply, Scale, Sign, Step, Thresholds
-from .lowering_steps import limits_of, lowered_layer, steps_of
+from .lowered_layers import Action, Depthwise, LoweredLayer, Multiply, Scale, Sign, Thresholds
+from .lowering_actions import actions_of, limits_of, lowered_layer
 from .margins import Range
 from .parts import Part
 from .pools import canonical
@@ -63,20 +63,20 @@ def integer_layer(model: Model, part: Part, inverted: Array) -> tuple[LoweredLay
         most = f"{part.engine.weight_bits} bits in two's complement"
         raise ValueError(f"{part.name}: weights that change sign must fit {most}, got {weight.max()}")
     sum_range = _sum_range(segment)
-    steps = steps_of(model, part, segment.tail)
+    actions = actions_of(model, part, segment.tail)
     if segment.depthwise is not None:
-        steps.append(_depthwise(model, part, canonical(segment.depthwise)))
+        actions.append(_depthwise(model, part, canonical(segment.depthwise)))
     act = segment.behind_sums(Threshold)
     complement = np.zeros(0, bool)
     if act is not None:
-        steps = _signs(steps, turned, sum_range)
+        actions = _signs(actions, turned, sum_range)
         complement = np.repeat(turned | (model.arrays[act.name]["direction"] > 0), act.levels)
-    return lowered_layer(part, Multiply(weight=weight), steps, sum_range), complement
+    return lowered_layer(part, Multiply(weight=weight), actions, sum_range), complement
 
 
 def _depthwise(model: Model, part: Part, segment: Segment) -> Depthwise:
-    """What the pool unit computes where the depthwise convolution of ``segment`` joined the part."""
-    (scale,) = steps_of(model, part, segment.tail)
+    """What the pool unit computes where the depthwise convolution of ``segment`` is fused with the part."""
+    (scale,) = actions_of(model, part, segment.tail)
     assert isinstance(scale, Scale)
     channels = segment.layer.out_channels
     weight = grouped_weights(plain_of(model, segment), channels).reshape(channels, -1).T  # (taps, channels)
@@ -123,10 +123,10 @@ def _sum_range(segment: Segment) -> Range:
     return low, high
 
 
-def _signs(steps: list[Step], turned: Array, sum_range: Range) -> list[Step]:
-    """The steps with the thresholds as signs: a scale whose results are below 0 where a sum is below its limit, and
+def _signs(actions: list[Action], turned: Array, sum_range: Range) -> list[Action]:
+    """The actions with the thresholds as signs: a scale whose results are below 0 where a sum is below its limit, and
     behind the pool, if there is one, the sign."""
-    thresholds, *others = steps
+    thresholds, *others = actions
     assert isinstance(thresholds, Thresholds)
     limits = limits_of(thresholds, turned, sum_range)
     low, high = SIGN_RANGE

@@ -16,6 +16,7 @@ from bitloom.golden.limits import FRAME_BITS, TAPS
 from bitloom.golden.network import Model, Network
 from bitloom.hls_gen.design.array import weighs_planes
 from bitloom.hls_gen.design.copies import is_copy
+from bitloom.hls_gen.design.formed_lines import column_of, fits_line, line_of
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.topology import cascade
 from bitloom.hls_gen.design.work import check_parallel
@@ -75,7 +76,7 @@ def placed(model: Model, npus: Sequence[Npu], mapping: Sequence[int] | None = No
         Foldings of the NPUs, in their order.
     mapping
         NPU of each weighted layer in the order in which they are computed (hls_gen/compiler/segments.py), but not of
-        depthwise convolutions that join the layer before (hls_gen/compiler/depthwise.py); by default that of
+        depthwise convolutions that are fused with the layer before (hls_gen/compiler/depthwise.py); by default that of
         ``assign``, each layer on the engine that it is for (``engine_rules.default_engine``) where the NPUs' engines
         differ.
 
@@ -97,8 +98,8 @@ def placed(model: Model, npus: Sequence[Npu], mapping: Sequence[int] | None = No
 
 
 def target_of(npus: Sequence[Npu]) -> Target:
-    """What NPUs take, whatever the network. Depthwise convolutions join the layer before if all NPUs of the integer
-    engine have pool units with weights."""
+    """What NPUs take, whatever the network. Depthwise convolutions are fused with the layer before if all NPUs of
+    the integer engine have pool units with weights."""
     first = npus[0]
     integer = [npu for npu in npus if npu.engine == "integer"]
     return Target(
@@ -300,13 +301,18 @@ def layer_cycles(parts: Sequence[Part], npu: Npu) -> list[float]:
 
 
 def _cycles_on(part: Part, npu: Npu) -> float:
-    """Cycles of a part whose taps are not joined. Array, results unit and pool unit work on it at the same time, and
+    """Cycles of a part whose taps are not formed. Array, results unit and pool unit work on it at the same time, and
     the next layer reads what they make: the slowest of them counts."""
     height, width = part.window.output_size(part.height, part.width)
     steps = result_steps(part.out_channels, part.levels, npu.array.kgp, npu.results.ol)
     pooled = 0
     if npu.pool_unit and not part.raw:  # maps without a pool pass the unit, too
-        pooled = SequencerWork.of_map(part.pool, height, width).cycles(npu.pool_tuple_words(steps))
+        pool = part.pool
+        columns = width
+        if pool and fits_line(pool, npu.pool_unit.line_taps):
+            columns = line_of(pool).output_size(height, width)[1]
+            pool = column_of(pool)
+        pooled = SequencerWork.of_map(pool, height, columns).cycles(npu.pool_tuple_words(steps))
     return max(_beats(part, npu), height * width * steps, pooled)
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, fields
 from bitloom.hls_gen.design import flat
 from bitloom.hls_gen.design.npu import Npu
 
-from .lowered_layers import Addition, FeatureStep, LoweredLayer
+from .lowered_layers import Addition, FeatureAction, LoweredLayer
 from .margins import held_bits, signed_bits
 from .planned_layer import PlannedLayer
 
@@ -84,7 +84,7 @@ class NpuNeeds:
 def merged(needs: Sequence[Needs]) -> Needs:
     """What layers need together; at least one of them."""
     names = dict.fromkeys(name for need in needs for name in need.sizes)
-    sizes = {name: flat.NUMBERS[name].joined([need.sizes.get(name, 0) for need in needs]) for name in names}
+    sizes = {name: flat.NUMBERS[name].of_all([need.sizes.get(name, 0) for need in needs]) for name in names}
     return Needs(sizes=sizes, **{name: max(getattr(need, name) for need in needs) for name in OTHERS})
 
 
@@ -163,10 +163,10 @@ def accumulator_widths(p: LoweredLayer, *, keeps_steps: bool) -> dict[str, int]:
 
 def scale_widths(p: LoweredLayer) -> dict[str, int]:
     """Widths of requantisations and of an addition, by the names of `Needs`, on an NPU that requantises."""
-    addition = p.step(Addition)
+    addition = p.action(Addition)
     scales = [sums.scale for sums in p.accumulations if sums.scale is not None]
     factors = (addition.factor_kept, addition.factor_added) if addition else ()
-    limits = [(step.low, step.high) for step in p.steps if isinstance(step, FeatureStep)] or [(-1, 0)]
+    limits = [(action.low, action.high) for action in p.actions if isinstance(action, FeatureAction)] or [(-1, 0)]
     return {
         "multiplier_bits": max((scale.multiplier_bits for scale in scales), default=0),
         "bias_fraction_bits": max((scale.fraction for scale in scales), default=0),

@@ -21,7 +21,7 @@ from bitloom.golden.network import Model
 from bitloom.golden.window import Pair, Window
 from bitloom.hls_gen.design.npu import Npu
 
-from .depthwise import joined, plain_of, window_of
+from .depthwise import fused, plain_of, window_of
 from .engine_form import engine_form
 from .engine_rules import Engine, check_binary, check_integer, default_engine, input_planes
 from .host_tail import split
@@ -70,15 +70,15 @@ class Part(MapReader):
     levels: int = 1
     """Results that a kernel gives: thresholds, else 1."""
     pool: Window | None = None
-    """Of the pool unit: of a pool, or of a depthwise convolution that joined the part."""
+    """Of the pool unit: of a pool, or of a depthwise convolution that is fused with the part."""
     raw: bool = False
     """Whether sums are the result."""
     values: Range | None = None
     """Smallest and largest integer of the map that it makes; None where that map has bits."""
     segment: Segment | None = None
     """The golden layers that it computes, with their names in the network; None of a copy."""
-    joined: "Part | None" = None
-    """This part with its taps joined, as behind a window former; None where a former can't feed it."""
+    with_former: "Part | None" = None
+    """This part with its taps formed, as behind a window former; None where a former can't feed it."""
 
     @property
     def binary(self) -> bool:
@@ -86,7 +86,7 @@ class Part(MapReader):
         return self.engine.name == "binary"
 
     @property
-    def joins_taps(self) -> bool:
+    def may_be_formed(self) -> bool:
         """Whether it reads windows that a window former could make."""
         window = self.window.alone
         return self.joins is None and window is not None and window.taps > 1 and not window.dilated
@@ -97,7 +97,7 @@ class Part(MapReader):
         words of their own; and an array with planes side by side takes integers from its former, no bits."""
         other_planes = (self.planes > 0) != (npu.array.planes > 0)
         apart = self.binary and (npu.array.lanes_per_weight > 1 or other_planes)
-        return self.joined if npu.former and not apart else None
+        return self.with_former if npu.former and not apart else None
 
     @property
     def map_size(self) -> Pair:
@@ -120,7 +120,7 @@ class Target:
     lanes: int = 1
     """Channels of an input word, by which a dense layer's input is one tuple or many (golden/flatten.py)."""
     depthwise: bool = False
-    """Whether depthwise convolutions join the part before, for pool units with weights."""
+    """Whether depthwise convolutions are fused with the part before, for pool units with weights."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -211,7 +211,7 @@ def segmented(model: Model, target: Target) -> SegmentedModel:
     cut = segments(model.network, entry)
     engines = {segment.name: default_engine(segment) for segment in cut}
     if target.depthwise:
-        cut = joined(cut, model)
+        cut = fused(cut, model)
     cut = [canonical(segment) for segment in cut]
     engine_names = [engines[segment.name] for segment in cut]
     return SegmentedModel(given=given, model=model, target=target, binariser=entry, segments=cut, engines=engine_names)
@@ -248,8 +248,8 @@ def _part(model: Model, segment: Segment, engine: Engine, planes: int) -> Part:
         plain = plain_of(model, segment).reshape(layer.out_channels, -1, source.channels)
         weighted = plain != 0 if bits == 1 else np.repeat(plain != 0, bits, axis=2)  # (kernels, taps, lanes)
         part = replace(part, weighted=_pattern(part, weighted.any(axis=1)))
-    if part.joins_taps and not layer.word_channels:
-        part = replace(part, joined=_with_joined_taps(part, weighted))
+    if part.may_be_formed and not layer.word_channels:
+        part = replace(part, with_former=_with_formed_taps(part, weighted))
     return part
 
 
@@ -269,8 +269,8 @@ def _pattern(part: Part, weighted: Array) -> WeightedLanes | None:
     return WeightedLanes(weighted, same=part.binary, even=part.binary and part.lanes % 2 == 0)
 
 
-def _with_joined_taps(part: Part, weighted: Array | None) -> Part:
-    """A part as a window former lets the array see it (hls_gen/compiler/joined_taps.py)."""
+def _with_formed_taps(part: Part, weighted: Array | None) -> Part:
+    """A part as a window former lets the array see it (hls_gen/compiler/formed_taps.py)."""
     height, width = part.window.output_size(part.height, part.width)
     taps = part.window.taps
     pattern = None if weighted is None else _pattern(part, weighted.reshape(len(weighted), -1))

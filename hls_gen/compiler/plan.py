@@ -22,13 +22,14 @@ from bitloom.hls_gen.design.widths import SKIP_BITS
 
 from .choices import Chunk, CompileChoices, dataflow_of, inner_groups
 from .fitted import MemoryBits, fitted, memory_bits, unsized
+from .formed_taps import Formed, formed_taps, pays, tables_of
 from .frame_words import FrameWords, frame_words, input_layout
-from .joined_taps import Formed, joined_taps, pays, tables_of
 from .layout import Layout
 from .lowered_layers import LoweredLayer
 from .lowering import Lowered, former_name, lowered_for, pool_name
 from .needs import Needs, NpuNeeds, merged, most_waiting, needs_of
 from .planned_layer import MapWords, PlannedLayer, check_added, planned_layer, windows_read, words_read
+from .pool_lines import pool_lines
 from .schedule import AUTOMATIC, ORDERS, Schedule
 from .ways import MapWay, onward
 
@@ -38,7 +39,7 @@ class Plan:
     """What a network needs of a chain of NPUs."""
 
     lowered: Lowered
-    """The network's lowered layers, with their taps joined where a window former does so."""
+    """The network's lowered layers, with their taps formed where a window former does so."""
     schedule: Schedule
     """Orders of their maps."""
     frame: FrameWords
@@ -171,8 +172,8 @@ def plan_lowered(
     if choices.map_order != "auto":
         return _plan_in_order(lowered, chain, choices, chunks)
     plans = {order: _plan_in_order(lowered, chain, replace(choices, map_order=order), chunks) for order in AUTOMATIC}
-    # a window former makes windows row after row alone
-    formed = [order for order in AUTOMATIC if any(planned.formed for planned in plans[order].layers)]
+    # a window former, and a line former, make windows row after row alone
+    formed = [order for order in AUTOMATIC if any(planned.is_formed for planned in plans[order].layers)]
     best = min(
         formed or AUTOMATIC, key=lambda order: plans[order].memory_bits().total
     )  # the first one if they are equal
@@ -194,6 +195,7 @@ def _plan_in_order(lowered: Lowered, npus: Sequence[Npu], choices: CompileChoice
     on = dict(zip((p.name for p in lowered.layers), lowered.mapping))  # lowered layer -> its NPU
     npus = _with_skip_stores(lowered.model.network.name, npus, lowered, lowered.ways, on)
     lowered, formed = _formed(lowered, npus, choices.map_order)
+    lowered, lines = pool_lines(lowered, npus, choices.map_order)
     orders = lowered.schedule(choices.map_order)
     frame = frame_words(lowered, npus[0], orders.input_order, formed.get(lowered.layers[0].name))
     maps = {INPUT: MapWords(frame.layout, frame.codes, "host")}
@@ -215,6 +217,7 @@ def _plan_in_order(lowered: Lowered, npus: Sequence[Npu], choices: CompileChoice
             inner=inner_groups(p, npu, dataflow_of(p, choices.dataflow)),
             conv=tables[p.name],
             pool=tables.get(pool_name(p)),
+            lines=lines.get(p.name),
             way=way,
             reader_lanes=npus[on[way.reader or p.name]].array.kfp,
         )
@@ -228,12 +231,12 @@ def _plan_in_order(lowered: Lowered, npus: Sequence[Npu], choices: CompileChoice
 
 
 def _formed(lowered: Lowered, npus: Sequence[Npu], map_order: str) -> tuple[Lowered, Formed]:
-    """The lowered layers, with joined taps where a window former makes them faster, and what the formers make."""
-    joined, formed = joined_taps(lowered, npus, map_order)
+    """The lowered layers, with formed taps where a window former makes them faster, and what the formers make."""
+    with_former, formed = formed_taps(lowered, npus, map_order)
     if not formed:
         return lowered, formed
     plain = tables_of(lowered.schedule(map_order))
-    behind = tables_of(joined.schedule(map_order))
+    behind = tables_of(with_former.schedule(map_order))
     paying = {}
     for layer, n in zip(lowered.layers, lowered.mapping):
         if layer.name not in formed:
@@ -245,11 +248,11 @@ def _formed(lowered: Lowered, npus: Sequence[Npu], map_order: str) -> tuple[Lowe
         taps = [len(tables[layer.name].index) * layer.visits for tables in (behind, plain)]
         if pays(windows, [count * each * groups for count, each in zip(taps, words)]):
             paying[layer.name] = windows
-    return lowered.with_joined_taps(frozenset(paying)), paying
+    return lowered.with_formed_taps(frozenset(paying)), paying
 
 
 def _tuple_words(lowered: Lowered, layer: LoweredLayer, npu: Npu) -> int:
-    """Words of a tuple that a layer reads whose taps are not joined."""
+    """Words of a tuple that a layer reads whose taps are not formed."""
     if layer.reads == INPUT:
         return len(input_layout(lowered, npu)[0])
     return -(-layer.weight.shape[2] // npu.array.kfp)

@@ -104,7 +104,7 @@ class Segment:
     added: Layer | None = None
     """The layer that makes what is added; None where there is no addition."""
     depthwise: "Segment | None" = None
-    """The segment of a depthwise convolution that joined this one, behind its tail (hls_gen/compiler/depthwise.py)."""
+    """The segment of a depthwise convolution fused with this one, behind its tail (hls_gen/compiler/depthwise.py)."""
     sums: tuple[Pool, ...] = ()
     """Pools in front of the tail that add up the layer's sums (hls_gen/compiler/taps.py)."""
 

@@ -17,12 +17,11 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from bitloom.golden.encoding import Array
+from bitloom.golden.encoding import Array, Ints
 from bitloom.golden.window import Window
 from bitloom.hls_gen.compiler.taps import Taps
 from bitloom.hls_gen.design.sequencer_kind import NpuSequencer, SequencerKind
 
-from .layout import Ints
 from .schedule import Raster, Stage, StageTables, schedule
 from .sequencer_work import SequencerWork
 

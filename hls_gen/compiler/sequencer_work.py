@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from bitloom.golden.encoding import Ints
 from bitloom.golden.window import Window
 
-from .layout import Ints
 from .taps import Taps
 
 

@@ -16,9 +16,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bitloom.golden.encoding import Array
+from bitloom.golden.encoding import Array, Ints
+from bitloom.hls_gen.design.lanes import UNUSED
 
-from .layout import UNUSED, Ints, Layout
+from .layout import Layout
 
 
 @dataclass(frozen=True)

@@ -64,17 +64,17 @@ class Design:
                 raise ValueError(
                     f"{self.name}: NPU 0 and no other must have inlet host, got {npu.ports.inlets} in NPU {n}"
                 )
-            joined = "ring" in before.ports.outlets
-            if joined and len(self.npus) == 1:
+            connected = "ring" in before.ports.outlets
+            if connected and len(self.npus) == 1:
                 raise ValueError(
                     f"{self.name}: outlet ring needs a design of several NPUs, got {npu.ports.outlets} in one"
                 )
-            if ("ring" in npu.ports.inlets) != joined:
+            if ("ring" in npu.ports.inlets) != connected:
                 raise ValueError(
                     f"{self.name}: inlet ring must lead on from outlet ring of the NPU before, got {npu.ports.inlets} "
                     f"in NPU {n} after {before.ports.outlets}"
                 )
-            if joined and npu.engine == before.engine and npu.array.feature_bits != before.array.feature_bits:
+            if connected and npu.engine == before.engine and npu.array.feature_bits != before.array.feature_bits:
                 raise ValueError(
                     f"{self.name}: NPU {n} must have the features of the NPU before, {before.engine} of "
                     f"{before.array.feature_bits} bits, got {npu.engine} of {npu.array.feature_bits}"

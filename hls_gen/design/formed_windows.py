@@ -12,13 +12,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from bitloom.golden.encoding import Ints
 from bitloom.golden.window import Window
 
+from .lanes import UNUSED
 from .widths import PLACE_BITS, SIDE_BITS
-
-Ints = NDArray[np.int64]
-UNUSED = -1
-"""Lane of a window that has no tap."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,6 +1,9 @@
 """Lanes of a binary PE: which of them belong to which bit plane (docs/decisions/0003, "Bit planes"), and which share a
 weight (docs/decisions/0015)."""
 
+UNUSED = -1
+"""In an array that says what is in each lane of a word: nothing is."""
+
 
 def plane_lanes(lanes: int, planes: int) -> int:
     """Channels of an integer input in a word: with planes side by side each takes a lane for every plane and one for

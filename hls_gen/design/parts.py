@@ -10,7 +10,7 @@ A field says once, where it is declared, what must hold for its value:
     words: int = capacity(256, power=True, name="pool_words")    a size, a power of two, in files "pool_words"
 
 The check of the part, the names in messages and files (flat.py), what is left out of files, how needs of layers are
-joined and the least size (hls_gen/compiler/needs.py, fitted.py) all follow from that.
+put together and the least size (hls_gen/compiler/needs.py, fitted.py) all follow from that.
 """
 
 from collections.abc import Iterable
@@ -36,7 +36,7 @@ class Number:
     or_zero: bool = False
     """Whether it may also be 0."""
 
-    def joined(self, needs: Iterable[int]) -> int:
+    def of_all(self, needs: Iterable[int]) -> int:
         """What several layers need together that need so much each: the largest."""
         return max(needs)
 
@@ -65,7 +65,7 @@ class Capacity(Number):
     added: bool = False
     """Whether layers lie in it one behind the other, so that they need the sum; else they need the largest."""
 
-    def joined(self, needs: Iterable[int]) -> int:
+    def of_all(self, needs: Iterable[int]) -> int:
         """What several layers need together that need so much each."""
         return sum(needs) if self.added else max(needs)
 
@@ -187,6 +187,9 @@ def rule_of(item: "Field[Any]") -> Number | Choices | None:
     """What must hold for the value of a field; None where the part alone says it."""
     return item.metadata.get("rule")
 
+
+RAM_STYLES = ("auto", "block", "distributed")
+"""What synthesis makes of a memory: what it likes, block RAM, LUT RAM."""
 
 P = TypeVar("P")
 

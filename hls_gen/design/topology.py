@@ -1,4 +1,4 @@
-"""Topologies: how NPUs are joined to a chain, by their inlets and outlets. Frames come to the first NPU alone. An NPU
+"""Topologies: how NPUs are connected, by their inlets and outlets. Frames come to the first NPU alone. An NPU
 that has further inlets beside that of the NPU before keeps no window former."""
 
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ def pipeline(npus: Sequence[Npu]) -> tuple[Npu, ...]:
     """A chain in which every NPU computes one layer: none leads back to itself, and the last one to the host."""
     last = len(npus) - 1
     return tuple(
-        _joined(n, inlets=("ring" if k else "host",), outlets=("ring" if k < last else "host",))
+        _connected(n, inlets=("ring" if k else "host",), outlets=("ring" if k < last else "host",))
         for k, n in enumerate(npus)
     )
 
@@ -20,7 +20,7 @@ def cascade(npus: Sequence[Npu]) -> tuple[Npu, ...]:
     """A chain in which every NPU computes a run of layers (spec B16) and any may compute the last one."""
     last = len(npus) - 1
     return tuple(
-        _joined(
+        _connected(
             n,
             inlets=("ring" if k else "host", "loop"),
             outlets=("ring", "loop", "host") if k < last else ("loop", "host"),
@@ -34,11 +34,11 @@ def ring(npus: Sequence[Npu]) -> tuple[Npu, ...]:
     if len(npus) == 1:
         return cascade(npus)
     return tuple(
-        _joined(n, inlets=("ring",) if k else ("host", "ring"), outlets=("ring", "host")) for k, n in enumerate(npus)
+        _connected(n, inlets=("ring",) if k else ("host", "ring"), outlets=("ring", "host")) for k, n in enumerate(npus)
     )
 
 
-def _joined(npu: Npu, inlets: tuple[str, ...], outlets: tuple[str, ...]) -> Npu:
+def _connected(npu: Npu, inlets: tuple[str, ...], outlets: tuple[str, ...]) -> Npu:
     """The NPU with these inlets and outlets."""
     lost: dict[str, Any] = {} if "host" in inlets or inlets == ("ring",) else {"window_former": False}
     if "ring" not in outlets:

@@ -40,6 +40,8 @@ CONVERTER_LATENCY = 7
 PAIR_CONVERTER_LATENCY = 9
 """Cycles of a conversion by a converter with a multiplier: the zone, comparisons, rank, offsets, distances, their sum,
 product, comparison, code."""
+ROOT_LATENCY = 4
+"""Cycles of an inverse root: the first bit, the bits behind it, the table's root, the shift."""
 SERIAL_DOT_LATENCY = 4
 """Cycles of a plane of a bit-serial sum: bits of products, their count in two cycles, the sum of the pass."""
 LIMB_BITS = 17

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from bitloom.golden.discrete.machine.faults import FAULTS
-from bitloom.golden.discrete.machine.parameters import CONVERTERS, DIVIDERS, PRODUCTS, MachineParameters
+from bitloom.golden.discrete.machine.parameters import UNIT_CHOICES, MachineParameters
 from bitloom.golden.discrete.word import WordFormat
 from bitloom.golden.names import check_name
 from bitloom.golden.reading.file import naming
@@ -138,14 +138,12 @@ class TrainingManifest:
 def _machine(reader: Reader) -> MachineParameters:
     """The parameters that a manifest tells."""
     form = reader.inner("form")
-    products = reader.one_of("products", PRODUCTS)
-    divider = reader.one_of("divider", DIVIDERS)
-    converter = reader.one_of("converter", CONVERTERS)
+    units = {name: reader.one_of(name, known) for name, known in UNIT_CHOICES.items()}
     sizes = {name: reader.number(name) for name in SIZES}
     bits = form.number("bits")
     fraction = form.number("fraction")
     try:
         words = WordFormat(bits, fraction)
-        return MachineParameters(form=words, products=products, divider=divider, converter=converter, **sizes)
+        return MachineParameters(form=words, **units, **sizes)
     except ValueError as e:  # which says what it is of
         raise ValueError(f"{reader.where.removesuffix(': machine')}: {e}") from None

@@ -15,13 +15,11 @@ from pathlib import Path
 from typing import Any
 
 from bitloom.hls_gen.design.design import Design
-from bitloom.hls_gen.design.fields import named
-from bitloom.hls_gen.design.memories.memory_map import memory_map
 from bitloom.hls_gen.design.npu import Npu
-from bitloom.hls_gen.design.registers import state_bits
 from bitloom.overlay.area.netlist import Resources
 
 from .area_part import AreaPart
+from .loader import sizes_of_npu
 from .parts import core_parts, npu_stores, parts, stores
 from .ports import outlet_parts
 from .store import KERNELS, SUMS, Store
@@ -94,13 +92,7 @@ def estimate_cores(
     """What an NPU adds to a design, without the gearboxes at its outlets, with the kernels in each kind of RAM
     (`Npu.kernel_ram`), on which nothing else depends."""
     made = made or coefficients()
-    memories = memory_map(npu)
-    network = named(memories, "network", "memory").width
-    shell = [
-        AreaPart("loader", "", {"npus": 1, "memories": len(memories), "network": network}),
-        AreaPart("registers", "", {"npus": 1, "pulses": len(npu.pulses), "state": state_bits(npu)}),
-        AreaPart("top", "", {"npus": 1}),
-    ]
+    shell = [AreaPart(kind, "", sizes) for kind, sizes in sizes_of_npu(npu).items()]
     memory = list(npu_stores(npu, stream_bits))
     kernels = [store for store in memory if store.name == KERNELS]
     rest = of_stores(store for store in memory if store.name != KERNELS)

@@ -4,35 +4,39 @@ from collections.abc import Iterator
 
 from bitloom.hls_gen.design import gearbox, timing
 from bitloom.hls_gen.design.design import Design
+from bitloom.hls_gen.design.fields import named
 from bitloom.hls_gen.design.manifest import TOP
-from bitloom.hls_gen.design.memories.memory_map import memory_map, memory_of
+from bitloom.hls_gen.design.memories.memory_map import memory_map
+from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.registers import COUNTER_BITS, counter_names, state_bits
 from bitloom.hls_gen.design.widths import TAIL_BITS, bits_for
 from bitloom.overlay.area.netlist import sized_name
 
-from .area_part import AreaPart, collector, fifo
+from .area_part import AreaPart, Features, collector, fifo
 from .store import Store
+
+
+def sizes_of_npu(npu: Npu) -> dict[str, Features]:
+    """What an NPU adds to the sizes of the loader, of the registers and of the top module, by the kind of block."""
+    memories = memory_map(npu)
+    return {
+        "loader": {"npus": 1, "memories": len(memories), "network": named(memories, "network", "memory").width},
+        "registers": {"npus": 1, "pulses": len(npu.pulses), "state": state_bits(npu)},
+        "top": {"npus": 1},
+    }
 
 
 def loader_parts(design: Design) -> Iterator[AreaPart]:
     """Loader, registers and top module of a design, with what stands between the streams and the NPUs."""
     stream = design.stream_bits
     first = design.npus[0]
-    count = len(design.npus)
-    memories = [memory for npu in design.npus for memory in memory_map(npu)]
-    loader = {
-        "one": 1,
-        "npus": count,
-        "memories": len(memories),
-        "rows": max(bits_for(memory.depth - 1) for memory in memories),
-        "network": sum(memory_of(npu, "network").width for npu in design.npus),
-        "stream": stream,
-    }
-    pulses = sum(len(npu.pulses) for npu in design.npus)
-    state = sum(state_bits(npu) for npu in design.npus)
-    yield AreaPart("loader", "loader", loader)
-    yield AreaPart("registers", "registers_block", {"one": 1, "npus": count, "pulses": pulses, "state": state})
-    yield AreaPart("top", TOP, {"one": 1, "npus": count, "stream": stream})
+    rows = max(bits_for(memory.depth - 1) for npu in design.npus for memory in memory_map(npu))
+    others = {"loader": {"rows": rows, "stream": stream}, "registers": {}, "top": {"stream": stream}}
+    modules = {"loader": "loader", "registers": "registers_block", "top": TOP}
+    added = [sizes_of_npu(npu) for npu in design.npus]
+    for kind, module in modules.items():
+        by_npus = {name: sum(sizes[kind][name] for sizes in added) for name in added[0][kind]}
+        yield AreaPart(kind, module, {"one": 1, **by_npus, **others[kind]})
     word = first.host_word_bits
     pieces, together = gearbox.gear(word, stream)  # how the host put words into stream words is undone
     if word > stream:

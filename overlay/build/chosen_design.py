@@ -1,4 +1,4 @@
-"""The design that a command was asked for: a reference design, or NPUs of a folding, alone or joined to a chain."""
+"""The design that a command was asked for: a reference design, or NPUs of a folding, alone or connected to a chain."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
@@ -18,7 +18,7 @@ from .reference_designs import REFERENCE_DESIGNS, ReferenceDesign, default_npu, 
 from .small_npu import INTEGER, plane_shift_bits
 
 TOPOLOGIES = {"pipeline": pipeline, "cascade": cascade, "ring": ring}
-"""How several NPUs are joined, by name."""
+"""How several NPUs are connected, by name."""
 OF_FRAMES = ("planes", "shift_bits", "binariser_bits", "window_former")
 """Fields of a folding that only NPUs that read the host's frames can have."""
 
@@ -80,7 +80,7 @@ def chosen_design(model: Model, wanted: Wanted | None = None) -> ReferenceDesign
     if wanted.npus is not None and not wanted.topology:
         raise ValueError(f"{name}: several NPUs need a topology, {', '.join(TOPOLOGIES)}, got {wanted.npus} without")
     if wanted.design and wanted.topology:
-        raise ValueError(f"{wanted.design}: its NPUs are joined already, got topology {wanted.topology}")
+        raise ValueError(f"{wanted.design}: its NPUs are connected already, got topology {wanted.topology}")
     design = reference_design(wanted.design) if wanted.design else REFERENCE_DESIGNS.get(name)
     if wanted.design or design is None or wanted.folding or wanted.topology:
         start = design if design and wanted.design else _small_design(model, wanted)
@@ -90,10 +90,10 @@ def chosen_design(model: Model, wanted: Wanted | None = None) -> ReferenceDesign
 
 
 def _small_design(model: Model, wanted: Wanted) -> ReferenceDesign:
-    """The design with one NPU of ``default_npu``, or with several of them joined by the topology."""
+    """The design with one NPU of ``default_npu``, or with several of them connected by the topology."""
     npu = default_npu(model)
     network = model.network
-    npus = _joined(network, npu, wanted) if wanted.topology else (npu,)
+    npus = _connected(network, npu, wanted) if wanted.topology else (npu,)
     return ReferenceDesign(network=network.name, npus=npus)
 
 
@@ -140,8 +140,8 @@ def _takes(npu: Npu, key: str, folding: Mapping[str, Any], both: bool) -> bool:
     return not both or all(npu.engine == engine or key not in keys for engine, keys in OF_ENGINE.items())
 
 
-def _joined(network: Network, npu: Npu, wanted: Wanted) -> tuple[Npu, ...]:
-    """NPUs like ``npu``, joined by the topology; ValueError if it can't have so many.
+def _connected(network: Network, npu: Npu, wanted: Wanted) -> tuple[Npu, ...]:
+    """NPUs like ``npu``, connected by the topology; ValueError if it can't have so many.
 
     Only NPU 0 reads the host's frames, so no other has bit planes or a binariser. In a pipeline no NPU has a pool unit
     that its layer doesn't need, unless they are asked for, and each has the engine that its layer needs.

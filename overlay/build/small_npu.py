@@ -1,12 +1,9 @@
 """The one NPU that a network gets where nobody chose a folding: a small one of the engine that it needs."""
 
-from bitloom.golden.layers.add import Add
-from bitloom.golden.layers.conv import Weighted
-from bitloom.golden.layers.requantise import Requantise
 from bitloom.golden.layers.roles import FeatureLayer
-from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model, Network
 from bitloom.hls_gen.compiler.engine_rules import input_planes, stored_bits
+from bitloom.hls_gen.compiler.lowering import engines_of
 from bitloom.hls_gen.design.array import BinaryArray
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.widths import FEATURE_BITS, PLANES, bits_for
@@ -33,7 +30,7 @@ def small_npu(model: Model) -> Npu:
     features = [layer.encoding for layer in network.layers if isinstance(layer, FeatureLayer)]
     maps = [network.input.encoding, *features]
     integers = [encoding for encoding in maps if encoding.kind != "bipolar"]
-    if needs_integer(model):
+    if "integer" in engines_of(network):
         widest = max(map(stored_bits, integers), default=0)
         return INTEGER.changed(feature_bits=min(max(INTEGER.array.feature_bits, widest), FEATURE_BITS))
     return Npu.of(shift_bits=max(BinaryArray.shift_bits, plane_shift_bits(network)))
@@ -43,21 +40,3 @@ def plane_shift_bits(network: Network) -> int:
     """Bits of the shifts that a binary NPU needs for the bit planes of the network's input; 0 if the input has none."""
     source = network.input.encoding
     return 0 if source.kind == "bipolar" else bits_for(min(input_planes(source), PLANES) - 1)
-
-
-def needs_integer(model: Model) -> bool:
-    """Whether the network needs the integer engine: for weights of several bits, or for a requantisation whose results
-    do not just become signs."""
-    network = model.network
-    signed = {network.reads[layer.name][0] for layer in network.layers if isinstance(layer, Threshold)}
-    added = {
-        name
-        for layer in network.layers
-        if isinstance(layer, Add) and layer.name in signed
-        for name in network.reads[layer.name]
-    }
-    return any(
-        (isinstance(layer, Requantise) and layer.name not in signed | added)
-        or (isinstance(layer, Weighted) and layer.weight.kind in ("signed", "unsigned"))
-        for layer in network.layers
-    )

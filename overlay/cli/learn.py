@@ -27,7 +27,7 @@ from bitloom.overlay.study.machine_learning import (
 from bitloom.overlay.study.machine_setting import MACHINE_SETTINGS, MachineSetting
 
 from .option_groups import GroupedCommand, option_group
-from .options import FILE, given, held_out_option, out_option
+from .options import FILE, MACHINE_SLAVES, given, held_out_option, out_option
 from .progress import bar
 from .show import dump, grid, json_option, one_line_errors
 
@@ -43,7 +43,7 @@ NAMES = list(dict.fromkeys([*SETTINGS, *MACHINE_SETTINGS]))
 """Names of all settings, without and with --machine."""
 MOST_SEEDS = 1000
 WITHOUT_MACHINE = ("rate_times", "save")
-WITH_MACHINE = ("slaves", "rate_places", "mu_places", "batch", "timeline")
+WITH_MACHINE = ("slaves", "rate_places", "mu_places", "batch", "normalised", "timeline")
 """Parameters that only learning without --machine looks at, and those that only learning with it looks at."""
 DRAWN_EVERY = 5.0
 """Seconds between two pictures of curves that are still growing, at least."""
@@ -94,7 +94,7 @@ DRAWN_EVERY = 5.0
         help="Learn on the training machine: verilator is its hardware, interpreter its interpreter, words its "
         "arithmetic alone, which is the fastest and has no cycles. What is learned is the same.",
     ),
-    click.option("--slaves", type=click.Choice(["1", "2", "4", "8", "16"]), default="8", help="Slaves of the machine."),
+    click.option("--slaves", type=click.Choice(MACHINE_SLAVES), default="8", help="Slaves of the machine."),
     click.option(
         "--rate-places",
         type=click.IntRange(0, 31),
@@ -106,6 +106,7 @@ DRAWN_EVERY = 5.0
         help="k of the source rule's mu 2^-k, or of the share 2^-k that velocities lose.  [default: the setting's]",
     ),
     click.option("--batch", type=click.IntRange(1, 4096), help="Images of a batch.  [default: that of the setting]"),
+    click.option("--normalised", is_flag=True, help="Sums of hidden layers are normalised over the batch."),
     click.option("--timeline", type=FILE, help="Write a picture of what its units do for a sample, .png or .svg."),
 )
 @out_option(Path("build/learn"), "Folder for results; an interrupted command goes on from what is there.")
@@ -128,6 +129,7 @@ def learn_command(
     rate_places: int | None,
     mu_places: int | None,
     batch: int | None,
+    normalised: bool,
     timeline: Path | None,
     out: Path,
     as_json: bool,
@@ -185,6 +187,7 @@ def learn_command(
                 rate_places=rate_places,
                 mu_places=mu_places,
                 batch=batch,
+                normalised=normalised,
                 held_out=held_out,
             )
         )

@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from bitloom.golden.discrete.machine.parameters import CONVERTERS, DIVIDERS, PRODUCTS, MachineParameters
+from bitloom.golden.discrete.machine.parameters import CONVERTERS, DIVIDERS, PRODUCTS, ROOTS, MachineParameters
 from bitloom.golden.discrete.word import WordFormat
 from bitloom.hls_gen.design.training import TOP
 from bitloom.hls_gen.rtl.training.generate import training_verilog
@@ -44,6 +44,7 @@ DEFAULT = MachineParameters()
     default=DEFAULT.converter,
     help="Multiplying: converts by chance between the two nearest codes, too.",
 )
+@click.option("--root", type=click.Choice(ROOTS), default=DEFAULT.root, help="What COMPUTE INVERSE_ROOT has.")
 @click.option("--instructions", type=int, default=DEFAULT.instructions, help="Instructions of the instruction cache.")
 @click.option("--neuron-words", type=int, default=DEFAULT.neuron_words, help="Words of the master's neuron cache.")
 @click.option("--weight-words", type=int, default=DEFAULT.weight_words, help="Rows of a slave's weight cache.")

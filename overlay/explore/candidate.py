@@ -94,7 +94,7 @@ class Candidate:
 
     @property
     def topology(self) -> str:
-        """How the NPUs are joined, in a few words."""
+        """How the NPUs are connected, in a few words."""
         count = len(self.npus)
         if count == 1:
             return "1 NPU"

@@ -83,7 +83,7 @@ def copying_layers(model: Model, way: Joining, map_order: str) -> tuple[list[Lay
     model
         The network.
     way
-        How NPUs of one engine are joined, and the mapping.
+        How NPUs of one engine are connected, and the mapping.
     map_order
         "pull" or "raster".
 
@@ -94,7 +94,7 @@ def copying_layers(model: Model, way: Joining, map_order: str) -> tuple[list[Lay
     """
     assert way.mapping is not None
     reason = ValueError()
-    for npus in _joined(way):
+    for npus in _connected(way):
         try:
             demands = layers(model, map_order, way.engines, npus=npus, mapping=way.mapping)
         except ValueError as error:
@@ -104,8 +104,8 @@ def copying_layers(model: Model, way: Joining, map_order: str) -> tuple[list[Lay
     raise reason
 
 
-def _joined(way: Joining) -> list[tuple[Npu, ...]]:
-    """NPUs that are joined so, those of a ring first without map stores."""
+def _connected(way: Joining) -> list[tuple[Npu, ...]]:
+    """NPUs that are connected so, those of a ring first without map stores."""
     assert way.mapping is not None
     count = max(way.mapping) + 1
     npu = NPUS[way.engines.names[0]]

@@ -14,7 +14,7 @@ from bitloom.golden.limits import WIDTH
 from bitloom.golden.network import Model
 from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.compiler.engine_rules import Engine
-from bitloom.hls_gen.compiler.joined_taps import joined_taps, tables_of
+from bitloom.hls_gen.compiler.formed_taps import formed_taps, tables_of
 from bitloom.hls_gen.compiler.lowered_layers import LoweredLayer
 from bitloom.hls_gen.compiler.lowering import Lowered, engines_of, lower_alone, lowered_for, pool_name
 from bitloom.hls_gen.compiler.parts import Target, segmented
@@ -22,7 +22,6 @@ from bitloom.hls_gen.compiler.plan import Plan, plan_lowered
 from bitloom.hls_gen.design.copies import is_copy
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.widths import FEATURE_BITS, PLANES, WEIGHT_BITS, bits_for
-from bitloom.overlay.build.small_npu import needs_integer
 
 from .engines import Engines
 from .layer_demand import LayerDemand
@@ -41,17 +40,17 @@ def engine_choices(model: Model) -> list[Engines]:
     """
     chosen = tuple(engines_of(model.network))
     count = len(chosen)
-    if not needs_integer(model) and "integer" not in chosen:
+    if "integer" not in chosen:
         binary = ("binary",) * count
         added = any(isinstance(layer, Add) for layer in model.network.layers)  # integers, which NPUs don't exchange
         integers = model.network.input.encoding.kind != "bipolar" and not added
         mixed = [("integer", *binary[1:])] if integers and count > 1 else []
         return [Engines(names) for names in (binary, *mixed)]
     # what one engine can compute alone, it does; features between engines are bits
-    return [*_joined(model, chosen), *(Engines(names) for names in dict.fromkeys([("integer",) * count, chosen]))]
+    return [*_fused(model, chosen), *(Engines(names) for names in dict.fromkeys([("integer",) * count, chosen]))]
 
 
-def _joined(model: Model, chosen: Sequence[str]) -> list[Engines]:
+def _fused(model: Model, chosen: Sequence[str]) -> list[Engines]:
     """The engines of the layers that are left where pool units compute depthwise convolutions; none where all are."""
     binarised = isinstance(model.network.next_layer(INPUT), Threshold)
     every, left = (
@@ -82,8 +81,8 @@ def layers(
     engines
         The engine of each layer; by default the first ones of ``engine_choices`` that can compute the network.
     npus, mapping
-        How NPUs of the integer engine are joined, and which of them computes each layer, where maps are copied between
-        them; copies are among the layers then. By default there is one NPU of each engine.
+        How NPUs of the integer engine are connected, and which of them computes each layer, where maps are copied
+        between them; copies are among the layers then. By default there is one NPU of each engine.
 
     Raises
     ------
@@ -109,13 +108,13 @@ def layers(
     first = demands[0]
     if first.places > 1 and not first.word_channels and (first.engine == "integer" or first.planes):
         former = _with_former(npus[0], first.planes, first.places * first.channels)
-        behind = replace(first, joined=_joined_taps(first, map_order, [former, *npus[1:]]))
+        behind = replace(first, with_former=_formed_taps(first, map_order, [former, *npus[1:]]))
         demands[0] = behind if behind.gains_by_former(former) else first
     return demands
 
 
 def _without_weights(lowered: Lowered) -> Lowered:
-    """The lowered layers with weights of 0 that take no memory: a search has layers for each way to join NPUs, and asks
+    """The lowered layers with weights of 0 that take no memory: a search has layers for each topology, and asks
     for the shape of their weights alone."""
     return replace(lowered, layers=tuple(map(_weightless, lowered.layers)))
 
@@ -134,10 +133,10 @@ def _with_former(npu: Npu, planes: int, channels: int) -> Npu:
     return npu.changed(kfp=lanes, window_former=True, **side)
 
 
-def _joined_taps(first: LayerDemand, map_order: str, npus: Sequence[Npu]) -> LayerDemand | None:
+def _formed_taps(first: LayerDemand, map_order: str, npus: Sequence[Npu]) -> LayerDemand | None:
     """The first layer as it is behind the window former of NPU 0; None where it can't be."""
     others = [npu.changed(window_former=False) for npu in npus[1:]]
-    behind, formed = joined_taps(first.network, [npus[0], *others], map_order)
+    behind, formed = formed_taps(first.network, [npus[0], *others], map_order)
     if first.name not in formed:
         return None
     tables = tables_of(behind.schedule(map_order))
@@ -235,13 +234,13 @@ def _word_channels(model: Model) -> int:
 
 def _any(engine: str, n: int, count: int, words: int) -> Npu:
     """NPU ``n`` of ``count`` of that engine, which computes whatever the engine can, with words of so many channels."""
-    joined = ("ring",) * (count > 1)
+    between = ("ring",) * (count > 1)
     npu = Npu.of(accumulate="both", acc_bits=32, shift_bits=0 if n else bits_for(PLANES - 1))
     if engine == "integer":
         npu = Npu.of(engine="integer", feature_bits=2, weight_bits=WEIGHT_BITS, acc_bits=32, shift_bits=0)
     if words:
         npu = npu.changed(pfp=words, **({"kfp": words, "word_lanes": words} if engine == "binary" else {}))
-    return npu.changed(inlets=(*("host",) * (n == 0), *joined, "loop"), outlets=(*joined, "loop", "host"))
+    return npu.changed(inlets=(*("host",) * (n == 0), *between, "loop"), outlets=(*between, "loop", "host"))
 
 
 def _with_widths(engines: Engines, widths: dict[int, int]) -> list[Engine]:

@@ -1,4 +1,4 @@
-"""How the NPUs of a search may be joined, and what an NPU may be in each way: one list of layers for chains that the
+"""How the NPUs of a search may be connected, and what an NPU may be in each way: one list of layers for chains that the
 search cuts, and for rings of a network without forks; one for each mapping of a graph, whose maps NPUs copy
 (docs/decisions/0024), and of several networks, each of which has its own mapping.
 """
@@ -25,7 +25,7 @@ MappedLayers = tuple[list[LayerDemand], tuple[int, ...], list[range]]
 
 
 class Joinings:
-    """The ways to join NPUs for one network, or for several on NPUs that they have in common.
+    """The ways to connect NPUs for one network, or for several on NPUs that they have in common.
 
     Parameters
     ----------
@@ -96,7 +96,7 @@ class Joinings:
             where
             for (engines, where), choices in self.choices.items()
             if engines == self.engines[0] and where.streamed == self.settings[0].streamed
-            if any(layer.joined is not None for layer in choices.layers)
+            if any(layer.with_former is not None for layer in choices.layers)
         )
         return next(formed, self.settings[0])
 
@@ -173,7 +173,7 @@ class Joinings:
         return numbered, on, networks
 
     def way_of(self, candidate: Candidate) -> Joining:
-        """How a candidate's NPUs are joined: with its mapping, which is that of the first network, or as a chain."""
+        """How a candidate's NPUs are connected: with its mapping, which is that of the first network, or as a chain."""
         count = len(candidate.mapping)
         kind = (candidate.engines, candidate.closed)
         fits = (
@@ -185,7 +185,7 @@ class Joinings:
         return next(fits, Joining(candidate.engines))
 
     def in_settings(self, candidate: Candidate) -> dict[MapSetting, NpuChoices]:
-        """What an NPU may be as a candidate's NPUs are joined, by setting."""
+        """What an NPU may be as a candidate's NPUs are connected, by setting."""
         way = self.way_of(candidate)
         return {setting: self.of(way, setting) for setting in self.settings}
 

@@ -34,7 +34,7 @@ from .folding_keys import ARRAY_CYCLES
 
 @dataclass(frozen=True, eq=False)
 class LayerDemand:
-    """A weighted layer with its threshold, its pool, and the depthwise convolution that joined it."""
+    """A weighted layer with its threshold, its pool, and the depthwise convolution that is fused with it."""
 
     network: Lowered
     """The lowered layers of its network."""
@@ -55,10 +55,10 @@ class LayerDemand:
     """Number of the layer whose map it adds; None: it adds none."""
     parts: tuple[int, ...] = ()
     """Channels of the two maps that it reads side by side; empty where it reads one."""
-    joined: Optional["LayerDemand"] = None
-    """The layer with joined taps, as behind a window former; None where a former can't feed it."""
+    with_former: Optional["LayerDemand"] = None
+    """The layer with formed taps, as behind a window former; None where a former can't feed it."""
     formed: FormedWindows | None = None
-    """Of a layer with joined taps: what the former makes."""
+    """Of a layer with formed taps: what the former makes."""
     cache: dict[Any, Any] = field(default_factory=dict, init=False)
     """For what is worked out once."""
 
@@ -180,24 +180,24 @@ class LayerDemand:
         return len(self.conv.output_order)
 
     def seen_by(self, npu: Npu) -> "LayerDemand":
-        """The layer as that NPU reads it: with joined taps where it has a window former for it."""
-        if self.joined is None or not npu.former:
+        """The layer as that NPU reads it: with formed taps where it has a window former for it."""
+        if self.with_former is None or not npu.former:
             return self
         key = "gains", ARRAY_CYCLES(npu)
         if key not in self.cache:
             self.cache[key] = self.gains_by_former(npu)
-        return self.joined if self.cache[key] else self
+        return self.with_former if self.cache[key] else self
 
     def numbered_from(self, first: int) -> "LayerDemand":
         """The layer where the layers of its network have numbers from ``first`` on."""
-        joined = self.joined and self.joined.numbered_from(first)
+        with_former = self.with_former and self.with_former.numbered_from(first)
         numbers = {key: getattr(self, key) for key in ("reads", "reader", "taker", "adds")}
         moved: dict[str, Any] = {key: None if n is None else n + first for key, n in numbers.items()}
-        return replace(self, joined=joined, **moved)
+        return replace(self, with_former=with_former, **moved)
 
     def gains_by_former(self, npu: Npu) -> bool:
         """Whether a window former in front of that NPU makes the layer faster."""
-        other = self.joined
+        other = self.with_former
         if other is None or other.formed is None or other.formed.channels > npu.array.plane_lanes:
             return False
         if self.planes and not npu.array.planes:
@@ -205,7 +205,7 @@ class LayerDemand:
         return max(other.formed_by(npu).cycles, other.beats(npu)) < self.beats(npu)
 
     def formed_by(self, npu: Npu) -> FormedWindows:
-        """What the window former of that NPU makes, of a layer with joined taps."""
+        """What the window former of that NPU makes, of a layer with formed taps."""
         assert self.formed is not None
         column = npu.former_sizes.column if npu.former_sizes else 0
         key = "formed", npu.array.plane_lanes, column

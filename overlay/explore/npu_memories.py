@@ -116,7 +116,7 @@ class NpuMemories:
         return sizes | npu.values(*UNSIZED)
 
     def _former(self, indices: Indices, npu: Npu) -> dict[str, int]:
-        """Sizes of the window former that several networks have in common; nothing where taps are not joined."""
+        """Sizes of the window former that several networks have in common; nothing where taps are not formed."""
         formed = [layer.formed.needs() for layer in (self._layers[i].seen_by(npu) for i in indices) if layer.formed]
         return {key: max(needs[key] for needs in formed) for key in formed[0]} if formed else {}
 

@@ -12,11 +12,11 @@ from functools import lru_cache
 from itertools import accumulate, islice, product
 from typing import Any
 
-from bitloom.hls_gen.compiler.layout import UNUSED, regroup, result_layout
+from bitloom.hls_gen.compiler.layout import regroup, result_layout
 from bitloom.hls_gen.compiler.planned_layer import added_in_steps
 from bitloom.hls_gen.design.copies import is_copy
 from bitloom.hls_gen.design.gearbox import geared
-from bitloom.hls_gen.design.lanes import plane_lanes
+from bitloom.hls_gen.design.lanes import UNUSED, plane_lanes
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.packed_products import most_kernels
 from bitloom.hls_gen.design.widths import PLANES, SKIP_BITS, bits_for
@@ -202,7 +202,9 @@ class NpuChoices:
                 base = self._base(indices)
                 npus = self._wide(layers, base)
                 if "host" in base.ports.inlets:
-                    formed = self._wide([layer.joined or layer for layer in layers], base.unchecked(window_former=True))
+                    formed = self._wide(
+                        [layer.with_former or layer for layer in layers], base.unchecked(window_former=True)
+                    )
                     npus += [npu for npu in formed if any(layer.gains_by_former(npu) for layer in layers)]
             self._known.bare[indices] = npus
         return self._known.bare[indices]

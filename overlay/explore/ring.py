@@ -86,12 +86,12 @@ def cheapest_ring(
         The NPUs in their order; None if one of them can't be so fast.
     """
     indices_by_npu = [choices.indices_on(n, mapping) for n in range(max(mapping) + 1)]
-    joined = _Joined(choices, indices_by_npu, interval, price, closed, [None] * len(indices_by_npu))
+    ring = _Segments(choices, indices_by_npu, interval, price, closed, [None] * len(indices_by_npu))
     groups = _groups(choices, indices_by_npu)
     for _ in range(PASSES):
-        if not all(joined.choose(group) for group in reversed(groups)):
+        if not all(ring.choose(group) for group in reversed(groups)):
             return None
-    return [segment for segment in joined.segments if segment]
+    return [segment for segment in ring.segments if segment]
 
 
 def _groups(choices: NpuChoices, indices_by_npu: Sequence[Indices]) -> list[list[int]]:
@@ -110,7 +110,7 @@ def _groups(choices: NpuChoices, indices_by_npu: Sequence[Indices]) -> list[list
 
 
 @dataclass
-class _Joined:
+class _Segments:
     """NPUs in the making, each as cheap as can be in front of the next one."""
 
     choices: NpuChoices

@@ -144,7 +144,7 @@ def explore(
     effort: Effort | None = None,
     progress: Progress | None = None,
 ) -> Explored:
-    """Search for NPUs, how they are joined, mapping, lanes and memories with which ``model`` keeps to a budget.
+    """Search for NPUs, how they are connected, mapping, lanes and memories with which ``model`` keeps to a budget.
 
     Parameters
     ----------
@@ -239,7 +239,7 @@ def varied(tries: Tries) -> tuple[str, ...]:
     saves = "integer" in engines and tries.budget.dsp is not None
     searched = {
         "raster": any(setting.counters for setting in tries.settings),
-        "window_former": any(layer.joined for choices in tries.choices.values() for layer in choices.layers),
+        "window_former": any(layer.with_former for choices in tries.choices.values() for layer in choices.layers),
         "depthwise": any(way.engines.depthwise for way in ways),
         "kernels_per_multiplier": saves,
         "lut_products": saves and any(layer.adds is not None for layer in tries.layers),
@@ -310,7 +310,7 @@ def _prices(effort: Effort) -> Sequence[Price]:
 
 
 def _between(tries: Tries, rows: Sequence[Row], effort: Effort) -> list[Task]:
-    """The tasks of the next halving, as the best row is joined; none where no interval is left between two."""
+    """The tasks of the next halving, as the best row is connected; none where no interval is left between two."""
     budget = tries.budget
     interval = between_fitting(rows, budget)
     best = best_of([row for row in rows if late_at_most(row, budget)], budget)

@@ -19,7 +19,7 @@ STEPS = {"bram36": 30.0, "lanes": 0.5, "dsp": 20.0, "ff": 0.1}
 
 @dataclass(frozen=True)
 class Joining:
-    """How NPUs shall be joined, and of which engines."""
+    """How NPUs shall be connected, and of which engines."""
 
     engines: Engines
     """What computes the layers."""
@@ -31,7 +31,7 @@ class Joining:
 
 @dataclass(frozen=True)
 class Task:
-    """What is tried at a time: a way to join NPUs in a setting, an interval, and the price to begin with."""
+    """What is tried at a time: a way to connect NPUs in a setting, an interval, and the price to begin with."""
 
     way: Joining
     setting: MapSetting

@@ -166,7 +166,9 @@ class Tries:
         """
         layers = self.choices[self.engines[0], setting].layers
         npu = Npu.of(raster=setting.counters)
-        each = [max((layer.joined or layer).work(npu).cycles(1), layer.pool_work(npu).cycles(1)) for layer in layers]
+        each = [
+            max((layer.with_former or layer).work(npu).cycles(1), layer.pool_work(npu).cycles(1)) for layer in layers
+        ]
         least = sum(each) if self.also else max(each)
         while self.segments(Task(self.ways()[0], setting, least, FEW_NPUS)) is None:
             least = least * 5 // 4 + 1

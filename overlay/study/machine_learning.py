@@ -17,9 +17,9 @@ from bitloom.golden.discrete.data import LearnData
 from bitloom.golden.discrete.fixed import FixedTrainer, first_state
 from bitloom.golden.discrete.learn import CURVE, check_hidden, saved_curve
 from bitloom.golden.discrete.lfsr import STATE_BITS, Lfsr
-from bitloom.golden.discrete.machine.instruction import COMPUTE, FORWARD
+from bitloom.golden.discrete.machine.instruction import COMPUTE, FORWARD, Instruction
 from bitloom.golden.discrete.machine.interpreter import Interpreter, Work
-from bitloom.golden.discrete.machine.parameters import MOST_INSTRUCTIONS, MachineParameters
+from bitloom.golden.discrete.machine.parameters import ADDRESS_BITS, MOST_INSTRUCTIONS, MachineParameters
 from bitloom.golden.discrete.machine.program import ProgramWriter
 from bitloom.golden.discrete.machine.training import SourceRule, Training
 from bitloom.golden.discrete.machine.units import UNITS
@@ -47,8 +47,8 @@ EPOCH_SEEDS = 1 << 16
 """From one seed's first state of the generator to that of the next seed."""
 TIMELINE_SAMPLES = 4
 """Samples of the run whose work a timeline shows."""
-ROWS = {"io": "data access", "array": "slaves", "vector": "own arithmetic"}
-"""What a timeline calls the units."""
+UNIT_NAMES = {"io": "data access", "array": "slaves", "vector": "own arithmetic"}
+"""What a timeline and tables call the units."""
 MOST_SEED = (1 << STATE_BITS) // EPOCH_SEEDS - 2
 """Seeds up to here have a state of the generator for each epoch."""
 
@@ -73,6 +73,8 @@ class MachinePlan:
     """k of mu 2^-k of the source's rule, or of the share by which velocities decay; by default the setting's."""
     batch: int | None = None
     """Samples of a batch, by default those of the setting; a velocity remembers as many samples as with those."""
+    normalised: bool = False
+    """Whether sums of hidden layers are normalised over the batch."""
     held_out: bool = False
     """Whether a fifth of the training images, at random by the seed, is held out and takes the place of the test
     images, so that a rate can be chosen without them."""
@@ -89,11 +91,16 @@ class MachinePlan:
                 f"learning on the machine: batch must be left out by the source's rule, got {self.batch} for "
                 f"{self.setting}"
             )
+        if self.normalised and not MACHINE_SETTINGS[self.setting].multiplier:
+            raise ValueError(
+                f"learning on the machine: normalised must be left out where words are not multiplied, as with "
+                f"{self.setting}"
+            )
 
     @property
     def kinds(self) -> MachineSetting:
         """The setting of that name, with the plan's constants."""
-        setting = MACHINE_SETTINGS[self.setting]
+        setting = replace(MACHINE_SETTINGS[self.setting], normalised=self.normalised)
         rule = setting.rule
         if self.rate_places is not None:
             rule = fallen(rule, self.rate_places - rule.rate_places)
@@ -126,20 +133,21 @@ class MachinePlan:
         """A machine with caches and tables that hold the training and its program for so many samples; without a
         multiplier where codes need none."""
         layers = training.layers
-        neurons = 8 * sum(layer.inputs + layer.outputs for layer in layers)
         columns = [-(-layer.outputs // self.slaves) for layer in layers]
         rows = sum(layer.inputs * each for layer, each in zip(layers, columns))
         roomy = MachineParameters(
             slaves=self.slaves,
             instructions=MOST_INSTRUCTIONS,
-            neuron_words=_power(neurons),
+            neuron_words=1 << ADDRESS_BITS,
             weight_words=_power(rows),
             column_words=_power(max(columns)),
             tables=max(3, len(training.tables)),
             products="multiplier" if self.kinds.multiplier else "shifter",
+            root="table" if training.normalised else "none",
         )
-        program = ProgramWriter(roomy, training).program(samples)
-        return replace(roomy, instructions=max(MachineParameters.instructions, _power(len(program))))
+        writer = ProgramWriter(roomy, training)
+        instructions = max(MachineParameters.instructions, _power(len(writer.program(samples))))
+        return replace(roomy, instructions=instructions, neuron_words=_power(writer.map.words))
 
 
 @dataclass(frozen=True)
@@ -314,23 +322,27 @@ def _saved_states(training: Training, form: WordFormat, saved: Mapping[str, Arra
     return read_states(training, form, words)
 
 
+def first_run(plan: MachinePlan, data: LearnData, samples: int) -> tuple[MachineParameters, list[Instruction], Array]:
+    """A machine, the program that trains it with the first ``samples`` images, and the words that the program takes."""
+    training = plan.training(data)
+    machine = plan.machine(training, samples)
+    images = MachineData.of(training, machine.form, data)
+    states = first_states(plan, training, machine.form)
+    return machine, *ProgramWriter(machine, training).run(states, images.train[:samples], images.targets[:samples])
+
+
+def sample_begins(work: Sequence[Work]) -> list[int]:
+    """Where in ``work`` each sample begins: the first layer goes forward."""
+    return [n for n, item in enumerate(work) if item.instruction.key == (COMPUTE, FORWARD) and item.instruction.w == 0]
+
+
 def work_of_a_sample(plan: MachinePlan, data: LearnData) -> list[Work]:
     """What the units of the interpreter do for a sample among others, up to the first instruction of the next one."""
-    training = plan.training(data)
-    samples = max(TIMELINE_SAMPLES, training.batch)
-    machine = plan.machine(training, samples)
-    form = machine.form
-    images = MachineData.of(training, form, data)
-    states = first_states(plan, training, form)
-    program, words = ProgramWriter(machine, training).run(states, images.train[:samples], images.targets[:samples])
+    machine, program, words = first_run(plan, data, max(TIMELINE_SAMPLES, plan.training(data).batch))
     interpreter = Interpreter(machine, program)
     interpreter.run(words)
-    first = [
-        n
-        for n, work in enumerate(interpreter.work)
-        if work.instruction.key == (COMPUTE, FORWARD) and work.instruction.w == 0
-    ]
-    return interpreter.work[first[1] : first[2]]
+    _, begin, end, *_ = sample_begins(interpreter.work)
+    return interpreter.work[begin:end]
 
 
 def plot_timeline(path: Path, title: str, work: Sequence[Work]) -> None:
@@ -363,5 +375,5 @@ def plot_timeline(path: Path, title: str, work: Sequence[Work]) -> None:
                 name = str(item.instruction).split()[1]
                 axes.text(begin + length / 2, row, name, ha="center", va="center", fontsize=6, rotation=90)
         axes.set(title=title, xlabel="cycles", yticks=range(len(UNITS)))
-        axes.set_yticklabels([ROWS[unit] for unit in UNITS])
+        axes.set_yticklabels([UNIT_NAMES[unit] for unit in UNITS])
         axes.invert_yaxis()

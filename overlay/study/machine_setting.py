@@ -42,6 +42,8 @@ class MachineSetting:
     """Binary places by which sums are larger than those of codes that are divided by the root of their number."""
     last_larger: int = 0
     """The same of the last layer, besides ``larger``."""
+    normalised: bool = False
+    """Sums of hidden layers are normalised over the batch (C20); then their results are not centred."""
     backward_places: int | None = None
     """Binary places by which codes are smaller backwards; None is as forwards."""
 
@@ -85,8 +87,9 @@ class MachineSetting:
                 }
             activation = "clip" if self.others else "relu"
             fields = {**weights, **scaled, **others}
-            layers.append(DenseLayer(inputs=before, outputs=after, activation=activation, centred=True, **fields))
-        layers[-1] = replace(layers[-1], activation="clip", centred=False, results=Kind())
+            form = {"normalised": True} if self.normalised else {"centred": True}
+            layers.append(DenseLayer(inputs=before, outputs=after, activation=activation, **form, **fields))
+        layers[-1] = replace(layers[-1], activation="clip", centred=False, normalised=False, results=Kind())
         numbered = {n: (table, 1) for n, table in enumerate(tables, 1)}
         return Training(layers=tuple(layers), rule=fallen(self.rule, fall), tables=numbered, inputs=inputs, seed=seed)
 

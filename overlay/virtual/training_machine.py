@@ -1,17 +1,22 @@
 """A training machine in Verilator: the generated hardware with the interface of the interpreter."""
 
 from collections.abc import Iterable, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 
 from bitloom.golden.discrete.machine.faults import FAULTS, MachineFault
 from bitloom.golden.discrete.machine.instruction import Instruction, shown
+from bitloom.golden.discrete.machine.interpreter import Work
 from bitloom.golden.discrete.machine.parameters import MachineParameters
+from bitloom.golden.discrete.machine.units import UNITS, needs
 from bitloom.golden.encoding import Array
 from bitloom.hls_gen.design.training import TOP
 from bitloom.hls_gen.design.training_packets import program_packet, run_packet
 from bitloom.hls_gen.design.training_registers import training_register
 from bitloom.hls_gen.rtl.training.generate import training_verilog
+from bitloom.overlay.virtual.sim import vcd
 
 from .sim import Simulation
 
@@ -32,6 +37,8 @@ class SimulatedMachine:
     machine : MachineParameters
     program : sequence of Instruction
         Loaded from address 0 on.
+    trace : bool
+        Whether waveforms may be written; the simulation is slower then.
 
     Attributes
     ----------
@@ -40,10 +47,10 @@ class SimulatedMachine:
         How long the last run took, from its header to END.
     """
 
-    def __init__(self, machine: MachineParameters, program: Sequence[Instruction]) -> None:
+    def __init__(self, machine: MachineParameters, program: Sequence[Instruction], *, trace: bool = False) -> None:
         text = "\n".join(training_verilog(machine).values())
         self.machine, self.program, self.cycles = machine, list(program), 0
-        self.simulation = Simulation.build(text, top=TOP)
+        self.simulation = Simulation.build(text, top=TOP, trace=trace)
         self.write("IRQ_ENABLE", _bit("IRQ_ENABLE", "ERROR") | _bit("IRQ_ENABLE", "END"))
         self.load(program)
 
@@ -117,3 +124,39 @@ class SimulatedMachine:
         self.reset()
         fault = next(rule for rule in FAULTS if rule.code == code)
         return MachineFault(fault, place, shown(self.program, place))
+
+
+SIGNALS = ("in_issue", "place", *(f"{unit}_busy" for unit in UNITS))
+"""Signals of the controller that say what is issued when, and when units are done."""
+
+
+def hardware_work(machine: MachineParameters, program: Sequence[Instruction], data: Array) -> list[Work]:
+    """What the units of the hardware do in a run, as `Interpreter.work` has it, read from a waveform.
+
+    Parameters
+    ----------
+    machine : MachineParameters
+    program : sequence of Instruction
+        The whole program: no instruction loads others.
+    data : (n,) integers
+        32-bit words that IO takes.
+    """
+    with SimulatedMachine(machine, program, trace=True) as hardware, TemporaryDirectory() as folder:
+        path = Path(folder) / "work.vcd"
+        hardware.simulation.open_waveform(path)
+        begin = hardware.simulation.cycles
+        hardware.run(data)
+        hardware.simulation.close_waveform()
+        traces = vcd.read(path, [f"{TOP}.controller.{name}" for name in SIGNALS])
+        at_hand, place, *busy = (trace.in_cycles(0, hardware.simulation.cycles - begin) for trace in traces.values())
+    free = {unit: np.flatnonzero(cycles == 0) for unit, cycles in zip(UNITS, busy)}
+    edges = np.diff(at_hand, prepend=0, append=0)
+    work = []
+    for ready, after in zip(np.flatnonzero(edges == 1), np.flatnonzero(edges == -1)):
+        issued = int(after) - 1
+        instruction = program[place[issued]]
+        units = needs(instruction, machine).units
+        # a unit is busy from the cycle after the issue on
+        ends = [int(free[unit][np.searchsorted(free[unit], after)]) for unit in units]
+        work.append(Work(int(place[issued]), instruction, units, int(ready), issued, max([*ends, int(after)])))
+    return work

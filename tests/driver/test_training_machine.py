@@ -189,6 +189,7 @@ BROKEN = {
     "tables": ("machine.tables", "many", "m.json: machine: tables must be an integer >= 0, got 'many'"),
     "products": ("machine.products", 1, "m.json: machine: products must be multiplier or shifter or table, got 1"),
     "divider": ("machine.divider", "fast", "m.json: machine: divider must be none or codes or words, got 'fast'"),
+    "root": ("machine.root", None, "m.json: machine: root must be none or table, got None"),
     "form": ("machine.form", {"bits": 2, "fraction": 0}, "m.json: word: bits must be 4..32, got 2"),
 }  # fmt: skip
 

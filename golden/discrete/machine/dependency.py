@@ -57,5 +57,10 @@ class DependencyUnit:
         NOP waits for all, and so do CONFIG and LOAD_PROGRAM: what CONFIG sets is read as long as an instruction runs,
         and words of a program come behind those of earlier instructions.
         """
+        return next((e for e in self.unfinished if self.stands_before(e, instruction, need)), None)
+
+    @staticmethod
+    def stands_before(earlier: Issued, instruction: Instruction, need: Needs) -> bool:
+        """Whether ``instruction`` has to wait for an unfinished earlier one."""
         waits_for_all = not need.units and instruction.operation != JUMP
-        return next((e for e in self.unfinished if waits_for_all or hazard(e.needs, need)), None)
+        return waits_for_all or hazard(earlier.needs, need) is not None

@@ -23,7 +23,9 @@ BAD_ADDRESS = FaultRule(6, "BAD_ADDRESS", "rows and columns are 1 or more, and a
 BAD_TABLE = FaultRule(7, "BAD_TABLE", "a table is loaded, with 2^bits different values that are words, in rising order")
 BAD_ZONE = FaultRule(8, "BAD_ZONE", "the zone is 1 or 2 and covers the table")
 BAD_CONSTANT = FaultRule(9, "BAD_CONSTANT", "rate and mu are 2^-k with k = 0..31, and the seed is not 0")
-NO_UNIT = FaultRule(10, "NO_UNIT", "the machine has the multiplier, divider or converter that an instruction needs")
+NO_UNIT = FaultRule(
+    10, "NO_UNIT", "the machine has the multiplier, divider, root or converter that an instruction needs"
+)
 NO_DATA = FaultRule(11, "NO_DATA", "IO takes no more words than the packet has")
 DATA_LEFT = FaultRule(12, "DATA_LEFT", "IO takes all words of the packet before the program ends")
 

@@ -69,6 +69,7 @@ WAIT, END = range(2)
 TABLE, RATE, SEED = range(3)
 FORWARD, BACKWARD, UPDATE, ACCUMULATE, APPLY = range(5)
 ADD, SUBTRACT, MULTIPLY, DIVIDE, MOMENTUM, DESCEND, RELU, RELU_SLOPE, CLIP, CLIP_SLOPE, GATE, CONVERT = range(8, 20)
+INVERSE_ROOT = 20
 LOAD_NEURONS, LOAD_WEIGHTS, LOAD_CODES, LOAD_GRADIENTS = range(4)
 STORE_NEURONS, STORE_WEIGHTS, STORE_CODES, STORE_GRADIENTS = range(8, 12)
 LOAD_PROGRAM = 16
@@ -100,6 +101,7 @@ FUNCTIONS = {
         "CLIP_SLOPE": CLIP_SLOPE,
         "GATE": GATE,
         "CONVERT": CONVERT,
+        "INVERSE_ROOT": INVERSE_ROOT,
     },
     IO: {
         "LOAD_NEURONS": LOAD_NEURONS,
@@ -138,7 +140,7 @@ USED = {
     (COMPUTE, ACCUMULATE): ("kind_a", "kind_b", "kind_d", "chance_d", "pair_d", "a", "w", "columns", "rows"),
     (COMPUTE, APPLY): ("kind_w", "chance_w", "master", "pair_w", "w", "columns", "rows"),
     **{(COMPUTE, f): ("kind_a", "kind_b", "a", "b", "d", "rows") for f in TWO_OPERANDS},
-    **{(COMPUTE, f): ("kind_a", *_CACHE) for f in (RELU, RELU_SLOPE, CLIP, CLIP_SLOPE)},
+    **{(COMPUTE, f): ("kind_a", *_CACHE) for f in (RELU, RELU_SLOPE, CLIP, CLIP_SLOPE, INVERSE_ROOT)},
     (COMPUTE, CONVERT): ("kind_a", "kind_d", "chance_d", "pair_d", *_CACHE),
     (IO, LOAD_NEURONS): ("d", "rows"),
     (IO, STORE_NEURONS): ("last", "a", "rows"),

@@ -35,6 +35,8 @@ class Work:
     instruction: Instruction
     units: tuple[str, ...]
     """Units that it occupied; none: the controller did it."""
+    ready: int
+    """Cycle from which the controller could issue it, but for what is still at work."""
     begin: int
     end: int
     """begin, end: first cycle, and the cycle after the last."""
@@ -126,9 +128,10 @@ class _Run:
             if fault:
                 raise MachineFault(fault, place, str(i))
             need = needs(i, self.machine)
+            ready = self.now
             while (issued := self.dependency.conflict(i, need)) is not None:
                 self._finish(issued)
-            self.work.append(Work(place, i, need.units, self.now, self.now + need.cycles))
+            self.work.append(Work(place, i, need.units, ready, self.now, self.now + need.cycles))
             if need.units:
                 self.dependency.add(Issued(place, i, need, self.now + need.cycles))
                 self.now += 1  # the controller issues an instruction a cycle at most

@@ -93,7 +93,7 @@ class Master:
         if i.function == isa.CONVERT:
             return s.convert(i.kind_d, a, self.generator if i.chance_d else None, i.pair_d).codes
         if i.function not in isa.TWO_OPERANDS:
-            return form.pack(self._activation(i.function, a))
+            return form.pack(self._function(i.function, a))
         y = s.operand(i.kind_b, self.neurons[i.b : i.b + i.rows])
         b = word_of(form, y)
         functions: dict[int, Callable[[], Array]] = {
@@ -107,8 +107,10 @@ class Master:
         }
         return form.pack(functions[i.function]())
 
-    def _activation(self, function: int, a: Array) -> Array:
-        """Words of an activation, or of its slope: 1.0 or 0."""
+    def _function(self, function: int, a: Array) -> Array:
+        """Words of an inverse root; of an activation, or of its slope: 1.0 or 0."""
+        if function == isa.INVERSE_ROOT:
+            return self.machine.form.inverse_root(a)
         unity = self.machine.form.one
         if function == isa.RELU:
             return np.maximum(a, 0)

@@ -13,6 +13,9 @@ MOST_SLAVES = 64
 PRODUCTS = ("multiplier", "shifter", "table")
 DIVIDERS = ("none", "codes", "words")
 CONVERTERS = ("shifting", "multiplying")
+ROOTS = ("none", "table")
+UNIT_CHOICES = {"products": PRODUCTS, "divider": DIVIDERS, "converter": CONVERTERS, "root": ROOTS}
+"""Which units a machine may have, by parameter."""
 MOST_INSTRUCTIONS = 1 << ADDRESS_BITS
 """Instructions of an instruction cache at most: a jump's target is an address."""
 
@@ -37,6 +40,8 @@ class MachineParameters:
     converter: str = "shifting"
     """How words become codes by chance: "shifting", one of the two codes around the word, by shifts; "multiplying", one
     of the two nearest codes, too, by a multiplier in each converter."""
+    root: str = "none"
+    """What COMPUTE INVERSE_ROOT has: "none", nothing; "table", a table of roots of 3 bits."""
     instructions: int = 128
     """Instructions of the instruction cache."""
     neuron_words: int = 1024
@@ -61,7 +66,7 @@ class MachineParameters:
             value = getattr(self, name)
             if type(value) is not int or not low <= value <= high:
                 raise ValueError(f"machine: {name} must be {low}..{high}, got {value!r}")
-        for name, known in (("products", PRODUCTS), ("divider", DIVIDERS), ("converter", CONVERTERS)):
+        for name, known in UNIT_CHOICES.items():
             if getattr(self, name) not in known:
                 raise ValueError(f"machine: {name} must be one of {', '.join(known)}, got {getattr(self, name)!r}")
         if self.slaves & (self.slaves - 1):

@@ -18,7 +18,7 @@ from . import instruction as isa
 from .instruction import Instruction, encode
 from .parameters import MachineParameters
 from .table_words import config_table
-from .training import ACTIVATIONS, MEAN_PLACES, Kind, SourceRule, Training
+from .training import ACTIVATIONS, MEAN_PLACES, MOMENT_PLACES, Kind, SourceRule, Training
 from .words import MATRICES, LayerState, first_words, kept, sample_words
 
 TURNS, SAMPLES, ROUNDS, FREE = range(isa.COUNTERS)
@@ -89,6 +89,11 @@ class NeuronMap:
         layers use; slopes of the activation; input gradients.
     target, sums : int
         Of the wanted outputs, and of sums on their way to the activation.
+    hats, gains, gain_gradients, moments, running, roots : list
+        Of each normalised layer: sums less their mean, over their deviation; gains and their gradients; mean and
+        variance of the batch and the running ones, a pair of addresses each; inverse roots of variances.
+    words : int
+        Of the cache that are used.
     ahead : int or None
         Of the inputs of the sample after this one; None where the cache has no room for them.
 
@@ -102,17 +107,22 @@ class NeuronMap:
         self._next = 0
         layers = training.layers
         outputs = [layer.outputs for layer in layers]
-        self.inputs = [self._place(layers[0].inputs), *(self._place(n) for n in outputs)]
-        self.target = self._place(outputs[-1])
-        self.biases, self.bias_gradients, self.slopes, self.errors = (
-            [self._place(n) for n in outputs] for _ in range(4)
-        )
+        samples = training.side_by_side  # vectors of samples stand one behind the other
+        self.inputs = [self._place(samples * layers[0].inputs), *(self._place(samples * n) for n in outputs)]
+        self.target = self._place(samples * outputs[-1])
+        self.biases, self.bias_gradients = ([self._place(n) for n in outputs] for _ in range(2))
+        self.slopes, self.errors = ([self._place(samples * n) for n in outputs] for _ in range(2))
+        normal = [layer.outputs * layer.normalised for layer in layers]
+        self.hats = [self._place(samples * n) for n in normal]
+        self.gains, self.gain_gradients, self.roots = ([self._place(n) for n in normal] for _ in range(3))
+        self.moments, self.running = ([(self._place(n), self._place(n)) for n in normal] for _ in range(2))
         self.means = [self._place(layer.outputs * layer.centred) for layer in layers]
         self.sums = self._place(max(outputs + [layer.inputs for layer in layers]))
         if self._next > machine.neuron_words:
             raise ValueError(f"training: needs a neuron cache of {self._next} words, got {machine.neuron_words}")
-        room = self._next + layers[0].inputs <= machine.neuron_words
+        room = samples == 1 and self._next + layers[0].inputs <= machine.neuron_words
         self.ahead = self._place(layers[0].inputs) if room else None
+        self.words = self._next
         self.weights = []
         row = 0
         for layer in layers:
@@ -135,7 +145,10 @@ class NeuronMap:
 class ProgramWriter:
     """Writes the instructions of a training.
 
-    Where caches have room for it, samples stand in turn in two places: while one is trained with, the next one is
+    Where a layer is normalised over the batch, each step is made for all samples of a batch, whose vectors stand one
+    behind the other. Else samples go through all layers one after the other.
+
+    Where caches have room for it, such samples stand in turn in two places: while one is trained with, the next one is
     loaded. Within a batch weights stay, and so the first layer accumulates the gradients of a sample while the master
     works on the results of the next one.
 
@@ -183,7 +196,8 @@ class ProgramWriter:
                 f"training: the machine must have instructions >= {LEAST_PAGED}, got {self.machine.instructions}"
             )
         batches = self.training.batches(len(inputs))
-        of_samples = self._paged(_placed(self._sample(), 0), samples.reshape(len(inputs), -1)).reshape(batches, -1)
+        passes = len(inputs) // self.training.side_by_side
+        of_samples = self._paged(_placed(self._samples(), 0), samples.reshape(passes, -1)).reshape(batches, -1)
         of_ends = self._paged([*self._batch_end()], np.zeros((batches, 0), np.uint32))
         parts = [
             self._paged([*self._first()], before[None]),
@@ -257,16 +271,21 @@ class ProgramWriter:
         return [*first, *_placed(self._one_by_one(samples), len(first)), *self._last()]
 
     def _one_by_one(self, samples: int) -> Iterator[ProgramLine]:
-        """All samples, one after another in the same place."""
+        """All samples, one after another in the same place, or batch after batch."""
         begin = Label()
         after = Label()
+        each = self.training.side_by_side
         yield begin
-        yield from self._sample()
-        if self.training.batch > 1:
+        yield from self._samples()
+        if self.training.batch > each:
             yield Jump(after, self.training.batch, SAMPLES)
         yield from self._batch_end()
         yield after
-        yield Jump(begin, samples, ROUNDS)
+        yield Jump(begin, samples // each, ROUNDS)
+
+    def _samples(self) -> Iterator[ProgramLine]:
+        """A sample, or a batch of samples side by side."""
+        return self._side_by_side() if self.training.normalised else self._sample()
 
     def _sample(self) -> Iterator[ProgramLine]:
         """A sample that stands where the first layer's inputs are."""
@@ -316,6 +335,121 @@ class ProgramWriter:
                 yield from self._batch_end()
         yield Jump(begins[0], rounds, ROUNDS)
 
+    def _side_by_side(self) -> Iterator[ProgramLine]:
+        """A batch, each step for all of its samples (golden/discrete/fixed.py)."""
+        t = self.training
+        m = self.map
+        last = t.layers[-1]
+        for s in range(t.batch):
+            yield self._load(m.inputs[0] + s * t.layers[0].inputs, t.layers[0].inputs)
+            yield self._load(m.target + s * last.outputs, last.outputs)
+        for n in range(len(t.layers)):
+            yield from self._batch_forward(n)
+        end = len(t.layers) - 1
+        yield self._compute(
+            isa.SUBTRACT,
+            a=m.inputs[end + 1],
+            kind_a=last.results.table,
+            b=m.target,
+            d=m.errors[end],
+            rows=t.batch * last.outputs,
+        )
+        for n in range(end, -1, -1):
+            yield from self._batch_backward(n)
+
+    def _each(
+        self, function: int, size: int, *, a: int, d: int, b: int, b_moves: bool = False
+    ) -> Iterator[Instruction]:
+        """COMPUTE of ``size`` elements for each sample of a batch, whose vectors are at ``a`` and ``d``; operand b is
+        the same for all but where it moves along."""
+        for s in range(self.training.batch):
+            at = s * size
+            yield self._compute(function, a=a + at, b=b + at * b_moves, d=d + at, rows=size)
+
+    def _sum_of(self, function: int, vectors: int, d: int, size: int) -> Iterator[Instruction]:
+        """ADD or MOMENTUM of the vectors of all samples to zeros at ``d``."""
+        yield self._zeros(d, size)
+        for s in range(self.training.batch):
+            yield self._compute(function, a=d, b=vectors + s * size, d=d, rows=size)
+
+    def _zeros(self, d: int, size: int) -> Instruction:
+        """Zeros."""
+        return self._compute(isa.SUBTRACT, a=d, b=d, d=d, rows=size)
+
+    def _batch_forward(self, n: int) -> Iterator[Instruction]:
+        """Layer ``n`` forwards: from inputs to results, which become codes where they are discrete, and slopes."""
+        t = self.training
+        m = self.map
+        layer = t.layers[n]
+        size = layer.outputs
+        rows = t.batch * size
+        y = m.slopes[n]
+        sums = m.hats[n] if layer.normalised else y
+        for s in range(t.batch):
+            yield self._forward(n, m.inputs[n] + s * layer.inputs, sums + s * size)
+        if layer.normalised:
+            mean, variance = m.moments[n]
+            yield from self._sum_of(isa.MOMENTUM, sums, mean, size)
+            yield from self._each(isa.SUBTRACT, size, a=sums, b=mean, d=sums)
+            yield self._compute(isa.MULTIPLY, a=sums, b=sums, d=y, rows=rows)
+            yield from self._sum_of(isa.MOMENTUM, y, variance, size)
+            yield self._compute(isa.INVERSE_ROOT, a=variance, d=m.roots[n], rows=size)
+            yield from self._each(isa.MULTIPLY, size, a=sums, b=m.roots[n], d=sums)
+            yield from self._each(isa.MULTIPLY, size, a=sums, b=m.gains[n], d=y)
+        yield from self._each(isa.ADD, size, a=y, b=m.biases[n], d=y)
+        functions = ACTIVATIONS[layer.activation]
+        words = self._result_words(n)
+        if functions:
+            yield self._compute(functions[0], a=y, d=words, rows=rows)
+        else:
+            yield Instruction(operation=isa.MOVE, function=isa.COPY, a=y, d=words, rows=rows)
+        if layer.centred:
+            yield self._rate(self._batch_places, MEAN_PLACES)
+            for s in range(t.batch):
+                at = words + s * size
+                yield self._compute(isa.SUBTRACT, a=at, b=m.means[n], d=at, rows=size)
+                yield self._compute(isa.MOMENTUM, a=m.means[n], b=at, d=m.means[n], rows=size)
+            yield self._before_sample()
+        if layer.results.table:
+            yield self._convert(layer.results, words, m.inputs[n + 1], rows)
+        if n < len(t.layers) - 1:
+            yield from self._slopes(n)
+
+    def _batch_backward(self, n: int) -> Iterator[Instruction]:
+        """Layer ``n`` backwards, from errors of what goes into its activation to those of the layer before."""
+        t = self.training
+        m = self.map
+        layer = t.layers[n]
+        size = layer.outputs
+        rows = t.batch * size
+        g = m.errors[n]
+        if layer.normalised:
+            products = m.slopes[n]
+            for s in range(t.batch):
+                yield self._add_to_bias(n, g + s * size)
+            yield self._compute(isa.MULTIPLY, a=g, b=m.hats[n], d=products, rows=rows)
+            yield from self._sum_of(isa.ADD, products, m.gain_gradients[n], size)
+            yield self._zeros(m.sums, size)
+            yield self._compute(isa.MOMENTUM, a=m.sums, b=m.gain_gradients[n], d=m.sums, rows=size)
+            yield from self._each(isa.DESCEND, size, a=g, b=m.bias_gradients[n], d=g)
+            yield from self._each(isa.MULTIPLY, size, a=m.hats[n], b=m.sums, d=m.hats[n])
+            yield self._compute(isa.SUBTRACT, a=g, b=m.hats[n], d=g, rows=rows)
+            yield self._compute(isa.MULTIPLY, a=m.roots[n], b=m.gains[n], d=m.roots[n], rows=size)
+            yield from self._each(isa.MULTIPLY, size, a=g, b=m.roots[n], d=g)
+        kind = layer.errors.table
+        if kind:
+            yield self._convert(layer.errors, g, g, rows)
+        for s in range(t.batch):
+            at = g + s * size
+            yield Instruction(operation=isa.MOVE, function=isa.SCATTER, a=at, columns=size)
+            if n:
+                yield self._backward_sums(n, kind, m.errors[n - 1] + s * layer.inputs)
+            yield self._learn(n, m.inputs[n] + s * layer.inputs)
+            if not layer.normalised:
+                yield self._add_to_bias(n, at, kind)
+        if n and ACTIVATIONS[t.layers[n - 1].activation]:
+            yield self._gate(n - 1, m.errors[n - 1])
+
     def _load_next(self, place: int, turns: int | None) -> Iterator[ProgramLine]:
         """IO of the inputs of the next sample, but for the ``turns``-th time."""
         load = Label()
@@ -358,11 +492,19 @@ class ProgramWriter:
         return Instruction(operation=isa.CONFIG, function=isa.RATE, a=rate_places, **mu)
 
     def _before_sample(self) -> Instruction:
-        """CONFIG of the constants with which samples go forward, mu that of means, and biases move at a batch's end."""
+        """CONFIG of the constants with which samples go forward, mu that of means, and biases move at a batch's end;
+        where a layer is normalised over a batch of 2^k samples, k for both."""
         rule = self.training.rule
+        if self.training.normalised:
+            return self._rate(self._batch_places, self._batch_places)
         if isinstance(rule, SourceRule):
             return self._rate(rule.rate_places, MEAN_PLACES if self._centred else rule.mu_places)
         return self._rate(rule.bias_places, MEAN_PLACES)
+
+    @property
+    def _batch_places(self) -> int:
+        """k of a batch of 2^k samples."""
+        return self.training.batch.bit_length() - 1
 
     @property
     def _centred(self) -> bool:
@@ -376,7 +518,15 @@ class ProgramWriter:
     def _states(self, direction: int) -> Iterator[Instruction]:
         """IO of the states of all layers: LOAD_NEURONS or STORE_NEURONS says in which direction."""
         layers = self.training.layers
-        vectors = {"biases": self.map.biases, "bias_gradients": self.map.bias_gradients, "means": self.map.means}
+        m = self.map
+        vectors = {
+            "biases": m.biases,
+            "bias_gradients": m.bias_gradients,
+            "means": m.means,
+            "gains": m.gains,
+            "sum_means": [mean for mean, _ in m.running],
+            "sum_variances": [variance for _, variance in m.running],
+        }
         for n, layer in enumerate(layers):
             names = kept(self.training, layer)
             for name in names:
@@ -439,7 +589,7 @@ class ProgramWriter:
         """COMPUTE."""
         return Instruction(operation=isa.COMPUTE, function=function, **fields)
 
-    def _forward(self, n: int, x: int) -> Instruction:
+    def _forward(self, n: int, x: int, d: int | None = None) -> Instruction:
         """Sums of layer ``n``."""
         layer = self.training.layers[n]
         return self._compute(
@@ -447,9 +597,14 @@ class ProgramWriter:
             a=x,
             kind_a=self.training.kind_of_inputs(n),
             kind_w=layer.forward_table or layer.weights.table,
-            d=self.map.sums,
+            d=self.map.sums if d is None else d,
             **self._block(n),
         )
+
+    def _backward_sums(self, n: int, g_kind: int, d: int) -> Instruction:
+        """Output gradients of the layer before layer ``n``, whose input gradients are in the slaves."""
+        kind_w = self.training.layers[n].backward_table or self.training.layers[n].weights.table
+        return self._compute(isa.BACKWARD, kind_b=g_kind, kind_w=kind_w, d=d, **self._block(n))
 
     def _results(self, n: int) -> Iterator[Instruction]:
         """From sums to results of layer ``n``. What goes into the activation is kept where its slopes will be."""
@@ -484,11 +639,12 @@ class ProgramWriter:
         """Slopes of the activation of layer ``n``, in the place of what went into it."""
         layer = self.training.layers[n]
         y = self.map.slopes[n]
+        rows = self.training.side_by_side * layer.outputs
         functions = ACTIVATIONS[layer.activation]
         if functions is None:
             return []
-        slopes = [self._compute(functions[1], a=y, d=y, rows=layer.outputs)]
-        return [*slopes, self._convert(layer.slopes, y, y, layer.outputs)] if layer.slopes.table else slopes
+        slopes = [self._compute(functions[1], a=y, d=y, rows=rows)]
+        return [*slopes, self._convert(layer.slopes, y, y, rows)] if layer.slopes.table else slopes
 
     def _convert(self, kind: Kind, a: int, d: int, size: int) -> Instruction:
         """Conversion."""
@@ -507,12 +663,11 @@ class ProgramWriter:
         g_kind = layer.errors.table
         yield Instruction(operation=isa.MOVE, function=isa.SCATTER, a=g, columns=size)
         if n:
-            kind_w = layer.backward_table or layer.weights.table
-            yield self._compute(isa.BACKWARD, kind_b=g_kind, kind_w=kind_w, d=m.sums, **self._block(n))
+            yield self._backward_sums(n, g_kind, m.sums)
         if n or isinstance(t.rule, SourceRule):
             yield self._learn(n, x)
         if n:
-            yield self._gate(n - 1)
+            yield self._gate(n - 1, m.sums)
         yield from self._bias(n, g, g_kind)
 
     def _learn(self, n: int, x: int) -> Instruction:
@@ -534,16 +689,16 @@ class ProgramWriter:
         layer = self.training.layers[n]
         return {**_fields_of("w", layer.weights), "master": int(layer.master)}
 
-    def _gate(self, n: int) -> Instruction:
+    def _gate(self, n: int, outputs: int) -> Instruction:
         """Input gradients of layer ``n``: its output gradients times the slopes of its activation."""
         m = self.map
         layer = self.training.layers[n]
-        size = layer.outputs
+        size = self.training.side_by_side * layer.outputs
         g = m.errors[n]
         if ACTIVATIONS[layer.activation] is None:
-            return Instruction(operation=isa.MOVE, function=isa.COPY, a=m.sums, d=g, rows=size)
+            return Instruction(operation=isa.MOVE, function=isa.COPY, a=outputs, d=g, rows=size)
         kind = layer.slopes.table
-        return self._compute(isa.MULTIPLY if kind else isa.GATE, a=m.sums, b=m.slopes[n], kind_b=kind, d=g, rows=size)
+        return self._compute(isa.MULTIPLY if kind else isa.GATE, a=outputs, b=m.slopes[n], kind_b=kind, d=g, rows=size)
 
     def _bias(self, n: int, g: int, g_kind: int) -> Iterator[Instruction]:
         """What follows for the biases, by the rule of the weights."""
@@ -553,7 +708,7 @@ class ProgramWriter:
         before = m.bias_gradients[n]
         rule = self.training.rule
         if not isinstance(rule, SourceRule):
-            yield self._compute(isa.ADD, a=before, b=g, kind_b=g_kind, d=before, rows=size)
+            yield self._add_to_bias(n, g, g_kind)
             return
         if rule.mu_places is None:
             yield self._compute(isa.DESCEND, a=b, b=g, kind_b=g_kind, d=b, rows=size)
@@ -563,16 +718,29 @@ class ProgramWriter:
         # dw' <- dw, as words: what is let pass by itself is unchanged
         yield self._compute(isa.GATE, a=g, kind_a=g_kind, b=g, kind_b=g_kind, d=before, rows=size)
 
+    def _add_to_bias(self, n: int, g: int, g_kind: int = 0) -> Instruction:
+        """Gradients of the biases of layer ``n``: those of a sample more."""
+        sums = self.map.bias_gradients[n]
+        return self._compute(isa.ADD, a=sums, b=g, kind_b=g_kind, d=sums, rows=self.training.layers[n].outputs)
+
     def _batch_end(self) -> Iterator[Instruction]:
         """Biases move by their sums of gradients, weights by their velocities; nothing by the source's rule."""
         rule = self.training.rule
         if isinstance(rule, SourceRule):
             return
         m = self.map
+        if self.training.normalised:
+            yield self._rate(rule.bias_places, MOMENT_PLACES)
         for n, layer in enumerate(self.training.layers):
             sums = m.bias_gradients[n]
-            yield self._compute(isa.DESCEND, a=m.biases[n], b=sums, d=m.biases[n], rows=layer.outputs)
-            yield self._compute(isa.SUBTRACT, a=sums, b=sums, d=sums, rows=layer.outputs)
+            size = layer.outputs
+            yield self._compute(isa.DESCEND, a=m.biases[n], b=sums, d=m.biases[n], rows=size)
+            yield self._zeros(sums, size)
+            if layer.normalised:
+                yield self._compute(isa.DESCEND, a=m.gains[n], b=m.gain_gradients[n], d=m.gains[n], rows=size)
+                for moment, running in zip(m.moments[n], m.running[n]):
+                    yield self._compute(isa.SUBTRACT, a=moment, b=running, d=moment, rows=size)
+                    yield self._compute(isa.MOMENTUM, a=running, b=moment, d=running, rows=size)
         yield self._rate(rule.rate_places, rule.decay_places)
         for n in range(len(self.training.layers)):
             yield self._compute(isa.APPLY, **self._kinds_of_weights(n), **self._block(n))

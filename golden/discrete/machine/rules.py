@@ -13,6 +13,7 @@ from .instruction import (
     DIVIDE,
     FORWARD,
     FUNCTIONS,
+    INVERSE_ROOT,
     IO,
     JUMP,
     LOAD_PROGRAM,
@@ -72,7 +73,11 @@ def _has_units(i: Instruction, machine: MachineParameters) -> bool:
     least = len(factors) if by_table else min(len(factors), int(not machine.multiplier))
     divider = {"none": False, "codes": i.kind_b != 0, "words": True}[machine.divider]
     pair = i.pair_d or i.pair_w
-    return coded >= least and (divider or i.function != DIVIDE) and (machine.converter == "multiplying" or not pair)
+    lacks = {
+        DIVIDE: not divider,
+        INVERSE_ROOT: machine.root == "none",
+    }
+    return coded >= least and not lacks.get(i.function, False) and (machine.converter == "multiplying" or not pair)
 
 
 def _constants(i: Instruction, machine: MachineParameters) -> FaultRule | None:

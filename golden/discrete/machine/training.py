@@ -13,6 +13,8 @@ ACTIVATIONS = {"none": None, "relu": (isa.RELU, isa.RELU_SLOPE), "clip": (isa.CL
 """Activation and slope of each name; clip is the hard tanh, which clips to [-1, 1]."""
 MOST_PLACES = 31
 """Largest k of a constant 2^-k."""
+MOMENT_PLACES = 3
+"""k of the share 2^-k by which running moments of sums move with each batch."""
 MEAN_PLACES = 8
 """k of the share 2^-k by which a running mean moves with each sample."""
 
@@ -49,6 +51,8 @@ class DenseLayer:
     backward_table: int = 0
     """forward_table, backward_table: numbers of the tables by which codes of weights are multiplied forwards and
     backwards, with as many bits as that of ``weights``, by which weights are converted; 0 is the same table."""
+    normalised: bool = False
+    """Sums are normalised over the batch, and times a gain; then the biases are added (C20)."""
     gradients: Kind = field(default_factory=Kind)
     """Of the weight gradients of each sample."""
     slopes: Kind = field(default_factory=Kind)
@@ -155,6 +159,21 @@ class Training:
                     f"training: a layer must have as many inputs as the one before has outputs, {before.outputs}, "
                     f"got {after.inputs}"
                 )
+
+        if self.normalised and (self.batch < 2 or self.batch & (self.batch - 1)):
+            raise ValueError(
+                f"training: batch must be a power of two from 2 on where layers are normalised, got {self.batch}"
+            )
+
+    @property
+    def normalised(self) -> bool:
+        """Whether a layer is normalised over the batch."""
+        return any(layer.normalised for layer in self.layers)
+
+    @property
+    def side_by_side(self) -> int:
+        """Samples that go through the layers side by side: a batch where a layer is normalised over it, else one."""
+        return self.batch if self.normalised else 1
 
     def kind_of_inputs(self, number: int) -> int:
         """Kind of the inputs of layer ``number``, as an instruction says it."""

@@ -32,12 +32,21 @@ class LayerState:
     """(outputs,) words or None for 0: the last gradients of the biases, or their sums since the batch began."""
     means: Array | None = None
     """(outputs,) words or None for 0: running means of centred results."""
+    gains: Array | None = None
+    """(outputs,) words or None for 1: by what normalised sums are multiplied."""
+    sum_means: Array | None = None
+    """(outputs,) words or None for 0."""
+    sum_variances: Array | None = None
+    """sum_means, sum_variances: (outputs,) words, or None for 0 and 1: running mean and variance of sums that are
+    normalised, by which they are normalised without a batch."""
 
-    def whole(self, training: Training, layer: DenseLayer) -> "LayerState":
-        """A copy that has all that is kept of ``layer``, zeros for None."""
-        zeros = {name: np.zeros(shape_of(layer, name), np.int64) for name in kept(training, layer)}
-        given = {name: getattr(self, name) for name in zeros}
-        arrays = {name: zeros[name] if given[name] is None else np.array(given[name]) for name in zeros}
+    def whole(self, form: WordFormat, training: Training, layer: DenseLayer) -> "LayerState":
+        """A copy that has all that is kept of ``layer``, for None its value at the start."""
+        arrays = {}
+        for name in kept(training, layer):
+            given = getattr(self, name)
+            first = form.one if name in ("gains", "sum_variances") else 0
+            arrays[name] = np.full(shape_of(layer, name), first, np.int64) if given is None else np.array(given)
         return replace(LayerState(None, None, np.zeros(0, np.int64)), **arrays)
 
 
@@ -51,6 +60,9 @@ def kept(training: Training, layer: DenseLayer) -> list[str]:
         "biases": True,
         "bias_gradients": training.rule.remembers,
         "means": layer.centred,
+        "gains": layer.normalised,
+        "sum_means": layer.normalised,
+        "sum_variances": layer.normalised,
     }
     return [name for name in there if there[name]]
 
@@ -64,7 +76,7 @@ def first_words(training: Training, form: WordFormat, states: Sequence[LayerStat
     """The words that the program takes before the first sample, (n,) uint32."""
     parts = []
     for layer, state in zip(training.layers, states):
-        whole = state.whole(training, layer)
+        whole = state.whole(form, training, layer)
         for name in kept(training, layer):
             cells = getattr(whole, name)
             parts.append((cells if name == "codes" else form.pack(cells)).T.reshape(-1))

@@ -6,11 +6,12 @@ nothing. Unused kernels repeat kernel 0.
 
 import numpy as np
 
-from bitloom.golden.encoding import Array
+from bitloom.golden.encoding import Array, Ints
 from bitloom.hls_gen.compiler.fixed_kernels import integers
-from bitloom.hls_gen.compiler.layout import UNUSED, Ints, Layout
+from bitloom.hls_gen.compiler.layout import Layout
 from bitloom.hls_gen.compiler.lowered_layers import LoweredLayer, Xnor
 from bitloom.hls_gen.compiler.planned_layer import PlannedLayer
+from bitloom.hls_gen.design.lanes import UNUSED
 from bitloom.hls_gen.design.npu import Npu
 
 from .layer_rows import Columns, row

@@ -5,8 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from bitloom.golden.encoding import Array
-from bitloom.hls_gen.compiler.layout import Ints
+from bitloom.golden.encoding import Array, Ints
 from bitloom.hls_gen.compiler.needs import needs_of
 from bitloom.hls_gen.compiler.planned_layer import PlannedLayer
 from bitloom.hls_gen.design.headers import Words

@@ -8,9 +8,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bitloom.hls_gen.compiler.layout import UNUSED, Ints, Layout
+from bitloom.golden.encoding import Ints
+from bitloom.hls_gen.compiler.layout import Layout
 from bitloom.hls_gen.compiler.lowered_layers import Addition, LoweredLayer, Scale, Thresholds, Xnor
 from bitloom.hls_gen.compiler.planned_layer import PlannedLayer
+from bitloom.hls_gen.design.lanes import UNUSED
 from bitloom.hls_gen.design.memories.results import ROUNDING, passing
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.widths import SHIFT_BITS
@@ -45,7 +47,7 @@ def result_rows(planned: PlannedLayer) -> dict[str, Columns]:
     fields |= {"low": scaling.low, "high": scaling.high, **rounding_fields(scaling.rounding, npu)}
     rows: dict[str, Columns] = {"results": row(fields), "scales": scaling.columns}
     if npu.has_skip:
-        rows["additions"] = row(_addition_fields(p.step(Addition), npu) | kept_fields(planned))
+        rows["additions"] = row(_addition_fields(p.action(Addition), npu) | kept_fields(planned))
     return rows
 
 

@@ -5,11 +5,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from bitloom.golden.encoding import Ints
 from bitloom.golden.graph import INPUT
 from bitloom.golden.network import Network
 
 from .stage import Stage, stages
-from .tables import Ints, StageTables, frozen
+from .tables import StageTables, frozen
 
 ORDERS = ("pull", "raster", "columns")
 AUTOMATIC = ORDERS[:2]
@@ -81,39 +82,39 @@ def _orders(chain: Sequence[Stage], map_order: str) -> dict[str, Ints]:
     Backwards, each map's order follows from those of its readers. A map that is added to another one must have the same
     positions. Where an earlier reader needs further positions, all orders are worked out anew with these.
     """
-    joined = _joined(chain)
-    widths = {joined[stage.reads]: stage.width for stage in chain}
-    more: dict[str, list[Ints]] = {last: [] for last in joined.values()}
+    last_of = _last_of_groups(chain)
+    widths = {last_of[stage.reads]: stage.width for stage in chain}
+    more: dict[str, list[Ints]] = {last: [] for last in last_of.values()}
     while True:
         orders = dict[str, Ints]()
         needs = {last: [*visits] for last, visits in more.items()}
-        final = joined[chain[-1].name]
+        final = last_of[chain[-1].name]
         orders[final] = frozen(np.arange(chain[-1].output_size[0] * chain[-1].output_size[1]))
         for stage in reversed(chain):
-            last_map = joined[stage.name]
+            last_map = last_of[stage.name]
             if last_map not in orders:
                 orders[last_map] = _merged(needs[last_map], map_order, widths[last_map])
-            needs[joined[stage.reads]].insert(0, _first_visits(stage, orders[last_map]))
-        orders[joined[INPUT]] = _merged(needs[joined[INPUT]], map_order, widths[joined[INPUT]])
+            needs[last_of[stage.reads]].insert(0, _first_visits(stage, orders[last_map]))
+        orders[last_of[INPUT]] = _merged(needs[last_of[INPUT]], map_order, widths[last_of[INPUT]])
         missing = {last: np.setdiff1d(np.concatenate(visits), orders[last]) for last, visits in needs.items() if visits}
         if not any(len(positions) for positions in missing.values()):
-            return {name: orders[last] for name, last in joined.items()}
+            return {name: orders[last] for name, last in last_of.items()}
         for last, positions in missing.items():
             more[last] += [positions] * (len(positions) > 0)
 
 
-def _joined(chain: Sequence[Stage]) -> dict[str, str]:
+def _last_of_groups(chain: Sequence[Stage]) -> dict[str, str]:
     """Map -> the map whose order it takes. Maps that are added to each other or read side by side, directly or by way
     of further maps, all take the order of the last of them."""
-    joined = {name: name for name in (INPUT, *(stage.name for stage in chain))}
-    place = {name: number for number, name in enumerate(joined)}
+    last_of = {name: name for name in (INPUT, *(stage.name for stage in chain))}
+    place = {name: number for number, name in enumerate(last_of)}
     for stage in chain:
         pairs = [(stage.adds, stage.name)] * bool(stage.adds) + [(stage.reads, stage.joins)] * bool(stage.joins)
         for pair in pairs:
-            both = {joined[name] for name in pair}
+            both = {last_of[name] for name in pair}
             last = max(both, key=place.__getitem__)
-            joined |= {name: last for name, latest in joined.items() if latest in both}
-    return joined
+            last_of |= {name: last for name, latest in last_of.items() if latest in both}
+    return last_of
 
 
 def _merged(orders: Sequence[Ints], map_order: str, width: int) -> Ints:

@@ -15,9 +15,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from bitloom.golden.encoding import Ints
 from bitloom.hls_gen.design.widths import PLACE_BITS, SIDE_BITS
 
-from .tables import Ints, StageTables
+from .tables import StageTables
 
 
 class RasterTap(NamedTuple):

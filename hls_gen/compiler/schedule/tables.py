@@ -7,9 +7,10 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from bitloom.golden.encoding import Ints
+
 from .stage import Stage
 
-Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 Array = TypeVar("Array", Ints, Flags)
 

@@ -125,7 +125,7 @@ def _regrouped(c: NpuContext, group: Group, given: Stream, marks: Marks) -> Stre
         c.b,
         c.library,
         f"words_to_{group.label}",
-        given.replace(side=marks.joined(parts)),
+        given.replace(side=marks.together(parts)),
         group.word_bits,
         unused=() if group.marks_maps else ("last",),
         rst=c.restart,

@@ -40,7 +40,7 @@ class Marks:
             low += w
         return cls(**marks)
 
-    def joined(self, parts: Sequence[tuple[str, int]]) -> Signal | None:
+    def together(self, parts: Sequence[tuple[str, int]]) -> Signal | None:
         """Some of the marks as side bits; None for none."""
         return side_by_side([getattr(self, name) for name, _ in parts]) if parts else None
 
@@ -93,6 +93,6 @@ def map_fork(library: Library, npu: Npu, parts: tuple[tuple[str, int], ...], on:
     if out.last is not None:
         out.last.assign(source.last)
     if out.side is not None:
-        out.side.assign(marks.joined(on))
+        out.side.assign(marks.together(on))
     skip.side.assign(marks.for_addition)
     return b

@@ -186,6 +186,7 @@ def _classes(b: Block, machine: MachineParameters, f: dict[str, Signal], loaded:
     )
     missing = [] if machine.multiplier else [products]
     missing += {"none": [divide], "codes": [all_of(divide, uncoded["kind_b"])], "words": []}[machine.divider]
+    missing += [one_of(isa.COMPUTE, isa.INVERSE_ROOT)] if machine.root == "none" else []
     missing += [all_of(compute, any_of(f["pair_d"], f["pair_w"]))] if machine.converter == "shifting" else []
     convert = one_of(isa.COMPUTE, isa.CONVERT)
     draws_d, draws_w = (

@@ -36,6 +36,7 @@ from bitloom.hls_gen.rtl.primitives.text import Header
 from .arithmetic import shifted, word_sum
 from .converter import ConversionPorts
 from .converters import converter_of
+from .inverse_root import inverse_root
 from .product import product_unit
 from .quotient import quotient_unit
 from .word import magnitude_of, sign_of
@@ -63,19 +64,7 @@ _GIVEN = {
 
 
 def vector(library: Library, machine: MachineParameters) -> Block:
-    """The module that computes element by element.
-
-    Parameters
-    ----------
-    library : Library
-        Where further modules come from.
-    machine : MachineParameters
-
-    Returns
-    -------
-    Block
-        Module ``vector``.
-    """
+    """The module that computes element by element: module ``vector``."""
     header = Header(
         __doc__ or "",
         rate="an element a cycle",
@@ -97,6 +86,8 @@ def vector(library: Library, machine: MachineParameters) -> Block:
     names = ["ADD", "SUBTRACT", "MULTIPLY", "MOMENTUM", "DESCEND", "RELU", "RELU_SLOPE", "CLIP", "GATE", "CONVERT"]
     if machine.divider != "none":
         names.append("DIVIDE")
+    if machine.root != "none":
+        names.append("INVERSE_ROOT")
     at = {}
     for name, function in (*((name, getattr(isa, name)) for name in names), ("COPY", COPY)):
         number = b.localparam(name, function, FUNCTION_BITS)
@@ -199,6 +190,11 @@ def _results(
     value = b.wire("activated", form.bits, _activation(b, machine, at, x, y))
     sum_late = facts.VECTOR_SUM_AT - facts.READ - facts.OPERAND_LATENCY
     active = delayed(b, value, "activated", sum_late, form.bits)[-1]
+    if machine.root != "none":
+        root = b.wire("root", form.bits)
+        b.instance(library.get(inverse_root, library, machine), "roots", word=x, root=root)
+        root_late = delayed(b, root, "root", sum_late - facts.ROOT_LATENCY, form.bits)[-1]
+        active = b.wire("active", form.bits, choose(at["INVERSE_ROOT"], root_late, active, form.bits))
     multiplies = at["MULTIPLY"]
     if machine.divider != "none":
         quotient = b.wire("quotient", form.bits)

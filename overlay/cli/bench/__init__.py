@@ -1,4 +1,4 @@
-"""The command bench: a group of four commands, and the first of them by default."""
+"""The command bench: a group of five commands, and the first of them by default."""
 
 import click
 
@@ -8,6 +8,7 @@ from .cpu import cpu_command
 from .designs import designs_command
 from .gpu import gpu_command
 from .mlperf_tiny import mlperf_tiny_command
+from .training import training_command
 
 
 class _DesignsByDefault(CommandList):
@@ -20,11 +21,11 @@ class _DesignsByDefault(CommandList):
 
 @click.group("bench", cls=_DesignsByDefault)
 def bench_command() -> None:
-    """Measure reference designs or MLPerf Tiny by simulation, or the packed convolution on a processor or a GPU.
+    """Measure designs, MLPerf Tiny or the training machine by simulation, or the packed convolution elsewhere.
 
     bench NAME... is short for bench designs NAME..., and bench alone measures all designs. All take --json.
     """
 
 
-for command in (designs_command, mlperf_tiny_command, cpu_command, gpu_command):
+for command in (designs_command, mlperf_tiny_command, training_command, cpu_command, gpu_command):
     bench_command.add_command(command)

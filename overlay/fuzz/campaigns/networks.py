@@ -59,7 +59,7 @@ def network_case(pick: Pick, names: Sequence[str]) -> Case:
     by_rows = "raster" in name or design.npus[0].former is not None  # which forms windows in no other order
     orders = ["raster"] if by_rows else ["pull", "raster", "columns"]
     if design.npus[0].depthwise:
-        mapping = None  # a convolution that joins another one is no layer of its own
+        mapping = None  # a convolution that is fused with another one is no layer of its own
     map_order = pick.of(orders)
     lines = LINES.get(map_order, ()) if any("ring" in npu.ports.inlets for npu in design.npus) else ()
     plain = len(design.npus) == 1 and design.npus[0].array.accumulators == 1

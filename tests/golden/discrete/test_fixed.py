@@ -14,6 +14,7 @@ from bitloom.golden.discrete.machine.training import (
 )
 from bitloom.golden.discrete.machine.words import LayerState, kept
 from bitloom.golden.discrete.mlp import MlpTrainer
+from bitloom.golden.discrete.norm import Moments, normalise
 from bitloom.golden.discrete.rule import UpdateRule
 from bitloom.golden.discrete.word import WordFormat
 from tests.errors import value_error
@@ -216,12 +217,15 @@ def test_velocities_saturate(case):
         assert state.biases.tolist() == plain.biases[n]
 
 
-def real_layers(sizes: tuple[int, ...]) -> tuple[tuple[DenseLayer, ...], list[DenseSpec]]:
+def real_layers(sizes: tuple[int, ...], norm: bool = False) -> tuple[tuple[DenseLayer, ...], list[DenseSpec]]:
     """A perceptron with ReLU in words, and in floating point."""
     last = len(sizes) - 2
     activations = ["relu"] * last + ["none"]
-    layers = [DenseLayer(inputs=a, outputs=b, activation=name) for a, b, name in zip(sizes, sizes[1:], activations)]
-    return tuple(layers), [DenseSpec(outputs=b, activation=name, norm=False) for b, name in zip(sizes[1:], activations)]
+    layers = [
+        DenseLayer(inputs=a, outputs=b, activation=name, normalised=norm)
+        for a, b, name in zip(sizes, sizes[1:], activations)
+    ]
+    return tuple(layers), [DenseSpec(outputs=b, activation=name, norm=norm) for b, name in zip(sizes[1:], activations)]
 
 
 @pytest.mark.parametrize(
@@ -306,3 +310,94 @@ def test_wrong_rules():
         VelocityRule(bias_places=40)
     with value_error("update rule: batch must be 1 or more, got 0"):
         replace(VelocityRule(), batch=0)
+
+
+class ExactRoots(WordFormat):
+    """Words with inverse roots that are as near as a word can be."""
+
+    def inverse_root(self, a: np.ndarray) -> np.ndarray:
+        return self.words(1 / np.sqrt(self.values(np.maximum(np.abs(a), 1))))
+
+
+def test_normalisation_comes_near_to_floating_point():
+    """Forward and backward through three normalised layers, against the training that PyTorch confirms, in long words
+    with exact roots: outputs, weights, gains and biases of ten batches."""
+    form = ExactRoots(32, 24)
+    layers, specs = real_layers((6, 5, 4, 3), norm=True)
+    rng = np.random.default_rng(1)
+    t = Training(layers=layers, rule=VelocityRule(rate_places=7, bias_places=7, batch=8))
+    weights = [rng.uniform(-1, 1, (layer.outputs, layer.inputs)) for layer in layers]
+    ours = FixedTrainer(form, t, [first_state(form, t, layer, weight) for layer, weight in zip(layers, weights)])
+    real = MlpTrainer(6, specs, seed=0)
+    for layer, weight in zip(real.layers, weights):
+        layer.params["weight"] = weight.copy()
+    for _ in range(10):
+        x, labels = rng.uniform(-1, 1, (8, 6)), rng.integers(0, 3, 8)
+        target = np.where(np.arange(3) == labels[:, None], 1.0, -1.0)
+        y = ours.learn(form.words(x), form.words(target))
+        _, expected = real.learn(x, labels, "squared_error", UpdateRule("velocity", 2**-4, 0))
+        np.testing.assert_allclose(form.values(y), expected, atol=2e-3)
+    for state, layer in zip(ours.states, real.layers):
+        for name, param in (("weights", "weight"), ("gains", "gamma"), ("biases", "beta")):
+            np.testing.assert_allclose(form.values(getattr(state, name)), layer.params[param], atol=1e-3)
+        assert np.abs(form.values(state.gains) - 1).max() > 0.05
+
+
+def test_normalisation_by_a_table_of_roots():
+    """One batch in words of the machine: outputs as those of PyTorch's rule, but for 4 % of the root and some
+    truncations; by running moments without a batch, which move an eighth of the way."""
+    layers, _ = real_layers((6, 5), norm=True)
+    rng = np.random.default_rng(2)
+    t = Training(layers=layers, rule=VelocityRule(batch=16))
+    state = first_state(FORM, t, layers[0], rng.uniform(-1, 1, (5, 6)))
+    state.gains, state.biases = FORM.words(rng.uniform(0.5, 1.5, 5)), FORM.words(rng.normal(0, 0.5, 5))
+    trainer = FixedTrainer(FORM, t, [state])
+    x = rng.uniform(-1, 1, (16, 6))
+    words = FORM.words(x)
+    gamma, beta, weights = (FORM.values(part) for part in (state.gains, state.biases, state.weights))
+    preset = Moments(np.zeros(5), np.ones(5))
+    z = x @ weights.T
+    scores, _ = normalise(z, gamma, beta, preset)
+    np.testing.assert_allclose(
+        FORM.values(trainer.scores(words)), scores, atol=0.04 * np.abs(scores - beta).max() + 0.01
+    )
+    expected, tape = normalise(z, gamma, beta)
+    y = FORM.values(trainer.learn(words, words[:, :5]))
+    np.testing.assert_allclose(y, expected, atol=0.04 * np.abs(expected - beta).max() + 0.02)
+    assert np.abs(y - scores).max() > 0.5
+    (after,) = trainer.states
+    np.testing.assert_allclose(FORM.values(after.sum_means), tape.moments.mean / 8, atol=2e-3)
+    np.testing.assert_allclose(FORM.values(after.sum_variances), 1 + (tape.moments.variance - 1) / 8, atol=2e-3)
+
+
+def test_normalisation_against_pytorch(torch):
+    """A batch by PyTorch's batch_norm and its derivatives: outputs, and the steps of weights, gains and biases."""
+    form = ExactRoots(32, 24)
+    layers, _ = real_layers((6, 5), norm=True)
+    rng = np.random.default_rng(3)
+    t = Training(layers=layers, rule=VelocityRule(rate_places=5, bias_places=5, batch=16))
+    state = first_state(form, t, layers[0], rng.uniform(-1, 1, (5, 6)))
+    state.gains, state.biases = form.words(rng.uniform(0.5, 1.5, 5)), form.words(rng.normal(0, 0.5, 5))
+    trainer = FixedTrainer(form, t, [state])
+    x, target = rng.uniform(-1, 1, (16, 6)), rng.uniform(-1, 1, (16, 5))
+    params = [
+        torch.tensor(form.values(part), requires_grad=True) for part in (state.weights, state.gains, state.biases)
+    ]
+    z = torch.tensor(x) @ params[0].T
+    y = torch.nn.functional.batch_norm(z, None, None, params[1], params[2], training=True, eps=0)
+    (0.5 * (y - torch.tensor(target)) ** 2).sum().backward()
+    np.testing.assert_allclose(
+        form.values(trainer.learn(form.words(x), form.words(target))), y.detach().numpy(), atol=1e-3
+    )
+    (after,) = trainer.states
+    for name, param in zip(("weights", "gains", "biases"), params):
+        expected = (param - 2**-5 * param.grad).detach().numpy()
+        np.testing.assert_allclose(form.values(getattr(after, name)), expected, atol=1e-3)
+
+
+@pytest.mark.parametrize("batch", [1, 3, 24])
+def test_batches_of_a_normalised_layer(batch):
+    layers, _ = real_layers((6, 5), norm=True)
+    rule = f"training: batch must be a power of two from 2 on where layers are normalised, got {batch}"
+    with value_error(rule):
+        Training(layers=layers, rule=VelocityRule(batch=batch))

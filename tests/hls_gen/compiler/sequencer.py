@@ -13,8 +13,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from bitloom.golden.encoding import Ints
 from bitloom.golden.layers.pool import rounded_quotient
-from bitloom.hls_gen.compiler.schedule.tables import Flags, Ints, StageTables
+from bitloom.hls_gen.compiler.schedule.tables import Flags, StageTables
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -1,4 +1,4 @@
-"""Depthwise convolutions that join the layer before, and those that stay layers of their own: lowered exactly."""
+"""Depthwise convolutions, fused with the layer before or layers of their own: lowered exactly."""
 
 from dataclasses import replace
 
@@ -56,8 +56,8 @@ def model_of(*layers: Layer, channels: int = 5) -> Model:
     return random_integer_model(Network(name="net", input=case_map(6, 7, channels, INT8), layers=layers), 1, 32, 31)
 
 
-def join(model: Model, npu: Npu = NPU) -> dict[str, str | None]:
-    """The lowered layers, each with the depthwise convolution that joined it; they compute what golden does."""
+def fused_of(model: Model, npu: Npu = NPU) -> dict[str, str | None]:
+    """The lowered layers, each with the depthwise convolution that is fused with it; they compute what golden does."""
     made = lowered_for(model, [npu])
     images = random_images(model.network, 3, 2)
     np.testing.assert_array_equal(made.forward(images), model.forward(images))
@@ -69,7 +69,7 @@ AVERAGE = AvgPool(name="pool", kernel=(2, 2), stride=(1, 1))
 
 
 @pytest.mark.parametrize(
-    ("layers", "joined"),
+    ("layers", "fused"),
     [
         ([*conv(1), *depthwise(2), *conv(3)], {"conv_1": "conv_2", "conv_3": None}),
         ([*conv(1), *depthwise(2)], {"conv_1": "conv_2"}),
@@ -90,10 +90,10 @@ AVERAGE = AvgPool(name="pool", kernel=(2, 2), stride=(1, 1))
          {"conv_1": "conv_2", "conv_3": None}),
     ],
 )  # fmt: skip
-def test_which_ones_join(layers, joined):
+def test_which_ones_are_fused(layers, fused):
     model = model_of(*layers)
-    assert join(model) == joined
-    assert join(model, NPU.changed(depthwise=False)) == {
+    assert fused_of(model) == fused
+    assert fused_of(model, NPU.changed(depthwise=False)) == {
         layer.name: None for layer in layers if isinstance(layer, Conv)
     }
 
@@ -105,10 +105,10 @@ def test_a_plain_one_with_zeros_joins_too():
     some = np.arange(5)  # a plain one's sums might be so large that biases have less room
     arrays["act_2"] = {"bias": 100 * some, "multiplier": some + 7, "shift": some + 5}
     plain = Model(replace(model.network, layers=tuple(layers)), arrays)
-    assert join(plain) == {"conv_1": "conv_2", "conv_3": None}
+    assert fused_of(plain) == {"conv_1": "conv_2", "conv_3": None}
     arrays["conv_2"] = {"weight": arrays["conv_2"]["weight"].copy()}
     arrays["conv_2"]["weight"][1, 2, 2, 0] = 1
-    assert join(Model(plain.network, arrays)) == {"conv_1": None, "conv_2": None, "conv_3": None}
+    assert fused_of(Model(plain.network, arrays)) == {"conv_1": None, "conv_2": None, "conv_3": None}
 
 
 def test_memories_of_its_own():

@@ -3,7 +3,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bitloom.hls_gen.compiler.layout import UNUSED, Layout, chunks, plane_layout, regroup, result_layout, to_stream
+from bitloom.hls_gen.compiler.layout import Layout, chunks, plane_layout, regroup, result_layout, to_stream
+from bitloom.hls_gen.design.lanes import UNUSED
 
 QUICK = settings(max_examples=60, deadline=None, derandomize=True, database=None)
 _ = UNUSED

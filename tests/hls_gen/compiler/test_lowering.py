@@ -89,7 +89,7 @@ def turned(model: Model, layers: Sequence[Layer]) -> np.ndarray | int:
 
 def plain(p: LoweredLayer) -> LoweredLayer:
     """The lowered layer without what comes after its sums."""
-    return replace(p, steps=())
+    return replace(p, actions=())
 
 
 def unused_lanes(p: LoweredLayer) -> LoweredLayer:

@@ -81,7 +81,7 @@ def check(model: Model, kinds: Sequence[str], images: np.ndarray | None = None) 
 
 def check_range(p: LoweredLayer, features: np.ndarray) -> None:
     """Sums, and with their bias, of what the lowered layer reads stay in ``biased_range``."""
-    sums, (low, high) = replace(p, steps=()).forward(features)[..., None], p.biased_range
+    sums, (low, high) = replace(p, actions=()).forward(features)[..., None], p.biased_range
     biased = sums if p.scale is None else sums + p.scale.bias
     assert low <= min(sums.min(), biased.min()) <= max(sums.max(), biased.max()) <= high
 

@@ -13,11 +13,12 @@ from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Network
 from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.compiler.engine_rules import Engine
-from bitloom.hls_gen.compiler.layout import UNUSED, chunks
+from bitloom.hls_gen.compiler.layout import chunks
 from bitloom.hls_gen.compiler.lowering import lower_alone
 from bitloom.hls_gen.compiler.plan import plan
 from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.hls_gen.compiler.tuple_parts import TuplePart, WeightedLanes, tuple_part
+from bitloom.hls_gen.design.lanes import UNUSED
 from bitloom.hls_gen.design.npu import Npu
 from tests.networks import random_integer_model, random_model
 from tests.rows import npu_rows

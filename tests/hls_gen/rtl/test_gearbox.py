@@ -6,7 +6,8 @@ import random
 import numpy as np
 import pytest
 
-from bitloom.hls_gen.compiler.layout import UNUSED, regroup
+from bitloom.hls_gen.compiler.layout import regroup
+from bitloom.hls_gen.design.lanes import UNUSED
 from bitloom.hls_gen.rtl.primitives.block import Block
 from bitloom.hls_gen.rtl.primitives.gearbox import collected, frame_divider, gearbox
 from bitloom.hls_gen.rtl.primitives.memory import Library

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 
-from bitloom.hls_gen.compiler.layout import UNUSED, result_layout
+from bitloom.hls_gen.compiler.layout import result_layout
+from bitloom.hls_gen.design.lanes import UNUSED
 from bitloom.hls_gen.design.memories.memory_map import memory_of
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.timing import CREDITS

@@ -11,8 +11,8 @@ from bitloom.golden.window import Window
 from bitloom.hls_gen.compiler.flow.former import Former
 from bitloom.hls_gen.compiler.flow.kahn import Stamps
 from bitloom.hls_gen.compiler.rows.former import former_values
-from bitloom.hls_gen.design.formed_windows import UNUSED, FormedWindows
-from bitloom.hls_gen.design.lanes import plane_order
+from bitloom.hls_gen.design.formed_windows import FormedWindows
+from bitloom.hls_gen.design.lanes import UNUSED, plane_order
 from bitloom.hls_gen.design.memories.former import former_fields
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.parts import present

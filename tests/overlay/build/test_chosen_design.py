@@ -240,7 +240,7 @@ def test_equal_npus(topology: str) -> None:
         (Wanted(topology="cascade", npus=33), "digits-cnn: a cascade must have 1..32 NPUs, got 33"),
         (Wanted(folding={"kfp": 0}), "npu: kfp must be an integer >= 1, got 0"),
         (Wanted(design="digits-cnn-pipeline", topology="ring", npus=2),
-         "digits-cnn-pipeline: its NPUs are joined already, got topology ring"),
+         "digits-cnn-pipeline: its NPUs are connected already, got topology ring"),
         (Wanted(folding={"buffer_words": 32}),
          "digits-cnn: buffer_words needs an NPU behind another one, got 32 without"),
         (Wanted(design="bnn-int8-ends", folding={"planes": 6}),

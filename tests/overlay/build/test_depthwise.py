@@ -21,7 +21,7 @@ from .board_cases import DEPTHWISE_DESIGNS
 
 
 def depthwise_layers(design: Design, model: Model, order: str) -> int:
-    """How many depthwise convolutions joined another layer, of a network that was compared."""
+    """How many depthwise convolutions are fused with another layer, of a network that was compared."""
     layers = compare(design, model, CompileChoices(map_order=order)).plan.lowered.layers
     return sum(layer.depthwise is not None for layer in layers)
 

@@ -137,8 +137,8 @@ def test_images_of_eight_bits_may_have_their_windows_formed() -> None:
     network = Network(name="net", input=case_map(6, 5, 3, unsigned(8)), layers=chain)
     demand = layers(random_model(network, 0))[0]
     assert demand.planes == 9
-    assert demand.joined is not None
-    assert demand.joined.channels == 27
+    assert demand.with_former is not None
+    assert demand.with_former.channels == 27
 
 
 @pytest.mark.slow

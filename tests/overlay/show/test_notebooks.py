@@ -324,6 +324,27 @@ def test_training_machine(board: str | None, notebook: Notebook):
     assert shown["pictures"] == ["curve"]
 
 
+@pytest.mark.parametrize("board", [None, pytest.param("training", marks=pytest.mark.slow)])
+def test_learning_on_the_board(board: str | None, notebook: Notebook):
+    """Curves rise, and go on after the reset; both cells that learn show one."""
+    shown = notebook(
+        "9_learning_on_the_board",
+        board,
+        virtual="place.virtual",
+        before="before",
+        curve="curve",
+        steps="STEPS",
+        exact="exact",
+    )
+    assert shown["virtual"] == (board is None)
+    assert len(shown["curve"]) == shown["steps"] + 1
+    assert shown["curve"][: len(shown["before"])] == shown["before"]
+    assert shown["before"][0] < 0.2
+    assert shown["curve"][-1] > 0.85
+    assert shown["exact"]
+    assert shown["pictures"] == ["learn", "reset"]
+
+
 @pytest.mark.slow
 def test_from_brevitas(notebook: Notebook):
     """With the file that the notebook brings along, where Brevitas isn't installed."""

@@ -79,6 +79,28 @@ def test_settings(tiny, tmp_path, setting):
         assert layer.gradients.chance == (kinds.others > 0)
 
 
+def test_normalised(tiny, tmp_path):
+    """Of hidden layers, by a machine with roots and room for a batch; from a checkpoint, and in words."""
+    plan = replace(PLAN, setting="nearest-2", epochs=2, normalised=True)
+    training = plan.training(tiny)
+    assert [(layer.normalised, layer.centred) for layer in training.layers] == [(True, False), (False, False)]
+    machine = plan.machine(training, len(tiny.train))
+    assert machine.root == "table"
+    path = tmp_path / "run.npz"
+    whole = learn_on_machine(plan, tiny, path)
+    assert learn_on_machine(plan, tiny, path).points == whole.points
+    words = learn_on_machine(replace(plan, runner="words"), tiny)
+    assert words.curve == whole.curve
+    assert (whole.states[0].gains != machine.form.one).any()
+    for state, expected in zip(words.states, whole.states):
+        for name, array in vars(state).items():
+            np.testing.assert_array_equal(array, getattr(expected, name))
+    with value_error(
+        "learning on the machine: normalised must be left out where words are not multiplied, as with discrete-1"
+    ):
+        replace(plan, setting="discrete-1")
+
+
 def test_a_rate_of_its_own_and_held_out_images(tiny):
     """As if the images had been split before, and the setting had the rate."""
     plan = replace(PLAN, epochs=2, seed=3, rate_places=2, held_out=True)

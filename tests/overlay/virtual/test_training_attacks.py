@@ -19,7 +19,7 @@ from bitloom.hls_gen.design.training_packets import program_packet, run_packet
 from bitloom.overlay.virtual.training_machine import SimulatedMachine
 
 SMALL = MachineParameters(slaves=2)
-EQUIPPED = MachineParameters(slaves=2, divider="words", converter="multiplying")
+EQUIPPED = MachineParameters(slaves=2, divider="words", converter="multiplying", root="table")
 """SMALL, EQUIPPED: as in test_training_machine.py, so that their models are compiled once."""
 ECHO = assemble("IO LOAD_NEURONS d=0 rows=3\nIO STORE_NEURONS a=0 rows=3 last=1\nNOP END")
 CODES = {rule.name: rule.code for rule in FAULTS}
@@ -138,6 +138,8 @@ def damaged(draw: random.Random, machine: MachineParameters) -> list[Instruction
              "COMPUTE FORWARD a=0 w=0 d=32 rows=3 columns=3", "IO LOAD_PROGRAM d=40 rows=1"]  # fmt: skip
     if machine.divider == "words":
         lines[-1:-1] = ["COMPUTE DIVIDE a=32 b=64 d=64 rows=3"]
+    if machine.root == "table":
+        lines[-1:-1] = ["COMPUTE INVERSE_ROOT a=32 d=64 rows=3"]
     words = encode(assemble("\n".join(lines) + "\nIO STORE_NEURONS a=0 rows=3 last=1\nNOP END"))
     place = draw.randrange(isa.WORDS * len(lines))
     words[place] ^= np.uint32(1 << draw.randrange(32))
@@ -184,8 +186,9 @@ def meeting(draw: random.Random, count: int, machine: MachineParameters) -> tupl
         a, b, d = (draw.choice(PLACES) for _ in range(3))
         n = draw.randint(1, 20)
         slow = [(f"COMPUTE DIVIDE a={a} b={b} d={d} rows={n}", 0)] if machine.divider == "words" else []
+        roots = [(f"COMPUTE INVERSE_ROOT a={a} d={d} rows={n}", 0)] if machine.root == "table" else []
         line, needed = draw.choice([
-            *slow,
+            *slow, *roots,
             (f"IO LOAD_NEURONS d={d} rows={n}", n), (f"IO STORE_NEURONS a={a} rows={n}", 0),
             (f"COMPUTE ADD a={a} b={b} d={d} rows={n}", 0), (f"COMPUTE RELU a={a} d={d} rows={n}", 0),
             (f"MOVE COPY a={a} d={d} rows={n}", 0), (f"COMPUTE FORWARD a={a} w=0 d={d} rows={n} columns=6", 0),

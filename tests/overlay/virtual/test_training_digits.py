@@ -47,7 +47,7 @@ def test_an_epoch_of_digits(name, slaves):
     x, x_test, y, y_test = train_test_split(images / 16, labels, test_size=360, random_state=0, stratify=labels)
     x, y = x[:1424], y[:1424]
     weights = [rng.normal(0, (2 / layer.inputs) ** 0.5, (layer.outputs, layer.inputs)) for layer in t.layers]
-    start = [first_state(form, t, layer, weight).whole(t, layer) for layer, weight in zip(t.layers, weights)]
+    start = [first_state(form, t, layer, weight).whole(form, t, layer) for layer, weight in zip(t.layers, weights)]
     data = [first_words(t, form, start), sample_words(t, form, form.words(x), form.words(2 * np.eye(10)[y] - 1))]
     program, words = ProgramWriter(machine, t).program(len(x)), np.concatenate(data)
     interpreter = Interpreter(machine, program)
@@ -92,7 +92,7 @@ def test_cycles_by_units(name):
     if t.inputs.table:
         x = Converter(table=THREE_BITS).word_codes(form, x)
     weights = [rng.normal(0, (2 / layer.inputs) ** 0.5, (layer.outputs, layer.inputs)) for layer in t.layers]
-    start = [first_state(form, t, layer, weight).whole(t, layer) for layer, weight in zip(t.layers, weights)]
+    start = [first_state(form, t, layer, weight).whole(form, t, layer) for layer, weight in zip(t.layers, weights)]
     words = np.concatenate([first_words(t, form, start), sample_words(t, form, x, form.words(2 * np.eye(10)[y] - 1))])
     program = ProgramWriter(machine, t).program(len(x))
     (expected,) = Interpreter(machine, program).run(words)

@@ -31,13 +31,13 @@ from bitloom.overlay.virtual.training_machine import SimulatedMachine
 from tests.golden.discrete.machine import test_faults as rules
 from tests.golden.discrete.machine import test_hazards as hazards
 from tests.golden.discrete.machine import test_interpreter as loads
-from tests.golden.discrete.machine.cases import BATCH_CASES, CASES, PAIR_CASES, TABLES, samples, start
+from tests.golden.discrete.machine.cases import BATCH_CASES, CASES, NORMAL_CASES, PAIR_CASES, TABLES, samples, start
 from tests.golden.discrete.machine.layer_program import KINDS, layer_program
 from tests.golden.discrete.machine.learning_program import learning_program
 
 SMALL = MachineParameters(slaves=2)
 """The machine of the default tier: one build for all tests."""
-EQUIPPED = MachineParameters(slaves=2, divider="words", converter="multiplying")
+EQUIPPED = MachineParameters(slaves=2, tables=5, divider="words", converter="multiplying", root="table")
 """One with all units that a machine may lack."""
 MORE_TABLES = MachineParameters(slaves=2, tables=5)
 TABLED = MachineParameters(slaves=2, products="table")
@@ -82,16 +82,15 @@ def test_programs_with_stalls(stalls):
 
 
 @pytest.mark.parametrize("instructions", [128, 16], ids=["whole", "in pages"])
-@pytest.mark.parametrize("case", BATCH_CASES)
+@pytest.mark.parametrize("case", [*BATCH_CASES, *NORMAL_CASES])
 def test_batches(case, instructions):
     """Two batches, whose program the instruction cache holds, or which comes with the data."""
-    t = BATCH_CASES[case]
+    t = {**BATCH_CASES, **NORMAL_CASES}[case]
+    machine = EQUIPPED if t.normalised else MORE_TABLES
     inputs, targets = samples(t, FORM, 2 * t.batch)
-    program, data = ProgramWriter(replace(MORE_TABLES, instructions=instructions), t).run(
-        start(t, FORM), inputs, targets
-    )
-    (expected,) = Interpreter(MORE_TABLES, program).run(data)
-    with SimulatedMachine(MORE_TABLES, program) as hardware:
+    program, data = ProgramWriter(replace(machine, instructions=instructions), t).run(start(t, FORM), inputs, targets)
+    (expected,) = Interpreter(machine, program).run(data)
+    with SimulatedMachine(machine, program) as hardware:
         hardware.simulation.stall(source=0.3, sink=0.3, seed=1)
         (words,) = hardware.run(data)
     assert words.tolist() == expected.tolist()

@@ -1,5 +1,7 @@
 """Trainings for the tests of the machine: all, some or no tensors discrete; asymmetric on purpose."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from bitloom.golden.discrete.converter import Converter
@@ -98,6 +100,19 @@ BATCH_CASES = {
     ),
 }
 """By the rule of velocities; 12 samples are whole batches of each."""
+NORMAL_CASES = {
+    "normalised": training(rule=batch(4), last="clip", normalised=True),
+    "normalised, no activation": training(rule=batch(2), activation="none", normalised=True, weights=Kind(2)),
+    "normalised, all": replace(BATCH_CASES["batch, all"], rule=batch(4, 1)),
+}
+NORMAL_CASES["normalised, all"] = replace(
+    NORMAL_CASES["normalised, all"],
+    layers=tuple(
+        replace(layer, normalised=n != 1, weights=Kind(2, True))
+        for n, layer in enumerate(NORMAL_CASES["normalised, all"].layers)
+    ),
+)
+"""Over batches of 2 and 4 samples; of three layers all but the second one, which is centred, too."""
 PAIR_CASES = {
     "pairs of weights": training(
         weights=Kind(3, True, "nearest"), gradients=Kind(2, True), errors=Kind(2, True, "nearest"), master=True
@@ -118,10 +133,14 @@ def start(t: Training, form: WordFormat, seed: int = 0) -> list[LayerState]:
     rng = np.random.default_rng(seed)
     states = []
     for layer in t.layers:
-        state = first_state(form, t, layer, rng.normal(0, 0.5, (layer.outputs, layer.inputs))).whole(t, layer)
+        state = first_state(form, t, layer, rng.normal(0, 0.5, (layer.outputs, layer.inputs))).whole(form, t, layer)
         state.biases = form.words(rng.normal(0, 0.2, layer.outputs))
         if layer.centred:
             state.means = form.words(rng.normal(0, 0.2, layer.outputs))
+        if layer.normalised:
+            state.gains = form.words(rng.uniform(0.5, 1.5, layer.outputs))
+            state.sum_means = form.words(rng.normal(0, 0.2, layer.outputs))
+            state.sum_variances = form.words(rng.uniform(0.1, 2, layer.outputs))
         states.append(state)
     return states
 

@@ -52,6 +52,7 @@ BROKEN = {
     "another order": (table(a=TABLE.a ^ 0x40), "BAD_TABLE"),
     "a value too small": (config_table(1, CodeTable((1, 2.0**-13)), 1), "BAD_TABLE"),
     "no divider": ("COMPUTE DIVIDE rows=2 kind_b=1", "NO_UNIT"),
+    "no root": ("COMPUTE INVERSE_ROOT rows=2", "NO_UNIT"),
     "no converter of results": ("COMPUTE CONVERT rows=2 kind_d=1 chance_d=1 pair_d=1", "NO_UNIT"),
     "no converter of weights": ("COMPUTE APPLY rows=2 columns=2 kind_w=1 chance_w=1 pair_w=1", "NO_UNIT"),
     "zone": (table(kind_w=3), "BAD_ZONE"),

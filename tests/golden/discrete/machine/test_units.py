@@ -1,4 +1,4 @@
-"""Units that a machine may have or lack: the divider, and the converter of the two nearest codes."""
+"""Units that a machine may have or lack: the divider, the inverse root, the converter of the two nearest codes."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,8 @@ from tests.errors import value_error
 from .cases import TABLES
 
 FORM = WordFormat(18, 12)
-ALL = MachineParameters(slaves=2, divider="words", converter="multiplying", neuron_words=512)
+EVERY = {"divider": "words", "converter": "multiplying", "root": "table"}
+ALL = MachineParameters(slaves=2, neuron_words=512, **EVERY)
 CONFIG = [config_table(number, table, zone) for number, (table, zone) in TABLES.items()]
 
 
@@ -100,12 +101,13 @@ def test_slaves_convert_by_either_pair():
     [
         ({"divider": "none"}, "COMPUTE DIVIDE rows=2 kind_b=1"),
         ({"divider": "codes"}, "COMPUTE DIVIDE rows=2 kind_a=1"),
+        ({"root": "none"}, "COMPUTE INVERSE_ROOT rows=2"),
         ({"converter": "shifting"}, "COMPUTE CONVERT rows=2 kind_d=1 chance_d=1 pair_d=1"),
         ({"converter": "shifting"}, "COMPUTE APPLY rows=2 columns=2 kind_w=1 chance_w=1 pair_w=1"),
     ],
 )
 def test_a_unit_that_a_machine_lacks(fields, text):
-    lacking = MachineParameters(**{"slaves": 2, "divider": "words", "converter": "multiplying", **fields})
+    lacking = MachineParameters(**{"slaves": 2, **EVERY, **fields})
     with pytest.raises(MachineFault, match=r"^instruction 3: NO_UNIT: "):
         run(text, machine=lacking)
     run(text)
@@ -119,6 +121,18 @@ def test_codes_divide_by_shifts():
     (results,) = run(text, cells, MachineParameters(slaves=2, divider="codes")).results
     expected = operate(FORM, "/", Continuous(words(8, 3)), Discrete(cells[8:], table))
     assert results.tolist() == FORM.pack(expected).tolist()
+
+
+@pytest.mark.parametrize("kind_a", [0, *TABLES])
+def test_inverse_roots(kind_a):
+    """Of words or of codes' values, whose signs don't count."""
+    cells = FORM.pack(words(200, 6))
+    text = f"COMPUTE INVERSE_ROOT a=0 d=200 rows=200 kind_a={kind_a}"
+    (results,) = run(f"IO LOAD_NEURONS d=0 rows=200\n{text}\nIO STORE_NEURONS a=200 rows=200 last=1", cells).results
+    x = FORM.unpack(cells)
+    if kind_a:
+        x = FORM.words(TABLES[kind_a][0].real)[cells % len(TABLES[kind_a][0].values)]
+    assert results.tolist() == FORM.inverse_root(np.abs(x)).tolist()
 
 
 def test_names_of_units():

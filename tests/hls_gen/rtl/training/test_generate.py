@@ -16,6 +16,7 @@ from bitloom.hls_gen.rtl.training import generate as generation
 from bitloom.hls_gen.rtl.training.converter import converter
 from bitloom.hls_gen.rtl.training.corner_turn import corner_turn
 from bitloom.hls_gen.rtl.training.generate import training_manifest, training_verilog
+from bitloom.hls_gen.rtl.training.inverse_root import inverse_root
 from bitloom.hls_gen.rtl.training.pair_converter import pair_converter
 from bitloom.hls_gen.rtl.training.product import product_unit
 from bitloom.hls_gen.rtl.training.product_table import product_table
@@ -27,12 +28,14 @@ from bitloom.hls_gen.rtl.training.word_divider import word_divider
 from bitloom.overlay.area.yosys import run_yosys
 from bitloom.overlay.virtual.sim import lint
 
+EVERY = {"divider": "words", "converter": "multiplying", "root": "table"}
+"""All units that a machine may lack."""
 MACHINES = {
     "2 slaves": MachineParameters(slaves=2),
     "1 slave, 1 bit, no multiplier": MachineParameters(slaves=1, code_bits=1, products="shifter"),
-    "2 slaves, all units": MachineParameters(slaves=2, divider="words", converter="multiplying"),
+    "2 slaves, all units": MachineParameters(slaves=2, **EVERY),
     "2 slaves, tables": MachineParameters(slaves=2, code_bits=2, products="table", divider="codes"),
-    "1 slave, 4 bits": MachineParameters(slaves=1, form=WordFormat(4, 1), divider="words", converter="multiplying"),
+    "1 slave, 4 bits": MachineParameters(slaves=1, form=WordFormat(4, 1), **EVERY),
     "4 slaves, 32 bits, all tables": MachineParameters(slaves=4, form=WordFormat(32, 20), tables=7, column_words=1),
 }
 
@@ -46,6 +49,7 @@ def test_lint_is_silent(name):
 UNITS = {
     "pair_converter": pair_converter,
     "word_divider": word_divider,
+    "inverse_root": inverse_root,
     "quotient_unit": quotient_unit,
     "product_table": product_table,
     "serial_dot": partial(serial_dot, lanes=5),
@@ -53,9 +57,9 @@ UNITS = {
 }
 """Units that a machine may lack."""
 UNIT_MACHINES = (
-    MachineParameters(divider="words", converter="multiplying"),
-    MachineParameters(divider="words", converter="multiplying", form=WordFormat(9, 6), code_bits=1),
-    MachineParameters(divider="words", converter="multiplying", form=WordFormat(32, 0), code_bits=2),
+    MachineParameters(**EVERY),
+    MachineParameters(**EVERY, form=WordFormat(9, 6), code_bits=1),
+    MachineParameters(**EVERY, form=WordFormat(32, 0), code_bits=2),
 )
 
 

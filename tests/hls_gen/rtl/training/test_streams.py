@@ -120,8 +120,8 @@ FUNCTIONS = {name: k for name, k in isa.FUNCTIONS[isa.COMPUTE].items() if k not 
 UNITS = {
     "least": MachineParameters(slaves=2),
     "codes": MachineParameters(slaves=2, divider="codes", products="shifter", form=WordFormat(12, 7)),
-    "all": MachineParameters(slaves=2, divider="words", converter="multiplying"),
-    "short words": MachineParameters(slaves=2, divider="words", form=WordFormat(7, 4)),
+    "all": MachineParameters(slaves=2, divider="words", converter="multiplying", root="table"),
+    "short words": MachineParameters(slaves=2, divider="words", root="table", form=WordFormat(7, 4)),
 }
 """Machines by their units: a division of short words takes less time than other elements."""
 

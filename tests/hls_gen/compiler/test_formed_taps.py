@@ -1,4 +1,4 @@
-"""Joined taps: rewritten layers against golden. Whole networks on hardware with a window former are in
+"""Formed taps: rewritten layers against golden. Whole networks on hardware with a window former are in
 tests/overlay/build/board_cases.py."""
 
 import numpy as np
@@ -33,7 +33,7 @@ def test_the_rewritten_layer_computes_the_same(npu: Npu) -> None:
             of_bits = npu.array.planes > 0 and not lowered.input_bits
             assert of_bits or network.layers[0].kernel == (1, 1)
         np.testing.assert_array_equal(
-            lowered.with_joined_taps(frozenset(names)).forward(images), lowered.forward(images)
+            lowered.with_formed_taps(frozenset(names)).forward(images), lowered.forward(images)
         )
         return " ".join(sorted(names))
 

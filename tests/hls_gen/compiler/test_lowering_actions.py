@@ -1,4 +1,4 @@
-"""Every layer behind the sums becomes a step, or is refused: a place in a trip is not enough."""
+"""Every layer behind the sums becomes an action, or is refused: a place in a trip is not enough."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -54,7 +54,7 @@ ENGINES = {
 
 @pytest.mark.parametrize("name", ENGINES)
 def test_a_layer_that_nothing_lowers(name, monkeypatch):
-    """An engine's rules take it, but no step computes it."""
+    """An engine's rules take it, but no action computes it."""
     trip, first, act, engine = ENGINES[name]
     wider = Trip(orders=((needed(type(act)), optional(Mirror)),), rule="any", raw=trip.raw)
     monkeypatch.setattr(engine_rules, name.upper(), wider)

@@ -1,4 +1,4 @@
-"""Joined taps: a layer as the array sees it behind a window former (hls_gen/design/formed_windows.py).
+"""Formed taps: a layer as the array sees it behind a window former (hls_gen/design/formed_windows.py).
 
     kernel K x L over C channels  -->  kernel 1 x 1 over K * L * C channels, of a map with a position for each window
 
@@ -12,11 +12,12 @@ from dataclasses import replace
 
 import numpy as np
 
+from bitloom.golden.encoding import Ints
 from bitloom.golden.graph import INPUT
 from bitloom.hls_gen.design.formed_windows import FormedWindows
+from bitloom.hls_gen.design.lanes import UNUSED
 from bitloom.hls_gen.design.npu import Npu
 
-from .layout import UNUSED, Ints
 from .lowered_layers import LoweredLayer
 from .lowering import Lowered, former_name
 from .planned_layer import map_layout
@@ -26,8 +27,8 @@ Formed = Mapping[str, FormedWindows]
 """What window formers make, by the name of the layer behind each."""
 
 
-def joined_taps(lowered: Lowered, npus: Sequence[Npu], map_order: str) -> tuple[Lowered, Formed]:
-    """Join the taps of the layers that a window former can feed.
+def formed_taps(lowered: Lowered, npus: Sequence[Npu], map_order: str) -> tuple[Lowered, Formed]:
+    """Form the taps of the layers that a window former can feed.
 
     Parameters
     ----------
@@ -45,12 +46,12 @@ def joined_taps(lowered: Lowered, npus: Sequence[Npu], map_order: str) -> tuple[
     """
     names = frozenset(_candidates(lowered, npus))
     while True:
-        joined = lowered.with_joined_taps(names)
-        tables = tables_of(joined.schedule(map_order))
-        each = {name: windows_of(joined, name, tables, npus) for name in sorted(names)}
+        behind = lowered.with_formed_taps(names)
+        tables = tables_of(behind.schedule(map_order))
+        each = {name: windows_of(behind, name, tables, npus) for name in sorted(names)}
         formed = {name: windows for name, windows in each.items() if windows is not None}
         if formed.keys() == names:
-            return joined, formed
+            return behind, formed
         names = frozenset(formed)
 
 
@@ -80,7 +81,7 @@ def windows_of(
     Parameters
     ----------
     lowered
-        With joined taps.
+        With formed taps.
     name
         The layer's.
     tables
@@ -97,7 +98,7 @@ def windows_of(
     on = dict(zip(layers, lowered.mapping))
     layer = layers[name]
     npu = npus[on[name]]
-    taps = layer.joined
+    taps = layer.formed_taps
     assert taps is not None
     wanted = _first_rows(tables[name].input_order, tables[name].stage.width)
     if wanted is None:
@@ -160,13 +161,13 @@ def _first_rows(order: Ints, width: int) -> tuple[int, int] | None:
 
 
 def pays(formed: FormedWindows, beats: Sequence[int]) -> bool:
-    """Whether a layer takes fewer cycles with joined taps.
+    """Whether a layer takes fewer cycles with formed taps.
 
     Parameters
     ----------
     formed
         Its windows.
     beats
-        Of the layer with joined taps, and as it is.
+        Of the layer with formed taps, and as it is.
     """
     return max(formed.cycles, beats[0]) < beats[1]

@@ -1,7 +1,7 @@
-"""The steps of a lowered layer (hls_gen/compiler/lowered_layers.py) from the layers behind the sums of a segment.
+"""The actions of a lowered layer (hls_gen/compiler/lowered_layers.py) from the layers behind the sums of a segment.
 
-Each layer becomes one step, by the function that a table has for its kind. A layer that the table lacks is refused, so
-that no layer is left out. Where an engine computes a step otherwise, the engine's file rewrites the step
+Each layer becomes one action, by the function that a table has for its kind. A layer that the table lacks is refused,
+so that no layer is left out. Where an engine computes an action otherwise, the engine's file rewrites the action
 (lowering_binary.py, lowering_integer.py).
 """
 
@@ -19,20 +19,20 @@ from bitloom.golden.layers.requantise import Requantise
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model
 
-from .lowered_layers import Addition, LoweredLayer, Multiply, Pooling, Scale, Sign, Step, Thresholds, Xnor
+from .lowered_layers import Action, Addition, LoweredLayer, Multiply, Pooling, Scale, Sign, Thresholds, Xnor
 from .margins import Range
 from .parts import MapReader, Part
 from .pools import thresholds_of
 
 
-def lowered_layer(part: Part, arithmetic: Xnor | Multiply, steps: Sequence[Step], sum_range: Range) -> LoweredLayer:
+def lowered_layer(part: Part, arithmetic: Xnor | Multiply, actions: Sequence[Action], sum_range: Range) -> LoweredLayer:
     """The lowered layer of a part."""
     reader = {item.name: getattr(part, item.name) for item in fields(MapReader)}
-    return LoweredLayer(**reader, arithmetic=arithmetic, steps=tuple(steps), sum_range=sum_range)
+    return LoweredLayer(**reader, arithmetic=arithmetic, actions=tuple(actions), sum_range=sum_range)
 
 
-def steps_of(model: Model, part: Part, tail: tuple[Layer, ...]) -> list[Step]:
-    """The steps of the layers behind the sums of a part. Where a pool is the first of these layers, its step is the
+def actions_of(model: Model, part: Part, tail: tuple[Layer, ...]) -> list[Action]:
+    """The actions of the layers behind the sums of a part. Where a pool is the first of these layers, its action is the
     last: engines pool what thresholds make.
 
     ValueError if there is no function for a layer.
@@ -95,7 +95,7 @@ def pooling_of(model: Model, part: Part, layer: Pool) -> Pooling:
     return Pooling(window=layer.window, average=isinstance(layer, AvgPool))
 
 
-FUNCTIONS: dict[type[Layer], Callable[[Model, Part, Any], Step]] = {
+FUNCTIONS: dict[type[Layer], Callable[[Model, Part, Any], Action]] = {
     Threshold: bits_of,
     Requantise: scale_of,
     Add: addition_of,
@@ -103,4 +103,4 @@ FUNCTIONS: dict[type[Layer], Callable[[Model, Part, Any], Step]] = {
     MinPool: pooling_of,
     AvgPool: pooling_of,
 }
-"""By kind of layer, the function that makes its step; engine_rules.py says what each engine takes."""
+"""By kind of layer, the function that makes its action; engine_rules.py says what each engine takes."""

@@ -30,8 +30,8 @@ FLOORS = {
         "training", "generate",
     ),
     "overlay": (
-        "steps", "picture", "area", "area_model", "timing", "platform", "virtual", "build", "evaluation", "exporters",
-        "explore", "importers", "study", "show", "fuzz", "cli",
+        "steps", "picture", "area", "area_model", "timing", "platform", "virtual", "build", "evaluation", "deploy",
+        "exporters", "explore", "importers", "study", "show", "fuzz", "cli",
     ),
 }  # fmt: skip
 """Room -> the folders and files in it, from the ground up: each imports from those before it only."""

@@ -84,7 +84,9 @@ typedef enum bitloom_unit { BITLOOM_CORE = 0, BITLOOM_DMA = 1 } bitloom_unit;
 /* Bits of c_sg_length_width in the block designs that bitloom makes. */
 #define BITLOOM_DMA_LENGTH_BITS 26
 
-/* What a board offers. Functions return 0, or something else where they fail: then the call ends with BITLOOM_BUS. */
+/* What a board offers. Functions return 0, or below 0 where they fail: then the call ends with BITLOOM_BUS. The order of
+   accesses must be that of the calls for the DMA, too: where the processor may change it, `write` begins and `read` ends
+   with a barrier, such as dsb. */
 typedef struct bitloom_platform {
     void *context;    /* what the functions get */
     const char *name; /* what messages begin with; it must stay */
@@ -98,8 +100,9 @@ typedef struct bitloom_platform {
     int (*write)(void *context, bitloom_unit unit, uint32_t offset, uint32_t value);
     uint64_t (*now_us)(void *context); /* microseconds since whenever; never backwards */
     /* The rest may be NULL. flush, invalidate: bytes of `memory` that the processor has written, or is about to read;
-       NULL where it has no cache or the memory isn't cached. wait: until an interrupt of core or DMA has come, or the
-       time is over, or sooner; NULL: the device is looked at again and again. random: 32 bits; NULL: of the time. */
+       NULL where it has no cache or the memory isn't cached. wait: until an interrupt of core or DMA (s2mm_introut) has
+       come, then it returns 1, or the time is over, then 0; NULL: the device is looked at again and again. An interrupt
+       that gets lost, or comes too often, costs time at most. random: 32 bits; NULL: of the time. */
     int (*flush)(void *context, size_t offset, size_t bytes);
     int (*invalidate)(void *context, size_t offset, size_t bytes);
     int (*wait)(void *context, uint32_t microseconds);

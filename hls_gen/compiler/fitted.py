@@ -9,6 +9,7 @@ from bitloom.hls_gen.design.former import Former
 from bitloom.hls_gen.design.memories.memory_map import kernel_store, memory_map
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.parts import present
+from bitloom.hls_gen.design.timing import BLOCK_WORDS, LUT_RAM_WORDS
 from bitloom.hls_gen.design.widths import ACC_BITS
 
 from .margins import roomy_acc_bits, roomy_add_widths, roomy_multiplier_bits
@@ -69,6 +70,8 @@ def fitting(folding: Npu, npu_needs: Sequence[NpuNeeds]) -> dict[str, Any]:
     depth["tuple_words"] = max(depth["tuple_words"], *(need.steady_words for need in needs))
     if "ring" in (*folding.ports.inlets, *folding.ports.outlets):  # words of the next map come while these are in use
         depth["tuple_words"] = max(depth["tuple_words"], *(2 * need.hold_words for need in needs))
+    if folding.forms_lines and depth["pool_words"] > LUT_RAM_WORDS:  # the rest of its blocks: the array may run ahead
+        depth["pool_words"] = max(depth["pool_words"], BLOCK_WORDS)
     for key in (key for key in depth if flat.NUMBERS[key].power):
         depth[key] = 1 << (depth[key] - 1).bit_length()
     if folding.array.one_memory:  # features lie in front of the kernels

@@ -379,6 +379,8 @@ class LoweredLayer(MapReader):
     """Smallest and largest sum, for any features."""
     formed_taps: FormedTaps | None = None
     """What a window former reads in front of the layer; None where the layer reads the map itself."""
+    pool_lines: bool = False
+    """Whether the taps of a line of the pool's kernel come side by side, from a line former (pool_lines.py)."""
 
     @property
     def weight(self) -> Array:
@@ -424,6 +426,11 @@ class LoweredLayer(MapReader):
     def depthwise(self) -> Depthwise | None:
         """What the pool unit computes where it has weights."""
         return self.action(Depthwise)
+
+    @property
+    def adds_in_pool(self) -> bool:
+        """Whether the pool unit adds the values of a window, and doesn't take the largest of them."""
+        return self.depthwise is not None or (isinstance(self.pool, Pooling) and self.pool.average)
 
     @property
     def scale(self) -> Scale | None:

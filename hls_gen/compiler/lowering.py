@@ -21,6 +21,7 @@ from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model, Network
 from bitloom.golden.packing import to_bits
 from bitloom.golden.window import Pair
+from bitloom.hls_gen.design.formed_lines import column_of, line_of
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.widths import FEATURE_BITS, WEIGHT_BITS
 
@@ -63,6 +64,7 @@ class Lowered:
     """How each layer's map gets to who needs it, by the layer's name."""
     _schedules: dict[str, Schedule] = field(default_factory=dict, init=False)
     _formed: dict[frozenset[str], "Lowered"] = field(default_factory=dict, init=False)
+    _lined: dict[frozenset[str], "Lowered"] = field(default_factory=dict, init=False)
 
     def schedule(self, map_order: str) -> Schedule:
         """Orders of all maps and tables of all layers in a map order (hls_gen/compiler/schedule)."""
@@ -80,6 +82,14 @@ class Lowered:
             layers = tuple(_with_formed_taps(layer, part) if layer.name in names else layer for layer, part in pairs)
             self._formed[names] = replace(self, layers=layers)
         return self._formed[names]
+
+    def with_pool_lines(self, names: frozenset[str]) -> "Lowered":
+        """The lowered layers, those of these names with line formers in front of their pools
+        (hls_gen/compiler/pool_lines.py)."""
+        if names not in self._lined:
+            layers = tuple(replace(layer, pool_lines=layer.name in names) for layer in self.layers)
+            self._lined[names] = replace(self, layers=layers)
+        return self._lined[names]
 
     def input_features(self, images: Array) -> Array:
         """What the first lowered layer reads, where its taps are not formed.
@@ -312,7 +322,13 @@ def _stages(layers: Sequence[LoweredLayer]) -> list[Stage]:
         adds = p.adds and (p.adds if p.binary else last[p.adds])  # bits: integers before a pool
         out.append(replace(conv, adds=adds or "", joins=last[p.joins] if p.joins else ""))
         if p.pool:
-            out.append(_stage(pool_name(p), p.depthwise is not None, out[-1].output_size, Taps(p.pool.window), p.name))
+            window = p.pool.window
+            reads = p.name
+            if p.pool_lines:
+                out.append(_stage(line_name(p), False, out[-1].output_size, Taps(line_of(window)), reads))
+                reads = line_name(p)
+                window = column_of(window)
+            out.append(_stage(pool_name(p), p.depthwise is not None, out[-1].output_size, Taps(window), reads))
         last[p.name] = out[-1].name
     return out
 
@@ -320,6 +336,11 @@ def _stages(layers: Sequence[LoweredLayer]) -> list[Stage]:
 def pool_name(p: LoweredLayer) -> str:
     """Name of the stage of a lowered layer's pool; no layer has it."""
     return f"{p.name}.pool"
+
+
+def line_name(p: LoweredLayer) -> str:
+    """Name of the stage of the line former in front of a lowered layer's pool; no layer has it."""
+    return f"{p.name}.line"
 
 
 def former_name(p: LoweredLayer) -> str:

@@ -16,6 +16,7 @@ from bitloom.golden.limits import FRAME_BITS, TAPS
 from bitloom.golden.network import Model, Network
 from bitloom.hls_gen.design.array import weighs_planes
 from bitloom.hls_gen.design.copies import is_copy
+from bitloom.hls_gen.design.formed_lines import column_of, fits_line, line_of
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.topology import cascade
 from bitloom.hls_gen.design.work import check_parallel
@@ -306,7 +307,12 @@ def _cycles_on(part: Part, npu: Npu) -> float:
     steps = result_steps(part.out_channels, part.levels, npu.array.kgp, npu.results.ol)
     pooled = 0
     if npu.pool_unit and not part.raw:  # maps without a pool pass the unit, too
-        pooled = SequencerWork.of_map(part.pool, height, width).cycles(npu.pool_tuple_words(steps))
+        pool = part.pool
+        columns = width
+        if pool and fits_line(pool, npu.pool_unit.line_taps):
+            columns = line_of(pool).output_size(height, width)[1]
+            pool = column_of(pool)
+        pooled = SequencerWork.of_map(pool, height, columns).cycles(npu.pool_tuple_words(steps))
     return max(_beats(part, npu), height * width * steps, pooled)
 
 

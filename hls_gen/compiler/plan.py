@@ -29,6 +29,7 @@ from .lowered_layers import LoweredLayer
 from .lowering import Lowered, former_name, lowered_for, pool_name
 from .needs import Needs, NpuNeeds, merged, most_waiting, needs_of
 from .planned_layer import MapWords, PlannedLayer, check_added, planned_layer, windows_read, words_read
+from .pool_lines import pool_lines
 from .schedule import AUTOMATIC, ORDERS, Schedule
 from .ways import MapWay, onward
 
@@ -171,8 +172,8 @@ def plan_lowered(
     if choices.map_order != "auto":
         return _plan_in_order(lowered, chain, choices, chunks)
     plans = {order: _plan_in_order(lowered, chain, replace(choices, map_order=order), chunks) for order in AUTOMATIC}
-    # a window former makes windows row after row alone
-    formed = [order for order in AUTOMATIC if any(planned.formed for planned in plans[order].layers)]
+    # a window former, and a line former, make windows row after row alone
+    formed = [order for order in AUTOMATIC if any(planned.is_formed for planned in plans[order].layers)]
     best = min(
         formed or AUTOMATIC, key=lambda order: plans[order].memory_bits().total
     )  # the first one if they are equal
@@ -194,6 +195,7 @@ def _plan_in_order(lowered: Lowered, npus: Sequence[Npu], choices: CompileChoice
     on = dict(zip((p.name for p in lowered.layers), lowered.mapping))  # lowered layer -> its NPU
     npus = _with_skip_stores(lowered.model.network.name, npus, lowered, lowered.ways, on)
     lowered, formed = _formed(lowered, npus, choices.map_order)
+    lowered, lines = pool_lines(lowered, npus, choices.map_order)
     orders = lowered.schedule(choices.map_order)
     frame = frame_words(lowered, npus[0], orders.input_order, formed.get(lowered.layers[0].name))
     maps = {INPUT: MapWords(frame.layout, frame.codes, "host")}
@@ -215,6 +217,7 @@ def _plan_in_order(lowered: Lowered, npus: Sequence[Npu], choices: CompileChoice
             inner=inner_groups(p, npu, dataflow_of(p, choices.dataflow)),
             conv=tables[p.name],
             pool=tables.get(pool_name(p)),
+            lines=lines.get(p.name),
             way=way,
             reader_lanes=npus[on[way.reader or p.name]].array.kfp,
         )

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from bitloom.golden.encoding import Ints
+from bitloom.hls_gen.design.formed_lines import FormedLines
 from bitloom.hls_gen.design.formed_windows import FormedWindows
 from bitloom.hls_gen.design.lanes import UNUSED
 from bitloom.hls_gen.design.npu import Npu
@@ -72,6 +73,8 @@ class PlannedLayer:
     """(words, pfp): words of a tuple that the pool unit takes; none where results don't pass one."""
     output: Layout
     """(words, lanes): what leaves for a window, in words of its reader."""
+    lines: FormedLines | None = None
+    """What a line former makes of its results; None where they don't pass one."""
     chunk_words: int | None = None
     """Words of a chunk of the map that it reads, where that comes from the NPU before; else None."""
     sizes_buffers: bool = False
@@ -96,6 +99,11 @@ class PlannedLayer:
     def sequencers(self) -> tuple[OnSequencer, ...]:
         """The maps on its NPU's sequencers."""
         return (self.on_array, self.on_pool_unit) if self.on_pool_unit else (self.on_array,)
+
+    @property
+    def is_formed(self) -> bool:
+        """Whether a former puts taps side by side that it reads, or that its pool reads."""
+        return self.formed is not None or self.layer.pool_lines
 
     @property
     def groups(self) -> int:
@@ -207,6 +215,7 @@ def planned_layer(
     reader_lanes: int,
     formed: FormedWindows | None = None,
     comes: StageTables | None = None,
+    lines: FormedLines | None = None,
 ) -> PlannedLayer:
     """Plan a lowered layer; parameters as of the attributes of `PlannedLayer`.
 
@@ -240,6 +249,8 @@ def planned_layer(
         else:
             taps = SequencerTaps.straight(on_array.counts.windows, behind.kind)
         words = len(pooled)
+        if npu.forms_lines and not lines:
+            lines = FormedLines.straight(on_array.counts.windows, lowest=not p.adds_in_pool)
         on_pool_unit = OnSequencer(sequencer=behind, taps=taps, words=words, tap_rows=words)
     return PlannedLayer(
         layer=p,
@@ -258,6 +269,7 @@ def planned_layer(
         steps=steps,
         pooled=pooled,
         output=output,
+        lines=lines,
     )
 
 

@@ -9,12 +9,11 @@ from typing import ClassVar
 
 from .lanes import lane_groups, plane_lanes, weight_of_lanes
 from .packed_products import most_kernels
-from .parts import Part, capacity, choice, number, value
+from .parts import RAM_STYLES, Part, capacity, choice, number, value
 from .rules import require
 from .widths import ACC_BITS, FEATURE_BITS, PLANES, WEIGHT_BITS, bits_for
 
 ACCUMULATIONS = ("popcount", "or", "both", "or_words")
-KERNEL_RAMS = ("auto", "block", "distributed")
 MOST_ACCUMULATORS = 256
 """Accumulators of a PE at most: a small memory beside it."""
 
@@ -40,7 +39,7 @@ class Array(Part):
         power=True,
         means="Accumulators of a PE: kernel groups that share a word. Several allow dataflow input_stationary.",
     )
-    kernel_ram: str = choice("auto", KERNEL_RAMS, means="What synthesis makes of the kernel memory.")
+    kernel_ram: str = choice("auto", RAM_STYLES, means="What synthesis makes of the kernel memory.")
     one_memory: bool = value(
         False,
         rare=True,

@@ -247,7 +247,7 @@ class Npu:
             unit="pool_unit",
             counters=self.sequencer.raster,
             table_rows=pool_unit.table_rows,
-            word_bits=self.pool_word_bits,
+            word_bits=self.pool_line_bits,
             ring_words=pool_unit.words,
             index_bits=pool_unit.index_bits,
             row_bits=weights.row_bits if weights else 0,
@@ -422,8 +422,18 @@ class Npu:
 
     @property
     def pool_word_bits(self) -> int:
-        """Width of a word of the pool's tuple memory; 0 where there is no pool unit."""
+        """Width of a word of pfp features; 0 where there is no pool unit."""
         return self.pool_unit.pfp * self.array.feature_bits if self.pool_unit else 0
+
+    @property
+    def forms_lines(self) -> bool:
+        """Whether the pool unit takes several taps in a cycle, which a line former puts side by side."""
+        return self.pool_unit is not None and self.pool_unit.line_taps > 1
+
+    @property
+    def pool_line_bits(self) -> int:
+        """Width of a word of the pool's tuple memory: a word of each tap that the pool unit takes in a cycle."""
+        return self.pool_unit.line_taps * self.pool_word_bits if self.pool_unit else 0
 
     @property
     def pool_sum_bits(self) -> int:

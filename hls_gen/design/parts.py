@@ -188,6 +188,9 @@ def rule_of(item: "Field[Any]") -> Number | Choices | None:
     return item.metadata.get("rule")
 
 
+RAM_STYLES = ("auto", "block", "distributed")
+"""What synthesis makes of a memory: what it likes, block RAM, LUT RAM."""
+
 P = TypeVar("P")
 
 

@@ -3,20 +3,26 @@ it."""
 
 from dataclasses import dataclass
 
-from .parts import Part, capacity, number
+from .parts import RAM_STYLES, Part, capacity, choice, number
 from .sequencer_kind import FLAGS, JUMPS, OLDS, TapTable
 from .widths import bits_for
 
 
 @dataclass(frozen=True, kw_only=True)
 class PoolWeights(Part):
-    """What a pool unit that computes depthwise convolutions has besides (hls_gen/rtl/pool_unit/pool_depthwise.py). All
-    three are sized."""
+    """What a pool unit that computes depthwise convolutions has besides (hls_gen/rtl/pool_unit/pool_depthwise.py)."""
 
+    scale_ram: str = choice(
+        "auto",
+        RAM_STYLES,
+        name="pool_scale_ram",
+        rare=True,
+        means="What synthesis makes of the memory of scales of a pool unit with weights.",
+    )
     jumps: int = capacity(256, least=2, added=True, name="pool_jumps")
     """Rows of its sequencer's table of jumps, >= 2."""
     rows: int = capacity(256, least=2, added=True, name="pool_kernel_rows")
-    """Rows of pfp weights, >= 2."""
+    """Rows of line_taps times pfp weights, >= 2."""
     scale_rows: int = capacity(256, least=2, added=True, name="pool_scale_rows")
     """Rows of ol times bias, multiplier and shift, >= 2."""
 
@@ -31,10 +37,20 @@ class PoolUnit(Part):
     """A pool unit."""
 
     pfp: int = number(8, means="Channels that the pool unit takes in a cycle.")
+    line_taps: int = number(
+        1,
+        most=16,
+        name="pool_line_taps",
+        rare=True,
+        means="Taps of a line of the kernel that the pool unit takes in a cycle.",
+    )
     weights: PoolWeights | None = None
     """What it has to compute depthwise convolutions, in an NPU of engine integer alone; None: it can't."""
     words: int = capacity(
-        256, power=True, name="pool_words", means="Capacity of the pool unit's tuple memory, in words of pfp features."
+        256,
+        power=True,
+        name="pool_words",
+        means="Capacity of the pool unit's tuple memory, in words of line_taps times pfp features.",
     )
     tuple_words: int = capacity(256, name="pool_tuple_words")
     """Words of pfp features of the longest tuple that it takes, >= 1: rows of its queue. Never more than ``words``."""

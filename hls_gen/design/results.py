@@ -7,8 +7,9 @@ from bitloom.golden.layers.requantise import FIRST_SHIFT
 from .parts import Part, capacity, choice, number
 from .widths import FRACTION_BITS, MULTIPLIER_BITS
 
-LUT_PRODUCTS = ("addition",)
-"""Units that may multiply in LUTs within 8 levels: an addition of maps has two products a lane of ol."""
+LUT_PRODUCTS = ("addition", "pool")
+"""Units that may multiply in LUTs within 8 levels: an addition of maps has two products a lane of ol; of pool results,
+whose product two DSP blocks make, LUTs multiply by the upper half of the multiplier."""
 
 
 @dataclass(frozen=True, kw_only=True)

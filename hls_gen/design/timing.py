@@ -108,6 +108,12 @@ DEPTHWISE_LATENCY = 2
 of these."""
 
 
+def tap_stages(npu: Npu) -> int:
+    """Register stages in which the values of a beat's taps are merged, where a pool unit takes several in a cycle: one
+    of integers. Bits are merged at once."""
+    return int(npu.forms_lines and npu.engine == "integer")
+
+
 def pool_activation_stages(npu: Npu) -> tuple[str, ...]:
     """Register stages of the activation of a pool unit with weights, in order; none where the unit has none."""
     return REQUANTISE_STAGES if npu.depthwise else ()
@@ -151,7 +157,7 @@ def latencies(npu: Npu) -> Latencies:
         array=array_latency(npu),
         activation=len(activation_stages(npu)),
         addition=1 + len(ADD_STAGES) if npu.has_skip else 0,
-        pool=POOL_ENTRY + DEPTHWISE_LATENCY * npu.depthwise + DIVIDE_LATENCY * divides,
+        pool=POOL_ENTRY + DEPTHWISE_LATENCY * npu.depthwise + tap_stages(npu) + DIVIDE_LATENCY * divides,
         pool_activation=len(pool_activation_stages(npu)),
     )
 
@@ -161,6 +167,8 @@ def latencies(npu: Npu) -> Latencies:
 LUT_RAM_WORDS = 64
 """Words up to which a FIFO or a pair of buffers is LUT RAM, which is read at once: a LUT holds 64 bits. Larger ones are
 block RAM, and their ``ready`` is a register that keeps a word free."""
+BLOCK_WORDS = 512
+"""Words that a block of RAM has room for where words are as wide as its rows can be."""
 FIFO_MARGIN = 4
 """Words that a FIFO can still take when its ``room`` falls, where nothing else is said."""
 

@@ -7,9 +7,11 @@ from bitloom.hls_gen.design.memories.sequencer import bases
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.pool_unit import PoolUnit, PoolWeights
 from bitloom.hls_gen.design.sequencer_kind import JUMPS, NpuSequencer
-from bitloom.hls_gen.design.widths import COUNT_BITS, bits_for
+from bitloom.hls_gen.design.split_product import split_product
+from bitloom.hls_gen.design.widths import COUNT_BITS, PLACE_BITS, SIDE_BITS, bits_for
 
 from .area_part import AreaPart, fifo, gear, sequencer_modules
+from .products import PRODUCT_LUTS
 from .results import multiplier_dsps, requantise_sizes
 from .store import Store
 
@@ -26,14 +28,18 @@ def pool_unit_parts(npu: Npu, n: int) -> Iterator[AreaPart]:
     else:
         yield from _pooling(npu, pool_unit, n)
     yield from gear(npu.results.ol * npu.array.feature_bits, npu.pool_word_bits, 0, n)
+    if npu.forms_lines:
+        yield _line_former(npu, pool_unit, n)
 
 
 def pool_unit_stores(npu: Npu) -> Iterator[Store]:
-    """The tuple memory, the queue of windows under way, and the FIFO behind the unit."""
+    """The tuple memory, the queue of windows under way, the FIFO behind the unit, and what a line former holds."""
     pool_unit = npu.pool_unit
     if not pool_unit:
         return
-    yield Store("pool_tuples", npu.pool_word_bits, pool_unit.words, 1)
+    yield Store("pool_tuples", npu.pool_line_bits, pool_unit.words, 1)
+    if npu.forms_lines:
+        yield Store("words_before", npu.pool_line_bits - npu.pool_word_bits, 1 << pool_unit.index_bits, 0)
     yield Store("pool_queue", npu.pool_queue_bits, 1 << pool_unit.index_bits, 0)
     yield Store("pool_fifo", npu.pool_out_bits, timing.pool_fifo_words(npu), 0)
 
@@ -62,7 +68,9 @@ def _pooling(npu: Npu, pool_unit: PoolUnit, n: int) -> Iterator[AreaPart]:
     """A pool unit without weights, and its FIFO."""
     sizes = {"one": 1, "word": npu.pool_word_bits, "index": pool_unit.index_bits}
     integer = npu.engine == "integer"
-    yield AreaPart(f"pool_unit_{npu.engine}", "pool_unit_integer" if integer else "pool_unit", sizes, n)
+    lut, ff = _merged_taps(npu, pool_unit, npu.array.feature_bits)
+    name = f"pool_unit_{npu.engine}"
+    yield AreaPart(name, "pool_unit_integer" if integer else "pool_unit", sizes, n, lut=lut, ff=ff)
     yield _fifo(npu, n)
     if integer:
         yield AreaPart("divide", "divide", {"one": 1, "bits": npu.array.feature_bits}, n, pool_unit.pfp, dsp=1)
@@ -85,7 +93,29 @@ def _depthwise(npu: Npu, pool_unit: PoolUnit, weights: PoolWeights, n: int) -> I
     }
     row_or_average = ol * (wide.biased_bits + wide.results.multiplier_bits + wide.scale_shift_bits)
     dsp = ol * multiplier_dsps(wide)
-    yield AreaPart("results_integer", "pool_results", sizes, n, dsp=dsp, lut=row_or_average)
+    lut = row_or_average
+    split = split_product(wide)
+    if split and "pool" in npu.results.lut_products:
+        dsp -= ol
+        upper = wide.results.multiplier_bits + 1 - split.cut
+        lut += round(ol * PRODUCT_LUTS * upper * (wide.biased_bits - split.apart))
+    yield AreaPart("results_integer", "pool_results", sizes, n, dsp=dsp, lut=lut)
+
+
+def _line_former(npu: Npu, pool_unit: PoolUnit, n: int) -> AreaPart:
+    """The line former, by rule: a LUT for each bit of a tap, which may lie beside the map, and counters."""
+    counted = 2 * SIDE_BITS + 2 * PLACE_BITS + bits_for(npu.sequencer.windows - 1) + pool_unit.index_bits
+    return AreaPart("line_former", "line_former", {}, n, lut=npu.pool_line_bits + 3 * counted, ff=2 * counted)
+
+
+def _merged_taps(npu: Npu, pool_unit: PoolUnit, value_bits: int) -> tuple[int, int]:
+    """LUTs and flip-flops by which the values of a beat's taps are merged, by rule: of integers a sum, a comparison and
+    a choice, and a register; of bits an OR."""
+    merges = pool_unit.pfp * (pool_unit.line_taps - 1)
+    if npu.engine == "binary":
+        return merges, 0
+    wide = value_bits + bits_for(pool_unit.line_taps - 1)
+    return merges * wide * 7 // 2, pool_unit.pfp * wide * npu.forms_lines
 
 
 def _fifo(npu: Npu, n: int) -> AreaPart:
@@ -106,7 +136,10 @@ def unit_bits(npu: Npu, pool_unit: PoolUnit) -> tuple[int, int]:
     registers = pairs * (feature + 2) + feature + weight
     merged = npu.array.acc_bits * 7 // 2
     late = pool_unit.index_bits + npu.pool_side_bits + COUNT_BITS + 4
-    return pool_unit.pfp * (product + merged) + late, pool_unit.pfp * registers + 3 * late // 2
+    taps_lut, taps_ff = _merged_taps(npu, pool_unit, feature + weight)
+    lanes = pool_unit.pfp * pool_unit.line_taps
+    lut = lanes * product + pool_unit.pfp * merged + taps_lut + late
+    return lut, lanes * registers + taps_ff + 3 * late // 2
 
 
 def _kernel_row_bits(npu: Npu, sequencer: NpuSequencer) -> tuple[int, int]:

@@ -50,12 +50,15 @@ class Store:
 
 def loaded_stores(npu: Npu, stream_bits: int) -> Iterator[Store]:
     """The memories of an NPU that packets fill, each cut into banks of a stream word."""
+    styles = {KERNELS: npu.array.kernel_ram}
+    if npu.pool_weights:
+        styles["pool_scales"] = npu.pool_weights.scale_ram
     for memory in memory_map(npu):
         if memory.name == "network":
             continue
         full, rest = divmod(operand_bits(npu) if memory.name == KERNELS else memory.width, stream_bits)
         latency = 0 if memory.read_at_once else 1
-        style = npu.array.kernel_ram if memory.name == KERNELS else "auto"
+        style = styles.get(memory.name, "auto")
         if full:
             yield Store(memory.name, stream_bits, memory.depth, latency, full, style, memory.registered)
         if rest:

@@ -1,5 +1,7 @@
 """The folder of a build: its files are replaced all at once, and what is not the build's own is never removed.
 
+What `bitloom deploy` writes is kept in the same way, with a listing of another name.
+
     new files --> FOLDER/.bitloom-part/files --> moves.json --> each to its place --> .bitloom-part goes
                                                  ^ from here on the new build counts
 
@@ -40,7 +42,9 @@ class KeptFile:
     """Where it is now: elsewhere if a new file needed its place."""
 
 
-def replace_build(folder: Path, description: Mapping[str, Any], files: Mapping[str, bytes]) -> tuple[KeptFile, ...]:
+def replace_build(
+    folder: Path, description: Mapping[str, Any], files: Mapping[str, bytes], listing: str = LISTING
+) -> tuple[KeptFile, ...]:
     """Put a build into a folder in one step.
 
     Parameters
@@ -51,6 +55,8 @@ def replace_build(folder: Path, description: Mapping[str, Any], files: Mapping[s
         What build.json says besides the list of files.
     files
         Content of each file by its path in the folder.
+    listing
+        Name of the file in the folder that describes the build and lists its files.
 
     Returns
     -------
@@ -67,17 +73,17 @@ def replace_build(folder: Path, description: Mapping[str, Any], files: Mapping[s
     folder.mkdir(parents=True, exist_ok=True)
     with atomic.locked(folder):
         before = _finish(folder)
-        if any(path.name != PART for path in folder.iterdir()) and not (folder / LISTING).exists():
-            raise ValueError(f"{folder}: a build needs an empty folder or an old build, got a folder with other files")
+        if any(path.name != PART for path in folder.iterdir()) and not (folder / listing).exists():
+            raise ValueError(f"{folder}: must be empty or hold the {listing} of before, got a folder with other files")
         digests = {path: hashlib.sha256(data).hexdigest() for path, data in files.items()}
-        listing = json.dumps({**description, "files": digests}, indent=1) + "\n"
+        text = json.dumps({**description, "files": digests}, indent=1) + "\n"
         part = folder / PART
         _remove_part(part)  # of a build that was killed
         try:
-            for path, data in {**files, LISTING: listing.encode()}.items():
+            for path, data in {**files, listing: text.encode()}.items():
                 (part / "files" / path).parent.mkdir(parents=True, exist_ok=True)
                 atomic.write_scratch(part / "files" / path, data)
-            atomic.write_text(part / MOVES, json.dumps(_moves(folder, digests)))
+            atomic.write_text(part / MOVES, json.dumps(_moves(folder, digests, listing)))
         except BaseException:
             _remove_part(part)
             raise
@@ -103,16 +109,16 @@ def settle(folder: Path) -> tuple[KeptFile, ...]:
         return _finish(folder)
 
 
-def _moves(folder: Path, digests: Mapping[str, str]) -> dict[str, Any]:
+def _moves(folder: Path, digests: Mapping[str, str], listing: str) -> dict[str, Any]:
     """What is to be done to replace the build in ``folder`` by files with these digests.
 
     Returns
     -------
     dict
         ``kept``: (path, new name) of what the user changed or what is in the way. ``put``: files to put into their
-        places, build.json last. ``drop``: digest of each file of the old build that goes.
+        places, the listing last. ``drop``: digest of each file of the old build that goes.
     """
-    old = _listed(folder)
+    old = _listed(folder, listing)
     kept: dict[str, str] = {}
     for path, new in digests.items():
         present = _present(folder, path)
@@ -126,7 +132,7 @@ def _moves(folder: Path, digests: Mapping[str, str]) -> dict[str, Any]:
             drop[path] = digest
         else:
             kept[path] = path
-    return {"kept": list(kept.items()), "put": [*digests, LISTING], "drop": drop}
+    return {"kept": list(kept.items()), "put": [*digests, listing], "drop": drop}
 
 
 def _finish(folder: Path) -> tuple[KeptFile, ...]:
@@ -188,12 +194,12 @@ def _put(new: Path, folder: Path, path: str) -> None:
     os.replace(new, folder / path)
 
 
-def _listed(folder: Path) -> dict[str, str]:
-    """Digest of each file of the build in ``folder``, by path; none where build.json doesn't say."""
+def _listed(folder: Path, listing: str) -> dict[str, str]:
+    """Digest of each file of the build in ``folder``, by path; none where the listing doesn't say."""
     try:
-        files = read_json(folder / LISTING, LISTING)["files"]
+        files = read_json(folder / listing, listing)["files"]
         for path in files:
-            check_path(LISTING, path)
+            check_path(listing, path)
         return dict(files)
     except (OSError, ValueError, KeyError, TypeError):
         return {}

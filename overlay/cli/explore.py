@@ -26,7 +26,7 @@ from bitloom.overlay.timing.design_clock import HOW, clock_figures
 from . import interrupted
 from .found_designs import RESOURCES, called, number, show_front, show_npus
 from .option_groups import GroupedCommand, option_group
-from .options import FILE, board_option, given, map_order_option, stream_bits_option
+from .options import FILE, LATENCY, PERCENT, board_option, given, map_order_option, stream_bits_option
 from .progress import bar, working
 from .show import dump, json_option, one_line_errors
 
@@ -50,6 +50,7 @@ _FROM = {
         help="LUTs kept free, in percent of the estimate.  "
         "[default: with --board, as much as it was off at most; else 0]",
     ),
+    click.option("--share", type=PERCENT, help="Percent of the board's device to use.  [default: all]"),
     click.option("--lut", type=float, help="LUTs at most, those used as memory included."),
     click.option("--bram", "bram36", type=float, help="Block RAM at most, in units of 36 Kbit."),
     click.option("--dsp", type=float, help="DSP blocks at most."),
@@ -59,7 +60,7 @@ _FROM = {
     ),
     click.option("--rate", type=float, help="Frames a second at least, instead of --cycles; with --clock-mhz."),
     click.option("--clock-mhz", type=float, default=CLOCK_MHZ, help="Clock for --rate and for frames a second."),
-    click.option("--latency", type=float, help="Latency at most, in cycles."),
+    click.option("--latency", type=LATENCY, help="Latency at most: cycles, or a time such as 500us, with --clock-mhz."),
 )
 @option_group(
     "Search",
@@ -180,9 +181,15 @@ def _clock(mhz: float) -> _Clock:
 
 
 def _budget(
-    board_name: str | None, margin: float | None, rate: float | None, clock_mhz: float, **limits: float | None
+    board_name: str | None,
+    margin: float | None,
+    share: float | None,
+    rate: float | None,
+    latency: str | None,
+    clock_mhz: float,
+    **limits: float | None,
 ) -> Budget:
-    """The limits that the options say; a rate becomes cycles a frame, and LUTs are fewer by the margin."""
+    """The limits that the options say; rates and times become cycles, and LUTs are fewer by the margin."""
     for name, value in (("rate", rate), ("clock-mhz", clock_mhz)):
         if value is not None and not 0 < value < inf:
             raise ValueError(f"explore: {name} must be a number > 0, got {value}")
@@ -190,12 +197,18 @@ def _budget(
         if limits["cycles"] is not None:
             raise ValueError("explore: give --cycles or --rate, not both")
         limits["cycles"] = clock_mhz * 1e6 / rate
+    if latency is not None:
+        limits["latency"] = LATENCY.cycles(latency, clock_mhz)
+    if share is not None and not board_name:
+        raise ValueError(f"explore: --share is one of a board's device, it needs --board, got {share:g} % alone")
     if margin is not None and not (board_name or limits["lut"]):
         raise ValueError(f"explore: --margin is one of LUTs, it needs --board or --lut, got {margin:g} alone")
     if limits["lut"] is not None:
         limits["lut"] /= 1 + (margin or 0) / 100
-    share = error()["worst"] if margin is None else margin / 100
-    return Budget.of_board(find_board(board_name), share, **limits) if board_name else Budget(**limits)
+    if not board_name:
+        return Budget(**limits)
+    spare = error()["worst"] if margin is None else margin / 100
+    return Budget.of_board(find_board(board_name), spare, (share or 100) / 100, **limits)
 
 
 def _save(best: Row, path: Path) -> None:

@@ -1,11 +1,12 @@
 """Options that several commands have, each said once."""
 
 import os
+import re
 from collections.abc import Collection, Mapping
 from dataclasses import fields
 from math import inf, isnan
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import click
 from click.core import ParameterSource
@@ -70,6 +71,42 @@ class NumberRange(click.FloatRange):
         return number
 
 
+class _Percent(click.ParamType):
+    """A share of something, above 0 and at most 100 %, with or without the sign."""
+
+    name = "percent"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """The number of percent; fails where it is none, or outside of the range."""
+        number: float = click.FLOAT.convert(value.removesuffix("%") if isinstance(value, str) else value, param, ctx)
+        if not 0 < number <= 100:
+            self.fail(f"must be above 0 and at most 100 %, got {value}", param, ctx)
+        return number
+
+
+class _Latency(click.ParamType):
+    """A latency: cycles, or a time with its unit. It stays a text, as cycles of a time depend on the clock."""
+
+    name = "latency"
+    UNITS: ClassVar[dict[str, float]] = {"us": 1, "ms": 1e3, "s": 1e6}
+    """Unit -> microseconds."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """The text; fails where it is neither."""
+        if not 0 < self.cycles(str(value), 1) < inf:
+            self.fail(f"must be cycles, or a time above 0 such as 500us or 2ms, got {value}", param, ctx)
+        return str(value)
+
+    @classmethod
+    def cycles(cls, text: str, clock_mhz: float) -> float:
+        """The cycles that a text says, at a clock; 0 where it says none."""
+        parts = re.fullmatch(r"(\d{1,15}(?:\.\d{1,9})?)(us|ms|s)?", text, re.ASCII)
+        if parts is None:
+            return 0
+        number = float(parts[1])
+        return number * cls.UNITS[parts[2]] * clock_mhz if parts[2] else number
+
+
 class _BoardName(click.Choice):
     """A name of a board of ours, or the path of a board's file, which is read where the board is made of it."""
 
@@ -87,6 +124,10 @@ class _BoardName(click.Choice):
         return value if is_board_file(value) else str(super().convert(value, param, ctx))
 
 
+PERCENT = _Percent()
+"""Type of an option that is a share, such as 50%."""
+LATENCY = _Latency()
+"""Type of an option that is a latency in cycles, or in us, ms or s."""
 POSITIVE = _Positive()
 """Type of an option that is a number above 0, such as a clock's frequency."""
 
@@ -248,7 +289,7 @@ stall_options = together(
 """``--stall`` and ``--seed``: pauses on the streams of the simulation."""
 
 
-def board_option(help: str) -> Decorator:
+def board_option(help: str, required: bool = False) -> Decorator:
     """``--board``, as parameter ``board_name``, which `find_board` takes."""
     boards = f"[{', '.join(BOARDS)}, or a TOML file of your own board]"
-    return click.option("--board", "board_name", type=_BoardName(), help=f"{help}  {boards}")
+    return click.option("--board", "board_name", type=_BoardName(), required=required, help=f"{help}  {boards}")

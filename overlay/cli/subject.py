@@ -15,6 +15,7 @@ from bitloom.golden.network import Model
 from bitloom.hls_gen.design.design import Design
 from bitloom.overlay.build import build as builds
 from bitloom.overlay.build.chosen_design import Wanted, chosen_design
+from bitloom.overlay.build.folder import KeptFile
 from bitloom.overlay.build.programs import check_names
 from bitloom.overlay.build.reference_designs import REFERENCE_DESIGNS
 
@@ -107,14 +108,19 @@ def loaded(folder: Path) -> builds.Build:
 
 def tell_kept(build: builds.Build) -> None:
     """Name the files that a build kept, a line each, on standard error."""
-    for file in build.kept[:MOST]:
+    tell_kept_in(build.folder, build.kept)
+
+
+def tell_kept_in(folder: Path, kept: Sequence[KeptFile]) -> None:
+    """Name the files of the user's that were kept in a folder, a line each, on standard error."""
+    for file in kept[:MOST]:
         if file.now == file.path:
             said = "it was changed, and the build has no such file any more"
         else:
             said = f"a file of the build takes its place; it is {file.now} now"
-        click.echo(f"bitloom: {build.folder}: {file.path} is kept: {said}", err=True)
-    if len(build.kept) > MOST:
-        click.echo(f"bitloom: {build.folder}: {len(build.kept) - MOST} more files are kept", err=True)
+        click.echo(f"bitloom: {folder}: {file.path} is kept: {said}", err=True)
+    if len(kept) > MOST:
+        click.echo(f"bitloom: {folder}: {len(kept) - MOST} more files are kept", err=True)
 
 
 def model_of(build: builds.Build, network: str | None) -> Model:

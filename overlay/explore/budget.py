@@ -40,8 +40,8 @@ class Budget:
                 raise ValueError(f"budget: {f.name} must be > 0 and finite, got {value}")
 
     @classmethod
-    def of_board(cls, board: Board, margin: float = 0.0, **limits: float | None) -> "Budget":
-        """A budget of all that a board's device has.
+    def of_board(cls, board: Board, margin: float = 0.0, share: float = 1.0, **limits: float | None) -> "Budget":
+        """A budget of what a board's device has.
 
         Parameters
         ----------
@@ -49,11 +49,14 @@ class Budget:
             The board.
         margin
             Share by which LUTs may turn out to be more than their estimate, >= 0: its limit is smaller by that.
+        share
+            Part of the device, above 0, that the design may take.
         limits
             Further limits; one that is not None replaces the device's.
         """
         whole = {"lut": board.lut / (1 + margin), "ff": board.ff, "bram36": board.bram36, "dsp": board.dsp}
-        return cls(**{**whole, **{key: value for key, value in limits.items() if value is not None}})
+        part = {key: share * value for key, value in whole.items()}
+        return cls(**{**part, **{key: value for key, value in limits.items() if value is not None}})
 
     def excess(self, figures: Figures) -> dict[str, float]:
         """What is over its limit.

@@ -47,10 +47,10 @@ from bitloom.overlay.importers.imported import import_file
 from bitloom.overlay.platform.block_design import BlockDesign
 from bitloom.overlay.platform.board_file import load_board
 from bitloom.overlay.platform.target import BoardTarget
-from bitloom.overlay.show import vcd
 from bitloom.overlay.study.learning import FloatRun, compare, read_result
 from bitloom.overlay.study.machine_learning import MachinePlan, learn_on_machine
 from bitloom.overlay.virtual.board.board import hwh_arch
+from bitloom.overlay.virtual.sim import vcd
 from bitloom.overlay.virtual.simulation_overlay import (
     SUFFIXES,
     bit_bytes,

@@ -1,4 +1,5 @@
-"""Boards, and what their devices have. Sources: AMD DS190 (Zynq-7000) and DS891 (Zynq UltraScale+), selection tables.
+"""Boards, and what their devices have. Sources: selection tables of AMD DS190 (Zynq-7000),
+DS891 (Zynq UltraScale+), DS889 (RFSoC) and DS987 (Kria K26).
 
 LUTs of UltraScale+ are the same six-input kind, and its block RAM comes in the same units of 36 Kbit. UltraRAM isn't
 counted.
@@ -19,7 +20,7 @@ RESOURCES = {"lut": "LUT", "ff": "FF", "bram36": "BRAM36", "dsp": "DSP"}
 """Resources of a board's device: the name of the field, and its heading in tables."""
 
 _PART = re.compile(
-    rf"(({'|'.join(FAMILIES)})[0-9]\w{{0,8}}?)-?([a-z]{{3,4}}[0-9]{{2,4}})(-\w{{1,4}}(?:-[a-z])?)", re.ASCII
+    rf"(({'|'.join(FAMILIES)})[0-9]+(?:s|[a-z]{{2}})?)-?([a-z]{{3,4}}[0-9]{{2,4}})(-\w{{1,4}}(?:-[a-z])?)", re.ASCII
 )
 _BOARD_PART = re.compile(r"[\w.-]{1,64}:[\w.-]{1,64}:part[0-9]", re.ASCII)
 _SOURCE = re.compile(r"[ -~]{1,200}")
@@ -92,6 +93,8 @@ class Board:
 
 STORE = "https://github.com/Xilinx/XilinxBoardStore"
 """Where Vivado's own collection of board files lies."""
+DIGILENT = "https://github.com/Digilent/vivado-boards"
+"""Digilent's board files, which Vivado's store has, too."""
 PYNQ_Z2 = Board(
     "Pynq-Z2", "xc7z020clg400-1", 53_200, 106_400, 140, 220, board_part="tul.com.tw:pynq-z2:part0", board_files=STORE
 )
@@ -104,6 +107,18 @@ _ALL = (
         board_files="https://github.com/cathalmccabe/pynq-z1_board_files",
     ),
     PYNQ_Z2,
+    replace(PYNQ_Z2, name="Zybo-Z7-20", board_part="digilentinc.com:zybo-z7-20:part0", board_files=DIGILENT),
+    replace(PYNQ_Z2, name="Arty-Z7-20", board_part="digilentinc.com:arty-z7-20:part0", board_files=DIGILENT),
+    Board(
+        "Cora-Z7-07S",
+        "xc7z007sclg400-1",
+        14_400,
+        28_800,
+        50,
+        66,
+        board_part="digilentinc.com:cora-z7-07s:part0",
+        board_files=DIGILENT,
+    ),
     Board(
         "AUP-ZU3",
         "xczu3eg-sfvc784-2-e",
@@ -135,6 +150,16 @@ _ALL = (
         board_files=STORE,
     ),
     Board(
+        "KR260",
+        "xck26-sfvc784-2LV-c",
+        117_120,
+        234_240,
+        144,
+        1_248,
+        board_part="xilinx.com:kr260_som:part0",
+        board_files=STORE,
+    ),
+    Board(
         "ZCU104",
         "xczu7ev-ffvc1156-2-e",
         230_400,
@@ -143,6 +168,16 @@ _ALL = (
         1_728,
         board_part="xilinx.com:zcu104:part0",
         board_files=STORE,
+    ),
+    Board(
+        "RFSoC4x2",
+        "xczu48dr-ffvg1517-2-e",
+        425_280,
+        850_560,
+        1_080,
+        4_272,
+        board_part="realdigital.org:rfsoc4x2:part0",
+        board_files="https://github.com/RealDigitalOrg/RFSoC4x2-BSP",
     ),
 )
 BOARDS = {board.name: board for board in _ALL}

@@ -10,8 +10,7 @@ from bitloom.hls_gen.compiler.schedule import StageTables
 from bitloom.overlay.evaluation.plot import draw_confusion
 from bitloom.overlay.evaluation.score import Score
 from bitloom.overlay.show.report.colours import LIGHT, SPENT
-
-from .vcd import SignalTrace
+from bitloom.overlay.virtual.sim.vcd import SignalTrace
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

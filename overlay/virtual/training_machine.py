@@ -16,7 +16,7 @@ from bitloom.hls_gen.design.training import TOP
 from bitloom.hls_gen.design.training_packets import program_packet, run_packet
 from bitloom.hls_gen.design.training_registers import training_register
 from bitloom.hls_gen.rtl.training.generate import training_verilog
-from bitloom.overlay.show import vcd
+from bitloom.overlay.virtual.sim import vcd
 
 from .sim import Simulation
 

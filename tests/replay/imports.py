@@ -21,7 +21,8 @@ EXPORTED = ("digits-cnn", "cifar-quick-int8", "bnn-int8-ends")
 
 def _files() -> list[Path]:
     places = (ROOT / "notebooks", zoo.data_folder())
-    return sorted(path for place in places for suffix in ("onnx", "tflite") for path in place.rglob(f"*.{suffix}"))
+    files = (path for place in places for suffix in ("onnx", "tflite") for path in place.rglob(f"*.{suffix}"))
+    return sorted(files, key=lambda path: path.name)
 
 
 def _line(name: str, path: Path) -> str:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from itertools import cycle as again
 
 from .gearbox import Gears
-from .kahn import Stamps, Steps, Wait
+from .kahn import Process, Stamps, Wait
 from .results import Activation, Taker
 from .stores import SkipFifo
 from .streams import Source
@@ -41,7 +41,7 @@ class CollectedSteps:
         self.freed = Stamps("room in front of its addition")
         """Cycles in which steps are taken."""
 
-    def steps(self, count: int) -> Steps:
+    def process(self, count: int) -> Process:
         """The process: collects so many steps."""
         free = -1
         for step in range(count):

@@ -1,4 +1,5 @@
-"""The window former between words that come and the tuple memory (hls_gen/rtl/former/window_former.py).
+"""The formers: the window former between words that come and the tuple memory (hls_gen/rtl/former/window_former.py),
+and the line former in front of the pool unit's (hls_gen/rtl/pool_unit/line_former.py).
 
     words --> word register --a position a cycle--> window --a word a cycle--> writer
 
@@ -6,10 +7,14 @@ A position beside the map needs no word, but for the first one of a frame, which
 into the window while it has words to give, but in the cycle in which the last of these is taken.
 """
 
+from collections.abc import Sequence
+from itertools import cycle as again
+
+from bitloom.hls_gen.design.formed_lines import FormedLines
 from bitloom.hls_gen.design.formed_windows import FormedWindows
 
 from .kahn import Wait
-from .streams import Source
+from .streams import Ring, Source
 
 
 class Former:
@@ -96,3 +101,61 @@ class Former:
     def _waits(self) -> bool:
         """Whether the next position waits for a word."""
         return self._inside[self._number] or not self._number
+
+
+class LineFormer:
+    """A sink: words of the taps of lines go into the pool unit's tuple memory.
+
+    Parameters
+    ----------
+    ring
+        The tuple memory.
+    maps
+        (words of a tuple, what is formed) of each map of a frame.
+    """
+
+    def __init__(self, ring: Ring, maps: Sequence[tuple[int, FormedLines]]):
+        self._ring = ring
+        self._lines = ((words, formed, formed.hits().tolist()) for words, formed in again(maps))
+        self._words, self._formed, self._hits = next(self._lines)
+        self._line = self._step = self._word = 0
+        self._free = 0
+        """First cycle in which a word can go through."""
+
+    @property
+    def room(self) -> Wait:
+        """See Sink."""
+        return self._ring.room
+
+    def put(self, cycle: int) -> int | None:
+        """See Sink."""
+        if not self.flush():
+            return None
+        return self._go(cycle)
+
+    def flush(self) -> bool:
+        """Go through the positions behind the map's last column; False if it is not known yet when."""
+        while self._step >= self._formed.positions:
+            if self._go(self._free) is None:
+                return False
+        return True
+
+    def _go(self, cycle: int) -> int | None:
+        """The next word goes through; when, or None if that is not known yet."""
+        through: int | None = max(cycle, self._free)
+        if self._hits[self._step]:
+            through = self._ring.put(max(cycle, self._free))
+        if through is None:
+            return None
+        self._free = through + 1
+        self._word += 1
+        if self._word == self._words:
+            self._word = 0
+            self._step += 1
+        if self._step == len(self._hits):
+            self._step = 0
+            self._line += 1
+        if self._line == self._formed.lines:
+            self._line = 0
+            self._words, self._formed, self._hits = next(self._lines)
+        return through

@@ -12,6 +12,7 @@ from itertools import cycle as again
 
 from bitloom.hls_gen.design.gearbox import gear
 
+from .former import LineFormer
 from .kahn import Wait
 from .streams import Sink
 
@@ -51,7 +52,7 @@ class Gearbox:
         int or None
             Cycle, >= ``cycle``, in which the gearbox takes the word; None if that is not known yet.
         """
-        if self._offers and not self.flush():
+        if self._offers and not Gearbox.flush(self):
             return None
         if cycle < self._free:
             cycle = self._free
@@ -60,7 +61,7 @@ class Gearbox:
             self._place = 0
             self._offer = cycle + 1
             self._offers = self._pieces
-            self.flush()
+            Gearbox.flush(self)
         return cycle
 
     def flush(self) -> bool:
@@ -73,6 +74,24 @@ class Gearbox:
             self._offer = cycle + 1
             self._offers = self._offers - 1
         return True
+
+
+class LineGearbox(Gearbox):
+    """A gearbox in front of a line former.
+
+    Parameters
+    ----------
+    source, target, former
+        As of `Gearbox`; ``former`` is the sink.
+    """
+
+    def __init__(self, source: int, target: int, former: LineFormer):
+        super().__init__(source, target, former)
+        self._former = former
+
+    def flush(self) -> bool:
+        """As of `Gearbox`; what the line former gives by itself leaves, too."""
+        return super().flush() and self._former.flush()
 
 
 class Gears:

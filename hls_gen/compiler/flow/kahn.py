@@ -42,7 +42,7 @@ class Stamps(_Integers):
 
 Wait = tuple[Stamps, int]
 """Stamp number of these stamps."""
-Steps = Generator[tuple[Wait, ...], None, None]
+Process = Generator[tuple[Wait, ...], None, None]
 """A process at work: yields stamps of which it needs at least one to go on; the one that blocks it stands first."""
 
 
@@ -54,8 +54,8 @@ class FlowProcess:
     """What the process does, or the part of the NPU that it models."""
     npu: int | None
     """Number of the NPU that it is part of; None for what lies between NPUs."""
-    steps: Steps
-    """The generator."""
+    generator: Process
+    """The process at work."""
     writes: Sequence[Stamps]
     """The stamps that it writes."""
     waits: tuple[Wait, ...] = field(default=(), init=False)
@@ -109,7 +109,7 @@ def run(processes: Iterable[FlowProcess]) -> None:
     ready = everything[::-1]
     while ready:
         process = ready.pop()
-        for waits in process.steps:
+        for waits in process.generator:
             process.waits = waits
             for stamps, wanted in waits:
                 stamps.reader = process

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bitloom.golden.encoding import Ints
+from bitloom.hls_gen.design.formed_lines import FormedLines
 from bitloom.hls_gen.design.formed_windows import FormedWindows
 
 
@@ -74,6 +75,8 @@ class FlowLayer:
     for each level."""
     pool: Reading | None = None
     """How the pool unit reads the results; None where nothing is pooled."""
+    lines: FormedLines | None = None
+    """What a line former in front of the pool unit makes of the results; None where there is none."""
     raw: bool = False
     """Whether the accumulators themselves go to the host: of the last layer only."""
     chunk_words: int | None = None

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from bitloom.hls_gen.design import timing
 from bitloom.hls_gen.design.headers import HEADER_BITS
 
-from .kahn import Stamps, Steps, Wait
+from .kahn import Process, Stamps, Wait
 
 LONG_AGO = -(1 << 40)
 """A cycle before all others: packets before the first frame come while nothing is computed."""
@@ -63,7 +63,7 @@ class WeightLoader:
         """What the process stamps."""
         return (*self.there.values(), self.released)
 
-    def steps(self, frames: int) -> Steps:
+    def process(self, frames: int) -> Process:
         """The process."""
         cycle = LONG_AGO
         items = list(zip(self.packets, self.npus))

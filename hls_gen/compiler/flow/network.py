@@ -1,11 +1,16 @@
 """The processes of a system and the stores between them (Kahn's process network; hls_gen/compiler/flow/kahn.py)."""
 
+from collections.abc import Sequence
+
 from bitloom.hls_gen.design.gearbox import gear
+from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.design.parts import present
 
 from .addition import AddedSteps, AdditionUnit, CollectedSteps, KeptSteps
-from .former import Former
-from .gearbox import Gearbox, Gears
-from .kahn import FlowProcess, Stamps, Steps
+from .former import Former, LineFormer
+from .gearbox import Gearbox, Gears, LineGearbox
+from .kahn import FlowProcess, Process, Stamps
+from .layer import FlowLayer, Reading
 from .loader import WeightLoader
 from .pool_unit import PoolIssuer, PoolResults, outlet
 from .ports import FrameSource, MapResults, RawResults
@@ -65,7 +70,7 @@ class ProcessNetwork:
             return None
         npus = [system.mapping[packet.layer] for packet in system.weights]
         loader = WeightLoader(npus, system.weights, system.weights_before, system.stream_bits)
-        self.processes.append(FlowProcess("loader", None, loader.steps(self.frames), loader.writes))
+        self.processes.append(FlowProcess("loader", None, loader.process(self.frames), loader.writes))
         self._takes[0].append(loader.entered)
         return loader
 
@@ -157,8 +162,8 @@ class ProcessNetwork:
             takes = Stamps(room)
             entry = fifo = self._fifos["spill_words"] = Fifo(system.spill_words, puts, takes)
             self._puts[before].append(puts)
-            steps = writer([(count, fifo) for count, _ in maps], pair, self.frames)
-            self.processes.append(FlowProcess("spill store", None, steps, (takes, full)))
+            process = writer([(count, fifo) for count, _ in maps], pair, self.frames)
+            self.processes.append(FlowProcess("spill store", None, process, (takes, full)))
         for maker, i in edges:
             self._sinks[maker], self._sources[i] = entry, self._formed(i, pair)
 
@@ -171,8 +176,8 @@ class ProcessNetwork:
         numbers = self.system.of(n)
         layers = [system.layers[i] for i in numbers]
 
-        def add(name: str, steps: Steps, *writes: Stamps) -> None:
-            self.processes.append(FlowProcess(name, n, steps, writes))
+        def add(name: str, process: Process, *writes: Stamps) -> None:
+            self.processes.append(FlowProcess(name, n, process, writes))
 
         written = Stamps("words in its tuple memory")
         given = Stamps("room in its tuple memory")
@@ -188,7 +193,7 @@ class ProcessNetwork:
             issuer.there = self.loader.there[n]
             issuer.done = self.loader.done[n]
             done = (issuer.done,)
-        add("issuer", issuer.steps(layers, frames), given, arrived, *done)
+        add("issuer", issuer.process(layers, frames), given, arrived, *done)
 
         raws = [
             (layer.reading.windows * layer.tuple_steps, self._sinks[i])
@@ -206,7 +211,7 @@ class ProcessNetwork:
         addition_writes += [store.addition.puts] if store is not None and npu.keeps_steps else []
         if npu.pool_unit is None:
             results = ResultsUnit(several, arrived, credit, Activation(depth, self._addition(n, outlets, added)), raw)
-            add("results unit", results.steps(layers, frames), credit, *puts, *addition_writes)
+            add("results unit", results.process(layers, frames), credit, *puts, *addition_writes)
             return
         readings = [unit.pool_reading(layer) for layer in layers if not layer.raw]
         written = Stamps("words in its pool memory")
@@ -214,19 +219,28 @@ class ProcessNetwork:
         emitted = Stamps("words of its pool unit")
         taken = Stamps("room behind its pool unit")
         ring = self._rings[f"npu{n}.pool_words"] = Ring(npu.pool_unit.words, written, given)
-        to_pool = Gears([(1, Gearbox(npu.results.ol, npu.pool_unit.pfp, ring))])
+        to_pool = Gears([(1, self._to_pool(npu, readings, layers, ring))])
         results = ResultsUnit(several, arrived, credit, Activation(depth, self._addition(n, to_pool, added)), raw)
         result = [self.done] if layers[-1].raw else []
-        add("results unit", results.steps(layers, frames), credit, written, *result, *addition_writes)
+        add("results unit", results.process(layers, frames), credit, written, *result, *addition_writes)
         pool = PoolIssuer(unit, written, given, emitted, taken)
-        add("pool issuer", pool.steps(readings, frames), given, emitted)
+        add("pool issuer", pool.process(readings, frames), given, emitted)
         if npu.depthwise:
             activation = Activation(latencies.pool_activation - 1, outlets)
             pieces = npu.pool_unit.pfp // npu.results.ol
-            steps = PoolResults(latencies.pool, pieces, emitted, taken, activation).steps(readings, frames)
+            process = PoolResults(latencies.pool, pieces, emitted, taken, activation).process(readings, frames)
         else:
-            steps = outlet(latencies.pool, readings, frames, emitted, taken, outlets)
-        add("outlet", steps, taken, *(stamps for stamps in puts if not (layers[-1].raw and stamps is self.done)))
+            process = outlet(latencies.pool, readings, frames, emitted, taken, outlets)
+        add("outlet", process, taken, *(stamps for stamps in puts if not (layers[-1].raw and stamps is self.done)))
+
+    def _to_pool(self, npu: Npu, readings: Sequence[Reading], layers: Sequence[FlowLayer], ring: Ring) -> Gearbox:
+        """The gearbox in front of the pool unit of an NPU, with the line former behind it where there is one; ``ring``
+        is the unit's tuple memory."""
+        lanes = npu.results.ol, present(npu.pool_unit).pfp
+        lines = [layer.lines for layer in layers if layer.lines]
+        if not lines:
+            return Gearbox(*lanes, ring)
+        return LineGearbox(*lanes, LineFormer(ring, list(zip((reading.words for reading in readings), lines))))
 
     def _added_steps(self, n: int) -> tuple[AddedSteps, list[Stamps]]:
         """What the addition of NPU ``n`` takes from the skip store, and what is stamped as it does. Where a step takes
@@ -241,8 +255,8 @@ class ProcessNetwork:
             return AddedSteps(words, pieces), takes
         collected = CollectedSteps(words, together)
         count = sum(layer.reading.windows * layer.tuple_steps for layer in layers if layer.adds is not None)
-        steps = collected.steps(count * self.frames)
-        self.processes.append(FlowProcess("collector", n, steps, (*takes, collected.offered)))
+        process = collected.process(count * self.frames)
+        self.processes.append(FlowProcess("collector", n, process, (*takes, collected.offered)))
         return AddedSteps(collected, 1), [collected.freed]
 
     def _addition(self, n: int, gears: Gears, added: AddedSteps) -> Gears | AdditionUnit:

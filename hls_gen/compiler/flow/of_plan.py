@@ -91,6 +91,7 @@ def _layer(planned: PlannedLayer, on: Mapping[str, int], skipped: str | None) ->
         steps=planned.npu.units * p.levels,
         last_steps=planned.last_units * p.levels,
         pool=reading(planned.on_pool_unit) if planned.on_pool_unit and p.pool else None,
+        lines=planned.lines,
         raw=p.raw,
         chunk_words=planned.chunk_words if on.get(p.reads, planned.number) != planned.number else None,
         reads=None if p.reads == INPUT else p.joins if p.joins and skipped == p.reads else p.reads,

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from bitloom.hls_gen.design import timing
 
 from .gearbox import Gears
-from .kahn import Stamps, Steps
+from .kahn import Process, Stamps
 from .layer import Reading, passes
 from .results import Activation
 from .system import Unit
@@ -34,7 +34,7 @@ class PoolIssuer:
     taken: Stamps
     """Cycles in which the gearbox behind the output FIFO takes a word."""
 
-    def steps(self, readings: Sequence[Reading], frames: int) -> Steps:
+    def process(self, readings: Sequence[Reading], frames: int) -> Process:
         """The process: beats of all layers' pools, frame after frame."""
         written = self.written
         given = self.given
@@ -104,7 +104,7 @@ class PoolResults:
     activation: Activation
     """The requantisation, and the gearboxes of the outlets behind it."""
 
-    def steps(self, readings: Sequence[Reading], frames: int) -> Steps:
+    def process(self, readings: Sequence[Reading], frames: int) -> Process:
         """The process: words of all layers, frame after frame."""
         emitted = self.emitted
         taken = self.taken
@@ -135,7 +135,7 @@ class PoolResults:
 
 def outlet(
     latency: int, readings: Sequence[Reading], frames: int, emitted: Stamps, taken: Stamps, gears: Gears
-) -> Steps:
+) -> Process:
     """Process: from the pool's FIFO, ``latency`` cycles behind its issuer, into the gearboxes of the outlets."""
     number = last = 0
     for _ in range(frames):

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from .kahn import Stamps, Steps, Wait
+from .kahn import Process, Stamps, Wait
 from .layer import FlowLayer
 
 
@@ -140,7 +140,7 @@ class ResultsUnit:
     raw: Activation
     """Where steps of a raw layer go. The host takes them at once."""
 
-    def steps(self, layers: Sequence[FlowLayer], frames: int) -> Steps:
+    def process(self, layers: Sequence[FlowLayer], frames: int) -> Process:
         """The process: results of all layers, frame after frame."""
         arrived = self.arrived
         credit = self.credit

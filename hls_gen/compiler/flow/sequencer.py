@@ -12,13 +12,13 @@ from dataclasses import dataclass, field
 
 from bitloom.hls_gen.design import timing
 
-from .kahn import Stamps, Steps, Wait
+from .kahn import Process, Stamps, Wait
 from .layer import Claim, FlowLayer, Pass, passes
 from .streams import Sink, Source
 from .system import Unit
 
 Passing = Generator[tuple[Wait, ...], None, int]
-"""Part of a process: waits as ``Steps`` does, then returns a cycle."""
+"""Part of a process: waits as a ``Process`` does, then returns a cycle."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class Issuer:
         """Cycles in which a word is read before the beats that use it."""
         return int(self.unit.npu.array.one_memory)
 
-    def steps(self, layers: Sequence[FlowLayer], frames: int) -> Steps:
+    def process(self, layers: Sequence[FlowLayer], frames: int) -> Process:
         """The process: beats of all layers, frame after frame."""
         several = self.unit.npu.array.accumulators > 1
         t = timing.FIRST_STEP
@@ -181,7 +181,7 @@ class Issuer:
         return shift
 
 
-def writer(maps: Sequence[tuple[int, Source]], ring: Sink, frames: int) -> Steps:
+def writer(maps: Sequence[tuple[int, Source]], ring: Sink, frames: int) -> Process:
     """Process: words of map after map go from their sources into a store.
 
     Parameters

@@ -3,9 +3,10 @@
 import numpy as np
 
 from bitloom.golden.encoding import Ints
-from bitloom.hls_gen.compiler.layout import Layout
 from bitloom.hls_gen.compiler.lowered_layers import Depthwise, Pooling
 from bitloom.hls_gen.compiler.planned_layer import PlannedLayer
+from bitloom.hls_gen.design.formed_lines import FormedLines
+from bitloom.hls_gen.design.parts import present
 from bitloom.hls_gen.design.widths import COUNT_BITS
 
 from .layer_rows import Columns, row
@@ -28,6 +29,8 @@ def pool_unit_rows(planned: PlannedLayer) -> dict[str, Columns]:
             fields["depthwise"] = int(p.depthwise is not None)
             rows |= _depthwise_rows(planned, p.depthwise)
     rows["pool_layers"] = {**rows["pool_layers"], **row(fields)}
+    if planned.lines:
+        rows["pool_lines"] = row(_line_fields(planned, planned.lines))
     return rows
 
 
@@ -42,16 +45,36 @@ def _depthwise_rows(planned: PlannedLayer, depthwise: Depthwise | None) -> dict[
     fields = {"depthwise": 1, "low": scale.low, "high": scale.high, **rounding_fields(scale.rounding, npu)}
     return {
         "pool_results": row(fields),
-        "pool_kernels": {"weights": _kernels(depthwise, planned.pooled)},
+        "pool_kernels": {"weights": _kernels(depthwise, planned)},
         "pool_scales": scale_columns(scale, planned.scale_steps, npu),
     }
 
 
-def _kernels(depthwise: Depthwise, words: Layout) -> Ints:
-    """(taps * words, pfp) weights, for (words, pfp) layout of a tuple that the pool unit takes; unused lanes have
-    weight 0."""
+def _line_fields(planned: PlannedLayer, lines: FormedLines) -> dict[str, int]:
+    """What the line former must know of a layer."""
+    lowest = {} if planned.layer.binary else {"lowest": int(lines.lowest)}
+    return {
+        "words_minus_1": len(planned.pooled) - 1,
+        "lines_minus_1": lines.lines - 1,
+        "steps_minus_1": lines.steps - 1,
+        "positions_minus_1": lines.positions - 1,
+        "first": lines.first,
+        "stride_minus_1": lines.stride - 1,
+        "taps_before": (1 << lines.taps - 1) - 1,
+        **lowest,
+    }
+
+
+def _kernels(depthwise: Depthwise, planned: PlannedLayer) -> Ints:
+    """(sequencer's taps * words, line_taps * pfp) weights, for each word of a tuple that the pool unit takes those of a
+    line's taps side by side, the last one highest; unused lanes have weight 0."""
+    words = planned.pooled
+    taps = present(planned.npu.pool_unit).line_taps
     weight = np.append(depthwise.weight, np.zeros((len(depthwise.weight), 1), np.int64), axis=1)
-    weights: Ints = weight[:, words].reshape(-1, words.shape[1])
+    together = planned.lines.taps if planned.lines else 1
+    lines = weight[:, words].reshape(-1, together, *words.shape)
+    lines = np.pad(lines, ((0, 0), (taps - together, 0), (0, 0), (0, 0)))
+    weights: Ints = lines.transpose(0, 2, 1, 3).reshape(-1, taps * words.shape[1])
     return weights
 
 

@@ -205,7 +205,7 @@ def _sharing_elements(b: Block, library: Library, npu: Npu, weights: Signal, win
         for j, k in enumerate(sharing):
             ports = {"products": products[f"products_{j}"], **({"carries": products[f"carries_{j}"]} if j else {})}
             b.instance(library.get(pe_sums, library, npu, j > 0), f"pe_{k}", **ports, result=outputs[k], **window)
-    return Cat(*reversed(outputs))
+    return side_by_side(outputs)
 
 
 def _shared(weights: Signal, npu: Npu) -> Signal:

@@ -8,11 +8,9 @@ frame has (memory ``network`` of hls_gen/design/memories/loader.py).
 
 from dataclasses import dataclass
 
-from veriloggen import Cat
-
 from bitloom.hls_gen.design.memories.loader import settings
 from bitloom.hls_gen.design.memories.memory_map import memory_of
-from bitloom.hls_gen.rtl.primitives.block import Signal, all_of, bits, eq
+from bitloom.hls_gen.rtl.primitives.block import Signal, all_of, bits, eq, side_by_side
 from bitloom.hls_gen.rtl.primitives.memory import split
 
 from .load import AddressedMemory, LoadedWord, RowCursor, memory_id
@@ -51,7 +49,7 @@ def network_row(c: LoaderContext, n: int, target: AddressedMemory, cursor: RowCu
     # where an input word takes several stream words, the last stream word of a frame is no other than the rest
     unused = {"frame_tail"} if npu.host_word_bits > width else set()
     fields = [(f"{name}_unused" if name in unused else name, w) for name, w in m.widths.items()]
-    row = split(b, b.wire(f"npu{n}_network_row", m.width, Cat(*reversed(parts))), fields, f"npu{n}_network_")
+    row = split(b, b.wire(f"npu{n}_network_row", m.width, side_by_side(parts)), fields, f"npu{n}_network_")
     for name, w in settings(npu):
         b.output(f"npu{n}_{name}", w, row[name])
     return NetworkRow(row, loaded)

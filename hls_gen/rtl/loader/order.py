@@ -9,12 +9,10 @@ All three stand still while a header is judged: what changes them comes before t
 
 from dataclasses import dataclass
 
-from veriloggen import Cat
-
 from bitloom.hls_gen.design import signature as rule
 from bitloom.hls_gen.design.headers import NUMBER_BITS
 from bitloom.hls_gen.design.widths import LAYER_BITS
-from bitloom.hls_gen.rtl.primitives.block import Block, Signal, add, any_of, bits, choose, eq, resize
+from bitloom.hls_gen.rtl.primitives.block import Block, Signal, add, any_of, bits, choose, eq, resize, side_by_side
 
 from .header import HeaderWords
 from .network_row import NetworkRow
@@ -85,4 +83,4 @@ def _step(b: Block, name: str, value: Signal) -> Signal:
     for k in range(1, rule.BITS):
         below = bits(value, k - 1, 1)
         lanes.append(below ^ top if k in rule.TAPS else below)
-    return b.wire(name, rule.BITS, Cat(*reversed(lanes)))
+    return b.wire(name, rule.BITS, side_by_side(lanes))

@@ -1,15 +1,18 @@
 """What the kinds of pool units share: their ports, and the form in which a kind says what it computes."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from veriloggen import Cat
 
+from bitloom.hls_gen.design import timing
 from bitloom.hls_gen.design.memories.memory_map import memory_of
 from bitloom.hls_gen.design.memories.ports import way
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.parts import present
+from bitloom.hls_gen.design.widths import bits_for
 from bitloom.hls_gen.rtl.array.convolver import delayed
 from bitloom.hls_gen.rtl.primitives.block import (
     Block,
@@ -36,7 +39,7 @@ class PoolPorts:
     beat: Beat
     """What the sequencer tells with a beat."""
     word: Signal
-    """The beat's word; comes a cycle after the beat."""
+    """The beat's word, with the words of its taps side by side; comes a cycle after the beat."""
     room: Signal
     """Another beat may be issued."""
     out: Stream
@@ -68,12 +71,14 @@ class PoolPorts:
         b.on(None, (at_first, beat.first), (at_last, beat.last), (side, Cat(*reversed(flags))), (place, beat.index))
         return cls(bus, beat, word, room, out, valid, at_first, at_last, place, side)
 
-    def late(self, b: Block, cycles: int) -> "PoolPorts":
-        """The registers, ``cycles`` later."""
+    def late(self, b: Block, cycles: int, prefix: str = "") -> "PoolPorts":
+        """The registers, ``cycles`` later; their names begin with ``prefix``."""
         data = ("first", "last", "index", "side")
         signals = {name: getattr(self, name) for name in data}
-        registers = {name: delayed(b, signal, name, cycles, width(signal))[-1] for name, signal in signals.items()}
-        return replace(self, valid=delayed(b, self.valid, "valid", cycles, init=0)[-1], **registers)
+        registers = {
+            name: delayed(b, signal, prefix + name, cycles, width(signal))[-1] for name, signal in signals.items()
+        }
+        return replace(self, valid=delayed(b, self.valid, f"{prefix}valid", cycles, init=0)[-1], **registers)
 
 
 class Arithmetic(ABC):
@@ -82,6 +87,8 @@ class Arithmetic(ABC):
 
     Attributes
     ----------
+    delay : int
+        Cycles from the beat's word to the values that go into the queue.
     at : PoolPorts
         The registers of what comes with a beat, in time with the values that go into the queue.
     above : list of Signal
@@ -98,11 +105,14 @@ class Arithmetic(ABC):
     """Name of the memory that the unit reads."""
     cycles: ClassVar[int] = 0
     """From a row of the queue to what leaves."""
+    value_cycles: ClassVar[int] = 0
+    """From the beat's word to the values of its taps."""
 
     def __init__(self, b: Block, library: Library, npu: Npu, ports: PoolPorts):
         self.b = b
         self.library = library
         self.npu = npu
+        self.delay = self.value_cycles + timing.tap_stages(npu)
         self.at = ports
         self.above: list[Signal] = []
 
@@ -111,15 +121,47 @@ class Arithmetic(ABC):
         """Lanes of a word, each of which is merged by itself: by default one for each channel."""
         return present(self.npu.pool_unit).pfp
 
-    def value(self, k: int) -> Signal:
-        """The value of lane ``k``, in time with ``at``: by default that of the beat's word."""
-        w = width(self.at.word) // self.lanes
-        return self.b.wire(f"feature_{k}", w, bits(self.at.word, k * w, w))
+    @property
+    def taps(self) -> int:
+        """Taps of a beat."""
+        return present(self.npu.pool_unit).line_taps
+
+    def value(self, k: int, tap: int) -> Signal:
+        """The value of lane ``k`` of a tap of the beat: by default that of the beat's word."""
+        w = width(self.at.word) // self.taps // self.lanes
+        place = (tap * self.lanes + k) * w
+        return self.b.wire(self.name("feature", k, tap), w, bits(self.at.word, place, w))
+
+    def name(self, what: str, k: int, tap: int) -> str:
+        """Name of a signal of lane ``k`` of a tap of the beat."""
+        return f"{what}_{k}_{tap}" if self.taps > 1 else f"{what}_{k}"
 
     @abstractmethod
-    def merged(self, left: Signal, right: Signal) -> Signal:
-        """What two taps give together in a lane: the value of a tap, and what the taps before it gave. If a beat had
-        several taps, their values would be merged so before."""
+    def merged(self, left: Signal, right: Signal, *, early: bool = False) -> Signal:
+        """What two values give together in a lane: those of two taps of a beat, which is ``early``, or the value of a
+        beat and what the beats before it gave."""
+
+    def beat_value(self, k: int) -> Signal:
+        """The value of lane ``k``, in time with ``at``: of all taps of the beat together."""
+        values = [self.value(k, tap) for tap in range(self.taps)]
+        if len(values) == 1:
+            return values[0]
+        b = self.b
+        w = width(values[0])
+        if timing.tap_stages(self.npu):
+            w += bits_for(self.taps - 1)  # as they may be added
+        level = [b.wire(self.name("wide", k, tap), w, sign_extend(value, w)) for tap, value in enumerate(values)]
+        while len(level) > 1:  # a tree
+            pairs = [level[i : i + 2] for i in range(0, len(level), 2)]
+            level = [
+                b.wire(f"merged_{k}_{len(level)}_{i}", w, self.merged(*pair, early=True)) if len(pair) > 1 else pair[0]
+                for i, pair in enumerate(pairs)
+            ]
+        if not timing.tap_stages(self.npu):
+            return level[0]
+        value = b.reg(f"beat_{k}", w, init=None)
+        b.on(None, (value, level[0]))
+        return value
 
     def leaving(self, _k: int, merged: Signal) -> Signal:
         """What leaves of lane ``k``, `cycles` later: by default what the queue has."""
@@ -133,7 +175,7 @@ class Arithmetic(ABC):
         merged = []
         leaving = []
         for k in range(self.lanes):
-            new = b.wire(f"new_{k}", w, sign_extend(self.value(k), w))
+            new = b.wire(f"new_{k}", w, sign_extend(self.beat_value(k), w))
             old = b.wire(f"old_{k}", w, bits(so_far, k * w, w))
             merged.append(b.wire(f"merged_{k}", w, choose(self.at.first, new, self.merged(new, old), w)))
             leaving.append(self.leaving(k, merged[-1]))
@@ -143,9 +185,10 @@ class Arithmetic(ABC):
 class IntegerArithmetic(Arithmetic):
     """Arithmetic of integers: the larger one, or the sum."""
 
-    adds: Signal
-    """Values are added, in time with ``at``; a kind sets it."""
+    adds: Sequence[Signal]
+    """Values are added, each cycle later from the beat's word on; a kind sets it."""
 
-    def merged(self, left: Signal, right: Signal) -> Signal:
-        w = self.npu.pool_lane_bits
-        return choose(self.adds, right + left, choose(signed_at_least(left, right), left, right, w), w)
+    def merged(self, left: Signal, right: Signal, *, early: bool = False) -> Signal:
+        adds = self.adds[self.value_cycles if early else self.delay]
+        w = width(left)
+        return choose(adds, right + left, choose(signed_at_least(left, right), left, right, w), w)

@@ -25,5 +25,5 @@ class BinaryPool(Arithmetic):
         """One for all bits of a word."""
         return 1
 
-    def merged(self, left: Signal, right: Signal) -> Signal:
+    def merged(self, left: Signal, right: Signal, *, early: bool = False) -> Signal:
         return left | right

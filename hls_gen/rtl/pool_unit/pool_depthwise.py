@@ -37,6 +37,7 @@ class DepthwisePool(IntegerArithmetic):
     contract = CONTRACT
     sizes = ("pfp", "feature_bits", "weight_bits", "acc_bits")
     memory = "pool_kernels"
+    value_cycles = timing.DEPTHWISE_LATENCY
 
     def __init__(self, b: Block, library: Library, npu: Npu, ports: PoolPorts):
         super().__init__(b, library, npu, ports)
@@ -52,19 +53,21 @@ class DepthwisePool(IntegerArithmetic):
         row = library.loadable(b, memory_of(npu, self.memory), ports.bus, beat.kernel_row, read=beat.beat)
         self._weights = row["weights"]
         b.comment("The same, in time with the products.")
-        self.at = ports.late(b, timing.DEPTHWISE_LATENCY)
-        self.adds = delayed(b, adds, "adds", timing.DEPTHWISE_LATENCY)[-1]
-        self.above = [delayed(b, count, "count", timing.DEPTHWISE_LATENCY, COUNT_BITS)[-1]]
+        self.at = ports.late(b, self.delay)
+        self.adds = delayed(b, adds, "adds", self.delay)
+        self.above = [delayed(b, count, "count", self.delay, COUNT_BITS)[-1]]
         b.comment("The queue's row with this beat, lane by lane.")
 
-    def value(self, k: int) -> Signal:
+    def value(self, k: int, tap: int) -> Signal:
         w = self.npu.array.weight_bits
-        feature = super().value(k)
-        weight = self.b.wire(f"weight_{k}", w, bits(self._weights, k * w, w))
-        return _product(self.b, self.npu, k, feature, weight, self._depthwise)
+        feature = super().value(k, tap)
+        place = (tap * self.lanes + k) * w
+        weight = self.b.wire(self.name("weight", k, tap), w, bits(self._weights, place, w))
+        lane = self.name("", k, tap).lstrip("_")
+        return _product(self.b, self.npu, lane, feature, weight, self._depthwise)
 
 
-def _product(b: Block, npu: Npu, k: int, feature: Signal, weight: Signal, depthwise: Signal) -> Signal:
+def _product(b: Block, npu: Npu, k: str, feature: Signal, weight: Signal, depthwise: Signal) -> Signal:
     """Register: the feature of lane ``k`` times its weight, or times 1 in layers without weights; two stages."""
     f = npu.array.feature_bits
     w = npu.array.weight_bits

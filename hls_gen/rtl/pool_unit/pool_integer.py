@@ -11,6 +11,7 @@ from bitloom.hls_gen.design import timing
 from bitloom.hls_gen.design.memories.memory_map import memory_of
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.widths import COUNT_BITS
+from bitloom.hls_gen.rtl.array.convolver import delayed
 from bitloom.hls_gen.rtl.primitives.block import Block, Signal
 from bitloom.hls_gen.rtl.primitives.memory import Library
 
@@ -32,9 +33,14 @@ class IntegerPool(IntegerArithmetic):
     def __init__(self, b: Block, library: Library, npu: Npu, ports: PoolPorts):
         super().__init__(b, library, npu, ports)
         b.comment("What comes with a beat, in time with its word.")
-        self.adds = b.reg("at_average", init=None)
-        self._count = b.reg("count", COUNT_BITS, init=None)
-        b.on(None, (self.adds, ports.beat.marks.average), (self._count, ports.beat.taps))
+        average = b.reg("at_average", init=None)
+        count = b.reg("count", COUNT_BITS, init=None)
+        b.on(None, (average, ports.beat.marks.average), (count, ports.beat.taps))
+        if self.delay:
+            b.comment("The same, in time with the values of all taps of the beat together.")
+            self.at = ports.late(b, self.delay, "beat_")
+        self.adds = delayed(b, average, "average", self.delay)
+        self._count = delayed(b, count, "count", self.delay, COUNT_BITS)[-1]
         row = library.loadable(b, memory_of(npu, self.memory), ports.bus, self._count)
         self._reciprocal = row["reciprocal"]
         b.comment("The queue's row with this beat, lane by lane; what leaves is divided where it is an average.")
@@ -46,7 +52,7 @@ class IntegerPool(IntegerArithmetic):
             f"divide_{k}",
             sum=merged,
             count=self._count,
-            average=self.adds,
+            average=self.adds[-1],
             reciprocal=self._reciprocal,
             quotient=quotient,
         )

@@ -15,6 +15,7 @@ from bitloom.hls_gen.design import timing
 from bitloom.hls_gen.design.memories.memory_map import memory_of
 from bitloom.hls_gen.design.memories.ports import way
 from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.design.parts import present
 from bitloom.hls_gen.design.widths import COUNT_BITS, LAYER_BITS
 from bitloom.hls_gen.rtl.primitives.block import Block, Signal, all_of, bits, choose, const, resize, width
 from bitloom.hls_gen.rtl.primitives.memory import Library, LoadBus, split
@@ -52,7 +53,8 @@ def pool_results(library: Library, npu: Npu) -> Block:
     layer_end = b.wire("layer_end")
     b.comment("The layer at work, and the row of its scales that the step at hand meets.")
     layer = LayerAtWork.of(b, library, bus, rows, last_layer, layer_end)
-    scale = layer.factors(b, library, bus, scales, "scale_base", go, source.last)
+    style = present(npu.pool_weights).scale_ram
+    scale = layer.factors(b, library, bus, scales, "scale_base", go, source.last, style)
     b.comment("What the step at hand is requantised by.")
     marks = split(b, source.side, [("map_last", 1), *way(npu), ("count", COUNT_BITS)], "at_")
     layer_end.assign(all_of(go, source.last, marks["map_last"]))
@@ -69,7 +71,9 @@ def pool_results(library: Library, npu: Npu) -> Block:
         map_last=marks["map_last"],
         to_outlets=True,
     )
-    give(b, requantise(b, wide, step, timing.pool_activation_stages(npu), b.input("features_ready")))
+    in_luts = "pool" in npu.results.lut_products
+    stages = timing.pool_activation_stages(npu)
+    give(b, requantise(b, wide, step, stages, b.input("features_ready"), in_luts=in_luts))
     source.ready.assign(go)
     return b
 

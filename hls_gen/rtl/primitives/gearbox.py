@@ -19,7 +19,7 @@ from veriloggen.core import vtypes as vt
 from bitloom.hls_gen.design.gearbox import gear
 from bitloom.hls_gen.design.widths import bits_for
 
-from .block import Block, Signal, Size, add, any_of, bits, choose, const, eq
+from .block import Block, Signal, Size, add, any_of, bits, choose, const, eq, side_by_side
 from .chain import chain
 from .memory import Library
 from .parameters import clog2
@@ -201,7 +201,7 @@ def _collector(count: int) -> Block:
             b.on(take & eq(place, 0), (word, 0))
         b.on(take & eq(place, k), (word, source.data))
         words.append(word)
-    out_data.assign(Cat(*reversed(words)))
+    out_data.assign(side_by_side(words))
     b.on(take, (out_last, source.last), (out_side, source.side))
     return b
 

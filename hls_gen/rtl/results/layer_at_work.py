@@ -11,6 +11,9 @@ from bitloom.hls_gen.rtl.primitives.block import Block, Signal, add, any_of, cho
 from bitloom.hls_gen.rtl.primitives.layer_counter import layer_counter
 from bitloom.hls_gen.rtl.primitives.memory import Library, LoadBus
 
+START_ONLY = ("windows_minus_1", "lines_minus_1")
+"""Fields that are looked at as the layer begins."""
+
 
 @dataclass(frozen=True)
 class LayerAtWork:
@@ -24,8 +27,8 @@ class LayerAtWork:
     """Register: the next layer's number."""
     now: dict[str, Signal]
     next: dict[str, Signal]
-    """now, next: fields of its row, as registers, and of the next layer's; ``windows_minus_1``, which is looked at as
-    the layer begins, has no register."""
+    """now, next: fields of its row, as registers, and of the next layer's; those that are looked at as the layer begins
+    have no register."""
 
     @classmethod
     def of(
@@ -36,20 +39,29 @@ class LayerAtWork:
         begin = b.wire("begin_layer", 1, any_of(~loaded, layer_end))
         upcoming = layer_counter(b, "layer_upcoming", last_layer, begin)
         following = library.loadable(b, rows, bus, resize(upcoming, bits_for(rows.depth - 1)))
-        kept = {name: w for name, w in rows.widths.items() if name != "windows_minus_1"}
+        kept = {name: w for name, w in rows.widths.items() if name not in START_ONLY}
         now = {name: b.reg(f"layer_{name}", w, init=None) for name, w in kept.items()}
         b.on(begin, (loaded, 1), *[(now[name], following[name]) for name in now])
         return cls(loaded, begin, upcoming, now, following)
 
     def factors(
-        self, b: Block, library: Library, bus: LoadBus, memory: Memory, base: str, go: Signal, tuple_last: Signal
+        self,
+        b: Block,
+        library: Library,
+        bus: LoadBus,
+        memory: Memory,
+        base: str,
+        go: Signal,
+        tuple_last: Signal,
+        style: str = "auto",
     ) -> dict[str, Signal]:
         """The row of ``memory`` for the step at hand: for each tuple a row a step, from the row in the layer's field
-        ``base`` on. The step leaves with ``go``, and ends its tuple with ``tuple_last``."""
+        ``base`` on. The step leaves with ``go``, and ends its tuple with ``tuple_last``. ``style``: what synthesis
+        makes of the memory."""
         w = bits_for(memory.depth - 1)
         pointer = b.reg("pointer", w)
         onward = choose(tuple_last, self.now[base], add(pointer, 1, w), w)
         pointer_next = b.wire("pointer_next", w, choose(self.begin, self.next[base], onward, w))
         move = b.wire("move", 1, self.begin | go)
         b.on(move, (pointer, pointer_next))
-        return library.loadable(b, memory, bus, pointer_next, read=move)
+        return library.loadable(b, memory, bus, pointer_next, read=move, style=style)

@@ -41,7 +41,7 @@ from bitloom.hls_gen.rtl.primitives.block import (
     width,
 )
 from bitloom.hls_gen.rtl.primitives.pipeline import Pipeline
-from bitloom.hls_gen.rtl.primitives.rows import sum_of_rows
+from bitloom.hls_gen.rtl.primitives.rows import product_in_luts, sum_of_rows
 from bitloom.hls_gen.rtl.primitives.stream import Stream
 
 from .step import Step, values_of
@@ -62,9 +62,13 @@ class _Shared:
     """Whether halves of the value in stage "product" become even; None in an NPU where none do."""
     round_twice: Signal | None
     """Whether the value in stage "product" is rounded twice; None in an NPU where none is."""
+    in_luts: bool
+    """Whether LUTs multiply by the upper half of a multiplier, where the product is split."""
 
 
-def requantise(b: Block, npu: Npu, step: Step, stages: Sequence[str], ready: Signal) -> Stream:
+def requantise(
+    b: Block, npu: Npu, step: Step, stages: Sequence[str], ready: Signal, *, in_luts: bool = False
+) -> Stream:
     """The activation of an NPU that requantises; makes the ports ``raw_*``.
 
     Parameters
@@ -79,6 +83,8 @@ def requantise(b: Block, npu: Npu, step: Step, stages: Sequence[str], ready: Sig
         The unit's register stages (hls_gen/design/timing.py).
     ready : Signal
         What stands behind takes the features.
+    in_luts : bool
+        Whether LUTs multiply by the upper half of a multiplier, where the product is split.
 
     Returns
     -------
@@ -105,7 +111,7 @@ def requantise(b: Block, npu: Npu, step: Step, stages: Sequence[str], ready: Sig
 
     limits = [field(name, "shifted") for name in ("low", "high")]
     roundings = [field(name, "product") if npu.value(name) else None for name in ROUNDING]
-    shared = _Shared(step, pipe, *limits, *roundings)
+    shared = _Shared(step, pipe, *limits, *roundings, in_luts)
     lanes = [_lane(b, npu, shared, k) for k in range(npu.results.ol)]
     values = [value for value, _ in lanes]
     features = [feature for _, feature in lanes]
@@ -205,7 +211,8 @@ def _half_of_split(
     low_factor = b.wire(f"factor_low_{k}", split.cut + 1, Cat(const(0, 1), bits(factor, 0, split.cut)))
     high_factor = b.wire(f"factor_high_{k}", rest, bits(factor, split.cut, rest))
     lower = pipe.register(f"product_low_{k}", top + split.cut + 1, product(high, low_factor))
-    upper = pipe.register(f"product_high_{k}", top + rest, product(high, high_factor))
+    multiplied = product_in_luts(b, f"upper_{k}", high_factor, high) if shared.in_luts else product(high, high_factor)
+    upper = pipe.register(f"product_high_{k}", top + rest, multiplied)
     whole = _placed(lower, split.apart, wide) + _placed(upper, split.apart + split.cut, wide)
     if split.apart:
         low = b.wire(f"value_low_{k}", split.apart, bits(value, 0, split.apart))

@@ -1,7 +1,9 @@
 """Pool of an NPU: from features to pooled words (part of hls_gen/rtl/shell/npu.py).
 
-    features[OL] --> gearbox --> sequencer --beats--> pool unit --> words[PFP]
-                                     ^---- room in its FIFO ---'
+    features[OL] --> gearbox --> line former --> sequencer --beats--> pool unit --> words[PFP]
+                                                     ^---- room in its FIFO ---'
+
+A line former is there where the pool unit takes several taps in a cycle.
 
 The pool unit never stalls: a beat that gives a word is issued only where its FIFO has a place for that.
 
@@ -11,6 +13,7 @@ Of a pool unit with weights, sums leave the FIFO, and what follows makes feature
 """
 
 from bitloom.hls_gen.design.parts import present
+from bitloom.hls_gen.rtl.pool_unit.line_former import line_former
 from bitloom.hls_gen.rtl.pool_unit.pool_results import pool_results
 from bitloom.hls_gen.rtl.pool_unit.pool_unit import pool_unit
 from bitloom.hls_gen.rtl.primitives.block import Signal, bits
@@ -45,12 +48,17 @@ def pooling(c: NpuContext, features: Stream) -> tuple[Stream, Signal]:
     room = c.b.wire("pool_room")
     # the pool's sequencer counts words and needs no ``last``
     packed = gearbox(c.b, c.library, "to_pool", features, npu.pool_word_bits, unused=("last",), rst=c.restart)
+    words = packed.replace(last=None)
+    if npu.forms_lines:
+        former = c.library.get(line_former, c.library, npu)
+        formed = c.place(former, "line_former", last_layer=c.settings["last_pool_layer"], **words.ports("in"))
+        words = Stream.of(formed, "out")
     beats = c.place(
         c.library.get(sequencer, c.library, SequencerSpec(npu, present(npu.pool_sequencer))),
         "pool_sequencer",
         last_layer=c.settings["last_pool_layer"],
         room=room,
-        **packed.replace(last=None).ports("in"),
+        **words.ports("in"),
     )
     unit = c.library.get(pool_unit, c.library, npu)
     pooled = c.place(unit, "pool_unit", word=beats["word"], **Beat.of(beats).ports())

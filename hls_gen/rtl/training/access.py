@@ -19,7 +19,7 @@ from bitloom.hls_gen.rtl.primitives.memory import Library
 from bitloom.hls_gen.rtl.primitives.text import Header
 
 from .arithmetic import leave
-from .word import joined, magnitude_of, sign_of
+from .word import magnitude_of, sign_of, word_of
 
 FIFO_WORDS = 16
 """Words of the output FIFO beside those that are on their way when it has no room."""
@@ -28,16 +28,7 @@ FIFO_WORDS = 16
 def access(library: Library, machine: MachineParameters) -> Block:
     """The module ``access``.
 
-    Parameters
-    ----------
-    library : Library
-        Where the FIFO comes from.
-    machine : MachineParameters
-
-    Returns
-    -------
-    Block
-        Streams ``data`` in and ``results`` out, 32 bits.
+    Streams ``data`` in and ``results`` out, 32 bits.
     """
     form = machine.form
     x_bits = bits_for(machine.neuron_words - 1)
@@ -112,7 +103,7 @@ def _canonical(b: Block, machine: MachineParameters, data: Signal) -> Signal:
     raw = b.wire("raw", form.bits, bits(data, 0, form.bits))
     if form.bits < STREAM_BITS:
         leave(b, "data", bits(data, form.bits, STREAM_BITS - form.bits))
-    return joined(b, "canonical", sign_of(raw), b.wire("size", form.bits - 1, magnitude_of(raw)))
+    return word_of(b, "canonical", sign_of(raw), b.wire("size", form.bits - 1, magnitude_of(raw)))
 
 
 def _out(b: Block, library: Library, machine: MachineParameters, parts: tuple[Signal, ...]) -> None:

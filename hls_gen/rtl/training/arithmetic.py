@@ -11,7 +11,7 @@ from bitloom.golden.discrete.machine.table_words import PLACES_BITS
 from bitloom.hls_gen.design.training import ENTRY_BITS
 from bitloom.hls_gen.rtl.primitives.block import Block, Signal, bits, choose, const, resize, width
 
-from .word import joined, magnitude_of, saturated, sign_of, twos
+from .word import magnitude_of, saturated, sign_of, twos, word_of
 
 FINE_BITS = 3
 """Low bits of a shift's places, which the second stage shifts by."""
@@ -102,24 +102,29 @@ def power(b: Block, machine: MachineParameters, name: str, entry: Signal, w: int
 
 def shifted(b: Block, name: str, word: Signal, places: Signal) -> Signal:
     """Register, SHIFT_LATENCY cycles late: a word shifted to the right by 0 to 31 places, towards zero."""
-    w = width(word) - 1
+    sign = b.reg(f"{name}_sign", init=None)
+    sign_late = b.reg(f"{name}_sign_late", init=None)
+    b.on(None, (sign, sign_of(word)), (sign_late, sign))
+    return word_of(b, f"{name}_shifted", sign_late, shifted_magnitude(b, name, magnitude_of(word), places))
+
+
+def shifted_magnitude(b: Block, name: str, magnitude: Signal, places: Signal) -> Signal:
+    """Register, SHIFT_LATENCY cycles late: a magnitude shifted to the right by the low PLACES_BITS of ``places``."""
+    w = width(magnitude)
     wide = max(w, PLACES_BITS)  # a shift is as wide as its places at least
     coarse = b.reg(f"{name}_coarse", wide, init=None)
     fine = b.reg(f"{name}_fine", wide, init=None)
-    sign = b.reg(f"{name}_sign", init=None)
-    sign_late = b.reg(f"{name}_sign_late", init=None)
     rest = b.reg(f"{name}_rest", FINE_BITS, init=None)
     far = Cat(bits(places, FINE_BITS, PLACES_BITS - FINE_BITS), const(0, FINE_BITS))
     b.on(
         None,
-        (coarse, Srl(resize(magnitude_of(word), wide), far)),
-        (sign, sign_of(word)),
+        (coarse, Srl(resize(magnitude, wide), far)),
         (rest, bits(places, 0, FINE_BITS)),
+        (fine, Srl(coarse, rest)),
     )
-    b.on(None, (fine, Srl(coarse, rest)), (sign_late, sign))
     if wide > w:
         leave(b, f"{name}_fine_high", bits(fine, w, wide - w))
-    return joined(b, f"{name}_shifted", sign_late, bits(fine, 0, w))
+    return bits(fine, 0, w)
 
 
 def word_sum(

@@ -83,19 +83,7 @@ class _Place:
 
 
 def array(library: Library, machine: MachineParameters) -> Block:
-    """The module that leads the slaves.
-
-    Parameters
-    ----------
-    library : Library
-        Where the filler comes from.
-    machine : MachineParameters
-
-    Returns
-    -------
-    Block
-        Module ``array``.
-    """
+    """The module that leads the slaves: module ``array``."""
     header = Header(
         __doc__ or "",
         rate="a beat a cycle",

@@ -31,6 +31,7 @@ from bitloom.hls_gen.rtl.primitives.block import (
     eq,
     nonzero,
     resize,
+    side_by_side,
 )
 from bitloom.hls_gen.rtl.primitives.memory import Library, ram
 from bitloom.hls_gen.rtl.primitives.text import Header
@@ -60,14 +61,7 @@ class _Controller:
 
 
 def controller(library: Library, machine: MachineParameters) -> Block:
-    """The module ``controller``.
-
-    Parameters
-    ----------
-    library : Library
-        Where the instruction cache comes from.
-    machine : MachineParameters
-    """
+    """The module ``controller``."""
     cycles = STATES.index("ISSUE") - 1 + bits_for(machine.column_words)
     header = Header(
         __doc__ or "",
@@ -138,7 +132,7 @@ def _cache(library: Library, machine: MachineParameters, k: _Controller) -> Sign
             read_data=word,
         )
         words.append(word)
-    return b.wire("instruction", 32 * isa.WORDS, Cat(*reversed(words)))
+    return b.wire("instruction", 32 * isa.WORDS, side_by_side(words))
 
 
 def _issue(k: _Controller, i: Decoded, waits: Dependency, issue: Signal, data_left: Signal) -> Signal:

@@ -8,6 +8,7 @@ chance: the rank is then that of the largest value that is not above the word). 
 shifted, since the table's values are powers of two: there is no multiplier.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
 from veriloggen import Cat, Repeat
@@ -28,6 +29,7 @@ from bitloom.hls_gen.rtl.primitives.block import (
     const,
     eq,
     resize,
+    side_by_side,
     signed_at_least,
     width,
 )
@@ -92,19 +94,7 @@ class ConversionPorts:
 
 
 def converter(library: Library, machine: MachineParameters) -> Block:
-    """The module that converts.
-
-    Parameters
-    ----------
-    library : Library
-        Not used: all modules are made alike.
-    machine : MachineParameters
-
-    Returns
-    -------
-    Block
-        Module ``converter``.
-    """
+    """The module that converts: module ``converter``."""
     form = machine.form
     codes = machine.code_bits
     header = Header(
@@ -126,25 +116,9 @@ def converter(library: Library, machine: MachineParameters) -> Block:
     b.on(None, (plain, twos(word, form.bits)))
     draws = delayed(b, draw, "draw", 3, DRAW_BITS)
     doubled = b.wire("doubled", form.bits + 1, Cat(plain, const(0, 1)))
-    reached = b.reg("reached", (1 << codes) - 1, init=None)
-    thresholds = [
-        b.wire(f"threshold_{k + 1}", form.bits + 1, t) for k, t in enumerate(parts(table.thresholds, (1 << codes) - 1))
-    ]
-    b.on(
-        None,
-        (
-            reached,
-            Cat(*reversed([signed_at_least(doubled, t) for t in thresholds]))
-            if codes > 1
-            else signed_at_least(doubled, thresholds[0]),
-        ),
-    )
-    rank = b.reg("rank", codes, init=None)
-    count: Signal = const(0, codes)
-    for k in range((1 << codes) - 1):
-        count = choose(bits(reached, k, 1), const(k + 1, codes), count, codes)
-    rank_now = b.wire("rank_now", codes, count)
-    b.on(None, (rank, rank_now))
+    thresholds = parts(table.thresholds, (1 << codes) - 1)
+    wires = [b.wire(f"threshold_{k}", form.bits + 1, t) for k, t in enumerate(thresholds, 1)]
+    rank, rank_now = rank_of(b, [signed_at_least(doubled, t) for t in wires])
     ends = _around(b, machine, table, rank_now)
     plains = delayed(b, plain, "plain", 2, form.bits)
     above = _rises(b, machine, ends, all_of(table.chance, ~eq(rank, table.mask)), (plains[2], draws[3]))
@@ -154,6 +128,22 @@ def converter(library: Library, machine: MachineParameters) -> Block:
     final_code = select(b, "found", final, parts(table.order, 1 << codes))
     b.on(None, (code, final_code))
     return b
+
+
+def rank_of(b: Block, reached: Sequence[Signal]) -> tuple[Signal, Signal]:
+    """How many thresholds a word has reached, two stages late, and the same a stage earlier; ``reached`` says of each
+    threshold, the lowest first, whether the word has."""
+    count = len(reached)
+    codes = count.bit_length()
+    late = b.reg("reached", count, init=None)
+    b.on(None, (late, side_by_side(reached)))
+    number: Signal = const(0, codes)
+    for k in range(count):
+        number = choose(bits(late, k, 1), const(k + 1, codes), number, codes)
+    now = b.wire("rank_now", codes, number)
+    rank = b.reg("rank", codes, init=None)
+    b.on(None, (rank, now))
+    return rank, now
 
 
 def _around(b: Block, machine: MachineParameters, table: ConversionPorts, rank: Signal) -> dict[str, Signal]:

@@ -19,19 +19,7 @@ from bitloom.hls_gen.rtl.primitives.text import Header
 
 
 def corner_turn(library: Library, machine: MachineParameters) -> Block:
-    """The module that makes planes of words.
-
-    Parameters
-    ----------
-    library : Library
-        Not used: all modules are made alike.
-    machine : MachineParameters
-
-    Returns
-    -------
-    Block
-        Module ``corner_turn``.
-    """
+    """The module that makes planes of words: module ``corner_turn``."""
     w = machine.form.bits
     header = Header(
         __doc__ or "",

@@ -17,19 +17,7 @@ from .arithmetic import leave
 
 
 def inverse_root(library: Library, machine: MachineParameters) -> Block:
-    """The module that gives inverse roots.
-
-    Parameters
-    ----------
-    library : Library
-        Not used: all modules are made alike.
-    machine : MachineParameters
-
-    Returns
-    -------
-    Block
-        Module ``inverse_root``.
-    """
+    """The module that gives inverse roots: module ``inverse_root``."""
     form = machine.form
     header = Header(
         __doc__ or "",

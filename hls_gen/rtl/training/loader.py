@@ -43,14 +43,7 @@ STATES = ("HEADER", "RANGE", "JUDGE", "PROGRAM", "RUN", "FAULTED")
 
 
 def loader(library: Library, machine: MachineParameters) -> Block:
-    """The module ``loader``.
-
-    Parameters
-    ----------
-    library : Library
-        Not used: there is one module of this name.
-    machine : MachineParameters
-    """
+    """The module ``loader``."""
     header = Header(
         __doc__ or "",
         rate="a stream word a cycle; two cycles more for a header",

@@ -118,14 +118,7 @@ class _Master:
 
 
 def master(library: Library, machine: MachineParameters) -> Block:
-    """The module ``master``, with the slaves inside.
-
-    Parameters
-    ----------
-    library : Library
-        Where further modules come from.
-    machine : MachineParameters
-    """
+    """The module ``master``, with the slaves inside."""
     header = Header(
         __doc__ or "",
         rate="an instruction for each unit at a time",

@@ -21,16 +21,7 @@ WRITERS = ("array", "vector", "access")
 def neuron_cache(library: Library, machine: MachineParameters) -> Block:
     """The module ``neuron_cache``.
 
-    Parameters
-    ----------
-    library : Library
-        Where memories come from.
-    machine : MachineParameters
-
-    Returns
-    -------
-    Block
-        Ports ``<reader>_row`` and ``_data``; ``<writer>_write``, ``_write_row``, ``_write_data`` and ``_write_ready``.
+    Ports ``<reader>_row`` and ``_data``; ``<writer>_write``, ``_write_row``, ``_write_data`` and ``_write_ready``.
     """
     w = machine.form.bits
     row_bits = bits_for(machine.neuron_words - 1)

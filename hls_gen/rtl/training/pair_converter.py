@@ -35,24 +35,12 @@ from bitloom.hls_gen.rtl.primitives.memory import Library
 from bitloom.hls_gen.rtl.primitives.text import Header
 
 from .arithmetic import leave, parts, power, select
-from .converter import ConversionPorts
+from .converter import ConversionPorts, rank_of
 from .word import magnitude_of, sign_of
 
 
 def pair_converter(library: Library, machine: MachineParameters) -> Block:
-    """The module that converts by either pair.
-
-    Parameters
-    ----------
-    library : Library
-        Not used: all modules are made alike.
-    machine : MachineParameters
-
-    Returns
-    -------
-    Block
-        Module ``pair_converter``.
-    """
+    """The module that converts by either pair: module ``pair_converter``."""
     form = machine.form
     codes = machine.code_bits
     header = Header(
@@ -71,9 +59,7 @@ def pair_converter(library: Library, machine: MachineParameters) -> Block:
 
     assert table.pair is not None
     plain = _clipped(b, machine, word, table)
-    rank_now = _rank(b, machine, plain, table)
-    rank = b.reg("rank", codes, init=None)
-    b.on(None, (rank, rank_now))
+    rank, rank_now = _rank(b, machine, plain, table)
     offsets = _offsets(b, machine, table, rank_now, delayed(b, plain, "plain", 2, width(plain))[-1])
     ranks = delayed(b, rank, "rank", 5, codes)
     lower, upper = (b.wire(f"has_{name}", 1, has) for name, has in (
@@ -137,25 +123,18 @@ def _clipped(b: Block, machine: MachineParameters, word: Signal, table: Conversi
     return plain
 
 
-def _rank(b: Block, machine: MachineParameters, plain: Signal, table: ConversionPorts) -> Signal:
-    """Wire, a stage late: how many thresholds are not above the doubled word."""
+def _rank(b: Block, machine: MachineParameters, plain: Signal, table: ConversionPorts) -> tuple[Signal, Signal]:
+    """As of `rank_of`: how many thresholds are not above the doubled word."""
     b.comment("Rank: how many thresholds are not above the doubled word.")
-    codes = machine.code_bits
-    count = (1 << codes) - 1
     n = width(plain) + 1
     doubled = b.wire("doubled", n, Cat(plain, const(0, 1)))
-    found = []
-    for k, threshold in enumerate(parts(table.thresholds, count), 1):
+    reached = []
+    for k, threshold in enumerate(parts(table.thresholds, (1 << machine.code_bits) - 1), 1):
         if n <= machine.form.bits:
             leave(b, f"threshold_{k}_high", bits(threshold, n, machine.form.bits + 1 - n))
         used = bits(table.mask, k.bit_length() - 1, 1)  # the table has so many values
-        found.append(all_of(used, signed_at_least(doubled, b.wire(f"threshold_{k}", n, bits(threshold, 0, n)))))
-    reached = b.reg("reached", count, init=None)
-    b.on(None, (reached, Cat(*reversed(found)) if count > 1 else found[0]))
-    rank: Signal = const(0, codes)
-    for k in range(count):
-        rank = choose(bits(reached, k, 1), const(k + 1, codes), rank, codes)
-    return b.wire("rank_now", codes, rank)
+        reached.append(all_of(used, signed_at_least(doubled, b.wire(f"threshold_{k}", n, bits(threshold, 0, n)))))
+    return rank_of(b, reached)
 
 
 def _offsets(

@@ -9,7 +9,6 @@ may lack it.
 """
 
 from veriloggen import Cat
-from veriloggen.core.vtypes import Srl
 
 from bitloom.golden.discrete.machine.parameters import MachineParameters
 from bitloom.golden.discrete.machine.table_words import PLACES_BITS
@@ -19,24 +18,12 @@ from bitloom.hls_gen.rtl.primitives.block import Block, Signal, any_of, bits, ch
 from bitloom.hls_gen.rtl.primitives.memory import Library
 from bitloom.hls_gen.rtl.primitives.text import Header
 
-from .arithmetic import FINE_BITS, CodedOperand, Value, leave, value_of
-from .word import joined, magnitude_of, sign_of
+from .arithmetic import CodedOperand, Value, leave, shifted_magnitude, value_of
+from .word import magnitude_of, sign_of, word_of
 
 
 def product_unit(library: Library, machine: MachineParameters) -> Block:
-    """The module that multiplies.
-
-    Parameters
-    ----------
-    library : Library
-        Not used: all modules are made alike.
-    machine : MachineParameters
-
-    Returns
-    -------
-    Block
-        Module ``product_unit``.
-    """
+    """The module that multiplies: module ``product_unit``."""
     form = machine.form
     header = Header(
         __doc__ or "",
@@ -66,7 +53,7 @@ def product_unit(library: Library, machine: MachineParameters) -> Block:
         magnitude = choose(coded, shifted, multiplied, form.bits - 1)
         sign = choose(coded, shift_sign, multiply_sign, 1)
     magnitude = b.wire("magnitude", form.bits - 1, magnitude)
-    b.on(None, (out, joined(b, "signed_product", b.wire("sign", 1, sign), magnitude)))
+    b.on(None, (out, word_of(b, "signed_product", b.wire("sign", 1, sign), magnitude)))
     return b
 
 
@@ -77,17 +64,10 @@ def _by_code(b: Block, machine: MachineParameters, x: Value, y: Value, right_cod
     word = b.wire("shift_word", w, choose(right_coded, x.word, y.word, w))
     entry = b.reg("shift_entry", ENTRY_BITS, init=None)
     b.on(None, (entry, choose(right_coded, y.entry, x.entry, ENTRY_BITS)))
-    wide = max(w, PLACES_BITS)  # a shift is as wide as its places at least
-    coarse = b.reg("shift_coarse", wide, init=None)
-    fine = b.reg("shift_fine", wide, init=None)
-    rest = b.reg("shift_rest", FINE_BITS, init=None)
-    far = Cat(bits(entry, FINE_BITS, PLACES_BITS - FINE_BITS), const(0, FINE_BITS))
     sign = b.wire("shift_sign", 1, sign_of(word) ^ bits(entry, PLACES_BITS, 1))
     late_sign = delayed(b, sign, "shift_sign", 2)[-1]
     doubled = b.wire("doubled", w, Cat(magnitude_of(word), const(0, 1)))
-    b.on(None, (coarse, Srl(resize(doubled, wide), far)), (rest, bits(entry, 0, FINE_BITS)), (fine, Srl(coarse, rest)))
-    if wide > w:
-        leave(b, "shift_fine_high", bits(fine, w, wide - w))
+    fine = shifted_magnitude(b, "shift", doubled, entry)
     most = b.localparam("LARGEST", (1 << (w - 1)) - 1, w - 1)
     return choose(bits(fine, w - 1, 1), most, bits(fine, 0, w - 1), w - 1), late_sign
 

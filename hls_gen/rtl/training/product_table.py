@@ -20,19 +20,7 @@ from bitloom.hls_gen.rtl.primitives.text import Header
 
 
 def product_table(library: Library, machine: MachineParameters) -> Block:
-    """The module that looks results up.
-
-    Parameters
-    ----------
-    library : Library
-        Where the RAM is.
-    machine : MachineParameters
-
-    Returns
-    -------
-    Block
-        Module ``product_table``.
-    """
+    """The module that looks results up: module ``product_table``."""
     codes = machine.code_bits
     header = Header(
         __doc__ or "",

@@ -16,23 +16,11 @@ from bitloom.hls_gen.rtl.primitives.memory import Library
 from bitloom.hls_gen.rtl.primitives.text import Header
 
 from .arithmetic import FINE_BITS, CodedOperand, leave, value_of
-from .word import joined, magnitude_of, sign_of
+from .word import magnitude_of, sign_of, word_of
 
 
 def quotient_unit(library: Library, machine: MachineParameters) -> Block:
-    """The module that divides by codes.
-
-    Parameters
-    ----------
-    library : Library
-        Not used: all modules are made alike.
-    machine : MachineParameters
-
-    Returns
-    -------
-    Block
-        Module ``quotient_unit``.
-    """
+    """The module that divides by codes: module ``quotient_unit``."""
     form = machine.form
     header = Header(
         __doc__ or "",
@@ -78,5 +66,5 @@ def quotient_unit(library: Library, machine: MachineParameters) -> Block:
     above = any_of(late_over, nonzero(bits(fine, w, wide - w)))
     magnitude = b.wire("magnitude", w - 1, choose(above, most, bits(fine, 1, w - 1), w - 1))
     sign = delayed(b, b.wire("sign", 1, sign_of(x.word) ^ bits(entry, PLACES_BITS, 1)), "sign", 2)[-1]
-    b.on(None, (out, joined(b, "signed_quotient", sign, magnitude)))
+    b.on(None, (out, word_of(b, "signed_quotient", sign, magnitude)))
     return b

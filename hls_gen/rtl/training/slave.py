@@ -72,19 +72,7 @@ class SlaveContext:
 
 
 def slave(library: Library, machine: MachineParameters) -> Block:
-    """The module of a slave. All are alike; port ``number`` says which one it is.
-
-    Parameters
-    ----------
-    library : Library
-        Where further modules come from.
-    machine : MachineParameters
-
-    Returns
-    -------
-    Block
-        Module ``slave``.
-    """
+    """The module of a slave, ``slave``. All are alike; port ``number`` says which one it is."""
     header = Header(
         __doc__ or "",
         rate="a beat a cycle; FORWARD needs as many cycles a sum as there are slaves",

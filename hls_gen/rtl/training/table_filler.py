@@ -19,19 +19,7 @@ from .product import product_unit
 
 
 def table_filler(library: Library, machine: MachineParameters) -> Block:
-    """The module that fills tables.
-
-    Parameters
-    ----------
-    library : Library
-        Where the shifting product comes from.
-    machine : MachineParameters
-
-    Returns
-    -------
-    Block
-        Module ``table_filler``.
-    """
+    """The module that fills tables: module ``table_filler``."""
     codes = machine.code_bits
     w = 2 * codes
     header = Header(

@@ -26,6 +26,7 @@ from bitloom.hls_gen.rtl.primitives.block import (
     const,
     eq,
     nonzero,
+    side_by_side,
     signed_at_least,
     width,
 )
@@ -74,16 +75,7 @@ class _RankedValue:
 def tables(library: Library, machine: MachineParameters) -> Block:
     """The module that holds the tables.
 
-    Parameters
-    ----------
-    library : Library
-        Not used: there is one module of this name.
-    machine : MachineParameters
-
-    Returns
-    -------
-    Block
-        Module ``tables``; outputs ``<part>_<number>`` for each table, see `table_widths`.
+    Module ``tables``; outputs ``<part>_<number>`` for each table, see `table_widths`.
     """
     header = Header(
         __doc__ or "",
@@ -116,8 +108,8 @@ def tables(library: Library, machine: MachineParameters) -> Block:
     b.comment("The table as units use it.")
     parts = {name: b.wire(f"made_{name}", w) for name, w in table_widths(machine).items()}
     _work(b, machine, walk, (parts, start), value)
-    parts["entries"].assign(_joined([bits(payload, CODE_PART_BITS * k, ENTRY_BITS) for k in range(ranks)]))
-    parts["order"].assign(_joined([bits(payload, CODE_PART_BITS * k + RANK_BIT, codes) for k in range(ranks)]))
+    parts["entries"].assign(side_by_side([bits(payload, CODE_PART_BITS * k, ENTRY_BITS) for k in range(ranks)]))
+    parts["order"].assign(side_by_side([bits(payload, CODE_PART_BITS * k + RANK_BIT, codes) for k in range(ranks)]))
     parts["mask"].assign(mask)
     parts["zone"].assign(bits(zone, 0, facts.ZONE_BITS))
     over = b.wire("over", 1, all_of(walk.phase["OUTCOME"], any_of(nonzero(wrong), walk.last)))
@@ -125,7 +117,7 @@ def tables(library: Library, machine: MachineParameters) -> Block:
     b.on(over, (busy, 0))
     good = b.reg("good")  # what the last value adds stands a cycle later
     b.on(None, (good, all_of(over, eq(wrong, 0))))
-    loaded.assign(_joined([_kept(b, k, (start, good, number), parts) for k in range(1, machine.tables + 1)]))
+    loaded.assign(side_by_side([_kept(b, k, (start, good, number), parts) for k in range(1, machine.tables + 1)]))
     return b
 
 
@@ -162,11 +154,6 @@ def _kept(b: Block, k: int, when: tuple[Signal, Signal, Signal], parts: dict[str
 def _masks(machine: MachineParameters) -> list[Signal]:
     """The last rank of tables of 0 to 3 bits."""
     return [const((1 << min(k, machine.code_bits)) - 1, machine.code_bits) for k in range(4)]
-
-
-def _joined(values: list[Signal]) -> Signal:
-    """Side by side, the first one low."""
-    return Cat(*reversed(values)) if len(values) > 1 else values[0]
 
 
 def _checked(
@@ -236,4 +223,4 @@ def _work(
             rows["near"].append(near)
             rows["chance"].append(chance)
     for name, values in rows.items():
-        parts[name].assign(_joined(values))
+        parts[name].assign(side_by_side(values))

@@ -64,19 +64,7 @@ _GIVEN = {
 
 
 def vector(library: Library, machine: MachineParameters) -> Block:
-    """The module that computes element by element.
-
-    Parameters
-    ----------
-    library : Library
-        Where further modules come from.
-    machine : MachineParameters
-
-    Returns
-    -------
-    Block
-        Module ``vector``.
-    """
+    """The module that computes element by element: module ``vector``."""
     header = Header(
         __doc__ or "",
         rate="an element a cycle",

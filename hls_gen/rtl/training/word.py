@@ -33,7 +33,7 @@ def magnitude_of(word: Signal) -> Signal:
     return bits(word, 0, width(word) - 1)
 
 
-def joined(b: Block, name: str, sign: Signal, magnitude: Signal) -> Signal:
+def word_of(b: Block, name: str, sign: Signal, magnitude: Signal) -> Signal:
     """Wire: the word of a sign and a magnitude variable; 0 has no sign."""
     return b.wire(name, width(magnitude) + 1, Cat(all_of(sign, nonzero(magnitude)), magnitude))
 
@@ -61,4 +61,4 @@ def saturated(b: Block, name: str, total: Signal, w: int, zones: Sequence[tuple[
         over = b.wire(f"{name}_over", 1, over)
         most = b.wire(f"{name}_bound", w - 1, most)
     magnitude = b.wire(f"{name}_magnitude", w - 1, choose(over, most, bits(size, 0, w - 1), w - 1))
-    return joined(b, name, sign, magnitude)
+    return word_of(b, name, sign, magnitude)

@@ -27,23 +27,11 @@ from bitloom.hls_gen.rtl.primitives.block import (
 from bitloom.hls_gen.rtl.primitives.memory import Library
 from bitloom.hls_gen.rtl.primitives.text import Header
 
-from .word import joined, magnitude_of, sign_of
+from .word import magnitude_of, sign_of, word_of
 
 
 def word_divider(library: Library, machine: MachineParameters) -> Block:
-    """The module that divides words.
-
-    Parameters
-    ----------
-    library : Library
-        Not used: all modules are made alike.
-    machine : MachineParameters
-
-    Returns
-    -------
-    Block
-        Module ``word_divider``.
-    """
+    """The module that divides words: module ``word_divider``."""
     form = machine.form
     header = Header(
         __doc__ or "",
@@ -102,5 +90,5 @@ def word_divider(library: Library, machine: MachineParameters) -> Block:
     b.on(None, (ended, last), (done, ended))
     most = b.localparam("LARGEST", (1 << w) - 1, w)
     magnitude = b.wire("magnitude", w, choose(over, choose(some, most, 0, w), line, w))
-    b.on(None, (out, joined(b, "signed_quotient", sign, magnitude)))
+    b.on(None, (out, word_of(b, "signed_quotient", sign, magnitude)))
     return b

@@ -53,7 +53,7 @@ def compiler(*options: str, cpp: bool = False) -> tuple[str, ...]:
 
 def build(name: str, sources: Sequence[Path], *options: str, cpp: bool = False) -> Path:
     """Compile sources into the program or library ``name``, once for all runs that have the same sources."""
-    command = compiler(*options, cpp=cpp)
+    command = compiler(*(option for option in options if option != "-shared"), cpp=cpp)  # which makes no program
     version = subprocess.run([command[0], "--version"], capture_output=True, text=True, check=True).stdout
     headers = sorted([*FOLDER.glob("*.h"), *FOLDER.glob("*.hpp")])
     key = digest(name, version, *command, *options, *(path.read_bytes() for path in (*sources, *headers)))

@@ -87,9 +87,11 @@ def judge(folder: Path, file_of: Callable[[int], bytes], count: int) -> Counter[
             size = path.stat().st_size
             program = python_reads(path)
             assert result.heap <= 40 * size + (1 << 16), where
-            assert result.text.isprintable() and len(result.text) < 400, where
+            assert result.text.isprintable(), where
+            assert len(result.text) < 400, where
             if result.read:
-                assert program is not None and result.text == facts(program), where
+                assert program is not None, where
+                assert result.text == facts(program), where
             else:
                 assert result.text.startswith(("file: ", "digits-cnn: host: ", "digits-cnn: the host's part ")), where
                 assert program is None or any(rule in result.text for rule in STRICTER), where

@@ -1,9 +1,9 @@
 import pytest
 
-from bitloom.hls_gen.compiler.flow.kahn import Blocked, Deadlock, FlowProcess, Stamps, Steps, run
+from bitloom.hls_gen.compiler.flow.kahn import Blocked, Deadlock, FlowProcess, Process, Stamps, run
 
 
-def copy(source: Stamps, target: Stamps, count: int, delay: int) -> Steps:
+def copy(source: Stamps, target: Stamps, count: int, delay: int) -> Process:
     for k in range(count):
         while len(source) <= k:
             yield ((source, k),)
@@ -30,13 +30,13 @@ def test_either_of_two_waits_lets_a_process_go_on(first: int) -> None:
     lines, out = [Stamps("a"), Stamps("b")], Stamps("out")
     seen: list[tuple[int, int]] = []
 
-    def reader() -> Steps:
+    def reader() -> Process:
         while not all(lines):
             yield tuple((line, 0) for line in lines if not line)
             seen.append((len(lines[0]), len(lines[1])))
         out.append(lines[0][0] + lines[1][0])
 
-    def give(k: int) -> Steps:
+    def give(k: int) -> Process:
         if k != first and not out_of_first:
             yield ((out_of_first, 0),)
         lines[k].append(k + 1)
@@ -56,7 +56,7 @@ def starved(npus: list[int | None], names: list[str]) -> Deadlock:
     count = len(npus)
     lines = [Stamps(name) for name in names]
 
-    def wait(k: int) -> Steps:
+    def wait(k: int) -> Process:
         yield ((lines[k], 0),)
 
     processes = [FlowProcess(f"part {k}", npus[k], wait(k), [lines[(k - 1) % count]]) for k in range(count)]
@@ -82,7 +82,7 @@ def test_only_the_cycle_is_named() -> None:
     """A process that waits for one of the cycle is not part of it."""
     a, also_a, b = Stamps("a"), Stamps("a for somebody else"), Stamps("b")
 
-    def wait(stamps: Stamps) -> Steps:
+    def wait(stamps: Stamps) -> Process:
         yield ((stamps, 0),)
 
     processes = [

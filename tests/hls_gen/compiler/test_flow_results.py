@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from bitloom.hls_gen.compiler.flow.gearbox import Gearbox, Gears
-from bitloom.hls_gen.compiler.flow.kahn import FlowProcess, Stamps, Steps, run
+from bitloom.hls_gen.compiler.flow.kahn import FlowProcess, Process, Stamps, run
 from bitloom.hls_gen.compiler.flow.layer import FlowLayer, Reading
 from bitloom.hls_gen.compiler.flow.results import Activation, ResultsUnit
 from bitloom.hls_gen.compiler.flow.sequencer import Issuer
@@ -76,7 +76,7 @@ def test_stages(depth: int, source: int, target: int, seed: int, busy: float, ba
     activation = Activation(depth, Gears([(WINDOWS * STEPS, Gearbox(source, target, Ring(1, written, given)))]))
     layer = FlowLayer(name="l", reading=Reading.straight(WINDOWS, 1), steps=STEPS, last_steps=STEPS)
 
-    def array() -> Steps:
+    def array() -> Process:
         """Two windows' results fit."""
         for k, cycle in enumerate(cycles):
             if k >= 2 and len(credit) < k - 1:
@@ -85,7 +85,7 @@ def test_stages(depth: int, source: int, target: int, seed: int, busy: float, ba
             cycles[k] = max(late, cycles[k - 1] + 1 if k else 0)
             arrived.append(cycles[k])
 
-    def reader() -> Steps:
+    def reader() -> Process:
         """Gives the room of word k when word k is in, at its own time."""
         for k in range(count - 1):
             if len(written) <= k:
@@ -95,7 +95,7 @@ def test_stages(depth: int, source: int, target: int, seed: int, busy: float, ba
     unit = ResultsUnit(False, arrived, credit, activation, activation)
     processes = [
         FlowProcess("array", 0, array(), [arrived]),
-        FlowProcess("results", 0, unit.steps([layer], 1), [credit, written]),
+        FlowProcess("results", 0, unit.process([layer], 1), [credit, written]),
         FlowProcess("reader", 0, reader(), [given]),
     ]
     run(processes[::-1] if backwards else processes)
@@ -118,8 +118,8 @@ def test_credits() -> None:
         results = ResultsUnit(accumulators > 1, arrived, credit, activation, activation)
         run(
             [
-                FlowProcess("issuer", 0, issuer.steps([layer], 1), [given, arrived]),
-                FlowProcess("results", 0, results.steps([layer], 1), [credit, sink]),
+                FlowProcess("issuer", 0, issuer.process([layer], 1), [given, arrived]),
+                FlowProcess("results", 0, results.process([layer], 1), [credit, sink]),
             ]
         )
         cycles[accumulators] = issuer.counts[0].at

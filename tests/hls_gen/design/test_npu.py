@@ -22,6 +22,8 @@ BAD = {
     "kfp": (0, "npu: kfp must be an integer >= 1, got 0"),
     "kgp": (-3, "npu: kgp must be an integer >= 1, got -3"),
     "pfp": ("8", "npu: pfp must be an integer >= 1, got '8'"),
+    "pool_scale_ram": ("ultra", "npu: pool_scale_ram needs a pool unit with weights (depthwise), got ultra"),
+    "pool_line_taps": (17, "npu: pool_line_taps must be 1..16, got 17"),
     "ol": (9, "npu: ol must be <= kgp = 8, got 9"),
     "accumulate": ("and", "npu: accumulate must be one of popcount, or, both, or_words, got 'and'"),
     "collect": (-8, "npu: collect must be an integer >= 0, got -8"),
@@ -352,7 +354,7 @@ def test_features_go_where_they_mean_nothing_any_more():
 
 @pytest.mark.parametrize("chosen", [("addition", "addition"), ("requantise",), 1])
 def test_units_that_multiply_in_luts(chosen):
-    with value_error(f"npu: lut_products must be some of addition, in this order, got {chosen}"):
+    with value_error(f"npu: lut_products must be some of addition, pool, in this order, got {chosen}"):
         Npu.of(**INTEGER, lut_products=chosen)
 
 

@@ -388,6 +388,19 @@ DEPTHWISE_DESIGNS = {
     "narrow": Design(name="narrow", npus=(WEIGHTED_POOL.changed(kfp=2, kgp=3, pfp=1, ol=1),)),
 }  # fmt: skip
 """Tables and counters, one and several accumulators, words of the pool unit that are several steps or one."""
+LINE_DESIGNS = {
+    "k4": Design(name="lines_k4", npus=(
+        GRAPH_K4.npus[0].changed(pool_line_taps=3, lut_products=("pool",), pool_scale_ram="distributed"),)),
+    "raster": Design(name="lines_raster", npus=(
+        WEIGHTED_POOL.changed(kfp=3, kgp=4, pfp=4, ol=4, raster=True, pool_line_taps=2),)),
+    "wide": Design(name="lines_wide", stream_bits=64, npus=(
+        WEIGHTED_POOL.changed(kfp=8, kgp=6, pfp=6, ol=2, accumulators=16, pool_line_taps=5),)),
+    "integer": Design(name="lines_integer", npus=(SMALL_INTEGER.changed(kfp=3, kgp=8, pfp=2, ol=5, pool_line_taps=3),)),
+    "binary": Design(name="lines_binary", npus=(SMALL_BINARY.changed(
+        kfp=5, kgp=6, pfp=3, ol=2, raster=True, tuple_words=1024, pool_line_taps=3),)),
+}  # fmt: skip
+"""Several taps a cycle: pool units with weights, of integers and of bits without; tables and counters; products of pool
+results in LUTs."""
 
 # --- graphs on chains and rings (docs/decisions/0024) -----------------------------------------------------------------
 
@@ -543,6 +556,10 @@ CASES: dict[str, BoardCase] = {
     **cases("graph", GRAPHS, GRAPH_DESIGNS, 50, exact(30), {"k4": (6, exact(6))}, without_pool=(50, exact(10))),
     **cases("depthwise", DEPTHWISE, DEPTHWISE_DESIGNS, 60, {"plain": 1, "depthwise": 1},
             {"k4": (6, {"depthwise": 1})}),
+    **cases("lines", DEPTHWISE, these(LINE_DESIGNS, "k4", "raster", "wide"), 60, {"lines": 1, "depthwise": 1},
+            {"k4": (6, {"lines": 1, "depthwise": 1}), "raster": (6, {"lines": 1})}),
+    **cases("lines_of_pools", UNEVEN, these(LINE_DESIGNS, "integer", "binary"), 40, {"exact": 5, "lines": 1},
+            {"integer": (12, exact(4))}),
     **cases("graph_chain", CHAINED_GRAPHS, GRAPH_CHAINS, 50, exact(5), {"looped_ring": (6, {"plain": 1, "copies": 1})},
             depthwise=(50, {"exact": 5, "copies": 1, "depthwise": 1}),
             **{f"depthwise_{name}": (50, {"exact": 5, "depthwise": 1}) for name in ("ring", "chain", "cascade")}),

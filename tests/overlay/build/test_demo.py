@@ -112,7 +112,7 @@ def test_unknown_program(made: builds.Build) -> None:
 
 def test_a_folder_with_other_files_is_left_alone(model: Model, made: builds.Build, tmp_path: Path) -> None:
     (tmp_path / "letter.txt").write_text("mine")
-    message = f"{tmp_path}: a build needs an empty folder or an old build, got a folder with other files"
+    message = f"{tmp_path}: must be empty or hold the build.json of before, got a folder with other files"
     with value_error(message):
         builds.build(tmp_path, made.design, [model])
     assert (tmp_path / "letter.txt").read_text() == "mine"

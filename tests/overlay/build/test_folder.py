@@ -179,7 +179,7 @@ def test_what_was_kept_may_go_before_the_moves_end(tmp_path: Path, monkeypatch: 
 
 def test_a_folder_with_other_files_is_refused(tmp_path: Path) -> None:
     (tmp_path / "letter.txt").write_text("mine")
-    with value_error(f"{tmp_path}: a build needs an empty folder or an old build, got a folder with other files"):
+    with value_error(f"{tmp_path}: must be empty or hold the build.json of before, got a folder with other files"):
         put(tmp_path, NEW)
     assert contents(tmp_path) == {"letter.txt": b"mine"}
 

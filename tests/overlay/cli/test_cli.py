@@ -135,8 +135,10 @@ def test_what_a_build_ends_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert max(map(len, result.stdout.splitlines()[1:-1])) <= 80
     area = estimate(builds.load(tmp_path / "a folder").design)
     wanted = {
-        "board": "Pynq-Z1, the smallest that holds it", "LUT, by formula": f"{area.lut + area.lutram:,}, 7%",
-        "FF, by formula": f"{area.ff:,}, 3%", "BRAM36, by formula": f"{area.bram36:g}, 6%", "DSP, by formula": "0, 0%",
+        "board": "Cora-Z7-07S, the smallest that holds it",
+        "LUT, by formula": f"{area.lut + area.lutram:,}, {(area.lut + area.lutram) / 14_400:.0%}",
+        "FF, by formula": f"{area.ff:,}, {area.ff / 28_800:.0%}",
+        "BRAM36, by formula": f"{area.bram36:g}, {area.bram36 / 50:.0%}", "DSP, by formula": "0, 0%",
         "clock": "50 MHz", "cycles a frame, at least": "1,346", "frames a second, at most": "37,147",
     }  # fmt: skip
     assert {key: " ".join(row(result.stdout, key)) for key in wanted} == wanted

@@ -48,6 +48,8 @@ OTHERS: dict[str, tuple[Npu, Any]] = {
     "depthwise": (INTEGER.changed(multiplier_bits=31), True),
     "window_former": (BINARY, True),
     "lut_products": (INTEGER, ("addition",)),
+    "pool_line_taps": (BINARY, 3),
+    "pool_scale_ram": (INTEGER.changed(multiplier_bits=31, depthwise=True), "distributed"),
 }
 """An NPU and another value for it, by name: a new value of a folding needs one, too."""
 KEYS = {

@@ -29,6 +29,7 @@ SURROUNDINGS: list[dict[str, Any]] = [
     {"engine": "integer", "feature_bits": 2, "weight_bits": 2, "shift_bits": 0, "kgp": 8},
     {"inlets": ["host"], "outlets": ["host"], "kfp": 16},
     {"kfp": 1, "word_lanes": 1, "shift_bits": 0},
+    {"engine": "integer", "feature_bits": 8, "weight_bits": 8, "shift_bits": 0, "depthwise": True},
 ]  # fmt: skip
 """What a value may need beside it: the schema says what a key may have, not what goes together."""
 

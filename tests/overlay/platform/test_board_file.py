@@ -52,7 +52,8 @@ def test_names_are_boards_of_ours() -> None:
 @pytest.mark.parametrize(
     ("name", "arch", "device"),
     [("Pynq-Z1", "zynq", ("xc7z020", "clg400", "-1")), ("KV260", "zynqmp", ("xck26", "sfvc784", "-2LV-c")),
-     ("ZCU104", "zynqmp", ("xczu7ev", "ffvc1156", "-2-e")), ("Ultra96", "zynqmp", ("xczu3eg", "sbva484", "-1-i"))],
+     ("ZCU104", "zynqmp", ("xczu7ev", "ffvc1156", "-2-e")), ("Ultra96", "zynqmp", ("xczu3eg", "sbva484", "-1-i")),
+     ("Cora-Z7-07S", "zynq", ("xc7z007s", "clg400", "-1")), ("RFSoC4x2", "zynqmp", ("xczu48dr", "ffvg1517", "-2-e"))],
 )  # fmt: skip
 def test_parts(name: str, arch: str, device: tuple[str, str, str]) -> None:
     assert (BOARDS[name].arch, BOARDS[name].device) == (arch, device)
@@ -107,7 +108,7 @@ def test_what_is_no_toml(path: Path) -> None:
 
 def test_the_commands_take_it(path: Path, tmp_path: Path) -> None:
     """Budget of explore, sources of machine; build does the same as machine."""
-    limit = _budget(str(path), 0.0, None, 100.0, lut=None, bram36=100.0, dsp=None, lanes=None, cycles=None)
+    limit = _budget(str(path), 0.0, None, None, None, 100.0, lut=None, bram36=100.0, dsp=None, lanes=None, cycles=None)
     assert limit == Budget(lut=60_000, ff=141_120, bram36=100, dsp=360)
     out = tmp_path / "made"
     result = CliRunner().invoke(bitloom, ["machine", "--slaves", "1", "--board", str(path), "--out", str(out)])

@@ -16,7 +16,7 @@ from bitloom.hls_gen.compiler.schedule import schedule
 from bitloom.overlay.explore.plot import draw
 from bitloom.overlay.show import notebook_plots as plots
 from bitloom.overlay.show.report.colours import LIGHT
-from bitloom.overlay.show.vcd import SignalTrace
+from bitloom.overlay.virtual.sim.vcd import SignalTrace
 
 
 @pytest.fixture

@@ -29,6 +29,11 @@ BOARD_PARTS = (
     "xilinx.com:kv260_som:part0:1.4",
     "realdigital.org:aup-zu3-8gb:part0:1.0",
     "xilinx.com:zcu104:part0:1.1",
+    "digilentinc.com:zybo-z7-20:part0:1.2",
+    "digilentinc.com:arty-z7-20:part0:1.1",
+    "digilentinc.com:cora-z7-07s:part0:1.1",
+    "xilinx.com:kr260_som:part0:1.1",
+    "realdigital.org:rfsoc4x2:part0:1.0",
 )
 RUN = {"progress": read_only, "status": read_only}
 

@@ -1,4 +1,4 @@
-"""docs/explanation/five-ways.md: each step's file has what the page says, and is reached in the direction that it says.
+"""docs/explanation/ways-through-the-code.md: each step's file has what the page says, and is reached in the direction that it says.
 
 A step comes from an earlier one of its way: *called by k* (the file of step k imports this one), *reads k* (this file
 imports the one of step k), *by the ... from k* (data are handed over: neither imports the other).
@@ -14,7 +14,7 @@ import pytest
 
 from .blocks import ROOT
 
-PAGE = ROOT / "docs" / "explanation" / "five-ways.md"
+PAGE = ROOT / "docs" / "explanation" / "ways-through-the-code.md"
 ROOMS = ("golden", "hls_gen", "driver", "overlay")
 FROM = re.compile(r"called by (\d+)|reads (\d+)|by the [a-z ]+ from (\d+)")
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bitloom.overlay.show import vcd
+from bitloom.overlay.virtual.sim import vcd
 from tests.errors import value_error
 
 TEXT = """\

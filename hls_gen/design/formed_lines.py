@@ -1,0 +1,84 @@
+"""Line former: taps of a line of the kernel side by side, so that the pool unit takes several in a cycle
+(hls_gen/rtl/pool_unit/line_former.py).
+
+    words of positions, line after line --> words of the taps of a window's line
+
+A line of the kernel has one row and as many columns as the kernel. The pool unit's sequencer then sees a map with a
+position for each window of a line, and a kernel of one column. Taps beside the map are put in as 0, which adds nothing
+to a sum, or as the lowest value, which is no maximum.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bitloom.golden.window import Window
+
+from .widths import PLACE_BITS, SIDE_BITS
+
+
+def fits_line(window: Window, line_taps: int) -> bool:
+    """Whether a pool unit that takes so many taps in a cycle takes a line of the window's kernel at once, which has
+    several taps."""
+    return 1 < window.kernel[1] <= line_taps and window.dilation[1] == 1
+
+
+def line_of(window: Window) -> Window:
+    """The window that a line former makes: a line of the kernel."""
+    (_, columns), (_, stride), (_, left, _, right) = window.kernel, window.stride, window.padding
+    return Window(kernel=(1, columns), stride=(1, stride), padding=(0, left, 0, right))
+
+
+def column_of(window: Window) -> Window:
+    """The window that is left to the sequencer behind a line former."""
+    (rows, _), (stride, _), (top, _, bottom, _) = window.kernel, window.stride, window.padding
+    return Window(kernel=(rows, 1), stride=(stride, 1), padding=(top, 0, bottom, 0), dilation=(window.dilation[0], 1))
+
+
+@dataclass(frozen=True, kw_only=True)
+class FormedLines:
+    """What the line former makes of a map."""
+
+    lines: int
+    """Lines of the map that come, >= 1."""
+    positions: int = 1
+    """Positions of a line that come, the first ones, >= 1."""
+    taps: int = 1
+    """Columns of the kernel, >= 1."""
+    stride: int = 1
+    """Columns from one window to the next, >= 1."""
+    lead: int = 0
+    """Taps of a line's first window that lie before the map, less than ``taps``."""
+    windows: int = 1
+    """Windows of a line, >= 1."""
+    lowest: bool = False
+    """Whether taps beside the map are the lowest value, not 0."""
+
+    @classmethod
+    def straight(cls, tuples: int, *, lowest: bool = False) -> "FormedLines":
+        """Of tuples that are handed on as they come: each is a line with one window of one tap."""
+        return cls(lines=tuples, lowest=lowest)
+
+    @property
+    def steps(self) -> int:
+        """Positions of a line that the former goes through, from the first one on the map to the last window's last
+        tap."""
+        return (self.windows - 1) * self.stride + self.taps - self.lead
+
+    @property
+    def first(self) -> int:
+        """Steps before the one with which a line's first window is complete."""
+        return self.taps - 1 - self.lead
+
+    def hits(self) -> NDArray[np.bool_]:
+        """(steps,): whether a window is complete with the step."""
+        after = np.arange(self.steps) - self.first
+        hits: NDArray[np.bool_] = (after >= 0) & (after % self.stride == 0)
+        return hits
+
+    @property
+    def countable(self) -> bool:
+        """Whether the former's counters reach so far."""
+        places = max(self.first, self.stride - 1)
+        return places < 1 << PLACE_BITS and max(self.steps, self.positions) <= 1 << SIDE_BITS

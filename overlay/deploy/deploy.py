@@ -1,0 +1,212 @@
+"""What `bitloom deploy` writes: a folder that is copied to a board and runs there.
+
+    README.md                  how to copy, install, and run
+    driver.py                  classifies images on the board; --check compares with golden
+    deploy.json                what driver.py reads: names of the files, transforms; and the digest of every file
+    <stem>.bit, .hwh, .manifest.json
+    <stem>.v                   of a simulation overlay: the Verilog
+    <network>.program.npz      each network, compiled
+    <network>.check.npz        random images, and golden's outputs for them
+    bitloom_fpga-<version>-py3-none-any.whl
+    c/                         if it was asked for: the driver in C, with an example and a CMake file
+    SHA256SUMS                 for sha256sum -c
+
+The wheel is of the package that is installed where the command runs (wheel.py).
+"""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bitloom.driver.c import files as c_files
+from bitloom.golden import zoo
+from bitloom.golden.kernels import packed
+from bitloom.golden.names import shown
+from bitloom.golden.reading.file import naming, read_file
+from bitloom.golden.transform import NONE
+from bitloom.hls_gen.design.array_file import array_bytes
+from bitloom.hls_gen.design.manifest import Manifest
+from bitloom.overlay.build.build import Build
+from bitloom.overlay.build.folder import KeptFile, replace_build
+from bitloom.overlay.build.images import random_images
+from bitloom.overlay.evaluation.host_transform import transform_of
+from bitloom.overlay.steps import step
+
+from .wheel import wheel
+
+FORMAT = "bitloom-deploy"
+LISTING = "deploy.json"
+SUMS = "SHA256SUMS"
+CHECK_IMAGES = 4
+"""Random images of each network whose outputs the board must give."""
+SUFFIXES = (".bit", ".hwh", ".manifest.json")
+"""Endings of the files of a bitstream that a board needs."""
+OUTPUT = "output"
+"""Folder in the sources for a bitstream where Vivado's results are."""
+FIXED = Path(__file__).with_name("files")
+"""Files that are the same for every build."""
+
+
+@dataclass(frozen=True)
+class Deployed:
+    """A folder for a board."""
+
+    folder: Path
+    """Where it is."""
+    files: tuple[str, ...]
+    """Path of each file in it."""
+    bit: str
+    """Name of the bitstream's file."""
+    simulation: bool
+    """Whether that is a simulation overlay, as no bitstream has been made yet."""
+    kept: tuple[KeptFile, ...]
+    """The user's files that were in the way."""
+
+
+def deploy(
+    build: Build,
+    folder: Path | str,
+    *,
+    bitstream: Path | None = None,
+    transform: str | None = None,
+    with_c: bool = False,
+) -> Deployed:
+    """Write the folder for a board.
+
+    Parameters
+    ----------
+    build
+        What shall run there.
+    folder
+        Where to write. It must be empty or hold an older one of these folders, whose files are replaced all at once.
+    bitstream
+        The .bit file, with its .hwh and .manifest.json beside it. None: the newest one of the build's digest in
+        ``vivado/output``; where there is none, the simulation overlay.
+    transform
+        How pixels become values of the input, as `bitloom evaluate` takes it, for all networks. None: as a network of
+        ours was trained, else none.
+    with_c
+        Whether the driver in C goes there, too, in a folder ``c``.
+
+    Returns
+    -------
+    Deployed
+        What was written.
+
+    Raises
+    ------
+    ValueError
+        If the bitstream is of another design or incomplete, the transform is none or not for these networks, or the
+        folder holds other files.
+    OSError
+        If something can't be read or written; an older folder is as it was.
+    """
+    folder = Path(folder)
+    bit = bitstream or _newest(build)
+    simulation = bit is None
+    with step("reading the bitstream"):
+        files = _bitstream(build, bit)
+    stem = next(name for name in files if name.endswith(".bit"))
+    networks: dict[str, Any] = {}
+    for name in build.programs:
+        with step(f"computing what {name} must give"):
+            networks[name] = {
+                "program": build.programs[name].name,
+                "check": f"{name}.check.npz",
+                "transform": _transform(build, name, transform),
+            }
+            files[build.programs[name].name] = read_file(build.programs[name])
+            files[f"{name}.check.npz"] = _check(build, name)
+    with step("packing the wheel"):
+        wheel_name, files[wheel_name] = wheel()
+    for path in sorted(FIXED.iterdir()):
+        if path.is_file():
+            files[path.name] = path.read_bytes()
+    if with_c:
+        files |= {f"c/{path.name}": path.read_bytes() for path in c_files()}
+    description = {
+        "format": FORMAT,
+        "version": 1,
+        "design": build.digest,
+        "bit": stem,
+        "simulation": simulation,
+        "wheel": wheel_name,
+        "networks": networks,
+    }
+    files["README.md"] = _readme(files["README.md"].decode(), description, build, with_c).encode()
+    sums = "".join(f"{hashlib.sha256(data).hexdigest()}  {path}\n" for path, data in sorted(files.items()))
+    files[SUMS] = sums.encode()
+    with step(f"writing {len(files)} files"):
+        kept = replace_build(folder, description, files, LISTING)
+    return Deployed(folder, (*files, LISTING), stem, simulation, kept)
+
+
+def _newest(build: Build) -> Path | None:
+    """The newest bitstream of the build's design in ``vivado/output``; None where Vivado has made none.
+
+    ValueError if all that lie there are of other designs.
+    """
+    if build.sources is None:
+        return None
+    bits = sorted((build.sources / OUTPUT).glob("*.bit"), key=lambda path: path.stat().st_mtime)
+    fitting = [path for path in bits if _digest(path) == build.digest]
+    if bits and not fitting:
+        raise ValueError(
+            f"{bits[-1]}: must be of the build's design {build.digest[:16]}, got {_digest(bits[-1])[:16]}: "
+            f"make -C {build.sources}"
+        )
+    return fitting[-1] if fitting else None
+
+
+def _beside(bit: Path, suffix: str) -> Path:
+    """The file with the bitstream's stem and another ending."""
+    return bit.with_name(f"{bit.name.removesuffix('.bit')}{suffix}")
+
+
+def _digest(bit: Path) -> str:
+    """The design's digest in the manifest beside a bitstream."""
+    return Manifest.load(_beside(bit, ".manifest.json")).digest
+
+
+def _bitstream(build: Build, bit: Path | None) -> dict[str, bytes]:
+    """The bitstream's files by name: that of the board, or without one the simulation overlay."""
+    if bit is None:
+        return {path.name: read_file(path) for path in (_beside(build.bit, end) for end in (*SUFFIXES, ".v"))}
+    if bit.suffix != ".bit":
+        raise ValueError(f"{bit}: the bitstream's name must end in .bit, got {shown(bit.name)}")
+    if _digest(bit) != build.digest:
+        raise ValueError(f"{bit}: must be of the build's design {build.digest[:16]}, got {_digest(bit)[:16]}")
+    return {path.name: path.read_bytes() for path in (_beside(bit, end) for end in SUFFIXES)}
+
+
+def _transform(build: Build, network: str, text: str | None) -> str:
+    """The transform of a network's pixels, checked; "none" where images are what the network takes."""
+    if text is None:
+        return str(zoo.TRANSFORMS.get(network, NONE))
+    with naming(network):
+        return str(transform_of(text, build.program(network).host))
+
+
+def _check(build: Build, network: str) -> bytes:
+    """Random images of a network and golden's outputs, as the content of an .npz file."""
+    model = build.model(network)
+    images = random_images(model.network, CHECK_IMAGES, 0)
+    return array_bytes({"images": images, "outputs": packed.forward(model, images)})
+
+
+def _readme(text: str, description: Mapping[str, Any], build: Build, with_c: bool) -> str:
+    """The page of the folder, with what is in it."""
+    networks = "\n".join(f"| `{name}` | {said['transform']} |" for name, said in description["networks"].items())
+    note = (
+        f"> **`{description['bit']}` is for the virtual board alone.** When `make -C {build.sources or 'vivado'}` has "
+        "made the bitstream, say `bitloom deploy` again.\n\n"
+        if description["simulation"]
+        else ""
+    )
+    c = "In C, without pynq: `cmake -B build c && cmake --build build` makes `build/classify`.\n\n" if with_c else ""
+    words = {"NOTE": note, "C": c, "BIT": description["bit"], "WHEEL": description["wheel"], "NETWORKS": networks}
+    for word, value in words.items():
+        text = text.replace(f"@{word}@", value)
+    return text

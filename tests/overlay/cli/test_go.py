@@ -1,0 +1,120 @@
+"""bitloom go: a file becomes a folder for a board, and a second call runs only what has changed."""
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+
+from bitloom.golden.layers.dense import Dense
+from bitloom.golden.layers.threshold import Threshold
+from bitloom.golden.network import Network
+from bitloom.overlay.cli.group import bitloom
+from bitloom.overlay.cli.options import LATENCY
+from bitloom.overlay.exporters.qonnx import to_qonnx
+from tests.cases import case_map, random_model
+
+pytest.importorskip("pynq")
+pytest.importorskip("onnx")
+
+
+def go(*words: object) -> Result:
+    return CliRunner().invoke(bitloom, ["go", *map(str, words)], catch_exceptions=False)
+
+
+def steps(result: Result) -> list[str]:
+    """The lines that begin a step, without its words."""
+    return re.findall(r"(?m)^\d/\d (\w+: as before|bitloom \w+)", result.stderr)
+
+
+ALL = ["import", "explore", "build", "evaluate", "report", "deploy"]
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory) -> Path:
+    """A QONNX file of two dense layers, and labelled images beside it that golden classifies all right but one."""
+    folder = tmp_path_factory.mktemp("source")
+    layers = (Dense(name="first", out_channels=8), Threshold(name="act"), Dense(name="last", out_channels=4))
+    model = random_model(Network(name="tiny", input=case_map(2, 2, 4), layers=layers), np.random.default_rng(1))
+    (folder / "tiny.onnx").write_bytes(to_qonnx(model))
+    images = np.random.default_rng(2).choice([-1, 1], (20, 2, 2, 4))
+    labels = model.forward(images).reshape(20, -1).argmax(axis=1)
+    labels[0] = (labels[0] + 1) % 4
+    np.savez(folder / "images.npz", x=images, y=labels)
+    return folder / "tiny.onnx"
+
+
+def test_a_file_becomes_a_folder_for_a_board(source, tmp_path):
+    words = (source, source.with_name("images.npz"), "--board", "pynq-z2", "--points", 1, "--out", tmp_path / "out")
+    words = (*words, "--transform", "host")
+    first = go(*words)
+    assert first.exit_code == 0, first.stderr
+    assert steps(first) == [f"bitloom {name}" for name in ALL]
+    for told in ("95.00%, 19 of 20 images", "16 of 16 frames bit-exact", "exact for every sum", "Pynq-Z2, by formula"):
+        assert told in first.stdout
+    for name in ("report.html", "explore.svg", "confusion.svg", "board/driver.py", "build/vivado/Makefile"):
+        assert (tmp_path / "out" / name).is_file()
+    deployed = json.loads((tmp_path / "out" / "board" / "deploy.json").read_text())
+    assert deployed["networks"]["tiny"]["transform"] == "host"
+    again = go(*words)
+    assert steps(again) == [f"{name}: as before" for name in ALL]
+    assert again.stdout == first.stdout
+    # Another number of frames and a page that is gone: these two steps, and the report that shows what evaluate found.
+    (tmp_path / "out" / "board" / "deploy.json").unlink()
+    changed = go(*words, "--frames", 4)
+    assert steps(changed) == [
+        *(f"{name}: as before" for name in ALL[:3]), "bitloom evaluate", "report: as before", "bitloom deploy",
+    ]  # fmt: skip
+
+
+def test_a_step_that_fails_ends_it(source, tmp_path):
+    done = go(source, "--board", "pynq-z2", "--points", 1, "--rate", 1e9, "--out", tmp_path / "out")
+    assert done.exit_code == 3
+    assert steps(done) == ["bitloom import", "bitloom explore"]
+    assert done.stderr.splitlines()[-1] == (
+        "bitloom: go: explore must end with status 0, got 3; the same command again goes on from here"
+    )
+    assert not (tmp_path / "out" / "build").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("digits-cnn", "--input", "bipolar"), "digits-cnn: --input is for a file that is imported, got bipolar"),
+        (("cnv-w1a1", "--limit", "3"), "cnv-w1a1: --limit is for DATA, got 3 and no DATA"),
+    ],
+)
+def test_what_would_be_dropped_is_refused(words, message, tmp_path):
+    done = go(*words, "--board", "pynq-z2", "--out", tmp_path / "out")
+    assert (done.exit_code, done.stderr) == (1, f"bitloom: {message}\n") or str(done.exception) == f"bitloom: {message}"
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "cycles"), [("60000", 60000), ("500us", 50000), ("2ms", 200000), ("0.5s", 5e7), ("1.5us", 150)]
+)
+def test_latencies_in_cycles_and_in_time(text, cycles):
+    assert LATENCY.cycles(text, 100) == cycles
+
+
+@pytest.mark.parametrize("text", ["0", "0us", "-1", "5 us", "us", "1e9", "5ns", "nan"])
+def test_other_latencies_are_refused(text):
+    done = CliRunner().invoke(bitloom, ["explore", "digits-cnn", f"--latency={text}"])
+    assert done.exit_code == 2
+    assert f"must be cycles, or a time above 0 such as 500us or 2ms, got {text}" in " ".join(done.stderr.split())
+
+
+@pytest.mark.parametrize("text", ["0", "101%", "-5", "nan"])
+def test_other_shares_are_refused(text):
+    done = CliRunner().invoke(bitloom, ["explore", "digits-cnn", "--board", "pynq-z2", f"--share={text}"])
+    assert done.exit_code == 2
+    assert f"must be above 0 and at most 100 %, got {text}" in " ".join(done.stderr.split())
+
+
+def test_a_share_needs_a_board():
+    done = CliRunner().invoke(bitloom, ["explore", "digits-cnn", "--share", "50%"])
+    assert (
+        str(done.exception) == "bitloom: explore: --share is one of a board's device, it needs --board, got 50 % alone"
+    )

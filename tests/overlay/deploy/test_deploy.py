@@ -1,0 +1,208 @@
+"""bitloom deploy: what it writes is whole, runs on the virtual board, and is never for another design."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from bitloom.driver.c import files as c_files
+from bitloom.golden import zoo
+from bitloom.golden.kernels import packed
+from bitloom.golden.zoo.digits import load_digits
+from bitloom.hls_gen.compiler.sizing import size_memories
+from bitloom.overlay.build import build as builds
+from bitloom.overlay.build.reference_designs import DIGITS
+from bitloom.overlay.cli.group import bitloom
+from bitloom.overlay.deploy.deploy import deploy
+from bitloom.overlay.platform.boards import BOARDS
+from bitloom.overlay.platform.target import BoardTarget
+from bitloom.overlay.virtual.simulation_overlay import SUFFIXES
+from tests.errors import value_error
+
+pytest.importorskip("pynq")
+
+
+@pytest.fixture(scope="module")
+def build(tmp_path_factory):
+    """digits-cnn, with sources for a board."""
+    model = zoo.load("digits-cnn")
+    design = size_memories("digits-cnn", [model], DIGITS)
+    target = BoardTarget(board=BOARDS["Pynq-Z2"])
+    return builds.build(tmp_path_factory.mktemp("build") / "digits", design, [model], target=target)
+
+
+@pytest.fixture(scope="module")
+def folder(build, tmp_path_factory):
+    """A folder for a board, with the simulation overlay."""
+    place = tmp_path_factory.mktemp("deploy") / "board"
+    assert CliRunner().invoke(bitloom, ["deploy", str(build.folder), "--to", str(place)]).exit_code == 0
+    return place
+
+
+def driver(folder: Path, *words: object, status: int = 0) -> str:
+    """What driver.py prints, on standard output or, where it fails, as its error."""
+    command = [sys.executable, "-W", "ignore", str(folder / "driver.py"), *map(str, words)]
+    done = subprocess.run(command, cwd=folder.parent, env=dict(os.environ), capture_output=True, text=True, check=False)
+    assert done.returncode == status, done.stderr[-3000:]
+    return done.stderr if status else done.stdout
+
+
+def with_bitstream(build: builds.Build, names: list[str]) -> list[Path]:
+    """Files as Vivado would leave them in ``output``, the last one the newest: copies of the simulation's."""
+    output = build.sources / "output"
+    output.mkdir()
+    bits = []
+    for age, name in enumerate(reversed(names)):
+        for suffix in (*SUFFIXES, ".bit"):
+            source = build.bit.with_name(build.bit.name.removesuffix(".bit") + suffix)
+            shutil.copy(source, output / f"{name}{suffix}")
+        os.utime(output / f"{name}.bit", (1e9 - age, 1e9 - age))
+        bits.append(output / f"{name}.bit")
+    return bits
+
+
+@pytest.fixture
+def own_build(build, tmp_path):
+    """A copy of the build, which a test may change."""
+    shutil.copytree(build.folder, tmp_path / "own")
+    return builds.load(tmp_path / "own")
+
+
+def test_checksums_are_those_of_all_files(folder):
+    subprocess.run(["sha256sum", "-c", "--quiet", "SHA256SUMS"], cwd=folder, check=True)
+    listed = {line.split()[1] for line in (folder / "SHA256SUMS").read_text().splitlines()}
+    assert {path.name for path in folder.iterdir()} == {*listed, "SHA256SUMS", "deploy.json"}
+
+
+def test_every_bit_is_goldens_on_the_virtual_board(folder):
+    said = driver(folder, "--check", "--virtual")
+    assert re.fullmatch(
+        r"digits-cnn: 4 of 4 images are golden's in every bit; 1,358 cycles a frame, [\d,]+ frames a second with the "
+        r"driver\n",
+        said,
+    )
+
+
+def test_a_wrong_bit_is_told(folder, tmp_path):
+    shutil.copytree(folder, tmp_path / "board")
+    known = dict(np.load(folder / "digits-cnn.check.npz"))
+    known["outputs"][1, 0, 0, 3] += 1
+    np.savez(tmp_path / "board" / "digits-cnn.check.npz", **known)
+    command = [sys.executable, "-W", "ignore", "driver.py", "--check", "--virtual"]
+    done = subprocess.run(command, cwd=tmp_path / "board", capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stdout.startswith("digits-cnn: 3 of 4 images are golden's in every bit")
+
+
+def test_classes_and_outputs_of_images(folder, tmp_path):
+    images = load_digits().test_images[:5]
+    np.save(tmp_path / "images.npy", images)
+    model = zoo.load("digits-cnn")
+    outputs = packed.forward(model, images)
+    driver(folder, tmp_path / "images.npy", "--virtual", "--outputs", "--out", tmp_path / "outputs.npy")
+    assert (np.load(tmp_path / "outputs.npy") == outputs).all()
+    said = driver(folder, tmp_path / "images.npy", "--virtual")
+    assert json.loads(said) == outputs.reshape(5, -1).argmax(axis=1).tolist()
+
+
+def test_wrong_images_are_refused_in_one_line(folder, tmp_path):
+    np.save(tmp_path / "images.npy", np.zeros((2, 9, 8, 1), np.int64))
+    said = driver(folder, tmp_path / "images.npy", "--virtual", status=1)
+    assert said == "driver.py: digits-cnn: images must have shape (N, 8, 8, 1), got (2, 9, 8, 1)\n"
+
+
+def test_a_simulation_overlay_is_not_loaded_into_a_device(folder):
+    said = driver(folder, "--check", status=2).splitlines()[-1]
+    bit = next(folder.glob("*.bit")).name
+    assert said == (
+        f"driver.py: error: {bit} is for the virtual board alone: make the bitstream and deploy again, or --virtual"
+    )
+    assert f"`{bit}` is for the virtual board alone" in (folder / "README.md").read_text()
+
+
+def test_the_newest_bitstream_of_the_design_goes_to_the_board(own_build, tmp_path):
+    with_bitstream(own_build, ["older", "newer"])
+    done = deploy(own_build, tmp_path / "board")
+    assert (done.bit, done.simulation) == ("newer.bit", False)
+    assert {path.name for path in done.folder.glob("newer*")} == {"newer.bit", "newer.hwh", "newer.manifest.json"}
+    assert "virtual board alone" not in (done.folder / "README.md").read_text()
+
+
+def test_a_bitstream_of_another_design_is_refused(own_build, tmp_path):
+    (bit,) = with_bitstream(own_build, ["other"])
+    manifest = bit.with_name("other.manifest.json")
+    manifest.write_text(manifest.read_text().replace(own_build.digest, "ab" * 32))
+    rule = f"{bit}: must be of the build's design {own_build.digest[:16]}, got abababababababab"
+    with value_error(f"{rule}: make -C {own_build.sources}"):
+        deploy(own_build, tmp_path / "board")
+    with value_error(rule):
+        deploy(own_build, tmp_path / "board", bitstream=bit)
+    assert not (tmp_path / "board").exists()
+
+
+def test_a_transform_is_checked(build, tmp_path):
+    with value_error(
+        "digits-cnn: transform host:1/255: needs the network's host file, NAME.host.json beside the model, got none"
+    ):
+        deploy(build, tmp_path / "board", transform="host:1/255")
+    deploy(build, tmp_path / "board", transform="shift:4")
+    content = json.loads((tmp_path / "board" / "deploy.json").read_text())
+    assert content["networks"]["digits-cnn"]["transform"] == "shift:4"
+
+
+def test_the_driver_in_c_comes_where_it_is_asked_for(build, tmp_path):
+    done = CliRunner().invoke(bitloom, ["deploy", str(build.folder), "--to", str(tmp_path / "board"), "--c"])
+    assert done.exit_code == 0
+    assert {path.name for path in (tmp_path / "board" / "c").iterdir()} == {path.name for path in c_files()}
+    subprocess.run(["sha256sum", "-c", "--quiet", "SHA256SUMS"], cwd=tmp_path / "board", check=True)
+    assert "cmake -B build c" in (tmp_path / "board" / "README.md").read_text()
+    deploy(build, tmp_path / "board")
+    assert not (tmp_path / "board" / "c").exists()
+
+
+def test_a_changed_script_is_kept(build, tmp_path):
+    deploy(build, tmp_path / "board")
+    script = tmp_path / "board" / "driver.py"
+    script.write_text("print('mine')\n")
+    done = CliRunner().invoke(bitloom, ["deploy", str(build.folder), "--to", str(script.parent)])
+    assert done.exit_code == 0
+    assert "driver.py is kept" in done.stderr
+    assert (script.parent / "driver.py.kept").read_text() == "print('mine')\n"
+    assert script.read_text().startswith("#!/usr/bin/env python3")
+
+
+def test_other_folders_are_left_alone(build, tmp_path):
+    (tmp_path / "mine.txt").write_text("mine")
+    with value_error(f"{tmp_path}: must be empty or hold the deploy.json of before, got a folder with other files"):
+        deploy(build, tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
+
+
+def test_the_wheel_has_what_pip_would_pack(folder, wheel):
+    packed_here = zipfile.ZipFile(next(folder.glob("*.whl")))
+    by_pip = zipfile.ZipFile(wheel)
+    assert packed_here.testzip() is None
+    rooms = {name for name in by_pip.namelist() if name.startswith("bitloom/")}
+    assert rooms <= set(packed_here.namelist())
+    for name in rooms:
+        assert packed_here.read(name) == by_pip.read(name), name
+    record = next(name for name in packed_here.namelist() if name.endswith("RECORD"))
+    assert len(packed_here.read(record).decode().splitlines()) == len(packed_here.namelist())
+
+
+def test_pip_installs_the_wheel(folder, tmp_path):
+    where = tmp_path / "site"
+    words = ["install", "--no-deps", "--no-index", "--no-compile", "-q", "--target", str(where)]
+    subprocess.run([sys.executable, "-m", "pip", *words, str(next(folder.glob("*.whl")))], check=True)
+    code = "import bitloom, importlib.metadata as m; print(bitloom.__path__[0], m.version('bitloom-fpga'))"
+    environment = {**os.environ, "PYTHONPATH": str(where)}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout.split()[0] == str(where / "bitloom")

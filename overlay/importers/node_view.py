@@ -1,6 +1,8 @@
 """What an operator's function works on: a node, its constants and shapes, and the operations that it appends."""
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from fractions import Fraction
 from typing import Any
 
@@ -41,6 +43,7 @@ class NodeView:
         self._shapes = shapes
         self.opset = constants.opset
         self.operations: list[Operation] = []
+        self.in_rows = False
         self._here = ""
 
     @property
@@ -51,7 +54,7 @@ class NodeView:
     @property
     def shape(self) -> Shape:
         """Shape of what the last operation made, or of the tensor that the node reads."""
-        return self._shapes[self._here or self.only_map(0)]
+        return self._shapes[self._here or self.only_map()]
 
     def only_map(self, place: int | None = None) -> str:
         """The one tensor that the node reads; at input ``place``, if that is said.
@@ -188,6 +191,17 @@ class NodeView:
     def layout(self, order: Array) -> None:
         """Append another order of the values: see `operations.Layout`."""
         self.append(Layout, order=order)
+
+    @contextmanager
+    def as_rows(self) -> Iterator[None]:
+        """In the block, maps without rows, (1, channels, columns), have one; `in_rows` says so."""
+        shape = self.shape
+        self.in_rows = len(shape) == 3
+        if self.in_rows:
+            self.layout(self.places().reshape(1, shape[1], 1, shape[2]))
+        yield
+        if self.in_rows:
+            self.layout(self.places()[:, :, 0])
 
     def per_channel(self, values: Array) -> Array:
         """Numbers a channel, (C,), as they spread over a tensor with channels at axis 1."""

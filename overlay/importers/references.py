@@ -126,6 +126,12 @@ def _hard_tanh(inputs: Inputs, attributes: Mapping[str, Any]) -> Array:
     return np.clip(inputs[0], attributes.get("min_val", -1.0), attributes.get("max_val", 1.0))
 
 
+def _largest(inputs: Inputs, attributes: Mapping[str, Any]) -> Array:
+    """ONNX's GlobalMaxPool, which its reference gets wrong without rows."""
+    largest: Array = inputs[0].max(axis=tuple(range(2, inputs[0].ndim)), keepdims=True)
+    return largest
+
+
 REFERENCES: dict[str, Callable[[Inputs, Mapping[str, Any]], Array]] = {
     "Quant": _quant,
     "IntQuant": _quant,
@@ -134,6 +140,7 @@ REFERENCES: dict[str, Callable[[Inputs, Mapping[str, Any]], Array]] = {
     "MultiThreshold": _multi_threshold,
     "QGemm": _q_gemm,
     "QLinearGlobalAveragePool": _q_mean,
+    "GlobalMaxPool": _largest,
     "HardTanh": _hard_tanh,
     "Hardtanh": _hard_tanh,
 }

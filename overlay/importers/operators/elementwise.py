@@ -21,7 +21,7 @@ def _register(activation: Activation) -> None:
     of bends: there an activation is the end of a layer."""
     bend = activation.bend
     if bend is not None:
-        operator(activation.onnx)(lambda node: node.bend(bend(node.attribute)))
+        operator(activation.onnx)(lambda node: node.bend(bend(node)))
     elif not activation.at_the_end:
         refused(activation.onnx, instead=ADVICE[STANDARD])
     if activation.tflite and not activation.at_the_end:

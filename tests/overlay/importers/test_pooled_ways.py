@@ -172,7 +172,8 @@ def test_a_quantiser_that_leaves_the_values_of_a_map_with_several_readers():
     assert made.model.network.reads["conv_3"] == ("requantise_1",)
 
 
-def test_a_quantiser_that_changes_the_values_of_a_map_with_several_readers_is_refused():
+def test_a_quantiser_that_changes_the_values_of_a_map_with_several_readers():
+    """One reader has a copy of its own of the map."""
     rng = np.random.default_rng(5)
     chain, fork = begun()
     qdq(chain, 0.375, 0, np.int8)
@@ -180,9 +181,8 @@ def test_a_quantiser_that_changes_the_values_of_a_map_with_several_readers_is_re
     second = chain.conv(rng, 4, 3, fork)
     chain.here = first
     chain.node("Add", second).quantised()
-    assert refused(chain.scores(60)) == (
-        "QuantizeLinear_6 (QuantizeLinear): a quantiser of a map with several readers must keep its 256 values, got 86",
-    )
+    made = check(chain.scores(60), by_onnxruntime, near=0)
+    assert "depthwise_conv" in [layer.kind for layer in made.model.network.layers]
 
 
 @pytest.mark.parametrize("several", [False, True])

@@ -6,6 +6,10 @@
 
 #include "bitloom.h"
 
+#if defined(__BYTE_ORDER__) && defined(__ORDER_BIG_ENDIAN__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+#error "libbitloom: memory must be little-endian, as the words of streams are"
+#endif
+
 #if defined(__GNUC__)
 #define BITLOOM_PRINTF(text, first) __attribute__((format(printf, text, first)))
 #else

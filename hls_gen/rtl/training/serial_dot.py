@@ -29,9 +29,6 @@ def serial_dot(library: Library, machine: MachineParameters, lanes: int) -> Bloc
 
     Parameters
     ----------
-    library : Library
-        Where the counter is.
-    machine : MachineParameters
     lanes : int
         Words of a group, whose planes come together.
 

@@ -20,7 +20,7 @@ from bitloom.golden.discrete.lfsr import STATE_BITS, Lfsr
 from bitloom.golden.discrete.machine.instruction import COMPUTE, FORWARD, Instruction
 from bitloom.golden.discrete.machine.interpreter import Interpreter, Work
 from bitloom.golden.discrete.machine.parameters import ADDRESS_BITS, MOST_INSTRUCTIONS, MachineParameters
-from bitloom.golden.discrete.machine.program import ProgramWriter
+from bitloom.golden.discrete.machine.program import NeuronMap, ProgramWriter
 from bitloom.golden.discrete.machine.training import Training, VelocityRule, Windows
 from bitloom.golden.discrete.machine.units import UNITS
 from bitloom.golden.discrete.machine.words import LayerState, first_words, read_states
@@ -340,17 +340,28 @@ def first_run(plan: MachinePlan, data: LearnData, samples: int) -> tuple[Machine
     return machine, *ProgramWriter(machine, training).run(states, images.train[:samples], images.targets[:samples])
 
 
-def sample_begins(work: Sequence[Work]) -> list[int]:
-    """Where in ``work`` each sample begins: the first layer goes forward."""
-    return [n for n, item in enumerate(work) if item.instruction.key == (COMPUTE, FORWARD) and item.instruction.w == 0]
+def sample_begins(work: Sequence[Work], machine: MachineParameters, training: Training) -> list[int]:
+    """Where in ``work`` each sample begins, or each batch of samples side by side: the first layer goes forward, for
+    the first of its windows."""
+    places = NeuronMap(machine, training)
+    inputs = (places.inputs if training.layers[0].windows is None else places.windows)[0]
+    return [
+        n
+        for n, item in enumerate(work)
+        if item.instruction.key == (COMPUTE, FORWARD)
+        and item.instruction.w == 0
+        and item.instruction.a in (inputs, places.ahead)
+    ]
 
 
 def work_of_a_sample(plan: MachinePlan, data: LearnData) -> list[Work]:
-    """What the units of the interpreter do for a sample among others, up to the first instruction of the next one."""
-    machine, program, words = first_run(plan, data, max(TIMELINE_SAMPLES, plan.training(data).batch))
+    """What the units of the interpreter do for a sample among others, or a batch of samples side by side, up to the
+    first instruction of the next one."""
+    training = plan.training(data)
+    machine, program, words = first_run(plan, data, max(TIMELINE_SAMPLES * training.side_by_side, training.batch))
     interpreter = Interpreter(machine, program)
     interpreter.run(words)
-    _, begin, end, *_ = sample_begins(interpreter.work)
+    _, begin, end, *_ = sample_begins(interpreter.work, machine, training)
     return interpreter.work[begin:end]
 
 

@@ -241,6 +241,20 @@ def test_a_timeline_is_that_of_one_sample(tiny):
 
 
 @pytest.mark.parametrize(
+    ("changes", "counts"),
+    [
+        ({"normalised": True}, {"FORWARD": 8, "BACKWARD": 4, "ACCUMULATE": 8, "APPLY": 2, "INVERSE_ROOT": 1}),
+        ({"windows": (1, 1)}, {"FORWARD": 5, "BACKWARD": 1, "ACCUMULATE": 5, "COPY": 4}),
+    ],
+)
+def test_a_timeline_of_what_is_side_by_side(tiny, changes, counts):
+    """A batch of four samples that are normalised; a sample of four windows."""
+    work = work_of_a_sample(replace(PLAN, **changes), tiny)
+    names = [str(item.instruction).split()[1] for item in work if item.units]
+    assert {name: names.count(name) for name in counts} == counts
+
+
+@pytest.mark.parametrize(
     ("name", "value", "rule"),
     [
         ("curve", None, "state: curve must be float64 of shape (1..3, 2), got none"),

@@ -21,7 +21,7 @@ from bitloom.golden.discrete.machine.instruction import COMPUTE, FORWARD, Instru
 from bitloom.golden.discrete.machine.interpreter import Interpreter, Work
 from bitloom.golden.discrete.machine.parameters import ADDRESS_BITS, MOST_INSTRUCTIONS, MachineParameters
 from bitloom.golden.discrete.machine.program import NeuronMap, ProgramWriter
-from bitloom.golden.discrete.machine.training import Training, VelocityRule, Windows
+from bitloom.golden.discrete.machine.training import MOST_PLACES, Training, VelocityRule, Windows
 from bitloom.golden.discrete.machine.units import UNITS
 from bitloom.golden.discrete.machine.words import LayerState, first_words, read_states
 from bitloom.golden.discrete.word import WordFormat
@@ -45,6 +45,9 @@ RUNNERS = (WORDS, INTERPRETER, VERILATOR) = ("words", "interpreter", "verilator"
 """What trains: golden/discrete/fixed.py, a batch at a time and without a clock; the interpreter; the hardware."""
 EPOCH_SEEDS = 1 << 16
 """From one seed's first state of the generator to that of the next seed."""
+SLOWER_GAINS = 2
+"""Binary places by which gains and biases move more slowly where layers are normalised: else gains grow, and weights
+stop learning."""
 TIMELINE_SAMPLES = 4
 """Samples of the run whose work a timeline shows."""
 UNIT_NAMES = {"io": "data access", "array": "slaves", "vector": "own arithmetic"}
@@ -116,6 +119,8 @@ class MachinePlan:
         if self.batch is not None and self.decay_places is None and isinstance(rule, VelocityRule):
             decay = rule.decay_places
             changes["decay_places"] = decay and max(0, decay + round(log2(rule.batch / self.batch)))
+        if self.normalised and isinstance(rule, VelocityRule):
+            changes["bias_places"] = min(MOST_PLACES, rule.bias_places + SLOWER_GAINS)
         given = {name: value for name, value in changes.items() if value is not None}
         return replace(setting, rule=replace(rule, **given))
 

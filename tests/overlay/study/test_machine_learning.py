@@ -84,6 +84,7 @@ def test_normalised(tiny, tmp_path):
     plan = replace(PLAN, setting="nearest-2", epochs=2, normalised=True)
     training = plan.training(tiny)
     assert [(layer.normalised, layer.centred) for layer in training.layers] == [(True, False), (False, False)]
+    assert training.rule == VelocityRule(rate_places=4, bias_places=6, batch=4)
     machine = plan.machine(training, len(tiny.train))
     assert machine.root == "table"
     path = tmp_path / "run.npz"

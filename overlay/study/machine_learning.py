@@ -6,7 +6,7 @@ The states of all layers go in before an epoch and come out after it, so that a 
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
-from math import log2
+from math import isqrt, log2
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ from bitloom.golden.discrete.machine.instruction import COMPUTE, FORWARD, Instru
 from bitloom.golden.discrete.machine.interpreter import Interpreter, Work
 from bitloom.golden.discrete.machine.parameters import ADDRESS_BITS, MOST_INSTRUCTIONS, MachineParameters
 from bitloom.golden.discrete.machine.program import ProgramWriter
-from bitloom.golden.discrete.machine.training import SourceRule, Training
+from bitloom.golden.discrete.machine.training import Training, VelocityRule, Windows
 from bitloom.golden.discrete.machine.units import UNITS
 from bitloom.golden.discrete.machine.words import LayerState, first_words, read_states
 from bitloom.golden.discrete.word import WordFormat
@@ -70,9 +70,15 @@ class MachinePlan:
     rate_places: int | None = None
     """k of the learning rate 2^-k of weights at the start; that of biases moves with it. By default the setting's."""
     mu_places: int | None = None
-    """k of mu 2^-k of the source's rule, or of the share by which velocities decay; by default the setting's."""
+    """k of mu 2^-k of the source's rule, by default the setting's."""
+    decay_places: int | None = None
+    """k of the share 2^-k that a velocity loses with each batch, by default the setting's."""
     batch: int | None = None
-    """Samples of a batch, by default those of the setting; a velocity remembers as many samples as with those."""
+    """Samples of a batch, by default those of the setting; a velocity remembers as many samples as with those.
+
+    mu_places, decay_places, batch: only where the setting's rule has this constant."""
+    windows: tuple[int, int] | None = None
+    """Rows, and so columns, of windows, and from one to the next: the first hidden layer is a convolution then."""
     normalised: bool = False
     """Whether sums of hidden layers are normalised over the batch."""
     held_out: bool = False
@@ -86,11 +92,13 @@ class MachinePlan:
         check_hidden(self.hidden)
         if not 0 <= self.seed <= MOST_SEED:
             raise ValueError(f"learning on the machine: seed must be 0..{MOST_SEED}, got {shown(self.seed)}")
-        if self.batch is not None and isinstance(MACHINE_SETTINGS[self.setting].rule, SourceRule):
-            raise ValueError(
-                f"learning on the machine: batch must be left out by the source's rule, got {self.batch} for "
-                f"{self.setting}"
-            )
+        for name in ("mu_places", "decay_places", "batch"):
+            value = getattr(self, name)
+            if value is not None and not hasattr(MACHINE_SETTINGS[self.setting].rule, name):
+                raise ValueError(
+                    f"learning on the machine: {name} must be left out where the rule has none, got {value} for "
+                    f"{self.setting}"
+                )
         if self.normalised and not MACHINE_SETTINGS[self.setting].multiplier:
             raise ValueError(
                 f"learning on the machine: normalised must be left out where words are not multiplied, as with "
@@ -104,16 +112,12 @@ class MachinePlan:
         rule = setting.rule
         if self.rate_places is not None:
             rule = fallen(rule, self.rate_places - rule.rate_places)
-        if isinstance(rule, SourceRule):
-            return replace(setting, rule=rule if self.mu_places is None else replace(rule, mu_places=self.mu_places))
-        if self.batch is not None:
+        changes = {"mu_places": self.mu_places, "decay_places": self.decay_places, "batch": self.batch}
+        if self.batch is not None and self.decay_places is None and isinstance(rule, VelocityRule):
             decay = rule.decay_places
-            if decay is not None:
-                decay = max(0, decay + round(log2(rule.batch / self.batch)))
-            rule = replace(rule, batch=self.batch, decay_places=decay)
-        if self.mu_places is not None:
-            rule = replace(rule, decay_places=self.mu_places)
-        return replace(setting, rule=rule)
+            changes["decay_places"] = decay and max(0, decay + round(log2(rule.batch / self.batch)))
+        given = {name: value for name, value in changes.items() if value is not None}
+        return replace(setting, rule=replace(rule, **given))
 
     def facts(self) -> dict[str, Any]:
         """Plan and setting."""
@@ -127,7 +131,12 @@ class MachinePlan:
         """The training in an epoch with these images: rates fall, and each epoch has random numbers of its own."""
         sizes = (data.train.shape[1], *self.hidden, int(data.train_labels.max()) + 1)
         state = Lfsr.seeded(EPOCH_SEEDS * self.seed + epoch).state
-        return self.kinds.training(sizes, state, fall(epoch, self.epochs))
+        windows = None
+        if self.windows is not None:
+            rows = isqrt(sizes[0])  # images are squares
+            size, stride = self.windows
+            windows = Windows(height=rows, width=rows, size=size, stride=stride)
+        return self.kinds.training(sizes, state, fall(epoch, self.epochs), windows)
 
     def machine(self, training: Training, samples: int) -> MachineParameters:
         """A machine with caches and tables that hold the training and its program for so many samples; without a

@@ -1,6 +1,7 @@
 """python -m tests.docs.run_page PAGE [--slow]: run the blocks of a page in order, in the working directory.
 
-Python blocks share their names. Blocks of C and C++ are whole files, which are compiled for the headers of driver/c. The first thing that goes wrong ends the run; the message names page and line.
+Python blocks share their names. Blocks of C and C++ are whole files, which are compiled for the headers of driver/c.
+The first thing that goes wrong ends the run; the message names page and line.
 """
 
 import contextlib

@@ -16,9 +16,9 @@ static const struct {
     const char *name, *dtype;
     unsigned axes;
 } ARRAYS[BITLOOM_ARRAYS] = {
-    {"header", "|u1", 1},       {"parameters", "<u4", 1},  {"frame_source", "<i4", 1}, {"result_index", "<i4", 2},
-    {"frame_words", "i", 0},    {"result_words", "i", 0},  {"digest", "|u1", 1},       {"weights", "<u4", 1},
-    {"weights_before", "i", 0}, {"host", "|u1", 1},        {"tail", "|u1", 1},
+    {"header", "|u1", 1},       {"parameters", "<u4", 1}, {"frame_source", "<i4", 1}, {"result_index", "<i4", 2},
+    {"frame_words", "i", 0},    {"result_words", "i", 0}, {"digest", "|u1", 1},       {"weights", "<u4", 1},
+    {"weights_before", "i", 0}, {"host", "|u1", 1},       {"tail", "|u1", 1},
 };
 
 const char *bitloom_array_name(unsigned number) { return ARRAYS[number].name; }
@@ -167,7 +167,8 @@ static const char *read_npy(bitloom_bytes file, unsigned number, bitloom_array *
     if (!take(&text, "', 'fortran_order': False, 'shape': ") || !take_shape(&text, array) ||
         array->axes != ARRAYS[number].axes || !(take(&text, ", }") || take(&text, "}")))
         return "must have the shape that bitloom writes, row by row";
-    while (take(&text, " ")) {}
+    while (take(&text, " ")) {
+    }
     take(&text, "\n");
     if (text.size) return "must have an npy header of one plain dtype and a shape";
     item = (size_t)(array->dtype[2] - '0');

@@ -394,7 +394,7 @@ def test_normalisation_against_pytorch(torch):
         torch.tensor(form.values(part), requires_grad=True) for part in (state.weights, state.gains, state.biases)
     ]
     z = torch.tensor(x) @ params[0].T
-    y = torch.nn.functional.batch_norm(z, None, None, params[1], params[2], training=True, eps=0)
+    y = torch.nn.functional.batch_norm(z, None, None, params[1], params[2], training=True, eps=1e-12)
     (0.5 * (y - torch.tensor(target)) ** 2).sum().backward()
     np.testing.assert_allclose(
         form.values(trainer.learn(form.words(x), form.words(target))), y.detach().numpy(), atol=1e-3

@@ -454,6 +454,8 @@ class OperationGraph:
     """Each behind those whose tensors it reads."""
     shapes: dict[str, Shape]
     """Of every tensor."""
+    channels_last: bool = False
+    """Whether tensors of the file have their channels last, as TFLite's do."""
 
     def check(self) -> None:
         """Raise ValueError unless each tensor is made once, before it is read, in the shape that its operation says."""

@@ -69,7 +69,7 @@ class Walk:
     place: int = 0  # of the operation that is taken
     front: tuple[Link, ...] = ()  # before the host's quantiser
     links: list[Link] = field(default_factory=list)  # since the last quantiser or the last weights
-    unlinked: tuple[str, Array] = ("", np.empty(0, np.int64))  # a tensor in front of these, and its index
+    unlinked: tuple[str, Array] = ("", np.empty(0, np.int64))  # the last tensor in front of these, and its index
     open: WeightSection | None = None  # a section whose quantiser hasn't come
     average: Pooling | None = None  # a mean that waits for what reads it
     average_links: int = 0  # how many links lie before it
@@ -82,6 +82,7 @@ class Walk:
 
     def __post_init__(self) -> None:
         self._begin_with = self.source, self.index, self.size
+        self.unlinked = self.tensor, self.index
 
     def take(self, place: int) -> None:
         """One operation further.
@@ -93,8 +94,6 @@ class Walk:
         """
         operation = self.operations[place]
         self.place = place
-        if not self.links and not is_padded(self.index):
-            self.unlinked = operation.reads[0], self.index
         before = self.nodes or (self.done[-1].nodes if self.done else ())  # a node may go on behind its quantiser
         if operation.name not in before[-1:]:
             self.nodes.append(operation.name)
@@ -102,13 +101,25 @@ class Walk:
             self._take(operation)
         except ValueError as e:
             raise ImportRefused([node_line(operation.name, operation.op, e)]) from None
+        if not self.links and not is_padded(self.index):
+            self.unlinked = operation.makes, self.index
+
+    def requantise(self, operations: Sequence[Operation]) -> None:
+        """Quantise a copy of the map that the walk begins at, by scales, bends and a quantiser that follow where the
+        map is joined with others."""
+        *links, quantiser = operations
+        for operation in links:
+            self._take(operation)
+        assert isinstance(quantiser, Levels)
+        self._begin_copy(quantiser, Line.identity(self.size[2]))
+        self._quantise(quantiser)
 
     def finish(self) -> None:
         """End the walk behind the last operation; ImportRefused if it can't end there."""
         if is_padded(self.index):
             last = self.operations[-1]
             try:
-                self._pad_map(last)
+                self.copy_map(last)
             except ValueError as e:
                 raise ImportRefused([node_line(last.name, last.op, e)]) from None
         if self.average is not None:
@@ -205,7 +216,7 @@ class Walk:
     @_take.register
     def _layout(self, operation: Layout) -> None:
         if is_padded(self.index) and operation.order.ndim != self.index.ndim:
-            self._pad_map(operation)
+            self.copy_map(operation)
         self.index = self.index.ravel()[operation.order.ravel()].reshape(operation.order.shape)
 
     @_take.register
@@ -223,7 +234,7 @@ class Walk:
     @_take.register
     def _reduction(self, operation: Reduction) -> None:
         if is_padded(self.index):
-            self._pad_map(operation)
+            self.copy_map(operation)
         kernel, index = self._reduced(operation)
         window = Window(kernel=kernel)
         named = {"name": operation.name, "op": operation.op, "reads": operation.reads, "makes": operation.makes}
@@ -286,7 +297,7 @@ class Walk:
         span = window.span
         fits = max(top, bottom) < span[0] and max(left, right) < span[1]
         if operation.average or self.padded_with > lowest or not fits:
-            self._pad_map(operation)
+            self.copy_map(operation)
             return operation
         self.index = index
         return replace(operation, window=replace(window, padding=(top, left, bottom, right)))
@@ -297,8 +308,9 @@ class Walk:
             value = _same_value(value * link.multiply + link.add) if isinstance(link, Line) else link.of(value)
         return value
 
-    def _pad_map(self, following: Operation) -> None:
-        """Make the padded map, by weights that copy every channel: of each window one tap counts."""
+    def copy_map(self, following: Operation) -> None:
+        """Make the map again, with its padding if it is padded, by weights that copy every channel: of each window one
+        tap counts."""
         if self.open is not None or self.average is not None or self.source is None:
             raise Unsupported("a padded map must be quantised before, or be read by a convolution")
         first, behind = first_line(self.links, self.size[2])
@@ -309,12 +321,16 @@ class Walk:
         source = self.input
         base = source.base * multiply + add
         step = source.step * multiply
-        index, (top, left, bottom, right) = _padded_whole(self.index, self.size)
+        index = self.index
+        top = left = bottom = right = 0
+        number = Fraction(0)
+        if is_padded(index):
+            index, (top, left, bottom, right) = _padded_whole(index, self.size)
+            number = (self.padded_with - add) / multiply
         rows = top + bottom
         columns = left + right
         # A padded tap adds 0: so the number that stands there is taken off in front of the weights, and added behind.
         line = Line.identity(self.size[2])
-        number = (self.padded_with - add) / multiply
         self.links = [replace(line, add=line.add + number), *self.links]
         window = Window(kernel=(rows + 1, columns + 1), padding=(rows, columns, rows, columns))
         self._begin_copy(following, replace(line, add=line.add - number), window, (bottom, right))
@@ -583,7 +599,7 @@ class Walk:
             more = replace(window, padding=(top, left, bottom, right))
             if max(top, bottom) < window.span[0] and max(left, right) < window.span[1]:
                 return more
-        self._pad_map(operation)
+        self.copy_map(operation)
         return window
 
     def _placed(self, matrix: Array) -> Array:

@@ -51,12 +51,27 @@ def global_average_pool(node: NodeView) -> None:
     _whole(node, average=True)
 
 
+@operator("QLinearAveragePool", domains=MICROSOFT)
+def qlinear_average_pool(node: NodeView) -> None:
+    """Inputs: x, its scale and zero point; the result's scale and zero point."""
+    node.only_map(0)
+    _check_channels(node)
+    dequantise(node)
+    with node.as_rows():
+        _average(node)
+    requantise(node, 3)
+
+
+def _check_channels(node: NodeView) -> None:
+    if int(node.attribute("channels_last", 0)):
+        raise Unsupported("channels_last must be 0, got 1")
+
+
 @operator("QLinearGlobalAveragePool", domains=MICROSOFT)
 def qlinear_global_average_pool(node: NodeView) -> None:
     """Inputs: x, its scale and zero point; the result's scale and zero point."""
     node.only_map(0)
-    if int(node.attribute("channels_last", 0)):
-        raise Unsupported("channels_last must be 0, got 1")
+    _check_channels(node)
     dequantise(node)
     _whole(node, average=True)
     requantise(node, 3)

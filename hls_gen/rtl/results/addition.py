@@ -96,8 +96,7 @@ def addition(library: Library, npu: Npu) -> Block:
         (__doc__ or "") + OF_STEPS * steps,
         rate="one step of OL results a cycle"
         + f", every {together} cycles where added" * (npu.results.ol > npu.skip_lanes),
-        latency=f"{timing.latencies(npu).addition} cycles from in to out, where what is added is there; 0 where nothing is "
-        "added",
+        latency=f"{timing.latencies(npu).addition} cycles from in to out, where what is added is there; else 0",
         parameters=sizes,
     )
     b = Block(library.name("addition", npu), header)

@@ -163,8 +163,8 @@ def test_equals_golden(built, stalls):
 
 
 def test_rate_and_latency(built):
-    """A step a cycle, where words of the store have as many lanes at least. A step to which nothing is added leaves as it
-    comes, when those before it have left."""
+    """A step a cycle, where words of the store have as many lanes at least. A step to which nothing is added leaves as
+    it comes, when those before it have left."""
     bench, one = built
     bench.reset()
     made = play(one, 40, 7)

@@ -17,10 +17,20 @@
 
 /* The AXI DMA in simple mode (AMD PG021). */
 enum {
-    SEND = 0x00, RECEIVE = 0x30, /* the channels' registers */
-    DMA_CONTROL = 0x00, DMA_STATUS = 0x04, DMA_ADDRESS = 0x18, DMA_ADDRESS_HIGH = 0x1C, DMA_LENGTH = 0x28,
-    DMA_RUN = 1 << 0, DMA_RESET = 1 << 2, DMA_IRQ = 1 << 12, DMA_ERROR_IRQ = 1 << 14,
-    DMA_HALTED = 1 << 0, DMA_IDLE = 1 << 1, DMA_SCATTER_GATHER = 1 << 3
+    SEND = 0x00,
+    RECEIVE = 0x30, /* the channels' registers */
+    DMA_CONTROL = 0x00,
+    DMA_STATUS = 0x04,
+    DMA_ADDRESS = 0x18,
+    DMA_ADDRESS_HIGH = 0x1C,
+    DMA_LENGTH = 0x28,
+    DMA_RUN = 1 << 0,
+    DMA_RESET = 1 << 2,
+    DMA_IRQ = 1 << 12,
+    DMA_ERROR_IRQ = 1 << 14,
+    DMA_HALTED = 1 << 0,
+    DMA_IDLE = 1 << 1,
+    DMA_SCATTER_GATHER = 1 << 3
 };
 static const struct {
     uint32_t bit;
@@ -65,7 +75,7 @@ struct bitloom_device {
     /* what is loaded, and how its frames are cut */
     const bitloom_program *program;
     bitloom_scratch scratch;
-    uint32_t limit_words; /* of a transfer */
+    uint32_t limit_words;                                          /* of a transfer */
     size_t block_words, packets, batch, half_words, receive_words; /* receive_words: where results begin in a half */
     uint32_t *ends; /* (packets,) words of a block at which each of its packets ends */
     uint32_t owner, signature, sent;
@@ -95,8 +105,7 @@ static bitloom_status get(bitloom_device *d, bitloom_unit unit, uint32_t offset,
                         (unsigned long)offset, unit == BITLOOM_CORE ? "core" : "DMA", code);
 }
 
-static bitloom_status put(bitloom_device *d, bitloom_unit unit, uint32_t offset, uint32_t value,
-                          bitloom_error *error) {
+static bitloom_status put(bitloom_device *d, bitloom_unit unit, uint32_t offset, uint32_t value, bitloom_error *error) {
     const int code = d->platform.write(d->platform.context, unit, offset, value);
     if (!code) return BITLOOM_OK;
     return bitloom_fail(error, BITLOOM_BUS, d->platform.name, "register 0x%03lX of the %s must be writable, got %d",
@@ -170,8 +179,7 @@ static void describe(const bitloom_device *d, const uint32_t word[3], char *out,
         snprintf(out, size,
                  "WEIGHTS %lu of npu %lu, streamed layer %lu, %lu rows from row %lu, ahead %lu%s (header 0x%08lX)",
                  number, npu, (unsigned long)FIELD(word[1], LAYER), rows, row, id, last ? "" : ", more to come", raw);
-    else if (kind != BITLOOM_LOAD)
-        snprintf(out, size, "kind %lu (header 0x%08lX)", kind, raw);
+    else if (kind != BITLOOM_LOAD) snprintf(out, size, "kind %lu (header 0x%08lX)", kind, raw);
     else
         snprintf(out, size, "LOAD of npu %lu memory %lu%s%s%s, %lu rows from row %lu (header 0x%08lX)", npu, id,
                  known ? " (" : "", known ? known->name : "", known ? ")" : "", rows, row, raw);
@@ -205,14 +213,14 @@ static bitloom_status give_up(bitloom_device *d, const char *what, bitloom_error
     char text[BITLOOM_TEXT];
     uint32_t value;
     unsigned n;
-    int used = snprintf(text, sizeof text, "%s, got no progress for %lu ms", what,
-                        (unsigned long)d->platform.timeout_ms);
+    int used =
+        snprintf(text, sizeof text, "%s, got no progress for %lu ms", what, (unsigned long)d->platform.timeout_ms);
     for (n = 0; n <= d->npus && used >= 0 && (size_t)used < sizeof text; n++) {
         const uint32_t offset = n ? BITLOOM_REG_NPU_STATE(n - 1) : BITLOOM_REG_STATUS;
         if (get(d, BITLOOM_CORE, offset, &value, NULL)) break;
-        used += n ? snprintf(text + used, sizeof text - (size_t)used, ", NPU%u_STATE 0x%08lX", n - 1,
-                             (unsigned long)value)
-                  : snprintf(text + used, sizeof text - (size_t)used, "; STATUS 0x%08lX", (unsigned long)value);
+        used +=
+            n ? snprintf(text + used, sizeof text - (size_t)used, ", NPU%u_STATE 0x%08lX", n - 1, (unsigned long)value)
+              : snprintf(text + used, sizeof text - (size_t)used, "; STATUS 0x%08lX", (unsigned long)value);
     }
     return failed(d, error, BITLOOM_TIMEOUT, text);
 }
@@ -262,8 +270,8 @@ static bitloom_status dma_until(bitloom_device *d, uint32_t register_, uint32_t 
         if (!((status[0] | status[1]) & bit)) return BITLOOM_OK;
         if (late)
             return bitloom_fail(error, BITLOOM_TRANSFER, d->platform.name,
-                                "the DMA must %s within a second, got 0x%08lX, 0x%08lX", what,
-                                (unsigned long)status[0], (unsigned long)status[1]);
+                                "the DMA must %s within a second, got 0x%08lX, 0x%08lX", what, (unsigned long)status[0],
+                                (unsigned long)status[1]);
     }
 }
 
@@ -432,8 +440,8 @@ static bitloom_status claim(bitloom_device *d, const bitloom_program *program, b
                         (unsigned long)d->signature, (unsigned long)value);
 }
 
-/* Whatever stops transfers half-way leaves the device unclean and the DMA halted. If somebody else has taken the device,
-   that is the error to be told, and an idle DMA is left alone. */
+/* Whatever stops transfers half-way leaves the device unclean and the DMA halted. If somebody else has taken it, that
+ * is the error to be told, and an idle DMA is left alone. */
 static bitloom_status stopped(bitloom_device *d, bitloom_status status, bitloom_error *error) {
     bitloom_error taken;
     bool others;
@@ -527,8 +535,8 @@ static bitloom_status rows_of_piece(const packet *p, size_t limit, const char *n
                         (unsigned long)limit, (unsigned long)(BITLOOM_HEADER_WORDS + p->target->row_words));
 }
 
-/* Write `rows` rows of a packet, from row `done` of it on, as a packet of its own; the words that it takes. */
-static size_t write_piece(const packet *p, uint32_t done, uint32_t rows, uint32_t number, volatile uint32_t *out) {
+/* Write `rows` rows of a packet, from row `done` of it on, as a packet of its own. */
+static void write_piece(const packet *p, uint32_t done, uint32_t rows, uint32_t number, volatile uint32_t *out) {
     const size_t words = (size_t)rows * p->target->row_words;
     const uint8_t *payload = p->payload ? p->payload + 4 * (size_t)done * p->target->row_words : NULL;
     const uint32_t last = 1u << BITLOOM_HEADER_LAST_LSB;
@@ -537,7 +545,6 @@ static size_t write_piece(const packet *p, uint32_t done, uint32_t rows, uint32_
     write_header(out, word0, p->word[1] + done,
                  rows << BITLOOM_HEADER_LENGTH_LSB | (number & 0xFF) << BITLOOM_HEADER_NUMBER_LSB);
     for (i = 0; i < words; i++) out[BITLOOM_HEADER_WORDS + i] = payload ? bitloom_u32(payload + 4 * i) : 0;
-    return BITLOOM_HEADER_WORDS + words;
 }
 
 /* Loads: packets go into the platform's memory until it is full, or the DMA's limit is reached. */
@@ -575,9 +582,10 @@ static bitloom_status load_packet(bitloom_device *d, loading *l, const packet *p
         volatile uint32_t *out;
         size_t words, i;
         rows = p->rows - done < most ? p->rows - done : most;
-        if (BITLOOM_HEADER_WORDS + (size_t)rows * p->target->row_words > l->room - l->used) TRY(send_loads(d, l, error));
+        words = BITLOOM_HEADER_WORDS + (size_t)rows * p->target->row_words;
+        if (words > l->room - l->used) TRY(send_loads(d, l, error));
         out = d->platform.memory + l->used;
-        words = write_piece(p, done, rows, 0, out);
+        write_piece(p, done, rows, 0, out);
         for (i = BITLOOM_HEADER_WORDS - 1; i < words; i++) {
             const uint32_t carry = d->signature >> 31 ? BITLOOM_SIGNATURE_POLYNOMIAL : 0;
             d->signature = d->signature << 1 ^ carry ^ out[i];
@@ -737,9 +745,9 @@ static bitloom_status lay_out(bitloom_device *d, const bitloom_program *program,
     most = d->half_words < ALIGNED_WORDS ? 0 : (d->half_words - ALIGNED_WORDS) / frame;
     if (d->batch > most) d->batch = most;
     if (!d->batch)
-        return bitloom_fail(error, BITLOOM_NO_MEMORY, program->name, "memory must have %lu bytes for two frames, got %lu",
-                            (unsigned long)(8 * (frame + 2 * ALIGNED_WORDS)),
-                            (unsigned long)d->platform.memory_bytes);
+        return bitloom_fail(error, BITLOOM_NO_MEMORY, program->name,
+                            "memory must have %lu bytes for two frames, got %lu",
+                            (unsigned long)(8 * (frame + 2 * ALIGNED_WORDS)), (unsigned long)d->platform.memory_bytes);
     d->receive_words = (d->batch * d->block_words + ALIGNED_WORDS - 1) / ALIGNED_WORDS * ALIGNED_WORDS;
     return BITLOOM_OK;
 }
@@ -792,7 +800,8 @@ static bitloom_status wait_for_results(bitloom_device *d, watch *w, bitloom_erro
         TRY(look(d, w, error));
         if (!p->wait || looks < LOOKS_FIRST) continue;
         if (looks == LOOKS_FIRST)
-            TRY(put(d, BITLOOM_CORE, BITLOOM_REG_IRQ_ENABLE, BITLOOM_IRQ_ENABLE_RESULT | BITLOOM_IRQ_ENABLE_ERROR, error));
+            TRY(put(d, BITLOOM_CORE, BITLOOM_REG_IRQ_ENABLE, BITLOOM_IRQ_ENABLE_RESULT | BITLOOM_IRQ_ENABLE_ERROR,
+                    error));
         {
             const bool soon = came || !d->heard || d->send_at < d->send_words;
             const int code = p->wait(p->context, soon ? LOOK_AGAIN_US : (uint32_t)(timeout_us(d) / LOOKS));
@@ -919,7 +928,7 @@ static bitloom_status check_memories(const bitloom_device *d, const bitloom_prog
         }
     }
     for (npu = 0; npu < d->npus; npu++) {
-        const char *missing = !(loaded[npu] & NETWORK)                                ? "network"
+        const char *missing = !(loaded[npu] & NETWORK)                         ? "network"
                               : (loaded[npu] & (KERNELS | RESULTS)) == RESULTS ? "kernels"
                                                                                : NULL;
         if (missing)
@@ -992,41 +1001,31 @@ bitloom_status bitloom_register(bitloom_device *device, uint32_t offset, uint32_
 
 /* The manifest */
 
-typedef struct reader {
-    bitloom_device *device;
-    const bitloom_json *json;
-    bitloom_error *error;
-} reader;
-
-static bitloom_status wrong(const reader *r, const char *rule, const bitloom_node *node) {
-    return bitloom_fail(r->error, BITLOOM_INVALID, r->device->platform.name, "manifest: %s, got %s", rule,
-                        bitloom_show(r->json, node).text);
-}
-
-static bool number_of(const reader *r, const bitloom_node *object, const char *key, int64_t low, int64_t high,
+static bool number_of(const bitloom_json *json, const bitloom_node *object, const char *key, int64_t low, int64_t high,
                       uint32_t *out) {
     int64_t value;
-    if (!bitloom_json_integer(r->json, bitloom_json_get(r->json, object, key), &value) || value < low || value > high)
+    if (!bitloom_json_integer(json, bitloom_json_get(json, object, key), &value) || value < low || value > high)
         return false;
     *out = (uint32_t)value;
     return true;
 }
 
 /* The memories of an NPU: counted, or also read. */
-static bitloom_status read_memories(const reader *r, const bitloom_node *npu, unsigned number, bool count) {
-    const bitloom_node *memories = bitloom_json_get(r->json, npu, "memories"), *entry;
-    bitloom_device *d = r->device;
+static bitloom_status read_memories(bitloom_device *d, const bitloom_json *json, const bitloom_node *npu,
+                                    unsigned number, bool count) {
+    const bitloom_node *memories = bitloom_json_get(json, npu, "memories"), *entry;
     uint32_t i, id, width;
     if (!memories || memories->kind != BITLOOM_JSON_LIST || memories->count < 1 || memories->count > 256)
-        return wrong(r, "an NPU must have 1..256 memories", memories);
-    for (i = 0, entry = memories + 1; i < memories->count; i++, entry = bitloom_json_next(r->json, entry)) {
+        return bitloom_json_wrong(json, "an NPU must have 1..256 memories", memories);
+    for (i = 0, entry = memories + 1; i < memories->count; i++, entry = bitloom_json_next(json, entry)) {
         memory *m = d->memories + d->memory_count;
         if (!count) {
-            if (!number_of(r, entry, "id", 0, 255, &id) || !number_of(r, entry, "depth", 1, MOST_DEPTH, &m->depth) ||
-                !number_of(r, entry, "width", 1, 1 << 24, &width) ||
-                !bitloom_json_text(r->json, bitloom_json_get(r->json, entry, "name"), 31, m->name, sizeof m->name))
-                return wrong(r, "a memory must have name, id, depth and width", entry);
-            if (find_memory(d, number, id)) return wrong(r, "ids of memories must be unique", entry);
+            if (!number_of(json, entry, "id", 0, 255, &id) ||
+                !number_of(json, entry, "depth", 1, MOST_DEPTH, &m->depth) ||
+                !number_of(json, entry, "width", 1, 1 << 24, &width) ||
+                !bitloom_json_text(json, bitloom_json_get(json, entry, "name"), 31, m->name, sizeof m->name))
+                return bitloom_json_wrong(json, "a memory must have name, id, depth and width", entry);
+            if (find_memory(d, number, id)) return bitloom_json_wrong(json, "ids of memories must be unique", entry);
             m->npu = number;
             m->id = id;
             m->row_words = (width + d->stream_bits - 1) / d->stream_bits * stream_words(d);
@@ -1036,84 +1035,80 @@ static bitloom_status read_memories(const reader *r, const bitloom_node *npu, un
     return BITLOOM_OK;
 }
 
-static bitloom_status read_npus(const reader *r) {
-    const bitloom_node *npus = bitloom_json_get(r->json, r->json->nodes, "npus"), *npu;
-    bitloom_device *d = r->device;
+static bitloom_status read_npus(bitloom_device *d, const bitloom_json *json) {
+    const bitloom_node *npus = bitloom_json_get(json, json->nodes, "npus"), *npu;
     uint32_t i, kfp, bits, binariser;
     unsigned pass;
     if (!npus || npus->kind != BITLOOM_JSON_LIST || npus->count < 1 || npus->count > BITLOOM_MOST_NPUS)
-        return wrong(r, "there must be 1..60 NPUs", npus);
+        return bitloom_json_wrong(json, "there must be 1..60 NPUs", npus);
     d->npus = npus->count;
-    if (!number_of(r, npus + 1, "kfp", 1, 1 << 16, &kfp) || !number_of(r, npus + 1, "feature_bits", 1, 64, &bits) ||
-        !number_of(r, npus + 1, "binariser_bits", 0, 64, &binariser))
-        return wrong(r, "an NPU must have kfp, feature_bits and binariser_bits", npus + 1);
+    if (!number_of(json, npus + 1, "kfp", 1, 1 << 16, &kfp) ||
+        !number_of(json, npus + 1, "feature_bits", 1, 64, &bits) ||
+        !number_of(json, npus + 1, "binariser_bits", 0, 64, &binariser))
+        return bitloom_json_wrong(json, "an NPU must have kfp, feature_bits and binariser_bits", npus + 1);
     d->frame_word_bits = kfp * (binariser ? binariser : bits);
     for (pass = 0; pass < 2; pass++) {
         if (pass) {
             d->memories = bitloom_allocate(&d->platform.heap, d->memory_count, sizeof *d->memories);
             if (!d->memories)
-                return failed(d, r->error, BITLOOM_NO_MEMORY, "the manifest must fit the heap, got no memory");
+                return failed(d, json->error, BITLOOM_NO_MEMORY, "the manifest must fit the heap, got no memory");
             d->memory_count = 0;
         }
-        for (i = 0, npu = npus + 1; i < npus->count; i++, npu = bitloom_json_next(r->json, npu))
-            TRY(read_memories(r, npu, i, !pass));
+        for (i = 0, npu = npus + 1; i < npus->count; i++, npu = bitloom_json_next(json, npu))
+            TRY(read_memories(d, json, npu, i, !pass));
     }
     return BITLOOM_OK;
 }
 
-static bitloom_status read_errors(const reader *r) {
-    const bitloom_node *errors = bitloom_json_get(r->json, r->json->nodes, "errors"), *code;
-    bitloom_device *d = r->device;
+static bitloom_status read_errors(bitloom_device *d, const bitloom_json *json) {
+    const bitloom_node *errors = bitloom_json_get(json, json->nodes, "errors"), *code;
     uint32_t i, at;
     if (!errors || errors->kind != BITLOOM_JSON_OBJECT || errors->count > MOST_ERRORS)
-        return wrong(r, "errors must be 32 at most", errors);
-    for (i = 0, code = errors + 1; i < errors->count; i++, code = bitloom_json_next(r->json, code + 1)) {
+        return bitloom_json_wrong(json, "errors must be 32 at most", errors);
+    for (i = 0, code = errors + 1; i < errors->count; i++, code = bitloom_json_next(json, code + 1)) {
         const bitloom_node *texts = code + 1;
         error_text *e = d->errors + d->error_count++;
         for (at = code->begin; at < code->end && at < code->begin + 9; at++) {
-            if (r->json->text[at] < '0' || r->json->text[at] > '9') break;
-            e->code = e->code * 10 + (uint32_t)(r->json->text[at] - '0');
+            if (json->text[at] < '0' || json->text[at] > '9') break;
+            e->code = e->code * 10 + (uint32_t)(json->text[at] - '0');
         }
         if (at != code->end || !e->code || texts->kind != BITLOOM_JSON_LIST || texts->count != 2 ||
-            !bitloom_json_text(r->json, texts + 1, 31, e->name, sizeof e->name) ||
-            !bitloom_json_text(r->json, texts + 2, 127, e->rule, sizeof e->rule))
-            return wrong(r, "errors must be a number, and [name, rule]", texts);
+            !bitloom_json_text(json, texts + 1, 31, e->name, sizeof e->name) ||
+            !bitloom_json_text(json, texts + 2, 127, e->rule, sizeof e->rule))
+            return bitloom_json_wrong(json, "errors must be a number, and [name, rule]", texts);
     }
     return BITLOOM_OK;
 }
 
-static bitloom_status read_manifest(const reader *r) {
+static bitloom_status read_manifest(bitloom_device *d, const bitloom_json *json) {
     static const char *const KINDS[] = {"LOAD", "FRAME", "WEIGHTS"};
-    const bitloom_json *json = r->json;
-    const bitloom_node *top = json->nodes, *packet = bitloom_json_get(json, top, "packet");
-    const bitloom_node *kinds = bitloom_json_get(json, packet, "kinds");
-    bitloom_device *d = r->device;
+    const bitloom_node *top = json->nodes, *packets = bitloom_json_get(json, top, "packet");
+    const bitloom_node *kinds = bitloom_json_get(json, packets, "kinds"), *vlnv = bitloom_json_get(json, top, "vlnv");
+    const bitloom_node *name = bitloom_json_get(json, top, "name"), *digest = bitloom_json_get(json, top, "digest");
     uint32_t number, i;
     if (!bitloom_json_is(json, bitloom_json_get(json, top, "format"), "bitloom-manifest") ||
-        !number_of(r, top, "version", 1, 1, &number))
-        return wrong(r, "format must be bitloom-manifest of version 1", top);
-    if (!bitloom_json_is(json, bitloom_json_get(json, top, "vlnv"), BITLOOM_VLNV)) {
-        bitloom_fail(r->error, BITLOOM_MISMATCH, d->platform.name, "the manifest's vlnv must be %s, got %s",
-                     BITLOOM_VLNV, bitloom_show(json, bitloom_json_get(json, top, "vlnv")).text);
-        return BITLOOM_MISMATCH;
-    }
-    if (!bitloom_json_text(json, bitloom_json_get(json, top, "name"), 64, d->design, sizeof d->design) ||
+        !number_of(json, top, "version", 1, 1, &number))
+        return bitloom_json_wrong(json, "format must be bitloom-manifest of version 1", top);
+    if (!bitloom_json_is(json, vlnv, BITLOOM_VLNV))
+        return bitloom_fail(json->error, BITLOOM_MISMATCH, json->name, "the manifest's vlnv must be %s, got %s",
+                            BITLOOM_VLNV, bitloom_show(json, vlnv).text);
+    if (!bitloom_json_text(json, name, 64, d->design, sizeof d->design) ||
         !bitloom_is_name(d->design, strlen(d->design)))
-        return wrong(r, "name must be 1..64 of A-Z, a-z, 0-9, _, - and .", bitloom_json_get(json, top, "name"));
-    if (!bitloom_json_text(json, bitloom_json_get(json, top, "digest"), 64, d->digest, sizeof d->digest) ||
+        return bitloom_json_wrong(json, "name must be 1..64 of A-Z, a-z, 0-9, _, - and .", name);
+    if (!bitloom_json_text(json, digest, 64, d->digest, sizeof d->digest) ||
         !bitloom_is_digest(d->digest, strlen(d->digest)))
-        return wrong(r, "digest must be 64 lower-case hex digits", bitloom_json_get(json, top, "digest"));
-    if (!number_of(r, top, "stream_bits", 32, 64, &number) || number % 32)
-        return wrong(r, "stream_bits must be 32 or 64", bitloom_json_get(json, top, "stream_bits"));
+        return bitloom_json_wrong(json, "digest must be 64 lower-case hex digits", digest);
+    if (!number_of(json, top, "stream_bits", 32, 64, &number) || number % 32)
+        return bitloom_json_wrong(json, "stream_bits must be 32 or 64", bitloom_json_get(json, top, "stream_bits"));
     d->stream_bits = number;
     d->takes_weights = bitloom_json_get(json, kinds, "WEIGHTS") != NULL;
-    if (!number_of(r, packet, "magic", BITLOOM_MAGIC, BITLOOM_MAGIC, &number))
-        return wrong(r, "packet must have the magic number of the interface", packet);
+    if (!number_of(json, packets, "magic", BITLOOM_MAGIC, BITLOOM_MAGIC, &number))
+        return bitloom_json_wrong(json, "packet must have the magic number of the interface", packets);
     for (i = 0; i < (d->takes_weights ? 3u : 2u); i++)
-        if (!number_of(r, kinds, KINDS[i], i + 1, i + 1, &number))
-            return wrong(r, "packet must have the kinds of the interface", packet);
-    TRY(read_errors(r));
-    return read_npus(r);
+        if (!number_of(json, kinds, KINDS[i], i + 1, i + 1, &number))
+            return bitloom_json_wrong(json, "packet must have the kinds of the interface", packets);
+    TRY(read_errors(d, json));
+    return read_npus(d, json);
 }
 
 /* BITLOOM_MISMATCH unless the core that answers is the manifest's. */
@@ -1138,28 +1133,20 @@ static bitloom_status check_identity(bitloom_device *d, bitloom_error *error) {
 }
 
 static bitloom_status check_platform(const bitloom_platform *p, bitloom_error *error) {
-    const char *rule = !p->read || !p->write || !p->now_us ? "read, write and now_us must be functions"
-                       : p->address % 8                    ? "address must be a multiple of 8"
+    const char *rule = !p->read || !p->write || !p->now_us                 ? "read, write and now_us must be functions"
+                       : p->address % 8                                    ? "address must be a multiple of 8"
                        : p->dma_length_bits < 8 || p->dma_length_bits > 26 ? "dma_length_bits must be 8..26"
-                       : !p->memory || p->memory_bytes < 1024 ? "memory must have at least 1024 bytes"
-                       : !p->timeout_ms                       ? "timeout_ms must be >= 1"
-                                                              : NULL;
+                       : !p->memory || p->memory_bytes < 1024              ? "memory must have at least 1024 bytes"
+                       : !p->timeout_ms                                    ? "timeout_ms must be >= 1"
+                                                                           : NULL;
     return rule ? bitloom_fail(error, BITLOOM_INVALID, p->name, "the platform's %s, got another", rule) : BITLOOM_OK;
 }
 
 static bitloom_status open_device(bitloom_device *d, bitloom_bytes manifest, bitloom_error *error) {
-    bitloom_place place;
     bitloom_json json;
     bitloom_status status;
-    reader r;
-    place.error = error;
-    place.name = d->platform.name;
-    place.what = "the manifest";
-    TRY(bitloom_json_read(&d->platform.heap, manifest, place, &json));
-    r.device = d;
-    r.json = &json;
-    r.error = error;
-    status = read_manifest(&r);
+    TRY(bitloom_json_read(&json, &d->platform.heap, manifest, d->platform.name, "manifest", error));
+    status = read_manifest(d, &json);
     bitloom_json_free(&json);
     TRY(status);
     d->limit_words = ((((uint32_t)1 << d->platform.dma_length_bits) - 1) / 8) * 2; /* whole stream words */

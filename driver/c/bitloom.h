@@ -84,18 +84,18 @@ typedef enum bitloom_unit { BITLOOM_CORE = 0, BITLOOM_DMA = 1 } bitloom_unit;
 /* Bits of c_sg_length_width in the block designs that bitloom makes. */
 #define BITLOOM_DMA_LENGTH_BITS 26
 
-/* What a board offers. Functions return 0, or below 0 where they fail: then the call ends with BITLOOM_BUS. The order of
-   accesses must be that of the calls for the DMA, too: where the processor may change it, `write` begins and `read` ends
-   with a barrier, such as dsb. */
+/* What a board offers. Functions return 0, or below 0 where they fail: then the call ends with BITLOOM_BUS. The order
+   of accesses must be that of the calls for the DMA, too: where the processor may change it, `write` begins and `read`
+   ends with a barrier, such as dsb. */
 typedef struct bitloom_platform {
     void *context;    /* what the functions get */
     const char *name; /* what messages begin with; it must stay */
     bitloom_heap heap;
-    volatile uint32_t *memory;  /* memory that the DMA reads and writes, physically in one piece; used word by word */
-    uint64_t address;           /* the same for the DMA, a multiple of 8 */
-    size_t memory_bytes;        /* a MiB or more, so that frames are packed while others are computed */
-    unsigned dma_length_bits;   /* c_sg_length_width of the AXI DMA, 8..26 */
-    uint32_t timeout_ms;        /* without any progress (words, frames, beats) after which a wait is given up */
+    volatile uint32_t *memory; /* memory that the DMA reads and writes, physically in one piece; used word by word */
+    uint64_t address;          /* the same for the DMA, a multiple of 8 */
+    size_t memory_bytes;       /* a MiB or more, so that frames are packed while others are computed */
+    unsigned dma_length_bits;  /* c_sg_length_width of the AXI DMA, 8..26 */
+    uint32_t timeout_ms;       /* without any progress (words, frames, beats) after which a wait is given up */
     int (*read)(void *context, bitloom_unit unit, uint32_t offset, uint32_t *value);
     int (*write)(void *context, bitloom_unit unit, uint32_t offset, uint32_t value);
     uint64_t (*now_us)(void *context); /* microseconds since whenever; never backwards */
@@ -116,7 +116,13 @@ typedef struct bitloom_device bitloom_device;
 
 /* Types of an image's numbers. */
 typedef enum bitloom_type {
-    BITLOOM_UINT8, BITLOOM_INT8, BITLOOM_INT16, BITLOOM_INT32, BITLOOM_INT64, BITLOOM_FLOAT, BITLOOM_DOUBLE
+    BITLOOM_UINT8,
+    BITLOOM_INT8,
+    BITLOOM_INT16,
+    BITLOOM_INT32,
+    BITLOOM_INT64,
+    BITLOOM_FLOAT,
+    BITLOOM_DOUBLE
 } bitloom_type;
 
 /* Totals since bitloom_clear_counters, of transfers of frames. */

@@ -13,120 +13,116 @@ static const char *const CLOSING_NAMES[CLOSINGS] = {"Softmax", "LogSoftmax", "Si
 
 /* Reading */
 
-typedef struct reader {
-    const bitloom_heap *heap;
-    const bitloom_json *json;
-    const char *name;
-    bitloom_error *error;
-} reader;
-
-static bitloom_status wrong(const reader *r, const char *rule, const bitloom_node *node) {
-    return bitloom_fail(r->error, BITLOOM_INVALID, r->name, "host: %s, got %s", rule,
-                        bitloom_show(r->json, node).text);
-}
-
-static void *memory(const reader *r, size_t count, size_t size, bitloom_status *status) {
-    void *got = bitloom_allocate(r->heap, count, size);
-    if (!got) *status = bitloom_fail(r->error, BITLOOM_NO_MEMORY, r->name, "host: must fit the heap, got no memory");
+static void *memory(const bitloom_json *json, size_t count, size_t size, bitloom_status *status) {
+    void *got = bitloom_allocate(json->heap, count, size);
+    if (!got)
+        *status = bitloom_fail(json->error, BITLOOM_NO_MEMORY, json->name, "host: must fit the heap, got no memory");
     return got;
 }
 
 static bool is_list(const bitloom_node *node) { return node && node->kind == BITLOOM_JSON_LIST; }
 
 /* An integer of low..high; false where it is none. */
-static bool integer_of(const reader *r, const bitloom_node *node, double low, double high, int64_t *value) {
-    return bitloom_json_integer(r->json, node, value) && (double)*value >= low && (double)*value <= high;
+static bool integer_of(const bitloom_json *json, const bitloom_node *node, double low, double high, int64_t *value) {
+    return bitloom_json_integer(json, node, value) && (double)*value >= low && (double)*value <= high;
 }
 
 /* Places of `count` values, each once. */
-static bitloom_status read_order(const reader *r, const bitloom_node *node, size_t count, uint32_t **order) {
+static bitloom_status read_order(const bitloom_json *json, const bitloom_node *node, size_t count, uint32_t **order) {
     const char *rule = "order must have each place once";
     const bitloom_node *entry;
     bitloom_status status = BITLOOM_OK;
     uint8_t *seen;
     size_t i;
-    if (!is_list(node) || node->count != count) return wrong(r, rule, node);
-    *order = memory(r, count, sizeof **order, &status);
-    seen = memory(r, count, 1, &status);
-    for (i = 0, entry = node + 1; !status && i < count; i++, entry = bitloom_json_next(r->json, entry)) {
+    if (!is_list(node) || node->count != count) return bitloom_json_wrong(json, rule, node);
+    *order = memory(json, count, sizeof **order, &status);
+    seen = memory(json, count, 1, &status);
+    for (i = 0, entry = node + 1; !status && i < count; i++, entry = bitloom_json_next(json, entry)) {
         int64_t place;
-        if (!integer_of(r, entry, 0, (double)count - 1, &place) || seen[place]) status = wrong(r, rule, entry);
+        if (!integer_of(json, entry, 0, (double)count - 1, &place) || seen[place])
+            status = bitloom_json_wrong(json, rule, entry);
         else seen[(*order)[i] = (uint32_t)place] = 1;
     }
-    bitloom_release(r->heap, seen);
+    bitloom_release(json->heap, seen);
     return status;
 }
 
 /* Numbers of a list; null stands for `missing`, if `infinite` ones are allowed. */
-static bitloom_status read_numbers(const reader *r, const bitloom_node *node, size_t count, bool infinite,
+static bitloom_status read_numbers(const bitloom_json *json, const bitloom_node *node, size_t count, bool infinite,
                                    double missing, double *out) {
     const bitloom_node *entry;
     size_t i;
-    if (!is_list(node) || node->count != count) return wrong(r, "there must be a number for each channel", node);
-    for (i = 0, entry = node + 1; i < count; i++, entry = bitloom_json_next(r->json, entry)) {
+    if (!is_list(node) || node->count != count)
+        return bitloom_json_wrong(json, "there must be a number for each channel", node);
+    for (i = 0, entry = node + 1; i < count; i++, entry = bitloom_json_next(json, entry)) {
         if (infinite && entry->kind == BITLOOM_JSON_NULL) out[i] = missing;
-        else if (!bitloom_json_number(r->json, entry, out + i)) return wrong(r, "numbers must be finite", entry);
+        else if (!bitloom_json_number(json, entry, out + i))
+            return bitloom_json_wrong(json, "numbers must be finite", entry);
     }
     return BITLOOM_OK;
 }
 
-static bitloom_status read_links(const reader *r, const bitloom_node *chain, size_t channels, bitloom_links *links) {
+static bitloom_status read_links(const bitloom_json *json, const bitloom_node *chain, size_t channels,
+                                 bitloom_links *links) {
     const bitloom_node *link;
     bitloom_status status = BITLOOM_OK;
     size_t i;
-    if (!is_list(chain) || chain->count > MOST_LINKS) return wrong(r, "a chain must have at most 64 links", chain);
+    if (!is_list(chain) || chain->count > MOST_LINKS)
+        return bitloom_json_wrong(json, "a chain must have at most 64 links", chain);
     /* an entry takes a byte of the text at least, so that this is no more than some times the file */
-    if (chain->count * 2 * channels > chain->end - chain->begin) return wrong(r, "links must have a number a channel", chain);
+    if (chain->count * 2 * channels > chain->end - chain->begin)
+        return bitloom_json_wrong(json, "links must have a number a channel", chain);
     links->channels = channels;
-    links->clips = memory(r, chain->count, 1, &status);
-    links->numbers = memory(r, chain->count * 2 * channels, sizeof(double), &status);
-    for (i = 0, link = chain + 1; !status && i < chain->count; i++, link = bitloom_json_next(r->json, link)) {
+    links->clips = memory(json, chain->count, 1, &status);
+    links->numbers = memory(json, chain->count * 2 * channels, sizeof(double), &status);
+    for (i = 0, link = chain + 1; !status && i < chain->count; i++, link = bitloom_json_next(json, link)) {
         double *first = links->numbers + 2 * channels * i;
         const bitloom_node *kind = link + 1, *pair;
-        const bool clip = is_list(link) && link->count == 3 && bitloom_json_is(r->json, kind, "clip");
-        if (!clip && !(is_list(link) && link->count == 3 && bitloom_json_is(r->json, kind, "line")))
-            return wrong(r, "links must be line or clip, with two lists of numbers", link);
-        pair = bitloom_json_next(r->json, kind);
-        status = read_numbers(r, pair, channels, clip, -HUGE_VAL, first);
+        const bool clip = is_list(link) && link->count == 3 && bitloom_json_is(json, kind, "clip");
+        if (!clip && !(is_list(link) && link->count == 3 && bitloom_json_is(json, kind, "line")))
+            return bitloom_json_wrong(json, "links must be line or clip, with two lists of numbers", link);
+        pair = bitloom_json_next(json, kind);
+        status = read_numbers(json, pair, channels, clip, -HUGE_VAL, first);
         if (!status)
-            status = read_numbers(r, bitloom_json_next(r->json, pair), channels, clip, HUGE_VAL, first + channels);
+            status = read_numbers(json, bitloom_json_next(json, pair), channels, clip, HUGE_VAL, first + channels);
         links->clips[i] = clip;
     }
     links->count = chain->count;
     return status;
 }
 
-static bitloom_status read_boundaries(const reader *r, const bitloom_node *input, bitloom_host *host) {
-    const bitloom_node *rows = bitloom_json_get(r->json, input, "boundaries"), *row;
-    const bitloom_node *reached = bitloom_json_get(r->json, input, "reached"), *entry;
+static bitloom_status read_boundaries(const bitloom_json *json, const bitloom_node *input, bitloom_host *host) {
+    const bitloom_node *rows = bitloom_json_get(json, input, "boundaries"), *row;
+    const bitloom_node *reached = bitloom_json_get(json, input, "reached"), *entry;
     bitloom_status status = BITLOOM_OK;
     size_t i, j;
     if (rows && rows->kind == BITLOOM_JSON_NULL) return BITLOOM_OK;
     if (!is_list(rows) || (rows->count != 1 && rows->count != host->channels) || !is_list(rows + 1))
-        return wrong(r, "input.boundaries must have 1 row, or one a channel", rows);
+        return bitloom_json_wrong(json, "input.boundaries must have 1 row, or one a channel", rows);
     host->levels = rows[1].count;
     if (!is_list(reached) || reached->count != host->levels)
-        return wrong(r, "input.reached must have as many entries as input.boundaries have columns", reached);
+        return bitloom_json_wrong(json, "input.reached must have as many entries as input.boundaries have columns",
+                                  reached);
     if ((uint64_t)host->levels * rows->count > rows->end - rows->begin)
-        return wrong(r, "input.boundaries must have as many columns in each row", rows);
-    host->boundaries = memory(r, host->levels * rows->count, sizeof(double), &status);
-    host->equal = memory(r, host->levels + 1, sizeof *host->equal, &status);
-    for (i = 0, row = rows + 1; !status && i < rows->count; i++, row = bitloom_json_next(r->json, row)) {
+        return bitloom_json_wrong(json, "input.boundaries must have as many columns in each row", rows);
+    host->boundaries = memory(json, host->levels * rows->count, sizeof(double), &status);
+    host->equal = memory(json, host->levels + 1, sizeof *host->equal, &status);
+    for (i = 0, row = rows + 1; !status && i < rows->count; i++, row = bitloom_json_next(json, row)) {
         double *limits = host->boundaries + i * host->levels;
-        status = read_numbers(r, row, host->levels, false, 0, limits);
+        status = read_numbers(json, row, host->levels, false, 0, limits);
         for (j = 1; !status && j < host->levels; j++)
-            if (limits[j] < limits[j - 1]) status = wrong(r, "input.boundaries must rise", row);
+            if (limits[j] < limits[j - 1]) status = bitloom_json_wrong(json, "input.boundaries must rise", row);
     }
-    for (i = 0, entry = reached + 1; !status && i < host->levels; i++, entry = bitloom_json_next(r->json, entry)) {
+    for (i = 0, entry = reached + 1; !status && i < host->levels; i++, entry = bitloom_json_next(json, entry)) {
         if (entry->kind != BITLOOM_JSON_TRUE && entry->kind != BITLOOM_JSON_FALSE)
-            status = wrong(r, "input.reached must be true or false", entry);
+            status = bitloom_json_wrong(json, "input.reached must be true or false", entry);
         host->equal[i + 1] = host->equal[i] + (entry->kind == BITLOOM_JSON_TRUE);
     }
     host->rows = rows->count;
     return status;
 }
 
-static bitloom_status read_integers(const reader *r, const bitloom_node *node, bitloom_host *host) {
+static bitloom_status read_integers(const bitloom_json *json, const bitloom_node *node, bitloom_host *host) {
     static const char *const KEYS[] = {"low", "zero", "high"};
     int64_t ends[3];
     double scale;
@@ -134,61 +130,63 @@ static bitloom_status read_integers(const reader *r, const bitloom_node *node, b
     if (node && node->kind == BITLOOM_JSON_NULL) return BITLOOM_OK;
     host->takes_integers = true;
     for (i = 0; i < 3; i++)
-        if (!integer_of(r, bitloom_json_get(r->json, node, KEYS[i]), -MOST, MOST, ends + i))
-            return wrong(r, "input.integers must have integers low, zero, high of at most 2^31", node);
+        if (!integer_of(json, bitloom_json_get(json, node, KEYS[i]), -MOST, MOST, ends + i))
+            return bitloom_json_wrong(json, "input.integers must have integers low, zero, high of at most 2^31", node);
     if (ends[0] > ends[1] || ends[1] > ends[2] || ends[0] == ends[2])
-        return wrong(r, "input.integers must have low <= zero <= high and low < high", node);
-    if (!bitloom_json_number(r->json, bitloom_json_get(r->json, node, "scale"), &scale) || !(scale > 0))
-        return wrong(r, "input.integers must have a finite scale above 0", node);
+        return bitloom_json_wrong(json, "input.integers must have low <= zero <= high and low < high", node);
+    if (!bitloom_json_number(json, bitloom_json_get(json, node, "scale"), &scale) || !(scale > 0))
+        return bitloom_json_wrong(json, "input.integers must have a finite scale above 0", node);
     return BITLOOM_OK;
 }
 
 /* The image's shape, which has as many values as the input. */
-static bitloom_status read_shape(const reader *r, const bitloom_node *shape, size_t values) {
+static bitloom_status read_shape(const bitloom_json *json, const bitloom_node *shape, size_t values) {
     const char *rule = "input.shape must have as many values as the input, and at most 8 axes";
     const bitloom_node *entry;
     uint64_t product = 1;
     uint32_t i;
-    if (!is_list(shape) || !shape->count || shape->count > MOST_AXES) return wrong(r, rule, shape);
-    for (i = 0, entry = shape + 1; i < shape->count; i++, entry = bitloom_json_next(r->json, entry)) {
+    if (!is_list(shape) || !shape->count || shape->count > MOST_AXES) return bitloom_json_wrong(json, rule, shape);
+    for (i = 0, entry = shape + 1; i < shape->count; i++, entry = bitloom_json_next(json, entry)) {
         int64_t size;
-        if (!integer_of(r, entry, 1, (double)values, &size)) return wrong(r, rule, shape);
+        if (!integer_of(json, entry, 1, (double)values, &size)) return bitloom_json_wrong(json, rule, shape);
         product *= (uint64_t)size; /* each factor is below 2^25, and so is what went before */
-        if (product > values) return wrong(r, rule, shape);
+        if (product > values) return bitloom_json_wrong(json, rule, shape);
     }
-    return product == values ? BITLOOM_OK : wrong(r, rule, shape);
+    return product == values ? BITLOOM_OK : bitloom_json_wrong(json, rule, shape);
 }
 
-static bitloom_status read_input(const reader *r, const bitloom_node *input, const bitloom_program *p,
+static bitloom_status read_input(const bitloom_json *json, const bitloom_node *input, const bitloom_program *p,
                                  bitloom_host *host) {
-    const bitloom_node *first = bitloom_json_get(r->json, input, "first");
+    const bitloom_node *first = bitloom_json_get(json, input, "first");
     const int64_t step = p->encoding == BITLOOM_BIPOLAR ? 2 : 1;
-    bitloom_status status = read_shape(r, bitloom_json_get(r->json, input, "shape"), host->values);
-    if (!status) status = read_boundaries(r, input, host);
+    bitloom_status status = read_shape(json, bitloom_json_get(json, input, "shape"), host->values);
+    if (!status) status = read_boundaries(json, input, host);
     if (status) return status;
-    if (!integer_of(r, first, -MOST, MOST, &host->first)) return wrong(r, "input.first must be at most 2^31", first);
-    if (!bitloom_json_integer(r->json, bitloom_json_get(r->json, input, "stride"), &host->stride) ||
-        host->stride != step ||
+    if (!integer_of(json, first, -MOST, MOST, &host->first))
+        return bitloom_json_wrong(json, "input.first must be at most 2^31", first);
+    if (!bitloom_json_integer(json, bitloom_json_get(json, input, "stride"), &host->stride) || host->stride != step ||
         (host->rows && (host->first < p->facts.low || host->first + step * (int64_t)host->levels > p->facts.high)))
-        return wrong(r, "input.first and stride must give values of the input", first);
-    status = read_order(r, bitloom_json_get(r->json, input, "order"), host->values, &host->order);
-    if (!status) status = read_links(r, bitloom_json_get(r->json, input, "chain"), host->channels, &host->front);
-    return status ? status : read_integers(r, bitloom_json_get(r->json, input, "integers"), host);
+        return bitloom_json_wrong(json, "input.first and stride must give values of the input", first);
+    status = read_order(json, bitloom_json_get(json, input, "order"), host->values, &host->order);
+    if (!status) status = read_links(json, bitloom_json_get(json, input, "chain"), host->channels, &host->front);
+    return status ? status : read_integers(json, bitloom_json_get(json, input, "integers"), host);
 }
 
-static bitloom_status read_scores(const reader *r, const bitloom_node *scores, bitloom_host *host) {
-    const bitloom_node *closing = bitloom_json_get(r->json, scores, "closing"), *entry;
+static bitloom_status read_scores(const bitloom_json *json, const bitloom_node *scores, bitloom_host *host) {
+    const bitloom_node *closing = bitloom_json_get(json, scores, "closing"), *entry;
     bitloom_status status;
     uint32_t i, word;
-    status = read_links(r, bitloom_json_get(r->json, scores, "chain"), host->output_channels, &host->back);
-    if (!status) status = read_order(r, bitloom_json_get(r->json, scores, "order"), host->scores, &host->output_order);
+    status = read_links(json, bitloom_json_get(json, scores, "chain"), host->output_channels, &host->back);
+    if (!status) status = read_order(json, bitloom_json_get(json, scores, "order"), host->scores, &host->output_order);
     if (status) return status;
     if (!is_list(closing) || closing->count > sizeof host->closing)
-        return wrong(r, "scores.closing must be a list of operators", closing);
-    for (i = 0, entry = closing + 1; i < closing->count; i++, entry = bitloom_json_next(r->json, entry)) {
-        for (word = 0; word < CLOSINGS && !bitloom_json_is(r->json, entry, CLOSING_NAMES[word]); word++) {}
+        return bitloom_json_wrong(json, "scores.closing must be a list of operators", closing);
+    for (i = 0, entry = closing + 1; i < closing->count; i++, entry = bitloom_json_next(json, entry)) {
+        for (word = 0; word < CLOSINGS && !bitloom_json_is(json, entry, CLOSING_NAMES[word]); word++) {
+        }
         if (word == CLOSINGS)
-            return wrong(r, "scores.closing must be of Softmax, LogSoftmax, Sigmoid, ArgMax, TopK", entry);
+            return bitloom_json_wrong(json, "scores.closing must be of Softmax, LogSoftmax, Sigmoid, ArgMax, TopK",
+                                      entry);
         host->closing[i] = (uint8_t)word;
     }
     host->closings = closing->count;
@@ -198,20 +196,11 @@ static bitloom_status read_scores(const reader *r, const bitloom_node *scores, b
 bitloom_status bitloom_host_read(const bitloom_heap *heap, bitloom_bytes text, const bitloom_program *program,
                                  bitloom_host *host, bitloom_error *error) {
     const bitloom_program_facts *facts = &program->facts;
-    bitloom_place place;
     bitloom_json json;
     bitloom_status status;
     int64_t version = 0;
-    reader r;
-    place.error = error;
-    place.name = program->name;
-    place.what = "the host's part";
-    status = bitloom_json_read(heap, text, place, &json);
+    status = bitloom_json_read(&json, heap, text, program->name, "host", error);
     if (status) return status;
-    r.heap = heap;
-    r.json = &json;
-    r.name = program->name;
-    r.error = error;
     host->values = facts->image_values;
     host->channels = facts->channels;
     host->scores = facts->outputs;
@@ -220,11 +209,12 @@ bitloom_status bitloom_host_read(const bitloom_heap *heap, bitloom_bytes text, c
     if (!bitloom_json_is(&json, bitloom_json_get(&json, json.nodes, "format"), "bitloom host") ||
         !bitloom_json_integer(&json, bitloom_json_get(&json, json.nodes, "version"), &version) ||
         version != FORMAT_VERSION)
-        status = wrong(&r, "must be a bitloom host file of version 2", json.nodes);
+        status = bitloom_json_wrong(&json, "must be a bitloom host file of version 2", json.nodes);
     if (!status && !bitloom_json_is(&json, bitloom_json_get(&json, json.nodes, "digest"), program->model))
-        status = wrong(&r, "must belong to the program's model", bitloom_json_get(&json, json.nodes, "digest"));
-    if (!status) status = read_input(&r, bitloom_json_get(&json, json.nodes, "input"), program, host);
-    if (!status) status = read_scores(&r, bitloom_json_get(&json, json.nodes, "scores"), host);
+        status = bitloom_json_wrong(&json, "must belong to the program's model",
+                                    bitloom_json_get(&json, json.nodes, "digest"));
+    if (!status) status = read_input(&json, bitloom_json_get(&json, json.nodes, "input"), program, host);
+    if (!status) status = read_scores(&json, bitloom_json_get(&json, json.nodes, "scores"), host);
     bitloom_json_free(&json);
     return status;
 }
@@ -268,7 +258,8 @@ static int64_t level_of(const bitloom_host *host, const double *limits, double x
         if (limits[middle] < x) below = middle + 1;
         else end = middle;
     }
-    for (upto = below; upto < host->levels && limits[upto] == x; upto++) {}
+    for (upto = below; upto < host->levels && limits[upto] == x; upto++) {
+    }
     return (int64_t)below + host->equal[upto] - host->equal[below];
 }
 

@@ -42,7 +42,6 @@ void bitloom_release(const bitloom_heap *heap, void *memory) {
 }
 
 uint32_t bitloom_u16(const uint8_t *bytes) { return (uint32_t)bytes[0] | (uint32_t)bytes[1] << 8; }
-uint32_t bitloom_u32(const uint8_t *bytes) { return bitloom_u16(bytes) | bitloom_u16(bytes + 2) << 16; }
 uint64_t bitloom_u64(const uint8_t *bytes) { return bitloom_u32(bytes) | (uint64_t)bitloom_u32(bytes + 4) << 32; }
 
 static bool is_digit(int c) { return c >= '0' && c <= '9'; }
@@ -294,25 +293,32 @@ static bool parse(parser *p) {
     return p->at == p->size || refuse(p, "more behind its end");
 }
 
-bitloom_status bitloom_json_read(const bitloom_heap *heap, bitloom_bytes text, bitloom_place place,
-                                 bitloom_json *json) {
+bitloom_status bitloom_json_read(bitloom_json *json, const bitloom_heap *heap, bitloom_bytes text, const char *name,
+                                 const char *what, bitloom_error *error) {
     parser counting = {text.data, text.size, 0, NULL, 0, 0, NULL}, filling = counting;
     json->heap = heap;
     json->text = text.data;
     json->nodes = NULL;
+    json->name = name;
+    json->what = what;
+    json->error = error;
     if (text.size > INT32_MAX) counting.wrong = "more than 2 GB";
     else if (parse(&counting)) {
         json->nodes = bitloom_allocate(heap, counting.count, sizeof *json->nodes);
         if (!json->nodes)
-            return bitloom_fail(place.error, BITLOOM_NO_MEMORY, place.name, "%s needs %lu bytes, got no memory",
-                                place.what, (unsigned long)(counting.count * sizeof *json->nodes));
+            return bitloom_fail(error, BITLOOM_NO_MEMORY, name, "%s needs %lu bytes, got no memory", what,
+                                (unsigned long)(counting.count * sizeof *json->nodes));
         filling.nodes = json->nodes;
         if (parse(&filling)) return BITLOOM_OK;
         counting.wrong = filling.wrong;
         bitloom_json_free(json);
     }
-    return bitloom_fail(place.error, BITLOOM_INVALID, place.name, "%s must be JSON, got: %s", place.what,
-                        counting.wrong);
+    return bitloom_fail(error, BITLOOM_INVALID, name, "%s must be JSON, got: %s", what, counting.wrong);
+}
+
+bitloom_status bitloom_json_wrong(const bitloom_json *json, const char *rule, const bitloom_node *node) {
+    return bitloom_fail(json->error, BITLOOM_INVALID, json->name, "%s: %s, got %s", json->what, rule,
+                        bitloom_show(json, node).text);
 }
 
 void bitloom_json_free(bitloom_json *json) {

@@ -172,8 +172,8 @@ static bitloom_status map(window *w, const char *path, uint64_t offset, uint64_t
 }
 
 /* A path below `root`, of which `format` makes the rest. */
-static bitloom_status place(const bitloom_linux *board, char path[PATH_BYTES], bitloom_error *error,
-                            const char *format, const char *name, const char *more) {
+static bitloom_status place(const bitloom_linux *board, char path[PATH_BYTES], bitloom_error *error, const char *format,
+                            const char *name, const char *more) {
     char rest[PATH_BYTES];
     if (snprintf(rest, sizeof rest, format, name, more) < (int)sizeof rest &&
         snprintf(path, PATH_BYTES, "%s%s", board->root, rest) < PATH_BYTES)
@@ -212,8 +212,8 @@ static bitloom_status open_unit(bitloom_linux *board, const char *what, const ch
         return status;
     }
     if (!given || !parse_address(given, &address, NULL))
-        return fail(error, BITLOOM_INVALID, "%s: %s must be /dev/uioN or an address, 0x..., got %.60s", board->name, what,
-                    given ? given : "nothing");
+        return fail(error, BITLOOM_INVALID, "%s: %s must be /dev/uioN or an address, 0x..., got %.60s", board->name,
+                    what, given ? given : "nothing");
     status = place(board, path, error, "/dev/mem%s%s", "", "");
     return status ? status : map(w, path, address, bytes, error);
 }

@@ -7,7 +7,8 @@
        if (!bitloom_linux_open(&options, &board, &error))
            bitloom_open(bitloom_linux_platform(board), manifest, size, &device, &error);
 
-   Not for two threads at once. Never run on a board from here: what is tested is said in docs/how-to/without-pynq.md. */
+   Not for two threads at once. Never run on a board from here: what is tested is said in docs/how-to/without-pynq.md.
+ */
 #ifndef BITLOOM_LINUX_H
 #define BITLOOM_LINUX_H
 
@@ -22,7 +23,7 @@ typedef struct bitloom_linux_options {
     const char *dma;    /* the AXI DMA's, likewise. An interrupt of a UIO device is waited for, if it has one */
     const char *memory; /* a device of u-dma-buf, "udmabuf0"; or reserved memory by address and bytes for /dev/mem,
                            "0x70000000+0x400000" */
-    const char *name;         /* what messages begin with; NULL: "bitloom" */
+    const char *name;   /* what messages begin with; NULL: "bitloom" */
     unsigned dma_length_bits; /* 0: as the block designs of bitloom have it */
     uint32_t timeout_ms;      /* 0: 10 seconds */
     const char *root;         /* folder in which /dev and /sys lie, for tests; NULL: "" */

@@ -6,6 +6,10 @@
 
 #include "bitloom.h"
 
+#if defined(__BYTE_ORDER__) && defined(__ORDER_BIG_ENDIAN__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+#error "libbitloom: memory must be little-endian, as the words of streams are"
+#endif
+
 #if defined(__GNUC__)
 #define BITLOOM_PRINTF(text, first) __attribute__((format(printf, text, first)))
 #else
@@ -22,7 +26,9 @@ void bitloom_release(const bitloom_heap *heap, void *memory);
 
 /* Little-endian numbers at any address. */
 uint32_t bitloom_u16(const uint8_t *bytes);
-uint32_t bitloom_u32(const uint8_t *bytes);
+static inline uint32_t bitloom_u32(const uint8_t *bytes) { /* in a header: packing a frame calls it for every bit */
+    return (uint32_t)bytes[0] | (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16 | (uint32_t)bytes[3] << 24;
+}
 uint64_t bitloom_u64(const uint8_t *bytes);
 
 /* A piece of a file. */
@@ -41,8 +47,14 @@ bool bitloom_is_digest(const char *text, size_t length);
 /* JSON (bitloom_json.c): a value is a node in an array; the nodes of what it holds follow it. */
 
 typedef enum bitloom_json_kind {
-    BITLOOM_JSON_NULL, BITLOOM_JSON_FALSE, BITLOOM_JSON_TRUE, BITLOOM_JSON_INTEGER, BITLOOM_JSON_REAL,
-    BITLOOM_JSON_STRING, BITLOOM_JSON_LIST, BITLOOM_JSON_OBJECT
+    BITLOOM_JSON_NULL,
+    BITLOOM_JSON_FALSE,
+    BITLOOM_JSON_TRUE,
+    BITLOOM_JSON_INTEGER,
+    BITLOOM_JSON_REAL,
+    BITLOOM_JSON_STRING,
+    BITLOOM_JSON_LIST,
+    BITLOOM_JSON_OBJECT
 } bitloom_json_kind;
 
 typedef struct bitloom_node {
@@ -54,18 +66,16 @@ typedef struct bitloom_node {
 typedef struct bitloom_json {
     const bitloom_heap *heap;
     const uint8_t *text;
-    bitloom_node *nodes; /* nodes[0] is the whole */
+    bitloom_node *nodes;     /* nodes[0] is the whole */
+    const char *name, *what; /* what messages begin with: the file, and which text of it */
+    bitloom_error *error;
 } bitloom_json;
 
-/* What is told of a wrong value: the error, the file's name, and what the text is, such as "header". */
-typedef struct bitloom_place {
-    bitloom_error *error;
-    const char *name, *what;
-} bitloom_place;
-
-bitloom_status bitloom_json_read(const bitloom_heap *heap, bitloom_bytes text, bitloom_place place,
-                                 bitloom_json *json);
+bitloom_status bitloom_json_read(bitloom_json *json, const bitloom_heap *heap, bitloom_bytes text, const char *name,
+                                 const char *what, bitloom_error *error);
 void bitloom_json_free(bitloom_json *json);
+/* The error of a value that breaks a rule. */
+bitloom_status bitloom_json_wrong(const bitloom_json *json, const char *rule, const bitloom_node *node);
 /* The value of a key; NULL where there is none, or `object` is none or NULL. */
 const bitloom_node *bitloom_json_get(const bitloom_json *json, const bitloom_node *object, const char *key);
 /* The first entry of a list or an object, and the one behind an entry: to be called count - 1 times. */
@@ -86,8 +96,17 @@ bitloom_shown bitloom_show_bytes(const uint8_t *bytes, size_t size);
 /* Archives (bitloom_archive.c): a program's file and its arrays, which stay where they are. */
 
 enum {
-    BITLOOM_HEADER, BITLOOM_PARAMETERS, BITLOOM_FRAME_SOURCE, BITLOOM_RESULT_INDEX, BITLOOM_FRAME_WORDS,
-    BITLOOM_RESULT_WORDS, BITLOOM_DIGEST, BITLOOM_WEIGHTS_ARRAY, BITLOOM_WEIGHTS_BEFORE, BITLOOM_HOST, BITLOOM_TAIL,
+    BITLOOM_HEADER,
+    BITLOOM_PARAMETERS,
+    BITLOOM_FRAME_SOURCE,
+    BITLOOM_RESULT_INDEX,
+    BITLOOM_FRAME_WORDS,
+    BITLOOM_RESULT_WORDS,
+    BITLOOM_DIGEST,
+    BITLOOM_WEIGHTS_ARRAY,
+    BITLOOM_WEIGHTS_BEFORE,
+    BITLOOM_HOST,
+    BITLOOM_TAIL,
     BITLOOM_ARRAYS
 };
 

@@ -10,21 +10,7 @@ enum { LABEL_LENGTH = 100, ZERO = -1, ONE = -2, FORMAT_VERSION = 2 };
 
 /* Reading */
 
-typedef struct reader {
-    bitloom_program *program;
-    const bitloom_json *json;
-    const bitloom_node *header;
-    const char *name;
-    bitloom_error *error;
-} reader;
-
-/* The error of a value in the header. */
-static bitloom_status wrong(const reader *r, const char *rule, const bitloom_node *node) {
-    return bitloom_fail(r->error, BITLOOM_INVALID, r->name, "header: %s, got %s", rule,
-                        bitloom_show(r->json, node).text);
-}
-
-static bitloom_status read_names(const reader *r) {
+static bitloom_status read_names(bitloom_program *p, const bitloom_json *json) {
     static const struct {
         const char *key, *rule;
         size_t offset;
@@ -36,13 +22,13 @@ static bitloom_status read_names(const reader *r) {
     };
     unsigned i;
     for (i = 0; i < 3; i++) {
-        const bitloom_node *node = bitloom_json_get(r->json, r->header, TEXTS[i].key);
-        char *text = (char *)r->program + TEXTS[i].offset;
-        if (!bitloom_json_text(r->json, node, 64, text, 65) ||
+        const bitloom_node *node = bitloom_json_get(json, json->nodes, TEXTS[i].key);
+        char *text = (char *)p + TEXTS[i].offset;
+        if (!bitloom_json_text(json, node, 64, text, 65) ||
             !(i ? bitloom_is_digest(text, strlen(text)) : bitloom_is_name(text, strlen(text))))
-            return wrong(r, TEXTS[i].rule, node);
+            return bitloom_json_wrong(json, TEXTS[i].rule, node);
     }
-    r->program->facts.name = r->program->name;
+    p->facts.name = p->name;
     return BITLOOM_OK;
 }
 
@@ -54,14 +40,13 @@ static bool size_of(const bitloom_json *json, const bitloom_node *node, uint32_t
     return true;
 }
 
-static bitloom_status read_input(const reader *r) {
+static bitloom_status read_input(bitloom_program *p, const bitloom_json *json) {
     static const char *const KINDS[] = {"bipolar", "ternary", "signed", "unsigned"};
     static const char *const SIZES[] = {"height", "width", "channels"};
-    bitloom_program *p = r->program;
     bitloom_program_facts *facts = &p->facts;
-    const bitloom_node *input = bitloom_json_get(r->json, r->header, "input");
-    const bitloom_node *encoding = bitloom_json_get(r->json, input, "encoding");
-    const bitloom_node *kind = bitloom_json_get(r->json, encoding, "kind");
+    const bitloom_node *input = bitloom_json_get(json, json->nodes, "input");
+    const bitloom_node *encoding = bitloom_json_get(json, input, "encoding");
+    const bitloom_node *kind = bitloom_json_get(json, encoding, "kind");
     uint32_t *sizes[3], bits;
     uint64_t values;
     unsigned i;
@@ -69,18 +54,21 @@ static bitloom_status read_input(const reader *r) {
     sizes[1] = &facts->width;
     sizes[2] = &facts->channels;
     for (i = 0; i < 3; i++)
-        if (!size_of(r->json, bitloom_json_get(r->json, input, SIZES[i]), sizes[i]))
-            return wrong(r, "input: height, width and channels must be integers 1..2147483647", input);
-    for (i = 0; i < 4 && !bitloom_json_is(r->json, kind, KINDS[i]); i++) {}
-    if (i == 4) return wrong(r, "encoding: kind must be one of bipolar, ternary, signed, unsigned", kind);
+        if (!size_of(json, bitloom_json_get(json, input, SIZES[i]), sizes[i]))
+            return bitloom_json_wrong(json, "input: height, width and channels must be integers 1..2147483647", input);
+    for (i = 0; i < 4 && !bitloom_json_is(json, kind, KINDS[i]); i++) {
+    }
+    if (i == 4)
+        return bitloom_json_wrong(json, "encoding: kind must be one of bipolar, ternary, signed, unsigned", kind);
     p->encoding = (bitloom_encoding)i;
-    if (!size_of(r->json, bitloom_json_get(r->json, encoding, "bits"), &bits) || bits > 62 ||
+    if (!size_of(json, bitloom_json_get(json, encoding, "bits"), &bits) || bits > 62 ||
         (p->encoding == BITLOOM_TERNARY && bits != 2))
-        return wrong(r, "encoding: bits must be 1..62, of ternary 2", bitloom_json_get(r->json, encoding, "bits"));
+        return bitloom_json_wrong(json, "encoding: bits must be 1..62, of ternary 2",
+                                  bitloom_json_get(json, encoding, "bits"));
     p->bits = bits;
     values = (uint64_t)facts->height * facts->width;
     if (values > MOST_IMAGE_BITS || values * facts->channels > MOST_IMAGE_BITS / bits)
-        return wrong(r, "an image must have at most 16777216 bits", input);
+        return bitloom_json_wrong(json, "an image must have at most 16777216 bits", input);
     facts->image_values = (size_t)(values * facts->channels);
     facts->high = p->encoding == BITLOOM_BIPOLAR   ? (int64_t)bits
                   : p->encoding == BITLOOM_TERNARY ? 1
@@ -89,27 +77,29 @@ static bitloom_status read_input(const reader *r) {
     return BITLOOM_OK;
 }
 
-static bitloom_status read_output(const reader *r) {
+static bitloom_status read_output(bitloom_program *p, const bitloom_json *json) {
     static const char *const KINDS[] = {"raw", "bits", "signed"};
-    bitloom_program_facts *facts = &r->program->facts;
-    const bitloom_node *kind = bitloom_json_get(r->json, r->header, "output_kind"), *entry;
-    const bitloom_node *shape = bitloom_json_get(r->json, r->header, "output_shape");
+    bitloom_program_facts *facts = &p->facts;
+    const bitloom_node *kind = bitloom_json_get(json, json->nodes, "output_kind"), *entry;
+    const bitloom_node *shape = bitloom_json_get(json, json->nodes, "output_shape");
     uint32_t sizes[3];
     uint64_t outputs = 1;
     unsigned i;
-    for (i = 0; i < 3 && !bitloom_json_is(r->json, kind, KINDS[i]); i++) {}
-    if (i == 3) return wrong(r, "output_kind must be one of raw, bits, signed", kind);
-    r->program->output = (bitloom_output)i;
-    if (!shape || shape->kind != BITLOOM_JSON_LIST || shape->count != 3)
-        return wrong(r, "output_shape must be 3 integers >= 1", shape);
-    for (i = 0, entry = shape + 1; i < 3; i++, entry = bitloom_json_next(r->json, entry)) {
-        if (!size_of(r->json, entry, sizes + i)) return wrong(r, "output_shape must be 3 integers >= 1", shape);
-        outputs *= sizes[i];
-        if (outputs > r->program->arrays[BITLOOM_RESULT_INDEX].shape[0])
-            return wrong(r, "output_shape must have as many outputs as result_index has rows", shape);
+    for (i = 0; i < 3 && !bitloom_json_is(json, kind, KINDS[i]); i++) {
     }
-    if (outputs != r->program->arrays[BITLOOM_RESULT_INDEX].shape[0])
-        return wrong(r, "output_shape must have as many outputs as result_index has rows", shape);
+    if (i == 3) return bitloom_json_wrong(json, "output_kind must be one of raw, bits, signed", kind);
+    p->output = (bitloom_output)i;
+    if (!shape || shape->kind != BITLOOM_JSON_LIST || shape->count != 3)
+        return bitloom_json_wrong(json, "output_shape must be 3 integers >= 1", shape);
+    for (i = 0, entry = shape + 1; i < 3; i++, entry = bitloom_json_next(json, entry)) {
+        if (!size_of(json, entry, sizes + i))
+            return bitloom_json_wrong(json, "output_shape must be 3 integers >= 1", shape);
+        outputs *= sizes[i];
+        if (outputs > p->arrays[BITLOOM_RESULT_INDEX].shape[0])
+            return bitloom_json_wrong(json, "output_shape must have as many outputs as result_index has rows", shape);
+    }
+    if (outputs != p->arrays[BITLOOM_RESULT_INDEX].shape[0])
+        return bitloom_json_wrong(json, "output_shape must have as many outputs as result_index has rows", shape);
     facts->output_height = sizes[0];
     facts->output_width = sizes[1];
     facts->output_channels = sizes[2];
@@ -117,49 +107,50 @@ static bitloom_status read_output(const reader *r) {
     return BITLOOM_OK;
 }
 
-static bitloom_status read_classes(const reader *r) {
-    const bitloom_node *classes = bitloom_json_get(r->json, r->header, "classes"), *entry;
-    bitloom_program *p = r->program;
+static bitloom_status read_classes(bitloom_program *p, const bitloom_json *json) {
+    const bitloom_node *classes = bitloom_json_get(json, json->nodes, "classes"), *entry;
     const char *rule = "classes must be none or a name of 1..100 printable characters for each output channel";
     uint32_t i;
     size_t room, used = 0;
     if (!classes || classes->kind != BITLOOM_JSON_LIST ||
         (classes->count && classes->count != p->facts.output_channels))
-        return wrong(r, rule, classes);
+        return bitloom_json_wrong(json, rule, classes);
     room = classes->end - classes->begin + 1; /* a name is never longer than what JSON has of it */
     p->class_names = bitloom_allocate(&p->heap, room, 1);
-    if (!p->class_names) return bitloom_fail(r->error, BITLOOM_NO_MEMORY, r->name, "classes need memory, got none");
-    for (i = 0, entry = classes + 1; i < classes->count; i++, entry = bitloom_json_next(r->json, entry)) {
+    if (!p->class_names)
+        return bitloom_fail(json->error, BITLOOM_NO_MEMORY, json->name, "classes need memory, got none");
+    for (i = 0, entry = classes + 1; i < classes->count; i++, entry = bitloom_json_next(json, entry)) {
         char *text = p->class_names + used;
-        if (!bitloom_json_text(r->json, entry, LABEL_LENGTH, text, room - used) || strspn(text, " ") == strlen(text))
-            return wrong(r, rule, entry);
+        if (!bitloom_json_text(json, entry, LABEL_LENGTH, text, room - used) || strspn(text, " ") == strlen(text))
+            return bitloom_json_wrong(json, rule, entry);
         used += strlen(text) + 1;
     }
     p->facts.classes = classes->count;
     return BITLOOM_OK;
 }
 
-static bitloom_status read_header(const reader *r) {
-    const bitloom_node *format = bitloom_json_get(r->json, r->header, "format");
-    const bitloom_node *version = bitloom_json_get(r->json, r->header, "version");
+static bitloom_status read_header(bitloom_program *p, const bitloom_json *json) {
+    const bitloom_node *format = bitloom_json_get(json, json->nodes, "format");
+    const bitloom_node *version = bitloom_json_get(json, json->nodes, "version");
     bitloom_status status;
     int64_t number = 0;
-    if (r->header->kind != BITLOOM_JSON_OBJECT) return wrong(r, "must be a JSON object", r->header);
-    if (!bitloom_json_is(r->json, format, "bitloom-program")) return wrong(r, "format must be bitloom-program", format);
-    if (!bitloom_json_integer(r->json, version, &number) || number != FORMAT_VERSION)
-        return wrong(r, "version must be 2", version);
-    status = read_names(r);
-    if (!status) status = read_input(r);
-    if (!status) status = read_output(r);
-    return status ? status : read_classes(r);
+    if (json->nodes->kind != BITLOOM_JSON_OBJECT) return bitloom_json_wrong(json, "must be a JSON object", json->nodes);
+    if (!bitloom_json_is(json, format, "bitloom-program"))
+        return bitloom_json_wrong(json, "format must be bitloom-program", format);
+    if (!bitloom_json_integer(json, version, &number) || number != FORMAT_VERSION)
+        return bitloom_json_wrong(json, "version must be 2", version);
+    status = read_names(p, json);
+    if (!status) status = read_input(p, json);
+    if (!status) status = read_output(p, json);
+    return status ? status : read_classes(p, json);
 }
 
 /* The one integer of an array, `least` or more. */
 static bitloom_status read_scalar(bitloom_program *p, unsigned array, int64_t least, int64_t most, size_t *out,
                                   const char *name, bitloom_error *error) {
     const bitloom_array *given = p->arrays + array;
-    const int64_t value = given->dtype[2] == '4' ? (int64_t)(int32_t)bitloom_u32(given->data)
-                                                 : (int64_t)bitloom_u64(given->data);
+    const int64_t value =
+        given->dtype[2] == '4' ? (int64_t)(int32_t)bitloom_u32(given->data) : (int64_t)bitloom_u64(given->data);
     if (value < least || value > most)
         return bitloom_fail(error, BITLOOM_INVALID, name, "%s must be %ld..%ld, got %.0f", bitloom_array_name(array),
                             (long)least, (long)most, (double)value);
@@ -178,8 +169,8 @@ static bitloom_status check_values(const bitloom_program *p, unsigned array, int
     for (i = 0; i < p->arrays[array].count; i++) {
         const int32_t value = value_at(p->arrays + array, i);
         if (value < low || value > high)
-            return bitloom_fail(error, BITLOOM_INVALID, name, "%s must be %ld..%ld, got %ld",
-                                bitloom_array_name(array), (long)low, (long)high, (long)value);
+            return bitloom_fail(error, BITLOOM_INVALID, name, "%s must be %ld..%ld, got %ld", bitloom_array_name(array),
+                                (long)low, (long)high, (long)value);
     }
     return BITLOOM_OK;
 }
@@ -204,32 +195,23 @@ static bitloom_status read_arrays(bitloom_program *p, const char *name, bitloom_
     status = check_values(p, BITLOOM_FRAME_SOURCE, ONE, image_bits - 1, name, error);
     if (status) return status;
     if (index->shape[1] < 1 || index->shape[1] > 62 || (p->output == BITLOOM_RAW && index->shape[1] != 1))
-        return bitloom_fail(error, BITLOOM_INVALID, name, "result_index must have k = 1..62, of a raw output 1, got %lu",
+        return bitloom_fail(error, BITLOOM_INVALID, name,
+                            "result_index must have k = 1..62, of a raw output 1, got %lu",
                             (unsigned long)index->shape[1]);
-    return check_values(p, BITLOOM_RESULT_INDEX, 0,
-                        (int64_t)p->result_words * (p->output == BITLOOM_RAW ? 1 : 32) - 1, name, error);
+    return check_values(p, BITLOOM_RESULT_INDEX, 0, (int64_t)p->result_words * (p->output == BITLOOM_RAW ? 1 : 32) - 1,
+                        name, error);
 }
 
 static bitloom_status read_program(bitloom_program *p, bitloom_bytes file, const char *name, bitloom_error *error) {
     bitloom_status status = bitloom_archive_read(file, name, p->arrays, error);
-    bitloom_place place;
     bitloom_bytes text;
     bitloom_json json;
-    reader r;
     if (status) return status;
-    place.error = error;
-    place.name = name;
-    place.what = "header";
     text.data = p->arrays[BITLOOM_HEADER].data;
     text.size = p->arrays[BITLOOM_HEADER].count;
-    status = bitloom_json_read(&p->heap, text, place, &json);
+    status = bitloom_json_read(&json, &p->heap, text, name, "header", error);
     if (status) return status;
-    r.program = p;
-    r.json = &json;
-    r.header = json.nodes;
-    r.name = name;
-    r.error = error;
-    status = read_header(&r);
+    status = read_header(p, &json);
     bitloom_json_free(&json);
     if (!status) status = read_arrays(p, name, error);
     if (!status && p->arrays[BITLOOM_TAIL].data)
@@ -291,7 +273,7 @@ bitloom_status bitloom_scratch_allocate(const bitloom_heap *heap, const bitloom_
     scratch->outputs = bitloom_allocate(heap, facts->outputs, sizeof(int64_t));
     scratch->scores = bitloom_allocate(heap, facts->scores, sizeof(double));
     if (scratch->pool && scratch->numbers && scratch->outputs && scratch->scores) {
-        scratch->pool[bits - ONE - 1] = 1; /* of -1 and -2 behind the image: 0, 1 */
+        scratch->pool[bits + 1] = 1; /* behind the image: 0, 1 */
         return BITLOOM_OK;
     }
     bitloom_scratch_free(heap, scratch);

@@ -62,7 +62,7 @@ def training_cost(inputs: int, specs: Sequence[DenseSpec], rule: UpdateRule, bat
         parameter_bits += weights * (_bits(tensors.weights) + REAL_BITS * master) + others * REAL_BITS
         image_bits += inputs * _bits(tensors.inputs)
 
-        x, w, g = (_discrete(converter) for converter in (tensors.inputs, tensors.weights, tensors.gradients))
+        x, w, g = (_discrete(converter) for converter in (tensors.inputs, tensors.weights, tensors.errors))
         counts[x + w] += weights  # forwards
         counts[g + x] += weights  # weight gradients
         if number > 0:

@@ -1,7 +1,7 @@
 """One layer of a multilayer perceptron in training: forward, backward, update (C13 to C18, C20).
 
     x -> [inputs] -> z = W x -> normalise, or add a bias -> activation -> y            W from [weights]
-    dy -> times f', from [derivatives] -> back through normalise -> g, [gradients] -> dx = g W and dW = x g
+    dy -> times f', from [derivatives] -> back through normalise -> g, [errors] -> dx = g W and dW = x g
     dW, [weight gradients] -> update rule, which remembers [memory]
 
 Names in brackets are tensors that may be discrete (`Tensors`): a converter makes codes of them, and the codes' values
@@ -36,10 +36,10 @@ class Tensors:
     inputs: Converter | None = None
     weights: Converter | None = None
     derivatives: Converter | None = None
-    gradients: Converter | None = None
+    errors: Converter | None = None
     weight_gradients: Converter | None = None
     memory: Converter | None = None
-    """inputs, weights, derivatives, gradients, weight_gradients, memory: x; W; f'; the input gradient of the layer; dW;
+    """inputs, weights, derivatives, errors, weight_gradients, memory: x; W; f'; the layer's errors g; dW;
     what the update rule remembers of each weight."""
     master: bool = True
     """Whether discrete weights have a continuous master copy, which is updated and converted anew for each batch.
@@ -181,7 +181,7 @@ class DenseTrainer:
         gradient, slopes = gradient * tape.derivative, {}  # C14
         if tape.norm is not None:
             gradient, slopes["gamma"], slopes["beta"] = normalise_backward(tape.norm, self.params["gamma"], gradient)
-        gradient = self._converted(self.spec.tensors.gradients, gradient)
+        gradient = self._converted(self.spec.tensors.errors, gradient)
         if "bias" in self.params:
             slopes["bias"] = gradient.sum(axis=0)
         slopes["weight"] = gradient.T @ tape.x  # C16

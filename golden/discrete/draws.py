@@ -6,52 +6,66 @@ weight (i, j) takes u_j XOR the 16 bits of i in reverse order. Each number by it
 neurons they are a van der Corput sequence, which spreads them evenly over all numbers.
 """
 
+from collections.abc import Sequence
 from typing import Protocol
 
 import numpy as np
 
 from bitloom.golden.encoding import Array
 
-from .lfsr import DRAW_BITS, Lfsr
+from .lfsr import DRAW_BITS
 
 
 class Draws(Protocol):
-    """A source of numbers of 16 bits: an `Lfsr`, or `MatrixDraws`."""
+    """A source of numbers of 16 bits: an `Lfsr`, or `GivenDraws`."""
 
     def draw(self, count: int) -> Array:
         """The next ``count`` numbers, (count,) int64 of 0 to 65,535."""
 
 
-class MatrixDraws:
+class GivenDraws:
+    """Numbers that were drawn before, given as one draw.
+
+    Parameters
+    ----------
+    numbers : (...) integers
+        In the shape of what is converted.
+    """
+
+    def __init__(self, numbers: Array) -> None:
+        self._numbers = numbers
+
+    def draw(self, count: int) -> Array:
+        """All of them in C order; ValueError unless they are ``count``."""
+        if count != self._numbers.size:
+            raise ValueError(f"draws: must be asked for {self._numbers.size} numbers, got {count}")
+        return self._numbers.reshape(-1)
+
+
+def matrix_numbers(drawn: Array, outputs: int, by_chance: Sequence[bool]) -> list[Array | None]:
     """The numbers of matrices of one shape that are converted together, input by input.
 
     Parameters
     ----------
-    generator : Lfsr
-    outputs, inputs : int
-        Shape of each matrix; at most 65,536 outputs.
-    matrices : int
-        How many there are. Each input takes a draw for the first matrix, then one for the second, and so on.
+    drawn : (inputs * matrices by chance,) integers
+        Numbers of the generator. Each input takes one for the first matrix, then one for the second, and so on.
+    outputs : int
+        Neurons, at most 65,536; else ValueError.
+    by_chance : sequence of bool
+        Which matrices are converted by chance.
 
-    Raises
-    ------
-    ValueError
-        If there are too many outputs.
+    Returns
+    -------
+    list of (outputs, inputs) integers or None
+        None for a matrix that is converted to the nearest.
     """
-
-    def __init__(self, generator: Lfsr, outputs: int, inputs: int, matrices: int = 1) -> None:
-        if outputs > 1 << DRAW_BITS:
-            raise ValueError(f"draws: outputs must be <= {1 << DRAW_BITS}, got {outputs}")
-        shared = generator.draw(inputs * matrices).reshape(inputs, matrices)  # u_j of each matrix
-        numbers = shared.T[:, None, :] ^ reversed_bits(np.arange(outputs))[:, None]
-        self._left = list(numbers.reshape(matrices, -1))
-
-    def draw(self, count: int) -> Array:
-        """The numbers of the next matrix in C order; ValueError if ``count`` isn't its size, or if all are taken."""
-        size = len(self._left[0]) if self._left else 0
-        if count != size:
-            raise ValueError(f"draws: the next matrix has {size} elements, got {count}")
-        return np.asarray(self._left.pop(0))
+    if outputs > 1 << DRAW_BITS:
+        raise ValueError(f"draws: outputs must be <= {1 << DRAW_BITS}, got {outputs}")
+    if not any(by_chance):
+        return [None] * len(by_chance)
+    shared = drawn.reshape(-1, sum(by_chance)).T  # u_j of each matrix
+    numbers = iter(shared[:, None, :] ^ reversed_bits(np.arange(outputs))[:, None])
+    return [next(numbers) if chance else None for chance in by_chance]
 
 
 def reversed_bits(numbers: Array) -> Array:

@@ -14,7 +14,7 @@ and backwards, layer after layer, each with its parameters as they were in the f
     g = gain / deviation (g - mean(g) - h mean(g h))   where the layer is normalised: h is z before the gain
     g becomes codes if errors are discrete
     dx = (g W) f' of the layer before         W by the backward table
-    dW = x g, which becomes codes if gradients are discrete
+    dW = x g, which becomes codes if weight gradients are discrete
 
 Parameters then move by the rule (golden/discrete/machine/training.py), after each sample by `SourceRule`, after each
 batch by `VelocityRule`. Discrete weights are clipped to their zone and become codes; without a master copy the values
@@ -41,16 +41,17 @@ from .activation import activate
 from .arithmetic import operate, scale, word_of
 from .converter import PAIRS, Converter
 from .dot import dot
-from .draws import reversed_bits
+from .draws import GivenDraws, matrix_numbers
 from .lfsr import Lfsr
-from .machine.draws import GivenDraws
-from .machine.training import MEAN_PLACES, MOMENT_PLACES, DenseLayer, Kind, SourceRule, Training
+from .machine.training import MEAN_PLACES, MOMENT_PLACES, DenseLayer, Kind, SourceRule, Training, Windows
 from .machine.words import LayerState
 from .operand import Continuous, Discrete, Operand
 from .word import WordFormat
 
 ACTIVATIONS = {"clip": "hard_tanh", "relu": "relu", "none": "none"}
 """Names of the machine's activations in activation.py."""
+PRODUCTS = 1 << 17
+"""Products that are made at once: as many as a CPU's cache holds."""
 
 
 class SampleDraws:
@@ -77,14 +78,13 @@ class SampleDraws:
         taken, self._numbers = np.split(self._numbers, [count], axis=1)
         return taken
 
-    def matrices(self, outputs: int, inputs: int, by_chance: Sequence[bool]) -> Iterator[list[Array | None]]:
-        """For each sample the numbers for matrices that are converted together, each (outputs, inputs); None for those
-        to the nearest. See `MatrixDraws`."""
-        count = sum(by_chance)
-        rows = reversed_bits(np.arange(outputs))[:, None]
-        places = np.cumsum(by_chance) - 1
-        for taken in self.take(inputs * count):
-            yield [taken[place::count] ^ rows if given else None for place, given in zip(places, by_chance)]
+    def matrices(self, layer: DenseLayer, by_chance: Sequence[bool]) -> Iterator[list[Array | None]]:
+        """For each sample, and each window of it, the numbers of matrices that are converted together
+        (`matrix_numbers`)."""
+        each = layer.inputs * sum(by_chance)
+        for drawn in self.take(layer.views * each):
+            for of_view in drawn.reshape(layer.views, each):
+                yield matrix_numbers(of_view, layer.outputs, by_chance)
 
 
 @dataclass
@@ -159,7 +159,8 @@ class FixedTrainer:
         *hidden, last = range(len(self.states))
         for n in hidden:
             x, _ = self._forward(n, x, None)
-        return self._before_activation(last, x, learning=False)
+        layer = self.training.layers[last]
+        return self._before_activation(last, x, learning=False).reshape(-1, layer.vector_outputs)
 
     def _batch(self, inputs: Array, target: Array) -> Array:
         """Forward and backward for samples side by side, and an update."""
@@ -179,8 +180,9 @@ class FixedTrainer:
             g = self._converted(layers[n].errors, gradient, draws)
             if n:
                 weights = self._weights(n, layers[n].backward_table)
-                gradient = self._gated(dot(self.form, transposed(weights), g), slopes[n - 1])
-            self._learned(n, xs[n], g, draws)
+                by_inputs = dot(self.form, transposed(weights), in_views(layers[n], g))
+                gradient = self._gated(self._images(n, by_inputs), slopes[n - 1])
+            self._learned(n, seen_by(layers[n], xs[n]), in_views(layers[n], g), draws)
         if not isinstance(self.training.rule, SourceRule):
             for n in range(len(layers)):
                 self._applied(n)
@@ -191,9 +193,10 @@ class FixedTrainer:
         """Numbers of the generator that a sample takes; the last layer's slopes are not asked for."""
         layers = self.training.layers
         updates = isinstance(self.training.rule, SourceRule)
-        vectors = sum(layer.outputs * (chance(layer.results) + chance(layer.errors)) for layer in layers)
-        slopes = sum(layer.outputs * chance(layer.slopes) for layer in layers[:-1])
-        matrices = sum(layer.inputs * (chance(layer.gradients) + updates * chance(layer.weights)) for layer in layers)
+        vectors = sum(layer.vector_outputs * (layer.results.chance + layer.errors.chance) for layer in layers)
+        slopes = sum(layer.vector_outputs * layer.slopes.chance for layer in layers[:-1])
+        chances = [layer.weight_gradients.chance + updates * layer.weights.chance for layer in layers]
+        matrices = sum(layer.views * layer.inputs * chance for layer, chance in zip(layers, chances))
         return vectors + slopes + matrices
 
     def _inputs(self, inputs: Array) -> Operand:
@@ -205,19 +208,21 @@ class FixedTrainer:
         """Results of layer ``n`` and the derivative of its activation; without draws it isn't learning."""
         learning = draws is not None
         layer = self.training.layers[n]
-        y, slope = activate(ACTIVATIONS[layer.activation], self._before_activation(n, x, learning), self.form.one)
+        sums = self._before_activation(n, x, learning)
+        y, slope = activate(ACTIVATIONS[layer.activation], sums, self.form.one)
         if layer.centred:
             y = self._centred(n, y, learning=learning)
+        y, slope = (vectors.reshape(-1, layer.vector_outputs) for vectors in (y, slope))
         results = self._converted(layer.results, y, draws)
         last = layer is self.training.layers[-1]
         return results, Continuous(slope) if last else self._converted(layer.slopes, slope, draws)
 
     def _before_activation(self, n: int, x: Operand, learning: bool) -> Array:
-        """What goes into the activation of layer ``n``."""
+        """What goes into the activation of layer ``n``, (samples times windows, outputs)."""
         form = self.form
         layer = self.training.layers[n]
         state = self.states[n]
-        sums = dot(form, self._weights(n, layer.forward_table), x)
+        sums = dot(form, self._weights(n, layer.forward_table), seen_by(layer, x))
         if layer.normalised:
             assert state.gains is not None
             sums = form.multiply(self._normalised(n, sums, learning), state.gains)
@@ -251,10 +256,7 @@ class FixedTrainer:
     def _mean(self, rows: Array) -> Array:
         """The mean of a batch, each sample divided before it is added, so that no sum saturates."""
         form = self.form
-        mean = np.zeros_like(rows[0])
-        for row in rows:
-            mean = form.add(mean, form.shift(row, self._batch_places))
-        return mean
+        return self._added(np.zeros_like(rows[0]), form.shift(rows, self._batch_places))
 
     def _errors_of_sums(self, n: int, errors: Array) -> Array:
         """Errors of the sums of normalised layer ``n`` from those of what goes into its activation; gradients of its
@@ -264,10 +266,8 @@ class FixedTrainer:
         norm = self._norms[n]
         assert state.gains is not None
         assert state.bias_gradients is not None
-        norm.gain_gradients = np.zeros_like(state.gains)
-        for row, product in zip(errors, form.multiply(errors, norm.hats)):
-            state.bias_gradients = form.add(state.bias_gradients, row)
-            norm.gain_gradients = form.add(norm.gain_gradients, product)
+        state.bias_gradients = self._added(state.bias_gradients, errors)
+        norm.gain_gradients = self._added(np.zeros_like(state.gains), form.multiply(errors, norm.hats))
         errors = form.subtract(errors, form.shift(state.bias_gradients, self._batch_places))
         along = form.multiply(norm.hats, form.shift(norm.gain_gradients, self._batch_places))
         return form.multiply(form.subtract(errors, along), form.multiply(norm.root, state.gains))
@@ -295,6 +295,17 @@ class FixedTrainer:
         assert state.codes is not None
         return Discrete(state.codes, self.training.tables[table or layer.weights.table][0])
 
+    def _images(self, n: int, by_inputs: Array) -> Array:
+        """Gradients by the input of layer ``n`` from those of all windows, added one after another."""
+        windows = self.training.layers[n].windows
+        if windows is None:
+            return by_inputs
+        by_windows = by_inputs.reshape(-1, len(windows.runs), windows.inputs)
+        images = np.zeros((len(by_windows), windows.pixels), np.int64)
+        for number, pixels in enumerate(window_pixels(windows)):
+            images[:, pixels] = self.form.add(images[:, pixels], by_windows[:, number])
+        return images
+
     def _gated(self, gradient: Array, slope: Operand) -> Array:
         """Gradients times the derivative of an activation."""
         if isinstance(slope, Discrete):
@@ -307,31 +318,61 @@ class FixedTrainer:
         layer = self.training.layers[n]
         state = self.states[n]
         rule = self.training.rule
-        by_chance = [chance(layer.gradients), isinstance(rule, SourceRule) and chance(layer.weights)]
-        for sample, (drawn_d, drawn_w) in enumerate(draws.matrices(layer.outputs, layer.inputs, by_chance)):
+        if not isinstance(rule, SourceRule):
+            assert state.bias_gradients is not None
+            if not layer.normalised:
+                state.bias_gradients = self._added(state.bias_gradients, word_of(form, g))
+            if self._accumulated_at_once(n, x, g):
+                return
+        by_chance = [layer.weight_gradients.chance, isinstance(rule, SourceRule) and layer.weights.chance]
+        for sample, (drawn_d, drawn_w) in enumerate(draws.matrices(layer, by_chance)):
             db = word_of(form, part(g, sample))
-            neurons: Any = slice(None)
-            if not isinstance(rule, SourceRule) and not layer.gradients.table:
-                neurons = np.flatnonzero(db)  # velocities of other neurons stay as they are
-            dw = operate(form, "*", part(g, (sample, neurons, None)), part(x, sample))
-            dw = word_of(form, self._coded(layer.gradients, dw, drawn_d))
+            dw = operate(form, "*", part(g, (sample, slice(None), None)), part(x, sample))
+            dw = word_of(form, self._coded(layer.weight_gradients, dw, drawn_d))
             if not isinstance(rule, SourceRule):
-                assert state.gradients is not None
-                state.gradients[neurons] = form.add(state.gradients[neurons], dw)
-                if not layer.normalised:
-                    assert state.bias_gradients is not None
-                    state.bias_gradients = form.add(state.bias_gradients, db)
+                assert state.weight_gradients is not None
+                state.weight_gradients = form.add(state.weight_gradients, dw)
                 continue
             weight_step = dw
             bias_step = db
             if rule.mu_places is not None:
-                assert state.gradients is not None
+                assert state.weight_gradients is not None
                 assert state.bias_gradients is not None
-                weight_step = form.add(dw, form.shift(state.gradients, rule.mu_places))
+                weight_step = form.add(dw, form.shift(state.weight_gradients, rule.mu_places))
                 bias_step = form.add(db, form.shift(state.bias_gradients, rule.mu_places))
-                state.gradients, state.bias_gradients = dw, db
+                state.weight_gradients, state.bias_gradients = dw, db
             self._moved(n, weight_step, drawn_w)
             state.biases = form.subtract(state.biases, form.shift(bias_step, rule.rate_places))
+
+    def _added(self, total: Array, rows: Array) -> Array:
+        """``total`` and then rows, one after another; all at once where no sum on the way can saturate."""
+        if np.max(np.abs(total) + np.abs(rows).sum(axis=0)) <= self.form.largest:
+            return np.asarray(total + rows.sum(axis=0))
+        for row in rows:
+            total = self.form.add(total, row)
+        return total
+
+    def _accumulated_at_once(self, n: int, x: Operand, g: Operand) -> bool:
+        """Whether the weight gradients of all samples were added to the velocities of layer ``n``: they are continuous,
+        and so small that no sum on the way can saturate, so that the order of additions doesn't matter. Truncated
+        products of words are exact in float64."""
+        form = self.form
+        velocities = self.states[n].weight_gradients
+        assert velocities is not None
+        if self.training.layers[n].weight_gradients.table or (isinstance(x, Discrete) and isinstance(g, Discrete)):
+            return False
+        left = real_of(form, g)
+        right = real_of(form, x) * 2.0**form.fraction
+        added = np.abs(right).max(axis=1) @ np.abs(left)  # at most, to the velocities of each neuron
+        if np.max(np.abs(velocities).max(axis=1) + added) > form.largest:
+            return False
+        total = np.zeros(velocities.shape)
+        step = max(1, PRODUCTS // velocities.size)
+        for begin in range(0, len(left), step):
+            products = left[begin : begin + step, :, None] * right[begin : begin + step, None, :]
+            total += np.trunc(products, out=products).sum(axis=0)
+        velocities += total.astype(np.int64)
+        return True
 
     def _applied(self, n: int) -> None:
         """The end of a batch in layer ``n``."""
@@ -340,13 +381,14 @@ class FixedTrainer:
         state = self.states[n]
         rule = self.training.rule
         assert not isinstance(rule, SourceRule)
-        assert state.gradients is not None
+        assert state.weight_gradients is not None
         assert state.bias_gradients is not None
-        draws = SampleDraws(self.generator, 1, layer.inputs * chance(layer.weights))
-        ((numbers,),) = draws.matrices(layer.outputs, layer.inputs, [chance(layer.weights)])
-        self._moved(n, state.gradients, numbers)
-        taken = state.gradients if rule.decay_places is None else form.shift(state.gradients, rule.decay_places)
-        state.gradients = form.subtract(state.gradients, taken)
+        drawn = self.generator.draw(layer.inputs * layer.weights.chance)
+        (numbers,) = matrix_numbers(drawn, layer.outputs, [layer.weights.chance])
+        self._moved(n, state.weight_gradients, numbers)
+        velocities = state.weight_gradients
+        taken = velocities if rule.decay_places is None else form.shift(velocities, rule.decay_places)
+        state.weight_gradients = form.subtract(velocities, taken)
         state.biases = form.subtract(state.biases, form.shift(state.bias_gradients, rule.bias_places))
         state.bias_gradients = np.zeros_like(state.bias_gradients)
         if layer.normalised:
@@ -371,7 +413,7 @@ class FixedTrainer:
 
     def _converted(self, kind: Kind, words: Array, draws: SampleDraws | None) -> Operand:
         """Vectors as codes, or as they are where they are continuous; without draws to the nearest."""
-        by_chance = draws is not None and chance(kind)
+        by_chance = draws is not None and kind.chance
         return self._coded(kind, words, draws.take(words.shape[1]) if draws is not None and by_chance else None)
 
     def _coded(self, kind: Kind, words: Array, numbers: Array | None) -> Operand:
@@ -385,11 +427,6 @@ class FixedTrainer:
         return Discrete(by_chance.word_codes(self.form, words, GivenDraws(numbers)), converter.table)
 
 
-def chance(kind: Kind) -> bool:
-    """Whether a tensor's conversion takes numbers of the generator."""
-    return kind.table != 0 and kind.chance
-
-
 def first_state(form: WordFormat, training: Training, layer: DenseLayer, weights: Array) -> LayerState:
     """A layer before its first sample, from real weights (outputs, inputs): words, their nearest codes, or both."""
     words = form.words(weights)
@@ -398,6 +435,37 @@ def first_state(form: WordFormat, training: Training, layer: DenseLayer, weights
         table, zone = training.tables[layer.weights.table]
         codes = Converter(table=table, zone=zone).word_codes(form, words)
     return LayerState(words if layer.continuous else None, codes, np.zeros(layer.outputs, np.int64))
+
+
+def real_of(form: WordFormat, operand: Operand) -> Array:
+    """Real numbers, exact."""
+    if isinstance(operand, Discrete):
+        return np.asarray(operand.table.real[operand.codes])
+    return form.values(operand.words)
+
+
+def window_pixels(windows: Windows) -> Array:
+    """(windows, inputs of a window) places in the image."""
+    return np.array([[begin + k for begin in runs for k in range(windows.run)] for runs in windows.runs])
+
+
+def seen_by(layer: DenseLayer, x: Operand) -> Operand:
+    """What the neurons of a layer see of (samples, elements): the same, or (samples times windows, inputs)."""
+    if layer.windows is None:
+        return x
+    return shaped(part(x, (slice(None), window_pixels(layer.windows))), (-1, layer.inputs))
+
+
+def in_views(layer: DenseLayer, g: Operand) -> Operand:
+    """Errors (samples, elements) of a layer as (samples times windows, outputs)."""
+    return g if layer.windows is None else shaped(g, (-1, layer.outputs))
+
+
+def shaped(operand: Operand, shape: tuple[int, ...]) -> Operand:
+    """An operand in another shape."""
+    if isinstance(operand, Discrete):
+        return Discrete(operand.codes.reshape(shape), operand.table)
+    return Continuous(operand.words.reshape(shape))
 
 
 def transposed(operand: Operand) -> Operand:

@@ -12,7 +12,7 @@ def loss(name: str, output: Array, labels: Array) -> tuple[Array, Array]:
     ----------
     name : str
         "cross_entropy": of softmax. "squared_error": half the sum of squares of output less target, which is +1 for the
-        label's class and -1 for others.
+        label's class and -1 for others: the training machine's, with which its words are compared.
     output : (N, classes) float64 or float32
     labels : (N,) integers
 

@@ -98,7 +98,7 @@ def _all_discrete(weights: Tensors, dw_places: int) -> Tensors:
         weights,
         inputs=Converter(table=TABLES[3]),
         derivatives=Converter(table=GATE),
-        gradients=_by_chance(WIDE.scaled(1)),
+        errors=_by_chance(WIDE.scaled(1)),
         weight_gradients=_by_chance(WIDE.scaled(dw_places)),
     )
 

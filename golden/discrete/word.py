@@ -30,7 +30,7 @@ def inverse_roots() -> Array:
     """(2, 8) int64 in units of 2^-6: 1 / root of the middle of m / 8 and (m + 1) / 8 over 1; in row 1 times root 2."""
     middle = 1 + (np.arange(1 << ROOT_BITS) + 0.5) / (1 << ROOT_BITS)
     roots = np.array([[1.0], [2.0]]) ** 0.5 * middle**-0.5
-    return np.rint(roots * 2.0**ROOT_FRACTION).astype(np.int64)
+    return np.asarray(np.rint(roots * 2.0**ROOT_FRACTION), np.int64)
 
 
 @dataclass(frozen=True)

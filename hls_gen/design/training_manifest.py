@@ -139,11 +139,11 @@ def _machine(reader: Reader) -> MachineParameters:
     """The parameters that a manifest tells."""
     form = reader.inner("form")
     units = {name: reader.one_of(name, known) for name, known in UNIT_CHOICES.items()}
-    sizes = {name: reader.number(name) for name in SIZES}
+    values: dict[str, Any] = {**units, **{name: reader.number(name) for name in SIZES}}
     bits = form.number("bits")
     fraction = form.number("fraction")
     try:
         words = WordFormat(bits, fraction)
-        return MachineParameters(form=words, **units, **sizes)
+        return MachineParameters(form=words, **values)
     except ValueError as e:  # which says what it is of
         raise ValueError(f"{reader.where.removesuffix(': machine')}: {e}") from None

@@ -19,10 +19,11 @@ from .subject import loaded, tell_kept_in
     "--bitstream", type=FILE, help="The .bit file.  [default: the newest in FOLDER/vivado/output, else simulation's]"
 )
 @click.option("--transform", help="How driver.py makes input values of pixels, as evaluate takes it.")
+@click.option("--c", "with_c", is_flag=True, help="Also the driver in C, for boards without pynq.")
 @json_option
 @one_line_errors
 def deploy_command(
-    build: Path, folder: Path | None, bitstream: Path | None, transform: str | None, as_json: bool
+    build: Path, folder: Path | None, bitstream: Path | None, transform: str | None, with_c: bool, as_json: bool
 ) -> None:
     """Write a folder for the board with all that the build in FOLDER needs there: bitstream, programs, driver script.
 
@@ -32,7 +33,7 @@ def deploy_command(
     """
     place = folder or build / "board"
     with step_lines(), working("collecting what the board needs"):
-        done = deploy(loaded(build), place, bitstream=bitstream, transform=transform)
+        done = deploy(loaded(build), place, bitstream=bitstream, transform=transform, with_c=with_c)
     tell_kept_in(done.folder, done.kept)
     if as_json:
         dump(

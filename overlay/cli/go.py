@@ -235,6 +235,9 @@ def _card(answers: Mapping[str, Mapping[str, Any]], folder: Path) -> dict[str, s
     )
     rows["latency"] = f"{figures['latency_us']:,.1f} us {clock}, {figures['latency_cycles']:,} cycles"
     rows[f"of {share['board']}, by formula"] = ", ".join(f"{share[key]:.0%} {RESOURCES[key]}" for key in RESOURCES)
+    for change in answers["report"]["advice"][:1]:
+        which = f"NPU {change['npu']}: " if len(build["npu"]) > 1 else ""
+        rows["one step faster"] = f"{which}{change['option']}: {change['gain']:.2f} times, {change['lut']:+,} LUT"
     rows["page"] = str(folder / "report.html")
     rows["front of the search"] = str(folder / "explore.svg")
     deployed = answers["deploy"]

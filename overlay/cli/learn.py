@@ -26,7 +26,7 @@ from bitloom.overlay.study.machine_learning import (
 )
 from bitloom.overlay.study.machine_setting import MACHINE_SETTINGS, MachineSetting
 
-from .option_groups import GroupedCommand, option_group
+from .option_groups import GroupedCommand, in_group, option_group
 from .options import FILE, MACHINE_SLAVES, given, held_out_option, out_option
 from .progress import bar
 from .show import dump, grid, json_option, one_line_errors
@@ -42,15 +42,21 @@ MACHINE_EPOCHS = 30
 NAMES = list(dict.fromkeys([*SETTINGS, *MACHINE_SETTINGS]))
 """Names of all settings, without and with --machine."""
 MOST_SEEDS = 1000
-WITHOUT_MACHINE = ("rate_times", "save")
-WITH_MACHINE = ("slaves", "rate_places", "mu_places", "batch", "normalised", "timeline")
-"""Parameters that only learning without --machine looks at, and those that only learning with it looks at."""
+WITHOUT_MACHINE = "Without the training machine"
+WITH_MACHINE = "Training machine"
+"""Groups of the options at which only learning without --machine looks, and only learning with it."""
 DRAWN_EVERY = 5.0
 """Seconds between two pictures of curves that are still growing, at least."""
 
 
 @click.command("learn", cls=GroupedCommand)
 @click.argument("data", type=click.Choice(list(DATA)))
+@click.option(
+    "--machine",
+    type=click.Choice(RUNNERS),
+    help="Learn on the training machine: verilator is its hardware, interpreter its interpreter, words its "
+    "arithmetic alone, which is the fastest and has no cycles. What is learned is the same.",
+)
 @option_group(
     "Training",
     click.option(
@@ -76,7 +82,6 @@ DRAWN_EVERY = 5.0
         help="Passes over the images.  [default: digits 100, mnist 20, with --machine 30]",
     ),
     held_out_option,
-    click.option("--rate-times", type=float, default=1.0, help="Multiplies the rates of each setting."),
     click.option(
         "--hidden", help=f"Neurons of each hidden layer.  [default: {HIDDEN}, with --machine {MACHINE_HIDDEN}]"
     ),
@@ -84,16 +89,14 @@ DRAWN_EVERY = 5.0
 @option_group(
     "Results",
     click.option("--plot", "picture", type=FILE, help="Draw the learning curves as they come, .png or .svg."),
+)
+@option_group(
+    WITHOUT_MACHINE,
+    click.option("--rate-times", type=float, default=1.0, help="Multiplies the rates of each setting."),
     click.option("--save", type=FILE, help="Write what setting hardware learned with its first seed, .npz."),
 )
 @option_group(
-    "Training machine",
-    click.option(
-        "--machine",
-        type=click.Choice(RUNNERS),
-        help="Learn on the training machine: verilator is its hardware, interpreter its interpreter, words its "
-        "arithmetic alone, which is the fastest and has no cycles. What is learned is the same.",
-    ),
+    WITH_MACHINE,
     click.option("--slaves", type=click.Choice(MACHINE_SLAVES), default="8", help="Slaves of the machine."),
     click.option(
         "--rate-places",
@@ -103,9 +106,20 @@ DRAWN_EVERY = 5.0
     click.option(
         "--mu-places",
         type=click.IntRange(0, 31),
-        help="k of the source rule's mu 2^-k, or of the share 2^-k that velocities lose.  [default: the setting's]",
+        help="k of the source rule's mu 2^-k.  [default: that of the setting]",
+    ),
+    click.option(
+        "--decay-places",
+        type=click.IntRange(0, 31),
+        help="k of the share 2^-k that a velocity loses with each batch.  [default: that of the setting]",
     ),
     click.option("--batch", type=click.IntRange(1, 4096), help="Images of a batch.  [default: that of the setting]"),
+    click.option(
+        "--windows",
+        type=(click.IntRange(1), click.IntRange(1)),
+        metavar="SIZE STRIDE",
+        help="The first hidden layer is a convolution: its neurons see square windows of this size and stride.",
+    ),
     click.option("--normalised", is_flag=True, help="Sums of hidden layers are normalised over the batch."),
     click.option("--timeline", type=FILE, help="Write a picture of what its units do for a sample, .png or .svg."),
 )
@@ -128,7 +142,9 @@ def learn_command(
     slaves: str,
     rate_places: int | None,
     mu_places: int | None,
+    decay_places: int | None,
     batch: int | None,
+    windows: tuple[int, int] | None,
     normalised: bool,
     timeline: Path | None,
     out: Path,
@@ -143,7 +159,7 @@ def learn_command(
     and products by the number of codes among their factors. With --machine they learn by
     programs of the training machine, in fixed-point words and codes.
     """
-    if option := given(WITH_MACHINE if machine is None else WITHOUT_MACHINE):
+    if option := given(in_group(WITH_MACHINE if machine is None else WITHOUT_MACHINE)):
         raise ValueError(f"learn: {option} {'needs' if machine is None else 'must be left out with'} --machine")
     if all_settings and settings:
         raise ValueError("learn: give --setting or --all-settings, not both")
@@ -186,13 +202,15 @@ def learn_command(
                 setting=name,
                 rate_places=rate_places,
                 mu_places=mu_places,
+                decay_places=decay_places,
                 batch=batch,
+                windows=windows,
                 normalised=normalised,
                 held_out=held_out,
             )
         )
     images = DATA[data]()
-    title = f"{_about(images, first_seed, held_out)}, {seeds} seeds"
+    title = f"{_about(images, first_seed, held_out)}, {seeds} seed{'s' * (seeds > 1)}"
     with bar(f"learning {data}", "epochs") as update:
         rows = compare(runs, images, out, update, watch=_drawing(picture, title), keep=save is not None)
     if picture is not None:

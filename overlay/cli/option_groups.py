@@ -26,6 +26,12 @@ class GroupedCommand(click.Command):
                 formatter.write_dl(groups[heading])
 
 
+def in_group(heading: str) -> list[str]:
+    """Parameters of the command that runs whose options stand under ``heading``."""
+    parameters = click.get_current_context().command.params
+    return [str(parameter.name) for parameter in parameters if getattr(parameter, "group", "") == heading]
+
+
 def together(*several: Decorator) -> Decorator:
     """One decorator that adds all of ``several``; help shows their options in this order."""
 

@@ -1,14 +1,17 @@
 """What `bitloom deploy` writes: a folder that is copied to a board and runs there.
 
-README.md                  how to copy, install, and run
-driver.py                  classifies images on the board; --check compares with golden
-deploy.json                what driver.py reads: names of the files, transforms; and the digest of every file
-<stem>.bit, .hwh, .manifest.json
-<stem>.v                   of a simulation overlay: the Verilog
-<network>.program.npz      each network, compiled
-<network>.check.npz        random images, and golden's outputs for them
-bitloom_fpga-<version>-py3-none-any.whl
-SHA256SUMS                 for sha256sum -c
+    README.md                  how to copy, install, and run
+    driver.py                  classifies images on the board; --check compares with golden
+    deploy.json                what driver.py reads: names of the files, transforms; and the digest of every file
+    <stem>.bit, .hwh, .manifest.json
+    <stem>.v                   of a simulation overlay: the Verilog
+    <network>.program.npz      each network, compiled
+    <network>.check.npz        random images, and golden's outputs for them
+    bitloom_fpga-<version>-py3-none-any.whl
+    c/                         if it was asked for: the driver in C, with an example and a CMake file
+    SHA256SUMS                 for sha256sum -c
+
+The wheel is of the package that is installed where the command runs (wheel.py).
 """
 
 import hashlib
@@ -17,6 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from bitloom.driver.c import files as c_files
 from bitloom.golden import zoo
 from bitloom.golden.kernels import packed
 from bitloom.golden.names import shown
@@ -62,7 +66,12 @@ class Deployed:
 
 
 def deploy(
-    build: Build, folder: Path | str, *, bitstream: Path | None = None, transform: str | None = None
+    build: Build,
+    folder: Path | str,
+    *,
+    bitstream: Path | None = None,
+    transform: str | None = None,
+    with_c: bool = False,
 ) -> Deployed:
     """Write the folder for a board.
 
@@ -78,6 +87,8 @@ def deploy(
     transform
         How pixels become values of the input, as `bitloom evaluate` takes it, for all networks. None: as a network of
         ours was trained, else none.
+    with_c
+        Whether the driver in C goes there, too, in a folder ``c``.
 
     Returns
     -------
@@ -113,6 +124,8 @@ def deploy(
     for path in sorted(FIXED.iterdir()):
         if path.is_file():
             files[path.name] = path.read_bytes()
+    if with_c:
+        files |= {f"c/{path.name}": path.read_bytes() for path in c_files()}
     description = {
         "format": FORMAT,
         "version": 1,
@@ -122,7 +135,7 @@ def deploy(
         "wheel": wheel_name,
         "networks": networks,
     }
-    files["README.md"] = _readme(files["README.md"].decode(), description, build).encode()
+    files["README.md"] = _readme(files["README.md"].decode(), description, build, with_c).encode()
     sums = "".join(f"{hashlib.sha256(data).hexdigest()}  {path}\n" for path, data in sorted(files.items()))
     files[SUMS] = sums.encode()
     with step(f"writing {len(files)} files"):
@@ -183,7 +196,7 @@ def _check(build: Build, network: str) -> bytes:
     return array_bytes({"images": images, "outputs": packed.forward(model, images)})
 
 
-def _readme(text: str, description: Mapping[str, Any], build: Build) -> str:
+def _readme(text: str, description: Mapping[str, Any], build: Build, with_c: bool) -> str:
     """The page of the folder, with what is in it."""
     networks = "\n".join(f"| `{name}` | {said['transform']} |" for name, said in description["networks"].items())
     note = (
@@ -192,7 +205,8 @@ def _readme(text: str, description: Mapping[str, Any], build: Build) -> str:
         if description["simulation"]
         else ""
     )
-    words = {"NOTE": note, "BIT": description["bit"], "WHEEL": description["wheel"], "NETWORKS": networks}
+    c = "In C, without pynq: `cmake -B build c && cmake --build build` makes `build/classify`.\n\n" if with_c else ""
+    words = {"NOTE": note, "C": c, "BIT": description["bit"], "WHEEL": description["wheel"], "NETWORKS": networks}
     for word, value in words.items():
         text = text.replace(f"@{word}@", value)
     return text

@@ -66,11 +66,13 @@ def key_of(*sizes: str, without: Mapping[str, str]) -> Key:
 
 
 def _place(name: str) -> str:
-    """Where a key finds a value: in its place; of other parts than the pool unit that an NPU may lack, in the part."""
+    """Where a key finds a value: in its place; of other parts than the pool unit that an NPU may lack, in the part. Of
+    a pool unit's weights, whether there are any: each value of theirs has a name of its own."""
+    if name == "depthwise":
+        return name
     place = flat.PLACES[name]
-    if place.startswith("pool_unit"):
-        return place
-    return next((part for part in flat.SWITCHES if f"{place}.".startswith(f"{part}.")), place)
+    parts = (part for part in flat.SWITCHES if part != "pool_unit")
+    return next((part for part in parts if f"{place}.".startswith(f"{part}.")), place)
 
 
 FOLDING = key_of(without={})

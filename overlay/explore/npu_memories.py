@@ -109,7 +109,7 @@ class NpuMemories:
         needs = [NpuNeeds(npu, self._together(part, plan, npu)) for part, plan in zip(each, plans)]
         sizes = fitting(npu, needs)
         sizes |= margins(npu.unchecked(**sizes), needs)
-        sizes |= _roomy(sizes, chain(*plans))
+        sizes["tuple_words"] = max(sizes["tuple_words"], _roomy_words(chain(*plans)))
         if npu.has_skip:
             waiting = [self._skipping(part, plan, npu) for part, plan in zip(each, plans)]
             sizes["skip_words"] = max(2, 1 + max(waiting))
@@ -204,14 +204,11 @@ def _map_words(layout: Layout, inlet: str) -> MapWords:
     return MapWords(layout, np.zeros(len(layout), np.int64), inlet)
 
 
-def _roomy(sizes: Mapping[str, int], layers: Iterable[_LayerOnNpu]) -> dict[str, int]:
-    """Words of tuple memories with the room that the search gives them, where they must have these sizes at least."""
-    tuple_words = pool_words = 0
+def _roomy_words(layers: Iterable[_LayerOnNpu]) -> int:
+    """Words of the tuple memory with the room that the search gives it beyond what its layers need."""
+    words = 0
     for plan in (layer.plan for layer in layers):
         counts = plan.on_array.counts
         room = max(ROOM, counts.tuples) if counts.tuples <= SMALL_MAP else ROOM
-        tuple_words = max(tuple_words, (counts.hold + room) * plan.words)
-        if plan.on_pool_unit:
-            pool_words = max(pool_words, (plan.on_pool_unit.counts.hold + 1) * plan.on_pool_unit.words)
-    wanted = {"tuple_words": tuple_words, "pool_words": pool_words}
-    return {key: max(sizes[key], 1 << (words - 1).bit_length()) for key, words in wanted.items() if key in sizes}
+        words = max(words, (counts.hold + room) * plan.words)
+    return 1 << (words - 1).bit_length()

@@ -2,7 +2,7 @@
 
 To import another activation that never falls and consists of straight lines, give its entry a bend (bends.py):
 
-    Activation(onnx="Relu", bend=lambda attribute: clip(Fraction(0), None))
+    Activation(onnx="Relu", bend=lambda node: clip(Fraction(0), None))
 
 What the host computes at a network's end are the words of `bitloom.golden.host.host.CLOSINGS`. All others are refused.
 """
@@ -10,12 +10,13 @@ What the host computes at a network's end are the words of `bitloom.golden.host.
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 from bitloom.golden.host.host import CLOSINGS
 
 from .bends import Bend, clip
 from .errors import Unsupported
+from .node_view import NodeView
+from .rationals import fractions, same
 from .source import STANDARD, TFLITE
 
 ADVICE = {STANDARD: "use Relu, or a quantiser", TFLITE: "use RELU, RELU6 or RELU_N1_TO_1"}
@@ -29,9 +30,8 @@ class Activation:
     onnx: str = ""
     tflite: str = ""
     """onnx, tflite: names of the operator, each empty where the format has none."""
-    bend: Callable[[Callable[[str, Any], Any]], Bend] | None = None
-    """``bend(attribute)`` is the activation in ONNX's files, where it is imported; ``attribute(name, default)`` gives
-    the node's attributes."""
+    bend: Callable[[NodeView], Bend] | None = None
+    """``bend(node)`` is the activation in ONNX's files, where it is imported."""
     over_classes: bool = False
     """Whether it is a function of all classes together, for which no activation of each value can stand."""
     product: str = ""
@@ -43,21 +43,32 @@ class Activation:
         return self.onnx in CLOSINGS
 
 
-def _hard_tanh(attribute: Callable[[str, Any], Any]) -> Bend:
+def _hard_tanh(node: NodeView) -> Bend:
     """min(max(x, -1), 1), or other ends."""
-    return clip(Fraction(float(attribute("min_val", -1.0))), Fraction(float(attribute("max_val", 1.0))))
+    return clip(Fraction(float(node.attribute("min_val", -1.0))), Fraction(float(node.attribute("max_val", 1.0))))
 
 
-def _leaky_relu(attribute: Callable[[str, Any], Any]) -> Bend:
+def _leaky_relu(node: NodeView) -> Bend:
     """x, or alpha x below 0."""
-    alpha = float(attribute("alpha", 0.01))
+    return _leaky("LeakyRelu", float(node.attribute("alpha", 0.01)))
+
+
+def _prelu(node: NodeView) -> Bend:
+    """The same, alpha being an input: one for all channels."""
+    slope = same(fractions(node.constant(1, "the slope")))
+    if slope is None:
+        raise Unsupported("the slope must be the same in every channel", ADVICE[STANDARD])
+    return _leaky("PRelu", float(slope))
+
+
+def _leaky(name: str, alpha: float) -> Bend:
     if not alpha >= 0:
         raise Unsupported(f"alpha must be >= 0, got {alpha:g}", ADVICE[STANDARD])
-    return Bend(name="LeakyRelu", corners=((Fraction(0), Fraction(0)),), slopes=(Fraction(alpha), Fraction(1)))
+    return Bend(name=name, corners=((Fraction(0), Fraction(0)),), slopes=(Fraction(alpha), Fraction(1)))
 
 
 ACTIVATIONS = (
-    Activation(onnx="Relu", bend=lambda attribute: clip(Fraction(0), None)),
+    Activation(onnx="Relu", bend=lambda node: clip(Fraction(0), None)),
     Activation(onnx="HardTanh", bend=_hard_tanh),
     Activation(onnx="Hardtanh", bend=_hard_tanh),
     Activation(onnx="Softmax", tflite="SOFTMAX", over_classes=True),
@@ -70,7 +81,7 @@ ACTIVATIONS = (
     Activation(onnx="HardSwish", tflite="HARD_SWISH"),
     Activation(onnx="LeakyRelu", tflite="LEAKY_RELU", bend=_leaky_relu),
     Activation(onnx="Mish"),
-    Activation(onnx="PRelu", tflite="PRELU"),
+    Activation(onnx="PRelu", tflite="PRELU", bend=_prelu),
     Activation(onnx="Selu"),
     Activation(onnx="Softplus", product="Mish"),
     Activation(onnx="Tanh", tflite="TANH", product="GELU"),

@@ -81,7 +81,12 @@ def canonical(graph: SourceGraph) -> OperationGraph:
     if lines:
         raise ImportRefused(lines)
     operation_graph = OperationGraph(
-        name=graph.name, source=graph.source.name, output=graph.output, operations=tuple(operations), shapes=shapes
+        name=graph.name,
+        source=graph.source.name,
+        output=graph.output,
+        operations=tuple(operations),
+        shapes=shapes,
+        channels_last=any(node.domain == TFLITE for node in graph.nodes),
     )
     operation_graph.check()
     return operation_graph

@@ -15,7 +15,7 @@ from bitloom.golden.layers.requantise import FIRST_SHIFT, MAX_SHIFT
 from .boundaries import Line, Staircase
 from .requantise_fit import Factors, Fitted, fits
 from .tflite_rules import ONE, KernelRule, Multiplier
-from .weights import Weights, weight_encoding
+from .weights import Weights, weight_encoding, weight_limit
 
 
 def kernel_factors(rule: KernelRule, line: Line, stairs: Sequence[Staircase], sums: Encoding) -> Fitted | None:
@@ -79,5 +79,5 @@ def undivided(weights: Weights, sums: Line, rule: KernelRule) -> tuple[Weights, 
     line = Line(multiply=sums.multiply / np.array([Fraction(int(t)) for t in times], object), add=sums.add)
     encoding = weight_encoding(values, weights.groups)
     divided = replace(weights, values=values, scale=weights.scale / times, encoding=encoding)
-    lineless = rule.roundings == 2 and rule.low < 0
+    lineless = rule.roundings == 2 and rule.low < 0 and not weight_limit(values)
     return (divided, line) if lineless or divided.encoding == weights.encoding else (weights, sums)

@@ -1,6 +1,8 @@
 """What an operator's function works on: a node, its constants and shapes, and the operations that it appends."""
 
 import math
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from fractions import Fraction
 from typing import Any
 
@@ -41,6 +43,7 @@ class NodeView:
         self._shapes = shapes
         self.opset = constants.opset
         self.operations: list[Operation] = []
+        self.in_rows = False
         self._here = ""
 
     @property
@@ -51,7 +54,7 @@ class NodeView:
     @property
     def shape(self) -> Shape:
         """Shape of what the last operation made, or of the tensor that the node reads."""
-        return self._shapes[self._here or self.only_map(0)]
+        return self._shapes[self._here or self.only_map()]
 
     def only_map(self, place: int | None = None) -> str:
         """The one tensor that the node reads; at input ``place``, if that is said.
@@ -118,18 +121,35 @@ class NodeView:
             )
         return grid
 
+    def start(self, place: int) -> None:
+        """Let the next operation read the map at input ``place``.
+
+        Raises
+        ------
+        Unsupported
+            If there is no map.
+        """
+        if place >= len(self.node.inputs) or self.node.inputs[place] not in self._shapes:
+            raise Unsupported(f"input {place} must be a map, got a constant")
+        self._here = self.node.inputs[place]
+
+    @property
+    def here(self) -> str:
+        """The tensor that the next operation reads."""
+        return self._here or self.only_map()
+
     def append(self, kind: type[Operation], **fields: Any) -> None:
         """Append an operation of a kind; it reads the last operation's result, the first one the node's tensor."""
         self._append(kind, (self._here or self.only_map(),), **fields)
 
-    def add_maps(self, table: SumTable | None = None) -> None:
-        """Append the sum of the two tensors that the node reads, as a table has it or as it is."""
-        first, second = self.maps
+    def add_maps(self, table: SumTable | None = None, tensors: Sequence[str] = ()) -> None:
+        """Append the sum of the two tensors that the node reads, or of two others, as a table has it or as it is."""
+        first, second = tensors or self.maps
         self._append(Sum, (first, second), table=table)
 
-    def concatenate(self, axis: int) -> None:
-        """Append the concatenation of the tensors that the node reads, in the order of its inputs."""
-        names = tuple(name for name in self.node.inputs if name)
+    def concatenate(self, axis: int, tensors: Sequence[str] = ()) -> None:
+        """Append the concatenation of the tensors that the node reads, in the order of its inputs, or of others."""
+        names = tuple(tensors) or tuple(name for name in self.node.inputs if name)
         rank = len(self._shapes[names[0]])
         if axis not in range(-rank, rank) or axis % rank == 0:
             raise Unsupported(f"the axis must be one of the values of an image, got {axis}")
@@ -188,6 +208,17 @@ class NodeView:
     def layout(self, order: Array) -> None:
         """Append another order of the values: see `operations.Layout`."""
         self.append(Layout, order=order)
+
+    @contextmanager
+    def as_rows(self) -> Iterator[None]:
+        """In the block, maps without rows, (1, channels, columns), have one; `in_rows` says so."""
+        shape = self.shape
+        self.in_rows = len(shape) == 3
+        if self.in_rows:
+            self.layout(self.places().reshape(1, shape[1], 1, shape[2]))
+        yield
+        if self.in_rows:
+            self.layout(self.places()[:, :, 0])
 
     def per_channel(self, values: Array) -> Array:
         """Numbers a channel, (C,), as they spread over a tensor with channels at axis 1."""

@@ -11,6 +11,7 @@ Elementwise    a function of each value that never falls: see bends.py
 Levels         base + step * (how many boundaries x has reached): every quantiser
 Linear         sums of weight * x over windows, weights being integers times a scale
 Pooling        the maximum or the mean of each window
+Reduction      the maximum or the mean over whole axes
 Padding        the same values with others around
 Layout         the same values in another shape or order
 Sum            of x and y: x + y, or what a table says for each pair of integers
@@ -300,6 +301,28 @@ class Pooling(Operation):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
+class Reduction(Operation):
+    """The maximum or the mean over whole axes, which stay with a size of 1."""
+
+    reads_map: ClassVar[bool] = True
+
+    axes: tuple[int, ...]
+    """tuple of int: of a tensor with the image in front, each >= 1, rising."""
+    average: bool
+    """The mean; else the maximum."""
+
+    def shape(self, *sources: Shape) -> Shape:
+        (source,) = sources
+        if not self.axes or not set(self.axes) <= set(range(1, len(source))):
+            raise Unsupported(f"its axes must be some of 1..{len(source) - 1}, got {self.axes}")
+        return tuple(1 if axis in self.axes else size for axis, size in enumerate(source))
+
+    def run(self, *tensors: Array) -> Array:
+        (x,) = tensors
+        return np.asarray((np.mean if self.average else np.max)(x, axis=self.axes, keepdims=True))
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Padding(Operation):
     """The same values with others around."""
 
@@ -431,6 +454,8 @@ class OperationGraph:
     """Each behind those whose tensors it reads."""
     shapes: dict[str, Shape]
     """Of every tensor."""
+    channels_last: bool = False
+    """Whether tensors of the file have their channels last, as TFLite's do."""
 
     def check(self) -> None:
         """Raise ValueError unless each tensor is made once, before it is read, in the shape that its operation says."""

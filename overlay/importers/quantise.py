@@ -100,7 +100,8 @@ class Way:
     """Operations each of which reads the tensor of the one before."""
 
     operations: tuple[Operation, ...]
-    """In their order; the first one may be a join, no other."""
+    """In their order; the first one may be a join, no other. None if several ways begin at the input: then a way of no
+    operation makes the input."""
 
     @property
     def reads(self) -> tuple[str, ...]:
@@ -119,7 +120,7 @@ def ways(graph: OperationGraph) -> list[Way]:
     Raises
     ------
     ImportRefused
-        If an operation reads the output, or several the input.
+        If an operation reads the output.
     """
     operations = graph.operations
     readers = Counter(name for operation in operations for name in set(operation.reads))
@@ -128,11 +129,8 @@ def ways(graph: OperationGraph) -> list[Way]:
     if readers[graph.output]:
         got = readers[graph.output]
         raise ImportRefused([f"{printable(graph.output)}: no operator may read the output, got {got}"])
-    if graph.source in cuts and len(operations) > 1:
-        rule = "one operator must read the input, a convolution, got several"
-        raise ImportRefused([f"{printable(graph.source)}: {rule}"])
     following = {operation.reads[0]: operation for operation in operations if operation.reads[0] not in cuts}
-    out = []
+    out = [Way(operations=())] if graph.source in cuts and len(operations) > 1 else []
     for operation in operations:
         if operation.reads[0] != graph.source and operation.reads[0] not in cuts:
             continue
@@ -141,7 +139,8 @@ def ways(graph: OperationGraph) -> list[Way]:
             members.append(following[members[-1].makes])
         out.append(Way(operations=tuple(members)))
     known = {graph.source}
-    sorted_ways = list[Way]()
+    sorted_ways = out[:1] if out and not out[0].operations else []
+    out = out[len(sorted_ways) :]
     while out:  # operations are sorted, but a way goes on past the beginning of the next one
         ready = next(way for way in out if known.issuperset(way.reads))
         out.remove(ready)
@@ -215,23 +214,24 @@ class _Sections:
         """The way that begins at the input."""
         operations = way.operations
         first = next((place for place, operation in enumerate(operations) if operation.reads_map), len(operations))
+        makes = way.makes if operations else self._graph.source
+        reader = next((operation for operation in self._graph.operations if makes in operation.reads), None)
         last = max((place for place in range(first) if isinstance(operations[place], Levels)), default=-1)
         weighted = _first(self._graph.operations, Linear) < len(self._graph.operations)
-        if first == len(operations) or not weighted:
-            if operations and way.makes != self._graph.output:
-                why = "one operator must read the input, a convolution, got several"
-                raise ImportRefused([node_line(operations[-1].name, operations[-1].op, why)])
+        if (first == len(operations) and reader is None) or not weighted:
             name = self._graph.name or "the network"
             raise ImportRefused([f"{name}: a convolution or a matrix product must come first, got none"])
         if last < 0 and self._source is None:
             why = "its input must be quantised, got real numbers; say what the network is fed with: --input"
-            raise ImportRefused([node_line(operations[first].name, operations[first].op, why)])
+            begin = operations[first] if first < len(operations) else reader
+            assert begin is not None
+            raise ImportRefused([node_line(begin.name, begin.op, why)])
         if last >= 0 and self._source is not None:
             why = "it quantises the input already, so leave out --input"
             raise ImportRefused([node_line(operations[last].name, operations[last].op, why)])
         if last >= 0:
             _check_host(operations[: _first(operations, Levels)])
-        self._order, self._size = _input_order(self._graph, operations)
+        self._order, self._size = _input_order(self._graph, [*operations, *_behind(self._graph, makes)])
         if self._size[2] > MOST_CHANNELS:
             raise ImportRefused([f"the input must have at most {MOST_CHANNELS:,} channels, got {self._size[2]:,}"])
         walk = Walk(
@@ -249,7 +249,9 @@ class _Sections:
             if place == last:  # so far the host computes
                 walk.links = []
                 walk.nodes = []
-        self._end(way, walk)
+        if first == len(operations) and reader is not None:  # several read the input, or what the host makes of it
+            self._copy(walk, reader)
+        self._end(makes, walk, operations)
         head = self._sections[0]
         self._input = head.map if isinstance(head, PassSection) else head.reads[0].source
         return walk
@@ -257,8 +259,15 @@ class _Sections:
     def _walk(self, way: Way) -> Walk:
         """A way that begins at a fork or with a join."""
         walk = self._walk_join(way) if isinstance(way.operations[0], Join) else self._walk_fork(way)
-        self._end(way, walk)
+        self._end(way.makes, walk, way.operations)
         return walk
+
+    def _copy(self, walk: Walk, reader: Operation) -> None:
+        """Let weights copy the input, so that several operators may read it."""
+        try:
+            walk.copy_map(reader)
+        except ValueError as e:
+            raise ImportRefused([node_line(reader.name, reader.op, e)]) from None
 
     def _walk_join(self, way: Way) -> Walk:
         """A way that begins with a sum or a concatenation, which is its first section."""
@@ -271,6 +280,7 @@ class _Sections:
         walk = self._begun(way, section.quantised, index, section.size, len(self._sections) + 1)
         walk.done.append(section)
         walk.number += 1
+        walk.unlinked = way.operations[taken - 1].makes, index
         for place in range(taken, len(way.operations)):
             walk.take(place)
         return walk
@@ -279,7 +289,8 @@ class _Sections:
         """A way of a map with several readers, whose levels it must leave as they are."""
         end = self._ends[way.reads[0]]
         levels = end.levels
-        _check_begin(way)
+        if way.makes == self._graph.output:
+            _check_begin(way)
         limits = np.array([[Fraction(level) for level in range(1, levels.levels + 1)]], object)
         levels = replace(levels, boundaries=limits, reached=np.ones(levels.levels, bool))
         walk = self._begun(way, levels, end.index, end.size, end.map)
@@ -304,15 +315,15 @@ class _Sections:
             apart=self._apart,
         )
 
-    def _end(self, way: Way, walk: Walk) -> None:
+    def _end(self, makes: str, walk: Walk, operations: Sequence[Operation]) -> None:
         """Take over the sections of a walk that has come to the end of a way."""
         walk.finish()
-        if way.makes == self._graph.output:
-            last = max((place for place, operation in enumerate(way.operations) if operation.makes_map), default=-1)
-            _check_host(way.operations[last + 1 :])
+        if makes == self._graph.output:
+            last = max((place for place, operation in enumerate(operations) if operation.makes_map), default=-1)
+            _check_host(operations[last + 1 :])
         self._sections += walk.done
         source = walk.done[-1].quantised if walk.done else walk.source
-        self._ends[way.makes] = _WayEnd(walk.map, source, tuple(walk.links), walk.index, walk.size)
+        self._ends[makes] = _WayEnd(walk.map, source, tuple(walk.links), walk.index, walk.size)
 
     def _reading(self, tensor: str) -> Reading:
         """How a join reads what a way ends with."""
@@ -336,6 +347,37 @@ class _Sections:
         )
         return section, first.order, taken
 
+    def _requantised(self, way: Way, reads: Sequence[Reading]) -> tuple[list[Reading], int]:
+        """Maps of several scales as the quantiser behind their concatenation makes them, each by a copy of its own; and
+        how many operations that takes."""
+        place = _first(way.operations, Levels)
+        between = way.operations[1:place]
+        alike = all(
+            isinstance(operation, Elementwise)
+            or (isinstance(operation, Scaling) and operation.multiply.size == operation.add.size == 1)
+            for operation in between
+        )
+        if place == len(way.operations) or not alike or len(way.operations[place].boundaries) > 1:  # type: ignore[attr-defined]
+            raise Unsupported("maps that are concatenated must have one scale and zero point, or be requantised to one")
+        out = []
+        for reading in reads:
+            end = self._ends[reading.tensor]
+            walk = Walk(
+                operations=way.operations,
+                tensor=reading.tensor,
+                source=reading.source,
+                index=end.index,
+                size=end.size,
+                map=end.map,
+                number=len(self._sections) + 1,
+                apart=self._apart,
+            )
+            walk.requantise(way.operations[1 : place + 1])
+            self._sections += walk.done
+            tensor = f"{reading.tensor}, requantised for {way.makes}"
+            out.append(replace(reading, map=walk.map, source=walk.input, tensor=tensor))
+        return out, place + 1
+
     def _concatenation(self, way: Way, join: Concatenation, reads: Sequence[Reading]) -> tuple[Section, Array, int]:
         """The section of a concatenation, as `_sum`: values of golden's maps lie behind one another at each
         position."""
@@ -350,11 +392,23 @@ class _Sections:
             position, channel = np.divmod(reading.order, count)
             places.append(position * channels + before + channel)
             before += count
+        if not _alike([reading.source for reading in reads]):
+            reads, taken = self._requantised(way, reads)
+            maps = [reading.source for reading in reads]
+            levels = replace(maps[0], name=join.name, boundaries=None, reached=None, rule=None)
+            section = PassSection(
+                name=join.name,
+                op=join.op,
+                nodes=_names(way.operations[:taken]),
+                reads=tuple(reads),
+                size=(*sizes[0][:2], channels),
+                quantised=levels,
+                shifts=(0,) * len(maps),
+            )
+            return section, join.run(*places), taken
         maps = [reading.source for reading in reads]
         step = maps[0].step
         base = min(quantised.base for quantised in maps)
-        if any(quantised.step != step or (quantised.base - base) % step for quantised in maps):
-            raise Unsupported("maps that are concatenated must have one scale and zero point, or be requantised to one")
         shifts = tuple(int((quantised.base - base) / step) for quantised in maps)
         ranges = [range(shift, shift + quantised.levels + 1) for shift, quantised in zip(shifts, maps)]
         highest = max(values[-1] for values in ranges)
@@ -370,6 +424,12 @@ class _Sections:
             shifts=shifts,
         )
         return section, join.run(*places), taken
+
+
+def _alike(maps: Sequence[Quantised]) -> bool:
+    """Whether maps have one scale, and zero points that are whole numbers of it apart."""
+    first = maps[0]
+    return all(other.step == first.step and (other.base - first.base) % first.step == 0 for other in maps)
 
 
 def _first(operations: Sequence[Operation], kind: type[Operation]) -> int:
@@ -447,15 +507,29 @@ def _same_levels(way: Way, quantised: Quantised, ranges: Sequence[range]) -> tup
     return quantised, 1
 
 
+def _behind(graph: OperationGraph, tensor: str) -> list[Operation]:
+    """The operations behind a tensor, from each tensor to the first one that reads it, as far as a layout."""
+    out = list[Operation]()
+    for operation in graph.operations:
+        if tensor in operation.reads and not any(isinstance(before, Layout) for before in out):
+            out.append(operation)
+            tensor = operation.makes
+    return out
+
+
 def _input_order(graph: OperationGraph, operations: Sequence[Operation]) -> tuple[Array, Size]:
     """`golden_order` of the input; if a layout comes first, that of the map that the weights read."""
     shape = graph.shapes[graph.source]
     places = np.arange(int(np.prod(shape))).reshape(shape)
+    turned = False
     for operation in operations:
         if isinstance(operation, Layout):
             places = places.ravel()[operation.order]
+            turned = True
         elif not isinstance(operation, Scaling | Elementwise | Levels):
             break
+    if graph.channels_last and not turned and len(shape) <= 4:
+        return places, (*(1, 1, *shape[1:-1])[-2:], shape[-1])
     if places.ndim != 4 or not np.array_equal(np.sort(places, axis=None), np.arange(int(np.prod(shape)))):
         return golden_order(shape)
     there, size = golden_order(places.shape)

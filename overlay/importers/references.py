@@ -122,8 +122,33 @@ def _q_mean(inputs: Inputs, attributes: Mapping[str, Any]) -> Array:
     return _quantised(_real(x, scale, zero).mean(axis=(2, 3), keepdims=True), y_scale, y_zero)
 
 
+def _q_add(inputs: Inputs, attributes: Mapping[str, Any]) -> Array:
+    """onnxruntime's QLinearAdd."""
+    return _quantised(_real(*inputs[:3]) + _real(*inputs[3:6]), *(*inputs[6:], None)[:2])
+
+
+def _q_concat(inputs: Inputs, attributes: Mapping[str, Any]) -> Array:
+    """onnxruntime's QLinearConcat."""
+    maps = [_real(*inputs[place : place + 3]) for place in range(2, len(inputs), 3)]
+    return _quantised(np.concatenate(maps, axis=int(attributes["axis"])), *inputs[:2])
+
+
+def _q_average(inputs: Inputs, attributes: Mapping[str, Any]) -> Array:
+    """onnxruntime's QLinearAveragePool: ONNX's AveragePool between a map of real numbers and a quantiser."""
+    x, scale, zero, y_scale, y_zero = (*inputs, None)[:5]
+    kept = {key: value for key, value in attributes.items() if key != "channels_last"}
+    node = SourceNode(name="", op="AveragePool", inputs=("x",), outputs=("y",), attributes=kept)
+    return _quantised(run_node(node, [_real(x, scale, zero)], 19)[0], y_scale, y_zero)
+
+
 def _hard_tanh(inputs: Inputs, attributes: Mapping[str, Any]) -> Array:
     return np.clip(inputs[0], attributes.get("min_val", -1.0), attributes.get("max_val", 1.0))
+
+
+def _largest(inputs: Inputs, attributes: Mapping[str, Any]) -> Array:
+    """ONNX's GlobalMaxPool, which its reference gets wrong without rows."""
+    largest: Array = inputs[0].max(axis=tuple(range(2, inputs[0].ndim)), keepdims=True)
+    return largest
 
 
 REFERENCES: dict[str, Callable[[Inputs, Mapping[str, Any]], Array]] = {
@@ -134,6 +159,10 @@ REFERENCES: dict[str, Callable[[Inputs, Mapping[str, Any]], Array]] = {
     "MultiThreshold": _multi_threshold,
     "QGemm": _q_gemm,
     "QLinearGlobalAveragePool": _q_mean,
+    "QLinearAdd": _q_add,
+    "QLinearConcat": _q_concat,
+    "QLinearAveragePool": _q_average,
+    "GlobalMaxPool": _largest,
     "HardTanh": _hard_tanh,
     "Hardtanh": _hard_tanh,
 }

@@ -11,7 +11,7 @@ from bitloom.golden.encoding import Array
 from bitloom.golden.rewrite import Inexact, rewrite
 
 from .budget import take
-from .operations import Elementwise, Join, Levels, Linear, Operation, OperationGraph, Pooling
+from .operations import Elementwise, Join, Levels, Linear, Operation, OperationGraph, Pooling, Reduction
 from .rationals import floats
 
 CHECK_STEPS = 16
@@ -53,6 +53,8 @@ def pools_of_the_input_come_last(graph: OperationGraph) -> OperationGraph | None
 
 
 def _is_max_pool(operation: Operation) -> bool:
+    if isinstance(operation, Reduction):
+        return not operation.average and 1 not in operation.axes  # axis 1 may be that of the channels
     return isinstance(operation, Pooling) and not operation.average
 
 

@@ -144,6 +144,8 @@ class WeightSection(Section):
     """How many links of the chain lie before these."""
     real: Array | None = None
     """Real numbers of which ``weight`` are the signs, in the same order."""
+    copies: bool = False
+    """Whether its weights only copy every channel: one tap of each kernel is 1, all others are 0."""
     sums: tuple[Window, ...] = ()
     """Of means that are taken of the sums, before all that the chain does."""
 

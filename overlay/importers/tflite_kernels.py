@@ -4,6 +4,7 @@ Nothing here is used to make a model: the rewriting states where each value begi
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from bitloom.golden.encoding import Array
 
 from .errors import Unsupported
 from .source import SourceNode
-from .tflite_rules import HIGH, LOW, Multiplier, activation_ends, mean_multiplier, multiplier_of
+from .tflite_rules import ENDS, HIGH, LOW, Multiplier, activation_ends, mean_multiplier, multiplier_of
 from .tflite_shapes import OF_SHAPES, run_shape
 
 Inputs = Sequence[Array | None]
@@ -149,9 +150,18 @@ def _mean(node: SourceNode, inputs: Inputs) -> Array:
     x = np.asarray(inputs[0]).astype(np.int64)
     scale, zero = node.attributes["scales"][0].per_tensor("the input")
     result, _ = node.attributes["result_scale"].per_tensor("the result")
-    multiplier = mean_multiplier(scale / result, x.shape[1] * x.shape[2])
-    total = (x - zero).sum(axis=(1, 2), keepdims=bool(node.attributes["keep"]))
+    total = (x - zero).sum(axis=_axes(inputs), keepdims=bool(node.attributes["keep"]))
+    multiplier = mean_multiplier(scale / result, x.size // total.size)
     return _ended(node, rounded_twice(total, *_both(multiplier)))
+
+
+def _reduce_max(node: SourceNode, inputs: Inputs) -> Array:
+    largest: Array = np.asarray(inputs[0]).max(axis=_axes(inputs), keepdims=bool(node.attributes["keep"]))
+    return largest
+
+
+def _axes(inputs: Inputs) -> tuple[int, ...]:
+    return tuple(int(axis) for axis in np.ravel(inputs[1]))  # type: ignore[arg-type]
 
 
 def _both(multiplier: Multiplier) -> tuple[Array, Array]:
@@ -168,6 +178,23 @@ def _add(node: SourceNode, inputs: Inputs) -> Array:
         total = total + sign * rounded_twice(values, *_both(multiplier_of(scale / (2 * largest))))
     result, _ = node.attributes["result_scale"].per_tensor("the result")
     return _ended(node, rounded_twice(total, *_both(multiplier_of(2 * largest / (2**20 * result)))))
+
+
+def _mul(node: SourceNode, inputs: Inputs) -> Array:
+    """The product of values less their zero points; scales are multiplied in single precision."""
+    (first, zero), (second, other_zero) = (scale.per_tensor("an input") for scale in node.attributes["scales"])
+    x, y = (np.asarray(values).astype(np.int64) for values in inputs)
+    result = node.attributes["result_scale"].per_tensor("the result")[0]
+    scale = np.float32(first) * np.float32(second) / np.float32(result)
+    return _ended(node, rounded_twice((x - zero) * (y - other_zero), *_both(multiplier_of(float(scale)))))
+
+
+def _requantised(node: SourceNode, x: Array, activation: str) -> Array:
+    """Values less their zero point in the scale of the result."""
+    scale, zero = node.attributes["scales"][0].per_tensor("the input")
+    result = node.attributes["result_scale"].per_tensor("the result")[0]
+    values = rounded_twice(x.astype(np.int64) - zero, *_both(multiplier_of(scale / result)))
+    return _ended(replace(node, attributes={**node.attributes, "activation": activation}), values)
 
 
 def _concatenation(node: SourceNode, inputs: Inputs) -> Array:
@@ -193,6 +220,8 @@ def _quantize(node: SourceNode, inputs: Inputs) -> Array:
     result = node.attributes["result_scale"]
     if x.dtype == np.uint8:
         return (x.astype(np.int64) - 128).astype(np.int8)
+    if node.attributes["scales"][0].kind == result.kind:
+        return _requantised(node, x, "NONE")
     if result.kind == "UINT8":
         return (x.astype(np.int64) + 128).astype(np.uint8)
     scale, zero = result.per_tensor("the result")
@@ -215,6 +244,9 @@ KERNELS: dict[str, Callable[[SourceNode, Inputs], Array]] = {
     "MEAN": _mean,
     "ADD": _add,
     "SUB": _add,
+    "MUL": _mul,
+    "REDUCE_MAX": _reduce_max,
+    **{op: lambda node, inputs: _requantised(node, np.asarray(inputs[0]), node.op) for op in ENDS if op != "NONE"},
     "CONCATENATION": _concatenation,
     "PAD": _pad,
     "TRANSPOSE": _transpose,

@@ -88,6 +88,7 @@ OPTIONS: dict[str, tuple[str, dict[str, Option]]] = {
     "MAX_POOL_2D": ("Pool2DOptions", POOL),
     "ADD": ("AddOptions", FUSED),
     "SUB": ("SubOptions", FUSED),
+    "MUL": ("MulOptions", FUSED),
     "CONCATENATION": ("ConcatenationOptions", {"axis": _number("Axis", 0), **FUSED}),
     "MEAN": ("ReducerOptions", REDUCER),
     "REDUCE_MAX": ("ReducerOptions", REDUCER),

@@ -181,10 +181,13 @@ def _node_checked(node: SourceNode, operations: list[Operation], tensors: list[d
     near = 0.0 if node.domain == TFLITE else NEAR  # integers are on no boundary
     count = ties = 0
     for values in tensors:
-        spans = [_Span.of(values[name].astype(np.float64)) for name in operations[0].reads]
+        spans: dict[str, _Span] = {}
         for operation in operations:
-            spans = [_ran(operation, spans, near)]
-        (got,) = spans
+            for name in operation.reads:
+                if name not in spans:
+                    spans[name] = _Span.of(values[name].astype(np.float64))
+            spans[operation.makes] = _ran(operation, [spans[name] for name in operation.reads], near)
+        got = spans[operations[-1].makes]
         wanted = values[node.outputs[0]].astype(np.float64).reshape(got.x.shape)
         quantises = any(operation.unit for operation in operations)
         room = 1e-5 if quantises else 1e-4 * max(1.0, float(np.abs(wanted).max(initial=0)))

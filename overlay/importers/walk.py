@@ -11,7 +11,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import singledispatchmethod
-from itertools import pairwise
+from itertools import pairwise, permutations
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from bitloom.golden.host.host import level_of
 from bitloom.golden.window import Sides, Window
 
 from .bends import Bend
-from .boundaries import Line, Link, bend_name, staircases
+from .boundaries import Line, Link, bend_name, first_line, staircases
 from .errors import ImportRefused, Unsupported, node_line
 from .operations import (
     Closing,
@@ -31,6 +31,7 @@ from .operations import (
     Operation,
     Padding,
     Pooling,
+    Reduction,
     Scaling,
     check_weights,
 )
@@ -68,6 +69,7 @@ class Walk:
     place: int = 0  # of the operation that is taken
     front: tuple[Link, ...] = ()  # before the host's quantiser
     links: list[Link] = field(default_factory=list)  # since the last quantiser or the last weights
+    unlinked: tuple[str, Array] = ("", np.empty(0, np.int64))  # the last tensor in front of these, and its index
     open: WeightSection | None = None  # a section whose quantiser hasn't come
     average: Pooling | None = None  # a mean that waits for what reads it
     average_links: int = 0  # how many links lie before it
@@ -80,6 +82,7 @@ class Walk:
 
     def __post_init__(self) -> None:
         self._begin_with = self.source, self.index, self.size
+        self.unlinked = self.tensor, self.index
 
     def take(self, place: int) -> None:
         """One operation further.
@@ -98,11 +101,27 @@ class Walk:
             self._take(operation)
         except ValueError as e:
             raise ImportRefused([node_line(operation.name, operation.op, e)]) from None
+        if not self.links and not is_padded(self.index):
+            self.unlinked = operation.makes, self.index
+
+    def requantise(self, operations: Sequence[Operation]) -> None:
+        """Quantise a copy of the map that the walk begins at, by scales, bends and a quantiser that follow where the
+        map is joined with others."""
+        *links, quantiser = operations
+        for operation in links:
+            self._take(operation)
+        assert isinstance(quantiser, Levels)
+        self._begin_copy(quantiser, Line.identity(self.size[2]))
+        self._quantise(quantiser)
 
     def finish(self) -> None:
         """End the walk behind the last operation; ImportRefused if it can't end there."""
         if is_padded(self.index):
-            raise ImportRefused([f"{self.operations[-1].name}: a padded map must be read by a convolution"])
+            last = self.operations[-1]
+            try:
+                self.copy_map(last)
+            except ValueError as e:
+                raise ImportRefused([node_line(last.name, last.op, e)]) from None
         if self.average is not None:
             why = "a mean must be followed by weights or a quantiser"
             raise ImportRefused([node_line(self.average.name, self.average.op, why)])
@@ -134,7 +153,7 @@ class Walk:
         """Whether a pool of the same map follows; a mean is the last one of a map."""
         for operation in self.operations[self.place + 1 :]:
             if operation.reads_map or operation.makes_map:
-                return isinstance(operation, Pooling)
+                return isinstance(operation, Pooling | Reduction)
         return False
 
     @property
@@ -147,10 +166,11 @@ class Walk:
         for operation in self.operations[self.place + 1 :]:
             if isinstance(operation, Levels):
                 return differs or len(operation.boundaries) > 1
-            if isinstance(operation, Pooling) and not differs and not bent:
+            pools = isinstance(operation, Pooling | Reduction)
+            if pools and not differs and not bent:
                 break
             bent = bent or isinstance(operation, Elementwise)
-            if isinstance(operation, Linear) or (isinstance(operation, Pooling) and operation.average):
+            if isinstance(operation, Linear) or (pools and operation.average):
                 break
             if isinstance(operation, Scaling):
                 differs = differs or None in (same(operation.multiply), same(operation.add))
@@ -195,6 +215,8 @@ class Walk:
 
     @_take.register
     def _layout(self, operation: Layout) -> None:
+        if is_padded(self.index) and operation.order.ndim != self.index.ndim:
+            self.copy_map(operation)
         self.index = self.index.ravel()[operation.order.ravel()].reshape(operation.order.shape)
 
     @_take.register
@@ -203,7 +225,43 @@ class Walk:
 
     @_take.register
     def _pooling(self, operation: Pooling) -> None:
+        if is_padded(self.index) and self.open is None and self.average is None:
+            operation = self._with_padding(operation)
         self._check_order()
+        rows, columns = operation.window.output_size(self.size[0], self.size[1])
+        self._pool_by(operation, golden_order((1, self.size[2], rows, columns))[0])
+
+    @_take.register
+    def _reduction(self, operation: Reduction) -> None:
+        if is_padded(self.index):
+            self.copy_map(operation)
+        kernel, index = self._reduced(operation)
+        window = Window(kernel=kernel)
+        named = {"name": operation.name, "op": operation.op, "reads": operation.reads, "makes": operation.makes}
+        self._pool_by(Pooling(**named, window=window, average=operation.average), index)
+
+    def _reduced(self, operation: Reduction) -> tuple[tuple[int, int], Array]:
+        """The window of golden's map that some axes of the tensor are, and the index of what is left."""
+        rows, columns, channels = self.size
+        axes = operation.axes
+        last = range(-len(axes), 0)
+        position, channel = np.divmod(np.moveaxis(self.index, axes, tuple(last)), channels)
+        row, column = np.divmod(position, columns)
+        channel, row, column = (
+            place.reshape(*place.shape[: place.ndim - len(axes)], -1) for place in (channel, row, column)
+        )
+        alike = [bool((place == place[..., :1]).all()) for place in (channel, row, column)]
+        kernel = 1 if alike[1] else rows, 1 if alike[2] else columns
+        if not alike[0] or kernel[0] * kernel[1] != channel.shape[-1]:
+            rule = "means and maxima must be over all rows, all columns or both, of each channel for itself"
+            raise Unsupported(f"{rule}, got axes {axes}")
+        first = [np.expand_dims(place[..., 0], axes) for place in (channel, row, column)]
+        left = (first[1] if kernel[0] == 1 else 0) * (1 if kernel[1] > 1 else columns)
+        index = (left + (first[2] if kernel[1] == 1 else 0)) * channels + first[0]
+        return kernel, index
+
+    def _pool_by(self, operation: Pooling, index: Array) -> None:
+        """Let a pool follow, behind which the tensor has an index."""
         rows, columns = operation.window.output_size(self.size[0], self.size[1])
         if operation.average:
             if self.average is not None:
@@ -225,8 +283,62 @@ class Walk:
                 raise Unsupported("what lies between a quantiser and a max pool must rise in every channel")
             self._pool_map(operation)
         self.size = (rows, columns, self.size[2])
-        self.index = golden_order((1, self.size[2], rows, columns))[0]
+        self.index = index
         self._copy_channels()
+
+    def _with_padding(self, operation: Pooling) -> Pooling:
+        """A pool that takes the padding in front of it: a maximum where padding is no larger than any value of the map.
+        Elsewhere the padded map is made before, by weights."""
+        lowest = min(self._worth_of(self.input.base + self.input.step * level) for level in (0, self.input.levels))
+        index, sides = _without_padding(self.index)
+        window = operation.window
+        padding = tuple(a + b for a, b in zip(sides, window.padding))
+        top, left, bottom, right = padding
+        span = window.span
+        fits = max(top, bottom) < span[0] and max(left, right) < span[1]
+        if operation.average or self.padded_with > lowest or not fits:
+            self.copy_map(operation)
+            return operation
+        self.index = index
+        return replace(operation, window=replace(window, padding=(top, left, bottom, right)))
+
+    def _worth_of(self, value: Fraction) -> Fraction:
+        """What a value of the map is worth behind the links, which must be alike in all channels."""
+        for link in self.links:
+            value = _same_value(value * link.multiply + link.add) if isinstance(link, Line) else link.of(value)
+        return value
+
+    def copy_map(self, following: Operation) -> None:
+        """Make the map again, with its padding if it is padded, by weights that copy every channel: of each window one
+        tap counts."""
+        if self.open is not None or self.average is not None or self.source is None:
+            raise Unsupported("a padded map must be quantised before, or be read by a convolution")
+        first, behind = first_line(self.links, self.size[2])
+        multiply = same(first.multiply)
+        add = same(first.add)
+        if behind or multiply is None or add is None or multiply <= 0:
+            raise Unsupported("a map that is padded must have one scale > 0 behind its quantiser")
+        source = self.input
+        base = source.base * multiply + add
+        step = source.step * multiply
+        index = self.index
+        top = left = bottom = right = 0
+        number = Fraction(0)
+        if is_padded(index):
+            index, (top, left, bottom, right) = _padded_whole(index, self.size)
+            number = (self.padded_with - add) / multiply
+        rows = top + bottom
+        columns = left + right
+        # A padded tap adds 0: so the number that stands there is taken off in front of the weights, and added behind.
+        line = Line.identity(self.size[2])
+        self.links = [replace(line, add=line.add + number), *self.links]
+        window = Window(kernel=(rows + 1, columns + 1), padding=(rows, columns, rows, columns))
+        self._begin_copy(following, replace(line, add=line.add - number), window, (bottom, right))
+        limits = np.array([[base + step * (level - Fraction(1, 2)) for level in range(1, source.levels + 1)]], object)
+        reached = np.ones(source.levels, bool)
+        named = {"name": following.name, "op": following.op, "reads": following.reads, "makes": following.makes}
+        self.index = index
+        self._quantise(Levels(**named, base=base, step=step, boundaries=limits, reached=reached))
 
     def _pool_map(self, operation: Pooling) -> None:
         """Let a pool take the map, behind the section that makes the map or behind one that passes it on."""
@@ -288,6 +400,9 @@ class Walk:
             if operation.rule is not None:
                 multipliers = tuple(operation.rule.multipliers[place] for place in order)
                 operation = replace(operation, rule=replace(operation.rule, multipliers=multipliers))
+        elif operation.rule is not None and len(operation.rule.multipliers) == 1:
+            multipliers = operation.rule.multipliers * self.size[2]
+            operation = replace(operation, rule=replace(operation.rule, multipliers=multipliers))
         operation = replace(operation, boundaries=boundaries)
         if self.average is not None and self._is_rounded_mean(operation):
             window = self.average.window
@@ -302,6 +417,8 @@ class Walk:
         if self.open is None:
             self._merge(operation)
             return
+        if self.open.copies and operation.rule is not None:
+            self._multiply_weights(self.open)
         self.source = _quantised(operation)
         section = replace(
             self.open,
@@ -312,6 +429,14 @@ class Walk:
             nodes=tuple(self.nodes),
         )
         self._close(section)
+
+    def _multiply_weights(self, section: WeightSection) -> None:
+        """Multiply weights that copy with the whole numbers that follow, as a kernel's rule is for such products."""
+        first = self.links[0] if self.links else None
+        if isinstance(first, Line) and all(number.denominator == 1 for number in first.multiply):
+            factors = np.array([int(number) for number in first.multiply], np.int64)
+            self.open = replace(section, weight=section.weight * factors[:, None, None, None], copies=False)
+            self.links[0] = Line(multiply=np.full(len(factors), Fraction(1), object), add=first.add)
 
     def _close(self, section: Section) -> None:
         """Add a section, behind which the walk stands."""
@@ -332,9 +457,26 @@ class Walk:
             self.front = tuple(self.links)
             self.links = []
             return
+        try:
+            merged = self._merged(operation)
+        except Unsupported:
+            if not self._between(operation):
+                raise
+            return
+        if merged is not None:
+            self.source = merged
+            self.links = []
+            if self.done:  # else the host has both
+                section = self.done[-1]
+                self.done[-1] = replace(section, quantised=self.source, nodes=(*section.nodes, *self.nodes))
+                self.nodes = []
+
+    def _merged(self, operation: Levels) -> Quantised | None:
+        """The map as two quantisers make it; None where weights were put between both."""
         first = self.input
         if first.boundaries is None:
-            raise Unsupported(f"what was {self.done[-1].verb} must be quantised once, got a second time")
+            verb = self.done[-1].verb if self.done else "quantised"
+            raise Unsupported(f"what was {verb} must be quantised once, got a second time")
         assert first.reached is not None
         if len(operation.boundaries) > 1 or any(isinstance(link, Line) and not link.is_uniform for link in self.links):
             raise Unsupported("what lies between two quantisers must be the same in every channel")
@@ -359,11 +501,11 @@ class Walk:
         # A mean is rounded to the values of the first quantiser, and only then come those of the second one.
         apart = first.averaged and (len(kept), base, operation.step) != (first.levels, first.base, first.step)
         if self.done and (apart or (len(kept) > MOST_THERMOMETER and not even)) and self._between(operation):
-            return
+            return None
         if apart:
             name = bend_name(self.links)
             raise Unsupported(f"a mean that is quantised twice must have no {name} between both quantisers")
-        self.source = replace(
+        return replace(
             first,
             base=base,
             step=operation.step,
@@ -372,18 +514,13 @@ class Walk:
             levels=len(kept),
             rule=None,
         )
-        self.links = []
-        if self.done:  # else the host has both
-            section = self.done[-1]
-            self.done[-1] = replace(section, quantised=self.source, nodes=(*section.nodes, *self.nodes))
-            self.nodes = []
 
     def _between(self, operation: Levels) -> bool:
         """Put a copy of every channel between two quantisers, if it can be: both in one would have levels of any width,
         as thresholds may be, and not those of a requantisation."""
-        if is_padded(self.index) or not all(isinstance(link, Line) for link in self.links):
+        if is_padded(self.index):
             return False
-        self._begin_copy(operation)
+        self._begin_copy(operation, None if all(map(_leads, self.links)) else Line.identity(self.size[2]))
         self._quantise(operation)
         return True
 
@@ -419,11 +556,13 @@ class Walk:
                 return
             self._begin_mean(self.average)
             raise Unsupported("a mean must be quantised before weights read it, unless it is of the whole map")
+        window = operation.window
+        if is_padded(self.index):
+            window = self._take_padding(operation)
         lead = self._lead(self.links)
         index = self.index
-        window = operation.window
         if is_padded(index):
-            window = self._take_padding(window)
+            self.index = _without_padding(index)[0]
         real = operation.real
         size = (1, 1, len(operation.weight))
         if operation.window is None:
@@ -450,20 +589,18 @@ class Walk:
             )
         )
 
-    def _take_padding(self, window: Window | None) -> Window:
-        """The window of weights that read a padded map, with that padding, too."""
-        if window is None:
-            raise Unsupported("a padded map must be read by a convolution")
-        if self.padded_with != 0:
-            raise Unsupported(f"a map must be padded with 0, got {float(self.padded_with):g}")
-        self.index, sides = _without_padding(self.index)
-        top, left, bottom, right = (a + b for a, b in zip(sides, window.padding))
-        more = replace(window, padding=(top, left, bottom, right))
-        try:
-            more.check("with Pad, the window")
-        except ValueError as e:
-            raise Unsupported(str(e)) from None
-        return more
+    def _take_padding(self, operation: Linear) -> Window | None:
+        """The window of weights that read a padded map: with that padding, too, if it fits and is worth 0. Elsewhere
+        the padded map is made before."""
+        window = operation.window
+        if window is not None and self.padded_with == 0:
+            sides = _without_padding(self.index)[1]
+            top, left, bottom, right = (a + b for a, b in zip(sides, window.padding))
+            more = replace(window, padding=(top, left, bottom, right))
+            if max(top, bottom) < window.span[0] and max(left, right) < window.span[1]:
+                return more
+        self.copy_map(operation)
+        return window
 
     def _placed(self, matrix: Array) -> Array:
         """A matrix (outputs, inputs) as kernels of the whole map, (outputs, rows, columns, channels)."""
@@ -537,26 +674,47 @@ class Walk:
         self.index = index
         self.average = None
 
-    def _begin_copy(self, following: Operation) -> None:
-        """Begin a section whose weights copy every channel, for what may follow only weights; ``following`` is
-        next."""
+    def _begin_copy(
+        self,
+        following: Operation,
+        lead: Line | None = None,
+        window: Window | None = None,
+        tap: tuple[int, int] = (0, 0),
+    ) -> None:
+        """Begin a section whose weights copy every channel, for what may follow only weights; ``following`` is next.
+
+        With a ``lead`` weights read the map as its quantiser made it, behind that line, and links stay behind them;
+        else they read what the links make. Of a window one tap is copied.
+        """
+        window = window or Window(kernel=(1, 1))
         channels = self.size[2]
+        check_weights(channels * window.taps)
+        weight = np.zeros((channels, *window.kernel, 1), np.int64)
+        weight[:, tap[0], tap[1]] = 1
         index = self.index
-        lead = self._lead(self.links)
+        if lead is None:
+            lead = self._lead(self.links)
+            reading = self._reading(following.reads[0], index, lead)
+            links = []
+        else:
+            reading = self._reading(*self.unlinked, Line.identity(channels))
+            links = self.links
         self._begin(
             WeightSection(
                 name=following.name,
                 op=following.op,
-                reads=(self._reading(following.reads[0], index, lead),),
-                weight=np.ones((channels, 1, 1, 1), np.int64),
+                reads=(reading,),
+                weight=weight,
+                copies=True,
                 groups=channels,
                 scale=np.full(channels, Fraction(1), object),
-                window=Window(kernel=(1, 1)),
-                size=self.size,
+                window=window,
+                size=(*window.output_size(*self.size[:2]), channels),
                 lead=lead,
             )
         )
         self.index = index
+        self.links = list(links)
 
     def _lead(self, links: Sequence[Link]) -> Line:
         """What the map is worth behind some links, as one line."""
@@ -591,6 +749,11 @@ class Walk:
         if (rows != rows[0]).any():
             raise Unsupported(f"{what} must be the same at all places of a channel")
         return np.asarray(values.ravel()[rows[0]])
+
+
+def _leads(link: Link) -> bool:
+    """Whether weights may read what a link makes: all channels are multiplied with one number, which is not 0."""
+    return isinstance(link, Line) and same(link.multiply) not in (None, Fraction(0))
 
 
 def _quantised(levels: Levels) -> Quantised:
@@ -630,6 +793,29 @@ def _without_padding(index: Array) -> tuple[Array, Sides]:
         raise Unsupported("only rows and columns can be padded")
     behind = np.array(index.shape) - last
     return box, (int(first[2]), int(first[3]), int(behind[2]), int(behind[3]))
+
+
+def _padded_whole(index: Array, size: Size) -> tuple[Array, Sides]:
+    """The index of a padded tensor in a map that has the padded places, too, and how many rows and columns these are:
+    top, left, bottom, right."""
+    rows, columns, channels = size
+    plain = golden_order((1, channels, rows, columns))[0]
+    inside = np.argwhere(index != OUTSIDE)
+    first = inside.min(axis=0)
+    last = inside.max(axis=0) + 1
+    box = index[tuple(map(slice, first, last))]
+    for axes in permutations(range(1, index.ndim)) if index.ndim == 4 else ():
+        turned = (0, *axes)  # of the tensor's axes, those of channels, rows and columns
+        if not np.array_equal(box.transpose(turned), plain):
+            continue
+        before = [int(first[axis]) for axis in turned]
+        behind = [int(index.shape[axis] - last[axis]) for axis in turned]
+        if before[1] or behind[1]:
+            break
+        sides = before[2], before[3], behind[2], behind[3]
+        whole = (1, channels, rows + before[2] + behind[2], columns + before[3] + behind[3])
+        return golden_order(whole)[0].transpose(np.argsort(turned)), sides
+    raise Unsupported("only rows and columns can be padded")
 
 
 def _same_value(values: Array) -> Fraction:

@@ -6,7 +6,7 @@ The states of all layers go in before an epoch and come out after it, so that a 
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
-from math import log2
+from math import isqrt, log2
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +20,8 @@ from bitloom.golden.discrete.lfsr import STATE_BITS, Lfsr
 from bitloom.golden.discrete.machine.instruction import COMPUTE, FORWARD, Instruction
 from bitloom.golden.discrete.machine.interpreter import Interpreter, Work
 from bitloom.golden.discrete.machine.parameters import ADDRESS_BITS, MOST_INSTRUCTIONS, MachineParameters
-from bitloom.golden.discrete.machine.program import ProgramWriter
-from bitloom.golden.discrete.machine.training import SourceRule, Training
+from bitloom.golden.discrete.machine.program import NeuronMap, ProgramWriter
+from bitloom.golden.discrete.machine.training import MOST_PLACES, Training, VelocityRule, Windows
 from bitloom.golden.discrete.machine.units import UNITS
 from bitloom.golden.discrete.machine.words import LayerState, first_words, read_states
 from bitloom.golden.discrete.word import WordFormat
@@ -45,6 +45,9 @@ RUNNERS = (WORDS, INTERPRETER, VERILATOR) = ("words", "interpreter", "verilator"
 """What trains: golden/discrete/fixed.py, a batch at a time and without a clock; the interpreter; the hardware."""
 EPOCH_SEEDS = 1 << 16
 """From one seed's first state of the generator to that of the next seed."""
+SLOWER_GAINS = 2
+"""Binary places by which gains and biases move more slowly where layers are normalised: else gains grow, and weights
+stop learning."""
 TIMELINE_SAMPLES = 4
 """Samples of the run whose work a timeline shows."""
 UNIT_NAMES = {"io": "data access", "array": "slaves", "vector": "own arithmetic"}
@@ -70,9 +73,15 @@ class MachinePlan:
     rate_places: int | None = None
     """k of the learning rate 2^-k of weights at the start; that of biases moves with it. By default the setting's."""
     mu_places: int | None = None
-    """k of mu 2^-k of the source's rule, or of the share by which velocities decay; by default the setting's."""
+    """k of mu 2^-k of the source's rule, by default the setting's."""
+    decay_places: int | None = None
+    """k of the share 2^-k that a velocity loses with each batch, by default the setting's."""
     batch: int | None = None
-    """Samples of a batch, by default those of the setting; a velocity remembers as many samples as with those."""
+    """Samples of a batch, by default those of the setting; a velocity remembers as many samples as with those.
+
+    mu_places, decay_places, batch: only where the setting's rule has this constant."""
+    windows: tuple[int, int] | None = None
+    """Rows, and so columns, of windows, and from one to the next: the first hidden layer is a convolution then."""
     normalised: bool = False
     """Whether sums of hidden layers are normalised over the batch."""
     held_out: bool = False
@@ -86,11 +95,13 @@ class MachinePlan:
         check_hidden(self.hidden)
         if not 0 <= self.seed <= MOST_SEED:
             raise ValueError(f"learning on the machine: seed must be 0..{MOST_SEED}, got {shown(self.seed)}")
-        if self.batch is not None and isinstance(MACHINE_SETTINGS[self.setting].rule, SourceRule):
-            raise ValueError(
-                f"learning on the machine: batch must be left out by the source's rule, got {self.batch} for "
-                f"{self.setting}"
-            )
+        for name in ("mu_places", "decay_places", "batch"):
+            value = getattr(self, name)
+            if value is not None and not hasattr(MACHINE_SETTINGS[self.setting].rule, name):
+                raise ValueError(
+                    f"learning on the machine: {name} must be left out where the rule has none, got {value} for "
+                    f"{self.setting}"
+                )
         if self.normalised and not MACHINE_SETTINGS[self.setting].multiplier:
             raise ValueError(
                 f"learning on the machine: normalised must be left out where words are not multiplied, as with "
@@ -104,16 +115,14 @@ class MachinePlan:
         rule = setting.rule
         if self.rate_places is not None:
             rule = fallen(rule, self.rate_places - rule.rate_places)
-        if isinstance(rule, SourceRule):
-            return replace(setting, rule=rule if self.mu_places is None else replace(rule, mu_places=self.mu_places))
-        if self.batch is not None:
+        changes = {"mu_places": self.mu_places, "decay_places": self.decay_places, "batch": self.batch}
+        if self.batch is not None and self.decay_places is None and isinstance(rule, VelocityRule):
             decay = rule.decay_places
-            if decay is not None:
-                decay = max(0, decay + round(log2(rule.batch / self.batch)))
-            rule = replace(rule, batch=self.batch, decay_places=decay)
-        if self.mu_places is not None:
-            rule = replace(rule, decay_places=self.mu_places)
-        return replace(setting, rule=rule)
+            changes["decay_places"] = decay and max(0, decay + round(log2(rule.batch / self.batch)))
+        if self.normalised and isinstance(rule, VelocityRule):
+            changes["bias_places"] = min(MOST_PLACES, rule.bias_places + SLOWER_GAINS)
+        given = {name: value for name, value in changes.items() if value is not None}
+        return replace(setting, rule=replace(rule, **given))
 
     def facts(self) -> dict[str, Any]:
         """Plan and setting."""
@@ -127,7 +136,12 @@ class MachinePlan:
         """The training in an epoch with these images: rates fall, and each epoch has random numbers of its own."""
         sizes = (data.train.shape[1], *self.hidden, int(data.train_labels.max()) + 1)
         state = Lfsr.seeded(EPOCH_SEEDS * self.seed + epoch).state
-        return self.kinds.training(sizes, state, fall(epoch, self.epochs))
+        windows = None
+        if self.windows is not None:
+            rows = isqrt(sizes[0])  # images are squares
+            size, stride = self.windows
+            windows = Windows(height=rows, width=rows, size=size, stride=stride)
+        return self.kinds.training(sizes, state, fall(epoch, self.epochs), windows)
 
     def machine(self, training: Training, samples: int) -> MachineParameters:
         """A machine with caches and tables that hold the training and its program for so many samples; without a
@@ -331,17 +345,28 @@ def first_run(plan: MachinePlan, data: LearnData, samples: int) -> tuple[Machine
     return machine, *ProgramWriter(machine, training).run(states, images.train[:samples], images.targets[:samples])
 
 
-def sample_begins(work: Sequence[Work]) -> list[int]:
-    """Where in ``work`` each sample begins: the first layer goes forward."""
-    return [n for n, item in enumerate(work) if item.instruction.key == (COMPUTE, FORWARD) and item.instruction.w == 0]
+def sample_begins(work: Sequence[Work], machine: MachineParameters, training: Training) -> list[int]:
+    """Where in ``work`` each sample begins, or each batch of samples side by side: the first layer goes forward, for
+    the first of its windows."""
+    places = NeuronMap(machine, training)
+    inputs = (places.inputs if training.layers[0].windows is None else places.windows)[0]
+    return [
+        n
+        for n, item in enumerate(work)
+        if item.instruction.key == (COMPUTE, FORWARD)
+        and item.instruction.w == 0
+        and item.instruction.a in (inputs, places.ahead)
+    ]
 
 
 def work_of_a_sample(plan: MachinePlan, data: LearnData) -> list[Work]:
-    """What the units of the interpreter do for a sample among others, up to the first instruction of the next one."""
-    machine, program, words = first_run(plan, data, max(TIMELINE_SAMPLES, plan.training(data).batch))
+    """What the units of the interpreter do for a sample among others, or a batch of samples side by side, up to the
+    first instruction of the next one."""
+    training = plan.training(data)
+    machine, program, words = first_run(plan, data, max(TIMELINE_SAMPLES * training.side_by_side, training.batch))
     interpreter = Interpreter(machine, program)
     interpreter.run(words)
-    _, begin, end, *_ = sample_begins(interpreter.work)
+    _, begin, end, *_ = sample_begins(interpreter.work, machine, training)
     return interpreter.work[begin:end]
 
 

@@ -1,7 +1,6 @@
 """Settings of a training on the training machine: which tensors are codes, and constants (C1, C18)."""
 
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from math import log2
 from typing import Any
 
@@ -12,6 +11,7 @@ from bitloom.golden.discrete.machine.training import (
     SourceRule,
     Training,
     VelocityRule,
+    Windows,
 )
 from bitloom.golden.discrete.table import TABLES, CodeTable
 
@@ -52,11 +52,13 @@ class MachineSetting:
         """Whether a product of two words is needed: weight gradients are those of inputs and errors."""
         return self.others == 0
 
-    def training(self, sizes: tuple[int, ...], seed: int, fall: int = 0) -> Training:
-        """The perceptron with so many inputs, hidden neurons and outputs, with rates that have fallen by 2^-fall.
+    def training(self, sizes: tuple[int, ...], seed: int, fall: int = 0, windows: Windows | None = None) -> Training:
+        """The perceptron with so many inputs, hidden neurons and outputs, with rates that have fallen by 2^-fall. With
+        ``windows`` the first hidden layer is a convolution: its neurons see windows of the inputs.
 
         Weights are converted by a table whose values span the zone, as master weights do. Forwards and backwards each
-        layer multiplies by one with the same codes, whose values are divided by about the root of the layer's inputs.
+        layer multiplies by one with the same codes, whose values are divided by about the root of the layer's inputs:
+        by the power of two that is not above it, where `Setting.specs` of floating point takes the nearest one.
         """
         tables: list[CodeTable] = []
 
@@ -73,9 +75,12 @@ class MachineSetting:
         if self.others:
             inputs = Kind(number(TABLES[self.others]))
             by_chance = Kind(inputs.table, True)
-            others = {"results": inputs, "errors": by_chance, "gradients": by_chance}
+            others = {"results": inputs, "errors": by_chance, "weight_gradients": by_chance}
         layers = []
-        for n, (before, after) in enumerate(pairwise(sizes), 1):
+        before = sizes[0]
+        for n, after in enumerate(sizes[1:], 1):
+            seen = windows if n == 1 else None
+            before = before if seen is None else seen.inputs
             scaled: dict[str, Any] = {}
             if self.bits:
                 larger = self.larger + self.last_larger * (n == len(sizes) - 1)
@@ -88,7 +93,10 @@ class MachineSetting:
             activation = "clip" if self.others else "relu"
             fields = {**weights, **scaled, **others}
             form = {"normalised": True} if self.normalised else {"centred": True}
-            layers.append(DenseLayer(inputs=before, outputs=after, activation=activation, **form, **fields))
+            layers.append(
+                DenseLayer(inputs=before, outputs=after, windows=seen, activation=activation, **form, **fields)
+            )
+            before = layers[-1].vector_outputs
         layers[-1] = replace(layers[-1], activation="clip", centred=False, normalised=False, results=Kind())
         numbered = {n: (table, 1) for n, table in enumerate(tables, 1)}
         return Training(layers=tuple(layers), rule=fallen(self.rule, fall), tables=numbered, inputs=inputs, seed=seed)

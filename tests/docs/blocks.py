@@ -16,9 +16,9 @@ from markdown_it import MarkdownIt
 
 from tests.paths import ROOT
 
-RUN = ("python", "shell")
+RUN = ("python", "shell", "c", "cpp")
 DATA = ("json", "text")
-"""Languages of blocks that are run, and of those that are not code to run."""
+"""Languages of blocks that are run, or compiled if they are C or C++, and of those that are not code to run."""
 
 MARK = re.compile(r"<!-- (not run|slow|prints)(?:: (.+))? -->")
 

@@ -1,6 +1,7 @@
 """python -m tests.docs.run_page PAGE [--slow]: run the blocks of a page in order, in the working directory.
 
-Python blocks share their names. The first thing that goes wrong ends the run; the message names page and line.
+Python blocks share their names. Blocks of C and C++ are whole files, which are compiled for the headers of driver/c.
+The first thing that goes wrong ends the run; the message names page and line.
 """
 
 import contextlib
@@ -10,8 +11,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-from .blocks import RUN, Block, blocks
+from .blocks import ROOT, RUN, Block, blocks
 
+COMPILED = {"c": ("c", "-std=c99"), "cpp": ("c++", "-std=c++11")}
+"""How a block is compiled, by its language."""
 OUTPUT = doctest.OutputChecker()
 
 
@@ -23,7 +26,7 @@ def run(page: Path, slow: bool) -> None:
         if block.language in RUN:
             printed = None
             if block.mark == "" or (block.mark == "slow" and slow):
-                printed = run_python(block, names) if block.language == "python" else run_shell(block)
+                printed = run_python(block, names) if block.language == "python" else _run_program(block)
         elif block.mark == "prints" and printed is not None:
             same = OUTPUT.check_output(block.text, printed, doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
             assert same, f"{block.name}: must be what is printed, got:\n{printed}"
@@ -38,9 +41,13 @@ def run_python(block: Block, names: dict[str, object]) -> str:
     return out.getvalue()
 
 
-def run_shell(block: Block) -> str:
+def _run_program(block: Block) -> str:
     """What the block prints on standard output."""
-    done = subprocess.run(["bash", "-euo", "pipefail", "-c", block.text], capture_output=True, text=True)
+    command = ["bash", "-euo", "pipefail"]
+    if block.language in COMPILED:
+        flags = ("-Wall", "-Wextra", "-Werror", "-pedantic", f"-I{ROOT / 'driver/c'}", "-fsyntax-only", "-")
+        command = ["g++", "-x", *COMPILED[block.language], *flags]
+    done = subprocess.run(command, input=block.text, capture_output=True, text=True)
     assert done.returncode == 0, f"{block.name}: exit status {done.returncode}\n{done.stdout}{done.stderr}"
     return done.stdout
 

@@ -32,6 +32,7 @@ NOT_RUN: dict[str, list[str]] = {
         "minutes; tests/overlay/fuzz runs them",
         "servers; tests/overlay/virtual/serve runs the first, tests/overlay/show/test_notebooks.py the notebooks",
     ],
+    "docs/how-to/without-pynq.md": ["needs a board", "needs ROS 2"],
     "docs/how-to/without-linux.md": ["needs Windows", "needs a container engine", "needs Colab"],
     "docs/start/install.md": [
         "needs a clone and PyPI; the tests' own environment is made by the same makefile",

@@ -8,7 +8,7 @@ from bitloom.golden.discrete.setting import SETTINGS
 from .blocks import ROOT
 
 TEXT = (ROOT / "docs" / "explanation" / "discrete-training.md").read_text(encoding="utf-8")
-TENSORS = ("inputs", "weights", "gradients", "derivatives", "weight_gradients", "memory", "norm")
+TENSORS = ("inputs", "weights", "errors", "derivatives", "weight_gradients", "memory", "norm")
 """In the order of the table's columns."""
 
 

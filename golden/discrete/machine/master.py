@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from bitloom.golden.discrete.activation import activate
 from bitloom.golden.discrete.arithmetic import word_of
 from bitloom.golden.discrete.lfsr import Lfsr
 from bitloom.golden.discrete.operand import Operand
@@ -34,7 +35,7 @@ class Master:
     array : Slave
         All slaves at once.
     slaves : list of Slave
-        Each by itself, to be looked at.
+        Each by itself, as hardware has them: what they keep and give is that of ``array``, which is faster.
     """
 
     def __init__(self, machine: MachineParameters) -> None:
@@ -111,11 +112,6 @@ class Master:
         """Words of an inverse root; of an activation, or of its slope: 1.0 or 0."""
         if function == isa.INVERSE_ROOT:
             return self.machine.form.inverse_root(a)
-        unity = self.machine.form.one
-        if function == isa.RELU:
-            return np.maximum(a, 0)
-        if function == isa.RELU_SLOPE:
-            return np.where(a > 0, unity, 0)
-        if function == isa.CLIP:
-            return np.clip(a, -unity, unity)
-        return np.where(np.abs(a) <= unity, unity, 0)
+        name = "relu" if function in (isa.RELU, isa.RELU_SLOPE) else "hard_tanh"
+        value, slope = activate(name, a, self.machine.form.one)
+        return value if function in (isa.RELU, isa.CLIP) else slope

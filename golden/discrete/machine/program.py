@@ -89,6 +89,8 @@ class NeuronMap:
         layers use; slopes of the activation; input gradients.
     target, sums : int
         Of the wanted outputs, and of sums on their way to the activation.
+    windows : list of int
+        Of each layer that sees windows: all of them, one behind the other.
     hats, gains, gain_gradients, moments, running, roots : list
         Of each normalised layer: sums less their mean, over their deviation; gains and their gradients; mean and
         variance of the batch and the running ones, a pair of addresses each; inverse roots of variances.
@@ -108,10 +110,14 @@ class NeuronMap:
         layers = training.layers
         outputs = [layer.outputs for layer in layers]
         samples = training.side_by_side  # vectors of samples stand one behind the other
-        self.inputs = [self._place(samples * layers[0].inputs), *(self._place(samples * n) for n in outputs)]
-        self.target = self._place(samples * outputs[-1])
+        results = [samples * layer.vector_outputs for layer in layers]
+        first = layers[0].vector_inputs
+        self.inputs = [self._place(samples * first), *(self._place(n) for n in results)]
+        self.target = self._place(results[-1])
         self.biases, self.bias_gradients = ([self._place(n) for n in outputs] for _ in range(2))
-        self.slopes, self.errors = ([self._place(samples * n) for n in outputs] for _ in range(2))
+        self.slopes, self.errors = ([self._place(n) for n in results] for _ in range(2))
+        seen = [layer.views * layer.inputs * (layer.windows is not None) for layer in layers]
+        self.windows = [self._place(samples * n) for n in seen]
         normal = [layer.outputs * layer.normalised for layer in layers]
         self.hats = [self._place(samples * n) for n in normal]
         self.gains, self.gain_gradients, self.roots = ([self._place(n) for n in normal] for _ in range(3))
@@ -120,8 +126,8 @@ class NeuronMap:
         self.sums = self._place(max(outputs + [layer.inputs for layer in layers]))
         if self._next > machine.neuron_words:
             raise ValueError(f"training: needs a neuron cache of {self._next} words, got {machine.neuron_words}")
-        room = samples == 1 and self._next + layers[0].inputs <= machine.neuron_words
-        self.ahead = self._place(layers[0].inputs) if room else None
+        room = not training.stepwise and self._next + first <= machine.neuron_words
+        self.ahead = self._place(first) if room else None
         self.words = self._next
         self.weights = []
         row = 0
@@ -146,7 +152,8 @@ class ProgramWriter:
     """Writes the instructions of a training.
 
     Where a layer is normalised over the batch, each step is made for all samples of a batch, whose vectors stand one
-    behind the other. Else samples go through all layers one after the other.
+    behind the other; where a layer sees windows, for all windows of a sample, which are copied out of the image. Else
+    samples go through all layers one after the other.
 
     Where caches have room for it, such samples stand in turn in two places: while one is trained with, the next one is
     loaded. Within a batch weights stay, and so the first layer accumulates the gradients of a sample while the master
@@ -284,8 +291,8 @@ class ProgramWriter:
         yield Jump(begin, samples // each, ROUNDS)
 
     def _samples(self) -> Iterator[ProgramLine]:
-        """A sample, or a batch of samples side by side."""
-        return self._side_by_side() if self.training.normalised else self._sample()
+        """A sample, or samples and windows side by side."""
+        return self._side_by_side() if self.training.stepwise else self._sample()
 
     def _sample(self) -> Iterator[ProgramLine]:
         """A sample that stands where the first layer's inputs are."""
@@ -336,13 +343,14 @@ class ProgramWriter:
         yield Jump(begins[0], rounds, ROUNDS)
 
     def _side_by_side(self) -> Iterator[ProgramLine]:
-        """A batch, each step for all of its samples (golden/discrete/fixed.py)."""
+        """A sample or a batch, each step for all samples and windows (golden/discrete/fixed.py)."""
         t = self.training
         m = self.map
         last = t.layers[-1]
-        for s in range(t.batch):
-            yield self._load(m.inputs[0] + s * t.layers[0].inputs, t.layers[0].inputs)
-            yield self._load(m.target + s * last.outputs, last.outputs)
+        size = t.layers[0].vector_inputs
+        for s in range(t.side_by_side):
+            yield self._load(m.inputs[0] + s * size, size)
+            yield self._load(m.target + s * last.vector_outputs, last.vector_outputs)
         for n in range(len(t.layers)):
             yield from self._batch_forward(n)
         end = len(t.layers) - 1
@@ -352,25 +360,48 @@ class ProgramWriter:
             kind_a=last.results.table,
             b=m.target,
             d=m.errors[end],
-            rows=t.batch * last.outputs,
+            rows=t.side_by_side * last.vector_outputs,
         )
         for n in range(end, -1, -1):
             yield from self._batch_backward(n)
 
-    def _each(
-        self, function: int, size: int, *, a: int, d: int, b: int, b_moves: bool = False
-    ) -> Iterator[Instruction]:
-        """COMPUTE of ``size`` elements for each sample of a batch, whose vectors are at ``a`` and ``d``; operand b is
-        the same for all but where it moves along."""
-        for s in range(self.training.batch):
-            at = s * size
-            yield self._compute(function, a=a + at, b=b + at * b_moves, d=d + at, rows=size)
+    def _count(self, n: int) -> int:
+        """How often the neurons of layer ``n`` see inputs in a step: for each sample and each window."""
+        return self.training.side_by_side * self.training.layers[n].views
 
-    def _sum_of(self, function: int, vectors: int, d: int, size: int) -> Iterator[Instruction]:
-        """ADD or MOMENTUM of the vectors of all samples to zeros at ``d``."""
+    def _each(self, function: int, n: int, *, a: int, d: int, b: int) -> Iterator[Instruction]:
+        """COMPUTE of vectors of layer ``n`` at ``a`` and ``d``, one a sample and window, with one operand b for all."""
+        size = self.training.layers[n].outputs
+        for k in range(self._count(n)):
+            yield self._compute(function, a=a + k * size, b=b, d=d + k * size, rows=size)
+
+    def _sum_of(self, function: int, n: int, vectors: int, d: int) -> Iterator[Instruction]:
+        """ADD or MOMENTUM of vectors of layer ``n``, one a sample and window, to zeros at ``d``."""
+        size = self.training.layers[n].outputs
         yield self._zeros(d, size)
-        for s in range(self.training.batch):
-            yield self._compute(function, a=d, b=vectors + s * size, d=d, rows=size)
+        for k in range(self._count(n)):
+            yield self._compute(function, a=d, b=vectors + k * size, d=d, rows=size)
+
+    def _runs(self, n: int, images: int) -> Iterator[int]:
+        """Where the runs of all windows of layer ``n`` are in the images at ``images``."""
+        windows = self.training.layers[n].windows
+        if windows is not None:
+            for s in range(self.training.side_by_side):
+                for begins in windows.runs:
+                    yield from (images + s * windows.pixels + begin for begin in begins)
+
+    def _copied_windows(self, n: int) -> Iterator[Instruction]:
+        """The windows of layer ``n``, run after run out of the images."""
+        windows = self.training.layers[n].windows
+        for number, image in enumerate(self._runs(n, self.map.inputs[n])):
+            assert windows is not None
+            d = self.map.windows[n] + number * windows.run
+            yield Instruction(operation=isa.MOVE, function=isa.COPY, a=image, d=d, rows=windows.run)
+
+    def _seen(self, n: int, k: int) -> int:
+        """Where the ``k``-th inputs of the neurons of layer ``n`` are."""
+        layer = self.training.layers[n]
+        return (self.map.inputs[n] if layer.windows is None else self.map.windows[n]) + k * layer.inputs
 
     def _zeros(self, d: int, size: int) -> Instruction:
         """Zeros."""
@@ -382,21 +413,23 @@ class ProgramWriter:
         m = self.map
         layer = t.layers[n]
         size = layer.outputs
-        rows = t.batch * size
+        count = self._count(n)
+        rows = count * size
         y = m.slopes[n]
         sums = m.hats[n] if layer.normalised else y
-        for s in range(t.batch):
-            yield self._forward(n, m.inputs[n] + s * layer.inputs, sums + s * size)
+        yield from self._copied_windows(n)
+        for k in range(count):
+            yield self._forward(n, self._seen(n, k), sums + k * size)
         if layer.normalised:
             mean, variance = m.moments[n]
-            yield from self._sum_of(isa.MOMENTUM, sums, mean, size)
-            yield from self._each(isa.SUBTRACT, size, a=sums, b=mean, d=sums)
+            yield from self._sum_of(isa.MOMENTUM, n, sums, mean)
+            yield from self._each(isa.SUBTRACT, n, a=sums, b=mean, d=sums)
             yield self._compute(isa.MULTIPLY, a=sums, b=sums, d=y, rows=rows)
-            yield from self._sum_of(isa.MOMENTUM, y, variance, size)
+            yield from self._sum_of(isa.MOMENTUM, n, y, variance)
             yield self._compute(isa.INVERSE_ROOT, a=variance, d=m.roots[n], rows=size)
-            yield from self._each(isa.MULTIPLY, size, a=sums, b=m.roots[n], d=sums)
-            yield from self._each(isa.MULTIPLY, size, a=sums, b=m.gains[n], d=y)
-        yield from self._each(isa.ADD, size, a=y, b=m.biases[n], d=y)
+            yield from self._each(isa.MULTIPLY, n, a=sums, b=m.roots[n], d=sums)
+            yield from self._each(isa.MULTIPLY, n, a=sums, b=m.gains[n], d=y)
+        yield from self._each(isa.ADD, n, a=y, b=m.biases[n], d=y)
         functions = ACTIVATIONS[layer.activation]
         words = self._result_words(n)
         if functions:
@@ -404,12 +437,13 @@ class ProgramWriter:
         else:
             yield Instruction(operation=isa.MOVE, function=isa.COPY, a=y, d=words, rows=rows)
         if layer.centred:
-            yield self._rate(self._batch_places, MEAN_PLACES)
-            for s in range(t.batch):
-                at = words + s * size
+            constants = [self._rate(self._batch_places, MEAN_PLACES)] if t.normalised else []
+            yield from constants
+            for k in range(count):
+                at = words + k * size
                 yield self._compute(isa.SUBTRACT, a=at, b=m.means[n], d=at, rows=size)
                 yield self._compute(isa.MOMENTUM, a=m.means[n], b=at, d=m.means[n], rows=size)
-            yield self._before_sample()
+            yield from [self._before_sample()] * len(constants)
         if layer.results.table:
             yield self._convert(layer.results, words, m.inputs[n + 1], rows)
         if n < len(t.layers) - 1:
@@ -421,30 +455,40 @@ class ProgramWriter:
         m = self.map
         layer = t.layers[n]
         size = layer.outputs
-        rows = t.batch * size
+        count = self._count(n)
+        rows = count * size
         g = m.errors[n]
         if layer.normalised:
             products = m.slopes[n]
-            for s in range(t.batch):
-                yield self._add_to_bias(n, g + s * size)
+            for k in range(count):
+                yield self._add_to_bias(n, g + k * size)
             yield self._compute(isa.MULTIPLY, a=g, b=m.hats[n], d=products, rows=rows)
-            yield from self._sum_of(isa.ADD, products, m.gain_gradients[n], size)
+            yield from self._sum_of(isa.ADD, n, products, m.gain_gradients[n])
             yield self._zeros(m.sums, size)
             yield self._compute(isa.MOMENTUM, a=m.sums, b=m.gain_gradients[n], d=m.sums, rows=size)
-            yield from self._each(isa.DESCEND, size, a=g, b=m.bias_gradients[n], d=g)
-            yield from self._each(isa.MULTIPLY, size, a=m.hats[n], b=m.sums, d=m.hats[n])
+            yield from self._each(isa.DESCEND, n, a=g, b=m.bias_gradients[n], d=g)
+            yield from self._each(isa.MULTIPLY, n, a=m.hats[n], b=m.sums, d=m.hats[n])
             yield self._compute(isa.SUBTRACT, a=g, b=m.hats[n], d=g, rows=rows)
             yield self._compute(isa.MULTIPLY, a=m.roots[n], b=m.gains[n], d=m.roots[n], rows=size)
-            yield from self._each(isa.MULTIPLY, size, a=g, b=m.roots[n], d=g)
+            yield from self._each(isa.MULTIPLY, n, a=g, b=m.roots[n], d=g)
         kind = layer.errors.table
         if kind:
             yield self._convert(layer.errors, g, g, rows)
-        for s in range(t.batch):
-            at = g + s * size
+        windows = layer.windows
+        images = [*self._runs(n, m.errors[n - 1])]
+        if n and windows is not None:
+            yield self._zeros(m.errors[n - 1], t.side_by_side * windows.pixels)
+        for k in range(count):
+            at = g + k * size
             yield Instruction(operation=isa.MOVE, function=isa.SCATTER, a=at, columns=size)
-            if n:
-                yield self._backward_sums(n, kind, m.errors[n - 1] + s * layer.inputs)
-            yield self._learn(n, m.inputs[n] + s * layer.inputs)
+            if n and windows is None:
+                yield self._backward_sums(n, kind, m.errors[n - 1] + k * layer.inputs)
+            elif n and windows is not None:
+                yield self._backward_sums(n, kind, m.sums)
+                for number, image in enumerate(images[k * windows.size : (k + 1) * windows.size]):
+                    b = m.sums + number * windows.run
+                    yield self._compute(isa.ADD, a=image, b=b, d=image, rows=windows.run)
+            yield self._learn(n, self._seen(n, k))
             if not layer.normalised:
                 yield self._add_to_bias(n, at, kind)
         if n and ACTIVATIONS[t.layers[n - 1].activation]:
@@ -639,7 +683,7 @@ class ProgramWriter:
         """Slopes of the activation of layer ``n``, in the place of what went into it."""
         layer = self.training.layers[n]
         y = self.map.slopes[n]
-        rows = self.training.side_by_side * layer.outputs
+        rows = self.training.side_by_side * layer.vector_outputs
         functions = ACTIVATIONS[layer.activation]
         if functions is None:
             return []
@@ -677,7 +721,7 @@ class ProgramWriter:
             "a": x,
             "kind_a": self.training.kind_of_inputs(n),
             "kind_b": layer.errors.table,
-            **_fields_of("d", layer.gradients),
+            **_fields_of("d", layer.weight_gradients),
             **self._block(n),
         }
         if isinstance(self.training.rule, SourceRule):
@@ -693,7 +737,7 @@ class ProgramWriter:
         """Input gradients of layer ``n``: its output gradients times the slopes of its activation."""
         m = self.map
         layer = self.training.layers[n]
-        size = self.training.side_by_side * layer.outputs
+        size = self.training.side_by_side * layer.vector_outputs
         g = m.errors[n]
         if ACTIVATIONS[layer.activation] is None:
             return Instruction(operation=isa.MOVE, function=isa.COPY, a=outputs, d=g, rows=size)

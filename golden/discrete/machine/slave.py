@@ -9,11 +9,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from bitloom.golden.discrete.arithmetic import word_of
+from bitloom.golden.discrete.draws import GivenDraws
 from bitloom.golden.discrete.operand import Continuous, Discrete, Operand
 from bitloom.golden.encoding import Array
 
 from .configuration import Configuration, columns
-from .draws import GivenDraws
 from .instruction import Instruction
 from .parameters import MachineParameters
 

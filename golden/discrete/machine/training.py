@@ -34,14 +34,71 @@ class Kind:
         make_fields_plain(self)
         if self.pair not in PAIRS:
             raise ValueError(f"kind: pair must be one of {', '.join(PAIRS)}, got {self.pair!r}")
+        if self.chance and not self.table:
+            raise ValueError("kind: chance must be False for continuous words, table 0, got True")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Windows:
+    """Square windows of an image, which the neurons of a layer see one after another: a convolution without padding.
+
+    A vector has the image's pixels row after row, the channels of a pixel side by side; so has a window, and so have
+    the results: the neurons are the channels.
+    """
+
+    height: int
+    width: int
+    channels: int = 1
+    """height, width, channels: of the image."""
+    size: int = 3
+    """Rows and columns of a window."""
+    stride: int = 1
+    """From a window to the next one, in rows and in columns."""
+
+    def __post_init__(self) -> None:
+        make_fields_plain(self)
+        for name in ("height", "width", "channels", "size", "stride"):
+            value = getattr(self, name)
+            if type(value) is not int or value < 1:
+                raise ValueError(f"windows: {name} must be 1 or more, got {value!r}")
+        if self.size > min(self.height, self.width):
+            raise ValueError(f"windows: size must be 1..{min(self.height, self.width)}, got {self.size}")
+
+    @property
+    def pixels(self) -> int:
+        """Elements of the image."""
+        return self.height * self.width * self.channels
+
+    @property
+    def inputs(self) -> int:
+        """Elements of a window."""
+        return self.size * self.run
+
+    @property
+    def run(self) -> int:
+        """Elements of a window that stand side by side in the image: those of a row."""
+        return self.size * self.channels
+
+    @property
+    def runs(self) -> tuple[tuple[int, ...], ...]:
+        """Of each window, row after row of windows, where its runs begin in the image."""
+        row = self.width * self.channels
+        return tuple(
+            tuple((top + k) * row + left * self.channels for k in range(self.size))
+            for top in range(0, self.height - self.size + 1, self.stride)
+            for left in range(0, self.width - self.size + 1, self.stride)
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
 class DenseLayer:
-    """One layer of a perceptron as the machine trains it."""
+    """One layer of a perceptron as the machine trains it, or of a convolutional network."""
 
     inputs: int
     outputs: int
+    """inputs, outputs: of the neurons."""
+    windows: Windows | None = None
+    """Windows that the neurons see one after another; None: they see all of the layer's input at once."""
     activation: str = "relu"
     """"relu", "clip" or "none"."""
     weights: Kind = field(default_factory=Kind)
@@ -53,8 +110,8 @@ class DenseLayer:
     backwards, with as many bits as that of ``weights``, by which weights are converted; 0 is the same table."""
     normalised: bool = False
     """Sums are normalised over the batch, and times a gain; then the biases are added (C20)."""
-    gradients: Kind = field(default_factory=Kind)
-    """Of the weight gradients of each sample."""
+    weight_gradients: Kind = field(default_factory=Kind)
+    """Of dW of each sample."""
     slopes: Kind = field(default_factory=Kind)
     """Of the activation's derivative f', which is 1 or 0 before it is converted."""
     centred: bool = False
@@ -62,7 +119,7 @@ class DenseLayer:
     results: Kind = field(default_factory=Kind)
     """Of what leaves the activation, centred or not: the inputs of the next layer."""
     errors: Kind = field(default_factory=Kind)
-    """Of the input gradients."""
+    """Of g, the derivatives by the sums."""
 
     def __post_init__(self) -> None:
         make_fields_plain(self)
@@ -71,8 +128,25 @@ class DenseLayer:
         for name in ("inputs", "outputs"):
             if getattr(self, name) < 1:
                 raise ValueError(f"layer: {name} must be 1 or more, got {getattr(self, name)}")
+        if self.windows is not None and self.windows.inputs != self.inputs:
+            raise ValueError(f"layer: inputs must be those of a window, {self.windows.inputs}, got {self.inputs}")
         if self.slopes.table and self.activation == "none":
             raise ValueError(f"layer: slopes must be continuous without an activation, got table {self.slopes.table}")
+
+    @property
+    def views(self) -> int:
+        """How often the neurons see a part of a sample: once for each window."""
+        return 1 if self.windows is None else len(self.windows.runs)
+
+    @property
+    def vector_inputs(self) -> int:
+        """Elements of the layer's input."""
+        return self.inputs if self.windows is None else self.windows.pixels
+
+    @property
+    def vector_outputs(self) -> int:
+        """Elements of the layer's results: those of all views."""
+        return self.views * self.outputs
 
     @property
     def continuous(self) -> bool:
@@ -154,11 +228,13 @@ class Training:
         if not self.layers:
             raise ValueError("training: layers must be one or more, got none")
         for before, after in zip(self.layers, self.layers[1:]):
-            if before.outputs != after.inputs:
+            if before.vector_outputs != after.vector_inputs:
                 raise ValueError(
-                    f"training: a layer must have as many inputs as the one before has outputs, {before.outputs}, "
-                    f"got {after.inputs}"
+                    f"training: a layer must have as many inputs as the one before has outputs, "
+                    f"{before.vector_outputs}, got {after.vector_inputs}"
                 )
+        if self.windowed and (self.normalised or isinstance(self.rule, SourceRule)):
+            raise ValueError("training: layers with windows need a rule of velocities, and that no layer is normalised")
 
         if self.normalised and (self.batch < 2 or self.batch & (self.batch - 1)):
             raise ValueError(
@@ -169,6 +245,16 @@ class Training:
     def normalised(self) -> bool:
         """Whether a layer is normalised over the batch."""
         return any(layer.normalised for layer in self.layers)
+
+    @property
+    def windowed(self) -> bool:
+        """Whether a layer sees windows."""
+        return any(layer.windows is not None for layer in self.layers)
+
+    @property
+    def stepwise(self) -> bool:
+        """Whether each step is made for all samples side by side, and for all windows, before the next step."""
+        return self.normalised or self.windowed
 
     @property
     def side_by_side(self) -> int:
@@ -193,5 +279,5 @@ class Training:
     @property
     def multiplications(self) -> int:
         """Products with a weight or a weight's gradient that a sample takes: forward, backward, dw."""
-        sizes = [layer.inputs * layer.outputs for layer in self.layers]
+        sizes = [layer.inputs * layer.vector_outputs for layer in self.layers]
         return 3 * sum(sizes) - sizes[0]

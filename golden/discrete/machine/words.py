@@ -11,7 +11,7 @@ from bitloom.golden.encoding import Array
 
 from .training import DenseLayer, Training
 
-MATRICES = ("weights", "codes", "gradients")
+MATRICES = ("weights", "codes", "weight_gradients")
 """Fields of a layer's state that lie in the slaves; the others are vectors in the master."""
 
 
@@ -26,7 +26,7 @@ class LayerState:
     """(outputs, inputs) int64 or None."""
     biases: Array
     """(outputs,) words."""
-    gradients: Array | None = None
+    weight_gradients: Array | None = None
     """(outputs, inputs) words or None for 0: the last weight gradients dw', or the velocities of the weights."""
     bias_gradients: Array | None = None
     """(outputs,) words or None for 0: the last gradients of the biases, or their sums since the batch began."""
@@ -56,7 +56,7 @@ def kept(training: Training, layer: DenseLayer) -> list[str]:
     there = {
         "weights": layer.continuous,
         "codes": layer.weights.table != 0,
-        "gradients": training.rule.remembers,
+        "weight_gradients": training.rule.remembers,
         "biases": True,
         "bias_gradients": training.rule.remembers,
         "means": layer.centred,

@@ -64,7 +64,7 @@ class FlowLayer:
     name: str
     """The layer's name."""
     reading: Reading
-    """How the convolution's sequencer reads the layer's map."""
+    """How the array's sequencer reads the layer's map."""
     groups: int = 1
     """Kernel groups for each of which a window is passed anew."""
     inner: int = 1

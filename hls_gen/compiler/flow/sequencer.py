@@ -1,4 +1,4 @@
-"""Processes of the convolution's sequencer: the writer of its tuple memory, and the issuer of beats.
+"""Processes of the array's sequencer: the writer of its tuple memory, and the issuer of beats.
 
     source --> Ring --written--> issuer --arrived--> results
                  ^-----given--------'  ^---credit-------'

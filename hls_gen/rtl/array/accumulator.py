@@ -51,8 +51,6 @@ def accumulator(
     b : Block
         The processing element; it gets the port ``result``, and with several accumulators ``slot`` and
         ``drain_slot``.
-    library : Library
-        Where memories come from.
     npu : Npu
         How many accumulators there are, and how wide the result is.
     merge : function

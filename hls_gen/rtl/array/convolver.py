@@ -57,8 +57,6 @@ def delayed(b: Block, signal: Signal, name: str, cycles: int, w: int = 1, init: 
 
     Parameters
     ----------
-    b : Block
-        Module that the registers become part of.
     signal : Signal
         What is delayed, ``w`` bits wide.
     name : str

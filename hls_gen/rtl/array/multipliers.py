@@ -30,8 +30,6 @@ def multipliers(library: Library, npu: Npu, kernels: int) -> Block:
 
     Parameters
     ----------
-    library : Library
-        Where further modules come from.
     npu : Npu
         The NPU whose array they are part of.
     kernels : int

@@ -30,8 +30,6 @@ def pe_sums(library: Library, npu: Npu, carried: bool) -> Block:
 
     Parameters
     ----------
-    library : Library
-        Where further modules come from.
     npu : Npu
         The NPU whose array it is part of.
     carried : bool

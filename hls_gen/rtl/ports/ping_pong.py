@@ -49,8 +49,6 @@ def ping_pong(library: Library, npu: Npu, word_bits: int) -> Block:
 
     Parameters
     ----------
-    library : Library
-        Where the memories come from.
     npu : Npu
         The consumer: its ``buffer_words`` is the size of a buffer.
     word_bits : int

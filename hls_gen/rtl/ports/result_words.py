@@ -30,10 +30,6 @@ def result_words(
 
     Parameters
     ----------
-    b : Block
-        The top module.
-    library : Library
-        Where modules come from.
     design : Design
         All NPUs and the stream's width.
     npus : sequence of mapping of str to Signal
@@ -88,10 +84,6 @@ def output_register(
 
     Parameters
     ----------
-    b : Block
-        The top module.
-    library : Library
-        Where modules come from.
     results : sequence of Stream
         What `result_words` returns; at most one has a word at a time.
     flags : Stream

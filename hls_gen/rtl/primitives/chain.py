@@ -14,8 +14,6 @@ def chain(b: Block, block: Block, name: str, source: Stream, unused: Sequence[st
 
     Parameters
     ----------
-    b : Block
-        Block that gets the instance.
     block : Block
         What it is an instance of. All of its ports that are not in ``fixed`` are those of the two streams.
     name : str

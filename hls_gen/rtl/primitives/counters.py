@@ -44,8 +44,6 @@ def counters(
     ----------
     b : Block
         Module that the counters become part of; it gets a wire ``counter_value``.
-    library : Library
-        Where the memory comes from.
     pulses : sequence of (Signal, Signal)
         Address of the register that shows the count, a constant, and the pulse that is counted.
     clear : Signal

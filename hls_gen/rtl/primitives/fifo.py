@@ -24,8 +24,6 @@ def fifo(library: Library, width: int, depth: int, margin: int = timing.FIFO_MAR
 
     Parameters
     ----------
-    library : Library
-        Where its modules are.
     width : int
         Bits of a word.
     depth : int
@@ -109,10 +107,6 @@ def registered_read(b: Block, library: Library, name: str, depth: int, **ports: 
 
     Parameters
     ----------
-    b : Block
-        Module that the memory becomes part of.
-    library : Library
-        Where the memory comes from.
     name : str
         Name of the instance.
     depth : int

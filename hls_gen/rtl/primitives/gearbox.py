@@ -40,10 +40,6 @@ def gearbox(
 
     Parameters
     ----------
-    b : Block
-        Block that gets the instance.
-    library : Library
-        Where modules are.
     name : str
         Name of the instance, with which the names of the wires of its output begin.
     source : Stream
@@ -95,8 +91,6 @@ def collector(library: Library, width: int, count: int, side: int = 0) -> Block:
 
     Parameters
     ----------
-    library : Library
-        Where modules are.
     width : int
         Bits of a word.
     count : int
@@ -113,8 +107,6 @@ def divider(library: Library, in_width: int, out_width: int, pieces: int, side: 
 
     Parameters
     ----------
-    library : Library
-        Where modules are.
     in_width, out_width : int
         Bits of a word at the input and of a piece, which isn't wider.
     pieces : int
@@ -132,8 +124,6 @@ def frame_divider(library: Library, in_width: int, out_width: int, pieces: int, 
 
     Parameters
     ----------
-    library : Library
-        Where modules are.
     in_width, out_width, pieces : int
         As those of `divider`; bits of a word beyond its pieces are dropped.
     tail_bits : int

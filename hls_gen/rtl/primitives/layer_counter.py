@@ -15,8 +15,6 @@ def layer_counter(b: Block, name: str, last_layer: Signal, advance: Signal) -> S
 
     Parameters
     ----------
-    b : Block
-        Module that the register becomes part of.
     name : str
         Name of the register.
     last_layer : Signal

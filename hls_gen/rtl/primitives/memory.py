@@ -80,8 +80,6 @@ def ram(library: "Library", width: int, depth: int, *, latency: int, style: str 
 
     Parameters
     ----------
-    library : Library
-        Where the modules are.
     width : int
         Bits of a row.
     depth : int
@@ -186,8 +184,6 @@ class Library:
 
         Parameters
         ----------
-        b : Block
-            Module that the memory becomes part of.
         memory : Memory
             Its name, id, depth and fields.
         bus : LoadBus

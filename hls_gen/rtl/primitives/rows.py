@@ -22,8 +22,6 @@ def product_in_luts(b: Block, name: str, left: Signal, right: Signal) -> Signal:
 
     Parameters
     ----------
-    b : Block
-        The module that it becomes part of.
     name : str
         What the wires' names begin with.
     left : Signal

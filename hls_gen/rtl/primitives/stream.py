@@ -178,8 +178,6 @@ def fork(b: Block, name: str, source: Stream, sinks: Sequence[Stream], restart: 
 
     Parameters
     ----------
-    b : Block
-        Block in which the fork is built.
     name : str
         What the names of its wires and registers begin with.
     source : Stream
@@ -225,8 +223,6 @@ def join(b: Block, name: str, sources: Sequence[Stream], sink: Stream) -> None:
 
     Parameters
     ----------
-    b : Block
-        Block in which the join is built.
     name : str
         What the names of its wires begin with.
     sources : sequence of Stream

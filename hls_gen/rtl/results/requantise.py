@@ -73,8 +73,6 @@ def requantise(
 
     Parameters
     ----------
-    b : Block
-        The unit that it becomes part of.
     npu : Npu
         Its widths and lanes.
     step : Step

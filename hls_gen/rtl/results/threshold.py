@@ -32,8 +32,6 @@ def threshold(b: Block, npu: Npu, step: Step, offset: Signal) -> None:
 
     Parameters
     ----------
-    b : Block
-        The results unit that it becomes part of.
     npu : Npu
         Its widths and lanes.
     step : Step

@@ -52,8 +52,6 @@ def _given_by_words(b: Block, layers: Layers, progress: Progress, claim: Signal,
 
     Parameters
     ----------
-    b : Block
-        The tap source.
     layers : Layers
         The layer at hand.
     progress : Progress

@@ -13,8 +13,6 @@ def fetched_word(b: Block, there: Signal, waits: WaitPulses) -> Signal:
 
     Parameters
     ----------
-    b : Block
-        The issuer.
     there : Signal
         There is a tap with beats, and its word has arrived.
     waits : WaitPulses

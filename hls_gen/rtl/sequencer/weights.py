@@ -37,8 +37,6 @@ def weights_missing(b: Block, layers: Layers, taken: Signal, weights: WeightsBeg
 
     Parameters
     ----------
-    b : Block
-        The tap source.
     layers : Layers
         The layer at hand.
     taken : Signal

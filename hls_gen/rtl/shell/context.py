@@ -13,8 +13,6 @@ def place(b: Block, block: Block, name: str, prefix: str, **ports: Signal) -> di
 
     Parameters
     ----------
-    b : Block
-        Block that gets the instance.
     block : Block
         What it is an instance of.
     name : str

@@ -9,7 +9,6 @@ The array never stalls: a window's last beat is issued only where the results un
 from dataclasses import dataclass
 
 from bitloom.hls_gen.rtl.array.convolver import convolver
-from bitloom.hls_gen.rtl.array.operand_memory import PORTS
 from bitloom.hls_gen.rtl.primitives.block import Signal
 from bitloom.hls_gen.rtl.primitives.stream import Stream
 from bitloom.hls_gen.rtl.results.addition import addition
@@ -97,14 +96,6 @@ def engine(c: NpuContext, words: dict[str, Stream], skipped: Stream | None) -> E
 
 def _array(c: NpuContext, beats: dict[str, Signal], drain_slot: Signal | None) -> dict[str, Signal]:
     """The convolver, driven by the sequencer; what is connected to its ports."""
-    return c.place(
-        c.library.get(convolver, c.library, c.npu),
-        "convolver",
-        beat=beats["beat"],
-        first=beats["first"],
-        last=beats["last"],
-        kernel_row=beats["kernel_row"],
-        **({name: beats[name] for name in PORTS} if c.npu.array.one_memory else {"features": beats["word"]}),
-        **({} if drain_slot is None else {"slot": beats["slot"], "drain_slot": drain_slot}),
-        **({"offset": beats["offset"]} if c.npu.engine == "binary" else {}),
-    )
+    array = c.library.get(convolver, c.library, c.npu)
+    ports = {**beats, "features": beats.get("word"), "drain_slot": drain_slot}
+    return c.place(array, "convolver", **{name: ports[name] for name in array.port_widths if name in ports})

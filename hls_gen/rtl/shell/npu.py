@@ -63,8 +63,6 @@ def npu(library: Library, params: Npu, ring: RingWords) -> Block:
 
     Parameters
     ----------
-    library : Library
-        Where its modules come from.
     params : Npu
         Parameters of the NPU.
     ring : RingWords

@@ -104,8 +104,6 @@ def registers(library: Library, design: Design, digest: str) -> Block:
 
     Parameters
     ----------
-    library : Library
-        Where the counters' memory comes from.
     design : Design
         What the registers show of it: its size, and counters and state of each NPU.
     digest : str

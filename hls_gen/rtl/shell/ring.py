@@ -23,10 +23,6 @@ def ring(b: Block, library: Library, design: Design, npus: Sequence[Mapping[str,
 
     Parameters
     ----------
-    b : Block
-        The top module.
-    library : Library
-        Where modules come from.
     design : Design
         All NPUs and the spill store.
     npus : sequence of mapping of str to Signal

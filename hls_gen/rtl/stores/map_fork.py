@@ -55,8 +55,6 @@ def map_fork(library: Library, npu: Npu, parts: tuple[tuple[str, int], ...], on:
 
     Parameters
     ----------
-    library : Library
-        Which names modules.
     npu : Npu
         The NPU, which has a skip store.
     parts : tuple of (str, int)

@@ -5,6 +5,8 @@
 A group is as many words as a word has bits. While one comes in, a word a cycle, the planes of the group before go out,
 a plane with each word: words come in from the left and move to the right, planes come in from below and move up, group
 by group in turn, so that a square of cells holds both. The last group's planes go out as zeros come in.
+
+No machine has this unit: see serial_dot.py.
 """
 
 from veriloggen import Cat

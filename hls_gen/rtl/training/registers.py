@@ -33,9 +33,6 @@ def registers(library: Library, machine: MachineParameters, digest: str) -> Bloc
 
     Parameters
     ----------
-    library : Library
-        Not used: there is one module of this name.
-    machine : MachineParameters
     digest : str
         64 hex digits, of which registers show the first 32.
     """

@@ -8,6 +8,8 @@ from the high bit down to bit k. The lanes in use have codes +-2^-k, so that pla
 a group of words takes a pass for each magnitude of the table, one for codes of 1 bit. Codes +-2, whose products
 saturate, are not among them. As -y is ~y + 1, a word's sign
 turned by its code's flips all planes, and each such word lacks one.
+
+No machine has this unit: docs/explanation/training-machine.md compares its area with that of the shifting units.
 """
 
 from veriloggen import Cat, Repeat
@@ -27,9 +29,6 @@ def serial_dot(library: Library, machine: MachineParameters, lanes: int) -> Bloc
 
     Parameters
     ----------
-    library : Library
-        Where the counter is.
-    machine : MachineParameters
     lanes : int
         Words of a group, whose planes come together.
 

@@ -21,9 +21,6 @@ def branch(library: Library, machine: MachineParameters, level: int) -> Block:
 
     Parameters
     ----------
-    library : Library
-        Where further modules come from.
-    machine : MachineParameters
     level : int
         0: a slave.
 

@@ -1,5 +1,6 @@
 """Operators that compute each value for itself: they become affine operations and clips."""
 
+from collections.abc import Iterable
 from fractions import Fraction
 
 import numpy as np
@@ -13,7 +14,8 @@ from bitloom.overlay.importers.node_view import NodeView
 from bitloom.overlay.importers.rationals import fractions, root
 from bitloom.overlay.importers.source import STANDARD, TFLITE
 
-from .registry import operator, refused
+from .quantise import dequantise, requantise
+from .registry import MICROSOFT, operator, refused
 
 
 def _register(activation: Activation) -> None:
@@ -21,7 +23,7 @@ def _register(activation: Activation) -> None:
     of bends: there an activation is the end of a layer."""
     bend = activation.bend
     if bend is not None:
-        operator(activation.onnx)(lambda node: node.bend(bend(node.attribute)))
+        operator(activation.onnx)(lambda node: node.bend(bend(node)))
     elif not activation.at_the_end:
         refused(activation.onnx, instead=ADVICE[STANDARD])
     if activation.tflite and not activation.at_the_end:
@@ -73,6 +75,30 @@ def add(node: NodeView) -> None:
         node.add_maps()
     else:
         node.affine(add=_other(node))
+
+
+@operator("QLinearAdd", domains=MICROSOFT)
+def qlinear_add(node: NodeView) -> None:
+    """Inputs: a map, its scale and zero point, another map with its own, and the result's scale and zero point."""
+    node.add_maps(tensors=_dequantised(node, (0, 3)))
+    requantise(node, 6)
+
+
+@operator("QLinearConcat", domains=MICROSOFT)
+def qlinear_concat(node: NodeView) -> None:
+    """Inputs: the result's scale and zero point, then each map, its scale and zero point."""
+    node.concatenate(int(node.attribute("axis", 1)), _dequantised(node, range(2, len(node.node.inputs), 3)))
+    requantise(node, 0)
+
+
+def _dequantised(node: NodeView, places: Iterable[int]) -> list[str]:
+    """The tensors of real numbers that the maps at some inputs stand for, each with its scale and zero point behind."""
+    tensors = []
+    for place in places:
+        node.start(place)
+        dequantise(node, place + 1)
+        tensors.append(node.here)
+    return tensors
 
 
 @operator("Concat")

@@ -23,9 +23,23 @@ refused("LSTM", "GRU", "RNN", instead=RECURRENT)
 
 @operator("Conv")
 def conv(node: NodeView) -> None:
-    """A convolution of maps with rows and columns, then its bias."""
+    """A convolution of maps with rows and columns, or with columns alone, then its bias."""
     node.only_map(0)
-    convolve(node, node.weights(1), node.optional(2), int(node.attribute("group", 1)))
+    grid = node.weights(1)
+    with node.as_rows():
+        convolve(node, with_rows(grid) if grid.integers.ndim == 3 else grid, node.optional(2), groups_of(node))
+
+
+def groups_of(node: NodeView) -> int:
+    """The number of groups of a convolution."""
+    return int(node.attribute("group", 1))
+
+
+def with_rows(grid: Grid) -> Grid:
+    """Kernels (outputs, inputs, columns) as those of one row."""
+    scale = np.broadcast_to(grid.scale, grid.integers.shape)[:, :, None] if grid.scale.ndim else grid.scale
+    real = None if grid.real is None else grid.real[:, :, None]
+    return Grid(integers=grid.integers[:, :, None], scale=scale, real=real)
 
 
 def convolve(node: NodeView, grid: Grid, bias: Array | None, groups: int = 1) -> None:
@@ -37,7 +51,8 @@ def convolve(node: NodeView, grid: Grid, bias: Array | None, groups: int = 1) ->
     real = grid.real
     if weight.ndim != 4 or len(node.shape) != 4:
         raise Unsupported(f"maps must have rows and columns, got weights of shape {weight.shape}")
-    if "kernel_shape" in node.node.attributes and tuple(node.attribute("kernel_shape", ())) != weight.shape[2:]:
+    given = tuple(node.attribute("kernel_shape", ()))
+    if "kernel_shape" in node.node.attributes and weight.shape[2:] not in (given, (1, *given)):
         raise Unsupported(f"kernel_shape must be that of the weights, {weight.shape[2:]}")
     dilations = pair(node, "dilations")
     _check_groups(weight, groups, node.shape)
@@ -113,8 +128,10 @@ def sliding(
 
 
 def pair(node: NodeView, name: str) -> tuple[int, int]:
-    """An attribute for rows and columns, (1, 1) where it is missing; each >= 1."""
+    """An attribute for rows and columns, (1, 1) where it is missing; each >= 1. One of columns alone is for 1 row."""
     values = tuple(node.attribute(name, (1, 1)))
+    if len(values) == 1 and node.in_rows:
+        values = (1, *values)
     if len(values) != 2 or not all(isinstance(v, int) and 1 <= v <= 4096 for v in values):
         raise Unsupported(f"{name} must be two integers of 1..4096, got {values}")
     return values[0], values[1]
@@ -138,6 +155,8 @@ def _padding(node: NodeView, kernel: Sequence[int], stride: Sequence[int]) -> Si
     if auto != "NOTSET":
         raise Unsupported(f"auto_pad must be NOTSET, VALID, SAME_UPPER or SAME_LOWER, got {auto[:40]}")
     values = tuple(node.attribute("pads", (0, 0, 0, 0)))
+    if len(values) == 2 and node.in_rows:
+        values = (0, values[0], 0, values[1])
     if len(values) != 4 or not all(isinstance(v, int) and 0 <= v <= 4096 for v in values):
         raise Unsupported(f"pads must be four integers of 0..4096, got {values}")
     return values[0], values[1], values[2], values[3]

@@ -1,9 +1,13 @@
 """Pools."""
 
+from collections.abc import Sequence
+from dataclasses import replace
+from fractions import Fraction
+
 from bitloom.golden.window import Window
 from bitloom.overlay.importers.errors import Unsupported
 from bitloom.overlay.importers.node_view import NodeView
-from bitloom.overlay.importers.operations import Pooling
+from bitloom.overlay.importers.operations import Padding, Pooling, Reduction
 
 from .linear import pair, sliding
 from .quantise import dequantise, requantise
@@ -16,18 +20,27 @@ def max_pool(node: NodeView) -> None:
     node.only_map(0)
     if len([name for name in node.node.outputs if name]) > 1:
         raise Unsupported("the places of the maxima are not computed", "PyTorch: return_indices=False")
-    node.append(Pooling, window=_window(node), average=False)
+    with node.as_rows():
+        node.append(Pooling, window=_window(node), average=False)
 
 
 @operator("AveragePool")
 def average_pool(node: NodeView) -> None:
     """The mean of each window."""
     node.only_map(0)
+    with node.as_rows():
+        _average(node)
+
+
+def _average(node: NodeView) -> None:
     window = _window(node)
+    top, left, bottom, right = window.padding
     if int(node.attribute("count_include_pad", 0)) and any(window.padding):
-        raise Unsupported(
-            "count_include_pad must be 0 where windows go beyond the map, got 1", "PyTorch: count_include_pad=False"
-        )
+        if int(node.attribute("ceil_mode", 0)):
+            why = "ceil_mode must be 0 where padded taps are counted, got 1"
+            raise Unsupported(why, "PyTorch: count_include_pad=False")
+        node.append(Padding, widths=((0, 0), (0, 0), (top, bottom), (left, right)), value=Fraction(0))
+        window = replace(window, padding=(0, 0, 0, 0))
     node.append(Pooling, window=window, average=True)
 
 
@@ -38,12 +51,27 @@ def global_average_pool(node: NodeView) -> None:
     _whole(node, average=True)
 
 
+@operator("QLinearAveragePool", domains=MICROSOFT)
+def qlinear_average_pool(node: NodeView) -> None:
+    """Inputs: x, its scale and zero point; the result's scale and zero point."""
+    node.only_map(0)
+    _check_channels(node)
+    dequantise(node)
+    with node.as_rows():
+        _average(node)
+    requantise(node, 3)
+
+
+def _check_channels(node: NodeView) -> None:
+    if int(node.attribute("channels_last", 0)):
+        raise Unsupported("channels_last must be 0, got 1")
+
+
 @operator("QLinearGlobalAveragePool", domains=MICROSOFT)
 def qlinear_global_average_pool(node: NodeView) -> None:
     """Inputs: x, its scale and zero point; the result's scale and zero point."""
     node.only_map(0)
-    if int(node.attribute("channels_last", 0)):
-        raise Unsupported("channels_last must be 0, got 1")
+    _check_channels(node)
     dequantise(node)
     _whole(node, average=True)
     requantise(node, 3)
@@ -58,22 +86,38 @@ def global_max_pool(node: NodeView) -> None:
 
 @operator("ReduceMean")
 def reduce_mean(node: NodeView) -> None:
-    """The mean over rows and columns."""
+    """The mean over some axes."""
+    _reduce(node, average=True)
+
+
+@operator("ReduceMax")
+def reduce_max(node: NodeView) -> None:
+    """The maximum over some axes."""
+    _reduce(node, average=False)
+
+
+def _reduce(node: NodeView, *, average: bool) -> None:
     node.only_map(0)
     given = node.optional(1)
-    axes = tuple(node.attribute("axes", ())) if given is None else tuple(int(axis) for axis in given.ravel())
+    axes = tuple(node.attribute("axes", ())) if given is None else tuple(int(axis) for axis in given.ravel()[:9])
+    reduce_over(node, axes, average=average, keep=bool(int(node.attribute("keepdims", 1))))
+
+
+def reduce_over(node: NodeView, axes: Sequence[int], *, average: bool, keep: bool) -> None:
+    """Append the mean or the maximum over axes, counted from the image's; without ``keep`` the axes go."""
     rank = len(node.shape)
-    if rank != 4 or sorted(axis % rank for axis in axes) != [2, 3]:
-        raise Unsupported(f"the mean must be over rows and columns, axes 2 and 3, got {axes}")
-    _whole(node, average=True)
-    if not int(node.attribute("keepdims", 1)):
-        node.layout(node.places().reshape(1, -1))
+    places = tuple(sorted({axis % rank for axis in axes if -rank <= axis < rank}))
+    if len(places) != len(axes) or not places or places[0] == 0:
+        raise Unsupported(f"its axes must be some of 1..{rank - 1}, got {tuple(axes)}")
+    node.append(Reduction, axes=places, average=average)
+    if not keep:
+        left = [size for axis, size in enumerate(node.shape) if axis not in places]
+        node.layout(node.places().reshape(left))
 
 
 def _whole(node: NodeView, *, average: bool) -> None:
-    """Append a pool of the whole map."""
-    node.check_rows()
-    node.append(Pooling, window=Window(kernel=(node.shape[2], node.shape[3])), average=average)
+    """Append the mean or the maximum of each channel of a map."""
+    node.append(Reduction, axes=tuple(range(2, max(3, len(node.shape)))), average=average)
 
 
 def _window(node: NodeView) -> Window:

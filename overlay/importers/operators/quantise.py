@@ -60,10 +60,10 @@ def dequantize_linear(node: NodeView) -> None:
     dequantise(node)
 
 
-def dequantise(node: NodeView) -> Fraction:
-    """Append (x - zero point) * scale, of inputs 1 and 2; returns the scale."""
-    scale = same(fractions(node.constant(1, "the scale")))
-    zero = node.optional(2)
+def dequantise(node: NodeView, place: int = 1) -> Fraction:
+    """Append (x - zero point) * scale, of the inputs at ``place`` and behind it; returns the scale."""
+    scale = same(fractions(node.constant(place, "the scale")))
+    zero = node.optional(place + 1)
     offset = Fraction(0) if zero is None else same(fractions(zero))
     if scale is None or offset is None:
         raise Unsupported("a map's scale and zero point must be one number each, got one a channel")

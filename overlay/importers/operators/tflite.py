@@ -7,11 +7,11 @@ nothing.
 
 from collections.abc import Sequence
 from fractions import Fraction
+from math import prod
 
 import numpy as np
 
 from bitloom.golden.encoding import Array
-from bitloom.golden.window import Window
 from bitloom.overlay.importers.errors import LARGER, RECURRENT, TAKEN_APART, Unsupported
 from bitloom.overlay.importers.node_view import NodeView
 from bitloom.overlay.importers.operations import Levels, Linear, Padding, Pooling, SumTable
@@ -29,13 +29,12 @@ from bitloom.overlay.importers.tflite_rules import (
 )
 
 from .linear import convolve, sliding
+from .pooling import reduce_over
 from .registry import TENSORFLOW, operator, refused
 
 refused("TRANSPOSE_CONV", "RESIZE_BILINEAR", "RESIZE_NEAREST_NEIGHBOR", instead=LARGER)
 refused("UNIDIRECTIONAL_SEQUENCE_LSTM", "UNIDIRECTIONAL_SEQUENCE_RNN", "SVDF", instead=RECURRENT)
 refused("SPLIT", "SPLIT_V", "SLICE", "STRIDED_SLICE", "GATHER", "UNPACK", "PACK", instead=TAKEN_APART)
-refused("MUL", instead="the scale of a channel belongs into the weights of the layer before or behind")
-refused("REDUCE_MAX", instead="use MAX_POOL_2D over the whole map")
 
 MOST_BOUNDARIES = 1 << 21
 """Boundaries of all channels of a layer at most: 8,192 channels of 8 bits."""
@@ -94,10 +93,12 @@ def _layer(node: NodeView, weight: Array) -> tuple[int, Array, Array, list[Multi
     return zero, weight, bias * ~still, multipliers
 
 
-def _made_of_sums(node: NodeView, multipliers: Sequence[Multiplier], roundings: int, count: int = 1) -> None:
-    """Append the quantiser of sums, or of means of ``count`` values, at axis 1."""
+def _made_of_sums(
+    node: NodeView, multipliers: Sequence[Multiplier], roundings: int, count: int = 1, activation: str = ""
+) -> None:
+    """Append the quantiser of sums, or of means of ``count`` values: with one multiplier, or one for each of axis 1."""
     scale, zero = _result_scale(node).per_tensor("the result")
-    low, high = activation_ends(str(node.attribute("activation", "NONE")), scale, zero)
+    low, high = activation_ends(activation or str(node.attribute("activation", "NONE")), scale, zero)
     if len(multipliers) * (high - low) > MOST_BOUNDARIES:
         raise Unsupported(f"it must have at most {MOST_BOUNDARIES // 256:,} channels, got {len(multipliers):,}")
     values = range(low + 1 - zero, high + 1 - zero)
@@ -132,21 +133,27 @@ def pool_2d(node: NodeView) -> None:
 
 @operator("MEAN", domains=TENSORFLOW)
 def mean(node: NodeView) -> None:
-    """The mean over rows and columns."""
+    """The mean over some axes, of values less their zero point."""
     node.only_map(0)
-    rank = len(node.shape)
-    axes = sorted(int(axis) for axis in node.constant(1, "the axes").ravel()[:9])
-    if rank != 4 or [axis % rank for axis in axes] != [1, 2]:
-        raise Unsupported(f"the mean must be over rows and columns, axes 1 and 2, got {axes}")
     (scale, zero), result = _scale(node, 0).per_tensor("the input"), _result_scale(node).per_tensor("the result")[0]
-    rows, columns, channels = node.shape[1:]
-    keep = bool(node.attribute("keep", False))
-    _channels_first(node)
     node.affine(add=-zero)
-    node.append(Pooling, window=Window(kernel=(rows, columns)), average=True)
-    multiplier = mean_multiplier(scale / result, rows * columns)
-    _made_of_sums(node, [multiplier] * channels, roundings=2, count=rows * columns)
-    node.layout(node.places().reshape(1, -1) if not keep else node.places().transpose(0, 2, 3, 1))
+    before = prod(node.shape)
+    reduce_over(node, _axes(node), average=True, keep=bool(node.attribute("keep", False)))
+    count = before // prod(node.shape)
+    _made_of_sums(node, [mean_multiplier(scale / result, count)], roundings=2, count=count)
+
+
+@operator("REDUCE_MAX", domains=TENSORFLOW)
+def reduce_max(node: NodeView) -> None:
+    """The maximum over some axes."""
+    node.only_map(0)
+    if _scale(node, 0).per_tensor("the input") != _result_scale(node).per_tensor("the result"):
+        raise Unsupported("the input and the result must have the same scale and zero point")
+    reduce_over(node, _axes(node), average=False, keep=bool(node.attribute("keep", False)))
+
+
+def _axes(node: NodeView) -> list[int]:
+    return [int(axis) for axis in node.constant(1, "the axes").ravel()[:9]]
 
 
 @operator("PAD", domains=TENSORFLOW)
@@ -189,12 +196,17 @@ def quantize(node: NodeView) -> None:
         rule = Rule(scale=exact_scale, zero=offset, low=LOW, high=HIGH, rounding="HALF_UP", zero_after=True)
         node.quantise(rule, integers=True)
         return
+    if source.kind == result.kind == "INT8":
+        scale, zero = source.per_tensor("the input")
+        node.affine(add=-zero)
+        _made_of_sums(node, [multiplier_of(scale / result.per_tensor("the result")[0])], roundings=2)
+        return
     steps = {("UINT8", "INT8"): -128, ("INT8", "UINT8"): 128}
     step = steps.get((source.kind, result.kind))
     same = np.array_equal(source.scale, result.scale) and source.zero.size == result.zero.size == 1
     if step is None or not same or int(result.zero[0]) - int(source.zero[0]) != step:
         raise Unsupported(
-            f"it must make INT8 of FLOAT32 or UINT8, with the same scale, got {source.kind} to {result.kind}",
+            f"it must make INT8 of FLOAT32, INT8 or UINT8, with the same scale, got {source.kind} to {result.kind}",
             "another scale belongs into the layer before",
         )
     node.affine(add=step)
@@ -210,11 +222,8 @@ def dequantize(node: NodeView) -> None:
 
 @operator("ADD", "SUB", domains=TENSORFLOW)
 def add(node: NodeView) -> None:
-    """The sum or the difference of two maps, each with a scale of its own."""
+    """The sum or the difference of two maps, each with a scale of its own, or of a map and a constant."""
     sign = -1 if node.node.op == "SUB" else 1
-    if len(node.maps) != 2:
-        what = "addition" if sign > 0 else "subtraction"
-        raise Unsupported(f"{what} of a constant is not imported", "it belongs into the bias of the layer before")
     first = _scale(node, 0).per_tensor("input 0")
     second = _scale(node, 1).per_tensor("input 1")
     result = _result_scale(node).per_tensor("the result")
@@ -222,8 +231,85 @@ def add(node: NodeView) -> None:
     values = sums_of_pairs(first, second, result, sign)
     slopes = Fraction(first[0]) / Fraction(result[0]), sign * Fraction(second[0]) / Fraction(result[0])
     offset = result[1] - slopes[0] * first[1] - slopes[1] * second[1]
-    table = SumTable(values=np.clip(values, low, high), first=LOW, slopes=slopes, offset=offset, low=low, high=high)
-    node.add_maps(table)
+    values = np.clip(values, low, high)
+    if len(node.maps) == 2:
+        table = SumTable(values=values, first=LOW, slopes=slopes, offset=offset, low=low, high=high)
+        node.add_maps(table)
+        return
+    place = 1 - node.node.inputs.index(node.only_map())
+    constant = _of_channels(node, place)
+    each = values.T[constant - LOW] if place == 1 else values[constant - LOW]  # (channels or 1, 256)
+    slope = slopes[1 - place]
+    offsets = [slopes[place] * int(number) + offset for number in constant]
+    if slope > 0:
+        _by_table(node, each, range(low, high + 1), LOW, slope, offsets)
+    else:  # the constant less the map
+        node.affine(multiply=-1)
+        _by_table(node, each[:, ::-1], range(low, high + 1), -HIGH, -slope, offsets)
+
+
+@operator("MUL", domains=TENSORFLOW)
+def multiply(node: NodeView) -> None:
+    """The product of a map and a constant, each less its zero point."""
+    name = node.only_map()
+    place = node.node.inputs.index(name)
+    (scale, zero), (factor_scale, factor_zero) = (_scale(node, k).per_tensor(f"input {k}") for k in (place, 1 - place))
+    result = _result_scale(node).per_tensor("the result")[0]
+    node.affine(add=-zero)
+    node.affine(multiply=_of_channels(node, 1 - place) - factor_zero)
+    product = np.float32(scale) * np.float32(factor_scale) / np.float32(result)  # as the kernel, in single precision
+    _made_of_sums(node, [multiplier_of(float(product))], roundings=2)
+
+
+def _of_channels(node: NodeView, place: int) -> Array:
+    """The constant at an input, (channels,) or (1,) int64: one number, or one for each of the last axis."""
+    constant = node.constant(place, "the other input")
+    last = node.shape[-1]
+    if constant.dtype != np.int8 or constant.size not in (1, last) or constant.shape[-1:] not in ((), (constant.size,)):
+        rule = f"a constant must be of type INT8 and one number, or one for each of {last} channels"
+        raise Unsupported(f"{rule}, got {constant.dtype} of shape {constant.shape}")
+    return constant.ravel().astype(np.int64)
+
+
+def _by_table(
+    node: NodeView, values: Array, results: range, first: int, slope: Fraction, offsets: Sequence[Fraction]
+) -> None:
+    """Append a quantiser by a table: ``values``, (channels or 1, 256), are the results of ``first``, ``first`` + 1 and
+    so on; they never fall. Beyond the table they are those of a line, x * slope + offset, with an offset a channel."""
+    if len(values) * len(results) > MOST_BOUNDARIES:
+        raise Unsupported(f"it must have at most {MOST_BOUNDARIES // 256:,} channels, got {len(values):,}")
+    boundaries = np.empty((len(values), len(results) - 1), object)
+    known: dict[Fraction, list[Fraction]] = {}
+    for channel, (row, offset) in enumerate(zip(values, offsets)):
+        if offset not in known:
+            known[offset] = _first_places(row, results[1:], first, slope, offset)
+        boundaries[channel, :] = known[offset]
+    reached = np.ones(len(results) - 1, bool)
+    axis = len(node.shape) - 1
+    node.append(Levels, base=Fraction(results[0]), step=Fraction(1), boundaries=boundaries, reached=reached, axis=axis)
+
+
+def _first_places(row: Array, results: range, first: int, slope: Fraction, offset: Fraction) -> list[Fraction]:
+    """Between which numbers each result begins, of a row of `_by_table`."""
+    half = Fraction(1, 2)
+    out = []
+    for result, place in zip(results, np.searchsorted(row, results).tolist()):
+        begin = first + place - half
+        if place in (0, len(row)):
+            beyond = (result - half - offset) / slope
+            begin = max(begin, beyond) if place else min(begin, beyond)
+        out.append(begin)
+    return out
+
+
+@operator("RELU", "RELU6", "RELU_N1_TO_1", domains=TENSORFLOW)
+def relu(node: NodeView) -> None:
+    """An activation as an operator of its own, which may have another scale than what it reads."""
+    node.only_map(0)
+    scale, zero = _scale(node, 0).per_tensor("the input")
+    result = _result_scale(node).per_tensor("the result")[0]
+    node.affine(add=-zero)
+    _made_of_sums(node, [multiplier_of(scale / result)], roundings=2, activation=node.node.op)
 
 
 @operator("CONCATENATION", domains=TENSORFLOW)

@@ -16,6 +16,7 @@ from bitloom.overlay.area.synthesis import area
 from bitloom.overlay.area_model.estimate import error, estimate
 from bitloom.overlay.build.build import Build
 from bitloom.overlay.build.measured import Measured
+from bitloom.overlay.explore.advice import advice
 from bitloom.overlay.platform.boards import CLOCK_MHZ
 from bitloom.overlay.study.lane_counts import npu_lanes
 
@@ -85,6 +86,7 @@ def gather(
         timeline=times,
         memories=tuple(memories(compiled, times.stores)),
         weight_copies=tuple(map(str, weight_copies(compiled.plan))),
+        advice=tuple(advice(compiled.model, design, compiled.build.choices_of(program.name))),
         area=_area(design, synthesise),
         points=tuple(roofline(compiled, run, work)),
         commands=tuple(commands(compiled.build, run.frames, given)),

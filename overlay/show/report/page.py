@@ -46,6 +46,6 @@ def page(report: Report, date: str = "") -> str:
             for npu, group in groupby(report.memories, key=lambda memory: memory.npu)
         ],
         points=[p for p in report.points if p.kind != "layer" or len(report.npus[p.npu or 0].layers) > 1],
-        boards=BOARDS.values(),
+        boards={board.part: board for board in reversed(BOARDS.values())}.values(),  # one of each device
         clock_how=HOW,
     )

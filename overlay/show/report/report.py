@@ -8,6 +8,7 @@ from bitloom.golden.network import Network
 from bitloom.hls_gen.design.design import Design
 from bitloom.overlay.area.netlist import Resources
 from bitloom.overlay.build.measured import Measured
+from bitloom.overlay.explore.advice import Advice
 from bitloom.overlay.study.lane_counts import lanes
 
 from .accuracy import Accuracy
@@ -109,6 +110,8 @@ class Report:
     """Estimated clock and frames a second at it (`bitloom.overlay.timing.design_clock`), or nothing."""
     weight_copies: tuple[str, ...] = ()
     """NPUs that store weights once for each bit of a value, a line each."""
+    advice: tuple[Advice, ...] = ()
+    """Single changes of the folding that make frames faster, the one with the largest gain first."""
     accuracy: Accuracy | None = None
     """How often the network is right; None where that isn't known."""
     version: str = ""
@@ -158,6 +161,7 @@ class Report:
             "npus": [{**asdict(npu), "cycles": npu.cycles} for npu in self.npus],
             "memories": [asdict(m) for m in self.memories],
             "weight_copies": list(self.weight_copies),
+            "advice": [asdict(change) for change in self.advice],
             "area": asdict(self.area),
             "roofline": [{**asdict(p), "intensity": p.intensity, "rate": p.rate, "roof": p.roof} for p in self.points],
             "timeline": asdict(self.timeline),

@@ -26,6 +26,8 @@ STATUSES = ("OK", "INVALID", "NO_MEMORY", "MISMATCH", "PACKET", "TRANSFER", "TIM
 TYPES = {"uint8": 0, "int8": 1, "int16": 2, "int32": 3, "int64": 4, "float32": 5, "float64": 6}
 """bitloom_type, by the name of numpy's dtype."""
 MOST_NPUS = 60
+GUARD = 4096
+"""Bytes behind the platform's memory, which must stay as they are."""
 ALLOCATE = CFUNCTYPE(c_void_p, c_void_p, c_size_t)
 RELEASE = CFUNCTYPE(None, c_void_p, c_void_p)
 READ = CFUNCTYPE(c_int, c_void_p, c_int, c_uint32, POINTER(c_uint32))
@@ -152,7 +154,9 @@ class CDevice:
         self.manifest = manifest
         self.memory = heap or Memory()
         self._blocks = self.memory.blocks
-        self.buffer = CachedBuffer(board.ddr, memory_bytes)
+        self.buffer = CachedBuffer(board.ddr, memory_bytes + GUARD)
+        self._guard = self.buffer.host[memory_bytes:]
+        self._guard[:] = 0xA5
         self.waits = 0
         self.failures: list[Exception] = []
         self.mend()
@@ -185,6 +189,7 @@ class CDevice:
         library().bitloom_close(self._device)
         for program, _ in self.programs:
             library().bitloom_program_free(program)
+        assert (self._guard == 0xA5).all(), "nothing may be written behind the platform's memory"
         self.buffer.free()
         assert self.memory.blocks == self._blocks
 

@@ -1,6 +1,10 @@
 """The files of the C side: the header that is written from hls_gen.design, and the list that a deploy folder copies."""
 
 import re
+import shutil
+import subprocess
+
+import pytest
 
 from bitloom.driver.c import FOLDER, files
 from bitloom.driver.c.hardware_header import FILE, text
@@ -8,7 +12,7 @@ from bitloom.hls_gen.design.headers import ERRORS
 from bitloom.hls_gen.design.registers import COMMON
 from bitloom.overlay.platform.block_design import DMA_LENGTH_BITS
 
-from .compiled import C99, build
+from .compiled import C99, CORE, build, compiler
 
 
 def test_the_header_is_what_the_design_says():
@@ -38,3 +42,19 @@ def test_headers_stand_alone(tmp_path):
         source = tmp_path / "alone.c"
         source.write_text(f'#include "{path.name}"\nint main(void) {{ return 0; }}\n')
         build("alone", [source], *C99)
+
+
+def test_no_global_variables_and_no_names_of_others(tmp_path):
+    """Two devices share nothing, and the library's names don't meet those of a program."""
+    if shutil.which("nm") is None:
+        pytest.skip("nm of the binutils is needed, got none")
+    command = compiler(*C99)
+    for source in (*CORE, FOLDER / "bitloom_linux.c"):
+        target = tmp_path / f"{source.stem}.o"
+        subprocess.run([*command, *C99, "-O1", "-fno-pic", "-c", source, "-o", target], check=True)
+        symbols = subprocess.run(["nm", "-P", target], capture_output=True, text=True, check=True).stdout
+        kinds = [line.split()[:2] for line in symbols.splitlines()]
+        assert [name for name, kind in kinds if kind in "bBcCdD"] == []
+        assert [
+            name for name, kind in kinds if kind.isupper() and kind != "U" and not name.startswith("bitloom_")
+        ] == []

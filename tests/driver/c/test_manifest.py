@@ -17,7 +17,7 @@ from .compiled import C99, CORE, SANITIZERS, build
 
 HERE = Path(__file__).parent
 COUNT = 300
-MANY = 5_000
+MANY = 3_000
 
 
 def outcomes(pairs: list[tuple[Path, Path]]) -> list[str]:

@@ -23,16 +23,11 @@ from .compiled import C99, CORE, SANITIZERS, build
 HERE = Path(__file__).parent
 FILES = 300
 """Damaged files of each sort in the default tier; the slow one reads MANY."""
-MANY = 5_000
+MANY = 3_000
 UNREAD = ("layers", "mapping", "ideal_cycles")
 """Keys of the header that are for reports: the C side doesn't look at them."""
-STRICTER = (
-    "that bitloom writes", "as bitloom writes it", "must be a '<i8'", "must be 1..16777215", "must be 1..67108863",
-    "must be finite, got true", "must be true or false", "order must have each place once",
-    "keys in one object", "a key with an escape",
-)  # fmt: skip
-"""Rules by which the C side refuses what Python reads, though bitloom writes none of it: deflated members, other types
-and shapes of the same values, numbers that no device has room for, JSON that says the same in another way."""
+TOO_LARGE = ("must be 1..16777215", "must be 1..67108863")
+"""Rules for numbers that no device has room for, which Python doesn't look at."""
 FOLDER = tempfile.TemporaryDirectory(prefix="bitloom-tests-")
 """Where a valid file lies."""
 
@@ -75,8 +70,13 @@ def python_reads(path: Path) -> Program | None:
 
 
 def judge(folder: Path, file_of: Callable[[int], bytes], count: int) -> Counter[str]:
-    """Damage ``count`` files and compare what both readers do."""
+    """Damage ``count`` files and compare what both readers do.
+
+    What C reads, Python reads alike. What Python reads and C refuses, bitloom doesn't write: when Python writes the
+    same program anew, C reads it.
+    """
     tally: Counter[str] = Counter()
+    anew = folder / "anew.npz"
     for begin in range(0, count, 200):
         paths = []
         for seed in range(begin, min(count, begin + 200)):
@@ -84,17 +84,18 @@ def judge(folder: Path, file_of: Callable[[int], bytes], count: int) -> Counter[
             paths[-1].write_bytes(file_of(seed))
         for path, result in zip(paths, outcomes(paths)):
             where = f"{path.name}: {result.text}"
-            size = path.stat().st_size
             program = python_reads(path)
-            assert result.heap <= 40 * size + (1 << 16), where
+            assert result.heap <= 40 * path.stat().st_size + (1 << 16), where
             assert result.text.isprintable(), where
             assert len(result.text) < 400, where
             if result.read:
                 assert program is not None, where
                 assert result.text == facts(program), where
             else:
-                assert result.text.startswith(("file: ", "digits-cnn: host: ", "digits-cnn: the host's part ")), where
-                assert program is None or any(rule in result.text for rule in STRICTER), where
+                assert result.text.startswith(("file: ", "digits-cnn: host")), where
+                if program and not any(rule in result.text for rule in TOO_LARGE):
+                    program.save(anew)
+                    assert [again.text for again in outcomes([anew])] == [facts(program)], where
             tally["read" if result.read else "stricter" if program else "refused"] += 1
             path.unlink()
     return tally

@@ -88,7 +88,7 @@ def test_the_example_is_short():
     assert len((FOLDER / "main.c").read_text().splitlines()) <= 66
 
 
-@pytest.mark.parametrize("standard", ["c++11", "c++17"])
+@pytest.mark.parametrize("standard", ["c++11", pytest.param("c++17", marks=pytest.mark.slow)])
 def test_the_wrapper(files, tmp_path, standard):
     process = Process(files.board, [wrapped(tmp_path, standard), *files.words])
     assert process.line() == "digits-cnn"

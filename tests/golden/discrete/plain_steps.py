@@ -138,7 +138,7 @@ class PlainTrainer:
                 ]
                 for row, hat in zip(gradient, hats)
             ]
-        gradient = [[converted(spec.tensors.gradients, g) for g in row] for row in gradient]
+        gradient = [[converted(spec.tensors.errors, g) for g in row] for row in gradient]
         if "bias" in layer.others:
             changes = {"bias": [sum(g.value for g in column) for column in zip(*gradient)]}
         dw = [

@@ -2,6 +2,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.signal import correlate
 
 from bitloom.golden.discrete.dense import DenseSpec
 from bitloom.golden.discrete.fixed import FixedTrainer, first_state
@@ -11,6 +12,7 @@ from bitloom.golden.discrete.machine.training import (
     SourceRule,
     Training,
     VelocityRule,
+    Windows,
 )
 from bitloom.golden.discrete.machine.words import LayerState, kept
 from bitloom.golden.discrete.mlp import MlpTrainer
@@ -30,7 +32,7 @@ class Plain:
 
     def __init__(self, t: Training, states: list[LayerState]) -> None:
         self.t, self.state, self.layers = t, t.seed, t.layers
-        for name in ("weights", "codes", "gradients", "biases", "bias_gradients", "means"):
+        for name in ("weights", "codes", "weight_gradients", "biases", "bias_gradients", "means"):
             arrays = [getattr(state, name) for state in states]
             setattr(self, name, [None if array is None else array.tolist() for array in arrays])
 
@@ -137,18 +139,23 @@ class Plain:
         layer = self.layers[n]
         source = isinstance(self.t.rule, SourceRule)
         dw = [[self.times(a, b) for b in x] for a in g]
-        drawn_d, drawn_w = self.draws_of([layer.gradients, layer.weights if source else Kind()], layer.inputs)
-        dw = [[self.word(layer.gradients, cell) for cell in row] for row in self.matrix(layer.gradients, dw, drawn_d)]
+        drawn_d, drawn_w = self.draws_of([layer.weight_gradients, layer.weights if source else Kind()], layer.inputs)
+        dw = [
+            [self.word(layer.weight_gradients, cell) for cell in row]
+            for row in self.matrix(layer.weight_gradients, dw, drawn_d)
+        ]
         if source:
             step, steps = dw, g
             if (mu := self.t.rule.mu_places) is not None:
-                step = [self.with_momentum(*rows, mu) for rows in zip(dw, self.gradients[n])]
+                step = [self.with_momentum(*rows, mu) for rows in zip(dw, self.weight_gradients[n])]
                 steps = self.with_momentum(g, self.bias_gradients[n], mu)
-                self.gradients[n], self.bias_gradients[n] = dw, g
+                self.weight_gradients[n], self.bias_gradients[n] = dw, g
             self.moved(n, step, drawn_w)
             self.biases[n] = self.descended(self.biases[n], steps, self.t.rule.rate_places)
         else:
-            self.gradients[n] = [[self.clip(a + b) for a, b in zip(*rows)] for rows in zip(self.gradients[n], dw)]
+            self.weight_gradients[n] = [
+                [self.clip(a + b) for a, b in zip(*rows)] for rows in zip(self.weight_gradients[n], dw)
+            ]
             self.bias_gradients[n] = [self.clip(a + b) for a, b in zip(self.bias_gradients[n], g)]
 
     def applied(self) -> None:
@@ -156,9 +163,11 @@ class Plain:
         rule = self.t.rule
         for n, layer in enumerate(self.layers):
             (drawn,) = self.draws_of([layer.weights], layer.inputs)
-            self.moved(n, self.gradients[n], drawn)
-            self.gradients[n] = [[0 if rule.decay_places is None else self.clip(v - self.halved(v, rule.decay_places))
-                                  for v in row] for row in self.gradients[n]]  # fmt: skip
+            self.moved(n, self.weight_gradients[n], drawn)
+            self.weight_gradients[n] = [
+                [0 if rule.decay_places is None else self.clip(v - self.halved(v, rule.decay_places)) for v in row]
+                for row in self.weight_gradients[n]
+            ]
             self.biases[n] = self.descended(self.biases[n], self.bias_gradients[n], rule.bias_places)
             self.bias_gradients[n] = [0] * layer.outputs
 
@@ -204,7 +213,8 @@ def test_velocities_saturate(case):
     t = BATCH_CASES[case]
     states = start(t, FORM)
     for state in states:
-        state.gradients = np.where(np.arange(state.gradients.size) % 3, -131000, 131000).reshape(state.gradients.shape)
+        shape = state.weight_gradients.shape
+        state.weight_gradients = np.where(np.arange(np.prod(shape)) % 3, -131000, 131000).reshape(shape)
         state.bias_gradients = np.full_like(state.biases, 131000)
     ours, plain = FixedTrainer(FORM, t, states), Plain(t, states)
     inputs, targets = samples(t, FORM, t.rule.batch)
@@ -213,7 +223,7 @@ def test_velocities_saturate(case):
         plain.learn(x.tolist(), target.tolist())
     plain.applied()
     for n, state in enumerate(ours.states):
-        assert state.gradients.tolist() == plain.gradients[n]
+        assert state.weight_gradients.tolist() == plain.weight_gradients[n]
         assert state.biases.tolist() == plain.biases[n]
 
 
@@ -384,7 +394,7 @@ def test_normalisation_against_pytorch(torch):
         torch.tensor(form.values(part), requires_grad=True) for part in (state.weights, state.gains, state.biases)
     ]
     z = torch.tensor(x) @ params[0].T
-    y = torch.nn.functional.batch_norm(z, None, None, params[1], params[2], training=True, eps=0)
+    y = torch.nn.functional.batch_norm(z, None, None, params[1], params[2], training=True, eps=1e-12)
     (0.5 * (y - torch.tensor(target)) ** 2).sum().backward()
     np.testing.assert_allclose(
         form.values(trainer.learn(form.words(x), form.words(target))), y.detach().numpy(), atol=1e-3
@@ -401,3 +411,84 @@ def test_batches_of_a_normalised_layer(batch):
     rule = f"training: batch must be a power of two from 2 on where layers are normalised, got {batch}"
     with value_error(rule):
         Training(layers=layers, rule=VelocityRule(batch=batch))
+
+
+IMAGES = Windows(height=6, width=7, channels=2, size=2)
+MAPS = Windows(height=5, width=6, channels=3, size=3, stride=2)
+"""Windows of images, and of what three neurons make of them."""
+
+
+def convolved(images: np.ndarray, kernels: np.ndarray, windows: Windows) -> np.ndarray:
+    """Correlations by scipy, (N, rows, columns, neurons)."""
+    shape = (windows.size, windows.size, windows.channels)
+    maps = [
+        [correlate(image, kernel.reshape(shape), mode="valid")[:: windows.stride, :: windows.stride, 0]
+         for kernel in kernels]
+        for image in images.reshape(-1, windows.height, windows.width, windows.channels)
+    ]  # fmt: skip
+    return np.moveaxis(np.array(maps), 1, -1)
+
+
+def test_convolutions_come_near_to_floating_point():
+    """Two of them and a layer behind: outputs as by scipy's correlate, steps as by differences of the loss."""
+    form = WordFormat(32, 24)
+    layers = (
+        DenseLayer(inputs=8, outputs=3, windows=IMAGES),
+        DenseLayer(inputs=27, outputs=2, windows=MAPS),
+        DenseLayer(inputs=8, outputs=3, activation="none"),
+    )
+    rng = np.random.default_rng(4)
+    t = Training(layers=layers, rule=VelocityRule(rate_places=6, bias_places=6, batch=4))
+    states = [first_state(form, t, layer, rng.normal(0, 0.4, (layer.outputs, layer.inputs))) for layer in layers]
+    for state in states:
+        state.biases = form.words(rng.normal(0, 0.2, len(state.biases)))
+    x, target = rng.uniform(-1, 1, (4, IMAGES.pixels)), rng.uniform(-1, 1, (4, 3))
+    x, target = (form.values(form.words(values)) for values in (x, target))
+
+    def outputs(params: list[np.ndarray]) -> np.ndarray:
+        first = np.maximum(convolved(x, params[0], IMAGES) + params[1], 0)
+        second = np.maximum(convolved(first, params[2], MAPS) + params[3], 0)
+        return second.reshape(4, -1) @ params[4].T + params[5]
+
+    params = [form.values(part) for state in states for part in (state.weights, state.biases)]
+    trainer = FixedTrainer(form, t, states)
+    np.testing.assert_allclose(form.values(trainer.scores(form.words(x))), outputs(params), atol=1e-5)
+    trainer.learn(form.words(x), form.words(target))
+    after = [form.values(part) for state in trainer.states for part in (state.weights, state.biases)]
+    for number, param in enumerate(params):
+        for place in np.ndindex(param.shape):
+            losses = []
+            for step in (1e-6, -1e-6):
+                moved = [np.array(values) for values in params]
+                moved[number][place] += step
+                losses.append(0.5 * ((outputs(moved) - target) ** 2).sum())
+            slope = (losses[0] - losses[1]) / 2e-6
+            assert abs(after[number][place] - (param[place] - 2**-6 * slope)) < 1e-5, (number, place)
+
+
+@pytest.mark.parametrize(
+    ("fields", "rule"),
+    [
+        ({"size": 0}, "windows: size must be 1 or more, got 0"),
+        ({"size": 7}, "windows: size must be 1..6, got 7"),
+        ({"stride": 2.0}, "windows: stride must be 1 or more, got 2.0"),
+    ],
+)
+def test_windows_that_are_wrong(fields, rule):
+    with value_error(rule):
+        replace(IMAGES, **fields)
+
+
+def test_layers_with_windows():
+    first = DenseLayer(inputs=8, outputs=3, windows=IMAGES)
+    assert (first.views, first.vector_inputs, first.vector_outputs) == (30, 84, 90)
+    assert MAPS.runs == ((0, 18, 36), (6, 24, 42), (36, 54, 72), (42, 60, 78))
+    with value_error("layer: inputs must be those of a window, 8, got 9"):
+        replace(first, inputs=9)
+    with value_error("training: a layer must have as many inputs as the one before has outputs, 90, got 89"):
+        Training(layers=(first, DenseLayer(inputs=89, outputs=2)))
+    rule = "training: layers with windows need a rule of velocities, and that no layer is normalised"
+    with value_error(rule):
+        Training(layers=(first,))
+    with value_error(rule):
+        Training(layers=(first, DenseLayer(inputs=90, outputs=2, normalised=True)), rule=VelocityRule())

@@ -175,7 +175,7 @@ def test_a_master_copy_starts_spread_over_the_zone_and_stays_in_it(bits):
     assert layer.params["weight"].min() == -1
 
 
-@pytest.mark.parametrize("tensor", ["inputs", "weights", "derivatives", "gradients", "weight_gradients"])
+@pytest.mark.parametrize("tensor", ["inputs", "weights", "derivatives", "errors", "weight_gradients"])
 def test_each_tensor_may_be_discrete(tensor):
     """The chosen one takes values of its table alone, in the place where the layer uses it; the others don't."""
     converter = Converter(table=TABLES[3].scaled(1), rounding="stochastic")
@@ -190,9 +190,9 @@ def test_each_tensor_may_be_discrete(tensor):
         "weight_gradients": slopes["weight"],
     }  # fmt: skip
     values = set(converter.table.values)
-    assert {name for name, array in seen.items() if set(array.flat) <= values} == {tensor} - {"gradients"}
+    assert {name for name, array in seen.items() if set(array.flat) <= values} == {tensor} - {"errors"}
     sixteenths = passed * 16
-    assert (np.abs(sixteenths - np.rint(sixteenths)) < 1e-9).all() == (tensor == "gradients")
+    assert (np.abs(sixteenths - np.rint(sixteenths)) < 1e-9).all() == (tensor == "errors")
 
 
 def test_binary_activations_are_a_hard_tanh_and_a_one_bit_input():

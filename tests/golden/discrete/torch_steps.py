@@ -63,7 +63,7 @@ CASES = {
         (7, 6, 5, 3), "squared_error", UpdateRule("source", 0.2, 0.5),
         tensors=Tensors(
             inputs=nearest(THREE_BITS), weights=nearest(TWO_BITS), derivatives=nearest(TWO_BITS),
-            gradients=nearest(THREE_BITS.scaled(2)), weight_gradients=nearest(THREE_BITS.scaled(3)),
+            errors=nearest(THREE_BITS.scaled(2)), weight_gradients=nearest(THREE_BITS.scaled(3)),
         ),
     ),
     "codes": Case(
@@ -74,7 +74,7 @@ CASES = {
         (7, 6, 5, 3), "cross_entropy", UpdateRule("velocity", 3.0, neuron_rate=0.5), "hard_tanh", norm=False, places=1,
         tensors=Tensors(
             inputs=nearest(THREE_BITS), weights=nearest(TWO_BITS), derivatives=nearest(GATE),
-            gradients=nearest(WIDE.scaled(1)), weight_gradients=nearest(WIDE.scaled(3)),
+            errors=nearest(WIDE.scaled(1)), weight_gradients=nearest(WIDE.scaled(3)),
         ),
     ),
     "discrete_codes": Case(
@@ -82,7 +82,7 @@ CASES = {
         places=2,
         tensors=Tensors(
             inputs=nearest(THREE_BITS), weights=nearest(THREE_BITS), derivatives=nearest(GATE),
-            gradients=nearest(WIDE.scaled(1)), weight_gradients=nearest(WIDE.scaled(3)), memory=nearest(WIDE),
+            errors=nearest(WIDE.scaled(1)), weight_gradients=nearest(WIDE.scaled(3)), memory=nearest(WIDE),
             master=False,
         ),
     ),
@@ -148,7 +148,7 @@ def forward(torch: Any, case: Case, params: dict[str, Any], x: Any) -> Any:
         if not spec.norm:
             z = z + params[f"{n}.bias"]
         # Gradients here are those of the mean loss of the batch; ours are of each image's.
-        z.register_hook(lambda g, c=t.gradients: g if c is None else quantised(torch, c, g * BATCH) / BATCH)
+        z.register_hook(lambda g, c=t.errors: g if c is None else quantised(torch, c, g * BATCH) / BATCH)
         if spec.norm:
             z = torch.nn.functional.batch_norm(
                 z, None, None, params[f"{n}.gamma"], params[f"{n}.beta"], training=True, eps=EPSILON

@@ -51,7 +51,7 @@ GROUPS = {
     "explore": ["Options", "Budget", "Search"],
     "evaluate": ["Options", "Images", "Hardware"],
     "train": ["Options", "Network", "Training", "Results"],
-    "learn": ["Options", "Training", "Results", "Training machine"],
+    "learn": ["Options", "Training", "Results", "Without the training machine", "Training machine"],
 }
 
 
@@ -419,7 +419,7 @@ def test_what_learned_is_a_network_for_hardware(tmp_path: Path) -> None:
         ),
         (
             ["--machine", "words", "--setting", "source-codes", "--batch", "4"],
-            "learning on the machine: batch must be left out by the source's rule, got 4 for source-codes",
+            "learning on the machine: batch must be left out where the rule has none, got 4 for source-codes",
         ),
         (
             ["--machine", "interpreter", "--setting", "binary"],

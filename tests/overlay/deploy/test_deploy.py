@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from bitloom.driver.c import files as c_files
 from bitloom.golden import zoo
 from bitloom.golden.kernels import packed
 from bitloom.golden.zoo.digits import load_digits
@@ -155,6 +156,16 @@ def test_a_transform_is_checked(build, tmp_path):
     deploy(build, tmp_path / "board", transform="shift:4")
     content = json.loads((tmp_path / "board" / "deploy.json").read_text())
     assert content["networks"]["digits-cnn"]["transform"] == "shift:4"
+
+
+def test_the_driver_in_c_comes_where_it_is_asked_for(build, tmp_path):
+    done = CliRunner().invoke(bitloom, ["deploy", str(build.folder), "--to", str(tmp_path / "board"), "--c"])
+    assert done.exit_code == 0
+    assert {path.name for path in (tmp_path / "board" / "c").iterdir()} == {path.name for path in c_files()}
+    subprocess.run(["sha256sum", "-c", "--quiet", "SHA256SUMS"], cwd=tmp_path / "board", check=True)
+    assert "cmake -B build c" in (tmp_path / "board" / "README.md").read_text()
+    deploy(build, tmp_path / "board")
+    assert not (tmp_path / "board" / "c").exists()
 
 
 def test_a_changed_script_is_kept(build, tmp_path):

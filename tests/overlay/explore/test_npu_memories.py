@@ -77,7 +77,7 @@ def differences(models: Sequence[Model], choices: NpuChoices, way: Joining, sett
 @pytest.fixture(autouse=True)
 def _no_room(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tuple memories have no more words than they need: room is a choice of the search."""
-    monkeypatch.setattr(npu_memories, "_roomy", lambda sizes, layers: {})
+    monkeypatch.setattr(npu_memories, "_roomy_words", lambda layers: 0)
 
 
 @pytest.mark.parametrize("setting", [*SETTINGS, STREAMED], ids=lambda setting: setting.words)

@@ -103,11 +103,15 @@ def onnx_ways(second=(0.06131, 0), behind=(0.06131, 0)):
     return chain.node("Flatten").node("Gemm", rng.integers(-7, 8, (120, 3)).astype(np.float32))
 
 
-@pytest.mark.parametrize("behind", [None, (0.06131, 0)])
-def test_a_network_of_onnx(behind):
+@pytest.mark.parametrize(
+    ("second", "behind"),
+    [((0.06131, 0), None), ((0.06131, 0), (0.06131, 0)), ((0.05, 0), (0.06131, 0)), ((0.0317, 90), (0.0413, 110))],
+)
+def test_a_network_of_onnx(second, behind):
+    """Maps of several scales are requantised, each by a copy of its own."""
     from onnx.reference import ReferenceEvaluator
 
-    chain = onnx_ways(behind=behind)
+    chain = onnx_ways(second, behind)
     made = import_graph(to_graph(chain.bytes()), name="ways")
     verify(made, 2)
     images = np.random.default_rng(4).normal(0, 1, (5, 2, 5, 6)).astype(np.float32)
@@ -139,9 +143,13 @@ def test_what_is_refused():
     assert refused(to_tflite_graph(ways(activation="RELU").bytes())) == (
         "CONCATENATION_3 (CONCATENATION): an activation behind it must be NONE; it belongs into the layers before",
     )
-    assert refused(to_graph(onnx_ways(second=(0.05, 0)).bytes())) == (
+    assert refused(to_graph(onnx_ways(second=(0.05, 0), behind=None).bytes())) == (
         "Concat_13 (Concat): maps that are concatenated must have one scale and zero point, or be requantised to one",
     )
-    assert refused(to_graph(onnx_ways(behind=(0.02, 7)).bytes())) == (
-        "QuantizeLinear_14 (QuantizeLinear): what was concatenated must be quantised once, got a second time",
-    )
+
+
+def test_what_was_concatenated_is_quantised_again():
+    """A copy of every channel lies behind the concatenation."""
+    made = import_graph(to_graph(onnx_ways(behind=(0.02, 7)).bytes()), name="ways")
+    verify(made, 2)
+    assert "depthwise_conv" in [layer.kind for layer in made.model.network.layers]

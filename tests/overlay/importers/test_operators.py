@@ -325,6 +325,67 @@ def test_pads_become_padding(name, own):
     check(chain.node("Flatten").node("MatMul", ternary(rng, size_of(chain), 5)), by_qonnx, near=0)
 
 
+def test_a_slope_that_is_an_input():
+    rng = np.random.default_rng(17)
+    chain = begun(rng).node("PRelu", np.float32([[[0.25]]])).quant(0.5, 3)
+    check(ended(chain, rng, 64), by_qonnx, engine="binary", near=1e-6)
+
+
+PADDED_POOLS = {
+    "maxima": (lambda c: padded(c), "MaxPool", {}),
+    "maxima of values below 0": (lambda c: padded(c.node("Sub", np.float32(1))), "MaxPool", {}),
+    "maxima beside a number": (lambda c: padded(c, 1.0), "MaxPool", {}),
+    "means": (lambda c: padded(c), "AveragePool", {}),
+    "means of padded taps": (lambda c: c, "AveragePool", {"pads": [1, 1, 0, 1], "count_include_pad": 1}),
+}
+
+
+def padded(chain, value=0.0):
+    return chain.node("Pad", np.int64([0, 0, 1, 1, 0, 0, 0, 2]), np.float32(value))
+
+
+@pytest.mark.parametrize("name", PADDED_POOLS)
+def test_padded_pools(name):
+    rng = np.random.default_rng(17)
+    change, pool, attributes = PADDED_POOLS[name]
+    chain = change(begun(rng, (2, 7, 6)).node("Relu").quant(0.5, 3, signed=0))
+    chain.node(pool, kernel_shape=[2, 2], strides=[2, 1], **attributes).quant(0.25, 4)
+    check(chain.node("Flatten").node("MatMul", ternary(rng, size_of(chain), 5)), by_qonnx, near=0)
+
+
+def test_a_pad_that_nothing_takes():
+    rng = np.random.default_rng(17)
+    chain = padded(begun(rng, (2, 7, 6)).node("Relu").quant(0.5, 3, signed=0)).node("Flatten")
+    check(chain.node("MatMul", ternary(rng, size_of(chain), 5)), by_qonnx, near=0)
+
+
+ONE_DIMENSION = {
+    "convolutions": lambda c, rng: c.node("Conv", ternary(rng, 4, 4, 3), pads=[1, 2], strides=[2], dilations=[2]),
+    "convolutions by groups": lambda c, rng: c.node("Conv", ternary(rng, 4, 2, 3), group=2, kernel_shape=[3]),
+    "maxima": lambda c, rng: c.node("MaxPool", kernel_shape=[3], strides=[2], pads=[1, 0]),
+    "means": lambda c, rng: c.node("AveragePool", kernel_shape=[3], strides=[2]),
+    "batch normalisation": lambda c, rng: c.batch_norm(rng, 4),
+}
+
+
+@pytest.mark.parametrize("name", ONE_DIMENSION)
+def test_one_dimension(name):
+    """Maps of height 1."""
+    rng = np.random.default_rng(17)
+    chain = Chain((2, 17)).quant(0.25, 3).node("Conv", ternary(rng, 4, 2, 5)).node("Relu").quant(0.5, 2, signed=0)
+    chain = ONE_DIMENSION[name](chain, rng).quant(0.5, 2).node("Flatten")
+    made = check(chain.node("MatMul", ternary(rng, size_of(chain), 5)), by_qonnx)
+    assert made.model.network.input.shape == (1, 17, 2)
+
+
+@pytest.mark.parametrize("op", ["GlobalAveragePool", "GlobalMaxPool", "ReduceMean", "ReduceMax"])
+def test_one_dimension_as_a_whole(op):
+    rng = np.random.default_rng(17)
+    chain = Chain((2, 17)).quant(0.25, 3).node("Conv", ternary(rng, 4, 2, 5)).node("Relu").quant(0.5, 2, signed=0)
+    chain.node(op, **({"axes": [2], "keepdims": 0} if op.startswith("Reduce") else {})).quant(0.25, 4).node("Flatten")
+    check(chain.node("MatMul", ternary(rng, 4, 5)), by_qonnx)
+
+
 def between_quantisers(rng, *nodes, more=9, dense=False):
     """Weights, a quantiser, nodes, a quantiser, and weights again."""
     step, more = np.float32(8 / 128), np.float32(more / 128)  # no level of 8 is on a half of 9

@@ -142,19 +142,25 @@ ONE = {
         lambda: begun().node("Pad", np.int64([0, 0, 1, 1, 0, 0, 1, 1]), mode="reflect"),
         "Pad_2 (Pad): mode must be constant, got reflect",
     ),
-    "a pad before a pool": (
-        lambda: padded(begun().quant(1, 3)).node("MaxPool", kernel_shape=[2, 2]),
-        "MaxPool_4 (MaxPool): a padded map must be read by a convolution; give the pool its own padding (PyTorch: "
+    "padded sums before a pool": (
+        lambda: padded(begun()).node("MaxPool", kernel_shape=[2, 2]),
+        "MaxPool_3 (MaxPool): a padded map must be read by a convolution; give the pool its own padding (PyTorch: "
         "AvgPool2d with count_include_pad=False; Keras: padding='same')",
     ),
-    "a pad before a matrix": (
-        lambda: padded(begun().quant(1, 3)).node("Flatten").node("MatMul", np.ones((144, 2), np.float32)),
-        "MatMul_5 (MatMul): a padded map must be read by a convolution",
+    "slopes of channels": (
+        lambda: begun().node("PRelu", np.float32([[[0.5]], [[0.25]], [[1]], [[0]]])),
+        "PRelu_2 (PRelu): the slope must be the same in every channel; use Relu, or a quantiser",
     ),
-    "a pad at the end": (lambda: padded(begun().quant(1, 3)), "Pad_3: a padded map must be read by a convolution"),
-    "a pad with a number": (
-        lambda: padded(begun().quant(1, 3), 1.0).node("Conv", np.ones((4, 4, 3, 3), np.float32)),
-        "Conv_4 (Conv): a map must be padded with 0, got 1",
+    "a slope below 0": (
+        lambda: begun().node("PRelu", np.float32([[[-0.5]]])),
+        "PRelu_2 (PRelu): alpha must be >= 0, got -0.5; use Relu, or a quantiser",
+    ),
+    "padded channels": (
+        lambda: begun()
+        .quant(1, 3)
+        .node("Pad", np.int64([0, 1, 0, 0, 0, 0, 0, 0]))
+        .node("MaxPool", kernel_shape=[2, 2]),
+        "MaxPool_4 (MaxPool): only rows and columns can be padded",
     ),
     "softmax over rows": (
         lambda: begun().node("Softmax", axis=2),
@@ -237,16 +243,10 @@ ONE = {
         lambda: begun().quant(1, 3).node("MatMul", np.ones((64, 2), np.float32)),
         "MatMul_3 (MatMul): the input must have shape (1, 64), got (1, 4, 4, 4); flatten it before",
     ),
-    "count_include_pad": (
-        lambda: begun().quant(1, 3).node(
-            "AveragePool", kernel_shape=[2, 2], pads=[1, 0, 0, 0], count_include_pad=1
-        ),
-        "AveragePool_3 (AveragePool): count_include_pad must be 0 where windows go beyond the map, got 1; PyTorch: "
-        "count_include_pad=False",
-    ),
     "a mean of channels": (
         lambda: begun().quant(1, 3).node("ReduceMean", axes=[1]),
-        "ReduceMean_3 (ReduceMean): the mean must be over rows and columns, axes 2 and 3, got (1,)",
+        "ReduceMean_3 (ReduceMean): means and maxima must be over all rows, all columns or both, of each channel for "
+        "itself, got axes (1,)",
     ),
     "images mixed": (
         lambda: begun().node("Reshape", np.int64([4, 16])),
@@ -593,10 +593,3 @@ def test_what_changes_the_size_of_a_sum_before_its_quantiser(op, inputs, attribu
     size = {"Pad": 72}.get(op, 8)
     (line,) = lines(chain.node("Gemm", np.eye(size, 3, dtype=np.float32)))
     assert line.endswith("(Add): between a sum and its quantiser only scales and activations may lie")
-
-
-def test_an_input_that_is_pooled_and_then_quantised():
-    chain = Chain((2, 4, 4)).node("MaxPool", kernel_shape=[2, 2]).node("Neg").quant(1.0, 8)
-    assert lines(chain.node("Conv", np.ones((4, 2, 1, 1), np.float32)), "unsigned8") == [
-        "Quant_2 (Quant): what was pooled must be quantised once, got a second time"
-    ]

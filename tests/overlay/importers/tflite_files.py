@@ -113,11 +113,25 @@ class Chain:
         fields["FusedActivationFunction"] = getattr(tflite.ActivationFunctionType, activation)
         return self.operator(f"{kind}_POOL_2D", (1, *size, self.now.shape[3]), None, (), "Pool2DOptions", **fields)
 
-    def mean(self, made, keep=False):
-        axes = self.constant(np.array([1, 2], np.int32))
-        channels = self.now.shape[3]
-        shape = (1, 1, 1, channels) if keep else (1, channels)
-        return self.operator("MEAN", shape, made, (axes,), "ReducerOptions", KeepDims=keep)
+    def mean(self, made, keep=False, axes=(1, 2), kind="MEAN"):
+        """The mean over axes; or another reduction of that ``kind``."""
+        sizes = [1 if axis in axes else size for axis, size in enumerate(self.now.shape)]
+        shape = sizes if keep else [size for axis, size in enumerate(sizes) if axis not in axes]
+        constant = self.constant(np.array(axes, np.int32))
+        return self.operator(kind, tuple(shape), made, (constant,), "ReducerOptions", KeepDims=keep)
+
+    def with_constant(self, kind, values, scale, made, activation="NONE", first=False):
+        """An operator on a map and int8 numbers, ``scale`` being these numbers' scale and zero point; ``first`` if
+        these come first."""
+        constant = self.constant(np.asarray(values, np.int8), (scale[0],))
+        self.tensors[constant].zero = (scale[1],)
+        fused = getattr(tflite.ActivationFunctionType, activation)
+        options = {"ADD": "AddOptions", "SUB": "SubOptions", "MUL": "MulOptions"}[kind]
+        self.operator(kind, self.now.shape, made, (constant,), options, FusedActivationFunction=fused)
+        if first:
+            kind, inputs, *others = self.operators[-1]
+            self.operators[-1] = (kind, inputs[::-1], *others)
+        return self
 
     def pad(self, rows, columns):
         """Zero points around the map."""

@@ -76,7 +76,7 @@ def test_settings(tiny, tmp_path, setting):
         assert (state.codes is None) == (kinds.bits == 0)
         assert (state.weights is None) == (kinds.bits > 0 and not kinds.master)
         assert kinds.bits == 0 or state.codes.max() < 1 << kinds.bits
-        assert layer.gradients.chance == (kinds.others > 0)
+        assert layer.weight_gradients.chance == (kinds.others > 0)
 
 
 def test_normalised(tiny, tmp_path):
@@ -84,6 +84,7 @@ def test_normalised(tiny, tmp_path):
     plan = replace(PLAN, setting="nearest-2", epochs=2, normalised=True)
     training = plan.training(tiny)
     assert [(layer.normalised, layer.centred) for layer in training.layers] == [(True, False), (False, False)]
+    assert training.rule == VelocityRule(rate_places=4, bias_places=6, batch=4)
     machine = plan.machine(training, len(tiny.train))
     assert machine.root == "table"
     path = tmp_path / "run.npz"
@@ -99,6 +100,25 @@ def test_normalised(tiny, tmp_path):
         "learning on the machine: normalised must be left out where words are not multiplied, as with discrete-1"
     ):
         replace(plan, setting="discrete-1")
+
+
+def test_a_convolution(tiny, tmp_path):
+    """The first hidden layer sees windows of 1 of the 2 x 2 pixels; in words and by the interpreter."""
+    plan = replace(PLAN, setting="nearest-1", hidden=(3, 4), epochs=2, windows=(1, 1))
+    training = plan.training(tiny)
+    assert [(layer.inputs, layer.views, layer.outputs) for layer in training.layers] == [
+        (1, 4, 3),
+        (12, 1, 4),
+        (4, 1, 2),
+    ]
+    path = tmp_path / "run.npz"
+    whole = learn_on_machine(plan, tiny, path)
+    assert learn_on_machine(plan, tiny, path).points == whole.points
+    words = learn_on_machine(replace(plan, runner="words"), tiny)
+    assert words.curve == whole.curve
+    for state, expected in zip(words.states, whole.states):
+        for name, array in vars(state).items():
+            np.testing.assert_array_equal(array, getattr(expected, name))
 
 
 def test_a_rate_of_its_own_and_held_out_images(tiny):
@@ -140,15 +160,19 @@ def test_constants_of_the_plan():
     """A velocity remembers as many samples with other batches; the biases' rate moves with that of the weights."""
 
     def rule(**changes) -> VelocityRule | SourceRule:
-        return replace(PLAN, batch=None, **changes).kinds.rule
+        return replace(PLAN, **{"batch": None, **changes}).kinds.rule
 
     assert rule(setting="codes-1") == VelocityRule(rate_places=0, bias_places=5, decay_places=5, batch=32)
     (changed,) = [replace(PLAN, setting="codes-1", batch=4, rate_places=2).kinds.rule]
     assert changed == VelocityRule(rate_places=2, bias_places=7, decay_places=8, batch=4)
-    assert rule(setting="codes-1", mu_places=3).decay_places == 3
+    assert rule(setting="codes-1", decay_places=3).decay_places == 3
+    assert rule(setting="codes-1", decay_places=3, batch=4).decay_places == 3
+    assert rule(setting="nearest-1", batch=4) == VelocityRule(rate_places=3, bias_places=3, batch=4)
     assert rule(setting="source-codes", mu_places=3) == SourceRule(rate_places=5, mu_places=3)
-    with value_error("learning on the machine: batch must be left out by the source's rule, got 4 for source-codes"):
-        replace(PLAN, setting="source-codes")
+    left_out = "learning on the machine: {} must be left out where the rule has none, got 4 for {}"
+    for name, setting in (("batch", "source-codes"), ("decay_places", "source-nearest"), ("mu_places", "codes-1")):
+        with value_error(left_out.format(name, setting)):
+            replace(PLAN, setting=setting, **{"batch": None, name: 4})
 
 
 def test_images_are_centred(tiny):
@@ -215,6 +239,20 @@ def test_a_timeline_is_that_of_one_sample(tiny):
     assert names.count("FORWARD") == names.count("ACCUMULATE") == 2
     assert names.count("LOAD_NEURONS") == 2
     assert all(item.begin <= item.end for item in work)
+
+
+@pytest.mark.parametrize(
+    ("changes", "counts"),
+    [
+        ({"normalised": True}, {"FORWARD": 8, "BACKWARD": 4, "ACCUMULATE": 8, "APPLY": 2, "INVERSE_ROOT": 1}),
+        ({"windows": (1, 1)}, {"FORWARD": 5, "BACKWARD": 1, "ACCUMULATE": 5, "COPY": 4}),
+    ],
+)
+def test_a_timeline_of_what_is_side_by_side(tiny, changes, counts):
+    """A batch of four samples that are normalised; a sample of four windows."""
+    work = work_of_a_sample(replace(PLAN, **changes), tiny)
+    names = [str(item.instruction).split()[1] for item in work if item.units]
+    assert {name: names.count(name) for name in counts} == counts
 
 
 @pytest.mark.parametrize(

@@ -65,7 +65,7 @@ def test_an_epoch_of_digits(name, slaves):
     print(f"{name}, {slaves} slaves: {cycles:.0f} cycles a sample, interpreter {least:.0f}, ideal {ideal:.0f}")
 
 
-CODES = {"weights": Kind(1), "master": True, "gradients": Kind(2, True), "errors": Kind(2, True)}
+CODES = {"weights": Kind(1), "master": True, "weight_gradients": Kind(2, True), "errors": Kind(2, True)}
 UNITS = {
     "shifters": {"products": "shifter"},
     "tables": {"products": "table"},

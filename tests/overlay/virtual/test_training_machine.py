@@ -31,7 +31,16 @@ from bitloom.overlay.virtual.training_machine import SimulatedMachine
 from tests.golden.discrete.machine import test_faults as rules
 from tests.golden.discrete.machine import test_hazards as hazards
 from tests.golden.discrete.machine import test_interpreter as loads
-from tests.golden.discrete.machine.cases import BATCH_CASES, CASES, NORMAL_CASES, PAIR_CASES, TABLES, samples, start
+from tests.golden.discrete.machine.cases import (
+    BATCH_CASES,
+    CASES,
+    NORMAL_CASES,
+    PAIR_CASES,
+    TABLES,
+    WINDOW_CASES,
+    samples,
+    start,
+)
 from tests.golden.discrete.machine.layer_program import KINDS, layer_program
 from tests.golden.discrete.machine.learning_program import learning_program
 
@@ -82,10 +91,10 @@ def test_programs_with_stalls(stalls):
 
 
 @pytest.mark.parametrize("instructions", [128, 16], ids=["whole", "in pages"])
-@pytest.mark.parametrize("case", [*BATCH_CASES, *NORMAL_CASES])
+@pytest.mark.parametrize("case", [*BATCH_CASES, *NORMAL_CASES, *WINDOW_CASES])
 def test_batches(case, instructions):
     """Two batches, whose program the instruction cache holds, or which comes with the data."""
-    t = {**BATCH_CASES, **NORMAL_CASES}[case]
+    t = {**BATCH_CASES, **NORMAL_CASES, **WINDOW_CASES}[case]
     machine = EQUIPPED if t.normalised else MORE_TABLES
     inputs, targets = samples(t, FORM, 2 * t.batch)
     program, data = ProgramWriter(replace(machine, instructions=instructions), t).run(start(t, FORM), inputs, targets)

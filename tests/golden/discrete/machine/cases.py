@@ -6,7 +6,7 @@ import numpy as np
 
 from bitloom.golden.discrete.converter import Converter
 from bitloom.golden.discrete.fixed import first_state
-from bitloom.golden.discrete.machine.training import DenseLayer, Kind, SourceRule, Training, VelocityRule
+from bitloom.golden.discrete.machine.training import DenseLayer, Kind, SourceRule, Training, VelocityRule, Windows
 from bitloom.golden.discrete.machine.words import LayerState
 from bitloom.golden.discrete.table import CodeTable
 from bitloom.golden.discrete.word import WordFormat
@@ -52,14 +52,16 @@ CASES = {
     "weights of 2 bits by chance, master": training(weights=Kind(2, True), master=True, rule=momentum(0)),
     "weights of 3 bits, codes alone": training(weights=Kind(3, True)),
     "inputs and results": training(inputs=Kind(2), results=Kind(3)),
-    "gradients": training(gradients=Kind(2, True), errors=Kind(3, True)),
+    "gradients": training(weight_gradients=Kind(2, True), errors=Kind(3, True)),
     "inputs and gradients": training(inputs=Kind(2), results=Kind(1), weights=Kind(3), errors=Kind(2), master=True),
-    "weights and their gradients by chance": training(weights=Kind(2, True), gradients=Kind(3, True), master=True),
+    "weights and their gradients by chance": training(
+        weights=Kind(2, True), weight_gradients=Kind(3, True), master=True
+    ),
     "all": training(
         inputs=Kind(2),
         results=Kind(3, True),
         weights=Kind(2, True),
-        gradients=Kind(3),
+        weight_gradients=Kind(3),
         errors=Kind(2),
         rule=momentum(2),
     ),
@@ -81,7 +83,7 @@ BATCH_CASES = {
         rule=batch(1, 2), weights=Kind(1), forward_table=5, backward_table=5, centred=True, last="clip"
     ),
     "batch, by chance": training(
-        rule=batch(4, 1), weights=Kind(3, True), gradients=Kind(2, True), master=True, sizes=(4, 6, 5, 3)
+        rule=batch(4, 1), weights=Kind(3, True), weight_gradients=Kind(2, True), master=True, sizes=(4, 6, 5, 3)
     ),
     "batch, all": training(
         rule=batch(6),
@@ -91,7 +93,7 @@ BATCH_CASES = {
         weights=Kind(2),
         master=True,
         forward_table=4,
-        gradients=Kind(3, True),
+        weight_gradients=Kind(3, True),
         errors=Kind(2, True),
         slopes=Kind(3),
         activation="clip",
@@ -113,15 +115,42 @@ NORMAL_CASES["normalised, all"] = replace(
     ),
 )
 """Over batches of 2 and 4 samples; of three layers all but the second one, which is centred, too."""
+WINDOWS = Windows(height=4, width=5, channels=2, size=2)
+"""12 windows of 8 elements each."""
+MORE_WINDOWS = Windows(height=3, width=4, channels=3, size=2, stride=2)
+"""2 windows of 12 elements each, of the results of three neurons that see `WINDOWS`."""
+
+
+def windowed(rule: VelocityRule, **fields) -> Training:
+    """Two convolutions and a layer behind them; the first one has all the ``fields``, but is alone centred."""
+    last = DenseLayer(inputs=8, outputs=3, activation="clip")
+    between = DenseLayer(inputs=12, outputs=4, windows=MORE_WINDOWS, weights=Kind(2), master=True)
+    first = DenseLayer(inputs=8, outputs=3, windows=WINDOWS, centred=True, **fields)
+    return Training(layers=(first, between, last), rule=rule, tables=TABLES, seed=0x1234567)
+
+
+WINDOW_CASES = {
+    "windows": windowed(batch(3)),
+    "windows, all": windowed(
+        batch(2, 1),
+        weights=Kind(2, True),
+        weight_gradients=Kind(3, True),
+        results=Kind(2, True),
+        errors=Kind(2, True),
+        slopes=Kind(3, True),
+        activation="clip",
+    ),
+}
+"""Convolutions, whose windows the program copies out of images."""
 PAIR_CASES = {
     "pairs of weights": training(
-        weights=Kind(3, True, "nearest"), gradients=Kind(2, True), errors=Kind(2, True, "nearest"), master=True
+        weights=Kind(3, True, "nearest"), weight_gradients=Kind(2, True), errors=Kind(2, True, "nearest"), master=True
     ),
     "pairs, all": training(
         inputs=Kind(2),
         results=Kind(3, True, "nearest"),
         weights=Kind(3, True),
-        gradients=Kind(2, True, "nearest"),
+        weight_gradients=Kind(2, True, "nearest"),
         errors=Kind(2, True, "nearest"),
     ),
 }
@@ -148,9 +177,9 @@ def start(t: Training, form: WordFormat, seed: int = 0) -> list[LayerState]:
 def samples(t: Training, form: WordFormat, count: int, seed: int = 1) -> tuple[np.ndarray, np.ndarray]:
     """Random inputs (words or codes) and targets."""
     rng = np.random.default_rng(seed)
-    size = (count, t.layers[0].inputs)
+    size = (count, t.layers[0].vector_inputs)
     if t.inputs.table:
         inputs = rng.integers(0, 1 << t.tables[t.inputs.table][0].bits, size)
     else:
         inputs = form.words(rng.uniform(-1, 1, size))
-    return inputs, form.words(rng.integers(0, 2, (count, t.layers[-1].outputs)))
+    return inputs, form.words(rng.integers(0, 2, (count, t.layers[-1].vector_outputs)))

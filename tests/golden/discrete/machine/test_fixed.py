@@ -15,11 +15,11 @@ from bitloom.golden.discrete.machine.words import kept, read_states
 from bitloom.golden.discrete.word import WordFormat
 from tests.errors import value_error
 
-from .cases import BATCH_CASES, CASES, NORMAL_CASES, PAIR_CASES, samples, start
+from .cases import BATCH_CASES, CASES, NORMAL_CASES, PAIR_CASES, WINDOW_CASES, samples, start
 
 FORM = WordFormat(18, 12)
 WIDE, NARROW = WordFormat(32, 20), WordFormat(12, 7)
-ALL = {**CASES, **BATCH_CASES, **PAIR_CASES, **NORMAL_CASES}
+ALL = {**CASES, **BATCH_CASES, **PAIR_CASES, **NORMAL_CASES, **WINDOW_CASES}
 VECTORS = ("biases", "bias_gradients", "means", "gains", "sum_means", "sum_variances")
 COUNT = 12
 
@@ -46,7 +46,7 @@ def test_the_machine_equals_training_in_words(case, form):
         states, interpreter = interpreted(t, form, COUNT, slaves=slaves)
         assert interpreter.master.generator.state == trainer.generator.state
         for layer, state, expected, before in zip(t.layers, states, trainer.states, start(t, form)):
-            for name in ("weights", "codes", "gradients", *VECTORS):
+            for name in ("weights", "codes", "weight_gradients", *VECTORS):
                 assert (getattr(state, name) is None) == (name not in kept(t, layer))
                 if name in kept(t, layer):
                     np.testing.assert_array_equal(getattr(state, name), getattr(expected, name))

@@ -5,9 +5,9 @@ import pytest
 
 from bitloom.golden.discrete.arithmetic import operate
 from bitloom.golden.discrete.converter import Converter
+from bitloom.golden.discrete.draws import GivenDraws
 from bitloom.golden.discrete.lfsr import Lfsr
 from bitloom.golden.discrete.machine.assembler import assemble
-from bitloom.golden.discrete.machine.draws import GivenDraws
 from bitloom.golden.discrete.machine.faults import MachineFault
 from bitloom.golden.discrete.machine.interpreter import Interpreter
 from bitloom.golden.discrete.machine.parameters import MachineParameters

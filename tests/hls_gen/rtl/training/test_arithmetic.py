@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from bitloom.golden.discrete.converter import Converter
+from bitloom.golden.discrete.draws import GivenDraws
 from bitloom.golden.discrete.machine.configuration import Configuration
-from bitloom.golden.discrete.machine.draws import GivenDraws
 from bitloom.golden.discrete.machine.parameters import MachineParameters
 from bitloom.golden.discrete.table import CodeTable
 from bitloom.golden.discrete.word import WordFormat

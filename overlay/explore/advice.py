@@ -1,0 +1,89 @@
+"""What would make a design faster: single changes of one NPU, each tried with the flow model and the area model.
+
+    --ol 8              1.21 times as fast, 412 more LUT
+    --window-former     1.10 times as fast, 530 more LUT
+
+The NPU is the one with most beats, which the others wait for. `bitloom explore` searches whole designs; this says what
+one step from a given one brings.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from bitloom.golden.network import Model
+from bitloom.hls_gen.compiler.choices import CompileChoices
+from bitloom.hls_gen.compiler.flow import simulate
+from bitloom.hls_gen.compiler.plan import plan
+from bitloom.hls_gen.compiler.sizing import size_memories
+from bitloom.hls_gen.compiler.weight_streams import whole_system
+from bitloom.hls_gen.design.design import Design
+from bitloom.hls_gen.design.npu import Npu
+from bitloom.overlay.area_model.estimate import estimate
+
+LEAST_GAIN = 1.02
+"""How many times as fast a change makes a frame at least, to be told."""
+DOUBLED = ("ol", "pfp", "kfp", "kgp")
+"""Values of the folding that are tried twice as large."""
+
+
+@dataclass(frozen=True)
+class Advice:
+    """A change of an NPU that makes frames faster."""
+
+    npu: int
+    """The NPU's number."""
+    option: str
+    """As `bitloom build` takes it for a design of one NPU, such as ``--ol 8``."""
+    cycles: float
+    """Cycles a frame with it, by the flow model."""
+    gain: float
+    """How many times as fast frames are."""
+    lut: int
+    bram36: float
+    dsp: int
+    """lut, bram36, dsp: how much more the design takes, by the area model; less where it is negative."""
+
+
+def advice(model: Model, design: Design, choices: CompileChoices) -> list[Advice]:
+    """The changes that are worth it, the one with the largest gain first.
+
+    Parameters
+    ----------
+    model
+        The network.
+    design
+        What it runs on.
+    choices
+        How it is compiled.
+    """
+    npus = list(design.npus)
+    before = plan(model, npus, choices)
+    busiest = max(range(len(npus)), key=lambda n: sum(planned.beats for planned in before.on(n)))
+    size = estimate(_sized(model, npus, design, choices))
+    cycles = simulate(whole_system(before, design)).cycles_per_frame
+    changes = []
+    for name, value in _values(npus[busiest]).items():
+        try:
+            npus[busiest] = design.npus[busiest].changed(**{name: value})
+            changed = _sized(model, npus, design, choices)
+            after = simulate(whole_system(plan(model, changed.npus, choices), changed)).cycles_per_frame
+        except ValueError:  # a rule of a part or of the compiler, or a design that can't finish a frame
+            continue
+        if cycles / after >= LEAST_GAIN:
+            area = estimate(changed)
+            lut = area.lut + area.lutram - size.lut - size.lutram
+            option = f"--{name.replace('_', '-')}" + ("" if value is True else f" {value}")
+            bram36 = area.bram36 - size.bram36
+            changes.append(Advice(busiest, option, after, cycles / after, lut, bram36, area.dsp - size.dsp))
+    return sorted(changes, key=lambda change: -change.gain)
+
+
+def _values(npu: Npu) -> dict[str, int | bool]:
+    """The values that are tried, by their names."""
+    doubled: dict[str, int | bool] = {name: 2 * npu.value(name) for name in DOUBLED}
+    return {**doubled, "window_former": True}
+
+
+def _sized(model: Model, npus: Sequence[Npu], design: Design, choices: CompileChoices) -> Design:
+    """A design of these NPUs with memories for the network."""
+    return size_memories(design.name, [model], npus, choices, stream_bits=design.stream_bits)

@@ -1,0 +1,43 @@
+"""What makes a design faster: as fast, and as large, as a build with that option is."""
+
+from bitloom.golden import zoo
+from bitloom.overlay.area_model.estimate import estimate
+from bitloom.overlay.build.chosen_design import Wanted, chosen_design
+from bitloom.overlay.build.reference_designs import REFERENCE_DESIGNS
+from bitloom.overlay.evaluation.hardware import cycles_by_flow
+from bitloom.overlay.explore.advice import LEAST_GAIN, advice
+
+
+def test_figures_are_those_of_a_build_with_the_option() -> None:
+    model = zoo.load("digits-cnn")
+    start = chosen_design(model)
+    design = start.design("digits-cnn", [model])
+    before = cycles_by_flow(model, design, start.choices).cycles_per_frame
+    changes = advice(model, design, start.choices)
+    assert [change.option for change in changes] == ["--kgp 32", "--window-former"]
+    for change in changes:
+        key, _, value = change.option.removeprefix("--").replace("-", "_").partition(" ")
+        built = chosen_design(model, Wanted(design="digits-cnn", folding={key: int(value) if value else True}))
+        changed = built.design("digits-cnn", [model])
+        assert change.cycles == cycles_by_flow(model, changed, built.choices).cycles_per_frame
+        assert change.gain == before / change.cycles >= LEAST_GAIN
+        size = estimate(design)
+        area = estimate(changed)
+        assert change.lut == area.lut + area.lutram - size.lut - size.lutram
+        assert (change.bram36, change.dsp) == (area.bram36 - size.bram36, area.dsp - size.dsp)
+
+
+def test_of_several_npus_the_one_with_most_beats_is_changed() -> None:
+    reference = REFERENCE_DESIGNS["digits-cnn-pipeline"]
+    (model,) = reference.models()
+    design = reference.design("digits-cnn-pipeline", [model])
+    changes = advice(model, design, reference.choices)
+    assert changes
+    assert len({change.npu for change in changes}) == 1
+    number = changes[0].npu
+    wider = design.npus[number].changed(kgp=2 * design.npus[number].array.kgp)
+    npus = (*design.npus[:number], wider, *design.npus[number + 1 :])
+    (by_kernels,) = [change for change in changes if change.option.startswith("--kgp")]
+    assert by_kernels.option == f"--kgp {wider.array.kgp}"
+    sized = reference.__class__(network="digits-cnn", npus=npus, choices=reference.choices).design("wider", [model])
+    assert by_kernels.cycles == cycles_by_flow(model, sized, reference.choices).cycles_per_frame

@@ -12,7 +12,6 @@ as those of the activation do. Steps of other layers pass the stages by when the
 from collections.abc import Sequence
 from itertools import cycle as again
 
-from .gearbox import Gears
 from .kahn import Process, Stamps, Wait
 from .results import Activation, Taker
 from .stores import SkipFifo
@@ -209,7 +208,7 @@ class KeptSteps:
         The gearboxes.
     """
 
-    def __init__(self, maps: Sequence[tuple[int, bool]], store: SkipFifo, gears: Gears):
+    def __init__(self, maps: Sequence[tuple[int, bool]], store: SkipFifo, gears: Taker):
         self._maps = again(maps)
         self._left = 0
         self._keeps = False

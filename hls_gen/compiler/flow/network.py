@@ -220,21 +220,22 @@ class ProcessNetwork:
         emitted = Stamps("words of its pool unit")
         taken = Stamps("room behind its pool unit")
         ring = self._rings[f"npu{n}.pool_words"] = Ring(npu.pool_unit.words, written, given)
-        to_pool: Taker = Gears([(1, self._to_pool(npu, readings, layers, ring))])
+        to_pool = Gears([(1, self._to_pool(npu, readings, layers, ring))])
+        taker: Taker = to_pool
         behind: Taker = outlets
         result = [self.done] if layers[-1].raw else []
         left = Stamps("maps to leave its pool unit")
         if npu.passes_by:
-            maps = [
+            steps = [
                 (layer.reading.windows * layer.tuple_steps, unit.outlet_words(layer) * unit.pools(layer))
                 for layer in layers
                 if not layer.raw
             ]
-            way = WayPast(maps, to_pool, outlets, left)
-            to_pool = way
+            way = WayPast(steps, to_pool, outlets, left)
+            taker = way
             behind = way.behind
             result = [*puts]
-        results = ResultsUnit(several, arrived, credit, Activation(depth, self._addition(n, to_pool, added)), raw)
+        results = ResultsUnit(several, arrived, credit, Activation(depth, self._addition(n, taker, added)), raw)
         add("results unit", results.process(layers, frames), credit, written, *result, *addition_writes)
         pool = PoolIssuer(unit, written, given, emitted, taken)
         add("pool issuer", pool.process(readings, frames), given, emitted)
@@ -273,7 +274,7 @@ class ProcessNetwork:
         self.processes.append(FlowProcess("collector", n, process, (*takes, collected.offered)))
         return AddedSteps(collected, 1), [collected.freed]
 
-    def _addition(self, n: int, gears: Gears, added: AddedSteps) -> Gears | AdditionUnit:
+    def _addition(self, n: int, gears: Taker, added: AddedSteps) -> Taker:
         """What stands behind the activation of NPU ``n``: an addition in front of ``gears`` if it has one, which takes
         ``added``."""
         unit = self.system.units[n]

@@ -62,7 +62,7 @@ static void sha256_block(uint32_t *state, const uint8_t *block) {
         0x19a4c116u, 0x1e376c08u, 0x2748774cu, 0x34b0bcb5u, 0x391c0cb3u, 0x4ed8aa4au, 0x5b9cca4fu, 0x682e6ff3u,
         0x748f82eeu, 0x78a5636fu, 0x84c87814u, 0x8cc70208u, 0x90befffau, 0xa4506cebu, 0xbef9a3f7u, 0xc67178f2u};
     uint32_t w[64], s[8];
-    int i;
+    unsigned i;
     for (i = 0; i < 16; i++)
         w[i] = (uint32_t)block[4 * i] << 24 | (uint32_t)block[4 * i + 1] << 16 | (uint32_t)block[4 * i + 2] << 8 |
                block[4 * i + 3];
@@ -72,14 +72,15 @@ static void sha256_block(uint32_t *state, const uint8_t *block) {
         w[i] = w[i - 16] + a + w[i - 7] + b;
     }
     memcpy(s, state, sizeof s);
-    for (i = 0; i < 64; i++) {
-        const uint32_t choice = (s[4] & s[5]) ^ (~s[4] & s[6]);
-        const uint32_t majority = (s[0] & s[1]) ^ (s[0] & s[2]) ^ (s[1] & s[2]);
-        const uint32_t a = s[7] + (rotated(s[4], 6) ^ rotated(s[4], 11) ^ rotated(s[4], 25)) + choice + K[i] + w[i];
-        const uint32_t b = (rotated(s[0], 2) ^ rotated(s[0], 13) ^ rotated(s[0], 22)) + majority;
-        memmove(s + 1, s, 7 * sizeof *s);
-        s[4] += a;
-        s[0] = a + b;
+    for (i = 0; i < 64; i++) { /* the eight numbers move up by one in each round: their places do, instead of them */
+#define S(k) s[((k) + 64 - i) % 8]
+        const uint32_t choice = (S(4) & S(5)) ^ (~S(4) & S(6));
+        const uint32_t majority = (S(0) & S(1)) ^ (S(0) & S(2)) ^ (S(1) & S(2));
+        const uint32_t a = S(7) + (rotated(S(4), 6) ^ rotated(S(4), 11) ^ rotated(S(4), 25)) + choice + K[i] + w[i];
+        const uint32_t b = (rotated(S(0), 2) ^ rotated(S(0), 13) ^ rotated(S(0), 22)) + majority;
+        S(3) += a;
+        S(7) = a + b;
+#undef S
     }
     for (i = 0; i < 8; i++) state[i] += s[i];
 }
@@ -94,6 +95,13 @@ static void sha256_begin(sha256 *sha) {
 static void sha256_add(sha256 *sha, const uint8_t *data, size_t size) {
     while (size) {
         const size_t used = (size_t)(sha->bytes % 64), part = size < 64 - used ? size : 64 - used;
+        if (part == 64) { /* a whole block, from where it is */
+            sha256_block(sha->state, data);
+            sha->bytes += part;
+            data += part;
+            size -= part;
+            continue;
+        }
         memcpy(sha->block + used, data, part);
         sha->bytes += part;
         data += part;

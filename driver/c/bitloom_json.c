@@ -42,7 +42,6 @@ void bitloom_release(const bitloom_heap *heap, void *memory) {
 }
 
 uint32_t bitloom_u16(const uint8_t *bytes) { return (uint32_t)bytes[0] | (uint32_t)bytes[1] << 8; }
-uint32_t bitloom_u32(const uint8_t *bytes) { return bitloom_u16(bytes) | bitloom_u16(bytes + 2) << 16; }
 uint64_t bitloom_u64(const uint8_t *bytes) { return bitloom_u32(bytes) | (uint64_t)bitloom_u32(bytes + 4) << 32; }
 
 static bool is_digit(int c) { return c >= '0' && c <= '9'; }

@@ -26,7 +26,9 @@ void bitloom_release(const bitloom_heap *heap, void *memory);
 
 /* Little-endian numbers at any address. */
 uint32_t bitloom_u16(const uint8_t *bytes);
-uint32_t bitloom_u32(const uint8_t *bytes);
+static inline uint32_t bitloom_u32(const uint8_t *bytes) { /* in a header: packing a frame calls it for every bit */
+    return (uint32_t)bytes[0] | (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16 | (uint32_t)bytes[3] << 24;
+}
 uint64_t bitloom_u64(const uint8_t *bytes);
 
 /* A piece of a file. */

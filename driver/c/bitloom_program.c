@@ -273,7 +273,7 @@ bitloom_status bitloom_scratch_allocate(const bitloom_heap *heap, const bitloom_
     scratch->outputs = bitloom_allocate(heap, facts->outputs, sizeof(int64_t));
     scratch->scores = bitloom_allocate(heap, facts->scores, sizeof(double));
     if (scratch->pool && scratch->numbers && scratch->outputs && scratch->scores) {
-        scratch->pool[bits - ONE - 1] = 1; /* of -1 and -2 behind the image: 0, 1 */
+        scratch->pool[bits + 1] = 1; /* behind the image: 0, 1 */
         return BITLOOM_OK;
     }
     bitloom_scratch_free(heap, scratch);

@@ -20,8 +20,8 @@ from bitloom.golden.discrete.lfsr import STATE_BITS, Lfsr
 from bitloom.golden.discrete.machine.instruction import COMPUTE, FORWARD, Instruction
 from bitloom.golden.discrete.machine.interpreter import Interpreter, Work
 from bitloom.golden.discrete.machine.parameters import ADDRESS_BITS, MOST_INSTRUCTIONS, MachineParameters
-from bitloom.golden.discrete.machine.program import ProgramWriter
-from bitloom.golden.discrete.machine.training import Training, VelocityRule, Windows
+from bitloom.golden.discrete.machine.program import NeuronMap, ProgramWriter
+from bitloom.golden.discrete.machine.training import MOST_PLACES, Training, VelocityRule, Windows
 from bitloom.golden.discrete.machine.units import UNITS
 from bitloom.golden.discrete.machine.words import LayerState, first_words, read_states
 from bitloom.golden.discrete.word import WordFormat
@@ -45,6 +45,9 @@ RUNNERS = (WORDS, INTERPRETER, VERILATOR) = ("words", "interpreter", "verilator"
 """What trains: golden/discrete/fixed.py, a batch at a time and without a clock; the interpreter; the hardware."""
 EPOCH_SEEDS = 1 << 16
 """From one seed's first state of the generator to that of the next seed."""
+SLOWER_GAINS = 2
+"""Binary places by which gains and biases move more slowly where layers are normalised: else gains grow, and weights
+stop learning."""
 TIMELINE_SAMPLES = 4
 """Samples of the run whose work a timeline shows."""
 UNIT_NAMES = {"io": "data access", "array": "slaves", "vector": "own arithmetic"}
@@ -116,6 +119,8 @@ class MachinePlan:
         if self.batch is not None and self.decay_places is None and isinstance(rule, VelocityRule):
             decay = rule.decay_places
             changes["decay_places"] = decay and max(0, decay + round(log2(rule.batch / self.batch)))
+        if self.normalised and isinstance(rule, VelocityRule):
+            changes["bias_places"] = min(MOST_PLACES, rule.bias_places + SLOWER_GAINS)
         given = {name: value for name, value in changes.items() if value is not None}
         return replace(setting, rule=replace(rule, **given))
 
@@ -340,17 +345,28 @@ def first_run(plan: MachinePlan, data: LearnData, samples: int) -> tuple[Machine
     return machine, *ProgramWriter(machine, training).run(states, images.train[:samples], images.targets[:samples])
 
 
-def sample_begins(work: Sequence[Work]) -> list[int]:
-    """Where in ``work`` each sample begins: the first layer goes forward."""
-    return [n for n, item in enumerate(work) if item.instruction.key == (COMPUTE, FORWARD) and item.instruction.w == 0]
+def sample_begins(work: Sequence[Work], machine: MachineParameters, training: Training) -> list[int]:
+    """Where in ``work`` each sample begins, or each batch of samples side by side: the first layer goes forward, for
+    the first of its windows."""
+    places = NeuronMap(machine, training)
+    inputs = (places.inputs if training.layers[0].windows is None else places.windows)[0]
+    return [
+        n
+        for n, item in enumerate(work)
+        if item.instruction.key == (COMPUTE, FORWARD)
+        and item.instruction.w == 0
+        and item.instruction.a in (inputs, places.ahead)
+    ]
 
 
 def work_of_a_sample(plan: MachinePlan, data: LearnData) -> list[Work]:
-    """What the units of the interpreter do for a sample among others, up to the first instruction of the next one."""
-    machine, program, words = first_run(plan, data, max(TIMELINE_SAMPLES, plan.training(data).batch))
+    """What the units of the interpreter do for a sample among others, or a batch of samples side by side, up to the
+    first instruction of the next one."""
+    training = plan.training(data)
+    machine, program, words = first_run(plan, data, max(TIMELINE_SAMPLES * training.side_by_side, training.batch))
     interpreter = Interpreter(machine, program)
     interpreter.run(words)
-    _, begin, end, *_ = sample_begins(interpreter.work)
+    _, begin, end, *_ = sample_begins(interpreter.work, machine, training)
     return interpreter.work[begin:end]
 
 

@@ -65,7 +65,8 @@ def measure_speed(
         interpreter = Interpreter(machine, program)
         interpreter.run(words)
         work = hardware_work(machine, program, words)
-        begin, end = (sample_begins(work)[k * training.batch] for k in (1, 2))
+        begins = sample_begins(work, machine, training)
+        begin, end = (begins[k * training.batch // training.side_by_side] for k in (1, 2))
         speeds.append(
             MachineSpeed(
                 slaves=count,

@@ -1,4 +1,4 @@
-"""docs/explanation/ways-through-the-code.md: each step's file has what the page says, and is reached in the direction that it says.
+"""docs/explanation/ways-through-the-code.md: the file of each step has what the page says, and is reached as it says.
 
 A step comes from an earlier one of its way: *called by k* (the file of step k imports this one), *reads k* (this file
 imports the one of step k), *by the ... from k* (data are handed over: neither imports the other).

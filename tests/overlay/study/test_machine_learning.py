@@ -84,6 +84,7 @@ def test_normalised(tiny, tmp_path):
     plan = replace(PLAN, setting="nearest-2", epochs=2, normalised=True)
     training = plan.training(tiny)
     assert [(layer.normalised, layer.centred) for layer in training.layers] == [(True, False), (False, False)]
+    assert training.rule == VelocityRule(rate_places=4, bias_places=6, batch=4)
     machine = plan.machine(training, len(tiny.train))
     assert machine.root == "table"
     path = tmp_path / "run.npz"
@@ -238,6 +239,20 @@ def test_a_timeline_is_that_of_one_sample(tiny):
     assert names.count("FORWARD") == names.count("ACCUMULATE") == 2
     assert names.count("LOAD_NEURONS") == 2
     assert all(item.begin <= item.end for item in work)
+
+
+@pytest.mark.parametrize(
+    ("changes", "counts"),
+    [
+        ({"normalised": True}, {"FORWARD": 8, "BACKWARD": 4, "ACCUMULATE": 8, "APPLY": 2, "INVERSE_ROOT": 1}),
+        ({"windows": (1, 1)}, {"FORWARD": 5, "BACKWARD": 1, "ACCUMULATE": 5, "COPY": 4}),
+    ],
+)
+def test_a_timeline_of_what_is_side_by_side(tiny, changes, counts):
+    """A batch of four samples that are normalised; a sample of four windows."""
+    work = work_of_a_sample(replace(PLAN, **changes), tiny)
+    names = [str(item.instruction).split()[1] for item in work if item.units]
+    assert {name: names.count(name) for name in counts} == counts
 
 
 @pytest.mark.parametrize(

@@ -215,7 +215,7 @@ class Walk:
 
     @_take.register
     def _layout(self, operation: Layout) -> None:
-        if is_padded(self.index) and operation.order.ndim != self.index.ndim:
+        if is_padded(self.index) and operation.order.ndim < 3:
             self.copy_map(operation)
         self.index = self.index.ravel()[operation.order.ravel()].reshape(operation.order.shape)
 

@@ -271,6 +271,17 @@ def test_a_pad_in_front_of_a_pool(kind, activation):
     assert kinds[0] == ("max_pool" if (kind, activation) == ("MAX", "RELU") else "depthwise_conv")
 
 
+def test_a_pad_of_a_map_without_rows():
+    """As Keras' causal Conv1D has it: the convolution takes it."""
+    rng = np.random.default_rng(7)
+    chain = Chain((1, 9, 3), 0.02, 3).reshape(1, 9, 3)
+    widths = chain.constant(np.array([(0, 0), (2, 0), (0, 0)], np.int32))
+    chain.operator("PAD", (1, 11, 3), None, (widths,)).reshape(1, 1, 11, 3)
+    made, _ = check(chain.conv(rng, 4, (1, 3), (0.03, -128), same=False, activation="RELU"))
+    assert [layer.kind for layer in made.model.network.layers] == ["conv", "requantise"]
+    assert made.model.network.layers[0].padding == (0, 2, 0, 0)
+
+
 def test_a_pad_that_nothing_takes():
     """In front of a dense layer, of a sum, and at the end."""
     rng = np.random.default_rng(7)

@@ -318,6 +318,7 @@ class Walk:
         add = same(first.add)
         if behind or multiply is None or add is None or multiply <= 0:
             raise Unsupported("a map that is padded must have one scale > 0 behind its quantiser")
+        self.nodes = self.nodes or [following.name]
         source = self.input
         base = source.base * multiply + add
         step = source.step * multiply

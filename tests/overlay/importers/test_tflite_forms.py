@@ -310,6 +310,7 @@ def test_several_operators_read_the_input(join, real):
     verify(made, 2)
     assert {built.wrong for built in made.emitted.built} == {(0, 0)}
     assert made.model.network.layers[0].kind == "depthwise_conv"
+    assert made.emitted.built[0].nodes == (f"CONV_2D_{int(real)}",)  # the first one that reads the input
     if not real:
         check(chain)
 

@@ -306,7 +306,7 @@ def _cycles_on(part: Part, npu: Npu) -> float:
     height, width = part.window.output_size(part.height, part.width)
     steps = result_steps(part.out_channels, part.levels, npu.array.kgp, npu.results.ol)
     pooled = 0
-    if npu.pool_unit and not part.raw:  # maps without a pool pass the unit, too
+    if npu.pool_unit and not part.raw and (part.pool or not npu.passes_by):
         pool = part.pool
         columns = width
         if pool and fits_line(pool, npu.pool_unit.line_taps):

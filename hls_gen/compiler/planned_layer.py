@@ -194,10 +194,10 @@ def _layouts(p: LoweredLayer, npu: Npu, reader_lanes: int) -> tuple[Layout, Layo
     pooled = steps[:0]
     output = steps
     if not p.raw:
-        if npu.pool_unit:
+        if npu.pool_unit and (p.pool or not npu.passes_by):
             output = pooled = regroup(steps, npu.pool_unit.pfp)
-        if npu.depthwise:
-            output = regroup(pooled, npu.results.ol)
+            if npu.depthwise:
+                output = regroup(pooled, npu.results.ol)
         output = regroup(output, reader_lanes)
     return steps, pooled, output
 
@@ -243,7 +243,7 @@ def planned_layer(
         tap_rows=part.words * p.visits * inner,
     )
     on_pool_unit = None
-    if not p.raw and (behind := npu.pool_sequencer):
+    if len(pooled) and (behind := npu.pool_sequencer):
         if pool:
             taps = SequencerTaps(pool, behind.kind)
         else:

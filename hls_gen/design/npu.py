@@ -413,10 +413,11 @@ class Npu:
         pool_unit = self.pool_unit
         return self.results.ol if pool_unit is None or pool_unit.weights else pool_unit.pfp
 
-    def outlet_tuple(self, steps: int) -> tuple[int, int]:
-        """(words, lanes of a word) of a tuple as it comes to the outlets, where its results leave in so many steps."""
+    def outlet_tuple(self, steps: int, *, pool: bool) -> tuple[int, int]:
+        """(words, lanes of a word) of a tuple as it comes to the outlets, where its results leave in so many steps;
+        ``pool``: whether its layer has one."""
         lanes = self.outlet_lanes
-        if self.pool_unit is None:
+        if self.pool_unit is None or (self.passes_by and not pool):
             return steps, lanes
         return geared(self.pool_tuple_words(steps), self.pool_unit.pfp, lanes), lanes
 
@@ -424,6 +425,16 @@ class Npu:
     def pool_word_bits(self) -> int:
         """Width of a word of pfp features; 0 where there is no pool unit."""
         return self.pool_unit.pfp * self.array.feature_bits if self.pool_unit else 0
+
+    @property
+    def passes_by(self) -> bool:
+        """Whether maps without a pool pass the pool unit by: one with weights, which would requantise them again."""
+        return self.depthwise
+
+    @property
+    def gives_ways(self) -> bool:
+        """Whether results may go from the results unit to the outlets, and say where their map goes."""
+        return self.pool_unit is None or self.passes_by
 
     @property
     def forms_lines(self) -> bool:

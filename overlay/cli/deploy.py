@@ -27,8 +27,8 @@ def deploy_command(
 ) -> None:
     """Write a folder for the board with all that the build in FOLDER needs there: bitstream, programs, driver script.
 
-    The folder has the bitstream with its .hwh and manifest, each network's program, bitloom itself as a wheel, a script
-    driver.py that classifies images and checks every bit of some against golden, a README with the commands, and
+    The folder has the bitstream with its .hwh and manifest, each network's program, bitloom itself as a wheel, a driver
+    script that classifies images and checks every bit of some against golden, a README with the commands, and
     checksums. Where Vivado has made no bitstream yet it has the simulation overlay, for the virtual board.
     """
     place = folder or build / "board"

@@ -282,7 +282,7 @@ class LayerDemand:
     def fits(self, npu: Npu, lanes: int) -> bool:
         """Whether results come to a reader with so many lanes in as few words as can be, and, where a value has several
         bits, all of them in the same word, so that lanes can share weights."""
-        words, width = npu.outlet_tuple(self.steps(npu))
+        words, width = npu.outlet_tuple(self.steps(npu), pool=self.pool is not None)
         whole = all(n // npu.results.ol % self.levels == 0 for n in {lanes, width} - {npu.results.ol})
         return whole and geared(words, width, lanes) <= -(-self.kernels * self.levels // lanes)
 

@@ -215,7 +215,7 @@ class Walk:
 
     @_take.register
     def _layout(self, operation: Layout) -> None:
-        if is_padded(self.index) and operation.order.ndim != self.index.ndim:
+        if is_padded(self.index) and operation.order.ndim < 3:
             self.copy_map(operation)
         self.index = self.index.ravel()[operation.order.ravel()].reshape(operation.order.shape)
 
@@ -318,6 +318,7 @@ class Walk:
         add = same(first.add)
         if behind or multiply is None or add is None or multiply <= 0:
             raise Unsupported("a map that is padded must have one scale > 0 behind its quantiser")
+        self.nodes = self.nodes or [following.name]
         source = self.input
         base = source.base * multiply + add
         step = source.step * multiply

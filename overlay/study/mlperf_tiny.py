@@ -29,15 +29,21 @@ INTEGER = {"engine": "integer", "feature_bits": 9, "weight_bits": 8, "shift_bits
 BLOCKS = {
     "kernels_per_multiplier": 2,
     "depthwise": True,
+    "pool_line_taps": 3,
     "window_former": True,
-    "accumulators": 4,
+    "accumulators": 8,
     "raster": True,
-    "lut_products": ("addition",),
+    "lut_products": ("addition", "pool"),
+    "pool_scale_ram": "distributed",
 }
-NPU = Npu.of(kfp=16, kgp=16, pfp=16, ol=4, acc_bits=32, **BLOCKS, **INTEGER)
-"""The design's NPU: 256 lanes on 128 multipliers, a window former for the first layers, and a pool unit with weights.
-Values less their zero point have 9 bits. With 4 accumulators a PE short windows follow each other without a wait.
-Counters save the tables of taps, so that an xc7z020 has room for the block RAM; additions multiply in LUTs."""
+NPU = Npu.of(kfp=16, kgp=24, pfp=16, ol=8, acc_bits=32, **BLOCKS, **INTEGER)
+"""The design's NPU: 384 lanes on 192 multipliers, a window former for the first layers, and a pool unit with weights,
+which takes a line of a 3 x 3 kernel in a cycle. Values less their zero point have 9 bits. With 8 accumulators a PE
+short windows follow each other without a wait. Of an xc7z020 counters save block RAM for tables of taps; additions, and
+half of the pool unit's requantisations, multiply in LUTs for want of DSP blocks, and scales of the pool unit are LUT
+RAM for want of block RAM."""
+FIRST_OF_AD = "dense_1"
+"""The first layer of ad. With dataflow input_stationary its words are used as they come from the host."""
 STREAM_BITS = 64
 """Width of the streams."""
 RECORDED = {
@@ -95,6 +101,13 @@ def design_name(npus: Sequence[Npu]) -> str:
     return NAME if len(npus) == 1 else f"{NAME}-{shape}{len(npus)}"
 
 
+def choices_for(names: Sequence[str], chunk: str | None = None) -> CompileChoices:
+    """How these networks are compiled."""
+    if "ad" not in names:
+        return CompileChoices(chunk=chunk)
+    return CompileChoices(chunk=chunk, dataflow={FIRST_OF_AD: "input_stationary"})
+
+
 def measure(
     names: Sequence[str],
     frames: int,
@@ -128,7 +141,8 @@ def measure(
     """
     entries = [entry(name) for name in names]
     models = [item.model for item in entries]
-    name, choices = design_name(npus), CompileChoices(chunk=chunk)
+    name = design_name(npus)
+    choices = choices_for(names, chunk)
     design = size_memories(name, models, npus, choices, stream_bits=STREAM_BITS)
     build = builds.build(folder / name, design, models, choices=choices)
     done: list[Figures] = []

@@ -1,17 +1,17 @@
 """The addition behind the activation (hls_gen/rtl/results/addition.py).
 
-    activation --> row register --> stages --> gearboxes
-                        ^
-    skip store --> steps of OL lanes: words collected, or cut
+    activation -+-> row register --> stages -+-> gearboxes
+                |        ^                   |
+                |   skip store --> steps of OL lanes: words collected, or cut
+                `-> layers that add nothing -'
 
-Every layer's steps go this way. In the row register a step of a layer that adds waits until what it adds is there; the
-stages behind all move at once, as those of the activation do.
+In the row register a step of a layer that adds waits until what it adds is there; the stages behind all move at once,
+as those of the activation do. Steps of other layers pass the stages by when these are empty.
 """
 
 from collections.abc import Sequence
 from itertools import cycle as again
 
-from .gearbox import Gears
 from .kahn import Process, Stamps, Wait
 from .results import Activation, Taker
 from .stores import SkipFifo
@@ -126,15 +126,15 @@ class AdditionUnit:
 
     def __init__(self, latency: int, maps: Sequence[tuple[int, bool]], added: AddedSteps, gears: Taker):
         self._stages = Activation(latency - 1, gears)
+        self._gears = gears
         self._maps = again(maps)
         self._left = 0
         self._adds = False
         self._added = added
         self._row: tuple[int, bool] | None = None
         """The step that came into the row register and waits for what is added: its cycle, whether its tuple ends."""
-        self._leaving: tuple[bool, bool] | None = None
-        """A step in the row register of which it isn't known yet when it leaves: whether it adds, whether its tuple
-        ends."""
+        self._leaving: bool | None = None
+        """Of a step in the row register of which it isn't known yet when it leaves: whether its tuple ends."""
         self._gone = -1
         """Cycle in which the latest step left the row register."""
 
@@ -151,12 +151,23 @@ class AdditionUnit:
             return None
         if not self._left:
             self._left, self._adds = next(self._maps)
+        if not self._adds:
+            return self._pass_by(cycle, last)
         self._left -= 1
         if cycle < self._gone:
             cycle = self._gone
         self._row = cycle, last
         self._empty()
         return cycle
+
+    def _pass_by(self, cycle: int, last: bool) -> int | None:
+        """Take the next step past the stages, when the steps before have left them."""
+        given = self._stages.given()
+        if given is None:
+            return None
+        taken = self._gears.take(max(cycle, given + 1), last)
+        self._left -= taken is not None
+        return taken
 
     def flush(self) -> bool:
         """Whether all that came has left the gearboxes."""
@@ -166,22 +177,18 @@ class AdditionUnit:
         """Whether it is known when the step in the row register leaves it."""
         if self._row is not None:
             cycle, last = self._row
-            if self._adds:
-                there = self._added.next()
-                if there is None:
-                    self._stages.drained()  # what is added may be on its way, behind the steps before
-                    return False
-                cycle = max(cycle, there - 1)
-            self._stages.enter(cycle, last)
+            there = self._added.next()
+            if there is None:
+                self._stages.drained()  # what is added may be on its way, behind the steps before
+                return False
+            self._stages.enter(max(cycle, there - 1), last)
             self._row = None
-            self._leaving = (self._adds, last)
+            self._leaving = last
         if self._leaving is not None:
             gone = self._stages.left()
             if gone is None:
                 return False
-            adds, last = self._leaving
-            if adds:
-                self._added.taken(gone, last)
+            self._added.taken(gone, self._leaving)
             self._gone = gone
             self._leaving = None
         return True
@@ -201,7 +208,7 @@ class KeptSteps:
         The gearboxes.
     """
 
-    def __init__(self, maps: Sequence[tuple[int, bool]], store: SkipFifo, gears: Gears):
+    def __init__(self, maps: Sequence[tuple[int, bool]], store: SkipFifo, gears: Taker):
         self._maps = again(maps)
         self._left = 0
         self._keeps = False

@@ -3,8 +3,9 @@
     process --stamps[k]: cycle of event k--> process
 
 A process is a generator. It goes on until it needs a stamp that does not exist yet, and yields what would let it go on.
-Stamps have one writer and one reader and are never changed, so results do not depend on the order in which processes
-run. If no process can go on and one is not done, that is a deadlock of what is modelled, and the waits are its reason.
+Stamps are never changed, and have one writer and one reader, or several that take turns by other stamps; so results do
+not depend on the order in which processes run. If no process can go on and one is not done, that is a deadlock of what
+is modelled, and the waits are its reason.
 """
 
 from array import array
@@ -27,7 +28,7 @@ class Stamps(_Integers):
         What a process that needs the next stamp waits for, in words.
     """
 
-    __slots__ = ("reader", "wanted", "what", "writer")
+    __slots__ = ("readers", "what", "writer")
 
     def __new__(cls, what: str) -> "Stamps":  # an array is made here, not in __init__
         return cast("Stamps", super().__new__(cls, "q"))
@@ -35,9 +36,8 @@ class Stamps(_Integers):
     def __init__(self, what: str):
         self.what = what
         self.writer: FlowProcess | None = None
-        self.reader: FlowProcess | None = None
-        """The process that waits for stamp ``wanted``."""
-        self.wanted = 0
+        self.readers: dict[FlowProcess, int] = {}
+        """The processes that wait for a stamp, and which one each of them waits for."""
 
 
 Wait = tuple[Stamps, int]
@@ -112,16 +112,14 @@ def run(processes: Iterable[FlowProcess]) -> None:
         for waits in process.generator:
             process.waits = waits
             for stamps, wanted in waits:
-                stamps.reader = process
-                stamps.wanted = wanted
+                stamps.readers[process] = min(wanted, stamps.readers.get(process, wanted))
             break
         else:
             process.waits = ()
         for stamps in process.writes:
-            reader = stamps.reader
-            if reader is not None and len(stamps) > stamps.wanted:
+            for reader in [reader for reader, wanted in stamps.readers.items() if len(stamps) > wanted]:
                 for other, _ in reader.waits:
-                    other.reader = None
+                    other.readers.pop(reader, None)
                 ready.append(reader)
     stuck = [p for p in everything if p.waits]
     if stuck:

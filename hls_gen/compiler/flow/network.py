@@ -12,7 +12,7 @@ from .gearbox import Gearbox, Gears, LineGearbox
 from .kahn import FlowProcess, Process, Stamps
 from .layer import FlowLayer, Reading
 from .loader import WeightLoader
-from .pool_unit import PoolIssuer, PoolResults, outlet
+from .pool_unit import PoolIssuer, PoolResults, WayPast, outlet
 from .ports import FrameSource, MapResults, RawResults
 from .results import Activation, ResultsUnit, Taker
 from .sequencer import Issuer, writer
@@ -209,29 +209,44 @@ class ProcessNetwork:
         added, addition_writes = self._added_steps(n)
         store = self._skips.get(system.store(n))
         addition_writes += [store.addition.puts] if store is not None and npu.keeps_steps else []
-        if npu.pool_unit is None:
+        pooled = [layer for layer in layers if unit.pools(layer)]
+        if npu.pool_unit is None or (npu.passes_by and not pooled):
             results = ResultsUnit(several, arrived, credit, Activation(depth, self._addition(n, outlets, added)), raw)
             add("results unit", results.process(layers, frames), credit, *puts, *addition_writes)
             return
-        readings = [unit.pool_reading(layer) for layer in layers if not layer.raw]
+        readings = [unit.pool_reading(layer) for layer in pooled]
         written = Stamps("words in its pool memory")
         given = Stamps("room in its pool memory")
         emitted = Stamps("words of its pool unit")
         taken = Stamps("room behind its pool unit")
         ring = self._rings[f"npu{n}.pool_words"] = Ring(npu.pool_unit.words, written, given)
         to_pool = Gears([(1, self._to_pool(npu, readings, layers, ring))])
-        results = ResultsUnit(several, arrived, credit, Activation(depth, self._addition(n, to_pool, added)), raw)
+        taker: Taker = to_pool
+        behind: Taker = outlets
         result = [self.done] if layers[-1].raw else []
+        left = Stamps("maps to leave its pool unit")
+        if npu.passes_by:
+            steps = [
+                (layer.reading.windows * layer.tuple_steps, unit.outlet_words(layer) * unit.pools(layer))
+                for layer in layers
+                if not layer.raw
+            ]
+            way = WayPast(steps, to_pool, outlets, left)
+            taker = way
+            behind = way.behind
+            result = [*puts]
+        results = ResultsUnit(several, arrived, credit, Activation(depth, self._addition(n, taker, added)), raw)
         add("results unit", results.process(layers, frames), credit, written, *result, *addition_writes)
         pool = PoolIssuer(unit, written, given, emitted, taken)
         add("pool issuer", pool.process(readings, frames), given, emitted)
         if npu.depthwise:
-            activation = Activation(latencies.pool_activation - 1, outlets)
+            activation = Activation(latencies.pool_activation - 1, behind)
             pieces = npu.pool_unit.pfp // npu.results.ol
             process = PoolResults(latencies.pool, pieces, emitted, taken, activation).process(readings, frames)
         else:
             process = outlet(latencies.pool, readings, frames, emitted, taken, outlets)
-        add("outlet", process, taken, *(stamps for stamps in puts if not (layers[-1].raw and stamps is self.done)))
+        ends = [stamps for stamps in puts if not (layers[-1].raw and stamps is self.done)]
+        add("outlet", process, taken, left, *ends)
 
     def _to_pool(self, npu: Npu, readings: Sequence[Reading], layers: Sequence[FlowLayer], ring: Ring) -> Gearbox:
         """The gearbox in front of the pool unit of an NPU, with the line former behind it where there is one; ``ring``
@@ -259,7 +274,7 @@ class ProcessNetwork:
         self.processes.append(FlowProcess("collector", n, process, (*takes, collected.offered)))
         return AddedSteps(collected, 1), [collected.freed]
 
-    def _addition(self, n: int, gears: Gears, added: AddedSteps) -> Gears | AdditionUnit:
+    def _addition(self, n: int, gears: Taker, added: AddedSteps) -> Taker:
         """What stands behind the activation of NPU ``n``: an addition in front of ``gears`` if it has one, which takes
         ``added``."""
         unit = self.system.units[n]

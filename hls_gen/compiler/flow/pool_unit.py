@@ -9,11 +9,12 @@ tap emits the words of a tuple.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import cycle as again
 
 from bitloom.hls_gen.design import timing
 
 from .gearbox import Gears
-from .kahn import Process, Stamps
+from .kahn import Process, Stamps, Wait
 from .layer import Reading, passes
 from .results import Activation
 from .system import Unit
@@ -87,6 +88,102 @@ class PoolIssuer:
                             t = out + 2
                         emitted.append(t)
                 given.extend([t] * (reading.hold_tuples * words))
+
+
+class WayPast:
+    """The way past a pool unit with weights (hls_gen/rtl/pool_unit/pass_by.py): what takes the steps of results. A map
+    that passes by waits until the one before has left the pool unit. The pool unit has no step of a later map then, so
+    that both ways take the outlets in turn.
+
+    Parameters
+    ----------
+    maps
+        (steps of results, steps of the pool unit) of each map of a frame; 0 of the pool unit: the map passes it by.
+    to_pool
+        The gearbox in front of the pool unit.
+    outlets
+        The gearboxes of the outlets.
+    left
+        Gets the cycle in which the last step of each map leaves the pool unit.
+    """
+
+    def __init__(self, maps: Sequence[tuple[int, int]], to_pool: Gears, outlets: Gears, left: Stamps):
+        self.behind = FromPool([steps for _, steps in maps if steps], outlets, left)
+        """What takes the steps of the pool unit."""
+        self._maps = again(maps)
+        self._to_pool = to_pool
+        self._outlets = outlets
+        self._left = left
+        self._steps = 0
+        """Steps of the map at hand that are to come."""
+        self._pooled = False
+        self._entered = 0
+        """Maps that entered the pool unit."""
+        self._wait: tuple[Wait, ...] = ()
+
+    @property
+    def room(self) -> tuple[Wait, ...]:
+        """What ``take`` or ``flush`` waits for."""
+        return (*self._wait, *self._to_pool.room, *self._outlets.room)
+
+    def take(self, cycle: int, last: bool) -> int | None:
+        """Take the next step of results; see ``Gearbox.take``."""
+        if not self._steps:
+            self._steps, pool_steps = next(self._maps)
+            self._pooled = pool_steps > 0
+        if self._pooled:
+            taken = self._to_pool.take(cycle, last)
+        else:
+            before = self._entered - 1
+            self._wait = ((self._left, before),) if len(self._left) <= before else ()
+            if self._wait:
+                return None
+            taken = self._outlets.take(max(cycle, self._left[before] + 1) if self._entered else cycle, last)
+        if taken is not None:
+            self._steps -= 1
+            self._entered += self._pooled and not self._steps
+        return taken
+
+    def flush(self) -> bool:
+        """Give on all that can be; see ``Gears.flush``."""
+        return self._to_pool.flush() and self._outlets.flush()
+
+
+class FromPool:
+    """What takes the steps of a pool unit that has a way past it.
+
+    Parameters
+    ----------
+    maps
+        Steps of each map of a frame that goes through the pool unit.
+    outlets, left
+        As of `WayPast`.
+    """
+
+    def __init__(self, maps: Sequence[int], outlets: Gears, left: Stamps):
+        self._maps = again(maps)
+        self._outlets = outlets
+        self._left = left
+        self._steps = 0
+
+    @property
+    def room(self) -> tuple[Wait, ...]:
+        """What ``take`` or ``flush`` waits for."""
+        return self._outlets.room
+
+    def take(self, cycle: int, last: bool) -> int | None:
+        """Take the next step; see ``Gearbox.take``."""
+        self._steps = self._steps or next(self._maps)
+        taken = self._outlets.take(cycle, last)
+        if taken is not None:
+            self._steps -= 1
+            if not self._steps:
+                self._left.append(taken)
+        return taken
+
+    def flush(self) -> bool:
+        """Give on all that can be; see ``Gears.flush``."""
+        return self._outlets.flush()
 
 
 @dataclass(eq=False)

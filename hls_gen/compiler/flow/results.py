@@ -55,6 +55,8 @@ class Activation:
         """(first move, lag) of each stretch of moves with one lag, since the latest step left the value register."""
         self._left = -1
         """Cycle in which the latest step left the value register."""
+        self._given = -1
+        """Cycle in which the latest step was taken behind the stages."""
 
     @property
     def room(self) -> tuple[Wait, ...]:
@@ -89,6 +91,16 @@ class Activation:
             return self._left if self._leave() else None
         return self._left
 
+    def given(self) -> int | None:
+        """Cycle in which the latest step was taken behind the stages; None if not known yet, and before there is one
+        -1."""
+        if self.left() is None:
+            return None
+        while self._moving:
+            if not self._leave():
+                return None
+        return self._given
+
     def drained(self) -> bool:
         """Whether all that came has left the gearboxes. Steps go into them as far as their cycles are known."""
         if self.left() is None:
@@ -117,6 +129,7 @@ class Activation:
         if cycle is None:
             return False
         self._moving.popleft()
+        self._given = cycle
         if cycle - move > lag:
             self._lags.append((move, cycle - move))
         if not self._depth:

@@ -37,9 +37,17 @@ class Unit:
         """How the pool unit reads the results of ``layer``."""
         return layer.pool or Reading.straight(layer.reading.windows, self.npu.pool_tuple_words(layer.tuple_steps))
 
+    def pools(self, layer: FlowLayer) -> bool:
+        """Whether the results of ``layer`` go through the pool unit."""
+        return self.npu.pool_unit is not None and not layer.raw and (bool(layer.pool) or not self.npu.passes_by)
+
+    def outlet_tuple(self, layer: FlowLayer) -> tuple[int, int]:
+        """(words, lanes of a word) of a tuple that ``layer`` makes, as it comes to the outlets."""
+        return self.npu.outlet_tuple(layer.tuple_steps, pool=layer.pool is not None)
+
     def outlet_words(self, layer: FlowLayer) -> int:
         """Words of the map that ``layer`` makes, as they come to the outlets."""
-        return layer.output_windows * self.npu.outlet_tuple(layer.tuple_steps)[0]
+        return layer.output_windows * self.outlet_tuple(layer)[0]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -175,7 +183,7 @@ class System:
     def output_words(self, layer: int) -> int:
         """Words of the map that ``layer`` makes."""
         flow_layer = self.layers[layer]
-        words, lanes = self.units[self.mapping[layer]].npu.outlet_tuple(flow_layer.tuple_steps)
+        words, lanes = self.units[self.mapping[layer]].outlet_tuple(flow_layer)
         return flow_layer.output_windows * geared(words, lanes, self.target_lanes(layer))
 
     def of(self, npu: int) -> Sequence[int]:

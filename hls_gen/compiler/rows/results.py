@@ -37,7 +37,8 @@ def result_rows(planned: PlannedLayer) -> dict[str, Columns]:
         "windows_minus_1": planned.on_array.counts.windows - 1,
         "levels_minus_1": p.levels - 1,
         **({"raw": int(p.raw)} if "host" in npu.ports.outlets else {}),
-        **({} if npu.pool_unit else way_fields(planned)),
+        **(way_fields(planned) if npu.gives_ways else {}),
+        **({"pooled": int(p.pool is not None)} if npu.passes_by else {}),
     }
     if isinstance(p.arithmetic, Xnor):
         fields["double"] = int(p.arithmetic.double)

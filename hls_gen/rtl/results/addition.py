@@ -1,12 +1,13 @@
 """Addition: to the results of a layer comes the map that waits in the skip store.  Golden twin: golden/layers/add.py.
 
-    in[OL] --> row --> x factor_kept ----> + bias --+
-                                                    + --> + half --> >> shift --> clip to low..high --> out[OL]
-    skip[KFP] --> step[OL] --> x factor_skipped ----+
+    in[OL] -+-> row --> x factor_kept ----> + bias --+
+            |                                        + --> + half --> >> shift --> clip to low..high -+-> out[OL]
+            |   skip[KFP] --> step[OL] --> x factor_skipped                                           |
+            `-> layers that add nothing, while no step is in the stages ------------------------------'
 
 A step of a layer that adds waits in the register ``row`` until what belongs to it is there. Steps of other layers pass
-as they are: their row of memory ``additions`` multiplies them by 1. Which row it is comes with each step, as the number
-of its layer, so that layers may follow one another without a gap.
+the stages by, as they are, when the steps before them have left. Which row of memory ``additions`` is a layer's comes
+with each step, as the number of its layer, so that layers may follow one another without a gap.
 
 A word of the skip store is cut into steps of OL lanes, the low ones first; what is left of it after a tuple's last step
 goes with that. Where OL is more than KFP, several words make a step.
@@ -55,6 +56,8 @@ from bitloom.hls_gen.rtl.primitives.text import Header
 from .step import number_bits, result_side_bits
 
 STAGES = timing.ADD_STAGES
+NO_STAGE = ("adds", "keeps")
+"""Fields of a layer's row that no stage looks at."""
 OF_STEPS = """
 In a binary NPU a word of the skip store is a step: integers of ``value_bits`` bits. Above the side bits of ``out``
 stands whether the layer's results are kept in the skip store.
@@ -93,7 +96,7 @@ def addition(library: Library, npu: Npu) -> Block:
         (__doc__ or "") + OF_STEPS * steps,
         rate="one step of OL results a cycle"
         + f", every {together} cycles where added" * (npu.results.ol > npu.skip_lanes),
-        latency=f"{timing.latencies(npu).addition} cycles from in to out, where what is added is there",
+        latency=f"{timing.latencies(npu).addition} cycles from in to out, where what is added is there; else 0",
         parameters=sizes,
     )
     b = Block(library.name("addition", npu), header)
@@ -110,8 +113,9 @@ def addition(library: Library, npu: Npu) -> Block:
     b.comment("The step that waits for what is added to it, and the row of its layer.")
     fields = library.loadable(b, memory, bus, bits(source.side, side, number_bits(npu)))
     valid = b.reg("row_valid")
-    take = b.wire("take", 1, source.taken)
-    row = {name: b.reg(f"row_{name}", w, init=None) for name, w in memory.widths.items() if name != "keeps"}
+    adds = fields["adds"]
+    take = b.wire("take", 1, source.taken & adds)
+    row = {name: b.reg(f"row_{name}", w, init=None) for name, w in memory.widths.items() if name not in NO_STAGE}
     kept = b.reg("row_data", source.data_bits, init=None)
     goes = side_by_side(
         [source.last] + ([bits(source.side, 0, side)] if side else []) + ([fields["keeps"]] if steps else [])
@@ -120,11 +124,10 @@ def addition(library: Library, npu: Npu) -> Block:
     b.on(take, *[(row[name], fields[name]) for name in row], (kept, source.data), (ends, goes))
     step = _step(b, library, npu, skip, bits(ends, 0, 1))
     move = b.wire("move_on")
-    there = b.wire("there", 1, any_of(~row["adds"], step.valid))
-    step.ready.assign(all_of(valid, row["adds"], move))
-    source.ready.assign(any_of(~valid, there & move))
-    waits.assign(all_of(valid, row["adds"], ~step.valid))
-    b.on(source.ready, (valid, 0))
+    step.ready.assign(all_of(valid, move))
+    free = b.wire("row_free", 1, any_of(~valid, step.valid & move))
+    waits.assign(all_of(valid, ~step.valid))
+    b.on(free, (valid, 0))
     b.on(take, (valid, 1))
 
     b.comment("The layer's row, as late as the stages that need its fields.")
@@ -132,12 +135,17 @@ def addition(library: Library, npu: Npu) -> Block:
     shared = _shared(b, npu, pipe, row)
     w = npu.value_bits
     parts = [[bits(data, k * w, w) for data in (kept, step.data)] for k in range(npu.results.ol)]
-    out.data.assign(side_by_side([_lane(b, npu, shared, k, *two) for k, two in enumerate(parts)]))
+    sums = side_by_side([_lane(b, npu, shared, k, *two) for k, two in enumerate(parts)])
     b.comment("Whether a stage has a step, and what goes with the step.")
     pipe.control(out.ready)
-    pipe.enter(valid & there)
-    ends = pipe.late("side", ends)["sum"]
-    out.valid.assign(pipe.valid["sum"])
+    pipe.enter(valid & step.valid)
+    b.comment("A step that is not added to passes by, while the stages are empty.")
+    empty = b.wire("empty", 1, ~any_of(valid, *pipe.valid.values()))
+    passes = b.wire("passes", 1, all_of(source.valid, ~adds, empty))
+    source.ready.assign(choose(adds, free, empty & out.ready, 1))
+    ends = b.wire("ends", width(goes), choose(passes, goes, pipe.late("side", ends)["sum"], width(goes)))
+    out.data.assign(choose(passes, source.data, sums, source.data_bits))
+    out.valid.assign(any_of(passes, pipe.valid["sum"]))
     out.last.assign(bits(ends, 0, 1))
     if out.side is not None:
         out.side.assign(bits(ends, 1, out.side_bits))

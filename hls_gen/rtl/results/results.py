@@ -106,7 +106,7 @@ def results(library: Library, npu: Npu) -> Block:
         tuple_last=walk.tuple_last,
         map_last=walk.map_last,
         number=number,
-        to_outlets=not npu.pool_unit,
+        to_outlets=npu.gives_ways,
     )
     _activation(b, npu, step, load, sums_offset)
     return b

@@ -40,8 +40,9 @@ class Values:
     tuple_last: Signal
     """The tuple ends with the step."""
     side: Signal | None
-    """Where values go to the outlets, ``map_last`` and where the map goes; and above it the layer's number where there
-    is an addition. None where there is nothing to be said."""
+    """Where values go to the outlets, ``map_last`` and where the map goes; above it whether the map has a pool, where
+    others pass the pool unit by; and above that the layer's number where there is an addition. None where there is
+    nothing to be said."""
     raw: Signal | None
     """The values leave as they are; None in an NPU without outlet "host"."""
     map_last: Signal | None
@@ -70,6 +71,8 @@ def values_of(b: Block, npu: Npu, step: Step) -> Values:
     sides = []
     if step.to_outlets:
         sides = [map_last, *[held(name, step.layer[name], w) for name, w in way(npu)]]
+    if step.to_outlets and "pooled" in step.layer:
+        sides.append(held("pooled", step.layer["pooled"]))
     if step.number is not None:
         sides.append(held("number", step.number, number_bits(npu)))
     side = side_by_side(sides) if sides else None
@@ -90,7 +93,7 @@ def give(b: Block, features: Stream) -> None:
 
 def result_side_bits(npu: Npu) -> int:
     """Side bits of a step that the unit behind activation and addition looks at."""
-    return 0 if npu.pool_unit else 1 + npu.way_bits
+    return 1 + npu.way_bits + npu.passes_by if npu.gives_ways else 0
 
 
 def number_bits(npu: Npu) -> int:

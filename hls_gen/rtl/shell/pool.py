@@ -10,10 +10,13 @@ The pool unit never stalls: a beat that gives a word is issued only where its FI
 Of a pool unit with weights, sums leave the FIFO, and what follows makes features of them:
 
     sums[PFP] --> gearbox --> sums[OL] --> pool results --> features[OL]
+
+Such a pool unit has a way past it, for maps without a pool.
 """
 
 from bitloom.hls_gen.design.parts import present
 from bitloom.hls_gen.rtl.pool_unit.line_former import line_former
+from bitloom.hls_gen.rtl.pool_unit.pass_by import pass_by
 from bitloom.hls_gen.rtl.pool_unit.pool_results import pool_results
 from bitloom.hls_gen.rtl.pool_unit.pool_unit import pool_unit
 from bitloom.hls_gen.rtl.primitives.block import Signal, bits
@@ -44,6 +47,25 @@ def pooling(c: NpuContext, features: Stream) -> tuple[Stream, Signal]:
         Number of the layer after the one being pooled, 8 bits.
     """
     c.b.comment("Pool: from features to pooled words.")
+    npu = c.npu
+    if npu.passes_by:
+        return _with_way_past(c, features)
+    return _pooled(c, features)
+
+
+def _with_way_past(c: NpuContext, features: Stream) -> tuple[Stream, Signal]:
+    """As of `pooling`, where maps without a pool pass the pool unit by."""
+    npu = c.npu
+    w = npu.results.ol * npu.array.feature_bits
+    to_pool = Stream.wires(c.b, "to_pool_unit", w, last=True)
+    pooled, layer = _pooled(c, to_pool)
+    block = c.library.get(pass_by, c.library, npu)
+    ports = c.place(block, "pass_by", **features.ports("in"), **to_pool.ports("to_pool"), **pooled.ports("pooled"))
+    return Stream.of(ports, "out"), layer
+
+
+def _pooled(c: NpuContext, features: Stream) -> tuple[Stream, Signal]:
+    """As of `pooling`, of maps that all enter the pool unit."""
     npu = c.npu
     room = c.b.wire("pool_room")
     # the pool's sequencer counts words and needs no ``last``

@@ -164,6 +164,10 @@ def pad(node: NodeView) -> None:
     widths = node.constant(1, "the widths")
     if _scale(node, 0).per_tensor("the input") != result:
         raise Unsupported("the input and the result must have the same scale and zero point")
+    rows = len(node.shape) != 3
+    if not rows:  # maps without rows have one
+        node.layout(node.places()[:, None])
+        widths = np.insert(widths, 1, 0, axis=0) if widths.shape == (3, 2) else widths
     node.check_rows()
     if widths.shape != (4, 2) or widths.dtype.kind != "i" or not ((widths >= 0) & (widths <= 4096)).all():
         raise Unsupported(f"there must be two widths of 0 to 4096 for each axis, got shape {widths.shape}")
@@ -171,6 +175,8 @@ def pad(node: NodeView) -> None:
     _channels_first(node)
     node.append(Padding, widths=(sides[0], sides[3], *sides[1:3]), value=Fraction(result[1]))
     _channels_last(node)
+    if not rows:
+        node.layout(node.places()[:, 0])
 
 
 @operator("TRANSPOSE", domains=TENSORFLOW)

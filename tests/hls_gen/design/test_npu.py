@@ -510,6 +510,8 @@ def test_a_topology_keeps_window_formers_behind_an_inlet_alone():
 def test_words_of_frames_and_at_outlets():
     npu = Npu.of(kfp=4, kgp=4, ol=2, pfp=8, binariser_bits=5)
     assert npu.host_word_bits == 20
-    assert npu.outlet_tuple(5) == (2, 8)
-    assert npu.changed(pool=False).outlet_tuple(5) == (5, 2)
-    assert Npu.of(**{**DEPTHWISE, "pfp": 8, "ol": 2}).outlet_tuple(5) == (8, 2)  # 2 words of 8 sums, each in 4 steps
+    assert npu.outlet_tuple(5, pool=True) == npu.outlet_tuple(5, pool=False) == (2, 8)
+    assert npu.changed(pool=False).outlet_tuple(5, pool=False) == (5, 2)
+    weighted = Npu.of(**{**DEPTHWISE, "pfp": 8, "ol": 2})
+    assert weighted.outlet_tuple(5, pool=True) == (8, 2)  # 2 words of 8 sums, each in 4 steps
+    assert weighted.outlet_tuple(5, pool=False) == (5, 2)  # past the pool unit

@@ -65,7 +65,7 @@ class Chain:
     def operator(self, kind, shape, made=None, constants=(), options=None, kept="INT8", **fields):
         """An operator of the chain; ``made`` is the result's scale and zero point, by default the input's."""
         scale, zero = made or ((self.now.scale or (1,))[0], (self.now.zero or (0,))[0])
-        quantised = ((), ()) if kept == "FLOAT32" else ((scale,), (zero,))
+        quantised = ((), ()) if kept in ("FLOAT32", "INT32") else ((scale,), (zero,))
         result = self._add(Tensor(f"t{len(self.operators)}", shape, kept, *quantised))
         self.operators.append((kind, (self.here, *constants), (result,), options, fields))
         self.here = result
@@ -142,11 +142,16 @@ class Chain:
     def reshape(self, *shape):
         return self.operator("RESHAPE", shape, None, (self.constant(np.array(shape, np.int32)),))
 
+    def shape_of(self):
+        """The shape of the tensor, as a tensor."""
+        kind = tflite.TensorType.INT32
+        return self.operator("SHAPE", (len(self.now.shape),), None, (), "ShapeOptions", kept="INT32", OutType=kind)
+
     def flatten(self):
         """Keras' Flatten for any number of images: the file states a shape of one value, and computes the right one."""
         here = self.here
         begin, end, stride = (self.constant(np.array([number], np.int32)) for number in (0, 1, 1))
-        self.operator("SHAPE", (len(self.now.shape),), kept="INT32")
+        self.shape_of()
         self.operator(
             "STRIDED_SLICE", (), None, (begin, end, stride), "StridedSliceOptions", kept="INT32", ShrinkAxisMask=1
         )

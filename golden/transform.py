@@ -82,10 +82,12 @@ class Transform:
         Raises
         ------
         ValueError
-            If pixels are out of the range that a step takes.
+            If pixels are no integers, or out of the range that a step takes.
         """
         if self.text == NONE:
             return pixels
+        if pixels.dtype.kind not in "biu":
+            raise ValueError(f"transform {self.text}: pixels must be integers, got dtype {pixels.dtype}")
         if pixels.size and not -LIMIT <= int(pixels.min()) <= int(pixels.max()) < LIMIT:
             raise ValueError(
                 f"transform {self.text}: pixels must be {-LIMIT}..{LIMIT - 1}, got {pixels.min()}..{pixels.max()}"

@@ -70,7 +70,7 @@ static bitloom_status read_links(const bitloom_json *json, const bitloom_node *c
     if (!is_list(chain) || chain->count > MOST_LINKS)
         return bitloom_json_wrong(json, "a chain must have at most 64 links", chain);
     /* an entry takes a byte of the text at least, so that this is no more than some times the file */
-    if (chain->count * 2 * channels > chain->end - chain->begin)
+    if ((uint64_t)chain->count * 2 * channels > chain->end - chain->begin)
         return bitloom_json_wrong(json, "links must have a number a channel", chain);
     links->channels = channels;
     links->clips = memory(json, chain->count, 1, &status);

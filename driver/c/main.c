@@ -17,10 +17,16 @@ static bitloom_status classify(bitloom_device *device, const bitloom_program *pr
     const bitloom_type type = facts->low < 0 ? BITLOOM_INT8 : BITLOOM_UINT8; /* -1 is byte 255 */
     const size_t count = bytes / facts->image_values;
     int32_t *classes = calloc(count + 1, sizeof *classes);
-    bitloom_status status = bitloom_load(device, program, &error);
+    bitloom_status status = classes && count && count * facts->image_values == bytes ? BITLOOM_OK : BITLOOM_INVALID;
     size_t i;
-    if (!status && classes) status = bitloom_classify(device, images, type, count, classes, &error);
-    for (i = 0; !status && classes && i < count; i++) {
+    if (status) {
+        error.status = status;
+        snprintf(error.text, sizeof error.text, "images: must be whole images of %lu bytes, got %lu bytes",
+                 (unsigned long)facts->image_values, (unsigned long)bytes);
+    }
+    if (!status) status = bitloom_load(device, program, &error);
+    if (!status) status = bitloom_classify(device, images, type, count, classes, &error);
+    for (i = 0; !status && i < count; i++) {
         const char *name = bitloom_class_name(program, (size_t)classes[i]);
         printf("%lu: %ld %s\n", (unsigned long)i, (long)classes[i], name ? name : "");
     }

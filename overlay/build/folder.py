@@ -26,6 +26,8 @@ from bitloom.golden.reading.json_text import read_json
 
 LISTING = "build.json"
 """File that describes the build and lists its files."""
+DEPLOYED = "deploy.json"
+"""The same of a folder for a board."""
 PART = atomic.PART
 """Name of the folder with the files that aren't in their places yet."""
 MOVES = "moves.json"
@@ -107,6 +109,14 @@ def settle(folder: Path) -> tuple[KeptFile, ...]:
         return ()
     with atomic.locked(folder):
         return _finish(folder)
+
+
+def listed_files(folder: Path) -> list[Path] | None:
+    """The files that the listings in a folder name, and the listings themselves; None where there is no listing."""
+    listings = [path for path in (folder / LISTING, folder / DEPLOYED) if path.is_file()]
+    if not listings:
+        return None
+    return [*listings, *(folder / name for path in listings for name in sorted(_listed(folder, path.name)))]
 
 
 def _moves(folder: Path, digests: Mapping[str, str], listing: str) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """The command deploy: a folder that is copied to a board and runs there."""
 
 from pathlib import Path
+from shlex import quote
 
 import click
 
@@ -35,6 +36,8 @@ def deploy_command(
     with step_lines(), working("collecting what the board needs"):
         done = deploy(loaded(build), place, bitstream=bitstream, transform=transform, with_c=with_c)
     tell_kept_in(done.folder, done.kept)
+    for path in done.left_out:
+        click.echo(f"bitloom: {path}: left out, as it isn't of the build's design", err=True)
     if as_json:
         dump(
             {
@@ -54,4 +57,4 @@ def _show(done: Deployed) -> None:
     table(str(done.folder), {"bitstream": bitstream, "files": f"{len(done.files)}, see README.md there"})
     virtual = " --virtual" if done.simulation else ""
     where = "" if done.simulation else ", on the board"
-    click.echo(f"next{where}: python3 {done.folder / 'driver.py'} --check{virtual}")
+    click.echo(f"next{where}: python3 {quote(str(done.folder / 'driver.py'))} --check{virtual}")

@@ -2,9 +2,9 @@
 
     import -> explore -> build -> evaluate, or simulate -> report -> deploy
 
-Each step is the command of that name, run with --json, whose answer is kept in the folder. go.json has of each step the
-words of its command, and the digests of the files that it read and wrote: where all of them are still the same, the
-step is not run again.
+Each step is the command of that name, run with --json, whose answer is kept as steps/NAME.json. go.json has for each
+step the words of its command, and digests: of the user's files, of what the steps before gave, and of what it gave.
+Where all of these are the same again, the step is not run again.
 """
 
 import hashlib
@@ -23,19 +23,26 @@ import click
 from bitloom.golden import zoo
 from bitloom.golden.atomic import write_bytes, write_text
 from bitloom.golden.distribution import version
+from bitloom.golden.host.file import path_of
 from bitloom.golden.names import check_name
 from bitloom.golden.reading.json_text import parse_json, read_json
+from bitloom.overlay.build.folder import PART, listed_files
 from bitloom.overlay.evaluation.data import DEFAULTS, NAMES
+from bitloom.overlay.evaluation.host_transform import check_transform
 from bitloom.overlay.importers.imported import network_name
+from bitloom.overlay.platform.board_file import find_board, is_board_file
 from bitloom.overlay.platform.boards import CLOCK_MHZ, RESOURCES
 
 from .option_groups import GroupedCommand, option_group
 from .options import FILE, FOLDER, LATENCY, PERCENT, POSITIVE, board_option
+from .progress import QUIET, VERBOSE, verbosity
 from .show import dump, json_option, one_line_errors, table
 from .simulation import fail_unless_exact
 
 RECORD = "go.json"
 """File in the folder that says which steps were done, and of what."""
+START = "import sys; sys.path = [p for p in sys.path if p]; from bitloom.overlay.cli import main; main()"
+"""A Python program that is the command line, whatever lies in the working folder."""
 
 
 @dataclass(frozen=True)
@@ -44,19 +51,13 @@ class Step:
 
     words: tuple[str, ...]
     """Of the command line, without ``bitloom``; the first one is the command's name."""
-    reads: tuple[Path, ...]
-    writes: tuple[Path, ...]
-    """reads, writes: the files on which the result depends, and those that show that the result is there."""
+    gives: tuple[Path, ...] = ()
+    """Files that it writes, and folders with a listing of their files, beside its answer."""
 
     @property
     def name(self) -> str:
         """The command's name."""
         return self.words[0]
-
-    def record(self, answer: Path) -> dict[str, Any]:
-        """What tells whether the step was done: words, version, and the digest of each file."""
-        files = (*self.reads, *self.writes, answer)
-        return {"words": list(self.words), "version": version(), "files": {str(path): _digest(path) for path in files}}
 
 
 @click.command("go", cls=GroupedCommand)
@@ -73,110 +74,178 @@ class Step:
 @option_group(
     "Network",
     click.option("--input", "fed", help="What a FILE's network is fed with, as import takes it."),
-    click.option("--transform", help="How pixels of DATA become values of the input, as evaluate takes it."),
+    click.option(
+        "--transform",
+        help="How pixels of DATA become values of the input, as evaluate takes it; needed for DATA of a FILE.",
+    ),
     click.option("--labels", type=FILE, help="Labels of DATA, as evaluate takes them."),
     click.option("--limit", type=click.IntRange(2), help="Images of DATA to take.  [default: all]"),
 )
 @click.option("--points", type=click.IntRange(1), help="Intervals of the search's sweep, as explore takes them.")
 @click.option("--frames", type=click.IntRange(2), default=16, help="Images that run on simulated hardware.")
-@click.option("--out", type=FOLDER, help="Folder of all results.  [default: build/NETWORK]")
+@click.option("--out", type=FOLDER, help="Folder of all results.  [default: build/go/NETWORK]")
 @json_option
 @one_line_errors
 def go_command(net: str, out: Path | None, as_json: bool, **options: Any) -> None:
     """Take a network all the way to a board's folder: import, explore, build, evaluate, report, deploy.
 
     NETWORK is a name of ours or a model file (.npz), FILE what import takes, DATA labelled images as evaluate takes
-    them. Each step is the bitloom command of that name; its answer lies in the folder as STEP.json. The same command
-    again goes on where the first one ended, and runs only what has changed since.
+    them. Each step is the bitloom command of that name; its answer lies in the folder as steps/STEP.json. The same
+    command again runs only what has changed since, and what was not reached.
     """
-    name = net if net in zoo.names() else network_name(Path(net))
-    check_name("network", name)
-    folder = out or Path("build") / name
-    steps = _steps(net, name, folder, options)
-    folder.mkdir(parents=True, exist_ok=True)
-    answers = {}
+    file = None if net in zoo.names() else Path(net)
+    name = network_name(file) if file else net
+    _check(net, file, options)
+    folder = out or Path("build") / "go" / name
+    if folder.is_dir() and any(folder.iterdir()) and not (folder / RECORD).exists():
+        raise ValueError(f"{folder}: must be empty or hold the {RECORD} of before, got a folder with other files")
+    steps = _steps(net, name, file, _typed(folder), options)
+    (folder / "steps").mkdir(parents=True, exist_ok=True)
+    answers: dict[str, dict[str, Any]] = {}
+    before = {str(path): _digest(path) for path in _users_files(file, options)}
     for number, step in enumerate(steps, 1):
-        answers[step.name] = _done(step, f"{number}/{len(steps)}", folder)
+        answers[step.name] = _answer(step, f"{number}/{len(steps)}", folder, before)
     card = _card(answers, folder)
     if as_json:
         dump(card)
     else:
-        table(name, card)
-    _fail_unless_exact(answers)
+        table(answers["report"]["network"], _rows(card))
+    ran = answers["report"]["figures"]
+    fail_unless_exact(answers["report"]["network"], ran["frames"], ran["bit_exact_frames"])
 
 
-def _steps(net: str, name: str, folder: Path, options: Mapping[str, Any]) -> list[Step]:
-    """The commands for a network, in their order."""
-    source = Path(net)
-    imported = net not in zoo.names() and source.suffix != ".npz"
-    model = folder / f"{name}.npz" if imported else source
-    given = () if net in zoo.names() else (model,)
-    host = folder / f"{name}.host.json"
-    foldings, build, page, board = folder / "foldings.json", folder / "build", folder / "report.html", folder / "board"
-    on = ("--board", options["board_name"])
-    clock = ("--clock-mhz", f"{options['clock_mhz']:g}")
-    steps = []
-    if imported:
-        words = ("import", net, "--out", str(model), *_options(options, "--input", "fed"))
-        steps.append(Step(words, (source,), (model, host)))
-    elif options["fed"] is not None:
-        raise ValueError(f"{net}: --input is for a file that is imported, got {options['fed']}")
-    budget = [word for key in ("share", "rate", "latency", "points") for word in _options(options, f"--{key}", key)]
-    picture = ("--plot", str(folder / "explore.svg"))
-    words = ("explore", str(model), *on, *clock, *budget, "--save", str(foldings), *picture)
-    steps.append(Step(words, given, (foldings,)))
-    words = ("build", str(model), "--foldings", str(foldings), *on, *clock, "--out", str(build))
-    built = build / "build.json"
-    steps.append(Step(words, (*given, foldings), (built,)))
+def _check(net: str, file: Path | None, options: Mapping[str, Any]) -> None:
+    """Refuse before the search what a later step would refuse."""
+    find_board(options["board_name"])
+    imported = file is not None and file.suffix not in ("", ".npz")
+    if file is not None and not imported:
+        zoo.find(net)
+    elif file is not None and not file.is_file():
+        raise ValueError(f"{net}: must be a file, got {'a folder' if file.is_dir() else 'no such file'}")
+    if file is not None:
+        check_name("network", network_name(file))
     data = options["data"]
-    evaluated = ()
-    if data is not None or name in DEFAULTS:
-        words = ("evaluate", str(build), *([data] if data else []), *clock, "--hardware", str(options["frames"]))
-        more = [word for key in ("transform", "labels", "limit") for word in _options(options, f"--{key}", key)]
-        confusion = folder / "confusion.svg"
-        reads = (built, *([Path(data)] if data and data not in NAMES else []))
-        steps.append(Step((*words, *more, "--plot", str(confusion)), reads, (confusion,)))
-        evaluated = ("--evaluated", str(folder / "evaluate.json"))
-    else:
-        for key in ("labels", "limit"):
-            if options[key] is not None:
-                raise ValueError(f"{net}: --{key} is for DATA, got {options[key]} and no DATA")
-        steps.append(Step(("simulate", str(build), "--frames", str(options["frames"])), (built,), ()))
-    words = ("report", str(build), "--out", str(page), *clock, *evaluated)
-    steps.append(Step(words, (built,), (page,)))
-    transform = _options(options, "--transform", "transform")
-    words = ("deploy", str(build), "--to", str(board), *transform)
-    bitstreams = tuple(sorted((build / "vivado" / "output").glob("*.bit")))
-    steps.append(Step(words, (built, *bitstreams), (board / "deploy.json",)))
+    if not imported and options["fed"] is not None:
+        raise ValueError(f"{net}: --input is for a file that is imported, got {options['fed']}")
+    for path in (None if data in (None, *NAMES) else Path(data), options["labels"]):
+        if path is not None and not path.exists():
+            raise ValueError(f"{path}: must exist, got no such file or folder")
+    if options["transform"] is not None:
+        check_transform(options["transform"])
+    elif imported and data is not None:
+        raise ValueError(f"{net}: --transform must say which real number a pixel of {data} stands for, got none")
+    has_data = data is not None or net in DEFAULTS
+    for key in ("labels", "limit"):
+        if options[key] is not None and not has_data:
+            raise ValueError(f"{net}: --{key} is for DATA, got {options[key]} and no DATA")
+    if options["limit"] is not None and options["limit"] < options["frames"]:
+        raise ValueError(f"{net}: --frames must be <= {options['limit']}, the images to take, got {options['frames']}")
+
+
+def _users_files(file: Path | None, options: Mapping[str, Any]) -> list[Path]:
+    """The files and folders of the user's on which the results depend."""
+    paths = [] if file is None else [file, path_of(file)]
+    if is_board_file(options["board_name"]):
+        paths.append(Path(options["board_name"]))
+    if options["data"] not in (None, *NAMES):
+        data = Path(options["data"])
+        paths += [data, *([] if data.is_dir() else sorted(data.parent.glob("*label*")))]
+    return paths if options["labels"] is None else [*paths, options["labels"]]
+
+
+def _typed(path: Path) -> Path:
+    """A path that no command takes for an option."""
+    return Path.cwd() / path if str(path).startswith("-") else path
+
+
+def _steps(net: str, name: str, file: Path | None, folder: Path, options: Mapping[str, Any]) -> list[Step]:
+    """The commands for a network, in their order."""
+    build = folder / "build"
+    board = ("--board", options["board_name"])
+    clock = _option(options, "clock_mhz")
+    steps = []
+    model = net if file is None else str(_typed(file))
+    if file is not None and file.suffix != ".npz":
+        source, model = model, str(folder / f"{name}.npz")
+        fed = () if options["fed"] is None else ("--input", options["fed"])
+        steps.append(Step(("import", source, "--out", model, *fed), (Path(model), path_of(Path(model)))))
+    foldings = folder / "foldings.json"
+    front = folder / "explore.svg"
+    budget = [word for key in ("share", "rate", "latency", "points") for word in _option(options, key)]
+    saved = ("--save", str(foldings), "--plot", str(front))
+    steps.append(Step(("explore", model, *board, *clock, *budget, *saved), (foldings, front)))
+    made = ("--foldings", str(foldings), *board, *clock, "--out", str(build))
+    steps.append(Step(("build", model, *made), (build,)))
+    evaluated = options["data"] is not None or net in DEFAULTS
+    steps.append(_evaluation(folder, options) if evaluated else _simulation(folder, options))
+    page = folder / "report.html"
+    accuracy = ("--evaluated", str(folder / "steps" / "evaluate.json")) if evaluated else ()
+    steps.append(Step(("report", str(build), "--out", str(page), *clock, *accuracy), (page,)))
+    to = folder / "board"
+    steps.append(Step(("deploy", str(build), "--to", str(to), *_option(options, "transform")), (to,)))
     return steps
 
 
-def _options(options: Mapping[str, Any], word: str, key: str) -> tuple[str, ...]:
-    """An option's words, none where it wasn't given."""
-    value = options[key]
+def _evaluation(folder: Path, options: Mapping[str, Any]) -> Step:
+    """Labelled images through golden, and some of them through hardware."""
+    confusion = folder / "confusion.svg"
+    data = [] if options["data"] is None else [str(_typed(Path(options["data"])))]
+    chosen = [word for key in ("clock_mhz", "transform", "labels", "limit") for word in _option(options, key)]
+    hardware = ("--hardware", str(options["frames"]), "--plot", str(confusion))
+    return Step(("evaluate", str(folder / "build"), *data, *chosen, *hardware), (confusion,))
+
+
+def _simulation(folder: Path, options: Mapping[str, Any]) -> Step:
+    """Random images through hardware."""
+    return Step(("simulate", str(folder / "build"), *_option(options, "frames")))
+
+
+def _option(options: Mapping[str, Any], name: str) -> tuple[str, ...]:
+    """The words of an option, which each command calls as go does; none where it wasn't given."""
+    value = options[name]
     if value is None:
         return ()
-    return word, f"{value:g}" if isinstance(value, float) else str(value)
+    return f"--{name.replace('_', '-')}", f"{value:.15g}" if isinstance(value, float) else str(value)
 
 
-def _done(step: Step, place: str, folder: Path) -> dict[str, Any]:
-    """Run a step unless its result is there, say so in a line, and give its answer."""
-    answer = folder / f"{step.name}.json"
-    records = _records(folder)
-    if records.get(step.name) == step.record(answer):
-        click.echo(f"{place} {step.name}: as before", err=True)
-        return dict(parse_json(answer.read_bytes(), str(answer)))
-    click.echo(f"{place} bitloom {join(step.words)}", err=True)
-    begin = monotonic()
-    done = subprocess.run([sys.executable, "-m", "bitloom", *step.words, "--json"], stdout=subprocess.PIPE, check=False)
+def _answer(step: Step, number: str, folder: Path, before: dict[str, str | None]) -> dict[str, Any]:
+    """Run a step unless its results are there, and give its answer; what it gave joins ``before``."""
+    place = folder / "steps" / f"{step.name}.json"
+
+    def record() -> dict[str, Any]:
+        gave = {str(path): _digest(path) for path in (place, *step.gives)}
+        return {"words": list(step.words), "version": version(), "before": before, "gave": gave}
+
+    done = _records(folder)
+    now = record()
+    if done.get(step.name) == now and None not in now["gave"].values():
+        _say(f"{number} {step.name}: as before")
+    else:
+        _say(f"{number} bitloom {join(step.words)}")
+        begin = monotonic()
+        write_bytes(place, _run(step))
+        now = record()
+        write_text(folder / RECORD, json.dumps({**done, step.name: now}, indent=1) + "\n")
+        _say(f"    {monotonic() - begin:.1f} s")
+    before.update(now["gave"])
+    return dict(parse_json(place.read_bytes(), str(place)))
+
+
+def _run(step: Step) -> bytes:
+    """What the command prints; where it fails, go ends with its exit status."""
+    level = {QUIET: ["-q"], VERBOSE: ["-v"]}.get(verbosity(), [])
+    command = [sys.executable, "-c", START, *step.words, "--json", *level]
+    done = subprocess.run(command, stdout=subprocess.PIPE, check=False)
     if done.returncode:
-        again = "the same command again goes on from here"
-        click.echo(f"bitloom: go: {step.name} must end with status 0, got {done.returncode}; {again}", err=True)
-        raise SystemExit(done.returncode if done.returncode > 0 else 1)
-    write_bytes(answer, done.stdout)
-    write_text(folder / RECORD, json.dumps({**records, step.name: step.record(answer)}, indent=1) + "\n")
-    click.echo(f"    {_line(step.name, json.loads(done.stdout))} [{monotonic() - begin:.1f} s]", err=True)
-    return dict(json.loads(done.stdout))
+        click.echo(f"bitloom: go: {step.name} must end with status 0, got {done.returncode}", err=True)
+        raise SystemExit(max(done.returncode, 1))
+    return done.stdout
+
+
+def _say(line: str) -> None:
+    """A line about a step, on standard error."""
+    if verbosity() != QUIET:
+        click.echo(line, err=True)
 
 
 def _records(folder: Path) -> dict[str, Any]:
@@ -188,70 +257,75 @@ def _records(folder: Path) -> dict[str, Any]:
 
 
 def _digest(path: Path) -> str | None:
-    """SHA-256 of a file, or of the names, sizes and times of a folder's files; None where there is neither."""
-    if path.is_dir():
-        files = sorted(item for item in path.rglob("*") if item.is_file())
-        text = "\n".join(f"{item} {item.stat().st_size} {item.stat().st_mtime_ns}" for item in files)
-        return hashlib.sha256(text.encode()).hexdigest()
-    return hashlib.sha256(path.read_bytes()).hexdigest() if path.exists() else None
+    """SHA-256 of a file, or of all files of a folder, of one with a listing of those that it lists; None where one is
+    missing."""
+    if path.is_file():
+        return hashlib.sha256(path.read_bytes()).hexdigest()
+    if not path.is_dir():
+        return None
+    files = listed_files(path)
+    if files is None:
+        files = [item for item in sorted(path.rglob("*")) if item.is_file() and PART not in item.parts]
+    digests = {str(item.relative_to(path)): _digest(item) for item in files}
+    if None in digests.values():
+        return None
+    return hashlib.sha256(json.dumps(digests).encode()).hexdigest()
 
 
-def _line(name: str, answer: Mapping[str, Any]) -> str:
-    """The result of a step in a few words."""
-    if name == "import":
-        engines = " and ".join(answer["engines"])
-        return f"{answer['input']}, engine {engines}, {answer['verified_values']:,} values verified"
-    if name == "explore":
-        cycles = answer["best"]["cycles_per_frame"]
-        return f"{answer['tried']:,} designs tried; the chosen one takes {cycles:,.0f} cycles a frame"
-    if name == "build":
-        return f"{len(answer['npu'])} NPUs, {answer['lanes']:,} lanes"
-    if name == "evaluate":
-        return f"{answer['right']:,} of {answer['images']:,} images right"
-    if name == "simulate":
-        return f"{answer['bit_exact_frames']:,} of {answer['frames']:,} frames bit-exact"
-    return str(answer["folder"]) if name == "deploy" else "the page is written"
-
-
-def _card(answers: Mapping[str, Mapping[str, Any]], folder: Path) -> dict[str, str]:
-    """The end's table: how often the network is right, how fast and how large it is, what to open, what comes next."""
-    figures = answers["report"]["figures"]
+def _card(answers: Mapping[str, Mapping[str, Any]], folder: Path) -> dict[str, Any]:
+    """How often the network is right, how fast and how large it is, what to open, and what comes next."""
+    report = answers["report"]["figures"]
     build = answers["build"]
-    share = build["share_of"]
-    rows = {}
+    deployed = answers["deploy"]
+    ran = answers["simulate"] if "simulate" in answers else answers["evaluate"]["hardware"]
+    card = {
+        "frames": ran["frames"],
+        "bit_exact_frames": ran["bit_exact_frames"],
+        "clock_mhz": build["clock_mhz"],
+        **{key: report[key] for key in ("frames_per_second", "cycles_per_frame", "latency_us", "latency_cycles")},
+        "share_of": build["share_of"],
+        "page": str(folder / "report.html"),
+        "front": str(folder / "explore.svg"),
+        "board_folder": deployed["folder"],
+        "sources": build["sources"],
+        "simulation": deployed["simulation"],
+    }
     if "import" in answers:
         imported = answers["import"]
-        off = sum(layer["wrong"][0] for layer in imported["layers"])
-        exact = f"{off:,} sums of all channels are one level off" if off else "exact for every sum"
-        rows["file to golden"] = f"{exact}, {imported['verified_values']:,} values verified"
+        card["sums_one_level_off"] = sum(layer["wrong"][0] for layer in imported["layers"])
+        card["verified_values"] = imported["verified_values"]
     if "evaluate" in answers:
-        score = answers["evaluate"]
-        rows["accuracy of golden"] = f"{score['accuracy']:.2%}, {score['right']:,} of {score['images']:,} images"
-    ran = answers.get("evaluate", {}).get("hardware") or answers["simulate"]
-    rows["golden to hardware"] = f"{ran['bit_exact_frames']:,} of {ran['frames']:,} frames bit-exact"
-    clock = f"at {build['clock_mhz']:g} MHz"
-    rows["frames a second"] = (
-        f"{figures['frames_per_second']:,.0f} {clock}, {figures['cycles_per_frame']:,.0f} cycles each"
-    )
-    rows["latency"] = f"{figures['latency_us']:,.1f} us {clock}, {figures['latency_cycles']:,} cycles"
-    rows[f"of {share['board']}, by formula"] = ", ".join(f"{share[key]:.0%} {RESOURCES[key]}" for key in RESOURCES)
-    for change in answers["report"]["advice"][:1]:
-        which = f"NPU {change['npu']}: " if len(build["npu"]) > 1 else ""
-        rows["one step faster"] = f"{which}{change['option']}: {change['gain']:.2f} times, {change['lut']:+,} LUT"
-    rows["page"] = str(folder / "report.html")
-    rows["front of the search"] = str(folder / "explore.svg")
-    deployed = answers["deploy"]
-    rows["folder for the board"] = str(deployed["folder"])
-    script = quote(str(Path(deployed["folder"]) / "driver.py"))
-    if deployed["simulation"]:
-        rows["next, with Vivado"] = f"make -C {quote(build['sources'])}, and this command again"
-        rows["next, without"] = f"python3 {script} --check --virtual"
+        card |= {key: answers["evaluate"][key] for key in ("accuracy", "right", "images")}
+    return card
+
+
+def _rows(card: Mapping[str, Any]) -> dict[str, str]:
+    """The card as rows of a table."""
+    rows = {}
+    if "verified_values" in card:
+        off = card["sums_one_level_off"]
+        exact = f"{off:,} sums of all channels are one level off" if off else "exact for every sum"
+        rows["file to golden"] = f"{exact}, {card['verified_values']:,} values verified"
+    if "accuracy" in card:
+        rows["accuracy of golden"] = f"{card['accuracy']:.2%}, {card['right']:,} of {card['images']:,} images"
+    clock = f"at {card['clock_mhz']:g} MHz"
+    share = card["share_of"]
+    script = quote(str(Path(card["board_folder"]) / "driver.py"))
+    if card["simulation"]:
+        after = {
+            "next, with Vivado": f"make -C {quote(card['sources'])}, and this command again",
+            "next, without": f"python3 {script} --check --virtual",
+        }
     else:
-        rows["next"] = f"README.md in {deployed['folder']}"
-    return rows
-
-
-def _fail_unless_exact(answers: Mapping[str, Mapping[str, Any]]) -> None:
-    """Exit with status 1 if hardware gave a bit that golden doesn't."""
-    figures = answers["report"]["figures"]
-    fail_unless_exact(answers["report"]["network"], figures["frames"], figures["bit_exact_frames"])
+        after = {"next": f"README.md in {card['board_folder']}"}
+    return {
+        **rows,
+        "golden to hardware": f"{card['bit_exact_frames']:,} of {card['frames']:,} frames bit-exact",
+        "frames a second": f"{card['frames_per_second']:,.0f} {clock}, {card['cycles_per_frame']:,.0f} cycles each",
+        "latency": f"{card['latency_us']:,.1f} us {clock}, {card['latency_cycles']:,} cycles",
+        f"of {share['board']}, by formula": ", ".join(f"{share[key]:.0%} {RESOURCES[key]}" for key in RESOURCES),
+        "page": card["page"],
+        "front of the search": card["front"],
+        "folder for the board": card["board_folder"],
+        **after,
+    }

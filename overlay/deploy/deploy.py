@@ -2,7 +2,8 @@
 
     README.md                  how to copy, install, and run
     driver.py                  classifies images on the board; --check compares with golden
-    deploy.json                what driver.py reads: names of the files, transforms; and the digest of every file
+    networks.json              what driver.py reads: names of the files, transforms
+    deploy.json                the digest of every file, by which the next deploy knows what is its own
     <stem>.bit, .hwh, .manifest.json
     <stem>.v                   of a simulation overlay: the Verilog
     <network>.program.npz      each network, compiled
@@ -15,9 +16,11 @@ The wheel is of the package that is installed where the command runs (wheel.py).
 """
 
 import hashlib
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 from bitloom.driver.c import files as c_files
@@ -29,15 +32,16 @@ from bitloom.golden.transform import NONE
 from bitloom.hls_gen.design.array_file import array_bytes
 from bitloom.hls_gen.design.manifest import Manifest
 from bitloom.overlay.build.build import Build
-from bitloom.overlay.build.folder import KeptFile, replace_build
+from bitloom.overlay.build.folder import DEPLOYED, KeptFile, replace_build
 from bitloom.overlay.build.images import random_images
 from bitloom.overlay.evaluation.host_transform import transform_of
 from bitloom.overlay.steps import step
+from bitloom.overlay.virtual.simulation_overlay import SIMULATION_ONLY
 
 from .wheel import wheel
 
 FORMAT = "bitloom-deploy"
-LISTING = "deploy.json"
+NETWORKS = "networks.json"
 SUMS = "SHA256SUMS"
 CHECK_IMAGES = 4
 """Random images of each network whose outputs the board must give."""
@@ -63,6 +67,8 @@ class Deployed:
     """Whether that is a simulation overlay, as no bitstream has been made yet."""
     kept: tuple[KeptFile, ...]
     """The user's files that were in the way."""
+    left_out: tuple[Path, ...] = ()
+    """Bitstreams in ``vivado/output`` that are of other designs."""
 
 
 def deploy(
@@ -98,13 +104,14 @@ def deploy(
     Raises
     ------
     ValueError
-        If the bitstream is of another design or incomplete, the transform is none or not for these networks, or the
-        folder holds other files.
+        If ``bitstream`` is of another design, incomplete or a simulation overlay, the transform is none or not for
+        these networks, or the folder holds other files.
     OSError
         If something can't be read or written; an older folder is as it was.
     """
     folder = Path(folder)
-    bit = bitstream or _newest(build)
+    fitting, others = _bitstreams(build) if bitstream is None else ([bitstream], [])
+    bit = fitting[-1] if fitting else None
     simulation = bit is None
     with step("reading the bitstream"):
         files = _bitstream(build, bit)
@@ -135,29 +142,22 @@ def deploy(
         "wheel": wheel_name,
         "networks": networks,
     }
+    files[NETWORKS] = (json.dumps(description, indent=1) + "\n").encode()
     files["README.md"] = _readme(files["README.md"].decode(), description, build, with_c).encode()
     sums = "".join(f"{hashlib.sha256(data).hexdigest()}  {path}\n" for path, data in sorted(files.items()))
     files[SUMS] = sums.encode()
     with step(f"writing {len(files)} files"):
-        kept = replace_build(folder, description, files, LISTING)
-    return Deployed(folder, (*files, LISTING), stem, simulation, kept)
+        kept = replace_build(folder, {"format": FORMAT, "version": 1, "design": build.digest}, files, DEPLOYED)
+    return Deployed(folder, (*files, DEPLOYED), stem, simulation, kept, tuple(others))
 
 
-def _newest(build: Build) -> Path | None:
-    """The newest bitstream of the build's design in ``vivado/output``; None where Vivado has made none.
-
-    ValueError if all that lie there are of other designs.
-    """
+def _bitstreams(build: Build) -> tuple[list[Path], list[Path]]:
+    """Bitstreams in ``vivado/output``, the newest one last: those of the build's design, and the others."""
     if build.sources is None:
-        return None
+        return [], []
     bits = sorted((build.sources / OUTPUT).glob("*.bit"), key=lambda path: path.stat().st_mtime)
     fitting = [path for path in bits if _digest(path) == build.digest]
-    if bits and not fitting:
-        raise ValueError(
-            f"{bits[-1]}: must be of the build's design {build.digest[:16]}, got {_digest(bits[-1])[:16]}: "
-            f"make -C {build.sources}"
-        )
-    return fitting[-1] if fitting else None
+    return fitting, [path for path in bits if path not in fitting]
 
 
 def _beside(bit: Path, suffix: str) -> Path:
@@ -166,8 +166,9 @@ def _beside(bit: Path, suffix: str) -> Path:
 
 
 def _digest(bit: Path) -> str:
-    """The design's digest in the manifest beside a bitstream."""
-    return Manifest.load(_beside(bit, ".manifest.json")).digest
+    """The design's digest in the manifest beside a bitstream; "" where there is no manifest."""
+    manifest = _beside(bit, ".manifest.json")
+    return Manifest.load(manifest).digest if manifest.exists() else ""
 
 
 def _bitstream(build: Build, bit: Path | None) -> dict[str, bytes]:
@@ -177,7 +178,10 @@ def _bitstream(build: Build, bit: Path | None) -> dict[str, bytes]:
     if bit.suffix != ".bit":
         raise ValueError(f"{bit}: the bitstream's name must end in .bit, got {shown(bit.name)}")
     if _digest(bit) != build.digest:
-        raise ValueError(f"{bit}: must be of the build's design {build.digest[:16]}, got {_digest(bit)[:16]}")
+        got = _digest(bit)[:16] or "one without a manifest beside it"
+        raise ValueError(f"{bit}: must be of the build's design {build.digest[:16]}, got {got}")
+    if SIMULATION_ONLY.encode() in read_file(bit)[:1024]:
+        raise ValueError(f"{bit}: must be a bitstream for the board, got a simulation overlay")
     return {path.name: path.read_bytes() for path in (_beside(bit, end) for end in SUFFIXES)}
 
 
@@ -199,9 +203,10 @@ def _check(build: Build, network: str) -> bytes:
 def _readme(text: str, description: Mapping[str, Any], build: Build, with_c: bool) -> str:
     """The page of the folder, with what is in it."""
     networks = "\n".join(f"| `{name}` | {said['transform']} |" for name, said in description["networks"].items())
+    make = f"make -C {quote(str(build.sources or 'vivado'))}"
     note = (
-        f"> **`{description['bit']}` is for the virtual board alone.** When `make -C {build.sources or 'vivado'}` has "
-        "made the bitstream, say `bitloom deploy` again.\n\n"
+        f"> **`{description['bit']}` is for the virtual board alone.** When `{make}` has made the bitstream, say "
+        "`bitloom deploy` again.\n\n"
         if description["simulation"]
         else ""
     )

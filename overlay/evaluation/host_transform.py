@@ -47,11 +47,7 @@ class HostTransform:
     """What the host does."""
 
     def __post_init__(self) -> None:
-        if not _TEXT.fullmatch(self.text):
-            raise ValueError(
-                f"transform: must be {WORD}, {WORD}:SCALE or {WORD}:SCALE:OFFSET, numbers or fractions, "
-                f"got {shown(self.text)}"
-            )
+        check_transform(self.text)
 
     def __call__(self, pixels: Array) -> Array:
         """Transform (N, H, W, C) numbers, in the places of the network's input, to its values: int64."""
@@ -85,6 +81,16 @@ def fitting_transforms(host: Host) -> tuple[str, ...]:
             shares[text] = float(((ends[1] - ends[0]) / (real.high - real.low)).min())
     most = max(shares.values(), default=0.0)
     return tuple(text for text, share in shares.items() if share >= max(LEAST_SHARE, 0.9 * most))
+
+
+def check_transform(text: str) -> None:
+    """ValueError for a text that is neither of `bitloom.golden.transform` nor of this module."""
+    if text.partition(":")[0] != WORD:
+        Transform(text)
+    elif not _TEXT.fullmatch(text):
+        raise ValueError(
+            f"transform: must be {WORD}, {WORD}:SCALE or {WORD}:SCALE:OFFSET, numbers or fractions, got {shown(text)}"
+        )
 
 
 def transform_of(text: str, host: Host | None) -> Transform | HostTransform:

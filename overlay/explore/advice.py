@@ -33,7 +33,7 @@ class Advice:
     npu: int
     """The NPU's number."""
     option: str
-    """As `bitloom build` takes it for a design of one NPU, such as ``--ol 8``."""
+    """The value's name, as `bitloom build` calls it, and the value, such as ``--ol 8``."""
     cycles: float
     """Cycles a frame with it, by the flow model."""
     gain: float

@@ -125,7 +125,7 @@ _ALL = (
         70_560,
         141_120,
         216,
-        360,  # with 8 GB of memory
+        360,
         board_part="realdigital.org:aup-zu3-8gb:part0",
         board_files="https://github.com/RealDigitalOrg/aup-zu3-bsp",
     ),
@@ -135,7 +135,7 @@ _ALL = (
         70_560,
         141_120,
         216,
-        360,  # version 2 of the board
+        360,
         board_part="avnet.com:ultra96v2:part0",
         board_files="https://github.com/Avnet/bdf",
     ),

@@ -6,104 +6,111 @@ python3 driver.py images.npy --out classes.npy
 """
 
 import argparse
-import json
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from bitloom import BitloomOverlay
 from bitloom.driver.errors import DeviceError
 from bitloom.golden.atomic import write_bytes
-from bitloom.hls_gen.design.array_file import npy_bytes
+from bitloom.golden.reading.file import naming, read_file
+from bitloom.golden.reading.json_text import read_json
+from bitloom.golden.reading.npy import parse_npy
+from bitloom.hls_gen.design.array_file import npy_bytes, read_arrays
 from bitloom.overlay.evaluation.host_transform import transform_of
 
 HERE = Path(__file__).resolve().parent
-CONTENT = json.loads((HERE / "deploy.json").read_text())
-NETWORKS = CONTENT["networks"]
+TIMED = 16
+"""How often the images of a check run to see how fast they are."""
 
 
-def arguments() -> argparse.Namespace:
+def arguments(content: dict[str, Any]) -> argparse.Namespace:
     """What the command line says."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = argparse.ArgumentParser(description="Run the networks of this folder on the board.")
     parser.add_argument("images", nargs="?", type=Path, help=".npy file of images: (N, height, width, channels)")
-    parser.add_argument("--network", choices=list(NETWORKS), default=next(iter(NETWORKS)), help="which network runs")
+    parser.add_argument("--network", choices=list(content["networks"]), help="which network runs, by default the first")
     parser.add_argument("--transform", help="how pixels become the input, as `bitloom evaluate` takes it")
     parser.add_argument("--outputs", action="store_true", help="give the network's outputs instead of classes")
-    parser.add_argument("--out", type=Path, help=".npy file for the results; without, classes are printed")
-    parser.add_argument("--check", action="store_true", help="compare each network with golden, bit for bit")
+    parser.add_argument("--out", type=Path, help=".npy file for the results; without, they are printed")
+    parser.add_argument("--check", action="store_true", help="compare all networks, or one, with golden, bit for bit")
     parser.add_argument("--virtual", action="store_true", help="run on the virtual board, not on a real one")
     given = parser.parse_args()
     if (given.images is None) != given.check:
         parser.error("give a file of images, or --check")
-    if CONTENT["simulation"] and not given.virtual:
-        parser.error(
-            f"{CONTENT['bit']} is for the virtual board alone: make the bitstream and deploy again, or --virtual"
-        )
+    if given.check and (given.transform or given.outputs or given.out):
+        parser.error("--transform, --outputs and --out are for a file of images, got --check")
+    if given.out and not given.out.parent.is_dir():
+        parser.error(f"--out: must lie in a folder that is there, got {given.out}")
+    if content["simulation"] and not given.virtual:
+        advice = "make the bitstream and deploy again, or --virtual"
+        parser.error(f"{content['bit']} is for the virtual board alone: {advice}")
     return given
 
 
-def load(overlay: BitloomOverlay, network: str) -> None:
-    """Send a network's program to the accelerator."""
-    overlay.load(HERE / NETWORKS[network]["program"])
-
-
-def check(overlay: BitloomOverlay) -> bool:
-    """Run the images that golden has computed; say for each network how many are right and how fast they are."""
+def check(overlay: BitloomOverlay, networks: dict[str, Any]) -> bool:
+    """Run images whose outputs golden has computed; say for each network how many are right and how fast they are."""
     right = True
-    for network, files in NETWORKS.items():
-        load(overlay, network)
-        with np.load(HERE / files["check"], allow_pickle=False) as known:
-            images, outputs = known["images"], known["outputs"]
+    for network, files in networks.items():
+        overlay.load(HERE / files["program"])
+        known = read_arrays(HERE / files["check"], ("images", "outputs"))
+        images, outputs = known["images"], known["outputs"]
         same = int((overlay.predict(images) == outputs).all(axis=(1, 2, 3)).sum())
         overlay.clear_counters()
         begin = time.perf_counter()
-        overlay.predict(np.concatenate([images] * 16))
+        overlay.predict(np.concatenate([images] * TIMED))
         seconds = time.perf_counter() - begin
         counters = overlay.counters()
         print(
             f"{network}: {same} of {len(images)} images are golden's in every bit; "
             f"{counters['cycles'] / counters['frames']:,.0f} cycles a frame, "
-            f"{16 * len(images) / seconds:,.0f} frames a second with the driver"
+            f"{TIMED * len(images) / seconds:,.0f} frames a second with the driver"
         )
         right &= same == len(images)
     return right
 
 
-def run(overlay: BitloomOverlay, given: argparse.Namespace) -> np.ndarray:
-    """Results of the images of the command line: classes, or outputs."""
-    load(overlay, given.network)
+def results(overlay: BitloomOverlay, images: np.ndarray, transform: str, outputs: bool) -> np.ndarray:
+    """Classes of images, or with ``outputs`` what the network gives."""
     program = overlay.accelerator.program
-    images = np.load(given.images, allow_pickle=False)
-    text = given.transform or NETWORKS[given.network]["transform"]
-    if program.host is None or text != "none":  # pixels
-        outputs = overlay.predict(transform_of(text, program.host)(images))  # (N, height, width, channels)
-        return outputs if given.outputs else program.classify(outputs)
-    return (
-        overlay.scores(images) if given.outputs else overlay.classify(images)
-    )  # numbers as the network's file takes them
+    if program.host is not None and transform == "none":  # numbers as the network's own file takes them
+        return overlay.scores(images) if outputs else overlay.classify(images)
+    values = overlay.predict(transform_of(transform, program.host)(images))
+    return values if outputs else program.classify(values)
 
 
-def main() -> None:
-    """Load the bitstream, and do what the command line says."""
-    given = arguments()
+def main() -> int:
+    """Load the bitstream, and do what the command line says; the exit status."""
+    content = read_json(HERE / "networks.json", "networks.json")
+    given = arguments(content)
+    networks = content["networks"]
+    if given.images:
+        data = read_file(given.images)
+        with naming(given.images):
+            images = parse_npy(data, "biuf")
     if given.virtual:
         from bitloom.overlay.virtual.board import activate
 
         activate()
-    with BitloomOverlay(str(HERE / CONTENT["bit"])) as overlay:
+    with BitloomOverlay(str(HERE / content["bit"])) as overlay:
         if given.check:
-            sys.exit(0 if check(overlay) else 1)
-        results = run(overlay, given)
+            chosen = {given.network: networks[given.network]} if given.network else networks
+            return 0 if check(overlay, chosen) else 1
+        files = networks[given.network or next(iter(networks))]
+        overlay.load(HERE / files["program"])
+        with naming(given.images):
+            found = results(overlay, images, given.transform or files["transform"], given.outputs)
     if given.out:
-        write_bytes(given.out, npy_bytes(results))
+        write_bytes(given.out, npy_bytes(found))
     else:
-        print(results.tolist())
+        print(found.tolist())
+    return 0
 
 
 if __name__ == "__main__":
     try:
-        main()
+        sys.exit(main())
     except (OSError, ValueError, DeviceError) as e:
         sys.exit(f"driver.py: {e}")

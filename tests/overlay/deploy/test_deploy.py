@@ -18,6 +18,7 @@ from bitloom.golden import zoo
 from bitloom.golden.kernels import packed
 from bitloom.golden.zoo.digits import load_digits
 from bitloom.hls_gen.compiler.sizing import size_memories
+from bitloom.hls_gen.design.array_file import array_bytes
 from bitloom.overlay.build import build as builds
 from bitloom.overlay.build.reference_designs import DIGITS
 from bitloom.overlay.cli.group import bitloom
@@ -56,7 +57,8 @@ def driver(folder: Path, *words: object, status: int = 0) -> str:
 
 
 def with_bitstream(build: builds.Build, names: list[str]) -> list[Path]:
-    """Files as Vivado would leave them in ``output``, the last one the newest: copies of the simulation's."""
+    """Files as Vivado would leave them in ``output``, the last one the newest: copies of the simulation's, with a .bit
+    that doesn't say that it is one."""
     output = build.sources / "output"
     output.mkdir()
     bits = []
@@ -64,6 +66,7 @@ def with_bitstream(build: builds.Build, names: list[str]) -> list[Path]:
         for suffix in (*SUFFIXES, ".bit"):
             source = build.bit.with_name(build.bit.name.removesuffix(".bit") + suffix)
             shutil.copy(source, output / f"{name}{suffix}")
+        (output / f"{name}.bit").write_bytes(b"configuration data")
         os.utime(output / f"{name}.bit", (1e9 - age, 1e9 - age))
         bits.append(output / f"{name}.bit")
     return bits
@@ -79,6 +82,7 @@ def own_build(build, tmp_path):
 def test_checksums_are_those_of_all_files(folder):
     subprocess.run(["sha256sum", "-c", "--quiet", "SHA256SUMS"], cwd=folder, check=True)
     listed = {line.split()[1] for line in (folder / "SHA256SUMS").read_text().splitlines()}
+    assert "networks.json" in listed
     assert {path.name for path in folder.iterdir()} == {*listed, "SHA256SUMS", "deploy.json"}
 
 
@@ -95,7 +99,7 @@ def test_a_wrong_bit_is_told(folder, tmp_path):
     shutil.copytree(folder, tmp_path / "board")
     known = dict(np.load(folder / "digits-cnn.check.npz"))
     known["outputs"][1, 0, 0, 3] += 1
-    np.savez(tmp_path / "board" / "digits-cnn.check.npz", **known)
+    (tmp_path / "board" / "digits-cnn.check.npz").write_bytes(array_bytes(known))
     command = [sys.executable, "-W", "ignore", "driver.py", "--check", "--virtual"]
     done = subprocess.run(command, cwd=tmp_path / "board", capture_output=True, text=True, check=False)
     assert done.returncode == 1
@@ -116,7 +120,37 @@ def test_classes_and_outputs_of_images(folder, tmp_path):
 def test_wrong_images_are_refused_in_one_line(folder, tmp_path):
     np.save(tmp_path / "images.npy", np.zeros((2, 9, 8, 1), np.int64))
     said = driver(folder, tmp_path / "images.npy", "--virtual", status=1)
-    assert said == "driver.py: digits-cnn: images must have shape (N, 8, 8, 1), got (2, 9, 8, 1)\n"
+    rule = "digits-cnn: images must have shape (N, 8, 8, 1), got (2, 9, 8, 1)"
+    assert said == f"driver.py: {tmp_path / 'images.npy'}: {rule}\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "rule"),
+    [
+        ((), "give a file of images, or --check"),
+        (("--check", "--out", "x.npy"), "--transform, --outputs and --out are for a file of images, got --check"),
+        (("images.npy", "--out", "no/x.npy"), "--out: must lie in a folder that is there, got no/x.npy"),
+    ],
+)
+def test_options_that_would_be_dropped_are_refused(folder, words, rule):
+    assert driver(folder, *words, "--virtual", status=2).splitlines()[-1] == f"driver.py: error: {rule}"
+
+
+def test_real_numbers_are_not_cut_to_integers(folder, tmp_path):
+    np.save(tmp_path / "half.npy", np.full((2, 8, 8, 1), 0.7))
+    said = driver(folder, tmp_path / "half.npy", "--transform", "minus:0", "--virtual", status=1)
+    where = tmp_path / "half.npy"
+    assert said == f"driver.py: {where}: transform minus:0: pixels must be integers, got dtype float64\n"
+
+
+@pytest.mark.parametrize("name", ["networks.json", "digits-cnn.check.npz", "digits-cnn.program.npz"])
+def test_a_damaged_file_is_told_in_a_line(folder, name, tmp_path):
+    shutil.copytree(folder, tmp_path / "board")
+    (tmp_path / "board" / name).write_bytes(b"nonsense")
+    said = driver(tmp_path / "board", "--check", "--virtual", status=1)
+    assert said.startswith("driver.py: ")
+    assert name in said
+    assert len(said.splitlines()) == 1
 
 
 def test_a_simulation_overlay_is_not_loaded_into_a_device(folder):
@@ -140,12 +174,21 @@ def test_a_bitstream_of_another_design_is_refused(own_build, tmp_path):
     (bit,) = with_bitstream(own_build, ["other"])
     manifest = bit.with_name("other.manifest.json")
     manifest.write_text(manifest.read_text().replace(own_build.digest, "ab" * 32))
-    rule = f"{bit}: must be of the build's design {own_build.digest[:16]}, got abababababababab"
-    with value_error(f"{rule}: make -C {own_build.sources}"):
-        deploy(own_build, tmp_path / "board")
-    with value_error(rule):
+    with value_error(f"{bit}: must be of the build's design {own_build.digest[:16]}, got abababababababab"):
         deploy(own_build, tmp_path / "board", bitstream=bit)
     assert not (tmp_path / "board").exists()
+    stray = bit.with_name("stray.bit")
+    stray.write_bytes(b"configuration data")
+    done = CliRunner().invoke(bitloom, ["deploy", str(own_build.folder), "--to", str(tmp_path / "board")])
+    assert sorted(re.findall(r"(?m)^bitloom: (.*): left out, as it isn't of the build's design$", done.stderr)) == [
+        str(bit), str(stray),
+    ]  # fmt: skip
+    assert "for the virtual board alone" in done.stdout
+
+
+def test_a_simulation_overlay_is_no_bitstream(build, tmp_path):
+    with value_error(f"{build.bit}: must be a bitstream for the board, got a simulation overlay"):
+        deploy(build, tmp_path / "board", bitstream=build.bit)
 
 
 def test_a_transform_is_checked(build, tmp_path):
@@ -154,7 +197,7 @@ def test_a_transform_is_checked(build, tmp_path):
     ):
         deploy(build, tmp_path / "board", transform="host:1/255")
     deploy(build, tmp_path / "board", transform="shift:4")
-    content = json.loads((tmp_path / "board" / "deploy.json").read_text())
+    content = json.loads((tmp_path / "board" / "networks.json").read_text())
     assert content["networks"]["digits-cnn"]["transform"] == "shift:4"
 
 

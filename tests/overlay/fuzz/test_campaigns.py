@@ -50,7 +50,7 @@ def test_many_networks():
 
 
 def test_device():
-    ends = attack("device", device.DeviceCampaign(QUICK), 30)
+    ends = attack("device", device.DeviceCampaign(QUICK), 50)
     assert min(ends["right"], ends["incomplete"]) > 0
     assert sum(count for word, count in ends.items() if word.startswith("error")) >= 4
 

@@ -41,7 +41,7 @@ def test_another_engine():
     assert layer_cycles(placed(KWS, [NPU]).parts, Npu.of()) == [inf] * 6
 
 
-@pytest.mark.parametrize(("count", "expected"), [(2, [0, 0, 1, 1, 1, 1]), (3, [0, 0, 1, 2, 2, 2])])
+@pytest.mark.parametrize(("count", "expected"), [(2, [0, 0, 0, 1, 1, 1]), (3, [0, 0, 1, 1, 2, 2])])
 def test_chains_are_cut_by_them(count, expected):
     """By beats alone DS-CNN would be cut behind its first layer."""
     assert placed(KWS, cascade([NPU] * count)).mapping == expected

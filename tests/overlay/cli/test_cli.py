@@ -159,12 +159,12 @@ def test_what_a_build_ends_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 
 def test_a_build_that_no_board_holds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bitloom.overlay.cli.build.estimate", lambda design: Resources(lut=460_800, bram36=2.5))
+    monkeypatch.setattr("bitloom.overlay.cli.build.estimate", lambda design: Resources(lut=850_560, bram36=2.5))
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "80")
     result = call("build", "digits-cnn")
-    assert row(result.stdout, "board") == ["ZCU104, the largest: too small"]
-    assert row(result.stdout, "LUT, by formula") == ["460,800, 200%"]
+    assert row(result.stdout, "board") == ["RFSoC4x2, the largest: too small"]
+    assert row(result.stdout, "LUT, by formula") == ["850,560, 200%"]
 
 
 def test_a_build_remembers_its_models(tmp_path: Path) -> None:

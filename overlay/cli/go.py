@@ -9,9 +9,12 @@ Where all of these are the same again, the step is not run again.
 
 import hashlib
 import json
+import signal
 import subprocess
 import sys
-from collections.abc import Mapping
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from shlex import join, quote
@@ -223,7 +226,7 @@ def _answer(step: Step, number: str, folder: Path, before: dict[str, str | None]
     else:
         _say(f"{number} bitloom {join(step.words)}")
         begin = monotonic()
-        write_bytes(place, _run(step))
+        _run(step, place)
         now = record()
         write_text(folder / RECORD, json.dumps({**done, step.name: now}, indent=1) + "\n")
         _say(f"    {monotonic() - begin:.1f} s")
@@ -231,15 +234,31 @@ def _answer(step: Step, number: str, folder: Path, before: dict[str, str | None]
     return dict(parse_json(place.read_bytes(), str(place)))
 
 
-def _run(step: Step) -> bytes:
-    """What the command prints; where it fails, go ends with its exit status."""
+def _run(step: Step, place: Path) -> None:
+    """Run the command and keep what it prints; where it fails, go ends with its exit status."""
     level = {QUIET: ["-q"], VERBOSE: ["-v"]}.get(verbosity(), [])
     command = [sys.executable, "-c", START, *step.words, "--json", *level]
-    done = subprocess.run(command, stdout=subprocess.PIPE, check=False)
+    with _ended_by_sigterm():
+        done = subprocess.run(command, stdout=subprocess.PIPE, check=False)
+    if done.stdout:  # also of a search that found nothing within its budget: its front, and what came nearest
+        write_bytes(place, done.stdout)
     if done.returncode:
-        click.echo(f"bitloom: go: {step.name} must end with status 0, got {done.returncode}", err=True)
+        kept = f"; its answer is {place}" if done.stdout else ""
+        click.echo(f"bitloom: go: {step.name} must end with status 0, got {done.returncode}{kept}", err=True)
         raise SystemExit(max(done.returncode, 1))
-    return done.stdout
+
+
+@contextmanager
+def _ended_by_sigterm() -> Iterator[None]:
+    """SIGTERM ends the block by an exception, so that the command that runs in it is ended, too."""
+    if threading.current_thread() is not threading.main_thread():  # no other one may say what a signal does
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _say(line: str) -> None:

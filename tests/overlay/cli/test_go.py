@@ -2,6 +2,9 @@
 
 import json
 import re
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -77,8 +80,27 @@ def test_a_step_that_fails_ends_it(source, tmp_path):
     done = go(source, "--board", "pynq-z2", "--points", 1, "--rate", 1e9, "--out", tmp_path / "out")
     assert done.exit_code == 3
     assert steps(done) == ["bitloom import", "bitloom explore"]
-    assert done.stderr.splitlines()[-1] == "bitloom: go: explore must end with status 0, got 3"
+    answer = tmp_path / "out" / "steps" / "explore.json"
+    rule = f"explore must end with status 0, got 3; its answer is {answer}"
+    assert done.stderr.splitlines()[-1] == f"bitloom: go: {rule}"
+    assert json.loads(answer.read_text())["nearest"]
     assert not (tmp_path / "out" / "build").exists()
+
+
+def test_sigterm_ends_the_step_that_runs(tmp_path):
+    code = "from bitloom.overlay.cli import main; main()"
+    words = ["go", "digits-cnn", "--board", "pynq-z2", "--out", str(tmp_path / "out")]
+    with subprocess.Popen([sys.executable, "-c", code, *words], stderr=subprocess.PIPE, text=True) as running:
+        assert running.stderr.readline().startswith("1/5 bitloom explore")
+        children = Path(f"/proc/{running.pid}/task/{running.pid}/children")
+        if not children.exists():
+            running.kill()
+            pytest.skip("the system doesn't list the processes of a process")
+        while not (steps := children.read_text().split()):
+            time.sleep(0.05)
+        running.terminate()
+        assert running.wait(60) == 143
+    assert not Path(f"/proc/{steps[0]}").exists()
 
 
 @pytest.mark.parametrize(

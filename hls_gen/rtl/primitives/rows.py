@@ -44,9 +44,9 @@ def product_in_luts(b: Block, name: str, left: Signal, right: Signal) -> Signal:
         above = bits(left, min(place + 1, n - 1), 1)
         is_one = b.wire(f"{name}_one_{place}", 1, at ^ below)
         is_two = b.wire(f"{name}_two_{place}", 1, any_of(above & ~at & ~below, ~above & at & below))
-        extended = sign_extend(right, wide - place)
-        twice = Cat(bits(b.wire(f"{name}_row_{place}", wide - place, extended), 0, wide - place - 1), const(0, 1))
-        size = choose(is_two, twice, choose(is_one, extended, 0, wide - place), wide - place)
+        once = b.wire(f"{name}_row_{place}", wide - place - 1, sign_extend(right, wide - place - 1))
+        twice = Cat(once, const(0, 1))
+        size = choose(is_two, twice, choose(is_one, sign_extend(right, wide - place), 0, wide - place), wide - place)
         row = size ^ Repeat(above, wide - place)  # less one where it is negative: ``ones`` make up for that
         terms.append(Cat(row, const(0, place)) if place else row)
         ones = [above, *([const(0, 1)] if place else []), *ones]

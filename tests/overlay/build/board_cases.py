@@ -541,7 +541,7 @@ CASES: dict[str, BoardCase] = {
         "integer": (12, exact(4)), "ring": (12, exact(4)),
     }),
     **cases("formed", FORMED, these(UNEVEN_DESIGNS, "integer", "planes_former", "ring_former", "wide", "formers"), 50,
-            {"formed": 17}, {"integer": (6, {"formed": 2}), "formers": (6, {"formed": 2})},
+            {"formed": 17}, {"integer": (6, {"formed": 2}), "formers": (8, {"formed": 2, "formed behind": 1})},
             formers=(120, {"formed": 40, "formed behind": 10})),
     **cases("chained", CHAINED, CHAINS, 40, exact(15), {
         "ring_of_2": (12, {"exact or stuck": 3}), "integer_cascade": (5, exact(3)),

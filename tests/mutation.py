@@ -6,9 +6,16 @@
 A break changes one place of one file in a copy of the tree: a comparison, an operator of arithmetic, ``and`` or ``or``,
 ``not``, a Boolean, or an integer. Places are drawn alike from all source files, the seed says which. Tests run in three
 rings until one fails: the nearest (those named as the file, and those that import it), then the room's, then the
-networks'. A break that no ring catches has survived; it may be one that changes nothing which can be seen.
+networks'. A break that no ring catches has survived; it may be one that changes nothing which can be seen. A ring that
+doesn't end is stopped, and counts as caught ("time" in the verdict).
 
-Results are kept in ``FOLDER/results.json``, a line for each break, by the tree's digest.
+With ``--executed FILE``, a ring holds only the tests that execute the statement, where it is in a function. FILE is
+what coverage.py writes beside a run of all tests, with a context for each of them::
+
+    python -m pytest --cov --cov-config=tests/mutation.cfg --cov-context=test -n 0
+
+Results are kept in ``FOLDER/results.json``, an entry for each break. Every break starts from a copy of the cache of
+compiled models, so that none leaves anything behind for the next one.
 """
 
 import argparse
@@ -154,14 +161,56 @@ def drawn(count: int, seed: int) -> list[Break]:
 
 
 def rings(file: str) -> list[list[str]]:
-    """The tests of each ring, nearest first; none runs twice."""
+    """The test files of each ring, nearest first; none twice."""
     path = Path(file)
     module = "bitloom." + ".".join(path.with_suffix("").parts)
-    tests = sorted((ROOT / "tests").rglob("test_*.py"))
-    nearest = [str(test.relative_to(ROOT)) for test in tests
-               if test.stem == f"test_{path.stem}" or module in test.read_text(encoding="utf-8")]  # fmt: skip
+    tests = [str(test.relative_to(ROOT)) for test in sorted((ROOT / "tests").rglob("test_*.py"))]
     room = next(folder for folder in path.parents if (ROOT / "tests" / folder).is_dir())
-    return [nearest, [f"tests/{room}"], list(NETWORKS)]
+    nearest = [
+        test for test in tests if Path(test).stem == f"test_{path.stem}" or module in (ROOT / test).read_text("utf-8")
+    ]
+    rooms = [test for test in tests if test.startswith(f"tests/{room}/") and test not in nearest]
+    networks = [test for test in tests if test.startswith(NETWORKS) and test not in nearest + rooms]
+    return [nearest, rooms, networks]
+
+
+def _statement(broken: Break) -> range:
+    """The lines of the statement that a break changes; none where it runs at import, outside functions."""
+    inside = range(0)
+    for function in ast.walk(ast.parse((ROOT / broken.file).read_bytes())):
+        if not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            continue
+        for statement in (node for part in function.body for node in ast.walk(part) if isinstance(node, ast.stmt)):
+            body = getattr(statement, "body", None)
+            end = body[0].lineno - 1 if body else statement.end_lineno or 0
+            if statement.lineno <= broken.line <= max(end, statement.lineno):
+                inside = range(statement.lineno, max(end, statement.lineno) + 1)
+    return inside
+
+
+class Executed:
+    """Which test files execute a line, from what coverage.py wrote in a run with a context for each test.
+
+    Whole files, as tests of a file share fixtures, and a value that a function keeps is computed in the first of them.
+    """
+
+    def __init__(self, path: Path) -> None:
+        from coverage import CoverageData  # only this option needs it
+
+        self.data = CoverageData(str(path))
+        self.data.read()
+        self.files = {
+            file: name for name in self.data.measured_files() for file in sources() if name.endswith(f"/{file}")
+        }
+
+    def by(self, broken: Break) -> set[str] | None:
+        """Test files that execute a break's statement; None where that isn't known, as it runs at import."""
+        lines = _statement(broken)
+        if not lines:
+            return None
+        contexts = self.data.contexts_by_lineno(self.files[broken.file]) if broken.file in self.files else {}
+        tests = {context.partition("::")[0] for line in lines for context in contexts.get(line, [])}
+        return tests - {""}
 
 
 def copy_tree(folder: Path) -> Path:
@@ -180,25 +229,33 @@ def copy_tree(folder: Path) -> Path:
     return tree
 
 
-def run(tests: Sequence[str], tree: Path, workers: int) -> bool:
-    """Whether one of the tests fails, or takes too long."""
+def run(tests: Sequence[str], tree: Path, workers: int, cache: Path | None) -> str:
+    """What became of the tests: "passed", "failed", or "time" where they took too long."""
     command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-n", str(workers), *tests]
     environment = {**os.environ, "PYTHONPATH": f"{tree / 'src'}", "PYTHONDONTWRITEBYTECODE": "1"}
+    copy = tree.parent / "cache"
+    shutil.rmtree(copy, ignore_errors=True)
+    if cache:
+        shutil.copytree(cache, copy, copy_function=os.link)
     try:
-        done = subprocess.run(command, cwd=tree, env=environment, capture_output=True, timeout=LIMIT_SECONDS)
+        done = subprocess.run(command, cwd=tree, env=environment | {"BITLOOM_CACHE": str(copy)}, capture_output=True,
+                              timeout=LIMIT_SECONDS)  # fmt: skip
     except subprocess.TimeoutExpired:
-        return True
-    return done.returncode not in (0, 5)  # 5: no test was collected
+        return "time"
+    return "passed" if done.returncode in (0, 5) else "failed"  # 5: no test was collected
 
 
-def verdict(broken: Break, tree: Path, workers: int) -> str:
-    """The ring that catches a break: "nearest", "room" or "networks"; or SURVIVED."""
+def verdict(broken: Break, executed: Executed | None, tree: Path, workers: int, cache: Path | None) -> str:
+    """The ring that catches a break: "nearest", "room" or "networks", and "time" if it doesn't end; or SURVIVED."""
     path = tree / broken.file
     path.write_bytes(broken.text())
+    selected = executed.by(broken) if executed else None
     try:
         for name, tests in zip(("nearest", "room", "networks"), rings(broken.file)):
-            if tests and run(tests, tree, workers):
-                return name
+            chosen = [test for test in tests if selected is None or test in selected]
+            told = run(chosen, tree, workers, cache) if chosen else "passed"
+            if told != "passed":
+                return name if told == "failed" else f"{name}, time"
     finally:
         shutil.copy(ROOT / broken.file, path)
     return SURVIVED
@@ -211,6 +268,8 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--folder", type=Path, required=True, help="where the copy of the tree and the results are")
     parser.add_argument("--workers", type=int, default=2, help="processes of pytest")
+    parser.add_argument("--executed", type=Path, help="data of coverage.py, with a context for each test")
+    parser.add_argument("--cache", type=Path, help="compiled models that each break starts with")
     parser.add_argument("--list", action="store_true", help="only print the breaks")
     asked = parser.parse_args()
     chosen = drawn(asked.count, asked.seed)
@@ -220,11 +279,12 @@ def main() -> None:
         return
     tree, results = copy_tree(asked.folder), asked.folder / "results.json"
     known = json.loads(results.read_text()) if results.exists() else []
+    executed = Executed(asked.executed) if asked.executed else None
     for number, one in enumerate(chosen[len(known) :], len(known) + 1):
         begun = time.monotonic()
-        known.append({**asdict(one), "verdict": verdict(one, tree, asked.workers)})
+        known.append({**asdict(one), "verdict": verdict(one, executed, tree, asked.workers, asked.cache)})
         results.write_text(json.dumps(known, indent=1))
-        print(f"{number}/{len(chosen)} {known[-1]['verdict']:9} {time.monotonic() - begun:4.0f} s "
+        print(f"{number}/{len(chosen)} {known[-1]['verdict']:14} {time.monotonic() - begun:4.0f} s "
               f"{one.file}:{one.line}: {one.old} -> {one.new}", flush=True)  # fmt: skip
     told = Counter(one["verdict"] for one in known)
     print(f"caught {len(known) - told[SURVIVED]} of {len(known)}: {dict(told)}")

@@ -161,11 +161,11 @@ class AdditionUnit:
         return cycle
 
     def _pass_by(self, cycle: int, last: bool) -> int | None:
-        """Take the next step past the stages, when the steps before have left them."""
+        """Take the next step past the stages, from the second cycle on after the steps before have left them."""
         given = self._stages.given()
         if given is None:
             return None
-        taken = self._gears.take(max(cycle, given + 1), last)
+        taken = self._gears.take(max(cycle, given + 2), last)
         self._left -= taken is not None
         return taken
 

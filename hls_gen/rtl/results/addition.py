@@ -3,11 +3,11 @@
     in[OL] -+-> row --> x factor_kept ----> + bias --+
             |                                        + --> + half --> >> shift --> clip to low..high -+-> out[OL]
             |   skip[KFP] --> step[OL] --> x factor_skipped                                           |
-            `-> layers that add nothing, while no step is in the stages ------------------------------'
+            `-> layers that add nothing, while the stages are empty ----------------------------------'
 
 A step of a layer that adds waits in the register ``row`` until what belongs to it is there. Steps of other layers pass
-the stages by, as they are, when the steps before them have left. Which row of memory ``additions`` is a layer's comes
-with each step, as the number of its layer, so that layers may follow one another without a gap.
+the stages by, as they are, from the second cycle on after the steps before them have left. Which row of memory
+``additions`` is a layer's comes with each step, as the number of its layer, so that layers may follow one another.
 
 A word of the skip store is cut into steps of OL lanes, the low ones first; what is left of it after a tuple's last step
 goes with that. Where OL is more than KFP, several words make a step.
@@ -140,9 +140,12 @@ def addition(library: Library, npu: Npu) -> Block:
     pipe.control(out.ready)
     pipe.enter(valid & step.valid)
     b.comment("A step that is not added to passes by, while the stages are empty.")
-    empty = b.wire("empty", 1, ~any_of(valid, *pipe.valid.values()))
+    empty = b.reg("empty", init=1)
+    b.on(None, (empty, all_of(~any_of(valid, *pipe.valid.values()), ~take)))
     passes = b.wire("passes", 1, all_of(source.valid, ~adds, empty))
-    source.ready.assign(choose(adds, free, empty & out.ready, 1))
+    # ready of what follows comes late: all else is worked out beside it
+    sure = b.wire("sure", 1, all_of(adds, any_of(~valid, all_of(step.valid, ~pipe.valid["sum"]))))
+    source.ready.assign(any_of(sure, all_of(choose(adds, step.valid, empty, 1), out.ready)))
     ends = b.wire("ends", width(goes), choose(passes, goes, pipe.late("side", ends)["sum"], width(goes)))
     out.data.assign(choose(passes, source.data, sums, source.data_bits))
     out.valid.assign(any_of(passes, pipe.valid["sum"]))

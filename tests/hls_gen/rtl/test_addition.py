@@ -173,7 +173,7 @@ def test_rate_and_latency(built):
     if one.results.ol <= one.array.kfp:
         adds = [made.rows[step["side"] >> result_side_bits(one)]["adds"] for step in made.steps]
         assert sums.taken == [cycle + LATENCY * added for cycle, added in zip(steps.taken, adds)]
-        waits = [1 + LATENCY * (before > after) for before, after in pairwise(adds)]
+        waits = [1 + (LATENCY + 1) * (before > after) for before, after in pairwise(adds)]
         assert [after - before for before, after in pairwise(steps.taken)] == waits
 
 

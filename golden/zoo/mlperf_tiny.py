@@ -133,7 +133,7 @@ def ad() -> Network:
 
 
 def sww() -> Network:
-    """The wakeword's network: 786,528 multiplications, and 39,840 of depthwise convolutions, whose sums have no ReLU."""
+    """The wakeword's network: 786,528 multiplications, and 39,840 of depthwise convolutions whose sums have no ReLU."""
     layers: list[Layer] = []
     inner = 40
     for n, (rows, channels) in enumerate(WAKEWORD):

@@ -160,7 +160,7 @@ def _dots(library: ctypes.CDLL, layer: Weighted, source: Map, target: Map, array
     groups = layer.groups if isinstance(layer, GroupedConv) else 1
     window = layer.window(source)
     weight = layer.weights(arrays).astype(np.int16)  # (O, kernel rows, kernel columns, C / groups)
-    if window == Window(kernel=(source.height, source.width)):  # the whole map: its values are channels
+    if groups == 1 and window == Window(kernel=(source.height, source.width)):  # the whole map: its values are channels
         weight = weight.reshape(layer.out_channels, 1, 1, -1)
         source = Map(height=1, width=1, channels=source.size, encoding=source.encoding)
         window = Window(kernel=(1, 1))

@@ -133,6 +133,8 @@ def _arrays(layer: Layer, source: Map, corners: bool, rng: np.random.Generator) 
     multiplier = [int(rng.integers(1, min(m, (1 << MULTIPLIER_BITS) - 1) + 1)) for m in most]
     if not corners:
         multiplier = [max(1, m >> int(rng.integers(0, MULTIPLIER_BITS))) for m in multiplier]
+    if rng.random() < 0.25:  # powers of two, so that many results are exact halves
+        multiplier = [1 << m.bit_length() - 1 for m in multiplier]
     least = FIRST_SHIFT if layer.rounding == "twice" else 0
     reach = [max(1, abs(low + b), abs(high + b)) * m for b, m in zip(bias.tolist(), multiplier)]
     shift = [

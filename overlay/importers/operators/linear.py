@@ -98,7 +98,7 @@ def dense(node: NodeView, grid: Grid, *, transposed: bool) -> None:
         scale = spread.T if grid.scale.ndim else grid.scale
         real = None if grid.real is None else grid.real.T
         grid = Grid(integers=grid.integers.T, scale=scale, real=real)
-    if len(node.shape) > 2:
+    if len(node.shape) > 2 and node.shape[-1] == grid.integers.shape[1]:
         with channels_last(node):
             dense_at_each_place(node, grid)
         return

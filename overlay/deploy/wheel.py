@@ -1,7 +1,9 @@
 """The installed package as a wheel, so that a board gets the bitloom that made its files.
 
 A wheel is a zip archive: the package's files, and a folder of metadata that the installed distribution has already
-(https://packaging.python.org/specifications/binary-distribution-format). The same package gives the same bytes.
+(https://packaging.python.org/specifications/binary-distribution-format). The same package gives the same bytes. Its
+version has a local part, the digest of the package's files: 0.1.0+3f2a9c01b4de. So `pip list` on a board tells wheels
+of two states of bitloom apart.
 """
 
 import base64
@@ -22,6 +24,8 @@ SKIPPED = {"__pycache__", ".ipynb_checkpoints"}
 """Folders that Python and Jupyter make."""
 WRITTEN = ("notebooks", "boards")
 """Rooms in which a folder ``build`` is what notebooks and makefiles wrote there."""
+LOCAL_DIGITS = 12
+"""Digits of the package's digest in the wheel's version."""
 WHEEL = "Wheel-Version: 1.0\nGenerator: bitloom\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
 
 
@@ -42,11 +46,15 @@ def wheel() -> tuple[str, bytes]:
         installed = distribution(DISTRIBUTION)
     except PackageNotFoundError:
         raise ValueError(f"{DISTRIBUTION}: must be installed, as by pip install -e ., got a checkout alone") from None
-    name = f"{DISTRIBUTION.replace('-', '_')}-{installed.version}"
-    about = f"{name}.dist-info"
     files = {f"bitloom/{path}": data for path, data in _files(Path(bitloom.__path__[0]))}
+    contents = hashlib.sha256("\n".join(f"{path} {_digest(data)}" for path, data in files.items()).encode())
+    version = f"{installed.version.partition('+')[0]}+{contents.hexdigest()[:LOCAL_DIGITS]}"
+    name = f"{DISTRIBUTION.replace('-', '_')}-{version}"
+    about = f"{name}.dist-info"
     for text in ("METADATA", "entry_points.txt", "top_level.txt"):
         files[f"{about}/{text}"] = (installed.read_text(text) or "").encode()
+    of_installed = f"\nVersion: {installed.version}\n".encode()
+    files[f"{about}/METADATA"] = files[f"{about}/METADATA"].replace(of_installed, f"\nVersion: {version}\n".encode(), 1)
     files[f"{about}/WHEEL"] = WHEEL.encode()
     record = f"{about}/RECORD"
     lines = [f"{path},sha256={_digest(data)},{len(data)}" for path, data in files.items()]

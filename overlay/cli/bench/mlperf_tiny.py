@@ -25,7 +25,7 @@ SHOWN = (
     "utilisation",
 )
 """What the table shows of the figures."""
-AREA = {**COLUMNS, "levels": "levels"}
+AREA = {**COLUMNS, "paired_lut": "LUT in pairs", "levels": "levels"}
 """Figures of the design's area that the table shows, and their headings."""
 
 

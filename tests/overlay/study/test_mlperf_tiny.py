@@ -37,14 +37,14 @@ def test_the_command_prints_the_area(monkeypatch, options):
     design = Design(name="small", npus=(Npu.of(kfp=8, kgp=4, ol=2),))
     figures = {"name": "ad", "weights": "seeded", "frames": 2, "mismatches": 0, "latency_cycles": 1529,
                "cycles_per_frame": 1399, "ideal_cycles_per_frame": 1040, "utilisation": 0.74}  # fmt: skip
-    by_yosys = {"lut": 23_456, "lutram": 7, "ff": 8, "bram36": 2.5, "dsp": 3, "levels": 6}
+    by_yosys = {"lut": 23_456, "lutram": 7, "ff": 8, "bram36": 2.5, "dsp": 3, "paired_lut": 20_001, "levels": 6}
     monkeypatch.setattr(mlperf_tiny, "measure", lambda *_, **__: ([figures], SimpleNamespace(design=design)))
     monkeypatch.setattr("bitloom.overlay.study.design_figures.area_figures", lambda _: by_yosys)
     modelled = model_figures(design)
     command = ["bench", "mlperf-tiny", "ad", *options]
     shown = CliRunner().invoke(bitloom, command, catch_exceptions=False).output
     assert row(shown, "by the area model", 5)[0] == f"{modelled['lut']:,}"
-    assert row(shown, "by Yosys") == (["23,456", "7", "8", "2.5", "3", "6"] if options else [])
+    assert row(shown, "by Yosys") == (["23,456", "7", "8", "2.5", "3", "20,001", "6"] if options else [])
     told = json.loads(CliRunner().invoke(bitloom, [*command, "--json"], catch_exceptions=False).output)
     assert told["model"] == modelled
     assert {key: told.get(key) for key in by_yosys} == (by_yosys if options else dict.fromkeys(by_yosys))

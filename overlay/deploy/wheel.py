@@ -11,7 +11,7 @@ import hashlib
 import io
 import os
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
@@ -46,9 +46,8 @@ def wheel() -> tuple[str, bytes]:
         installed = distribution(DISTRIBUTION)
     except PackageNotFoundError:
         raise ValueError(f"{DISTRIBUTION}: must be installed, as by pip install -e ., got a checkout alone") from None
-    files = {f"bitloom/{path}": data for path, data in _files(Path(bitloom.__path__[0]))}
-    contents = hashlib.sha256("\n".join(f"{path} {_digest(data)}" for path, data in files.items()).encode())
-    version = f"{installed.version.partition('+')[0]}+{contents.hexdigest()[:LOCAL_DIGITS]}"
+    files = _files()
+    version = f"{installed.version.partition('+')[0]}+{_digest_of(files)}"
     name = f"{DISTRIBUTION.replace('-', '_')}-{version}"
     about = f"{name}.dist-info"
     for text in ("METADATA", "entry_points.txt", "top_level.txt"):
@@ -68,7 +67,22 @@ def wheel() -> tuple[str, bytes]:
     return f"{name}-py3-none-any.whl", archive.getvalue()
 
 
-def _files(package: Path) -> Iterator[tuple[str, bytes]]:
+def package_digest() -> str:
+    """Digest of all files of the package that runs now, as the wheel's version has it: tells two states apart."""
+    return _digest_of(_files())
+
+
+def _digest_of(files: Mapping[str, bytes]) -> str:
+    contents = "\n".join(f"{path} {_digest(data)}" for path, data in files.items())
+    return hashlib.sha256(contents.encode()).hexdigest()[:LOCAL_DIGITS]
+
+
+def _files() -> dict[str, bytes]:
+    """Path in the wheel, and content, of each of the package's files."""
+    return {f"bitloom/{path}": data for path, data in _walked(Path(bitloom.__path__[0]))}
+
+
+def _walked(package: Path) -> Iterator[tuple[str, bytes]]:
     """Path below the package, and content, of each of its files; in a clone rooms are reached by links."""
     for folder, folders, names in os.walk(package, followlinks=True):
         here = Path(folder).relative_to(package)

@@ -183,9 +183,7 @@ def _matrix_sums(layer: Weighted, source: Map, arrays: Arrays) -> integers.Forwa
     # The sums' encoding covers fan-in * X * W, and X and W are at least 1: so it covers features, weights, sums.
     target = layer.output(source)
     largest = max(-target.encoding.low, target.encoding.high)
-    dtype: "np.dtype[Any]" = np.dtype(
-        np.float32 if largest < 1 << 24 else np.float64 if largest < 1 << 53 else np.int64
-    )
+    dtype: np.dtype[Any] = np.dtype(np.float32 if largest < 1 << 24 else np.float64 if largest < 1 << 53 else np.int64)
     weight = arrays["weight"].reshape(layer.out_channels, -1).astype(dtype).T  # (taps * C, O)
     positions = layer.window(source).positions(source.height, source.width)  # (outputs, taps)
     whole_map = np.array_equal(positions, np.arange(source.positions)[None])

@@ -126,8 +126,12 @@ def _depthwise(node: SourceNode, inputs: Inputs) -> Array:
 
 
 def _fully_connected(node: SourceNode, inputs: Inputs) -> Array:
-    result = _layer(node, inputs, lambda x, weight: x.reshape(1, -1) @ weight.T, rounded_once)
-    return result
+    keeps = node.attributes.get("keep", False)
+
+    def sums(x: Array, weight: Array) -> Array:
+        return x @ weight.T if keeps else x.reshape(1, -1) @ weight.T
+
+    return _layer(node, inputs, sums, rounded_once)
 
 
 def _max_pool(node: SourceNode, inputs: Inputs) -> Array:

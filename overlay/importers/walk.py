@@ -49,6 +49,7 @@ from .sections import (
     WeightSection,
     golden_order,
 )
+from .weights import MOST_WEIGHT
 
 OUTSIDE = -1
 """Place of a padded value."""
@@ -540,7 +541,7 @@ class Walk:
         table has them."""
         if is_padded(self.index):
             return False
-        if not self._straight(operation):
+        if not self._straight(operation) or self._multiplies_by_more(operation):
             self._look_up(operation)
             return True
         self._begin_copy(operation, None if all(map(_leads, self.links)) else Line.identity(self.size[2]))
@@ -553,6 +554,14 @@ class Walk:
             return False
         channels = self.size[2]
         return Steps.of(tuple(self.links), operation.boundaries, operation.reached, channels).straight
+
+    def _multiplies_by_more(self, operation: Levels) -> bool:
+        """Whether a kernel multiplies by one whole number that is no weight, in all channels alike."""
+        first = self.links[0] if self.links else None
+        if operation.rule is None or not isinstance(first, Line) or not first.is_uniform:
+            return False
+        factor = first.multiply[0]
+        return bool(factor.denominator == 1 and abs(factor) > MOST_WEIGHT)
 
     def _look_up(self, operation: Levels) -> None:
         """Let a table have what links and a quantiser make of each value of a map."""
@@ -620,14 +629,17 @@ class Walk:
             self.index = _without_padding(index)[0]
         real = operation.real
         size = (1, 1, len(operation.weight))
+        places = None
         if operation.window is None:
             weight = self._placed(operation.weight)
             real = None if real is None else self._placed(real)
         else:
-            self._check_order()
+            assert window is not None
+            places = self._places_of(window)
+            if places is None:
+                self._check_order()
             weight = operation.weight.transpose(0, 2, 3, 1)
             real = None if real is None else real.transpose(0, 2, 3, 1)
-            assert window is not None
             size = (*window.output_size(self.size[0], self.size[1]), len(operation.weight))
         self._begin(
             WeightSection(
@@ -643,6 +655,19 @@ class Walk:
                 real=real,
             )
         )
+        if places is not None:
+            outputs = size[2]
+            self.index = places * outputs + np.arange(outputs).reshape(1, -1, 1, 1)
+
+    def _places_of(self, window: Window) -> Array | None:
+        """Where in golden's map the positions of a tensor (1, channels, rows, columns) lie, (1, 1, rows, columns), if
+        the window reads one position at a time, so that their order is free; None else."""
+        channels = self.size[2]
+        if window != Window(kernel=(1, 1)) or self.index.ndim != 4 or self.index.shape[1] != channels:
+            return None
+        places, numbers = np.divmod(self.index, channels)
+        alike = (places == places[:, :1]).all() and (numbers == np.arange(channels).reshape(1, -1, 1, 1)).all()
+        return places[:, :1] if alike else None
 
     def _take_padding(self, operation: Linear) -> Window | None:
         """The window of weights that read a padded map: with that padding, too, if it fits and is worth 0. Elsewhere

@@ -96,9 +96,7 @@ def test_when_all_boards_are_lost(digits, boards):
         for device in devices:
             device.stall(sink=1.0)
         for _ in range(2):
-            with pytest.raises(
-                DeviceError, match=r"^a board of the group must answer, got none: board 0: .*; board 1"
-            ):
+            with pytest.raises(DeviceError, match=r"^a board of the group must answer, got none: board 0: .*; board 1"):
                 group.predict(digits.images)
 
 

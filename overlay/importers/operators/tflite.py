@@ -16,7 +16,7 @@ from bitloom.overlay.importers.activations import AT_THE_END
 from bitloom.overlay.importers.curves import table_curve
 from bitloom.overlay.importers.errors import LARGER, RECURRENT, TAKEN_APART, Unsupported
 from bitloom.overlay.importers.node_view import NodeView
-from bitloom.overlay.importers.operations import Levels, Linear, Padding, Pooling, SumTable
+from bitloom.overlay.importers.operations import Levels, Padding, Pooling, SumTable
 from bitloom.overlay.importers.quantisers import Grid, Rule
 from bitloom.overlay.importers.tflite_curves import CURVES, curve_table
 from bitloom.overlay.importers.tflite_rules import (
@@ -31,7 +31,7 @@ from bitloom.overlay.importers.tflite_rules import (
     sums_of_pairs,
 )
 
-from .linear import convolve, sliding
+from .linear import channels_last, convolve, dense, dense_at_each_place, sliding
 from .pooling import reduce_over
 from .registry import TENSORFLOW, operator, refused
 
@@ -62,20 +62,26 @@ def conv_2d(node: NodeView) -> None:
 
 @operator("FULLY_CONNECTED", domains=TENSORFLOW)
 def fully_connected(node: NodeView) -> None:
-    """A dense layer of all values; weights are (outputs, inputs)."""
+    """A dense layer of all values, or of those of the last axis; weights are (outputs, inputs)."""
     node.only_map(0)
     if node.attribute("format", 0) != 0:
         raise Unsupported("weights must be in the format DEFAULT, got a shuffled one")
     kept = node.shape[:-1] if node.attribute("keep", False) else (1,)
     zero, weight, bias, multipliers = _layer(node, _weights(node, 2))
+    grid = Grid(integers=weight, scale=np.array(Fraction(1), object))
+    if prod(kept) > 1:
+        with channels_last(node):
+            node.affine(add=-zero)
+            dense_at_each_place(node, grid)
+            node.affine(add=node.per_channel(bias))
+            _made_of_sums(node, multipliers, roundings=1)
+        return
     node.layout(node.places().reshape(1, -1))
     node.affine(add=-zero)
-    node.append(Linear, weight=weight, scale=np.full(len(weight), Fraction(1), object), window=None)
+    dense(node, grid, transposed=False)
     node.affine(add=bias)
     _made_of_sums(node, multipliers, roundings=1)
     if len(kept) > 1:
-        if np.prod(kept) != 1:
-            raise Unsupported(f"it must be of one row of values, got shape {(*kept, weight.shape[1])}")
         node.layout(node.places().reshape(*kept, -1))
 
 

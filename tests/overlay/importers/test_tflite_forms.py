@@ -5,6 +5,7 @@ from importlib.util import find_spec
 import numpy as np
 import pytest
 
+from bitloom.golden.layers.conv import Conv
 from bitloom.overlay.importers.errors import ImportRefused
 from bitloom.overlay.importers.imported import import_file
 from bitloom.overlay.importers.verify import verify
@@ -203,6 +204,7 @@ CONSTANTS = {
     "a product with one number": ("MUL", 77, (0.011, 0), (0.017, -5), "RELU", False),
     "a product with numbers below 0": ("MUL", (-90, -3, -127), (0.011, 0), (0.017, -5), "RELU6", True),
     "a product with 0": ("MUL", (-90, 0, 127), (0.011, 0), (0.017, -5), "NONE", False),
+    "a product with a number of 9 bits": ("MUL", 120, (0.0047, -111), (0.017, -5), "NONE", False),
     "a sum with channels": ("ADD", (-90, 3, 127), (0.011, -7), (0.037, -5), "NONE", False),
     "a sum with one number": ("ADD", -90, (0.011, -7), (0.037, -5), "RELU", True),
     "less a number": ("SUB", (-90, 3, 127), (0.011, -7), (0.037, -5), "NONE", False),
@@ -462,3 +464,54 @@ def test_random_networks(seed):
     if not any(built.wrong[0] for built in made.emitted.built):
         assert np.abs(wanted - got).max() < 1e-5
     assert max(built.wrong[1] for built in made.emitted.built) <= 1
+
+
+@pytest.mark.parametrize("shape", [(4, 6, 3), (24, 3), (1, 1, 72)])
+def test_a_dense_layer_of_a_map(shape):
+    """Of the last axis alone, as a convolution of 1 x 1; between convolutions, and behind a transpose."""
+    rng = np.random.default_rng(7)
+    chain = Chain((4, 6, 2), 0.02, 3).conv(rng, 3, (3, 2), (0.03, -100)).reshape(1, *shape)
+    chain.dense(rng, 5, (0.06, 4), "RELU", keep=True)
+    if len(shape) == 2:
+        chain.transpose(0, 2, 1).transpose(0, 2, 1).dense(rng, 4, (0.07, -7), keep=True)
+    made, _ = check(chain.reshape(1, int(np.prod(chain.now.shape))).dense(rng, 5, (0.05, 3)))
+    assert made.model.network.layers[2].kind == ("dense" if shape == (1, 1, 72) else "conv")
+
+
+def test_a_dense_layer_of_the_values_of_channels_mixed():
+    """As an MLP mixer has it: of the positions of each channel. Golden's maps have their channels last."""
+    rng = np.random.default_rng(7)
+    chain = Chain((4, 6, 2), 0.02, 3).conv(rng, 3, (3, 2), (0.03, -100)).reshape(1, 24, 3).transpose(0, 2, 1)
+    with pytest.raises(ImportRefused) as refused:
+        imported(chain.dense(rng, 5, (0.02, 4), keep=True).reshape(1, 15).dense(rng, 5, (0.05, 3)))
+    why = "the map must have its channels, rows and columns in ONNX's order, got a reshaped one"
+    assert refused.value.lines == (f"FULLY_CONNECTED_3 (FULLY_CONNECTED): {why}",)
+
+
+@pytest.mark.parametrize(("block", "sides", "crops", "depth"), [
+    ((2, 2), ((0, 0), (0, 1)), ((0, 0), (0, 1)), 0),
+    ((2, 3), ((2, 2), (3, 5)), ((0, 0), (0, 2)), 0),
+    ((2, 2), ((2, 2), (2, 3)), ((0, 0), (1, 0)), 1),
+    ((1, 2), ((0, 0), (1, 0)), ((0, 0), (0, 0)), 0),
+])  # fmt: skip
+def test_a_dilated_convolution_that_takes_maps_apart(block, sides, crops, depth):
+    """As TensorFlow writes it: SPACE_TO_BATCH_ND, a plain convolution, BATCH_TO_SPACE_ND."""
+    rng = np.random.default_rng(7)
+    chain = Chain((8, 7, 2), 0.02, 3).conv(rng, 3, (1, 1), (0.03, -100))
+    chain.apart("SPACE_TO_BATCH_ND", block, sides)
+    chain.conv(rng, 4, (3, 2) if block[0] > 1 else (1, 2), (0.03, 9), same=False, activation="RELU6", depth=depth)
+    chain.apart("BATCH_TO_SPACE_ND", block, crops)
+    made, _ = check(chain.reshape(1, int(np.prod(chain.now.shape))).dense(rng, 5, (0.05, 3)))
+    dilations = [layer.dilation for layer in made.model.network.layers if isinstance(layer, Conv)]
+    assert block in dilations
+
+
+def test_maps_that_are_taken_apart_otherwise():
+    rng = np.random.default_rng(7)
+    chain = Chain((8, 8, 2), 0.02, 3).conv(rng, 3, (1, 1), (0.03, -100))
+    chain.apart("SPACE_TO_BATCH_ND", (2, 2), ((0, 0), (0, 0))).conv(rng, 3, (3, 3), (0.03, 9), same=True)
+    chain.apart("BATCH_TO_SPACE_ND", (2, 2), ((0, 0), (0, 0)))
+    with pytest.raises(ImportRefused) as refused:
+        imported(chain.reshape(1, int(np.prod(chain.now.shape))).dense(rng, 5, (0.05, 3)))
+    rule = "this operator of TFLite is not imported"
+    assert refused.value.lines[0] == f"SPACE_TO_BATCH_ND_1 (SPACE_TO_BATCH_ND): {rule}"

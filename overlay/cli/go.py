@@ -25,11 +25,11 @@ import click
 
 from bitloom.golden import zoo
 from bitloom.golden.atomic import write_bytes, write_text
-from bitloom.golden.distribution import version
 from bitloom.golden.host.file import path_of
 from bitloom.golden.names import check_name
 from bitloom.golden.reading.json_text import parse_json, read_json
 from bitloom.overlay.build.folder import PART, listed_files
+from bitloom.overlay.deploy.wheel import package_digest
 from bitloom.overlay.evaluation.data import DEFAULTS, NAMES
 from bitloom.overlay.evaluation.host_transform import check_transform
 from bitloom.overlay.importers.imported import network_name
@@ -219,7 +219,7 @@ def _answer(step: Step, number: str, folder: Path, before: dict[str, str | None]
 
     def record() -> dict[str, Any]:
         gave = {str(path): _digest(path) for path in (place, *step.gives)}
-        return {"words": list(step.words), "version": version(), "before": before, "gave": gave}
+        return {"words": list(step.words), "bitloom": package_digest(), "before": before, "gave": gave}
 
     done = _records(folder)
     now = record()

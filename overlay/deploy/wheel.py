@@ -12,6 +12,7 @@ import io
 import os
 import zipfile
 from collections.abc import Iterator, Mapping
+from functools import cache
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
@@ -67,6 +68,7 @@ def wheel() -> tuple[str, bytes]:
     return f"{name}-py3-none-any.whl", archive.getvalue()
 
 
+@cache
 def package_digest() -> str:
     """Digest of all files of the package that runs now, as the wheel's version has it: tells two states apart."""
     return _digest_of(_files())
